@@ -71,10 +71,8 @@ model_acknowledge(struct model *m, uint32_t key, bool done)
 {
 	struct model_key *k = &m->keys[key];
 
-	if (done) {
+	if (done)
 		version_copy(&k->now, &k->next);
-		k->evicted = false;
-	}
 	k->pending = false;
 }
 
@@ -116,7 +114,7 @@ model_allows(const struct model *m, uint32_t key, const struct store_core *sc,
 	const struct model_key *k = &m->keys[key];
 
 	if (it == NULL)
-		return m->flushing || k->evicted || is_dead(&k->now, now_s) ||
+		return m->flushing != 0 || k->evicted || is_dead(&k->now, now_s) ||
 		       (k->pending && is_dead(&k->next, now_s));
 	return (is_version(&k->now, sc, it) && !is_dead(&k->now, now_s)) ||
 	       (k->pending && is_version(&k->next, sc, it) && !is_dead(&k->next, now_s));

@@ -32,7 +32,7 @@ struct model_key {
 
 struct model {
 	struct model_key keys[MODEL_KEYS];
-	bool flushing; /* a flush is under way: every key may be gone */
+	uint32_t flushing; /* flushes under way: every key may be gone */
 };
 
 /* The name of a key, "key-0007-", padded to a length that depends on the number. */
@@ -40,7 +40,8 @@ struct view model_name(uint32_t key);
 /* The number of a key by its name; MODEL_KEYS: it is none. */
 uint32_t model_number(struct view name);
 
-/* A call may leave this version of a key; model_acknowledge: it has; or has not. */
+/* A call may leave this version of a key; model_acknowledge: it has; or has not. It may have been
+ * evicted since: evicted stays as it is. */
 void model_expect(struct model *m, uint32_t key, const struct version *next);
 void model_acknowledge(struct model *m, uint32_t key, bool done);
 

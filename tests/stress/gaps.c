@@ -7,6 +7,7 @@
 #define YIELD_OF 16u /* one gap in so many is used */
 
 static _Thread_local uint64_t gap_random;
+static gap_fn *called;
 
 void
 gaps_begin(uint64_t random)
@@ -22,10 +23,19 @@ gaps_yield(uint32_t one_of)
 		sched_yield();
 }
 
+void
+gaps_call(gap_fn *fn)
+{
+	called = fn;
+}
+
 #ifdef STORE_GAPS
 void
 stress_gap(void)
 {
-	gaps_yield(YIELD_OF);
+	if (called != NULL)
+		called();
+	else
+		gaps_yield(YIELD_OF);
 }
 #endif

@@ -163,6 +163,16 @@ MUTANTS = {
     "BARE_CHUNKS": [
         ("repair.c", "i++;\n\tif (i == chunks)", "clear_live(open, item_chunk_ref(it, i++));\n\tif (i == chunks)"),
     ],
+    # A page is of no class for a while as it is made anew: a start that is killed there loses its items.
+    "RESET_PAGE": [
+        ("open_pages.c", "	list_init(&p->of_class);\n	list_init(&p->has_free);\n",
+         "	atomic_store_explicit(&p->state, PAGE_POOL, memory_order_relaxed);\n"
+         "	list_init(&p->of_class);\n	list_init(&p->has_free);\n"),
+    ],
+    # An empty store is made over an image that stays valid meanwhile.
+    "VALID_STILL": [
+        ("store_image.c", "	image_invalidate(image);\n	st = ", "	st = "),
+    ],
     # The flush generation is read again for the new version.
     "GENERATION_REREAD": [
         ("link.c", "const uint32_t generation = link->generation;",

@@ -18,7 +18,9 @@ struct reopened {
 	uint8_t *image;
 	size_t image_bytes;
 	void *beside;
-	struct store *store; /* NULL: refused */
+	size_t beside_bytes;
+	struct store_opening *open; /* amid it: NULL until it has begun */
+	struct store *store;        /* NULL: refused */
 	struct store_image_look look;
 	struct store_open_report report;
 };
@@ -34,7 +36,6 @@ static inline void
 reopen_at(struct reopened *r, uint8_t *image, const struct store_config *cfg, uint32_t now_s)
 {
 	struct region region = {.size = store_private_bytes(cfg)};
-	struct store_opening *open;
 	enum store_open_phase phase;
 
 	*r = (struct reopened){.image = image, .image_bytes = cfg->memory_bytes};
@@ -42,21 +43,22 @@ reopen_at(struct reopened *r, uint8_t *image, const struct store_config *cfg, ui
 	if (r->look.kind == STORE_IMAGE_EMPTY)
 		return;
 	r->beside = region.base = aligned_alloc(CACHE_LINE_BYTES, align_up(region.size, 64));
+	r->beside_bytes = region.size;
 	memset(r->beside, 0xa5, region.size);
-	open = store_open(&region, image, cfg, now_s);
+	r->open = store_open(&region, image, cfg, now_s);
 	do {
-		while (store_open_step_mt(open))
+		while (store_open_step_mt(r->open))
 			;
-		phase = store_open_next(open);
+		phase = store_open_next(r->open);
 	} while (!store_open_has_ended(phase));
-	store_open_report_mt(open, &r->report);
+	store_open_report_mt(r->open, &r->report);
 	if (phase == STORE_OPEN_DONE)
-		r->store = store_open_store(open);
+		r->store = store_open_store(r->open);
 }
 
 /* A copy of it elsewhere; all that no successor may rely on is spoilt. */
-static inline void
-reopen(struct reopened *r, struct store *st, const struct store_config *cfg, uint32_t now_s)
+static inline uint8_t *
+reopen_copy(struct store *st, const struct store_config *cfg)
 {
 	uint8_t *image = mmap(NULL, cfg->memory_bytes, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -66,7 +68,13 @@ reopen(struct reopened *r, struct store *st, const struct store_config *cfg, uin
 	ensure(image != MAP_FAILED);
 	memcpy(image, reopen_image_of(st), parts.ghosts);
 	memcpy(image + parts.pages, st->arena.base, cfg->memory_bytes - parts.pages);
-	reopen_at(r, image, cfg, now_s);
+	return image;
+}
+
+static inline void
+reopen(struct reopened *r, struct store *st, const struct store_config *cfg, uint32_t now_s)
+{
+	reopen_at(r, reopen_copy(st, cfg), cfg, now_s);
 }
 
 static inline void

@@ -1,0 +1,279 @@
+/*
+ * cut_next.c - another process goes on with what a store was cut off with. Some are cut off amid
+ * the opening, too: after an instruction of theirs that wrote to the image a third one opens it.
+ */
+#include "cut_catch.h"
+#include "cut_run.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SUCCESSOR_CALLS  40u
+#define SUCCESSOR_S      20u /* no repair takes as long; */
+#define WATCHED_S        90u /* nor one with all that are opened anew amid it */
+#define WATCHED_OF       61u /* one successor in so many is cut off amid the opening */
+#define OPENING_OF       1499u
+#define OPENING_PAGES_OF 251u /* while pages are made anew */
+
+/* An image as it is opened, or begun empty. */
+struct watch {
+	struct run *run;
+	uint8_t *image;
+	struct reopened next;
+	bool valid; /* begun empty: it is an image again */
+};
+
+static void
+be_judged(struct run *r, const char *what)
+{
+	if (what != NULL)
+		lie(r, what);
+}
+
+/* Judge what a successor has, and go on with it: with whichever version of a key is there. */
+static void
+judge(struct run *r, struct reopened *next)
+{
+	bool moving;
+
+	be_judged(r, reopen_look_at_pages(next->store));
+	be_judged(r, look_at_index(next->store, &r->model, &moving));
+	r->store = next->store;
+	for (uint32_t i = 0; i < writers_of(r); i++)
+		r->writers[i].core = store_core_of(next->store, i);
+	watch_evictions(r);
+	be_judged(r, look_up_all(r->w->core, &r->model));
+	be_judged(r, next->report.lost != 0 ? "items are lost" : NULL);
+	for (uint32_t key = 0; key < MODEL_KEYS; key++) {
+		struct model_key *k = &r->model.keys[key];
+		const struct view name = model_name(key);
+		const struct item *it = store_peek(r->w->core, name, store_hash(r->w->core, name));
+
+		if (k->pending)
+			model_acknowledge(
+				&r->model, key,
+				!model_allows_now(&r->model, key, r->w->core, it, r->now_s));
+	}
+	settle(r);
+	r->model.flushing = 0;
+	r->due_generation = (uint32_t)(atomic_load(&r->store->due_flush) >> 32);
+}
+
+/* The end of a process that goes on with an image that was opened. */
+static void
+go_on(struct run *r, struct reopened *next)
+{
+	if (next->store == NULL)
+		lie(r, store_image_fault_words(next->report.fault));
+	judge(r, next);
+	r->w = &r->writers[0];
+	r->amid = 0;
+	for (r->call = 1; r->call <= SUCCESSOR_CALLS; r->call++) {
+		bool moving;
+
+		one_call(r);
+		be_judged(r, look_at_index(r->store, &r->model, &moving));
+		be_judged(r, look_up_all(r->w->core, &r->model));
+	}
+	_exit(0);
+}
+
+/* A process that is new: nothing of the one before is left but the image. */
+static pid_t
+fork_successor(struct run *r)
+{
+	const pid_t child = fork();
+
+	ensure(child >= 0);
+	if (child != 0)
+		return child;
+	alarm(SUCCESSOR_S);
+	r->is_successor = true;
+	r->alone++;
+	catch_end();
+	return 0;
+}
+
+static void
+wait_for(struct run *r, pid_t child)
+{
+	int status;
+
+	ensure(waitpid(child, &status, 0) == child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
+	lie(r, WIFEXITED(status) ? "a successor lied" : "a successor fell over");
+}
+
+/* ---- cut off amid the opening ---- */
+
+static bool
+is_chosen(const struct watch *w)
+{
+	const struct run *r = w->run;
+	struct store_open_report report = {.phase = STORE_OPEN_CHECK};
+
+	if (w->next.open != NULL)
+		store_open_report_mt(w->next.open, &report);
+	return (r->shared->opening_cuts + r->cuts) %
+		       (report.phase == STORE_OPEN_PAGES ? OPENING_PAGES_OF : OPENING_OF) ==
+	       0;
+}
+
+static void
+on_opening_cut(void *arg)
+{
+	struct watch *w = arg;
+	struct run *r = w->run;
+	struct reopened third;
+	pid_t child;
+
+	r->shared->opening_cuts++;
+	if (!is_chosen(w))
+		return;
+	r->shared->third++;
+	child = fork_successor(r);
+	if (child != 0) {
+		wait_for(r, child);
+		return;
+	}
+	memset(w->next.beside, 0xa5, w->next.beside_bytes);
+	r->w->doing = "an opening";
+	reopen_at(&third, w->image, &r->cfg, r->now_s);
+	go_on(r, &third);
+}
+
+static void
+open_watched(struct watch *w)
+{
+	struct run *r = w->run;
+
+	r->shared->openings++;
+	alarm(WATCHED_S);
+	catch_stores(w->image, r->cfg.memory_bytes, on_opening_cut, w);
+	catch_close();
+	reopen_at(&w->next, w->image, &r->cfg, r->now_s);
+	catch_end();
+	alarm(SUCCESSOR_S);
+}
+
+/* ---- cut off ---- */
+
+void
+succeed(struct run *r)
+{
+	static struct watch w;
+	struct store *st = r->store;
+	const bool watched = ++r->successors % WATCHED_OF == 0;
+	const pid_t child = fork_successor(r);
+
+	if (child != 0) {
+		wait_for(r, child);
+		return;
+	}
+	memset(r->beside, 0xa5, r->beside_bytes);
+	w = (struct watch){.run = r, .image = reopen_image_of(st)};
+	st->ix.buckets = NULL;
+	st->ix.arena = NULL;
+	st->arena.base = NULL;
+	st->cores = NULL;
+	if (watched)
+		open_watched(&w);
+	else
+		reopen_at(&w.next, w.image, &r->cfg, r->now_s);
+	if (w.next.look.kind != STORE_IMAGE_DIRTY)
+		lie(r, "it was cut off, and is not to be repaired");
+	go_on(r, &w.next);
+}
+
+/* ---- left ---- */
+
+/* An image is begun empty over another one: at no cut it is that one, or half of it. */
+static void
+on_empty_cut(void *arg)
+{
+	struct watch *w = arg;
+	struct run *r = w->run;
+	struct store_image_look look;
+	struct reopened next;
+	pid_t child;
+
+	store_image_look(w->image, &r->cfg, &look);
+	if (w->valid && look.kind == STORE_IMAGE_EMPTY)
+		lie(r, "a new image is none any more");
+	if (w->valid || look.kind == STORE_IMAGE_EMPTY)
+		return;
+	w->valid = true;
+	child = fork_successor(r);
+	if (child != 0) {
+		wait_for(r, child);
+		return;
+	}
+	for (uint32_t key = 0; key < MODEL_KEYS; key++)
+		r->model.keys[key].now.there = r->model.keys[key].pending = false;
+	reopen_at(&next, w->image, &r->cfg, r->now_s);
+	be_judged(r, next.store == NULL ? "a new image is refused" : NULL);
+	be_judged(r, look_up_all(store_core_of(next.store, 0), &r->model));
+	_exit(0);
+}
+
+static void
+begin_empty(struct run *r)
+{
+	static struct watch w;
+	struct region region = {.size = store_private_bytes(&r->cfg)};
+	void *const beside = aligned_alloc(CACHE_LINE_BYTES, align_up(region.size, 64));
+
+	region.base = beside;
+	w = (struct watch){.run = r, .image = reopen_copy(r->store, &r->cfg)};
+	r->w->doing = "an empty begin";
+	catch_stores(w.image, r->cfg.memory_bytes, on_empty_cut, &w);
+	catch_close();
+	store_create_in(&region, w.image, &r->cfg);
+	catch_end();
+	if (!w.valid)
+		lie(r, "a new image is none");
+	munmap(w.image, r->cfg.memory_bytes);
+	free(beside);
+}
+
+/* The same as after a cut, but that it was left. */
+static void
+attach_watched(struct run *r)
+{
+	static struct watch w;
+	const pid_t child = fork_successor(r);
+
+	if (child != 0) {
+		wait_for(r, child);
+		return;
+	}
+	w = (struct watch){.run = r, .image = reopen_copy(r->store, &r->cfg)};
+	open_watched(&w);
+	go_on(r, &w.next);
+}
+
+void
+leave(struct run *r)
+{
+	struct reopened next;
+	bool moving;
+
+	r->w->doing = "leaving";
+	for (uint32_t i = 0; i < writers_of(r); i++)
+		store_offline(r->writers[i].core);
+	if (!store_image_leave(r->store))
+		lie(r, "it cannot be left");
+	catch_end();
+	attach_watched(r);
+	begin_empty(r);
+	r->w->doing = "leaving";
+	reopen(&next, r->store, &r->cfg, r->now_s);
+	if (next.store == NULL || next.report.checksums_wrong)
+		lie(r, "it is not opened as it was left");
+	be_judged(r, reopen_look_at_pages(next.store));
+	be_judged(r, look_at_index(next.store, &r->model, &moving));
+	be_judged(r, look_up_all(store_core_of(next.store, 0), &r->model));
+	reopen_end(&next);
+}

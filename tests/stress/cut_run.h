@@ -1,0 +1,94 @@
+/*
+ * cut_run.h - a run of cuts.c: writers on a store of few keys, whose memory is watched.
+ *
+ * Shape:  one writer, or two that take turns at the store's gaps (cut_two.c), each with keys of its
+ *         own.
+ * Thread: one.
+ * Errors: what is wrong is printed, and ends the process (lie).
+ */
+#ifndef CLOCKOO_CUT_RUN_H
+#define CLOCKOO_CUT_RUN_H
+
+#include "cut_look.h"
+#include "reopen.h"
+
+#define CUT_VALUE_MAX   200000u /* of chunks */
+#define CUT_WRITERS_MAX 2u
+
+struct shape {
+	const char *name;
+	uint32_t writers;           /* 0: one */
+	size_t limit;               /* bytes; 0: all */
+	uint32_t large_of;          /* one value in so many is large; 0: none */
+	uint32_t buckets, more;     /* the index is resized between the two; 0: never */
+	uint32_t bucket_step;       /* of these numbers */
+	uint32_t flush_of, page_of; /* one call in so many; 0: none */
+	uint32_t limit_of;          /* the memory limit changes so often; 0: never */
+	uint32_t look_of;           /* the index is looked at at one cut in so many; 0: at each */
+	uint32_t calls;
+	bool never_evict;
+	bool calm; /* few deletes, and nothing expires */
+};
+
+struct writer {
+	struct store_core *core;
+	const char *doing;
+	struct version scratch; /* what its call leaves */
+	uint8_t *value_bytes;   /* CUT_VALUE_MAX */
+};
+
+/* What successors count. */
+struct cut_shared {
+	uint64_t openings, opening_cuts, third; /* watched; cuts in them; that were opened anew */
+};
+
+struct run {
+	const struct shape *shape;
+	struct store_config cfg;
+	struct store *store;
+	struct writer writers[CUT_WRITERS_MAX];
+	struct writer *w; /* whose turn it is */
+	struct model model;
+	uint64_t random;
+	uint32_t now_s, call;
+	uint32_t due_generation; /* in which a flush was asked for later */
+	uint32_t alone;          /* not 0: no other writer comes in */
+	uint32_t amid;           /* writers amid a call */
+	uint64_t cuts, moving_cuts, claim_cuts, end_cuts, switches, refused, successors;
+	struct cut_shared *shared;
+	uint32_t successor_of; /* one cut in so many has a successor */
+	bool is_successor;
+	uint8_t *beside; /* what ends with the process */
+	size_t beside_bytes;
+	bool caught;
+};
+
+/* ---- cut_calls.c ---- */
+
+uint32_t roll(struct run *r, uint32_t sides);
+void lie(struct run *r, const char *what);
+/* Which keys are gone, and the highest cas of the others: known, once a call has ended. */
+void settle(struct run *r);
+void watch_evictions(struct run *r);
+/* A call of a writer, drawn; then perhaps a flush, a resize, a page that moves; and a turn. */
+void one_call(struct run *r);
+
+static inline uint32_t
+writers_of(const struct run *r)
+{
+	return r->shape->writers == 0 ? 1 : r->shape->writers;
+}
+
+/* ---- cut_next.c ---- */
+
+/* The process ends here: another one opens the image, is judged, and goes on. */
+void succeed(struct run *r);
+/* The store is left as at a graceful stop, and opened elsewhere; and another time begun empty. */
+void leave(struct run *r);
+
+/* ---- cut_two.c ---- */
+
+/* So many calls of all writers, which take turns. */
+void take_turns(struct run *r, uint32_t calls);
+
+#endif
