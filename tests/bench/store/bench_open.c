@@ -1,0 +1,190 @@
+/*
+ * bench_open.c - what opening a kept store costs a core: a repair by its items, an attachment by
+ * its gigabytes, and the checksums by their bytes.
+ *
+ * A store of equal items is opened where it lies, as by a process that follows a crash, and again
+ * as after a graceful stop; each phase has its time. The memory is in transparent huge pages where
+ * the kernel gives them, as it is on a hugetlbfs; or a file, mapped anew before each opening, so
+ * that the kernel's work for each of its pages is counted, too.
+ *
+ *   bench_open [--memory MIB] [--value BYTES] [--drop STEP] [--runs N] [--file PATH]
+ */
+#include "own_store.h"
+
+#include "store/image.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define NOW_S  STORE_CLOCK_START
+#define FILLED 2u  /* one part in so many of the memory: nothing is evicted */
+#define HEAD   32u /* bytes beside the value, with the rest of the class's size, at most */
+
+struct open_run {
+	struct store_config cfg;
+	int fd; /* of the file; -1: none */
+	uint8_t *image, *beside;
+	struct store *store;
+	struct image_parts parts;
+	uint64_t ns[STORE_OPEN_DONE + 1];
+	struct store_open_report report;
+};
+
+/* A file's pages are there, and not in this process's page table. */
+static void
+map_file(struct open_run *o)
+{
+	if (o->image != NULL)
+		munmap(o->image, o->cfg.memory_bytes);
+	o->image = mmap(NULL, o->cfg.memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, o->fd, 0);
+	ensure(o->image != MAP_FAILED);
+}
+
+static void
+make_file(struct open_run *o, const char *path)
+{
+	o->fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (o->fd < 0 || unlink(path) != 0 ||
+	    fallocate(o->fd, 0, 0, (off_t)o->cfg.memory_bytes) != 0) {
+		perror(path);
+		exit(1);
+	}
+}
+
+static struct region
+beside_of(const struct open_run *o)
+{
+	return (struct region){.base = o->beside, .size = store_private_bytes(&o->cfg)};
+}
+
+static void
+fill(struct open_run *o, uint32_t value_bytes, uint32_t drop)
+{
+	static uint8_t value[ITEM_PIN_MIN_BYTES];
+	struct region beside = beside_of(o);
+	const uint64_t keys = o->cfg.memory_bytes / FILLED / (value_bytes + HEAD);
+	struct store_core *sc;
+
+	o->store = store_create_in(&beside, o->image, &o->cfg);
+	sc = store_core_of(o->store, 0);
+	for (uint64_t n = 0; n < keys; n++) {
+		const struct bench_key k = bench_key_of(n);
+		const struct view key = own_key(&k);
+
+		if (n % OWN_TURN_EVERY == 0) {
+			store_turn(sc, NOW_S);
+			store_housekeeping(sc);
+			bench_progress("filling", n, keys);
+		}
+		ensure(own_put(sc, key, store_hash(sc, key), value, value_bytes) == STORE_OK);
+	}
+	for (uint64_t n = 0; drop != 0 && n < keys; n += drop) {
+		const struct bench_key k = bench_key_of(n);
+
+		if (n % OWN_TURN_EVERY == 0)
+			store_turn(sc, NOW_S);
+		store_delete(sc, own_key(&k), store_hash(sc, own_key(&k)));
+	}
+	store_offline(sc);
+	ensure(counter_read(&store_counters(sc)[STORE_EVICTED]) == 0);
+	o->parts = image_parts_of(o->cfg.memory_bytes, o->store->arena.page_count,
+				  o->store->arena.page_shift, o->store->arena.shift);
+}
+
+/* All phases on this thread. */
+static void
+open_it(struct open_run *o)
+{
+	struct region beside = beside_of(o);
+	struct store_opening *open;
+	enum store_open_phase phase;
+
+	memset(o->ns, 0, sizeof o->ns);
+	if (o->fd >= 0)
+		map_file(o);
+	open = store_open(&beside, o->image, &o->cfg, NOW_S);
+	store_open_report_mt(open, &o->report);
+	do {
+		const uint64_t begun_ns = bench_cpu_ns();
+
+		phase = o->report.phase;
+		while (store_open_step_mt(open))
+			;
+		store_open_next(open);
+		o->ns[phase] += bench_cpu_ns() - begun_ns;
+		store_open_report_mt(open, &o->report);
+	} while (!store_open_has_ended(o->report.phase));
+	ensure(o->report.phase == STORE_OPEN_DONE && o->report.lost == 0);
+	o->store = store_open_store(open);
+}
+
+static void
+say(const struct open_run *o, const char *kind)
+{
+	const size_t index = index_bucket_end(&o->store->ix) * sizeof(struct bucket);
+
+	printf("{\"part\": \"open\", \"kind\": \"%s\", \"items\": %llu, \"item_bytes\": %llu, "
+	       "\"index_bytes\": %zu, \"summed_bytes\": %zu, \"huge_kb\": %llu, \"check_ns\": "
+	       "%llu, "
+	       "\"clear_ns\": %llu, \"walk_ns\": %llu, \"pages_ns\": %llu}\n",
+	       kind, (unsigned long long)o->report.items, (unsigned long long)o->report.item_bytes,
+	       index, index + o->parts.ghosts - o->parts.floors,
+	       (unsigned long long)bench_memory_kb(0,
+						   o->fd >= 0 ? "ShmemPmdMapped" : "AnonHugePages"),
+	       (unsigned long long)o->ns[STORE_OPEN_CHECK],
+	       (unsigned long long)o->ns[STORE_OPEN_CLEAR],
+	       (unsigned long long)o->ns[STORE_OPEN_WALK],
+	       (unsigned long long)o->ns[STORE_OPEN_PAGES]);
+	fflush(stdout);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{"memory", required_argument, NULL, 'm'}, {"value", required_argument, NULL, 'v'},
+		{"drop", required_argument, NULL, 'd'},   {"runs", required_argument, NULL, 'r'},
+		{"file", required_argument, NULL, 'f'},   {0}};
+	struct open_run o = {.fd = -1,
+			     .cfg = {.memory_bytes = 256 * BENCH_MIB,
+				     .cores = 1,
+				     .value_max = STORE_VALUE_MAX,
+				     .seed = 42}};
+	const char *file = NULL;
+	uint32_t value = 40, drop = 0, runs = 3;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (c == 'm')
+			o.cfg.memory_bytes = bench_number(optarg, 8, 1 << 20) * BENCH_MIB;
+		else if (c == 'v')
+			value = bench_number(optarg, 0, ITEM_PIN_MIN_BYTES);
+		else if (c == 'd')
+			drop = bench_number(optarg, 0, 1000);
+		else if (c == 'r')
+			runs = bench_number(optarg, 1, 99);
+		else if (c == 'f')
+			file = optarg;
+		else
+			exit(2);
+	}
+	if (file != NULL) {
+		make_file(&o, file);
+		map_file(&o);
+	} else
+		o.image = bench_map(o.cfg.memory_bytes);
+	o.beside = bench_map(store_private_bytes(&o.cfg));
+	fill(&o, value, drop);
+	for (uint32_t i = 0; i < runs; i++) {
+		open_it(&o);
+		say(&o, "repair");
+		ensure(store_image_leave(o.store));
+		open_it(&o);
+		say(&o, "attach");
+	}
+	return 0;
+}
