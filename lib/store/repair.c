@@ -18,8 +18,12 @@
 #define LOST_PART 10000u
 /* The floor of a damaged item rises by so much, since its cas is not known. */
 #define LOST_CAS 65536u
-/* Items of buckets that come soon are prefetched. */
-#define WALK_AHEAD 4u
+/* Items on their way into the cache, each with its state; a power of two. */
+#define WALK_AHEAD 64u
+/* So much of an item is prefetched: its head, and most keys. */
+#define WALK_HEAD 48u
+/* Buckets prefetched before that. */
+#define WALK_BUCKETS 8u
 
 enum verdict { ITEM_GOOD, ITEM_DEAD, ITEM_BAD };
 
@@ -33,8 +37,15 @@ struct tallies {
 
 struct object {
 	uint32_t size;          /* 0: it is none */
-	uint32_t shift;         /* of its state in */
+	uint16_t class, shift;  /* its state's in */
 	_Atomic uint64_t *word; /* this word */
+};
+
+/* What a slot names. */
+struct found {
+	uint32_t bucket, ref;
+	uint16_t slot, tag;
+	struct object object;
 };
 
 /* Is it an object of a class's page? */
@@ -60,6 +71,7 @@ object_of(const struct store_opening *open, uint32_t ref)
 	if (n >= c->per_page || n * (c->size >> sl->arena->shift) != granule)
 		return o;
 	o.size = c->size;
+	o.class = p->class;
 	o.shift = n % OBJECTS_PER_WORD * STATE_BITS;
 	o.word = &sl->states[((size_t)number << sl->stride_shift) + n / OBJECTS_PER_WORD];
 	return o;
@@ -67,9 +79,8 @@ object_of(const struct store_opening *open, uint32_t ref)
 
 /* False: it was live already. */
 static bool
-set_live(const struct store_opening *open, uint32_t ref, enum object_state state)
+set_live(struct object o, enum object_state state)
 {
-	const struct object o = object_of(open, ref);
 	const uint64_t mask = (uint64_t)OBJECT_USED << o.shift;
 
 	if ((atomic_load_explicit(o.word, memory_order_relaxed) & mask) != 0)
@@ -79,53 +90,59 @@ set_live(const struct store_opening *open, uint32_t ref, enum object_state state
 }
 
 static void
-clear_live(const struct store_opening *open, uint32_t ref)
+clear_live(struct object o)
 {
-	const struct object o = object_of(open, ref);
-
 	atomic_fetch_and_explicit(o.word, ~((uint64_t)OBJECT_USED << o.shift),
 				  memory_order_relaxed);
 }
 
 /* Used in the last round of the hand, as far as its stamp tells. */
-static enum object_state
+static inline enum object_state
 state_by_stamp(const struct store_opening *open, const struct item *it)
 {
 	const uint32_t now = open->reference_stamp >> ITEM_REFERENCE_STAMP_SHIFT;
 	const uint32_t stamp = (item_head(it) & ITEM_REFERENCE_STAMP) >> ITEM_REFERENCE_STAMP_SHIFT;
-	const uint32_t ago = (now + ITEM_REFERENCE_STAMP_MAX - stamp) % ITEM_REFERENCE_STAMP_MAX;
+	const uint32_t ago = now - stamp + (now < stamp ? ITEM_REFERENCE_STAMP_MAX : 0);
 
 	return now != 0 && stamp != 0 && ago < REFERENCE_STAMPS_A_ROUND ? OBJECT_USED : OBJECT_KEPT;
 }
 
 /* ---- items ---- */
 
+static inline uint32_t
+value_len(const struct item *it)
+{
+	return unlikely((item_form(it) & ITEM_HAS_LONG) != 0) ? item_value_len(it)
+							      : item_head(it) >> 8 & ITEM_LEN_MAX;
+}
+
 /* Do its lengths keep within its object? */
-static bool
+static inline bool
 lengths_are_sound(const struct item *it, uint32_t size)
 {
 	const uint32_t form = item_form(it), key_len = item_key_len(it);
-	const bool chunked = (form & ITEM_IS_CHUNKED) != 0;
 	const uint64_t head = sizeof *it + form_bytes(form) + key_len;
 
 	if (key_len == 0 || key_len > ITEM_KEY_MAX || head > size)
 		return false;
 
-	const uint64_t len = item_value_len(it);
+	const uint64_t len = value_len(it);
 
-	if (!chunked)
+	if (likely((form & ITEM_IS_CHUNKED) == 0))
 		return head + len <= size;
 	return (form & ITEM_HAS_LONG) != 0 && len <= (uint64_t)CHUNKS_MAX * ITEM_CHUNK_PAYLOAD &&
 	       head + item_chunk_count((uint32_t)len) * sizeof(uint32_t) <= size;
 }
 
-static bool
-place_is_sound(const struct store *st, const struct item *it, uint32_t bucket, uint16_t tag)
+static inline bool
+place_is_sound(const struct index *ix, const struct item *it, const struct found *f)
 {
-	const struct place p = index_place(&st->ix, index_hash(&st->ix, item_key(it)));
+	const struct view key = {item_key_bytes(it), item_key_len(it)};
+	const struct place p = index_place(ix, index_hash(ix, key));
 
-	return (tag & ~TAG_DISPLACED) == p.tag &&
-	       bucket == ((tag & TAG_DISPLACED) != 0 ? p.alternate : p.primary);
+	if (likely((f->tag & TAG_DISPLACED) == 0))
+		return f->tag == p.tag && f->bucket == p.primary;
+	return (f->tag & ~TAG_DISPLACED) == p.tag && f->bucket == p.alternate;
 }
 
 static bool
@@ -143,55 +160,74 @@ chunk_is_sound(const struct store_opening *open, const struct item *it, uint32_t
 	return atomic_load_explicit(&c->marker, memory_order_relaxed) == 0 && c->owner == ref;
 }
 
-/* The item and its chunks become live. False: one of them is no such object, or is live already;
- * nothing is changed then. */
+/* Its chunks become live. False: one of them is no such object, or is live already; nothing is
+ * changed then. */
 static bool
-take_objects(const struct store_opening *open, const struct item *it, uint32_t ref)
+take_chunks(const struct store_opening *open, const struct item *it, uint32_t ref,
+	    enum object_state state)
 {
-	const enum object_state state = state_by_stamp(open, it);
 	const uint32_t chunks = item_chunks(it);
 	uint32_t i = 0;
 
-	if (!set_live(open, ref, state))
-		return false;
 	while (i < chunks && chunk_is_sound(open, it, ref, i) &&
-	       set_live(open, item_chunk_ref(it, i), state))
+	       set_live(object_of(open, item_chunk_ref(it, i)), state))
 		i++;
 	if (i == chunks)
 		return true;
 	while (i-- != 0)
-		clear_live(open, item_chunk_ref(it, i));
-	clear_live(open, ref);
+		clear_live(object_of(open, item_chunk_ref(it, i)));
 	return false;
 }
 
-static enum verdict
-judge(const struct store_opening *open, uint32_t ref, uint32_t bucket, uint16_t tag)
+/* The same of the item and its chunks. */
+static inline bool
+take_objects(const struct store_opening *open, const struct item *it, const struct found *f)
+{
+	const enum object_state state = state_by_stamp(open, it);
+
+	if (!set_live(f->object, state))
+		return false;
+	if (likely((item_form(it) & ITEM_IS_CHUNKED) == 0) || take_chunks(open, it, f->ref, state))
+		return true;
+	clear_live(f->object);
+	return false;
+}
+
+static inline enum verdict
+judge(const struct store_opening *open, const struct found *f)
 {
 	const struct store *st = open->store;
-	const uint32_t size = object_of(open, ref).size;
-	const struct item *it = item_at(st, ref);
+	const struct item *it = item_at(st, f->ref);
 
-	if (size == 0 || !lengths_are_sound(it, size) || !place_is_sound(st, it, bucket, tag))
+	if (f->object.size == 0 || !lengths_are_sound(it, f->object.size) ||
+	    !place_is_sound(&st->ix, it, f))
 		return ITEM_BAD;
 	if (item_flushed(it, store_generation(st)) || item_expired(it, open->now_s))
 		return ITEM_DEAD;
-	return take_objects(open, it, ref) ? ITEM_GOOD : ITEM_BAD;
+	return take_objects(open, it, f) ? ITEM_GOOD : ITEM_BAD;
 }
 
-static void
-keep_item(struct store_opening *open, struct item *it, struct tallies *t)
+static inline void
+keep_item(struct store_opening *open, const struct found *f, struct tallies *t)
 {
 	struct store *st = open->store;
-	const uint32_t class = slab_class_of_ref(&st->slab, item_ref(st, it));
+	struct item *it = item_at(st, f->ref);
+	const uint32_t form = item_form(it);
 
-	if ((item_form(it) & ITEM_HAS_LONG) != 0)
+	if ((form & ITEM_HAS_LONG) != 0)
 		atomic_store_explicit(item_pins_at(it), 0, memory_order_relaxed);
-	item_note_due(st, it);
+	if ((form & ITEM_HAS_EXPIRY) != 0)
+		item_note_due(st, it);
 	t->all.items++;
-	t->all.bytes += item_memory(st, it);
-	t->classes[class].items++;
-	t->classes[class].bytes += item_bytes(it);
+	t->classes[f->object.class].items++;
+	if (likely((form & ITEM_IS_CHUNKED) == 0)) {
+		t->all.bytes += f->object.size;
+		t->classes[f->object.class].bytes +=
+			item_head_bytes(form, item_key_len(it), value_len(it));
+	} else {
+		t->all.bytes += item_memory(st, it);
+		t->classes[f->object.class].bytes += item_bytes(it);
+	}
 }
 
 /* ---- buckets ---- */
@@ -209,27 +245,56 @@ drop_slot(struct store_opening *open, struct bucket *b, uint32_t slot, enum verd
 	bucket_clear(b, slot);
 }
 
-static void
-repair_slot(struct store_opening *open, uint32_t number, uint32_t slot, struct tallies *t)
+/* Bit i is set if slot i has a reference. */
+static inline uint32_t
+slots_with_refs(const struct bucket *b)
 {
-	struct bucket *b = index_bucket(&open->store->ix, number);
+	const uint8_t *p = (const uint8_t *)b + offsetof(struct bucket, ref);
+	const __m128i zero = _mm_setzero_si128();
+	const __m128i from_0 = _mm_loadu_si128((const __m128i *)(const void *)p);
+	const __m128i from_4 = _mm_loadu_si128((const __m128i *)(const void *)(p + 16));
+	const __m128i from_6 = _mm_loadu_si128((const __m128i *)(const void *)(p + 24));
+	const __m128i low =
+		_mm_packs_epi32(_mm_cmpeq_epi32(from_0, zero), _mm_cmpeq_epi32(from_4, zero));
+	const __m128i high = _mm_packs_epi32(_mm_cmpeq_epi32(from_6, zero), zero);
+	const uint32_t empty = (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high));
+
+	return ~((empty & 0xff) | (empty >> 2 & 0x300)) & BUCKET_ALL;
+}
+static_assert(BUCKET_SLOTS == 10, "the vectors above are of slots 0 to 3, 4 to 7 and 6 to 9");
+
+/* Bit i is set if slot i is to be judged. Tombstones, and slots that were cut off, are emptied. */
+static inline uint32_t
+slots_of(struct bucket *b)
+{
+	const uint32_t refs = slots_with_refs(b), tags = ~bucket_match(b, 0) & BUCKET_ALL;
+
+	for (uint32_t half = refs ^ tags; unlikely(half != 0); half &= half - 1)
+		bucket_clear(b, (uint32_t)__builtin_ctz(half));
+	return refs & tags;
+}
+
+static inline struct found
+find(const struct store_opening *open, uint32_t number, uint32_t slot)
+{
+	const struct bucket *b = index_bucket(&open->store->ix, number);
 	const uint32_t ref = bucket_ref(b, slot);
-	const uint16_t tag = bucket_tag(b, slot);
 
-	if (ref == 0 || tag == 0) { /* empty, a tombstone, or cut off */
-		if (ref != 0 || tag != 0)
-			bucket_clear(b, slot);
-		return;
-	}
+	return (struct found){number, ref, (uint16_t)slot, bucket_tag(b, slot),
+			      object_of(open, ref)};
+}
 
-	const enum verdict v = judge(open, ref, number, tag);
+static void
+repair_slot(struct store_opening *open, const struct found *f, struct tallies *t)
+{
+	const enum verdict v = judge(open, f);
 
-	if (v == ITEM_GOOD) {
-		keep_item(open, item_at(open->store, ref), t);
+	if (likely(v == ITEM_GOOD)) {
+		keep_item(open, f, t);
 		return;
 	}
 	t->lost += v == ITEM_BAD;
-	drop_slot(open, b, slot, v);
+	drop_slot(open, index_bucket(&open->store->ix, f->bucket), f->slot, v);
 }
 
 static void
@@ -258,42 +323,62 @@ add_tallies(struct store_opening *open, const struct tallies *t)
 	atomic_fetch_add_explicit(&open->items, t->all.items, memory_order_relaxed);
 }
 
+/* Items on their way into the cache. */
+struct walk {
+	struct store_opening *open;
+	struct tallies t;
+	uint64_t found, repaired; /* so many of the share */
+	struct found ahead[WALK_AHEAD];
+};
+
 static void
-prefetch_items(const struct store_opening *open, uint32_t bucket, uint32_t end)
+repair_oldest(struct walk *w)
 {
-	const struct store *st = open->store;
-	const struct bucket *b = index_bucket(&st->ix, bucket);
+	repair_slot(w->open, &w->ahead[w->repaired++ % WALK_AHEAD], &w->t);
+}
 
-	for (uint32_t slot = 0; bucket < end && slot < BUCKET_SLOTS; slot++) {
-		const struct object o = object_of(open, bucket_ref(b, slot));
+static void
+find_in_bucket(struct walk *w, uint32_t bucket)
+{
+	struct bucket *b = index_bucket(&w->open->store->ix, bucket);
 
-		if (o.size == 0)
+	for (uint32_t slots = slots_of(b); slots != 0; slots &= slots - 1) {
+		struct found *f = &w->ahead[w->found % WALK_AHEAD];
+
+		if (w->found++ - w->repaired == WALK_AHEAD)
+			repair_oldest(w);
+		*f = find(w->open, bucket, (uint32_t)__builtin_ctz(slots));
+		if (f->object.size == 0)
 			continue;
-		prefetch(item_at(st, bucket_ref(b, slot)));
-		prefetch((const void *)o.word);
+
+		const uint8_t *it = (const uint8_t *)item_at(w->open->store, f->ref);
+
+		prefetch(it);
+		prefetch(it + WALK_HEAD - 1);
+		prefetch((const void *)f->object.word);
 	}
 }
 
 void
 repair_walk_share(struct store_opening *open, uint64_t share)
 {
-	const struct store *st = open->store;
-	const uint32_t end = index_bucket_end(&st->ix);
+	const struct index *ix = &open->store->ix;
+	const uint32_t end = index_bucket_end(ix);
 	const uint64_t first = share * REPAIR_WALK_SHARE;
-	struct tallies t = {.lost = 0};
+	struct walk w = {.open = open};
 
 	for (uint64_t n = first; n < first + REPAIR_WALK_SHARE && n < end; n++) {
 		const uint32_t bucket = (uint32_t)n;
 
-		prefetch_items(open, bucket + WALK_AHEAD, end);
-		if (bucket_locked(index_bucket(&st->ix, bucket))) {
+		prefetch(index_bucket(ix, bucket) + WALK_BUCKETS);
+		if (bucket_locked(index_bucket(ix, bucket)))
 			note_locked(open, bucket);
-			continue;
-		}
-		for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++)
-			repair_slot(open, bucket, slot, &t);
+		else
+			find_in_bucket(&w, bucket);
 	}
-	add_tallies(open, &t);
+	while (w.repaired != w.found)
+		repair_oldest(&w);
+	add_tallies(open, &w.t);
 }
 
 /* In a locked bucket: the slots that are displaced, or the others. What is in neither of its
@@ -304,18 +389,14 @@ repair_locked(struct store_opening *open, uint32_t number, uint16_t displaced, s
 	struct index *ix = &open->store->ix;
 	struct bucket *b = index_bucket(ix, number);
 
-	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
-		const uint32_t ref = bucket_ref(b, slot);
-		const uint16_t tag = bucket_tag(b, slot);
+	for (uint32_t slots = slots_of(b); slots != 0; slots &= slots - 1) {
+		const uint32_t slot = (uint32_t)__builtin_ctz(slots);
+		const struct found f = find(open, number, slot);
 
-		if (ref == 0 || tag == 0) {
-			bucket_clear(b, slot);
-			continue;
-		}
-		if ((tag & TAG_DISPLACED) != displaced)
+		if ((f.tag & TAG_DISPLACED) != displaced)
 			continue;
 
-		const enum verdict v = judge(open, ref, number, tag);
+		const enum verdict v = judge(open, &f);
 
 		if (v == ITEM_BAD) {
 			bucket_clear(b, slot);
@@ -325,9 +406,9 @@ repair_locked(struct store_opening *open, uint32_t number, uint16_t displaced, s
 			drop_slot(open, b, slot, v);
 			continue;
 		}
-		keep_item(open, item_at(open->store, ref), t);
+		keep_item(open, &f, t);
 		if (displaced != 0) {
-			const struct view key = item_key(item_at(open->store, ref));
+			const struct view key = item_key(item_at(open->store, f.ref));
 			const struct place p = index_place(ix, index_hash(ix, key));
 
 			bucket_overflow(index_bucket(ix, p.primary), p.tag);

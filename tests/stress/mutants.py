@@ -161,7 +161,7 @@ MUTANTS = {
         ("repair.c", "floor_raise(st, tag, item_cas(item_at(st, bucket_ref(b, slot))));", "(void)0;"),
     ],
     "BARE_CHUNKS": [
-        ("repair.c", "i++;\n\tif (i == chunks)", "clear_live(open, item_chunk_ref(it, i++));\n\tif (i == chunks)"),
+        ("repair.c", "i++;\n\tif (i == chunks)", "clear_live(object_of(open, item_chunk_ref(it, i++)));\n\tif (i == chunks)"),
     ],
     # A page is of no class for a while as it is made anew: a start that is killed there loses its items.
     "RESET_PAGE": [
