@@ -6,9 +6,13 @@
 #include "admin/admin.h"
 #include "net/neigh_table.h"
 
+#include "store/store_image.h"
+
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <x86intrin.h>
 
 /* As app/clockoo/sizes.c has them for one core. */
@@ -118,15 +122,41 @@ bench_shared_bytes(uint32_t memory_mib, uint32_t cores)
 	       admin_shared_bytes() + (64u << 10);
 }
 
-void
-bench_shared_make(struct bench_shared *s, uint32_t memory_mib, uint32_t cores, struct region *r)
+/* As app/clockoo/kept.c maps a memory.file. */
+static void *
+map_file(const char *path, size_t bytes)
+{
+	const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	void *at = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
+		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED) {
+		perror(path);
+		exit(1);
+	}
+	close(fd);
+	return at;
+}
+
+static void
+make_shared(struct bench_shared *s, const char *file, uint32_t memory_mib, uint32_t cores,
+	    struct region *r)
 {
 	const struct store_config store_cfg = store_config_of(memory_mib, cores);
 
-	s->store = store_create(r, &store_cfg);
+	s->store = file == NULL
+			   ? store_create(r, &store_cfg)
+			   : store_create_in(r, map_file(file, store_cfg.memory_bytes), &store_cfg);
 	s->neigh = neigh_table_create(r);
 	s->serve = serve_shared_create(r, s->store, cores, "bench");
 	admin_shared_create(r, s->serve);
+}
+
+void
+bench_shared_make(struct bench_shared *s, uint32_t memory_mib, uint32_t cores, struct region *r)
+{
+	make_shared(s, NULL, memory_mib, cores, r);
 }
 
 size_t
@@ -167,7 +197,7 @@ bench_fixture_mib(uint32_t keys)
 }
 
 void
-bench_fixture_create(struct bench_fixture *b, uint32_t keys)
+bench_fixture_create(struct bench_fixture *b, uint32_t keys, const char *file)
 {
 	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
 	const uint32_t mib = bench_fixture_mib(keys);
@@ -175,7 +205,7 @@ bench_fixture_create(struct bench_fixture *b, uint32_t keys)
 				       &b->hugepages);
 	struct bench_shared shared;
 
-	bench_shared_make(&shared, mib, 1, &r);
+	make_shared(&shared, file, mib, 1, &r);
 	bench_fixture_create_shared(b, &shared, 0, &r);
 }
 

@@ -37,8 +37,8 @@ struct bench_fixture {
 
 extern const uint8_t bench_server_mac[6], bench_client_mac[6];
 
-/* With memory for so many small items. */
-void bench_fixture_create(struct bench_fixture *b, uint32_t keys);
+/* With memory for so many small items: in a shared file of that name, or, NULL, private. */
+void bench_fixture_create(struct bench_fixture *b, uint32_t keys, const char *file);
 
 /* The same in steps, in the caller's region: what cores share, with so much memory for items, and a
  * core over another port. */

@@ -178,10 +178,10 @@ fill(struct bench_pair *pairs, uint32_t count, uint32_t keys)
 }
 
 void
-bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys)
+bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys, const char *file)
 {
 	b->kind = kind;
-	bench_fixture_create(&b->fixture, keys);
+	bench_fixture_create(&b->fixture, keys, file);
 	make_generator(b, keys, 0, 1);
 	fill(b, 1, keys);
 }

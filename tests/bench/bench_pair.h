@@ -41,8 +41,9 @@ struct turn_timing {
 /* NULL: no kind is called so, and stderr has the names. */
 const struct kind *kind_by_name(const char *name);
 
-/* All keys are stored. */
-void bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys);
+/* All keys are stored, in a shared file of that name, or, NULL, in private memory. */
+void bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys,
+		     const char *file);
 
 /* Pairs over one store, made and filled together: number i is core i and stores its share. */
 void bench_pairs_make(struct bench_pair *pairs, uint32_t count, const struct kind *kind,

@@ -6,7 +6,8 @@
  * is left out; the median of several runs of that, in total without clocks between the stages, then
  * by stage. Instructions: bench_count.h.
  *
- *   bench_request CASE [--keys N] [--runs N] [--requests N] [--json FILE] [--instructions]
+ *   bench_request CASE [--keys N] [--runs N] [--requests N] [--memory-file PATH] [--json FILE]
+ *                 [--instructions]
  */
 #include "bench_count.h"
 
@@ -27,7 +28,7 @@
 struct options {
 	const struct kind *kind;
 	uint32_t keys, runs, requests;
-	const char *json;
+	const char *memory_file, *json;
 	bool instructions;
 };
 
@@ -177,9 +178,13 @@ static struct options
 options_of(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{"keys", required_argument, NULL, 'k'},     {"runs", required_argument, NULL, 'r'},
-		{"requests", required_argument, NULL, 'n'}, {"json", required_argument, NULL, 'j'},
-		{"instructions", no_argument, NULL, 'i'},   {0},
+		{"keys", required_argument, NULL, 'k'},
+		{"runs", required_argument, NULL, 'r'},
+		{"requests", required_argument, NULL, 'n'},
+		{"json", required_argument, NULL, 'j'},
+		{"instructions", no_argument, NULL, 'i'},
+		{"memory-file", required_argument, NULL, 'f'},
+		{0},
 	};
 	struct options opt = {.keys = 1000000, .runs = 5, .requests = 1000000};
 	int c;
@@ -193,6 +198,8 @@ options_of(int argc, char **argv)
 			opt.requests = bench_option("bench_request", optarg, 100, 1000000000);
 		else if (c == 'j')
 			opt.json = optarg;
+		else if (c == 'f')
+			opt.memory_file = optarg;
 		else if (c == 'i')
 			opt.instructions = true;
 		else
@@ -214,7 +221,7 @@ main(int argc, char **argv)
 	b.opt = options_of(argc, argv);
 	if (b.opt.instructions && (!bench_count_can() || b.opt.json == NULL))
 		fail("--instructions: only under valgrind, built with its header, and with --json");
-	bench_pair_make(&b.pair, b.opt.kind, b.opt.keys);
+	bench_pair_make(&b.pair, b.opt.kind, b.opt.keys, b.opt.memory_file);
 	out = json_open(&b);
 	if (b.opt.instructions)
 		bench_count(&b.pair, out);

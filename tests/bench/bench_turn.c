@@ -293,7 +293,7 @@ main(int argc, char **argv)
 	static struct figures runs[RUNS_MAX];
 
 	b.opt = options_of(argc, argv);
-	bench_fixture_create(&b.fixture, b.opt.keys);
+	bench_fixture_create(&b.fixture, b.opt.keys, NULL);
 	load_keys(&b);
 	make_images(&b);
 	play(&b, NULL, false); /* the first turn also announces our address */

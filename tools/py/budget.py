@@ -37,13 +37,13 @@ def _per_unit(counts, requests, case):
     return {stage: round(count / requests / CASES[case], 1) for stage, count in counts.items()}
 
 
-def instructions(program, case):
+def instructions(program, case, *options):
     """{"compiler": its name, "instructions": a unit's, "stages": {stage: a unit's}}"""
     with tempfile.TemporaryDirectory(prefix="clockoo-budget-") as folder:
         base, row = pathlib.Path(folder, "count"), pathlib.Path(folder, "row.json")
         ran(["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", "--collect-atstart=no",
              f"--callgrind-out-file={base}", program, case, "--keys", KEYS, "--instructions",
-             "--json", row])
+             "--json", row, *options])
         row = json.loads(row.read_text())
         counts = {}
         for number, stage in enumerate(row["dumps"], 1):
