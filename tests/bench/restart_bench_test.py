@@ -8,6 +8,7 @@ answers from a dictionary; a bed and a client that answer with rows made up here
 
 import contextlib
 import io
+import json
 import pathlib
 import sys
 import unittest
@@ -31,14 +32,14 @@ class FakeLine:
 
 
 class JournalTest(unittest.TestCase):
-    def judge(self, may, got, dead_at=None):
+    def judge(self, may, got, dead_at=None, full=False):
         writer = restart_client.Writer(0)
         key = next(iter(writer.may))
         writer.may[key] = may
         if dead_at is not None:
             writer.dead_at[key] = dead_at
         told = dict.fromkeys(("checked", "live", "lost", "resurrected", "wrong"), 0)
-        writer.check(FakeLine({} if got is None else {key: got}), told)
+        writer.check(FakeLine({} if got is None else {key: got}), told, full)
         self.assertEqual(told["checked"], restart_client.KEYS)
         return {name for name in ("lost", "resurrected", "wrong") if told[name]}, writer.may[key]
 
@@ -54,6 +55,26 @@ class JournalTest(unittest.TestCase):
                 ({b"1", None}, None, 0, set())):
             with self.subTest(may=may, got=got, dead_at=dead_at):
                 self.assertEqual(self.judge(may, got, dead_at)[0], found)
+
+    def test_what_is_missing_where_memory_is_full_was_evicted(self):
+        for may, got, found in (({b"1"}, None, set()), ({b"1"}, b"2", {"wrong"}), ({None}, b"1", {"resurrected"})):
+            self.assertEqual(self.judge(may, got, full=True)[0], found)
+
+    def test_sums_go_on_when_the_journal_begins_anew(self):
+        journal = restart_client.Journal()
+        journal.writers[0].acknowledged, journal.crowd.grown = 3, 1
+        self.assertEqual(journal.anew()["acknowledged"], 3)
+        journal.writers[1].acknowledged = 4
+        self.assertEqual((journal.sums()["acknowledged"], journal.sums()["grown"]), (7, 1))
+
+    def test_a_new_process_counts_its_moved_pages_anew(self):
+        crowd, rows = restart_client.Crowd(), iter(((64, 2), (64, 5), (128, 1), (96, 1)))
+        self.addCleanup(setattr, restart_client, "stats", restart_client.stats)
+        restart_client.stats = lambda line: dict(zip(("hash_bytes", "slabs_moved"), map(str, next(rows))),
+                                                 evictions="0", hash_is_expanding="0")
+        for _ in range(4):
+            crowd.look(None)
+        self.assertEqual((crowd.moved, crowd.grown, crowd.shrunk), (6, 1, 1))
 
     def test_what_was_found_is_what_must_be_there_next_time(self):
         self.assertEqual(self.judge({b"1", b"2"}, b"2")[1], {b"2"})
@@ -76,8 +97,8 @@ class FakeClient:
     def row(self):
         if self.words[0] == "write":
             return {"checked": 600, "live": 500, "lost": 1, "resurrected": 0, "wrong": 0,
-                    "evictions": self.bed.evictions}
-        return {"acknowledged": 1000}
+                    "evictions": self.bed.evictions, "amid_resize": False}
+        return {"acknowledged": 1000, "grown": 1, "shrunk": 1, "moved": 1}
 
     def ask(self, *words):
         return {"check": {"kept": 90, "wrong": 0}, 
@@ -105,6 +126,15 @@ class FakeRestartBed:
     def start(self, mebibytes, cores=1):
         self.starts += 1
 
+    def take_pages(self, huge):
+        pass
+
+    def page_kb(self):
+        return 2048
+
+    def scratch(self):
+        return "x"
+
     def kill(self):
         self.kills += 1
         self.kind = "repaired" if self.repairs else "empty"
@@ -125,11 +155,23 @@ class FakeRestartBed:
         pass
 
 
+def fake_program(words, **_):
+    """cuts and bench_open."""
+    rows = [{"kind": kind, "items": 2000, "item_bytes": 10**5, "summed_bytes": 2000, "check_ns": 100, "clear_ns": 0,
+             "walk_ns": 90, "pages_ns": 10} for kind in ("repair", "attach")]
+    return type("Done", (), {"returncode": fake_program.status, "stdout": "x: 9 calls, 1270 cuts, 0 refused, 10 successors\n"
+                             if words[0].name == "cuts" else "".join(json.dumps(row) + "\n" for row in rows)})
+
+
 class RestartTest(unittest.TestCase):
-    def measure(self, quick=True, **bed):
+    def measure(self, quick=True, status=0, **bed):
         progress.quiet = True
+        fake_program.status = status
         for name, fake in (("RestartBed", type("Bed", (FakeRestartBed,), bed)), ("WRITES_S", (0, 0)),
-                           ("PEER_AWAY_S", 0)):
+                           ("PEER_AWAY_S", 0),
+                           ("subprocess", type("Subprocess", (), {"run": fake_program, "PIPE": None})),
+                           ("budget", type("Budget", (), {"instructions": lambda program, case, *options: {
+                               "instructions": 500 + len(options)}}))):
             self.addCleanup(setattr, restart_bench, name, getattr(restart_bench, name))
             setattr(restart_bench, name, fake)
         self.addCleanup(setattr, restart_bench.shutil, "which", restart_bench.shutil.which)
@@ -142,12 +184,19 @@ class RestartTest(unittest.TestCase):
             figures, said = self.measure(quick)
             for name in ("kept_ratio_graceful attach_ms_per_gb attach_cores attach_ms_per_gb_object_bytes "
                          "attach_ms_per_gb_holes kills wrong_after_kill resurrected lost_ratio_after_kill "
-                         "repair_mitems_per_core memcached_kept_ratio memcached_attach_ms_per_gb "
+                         "repair_mitems_per_core kills_real kills_model crc_gbytes_per_s_core get_cycles_ratio memcached_kept_ratio memcached_attach_ms_per_gb "
                          "memcached_kept_ratio_killed").split():
                 self.assertIn(name, figures)
             self.assertEqual((figures["attach_ms_per_gb"], figures["attach_ms_per_gb_holes"]), (2, 0.25))
-            self.assertEqual((figures["kills"], figures["lost_ratio_after_kill"]), (kills, 0.002))
+            self.assertEqual((figures["kills_real"], figures["lost_ratio_after_kill"]), (kills, 0.002))
+            self.assertEqual((figures["kills_model"], figures["kills"]), (40, kills + 40))
+            self.assertEqual((figures["crc_gbytes_per_s_core"], figures["repair_core_mitems"]), (20, 20000))
+            self.assertEqual(figures["get_cycles_ratio"], 1.004)
             self.assertIn(f"{kills} kills amid 1000 writes", said)
+
+    def test_a_lie_of_the_model_is_told(self):
+        with self.assertRaisesRegex(Failed, "cuts small"):
+            self.measure(status=1)
 
     def test_the_time_of_memcached_is_its_own(self):
         self.assertAlmostEqual(restart_bench.recovery_s("[restart] recovery start [1795392279.24061]\nx\n"

@@ -228,7 +228,7 @@ def measure_sla(args, keep_figures):
 
 
 def measure_restart(args, keep_figures):
-    return restart_bench.measure(build_clockoo(), args.quick, keep_figures)
+    return restart_bench.measure(build_clockoo(*restart_bench.TARGETS), args.quick, keep_figures)
 
 
 def measure_budget(args, keep_figures):

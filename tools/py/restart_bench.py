@@ -1,8 +1,10 @@
 """tools/bench restart: what a stop, a kill and the next start leave of a cache, and how long they take.
 
-The appliance (af_packet, --memory-file on a tmpfs, one core) and Debian's memcached (-e, SIGUSR1) are
-filled by a kernel client, ended and started again. Then the appliance serves four writers that keep a
-journal, is killed amid their writes, and what the journal says is looked for, as often as asked.
+The appliance (af_packet, --memory-file on a tmpfs) and Debian's memcached (-e, SIGUSR1) are filled by
+a kernel client, ended and started again. Then the appliance serves four writers that keep a journal, is
+killed amid their writes, and what the journal says is looked for, as often as asked; and a model of the
+store is cut off after its stores. In the same run: what a core checks and repairs by itself, and what a
+request costs with the store in a shared file.
 """
 
 import json
@@ -18,22 +20,35 @@ import tempfile
 import time
 
 import appliance
+import budget
 import build_tree
 import netns
 from bench_figures import Figures, spread, table
 from links import PORT, Bed, checked, inside
-from progress import Failed, Step
+from progress import Failed, Step, say
 
 TMPFS = "/dev/shm"
 CLIENT = pathlib.Path(__file__).with_name("restart_client.py")
 HEAD = 56           # bytes of key, head and rest of the class's size, at most
-# Bytes of a value, MB of them, and of how many keys one is deleted: holes.
-SHAPES, QUICK_SHAPES = ((1000, 1024, 0), (200, 512, 0), (16, 96, 0), (16, 96, 2)), ((1000, 192, 0), (16, 12, 2))
-REPAIRED = (16, 96), (16, 16)
+# Bytes of a value, MB of them, of how many keys one is deleted (holes), and huge pages or not.
+SHAPES = (1000, 1024, 0, True), (200, 512, 0, True), (40, 192, 0, True), (40, 192, 0, False), (16, 96, 2, True)
+QUICK_SHAPES = (1000, 192, 0, True), (40, 24, 0, True), (16, 12, 2, True)
+REPAIRED = (40, 192), (40, 24)
+CORES = min(2, os.cpu_count())  # that attach
+# bench_open: MiB and runs of 64 bytes an item.
+ALONE, QUICK_ALONE = (1024, 7), (256, 4)
+REQUESTS, QUICK_REQUESTS = ("udp_get", "udp_set", "tcp_get", "tcp_set"), ("udp_get",)
+TARGETS = "tests/stress/cuts", "tests/bench/store/bench_open", "tests/bench/bench_request"
 STARTS, QUICK_STARTS = 5, 2
 KILLS, QUICK_KILLS = 500, 20
 QUICK_KILLS_S = 25.0  # or as many as fit
-KILL_MB, KILL_CORES = 256, 2
+KILL_MB, KILL_CORES = 64, 2
+KILLS_A_FILE = 10     # then an empty one: its index grows, and with every second file shrinks
+# Shapes of tests/stress/cuts.c: calls, and one successor for so many cuts.
+MODEL = {"small": (1500, 14), "crowded": (1500, 15), "resized": (200, 27), "pages": (300, 17)}
+QUICK_MODEL = {"small": (60, 20), "crowded": (60, 20), "resized": (8, 30), "pages": (12, 30)}
+MODEL_LIMIT_S = ALONE_LIMIT_S = 900
+SUCCESSORS = re.compile(r"(\d+) cuts, .* (\d+) successors$", re.M)
 WRITES_S = (0.02, 0.4)
 PEER_HOST = "127.0.0.1"
 PEER_AWAY_S = 4.0
@@ -55,6 +70,8 @@ class RestartBed(Bed):
         self._folder = pathlib.Path(self._undo.enter_context(
             tempfile.TemporaryDirectory(prefix="clockoo-bench-", dir=TMPFS)))
         self._folder.chmod(0o755)
+        self._huge = self._huge_folder()
+        self.take_pages(True)
         self.wire = netns.Wire(ledger.name, "af_packet")
         self.wire.lay()
         mac = json.loads(checked(*inside(self.wire.server), "ip", "-j", "link", "show", "v0"))[0]["address"]
@@ -62,14 +79,34 @@ class RestartBed(Bed):
                 "permanent")
         self._undo.callback(self.end)
 
+    def _huge_folder(self):
+        """A tmpfs with pages of 2 MiB; the other folder, where that cannot be had."""
+        folder = self._folder / "huge"
+        folder.mkdir()
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "huge=always,mode=755", "none", folder],
+                              capture_output=True)
+        if done.returncode != 0:
+            return self._folder
+        self._undo.callback(subprocess.run, ["umount", "-l", folder], capture_output=True)
+        return folder
+
     # ---- the appliance ----
+
+    def take_pages(self, huge):
+        """The file of the next starts has huge pages, or pages of 4 KiB."""
+        self._memory = (self._huge if huge else self._folder) / "memory"
+
+    def page_kb(self):
+        """Of the file, as it is mapped."""
+        text = pathlib.Path(f"/proc/{self.server.pid}/smaps_rollup").read_text()
+        return 2048 if re.search(r"^ShmemPmdMapped: +[1-9]", text, re.M) else 4
 
     def start(self, mebibytes, cores=1):
         command = [str(self._programs / "app/clockoo"), "--config", "none", "--port", "af_packet", "--iface",
                    self.wire.iface, "--address", f"{self.wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", "0",
                    "-m", str(mebibytes), "-c", "64", "-t", str(cores), "--share-cpus", "--file-prefix",
                    self._ledger.name, "--data-dir", str(build_tree.ROOT / "drivers-config"), "--yield", "-e",
-                   str(self._folder / "memory"), "--keep-for", "always"]
+                   str(self._memory), "--keep-for", "always"]
         self.server, _ = appliance.start(command, self.wire, self._ledger, True)
 
     def kill(self):
@@ -81,8 +118,12 @@ class RestartBed(Bed):
         if self.server is not None:
             self.server.stop()
 
+    def scratch(self):
+        """A file for someone else's store."""
+        return self._memory.with_name("other")
+
     def forget(self):
-        (self._folder / "memory").unlink(missing_ok=True)
+        self._memory.unlink(missing_ok=True)
 
     # ---- memcached ----
 
@@ -150,23 +191,23 @@ def keys_of(size, mebibytes):
     return (mebibytes << 20) // (size + HEAD)
 
 
-def restarts(bed, client, size, mebibytes, step, times, end):
+def restarts(bed, client, size, mebibytes, step, times, end, cores=1):
     """Filled, then ended and started so often: rows of what was there."""
     keys = keys_of(size, mebibytes)
     rows = []
     bed.forget()
-    bed.start(2 * mebibytes)
+    bed.start(2 * mebibytes, cores)
     client.ask("fill", keys, size)
     if step:
         client.ask("drop", keys, step)
     before = client.ask("check", keys, size)["kept"]
     for _ in range(times):
         end()
-        bed.start(2 * mebibytes)
+        bed.start(2 * mebibytes, cores)
         s = client.ask("stats")
         rows.append(client.ask("check", keys, size) |
                     {"before": before, "us": int(s["restart_us"]), "kind": s["restart"],
-                     "gb": int(s["bytes"]) / 1e9, "kept_said": int(s["restart_kept"]),
+                     "gb": int(s["bytes"]) / 1e9, "page_kb": bed.page_kb(), "kept_said": int(s["restart_kept"]),
                      "holes": 1 - s["used_chunks"] / max(1, s["total_chunks"]), "object": int(s["bytes"]) / max(1, before)})
     bed.end()
     return rows
@@ -174,22 +215,27 @@ def restarts(bed, client, size, mebibytes, step, times, end):
 
 def measure_attach(bed, client, quick, figures):
     ratios, lines, wrong = [], [], 0
-    for number, (size, mebibytes, step) in enumerate(QUICK_SHAPES if quick else SHAPES):
+    for number, (size, mebibytes, step, huge) in enumerate(QUICK_SHAPES if quick else SHAPES):
+        bed.take_pages(huge)
         with Step(f"graceful restarts with {mebibytes} MB of {size} bytes"):
-            rows = restarts(bed, client, size, mebibytes, step, QUICK_STARTS if quick else STARTS, bed.end)
+            rows = restarts(bed, client, size, mebibytes, step, QUICK_STARTS if quick else STARTS, bed.end, CORES)
+        bed.forget()
         ratios += [r["kept"] / r["before"] for r in rows]
         wrong += sum(r["wrong"] for r in rows)
         per_gb = [r["us"] / 1000 / r["gb"] for r in rows]
-        name = "attach_ms_per_gb" + ("" if number == 0 else f"_{size}" + ("_holes" if step else ""))
+        name = "attach_ms_per_gb" + ("" if number == 0 else f"_{size}" + ("_holes" if step else "") +
+                                     ("" if huge else "_small_pages"))
         figures.keep(name, per_gb)
         figures.keep(f"{name}_object_bytes", [rows[0]["object"]], 0)
         figures.keep(f"{name}_holes", [rows[0]["holes"]])
-        lines.append([size, f"{rows[0]['object']:.0f}", f"{rows[0]['gb']:.2f}", f"{rows[0]['holes']:.2f}",
+        figures.keep(f"{name}_page_kb", [rows[0]["page_kb"]], 0)
+        lines.append([size, rows[0]["page_kb"], f"{rows[0]['object']:.0f}", f"{rows[0]['gb']:.2f}", f"{rows[0]['holes']:.2f}",
                       spread(per_gb, 2), rows[0]["kind"]])
     figures.keep("kept_ratio_graceful", [min(ratios)], 6)
     figures.keep("wrong_after_stop", [wrong], 0)
-    figures.keep("attach_cores", [1], 0)
-    table("A graceful stop and the next start, one core", ["value", "object bytes", "GB", "share of holes",
+    bed.take_pages(True)
+    figures.keep("attach_cores", [CORES], 0)
+    table(f"A graceful stop and the next start, {CORES} cores", ["value", "KB a page", "object bytes", "GB", "share of holes",
                                                             "attach ms/GB", "kind"], lines)
 
 
@@ -201,36 +247,96 @@ def measure_repair(bed, client, quick, figures):
         raise Failed(f"a kill was followed by {rows[0]['kind']}, not by a repair")
     figures.keep("repair_mitems_per_core", [r["kept_said"] / max(1, r["us"]) for r in rows])
     figures.keep("repair_ms_per_gb", [r["us"] / 1000 / r["gb"] for r in rows])
+    figures.keep("repair_page_kb", [rows[0]["page_kb"]], 0)
     figures.keep("kept_ratio_killed", [min(r["kept"] / r["before"] for r in rows)], 6)
 
 
+def measure_alone(programs, quick, figures):
+    """One core by its CPU time, in memory of huge pages: the least of some runs."""
+    mebibytes, runs = QUICK_ALONE if quick else ALONE
+    with Step(f"checks and repairs of {mebibytes} MiB on one core"):
+        done = subprocess.run([programs / "tests/bench/store/bench_open", "--memory", str(mebibytes), "--runs", str(runs)],
+                              stdout=subprocess.PIPE, text=True, timeout=ALONE_LIMIT_S)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode != 0 or not rows:
+        raise Failed("bench_open failed")
+    attached, repaired = ([r for r in rows if r["kind"] == kind] for kind in ("attach", "repair"))
+    figures.figures |= {
+        "crc_gbytes_per_s_core": round(max(r["summed_bytes"] / r["check_ns"] for r in attached), 2),
+        "attach_core_ms_per_gb_40": round(min((r["check_ns"] + r["pages_ns"]) * 1e3 / r["item_bytes"] for r in attached), 2),
+        "repair_core_mitems": round(max(r["items"] * 1e3 / (r["clear_ns"] + r["walk_ns"] + r["pages_ns"])
+                                        for r in repaired), 2)}
+
+
+def measure_requests(bed, programs, quick, figures):
+    """Instructions of a request with the store in a shared file, by those with private memory."""
+    program, ratios = programs / "tests/bench/bench_request", {}
+    if shutil.which("valgrind") is None:
+        say("no valgrind: get_cycles_ratio is not measured")
+        return
+    for case in QUICK_REQUESTS if quick else REQUESTS:
+        with Step(f"{case}: instructions with a shared file and without"):
+            private, shared = (budget.instructions(program, case, *options)["instructions"]
+                               for options in ((), ("--memory-file", bed.scratch())))
+        ratios[case] = round(shared / private, 4)
+    figures.figures |= {"get_cycles_ratio": max(ratios[case] for case in ratios if case.endswith("get")),
+                        "request_cycles_ratios": ratios}
+
+
+def one_life(bed, client, number, told):
+    """It serves, is judged by the journal of the lives before, and takes writes."""
+    full = number // KILLS_A_FILE % 2
+    if number % KILLS_A_FILE == 0:
+        bed.forget()
+        client.ask("anew")
+    bed.start(KILL_MB, KILL_CORES)
+    client.tell("write", number, full)
+    found = client.row()
+    if found["evictions"] != 0:
+        raise Failed("items were evicted: the journal says nothing then")
+    for name, value in found.items():
+        told[name] = told.get(name, 0) + value
+
+
+def kill_life(bed, client):
+    bed.kill()
+    client.tell("gone")
+    return client.row()
+
+
 def measure_kills(bed, client, quick, figures):
-    rng, told, kills = random.Random(1), {}, 0
+    rng, told, kills, wanted = random.Random(1), {}, 0, QUICK_KILLS if quick else KILLS
     deadline = time.monotonic() + QUICK_KILLS_S
-    bed.forget()
     with Step("kills amid the writes of four clients") as step:
         while True:
-            bed.start(KILL_MB, KILL_CORES)
-            client.tell("write", kills)
-            for name, value in client.row().items():
-                told[name] = told.get(name, 0) + value
-            if kills == (QUICK_KILLS if quick else KILLS) or quick and time.monotonic() > deadline:
+            one_life(bed, client, kills, told)
+            if kills == wanted or quick and time.monotonic() > deadline:
                 break
             time.sleep(rng.uniform(*WRITES_S))
-            bed.kill()
-            client.tell("gone")
+            sums = kill_life(bed, client)
             kills += 1
-            acknowledged = client.row()["acknowledged"]
-            step.note = f"{kills} kills, {acknowledged} writes"
-        bed.kill()
-        client.tell("gone")
-        client.row()
-    if told["evictions"] != 0:
-        raise Failed("items were evicted: the journal says nothing then")
-    figures.figures |= {"kills": kills, "kills_writes": acknowledged, "kills_checked": told["checked"],
+            step.note = f"{kills} kills, {sums['acknowledged']} writes"
+        kill_life(bed, client)
+    figures.figures |= {"kills_real": kills, "kills_writes": sums["acknowledged"], "kills_checked": told["checked"],
+                        "kills_index_grown": sums["grown"], "kills_index_shrunk": sums["shrunk"],
+                        "kills_pages_moved": sums["moved"], "kills_amid_resize": told["amid_resize"],
                         "wrong_after_kill": told["wrong"], "resurrected": told["resurrected"],
                         "lost_after_kill": told["lost"],
                         "lost_ratio_after_kill": round(told["lost"] / max(1, told["live"]), 8)}
+
+
+def measure_model(programs, quick, figures):
+    """Cut off after stores of its write paths, repaired by another process, judged: no lie, or Failed."""
+    cuts = kills = 0
+    for shape, (calls, of) in (QUICK_MODEL if quick else MODEL).items():
+        with Step(f"a model cut off amid its writes: {shape}"):
+            done = subprocess.run([programs / "tests/stress/cuts", shape, str(calls), "1", str(of)], capture_output=True,
+                                  text=True, timeout=MODEL_LIMIT_S)
+        said = SUCCESSORS.search(done.stdout)
+        if done.returncode != 0 or said is None:
+            raise Failed(f"cuts {shape} {calls} 1 {of}: {done.stdout.strip()[-400:]}")
+        cuts, kills = cuts + int(said[1]), kills + int(said[2])
+    figures.figures |= {"kills_model": kills, "kills_model_cuts": cuts, "kills": kills + figures.figures["kills_real"]}
 
 
 class Memcached:
@@ -238,7 +344,7 @@ class Memcached:
     longer than PEER_AWAY_S: at once it takes its own file for one of the future (1.6.18)."""
 
     def __init__(self, bed, quick):
-        size, mebibytes, _ = (QUICK_SHAPES if quick else SHAPES)[0]
+        size, mebibytes, *_ = (QUICK_SHAPES if quick else SHAPES)[0]
         self._keys, self._size, self._mebibytes = keys_of(size, mebibytes), size, 2 * mebibytes
         self._bed = bed
 
@@ -276,6 +382,9 @@ def measure(programs, quick, keep):
         for part in (measure_attach, measure_repair, measure_kills):
             part(bed, client, quick, figures)
             keep(figures.figures)
+        measure_requests(bed, programs, quick, figures)
+        measure_model(programs, quick, figures)
+        measure_alone(programs, quick, figures)
         if peer is not None:
             peer.measure(figures)
     keep(figures.figures)
@@ -284,7 +393,8 @@ def measure(programs, quick, keep):
         ["a graceful stop", f["kept_ratio_graceful"], f.get("memcached_kept_ratio", "-")],
         ["SIGKILL", f["kept_ratio_killed"], f.get("memcached_kept_ratio_killed", "-")],
         ["start, ms/GB", f["attach_ms_per_gb"], f.get("memcached_attach_ms_per_gb", "-")]])
-    print(f"\n  repair: {f['repair_mitems_per_core']} M items a second and core. {f['kills']} kills amid "
-          f"{f['kills_writes']} writes: {f['wrong_after_kill']} wrong, {f['resurrected']} back from the dead, "
-          f"{f['lost_after_kill']} lost of {f['kills_checked']} looked for", flush=True)
+    print(f"\n  repair: {f['repair_mitems_per_core']} M items a second and core ({f['repair_core_mitems']} by CPU time "
+          f"alone). Checksums: {f['crc_gbytes_per_s_core']} GB/s a core. {f['kills_real']} kills amid {f['kills_writes']} "
+          f"writes, {f['kills_model']} cuts of a model: {f['wrong_after_kill']} wrong, {f['resurrected']} back from "
+          f"the dead, {f['lost_after_kill']} lost of {f['kills_checked']} looked for", flush=True)
     return figures.figures

@@ -5,12 +5,15 @@
     drop KEYS STEP     every STEP-th key is deleted
     reach              {} when it answers
     stats              {"name": "value", ...}, and slabs' chunks
-    write SEED         four writers with a journal: first what it says is checked, {"checked": ...};
+    anew               the server begins empty, and so does the journal
+    write SEED FULL    four writers with a journal: first what it says is checked, {"checked": ...};
                        then they write until the next line, {"acknowledged": ...}: a server that was
-                       killed says nothing, and its kernel knows nothing of it
+                       killed says nothing, and its kernel knows nothing of it. Beside them a crowd of
+                       keys that nobody looks for makes the index grow; with FULL 1 it takes more than the
+                       memory, so that the index shrinks, too, and pages change their class
 
 The journal has for each key what a get may return: None is a miss. A write that is under way adds to
-it; its acknowledgement leaves one value. No key is evicted: the memory is ample.
+it; its acknowledgement leaves one value. Unless the memory is full no key is evicted.
 """
 
 import contextlib
@@ -26,6 +29,10 @@ BATCH = 200
 WRITERS, KEYS = 4, 150
 LARGE_BYTES = 60_000
 EXPIRED_S = 3.0  # an expiry of 1 s has passed then, by any clock's second
+CROWD_KEYS = 60_000           # of small values, for which the index of KILL_MB grows
+CROWD_LARGE, CROWD_LARGE_KEYS = 3000, 24_000
+CROWD_LOOK = 10               # batches
+CLASSES = 40                  # of the slab, at most
 
 
 class Line:
@@ -125,6 +132,45 @@ def stats(line):
     return found
 
 
+class Crowd:
+    """Keys of small values and, where the memory is to be full, of large ones, by turns."""
+
+    def __init__(self):
+        self.sent = self.grown = self.shrunk = self.moved = self.evicted = self.index = self._moved_seen = 0
+
+    def _set(self, line, full):
+        keys, size = CROWD_KEYS, 16
+        if full and self.sent // CROWD_KEYS % 2:
+            keys, size = CROWD_LARGE_KEYS, CROWD_LARGE
+        line.send(b"".join(b"set c%d-%d 0 0 %d noreply\r\n%s\r\n" % (size, i % keys, size, b"c" * size)
+                           for i in range(self.sent, self.sent + BATCH)))
+        self.sent += BATCH
+
+    def look(self, line):
+        """True: the index is being resized."""
+        found = stats(line)
+        index, moved = int(found["hash_bytes"]), int(found["slabs_moved"])
+        self.moved += moved - (self._moved_seen if moved >= self._moved_seen else 0)  # a new process begins at 0
+        self._moved_seen = moved
+        self.evicted = max(self.evicted, int(found["evictions"]))
+        self.grown += 0 < self.index < index
+        self.shrunk += index < self.index
+        self.index = index
+        return found["hash_is_expanding"] == "1"
+
+    def write(self, line, seed, full):
+        rng = random.Random(seed)
+        try:
+            while True:
+                for _ in range(CROWD_LOOK):
+                    self._set(line, full)
+                if full:  # it evicts what is not used
+                    line.ask(b"slabs reassign -1 %d" % rng.randint(1, CLASSES))
+                self.look(line)
+        except OSError:
+            line.close()
+
+
 class Writer:
     """Keys of its own; may: what a get of each may return."""
 
@@ -133,7 +179,7 @@ class Writer:
         self.may = {b"w%d-%d" % (number, i): {None} for i in range(KEYS)}
         self.dead_at = {}
 
-    def check(self, line, told):
+    def check(self, line, told, full=False):
         keys, now = list(self.may), time.monotonic()
         for first in range(0, KEYS, 10):
             part = keys[first:first + 10]
@@ -143,8 +189,8 @@ class Writer:
                 if self.dead_at.get(key, now) < now:
                     may = {None}
                 told["checked"] += 1
-                told["live"] += None not in may
-                if got not in may:
+                told["live"] += None not in may and not full
+                if got not in may and not (full and got is None):
                     told["lost" if got is None else "resurrected" if may == {None} else "wrong"] += 1
                 if None not in (got, *may) or got is None:
                     self.dead_at.pop(key, None)
@@ -176,7 +222,7 @@ class Writer:
             return self._try(line, key, old + b"+%d" % self.written, b"append " + key + b" 0 0",
                              b"+%d" % self.written)
         if kind == 7:
-            cas = line.get_many([key], b"gets")[key][1]
+            cas = line.get_many([key], b"gets").get(key, (None, b"0"))[1]  # evicted meanwhile
             new = b"cas %d" % self.written
             self.may[key] = {old, new}
             line.send(b"cas %s 0 0 %d %s\r\n%s\r\n" % (key, len(new), cas, new))
@@ -221,17 +267,19 @@ def flush(line, writers):
             w.may, w.dead_at = {key: {None} for key in w.may}, {}
 
 
-def write(host, port, writers, seed):
+def write(host, port, journal, seed, full):
     told = dict.fromkeys(("checked", "live", "lost", "resurrected", "wrong"), 0)
-    line = Line(host, port)
+    writers, crowd, line = journal.writers, journal.crowd, Line(host, port)
+    told["amid_resize"] = crowd.look(line)
     for w in writers:
-        w.check(line, told)
-    told["evictions"] = int(stats(line)["evictions"])
-    lines = [Line(host, port) for _ in writers]
+        w.check(line, told, full)
+    told["evictions"] = 0 if full else crowd.evicted
+    lines = [Line(host, port) for _ in range(WRITERS + 1)]
     if seed % 5 == 4:
         flush(line, writers)
     line.close()
     threads = [threading.Thread(target=w.write, args=(line, seed)) for w, line in zip(writers, lines)]
+    threads.append(threading.Thread(target=crowd.write, args=(lines[-1], seed, full)))
     for t in threads:
         t.start()
     print(json.dumps(told), flush=True)
@@ -241,14 +289,34 @@ def write(host, port, writers, seed):
             line.sock.shutdown(socket.SHUT_RDWR)
     for t in threads:
         t.join()
-    return {"acknowledged": sum(w.acknowledged for w in writers)}
+    return journal.sums()
+
+
+class Journal:
+    def __init__(self):
+        self._before = dict.fromkeys(("acknowledged", "grown", "shrunk", "moved"), 0)
+        self.writers, self.crowd = [], Crowd()
+        self.anew()
+
+    def anew(self):
+        self._before = self.sums()
+        self.writers, self.crowd = [Writer(i) for i in range(WRITERS)], Crowd()
+        return self._before
+
+    def sums(self):
+        """Of all that was written, ever; pages that moved, and looks that found the index changed."""
+        of_now = {"acknowledged": sum(w.acknowledged for w in self.writers), "grown": self.crowd.grown,
+                  "shrunk": self.crowd.shrunk, "moved": self.crowd.moved}
+        return {name: self._before[name] + value for name, value in of_now.items()}
 
 
 def main(host, port):
-    writers = [Writer(i) for i in range(WRITERS)]
+    journal = Journal()
     for words in map(str.split, iter(sys.stdin.readline, "")):
         if words[0] == "write":
-            answer = write(host, port, writers, int(words[1]))
+            answer = write(host, port, journal, int(words[1]), words[2] == "1")
+        elif words[0] == "anew":
+            answer = journal.anew()
         elif words[0] == "reach":
             answer = reach(host, port)
         else:
