@@ -1,0 +1,321 @@
+/*
+ * front_reply.c - one line of a server's reply: split into words, found in the table of what may
+ * answer what was asked, its numbers read.
+ */
+#include "front_reply.h"
+
+#include "proto/mc_number.h"
+
+#define WORDS_MAX 24u /* a meta reply with each of its flags, a line of `me` */
+#define CRLF      2u
+
+struct words {
+	uint32_t n;
+	struct view word[WORDS_MAX];
+};
+
+static struct view
+text_view(const char *text)
+{
+	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)strlen(text)};
+}
+
+static bool
+view_eq(struct view a, struct view b)
+{
+	return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
+static bool
+begins_with(struct view line, const char *text)
+{
+	const uint32_t len = (uint32_t)strlen(text);
+
+	return line.len >= len && memcmp(line.data, text, len) == 0;
+}
+
+/* Single spaces stand between words; false: there are too many, or an empty one. */
+static bool
+split(struct words *w, struct view line)
+{
+	const uint8_t *at = line.data, *end = line.data + line.len;
+
+	for (w->n = 0; w->n < WORDS_MAX; w->n++) {
+		const uint8_t *space = memchr(at, ' ', (size_t)(end - at));
+		const uint8_t *stop = space != NULL ? space : end;
+
+		if (stop == at)
+			return false;
+		w->word[w->n] = (struct view){.data = at, .len = (uint32_t)(stop - at)};
+		if (space == NULL) {
+			w->n++;
+			return true;
+		}
+		at = space + 1;
+	}
+	return false;
+}
+
+static void
+set_status(struct front_reply *r, enum front_status status)
+{
+	r->kind = FRONT_REPLY_STATUS;
+	r->status = status;
+}
+
+static bool
+read_length(struct view word, uint32_t *len)
+{
+	uint64_t n;
+
+	if (word.len > MC_U64_DIGITS_MAX || !mc_read_u64(word, &n) || n > FRONT_VALUE_MAX)
+		return false;
+	*len = (uint32_t)n;
+	return true;
+}
+
+/* Which key that has had no value it is, beginning with the expected one. */
+static bool
+find_key(struct front_asked *asked, struct view key, uint32_t *index)
+{
+	for (uint32_t n = 0; n < asked->nkeys; n++) {
+		const uint32_t i = (asked->next + n) % asked->nkeys;
+
+		if ((asked->had >> i & 1) == 0 && view_eq(asked->keys[i], key)) {
+			asked->had |= 1ull << i;
+			asked->next = i + 1;
+			*index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* VALUE key flags bytes [cas]: whoever asked for cas is given it, nobody else. */
+static void
+read_text_value(struct front_reply *r, struct front_asked *asked, const struct words *w)
+{
+	if (w->n != (asked->wants_cas ? 5u : 4u) || !mc_read_u32(w->word[2], &r->client_flags) ||
+	    !read_length(w->word[3], &r->value_len))
+		return;
+	if (asked->wants_cas && !mc_read_u64(w->word[4], &r->cas))
+		return;
+	if (find_key(asked, w->word[1], &r->key))
+		r->kind = FRONT_REPLY_VALUE;
+}
+
+/* ME key exp=-1 la=0 cas=2 ...: what is left to live is all that is asked for. */
+static void
+read_me(struct front_reply *r, struct front_asked *asked, const struct words *w)
+{
+	if (w->n < 2 || !find_key(asked, w->word[1], &r->key))
+		return;
+	for (uint32_t i = 2; i < w->n; i++) {
+		if (begins_with(w->word[i], "exp=")) {
+			const struct view exp = {.data = w->word[i].data + 4,
+						 .len = w->word[i].len - 4};
+
+			if ((r->meta & FRONT_META_TTL) != 0 || !mc_read_i32(exp, &r->ttl_s) ||
+			    r->ttl_s < -1)
+				return;
+			r->meta |= FRONT_META_TTL;
+		}
+	}
+	if ((r->meta & FRONT_META_TTL) != 0)
+		set_status(r, FRONT_ME);
+}
+
+/* A flag that has no argument. */
+static bool
+mark(struct front_reply *r, enum front_meta bit, uint32_t len)
+{
+	r->meta |= bit;
+	return len == 1;
+}
+
+static bool
+mark_number(struct front_reply *r, enum front_meta bit, struct view number, uint32_t *out)
+{
+	r->meta |= bit;
+	return mc_read_u32(number, out);
+}
+
+/* One flag of a meta reply. k and O say what was sent, b how: their like is checked by the caller.
+ */
+static bool
+read_meta_flag(struct front_reply *r, const struct front_asked *asked, struct view word,
+	       bool *opaque)
+{
+	const struct view rest = {.data = word.data + 1, .len = word.len - 1};
+
+	switch (word.data[0]) {
+	case 'O':
+		*opaque = true;
+		return view_eq(rest, asked->opaque);
+	case 'k':
+		return asked->nkeys == 1 && view_eq(rest, asked->keys[0]);
+	case 'b':
+		return word.len == 1;
+	case 'c':
+		r->meta |= FRONT_META_CAS;
+		return mc_read_u64(rest, &r->cas);
+	case 'f':
+		return mark_number(r, FRONT_META_FLAGS, rest, &r->client_flags);
+	case 's':
+		return mark_number(r, FRONT_META_SIZE, rest, &r->size);
+	case 'h':
+		return mark_number(r, FRONT_META_HIT, rest, &r->hit) && r->hit <= 1;
+	case 'l':
+		return mark_number(r, FRONT_META_LAST_ACCESS, rest, &r->last_access_s);
+	case 't':
+		r->meta |= FRONT_META_TTL;
+		return mc_read_i32(rest, &r->ttl_s) && r->ttl_s >= -1;
+	case 'W':
+		return mark(r, FRONT_META_WIN, word.len);
+	case 'X':
+		return mark(r, FRONT_META_STALE, word.len);
+	case 'Z':
+		return mark(r, FRONT_META_WON, word.len);
+	default:
+		return false;
+	}
+}
+
+/* Flags from word `first` on; an opaque that was sent comes back, but with EN, which has no flags.
+ */
+static bool
+read_meta_flags(struct front_reply *r, const struct front_asked *asked, const struct words *w,
+		uint32_t first)
+{
+	bool opaque = false;
+
+	for (uint32_t i = first; i < w->n; i++) {
+		if (!read_meta_flag(r, asked, w->word[i], &opaque))
+			return false;
+	}
+	return opaque == (asked->opaque.len != 0);
+}
+
+static void
+read_meta_value(struct front_reply *r, struct front_asked *asked, const struct words *w)
+{
+	if (w->n >= 2 && read_length(w->word[1], &r->value_len) && read_meta_flags(r, asked, w, 2))
+		r->kind = FRONT_REPLY_VALUE;
+}
+
+#define BIT(ask)   (1u << FRONT_ASK_##ask)
+#define META_ASKS  (BIT(MS) | BIT(MD) | BIT(MA))
+#define FOUND_ASKS (BIT(STORE) | BIT(DELETE) | BIT(ARITHMETIC) | BIT(TOUCH))
+
+/* Lines of one word, or of a word and flags. */
+static const struct {
+	const char *word;
+	uint32_t asks;
+	enum front_status status;
+	bool has_flags;
+} statuses[] = {
+	{"STORED", BIT(STORE), FRONT_STORED, false},
+	{"NOT_STORED", BIT(STORE), FRONT_NOT_STORED, false},
+	{"EXISTS", BIT(STORE), FRONT_EXISTS, false},
+	{"NOT_FOUND", FOUND_ASKS, FRONT_NOT_FOUND, false},
+	{"DELETED", BIT(DELETE), FRONT_DELETED, false},
+	{"TOUCHED", BIT(TOUCH), FRONT_TOUCHED, false},
+	{"OK", BIT(FLUSH), FRONT_OK, false},
+	{"EN", BIT(MG) | BIT(ME), FRONT_EN, false},
+	{"MN", BIT(MN), FRONT_MN, false},
+	{"HD", META_ASKS | BIT(MG), FRONT_HD, true},
+	{"NS", BIT(MS) | BIT(MA), FRONT_NS, true},
+	{"EX", META_ASKS, FRONT_EX, true},
+	{"NF", META_ASKS, FRONT_NF, true},
+};
+
+static bool
+read_status(struct front_reply *r, const struct front_asked *asked, const struct words *w)
+{
+	for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+		if ((statuses[i].asks >> asked->ask & 1) == 0 ||
+		    !view_eq(w->word[0], text_view(statuses[i].word)))
+			continue;
+		if (statuses[i].has_flags ? read_meta_flags(r, asked, w, 1) : w->n == 1)
+			set_status(r, statuses[i].status);
+		return true;
+	}
+	return false;
+}
+
+/* After these two memcached skips the body of a request; after any other it may read it as
+ * commands. */
+static bool
+body_was_skipped(struct view line)
+{
+	return view_eq(line, text_view("SERVER_ERROR object too large for cache")) ||
+	       view_eq(line, text_view("SERVER_ERROR out of memory storing object"));
+}
+
+static bool
+read_error(struct front_reply *r, const struct front_asked *asked, struct view line)
+{
+	const bool has_body = asked->ask == FRONT_ASK_STORE || asked->ask == FRONT_ASK_MS;
+
+	if (!begins_with(line, "SERVER_ERROR ") && !begins_with(line, "CLIENT_ERROR ") &&
+	    !view_eq(line, text_view("ERROR")))
+		return false;
+	r->kind = FRONT_REPLY_ERROR;
+	r->ends_connection = has_body && !body_was_skipped(line);
+	return true;
+}
+
+static void
+read_line(struct front_reply *r, struct front_asked *asked, struct view line)
+{
+	struct words w;
+
+	if (read_error(r, asked, line))
+		return;
+	if (asked->ask == FRONT_ASK_VERSION && begins_with(line, "VERSION ")) {
+		r->text = (struct view){.data = line.data + 8, .len = line.len - 8};
+		set_status(r, FRONT_VERSION);
+		return;
+	}
+	if (!split(&w, line) || read_status(r, asked, &w))
+		return;
+	if (asked->ask == FRONT_ASK_GET && view_eq(w.word[0], text_view("VALUE")))
+		read_text_value(r, asked, &w);
+	else if (asked->ask == FRONT_ASK_GET && view_eq(line, text_view("END")))
+		r->kind = FRONT_REPLY_END;
+	else if (asked->ask == FRONT_ASK_ME && view_eq(w.word[0], text_view("ME")))
+		read_me(r, asked, &w);
+	else if ((asked->ask == FRONT_ASK_MG || asked->ask == FRONT_ASK_MA) &&
+		 view_eq(w.word[0], text_view("VA")))
+		read_meta_value(r, asked, &w);
+	else if (asked->ask == FRONT_ASK_ARITHMETIC && w.n == 1 && mc_read_u64(line, &r->number))
+		r->kind = FRONT_REPLY_NUMBER;
+}
+
+void
+front_reply_read(struct front_reply *reply, struct front_asked *asked, struct view bytes)
+{
+	const uint32_t most = bytes.len < FRONT_REPLY_LINE_MAX ? bytes.len : FRONT_REPLY_LINE_MAX;
+	const uint8_t *end = memchr(bytes.data, '\n', most);
+	uint32_t len;
+
+	*reply = (struct front_reply){.kind = FRONT_REPLY_BROKEN};
+	if (!asked->received && bytes.len != 0)
+		return;
+	if (end == NULL) {
+		if (most < FRONT_REPLY_LINE_MAX)
+			reply->kind = FRONT_REPLY_MORE;
+		return;
+	}
+	len = (uint32_t)(end - bytes.data) + 1;
+	if (len < CRLF || end[-1] != '\r')
+		return;
+	reply->line_len = len;
+	read_line(reply, asked, (struct view){.data = bytes.data, .len = len - CRLF});
+}
+
+bool
+front_value_end(struct view bytes)
+{
+	return memcmp(bytes.data, "\r\n", bytes.len < CRLF ? bytes.len : CRLF) == 0;
+}

@@ -1,0 +1,125 @@
+/*
+ * Goal: whatever a server sends, it is answered, waited for, or ended; no key has a value that it
+ * was not sent, and how bytes are cut makes no difference. Method: the input says what is asked;
+ * the rest is the server's stream, read whole, and read byte by byte; the two must agree line by
+ * line.
+ */
+#include "fuzz_target.h"
+
+#include "front/front_reply.h"
+
+#include <stdlib.h>
+
+#define LINES_MAX 64
+#define KEYS      8
+
+#define must(cond)                                                                                 \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			abort();                                                                   \
+	} while (0)
+
+static const struct view keys[KEYS] = {{(const uint8_t *)"a", 1},   {(const uint8_t *)"b", 1},
+				       {(const uint8_t *)"ab", 2},  {(const uint8_t *)"a", 1},
+				       {(const uint8_t *)"key", 3}, {(const uint8_t *)"\xff", 1},
+				       {(const uint8_t *)"k7", 2},  {(const uint8_t *)"k8", 2}};
+
+/* Reads a line from a copy that ends where its bytes do, so that a sanitizer sees a read behind
+ * them. */
+static void
+read_exactly(struct front_reply *r, struct front_asked *asked, const uint8_t *data, uint32_t len)
+{
+	uint8_t *exact = malloc(len != 0 ? len : 1);
+
+	must(exact != NULL);
+	memcpy(exact, data, len);
+	front_reply_read(r, asked, (struct view){.data = exact, .len = len});
+	if (r->text.len != 0)
+		must(r->text.data > exact && r->text.data + r->text.len <= exact + len);
+	r->text.data = NULL;
+	free(exact);
+}
+
+static void
+check_reply(const struct front_reply *r, const struct front_asked *asked, uint64_t had,
+	    uint32_t len, const uint8_t *line)
+{
+	if (r->kind == FRONT_REPLY_MORE || r->kind == FRONT_REPLY_BROKEN)
+		return;
+	must(r->line_len >= 2 && r->line_len <= len && r->line_len <= FRONT_REPLY_LINE_MAX);
+	must(line[r->line_len - 2] == '\r' && line[r->line_len - 1] == '\n');
+	must(r->value_len <= FRONT_VALUE_MAX && asked->received);
+	if (asked->ask == FRONT_ASK_GET && r->kind == FRONT_REPLY_VALUE) {
+		const struct view key = asked->keys[r->key];
+
+		must(r->key < asked->nkeys && (had >> r->key & 1) == 0);
+		must(memcmp(line + 6, key.data, key.len) == 0 && line[6 + key.len] == ' ');
+	}
+}
+
+static bool
+same(const struct front_reply *a, const struct front_reply *b)
+{
+	return a->kind == b->kind && a->status == b->status &&
+	       a->ends_connection == b->ends_connection && a->line_len == b->line_len &&
+	       a->key == b->key && a->value_len == b->value_len &&
+	       a->client_flags == b->client_flags && a->meta == b->meta && a->size == b->size &&
+	       a->hit == b->hit && a->last_access_s == b->last_access_s && a->ttl_s == b->ttl_s &&
+	       a->cas == b->cas && a->number == b->number && a->text.len == b->text.len;
+}
+
+/* The same line, with one byte more at a time. */
+static void
+check_pieces(const struct front_reply *whole, struct front_asked asked, const uint8_t *line,
+	     uint32_t len)
+{
+	const uint32_t most = len < 80 ? len : 80;
+
+	for (uint32_t n = 0; n <= most; n++) {
+		struct front_asked copy = asked;
+		struct front_reply r;
+
+		read_exactly(&r, &copy, line, n);
+		if (r.kind == FRONT_REPLY_MORE)
+			continue;
+		if (!asked.received)
+			return;
+		must(same(&r, whole));
+		return;
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct front_asked asked = {.keys = keys};
+	struct front_reply r;
+
+	if (size < 2 || size > 1u << 16)
+		return 0;
+	asked.ask = (enum front_ask)(data[0] % FRONT_ASKS_COUNT);
+	asked.received = (data[0] & 0x80) == 0;
+	asked.wants_cas = (data[1] & 0x80) != 0;
+	asked.nkeys = asked.ask == FRONT_ASK_GET ? 1 + data[1] % KEYS : 1;
+	if ((data[1] & 0x40) != 0)
+		asked.opaque = (struct view){.data = (const uint8_t *)"o7", .len = 2};
+	data += 2, size -= 2;
+	for (int lines = 0; lines < LINES_MAX; lines++) {
+		const struct front_asked before = asked;
+		const uint64_t body = 2;
+		uint64_t value;
+
+		memset(&r, 0xa5, sizeof r);
+		read_exactly(&r, &asked, data, (uint32_t)size);
+		check_reply(&r, &asked, before.had, (uint32_t)size, data);
+		check_pieces(&r, before, data, (uint32_t)size);
+		if (r.kind != FRONT_REPLY_VALUE || asked.ask != FRONT_ASK_GET)
+			return 0;
+		value = r.line_len + r.value_len;
+		if (value + body > size ||
+		    !front_value_end((struct view){.data = data + value, .len = 2}))
+			return 0;
+		data += value + body, size -= value + body;
+	}
+	return 0;
+}

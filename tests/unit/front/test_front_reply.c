@@ -1,0 +1,333 @@
+/*
+ * test_front_reply.c - what answers a request is read; all else ends the connection.
+ *
+ * Goal:   each line that a server sends, to each thing that may be asked; each near miss is broken.
+ * Method: a table of lines; every one whole, cut at each byte, and as the answer to all other asks.
+ */
+#include "front/front_reply.h"
+#include "support/guard.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+
+#define KEYS 3
+
+static const struct view keys[KEYS] = {
+	{(const uint8_t *)"a", 1}, {(const uint8_t *)"key", 3}, {(const uint8_t *)"user:\xff", 6}};
+
+static struct view
+view_of(const char *text)
+{
+	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)strlen(text)};
+}
+
+static struct front_asked
+ask(enum front_ask what)
+{
+	return (struct front_asked){.ask = what,
+				    .received = true,
+				    .nkeys = what == FRONT_ASK_GET ? KEYS : 1,
+				    .keys = keys};
+}
+
+#define IS(k, a, l)                                                                                \
+	{                                                                                          \
+		.ask = FRONT_ASK_##a, .line = l, .kind = FRONT_REPLY_##k                           \
+	}
+#define STATUS(a, l, s)                                                                            \
+	{                                                                                          \
+		.ask = FRONT_ASK_##a, .line = l, .kind = FRONT_REPLY_STATUS, .status = FRONT_##s   \
+	}
+#define WITH_CAS(k, l)                                                                             \
+	{                                                                                          \
+		.ask = FRONT_ASK_GET, .line = l, .kind = FRONT_REPLY_##k, .cas = true              \
+	}
+#define ENDS(a, l)                                                                                 \
+	{                                                                                          \
+		.ask = FRONT_ASK_##a, .line = l, .kind = FRONT_REPLY_ERROR, .ends = true           \
+	}
+
+/* Meta lines are asked with opaque o7; cas: by gets. */
+static const struct {
+	enum front_ask ask;
+	const char *line;
+	enum front_reply_kind kind;
+	enum front_status status;
+	bool cas, ends;
+} cases[] = {
+	IS(VALUE, GET, "VALUE a 0 5\r\n"),
+	IS(VALUE, GET, "VALUE user:\xff 4294967295 1073741824\r\n"),
+	WITH_CAS(VALUE, "VALUE a 1 5 18446744073709551615\r\n"),
+	WITH_CAS(BROKEN, "VALUE a 1 5\r\n"),
+	IS(BROKEN, GET, "VALUE a 1 5 7\r\n"),
+	IS(BROKEN, GET, "VALUE b 0 5\r\n"),
+	IS(BROKEN, GET, "VALUE a 4294967296 5\r\n"),
+	IS(BROKEN, GET, "VALUE a 0 1073741825\r\n"),
+	IS(BROKEN, GET, "VALUE a 0 -1\r\n"),
+	IS(BROKEN, GET, "VALUE  a 0 5\r\n"),
+	IS(BROKEN, GET, "VALUE a 0 5 \r\n"),
+	IS(BROKEN, GET, "VALUE a 0 5\n"),
+	IS(BROKEN, GET, "VALUE a 0\r\n"),
+	IS(END, GET, "END\r\n"),
+	IS(BROKEN, GET, "END \r\n"),
+	IS(BROKEN, GET, "STORED\r\n"),
+	IS(ERROR, GET, "SERVER_ERROR out of memory writing get response\r\n"),
+	IS(ERROR, GET, "ERROR\r\n"),
+	IS(BROKEN, GET, "\r\n"),
+	IS(BROKEN, GET, "\n"),
+	STATUS(STORE, "STORED\r\n", STORED),
+	STATUS(STORE, "NOT_STORED\r\n", NOT_STORED),
+	STATUS(STORE, "EXISTS\r\n", EXISTS),
+	STATUS(STORE, "NOT_FOUND\r\n", NOT_FOUND),
+	IS(BROKEN, STORE, "STORED x\r\n"),
+	IS(BROKEN, STORE, "STORED.\n"),
+	IS(BROKEN, STORE, "DELETED\r\n"),
+	IS(ERROR, STORE, "SERVER_ERROR object too large for cache\r\n"),
+	IS(ERROR, STORE, "SERVER_ERROR out of memory storing object\r\n"),
+	ENDS(STORE, "SERVER_ERROR anything else\r\n"),
+	ENDS(STORE, "CLIENT_ERROR bad data chunk\r\n"),
+	ENDS(STORE, "ERROR\r\n"),
+	STATUS(DELETE, "DELETED\r\n", DELETED),
+	STATUS(DELETE, "NOT_FOUND\r\n", NOT_FOUND),
+	IS(NUMBER, ARITHMETIC, "18446744073709551615\r\n"),
+	IS(BROKEN, ARITHMETIC, "18446744073709551616\r\n"),
+	IS(BROKEN, ARITHMETIC, "1 \r\n"),
+	STATUS(ARITHMETIC, "NOT_FOUND\r\n", NOT_FOUND),
+	IS(ERROR, ARITHMETIC, "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+	STATUS(TOUCH, "TOUCHED\r\n", TOUCHED),
+	STATUS(TOUCH, "NOT_FOUND\r\n", NOT_FOUND),
+	STATUS(FLUSH, "OK\r\n", OK),
+	STATUS(VERSION, "VERSION 1.6.45\r\n", VERSION),
+	IS(BROKEN, VERSION, "VERSION\r\n"),
+	STATUS(ME, "ME a exp=-1 la=0 cas=2 fetch=no cls=1 size=63\r\n", ME),
+	IS(BROKEN, ME, "ME a la=0\r\n"),
+	IS(BROKEN, ME, "ME a exp=1 exp=2\r\n"),
+	IS(BROKEN, ME, "ME a exp=-2\r\n"),
+	IS(BROKEN, ME, "ME b exp=1\r\n"),
+	STATUS(ME, "EN\r\n", EN),
+	IS(VALUE, MG, "VA 5 f3 t-1 s5 c9 h1 l0 ka Oo7\r\n"),
+	IS(VALUE, MG, "VA 0 W X Z Oo7\r\n"),
+	IS(BROKEN, MG, "VA 5\r\n"),
+	IS(BROKEN, MG, "VA 5 Oo8\r\n"),
+	IS(BROKEN, MG, "VA 5 kb Oo7\r\n"),
+	IS(BROKEN, MG, "VA 5 h2 Oo7\r\n"),
+	IS(BROKEN, MG, "VA 5 W1 Oo7\r\n"),
+	IS(BROKEN, MG, "VA 5 c Oo7\r\n"),
+	IS(BROKEN, MG, "VA 5 y Oo7\r\n"),
+	STATUS(MG, "HD t5 Oo7\r\n", HD),
+	STATUS(MG, "EN\r\n", EN),
+	IS(BROKEN, MG, "NF Oo7\r\n"),
+	STATUS(MS, "HD c12 Oo7\r\n", HD),
+	STATUS(MS, "NS Oo7\r\n", NS),
+	STATUS(MS, "EX Oo7\r\n", EX),
+	STATUS(MS, "NF Oo7\r\n", NF),
+	IS(BROKEN, MS, "VA 1 Oo7\r\n"),
+	ENDS(MS, "CLIENT_ERROR bad data chunk\r\n"),
+	STATUS(MD, "HD Oo7\r\n", HD),
+	STATUS(MD, "NF Oo7\r\n", NF),
+	STATUS(MD, "EX Oo7\r\n", EX),
+	IS(BROKEN, MD, "NS Oo7\r\n"),
+	IS(VALUE, MA, "VA 2 t-1 Oo7\r\n"),
+	STATUS(MA, "NS Oo7\r\n", NS),
+	STATUS(MN, "MN\r\n", MN),
+	IS(BROKEN, MN, "MN x\r\n"),
+};
+
+#define CASES (sizeof cases / sizeof cases[0])
+
+static bool
+is_meta(enum front_ask what)
+{
+	return what == FRONT_ASK_MG || what == FRONT_ASK_MS || what == FRONT_ASK_MD ||
+	       what == FRONT_ASK_MA;
+}
+
+static struct front_asked
+asked_in(size_t i)
+{
+	struct front_asked asked = ask(cases[i].ask);
+
+	asked.wants_cas = cases[i].cas;
+	asked.opaque = is_meta(cases[i].ask) ? view_of("o7") : (struct view){.data = NULL};
+	return asked;
+}
+
+static void
+a_line_is_what_it_says(void **state)
+{
+	for (size_t i = 0; i < CASES; i++) {
+		struct front_asked asked = asked_in(i);
+		struct front_reply r;
+
+		front_reply_read(&r, &asked, view_of(cases[i].line));
+		if (r.kind != cases[i].kind)
+			print_error("%s", cases[i].line);
+		check_eq(r.kind, cases[i].kind);
+		check_eq(r.ends_connection, cases[i].ends);
+		if (r.kind == FRONT_REPLY_STATUS)
+			check_eq(r.status, cases[i].status);
+		if (r.kind != FRONT_REPLY_BROKEN)
+			check_eq(r.line_len, strlen(cases[i].line));
+	}
+}
+
+/* Cut anywhere, a line is not whole yet, and nothing is noted of it. A cut line ends where memory
+ * does. */
+static void
+a_cut_line_waits(void **state)
+{
+	for (size_t i = 0; i < CASES; i++) {
+		for (size_t cut = 0; cut < strlen(cases[i].line); cut++) {
+			struct front_asked asked = asked_in(i);
+			struct front_reply r;
+
+			front_reply_read(
+				&r, &asked,
+				(struct view){.data = at_page_end(cases[i].line, (uint32_t)cut),
+					      .len = (uint32_t)cut});
+			check_eq(r.kind, FRONT_REPLY_MORE);
+			check_eq(asked.had, 0);
+		}
+	}
+}
+
+/* But for errors, which may answer everything, and a word that several share. */
+static void
+a_line_answers_no_other_question(void **state)
+{
+	static const char *const shared[] = {"NOT_FOUND", "EN\r", "HD", "NS", "EX ", "NF", "VA "};
+
+	for (size_t i = 0; i < CASES; i++) {
+		bool many =
+			cases[i].kind == FRONT_REPLY_ERROR || cases[i].kind == FRONT_REPLY_BROKEN;
+
+		for (size_t s = 0; s < sizeof shared / sizeof shared[0]; s++)
+			many |= strncmp(cases[i].line, shared[s], strlen(shared[s])) == 0;
+		for (int other = 0; !many && other < FRONT_ASKS_COUNT; other++) {
+			struct front_asked asked = ask((enum front_ask)other);
+			struct front_reply r;
+
+			asked.wants_cas = cases[i].cas;
+			front_reply_read(&r, &asked, view_of(cases[i].line));
+			if ((enum front_ask)other != cases[i].ask)
+				check_eq(r.kind, FRONT_REPLY_BROKEN);
+		}
+	}
+}
+
+static void
+read_one(struct front_reply *r, struct front_asked *asked, const char *line)
+{
+	front_reply_read(r, asked, view_of(line));
+}
+
+static void
+a_key_has_one_value_in_any_order(void **state)
+{
+	struct front_asked asked = ask(FRONT_ASK_GET);
+	struct front_reply r;
+
+	read_one(&r, &asked, "VALUE key 0 1\r\n");
+	check_eq(r.key, 1);
+	read_one(&r, &asked, "VALUE a 0 1\r\n");
+	check_eq(r.key, 0);
+	read_one(&r, &asked, "VALUE key 0 1\r\n");
+	check_eq(r.kind, FRONT_REPLY_BROKEN);
+}
+
+/* One that is asked twice has two. */
+static void
+a_key_asked_twice_has_two_values(void **state)
+{
+	const struct view twice[] = {keys[0], keys[1], keys[0]};
+	struct front_asked asked = ask(FRONT_ASK_GET);
+	struct front_reply r;
+
+	asked.keys = twice;
+	read_one(&r, &asked, "VALUE a 0 1\r\n");
+	check_eq(r.key, 0);
+	read_one(&r, &asked, "VALUE a 0 1\r\n");
+	check_eq(r.key, 2);
+	read_one(&r, &asked, "VALUE a 0 1\r\n");
+	check_eq(r.kind, FRONT_REPLY_BROKEN);
+}
+
+static void
+an_answer_before_its_question_is_broken(void **state)
+{
+	struct front_asked asked = ask(FRONT_ASK_STORE);
+	struct front_reply r;
+
+	asked.received = false;
+	read_one(&r, &asked, "");
+	check_eq(r.kind, FRONT_REPLY_MORE);
+	read_one(&r, &asked, "S");
+	check_eq(r.kind, FRONT_REPLY_BROKEN);
+}
+
+static void
+a_line_without_end_is_broken(void **state)
+{
+	static uint8_t line[FRONT_REPLY_LINE_MAX + 2];
+	struct front_asked asked = ask(FRONT_ASK_VERSION);
+	struct front_reply r;
+
+	memset(line, 'x', sizeof line);
+	memcpy(line, "VERSION ", 8);
+	front_reply_read(&r, &asked, (struct view){.data = line, .len = FRONT_REPLY_LINE_MAX - 1});
+	check_eq(r.kind, FRONT_REPLY_MORE);
+	front_reply_read(&r, &asked, (struct view){.data = line, .len = FRONT_REPLY_LINE_MAX});
+	check_eq(r.kind, FRONT_REPLY_BROKEN);
+	memcpy(line + FRONT_REPLY_LINE_MAX - 2, "\r\n", 2);
+	front_reply_read(&r, &asked, (struct view){.data = line, .len = FRONT_REPLY_LINE_MAX});
+	check_eq(r.kind, FRONT_REPLY_STATUS);
+	check_eq(r.text.len, FRONT_REPLY_LINE_MAX - 10);
+}
+
+static void
+numbers_of_a_meta_reply_are_read(void **state)
+{
+	struct front_asked asked = ask(FRONT_ASK_MG);
+	struct front_reply r;
+
+	read_one(&r, &asked, "VA 12 f3 t77 s12 c99 h1 l6 X\r\n");
+	check_eq(r.value_len, 12);
+	check_eq(r.client_flags, 3);
+	check_eq(r.ttl_s, 77);
+	check_eq(r.size, 12);
+	check_eq(r.cas, 99);
+	check_eq(r.hit, 1);
+	check_eq(r.last_access_s, 6);
+	check_eq(r.meta, FRONT_META_FLAGS | FRONT_META_TTL | FRONT_META_SIZE | FRONT_META_CAS |
+				 FRONT_META_HIT | FRONT_META_LAST_ACCESS | FRONT_META_STALE);
+}
+
+static void
+a_value_ends_with_its_line(void **state)
+{
+	check(front_value_end(view_of("")));
+	check(front_value_end(view_of("\r")));
+	check(front_value_end(view_of("\r\n")));
+	check(front_value_end(view_of("\r\nEND")));
+	check(!front_value_end(view_of("\n")));
+	check(!front_value_end(view_of("\rE")));
+	check(!front_value_end(view_of("EN")));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_line_is_what_it_says),
+		cmocka_unit_test(a_cut_line_waits),
+		cmocka_unit_test(a_line_answers_no_other_question),
+		cmocka_unit_test(a_key_has_one_value_in_any_order),
+		cmocka_unit_test(a_key_asked_twice_has_two_values),
+		cmocka_unit_test(an_answer_before_its_question_is_broken),
+		cmocka_unit_test(a_line_without_end_is_broken),
+		cmocka_unit_test(numbers_of_a_meta_reply_are_read),
+		cmocka_unit_test(a_value_ends_with_its_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
