@@ -404,24 +404,44 @@ def sizes_counts(quick):
     return counts
 
 
+SHARES = ("requested", "rounding", "retired", "free", "magazines", "tails", "moving", "pool", "index",
+          "ghosts", "tables")
+
+
+def sizes_versus(bench, name, ours, theirs):
+    """The ratios of hits and items; a line of them."""
+    hits = bench.keep(f"hits_{name}", [ours["hit"] / theirs["hit"]], 3)
+    items = bench.keep(f"items_{name}", [ours["items"] / theirs["items"]], 3)
+    return [f"{100 * ours['hit']:.2f} %", f"{100 * theirs['hit']:.2f} %", f"{hits:.3f}",
+            f"{100 * ours['hit_bytes']:.2f} %", f"{100 * theirs['hit_bytes']:.2f} %",
+            ours["items"], theirs["items"], f"{items:.3f}",
+            *(f"{who['page_mb']:.0f} ({who['rss_mb']:.0f})" for who in (ours, theirs))]
+
+
 def mixed_sizes(bench):
-    lines = []
+    lines, shares = [], []
     for (mebibytes, most), counts in sizes_counts(bench.quick).items():
-        ours, theirs = (bench.counted(f"values of 16 to {most} bytes in -m {mebibytes}",
-                                      count)["sizes"][0] for count in counts)
-        name = f"mixed_{most}_{mebibytes}m"
-        hits = bench.keep(f"hits_{name}_vs_memcached", [ours["hit"] / theirs["hit"]], 3)
-        items = bench.keep(f"items_{name}_vs_memcached", [ours["items"] / theirs["items"]], 3)
+        words = f"values of 16 to {most} bytes in -m {mebibytes}"
+        of_ours, of_theirs = (bench.counted(words, count) for count in counts)
+        ours, theirs = of_ours["sizes"][0], of_theirs["sizes"][0]
+        name, where = f"mixed_{most}_{mebibytes}m", [f"-m {mebibytes}", most]
         bench.keep(f"rescued_{name}", [ours["rescued_share"]], 4)
-        lines.append([f"-m {mebibytes}", most, f"{100 * ours['hit']:.2f} %",
-                      f"{100 * theirs['hit']:.2f} %", f"{hits:.3f}",
-                      f"{100 * ours['hit_bytes']:.2f} %", f"{100 * theirs['hit_bytes']:.2f} %",
-                      ours["items"], theirs["items"], f"{items:.3f}",
-                      f"{100 * ours['rescued_share']:.1f} %", f"{theirs['page_mb']:.0f} MB"])
+        lines.append(where + sizes_versus(bench, f"{name}_vs_memcached", ours, theirs))
+        # The same keys with as much memory as memcached's pages took.
+        equal = bench.rows(f"{words}, memcached's pages", "bench_sizes", "--memory", round(theirs["page_mb"]),
+                           "--workload", mebibytes, *counts[0][1][2:])["sizes"][0]
+        lines.append(["as memcached's", most]
+                     + sizes_versus(bench, f"{name}_vs_memcached_equal_memory", equal, theirs))
+        row = of_ours["shares"][0]
+        shares.append(where + [row["pages"], f"{row['without_page']:.0f} of {row['classes']}"]
+                      + [f"{100 * row[share]:.1f}" for share in SHARES])
     table("Mixed sizes: log-uniform from 16 bytes, Zipf 0.99 over eight times the memory; gets, and a\n"
-          "set after each miss. memcached gives each class a page of 1 MB, also beyond its -m",
+          "set after each miss. memcached gives each class a page of 1 MB, also beyond its -m; the second\n"
+          "line of each has the same keys, and our -m as large as memcached's pages were",
           ["", "to", "hits", "memcached", "by that", "of bytes", "memcached", "items", "memcached",
-           "by that", "rescued by written", "its pages"], lines)
+           "by that", "MB (RSS)", "memcached"], lines)
+    table("What our memory is used for there, in 100 bytes", ["", "to", "pages", "classes without", *SHARES],
+          shares)
 
 
 def expiry_counts(quick):

@@ -10,17 +10,21 @@
  * push out what is.
  *
  * What memcached took for its pages is printed, since it gives each class a page beyond its -m.
+ * With
+ * --workload keys and operations are those of so many MB, whatever the memory.
  *
- *   bench_sizes [--memory MB] [--most BYTES] [--turnovers N] [--once N] [--probation]
- *               [--peer SOCKET]
+ *   bench_sizes [--memory MB] [--workload MB] [--most BYTES] [--turnovers N] [--once N]
+ *               [--probation] [--peer SOCKET]
  */
 #include "memcached_peer.h"
+#include "memory_shares.h"
 #include "own_store.h"
 
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define THETA        0.99
 #define LEAST        16u
@@ -28,13 +32,14 @@
 #define BATCH        32u
 #define SEED         20261122u
 #define ONCE_BYTES   40u
+#define SAMPLES      64u
 /* So much of the gets is taken to miss when operations are counted for the turnovers. */
 #define MISSES_IN_100 40u
 
 struct workload {
 	uint32_t keys, most, once;
 	uint64_t operations;
-	size_t memory_mb;
+	size_t memory_mb, workload_mb;
 	bool probation;
 	struct zipf zipf;
 };
@@ -48,6 +53,7 @@ struct cache {
 	void *state;
 	void (*look)(void *state, const uint32_t *keys, bool *hit);
 	void (*set)(void *state, uint32_t key, uint32_t bytes);
+	void (*sample)(void *state); /* SAMPLES times while it is measured; NULL: not */
 };
 
 static uint32_t
@@ -62,7 +68,7 @@ static void
 workload_init(struct workload *w, uint32_t turnovers)
 {
 	const double mean = (w->most - LEAST) / log((double)w->most / LEAST) + BENCH_KEY_BYTES;
-	const double items = (double)(w->memory_mb * BENCH_MIB) / mean;
+	const double items = (double)(w->workload_mb * BENCH_MIB) / mean;
 
 	w->keys = (uint32_t)(WORKING_SETS * items);
 	w->operations = (uint64_t)(turnovers * items * 100 / MISSES_IN_100);
@@ -72,7 +78,8 @@ workload_init(struct workload *w, uint32_t turnovers)
 static struct figures
 run(const struct workload *w, struct cache *c, const char *words)
 {
-	uint64_t random = SEED;
+	const uint64_t half = w->operations / 2, each = half / SAMPLES + 1;
+	uint64_t random = SEED, sampled = half;
 	uint32_t once = 0;
 	struct figures f = {0};
 
@@ -90,12 +97,16 @@ run(const struct workload *w, struct cache *c, const char *words)
 				c->set(c->state, keys[i], bytes);
 			for (uint32_t n = 0; !hit[i] && n < w->once; n++)
 				c->set(c->state, w->keys + once++, ONCE_BYTES);
-			if (done < w->operations / 2)
+			if (done < half)
 				continue;
 			f.gets++;
 			f.hits += hit[i];
 			f.got_bytes += bytes;
 			f.hit_bytes += hit[i] ? bytes : 0;
+		}
+		if (c->sample != NULL && done >= sampled) {
+			c->sample(c->state);
+			sampled += each;
 		}
 		bench_progress(words, done, w->operations);
 	}
@@ -104,13 +115,32 @@ run(const struct workload *w, struct cache *c, const char *words)
 
 static void
 say(const struct workload *w, const char *who, struct figures f, uint64_t items,
-    uint64_t page_bytes)
+    uint64_t page_bytes, double rss_mb)
 {
 	printf("{\"part\": \"sizes\", \"who\": \"%s\", \"memory_mb\": %zu, \"most\": %u, "
-	       "\"hit\": %.5f, \"hit_bytes\": %.5f, \"items\": %llu, \"page_mb\": %.1f",
+	       "\"hit\": %.5f, \"hit_bytes\": %.5f, \"items\": %llu, \"page_mb\": %.1f, "
+	       "\"rss_mb\": %.1f",
 	       who, w->memory_mb, w->most, (double)f.hits / (double)f.gets,
 	       (double)f.hit_bytes / (double)f.got_bytes, (unsigned long long)items,
-	       (double)page_bytes / (double)BENCH_MIB);
+	       (double)page_bytes / (double)BENCH_MIB, rss_mb);
+}
+
+/* Resident memory of a process; 0: it cannot be read. */
+static double
+rss_mb(uint64_t pid)
+{
+	char path[64];
+	unsigned long long size = 0, resident = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%llu/statm", (unsigned long long)pid);
+	f = fopen(path, "r");
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%llu %llu", &size, &resident) != 2)
+		resident = 0;
+	fclose(f);
+	return (double)resident * (double)sysconf(_SC_PAGESIZE) / (double)BENCH_MIB;
 }
 
 /* ---- the store ---- */
@@ -118,7 +148,7 @@ say(const struct workload *w, const char *who, struct figures f, uint64_t items,
 struct own {
 	struct own_store store;
 	uint64_t written; /* bytes of objects */
-	uint64_t waits;
+	struct memory_shares shares;
 };
 
 static void
@@ -152,6 +182,14 @@ own_set(void *state, uint32_t key, uint32_t bytes)
 }
 
 static void
+own_sample(void *state)
+{
+	struct own *o = state;
+
+	memory_shares_add(&o->shares, o->store.store);
+}
+
+static void
 own(const struct workload *w)
 {
 	const struct store_config cfg = {.memory_bytes = w->memory_mb * BENCH_MIB,
@@ -160,7 +198,8 @@ own(const struct workload *w)
 					 .seed = 42,
 					 .clock_only = !w->probation};
 	static struct own o;
-	struct cache c = {&o, own_look, own_set};
+	struct cache c = {&o, own_look, own_set, own_sample};
+	const double rss_before = rss_mb((uint64_t)getpid());
 	struct store_usage usage;
 
 	own_create_for(&o.store, &cfg);
@@ -169,13 +208,15 @@ own(const struct workload *w)
 	const uint64_t linked = own_counted(&o.store, STORE_BYTES_LINKED);
 
 	store_usage_mt(o.store.store, &usage);
-	say(w, w->probation ? "store, 2q" : "store", f, usage.items, w->memory_mb * BENCH_MIB);
+	say(w, w->probation ? "store, 2q" : "store", f, usage.items, w->memory_mb * BENCH_MIB,
+	    rss_mb((uint64_t)getpid()) - rss_before);
 	printf(", \"rescued_share\": %.4f, \"rescued\": %llu, \"grace_waits\": %llu, "
 	       "\"pages_moved\": %llu}\n",
 	       (double)(linked - o.written) / (double)o.written,
 	       (unsigned long long)own_counted(&o.store, STORE_RESCUED),
 	       (unsigned long long)own_counted(&o.store, STORE_GRACE_WAITS),
 	       (unsigned long long)atomic_load(&o.store.store->slab.evacuated_pages));
+	memory_shares_print(&o.shares);
 	own_destroy(&o.store);
 }
 
@@ -200,14 +241,14 @@ static void
 peer(const struct workload *w, const char *path)
 {
 	static struct peer p;
-	struct cache c = {&p, peer_look_batch, peer_set_one};
+	struct cache c = {&p, peer_look_batch, peer_set_one, NULL};
 
 	peer_open(&p, path);
 
 	const struct figures f = run(w, &c, "memcached");
 
 	say(w, "memcached", f, peer_stat(&p, "curr_items"),
-	    peer_stat_of_slabs(&p, "total_malloced"));
+	    peer_stat_of_slabs(&p, "total_malloced"), rss_mb(peer_stat(&p, "pid")));
 	printf("}\n");
 	peer_close(&p);
 }
@@ -216,6 +257,7 @@ int
 main(int argc, char **argv)
 {
 	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
+					      {"workload", required_argument, NULL, 'w'},
 					      {"most", required_argument, NULL, 'b'},
 					      {"turnovers", required_argument, NULL, 't'},
 					      {"once", required_argument, NULL, 'o'},
@@ -230,6 +272,8 @@ main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		if (c == 'm')
 			w.memory_mb = bench_number(optarg, 8, 1u << 16);
+		else if (c == 'w')
+			w.workload_mb = bench_number(optarg, 8, 1u << 16);
 		else if (c == 'b')
 			w.most = bench_number(optarg, 2 * LEAST, PEER_VALUE_MAX);
 		else if (c == 't')
@@ -243,6 +287,8 @@ main(int argc, char **argv)
 		else
 			exit(2);
 	}
+	if (w.workload_mb == 0)
+		w.workload_mb = w.memory_mb;
 	workload_init(&w, turnovers);
 	if (path != NULL)
 		peer(&w, path);
