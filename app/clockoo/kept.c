@@ -84,16 +84,25 @@ renew_after_crashes(struct kept *k, const struct appliance *a, struct error *err
 	return memory_file_renew(&k->file, &wanted, err) && map(k, a, err);
 }
 
+/* All changes of the file so far are this process's. */
+static void
+note_change(struct kept *k)
+{
+	k->file.changed_ns = k->page->changed_ns = memory_file_changed_ns(&k->file);
+}
+
 static void
 judge(struct kept *k, const struct config *cfg)
 {
+	const struct kept_file file = {k->file.id, k->file.changed_ns};
+
 	if (k->file.before_bytes != 0)
 		snprintf(k->words, sizeof k->words, "it had %zu MB, and %zu are configured",
 			 k->file.before_bytes >> MB_SHIFT, k->file.bytes >> MB_SHIFT);
 	else if (k->file.fresh)
 		strcpy(k->words, "it is new");
 	else
-		kept_page_is_whole(k->page, &k->file.id, cfg->keep_for_s, &k->gap, k->words);
+		kept_page_is_whole(k->page, &file, cfg->keep_for_s, &k->gap, k->words);
 	k->judged_ns = clock_ns(CLOCK_BOOTTIME);
 }
 
@@ -107,6 +116,9 @@ kept_open(struct kept *k, const struct appliance *a, struct error *err)
 		return true;
 	if (memory_file_open(&k->file, &wanted, err) && map(k, a, err)) {
 		judge(k, &a->config);
+		/* Allocation has changed the file, and this start may fail. */
+		if (k->words[0] == '\0')
+			note_change(k);
 		if (renew_after_crashes(k, a, err))
 			return true;
 	}
@@ -132,6 +144,7 @@ begin_page(struct kept *k)
 	kept_now(&now);
 	memory_page_begin(k->page, k->file.id, now.boot_id, (uint32_t)getpid());
 	k->started = true;
+	note_change(k);
 }
 
 enum opening_end {
@@ -147,6 +160,7 @@ struct opening_run {
 	struct store_opening *open;
 	_Atomic enum opening_end end; /* written by the first lcore */
 	uint64_t said_ns;
+	bool said_wrong;
 };
 
 struct opener {
@@ -176,6 +190,7 @@ look_around(struct opening_run *run)
 	struct gap gap = k->gap;
 	struct store_open_report r;
 
+	note_change(k);
 	store_open_report_mt(run->open, &r);
 	gap_judge_later(&gap, now_ns - k->judged_ns, run->a->config.keep_for_s);
 	if (gap.verdict != GAP_KEEP) {
@@ -202,6 +217,19 @@ open_on_lcore(void *arg)
 	return 0;
 }
 
+static void
+say_wrong_checksums(struct opening_run *run)
+{
+	struct store_open_report r;
+
+	store_open_report_mt(run->open, &r);
+	if (!r.checksums_wrong || run->said_wrong)
+		return;
+	run->said_wrong = true;
+	fprintf(stderr, "clockoo: memory.file: tables or index are not as they were left (wrong "
+			"checksums): repairing\n");
+}
+
 /* Every phase on all lcores; lcores_run returns when all have done their share. */
 static enum store_open_phase
 open_in_phases(struct opening_run *run)
@@ -223,6 +251,7 @@ open_in_phases(struct opening_run *run)
 		if (atomic_load(&run->end) != OPENING_GOES_ON)
 			return STORE_OPEN_REFUSED;
 		phase = store_open_next(run->open);
+		say_wrong_checksums(run);
 	} while (!store_open_has_ended(phase));
 	return phase;
 }
@@ -239,12 +268,13 @@ say_kept(struct kept *k, const struct store_opening *open, uint64_t took_ns)
 		.lost = r.lost,
 		.us = took_ns / 1000,
 	};
-	if (r.checksums_wrong)
-		fprintf(stderr, "clockoo: memory.file: a checksum was wrong: repaired instead\n");
 	fprintf(stderr, "clockoo: %skept %llu items, %.1f GB in %.2f s; %llu lost\n",
 		r.kind == STORE_IMAGE_CLEAN ? "" : "repaired: ", (unsigned long long)r.items,
 		(double)r.item_bytes / (1 << 30), (double)took_ns / NS_PER_S,
 		(unsigned long long)r.lost);
+	if (r.flushed)
+		fprintf(stderr, "clockoo: memory.file: a delayed flush_all came due while it was "
+				"down: nothing is kept\n");
 }
 
 static struct store *
@@ -321,6 +351,7 @@ beat(struct kept *k)
 {
 	const struct clocks clocks = {boot_clock, wall_clock, store_clock, k};
 
+	note_change(k);
 	if (beat_read_clocks(&k->beat, &clocks))
 		heartbeat_write(&k->page->heartbeat, &k->beat);
 }
@@ -371,6 +402,7 @@ kept_stop(struct kept *k, struct store *store)
 	crash_count_end();
 	/* Where it is not left clean, the next start repairs it. */
 	store_image_leave(store);
+	note_change(k);
 }
 
 void
@@ -378,8 +410,10 @@ kept_close(struct kept *k)
 {
 	if (!k->used)
 		return;
-	if (k->started)
+	if (k->started) {
 		memory_page_ready(k->page);
+		note_change(k);
+	}
 	memory_file_close(&k->file);
 	*k = (struct kept){.used = false};
 }

@@ -2,16 +2,17 @@
  * kept_look.c - reads a file of --memory-file without changing it, and the two commands on it.
  */
 #include "kept_look.h"
-#include "memfile/memory_file.h"
 #include "sizes.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,9 +44,20 @@ kept_now(struct gap_now *now)
 	fclose(file);
 }
 
+static void
+say_crashes(const struct memory_page *page, uint32_t attempts, char words[KEPT_WORDS])
+{
+	const uint32_t number = atomic_load_explicit(&page->signal, memory_order_relaxed);
+	char how[32] = "amid a start";
+
+	if (number != 0)
+		snprintf(how, sizeof how, "by signal %u", number);
+	snprintf(words, KEPT_WORDS, "%u crashes with the kept memory, the last %s", attempts, how);
+}
+
 bool
-kept_page_is_whole(const struct memory_page *page, const struct file_id *id, uint32_t keep_for_s,
-		   struct gap *gap, char words[KEPT_WORDS])
+kept_page_is_whole(const struct memory_page *page, const struct kept_file *file,
+		   uint32_t keep_for_s, struct gap *gap, char words[KEPT_WORDS])
 {
 	const uint32_t attempts = atomic_load_explicit(&page->attempts, memory_order_relaxed);
 	struct gap_now now;
@@ -54,12 +66,13 @@ kept_page_is_whole(const struct memory_page *page, const struct file_id *id, uin
 	words[0] = '\0';
 	if (!memory_page_is_set(page))
 		strcpy(words, "nothing whole lies there");
-	else if (page->file.device != id->device || page->file.inode != id->inode)
+	else if (page->file.device != file->id.device || page->file.inode != file->id.inode)
 		strcpy(words, "it is a copy of another file");
+	else if (memory_page_is_changed(page, file->changed_ns))
+		strcpy(words,
+		       "its file was changed while nobody served from it (cp, mv, chmod, chown)");
 	else if (attempts >= CRASHES_MAX)
-		snprintf(words, KEPT_WORDS,
-			 "%u crashes with the kept memory, the last by signal %u", attempts,
-			 atomic_load_explicit(&page->signal, memory_order_relaxed));
+		say_crashes(page, attempts, words);
 	else {
 		gap_judge(gap, &page->heartbeat, page->boot_id, &now, keep_for_s);
 		strcpy(words, gap->words);
@@ -77,14 +90,42 @@ is_in_use(int fd)
 	return false;
 }
 
-/* Of an open file of a right kind. */
+static struct kept_file
+file_of(int fd, const struct stat *st)
+{
+	struct memory_file file = {.fd = fd};
+	struct statfs fs;
+
+	file.huge = fstatfs(fd, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC;
+	return (struct kept_file){{st->st_dev, st->st_ino}, memory_file_changed_ns(&file)};
+}
+
+/* Would the store of that size go on with it? 0: of whatever size it has. */
+static bool
+image_is_whole(struct kept_look *look, const void *head, uint64_t bytes)
+{
+	struct store_config cfg = {.memory_bytes = bytes};
+	struct store_image_look image;
+
+	store_image_look(head, &cfg, &image);
+	if (bytes == 0 && image.fault == STORE_IMAGE_RESIZED) {
+		cfg.memory_bytes = image.memory_bytes;
+		store_image_look(head, &cfg, &image);
+	}
+	look->dirty = image.kind == STORE_IMAGE_DIRTY;
+	if (image.kind == STORE_IMAGE_EMPTY)
+		strcpy(look->words, store_image_fault_words(image.fault));
+	return image.kind != STORE_IMAGE_EMPTY;
+}
+
+/* Of an open file of a right kind. store_bytes: of the store that a start would make; 0: any. */
 static void
 look_into(struct kept_look *look, int fd, const struct stat *st, const struct config *cfg,
-	  uint64_t bytes)
+	  uint64_t bytes, uint64_t store_bytes)
 {
 	static uint8_t head[STORE_IMAGE_HEAD_BYTES];
 	const struct memory_page *page = (const void *)(head + STORE_IMAGE_APP_AT);
-	const struct file_id id = {st->st_dev, st->st_ino};
+	const struct kept_file file = file_of(fd, st);
 	const ssize_t got = pread(fd, head, sizeof head, 0);
 	struct gap gap;
 
@@ -101,10 +142,11 @@ look_into(struct kept_look *look, int fd, const struct stat *st, const struct co
 		snprintf(look->words, sizeof look->words, "it has %llu MB, and %llu are configured",
 			 (unsigned long long)look->bytes >> MB_SHIFT,
 			 (unsigned long long)bytes >> MB_SHIFT);
-	} else if (kept_page_is_whole(page, &id, cfg->keep_for_s, &gap, look->words)) {
+	} else if (kept_page_is_whole(page, &file, cfg->keep_for_s, &gap, look->words) &&
+		   image_is_whole(look, head, store_bytes)) {
 		look->state = KEPT_WHOLE;
-		snprintf(look->words, sizeof look->words, "would be kept, %.0f s without service",
-			 (double)gap.away_ns / NS_PER_S);
+		snprintf(look->words, sizeof look->words, "would be %skept, %.0f s without service",
+			 look->dirty ? "repaired and " : "", (double)gap.away_ns / NS_PER_S);
 	}
 }
 
@@ -127,8 +169,7 @@ kept_look(struct kept_look *look, const struct config *cfg, const char *path, ui
 	} else {
 		look->bytes = (uint64_t)st.st_size;
 		look->allocated = (uint64_t)st.st_blocks * STAT_BLOCK;
-		bytes = align_up(bytes, (size_t)st.st_blksize);
-		look_into(look, fd, &st, cfg, bytes);
+		look_into(look, fd, &st, cfg, align_up(bytes, (size_t)st.st_blksize), bytes);
 	}
 	close(fd);
 }

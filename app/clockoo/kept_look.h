@@ -11,7 +11,7 @@
 #ifndef CLOCKOO_KEPT_LOOK_H
 #define CLOCKOO_KEPT_LOOK_H
 
-#include "memfile/memory_page.h"
+#include "memfile/memory_file.h"
 #include "store/store_image.h"
 
 #include <stdio.h>
@@ -23,13 +23,14 @@ enum kept_state {
 	KEPT_ABSENT,
 	KEPT_UNKNOWN, /* not readable for this user */
 	KEPT_IN_USE,
-	KEPT_WHOLE, /* would be kept */
+	KEPT_WHOLE, /* would be kept, as far as its first pages tell */
 	KEPT_LOST,  /* would not */
 };
 
 struct kept_look {
 	enum kept_state state;
 	uint32_t pid;       /* of the page; 0: it has none */
+	bool dirty;         /* it would be repaired first */
 	uint64_t bytes;     /* of the file */
 	uint64_t allocated; /* of them, in memory */
 	char words[KEPT_WORDS];
@@ -37,8 +38,14 @@ struct kept_look {
 
 void kept_now(struct gap_now *now);
 
-/* Does a start go on from that page, the file being id? words: why not, else empty. */
-bool kept_page_is_whole(const struct memory_page *page, const struct file_id *id,
+/* The file that a page lies in. */
+struct kept_file {
+	struct file_id id;
+	uint64_t changed_ns; /* memory_file_changed_ns */
+};
+
+/* Does a start go on from that page? words: why not, else empty. */
+bool kept_page_is_whole(const struct memory_page *page, const struct kept_file *file,
 			uint32_t keep_for_s, struct gap *gap, char words[KEPT_WORDS]);
 
 /* cfg names the file; bytes: the size that a start would give it, or 0 for any. */

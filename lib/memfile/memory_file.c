@@ -21,6 +21,8 @@
 #define MODE        0600
 #define HUGE_REMEDY "reserve more (clockoo doctor says how many)"
 #define OPTION      "--memory-file: %s: "
+#define NS_PER_S    1000000000ull
+#define STAT_BLOCK  512u /* of st_blocks */
 #define OPENED_ONLY (O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
 
 static bool
@@ -34,13 +36,15 @@ refuse_place(const char *path, struct error *err)
 static int
 open_folder(const char *path, struct statfs *fs, struct error *err)
 {
-	char folder[2 * CONFIG_PATH_BYTES];
+	char text[2 * CONFIG_PATH_BYTES];
+	const char *folder;
 	int fd;
 
-	snprintf(folder, sizeof folder, "%s", path);
-	fd = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(text, sizeof text, "%s", path);
+	folder = dirname(text);
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fstatfs(fd, fs) != 0) {
-		error_set(err, OPTION "%s", path, strerror(errno));
+		error_set(err, OPTION "its folder %s: %s", path, folder, strerror(errno));
 	} else if (fs->f_type != HUGETLBFS_MAGIC && fs->f_type != TMPFS_MAGIC) {
 		refuse_place(path, err);
 	} else {
@@ -103,6 +107,21 @@ refuse_in_use(const struct memory_file *f, const struct memory_file_wanted *want
 	return error_set(err, OPTION "in use by %s; stop it, or choose another path", f->path, who);
 }
 
+static uint64_t
+changed_ns(const struct memory_file *f, const struct stat *st)
+{
+	return f->huge ? 0
+		       : (uint64_t)st->st_ctim.tv_sec * NS_PER_S + (uint64_t)st->st_ctim.tv_nsec;
+}
+
+uint64_t
+memory_file_changed_ns(const struct memory_file *f)
+{
+	struct stat st;
+
+	return fstat(f->fd, &st) == 0 ? changed_ns(f, &st) : 0;
+}
+
 enum lock_result { LOCK_MINE, LOCK_BUSY, LOCK_OTHER_FILE, LOCK_FAILED };
 
 /* One try. A file that was removed or exchanged meanwhile is not the one of that name. */
@@ -133,6 +152,7 @@ try_lock(struct memory_file *f, int folder, const char *name, uid_t other_uid, s
 		return LOCK_FAILED;
 	}
 	f->id = (struct file_id){st.st_dev, st.st_ino};
+	f->changed_ns = changed_ns(f, &st);
 	f->before_bytes = (size_t)st.st_size;
 	return LOCK_MINE;
 }
@@ -195,14 +215,35 @@ refuse_foreign(const struct memory_file *f, size_t page_at, struct error *err)
 			 f->path);
 }
 
+/* Would it fit, with what it has given back? A file system that does not count its blocks
+ * (hugetlbfs without a size) takes the pages when it is mapped. */
+static bool
+fits(const struct memory_file *f, const struct statfs *fs, struct error *err)
+{
+	const uint64_t left = (uint64_t)fs->f_bavail * f->page_bytes;
+	struct stat st = {0};
+
+	if (fs->f_blocks == 0 || fstat(f->fd, &st) != 0 ||
+	    left + (uint64_t)st.st_blocks * STAT_BLOCK >= f->bytes)
+		return true;
+	return error_set(err,
+			 OPTION "%zu MB do not fit: it has %llu, and %llu are free; lower -m, or "
+				"enlarge the file system",
+			 f->path, f->bytes >> 20,
+			 (unsigned long long)st.st_blocks * STAT_BLOCK >> 20,
+			 (unsigned long long)left >> 20);
+}
+
 /* What has another size is given back whole first: both may not fit. */
 static bool
-resize(struct memory_file *f, struct error *err)
+resize(struct memory_file *f, const struct statfs *fs, struct error *err)
 {
 	if (f->before_bytes == f->bytes) {
 		f->before_bytes = 0;
 		return true;
 	}
+	if (!fits(f, fs, err))
+		return false;
 	f->fresh = true;
 	if (ftruncate(f->fd, 0) != 0 || ftruncate(f->fd, (off_t)f->bytes) != 0)
 		return error_set(err, OPTION "cannot make it %zu MB: %s", f->path, f->bytes >> 20,
@@ -226,7 +267,7 @@ memory_file_open(struct memory_file *f, const struct memory_file_wanted *wanted,
 	f->page_bytes = (size_t)fs.f_bsize;
 	f->bytes = align_up(wanted->bytes, f->page_bytes);
 	good = lock(f, folder, wanted, err) && refuse_foreign(f, wanted->page_at, err) &&
-	       resize(f, err);
+	       resize(f, &fs, err);
 	close(folder);
 	if (!good)
 		drop(f);

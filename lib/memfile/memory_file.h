@@ -8,7 +8,7 @@
  * Units:  bytes.
  * Owner:  the caller, from memory_file_open to memory_file_close. The file stays.
  * Thread: main; memory_file_populate_more: one at a time.
- * Errors: struct error: who has the file, what is wrong with it.
+ * Errors: struct error: who has the file, what is wrong with it. What was refused is as it was.
  * Bounds: MEMORY_FILE_WAIT_MS for the lock.
  */
 #ifndef CLOCKOO_MEMORY_FILE_H
@@ -41,6 +41,7 @@ struct memory_file {
 	size_t populated;    /* of bytes, from the front */
 	bool huge;           /* on hugetlbfs */
 	bool fresh;          /* all zeros: nothing is kept */
+	uint64_t changed_ns; /* memory_file_changed_ns, as it was found */
 	struct file_id id;
 	char path[2 * CONFIG_PATH_BYTES];
 };
@@ -57,6 +58,10 @@ bool memory_file_populate_more(struct memory_file *f);
 /* Another file of the same name and size, before it is mapped: bad pages stay in the old one. */
 bool memory_file_renew(struct memory_file *f, const struct memory_file_wanted *wanted,
 		       struct error *err);
+/* When its inode changed last, on the wall clock: write, truncate, chmod and mv change it, and so
+ * does a store of our own into a page that was not mapped. 0: on hugetlbfs, which nothing can be
+ * copied into, since it has no write. */
+uint64_t memory_file_changed_ns(const struct memory_file *f);
 void memory_file_unmap(struct memory_file *f);
 void memory_file_close(struct memory_file *f);
 

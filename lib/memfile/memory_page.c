@@ -5,6 +5,15 @@
 
 #include <string.h>
 
+bool
+memory_page_is_changed(const struct memory_page *p, uint64_t changed_ns)
+{
+	const uint64_t apart = changed_ns > p->changed_ns ? changed_ns - p->changed_ns
+							  : p->changed_ns - changed_ns;
+
+	return changed_ns != 0 && p->changed_ns != 0 && apart > CHANGED_BY_OTHERS_NS;
+}
+
 void
 memory_page_begin(struct memory_page *p, struct file_id file, const char *boot_id, uint32_t pid)
 {
@@ -23,6 +32,7 @@ memory_page_attempt(struct memory_page *p, uint32_t pid)
 {
 	p->pid = pid;
 	p->incarnation++;
+	atomic_store_explicit(&p->signal, 0, memory_order_relaxed);
 	atomic_fetch_add_explicit(&p->attempts, 1, memory_order_seq_cst);
 }
 

@@ -24,6 +24,9 @@
 #define CRASHES_MAX 3u
 /* A service without a crash for so long has not crashed by its memory. */
 #define CRASHES_FORGIVEN_NS (24ull * 3600 * 1000000000u)
+/* A file whose inode was changed so long before or after its process last looked was changed by
+ * another one: that one's own stores may have come after its last look. */
+#define CHANGED_BY_OTHERS_NS 2000000000ull
 
 /* The file, so that a copy is known for one: a copy of memory in use is no state of any moment. */
 struct file_id {
@@ -35,10 +38,11 @@ struct memory_page {
 	uint32_t pid; /* of the process that has it, or had it last */
 	uint32_t incarnation;
 	_Atomic uint32_t attempts; /* starts that have not become ready, and crashes in service */
-	_Atomic uint32_t signal;   /* of the last crash */
+	_Atomic uint32_t signal;   /* of the last crash; 0: that was amid a start */
 	struct file_id file;
 	char boot_id[BOOT_ID_BYTES];
 	struct heartbeat heartbeat;
+	uint64_t changed_ns; /* the file's, when this process last looked; 0: not known */
 };
 static_assert(sizeof(struct memory_page) <= MEMORY_PAGE_BYTES, "it is one page");
 
@@ -47,6 +51,10 @@ memory_page_is_set(const struct memory_page *p)
 {
 	return atomic_load_explicit(&p->magic, memory_order_acquire) == MEMORY_PAGE_MAGIC;
 }
+
+/* Did another program change the file since its process ended? changed_ns: the inode's time
+ * (memory_file.h); 0: it has none. */
+bool memory_page_is_changed(const struct memory_page *p, uint64_t changed_ns);
 
 /* A page becomes this process's, whose start counts as an attempt. */
 void memory_page_begin(struct memory_page *p, struct file_id file, const char *boot_id,

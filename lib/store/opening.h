@@ -21,7 +21,7 @@ struct store_opening {
 	enum store_open_phase phase;
 	enum store_image_kind kind;
 	enum store_image_fault fault;
-	bool checksums_wrong;
+	bool checksums_wrong, flushed;
 	uint64_t total; /* shares of the phase */
 	_Atomic uint64_t next, done;
 	_Atomic uint64_t sum;

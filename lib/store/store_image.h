@@ -143,6 +143,7 @@ struct store_open_report {
 	uint64_t items;       /* kept; complete at DONE */
 	uint64_t item_bytes;  /* their class sizes */
 	uint64_t lost;        /* items that were there and could not be kept, since damaged */
+	bool flushed; /* at DONE: a flush that had come due was done: none of them is kept */
 };
 void store_open_report_mt(const struct store_opening *open, struct store_open_report *out);
 

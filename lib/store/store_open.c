@@ -244,6 +244,22 @@ set_clocks(struct store *st, uint32_t now_s)
 }
 
 static void
+do_due_flush(struct store_opening *open)
+{
+	struct store *st = open->store;
+	const uint32_t generation = store_generation(st);
+
+	if (atomic_load_explicit(&st->due_flush, memory_order_relaxed) == 0)
+		return;
+	flush_due(&st->cores[0]);
+	open->flushed = store_generation(st) != generation;
+	if (!open->flushed)
+		return;
+	atomic_store_explicit(&open->items, 0, memory_order_relaxed);
+	atomic_store_explicit(&open->item_bytes, 0, memory_order_relaxed);
+}
+
+static void
 open_end(struct store_opening *open)
 {
 	struct store *st = open->store;
@@ -261,8 +277,7 @@ open_end(struct store_opening *open)
 	st->linked_at_flush = UINT64_MAX; /* a flush flushes what is kept */
 	if (cfg->limit_bytes != 0 && cfg->limit_bytes < cfg->memory_bytes)
 		ensure(store_limit_mt(st, cfg->limit_bytes));
-	if (atomic_load_explicit(&st->due_flush, memory_order_relaxed) != 0)
-		flush_due(&st->cores[0]);
+	do_due_flush(open);
 	phase_begin(open, STORE_OPEN_DONE, 0);
 }
 
@@ -332,6 +347,7 @@ store_open_report_mt(const struct store_opening *open, struct store_open_report 
 		.items = atomic_load_explicit(&open->items, memory_order_relaxed),
 		.item_bytes = atomic_load_explicit(&open->item_bytes, memory_order_relaxed),
 		.lost = atomic_load_explicit(&open->lost, memory_order_relaxed),
+		.flushed = open->flushed,
 	};
 }
 

@@ -2,7 +2,8 @@
 """The store's memory in a file, from outside. Goal: one process has the file, and whoever comes second
 learns who; a stop, a kill and a start that fails are no crash, a crash is counted once and still is
 one, and the third one takes a new file; a stop asked for during the repair ends it; clocks are written
-while it serves; another size starts empty and says so. Method: the built
+while it serves; another size starts empty and says so, and one that does not fit changes nothing; what
+another program wrote or damaged is not believed, and not promised. Method: the built
 program on the null port, a folder of ours on a tmpfs, and the page of the file, read as the C code
 lays it out.
 
@@ -28,6 +29,9 @@ MAGIC = 0x31656761706b6c63
 # memory_page.h: magic, pid, incarnation, attempts, signal, device, inode, boot id; two beats.
 PAGE = struct.Struct("<QIIIIQQ40s")
 BEAT = struct.Struct("<QQQQQ")  # boot, wall, store, served, count
+ATTEMPTS_AT, SIGNAL_AT, CHANGED_AT = PAGE_AT + 16, PAGE_AT + 20, PAGE_AT + PAGE.size + 2 * BEAT.size
+LAYOUT_AT, STATE_AT, FLOORS_AT = 8, 8192, 12288 + 40960  # image.h
+OTHERS_S = 2.2  # more than CHANGED_BY_OTHERS_NS
 
 
 class Page:
@@ -63,6 +67,14 @@ class Server:
         self.process.send_signal(number)
         said = self.process.communicate(timeout=WAIT_S)[1]
         return self.process.returncode, said
+
+
+def damage(path, *words):
+    """Words of 32 bits at offsets; it is not known then that the file was changed."""
+    with open(path, "r+b") as f:
+        for at, word in (*words, (CHANGED_AT, 0), (CHANGED_AT + 4, 0)):
+            f.seek(at)
+            f.write(struct.pack("<I", word))
 
 
 class MemoryFileTest(unittest.TestCase):
@@ -171,11 +183,88 @@ class MemoryFileTest(unittest.TestCase):
     def test_a_start_that_fails_is_no_crash(self):
         with Server(self.path) as s:
             s.end(signal.SIGTERM)
+        time.sleep(OTHERS_S)
         done = subprocess.run([PROGRAM, "--config", "none", "--no-huge", "--port", "null", "-m", "16", "-c", "64",
                                "-e", self.path, "--pidfile", "/no/such/folder/pid"],
                               capture_output=True, text=True, timeout=WAIT_S)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(Page(self.path).attempts, 0)
+
+        with Server(pathlib.Path(self.folder, "other")):  # which has the file prefix: DPDK refuses
+            time.sleep(OTHERS_S)
+            with self.assertRaises(AssertionError) as caught, Server(self.path):
+                pass
+            self.assertIn("in use by another instance", str(caught.exception))
+        # It changed the file, too, as the next start knows.
+        with Server(self.path) as s:
+            self.assertRegex(s.end(signal.SIGTERM)[1], "clockoo: (repaired: )?kept 0 items")
+
+    def test_a_copy_that_is_written_back_starts_empty(self):
+        """Deletes since it was made would be undone; with the times of the copy (cp -p), too."""
+        with Server(self.path) as s:
+            s.end(signal.SIGTERM)
+        copy, times = self.path.read_bytes(), self.path.stat()
+        for keeps_times in (False, True):
+            with Server(self.path) as s:
+                time.sleep(OTHERS_S)
+                s.end(signal.SIGTERM)
+            inode = self.path.stat().st_ino
+            self.path.write_bytes(copy)
+            if keeps_times:
+                os.utime(self.path, ns=(times.st_atime_ns, times.st_mtime_ns))
+            self.assertEqual(self.path.stat().st_ino, inode)
+            self.assertIn("would start empty: its file was changed", self.ask("arena", "list"))
+            with Server(self.path) as s:
+                self.assertRegex(s.end(signal.SIGTERM)[1], "starts empty: its file was changed while nobody served "
+                                                           r"from it \(cp, mv, chmod, chown\)")
+            copy, times = self.path.read_bytes(), self.path.stat()
+        for number in (signal.SIGKILL, signal.SIGTERM):  # an own end is no change
+            with Server(self.path) as s:
+                time.sleep(OTHERS_S)
+                s.end(number)
+            time.sleep(OTHERS_S)
+            with Server(self.path) as s:
+                self.assertIn("kept 0 items", s.end(signal.SIGTERM)[1])
+
+    def test_a_size_that_does_not_fit_leaves_the_file_as_it_was(self):
+        with Server(self.path) as s:
+            s.end(signal.SIGTERM)
+        was = self.path.stat().st_size
+        said = self.ask("-t", "1", "-m", str(512 << 10), words_first=False, status=1)
+        self.assertRegex(said, rf"--memory-file: {self.path}: 524288 MB do not fit: it has \d+, and \d+ are free; "
+                               "lower -m, or enlarge")
+        self.assertEqual(self.path.stat().st_size, was)
+        with Server(self.path) as s:
+            self.assertIn("clockoo: kept 0 items", s.end(signal.SIGTERM)[1])
+
+    def test_starts_that_were_killed_are_no_signal_0(self):
+        with Server(self.path) as s:
+            s.end(signal.SIGTERM)
+        damage(self.path, (ATTEMPTS_AT, 3), (SIGNAL_AT, 0))
+        with Server(self.path) as s:
+            self.assertIn("starts empty: 3 crashes with the kept memory, the last amid a start\n",
+                          s.end(signal.SIGTERM)[1])
+
+    def test_wrong_checksums_are_said_and_repaired(self):
+        with Server(self.path) as s:
+            s.end(signal.SIGTERM)
+        damage(self.path, (FLOORS_AT, 7))
+        self.assertRegex(self.ask("arena", "list"), r"would be kept, \d+ s")
+        with Server(self.path) as s:
+            said = s.end(signal.SIGTERM)[1]
+        self.assertIn("memory.file: tables or index are not as they were left (wrong checksums): repairing\n", said)
+        self.assertIn("clockoo: repaired: kept 0 items", said)
+
+    def test_what_the_store_refuses_is_not_promised(self):
+        with Server(self.path) as s:
+            s.end(signal.SIGKILL)
+        self.assertRegex(self.ask("arena", "list"), r"would be repaired and kept, \d+ s")
+        for at, word, why in ((LAYOUT_AT, 99, "of another layout"), (STATE_AT, 7, "its header is damaged")):
+            damage(self.path, (at, word))
+            self.assertIn(f"would start empty: {why}", self.ask("arena", "list"))
+            self.assertIn(f"the next start is empty: {why}", self.ask("doctor", status=None))
+            with Server(self.path) as s:
+                self.assertIn(f"starts empty: {why}", s.end(signal.SIGTERM)[1])
 
     def test_another_size_starts_empty_and_says_both(self):
         with Server(self.path) as s:
@@ -184,9 +273,10 @@ class MemoryFileTest(unittest.TestCase):
             said = s.end(signal.SIGTERM)[1]
         self.assertRegex(said, rf"memory\.file: {self.path}: starts empty: it had \d+ MB, and \d+ are configured")
 
-    def ask(self, *words, status=0):
-        done = subprocess.run([PROGRAM, *words, "--config", "none", "--no-huge", "--port", "null", "-m", "16", "-c",
-                               "64", "-e", self.path], capture_output=True, text=True, timeout=WAIT_S)
+    def ask(self, *words, status=0, words_first=True):
+        own = ["--config", "none", "--no-huge", "--port", "null", "-m", "16", "-c", "64", "-e", self.path]
+        done = subprocess.run([PROGRAM, *((*words, *own) if words_first else (*own, *words))], capture_output=True,
+                              text=True, timeout=WAIT_S)
         if status is not None:
             self.assertEqual(done.returncode, status, done)
         return done.stdout + done.stderr
@@ -231,7 +321,7 @@ class MemoryFileTest(unittest.TestCase):
 
     def test_what_cannot_be_a_memory_is_refused_before_anything_starts(self):
         for path, why in (("/proc/x", "not on a hugetlbfs or tmpfs"), (self.folder, "Is a directory"),
-                          (f"{self.folder}/no/x", "No such file or directory")):
+                          (f"{self.folder}/no/x", f"its folder {self.folder}/no: No such file or directory")):
             with self.assertRaises(AssertionError) as caught, Server(path):
                 pass
             self.assertIn(why, str(caught.exception))

@@ -111,6 +111,29 @@ a_gap_that_was_kept_grows_while_it_is_repaired(void **state)
 }
 
 static void
+a_file_that_others_changed_is_known(void **state)
+{
+	static const struct {
+		uint64_t looked_ns, changed_ns;
+		bool is_changed;
+	} files[] = {
+		{WALL, WALL, false},
+		{WALL, WALL + CHANGED_BY_OTHERS_NS, false},
+		{WALL, WALL + CHANGED_BY_OTHERS_NS + 1, true},
+		{WALL, WALL - CHANGED_BY_OTHERS_NS, false},
+		{WALL, WALL - CHANGED_BY_OTHERS_NS - 1, true}, /* the wall clock was set back */
+		{0, WALL, false},                              /* of a layout without it */
+		{WALL, 0, false},                              /* on hugetlbfs */
+	};
+
+	for (uint32_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+		const struct memory_page p = {.changed_ns = files[i].looked_ns};
+
+		check_eq(memory_page_is_changed(&p, files[i].changed_ns), files[i].is_changed);
+	}
+}
+
+static void
 what_no_process_wrote_is_not_kept(void **state)
 {
 	static const struct beat beats[] = {
@@ -243,6 +266,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_a_short_gap_is_kept),
 		cmocka_unit_test(a_gap_that_was_kept_grows_while_it_is_repaired),
+		cmocka_unit_test(a_file_that_others_changed_is_known),
 		cmocka_unit_test(what_no_process_wrote_is_not_kept),
 		cmocka_unit_test(a_cut_beat_is_not_seen),
 		cmocka_unit_test(torn_clocks_are_read_again_eight_times_at_most),

@@ -67,9 +67,9 @@ open_well(struct memory_file *f, size_t bytes)
 }
 
 static void
-check_refused(const char *why)
+check_refused_of(size_t bytes, const char *why)
 {
-	const struct memory_file_wanted w = wanted(BYTES);
+	const struct memory_file_wanted w = wanted(bytes);
 	struct memory_file f;
 	struct error err;
 
@@ -77,6 +77,12 @@ check_refused(const char *why)
 	check_eq(f.fd, -1);
 	if (strstr(err.text, why) == NULL)
 		fail_msg("%s", err.text);
+}
+
+static void
+check_refused(const char *why)
+{
+	check_refused_of(BYTES, why);
 }
 
 static void
@@ -130,6 +136,21 @@ another_size_or_a_renewed_file_is_empty(void **state)
 	check(f.id.inode != was.inode);
 	check(memory_file_map(&f, &err));
 	check_eq(f.base[100], 0);
+	memory_file_close(&f);
+}
+
+static void
+a_size_that_does_not_fit_empties_nothing(void **state)
+{
+	struct memory_file f;
+
+	open_well(&f, BYTES);
+	f.base[100] = 1;
+	memory_file_close(&f);
+	check_refused_of((size_t)1 << 50, "MB do not fit: it has 0, and");
+	open_well(&f, BYTES);
+	check(!f.fresh);
+	check_eq(f.base[100], 1);
 	memory_file_close(&f);
 }
 
@@ -330,7 +351,7 @@ a_disk_is_refused_before_anything_is_made(void **state)
 	check(!memory_file_place_ok(w.path, &huge, &err));
 	w.path = "/dev/shm/no/such/folder";
 	check(!memory_file_open(&f, &w, &err));
-	check_ptr(strstr(err.text, "No such file"));
+	check_ptr(strstr(err.text, "its folder /dev/shm/no/such: No such file"));
 	check(memory_file_place_ok(path, &huge, &err));
 	check(!huge);
 }
@@ -358,6 +379,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(what_is_written_outlives_the_process),
 		CASE(another_size_or_a_renewed_file_is_empty),
+		CASE(a_size_that_does_not_fit_empties_nothing),
 		CASE(the_second_process_learns_who_has_it),
 		CASE(the_second_process_waits_for_the_first_to_end),
 		CASE(a_removed_file_does_not_keep_its_name),
