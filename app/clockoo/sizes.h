@@ -12,6 +12,7 @@
 /* From the system's random source, once a start. */
 struct secrets {
 	uint64_t seed;      /* of hash tables */
+	uint32_t cas;       /* where cas numbers begin in a file */
 	struct prf_key key; /* of numbers that clients see */
 };
 

@@ -37,6 +37,8 @@
 #define STORE_LIMIT_MIN   (1u << 20)
 #define STORE_MEMORY_MAX  (1ull << 40) /* what references can name (arena.h) */
 #define STORE_CLOCK_START 2u           /* 1 is a second that is always past */
+/* Three quarters of the short cas numbers are left, which take no memory of their own. */
+#define STORE_CAS_START_MAX ((1u << 22) - 1)
 
 struct store;
 struct store_core;
@@ -47,6 +49,7 @@ struct store_config {
 	uint32_t cores;
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
+	uint32_t cas_start; /* an empty store's cas numbers are above; up to STORE_CAS_START_MAX */
 	bool never_evict;   /* full memory refuses (memcached's -M) */
 	bool clock_only;    /* no probation of new items (2Q), no ghosts */
 };

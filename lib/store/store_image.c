@@ -148,6 +148,8 @@ image_create(struct region *region, void *image, const struct store_config *cfg,
 	resize_init(st, plan);
 	memset(arena_page(&st->arena, 0), 0, (size_t)st->resize.next_page << plan->page_shift);
 	index_init(&st->ix, plan->bucket_count, cfg->seed);
+	for (uint32_t i = 0; i < FLOORS; i++)
+		atomic_store_explicit(&st->floors[i], cfg->cas_start, memory_order_relaxed);
 	if (cfg->limit_bytes != 0 && cfg->limit_bytes < cfg->memory_bytes)
 		ensure(store_limit_mt(st, cfg->limit_bytes));
 	image_validate(image, st);

@@ -154,11 +154,18 @@ an_image_means_the_same_at_another_address(void **state)
 	rig_down(&rig);
 }
 
+static uint64_t
+first_cas(struct store_core *sc)
+{
+	return item_cas(find(sc, "key0"));
+}
+
 /* An empty store over these bytes takes items and finds them. */
 static void
 store_and_find(void *image, const struct store_config *cfg)
 {
 	struct region region = {.size = store_private_bytes(cfg)};
+	uint64_t last_cas = cfg->cas_start;
 	struct store_core *sc;
 
 	region.base = aligned_alloc(64, align_up(region.size, 64));
@@ -167,7 +174,10 @@ store_and_find(void *image, const struct store_config *cfg)
 	for (uint32_t round = 1; round <= 2; round++) {
 		put_items(sc, round);
 		find_items(sc, round);
+		check(first_cas(sc) > last_cas);
+		last_cas = first_cas(sc);
 	}
+	check(last_cas > 0 && last_cas < (uint64_t)cfg->cas_start + 100000);
 	free(region.base);
 }
 
@@ -175,11 +185,13 @@ store_and_find(void *image, const struct store_config *cfg)
 static void
 an_empty_store_is_made_of_any_bytes(void **state)
 {
-	const struct store_config cfg = rig_config(32, 1, STORE_VALUE_MAX);
+	struct store_config cfg = rig_config(32, 1, STORE_VALUE_MAX);
 	uint8_t *image = aligned_alloc(4096, cfg.memory_bytes);
 
 	memset(image, 0xa5, cfg.memory_bytes);
-	store_and_find(image, &cfg);
+	for (cfg.cas_start = 0; cfg.cas_start <= STORE_CAS_START_MAX;
+	     cfg.cas_start += STORE_CAS_START_MAX)
+		store_and_find(image, &cfg);
 	free(image);
 }
 
