@@ -15,6 +15,7 @@ import boot_client  # noqa: E402
 import boot_image   # noqa: E402
 import boot_kernel  # noqa: E402
 import boot_tap     # noqa: E402
+import machine_restart  # noqa: E402
 from boot_guest import Guest  # noqa: E402
 
 Missing = (boot_image.Missing, boot_kernel.Missing)
@@ -33,6 +34,7 @@ cores:
   yield: yes
 memory:
   limit: 32
+  file: /var/lib/hugetlbfs/user/clockoo/pagesize-2MB/clockoo
 protocol:
   conn_limit: 256
 """
@@ -126,6 +128,7 @@ def run(tally, build, root, kernel, clock):
                 Guest(kernel, image, folder, "e1000e", boot_tap.NAME, MEMORY_MB) as guest:
             print(f"   systemd is up after {clock():.0f} s", flush=True)
             service(tally, guest, clock)
+            machine_restart.kept(tally, guest, boot_tap.GUEST_IP, clock)
             watchdog(tally, guest)
     finally:
         boot_tap.remove()

@@ -1,0 +1,77 @@
+"""The cache in the machine outlives its service: filled over the wire, ended in some way, and all there.
+
+Every value follows from its key, so what comes back is compared byte by byte. Times are limits after
+which nobody answers any more.
+"""
+
+import boot_client
+
+KEYS, LARGE_OF, LARGE_BYTES, BATCH = 2000, 100, 50_000, 40
+START_S = 120
+# How the service ends; what it then calls its start (stats).
+ENDS = (
+    ("systemctl restart", "systemctl restart clockoo", "attached"),
+    # systemd waits for RestartSec first.
+    ("kill -9, and systemd starts it", "before=$(systemctl show -P NRestarts clockoo); "
+     "kill -9 $(systemctl show -P MainPID clockoo); for i in $(seq 100); do sleep 0.5; "
+     "[ $(systemctl show -P NRestarts clockoo) != $before ] && "
+     "[ $(systemctl show -P ActiveState clockoo) = active ] && exit 0; done; exit 1", "repaired"),
+)
+
+
+def key_of(i):
+    return f"kept-{i}"
+
+
+def value_of(i):
+    return boot_client.value_of(key_of(i), LARGE_BYTES if i % LARGE_OF == 0 else 100 + i % 1500)
+
+
+def batches():
+    return (range(first, min(first + BATCH, KEYS)) for first in range(0, KEYS, BATCH))
+
+
+def fill(conn):
+    for numbers in batches():
+        conn.sendall(b"".join(b"set %s 0 0 %d noreply\r\n%s\r\n" % (key_of(i).encode(), len(value_of(i)), value_of(i))
+                              for i in numbers))
+    boot_client.expect(conn, b"mn\r\n", b"MN\r\n")
+
+
+def judge(conn):
+    """Of all keys, each with its value: what is missing or wrong ends this."""
+    for numbers in batches():
+        boot_client.expect(conn, b"get " + b" ".join(key_of(i).encode() for i in numbers) + b"\r\n",
+                           b"".join(b"VALUE %s 0 %d\r\n%s\r\n" % (key_of(i).encode(), len(value_of(i)), value_of(i))
+                                    for i in numbers) + b"END\r\n")
+
+
+def stats(conn, *names):
+    conn.sendall(b"stats\r\n")
+    lines = boot_client.read_until(conn, b"END\r\n").decode().splitlines()[:-1]
+    found = dict(line.split(" ", 2)[1:] for line in lines)
+    return [found.get(name) for name in names]
+
+
+def kept(tally, guest, host, clock):
+    """From a service that is stopped to one that is stopped; a machine that is started again would come after it."""
+    guest.must("systemctl start clockoo", START_S)
+    with boot_client.connect(host) as conn:
+        fill(conn)
+        judge(conn)
+        items, = stats(conn, "curr_items")
+    print(f"   {items} values are in the cache after {clock():.0f} s", flush=True)
+    for words, command, kind in ENDS:
+        status, text = guest.run(command, START_S)
+        found, took_us, wrong = [], "-", None
+        try:
+            with boot_client.connect(host) as conn:
+                judge(conn)
+                *found, took_us = stats(conn, "restart", "restart_kept", "restart_lost", "restart_us")
+        except (OSError, boot_client.Wrong) as error:
+            wrong = error
+        tally.check(f"in a machine: {words}: every value is there",
+                    status == 0 and wrong is None and found == [kind, items, "0"],
+                    f"{text} {wrong} {found} {guest.run('journalctl -o cat -n 20 -u clockoo')[1]}")
+        print(f"   {words}: {took_us} us, after {clock():.0f} s", flush=True)
+    guest.must("systemctl stop clockoo", START_S)
