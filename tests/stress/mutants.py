@@ -145,7 +145,7 @@ MUTANTS = {
          "later ? store_due_flush(at_s, store_generation(st) + 1) : 0"),
     ],
     # Repair, one step left out each: states of the process before count; locked buckets stay as they are;
-    # an item is there twice; the floor of a dead one; chunks of a large value.
+    # an item is there twice, or in neither of its buckets; the floor of a dead one; chunks of a large value.
     "STALE_STATES": [
         ("repair.c", "memset((void *)&sl->states[n << sl->stride_shift], 0,\n"
                      "\t\t       sl->stride * sizeof sl->states[0]);", ""),
@@ -156,6 +156,9 @@ MUTANTS = {
     "TWICE_LIVE": [
         ("repair.c", "memory_order_relaxed) & mask) != 0)\n\t\treturn false;",
          "memory_order_relaxed) & mask) != 0)\n\t\treturn true;"),
+    ],
+    "ANY_PLACE": [
+        ("repair.c", "||\n\t    !place_is_sound(&st->ix, it, f))", ")"),
     ],
     "DEAD_FLOOR": [
         ("repair.c", "floor_raise(st, tag, item_cas(item_at(st, bucket_ref(b, slot))));", "(void)0;"),
