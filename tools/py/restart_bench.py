@@ -42,7 +42,7 @@ TARGETS = "tests/stress/cuts", "tests/bench/store/bench_open", "tests/bench/benc
 STARTS, QUICK_STARTS = 5, 2
 KILLS, QUICK_KILLS = 500, 20
 QUICK_KILLS_S = 25.0  # or as many as fit
-KILL_MB, KILL_CORES = 64, 2
+KILL_MB, FULL_MB, KILL_CORES = 64, 32, 2
 KILLS_A_FILE = 10     # then an empty one: its index grows, and with every second file shrinks
 # Shapes of tests/stress/cuts.c: calls, and one successor for so many cuts.
 MODEL = {"small": (1500, 14), "crowded": (1500, 15), "resized": (200, 27), "pages": (300, 17)}
@@ -289,7 +289,7 @@ def one_life(bed, client, number, told):
     if number % KILLS_A_FILE == 0:
         bed.forget()
         client.ask("anew")
-    bed.start(KILL_MB, KILL_CORES)
+    bed.start(FULL_MB if full else KILL_MB, KILL_CORES)
     client.tell("write", number, full)
     found = client.row()
     if found["evictions"] != 0:

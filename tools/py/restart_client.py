@@ -29,8 +29,8 @@ BATCH = 200
 WRITERS, KEYS = 4, 150
 LARGE_BYTES = 60_000
 EXPIRED_S = 3.0  # an expiry of 1 s has passed then, by any clock's second
-CROWD_KEYS = 60_000           # of small values, for which the index of KILL_MB grows
-CROWD_LARGE, CROWD_LARGE_KEYS = 3000, 24_000
+CROWD_SMALL, CROWD_SMALL_KEYS = 16, 40_000  # for which the smallest index grows
+CROWD_LARGE, CROWD_LARGE_KEYS = 3000, 12_000  # more than FULL_MB
 CROWD_LOOK = 10               # batches
 CLASSES = 40                  # of the slab, at most
 
@@ -139,11 +139,9 @@ class Crowd:
         self.sent = self.grown = self.shrunk = self.moved = self.evicted = self.index = self._moved_seen = 0
 
     def _set(self, line, full):
-        keys, size = CROWD_KEYS, 16
-        if full and self.sent // CROWD_KEYS % 2:
-            keys, size = CROWD_LARGE_KEYS, CROWD_LARGE
-        line.send(b"".join(b"set c%d-%d 0 0 %d noreply\r\n%s\r\n" % (size, i % keys, size, b"c" * size)
-                           for i in range(self.sent, self.sent + BATCH)))
+        at = self.sent % (CROWD_SMALL_KEYS + CROWD_LARGE_KEYS) if full else self.sent % CROWD_SMALL_KEYS
+        size = CROWD_SMALL if at < CROWD_SMALL_KEYS else CROWD_LARGE
+        line.send(b"".join(b"set c%d 0 0 %d noreply\r\n%s\r\n" % (i, size, b"c" * size) for i in range(at, at + BATCH)))
         self.sent += BATCH
 
     def look(self, line):
