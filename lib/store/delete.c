@@ -4,6 +4,7 @@
  */
 #include "account.h"
 #include "link.h"
+#include "load_marks.h"
 #include "new_version.h"
 #include "unlink.h"
 
@@ -25,6 +26,8 @@ delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct st
 					 : STORE_OK;
 		if (result != STORE_EXISTS)
 			unlink_spot(sc, lock.spot, UNLINK_REQUESTED);
+	} else if (unlikely(sc->marks)) {
+		load_mark(sc, hash);
 	}
 	index_unlock_key(&st->ix, &lock);
 	return result;
@@ -68,7 +71,9 @@ store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 	if (how->mark_stale || how->drop_value) {
 		const enum store_result r = keep(sc, key, hash, how, left);
 
-		if (r != STORE_NO_MEMORY && r != STORE_NOT_YET)
+		/* What is still to be loaded is out of date, too. */
+		if (r != STORE_NO_MEMORY && r != STORE_NOT_YET &&
+		    !(r == STORE_NOT_FOUND && sc->marks))
 			return r;
 	}
 	return delete_if(sc, key, hash, how);

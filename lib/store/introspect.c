@@ -2,6 +2,7 @@
  * introspect.c - figures of the store and its classes, the memory limit, evictions watched.
  */
 #include "account.h"
+#include "load_marks.h"
 
 const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
 
@@ -214,4 +215,5 @@ store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg)
 {
 	sc->evicted_arg = arg;
 	sc->evicted = fn;
+	store_core_marks(sc, sc->marks);
 }

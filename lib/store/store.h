@@ -31,7 +31,7 @@
 #include "base/counter.h"
 #include "base/region.h"
 
-#define STORE_CORES_MAX   64u
+#define STORE_CORES_MAX   64u        /* and one that loads */
 #define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */
 #define STORE_MEMORY_MIN  (8u << 20)
 #define STORE_LIMIT_MIN   (1u << 20)
@@ -52,6 +52,7 @@ struct store_config {
 	uint32_t cas_start; /* an empty store's cas numbers are above; up to STORE_CAS_START_MAX */
 	bool never_evict;   /* full memory refuses (memcached's -M) */
 	bool clock_only;    /* no probation of new items (2Q), no ghosts */
+	bool loads;         /* one of the cores loads a file (store_saved.h) */
 };
 
 enum store_result {

@@ -2,7 +2,9 @@
  * store_image.c - an image is begun empty, bound to this process, and looked at.
  */
 #include "image.h"
+#include "load_marks.h"
 #include "resize.h"
+#include "store_saved.h"
 
 #include <isa-l/crc.h>
 
@@ -53,6 +55,7 @@ image_bind(struct region *region, void *image, const struct store_config *cfg,
 					(_Atomic uint64_t *)(void *)(at + parts.states)},
 		  &st->arena, plan->reserve);
 	bind_cores(st, region, cfg->cores);
+	load_marks_bind(st, region, cfg);
 	configure(st, cfg, plan);
 	return st;
 }
@@ -99,8 +102,8 @@ classes_crc(uint32_t page_count, uint32_t page_shift, uint32_t shift)
 }
 
 /* XXH3 hashes texts of different lengths in different ways: one of each. */
-static uint32_t
-hashes_crc(void)
+uint32_t
+store_hashes_crc(void)
 {
 	uint8_t text[ITEM_KEY_MAX];
 	uint32_t crc = 0;
@@ -129,7 +132,7 @@ image_validate(void *image, const struct store *st)
 	h->page_shift = st->arena.page_shift;
 	h->page_count = st->arena.page_count;
 	h->classes_crc = classes_crc(h->page_count, h->page_shift, h->shift);
-	h->hashes_crc = hashes_crc();
+	h->hashes_crc = store_hashes_crc();
 	h->crc = header_crc(h);
 	/* Release: the last store; all before it is there. */
 	atomic_store_explicit(&h->magic, IMAGE_MAGIC, memory_order_release);
@@ -214,7 +217,7 @@ fault_of(const struct image_header *h, const struct image_left *left,
 		return STORE_IMAGE_RESIZED;
 	if (!geometry_is_sound(h))
 		return STORE_IMAGE_DAMAGED;
-	if (h->hashes_crc != hashes_crc() ||
+	if (h->hashes_crc != store_hashes_crc() ||
 	    h->classes_crc != classes_crc(h->page_count, h->page_shift, h->shift))
 		return STORE_IMAGE_UNLIKE;
 	return STORE_IMAGE_SOUND;

@@ -33,6 +33,9 @@
 #define CHUNKS_MAX 16000u
 /* CAS floors, by tag: a key whose cas needs 16 bytes more burdens only a thousandth of the keys. */
 #define FLOORS 1024u
+/* Larger numbers are chosen by clients only. The floor does not follow them, or it would reach the
+ * last number. */
+#define FLOOR_MAX (UINT64_MAX / 4)
 /* Reference bits that a core sets together, once the lines of the bitmap have arrived. */
 #define REFERENCED_PENDING_MAX 32u
 

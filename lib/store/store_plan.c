@@ -2,6 +2,7 @@
  * store_plan.c - what the memory is cut into, and how much of it there is.
  */
 #include "image.h"
+#include "store_saved.h"
 
 /* Pages become larger, up to hugepages, as long as the store has so many. */
 #define PAGES_WANTED 256u
@@ -96,7 +97,7 @@ store_plan_of(const struct store_config *cfg)
 				  .page_shift = SLAB_PAGE_SHIFT_MIN};
 
 	ensure(cfg->memory_bytes >= STORE_MEMORY_MIN && cfg->memory_bytes <= STORE_MEMORY_MAX);
-	ensure(cfg->cores >= 1 && cfg->cores <= STORE_CORES_MAX);
+	ensure(cfg->cores >= 1 && cfg->cores - cfg->loads <= STORE_CORES_MAX);
 	while (plan.page_shift < SLAB_PAGE_SHIFT_MAX &&
 	       limit_of(cfg) >> (plan.page_shift + 1) >= PAGES_WANTED)
 		plan.page_shift++;
@@ -116,7 +117,7 @@ size_t
 store_private_bytes(const struct store_config *cfg)
 {
 	return cfg->cores * sizeof(struct store_core) + epoch_bytes(cfg->cores) +
-	       STORE_OPENING_BYTES + SLACK_BYTES;
+	       store_load_bytes(cfg) + STORE_OPENING_BYTES + SLACK_BYTES;
 }
 
 size_t

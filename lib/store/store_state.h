@@ -72,6 +72,14 @@ struct resize {
 	uint64_t evicted;       /* items ever evicted, when the index last was not too large */
 };
 
+/* What clients remove while a file is loaded (load_marks.h). */
+struct marks {
+	_Atomic uint64_t *words; /* NULL: nothing is ever loaded */
+	uint32_t shift;          /* of a hash, to the number of its bit */
+	uint32_t generation;     /* of flush, when the load began: another one ends it */
+	_Atomic bool used;
+};
+
 struct store {
 	/* A successor keeps these, but for pointers and core_count (image.h); the rest is made
 	 * anew. */
@@ -102,6 +110,7 @@ struct store {
 	uint64_t linked_at_flush;           /* items ever linked when the generation last changed */
 	struct sweep sweep;
 	struct resize resize;
+	struct marks marks;
 };
 
 #define STORE_KEPT_BYTES 88u
@@ -134,6 +143,8 @@ struct store_core {
 	uint32_t referenced_pending_count;
 	uint32_t referenced_pending[REFERENCED_PENDING_MAX];
 	bool online;
+	bool marks;                /* removals leave marks (load_marks.h) */
+	bool evicts_slowly;        /* an eviction is to be marked, or watched */
 	store_evicted_fn *evicted; /* NULL: none */
 	void *evicted_arg;
 	struct magazine magazines[SLAB_CLASSES_MAX];

@@ -6,11 +6,8 @@
  */
 #include "unlink.h"
 #include "item_access.h"
+#include "load_marks.h"
 #include "retire_list.h"
-
-/* Larger numbers are chosen by clients only. The floor does not follow them, or it would reach the
- * last number. */
-#define FLOOR_MAX (UINT64_MAX / 4)
 
 void
 floor_raise(struct store *st, uint16_t tag, uint64_t cas)
@@ -35,6 +32,8 @@ unlink_finish(struct store_core *sc, struct spot spot, enum unlink_reason why)
 	struct item *it = item_at(st, bucket_ref(spot.bucket, spot.slot));
 
 	floor_raise(st, bucket_tag(spot.bucket, spot.slot), item_cas(it));
+	if (unlikely(sc->marks))
+		load_mark_item(sc, it);
 	account_out(sc, it, why);
 	item_clear_live(st, it);
 	return it;
@@ -167,8 +166,7 @@ unlink_simple(struct store_core *sc, struct spot spot, uint32_t ref, bool with_p
 	const struct item *it = item_at(st, ref);
 	const uint32_t generation = store_generation(st), head = item_head(it);
 
-	if ((it->cas_form & 0xff) != (generation << ITEM_FLUSH_SHIFT & 0xff) ||
-	    sc->evicted != NULL ||
+	if ((it->cas_form & 0xff) != (generation << ITEM_FLUSH_SHIFT & 0xff) || sc->evicts_slowly ||
 	    (!with_page && !retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_EVICTION)))
 		return false;
 	account_departures_of(sc, d, generation);

@@ -4,6 +4,7 @@
 #include "account.h"
 #include "item_access.h"
 #include "link.h"
+#include "load_marks.h"
 #include "memory.h"
 #include "new_version.h"
 #include "number.h"
@@ -343,6 +344,8 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			item_note_due(st, it);
 			item_bump(sc, it, item_ref(st, it));
 		}
+	} else if (unlikely(sc->marks) && expiry_s != 0 && expiry_s <= sc->now_s) {
+		load_mark(sc, hash); /* a touch with a past expiry removes */
 	}
 	index_unlock_key(&st->ix, &lock);
 	return done;

@@ -1,0 +1,30 @@
+/*
+ * load_marks.h - while a file is loaded: keys that clients have removed since, or wanted to.
+ *
+ * Thread: the core named, under the lock of a bucket that the key is in; of an absent key, under
+ *         that of its primary one.
+ *
+ * Bounds: store_saved.h.
+ */
+#ifndef CLOCKOO_LOAD_MARKS_H
+#define CLOCKOO_LOAD_MARKS_H
+
+#include "store_state.h"
+
+void load_marks_bind(struct store *st, struct region *region, const struct store_config *cfg);
+
+/* Before the slot is cleared. A load that has ended takes no marks, and the core stops asking. */
+void load_mark(struct store_core *sc, uint64_t hash);
+void load_mark_item(struct store_core *sc, const struct item *it);
+/* After a look at the slots, under the same lock. */
+bool load_is_marked(const struct store *st, uint64_t hash);
+
+/* Does the core ask for marks? Evictions that do, or that are watched, are done one by one. */
+static inline void
+store_core_marks(struct store_core *sc, bool marks)
+{
+	sc->marks = marks;
+	sc->evicts_slowly = marks || sc->evicted != NULL;
+}
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * store_saved.h - live items leave the store for a file, and come back from one.
+ *
+ * The file is not the store's business: it gives items one by one, and takes them one by one.
+ *
+ * Saving, when no thread changes the store any more:
+ *
+ *     struct store_scan scan = {0};
+ *     while ((it = store_scan_next(store, &scan, now_s)) != NULL)
+ *             save what item_*() and store_value_at() say of it;
+ *     save store_saved_floors() of the scan;
+ *
+ * Loading, while cores serve, by a core of its own (config.loads), which turns as others do and
+ * goes offline while it waits:
+ *
+ *     store_load_prepare(...);           before any core turns
+ *     store_load_begin(...); store_fill(...); store_load_finish(...);   for each item
+ *     store_load_end(store);
+ *
+ * What clients do meanwhile wins. A key that is in the index, its item alive or dead, is not
+ * loaded. Nor is one that was removed, or whose removal a client asked for: those leave marks, a
+ * bit by hash. A flush ends the load. Nothing is evicted for an item that is loaded.
+ *
+ * Shape:  a mark is set before its slot is cleared, and read after the slots were; both happen
+ *         under the key's lock.
+ *
+ * Units:  seconds on the store's clock; the caller has translated those of the file.
+ *
+ * Thread: scans: one, with no other. store_load_begin and _finish: the loader's core.
+ *
+ * Errors: enum store_loaded.
+ *
+ * Bounds: a bit of marks for 64 bytes of memory, 8 MiB at most: two keys that share one cost an
+ *         item that could have been loaded.
+ */
+#ifndef CLOCKOO_STORE_SAVED_H
+#define CLOCKOO_STORE_SAVED_H
+
+#include "store.h"
+
+/* ---- saving ---- */
+
+#define STORE_SAVED_FLOORS 1024u
+
+/* What is kept of an item beside its fields: its status bits, and how CLOCK thinks of it. */
+enum store_saved_bits {
+	STORE_SAVED_STATE = 3u,        /* two bits of state */
+	STORE_SAVED_STATUS_SHIFT = 2u, /* four status bits */
+	STORE_SAVED_BITS = 0x3fu,
+};
+
+/* Zero is its beginning. Items on probation come last: where they do not fit, they are what is
+ * missing. */
+struct store_scan {
+	uint32_t pass, page, word;
+	uint32_t count, at;
+	uint32_t refs[32];
+	uint64_t floors[STORE_SAVED_FLOORS]; /* raised by what the scan gave */
+};
+
+/* The next item that is alive at now_s; NULL: there are no more. */
+const struct item *store_scan_next(const struct store *store, struct store_scan *scan,
+				   uint32_t now_s);
+uint32_t store_saved_bits_of(const struct store *store, const struct item *it);
+/* After a scan: no version of any key, saved or removed, has a higher cas than its floor. They hold
+ * for the store's seed and hash only. */
+void store_saved_floors(const struct store *store, const struct store_scan *scan,
+			uint64_t floors[STORE_SAVED_FLOORS]);
+uint64_t store_seed(const struct store *store);
+/* A flush that is still to come: its second; 0: none. */
+uint32_t store_flush_due_s(const struct store *store);
+/* Of hashes of texts of all lengths that a key may have: what floors mean to another build. */
+uint32_t store_hashes_crc(void);
+
+/* ---- loading ---- */
+
+enum store_loaded {
+	STORE_LOADED,
+	STORE_LOAD_NEWER,   /* clients have stored or removed the key */
+	STORE_LOAD_NO_ROOM, /* no free memory, no slot, or too large for this store */
+	STORE_LOAD_FLUSHED, /* since the load began: it is over */
+};
+
+struct store_saved_item {
+	struct view key;
+	uint64_t hash;
+	uint64_t cas;
+	uint32_t value_len, flags, expiry_s;
+	uint32_t bits; /* enum store_saved_bits */
+};
+
+/* Bytes of marks; part of store_private_bytes if config.loads. */
+size_t store_load_bytes(const struct store_config *cfg);
+/* Of an empty store with config.loads, before any core turns. flush_due_s: store_flush_due_s of
+ * then, 0 or to come. */
+void store_load_prepare(struct store *store, const uint64_t floors[STORE_SAVED_FLOORS],
+			uint32_t flush_due_s);
+/* Memory for an item whose value follows (store_fill). The fill is the store's unless
+ * STORE_LOADED. */
+enum store_loaded store_load_begin(struct store_core *sc, struct fill *f,
+				   const struct store_saved_item *saved);
+/* Publish it, once all bytes are there. The fill ends in every case. */
+enum store_loaded store_load_finish(struct store_core *sc, struct fill *f,
+				    const struct store_saved_item *saved);
+/* Removals leave no marks from now on. */
+void store_load_end(struct store *store);
+
+#endif
