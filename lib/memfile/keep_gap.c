@@ -73,6 +73,37 @@ gap_judge_later(struct gap *gap, uint64_t later_ns, uint32_t keep_for_s)
 	judge_length(gap, keep_for_s);
 }
 
+static void
+judge_wall_clock(struct gap *gap, const struct beat *b, const struct gap_now *now,
+		 uint32_t keep_for_s)
+{
+	const int64_t by_wall = difference(now->wall_ns, b->wall_ns);
+
+	if (by_wall < 0) {
+		refuse(gap, GAP_BACKWARD, "it last served %.0f s in the future",
+		       -(double)by_wall / NS_PER_S);
+		return;
+	}
+	gap->away_ns = (uint64_t)by_wall + (b->boot_ns - b->served_boot_ns);
+	gap->store_ns = b->store_ns + (uint64_t)by_wall;
+	judge_length(gap, keep_for_s);
+}
+
+void
+gap_judge_saved(struct gap *gap, const struct beat *last, const char *boot_id,
+		const struct gap_now *now, uint32_t keep_for_s)
+{
+	memset(gap, 0, sizeof *gap);
+	if (keep_for_s == KEEP_FOR_NEVER)
+		refuse(gap, GAP_NEVER, "memory.keep_for is never");
+	else if (!is_sound(last))
+		refuse(gap, GAP_DAMAGED, "its clocks are damaged");
+	else if (strncmp(boot_id, now->boot_id, BOOT_ID_BYTES) == 0)
+		judge_clocks(gap, last, now, keep_for_s);
+	else
+		judge_wall_clock(gap, last, now, keep_for_s);
+}
+
 void
 gap_judge(struct gap *gap, const struct heartbeat *last, const char *boot_id,
 	  const struct gap_now *now, uint32_t keep_for_s)

@@ -49,6 +49,10 @@ struct gap {
 /* keep_for_s: KEEP_FOR_NEVER, KEEP_FOR_ALWAYS or a number. boot_id: of the machine then. */
 void gap_judge(struct gap *gap, const struct heartbeat *last, const char *boot_id,
 	       const struct gap_now *now, uint32_t keep_for_s);
+/* The same for items that were saved to a disk, with the clocks of their last service: they may
+ * come from before a reboot, or from another machine, where only the wall clock tells the gap. */
+void gap_judge_saved(struct gap *gap, const struct beat *last, const char *boot_id,
+		     const struct gap_now *now, uint32_t keep_for_s);
 /* A gap of GAP_KEEP, when so much more time has passed without service: away_ns, and the verdict.
  */
 void gap_judge_later(struct gap *gap, uint64_t later_ns, uint32_t keep_for_s);

@@ -1,0 +1,157 @@
+/*
+ * save_file.c - names, owners, space.
+ */
+#include "save_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define OPTION   "--memory-save: %s: "
+#define MB_SHIFT 20
+
+void
+save_paths_set(struct save_paths *p, const char *file)
+{
+	snprintf(p->file, sizeof p->file, "%s", file);
+	snprintf(p->part, sizeof p->part, "%s.part", file);
+	snprintf(p->loading, sizeof p->loading, "%s.loading", file);
+	snprintf(p->refused, sizeof p->refused, "%s.refused", file);
+}
+
+static void
+say(struct save_look *look, enum save_found found, const char *words)
+{
+	look->found = found;
+	snprintf(look->words, sizeof look->words, "%s", words);
+}
+
+/* Sums prove nothing against somebody who may write to it. */
+static bool
+is_ours(const struct stat *st, uid_t other_uid)
+{
+	return S_ISREG(st->st_mode) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+	       (st->st_uid == 0 || st->st_uid == geteuid() ||
+		(other_uid != SAVE_NO_UID && st->st_uid == other_uid));
+}
+
+static void
+look_into(struct save_look *look, int fd, const struct gap_now *now, uint32_t keep_for_s)
+{
+	uint8_t front[SAVE_FRONT_BYTES];
+	const ssize_t got = pread(fd, front, sizeof front, 0);
+	const char *why;
+
+	if (got < 0) {
+		say(look, SAVE_FOUND_OTHER, strerror(errno));
+		return;
+	}
+	if (!save_front_read(front, (size_t)got, &look->file, &look->head, look->floors, &why)) {
+		say(look, SAVE_FOUND_OTHER, why);
+		return;
+	}
+	gap_judge_saved(&look->gap, &look->head.beat, look->head.boot_id, now, keep_for_s);
+	if (look->gap.verdict != GAP_KEEP)
+		say(look, SAVE_FOUND_OLD, look->gap.words);
+	else
+		look->found = SAVE_FOUND_WHOLE;
+}
+
+void
+save_look_at(struct save_look *look, const char *path, const struct gap_now *now,
+	     uint32_t keep_for_s, uid_t other_uid)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	memset(look, 0, sizeof *look);
+	if (fd < 0) {
+		if (errno != ENOENT)
+			say(look, SAVE_FOUND_OTHER, strerror(errno));
+		return;
+	}
+	if (fstat(fd, &st) != 0 || !is_ours(&st, other_uid)) {
+		say(look, SAVE_FOUND_OTHER, "others may have written to it");
+	} else {
+		look->bytes = (uint64_t)st.st_size;
+		look_into(look, fd, now, keep_for_s);
+	}
+	close(fd);
+}
+
+static void
+folder_of(const char *path, char folder[SAVE_PATH_BYTES])
+{
+	char copy[SAVE_PATH_BYTES];
+
+	snprintf(copy, sizeof copy, "%s", path);
+	snprintf(folder, SAVE_PATH_BYTES, "%s", dirname(copy));
+}
+
+bool
+save_place_ok(const char *path, uint64_t bytes, struct error *err)
+{
+	char folder[SAVE_PATH_BYTES];
+	struct statvfs fs;
+	struct stat st;
+	uint64_t room;
+
+	folder_of(path, folder);
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return error_set(err, OPTION "not a file; choose another path", path);
+	if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &fs) != 0)
+		return error_set(err, OPTION "cannot write to %s: %s", path, folder,
+				 strerror(errno));
+	room = fs.f_bavail * (uint64_t)fs.f_frsize;
+	return room >= bytes ||
+	       error_set(err, OPTION "%llu MB are free in %s, and a full cache takes up to %llu",
+			 path, (unsigned long long)(room >> MB_SHIFT), folder,
+			 (unsigned long long)(bytes >> MB_SHIFT));
+}
+
+/* A rename that outlives a power cut. */
+static bool
+rename_surely(const char *from, const char *to, struct error *err)
+{
+	char folder[SAVE_PATH_BYTES];
+	bool done;
+	int fd;
+
+	folder_of(to, folder);
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	done = fd >= 0 && rename(from, to) == 0 && fsync(fd) == 0;
+	if (!done)
+		error_set(err, OPTION "%s", to, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+bool
+save_publish(const struct save_paths *p, struct error *err)
+{
+	return rename_surely(p->part, p->file, err);
+}
+
+bool
+save_take(const struct save_paths *p, struct error *err)
+{
+	return rename_surely(p->file, p->loading, err);
+}
+
+void
+save_refuse(const struct save_paths *p)
+{
+	if (rename(p->file, p->refused) != 0)
+		unlink(p->file);
+}
+
+void
+save_forget(const char *path)
+{
+	unlink(path);
+}

@@ -1,0 +1,347 @@
+/*
+ * Items go into a file and come back. Goal: what a store holds when it is saved is there after the
+ * load, with value, flags, cas, status and the time that is left to it; nothing else is; and a new
+ * version never gets a number that the key has had. Method: stores of many kinds of items, saved
+ * with and without igzip and io_uring; the file's bytes loaded into another store.
+ */
+#include "support/test.h"
+#include "save_rig.h"
+
+#define KEYS  3000u
+#define LARGE 300000u
+#define LATER 100u
+
+static uint8_t bytes[LARGE + KEYS];
+
+static struct view
+name_of(uint32_t key, char *name)
+{
+	return (struct view){(const uint8_t *)name, (uint32_t)sprintf(name, "key-%u", key)};
+}
+
+/* Every 100th is of several blocks, every 10th of a few to a block. */
+static struct view
+value_of(uint32_t key)
+{
+	const uint32_t len = key % 100 == 0  ? LARGE - key
+			     : key % 10 == 0 ? 20000 + key
+					     : key * 7 % 900;
+
+	return (struct view){bytes + key, len};
+}
+
+static uint32_t
+expiry_of(uint32_t key)
+{
+	return key % 5 == 1 ? LATER : 0;
+}
+
+static void
+store_keys(struct store_core *sc)
+{
+	char name[24];
+
+	for (uint32_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(i * i >> 7 & 0x3f);
+	for (uint32_t key = 0; key < KEYS; key++) {
+		const struct view k = name_of(key, name), value = value_of(key);
+		struct fill f;
+
+		check_eq(store_begin(sc, &f, k, store_hash(sc, k), value.len, key % 3,
+				     expiry_of(key)),
+			 STORE_OK);
+		store_fill(sc, &f, value.data, value.len);
+		check_eq(store_finish(sc, &f, STORE_SET, 0), STORE_OK);
+		turns(sc, key % 8 == 0);
+	}
+}
+
+static uint32_t
+how_many(struct store_core *sc, int64_t shift_s)
+{
+	uint32_t there = 0;
+	char name[24];
+
+	for (uint32_t key = 0; key < KEYS; key++) {
+		const struct view k = name_of(key, name);
+		const struct item *it = store_peek(sc, k, store_hash(sc, k));
+		const uint32_t at_s = expiry_of(key);
+
+		if (it == NULL)
+			continue;
+		there++;
+		check(value_is(sc, it, value_of(key)));
+		check_eq(item_flags(it), key % 3);
+		check_eq(item_expiry_s(it), at_s == 0 ? 0 : at_s - shift_s);
+		check_eq(item_cas(it), item_cas(it));
+		turns(sc, key % 8 == 0);
+	}
+	return there;
+}
+
+static void
+comes_back(const struct saving *how, struct bytes *b)
+{
+	struct rig from = rig_up(128, 1), to = load_rig_up(128);
+	struct save_loader l;
+	struct save_told told;
+
+	store_keys(from.core);
+	save(&from, how, &told, b);
+	check_eq(told.items, KEYS);
+	check(told.finished);
+	check_eq(strncmp(told.how, "io_uring", 8) != 0, !how->uring);
+	check(load(&to, &l, b, -20));
+	check_eq(l.count.items, KEYS);
+	check_eq(l.count.value_bytes, told.value_bytes);
+	check_eq(l.count.newer + l.count.expired + l.count.no_room + l.count.damaged, 0);
+	check_eq(how_many(to.core, -20), KEYS);
+	rig_down(&from);
+	rig_down(&to);
+}
+
+static void
+what_is_saved_comes_back(void **state)
+{
+	struct bytes plain, by_hand;
+
+	comes_back(&(struct saving){SAVE_UNPACKED, .uring = true}, &plain);
+	comes_back(&(struct saving){SAVE_UNPACKED, .uring = false}, &by_hand);
+	check_eq(plain.len, by_hand.len);
+	check_bytes(plain.at, by_hand.at, plain.len);
+	free(plain.at);
+	free(by_hand.at);
+}
+
+static void
+packed_items_come_back_and_take_less(void **state)
+{
+	struct bytes plain, packed;
+
+	comes_back(&(struct saving){SAVE_UNPACKED, .uring = true}, &plain);
+	for (uint32_t level = 0; level < 2; level++) {
+		comes_back(&(struct saving){level, .uring = true}, &packed);
+		check(packed.len < plain.len / 2);
+		free(packed.at);
+	}
+	free(plain.at);
+}
+
+/* ---- what is not to come back ---- */
+
+static const struct saving plainly = {SAVE_UNPACKED, .uring = true};
+
+static void
+what_is_dead_does_not_come_back(void **state)
+{
+	struct rig from = rig_up(16, 1), to = load_rig_up(16);
+	struct save_loader l;
+	struct save_told told;
+	struct bytes b;
+
+	set(from.core, "flushed", "x");
+	flush_now(from.core);
+	set(from.core, "deleted", "x");
+	del(from.core, "deleted");
+	set_full(from.core, "expired", "x", 0, STORE_CLOCK_START + 1);
+	set_full(from.core, "expires", "x", 0, STORE_CLOCK_START + 10);
+	set_full(from.core, "lives", "x", 0, STORE_CLOCK_START + 11);
+	store_turn(from.core, STORE_CLOCK_START + 2);
+	save(&from, &plainly, &told, &b);
+	check_eq(told.items, 2);
+	check(load(&to, &l, &b, 10));
+	check_eq(l.count.items, 1);
+	check_eq(l.count.expired, 1);
+	check(holds(to.core, "lives", "x"));
+	check_null(find(to.core, "expires"));
+	check_null(find(to.core, "expired"));
+	check_null(find(to.core, "deleted"));
+	check_null(find(to.core, "flushed"));
+	free(b.at);
+	rig_down(&from);
+	rig_down(&to);
+}
+
+static void
+a_flush_that_is_due_later_comes_when_it_is_due(void **state)
+{
+	struct rig from = rig_up(16, 1), to = load_rig_up(16);
+	struct save_loader l;
+	struct save_told told;
+	struct bytes b;
+
+	set(from.core, "a", "x");
+	check_eq(store_flush(from.core, STORE_CLOCK_START + 5), STORE_OK);
+	save(&from, &plainly, &told, &b);
+	check(load(&to, &l, &b, 0));
+	store_turn(to.core, STORE_CLOCK_START + 4);
+	check(holds(to.core, "a", "x"));
+	store_turn(to.core, STORE_CLOCK_START + 5);
+	check_null(find(to.core, "a"));
+	free(b.at);
+	rig_down(&from);
+	rig_down(&to);
+}
+
+/* ---- versions ---- */
+
+static uint64_t
+cas_of(struct store_core *sc, const char *key)
+{
+	const struct item *it = find(sc, key);
+
+	return it != NULL ? item_cas(it) : 0;
+}
+
+/* Of keys that are loaded, stored anew before they are, removed before the save, or dead then. */
+static void
+no_key_sees_a_number_twice(void **state)
+{
+	static const char *const keys[] = {"loaded", "stored", "removed", "expired"};
+	struct rig from = rig_up(16, 1), to = load_rig_up(16);
+	struct save_loader l;
+	struct save_told told;
+	struct bytes b;
+	uint64_t last[4];
+
+	for (uint32_t i = 0; i < 4; i++) {
+		for (uint32_t n = 0; n < 50; n++)
+			set(from.core, keys[i], "x");
+		last[i] = cas_of(from.core, keys[i]);
+	}
+	for (uint32_t n = 0; n < 50; n++)
+		set_full(from.core, "expired", "x", 0, STORE_CLOCK_START + 1);
+	last[3] = cas_of(from.core, "expired");
+	del(from.core, "removed");
+	store_turn(from.core, STORE_CLOCK_START + 1);
+	save(&from, &plainly, &told, &b);
+	check_eq(told.items, 2);
+	check(load_prepare(&to, &l, &b, 0));
+	set(to.core, "stored", "new");
+	load_slots(&to, &l, &b);
+	load_end(&to, &l);
+	check_eq(cas_of(to.core, "loaded"), last[0]);
+	check(holds(to.core, "stored", "new"));
+	check(cas_of(to.core, "stored") > last[1]);
+	for (uint32_t i = 0; i < 4; i++) {
+		set(to.core, keys[i], "newer");
+		check(cas_of(to.core, keys[i]) > last[i]);
+	}
+	free(b.at);
+	rig_down(&from);
+	rig_down(&to);
+}
+
+/* Won, stale, chosen numbers: what tells versions apart. */
+static void
+status_and_long_numbers_come_back(void **state)
+{
+	const struct store_conditions chosen = {
+		.set_cas = true, .new_cas = UINT64_MAX - 5, .binary_key = true};
+	struct rig from = rig_up(16, 1), to = load_rig_up(16);
+	const struct store_removal stale = {.mark_stale = true};
+	const struct item *it, *made;
+	struct save_loader l;
+	struct save_told told;
+	struct bytes b;
+	struct fill f;
+
+	check_eq(store_begin(from.core, &f, text("k"), store_hash(from.core, text("k")), 0, 0, 0),
+		 STORE_OK);
+	check_eq(store_finish_with(from.core, &f, &chosen, &made), STORE_OK);
+	set(from.core, "s", "x");
+	check_eq(store_delete_with(from.core, text("s"), store_hash(from.core, text("s")), &stale,
+				   &made),
+		 STORE_OK);
+	check(store_win(from.core, made));
+	save(&from, &plainly, &told, &b);
+	check(load(&to, &l, &b, 0));
+	it = find(to.core, "k");
+	check_ptr(it);
+	check(item_cas(it) == UINT64_MAX - 5 && item_key_is_binary(it) && item_value_len(it) == 0);
+	it = find(to.core, "s");
+	check(item_is_stale(it) && item_is_won(it) && !store_win(to.core, it));
+	free(b.at);
+	rig_down(&from);
+	rig_down(&to);
+}
+
+/* ---- too little room, too little time ---- */
+
+/* Nothing is evicted for a load: what clients have stored stays. */
+static void
+a_store_that_is_too_small_loads_a_part_and_evicts_nothing(void **state)
+{
+	struct rig from = rig_up(64, 1), to = load_rig_up(8);
+	struct save_loader l;
+	struct save_told told;
+	struct bytes b;
+
+	store_keys(from.core);
+	save(&from, &plainly, &told, &b);
+	check(load_prepare(&to, &l, &b, 0));
+	set(to.core, "mine", "x");
+	load_slots(&to, &l, &b);
+	load_end(&to, &l);
+	check(l.count.items > 100 && l.count.no_room > 100);
+	check_eq(l.count.items + l.count.no_room, told.items);
+	check_eq(counted(to.core, STORE_EVICTED) + counted(l.core, STORE_EVICTED), 0);
+	check(holds(to.core, "mine", "x"));
+	check_eq(how_many(to.core, 0), l.count.items);
+	free(b.at);
+	rig_down(&from);
+	rig_down(&to);
+}
+
+static bool
+no_more(void *arg, const struct save_told *told)
+{
+	return false;
+}
+
+/* The file of a save that had no more time has what was written until then, and all numbers. */
+static void
+a_save_that_is_cut_short_is_good_for_what_it_has(void **state)
+{
+	struct rig from = rig_up(128, 1), to = load_rig_up(128);
+	struct save_loader l;
+	struct save_told told;
+	struct bytes b;
+	char name[24];
+
+	store_keys(from.core);
+	for (uint32_t n = 0; n < 50; n++)
+		set(from.core, "key-1", "x");
+	save(&from, &(struct saving){SAVE_UNPACKED, .uring = true, .go_on = no_more}, &told, &b);
+	check(!told.finished && told.items > 0 && told.items < KEYS);
+	check(load(&to, &l, &b, 0));
+	check_eq(l.count.items, told.items);
+	for (uint32_t key = 0; key < KEYS; key++) {
+		const struct view k = name_of(key, name);
+		const uint64_t had = cas_of(from.core, name);
+
+		put(to.core, k, text("y"), STORE_SET, 0);
+		check(cas_of(to.core, name) > had);
+		turns(to.core, key % 8 == 0);
+	}
+	free(b.at);
+	rig_down(&from);
+	rig_down(&to);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_saved_comes_back),
+		cmocka_unit_test(packed_items_come_back_and_take_less),
+		cmocka_unit_test(what_is_dead_does_not_come_back),
+		cmocka_unit_test(a_flush_that_is_due_later_comes_when_it_is_due),
+		cmocka_unit_test(no_key_sees_a_number_twice),
+		cmocka_unit_test(status_and_long_numbers_come_back),
+		cmocka_unit_test(a_store_that_is_too_small_loads_a_part_and_evicts_nothing),
+		cmocka_unit_test(a_save_that_is_cut_short_is_good_for_what_it_has),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
