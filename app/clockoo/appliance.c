@@ -38,7 +38,7 @@ prepare(struct appliance *a, struct error *err)
 	return nic_check_resources(&a->nic, &a->config,
 				   a->sizes.block_bytes + kept_huge_bytes_needed(&a->config),
 				   a->sizes.frames, err) &&
-	       kept_open(&a->kept, a, err);
+	       saved_begin(&a->saved, a, err) && kept_open(&a->kept, a, err);
 }
 
 /* The program, its libraries and DPDK, as the kernel counts them while nothing else of ours is
@@ -156,6 +156,7 @@ build(struct appliance *a, struct error *err)
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	admin_shared_create(&region, a->shared);
 	policy_set(a);
+	saved_take(&a->saved, a);
 	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < a->config.cores; i++)
 		build_core(a, i, &region, &start);
@@ -248,13 +249,16 @@ appliance_run(struct appliance *a, struct error *err)
 	kept_ready(&a->kept, a);
 	if (!control_start(&control, a, err))
 		return false;
+	saved_start(&a->saved, a);
 	print_ready(a);
 	background_ready(&a->background, &a->config);
 	notify_send(&a->notify, "READY=1");
 	if (!lcores_run(&a->config.lcores, worker_run, args, err))
 		return false;
 	pthread_join(control, NULL);
+	saved_join(&a->saved);
 	kept_stop(&a->kept, a->store);
+	saved_stop(&a->saved, a);
 	return true;
 }
 

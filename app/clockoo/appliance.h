@@ -16,6 +16,7 @@
 #include "dpdk/huge_block.h"
 #include "kept.h"
 #include "privileges.h"
+#include "saved.h"
 #include "nic.h"
 #include "notify.h"
 #include "pid_file.h"
@@ -61,6 +62,7 @@ struct appliance {
 	struct sizes sizes;
 	struct huge_block block;
 	struct kept kept;
+	struct saved saved;
 	uint64_t start_ns; /* on nic.clock: the store's second STORE_CLOCK_START; */
 	uint64_t begun_ns; /* this process's */
 	struct store *store;

@@ -176,9 +176,8 @@ is_stop_requested(const struct appliance *a, int signal_number)
 	       serve_stop_requested_mt(a->shared) != SERVE_RUN;
 }
 
-/* Threads inherit the main thread's CPU, where a core never lets go. */
-static void
-pin_control_thread(const struct appliance *a)
+void
+control_pin(const struct appliance *a)
 {
 	const uint32_t cpu = a->nic.machine.placement.control_cpu;
 	cpu_set_t one;
@@ -202,7 +201,7 @@ control_run(void *arg)
 	bool reloading = false, link_up = true;
 
 	crash_count_stack();
-	pin_control_thread(a);
+	control_pin(a);
 	live_init(&live, a);
 	watchdog_begin(&watchdog, a->notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
 	for (;;) {

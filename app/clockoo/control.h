@@ -16,6 +16,9 @@
 void control_block_signals(void);
 /* Has a stop been asked for that the control thread, not yet there, could not take? */
 bool control_stop_is_pending(void);
+/* A thread of ours inherits the main thread's CPU, where a core never lets go: to the control
+ * thread's. */
+void control_pin(const struct appliance *a);
 bool control_start(pthread_t *thread, struct appliance *a, struct error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include "dry_run.h"
 #include "kept_look.h"
 #include "memfile/memory_file.h"
+#include "saved.h"
 #include "nic_claim.h"
 #include "pid_file.h"
 
@@ -119,6 +120,30 @@ check_memory_file(struct dry_run *p, const struct config *cfg)
 		advice_fix(a, "nothing, or clockoo arena remove, which gives its memory back now");
 }
 
+/* Could a stop save, and what would the next start load? */
+static void
+check_memory_save(struct dry_run *p, const struct config *cfg)
+{
+	char words[SAVE_WORDS_BYTES];
+	struct error err;
+
+	if (cfg->memory_save[0] == '\0' || !tree_is_live(&p->machine.tree))
+		return;
+	if (!saved_check(cfg, &err)) {
+		advice_fix(advice_add(&p->advice, ADVICE_FAIL, "memory save", "%s", err.text),
+			   "a folder on a disk that the service's user may write to");
+		return;
+	}
+	saved_words(cfg, words);
+	if (cfg->keep_for_s < SAVE_KEEP_FOR_MIN_S)
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "memory save",
+				      "%s; memory.keep_for is %u s, and a reboot takes longer",
+				      words, cfg->keep_for_s),
+			   "memory.keep_for: 600");
+	else
+		advice_add(&p->advice, ADVICE_OK, "memory save", "%s", words);
+}
+
 static void
 print_table(const struct advice_list *list, FILE *out)
 {
@@ -199,6 +224,7 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_port(&p, cfg);
 	check_running(&p, cfg);
 	check_memory_file(&p, cfg);
+	check_memory_save(&p, cfg);
 	print_table(&first, out);
 	print_table(&p.advice, out);
 	count(&first, counts);

@@ -337,6 +337,17 @@ kept_make_store(struct kept *k, struct region *region, const struct appliance *a
 	return store;
 }
 
+bool
+kept_read_clocks(struct kept *k, struct beat *b)
+{
+	const struct clocks clocks = {boot_clock, wall_clock, store_clock, k};
+
+	if (!beat_read_clocks(b, &clocks))
+		return false;
+	b->served_boot_ns = b->boot_ns;
+	return true;
+}
+
 uint64_t
 kept_ahead_ns(const struct kept *k)
 {
@@ -359,10 +370,10 @@ beat(struct kept *k)
 void
 kept_ready(struct kept *k, const struct appliance *a)
 {
-	if (!k->used)
-		return;
 	k->clock = &a->nic.clock;
 	k->start_ns = a->start_ns;
+	if (!k->used)
+		return;
 	k->ready_ns = k->beat.served_boot_ns = clock_ns(CLOCK_BOOTTIME);
 	watchdog_begin(&k->cores, CORES_LOOK_NS, a->config.cores, k->ready_ns);
 	beat(k);

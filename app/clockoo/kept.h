@@ -45,6 +45,8 @@ struct store *kept_make_store(struct kept *k, struct region *region, const struc
 			      struct error *err);
 /* How far the store's clock is ahead of a process that has just begun. */
 uint64_t kept_ahead_ns(const struct kept *k);
+/* The clocks as they stand now, once in service; with --memory-file or without. */
+bool kept_read_clocks(struct kept *k, struct beat *b);
 /* In service from now on: the first heartbeat; crashes count. */
 void kept_ready(struct kept *k, const struct appliance *a);
 /* Each tick of the control thread. */

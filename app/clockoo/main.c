@@ -125,7 +125,22 @@ say_what_is_kept(const struct appliance *a)
 	struct error err;
 	bool huge;
 
-	if (a->config.memory_file[0] == '\0' || a->config.sysfs[0] != '\0')
+	if (a->config.sysfs[0] != '\0')
+		return;
+	if (a->config.memory_save[0] != '\0') {
+		char words[SAVE_WORDS_BYTES];
+
+		if (!saved_check(&a->config, &err)) {
+			config_error_locate(&a->source, &err);
+			printf("not ready to start: %s\n", err.text);
+		}
+		saved_words(&a->config, words);
+		printf("memory.save: %s: %s\n", a->config.memory_save, words);
+		if (a->config.keep_for_s < SAVE_KEEP_FOR_MIN_S)
+			printf("memory.save: a reboot takes longer than memory.keep_for, %u s\n",
+			       a->config.keep_for_s);
+	}
+	if (a->config.memory_file[0] == '\0')
 		return;
 	if (!memory_file_place_ok(a->config.memory_file, &huge, &err)) {
 		config_error_locate(&a->source, &err);

@@ -194,6 +194,9 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	if (z->file_bytes != 0)
 		fprintf(out, "           all of that, %llu MB, in %s\n", mb(z->file_bytes),
 			cfg->memory_file);
+	if (cfg->memory_save[0] != '\0')
+		fprintf(out, "           saved by a stop in %s, up to %llu MB\n", cfg->memory_save,
+			mb((uint64_t)cfg->memory_mb << MB_SHIFT));
 	print_nodes(p, cfg, out);
 	fprintf(out, "           connections and requests %llu MB (%llu MB per core)\n", mb(conns),
 		mb(conns / cfg->cores));

@@ -91,13 +91,14 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->store = (struct store_config){
 		.memory_bytes = store_memory(cfg),
 		.limit_bytes = (size_t)cfg->memory_mb << 20,
-		.cores = cfg->cores,
+		.cores = cfg->cores + (cfg->memory_save[0] != '\0'),
 		.value_max = cfg->item_max_bytes,
 		.seed = ~secrets->seed,
 		/* Clients of a cache that was kept before may have tokens of it yet. */
 		.cas_start = cfg->memory_file[0] != '\0' ? secrets->cas & STORE_CAS_START_MAX : 0,
 		.never_evict = cfg->no_evict,
 		.clock_only = cfg->eviction == EVICTION_CLOCK,
+		.loads = cfg->memory_save[0] != '\0',
 	};
 	/* Held by connections; kept datagrams; owned by the stack otherwise; two bursts on their
 	 * way to and from the device. */

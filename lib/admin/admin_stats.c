@@ -81,6 +81,11 @@ up_s(const struct serve *sv)
 static const char *
 restart_kind(const struct serve_shared *sh)
 {
+	static const char *const loads[] = {[SERVE_LOADING] = "loading", [SERVE_LOADED] = "loaded"};
+	const uint32_t state = atomic_load_explicit(&sh->load_state, memory_order_relaxed);
+
+	if (state != SERVE_LOAD_NONE)
+		return loads[state];
 	return sh->info.restart.kind != NULL ? sh->info.restart.kind : "private";
 }
 
@@ -189,9 +194,9 @@ restart_kind(const struct serve_shared *sh)
 	X(NUMBER, "memory_program", v.sh->info.memory.program)                                     \
 	X(NUMBER, "memory_sum", memory_sum(&v))                                                    \
 	X(TEXT, "restart", restart_kind(v.sh))                                                     \
-	X(NUMBER, "restart_kept", v.sh->info.restart.kept)                                         \
-	X(NUMBER, "restart_lost", v.sh->info.restart.lost)                                         \
-	X(NUMBER, "restart_us", v.sh->info.restart.us)                                             \
+	X(NUMBER, "restart_kept", v.sh->info.restart.kept + WORD(loaded_items))                    \
+	X(NUMBER, "restart_lost", v.sh->info.restart.lost + WORD(loaded_lost))                     \
+	X(NUMBER, "restart_us", v.sh->info.restart.us + WORD(loaded_us))                           \
 	X(NUMBER, "memory_resident", WORD(resident_bytes))                                         \
 	X(NUMBER, "turn_p50_us", turns_of(&v, st)->p50)                                            \
 	X(NUMBER, "turn_p99_us", turns_of(&v, st)->p99)                                            \

@@ -18,6 +18,7 @@ config_defaults(struct config *cfg)
 	cfg->udp_budget = 64u << 10;
 	cfg->prefix_delimiter = ':';
 	cfg->keep_for_s = KEEP_FOR_DEFAULT;
+	cfg->save_compress = SAVE_COMPRESS_NO;
 	cfg->mtu = 1500;
 	cfg->ipv4 = 10u << 24 | 99u << 16 | 0u << 8 | 1u;
 	cfg->prefix_len = 24;

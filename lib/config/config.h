@@ -69,6 +69,9 @@ enum config_poll { POLL_SPIN, POLL_ADAPTIVE };
 
 enum config_eviction { EVICTION_2Q, EVICTION_CLOCK };
 
+/* Level of igzip. */
+enum config_save_compress { SAVE_COMPRESS_0, SAVE_COMPRESS_1, SAVE_COMPRESS_NO };
+
 enum config_hugepage { HUGEPAGE_ANY, HUGEPAGE_2M, HUGEPAGE_1G };
 
 /* Offloads of a NIC, as a set of bits. */
@@ -124,9 +127,10 @@ struct config {
 	uint32_t rx_ring, tx_ring, burst; /* 0: the profile's */
 	uint32_t offloads;                /* enum offload, or CONFIG_PROFILE_OFFLOADS */
 	uint32_t node_mb[CONFIG_NODES_MAX];
-	uint32_t node_count; /* 0: not set */
-	uint32_t numa;       /* bits of the nodes to interleave over, or CONFIG_NUMA_ALL, _NIC */
-	uint32_t keep_for_s; /* or KEEP_FOR_ALWAYS, KEEP_FOR_NEVER */
+	uint32_t node_count;    /* 0: not set */
+	uint32_t numa;          /* bits of the nodes to interleave over, or CONFIG_NUMA_ALL, _NIC */
+	uint32_t keep_for_s;    /* or KEEP_FOR_ALWAYS, KEEP_FOR_NEVER */
+	uint32_t save_compress; /* enum config_save_compress */
 	bool udp_port_per_core;
 	bool share_cpus; /* two cores on one CPU are no mistake */
 	bool no_huge;
@@ -151,6 +155,7 @@ struct config {
 	char data_dir[CONFIG_PATH_BYTES]; /* where the NIC profiles are; empty = beside the program
 					   */
 	char memory_file[CONFIG_PATH_BYTES]; /* empty: private memory */
+	char memory_save[CONFIG_PATH_BYTES]; /* empty: a stop saves nothing */
 	char auth_file[CONFIG_PATH_BYTES];
 	char pid_file[CONFIG_PATH_BYTES];
 	char user[CONFIG_NAME_BYTES];

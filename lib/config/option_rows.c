@@ -179,6 +179,13 @@ const struct option_row option_rows[] = {
 	 "longest time without service, in seconds, after which --memory-file's items are kept: a "
 	 "number, always or never (60)",
 	 false, "memory.keep_for"},
+	{"memory-save", 0, OPTION_TEXT, AT(memory_save), 1, SIZE(memory_save), "FILE",
+	 "file on a disk: a graceful stop saves the items there, the next start loads them while "
+	 "it "
+	 "serves, if --keep-for allows the time between (none)",
+	 false, "memory.save"},
+	{"memory-save-compress", 0, OPTION_SAVE_COMPRESS, AT(save_compress), 0, 0, "LEVEL",
+	 "igzip level of --memory-save: 0, 1 or no (no)", false, "memory.save_compress"},
 	{"numa", 0, OPTION_NUMA, AT(numa), 0, 0, "NODES",
 	 "NUMA nodes of the item memory: nic, interleave (all nodes), or a list to interleave "
 	 "over: "

@@ -59,6 +59,8 @@ option_choices(enum option_kind kind)
 		[POLL_SPIN] = "spin", [POLL_ADAPTIVE] = "adaptive", NULL};
 	static const char *const evictions[] = {
 		[EVICTION_2Q] = "2q", [EVICTION_CLOCK] = "clock", NULL};
+	static const char *const compressions[] = {
+		[SAVE_COMPRESS_0] = "0", [SAVE_COMPRESS_1] = "1", [SAVE_COMPRESS_NO] = "no", NULL};
 
 	switch (kind) {
 	case OPTION_PROTOCOL:
@@ -75,6 +77,8 @@ option_choices(enum option_kind kind)
 		return polls;
 	case OPTION_EVICTION:
 		return evictions;
+	case OPTION_SAVE_COMPRESS:
+		return compressions;
 	default:
 		return NULL;
 	}
@@ -536,6 +540,7 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 	case OPTION_HUGEPAGE:
 	case OPTION_POLL:
 	case OPTION_EVICTION:
+	case OPTION_SAVE_COMPRESS:
 		return set_word(field, row, value, err);
 	case OPTION_EXTENDED:
 		return set_extended(cfg, value, err);

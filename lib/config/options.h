@@ -44,6 +44,7 @@ enum option_kind {
 	OPTION_HUGEPAGE,
 	OPTION_POLL,
 	OPTION_EVICTION,
+	OPTION_SAVE_COMPRESS,
 	OPTION_EXTENDED,  /* -o: names of extended_rows */
 	OPTION_ALWAYS_ON, /* what it asks for is always so */
 	OPTION_IGNORED,   /* it is ignored: a warning at start */

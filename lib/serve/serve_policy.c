@@ -74,6 +74,15 @@ serve_resident_set_mt(struct serve_shared *sh, uint64_t bytes)
 	atomic_store_explicit(&sh->resident_bytes, bytes, memory_order_relaxed);
 }
 
+void
+serve_load_set_mt(struct serve_shared *sh, const struct serve_load *load)
+{
+	atomic_store_explicit(&sh->loaded_items, load->items, memory_order_relaxed);
+	atomic_store_explicit(&sh->loaded_lost, load->lost, memory_order_relaxed);
+	atomic_store_explicit(&sh->loaded_us, load->us, memory_order_relaxed);
+	atomic_store_explicit(&sh->load_state, load->state, memory_order_relaxed);
+}
+
 uint32_t
 serve_verbosity_mt(const struct serve_shared *sh)
 {

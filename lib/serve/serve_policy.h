@@ -79,6 +79,15 @@ void serve_rusage_set_mt(struct serve_shared *shared, uint64_t user_us, uint64_t
 /* Memory that the kernel counts for the process, for `stats`. */
 void serve_resident_set_mt(struct serve_shared *shared, uint64_t bytes);
 
+/* What the load of --memory-save has come to, for `stats`. */
+enum serve_load_state { SERVE_LOAD_NONE, SERVE_LOADING, SERVE_LOADED };
+struct serve_load {
+	uint32_t state;       /* enum serve_load_state */
+	uint64_t items, lost; /* loaded; lost: once it has ended */
+	uint64_t us;
+};
+void serve_load_set_mt(struct serve_shared *shared, const struct serve_load *load);
+
 /* What `verbosity` was last set to. */
 uint32_t serve_verbosity_mt(const struct serve_shared *shared);
 

@@ -60,6 +60,8 @@ struct serve_shared {
 	_Atomic uint32_t stop; /* enum serve_stop */
 	_Atomic uint32_t verbosity;
 	_Atomic uint64_t user_us, system_us, resident_bytes;
+	_Atomic uint64_t loaded_items, loaded_lost, loaded_us; /* struct serve_load */
+	_Atomic uint32_t load_state;
 	_Atomic bool detail;
 
 	struct admin_shared *admin; /* lib/admin's */

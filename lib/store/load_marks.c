@@ -5,7 +5,7 @@
 #include "store_saved.h"
 
 /* A bit of marks for so many bytes of memory, */
-#define BYTES_PER_MARK 64u
+#define BYTES_PER_MARK 16u
 /* but no more and no fewer than these. */
 #define MARKS_SHIFT_MIN 16u
 #define MARKS_SHIFT_MAX 26u

@@ -30,7 +30,7 @@
  *
  * Errors: enum store_loaded.
  *
- * Bounds: a bit of marks for 64 bytes of memory, 8 MiB at most: two keys that share one cost an
+ * Bounds: a bit of marks for 16 bytes of memory, 8 MiB at most: two keys that share one cost an
  *         item that could have been loaded.
  */
 #ifndef CLOCKOO_STORE_SAVED_H

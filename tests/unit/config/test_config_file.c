@@ -209,6 +209,7 @@ static const struct {
 	{"node-memory", "0,64", NULL, NULL},
 	{"memory-file", "/run/x y", "keep-for", "always"},
 	{"keep-for", "never", NULL, NULL},
+	{"memory-save", "/var/x y", "memory-save-compress", "1"},
 	{"keep-for", "90", NULL, NULL},
 	{"numa", "0,2-3", NULL, NULL},
 	{"numa", "interleave", NULL, NULL},

@@ -1,0 +1,414 @@
+/*
+ * saved.c - the saved file of this process, and the one of the process before it.
+ */
+#include "saved.h"
+#include "appliance.h"
+#include "control.h"
+#include "crash_count.h"
+#include "paths.h"
+#include "save/save_write.h"
+#include "serve/serve_policy.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#define NS_PER_S  1000000000ull
+#define GB        (double)(1 << 30)
+#define EXTEND_US "10000000" /* from one progress line to the next, and more */
+#define LINE      "clockoo: memory.save: "
+
+static_assert(SAVE_COMPRESS_NO == SAVE_UNPACKED, "an option's place is a level");
+
+static uint64_t
+now_ns(const struct appliance *a)
+{
+	return tsc_clock_ns(&a->nic.clock);
+}
+
+static uint32_t
+store_now_s(const struct appliance *a)
+{
+	return STORE_CLOCK_START + (uint32_t)((now_ns(a) - a->start_ns) / NS_PER_S);
+}
+
+/* ---- before the first request ---- */
+
+bool
+saved_begin(struct saved *s, struct appliance *a, struct error *err)
+{
+	const uid_t uid = a->privileges.change ? a->privileges.uid : SAVE_NO_UID;
+	char path[CONFIG_PATH_BYTES];
+	struct gap_now now;
+
+	s->used = a->config.memory_save[0] != '\0';
+	if (!s->used)
+		return true;
+	/* -d leaves the folder. */
+	if (!paths_make_absolute(path, sizeof path, a->config.memory_save))
+		return error_set(err, "--memory-save: cannot determine the current directory");
+	save_paths_set(&s->paths, path);
+	/* What a stop has not finished, and what a process did not live to load. */
+	save_forget(s->paths.part);
+	save_forget(s->paths.loading);
+	kept_now(&now);
+	save_look_at(&s->look, s->paths.file, &now, a->config.keep_for_s, uid);
+	if (s->look.found == SAVE_FOUND_WHOLE)
+		a->sizes.store.seed = s->look.head.seed;
+	return true;
+}
+
+static void
+say_empty(const struct saved *s, const char *why)
+{
+	fprintf(stderr, LINE "%s: not loaded: %s\n", s->paths.file, why);
+}
+
+/* Still to be kept, after the start of all else? By how much its clock is ahead of ours. */
+static bool
+judge(struct saved *s, const struct appliance *a)
+{
+	const uint64_t store_ns = STORE_CLOCK_START * NS_PER_S + now_ns(a) - a->start_ns;
+	struct gap *gap = &s->look.gap;
+	struct gap_now now;
+	int64_t ahead_ns;
+
+	kept_now(&now);
+	gap_judge_saved(gap, &s->look.head.beat, s->look.head.boot_id, &now, a->config.keep_for_s);
+	if (gap->verdict != GAP_KEEP) {
+		say_empty(s, gap->words);
+		return false;
+	}
+	ahead_ns = (int64_t)(gap->store_ns - store_ns);
+	/* Rounded up, so that nothing lives longer. */
+	s->shift_s = ahead_ns >= 0 ? (ahead_ns + (int64_t)NS_PER_S - 1) / (int64_t)NS_PER_S
+				   : ahead_ns / (int64_t)NS_PER_S;
+	if (s->look.head.flush_due_s == 0)
+		return true;
+	if (s->look.head.flush_due_s - s->shift_s <= STORE_CLOCK_START) {
+		say_empty(s, "a flush was due while it was down");
+		return false;
+	}
+	return true;
+}
+
+static void
+take(struct saved *s, struct appliance *a)
+{
+	const uint32_t due_s = s->look.head.flush_due_s;
+	struct error err;
+
+	if (!judge(s, a)) {
+		save_forget(s->paths.file);
+		return;
+	}
+	if (!save_take(&s->paths, &err)) {
+		say_empty(s, err.text);
+		return;
+	}
+	store_load_prepare(a->store, s->look.floors,
+			   due_s != 0 ? (uint32_t)(due_s - s->shift_s) : 0);
+	s->loads = true;
+	serve_load_set_mt(a->shared, &(struct serve_load){.state = SERVE_LOADING});
+}
+
+void
+saved_take(struct saved *s, struct appliance *a)
+{
+	const bool kept = a->kept.restart.kept != 0;
+
+	switch (s->used ? s->look.found : SAVE_FOUND_NONE) {
+	case SAVE_FOUND_NONE:
+		break;
+	case SAVE_FOUND_WHOLE:
+		if (!kept) {
+			take(s, a);
+			break;
+		}
+		say_empty(s, "memory.file is newer");
+		save_forget(s->paths.file);
+		break;
+	case SAVE_FOUND_OLD:
+		say_empty(s, s->look.words);
+		save_forget(s->paths.file);
+		break;
+	case SAVE_FOUND_OTHER:
+		say_empty(s, s->look.words);
+		save_refuse(&s->paths);
+		break;
+	}
+}
+
+/* ---- the load ---- */
+
+struct loading {
+	struct saved *saved;
+	struct appliance *a;
+	struct save_io io;
+	uint64_t slots, begun_ns, said_ns;
+};
+
+static void *
+take_memory(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return at != MAP_FAILED ? at : NULL;
+}
+
+static uint64_t
+lost(const struct saved *s)
+{
+	const struct save_loaded *c = &s->loader.count;
+	const uint64_t known = c->items + c->newer + c->expired;
+
+	return s->look.head.items > known ? s->look.head.items - known : 0;
+}
+
+static void
+tell(const struct loading *l, uint32_t state)
+{
+	const struct saved *s = l->saved;
+
+	serve_load_set_mt(l->a->shared, &(struct serve_load){
+						.state = state,
+						.items = s->loader.count.items,
+						.lost = state == SERVE_LOADED ? lost(s) : 0,
+						.us = (now_ns(l->a) - l->begun_ns) / 1000,
+					});
+}
+
+static void
+say_progress(struct loading *l, uint64_t slot)
+{
+	tell(l, SERVE_LOADING);
+	if (now_ns(l->a) - l->said_ns < NS_PER_S)
+		return;
+	l->said_ns = now_ns(l->a);
+	fprintf(stderr, LINE "loading, %.0f %%\n", 100.0 * (double)slot / (double)l->slots);
+}
+
+static void
+begin_slot(struct loading *l, uint64_t slot)
+{
+	const uint64_t left = l->saved->look.bytes - slot * SAVE_SLOT_BYTES;
+
+	if (slot < l->slots)
+		save_io_begin(&l->io, slot,
+			      left < SAVE_SLOT_BYTES ? (uint32_t)align_up(left, SAVE_ALIGN)
+						     : SAVE_SLOT_BYTES);
+}
+
+/* The store counts without this core while it waits for the disk. */
+static void
+load_slots(struct loading *l)
+{
+	struct save_loader *loader = &l->saved->loader;
+
+	for (uint64_t slot = 0; slot < SAVE_IO_DEPTH; slot++)
+		begin_slot(l, slot);
+	for (uint64_t slot = 0; slot < l->slots && !loader->over; slot++) {
+		int32_t got;
+
+		if (atomic_load_explicit(&l->a->stop, memory_order_relaxed))
+			break;
+		store_offline(loader->core);
+		got = save_io_wait(&l->io, slot);
+		store_turn(loader->core, store_now_s(l->a));
+		if (got > 0)
+			save_load_slot(loader, slot, save_io_buffer(&l->io, slot), (size_t)got,
+				       store_now_s(l->a));
+		else
+			loader->count.damaged++;
+		begin_slot(l, slot + SAVE_IO_DEPTH);
+		say_progress(l, slot + 1);
+	}
+}
+
+static void
+say_loaded(const struct loading *l)
+{
+	const struct save_loaded *c = &l->saved->loader.count;
+	const double s = (double)(now_ns(l->a) - l->begun_ns) / NS_PER_S;
+
+	fprintf(stderr, LINE "loaded %llu items, %.1f GB in %.2f s (%s); %llu lost",
+		(unsigned long long)c->items, (double)c->value_bytes / GB, s, save_io_words(&l->io),
+		(unsigned long long)lost(l->saved));
+	if (c->newer + c->expired != 0)
+		fprintf(stderr, "; %llu changed by clients, %llu expired",
+			(unsigned long long)c->newer, (unsigned long long)c->expired);
+	if (c->damaged != 0)
+		fprintf(stderr, "; %llu places damaged", (unsigned long long)c->damaged);
+	if (c->no_room != 0)
+		fprintf(stderr, "; no room for %llu", (unsigned long long)c->no_room);
+	fprintf(stderr, "%s\n", l->saved->loader.over ? "; a flush ended it" : "");
+}
+
+static void
+load(struct loading *l, void *memory)
+{
+	struct saved *s = l->saved;
+	const int e = save_io_open(&l->io, s->paths.loading, O_RDONLY, true, memory);
+
+	if (e != 0) {
+		say_empty(s, strerror(-e));
+		return;
+	}
+	l->slots = (s->look.bytes + SAVE_SLOT_BYTES - 1) / SAVE_SLOT_BYTES;
+	save_load_begin(&s->loader, store_core_of(l->a->store, l->a->config.cores), s->look.file,
+			s->shift_s);
+	store_turn(s->loader.core, store_now_s(l->a));
+	load_slots(l);
+	save_load_end(&s->loader);
+	store_offline(s->loader.core);
+	save_io_close(&l->io);
+	say_loaded(l);
+}
+
+static void *
+load_run(void *arg)
+{
+	struct appliance *a = arg;
+	struct loading l = {
+		.saved = &a->saved, .a = a, .begun_ns = now_ns(a), .said_ns = now_ns(a)};
+	void *memory = take_memory(SAVE_IO_BYTES);
+
+	crash_count_stack();
+	control_pin(a);
+	if (memory != NULL) {
+		load(&l, memory);
+		munmap(memory, SAVE_IO_BYTES);
+	} else {
+		say_empty(l.saved, "no memory for it");
+	}
+	store_load_end(a->store);
+	save_forget(l.saved->paths.loading);
+	tell(&l, SERVE_LOADED);
+	return NULL;
+}
+
+void
+saved_start(struct saved *s, struct appliance *a)
+{
+	s->runs = s->loads && pthread_create(&s->thread, NULL, load_run, a) == 0;
+	if (s->loads && !s->runs) {
+		say_empty(s, "no thread for it");
+		store_load_end(a->store);
+	}
+}
+
+void
+saved_join(struct saved *s)
+{
+	if (s->runs)
+		pthread_join(s->thread, NULL);
+	s->runs = false;
+}
+
+/* ---- the stop ---- */
+
+struct stopping {
+	const struct appliance *a;
+	uint64_t items, begun_ns, said_ns;
+};
+
+/* One line a second, by which the manager waits on. */
+static bool
+go_on(void *arg, const struct save_told *told)
+{
+	struct stopping *st = arg;
+	const uint64_t now = now_ns(st->a);
+
+	if (now - st->said_ns >= NS_PER_S) {
+		st->said_ns = now;
+		fprintf(stderr, LINE "saving, %.0f %%\n",
+			100.0 * (double)told->items / (double)(st->items + 1));
+		notify_send(&st->a->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+	}
+	return now - st->begun_ns < SAVE_LIMIT_S * NS_PER_S && !control_stop_is_pending();
+}
+
+static bool
+write_file(const struct saved *s, struct appliance *a, void *memory, struct save_told *told,
+	   struct error *err)
+{
+	struct stopping st = {.a = a, .begun_ns = now_ns(a), .said_ns = now_ns(a)};
+	struct save_ask ask = {
+		.store = a->store,
+		.path = s->paths.part,
+		.level = a->config.save_compress,
+		.uring = true,
+		.memory = memory,
+		.go_on = go_on,
+		.arg = &st,
+	};
+	struct store_usage usage;
+	struct gap_now now;
+
+	store_usage_mt(a->store, &usage);
+	st.items = usage.items;
+	kept_now(&now);
+	ask.boot_id = now.boot_id;
+	if (!kept_read_clocks(&a->kept, &ask.beat))
+		return error_set(err, "%s: the clocks cannot be read at one moment", s->paths.file);
+	ask.now_s = (uint32_t)(ask.beat.store_ns / NS_PER_S);
+	if (getrandom(&ask.file, sizeof ask.file, 0) != (ssize_t)sizeof ask.file)
+		return error_set(err, "no random numbers from the kernel");
+	notify_send(&a->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+	return save_write(&ask, told, err) && save_publish(&s->paths, err);
+}
+
+void
+saved_stop(struct saved *s, struct appliance *a)
+{
+	const uint64_t begun_ns = now_ns(a);
+	const size_t bytes = save_write_bytes();
+	struct save_told told;
+	struct error err;
+	void *memory;
+
+	if (!s->used)
+		return;
+	memory = take_memory(bytes);
+	if (memory == NULL) {
+		fprintf(stderr, LINE "%s: not saved: no memory for it\n", s->paths.file);
+		return;
+	}
+	if (write_file(s, a, memory, &told, &err)) {
+		fprintf(stderr, LINE "saved %llu items, %.1f GB in %.2f s (%s)%s\n",
+			(unsigned long long)told.items, (double)told.value_bytes / GB,
+			(double)(now_ns(a) - begun_ns) / NS_PER_S, told.how,
+			told.finished ? "" : "; there was no time for the others");
+	} else {
+		fprintf(stderr, LINE "not saved: %s\n", err.text);
+		save_forget(s->paths.part);
+	}
+	munmap(memory, bytes);
+}
+
+/* ---- what would be ---- */
+
+bool
+saved_check(const struct config *cfg, struct error *err)
+{
+	return cfg->memory_save[0] == '\0' || cfg->sysfs[0] != '\0' ||
+	       save_place_ok(cfg->memory_save, (uint64_t)cfg->memory_mb << 20, err);
+}
+
+void
+saved_words(const struct config *cfg, char words[SAVE_WORDS_BYTES])
+{
+	struct save_look look;
+	struct gap_now now;
+
+	kept_now(&now);
+	save_look_at(&look, cfg->memory_save, &now, cfg->keep_for_s, SAVE_NO_UID);
+	if (look.found == SAVE_FOUND_NONE)
+		snprintf(words, SAVE_WORDS_BYTES, "not there yet");
+	else if (look.found == SAVE_FOUND_WHOLE)
+		snprintf(words, SAVE_WORDS_BYTES, "%llu items would be loaded",
+			 (unsigned long long)look.head.items);
+	else
+		snprintf(words, SAVE_WORDS_BYTES, "would not be loaded: %.200s", look.words);
+}
