@@ -269,6 +269,14 @@ MUTANTS = {
     "SHORT_GHOSTS": [("ghost.h", "now << GHOST_BITS | entry", "(i == 0 ? entry : 0)")],
     # Probation does not end while another round of it could be had.
     "LONG_PROBATION": [("probation.h", "return 33 -", "return 2 - 0 *")],
+    # A load looks at no marks: what a client has removed comes back.
+    "LOAD_OVER_DELETE": [("store_load.c", "if (load_is_marked(st, saved->hash))", "if (false)")],
+    # It does not ask whether the key is there: the item has two values.
+    "LOAD_OVER_SET": [("store_load.c", "if (lock->spot.bucket != NULL)", "if (false)")],
+    # Floors do not follow the items that were there.
+    "LOAD_LOW_FLOOR": [("store_save.c", "if (floors[i] < scan->floors[i])", "if (false)")],
+    # A removal of an item that is there leaves no mark.
+    "LOAD_UNMARKED": [("unlink.c", "if (unlikely(sc->marks))", "if (false)")],
 }
 
 

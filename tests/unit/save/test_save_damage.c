@@ -22,7 +22,7 @@ name_of(uint32_t key, char *name)
 static struct view
 value_of(uint32_t key)
 {
-	const uint32_t len = key % 100 == 0 ? LARGE - key : key % 20 == 0 ? 3000 : key % 90;
+	const uint32_t len = key % 100 == 0 ? LARGE : key % 20 == 0 ? 3000 : key % 90;
 
 	return (struct view){bytes + key, len};
 }
@@ -163,6 +163,32 @@ blocks_that_are_torn_doubled_or_exchanged_never_lie(void **state)
 	free(b.at);
 }
 
+/* The first blocks of a value, the last ones of another of the same length: no value at all. */
+static void
+a_value_is_not_made_of_two(void **state)
+{
+	size_t starts[64];
+	uint32_t count = 0;
+	struct save_block sb;
+	struct bytes b;
+
+	make_file(SAVE_UNPACKED, 0xff, &b);
+	for (size_t at = SAVE_FRONT_BYTES; at < b.len; at += sb.bytes) {
+		check(save_block_read(b.at + at, b.len - at, &sb) && count < 63);
+		starts[count++] = at;
+	}
+	starts[count] = b.len;
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t j = i + 1; j <= count; j++) {
+			struct bytes c = copy_of(&b, b.len);
+
+			memset(c.at + starts[i], 0, starts[j] - starts[i]);
+			look(&c);
+			free(c.at);
+		}
+	free(b.at);
+}
+
 /* An older file lies where the new one was not written. */
 static void
 blocks_of_another_file_are_not_loaded(void **state)
@@ -238,6 +264,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_that_is_cut_or_altered_costs_items_and_never_lies),
 		cmocka_unit_test(blocks_that_are_torn_doubled_or_exchanged_never_lie),
+		cmocka_unit_test(a_value_is_not_made_of_two),
 		cmocka_unit_test(blocks_of_another_file_are_not_loaded),
 		cmocka_unit_test(lies_under_right_sums_end_nothing),
 	};
