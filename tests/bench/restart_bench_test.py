@@ -159,8 +159,8 @@ def fake_program(words, **_):
     """cuts and bench_open."""
     rows = [{"kind": kind, "items": 2000, "item_bytes": 10**5, "summed_bytes": 2000, "check_ns": 100, "clear_ns": 0,
              "walk_ns": 90, "pages_ns": 10} for kind in ("repair", "attach")]
-    return type("Done", (), {"returncode": fake_program.status, "stdout": "x: 9 calls, 1270 cuts, 0 refused, 10 successors\n"
-                             if words[0].name == "cuts" else "".join(json.dumps(row) + "\n" for row in rows)})
+    return type("Done", (), {"returncode": fake_program.status, "stdout": "x: 9 calls, 1270 cuts, 0 refused, 10 successors, "
+                             "1 openings watched, 9 cuts in them, 3 opened anew\n" if "cuts" in words[0].name else "".join(json.dumps(row) + "\n" for row in rows)})
 
 
 class RestartTest(unittest.TestCase):
@@ -180,7 +180,8 @@ class RestartTest(unittest.TestCase):
             return restart_bench.measure(pathlib.Path("x"), quick, lambda figures: None), out.getvalue()
 
     def test_every_promised_figure_has_its_name(self):
-        for quick, kills in ((True, restart_bench.QUICK_KILLS), (False, restart_bench.KILLS)):
+        for quick, kills, shapes in ((True, restart_bench.QUICK_KILLS, len(restart_bench.QUICK_MODEL)),
+                                     (False, restart_bench.KILLS, len(restart_bench.MODEL))):
             figures, said = self.measure(quick)
             for name in ("kept_ratio_graceful attach_ms_per_gb attach_cores attach_ms_per_gb_object_bytes "
                          "attach_ms_per_gb_holes kills wrong_after_kill resurrected lost_ratio_after_kill "
@@ -189,7 +190,7 @@ class RestartTest(unittest.TestCase):
                 self.assertIn(name, figures)
             self.assertEqual((figures["attach_ms_per_gb"], figures["attach_ms_per_gb_holes"]), (2, 0.25))
             self.assertEqual((figures["kills_real"], figures["lost_ratio_after_kill"]), (kills, 0.002))
-            self.assertEqual((figures["kills_model"], figures["kills"]), (40, kills + 40))
+            self.assertEqual((figures["kills_model"], figures["kills"]), (13 * shapes, kills + 13 * shapes))
             self.assertEqual((figures["crc_gbytes_per_s_core"], figures["repair_core_mitems"]), (20, 20000))
             self.assertEqual(figures["get_cycles_ratio"], 1.004)
             self.assertIn(f"{kills} kills amid 1000 writes", said)

@@ -7,6 +7,7 @@ store is cut off after its stores. In the same run: what a core checks and repai
 request costs with the store in a shared file.
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -38,17 +39,18 @@ CORES = min(2, os.cpu_count())  # that attach
 # bench_open: MiB and runs of 64 bytes an item.
 ALONE, QUICK_ALONE = (1024, 7), (256, 4)
 REQUESTS, QUICK_REQUESTS = ("udp_get", "udp_set", "tcp_get", "tcp_set"), ("udp_get",)
-TARGETS = "tests/stress/cuts", "tests/bench/store/bench_open", "tests/bench/bench_request"
+TARGETS = "tests/stress/cuts", "tests/stress/cuts_gaps", "tests/bench/store/bench_open", "tests/bench/bench_request"
 STARTS, QUICK_STARTS = 5, 2
 KILLS, QUICK_KILLS = 500, 20
 QUICK_KILLS_S = 25.0  # or as many as fit
 KILL_MB, FULL_MB, KILL_CORES = 64, 32, 2
 KILLS_A_FILE = 10     # then an empty one: its index grows, and with every second file shrinks
 # Shapes of tests/stress/cuts.c: calls, and one successor for so many cuts.
-MODEL = {"small": (1500, 14), "crowded": (1500, 15), "resized": (200, 27), "pages": (300, 17)}
-QUICK_MODEL = {"small": (60, 20), "crowded": (60, 20), "resized": (8, 30), "pages": (12, 30)}
-MODEL_LIMIT_S = ALONE_LIMIT_S = 900
-SUCCESSORS = re.compile(r"(\d+) cuts, .* (\d+) successors$", re.M)
+MODEL = {"small": (1000, 25), "crowded": (600, 25), "resized": (120, 30), "pages": (200, 30), "claims": (30, 30),
+         "limits": (40, 30), "two": (400, 30), "two-pages": (100, 30)}
+QUICK_MODEL = {"small": (30, 20), "resized": (4, 30), "pages": (6, 30), "two": (10, 30)}
+MODEL_LIMIT_S = ALONE_LIMIT_S = 1800
+SUCCESSORS = re.compile(r"(\d+) cuts, .* (\d+) successors, .* (\d+) opened anew$", re.M)
 WRITES_S = (0.02, 0.4)
 PEER_HOST = "127.0.0.1"
 PEER_AWAY_S = 4.0
@@ -327,15 +329,22 @@ def measure_kills(bed, client, quick, figures):
 
 def measure_model(programs, quick, figures):
     """Cut off after stores of its write paths, repaired by another process, judged: no lie, or Failed."""
+    shapes = QUICK_MODEL if quick else MODEL
+
+    def run(shape):
+        calls, of = shapes[shape]
+        program = programs / "tests/stress" / ("cuts_gaps" if shape.startswith("two") else "cuts")
+        return subprocess.run([program, shape, str(calls), "1", str(of)], capture_output=True, text=True,
+                              timeout=MODEL_LIMIT_S)
+
     cuts = kills = 0
-    for shape, (calls, of) in (QUICK_MODEL if quick else MODEL).items():
-        with Step(f"a model cut off amid its writes: {shape}"):
-            done = subprocess.run([programs / "tests/stress/cuts", shape, str(calls), "1", str(of)], capture_output=True,
-                                  text=True, timeout=MODEL_LIMIT_S)
+    with Step("a model cut off amid its writes"), concurrent.futures.ThreadPoolExecutor(CORES) as pool:
+        runs = dict(zip(shapes, pool.map(run, shapes)))
+    for shape, done in runs.items():
         said = SUCCESSORS.search(done.stdout)
         if done.returncode != 0 or said is None:
-            raise Failed(f"cuts {shape} {calls} 1 {of}: {done.stdout.strip()[-400:]}")
-        cuts, kills = cuts + int(said[1]), kills + int(said[2])
+            raise Failed(f"cuts {shape} {shapes[shape]}: {done.stdout.strip()[-400:]}")
+        cuts, kills = cuts + int(said[1]), kills + int(said[2]) + int(said[3])  # a successor may be cut off, too
     figures.figures |= {"kills_model": kills, "kills_model_cuts": cuts, "kills": kills + figures.figures["kills_real"]}
 
 
