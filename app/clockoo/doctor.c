@@ -100,9 +100,11 @@ check_memory_file(struct dry_run *p, const struct config *cfg)
 		[KEPT_IN_USE] = ADVICE_OK, [KEPT_WHOLE] = ADVICE_OK,
 		[KEPT_LOST] = ADVICE_WARN,
 	};
+	struct memory_warning warnings[MEMORY_PLACE_WARNINGS_MAX];
 	struct kept_look look;
 	struct advice *a;
 	struct error err;
+	uint32_t warned;
 	bool huge;
 
 	if (cfg->memory_file[0] == '\0' || !tree_is_live(&p->machine.tree))
@@ -118,6 +120,11 @@ check_memory_file(struct dry_run *p, const struct config *cfg)
 		       look.state == KEPT_LOST ? "the next start is empty: " : "", look.words);
 	if (look.state == KEPT_LOST)
 		advice_fix(a, "nothing, or clockoo arena remove, which gives its memory back now");
+	warned = kept_place_warnings(cfg, warnings);
+	for (uint32_t i = 0; i < warned; i++)
+		advice_fix(
+			advice_add(&p->advice, ADVICE_WARN, "memory file", "%s", warnings[i].words),
+			"%s", warnings[i].fix);
 }
 
 /* Could a stop save, and what would the next start load? */

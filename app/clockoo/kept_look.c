@@ -2,13 +2,16 @@
  * kept_look.c - reads a file of --memory-file without changing it, and the two commands on it.
  */
 #include "kept_look.h"
+#include "privileges.h"
 #include "sizes.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <linux/magic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -178,6 +181,30 @@ void
 kept_look_at_configured(struct kept_look *look, const struct config *cfg)
 {
 	kept_look(look, cfg, cfg->memory_file, sizes_file_bytes(cfg));
+}
+
+uint32_t
+kept_place_warnings(const struct config *cfg, struct memory_warning out[MEMORY_PLACE_WARNINGS_MAX])
+{
+	struct memory_place place = {.uid = geteuid()};
+	char path[CONFIG_PATH_BYTES], folder[PATH_MAX];
+	struct privileges id;
+	struct error err;
+	FILE *swaps;
+
+	snprintf(path, sizeof path, "%s", cfg->memory_file);
+	if (!memory_file_place_ok(cfg->memory_file, &place.huge, &err) ||
+	    realpath(dirname(path), folder) == NULL)
+		return 0;
+	place.folder = folder;
+	if (privileges_lookup(&id, cfg->user, &err) && id.change)
+		place.uid = id.uid;
+	swaps = fopen("/proc/swaps", "re");
+	if (swaps != NULL) {
+		place.swaps = memory_place_swaps(swaps);
+		fclose(swaps);
+	}
+	return memory_place_warnings(&place, out);
 }
 
 uint64_t

@@ -12,6 +12,7 @@
 #define CLOCKOO_KEPT_LOOK_H
 
 #include "memfile/memory_file.h"
+#include "memfile/memory_place.h"
 #include "store/store_image.h"
 
 #include <stdio.h>
@@ -52,6 +53,10 @@ bool kept_page_is_whole(const struct memory_page *page, const struct kept_file *
 void kept_look(struct kept_look *look, const struct config *cfg, const char *path, uint64_t bytes);
 /* The file of cfg, of the size that follows from it. */
 void kept_look_at_configured(struct kept_look *look, const struct config *cfg);
+
+/* What may happen to the file of cfg where it lies; returns how many lines (memory_place.h). */
+uint32_t kept_place_warnings(const struct config *cfg,
+			     struct memory_warning out[MEMORY_PLACE_WARNINGS_MAX]);
 
 /* Hugepages that a start takes for the file beyond those that it has. */
 uint64_t kept_huge_bytes_needed(const struct config *cfg);

@@ -121,8 +121,10 @@ run(struct appliance *a)
 static void
 say_what_is_kept(const struct appliance *a)
 {
+	struct memory_warning warnings[MEMORY_PLACE_WARNINGS_MAX];
 	struct kept_look look;
 	struct error err;
+	uint32_t warned;
 	bool huge;
 
 	if (a->config.sysfs[0] != '\0')
@@ -150,6 +152,9 @@ say_what_is_kept(const struct appliance *a)
 	kept_look_at_configured(&look, &a->config);
 	printf("memory.file: %s: %s%s\n", a->config.memory_file,
 	       look.state == KEPT_LOST ? "would start empty: " : "", look.words);
+	warned = kept_place_warnings(&a->config, warnings);
+	for (uint32_t i = 0; i < warned; i++)
+		printf("memory.file: %s; better: %s\n", warnings[i].words, warnings[i].fix);
 }
 
 static int

@@ -311,6 +311,17 @@ class MemoryFileTest(unittest.TestCase):
         self.assertFalse(self.path.exists())
         self.assertIn("not there", self.ask("arena", "remove"))
 
+    def test_what_systemd_may_remove_is_warned_of(self):
+        """nobody's files in /dev/shm, as of any user with sessions; not those of root."""
+        self.assertNotIn("RemoveIPC", self.ask("doctor", status=None))
+        if os.geteuid() != 0:
+            self.skipTest("not root: -u does nothing")
+        self.assertRegex(self.ask("doctor", "-u", "nobody", status=None), r"warn  memory file .*\(RemoveIPC\)\n.*-> ")
+        config = pathlib.Path(self.folder, "f.yaml")
+        config.write_text(f"memory:\n  file: {self.path}\nport:\n  nic: \"null\"\nprocess:\n  user: nobody\n")
+        said = subprocess.run([PROGRAM, "--check", config], capture_output=True, text=True, timeout=WAIT_S).stdout
+        self.assertRegex(said, r"memory\.file: .*\(RemoveIPC\); better: ")
+
     def test_arena_wants_a_file_and_a_word_it_knows(self):
         for words, why, status in ((["arena", "list"], "no --memory-file is configured", 1),
                                    (["arena", "save"], 'arena "save": expected list or remove', 64),
