@@ -271,6 +271,22 @@ op_retry(struct serve *sv, uint32_t i)
 		op_defer_or_close(sv, i, a);
 }
 
+/* Whether the connection has gone, or the replies before this one have filled its queue. */
+static __attribute__((noinline)) bool
+op_stops(struct serve *sv, uint32_t i)
+{
+	const struct op *op = &sv->ops[i];
+	struct session *ss = op->session;
+
+	if (ss->conn == NULL)
+		return true;
+	if (!op_is(op, VERB_RETURNS_VALUE) || ss->memory_wait_turns != 0 ||
+	    !conn_is_full(sv->stack, ss->conn))
+		return false;
+	session_defer(sv, ss, i);
+	return true;
+}
+
 static inline void
 op_execute(struct serve *sv, uint32_t i)
 {
@@ -278,7 +294,8 @@ op_execute(struct serve *sv, uint32_t i)
 	struct session *ss = op->session;
 	enum exec_status a;
 
-	if (ss != NULL && unlikely(ss->conn == NULL))
+	if (ss != NULL && unlikely(ss->conn == NULL || ss->deferrable_bytes != 0) &&
+	    op_stops(sv, i))
 		return;
 	if (op->req.flags & MC_FIRST) {
 		if (ss != NULL && unlikely(ss->memory_wait_turns != 0)) {

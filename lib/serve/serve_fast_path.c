@@ -295,18 +295,24 @@ reply_writer_switch(struct serve *sv, struct reply_writer *w, const struct op *o
 	return true;
 }
 
-static inline void
+/* False: the queue holds all it may, and further replies wait. */
+static inline bool
 reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 {
 	struct conn *c = w->session->conn;
 	uint32_t room;
 
-	if (w->begin != NULL)
+	if (w->begin != NULL) {
 		conn_commit(sv->stack, c, (uint32_t)(w->at - w->begin));
+		w->begin = NULL;
+		if (unlikely(conn_is_full(sv->stack, c)))
+			return false;
+	}
 	w->begin = w->at = conn_reserve_room(sv->stack, c, bytes, &room);
 	ensure(w->begin != NULL); /* conn_writable or conn_credit_take said so */
 	w->end = w->begin + room;
 	w->reserved++;
+	return true;
 }
 
 static FLAT uint32_t
@@ -316,6 +322,7 @@ conn_gets_execute(struct serve *sv, const struct op *first)
 	const struct store_get_batch batch = store_get_batch_begin(sv->store);
 	struct tally tally = {0};
 	struct reply_writer w = {.first = first};
+	struct session *full = NULL;
 
 	for (; op < end && op->req.verb == MC_GET; op++) {
 		struct item_lengths bare = {0};
@@ -328,12 +335,17 @@ conn_gets_execute(struct serve *sv, const struct op *first)
 		bytes = reply_bytes(it, &bare);
 		if (unlikely(bytes == 0))
 			break;
-		if (unlikely(bytes > (size_t)(w.end - w.at)))
-			reply_writer_reserve(sv, &w, bytes);
+		if (unlikely(bytes > (size_t)(w.end - w.at)) &&
+		    unlikely(!reply_writer_reserve(sv, &w, bytes))) {
+			full = w.session;
+			break;
+		}
 		w.at = reply_put(sv, w.at, op, it, bare, &tally);
 	}
 	reply_writer_finish(sv, &w, op);
 	tally_end(sv, &tally, (uint32_t)(op - first), REQ_TCP);
+	if (unlikely(full != NULL))
+		session_defer(sv, full, (uint32_t)(op - sv->ops));
 	return (uint32_t)(op - first);
 }
 

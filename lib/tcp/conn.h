@@ -105,6 +105,9 @@ bool conn_writable(struct stack *s, struct conn *c, uint32_t replies);
 /* Credits as many of `replies` as there is room for, and returns the number; 0 as conn_writable().
  */
 uint32_t conn_credit_take(struct stack *s, struct conn *c, uint32_t replies);
+/* Does the send queue hold all it may? Then the connection becomes ready again when it holds less.
+ */
+bool conn_is_full(struct stack *s, struct conn *c);
 /* Returns credits of this turn that are not needed. */
 void conn_credit_return(struct stack *s, uint32_t replies);
 /* Contiguous room at the end of the send queue; never NULL with a credit. */

@@ -90,11 +90,13 @@ sendq_bytes_max(const struct tcp *t)
 	return part < CONN_SENDQ_BYTES ? (uint32_t)part : CONN_SENDQ_BYTES;
 }
 
-/* An empty one, as there is with one request at a time, never is. */
+/* Beyond CONN_SENDQ_LEAST a queue holds no more than its share, and no more than the peer's window
+ * takes: what waits for a window need not wait in chunks. */
 static inline bool
 sendq_is_full(const struct tcp *t, const struct conn *c)
 {
-	return c->tx.bytes != 0 && c->tx.bytes > sendq_bytes_max(t);
+	return c->tx.bytes > CONN_SENDQ_LEAST &&
+	       (c->tx.bytes > c->snd_wnd || c->tx.bytes > sendq_bytes_max(t));
 }
 
 bool
@@ -118,6 +120,18 @@ conn_writable(struct stack *s, struct conn *c, uint32_t replies)
 		return false;
 	}
 	pool->credits_out += replies;
+	return true;
+}
+
+bool
+conn_is_full(struct stack *s, struct conn *c)
+{
+	struct tcp *t = stack_tcp(s);
+
+	if (likely(!sendq_is_full(t, c)) || c->flags & CONN_CLOSE)
+		return false;
+	c->flags |= CONN_WANT_WRITE;
+	tcp_count(t, TCP_WRITE_BLOCKED_SENDQ);
 	return true;
 }
 

@@ -33,6 +33,9 @@
 #define BURST_ACKS_MAX  (1 + DUP_ACK_THRESHOLD)
 /* A connection queues at most 1/32 of the free chunks, less the reserve of one a connection. */
 #define CONN_SENDQ_SHARE 32u
+/* Queued in any case: the head of a large value must not wait for its own ACK, and more than a
+ * segment is acknowledged at once. */
+#define CONN_SENDQ_LEAST CHUNK_BYTES
 
 /* Sending. A shorter MSS is an attack (CVE-2019-11479) and is not obeyed. 216 bytes fit the
  * smallest MTU in use, the 256 of AX.25; FreeBSD has the same limit (net.inet.tcp.minmss). */

@@ -20,6 +20,7 @@ sim_service_defaults(void)
 {
 	struct sim_service_options o = {.cores = sim_cores_defaults(3),
 					.clients = sim_config(4),
+					.client_frames = CLIENT_FRAMES,
 					.cable = {.delay_ns = 50000}};
 
 	o.cores.stack.tcp.conns_max = 1024;
@@ -53,7 +54,7 @@ sim_service_create(struct sim_service *s, const struct sim_service_options *o,
 	s->pause_ns = o->pause_ns;
 	s->sc = sim_cores_create(&o->cores);
 	s->sc->pauses = o->pause_ns > 0;
-	s->ss = sim_stack_create_as(&o->clients, CLIENT_FRAMES, 0, client_mac);
+	s->ss = sim_stack_create_as(&o->clients, o->client_frames, 0, client_mac);
 	s->ss->serve = serve;
 	s->ss->arg = user->arg;
 	stack_attach(s->ss->stack, &with_failed);
@@ -141,11 +142,13 @@ sim_service_set(struct sim_service *s, const char *name, uint32_t len)
 	enum store_result r;
 	struct fill f;
 
-	ensure(len <= sizeof zeros);
 	r = store_begin(sc, &f, key, store_hash(sc, key), len, 0, 0);
 	if (r != STORE_OK)
 		return r;
-	store_fill(sc, &f, zeros, len);
+	for (uint32_t n; len > 0; len -= n) {
+		n = len < sizeof zeros ? len : (uint32_t)sizeof zeros;
+		store_fill(sc, &f, zeros, n);
+	}
 	ensure(store_finish(sc, &f, STORE_SET, 0) == STORE_OK);
 	return STORE_OK;
 }

@@ -25,6 +25,7 @@ struct sim_service {
 struct sim_service_options {
 	struct sim_cores_options cores;
 	struct stack_config clients;
+	uint32_t client_frames;  /* of their port */
 	struct sim_faults cable; /* a delay, if nothing else is asked for */
 	uint64_t pause_ns;       /* the core does not turn for so long in each tenth of a second */
 };

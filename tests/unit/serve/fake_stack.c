@@ -189,6 +189,13 @@ conn_writable(struct stack *s, struct conn *c, uint32_t replies)
 	return true;
 }
 
+bool
+conn_is_full(struct stack *s, struct conn *c)
+{
+	c->wants_room |= c->queued > CONN_SENDQ_BYTES;
+	return c->queued > CONN_SENDQ_BYTES;
+}
+
 uint32_t
 conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
 {

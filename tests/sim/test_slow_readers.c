@@ -1,0 +1,522 @@
+/*
+ * Readers who pipeline gets and read slowly or not at all. Goal: other clients' requests take at
+ * most half as long again at their p99 as without these readers, and no answer is wrong: what a
+ * client stored it gets, and no value is a mixture of two.
+ * Method: a whole core of the program's size, and a stack as its clients, on a cable of 10 Gbit/s;
+ * the core is busy for what a turn did: so much for the turn, for each frame and each request. The
+ * same run without readers is the control.
+ */
+#include "sim_rng.h"
+#include "sim_service.h"
+
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLIENTS_MAX       256u
+#define SLOTS             1024u
+#define CLIENT_FRAMES_MAX 32768u
+#define MS_NS             1000000ull
+#define SECOND_NS         (1000 * MS_NS)
+#define STEP_NS           100000u /* between two turns, at most */
+#define LEAST_NS          2000u
+#define TICK_NS           (10 * MS_NS)
+#define HONEST            10u
+#define SMALL             1000u
+#define MIDDLE            20000u
+#define LARGE             1000000u
+#define QUEUE_BYTES       65536u /* of requests that a reader keeps on their way */
+#define SAMPLES_MAX       100000u
+#define AGAIN_NS          (50 * MS_NS) /* after a reset */
+#define MEMORY_MB         64u
+#define DELAYED_ACK_US    40000u /* of a client; nobody waits for one */
+
+/* The core's time. */
+#define TURN_NS    500u
+#define FRAME_NS   150u
+#define REQUEST_NS 200u
+
+enum kind { KIND_SET_SMALL, KIND_SET_MIDDLE, KIND_GET_SMALL, KIND_GET_MIDDLE, KIND_GET_TEN, KINDS };
+enum size { SIZE_SMALL, SIZE_MIDDLE, SIZES };
+
+static const struct {
+	const char *name;
+	enum size size;
+	uint32_t gets; /* keys of a get; 0: a set */
+} kinds[KINDS] = {
+	[KIND_SET_SMALL] = {"set 1 KB", SIZE_SMALL, 0},
+	[KIND_SET_MIDDLE] = {"set 20 KB", SIZE_MIDDLE, 0},
+	[KIND_GET_SMALL] = {"get 1 KB", SIZE_SMALL, 1},
+	[KIND_GET_MIDDLE] = {"get 20 KB", SIZE_MIDDLE, 1},
+	[KIND_GET_TEN] = {"get ten of 1 KB", SIZE_SMALL, 10},
+};
+static const uint32_t size_bytes[SIZES] = {SMALL, MIDDLE};
+
+/* What is read of an answer. */
+struct answer {
+	char line[64];
+	uint32_t line_len;
+	uint32_t value_left; /* bytes of the value, and then of its line end */
+	uint32_t values;
+	uint8_t letter; /* of the value: all its bytes are the same */
+	bool first;
+};
+
+struct client {
+	struct conn *conn;
+	bool reader, open, waits;
+	uint32_t number;
+	enum kind kind;
+	uint8_t stored[SIZES]; /* the letter it stored last; 0: nothing */
+	uint8_t sending;
+	uint32_t left;
+	struct answer answer;
+	uint64_t asked_ns, next_ns;
+	uint64_t began_ns, read;
+	uint32_t resets;
+};
+
+struct latencies {
+	uint32_t count;
+	uint32_t us[SAMPLES_MAX];
+};
+
+/* What readers ask for, again and again. */
+struct crowd {
+	const char *name, *asks;
+	uint32_t count;
+	uint64_t rate; /* bytes a second that each reads */
+};
+
+struct world {
+	struct sim_service sim;
+	struct sim_rng rng;
+	const struct crowd *crowd;
+	char block[CONN_RESERVE_MAX]; /* of their requests */
+	uint32_t block_len;
+	struct client client[CLIENTS_MAX];
+	struct client *of_slot[SLOTS];
+	uint32_t count;
+	struct latencies kind[KINDS];
+	uint32_t resets;
+	uint64_t core_free_ns;
+	bool measures;
+};
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+	struct client *cl = w->of_slot[conn_slot(c)];
+
+	cl->open = true;
+	cl->began_ns = w->sim.ss->now_ns;
+	cl->read = 0;
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+	struct client *cl = w->of_slot[conn_slot(c)];
+
+	check(cl->reader); /* nobody else is reset */
+	cl->conn = NULL;
+	cl->open = false;
+	cl->answer = (struct answer){0};
+	w->resets++;
+	cl->next_ns = w->sim.ss->now_ns + AGAIN_NS;
+}
+
+/* ---- requests ---- */
+
+static void
+send_body(struct world *w, struct client *cl)
+{
+	uint8_t bytes[1460];
+
+	memset(bytes, cl->sending, sizeof bytes);
+	while (cl->left > 0 && conn_writable(w->sim.ss->stack, cl->conn, 1)) {
+		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
+
+		n = n < sizeof bytes ? n : (uint32_t)sizeof bytes;
+		sim_service_say(&w->sim, cl->conn,
+				cl->left > 2 ? (const void *)bytes : &"\r\n"[2 - cl->left], n);
+		cl->left -= n;
+	}
+}
+
+static void
+ask_get(struct world *w, struct client *cl)
+{
+	char line[256] = "get";
+	size_t len = 3;
+
+	for (uint32_t i = 0; i < kinds[cl->kind].gets; i++)
+		len += (size_t)snprintf(line + len, sizeof line - len, " h%u_%u", cl->number,
+					kinds[cl->kind].size);
+	len += (size_t)snprintf(line + len, sizeof line - len, "\r\n");
+	sim_service_say(&w->sim, cl->conn, line, (uint32_t)len);
+}
+
+static void
+ask_set(struct world *w, struct client *cl)
+{
+	const enum size size = kinds[cl->kind].size;
+	char line[64];
+	const int n = snprintf(line, sizeof line, "set h%u_%u 0 0 %u\r\n", cl->number, size,
+			       size_bytes[size]);
+
+	sim_service_say(&w->sim, cl->conn, line, (uint32_t)n);
+	cl->sending = (uint8_t)('a' + sim_below(&w->rng, 26));
+	cl->left = size_bytes[size] + 2;
+	send_body(w, cl);
+}
+
+static void
+ask(struct world *w, struct client *cl)
+{
+	cl->kind = (enum kind)sim_below(&w->rng, KINDS);
+	cl->asked_ns = w->sim.ss->now_ns;
+	cl->waits = true;
+	if (kinds[cl->kind].gets != 0)
+		ask_get(w, cl);
+	else
+		ask_set(w, cl);
+}
+
+/* A reader asks for as much as finds room. */
+static void
+ask_more(struct world *w, struct client *cl)
+{
+	for (uint32_t said = 0; said < QUEUE_BYTES && conn_writable(w->sim.ss->stack, cl->conn, 1);
+	     said += w->block_len)
+		sim_service_say(&w->sim, cl->conn, w->block, w->block_len);
+}
+
+/* ---- answers ---- */
+
+static void
+answered(struct world *w, struct client *cl)
+{
+	struct latencies *l = &w->kind[cl->kind];
+	const uint64_t now_ns = w->sim.ss->now_ns;
+	const struct answer *a = &cl->answer;
+	uint8_t *stored = &cl->stored[kinds[cl->kind].size];
+
+	if (kinds[cl->kind].gets == 0) {
+		check_str(a->line, "STORED\r\n");
+		*stored = cl->sending;
+	} else {
+		check_str(a->line, "END\r\n");
+		check_eq(a->values, *stored != 0 ? kinds[cl->kind].gets : 0);
+	}
+	cl->answer = (struct answer){0};
+	cl->waits = false;
+	cl->next_ns = now_ns + MS_NS;
+	if (!w->measures)
+		return;
+	check(l->count < SAMPLES_MAX);
+	l->us[l->count++] = (uint32_t)((now_ns - cl->asked_ns) / 1000);
+}
+
+/* A line is whole. */
+static void
+heard_line(struct world *w, struct client *cl)
+{
+	struct answer *a = &cl->answer;
+
+	a->line[a->line_len] = '\0';
+	if (strncmp(a->line, "VALUE ", 6) == 0 || strncmp(a->line, "VA ", 3) == 0) {
+		a->value_left = (uint32_t)atoi(strrchr(a->line, ' ')) + 2;
+		a->first = true;
+		a->values++;
+	} else if (cl->reader) {
+		check_str(a->line, "END\r\n");
+	} else {
+		answered(w, cl);
+	}
+	a->line_len = 0;
+}
+
+/* Part of a value, or its line end. */
+static uint32_t
+hear_value(struct client *cl, const uint8_t *data, uint32_t len)
+{
+	struct answer *a = &cl->answer;
+	const uint32_t n = len < a->value_left - 2 ? len : a->value_left - 2;
+
+	if (a->value_left <= 2) {
+		check_eq(data[0], "\r\n"[2 - a->value_left]);
+		a->value_left--;
+		return 1;
+	}
+	if (a->first)
+		a->letter = cl->reader ? data[0] : cl->stored[kinds[cl->kind].size];
+	a->first = false;
+	check(data[0] == a->letter && memcmp(data, data + 1, n - 1) == 0);
+	a->value_left -= n;
+	return n;
+}
+
+static void
+hear(struct world *w, struct client *cl, const uint8_t *data, uint32_t len)
+{
+	struct answer *a = &cl->answer;
+
+	while (len > 0) {
+		uint32_t n = 1;
+
+		if (a->value_left > 0) {
+			n = hear_value(cl, data, len);
+		} else {
+			check(a->line_len + 1 < sizeof a->line);
+			a->line[a->line_len++] = (char)data[0];
+			if (data[0] == '\n')
+				heard_line(w, cl);
+		}
+		data += n;
+		len -= n;
+	}
+}
+
+static void
+listen_to(struct world *w, struct client *cl)
+{
+	uint64_t may = UINT64_MAX;
+
+	if (cl->reader)
+		may = (w->sim.ss->now_ns - cl->began_ns) * w->crowd->rate / SECOND_NS - cl->read;
+	for (struct view v = conn_peek(cl->conn); v.len > 0 && may > 0; v = conn_peek(cl->conn)) {
+		const uint32_t n = v.len < may ? v.len : (uint32_t)may;
+
+		hear(w, cl, v.data, n);
+		conn_advance(w->sim.ss->stack, cl->conn, n);
+		may -= n;
+		cl->read += n;
+	}
+}
+
+static void
+serve(void *arg)
+{
+	struct world *w = arg;
+
+	while (stack_pop_ready(w->sim.ss->stack) != NULL)
+		;
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct client *cl = &w->client[i];
+
+		if (!cl->open)
+			continue;
+		listen_to(w, cl);
+		if (cl->reader)
+			ask_more(w, cl);
+		else if (cl->left > 0)
+			send_body(w, cl);
+		else if (!cl->waits && w->sim.ss->now_ns >= cl->next_ns)
+			ask(w, cl);
+	}
+}
+
+/* ---- the world ---- */
+
+static struct world *
+world_create(const struct crowd *crowd)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct sim_service_options o = sim_service_defaults();
+	const struct stack_user user = {w, on_opened, on_gone, NULL};
+
+	check_ptr(w);
+	w->rng.state = 1;
+	w->crowd = crowd;
+	for (uint32_t len = (uint32_t)strlen(crowd->asks);
+	     len > 0 && w->block_len + len < sizeof w->block; w->block_len += len)
+		memcpy(w->block + w->block_len, crowd->asks, len);
+	o.cores.memory_bytes = (size_t)MEMORY_MB << 20;
+	/* As the program has it, with `-c 1024`. */
+	o.cores.stack.tcp.conns_max = 1056;
+	o.cores.stack.net.rx_frames_max = 5120;
+	o.cores.frames = 5120 + STACK_FRAMES_MAX + 1024;
+	o.cores.conn_requests_max = 20;
+	o.cable.delay_ns = 20000;
+	o.cable.rate = 1250000000;
+	o.cable.queue_ns = SECOND_NS;
+	o.clients.tcp.conns_max = SLOTS;
+	/* What readers leave unread takes none from others. */
+	o.clients.net.rx_frames_max = CLIENT_FRAMES_MAX;
+	o.client_frames = CLIENT_FRAMES_MAX + 8192;
+	sim_service_create(&w->sim, &o, &user, serve);
+	return w;
+}
+
+static void
+world_destroy(struct world *w)
+{
+	sim_service_destroy(&w->sim);
+	free(w);
+}
+
+static uint64_t
+worked_ns(const struct world *w)
+{
+	return FRAME_NS * (sim_service_stack_count(&w->sim, RX_FRAMES) +
+			   sim_service_stack_count(&w->sim, TX_FRAMES)) +
+	       REQUEST_NS * sim_service_count(&w->sim, REQ_TCP);
+}
+
+/* A turn of the clients, and one of the core unless it is busy. */
+static void
+step(struct world *w)
+{
+	struct sim_service *s = &w->sim;
+	const uint64_t now_ns = s->ss->now_ns;
+	uint64_t next_ns = now_ns + STEP_NS, at_ns;
+
+	sim_wire_turn(s->wire, now_ns);
+	sim_stack_turn(s->ss);
+	if (now_ns >= w->core_free_ns) {
+		const uint64_t before_ns = worked_ns(w);
+
+		s->sc->now_ns = now_ns;
+		sim_cores_turn(s->sc);
+		w->core_free_ns = now_ns + TURN_NS + worked_ns(w) - before_ns;
+		/* Idle, it turns when something comes. */
+		if (worked_ns(w) != before_ns)
+			next_ns = w->core_free_ns;
+	} else {
+		next_ns = w->core_free_ns;
+	}
+	sim_wire_turn(s->wire, now_ns);
+	at_ns = sim_wire_next(s->wire);
+	next_ns = at_ns < next_ns ? at_ns : next_ns;
+	s->ss->now_ns = next_ns > now_ns + LEAST_NS ? next_ns : now_ns + LEAST_NS;
+}
+
+static void
+run(struct world *w, uint64_t for_ns)
+{
+	const uint64_t end_ns = w->sim.ss->now_ns + for_ns;
+	uint64_t tick_ns = 0;
+
+	for (; w->sim.ss->now_ns < end_ns; step(w)) {
+		if (w->sim.ss->now_ns < tick_ns)
+			continue;
+		tick_ns = w->sim.ss->now_ns + TICK_NS;
+		for (uint32_t i = 0; i < w->count; i++) {
+			struct client *cl = &w->client[i];
+
+			if (cl->conn != NULL || w->sim.ss->now_ns < cl->next_ns)
+				continue;
+			cl->conn = sim_service_connect(&w->sim);
+			w->of_slot[conn_slot(cl->conn)] = cl;
+		}
+	}
+}
+
+static void
+join(struct world *w, bool reader, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++, w->count++)
+		w->client[w->count] = (struct client){.reader = reader, .number = w->count};
+}
+
+/* ---- results ---- */
+
+struct result {
+	uint32_t p99_us[KINDS], most_us[KINDS];
+	uint32_t answers;
+};
+
+static int
+by_size(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static struct result
+result_of(struct world *w)
+{
+	struct result r = {0};
+
+	print_message("%3u ask %s, %2u KB/s: p50, p99, most of", w->crowd->count, w->crowd->name,
+		      (uint32_t)(w->crowd->rate / 1000));
+	for (uint32_t i = 0; i < KINDS; i++) {
+		struct latencies *l = &w->kind[i];
+
+		check(l->count > 1000);
+		qsort(l->us, l->count, sizeof *l->us, by_size);
+		r.p99_us[i] = l->us[l->count - 1 - l->count / 100];
+		r.most_us[i] = l->us[l->count - 1];
+		r.answers += l->count;
+		print_message(" %s %u %u %u us,", kinds[i].name, l->us[l->count / 2], r.p99_us[i],
+			      r.most_us[i]);
+	}
+	print_message(" %u answers, %u resets\n", r.answers, w->resets);
+	return r;
+}
+
+/* What readers ask for, besides others' values. */
+static void
+fill(struct world *w)
+{
+	check_eq(sim_service_set(&w->sim, "s", SMALL), STORE_OK);
+	check_eq(sim_service_set(&w->sim, "m", MIDDLE), STORE_OK);
+	check_eq(sim_service_set(&w->sim, "l", LARGE), STORE_OK);
+}
+
+static struct result
+honest_beside(const struct crowd *crowd)
+{
+	struct world *w = world_create(crowd);
+	struct result r;
+
+	fill(w);
+	join(w, false, HONEST);
+	run(w, SECOND_NS / 2);
+	join(w, true, crowd->count);
+	run(w, SECOND_NS / 10);
+	w->measures = true;
+	run(w, 5 * SECOND_NS);
+	r = result_of(w);
+	world_destroy(w);
+	return r;
+}
+
+static void
+readers_who_do_not_read_slow_nobody_by_more_than_half(void **state)
+{
+	static const struct crowd crowds[] = {
+		{"1 KB", "get s\r\n", 240, 0},
+		{"1 KB by mg", "mg s v\r\n", 240, 0},
+		{"1 KB", "get s\r\n", 150, 10000},
+		{"others' 20 KB", "get h0_1\r\nget h1_1\r\nget h2_1\r\n", 150, 30000},
+		{"1 MB", "get l\r\n", 150, 50000},
+		{"all", "get s\r\nget h0_1\r\nget l\r\nget h5_0\r\nget m\r\n", 50, 50000},
+	};
+	const struct crowd none = {"nothing", "", 0, 0};
+	const struct result alone = honest_beside(&none);
+
+	for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
+		const struct result beside = honest_beside(&crowds[i]);
+
+		for (uint32_t k = 0; k < KINDS; k++)
+			check(beside.p99_us[k] * 2 <= alone.p99_us[k] * 3);
+		for (uint32_t k = KIND_GET_SMALL; k < KINDS; k++)
+			check(beside.most_us[k] < DELAYED_ACK_US);
+		check(beside.answers * 20 >= alone.answers * 19);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(readers_who_do_not_read_slow_nobody_by_more_than_half),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
