@@ -69,6 +69,7 @@ tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 	list_init(&t->half_open);
 	list_init(&t->fin_wait);
 	list_init(&t->time_wait);
+	list_init(&t->leaving);
 	wheel_init(&t->wheel);
 	conns_create(t, region, cfg->conns_max);
 	t->buckets = region_take(region, buckets * sizeof *t->buckets, CACHE_LINE_BYTES);

@@ -212,6 +212,7 @@ conn_close(struct stack *s, struct conn *c)
 	c->state = c->state == CONN_ESTABLISHED ? CONN_FIN_WAIT_1 : CONN_LAST_ACK;
 	list_unlink(&c->ready);
 	list_unlink(&c->state_list);
+	list_push_back(&t->leaving, &c->state_list);
 	rx_clear(t, c);
 	conn_schedule_output(t, c);
 }

@@ -6,6 +6,9 @@
 
 #include "conn_sources.h"
 
+#define LEAVING_LOOKS 16u /* at the oldest, for one that is stalled */
+#define LEAVING_TRIES 2u  /* timeouts in a row */
+
 /* A slot is free, or its connection has nothing left to deliver. */
 static bool
 slot_available(const struct tcp *t)
@@ -34,12 +37,32 @@ free_slot(struct tcp *t)
 	return container_of(list_pop_front(&t->free), struct conn, state_list);
 }
 
-/* The same for a SYN, else the oldest half-open's. */
+/* Resets the oldest connection that was closed and whose peer does not take the rest. */
+static void
+leaving_recycle(struct tcp *t)
+{
+	struct list *at = t->leaving.next;
+
+	for (uint32_t i = 0; i < LEAVING_LOOKS && at != &t->leaving; i++, at = at->next) {
+		struct conn *c = container_of(at, struct conn, state_list);
+
+		if (!(c->flags & CONN_PERSIST) && c->tries < LEAVING_TRIES)
+			continue;
+		tcp_count(t, TCP_LEAVING_RECYCLED);
+		conn_reset(t, c);
+		return;
+	}
+}
+
+/* The same for a SYN, else the oldest half-open's, else one whose peer does not read what is left.
+ */
 static struct conn *
 slot_alloc(struct tcp *t)
 {
 	if (!slot_available(t) && !list_empty(&t->half_open))
 		recycle(t, t->half_open.next, TCP_HALF_OPEN_DROPPED);
+	else if (!slot_available(t))
+		leaving_recycle(t);
 	return free_slot(t);
 }
 
@@ -256,6 +279,7 @@ conn_fin_wait_2(struct tcp *t, struct conn *c)
 {
 	c->state = CONN_FIN_WAIT_2;
 	c->keepalive_at_ns = NEVER;
+	list_unlink(&c->state_list);
 	list_push_back(&t->fin_wait, &c->state_list);
 	source_release(t, c);
 	timer_main(t, c, FIN_WAIT_NS);

@@ -98,6 +98,7 @@ struct tcp {
 	struct list ready, out, blocked;
 	struct list out_later; /* of out, for the next turn */
 	struct list free, half_open, fin_wait /* FIN-WAIT-2 */, time_wait; /* oldest first */
+	struct list leaving; /* closed, and not all of it acknowledged: oldest first */
 
 	struct list ooo_list;   /* connections with out-of-order data, the longest without progress
 				   first */

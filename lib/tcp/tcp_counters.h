@@ -36,6 +36,7 @@
 	X(TCP_HALF_OPEN_SYN, "half-open connections dropped: another SYN in the window")           \
 	X(TCP_TIME_WAIT_RECYCLED, "TIME-WAIT connections recycled for new ones")                   \
 	X(TCP_FIN_WAIT_RECYCLED, "FIN-WAIT-2 connections recycled for new ones")                   \
+	X(TCP_LEAVING_RECYCLED, "closed connections whose peer does not read, reset for new ones") \
 	X(TCP_TIME_WAIT_REUSED, "TIME-WAIT flows reopened by a SYN")                               \
 	X(TCP_REFUSED_CONNS_MAX, "SYNs refused: connection limit")                                 \
 	X(TCP_REFUSED_SOURCE, "refused: connections-per-source limit")                             \
