@@ -203,6 +203,10 @@ execute_bin_arith(struct serve *sv, struct op *op)
 	case STORE_NOT_A_NUMBER:
 		reply_error(sv, op, MC_ERR_NUMBER);
 		break;
+	case STORE_NOT_YET:
+		if (op_wait_memory(sv, op))
+			return EXEC_RETRY;
+		/* fall through */
 	default:
 		reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
 		break;

@@ -63,7 +63,7 @@ enum store_result {
 	STORE_TOO_LARGE,
 	STORE_NO_MEMORY,
 	STORE_NOT_A_NUMBER,
-	STORE_NOT_YET, /* store_begin, store_try_finish, store_flush: ask again next turn */
+	STORE_NOT_YET, /* store_begin, try_finish, arith_with, flush: ask again next turn */
 };
 
 enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, STORE_PREPEND };

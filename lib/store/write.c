@@ -256,11 +256,12 @@ arith_create(struct store_core *sc, struct view key, uint64_t hash,
 						    .binary_key = args->binary_key};
 	uint8_t text[NUMBER_DIGITS_MAX];
 	const uint32_t len = number_print(text, args->initial);
+	enum store_result r;
 	struct fill f;
 
-	/* The caller cannot wait for memory that is coming. */
-	if (store_begin(sc, &f, key, hash, len, 0, args->initial_expiry_s) != STORE_OK)
-		return STORE_NO_MEMORY;
+	r = store_begin(sc, &f, key, hash, len, 0, args->initial_expiry_s);
+	if (r != STORE_OK)
+		return r;
 	store_fill(sc, &f, text, len);
 	return store_finish_with(sc, &f, &conditions, made);
 }
@@ -286,7 +287,7 @@ arith_change(struct store_core *sc, struct view key, uint64_t hash,
 
 	result->value = rm.value;
 	result->made = rm.made;
-	return no_memory(sc, r);
+	return r;
 }
 
 enum store_result
@@ -313,7 +314,7 @@ store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delt
 {
 	const struct store_arith_args args = {.delta = delta, .decr = decr};
 	struct store_arith_result result;
-	const enum store_result r = store_arith_with(sc, key, hash, &args, &result);
+	const enum store_result r = no_memory(sc, store_arith_with(sc, key, hash, &args, &result));
 
 	*value = result.value;
 	return r;

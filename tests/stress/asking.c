@@ -71,7 +71,7 @@ ask_count(struct store_core *sc, struct call *c, struct view key)
 
 	c->told_number = total.value;
 	c->told_made = total.created;
-	return r;
+	return r == STORE_NOT_YET ? STORE_NO_MEMORY : r;
 }
 
 enum store_result

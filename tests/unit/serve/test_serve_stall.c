@@ -181,11 +181,63 @@ a_refused_set_costs_the_old_value_only_where_it_replaces(void **state)
 	}
 }
 
+#define SUMS 50u
+
+/* An incr needs memory for its new version, and waits for it as a set does. */
+static void
+sums_wait_for_a_core_that_stands_still(void **state)
+{
+	static const char set[] = "set old 0 0 37\r\n0000000000000000000000000000000000007\r\n";
+	static const char *const asks[] = {"incr old 1\r\n", "ma old v\r\n"};
+	static const char binary[24 + 20 + 3] = {
+		[0] = (char)0x80, [1] = 0x05, [3] = 3, [4] = 20, [11] = 23,
+		[31] = 1,         [44] = 'o', 'l',     'd'};
+
+	for (uint32_t kind = 0; kind < 3; kind++) {
+		const char *request = kind < 2 ? asks[kind] : binary;
+		const uint32_t len = kind < 2 ? (uint32_t)strlen(request) : sizeof binary;
+		struct conn *c;
+		uint32_t before, sent;
+		char end[32];
+
+		begin(0);
+		rig_receive_text(rigs[0], clients[0], set);
+		rig_turn(rigs[0]);
+		rig_acked(rigs[0], clients[0]);
+		rig_forget_sent(clients[0]);
+		c = rig_open(rigs[0]);
+		ask_until_all_wait(0);
+		for (uint32_t n = 0; n < SUMS; n++)
+			rig_receive(rigs[0], c, request, len);
+		rig_turns(rigs[0], 100);
+		rig_sent(c, &before);
+		for (uint32_t t = 0; t < 500; t++) {
+			rig_turn(rigs[1]);
+			rig_turn(rigs[0]);
+			for (uint32_t i = 0; i < CLIENTS; i++)
+				listen_to(i, 0);
+		}
+		check_null(strstr(rig_sent(c, &sent), "SERVER_ERROR"));
+		print_message("%u and %u bytes of answers\n", before, sent);
+		check(before < sent); /* some of them waited */
+		if (kind < 2) {
+			snprintf(end, sizeof end, "%u\r\n", 7 + SUMS);
+			check_str(rig_sent(c, NULL) + sent - strlen(end), end);
+		} else {
+			check_eq(sent, SUMS * 32);
+			check_eq(rig_sent(c, NULL)[sent - 1], 7 + SUMS);
+		}
+		rig_destroy(rigs[1]);
+		rig_destroy(rigs[0]);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sets_wait_for_a_core_that_stands_still),
+		cmocka_unit_test(sums_wait_for_a_core_that_stands_still),
 		cmocka_unit_test(a_refused_set_costs_the_old_value_only_where_it_replaces),
 	};
 
