@@ -167,7 +167,8 @@ class RestartTest(unittest.TestCase):
     def measure(self, quick=True, status=0, **bed):
         progress.quiet = True
         fake_program.status = status
-        for name, fake in (("RestartBed", type("Bed", (FakeRestartBed,), bed)), ("WRITES_S", (0, 0)),
+        for name, fake in (("checked", self.checked), ("dd", lambda path, megabytes: (1.0, 2.0)),
+                           ("RestartBed", type("Bed", (FakeRestartBed,), bed)), ("WRITES_S", (0, 0)),
                            ("PEER_AWAY_S", 0),
                            ("subprocess", type("Subprocess", (), {"run": fake_program, "PIPE": None})),
                            ("budget", type("Budget", (), {"instructions": lambda program, case, *options: {
@@ -177,7 +178,10 @@ class RestartTest(unittest.TestCase):
         self.addCleanup(setattr, restart_bench.shutil, "which", restart_bench.shutil.which)
         restart_bench.shutil.which = lambda name: name
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            return restart_bench.measure(pathlib.Path("x"), quick, lambda figures: None), out.getvalue()
+            return restart_bench.measure(pathlib.Path("/tmp"), quick, lambda figures: None), out.getvalue()
+
+    def checked(self, program, *words):
+        return ('{"bytes": 2000000000, "items": 4, "loaded": 2000000, "save_s": 2.0, "load_s": 1.0, "how": "io_uring"}')
 
     def test_every_promised_figure_has_its_name(self):
         for quick, kills, shapes in ((True, restart_bench.QUICK_KILLS, len(restart_bench.QUICK_MODEL)),
@@ -186,7 +190,8 @@ class RestartTest(unittest.TestCase):
             for name in ("kept_ratio_graceful attach_ms_per_gb attach_cores attach_ms_per_gb_object_bytes "
                          "attach_ms_per_gb_holes kills wrong_after_kill resurrected lost_ratio_after_kill "
                          "repair_mitems_per_core kills_real kills_model crc_gbytes_per_s_core get_cycles_ratio memcached_kept_ratio memcached_attach_ms_per_gb "
-                         "memcached_kept_ratio_killed").split():
+                         "memcached_kept_ratio_killed save_gbytes_per_s load_gbytes_per_s save_by dd_write_gbytes_per_s "
+                         "dd_read_gbytes_per_s load_mitems_per_s save_gbytes_per_s_1000_igzip0").split():
                 self.assertIn(name, figures)
             self.assertEqual((figures["attach_ms_per_gb"], figures["attach_ms_per_gb_holes"]), (2, 0.25))
             self.assertEqual((figures["kills_real"], figures["lost_ratio_after_kill"]), (kills, 0.002))
@@ -194,6 +199,7 @@ class RestartTest(unittest.TestCase):
             self.assertEqual((figures["crc_gbytes_per_s_core"], figures["repair_core_mitems"]), (20, 20000))
             self.assertEqual(figures["get_cycles_ratio"], 1.004)
             self.assertIn(f"{kills} kills amid 1000 writes", said)
+            self.assertEqual((figures["save_ratio_dd"], figures["load_ratio_dd"]), (1, 1))
 
     def test_a_lie_of_the_model_is_told(self):
         with self.assertRaisesRegex(Failed, "cuts small"):

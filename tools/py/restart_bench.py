@@ -39,7 +39,8 @@ CORES = min(2, os.cpu_count())  # that attach
 # bench_open: MiB and runs of 64 bytes an item.
 ALONE, QUICK_ALONE = (1024, 7), (256, 4)
 REQUESTS, QUICK_REQUESTS = ("udp_get", "udp_set", "tcp_get", "tcp_set"), ("udp_get",)
-TARGETS = "tests/stress/cuts", "tests/stress/cuts_gaps", "tests/bench/store/bench_open", "tests/bench/bench_request"
+TARGETS = ("tests/stress/cuts", "tests/stress/cuts_gaps", "tests/bench/store/bench_open", "tests/bench/store/bench_save",
+           "tests/bench/bench_request")
 STARTS, QUICK_STARTS = 5, 2
 KILLS, QUICK_KILLS = 500, 20
 QUICK_KILLS_S = 25.0  # or as many as fit
@@ -52,6 +53,10 @@ QUICK_MODEL = {"small": (30, 20), "resized": (4, 30), "pages": (6, 30), "two": (
 MODEL_LIMIT_S = ALONE_LIMIT_S = 1800
 SUCCESSORS = re.compile(r"(\d+) cuts, .* (\d+) successors, .* (\d+) opened anew$", re.M)
 WRITES_S = (0.02, 0.4)
+# MB of memory, bytes of a value, level of igzip; the first one is beside dd.
+SAVES = ((4096, 1000, None), (4096, 20_000, None), (2048, 64, None), (2048, 1000, 0))
+QUICK_SAVES = ((768, 1000, None), (256, 64, None), (256, 1000, 0))
+SAVE_ROUNDS, QUICK_SAVE_ROUNDS = 5, 2
 PEER_HOST = "127.0.0.1"
 PEER_AWAY_S = 4.0
 RECOVERY = re.compile(r"recovery (start|end) \[(\d+)\.(\d+)\]")
@@ -348,6 +353,46 @@ def measure_model(programs, quick, figures):
     figures.figures |= {"kills_model": kills, "kills_model_cuts": cuts, "kills": kills + figures.figures["kills_real"]}
 
 
+def dd(path, megabytes):
+    """(written, read) in GB a second, past the kernel's cache; written ends on the disk."""
+    rates = []
+    for words in ((f"if=/dev/zero of={path} oflag=direct conv=fsync", f"if={path} of=/dev/null iflag=direct")):
+        begun = time.monotonic()
+        checked("dd", *words.split(), "bs=1M", f"count={megabytes}")
+        rates.append((megabytes << 20) / 1e9 / (time.monotonic() - begun))
+    path.unlink()
+    return rates
+
+
+def measure_save(programs, quick, figures):
+    """A store's items to the disk of the build folder and back, and dd of as many bytes, by turns."""
+    program, lines = programs / "tests/bench/store/bench_save", []
+    with tempfile.TemporaryDirectory(prefix="saved-", dir=programs) as folder:
+        path = pathlib.Path(folder) / "items"
+        for number, (mebibytes, size, level) in enumerate(QUICK_SAVES if quick else SAVES):
+            rows, rates = [], []
+            with Step(f"saves and loads of {mebibytes} MB of {size} bytes"):
+                for _ in range(QUICK_SAVE_ROUNDS if quick else SAVE_ROUNDS):
+                    said = checked(*map(str, (program, path, mebibytes, size, *([] if level is None else [level]))))
+                    rows.append(json.loads(said))
+                    if number == 0:
+                        rates.append(dd(path, rows[-1]["bytes"] >> 20))
+            end = "" if number == 0 else f"_{size}" + ("" if level is None else f"_igzip{level}")
+            saved = figures.keep(f"save_gbytes_per_s{end}", [r["bytes"] / 1e9 / r["save_s"] for r in rows])
+            loaded = figures.keep(f"load_gbytes_per_s{end}", [r["bytes"] / 1e9 / r["load_s"] for r in rows])
+            figures.keep(f"load_mitems_per_s{end}", [r["loaded"] / 1e6 / r["load_s"] for r in rows])
+            if number == 0:
+                figures.figures["save_by"] = rows[0]["how"]
+                figures.keep("dd_write_gbytes_per_s", [w for w, _ in rates])
+                figures.keep("dd_read_gbytes_per_s", [r for _, r in rates])
+                figures.keep("save_ratio_dd", [r["bytes"] / 1e9 / r["save_s"] / w for r, (w, _) in zip(rows, rates)])
+                figures.keep("load_ratio_dd", [r["bytes"] / 1e9 / r["load_s"] / w for r, (_, w) in zip(rows, rates)])
+            lines.append([size, "-" if level is None else level, saved, loaded,
+                          figures.figures[f"load_mitems_per_s{end}"]])
+    table(f"memory.save, by {figures.figures['save_by']}; dd writes {figures.figures['dd_write_gbytes_per_s']} and reads "
+          f"{figures.figures['dd_read_gbytes_per_s']} GB/s", ["value", "igzip", "save GB/s", "load GB/s", "M items/s"], lines)
+
+
 class Memcached:
     """Filled and stopped before the appliance has its turn; started again when it has been down for
     longer than PEER_AWAY_S: at once it takes its own file for one of the future (1.6.18)."""
@@ -396,6 +441,8 @@ def measure(programs, quick, keep):
         measure_alone(programs, quick, figures)
         if peer is not None:
             peer.measure(figures)
+    keep(figures.figures)
+    measure_save(programs, quick, figures)
     keep(figures.figures)
     f = figures.figures
     table("What is kept", ["after", "the appliance", "memcached -e"], [

@@ -1,0 +1,167 @@
+/*
+ * bench_save FILE MEGABYTES VALUE [LEVEL] - how fast a full store goes into a file on a disk, and
+ * comes back.
+ *
+ * Fills a store of that size with values of VALUE bytes, saves it as FILE (io_uring and O_DIRECT
+ * where they are; packed by igzip with a LEVEL), loads it into another store, removes the file.
+ * One line of JSON: bytes of the file, seconds of both ways, items. A save ends when the disk has
+ * all of it.
+ */
+#include "save/save_load.h"
+#include "save/save_write.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEY_BYTES 24
+#define SEED      0x5eed
+#define NS        1e-9
+
+struct half {
+	struct store *store;
+	struct store_core *core;
+};
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + NS * (double)t.tv_nsec;
+}
+
+static struct half
+make(size_t megabytes)
+{
+	const struct store_config cfg = {.memory_bytes = megabytes << 20,
+					 .cores = 2,
+					 .value_max = STORE_VALUE_MAX,
+					 .seed = SEED,
+					 .loads = true};
+	struct region region = {.size = store_bytes(&cfg)};
+	struct half h;
+
+	region.base = aligned_alloc(SAVE_ALIGN, align_up(region.size, SAVE_ALIGN));
+	memset(region.base, 1, region.size); /* first touches are not what is measured */
+	h.store = store_create(&region, &cfg);
+	h.core = store_core_of(h.store, 0);
+	store_turn(h.core, STORE_CLOCK_START);
+	return h;
+}
+
+/* Until the memory is full. Values that do not shrink to nothing, nor stay as they are. */
+static void
+fill(struct store_core *sc, size_t megabytes, uint32_t len)
+{
+	const uint64_t count = (megabytes << 20) / (len + 64) * 9 / 10;
+	uint8_t *value = malloc(len + 1);
+	char name[KEY_BYTES];
+
+	for (uint64_t i = 0; i < count; i++) {
+		const struct view key = {
+			(const uint8_t *)name,
+			(uint32_t)sprintf(name, "key-%012llu", (unsigned long long)i)};
+		struct fill f;
+
+		for (uint32_t n = 0; n < len; n++)
+			value[n] = (uint8_t)((i + n) * 2654435761u >> 27);
+		if (store_begin(sc, &f, key, store_hash(sc, key), len, 0, 0) == STORE_OK) {
+			store_fill(sc, &f, value, len);
+			store_finish(sc, &f, STORE_SET, 0);
+		}
+		store_turn(sc, STORE_CLOCK_START);
+		store_housekeeping(sc);
+	}
+	store_offline(sc);
+	free(value);
+}
+
+static uint64_t
+load(const char *path, const struct save_told *told, struct half *h, void *memory)
+{
+	static struct save_loader l;
+	uint64_t floors[STORE_SAVED_FLOORS], file;
+	struct save_head head;
+	struct save_io io;
+	struct stat st;
+	const char *why;
+
+	ensure(save_io_open(&io, path, O_RDONLY, true, memory) == 0 && fstat(io.fd, &st) == 0);
+
+	const uint64_t slots = ((uint64_t)st.st_size + SAVE_SLOT_BYTES - 1) / SAVE_SLOT_BYTES;
+
+	for (uint64_t slot = 0; slot < slots && slot < SAVE_IO_DEPTH; slot++)
+		save_io_begin(&io, slot, SAVE_SLOT_BYTES);
+	for (uint64_t slot = 0; slot < slots; slot++) {
+		const int32_t got = save_io_wait(&io, slot);
+
+		ensure(got > 0);
+		if (slot == 0) {
+			ensure(save_front_read(save_io_buffer(&io, 0), (size_t)got, &file, &head,
+					       floors, &why));
+			store_load_prepare(h->store, floors, 0);
+			save_load_begin(&l, store_core_of(h->store, 1), file, 0);
+			store_turn(l.core, STORE_CLOCK_START);
+			store_offline(h->core);
+		}
+		save_load_slot(&l, slot, save_io_buffer(&io, slot), (size_t)got, STORE_CLOCK_START);
+		if (slot + SAVE_IO_DEPTH < slots)
+			save_io_begin(&io, slot + SAVE_IO_DEPTH, SAVE_SLOT_BYTES);
+	}
+	save_io_close(&io);
+	ensure(l.count.items + l.count.no_room == told->items && l.count.damaged == 0);
+	return l.count.items;
+}
+
+int
+main(int argc, char **argv)
+{
+	const size_t megabytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+	const uint32_t len = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
+	void *memory = aligned_alloc(SAVE_ALIGN, align_up(save_write_bytes(), SAVE_ALIGN));
+	struct save_told told;
+	struct error err;
+	double begun, saved_s;
+	uint64_t loaded;
+
+	if (megabytes == 0 || len == 0 || len > STORE_VALUE_MAX) {
+		fprintf(stderr, "usage: bench_save FILE MEGABYTES VALUE [LEVEL]\n");
+		return 2;
+	}
+
+	struct half from = make(megabytes), to = make(megabytes);
+
+	fill(from.core, megabytes, len);
+	unlink(argv[1]);
+	begun = now();
+	if (!save_write(
+		    &(struct save_ask){
+			    .store = from.store,
+			    .path = argv[1],
+			    .now_s = STORE_CLOCK_START,
+			    .boot_id = "bench",
+			    .file = SEED,
+			    .level =
+				    argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : SAVE_UNPACKED,
+			    .uring = true,
+			    .memory = memory,
+		    },
+		    &told, &err)) {
+		fprintf(stderr, "bench_save: %s\n", err.text);
+		return 1;
+	}
+	saved_s = now() - begun;
+	begun = now();
+	loaded = load(argv[1], &told, &to, memory);
+	printf("{\"bytes\": %llu, \"items\": %llu, \"loaded\": %llu, \"save_s\": %.4f, "
+	       "\"load_s\": %.4f, \"how\": \"%s\"}\n",
+	       (unsigned long long)told.file_bytes, (unsigned long long)told.items,
+	       (unsigned long long)loaded, saved_s, now() - begun, told.how);
+	unlink(argv[1]);
+	return 0;
+}
