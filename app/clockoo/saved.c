@@ -259,6 +259,7 @@ load(struct loading *l, void *memory)
 	save_load_begin(&s->loader, store_core_of(l->a->store, l->a->config.cores), s->look.file,
 			s->shift_s);
 	store_turn(s->loader.core, store_now_s(l->a));
+	store_load_expect(s->loader.core, s->look.head.items);
 	load_slots(l);
 	save_load_end(&s->loader);
 	store_offline(s->loader.core);

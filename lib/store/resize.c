@@ -251,6 +251,20 @@ buckets_to_spare(const struct store *st, uint64_t pool)
 	return (pages << st->arena.page_shift) / sizeof(struct bucket) / step * step;
 }
 
+bool
+resize_for(struct store_core *sc, uint64_t items)
+{
+	const struct store *st = sc->store;
+	const uint64_t now = index_bucket_count(&st->ix);
+	const uint64_t most[] = {buckets_for(st, items), now * RESIZE_FACTOR_MAX,
+				 now + buckets_to_spare(st, slab_pool(&st->slab)) / 2};
+	uint64_t want = most[0];
+
+	for (uint32_t i = 1; i < sizeof most / sizeof most[0]; i++)
+		want = most[i] < want ? most[i] : want;
+	return st->resize.step != 0 && want > now && resize_begin(sc, (uint32_t)want);
+}
+
 /* The number of buckets while there are free pages: in large steps, but no more than a full store
  * will need. */
 static uint64_t

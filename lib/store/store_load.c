@@ -37,6 +37,18 @@ store_load_prepare(struct store *st, const uint64_t floors[FLOORS], uint32_t flu
 				      memory_order_relaxed);
 }
 
+/* Each resize is by a factor; each has as many turns as clear an index of all the memory. */
+#define EXPECT_RESIZES_MAX 8u
+#define EXPECT_TURNS_MAX   (1u << 22)
+
+void
+store_load_expect(struct store_core *sc, uint64_t items)
+{
+	for (uint32_t i = 0; i < EXPECT_RESIZES_MAX && resize_for(sc, items); i++)
+		for (uint32_t n = 0; n < EXPECT_TURNS_MAX && resize_turn(sc); n++)
+			store_turn(sc, sc->now_s);
+}
+
 void
 store_load_end(struct store *st)
 {

@@ -95,6 +95,8 @@ size_t store_load_bytes(const struct store_config *cfg);
  * then, 0 or to come. */
 void store_load_prepare(struct store *store, const uint64_t floors[STORE_SAVED_FLOORS],
 			uint32_t flush_due_s);
+/* So many items are to come: the index grows now, while it is empty. Takes some turns. */
+void store_load_expect(struct store_core *sc, uint64_t items);
 /* Memory for an item whose value follows (store_fill). The fill is the store's unless
  * STORE_LOADED. */
 enum store_loaded store_load_begin(struct store_core *sc, struct fill *f,

@@ -96,6 +96,7 @@ load_prepare(struct rig *rig, struct save_loader *l, const struct bytes *b, int6
 	store_load_prepare(rig->store, floors, head.flush_due_s);
 	save_load_begin(l, store_core_of(rig->store, 1), file, shift_s);
 	store_turn(l->core, rig->core->now_s);
+	store_load_expect(l->core, head.items);
 	return true;
 }
 
