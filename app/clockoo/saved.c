@@ -116,7 +116,8 @@ take(struct saved *s, struct appliance *a)
 void
 saved_take(struct saved *s, struct appliance *a)
 {
-	const bool kept = a->kept.restart.kept != 0;
+	/* An empty memory that was kept is newer, too. */
+	const bool kept = a->kept.used && strcmp(a->kept.restart.kind, "empty") != 0;
 
 	switch (s->used ? s->look.found : SAVE_FOUND_NONE) {
 	case SAVE_FOUND_NONE:
