@@ -143,11 +143,19 @@ class_has_spare(const struct slab_class *c)
 	       slab_class_ahead(c) + c->per_page / 4;
 }
 
-/* Has it had such lately? Then its hand stood still, and says little. */
+static bool
+class_allocates(const struct slab *sl, const struct slab_class *c)
+{
+	return age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
+			  SPEED_PARTS);
+}
+
+/* Has it had such lately? Then its hand stood still, and says little. One that allocates nothing
+ * fills nothing. */
 static bool
 class_is_filling(const struct slab *sl, struct slab_class *c)
 {
-	if (class_has_spare(c))
+	if (class_has_spare(c) && class_allocates(sl, c))
 		atomic_store_explicit(&c->filled_at, slab_age(sl), memory_order_relaxed);
 	return age_within(sl, atomic_load_explicit(&c->filled_at, memory_order_relaxed),
 			  SPEED_PARTS);
@@ -215,9 +223,7 @@ recipient_class(const struct slab *sl)
 	for (uint32_t i = 0; i < sl->class_count; i++) {
 		const struct slab_class *c = &sl->classes[i];
 
-		if (hand_speed(sl, c) <= most || class_has_spare(c) ||
-		    !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
-				SPEED_PARTS))
+		if (hand_speed(sl, c) <= most || class_has_spare(c) || !class_allocates(sl, c))
 			continue;
 		most = hand_speed(sl, c);
 		need = i;
