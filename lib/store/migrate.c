@@ -23,6 +23,7 @@
 #include "unlink.h"
 
 #define DEFERRED       UINT32_MAX
+#define TARGETS_MAX    (2 * BUCKET_SLOTS) /* both buckets of each item */
 #define LOCKS_MAX      (1 + BUCKET_SLOTS + RESIZE_FACTOR_MAX + 1)
 #define PREFETCH_AHEAD 3u /* buckets */
 
@@ -35,9 +36,18 @@ struct slot_plan {
 
 #define NOWHERE UINT32_MAX
 
+/* A bucket that the plan puts items into, or would have if it had room. */
+struct target {
+	uint32_t bucket;
+	uint32_t planned; /* items */
+	uint32_t empty;   /* slots, when the plan was made */
+};
+
 struct migration {
 	uint32_t bucket;
 	struct slot_plan slots[BUCKET_SLOTS];
+	struct target targets[TARGETS_MAX];
+	uint32_t target_count;
 	uint32_t new_primaries[2]; /* keys whose primary bucket is this one have theirs between
 				    * these two after the step */
 	uint32_t locks[LOCKS_MAX]; /* buckets, in order */
@@ -54,17 +64,6 @@ empty_slots(const struct bucket *b)
 	return count;
 }
 
-/* Items that the plan puts into a bucket. */
-static uint32_t
-planned_for(const struct migration *m, uint32_t bucket)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		count += m->slots[i].ref != 0 && m->slots[i].to == bucket;
-	return count;
-}
-
 static uint32_t
 items_of(const struct migration *m)
 {
@@ -75,11 +74,27 @@ items_of(const struct migration *m)
 	return count;
 }
 
-static bool
-has_slot(const struct store *st, const struct migration *m, uint32_t bucket)
+static struct target *
+target_of(const struct store *st, struct migration *m, uint32_t bucket)
 {
-	return bucket != m->bucket &&
-	       planned_for(m, bucket) < empty_slots(index_bucket(&st->ix, bucket));
+	for (uint32_t i = 0; i < m->target_count; i++)
+		if (m->targets[i].bucket == bucket)
+			return &m->targets[i];
+	ensure(m->target_count < TARGETS_MAX);
+	m->targets[m->target_count] = (struct target){
+		.bucket = bucket, .empty = empty_slots(index_bucket(&st->ix, bucket))};
+	return &m->targets[m->target_count++];
+}
+
+static bool
+has_slot(const struct store *st, struct migration *m, uint32_t bucket)
+{
+	const struct target *t;
+
+	if (bucket == m->bucket)
+		return false;
+	t = target_of(st, m, bucket);
+	return t->planned < t->empty;
 }
 
 /* Choose the new bucket of the item in a slot: the one that replaces this one for its key; if that
@@ -87,11 +102,10 @@ has_slot(const struct store *st, const struct migration *m, uint32_t bucket)
  * bucket if that has a higher number: gets of it then read one bucket. With a lower number it would
  * be behind a walk that is under way (walk.c), and slots there are scarce. */
 static struct slot_plan
-choose(const struct store *st, const struct migration *m, uint32_t slot, struct place *after)
+choose(const struct store *st, struct migration *m, uint32_t slot, uint32_t ref,
+       struct place *after)
 {
-	const struct bucket *b = index_bucket(&st->ix, m->bucket);
-	const uint32_t ref = bucket_ref(b, slot);
-	const uint16_t tag = bucket_tag(b, slot);
+	const uint16_t tag = bucket_tag(index_bucket(&st->ix, m->bucket), slot);
 	const bool alternate = (tag & TAG_DISPLACED) != 0;
 
 	if (tag == 0 || ref == 0)
@@ -110,24 +124,53 @@ choose(const struct store *st, const struct migration *m, uint32_t slot, struct 
 	return (struct slot_plan){.ref = ref, .to = NOWHERE};
 }
 
-/* Plan all slots. False: *crowded has no slot for an item. */
+/* Plan a slot. False: its item finds no slot in *after. */
+static bool
+plan_slot(const struct store *st, struct migration *m, uint32_t slot, struct place *after)
+{
+	const uint32_t ref = bucket_ref(index_bucket(&st->ix, m->bucket), slot);
+	struct slot_plan *sp = &m->slots[slot];
+
+	/* Another item came since the plan was begun: that is noticed under the locks. */
+	if (sp->to != NOWHERE || (sp->ref != 0 && sp->ref != ref))
+		return true;
+	*sp = choose(st, m, slot, ref, after);
+	if (sp->to != NOWHERE && sp->to != m->bucket)
+		target_of(st, m, sp->to)->planned++;
+	return sp->ref == 0 || sp->to != NOWHERE;
+}
+
+/* Plan the slots whose items have no bucket yet. False: *crowded has no slot for one of them. */
 static bool
 plan_once(const struct store *st, struct migration *m, struct place *crowded)
 {
 	bool good = true;
 
-	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		m->slots[i] = (struct slot_plan){.to = NOWHERE};
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		struct place after;
 
-		m->slots[i] = choose(st, m, i, &after);
-		if (m->slots[i].ref == 0 || m->slots[i].to != NOWHERE)
+		if (plan_slot(st, m, i, &after))
 			continue;
 		*crowded = after;
 		good = false;
 	}
 	return good;
+}
+
+static void
+plan_begin(struct migration *m)
+{
+	m->target_count = 0;
+	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
+		m->slots[i] = (struct slot_plan){.to = NOWHERE};
+}
+
+/* A path has freed a slot; slots that the plan uses are left to it. */
+static void
+look_again(const struct store *st, struct migration *m)
+{
+	for (uint32_t i = 0; i < m->target_count; i++)
+		m->targets[i].empty = empty_slots(index_bucket(&st->ix, m->targets[i].bucket));
 }
 
 static void
@@ -152,9 +195,9 @@ list_locks(struct migration *m)
 	add_lock(m, m->bucket);
 	for (uint32_t primary = m->new_primaries[0]; primary <= m->new_primaries[1]; primary++)
 		add_lock(m, primary);
-	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		if (m->slots[i].ref != 0 && m->slots[i].to != NOWHERE)
-			add_lock(m, m->slots[i].to);
+	for (uint32_t i = 0; i < m->target_count; i++)
+		if (m->targets[i].planned != 0)
+			add_lock(m, m->targets[i].bucket);
 }
 
 /* Make as good a plan as possible. False: the slice has searched as many buckets as it may, up to
@@ -164,6 +207,7 @@ plan(struct store_core *sc, struct migration *m, uint32_t until)
 {
 	struct place crowded;
 
+	plan_begin(m);
 	for (uint32_t paths = 0; paths < MIGRATE_PATHS; paths++) {
 		if (plan_once(sc->store, m, &crowded))
 			return true;
@@ -173,6 +217,7 @@ plan(struct store_core *sc, struct migration *m, uint32_t until)
 		list_locks(m);
 		if (!path_free_slot(sc, &crowded, m->locks, m->lock_count))
 			return true;
+		look_again(sc->store, m);
 	}
 	return true;
 }
@@ -224,11 +269,22 @@ plan_holds(const struct store *st, struct migration *m)
 		if (ref != 0 && ref != m->slots[i].ref && !is_replaced(st, m, i))
 			return false;
 	}
-	for (uint32_t i = 0; i < m->lock_count; i++)
-		if (m->locks[i] != m->bucket &&
-		    planned_for(m, m->locks[i]) > empty_slots(index_bucket(&st->ix, m->locks[i])))
+	for (uint32_t i = 0; i < m->target_count; i++)
+		if (m->targets[i].planned >
+		    empty_slots(index_bucket(&st->ix, m->targets[i].bucket)))
 			return false;
 	return true;
+}
+
+/* The item in a slot gets no bucket after all. */
+static void
+unplan(const struct store *st, struct migration *m, uint32_t slot)
+{
+	struct slot_plan *sp = &m->slots[slot];
+
+	if (sp->to != NOWHERE && sp->to != m->bucket)
+		target_of(st, m, sp->to)->planned--;
+	sp->to = NOWHERE;
 }
 
 /* Under the locks: other writers spoil every plan. Items that are not as planned get no slot. */
@@ -238,14 +294,16 @@ give_up(const struct store *st, struct migration *m)
 	const struct bucket *b = index_bucket(&st->ix, m->bucket);
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		if (bucket_ref(b, i) != m->slots[i].ref)
-			m->slots[i] = (struct slot_plan){.ref = bucket_ref(b, i), .to = NOWHERE};
+		if (bucket_ref(b, i) != m->slots[i].ref) {
+			unplan(st, m, i);
+			m->slots[i].ref = bucket_ref(b, i);
+		}
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		const uint32_t to = m->slots[i].to;
 
 		if (to != NOWHERE && to != m->bucket &&
-		    planned_for(m, to) > empty_slots(index_bucket(&st->ix, to)))
-			m->slots[i].to = NOWHERE;
+		    target_of(st, m, to)->planned > empty_slots(index_bucket(&st->ix, to)))
+			unplan(st, m, i);
 	}
 }
 
