@@ -523,11 +523,21 @@ slab_answer_recall(struct slab *sl, struct magazine *mags, uint32_t class)
 	class_free(sl, class, refs, n);
 }
 
+uint32_t
+slab_empty_magazine(struct slab *sl, struct magazine *mags, uint32_t class)
+{
+	const uint32_t count = magazine_count(&mags[class]);
+
+	if (count == 0)
+		return 0;
+	class_free(sl, class, mags[class].ref, count);
+	magazine_set(&mags[class], 0);
+	return count;
+}
+
 void
 slab_empty_magazines(struct slab *sl, struct magazine *mags)
 {
-	for (uint32_t i = 0; i < sl->class_count; i++) {
-		class_free(sl, i, mags[i].ref, magazine_count(&mags[i]));
-		magazine_set(&mags[i], 0);
-	}
+	for (uint32_t i = 0; i < sl->class_count; i++)
+		slab_empty_magazine(sl, mags, i);
 }

@@ -282,7 +282,8 @@ slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uin
 }
 /* Free what this core's magazine of a class holds of pages being evacuated. */
 void slab_answer_recall(struct slab *sl, struct magazine *mags, uint32_t class);
-/* Free everything this core's magazines hold. */
+/* Free everything that it holds, and return how many objects; all magazines. */
+uint32_t slab_empty_magazine(struct slab *sl, struct magazine *mags, uint32_t class);
 void slab_empty_magazines(struct slab *sl, struct magazine *mags);
 
 #endif

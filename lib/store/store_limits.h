@@ -85,6 +85,8 @@
 #define EVACUATE_BATCH     64u
 /* Bytes copied at the cost of looking at one object. */
 #define EVACUATE_COPY_BYTES 512u
+/* Objects that magazines give back in one turn once a page is recalled. */
+#define RECALL_SLICE 64u
 /* Turns in one epoch after which no more pages are evacuated: a core has stopped turning. */
 #define STALL_TURNS 4u
 /* Pages of the reserve that large values leave to others. */

@@ -134,7 +134,8 @@ struct store_core {
 	uint32_t now_s;
 	_Atomic uint32_t counted_generation; /* generation that flush_base is of (account.h) */
 	uint32_t recall;                     /* the last slab.recall that this core has answered */
-	uint32_t searched;                   /* buckets searched for a cuckoo path; it wraps */
+	uint32_t recall_class, recall_classes; /* magazine emptied last; how many are to be */
+	uint32_t searched;                     /* buckets searched for a cuckoo path; it wraps */
 	uint64_t grown_for; /* items linked for which resize_turn has done its slices */
 	uint32_t unpublished, unpublished_class; /* objects of that class retired less those freed,
 						    not yet added to its retired_count */

@@ -85,7 +85,8 @@ clock_end(enum turn_job job, struct clock c)
 #define SC struct store_core *sc
 
 WRAP_VOID(retire_list_reclaim, (SC), (sc))
-WRAP_VOID(slab_empty_magazines, (struct slab * sl, struct magazine *mags), (sl, mags))
+WRAP(uint32_t, slab_empty_magazine, (struct slab * sl, struct magazine *mags, uint32_t class),
+     (sl, mags, class))
 WRAP_VOID(rebalance_turn, (SC), (sc))
 WRAP_VOID(rebalance_evacuate, (SC, uint32_t slice, uint32_t pages, bool hurry),
 	  (sc, slice, pages, hurry))

@@ -17,7 +17,7 @@
 /* Job, its function and what that does. */
 #define TURN_JOB_FUNCTIONS(X)                                                                      \
 	X(retire_list_reclaim, "free", "objects past their grace period")                          \
-	X(slab_empty_magazines, "recall", "a magazine emptied")                                    \
+	X(slab_empty_magazine, "recall", "a magazine emptied")                                     \
 	X(rebalance_turn, "rebalance", "pages collected")                                          \
 	X(rebalance_evacuate, "demand", "pages for a set chosen")                                  \
 	X(slab_evacuate_start, "choose", "a page to evacuate is looked for")                       \
