@@ -35,22 +35,26 @@ store_offline(struct store_core *sc)
 	sc->online = false;
 }
 
-/* What magazines hold of classes that are not asked for is memory that others lack: once a page is
- * recalled, all are emptied, some in each turn. */
+/* Give back what this core's magazines hold of pages being evacuated: few objects, of the classes
+ * whose pages they are. */
 static void
-empty_some_magazines(struct store_core *sc)
+give_back_evacuated(struct store_core *sc)
 {
 	struct slab *sl = &sc->store->slab;
 
-	for (uint32_t freed = 0; sc->recall_classes != 0 && freed < RECALL_SLICE;
-	     sc->recall_classes--) {
-		sc->recall_class = (sc->recall_class + 1) % sl->class_count;
-		freed += slab_empty_magazine(sl, sc->magazines, sc->recall_class);
+	for (uint32_t i = 0; i < sl->class_count; i++) {
+		const uint32_t recall =
+			atomic_load_explicit(&sl->classes[i].recall, memory_order_acquire);
+
+		if (recall == sc->class_recall[i])
+			continue;
+		sc->class_recall[i] = recall;
+		slab_answer_recall(sl, sc->magazines, i);
 	}
 }
 
-/* Give back what this core's magazines hold of pages being evacuated: few objects, of the classes
- * whose pages they are. */
+/* What magazines hold of classes that are not asked for is memory that others lack: once a page is
+ * recalled, all are emptied, some in each turn. */
 static void
 answer_recall(struct store_core *sc)
 {
@@ -60,17 +64,18 @@ answer_recall(struct store_core *sc)
 
 	if (likely(recall == sc->recall))
 		return;
-	sc->recall = recall;
-	sc->recall_classes = sl->class_count;
-	for (uint32_t i = 0; i < sl->class_count; i++) {
-		const uint32_t of_class =
-			atomic_load_explicit(&sl->classes[i].recall, memory_order_acquire);
-
-		if (of_class == sc->class_recall[i])
-			continue;
-		sc->class_recall[i] = of_class;
-		slab_answer_recall(sl, sc->magazines, i);
+	if (recall != sc->recall_begun) {
+		sc->recall_begun = recall;
+		sc->recall_classes = sl->class_count;
+		give_back_evacuated(sc);
 	}
+	for (uint32_t freed = 0; sc->recall_classes != 0 && freed < RECALL_SLICE;
+	     sc->recall_classes--) {
+		sc->recall_class = (sc->recall_class + 1) % sl->class_count;
+		freed += slab_empty_magazine(sl, sc->magazines, sc->recall_class);
+	}
+	if (sc->recall_classes == 0)
+		sc->recall = recall;
 }
 
 void
@@ -90,8 +95,6 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	if (unlikely(sc->pinned.count != 0))
 		pinned_turn(sc);
 	answer_recall(sc);
-	if (unlikely(sc->recall_classes != 0))
-		empty_some_magazines(sc);
 	rebalance_turn(sc);
 	resize_turn(sc);
 	sweep_turn(sc);

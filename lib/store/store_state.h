@@ -134,6 +134,7 @@ struct store_core {
 	uint32_t now_s;
 	_Atomic uint32_t counted_generation; /* generation that flush_base is of (account.h) */
 	uint32_t recall;                     /* the last slab.recall that this core has answered */
+	uint32_t recall_begun;               /* the last one that it has begun to answer */
 	uint32_t recall_class, recall_classes; /* magazine emptied last; how many are to be */
 	uint32_t searched;                     /* buckets searched for a cuckoo path; it wraps */
 	uint64_t grown_for; /* items linked for which resize_turn has done its slices */
