@@ -58,7 +58,7 @@ session_release(struct serve *sv, struct session *ss)
 	fill_quota_dequeue(sv, ss);
 	if (ss->filling) {
 		store_abandon(sv->store, &ss->fill);
-		fill_quota_release(sv, ss);
+		fill_quota_end(sv, ss);
 	}
 	if (ss->read_buf != NULL)
 		read_buf_free(sv, ss);

@@ -16,6 +16,14 @@
 #define PROVEN_NS    100000000u
 #define PROVEN_PART  4u /* of the quota: slow values do not take it */
 
+#define SHORT_BYTES 65536u
+#define BESIDE_PART 2u /* of the quota: for short values, and as much for demoted ones */
+
+/* When the first proven value has been the first for so long, short ones may begin beside the
+ * quota, for so long. Honest values wait less: a timeout of TCP. */
+#define SHORT_OPENS_NS 200000000u
+#define SHORT_OPEN_NS  10000000000u
+
 static uint64_t
 quota_used(const struct serve *sv, uint32_t part)
 {
@@ -50,13 +58,27 @@ has_room(const struct serve *sv, uint32_t part, uint64_t bytes)
 	const uint64_t most = store_begun_max(sv->store), proven_left = slow_wait ? most / 2 : 0,
 		       left = part == FILL_QUOTA_SLOW ? most / PROVEN_PART : proven_left,
 		       own = quota_used(sv, part),
-		       all = own + quota_used(sv, FILL_QUOTA_PARTS - 1 - part);
+		       all = quota_used(sv, FILL_QUOTA_SLOW) + quota_used(sv, FILL_QUOTA_PROVEN);
 
 	return all == 0 || (all + bytes <= most && (own == 0 || own + bytes <= most - left));
 }
 
-static uint64_t
-received(const struct session *ss)
+/* Of what stands beside the quota. */
+static bool
+fits_beside(const struct serve *sv, uint32_t account, uint64_t bytes)
+{
+	return quota_used(sv, account) + bytes <= store_begun_max(sv->store) / BESIDE_PART;
+}
+
+static bool
+fits_short(const struct serve *sv, uint64_t bytes)
+{
+	return sv->clock.now_ns < sv->quota_short_until_ns &&
+	       fits_beside(sv, FILL_QUOTA_SHORT, bytes);
+}
+
+uint64_t
+fill_received(const struct session *ss)
 {
 	return conn_unread(ss->conn) + (ss->read_buf_len - ss->read_buf_at);
 }
@@ -64,49 +86,94 @@ received(const struct session *ss)
 static bool
 body_is_received(const struct session *ss, uint64_t bytes)
 {
-	return received(ss) >= bytes;
+	return fill_received(ss) >= bytes;
 }
 
 static bool
 is_proven(const struct session *ss, uint64_t bytes)
 {
-	return received(ss) >= (bytes / 2 < PROVEN_BYTES ? bytes / 2 : PROVEN_BYTES);
+	return fill_received(ss) >= (bytes / 2 < PROVEN_BYTES ? bytes / 2 : PROVEN_BYTES);
 }
 
-/* Slow values wait behind all that came before, proven ones behind proven ones only. */
-static bool
-may_begin(const struct serve *sv, const struct session *ss, uint64_t bytes)
+static uint8_t
+proven_part(uint64_t bytes)
+{
+	return bytes <= SHORT_BYTES ? FILL_QUOTA_SHORT : FILL_QUOTA_PROVEN;
+}
+
+/* What a value may begin on: FILL_QUOTA_ACCOUNTS: nothing yet. Each waits behind earlier ones of
+ * its queue; slow values behind all that came before. */
+static uint8_t
+account_of(const struct serve *sv, const struct session *ss, uint64_t bytes)
 {
 	const uint64_t ticket = ss->ticket != 0 ? ss->ticket : NO_TICKET;
+	const uint8_t part = ss->quota_part,
+		      quota = part == FILL_QUOTA_SLOW ? FILL_QUOTA_SLOW : FILL_QUOTA_PROVEN;
 
-	if (ss->quota_part == FILL_QUOTA_SLOW && queued_before(sv, FILL_QUOTA_SLOW, ticket))
-		return false;
-	return !queued_before(sv, FILL_QUOTA_PROVEN, ticket) && has_room(sv, ss->quota_part, bytes);
+	if (queued_before(sv, part, ticket) ||
+	    (part == FILL_QUOTA_SLOW && queued_before(sv, FILL_QUOTA_SHORT, ticket)))
+		return FILL_QUOTA_ACCOUNTS;
+	if (!queued_before(sv, FILL_QUOTA_PROVEN, ticket) && has_room(sv, quota, bytes))
+		return quota;
+	return part == FILL_QUOTA_SHORT && fits_short(sv, bytes) ? FILL_QUOTA_SHORT
+								 : FILL_QUOTA_ACCOUNTS;
+}
+
+static void
+charge(struct serve *sv, struct session *ss, uint8_t account)
+{
+	ss->quota_used = account;
+	atomic_fetch_add_explicit(&sv->shared->quota_used[account], ss->quota_bytes,
+				  memory_order_relaxed);
+}
+
+static void
+discharge(struct serve *sv, const struct session *ss)
+{
+	atomic_fetch_sub_explicit(&sv->shared->quota_used[ss->quota_used], ss->quota_bytes,
+				  memory_order_relaxed);
 }
 
 bool
 fill_quota_take(struct serve *sv, struct session *ss, const struct mc_req *req)
 {
 	const uint64_t bytes = (uint64_t)req->body_len + req->body_end;
+	uint8_t account;
 
 	if (ss->ticket == 0)
-		ss->quota_part = is_proven(ss, bytes) ? FILL_QUOTA_PROVEN : FILL_QUOTA_SLOW;
+		ss->quota_part = is_proven(ss, bytes) ? proven_part(bytes) : FILL_QUOTA_SLOW;
+	account = account_of(sv, ss, bytes);
 	/* A value that is too large is refused now. */
-	if (!may_begin(sv, ss, bytes) && !body_is_received(ss, bytes) &&
+	if (account == FILL_QUOTA_ACCOUNTS && !body_is_received(ss, bytes) &&
 	    !store_too_large(sv->store, req->body_len))
 		return false;
 	ss->quota_bytes = bytes;
-	atomic_fetch_add_explicit(&sv->shared->quota_used[ss->quota_part], bytes,
-				  memory_order_relaxed);
+	charge(sv, ss, account == FILL_QUOTA_ACCOUNTS ? ss->quota_part : account);
 	return true;
 }
 
 void
-fill_quota_release(struct serve *sv, struct session *ss)
+fill_quota_return(struct serve *sv, struct session *ss)
 {
-	atomic_fetch_sub_explicit(&sv->shared->quota_used[ss->quota_part], ss->quota_bytes,
-				  memory_order_relaxed);
+	discharge(sv, ss);
 	ss->quota_bytes = 0;
+}
+
+bool
+fill_quota_demote(struct serve *sv, struct session *ss)
+{
+	if (!fits_beside(sv, FILL_QUOTA_DEMOTED, ss->quota_bytes))
+		return false;
+	discharge(sv, ss);
+	charge(sv, ss, FILL_QUOTA_DEMOTED);
+	return true;
+}
+
+bool
+fill_quota_is_wanted(const struct serve *sv)
+{
+	return queued_before(sv, FILL_QUOTA_PROVEN, NO_TICKET) ||
+	       queued_before(sv, FILL_QUOTA_SHORT, NO_TICKET);
 }
 
 static struct list *
@@ -124,6 +191,9 @@ publish_first(struct serve *sv, uint32_t part)
 
 	if (queue->next != queue)
 		ticket = container_of(queue->next, struct session, quota_link)->ticket;
+	if (ticket == atomic_load_explicit(&sv->quota_first[part], memory_order_relaxed))
+		return;
+	sv->quota_first_ns[part] = sv->clock.now_ns;
 	atomic_store_explicit(&sv->quota_first[part], ticket, memory_order_relaxed);
 }
 
@@ -134,6 +204,7 @@ fill_quota_create(struct serve *sv)
 		list_init(&sv->quota_queue[part]);
 		publish_first(sv, part);
 	}
+	list_init(&sv->fills);
 }
 
 static void
@@ -216,12 +287,19 @@ fill_quota_state(struct serve *sv, struct session *ss)
 	    sv->clock.now_ns - ss->quota_ns < PROVEN_NS) {
 		list_unlink(&ss->quota_link);
 		publish_first(sv, FILL_QUOTA_SLOW);
-		ss->quota_part = FILL_QUOTA_PROVEN;
+		ss->quota_part = proven_part(ss->body_left);
 		queue_append(sv, ss);
 	}
-	if (may_begin(sv, ss, ss->body_left))
+	if (account_of(sv, ss, ss->body_left) != FILL_QUOTA_ACCOUNTS)
 		return FILL_QUOTA_GO;
 	return queue_of(sv, ss)->next == &ss->quota_link ? FILL_QUOTA_NEXT : FILL_QUOTA_LATER;
+}
+
+static bool
+first_is_stuck(const struct serve *sv, uint32_t part)
+{
+	return !list_empty(&sv->quota_queue[part]) &&
+	       sv->clock.now_ns - sv->quota_first_ns[part] >= SHORT_OPENS_NS;
 }
 
 void
@@ -231,6 +309,9 @@ fill_quota_pressure(struct serve *sv)
 		return;
 	fills_memory_pressure(sv);
 	stack_requests_wait(sv->stack);
-	first_wake(sv, FILL_QUOTA_PROVEN);
-	first_wake(sv, FILL_QUOTA_SLOW);
+	for (uint32_t part = FILL_QUOTA_PARTS; part > 0; part--) {
+		if (part - 1 != FILL_QUOTA_SLOW && first_is_stuck(sv, part - 1))
+			sv->quota_short_until_ns = sv->clock.now_ns + SHORT_OPEN_NS;
+		first_wake(sv, part - 1);
+	}
 }

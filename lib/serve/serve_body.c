@@ -8,11 +8,7 @@
 #include "serve_execute.h"
 #include "serve_parse.h"
 
-#define FILL_STALE_S            3u
-#define FILL_PROGRESS_MIN_BYTES 1460u
-#define FILL_PART               8u /* of it, each FILL_STALE_S: all of it in 24 seconds */
-#define FILL_SCAN_MAX           64u
-#define FILL_WAIT_TURNS_MAX     4096u /* after this many turns a wait counts as memory pressure */
+#define FILL_WAIT_TURNS_MAX 4096u /* after this many turns a wait counts as memory pressure */
 
 /* Turns of waiting after which windows become narrow; fewer are common. */
 #define WINDOWS_WAIT_TURNS 8u
@@ -78,7 +74,7 @@ share_begin(struct serve *sv, struct op *op)
 	}
 	r = storage_begin(sv, op, &ss->fill);
 	if (unlikely(r != STORE_OK))
-		fill_quota_release(sv, ss);
+		fill_quota_return(sv, ss);
 	return r;
 }
 
@@ -110,68 +106,10 @@ body_begin(struct serve *sv, struct op *op)
 	}
 	ss->body = BODY_FILL;
 	ss->filling = true;
-	ss->fills++;
 	ss->bad_end = false;
 	ss->filling_req = *req;
+	fill_quota_begin(sv, ss);
 	return EXEC_DONE;
-}
-
-/* ---- stalled values, while others find no memory ---- */
-
-void
-fills_memory_pressure(struct serve *sv)
-{
-	if (sv->clock.now_s - sv->fills_pressure_s > 2 * FILL_STALE_S)
-		sv->fills_pressure_since_s = sv->clock.now_s;
-	sv->fills_pressure_s = sv->clock.now_s;
-}
-
-/* The bytes it must have received: with less, a client could keep the rest for hours. */
-static uint32_t
-fill_least(const struct fill *f)
-{
-	const uint32_t part = f->value_len / FILL_PART;
-
-	return part > FILL_PROGRESS_MIN_BYTES ? part : FILL_PROGRESS_MIN_BYTES;
-}
-
-/* Returns true if fewer than fill_least() bytes arrived in an interval of FILL_STALE_S seconds or
- * more; starts a new interval if enough arrived, or if none has begun under this pressure. */
-static bool
-fill_is_stalled(const struct serve *sv, struct session *ss)
-{
-	struct fill_progress *n = &ss->progress;
-	const uint32_t now_s = sv->clock.now_s;
-
-	if (n->second >= sv->fills_pressure_since_s && n->second != 0 && n->fills == ss->fills) {
-		if (now_s - n->second < FILL_STALE_S)
-			return false;
-		if (ss->fill.filled - n->filled < fill_least(&ss->fill))
-			return true;
-	}
-	*n = (struct fill_progress){now_s, ss->fills, ss->fill.filled};
-	return false;
-}
-
-/* A begun value has its memory, whether or not its bytes come: under memory pressure the first one
- * found that stalls is given up, one a turn. */
-void
-fills_check(struct serve *sv)
-{
-	if (likely(sv->fills_pressure_s == 0) ||
-	    sv->clock.now_s - sv->fills_pressure_s > 2 * FILL_STALE_S)
-		return;
-	for (uint32_t i = 0; i < FILL_SCAN_MAX && i < sv->cfg.conns_max; i++) {
-		struct session *ss = &sv->sessions[sv->fill_slot];
-
-		sv->fill_slot = (sv->fill_slot + 1) % sv->cfg.conns_max;
-		if (ss->conn == NULL || !ss->filling || !fill_is_stalled(sv, ss))
-			continue;
-		serve_count(sv, CONN_SLOW_BODY);
-		ss->end = SESSION_END_ERROR;
-		conn_abort(sv->stack, ss->conn);
-		return;
-	}
 }
 
 /* Take what is there of the value, or of the line end. */
@@ -253,7 +191,7 @@ execute_body_done(struct serve *sv, struct op *op)
 	op->req.key = (struct view){key, item_key(ss->fill.item).len};
 	memcpy(key, item_key(ss->fill.item).data, op->req.key.len);
 	ss->filling = false;
-	fill_quota_release(sv, ss);
+	fill_quota_end(sv, ss);
 	if (ss->bad_end) {
 		store_abandon(sv->store, &ss->fill);
 		reply_error(sv, op, MC_ERR_CHUNK);

@@ -83,9 +83,11 @@ struct serve {
 	uint32_t read_buf_scan_slot; /* of sessions: where the look for stale read buffers stands */
 	bool under_pressure; /* of chunks or memory: nothing is parsed behind a request that may
 			      * wait */
-	uint32_t fills_pressure_s;       /* when a value last found no memory; 0: never */
-	uint32_t fills_pressure_since_s; /* since when that has been so */
-	uint32_t fill_slot;              /* of sessions: where the look for stale fills stands */
+	uint32_t fills_pressure_s;                 /* when a value last found no memory; 0: never */
+	uint32_t fills_pressure_since_s;           /* since when that has been so */
+	uint64_t quota_first_ns[FILL_QUOTA_PARTS]; /* since when they have been the first */
+	uint64_t quota_short_until_ns;             /* short values may begin beside the quota */
+	struct list fills; /* sessions whose value is begun; those looked at last are at the end */
 	/* Sessions that wait for the fill quota, in order of tickets; by enum fill_quota_part. */
 	struct list quota_queue[FILL_QUOTA_PARTS];
 	/* The tickets of the first ones. Written by this core, read by all. */

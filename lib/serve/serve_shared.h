@@ -36,7 +36,10 @@ enum class_count {
 enum fill_quota_part {
 	FILL_QUOTA_SLOW,
 	FILL_QUOTA_PROVEN,
-	FILL_QUOTA_PARTS,
+	FILL_QUOTA_SHORT, /* and proven */
+	FILL_QUOTA_PARTS, /* with a queue each; what follows has none */
+	FILL_QUOTA_DEMOTED = FILL_QUOTA_PARTS,
+	FILL_QUOTA_ACCOUNTS,
 };
 
 /* ---- all cores ---- */
@@ -74,7 +77,7 @@ struct serve_shared {
 	/* Of all cores (serve_begun.c): sessions that wait for a part of the fill quota. */
 	_Atomic uint32_t quota_waiting;
 	/* Bytes of the fill quota in use, by enum fill_quota_part; tickets given out so far. */
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t quota_used[FILL_QUOTA_PARTS];
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t quota_used[FILL_QUOTA_ACCOUNTS];
 	_Atomic uint64_t quota_tickets;
 };
 

@@ -75,7 +75,7 @@ enum session_sched {
 /* How far its fill was when it was last looked at for standing still (serve_body.c). */
 struct fill_progress {
 	uint32_t second; /* 0: never */
-	uint32_t fills, filled;
+	uint32_t filled;
 };
 
 struct session {
@@ -90,7 +90,9 @@ struct session {
 	bool authenticated;
 	uint8_t sched;      /* enum session_sched */
 	uint8_t end;        /* enum session_end */
-	uint8_t quota_part; /* enum fill_quota_part: where it waits, then what its value uses */
+	uint8_t quota_part; /* enum fill_quota_part: where it waits... */
+	uint8_t quota_used; /* ... and what its begun value uses */
+	bool quota_starved; /* bytes of the value were dropped, and none have come since */
 	uint32_t active_s;  /* the second in which something came last */
 
 	uint32_t turn;              /* in which served was counted */
@@ -112,12 +114,14 @@ struct session {
 	uint64_t body_left;
 	uint64_t quota_bytes; /* of the fill quota, held by its incomplete value (serve_begun.h) */
 	uint64_t ticket;      /* its number in the queue for the quota; 0: it does not wait */
-	uint64_t quota_ns;    /* since when it has waited */
-	bool quota_asleep;    /* it waits, but outside the queue: fill_quota_sleeps() */
-	struct list quota_link;    /* in the queue, while it waits and does not sleep */
+	uint64_t quota_ns;    /* since when it has waited, then when its value was looked at last */
+	uint32_t quota_idle_us; /* time in which its peer could have sent more of the value */
+	uint32_t quota_filled;  /* of the value, when it was looked at last */
+	uint32_t quota_here;    /* bytes of it that were here when it was begun */
+	bool quota_asleep;      /* it waits, but outside the queue: fill_quota_sleeps() */
+	struct list quota_link; /* in the queue while it waits and does not sleep, then in fills */
 	struct mc_req filling_req; /* but for its key, a view */
 	struct fill_progress progress;
-	uint32_t fills; /* begun so far */
 	struct fill fill;
 	struct value_rest value;
 	struct stream stream;

@@ -97,6 +97,8 @@ void conn_expect(struct conn *c, uint64_t bytes);
 /* Data was dropped for want of frames, and nothing in order has come since: the peer will be silent
  * until its retransmission timer fires. Then the connection becomes ready. */
 bool conn_awaits_retransmission(const struct conn *c);
+/* The peer may send a full segment, as far as it was told, and more. */
+bool conn_window_is_open(const struct conn *c);
 bool conn_eof(const struct conn *c); /* all bytes before the peer's FIN were read */
 
 /* Is there room for `replies` reservations of CONN_RESERVE_MAX bytes? If not, the connection

@@ -73,6 +73,12 @@ conn_awaits_retransmission(const struct conn *c)
 }
 
 bool
+conn_window_is_open(const struct conn *c)
+{
+	return c->rcv_edge - c->rcv_nxt >= c->rcv_mss;
+}
+
+bool
 conn_eof(const struct conn *c)
 {
 	return c->flags & CONN_EOF && c->rx.head == NULL;

@@ -30,6 +30,7 @@ struct conn {
 	uint32_t slot;
 	bool open, ready, eof, closed, aborted, wants_room;
 	bool left; /* the service has been told that it is gone */
+	bool dropped, narrow;
 	struct segment *head, *tail;
 	uint32_t sent_len, queued, chunks;
 	uint8_t *sent;
@@ -167,7 +168,20 @@ conn_expect(struct conn *c, uint64_t bytes)
 bool
 conn_awaits_retransmission(const struct conn *c)
 {
-	return false;
+	return c->dropped;
+}
+
+void
+rig_starve(struct conn *c, bool dropped, bool narrow)
+{
+	c->dropped = dropped;
+	c->narrow = narrow;
+}
+
+bool
+conn_window_is_open(const struct conn *c)
+{
+	return !c->narrow;
 }
 
 bool

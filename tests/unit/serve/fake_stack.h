@@ -56,6 +56,8 @@ struct conn *rig_open(struct rig *r);
 /* One received segment. */
 void rig_receive(struct rig *r, struct conn *c, const void *bytes, uint32_t len);
 void rig_receive_text(struct rig *r, struct conn *c, const char *text);
+/* Its data is dropped for want of frames; its window is closed. */
+void rig_starve(struct conn *c, bool dropped, bool narrow);
 void rig_eof(struct rig *r, struct conn *c);
 /* The connection is gone, whatever the service wants. */
 void rig_lose(struct rig *r, struct conn *c);

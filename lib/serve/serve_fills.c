@@ -1,0 +1,185 @@
+/*
+ * serve_fills.c - values that are begun, while others find no memory: those that stall are given
+ * up, and those whose peers leave them waiting no longer use the quota (serve_begun.h).
+ */
+#include "serve_begun.h"
+
+#define FILL_STALE_S            3u
+#define FILL_PROGRESS_MIN_BYTES 1460u
+#define FILL_PART               8u /* of it, each FILL_STALE_S: all of it in 24 seconds */
+#define FILL_SCAN_MAX           64u
+
+#define LOOK_NS      1000000u    /* between two looks at the clocks */
+#define IDLE_MOST_US 3600000000u /* counted: no more fits */
+#define LOOK_MOST_NS 10000000u   /* that one look counts: what is longer is the core's own pause */
+
+/* Time for which a peer may be idle: so long, and so long a byte. A value that is given up is
+ * behind by more than TCP's shortest timeout. */
+struct pace {
+	uint32_t free_us, ns_per_byte;
+};
+static const struct pace demoted = {300000, 1000}, given_up = {300000, 10000};
+
+void
+fills_memory_pressure(struct serve *sv)
+{
+	if (sv->clock.now_s - sv->fills_pressure_s > 2 * FILL_STALE_S)
+		sv->fills_pressure_since_s = sv->clock.now_s;
+	sv->fills_pressure_s = sv->clock.now_s;
+}
+
+void
+fill_quota_begin(struct serve *sv, struct session *ss)
+{
+	ss->quota_ns = sv->clock.now_ns;
+	ss->quota_idle_us = 0;
+	ss->progress.second = 0;
+	ss->quota_filled = 0;
+	ss->quota_here = (uint32_t)fill_received(ss);
+	ss->quota_starved = false;
+	list_push_back(&sv->fills, &ss->quota_link);
+}
+
+void
+fill_quota_end(struct serve *sv, struct session *ss)
+{
+	list_unlink(&ss->quota_link);
+	fill_quota_return(sv, ss);
+}
+
+static void
+give_up(struct serve *sv, struct session *ss)
+{
+	serve_count(sv, CONN_SLOW_BODY);
+	ss->end = SESSION_END_ERROR;
+	conn_abort(sv->stack, ss->conn);
+}
+
+/* ---- stalled ones ---- */
+
+/* The bytes it must have received: with less, a client could keep the rest for hours. */
+static uint32_t
+fill_least(const struct fill *f)
+{
+	const uint32_t part = f->value_len / FILL_PART;
+
+	return part > FILL_PROGRESS_MIN_BYTES ? part : FILL_PROGRESS_MIN_BYTES;
+}
+
+/* Returns true if fewer than fill_least() bytes arrived in an interval of FILL_STALE_S seconds or
+ * more; starts a new interval if enough arrived, or if none has begun under this pressure. */
+static bool
+fill_is_stalled(const struct serve *sv, struct session *ss)
+{
+	struct fill_progress *n = &ss->progress;
+	const uint32_t now_s = sv->clock.now_s;
+
+	if (n->second >= sv->fills_pressure_since_s && n->second != 0) {
+		if (now_s - n->second < FILL_STALE_S)
+			return false;
+		if (ss->fill.filled - n->filled < fill_least(&ss->fill))
+			return true;
+	}
+	*n = (struct fill_progress){now_s, ss->fill.filled};
+	return false;
+}
+
+/* ---- slow ones ---- */
+
+/* Counts the time since the last look, if the peer could have sent more of the value in it: there
+ * is more, it has a window, and none of its data was dropped since bytes came last. */
+static bool
+peer_is_idle(struct serve *sv, struct session *ss)
+{
+	const uint64_t ns = sv->clock.now_ns - ss->quota_ns;
+	bool idle;
+
+	ss->quota_starved = conn_awaits_retransmission(ss->conn) ||
+			    (ss->quota_starved && ss->fill.filled == ss->quota_filled);
+	idle = !ss->quota_starved && conn_window_is_open(ss->conn) &&
+	       fill_received(ss) < ss->body_left;
+	if (idle && ss->quota_idle_us < IDLE_MOST_US)
+		ss->quota_idle_us += (uint32_t)(ns < LOOK_MOST_NS ? ns : LOOK_MOST_NS) / 1000;
+	ss->quota_filled = ss->fill.filled;
+	ss->quota_ns = sv->clock.now_ns;
+	return idle;
+}
+
+/* Bytes since it was begun. */
+static uint64_t
+gained(const struct session *ss)
+{
+	return ss->fill.filled > ss->quota_here ? ss->fill.filled - ss->quota_here : 0;
+}
+
+static bool
+is_slower_than(const struct session *ss, const struct pace *pace)
+{
+	return ss->quota_idle_us > pace->free_us + gained(ss) * pace->ns_per_byte / 1000;
+}
+
+static bool
+is_slower(const struct session *a, const struct session *b)
+{
+	return gained(a) * b->quota_idle_us < gained(b) * a->quota_idle_us;
+}
+
+/* What was found in one turn. */
+struct found {
+	struct session *slowest;
+	bool no_room; /* for one that should be demoted */
+};
+
+/* While a proven value waits: a value that its peer leaves waiting is demoted, or the slowest of
+ * those is given up. */
+static void
+slow_look(struct serve *sv, struct session *ss, struct found *found)
+{
+	const bool idle = peer_is_idle(sv, ss);
+
+	if (ss->quota_used != FILL_QUOTA_DEMOTED) {
+		if (ss->quota_used == FILL_QUOTA_SLOW || !is_slower_than(ss, &demoted) ||
+		    fill_quota_demote(sv, ss))
+			return;
+		found->no_room = true;
+	}
+	if (idle && is_slower_than(ss, &given_up) &&
+	    (found->slowest == NULL || is_slower(ss, found->slowest)))
+		found->slowest = ss;
+}
+
+/* A begun value has its memory, whether or not its bytes come. At most one is given up in a turn:
+ * under memory pressure the first one found that stalls, or the slowest one. */
+static __attribute__((noinline)) void
+fills_look(struct serve *sv)
+{
+	const struct list *const last = sv->fills.prev;
+	const bool wanted = fill_quota_is_wanted(sv);
+	struct found found = {NULL, false};
+
+	for (uint32_t i = 0; i < FILL_SCAN_MAX && !list_empty(&sv->fills); i++) {
+		struct list *const at = list_pop_front(&sv->fills);
+		struct session *const ss = container_of(at, struct session, quota_link);
+
+		list_push_back(&sv->fills, at);
+		if (fill_is_stalled(sv, ss)) {
+			give_up(sv, ss);
+			return;
+		}
+		if (wanted && sv->clock.now_ns - ss->quota_ns >= LOOK_NS)
+			slow_look(sv, ss, &found);
+		if (at == last)
+			break;
+	}
+	if (found.no_room && found.slowest != NULL)
+		give_up(sv, found.slowest);
+}
+
+void
+fills_check(struct serve *sv)
+{
+	if (likely(sv->fills_pressure_s == 0) ||
+	    sv->clock.now_s - sv->fills_pressure_s > 2 * FILL_STALE_S)
+		return;
+	fills_look(sv);
+}
