@@ -2,8 +2,9 @@
  * bench_set.c - what a set costs: of a new key in a full store, and over a value that is there.
  *
  * Sets come in bursts, as lib/serve has them: the steps of a lookup for all keys, then the sets,
- * then a turn and its upkeep. "alone" is the same without the steps. A store of each kind is filled
- * first; a measurement is a block of operations on it, in CPU time of the thread.
+ * then a turn, and upkeep as often as a core has it. "alone" is the same without the steps. A store
+ * of each kind is filled first; a measurement is a block of operations on it, in CPU time of the
+ * thread.
  *
  * With --steered a line of stdin names each measurement, so that tools/bench store can let two of
  * these programs, of two trees, take turns in one run. Without it each measurement is made --runs
@@ -20,14 +21,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define THREADS       2u
-#define BURST         32u
-#define BYTES_AN_ITEM 96u /* of the store that does not evict: a third of it stays free */
-#define SETTLE_ROUNDS 2u  /* as many times its items are stored before a full store is measured */
-#define REST_TURNS    256u
-#define WAITS_MAX     20000u
-#define WAIT_US       50u
-#define LINE_BYTES    64u
+#define THREADS            2u
+#define BURST              32u
+#define BYTES_AN_ITEM      96u /* of the store that does not evict: a third of it stays free */
+#define SETTLE_ROUNDS      2u /* as many times its items are stored before a full store is measured */
+#define REST_TURNS         256u
+#define WAITS_MAX          20000u
+#define WAIT_US            50u
+#define LINE_BYTES         64u
+#define HOUSEKEEPING_TURNS 16u /* as core.h has it */
 
 struct bench {
 	struct own_store
@@ -55,13 +57,15 @@ static const struct {
 };
 #define MEASUREMENTS (sizeof measurements / sizeof *measurements)
 
+/* On cache lines of its own. */
 struct worker {
-	struct bench *bench;
+	_Alignas(CACHE_LINE_BYTES) struct bench *bench;
 	enum load load;
 	uint32_t number, count; /* of threads */
 	uint64_t first;         /* new key */
 	uint64_t random;
 	uint64_t ns, waited_ns;
+	uint32_t turns;
 };
 
 static bool
@@ -161,7 +165,8 @@ burst(struct worker *w, struct store_core *sc, uint32_t done)
 	else
 		w->waited_ns += put_alone(sc, keys);
 	store_turn(sc, STORE_CLOCK_START);
-	store_housekeeping(sc);
+	if (++w->turns % HOUSEKEEPING_TURNS == 0)
+		store_housekeeping(sc);
 }
 
 /* What it retired comes back, or the next measurement would wait for memory that an offline core
