@@ -38,7 +38,7 @@ store_usage_mt(const struct store *store, struct store_usage *out)
 	out->pages_moving =
 		atomic_load_explicit(&store->slab.evacuating_count, memory_order_relaxed);
 	out->index_resizing =
-		atomic_load_explicit(&store->resize.phase, memory_order_relaxed) != RESIZE_NONE;
+		atomic_load_explicit(&store->resize_phase, memory_order_relaxed) != RESIZE_NONE;
 }
 
 const struct counter *

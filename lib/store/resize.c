@@ -32,14 +32,14 @@ claimed_pages(const struct store *st)
 static uint32_t
 phase(const struct store *st)
 {
-	return atomic_load_explicit(&st->resize.phase, memory_order_relaxed);
+	return atomic_load_explicit(&st->resize_phase, memory_order_relaxed);
 }
 
 static void
 set_phase(struct store *st, enum resize_phase to)
 {
 	/* Relaxed: a core that reads it takes the lock and looks again. */
-	atomic_store_explicit(&st->resize.phase, to, memory_order_relaxed);
+	atomic_store_explicit(&st->resize_phase, to, memory_order_relaxed);
 }
 
 void

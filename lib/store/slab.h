@@ -66,38 +66,44 @@ struct page {
 };
 
 struct slab_class {
-	_Alignas(CACHE_LINE_BYTES) struct spin lock;
-	uint32_t size;
+	/* Every set reads these, and only events that are rare write one of them. */
+	_Alignas(CACHE_LINE_BYTES) uint32_t size;
 	uint32_t per_page;
 	uint32_t batch; /* of a magazine; 0: large objects have none */
+	_Atomic uint32_t page_count;
 	uint64_t reciprocal;
-	struct list pages; /* the first is the one under the hand */
+	_Atomic uint32_t due_s;        /* no item expires before; UINT32_MAX: none does */
+	_Atomic uint32_t passed_since; /* the count of passed began then, in slab_age */
+	_Atomic uint32_t grown_at;     /* slab_age of the last page it got */
+	_Atomic uint32_t filled_at;    /* slab_age when it last had objects to spare */
+	_Atomic uint32_t spared_at;    /* slab_age when a page of it was spared (slab.c) */
+	_Atomic uint32_t recall;       /* stepped when a page of it is to be evacuated */
+
+	/* Written under the lock. */
+	_Alignas(CACHE_LINE_BYTES) struct spin lock;
+	_Atomic uint32_t free_count; /* in its pages, not in magazines */
+	struct list pages;           /* the first is the one under the hand */
 	struct list has_free;
 	struct list new_pages; /* the same pages for the hand of new objects */
 	uint32_t hand_word, new_word;
-	struct page *due_page; /* under the hand of expiry; NULL: the first of new_pages */
+
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t retired_count; /* within their grace period */
+	_Atomic uint32_t pinned_count;                             /* past it, and still pinned */
+	_Atomic uint32_t need;         /* objects taken within a grace period lately, in parts */
+	_Atomic uint32_t taken;        /* and in the present one, */
+	_Atomic uint32_t taken_epoch;  /* which began then */
+	_Atomic uint32_t allocated_at; /* slab_age of the last allocation */
+	_Atomic uint32_t passed;       /* how much its objects are asked for (rebalance.c) */
+	_Atomic int32_t due_credit;    /* objects that the hand of expiry may pass (expire.c) */
+	struct page *due_page;         /* under the hand of expiry; NULL: the first of new_pages */
 	uint32_t due_word;
 	_Atomic uint32_t due_pages;          /* that it has to go in this round */
-	_Atomic uint32_t due_s;              /* no item expires before; UINT32_MAX: none does */
-	_Atomic int32_t due_credit;          /* objects that it may pass (expire.c) */
 	uint32_t stamp_looks;                /* of the hand since it stepped the stamp */
 	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
-	_Atomic uint32_t page_count;
-	_Atomic uint32_t free_count;    /* in its pages, not in magazines */
-	_Atomic uint32_t retired_count; /* within their grace period */
-	_Atomic uint32_t pinned_count;  /* past it, and still pinned */
-	_Atomic uint32_t passed;        /* how much its objects are asked for (rebalance.c), */
-	_Atomic uint32_t passed_since;  /* since then, in slab_age */
-	_Atomic uint32_t allocated_at;  /* slab_age of the last allocation */
-	_Atomic uint32_t grown_at;      /* slab_age of the last page it got */
-	_Atomic uint32_t filled_at;     /* slab_age when it last had objects to spare */
-	_Atomic uint32_t spared_at;     /* slab_age when a page of it was spared (slab.c) */
-	_Atomic uint32_t need;          /* objects taken within a grace period lately, in parts */
-	_Atomic uint32_t taken;         /* and in the present one, */
-	_Atomic uint32_t taken_epoch;   /* which began then */
-	_Atomic uint32_t recall;        /* stepped when a page of it is to be evacuated */
+
 	_Alignas(CACHE_LINE_BYTES) struct probation probation;
 };
+static_assert(sizeof(struct slab_class) == 4 * CACHE_LINE_BYTES, "a class is found by a shift");
 
 struct slab {
 	const struct arena *arena;
@@ -116,15 +122,16 @@ struct slab {
 
 	_Alignas(CACHE_LINE_BYTES) struct spin pool_lock;
 	struct list pool;
-	struct list evacuating; /* pages being evacuated */
-	struct list evacuated;  /* pages that only wait for their grace period */
-	_Atomic uint32_t pool_count;
+	struct list evacuating;           /* pages being evacuated */
+	struct list evacuated;            /* pages that only wait for their grace period */
+	_Atomic uint64_t evacuated_pages; /* ever */
+	/* Every turn reads these, and a page that moves writes some of them. */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t pool_count;
 	_Atomic uint32_t evacuating_count; /* evacuated ones too */
 	_Atomic uint32_t evacuated_count;
 	_Atomic uint32_t index_claimed_count; /* of those: the index waits for them */
 	_Atomic uint32_t stuck_count;         /* of the others: they hold something pinned */
 	_Atomic uint32_t waiting_count;       /* of the others: they wait for a fill */
-	_Atomic uint64_t evacuated_pages;     /* ever */
 	_Atomic uint32_t index_pages;         /* pages below this are the index's, or will be */
 	_Atomic uint32_t recall;              /* stepped with any class's */
 	_Atomic uint32_t withheld;            /* pages the pool keeps: store_limit_mt */

@@ -232,7 +232,7 @@ resume_resize(struct store_opening *open)
 	rs->waits_since_s = open->now_s;
 	rs->target = index_bucket_target(&st->ix);
 	if ((index_seq(&st->ix) & GEOMETRY_RESIZING) != 0)
-		atomic_store_explicit(&rs->phase, RESIZE_MIGRATE, memory_order_relaxed);
+		atomic_store_explicit(&st->resize_phase, RESIZE_MIGRATE, memory_order_relaxed);
 }
 
 static void

@@ -58,7 +58,6 @@ enum resize_phase { RESIZE_NONE, RESIZE_CLAIM, RESIZE_MIGRATE };
 
 struct resize {
 	struct spin lock;
-	_Atomic uint32_t phase; /* enum resize_phase */
 	uint32_t step;          /* the number of buckets is a multiple of it; 0: it never changes */
 	uint32_t target;        /* number of buckets in the end */
 	uint32_t next_page;     /* the first page that has not become buckets */
@@ -100,16 +99,18 @@ struct store {
 	_Atomic uint64_t *floors; /* FLOORS, by tag: no removed item had a higher cas */
 	struct slab slab;
 	struct epoch epoch;
+	/* Every turn reads these, and few write one of them. */
 	_Atomic uint64_t
 		held; /* pages set aside for a large value | epoch it last asked in << 32 */
-
-	_Alignas(CACHE_LINE_BYTES) struct spin flush_lock;
-	_Atomic uint32_t oldest_generation; /* that may be in the index */
 	_Atomic uint64_t tombstones;        /* in the index */
 	_Atomic uint64_t pinned_bytes;      /* of retired items that are pinned */
 	uint64_t linked_at_flush;           /* items ever linked when the generation last changed */
-	struct sweep sweep;
-	struct resize resize;
+	_Atomic uint32_t oldest_generation; /* that may be in the index */
+	_Atomic uint32_t resize_phase;      /* enum resize_phase */
+	struct spin flush_lock;
+
+	_Alignas(CACHE_LINE_BYTES) struct sweep sweep;
+	_Alignas(CACHE_LINE_BYTES) struct resize resize;
 	struct marks marks;
 };
 

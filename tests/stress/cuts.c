@@ -120,7 +120,7 @@ static void
 on_cut(void *arg)
 {
 	struct run *r = arg;
-	const bool claims = atomic_load(&r->store->resize.phase) == RESIZE_CLAIM;
+	const bool claims = atomic_load(&r->store->resize_phase) == RESIZE_CLAIM;
 	const bool ends = resize_ends(&r->store->ix);
 	bool moving = false;
 

@@ -61,7 +61,7 @@ static const uint8_t value[LARGE_BYTES];
 static uint32_t
 time_of(const struct grow *g)
 {
-	const bool resized = atomic_load_explicit(&g->own.store->resize.phase,
+	const bool resized = atomic_load_explicit(&g->own.store->resize_phase,
 						  memory_order_relaxed) != RESIZE_NONE;
 
 	return resized ? RESIZED : REST;

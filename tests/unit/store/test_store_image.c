@@ -226,7 +226,7 @@ a_resize_under_way_goes_on(void **state)
 
 	store_keys(rig.core, 0, KEYS, 0, 0);
 	check(resize_begin(rig.core, 2 * index_bucket_count(&rig.store->ix)));
-	for (; rig.store->resize.phase != RESIZE_MIGRATE; turned++)
+	for (; rig.store->resize_phase != RESIZE_MIGRATE; turned++)
 		store_turn(rig.core, rig.core->now_s);
 	turns(rig.core, 3);
 	opens_with(&rig, &cfg, &r);

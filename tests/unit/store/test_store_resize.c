@@ -153,7 +153,7 @@ static void
 resize_looking(struct rig *rig, uint32_t bucket_count, uint64_t keys)
 {
 	check(resize_begin(rig->core, bucket_count));
-	for (uint32_t i = 0; rig->store->resize.phase != RESIZE_NONE; i++) {
+	for (uint32_t i = 0; rig->store->resize_phase != RESIZE_NONE; i++) {
 		store_turn(rig->core, STORE_CLOCK_START);
 		check_eq(numbers_missing(rig, i % 97, keys, 97), 0);
 	}
@@ -354,7 +354,7 @@ a_page_that_does_not_come_is_not_waited_for(void **state)
 			store_pin(pinned = it);
 	}
 	check(resize_begin(rig.core, (last + 1) * 4096));
-	for (uint32_t i = 0; rig.store->resize.phase != RESIZE_NONE; i++) {
+	for (uint32_t i = 0; rig.store->resize_phase != RESIZE_NONE; i++) {
 		check(i < 20);
 		seconds(rig.core, 1);
 	}
