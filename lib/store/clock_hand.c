@@ -1,7 +1,10 @@
 /*
  * clock_hand.c - the CLOCK hand of a class, and the live objects of a page being evacuated.
  *
- * CLOCK (Corbato 1968) over the states of objects: a look is at 64 of them. The hand only names
+ * CLOCK (Corbato 1968) over the states of objects: a look is at 64 of them. Each core has a
+ * stretch of its own, a cache line of states, before it takes the next one: the states that it
+ * changes, as it evicts and as it stores into what it evicted, are in no other core's stretch. The
+ * hand only names
  * candidates: evict.c takes each out of the index under its bucket locks, if the index still holds
  * that very reference. A candidate was live in this core's turn, so it is readable until that ends.
  */
@@ -10,6 +13,8 @@
 /* Looks of a hand while it has the lock. If the first half of them has found no object with a clear
  * reference bit, any live object is a candidate (slab_clock_hand). */
 #define HAND_LOOKS_MAX 512u
+/* Words of a stretch: a cache line of states. */
+#define STRETCH_WORDS (CACHE_LINE_BYTES / (uint32_t)sizeof(uint64_t))
 
 static _Atomic uint64_t *
 state_word(const struct slab *sl, const struct page *p, uint32_t word)
@@ -84,18 +89,46 @@ slab_page_hand_passed(struct slab *sl, struct slab_class *c, struct page *p)
 			      memory_order_relaxed);
 }
 
-static void
-hand_step(struct slab *sl, struct slab_class *c)
+/* The page of a stretch; NULL: none of it is left, or the page is not the class's any more. */
+static struct page *
+stretch_page(const struct slab *sl, const struct slab_class *c, const struct stretch *s)
 {
-	struct page *p = container_of(c->pages.next, struct page, of_class);
+	struct page *p = &sl->pages[s->page];
 
-	c->hand_word += WORDS_PER_LOOK;
-	if (c->hand_word < page_words(p))
-		return;
-	c->hand_word = 0;
-	list_unlink(&p->of_class);
-	slab_page_hand_passed(sl, c, p);
-	list_push_back(&c->pages, &p->of_class);
+	return s->word < s->end && &sl->classes[p->class] == c &&
+			       atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_CLASS
+		       ? p
+		       : NULL;
+}
+
+/* A stretch from a hand's word on. True: the hand has come to the end of the page. */
+static bool
+stretch_begin(const struct slab *sl, struct stretch *s, const struct page *p, uint32_t *word)
+{
+	const uint32_t words = page_words(p), next = *word + STRETCH_WORDS;
+	const bool ended = next >= words;
+
+	*s = (struct stretch){
+		.page = (uint32_t)(p - sl->pages), .word = *word, .end = ended ? words : next};
+	*word = ended ? 0 : next;
+	return ended;
+}
+
+/* The page that this core's CLOCK hand is on; NULL: the class has none. */
+static struct page *
+clock_page(struct slab *sl, struct slab_class *c, struct stretch *s)
+{
+	struct page *p = stretch_page(sl, c, s);
+
+	if (p != NULL || list_empty(&c->pages))
+		return p;
+	p = container_of(c->pages.next, struct page, of_class);
+	if (stretch_begin(sl, s, p, &c->hand_word)) {
+		list_unlink(&p->of_class);
+		slab_page_hand_passed(sl, c, p);
+		list_push_back(&c->pages, &p->of_class);
+	}
+	return p;
 }
 
 /* Reference bits were cleared: from now on a use sets them again (slab_states.h). Two hands at once
@@ -138,43 +171,47 @@ looks_max(const struct slab_class *c)
 }
 
 /* One look: lists the live objects whose reference bit was clear, or all of them, and adds to *used
- * the others. A look may reach a word beyond the page's last object; all of it is OUT. */
+ * the others. */
 static uint32_t
-look_under_hand(struct slab *sl, const struct slab_class *c, bool any, uint32_t *refs,
+look_under_hand(struct slab *sl, const struct page *p, struct stretch *s, bool any, uint32_t *refs,
 		uint32_t *used)
 {
-	const struct page *p = container_of(c->pages.next, struct page, of_class);
 	uint32_t count = 0;
 
-	for (uint32_t w = c->hand_word; w < c->hand_word + WORDS_PER_LOOK; w++) {
-		const uint64_t states = pass_word(sl, p, w);
+	for (uint32_t i = 0; i < WORDS_PER_LOOK && s->word < s->end; i++, s->word++) {
+		const uint64_t states = pass_word(sl, p, s->word);
 
 		*used += (uint32_t)__builtin_popcountll(states_used(states));
-		count += list_word(sl, p, w, any ? states_in(states) : states_kept(states),
+		count += list_word(sl, p, s->word, any ? states_in(states) : states_kept(states),
 				   refs + count);
 	}
 	return count;
 }
 
 uint32_t
-slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
+slab_clock_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs,
+		uint32_t max)
 {
 	struct slab_class *c = &sl->classes[class];
+	struct stretch *s = &mags[class].clock_stretch;
 	uint32_t count = 0, used = 0, look = 0;
 
 	spin_lock(&c->lock);
 
 	const uint32_t looks = looks_max(c);
 
-	for (; look < looks && count < max && !list_empty(&c->pages); look++) {
+	for (; look < looks && count < max; look++) {
 		const bool any = look > HAND_LOOKS_MAX / 2 && count == 0;
+		const struct page *p = clock_page(sl, c, s);
 
-		count += look_under_hand(sl, c, any, refs + count, &used);
-		hand_step(sl, c);
+		if (p == NULL)
+			break;
+		count += look_under_hand(sl, p, s, any, refs + count, &used);
 	}
 	hand_passed(sl, c, look);
 	spin_unlock(&c->lock);
-	atomic_fetch_add_explicit(&c->passed, PASSED_USED * used, memory_order_relaxed);
+	if (used != 0)
+		atomic_fetch_add_explicit(&c->passed, PASSED_USED * used, memory_order_relaxed);
 	return count;
 }
 
@@ -201,40 +238,50 @@ slab_page_goes(struct slab_class *c, struct page *p)
 	list_unlink(&p->of_new);
 }
 
-/* Objects that the next look passes. */
-static uint32_t
-next_look(const struct slab_class *c)
+/* The page that this core's hand of new objects is on; NULL: the class has none. */
+static struct page *
+new_page(const struct slab *sl, struct slab_class *c, struct stretch *s)
 {
-	const struct page *p = container_of(c->new_pages.next, struct page, of_new);
-	const uint32_t left = p->objects - c->new_word * OBJECTS_PER_WORD;
+	struct page *p = stretch_page(sl, c, s);
+
+	if (p != NULL || list_empty(&c->new_pages))
+		return p;
+	p = container_of(c->new_pages.next, struct page, of_new);
+	if (stretch_begin(sl, s, p, &c->new_word)) {
+		list_unlink(&p->of_new);
+		list_push_back(&c->new_pages, &p->of_new);
+	}
+	return p;
+}
+
+/* Objects that a look from a word on passes. */
+static uint32_t
+look_objects(const struct page *p, uint32_t word)
+{
+	const uint32_t left = p->objects - word * OBJECTS_PER_WORD;
 
 	return left < OBJECTS_PER_LOOK ? left : OBJECTS_PER_LOOK;
 }
 
 /* One look: lists the objects on probation. A use has ended that of others. */
 static uint32_t
-look_at_new(struct slab *sl, struct slab_class *c, uint32_t *refs)
+look_at_new(const struct slab *sl, const struct page *p, struct stretch *s, uint32_t *refs)
 {
-	struct page *p = container_of(c->new_pages.next, struct page, of_new);
 	uint32_t count = 0;
 
-	for (uint32_t w = c->new_word; w < c->new_word + WORDS_PER_LOOK; w++)
-		count += list_word(sl, p, w, states_new(page_states(sl, p, w)), refs + count);
-	c->new_word += WORDS_PER_LOOK;
-	if (c->new_word < page_words(p))
-		return count;
-	c->new_word = 0;
-	list_unlink(&p->of_new);
-	list_push_back(&c->new_pages, &p->of_new);
+	for (uint32_t i = 0; i < WORDS_PER_LOOK && s->word < s->end; i++, s->word++)
+		count += list_word(sl, p, s->word, states_new(page_states(sl, p, s->word)),
+				   refs + count);
 	return count;
 }
 
 /* Probation lasts a round of this hand, so the hand's pace is a number of objects passed for each
  * object evicted. The credit is of objects it may still pass: one round at most. */
 uint32_t
-slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
+slab_new_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs, uint32_t max)
 {
 	struct slab_class *c = &sl->classes[class];
+	struct stretch *s = &mags[class].new_stretch;
 	struct probation *pr = &c->probation;
 	uint32_t count = 0, looks = 0;
 
@@ -242,17 +289,21 @@ slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max)
 		return 0;
 	spin_lock(&c->lock);
 
-	const uint32_t objects = c->per_page * slab_class_pages(c);
+	const uint32_t objects = c->per_page * slab_class_pages(c), was = slab_probation_step(c);
+	const uint32_t step = probation_consider(pr, was, objects);
 
-	probation_consider(pr, objects);
-	pr->credit += max * probation_pace(pr);
+	if (unlikely(step != was))
+		atomic_store_explicit(&c->probation_step, step, memory_order_relaxed);
+	pr->credit += max * probation_pace(step);
 	if (pr->credit > objects)
 		pr->credit = objects;
-	for (; count < max && looks < HAND_LOOKS_MAX && !list_empty(&c->new_pages) &&
-	       pr->credit >= next_look(c);
-	     looks++) {
-		pr->credit -= next_look(c);
-		count += look_at_new(sl, c, refs + count);
+	for (; count < max && looks < HAND_LOOKS_MAX; looks++) {
+		const struct page *p = new_page(sl, c, s);
+
+		if (p == NULL || pr->credit < look_objects(p, s->word))
+			break;
+		pr->credit -= look_objects(p, s->word);
+		count += look_at_new(sl, p, s, refs + count);
 	}
 	spin_unlock(&c->lock);
 	return count;

@@ -53,11 +53,11 @@ by_hand(struct store_core *sc, uint32_t class, uint32_t want)
 
 	item_apply_referenced(sc);
 
-	const uint32_t on_probation = slab_new_hand(sl, class, refs, max);
+	const uint32_t on_probation = slab_new_hand(sl, sc->magazines, class, refs, max);
 	uint32_t n = on_probation;
 
 	if (n < max)
-		n += slab_clock_hand(sl, class, refs + n, max - n);
+		n += slab_clock_hand(sl, sc->magazines, class, refs + n, max - n);
 	return evict_objects(sc, class, refs, n, on_probation);
 }
 

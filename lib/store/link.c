@@ -270,7 +270,7 @@ state_of_new(struct store_core *sc, const struct item *it, struct ghost_group *g
 	case GHOST_NONE:
 		break;
 	}
-	return probation_skips(pr, hash) ? OBJECT_KEPT : OBJECT_NEW;
+	return probation_skips(slab_probation_step(c), hash) ? OBJECT_KEPT : OBJECT_NEW;
 }
 
 /* An update is a use of its key: a key that is read and then written stays as long as one that is

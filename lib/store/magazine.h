@@ -1,7 +1,7 @@
 /*
- * magazine.h - free objects of one class that a core keeps at hand.
+ * magazine.h - free objects of one class that a core keeps at hand, and where its hands are.
  *
- * Shape:  a stack of references.
+ * Shape:  a stack of references; for each hand a stretch of states that are its own to pass.
  *
  * Thread: its core; other cores read the count, for figures.
  *
@@ -15,9 +15,16 @@
 
 #define MAGAZINE_BATCH_MAX 32u
 
+/* Words of a page's states, from word on and below end. */
+struct stretch {
+	uint32_t page;
+	uint16_t word, end;
+};
+
 struct magazine {
 	_Atomic uint32_t count;
 	uint32_t ref[2 * MAGAZINE_BATCH_MAX];
+	struct stretch clock_stretch, new_stretch; /* what is left of them */
 };
 
 /* Relaxed: to its core it is a number like any other. */

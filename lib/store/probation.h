@@ -11,8 +11,7 @@
  * Shape:  step 0 is the shortest probation, of a 33rd of the class, for all; PROBATION_STEPS is
  *         one of a 5th, for one object in fifty.
  *
- * Thread: under the class's lock, but for counts of evictions and the step, which are atomic. Only
- *         the lock's holder writes the step.
+ * Thread: under the class's lock, but for counts of evictions, which are atomic.
  */
 #ifndef CLOCKOO_PROBATION_H
 #define CLOCKOO_PROBATION_H
@@ -42,29 +41,19 @@ struct probation {
 	struct evictions young, kept; /* evicted from probation; by the CLOCK hand */
 	uint32_t due;                 /* evictions counted when the step changes next */
 	uint32_t credit;              /* objects that the hand of new objects may pass */
-	_Atomic uint32_t step;
 };
-
-static inline uint32_t
-probation_step(const struct probation *p)
-{
-	return atomic_load_explicit(&p->step, memory_order_relaxed);
-}
 
 /* Objects that the hand of new objects may pass for each object evicted, new or not. */
 static inline uint32_t
-probation_pace(const struct probation *p)
+probation_pace(uint32_t step)
 {
-	const uint32_t step = probation_step(p);
-
 	return 33 - (step < PROBATION_KNEE ? step : PROBATION_KNEE) * 28 / PROBATION_KNEE;
 }
 
 /* Does a new object with this hash skip probation? */
 static inline bool
-probation_skips(const struct probation *p, uint64_t hash)
+probation_skips(uint32_t step, uint64_t hash)
 {
-	const uint32_t step = probation_step(p);
 	const uint32_t of_256 = step <= PROBATION_KNEE ? 0
 						       : (step - PROBATION_KNEE) * 251 /
 								 (PROBATION_STEPS - PROBATION_KNEE);
@@ -75,7 +64,8 @@ probation_skips(const struct probation *p, uint64_t hash)
 static inline void
 evictions_add(struct evictions *l, uint32_t left)
 {
-	atomic_fetch_add_explicit(&l->left, left, memory_order_relaxed);
+	if (left != 0)
+		atomic_fetch_add_explicit(&l->left, left, memory_order_relaxed);
 }
 
 static inline void
@@ -109,26 +99,25 @@ probation_is_too_short(const struct probation *p, uint32_t window)
 		       (atomic_load_explicit(&p->young.left, memory_order_relaxed) + 1ull);
 }
 
-/* Change the step if that is due, in a class of so many objects. */
-static inline void
-probation_consider(struct probation *p, uint32_t objects)
+/* The step from now on, in a class of so many objects. */
+static inline uint32_t
+probation_consider(struct probation *p, uint32_t step, uint32_t objects)
 {
 	const uint32_t part = objects / PROBATION_PARTS;
 	const uint32_t window = part > WINDOW_MIN ? part : WINDOW_MIN;
 	const uint32_t left = atomic_load_explicit(&p->young.left, memory_order_relaxed) +
 			      atomic_load_explicit(&p->kept.left, memory_order_relaxed);
-	uint32_t step = probation_step(p);
 
 	if (left < p->due)
-		return;
+		return step;
 	if (probation_is_too_short(p, window))
 		step = step + STEP_UP < PROBATION_STEPS ? step + STEP_UP : PROBATION_STEPS;
 	else
 		step -= step < STEP_DOWN ? step : STEP_DOWN;
-	atomic_store_explicit(&p->step, step, memory_order_relaxed);
 	evictions_forget(&p->young);
 	evictions_forget(&p->kept);
 	p->due = left - left / FORGET_PART + window;
+	return step;
 }
 
 #endif

@@ -72,36 +72,39 @@ struct slab_class {
 	uint32_t batch; /* of a magazine; 0: large objects have none */
 	_Atomic uint32_t page_count;
 	uint64_t reciprocal;
-	_Atomic uint32_t due_s;        /* no item expires before; UINT32_MAX: none does */
-	_Atomic uint32_t passed_since; /* the count of passed began then, in slab_age */
-	_Atomic uint32_t grown_at;     /* slab_age of the last page it got */
-	_Atomic uint32_t filled_at;    /* slab_age when it last had objects to spare */
-	_Atomic uint32_t spared_at;    /* slab_age when a page of it was spared (slab.c) */
-	_Atomic uint32_t recall;       /* stepped when a page of it is to be evacuated */
+	_Atomic uint32_t probation_step;     /* under the lock */
+	_Atomic uint32_t due_s;              /* no item expires before; UINT32_MAX: none does */
+	_Atomic uint32_t passed_since;       /* the count of passed began then, in slab_age */
+	_Atomic uint32_t grown_at;           /* slab_age of the last page it got */
+	_Atomic uint32_t filled_at;          /* slab_age when it last had objects to spare */
+	_Atomic uint32_t spared_at;          /* slab_age when a page of it was spared (slab.c) */
+	_Atomic uint32_t recall;             /* stepped when a page of it is to be evacuated */
+	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
 
-	/* Written under the lock. */
+	/* Under the lock: pages and hands. */
 	_Alignas(CACHE_LINE_BYTES) struct spin lock;
-	_Atomic uint32_t free_count; /* in its pages, not in magazines */
-	struct list pages;           /* the first is the one under the hand */
+	struct list pages; /* the first is the one under the hand */
 	struct list has_free;
-	struct list new_pages; /* the same pages for the hand of new objects */
-	uint32_t hand_word, new_word;
+	struct list new_pages;        /* the same pages for the hand of new objects */
+	uint32_t hand_word, new_word; /* where the next stretches begin */
 
+	/* What comes and goes, counted together by a core that evicts. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t retired_count; /* within their grace period */
-	_Atomic uint32_t pinned_count;                             /* past it, and still pinned */
+	_Atomic uint32_t free_count;   /* in its pages, not in magazines; under the lock */
+	_Atomic uint32_t pinned_count; /* past their grace period, and still pinned */
+	_Atomic uint32_t passed;       /* how much its objects are asked for (rebalance.c) */
 	_Atomic uint32_t need;         /* objects taken within a grace period lately, in parts */
 	_Atomic uint32_t taken;        /* and in the present one, */
 	_Atomic uint32_t taken_epoch;  /* which began then */
 	_Atomic uint32_t allocated_at; /* slab_age of the last allocation */
-	_Atomic uint32_t passed;       /* how much its objects are asked for (rebalance.c) */
 	_Atomic int32_t due_credit;    /* objects that the hand of expiry may pass (expire.c) */
-	struct page *due_page;         /* under the hand of expiry; NULL: the first of new_pages */
-	uint32_t due_word;
-	_Atomic uint32_t due_pages;          /* that it has to go in this round */
-	uint32_t stamp_looks;                /* of the hand since it stepped the stamp */
-	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
+	struct probation probation;
 
-	_Alignas(CACHE_LINE_BYTES) struct probation probation;
+	/* Under the lock: the hand of expiry. */
+	_Alignas(CACHE_LINE_BYTES) struct page *due_page; /* NULL: the first of new_pages */
+	uint32_t due_word;
+	_Atomic uint32_t due_pages; /* that it has to go in this round */
+	uint32_t stamp_looks;       /* of the CLOCK hand since it stepped the stamp */
 };
 static_assert(sizeof(struct slab_class) == 4 * CACHE_LINE_BYTES, "a class is found by a shift");
 

@@ -22,7 +22,15 @@ void slab_page_goes(struct slab_class *c, struct page *p);
 
 /* The next objects on probation under the hand of new objects: up to max, or fewer if the hand has
  * passed as many objects as its pace allows for max evictions. */
-uint32_t slab_new_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
+uint32_t slab_new_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs,
+		       uint32_t max);
+
+/* How long probation is (probation.h). */
+static inline uint32_t
+slab_probation_step(const struct slab_class *c)
+{
+	return atomic_load_explicit(&c->probation_step, memory_order_relaxed);
+}
 
 /* One look of the hand of expiry: the live objects under it, if some page has something due by
  * now_s; *passed is what it passed, in objects and pages skipped. refs has room for
@@ -42,7 +50,8 @@ void slab_due_page_goes(struct slab_class *c, const struct page *p);
 uint32_t slab_list_live(const struct slab *sl, const struct page *p, uint32_t word, uint32_t *refs);
 
 /* The CLOCK hand clears reference bits, and returns up to max live objects whose bit was clear. */
-uint32_t slab_clock_hand(struct slab *sl, uint32_t class, uint32_t *refs, uint32_t max);
+uint32_t slab_clock_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs,
+			 uint32_t max);
 
 #define MOVING_SHARE 64u
 

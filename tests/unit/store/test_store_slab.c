@@ -160,7 +160,7 @@ the_clock_hand_passes_over_what_was_referenced(void **state)
 			slab_set_referenced(&y->slab, ref);
 	}
 	for (uint32_t page = 0; page < PAGES; page++) {
-		const uint32_t found = slab_clock_hand(&y->slab, class, refs, 1);
+		const uint32_t found = slab_clock_hand(&y->slab, y->magazines, class, refs, 1);
 
 		for (uint32_t i = 0; i < found; i++) {
 			used += slab_is_referenced(&y->slab, refs[i]);
@@ -171,7 +171,8 @@ the_clock_hand_passes_over_what_was_referenced(void **state)
 	check(unused >= PAGES * y->slab.classes[class].per_page * 2 / 3);
 	check(unused < PAGES * y->slab.classes[class].per_page * 2 / 3 + PAGES);
 	/* Round again: their bits were cleared in passing, so now they are found. */
-	check_eq(slab_clock_hand(&y->slab, class, refs, 1), y->slab.classes[class].per_page);
+	check_eq(slab_clock_hand(&y->slab, y->magazines, class, refs, 1),
+		 y->slab.classes[class].per_page);
 	slab_rig_down(y);
 }
 
