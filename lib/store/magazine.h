@@ -25,6 +25,7 @@ struct magazine {
 	_Atomic uint32_t count;
 	uint32_t ref[2 * MAGAZINE_BATCH_MAX];
 	struct stretch clock_stretch, new_stretch; /* what is left of them */
+	uint32_t evicted_at; /* items linked in the class when this core last evicted there */
 };
 
 /* Relaxed: to its core it is a number like any other. */

@@ -17,15 +17,47 @@
 #include "sweep.h"
 #include "unlink.h"
 
+/* Items that this core has stored in the class since it last evicted there. */
+static uint32_t
+stored_since(const struct store_core *sc, uint32_t class)
+{
+	return (uint32_t)counter_read(&sc->class_counters[class][CLASS_LINKED]) -
+	       sc->magazines[class].evicted_at;
+}
+
+/* Each core evicts as many as it stores, so that it stores into what it evicted itself: those
+ * objects and their states are in its cache. Only where half of what is to be ahead is missing one
+ * core evicts for all. */
 static void
 evict_ahead(struct store_core *sc, uint32_t class)
 {
 	struct slab *sl = &sc->store->slab;
 	const struct slab_class *c = &sl->classes[class];
+	const uint32_t want = slab_class_ahead(c) + 1, waiting = slab_class_waiting(c);
+	const uint32_t stored = stored_since(sc, class);
+	const uint32_t share = stored > c->batch ? stored : c->batch;
 
-	if (!sc->store->never_evict && rebalance_pool_is_low(sc->store) &&
-	    slab_class_waiting(c) < slab_class_ahead(c) + 1)
-		evict_for_memory(sc, class, slab_class_ahead(c) + 1 - slab_class_waiting(c));
+	if (sc->store->never_evict || waiting >= want || !rebalance_pool_is_low(sc->store))
+		return;
+	sc->magazines[class].evicted_at += stored;
+	evict_for_memory(sc, class,
+			 c->batch != 0 && waiting >= want / 2 && want - waiting > share
+				 ? share
+				 : want - waiting);
+}
+
+/* Evict for what the last turns have stored, a batch at least: so its memory is back before the
+ * magazine is empty. In the class retired last, if this core has evicted there since its magazine
+ * was empty once: one that loads a file never does. Other classes evict when their magazine is
+ * empty. */
+void
+memory_turn(struct store_core *sc)
+{
+	const uint32_t class = sc->unpublished_class;
+	const uint32_t batch = sc->store->slab.classes[class].batch;
+
+	if (batch != 0 && sc->magazines[class].evicted_at != 0 && stored_since(sc, class) >= batch)
+		evict_ahead(sc, class);
 }
 
 /* A class is asked for objects: how many within a grace period, lately at most. Of several cores a

@@ -35,6 +35,8 @@ item_new_fast(struct store_core *sc, struct view key, uint32_t value_len)
 	return it;
 }
 
+/* Evict ahead of need: once a turn in which this core retired something. */
+void memory_turn(struct store_core *sc);
 /* After item_new failed: will there be more memory in some turns? */
 bool memory_is_coming(const struct store_core *sc, uint32_t bytes);
 /* Bytes of the item's first object, as item_new takes it. */

@@ -2,6 +2,7 @@
  * store.c - each turn does what is due.
  */
 #include "item_access.h"
+#include "memory.h"
 #include "pinned.h"
 #include "rebalance.h"
 #include "resize.h"
@@ -90,8 +91,11 @@ store_turn(struct store_core *sc, uint32_t now_s)
 		epoch_quiescent(&st->epoch, sc->id);
 	else
 		store_online(sc);
-	retire_list_reclaim(sc);
-	retire_list_publish(sc);
+	if (retire_list_used(&sc->retire_list) != 0) {
+		retire_list_reclaim(sc);
+		retire_list_publish(sc);
+		memory_turn(sc);
+	}
 	if (unlikely(sc->pinned.count != 0))
 		pinned_turn(sc);
 	answer_recall(sc);
