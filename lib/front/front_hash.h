@@ -5,7 +5,7 @@
  * Thread: pure functions.
  * Errors: front_hash_by_name: false for a name that is none of FRONT_HASHES.
  * Source: libhashkit has nine of them, equal to nutcracker 0.5.0's; crc16, crc32a, hsieh are
- * nutcracker's. libmemcached calls crc32 `crc`, and one_at_a_time `default`.
+ *         nutcracker's. libmemcached calls crc32 `crc`, and one_at_a_time `default`.
  */
 #ifndef CLOCKOO_FRONT_HASH_H
 #define CLOCKOO_FRONT_HASH_H

@@ -21,12 +21,6 @@ text_view(const char *text)
 }
 
 static bool
-view_eq(struct view a, struct view b)
-{
-	return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
-static bool
 begins_with(struct view line, const char *text)
 {
 	const uint32_t len = (uint32_t)strlen(text);
@@ -81,7 +75,7 @@ find_key(struct front_asked *asked, struct view key, uint32_t *index)
 	for (uint32_t n = 0; n < asked->nkeys; n++) {
 		const uint32_t i = (asked->next + n) % asked->nkeys;
 
-		if ((asked->had >> i & 1) == 0 && view_eq(asked->keys[i], key)) {
+		if ((asked->had >> i & 1) == 0 && view_equal(asked->keys[i], key)) {
 			asked->had |= 1ull << i;
 			asked->next = i + 1;
 			*index = i;
@@ -151,9 +145,9 @@ read_meta_flag(struct front_reply *r, const struct front_asked *asked, struct vi
 	switch (word.data[0]) {
 	case 'O':
 		*opaque = true;
-		return view_eq(rest, asked->opaque);
+		return view_equal(rest, asked->opaque);
 	case 'k':
-		return asked->nkeys == 1 && view_eq(rest, asked->keys[0]);
+		return asked->nkeys == 1 && view_equal(rest, asked->keys[0]);
 	case 'b':
 		return word.len == 1;
 	case 'c':
@@ -234,7 +228,7 @@ read_status(struct front_reply *r, const struct front_asked *asked, const struct
 {
 	for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
 		if ((statuses[i].asks >> asked->ask & 1) == 0 ||
-		    !view_eq(w->word[0], text_view(statuses[i].word)))
+		    !view_equal(w->word[0], text_view(statuses[i].word)))
 			continue;
 		if (statuses[i].has_flags ? read_meta_flags(r, asked, w, 1) : w->n == 1)
 			set_status(r, statuses[i].status);
@@ -248,8 +242,8 @@ read_status(struct front_reply *r, const struct front_asked *asked, const struct
 static bool
 body_was_skipped(struct view line)
 {
-	return view_eq(line, text_view("SERVER_ERROR object too large for cache")) ||
-	       view_eq(line, text_view("SERVER_ERROR out of memory storing object"));
+	return view_equal(line, text_view("SERVER_ERROR object too large for cache")) ||
+	       view_equal(line, text_view("SERVER_ERROR out of memory storing object"));
 }
 
 static bool
@@ -258,7 +252,7 @@ read_error(struct front_reply *r, const struct front_asked *asked, struct view l
 	const bool has_body = asked->ask == FRONT_ASK_STORE || asked->ask == FRONT_ASK_MS;
 
 	if (!begins_with(line, "SERVER_ERROR ") && !begins_with(line, "CLIENT_ERROR ") &&
-	    !view_eq(line, text_view("ERROR")))
+	    !view_equal(line, text_view("ERROR")))
 		return false;
 	r->kind = FRONT_REPLY_ERROR;
 	r->ends_connection = has_body && !body_was_skipped(line);
@@ -279,14 +273,14 @@ read_line(struct front_reply *r, struct front_asked *asked, struct view line)
 	}
 	if (!split(&w, line) || read_status(r, asked, &w))
 		return;
-	if (asked->ask == FRONT_ASK_GET && view_eq(w.word[0], text_view("VALUE")))
+	if (asked->ask == FRONT_ASK_GET && view_equal(w.word[0], text_view("VALUE")))
 		read_text_value(r, asked, &w);
-	else if (asked->ask == FRONT_ASK_GET && view_eq(line, text_view("END")))
+	else if (asked->ask == FRONT_ASK_GET && view_equal(line, text_view("END")))
 		r->kind = FRONT_REPLY_END;
-	else if (asked->ask == FRONT_ASK_ME && view_eq(w.word[0], text_view("ME")))
+	else if (asked->ask == FRONT_ASK_ME && view_equal(w.word[0], text_view("ME")))
 		read_me(r, asked, &w);
 	else if ((asked->ask == FRONT_ASK_MG || asked->ask == FRONT_ASK_MA) &&
-		 view_eq(w.word[0], text_view("VA")))
+		 view_equal(w.word[0], text_view("VA")))
 		read_meta_value(r, asked, &w);
 	else if (asked->ask == FRONT_ASK_ARITHMETIC && w.n == 1 && mc_read_u64(line, &r->number))
 		r->kind = FRONT_REPLY_NUMBER;
