@@ -49,6 +49,10 @@ saved_begin(struct saved *s, struct appliance *a, struct error *err)
 	if (!paths_make_absolute(path, sizeof path, a->config.memory_save))
 		return error_set(err, "--memory-save: cannot determine the current directory");
 	save_paths_set(&s->paths, path);
+	/* Before anything is removed: another process may be writing it. */
+	if (!save_path_ok(path, err) ||
+	    !save_lock(&s->paths, MEMORY_FILE_WAIT_MS, &s->lock_fd, err))
+		return false;
 	/* What a stop has not finished, and what a process did not live to load. */
 	save_forget(s->paths.part);
 	save_forget(s->paths.loading);

@@ -7,7 +7,8 @@
  *         the next one.
  * Owner:  struct appliance; without --memory-save nothing here does anything.
  * Thread: main; the loader is the store's last core.
- * Errors: one line on stderr: a start without its items is a start.
+ * Errors: one line on stderr: a start without its items is a start. A FILE that another process
+ *         has, or that is no file, refuses the start.
  * Bounds: SAVE_LIMIT_S for the writing; another signal ends it sooner. What is written then is
  *         kept.
  */
@@ -31,9 +32,12 @@ struct saved {
 	bool loads; /* there is something to load */
 	bool runs;  /* the thread is to be joined */
 	struct save_paths paths;
+	int lock_fd; /* until the process ends */
 	struct save_look look;
 	int64_t shift_s; /* as in save_load.h */
 	pthread_t thread;
+	bool clocks_read;
+	struct beat beat; /* of the end of service */
 	struct save_loader loader;
 };
 

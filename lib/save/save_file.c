@@ -6,13 +6,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
-#define OPTION   "--memory-save: %s: "
-#define MB_SHIFT 20
+#define OPTION    "--memory-save: %s: "
+#define MB_SHIFT  20
+#define RETRY_MS  50u
+#define NS_PER_MS 1000000
+#define LOCK_MODE 0600
 
 void
 save_paths_set(struct save_paths *p, const char *file)
@@ -21,7 +27,53 @@ save_paths_set(struct save_paths *p, const char *file)
 	snprintf(p->part, sizeof p->part, "%s.part", file);
 	snprintf(p->loading, sizeof p->loading, "%s.loading", file);
 	snprintf(p->refused, sizeof p->refused, "%s.refused", file);
+	snprintf(p->lock, sizeof p->lock, "%s.lock", file);
 }
+
+bool
+save_path_ok(const char *file, struct error *err)
+{
+	struct stat st;
+
+	return stat(file, &st) != 0 || S_ISREG(st.st_mode) ||
+	       error_set(err, OPTION "not a file; choose another path", file);
+}
+
+/* ---- one process a file ---- */
+
+static bool
+refuse_in_use(const struct save_paths *p, int fd, struct error *err)
+{
+	char text[16] = "", who[32] = "another process";
+
+	if (pread(fd, text, sizeof text - 1, 0) > 0 && atoi(text) > 0)
+		snprintf(who, sizeof who, "process %d", atoi(text));
+	return error_set(err, OPTION "in use by %s; stop it, or choose another path", p->file, who);
+}
+
+bool
+save_lock(const struct save_paths *p, uint32_t wait_ms, int *fd, struct error *err)
+{
+	const struct timespec pause = {.tv_nsec = RETRY_MS * NS_PER_MS};
+
+	*fd = open(p->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, LOCK_MODE);
+	if (*fd < 0)
+		return true;
+	for (uint32_t ms = 0; flock(*fd, LOCK_EX | LOCK_NB) != 0; ms += RETRY_MS) {
+		if (ms >= wait_ms) {
+			refuse_in_use(p, *fd, err);
+			close(*fd);
+			*fd = -1;
+			return false;
+		}
+		nanosleep(&pause, NULL);
+	}
+	if (ftruncate(*fd, 0) == 0)
+		dprintf(*fd, "%d\n", getpid());
+	return true;
+}
+
+/* ---- what is there ---- */
 
 static void
 say(struct save_look *look, enum save_found found, const char *words)
@@ -97,12 +149,11 @@ save_place_ok(const char *path, uint64_t bytes, struct error *err)
 {
 	char folder[SAVE_PATH_BYTES];
 	struct statvfs fs;
-	struct stat st;
 	uint64_t room;
 
 	folder_of(path, folder);
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return error_set(err, OPTION "not a file; choose another path", path);
+	if (!save_path_ok(path, err))
+		return false;
 	if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &fs) != 0)
 		return error_set(err, OPTION "cannot write to %s: %s", path, folder,
 				 strerror(errno));

@@ -6,7 +6,8 @@
  * before the first request, and what a start finds under another name it removes unread.
  *
  * Shape:  FILE; FILE.part is being written; FILE.loading is being loaded, or was when its process
- *         ended; FILE.refused was no saved cache.
+ *         ended; FILE.refused was no saved cache. FILE.lock is locked by the process that has all
+ *         of them, and names it; it stays.
  *
  * Units:  bytes, ns.
  *
@@ -28,10 +29,16 @@
 
 struct save_paths {
 	char file[SAVE_PATH_BYTES], part[SAVE_PATH_BYTES], loading[SAVE_PATH_BYTES],
-		refused[SAVE_PATH_BYTES];
+		refused[SAVE_PATH_BYTES], lock[SAVE_PATH_BYTES];
 };
 
 void save_paths_set(struct save_paths *p, const char *file);
+/* FILE is a file, or nothing is there yet. */
+bool save_path_ok(const char *file, struct error *err);
+/* From now on FILE and what belongs to it are this process's, until it ends or closes *fd. False:
+ * another one has them, and goes on to for wait_ms. *fd is -1 where no lock can be made: nobody
+ * saves there. */
+bool save_lock(const struct save_paths *p, uint32_t wait_ms, int *fd, struct error *err);
 
 enum save_found {
 	SAVE_FOUND_NONE,

@@ -132,6 +132,29 @@ it_is_taken_once(void **state)
 }
 
 static void
+one_process_has_it(void **state)
+{
+	struct save_paths nowhere;
+	struct error err;
+	char words[64];
+	int first, second;
+
+	check(save_lock(&paths, 0, &first, &err));
+	check(first >= 0);
+	check(!save_lock(&paths, 60, &second, &err));
+	snprintf(words, sizeof words, "in use by process %d;", getpid());
+	check_ptr(strstr(err.text, words));
+	close(first);
+	check(save_lock(&paths, 0, &second, &err));
+	close(second);
+	save_forget(paths.lock);
+	/* Where nothing can be written, nothing is anybody's. */
+	save_paths_set(&nowhere, "/proc/none/x");
+	check(save_lock(&nowhere, 0, &first, &err));
+	check_eq(first, -1);
+}
+
+static void
 a_place_that_cannot_take_it_is_named(void **state)
 {
 	char path[SAVE_PATH_BYTES];
@@ -171,6 +194,7 @@ main(void)
 		cmocka_unit_test(the_gap_is_judged_by_the_clocks_that_know_it),
 		cmocka_unit_test(what_is_no_saved_cache_is_told_apart),
 		cmocka_unit_test(it_is_taken_once),
+		cmocka_unit_test(one_process_has_it),
 		cmocka_unit_test(a_place_that_cannot_take_it_is_named),
 	};
 
