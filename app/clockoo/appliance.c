@@ -256,7 +256,8 @@ appliance_run(struct appliance *a, struct error *err)
 	if (!lcores_run(&a->config.lcores, worker_run, args, err))
 		return false;
 	pthread_join(control, NULL);
-	saved_join(&a->saved);
+	kept_end_service(&a->kept);
+	saved_join(&a->saved, a);
 	kept_stop(&a->kept, a->store);
 	saved_stop(&a->saved, a);
 	return true;

@@ -403,12 +403,19 @@ kept_tick(struct kept *k, const struct telemetry *t)
 }
 
 void
-kept_stop(struct kept *k, struct store *store)
+kept_end_service(struct kept *k)
 {
 	if (!k->used)
 		return;
 	k->beat.served_boot_ns = clock_ns(CLOCK_BOOTTIME);
 	beat(k);
+}
+
+void
+kept_stop(struct kept *k, struct store *store)
+{
+	if (!k->used)
+		return;
 	memory_page_forgive(k->page);
 	crash_count_end();
 	/* Where it is not left clean, the next start repairs it. */

@@ -51,6 +51,8 @@ bool kept_read_clocks(struct kept *k, struct beat *b);
 void kept_ready(struct kept *k, const struct appliance *a);
 /* Each tick of the control thread. */
 void kept_tick(struct kept *k, const struct telemetry *t);
+/* The cores have ended: the last heartbeat; from here on it is gap. */
+void kept_end_service(struct kept *k);
 /* All threads have ended by themselves, and no reply holds an item any more. */
 void kept_stop(struct kept *k, struct store *store);
 /* Gives the file up, after a stop or a start that failed: that is no crash. */

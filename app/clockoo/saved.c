@@ -184,6 +184,12 @@ tell(const struct loading *l, uint32_t state)
 					});
 }
 
+static bool
+is_stopping(const struct loading *l)
+{
+	return atomic_load_explicit(&l->a->stop, memory_order_relaxed);
+}
+
 static void
 say_progress(struct loading *l, uint64_t slot)
 {
@@ -192,6 +198,8 @@ say_progress(struct loading *l, uint64_t slot)
 		return;
 	l->said_ns = now_ns(l->a);
 	fprintf(stderr, LINE "loading, %.0f %%\n", 100.0 * (double)slot / (double)l->slots);
+	if (is_stopping(l))
+		notify_send(&l->a->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
 }
 
 static void
@@ -205,6 +213,13 @@ begin_slot(struct loading *l, uint64_t slot)
 						     : SAVE_SLOT_BYTES);
 }
 
+/* A stop waits for the load, or would lose what has not come yet; a second signal does not. */
+static bool
+goes_on(const struct loading *l)
+{
+	return !l->saved->loader.over && !(is_stopping(l) && control_stop_is_pending());
+}
+
 /* The store counts without this core while it waits for the disk. */
 static void
 load_slots(struct loading *l)
@@ -213,11 +228,9 @@ load_slots(struct loading *l)
 
 	for (uint64_t slot = 0; slot < SAVE_IO_DEPTH; slot++)
 		begin_slot(l, slot);
-	for (uint64_t slot = 0; slot < l->slots && !loader->over; slot++) {
+	for (uint64_t slot = 0; slot < l->slots && goes_on(l); slot++) {
 		int32_t got;
 
-		if (atomic_load_explicit(&l->a->stop, memory_order_relaxed))
-			break;
 		store_offline(loader->core);
 		got = save_io_wait(&l->io, slot);
 		store_turn(loader->core, store_now_s(l->a));
@@ -305,8 +318,9 @@ saved_start(struct saved *s, struct appliance *a)
 }
 
 void
-saved_join(struct saved *s)
+saved_join(struct saved *s, struct appliance *a)
 {
+	s->clocks_read = s->used && kept_read_clocks(&a->kept, &s->beat);
 	if (s->runs)
 		pthread_join(s->thread, NULL);
 	s->runs = false;
@@ -348,6 +362,8 @@ write_file(const struct saved *s, struct appliance *a, void *memory, struct save
 		.memory = memory,
 		.go_on = go_on,
 		.arg = &st,
+		.beat = s->beat,
+		.now_s = (uint32_t)(s->beat.store_ns / NS_PER_S),
 	};
 	struct store_usage usage;
 	struct gap_now now;
@@ -356,9 +372,8 @@ write_file(const struct saved *s, struct appliance *a, void *memory, struct save
 	st.items = usage.items;
 	kept_now(&now);
 	ask.boot_id = now.boot_id;
-	if (!kept_read_clocks(&a->kept, &ask.beat))
+	if (!s->clocks_read)
 		return error_set(err, "%s: the clocks cannot be read at one moment", s->paths.file);
-	ask.now_s = (uint32_t)(ask.beat.store_ns / NS_PER_S);
 	if (getrandom(&ask.file, sizeof ask.file, 0) != (ssize_t)sizeof ask.file)
 		return error_set(err, "no random numbers from the kernel");
 	notify_send(&a->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);

@@ -47,8 +47,8 @@ bool saved_begin(struct saved *s, struct appliance *a, struct error *err);
 void saved_take(struct saved *s, struct appliance *a);
 /* From the first request on. */
 void saved_start(struct saved *s, struct appliance *a);
-/* The cores have ended: so does a load. */
-void saved_join(struct saved *s);
+/* The cores have ended, and with them the service: the gap begins. A load ends with its file. */
+void saved_join(struct saved *s, struct appliance *a);
 /* All threads have ended by themselves. */
 void saved_stop(struct saved *s, struct appliance *a);
 
