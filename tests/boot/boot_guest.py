@@ -33,6 +33,7 @@ NICS = {
 # QEMU fills these NICs' checksums in; else it leaves that to the kernel outside, which does not for
 # who reads raw frames there.
 WHOLE_CHECKSUMS = ("e1000e",)
+DISK = "nvme,drive=disk,serial=clockoo"  # /dev/nvme0n1; Debian's cloud kernel has its driver built in
 MAC = "52:54:00:44:00:02"
 
 
@@ -43,7 +44,8 @@ class GuestFault(Exception):
 class Guest:
     """with Guest(...) as guest: guest.run(LINE) is (status, output)."""
 
-    def __init__(self, kernel, image, folder, nic=None, tap=None, memory_mb=MEMORY_MB, nodes=1):
+    def __init__(self, kernel, image, folder, nic=None, tap=None, memory_mb=MEMORY_MB, nodes=1, disk=None):
+        """disk: a file that is the guest's disk, and outlives the guest."""
         self.console = pathlib.Path(folder) / "console"
         self._control_path = pathlib.Path(folder) / "control"
         self._heard = b""
@@ -61,7 +63,9 @@ class Guest:
             "-serial", f"file:{self.console}",
             "-serial", f"unix:{self._control_path},server=on,wait=off",
             "-kernel", str(kernel / "vmlinux"), "-initrd", str(image), "-append", KERNEL_WORDS,
-            *network, *(word for node in range(nodes) if nodes > 1 for word in (
+            *network, *([] if disk is None else [
+                "-drive", f"file={disk},format=raw,if=none,id=disk", "-device", DISK]),
+            *(word for node in range(nodes) if nodes > 1 for word in (
                 "-object", f"memory-backend-ram,id=node{node},size={memory_mb // nodes}M",
                 "-numa", f"node,memdev=node{node},cpus={node}"))]
 
@@ -137,3 +141,11 @@ class Guest:
         if status != 0:
             raise self._fault(f"in the guest: {line}: status {status}: {output}")
         return output
+
+    def ends(self, line, seconds=COMMAND_S):
+        """A line by which the guest reboots: QEMU ends instead (-no-reboot)."""
+        self._control.sendall(line.encode() + b"\n")
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise self._fault(f"{line}: it runs on for {seconds} s") from None

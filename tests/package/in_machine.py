@@ -5,6 +5,7 @@ of tests/boot. What the unit's sandbox would forbid, fails here.
 """
 
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -35,13 +36,26 @@ cores:
 memory:
   limit: 32
   file: /var/lib/hugetlbfs/user/clockoo/pagesize-2MB/clockoo
+  save: /var/lib/clockoo/items
+  keep_for: 3600
 protocol:
   conn_limit: 256
 """
 WATCHDOG_S = 4
+DISK_MB = 64  # twice what a full cache takes
+PACKAGE = "clockoo.deb"
 
 
-def make_image(image, kernel, root):
+def loose(package):
+    """The same package, not compressed: an emulated machine unpacks for long."""
+    with tempfile.TemporaryDirectory(prefix="clockoo-package-") as folder:
+        inside, out = f"{folder}/inside", f"{folder}/out.deb"
+        for command in (("-R", package, inside), ("-Znone", "-b", inside, out)):
+            subprocess.run(["dpkg-deb", *command], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        return pathlib.Path(out).read_bytes()
+
+
+def make_image(image, kernel, root, package):
     archive = boot_image.Archive()
     archive.tree(root, LEFT_OUT)
     for folder in ("proc", "sys", "dev", "run", "tmp", "var/log"):
@@ -49,6 +63,10 @@ def make_image(image, kernel, root):
     archive.file("bin/busybox" if not (root / "bin").is_symlink() else "usr/bin/busybox",
                  pathlib.Path(boot_image.tool("busybox")).read_bytes())
     boot_image.add_modules(archive, kernel)
+    # To be installed over itself, for which dpkg wants its own notes.
+    archive.file(PACKAGE, loose(package), 0o644)
+    for path in sorted(root.glob("var/lib/dpkg/info/clockoo.*")):
+        archive.file(str(path.relative_to(root)), path.read_bytes(), path.stat().st_mode & 0o7777)
     archive.file("init", (HERE / "machine_init").read_bytes())
     archive.file("guest_control", (HERE.parent / "boot/guest_control").read_bytes())
     name = "machine_control.service"
@@ -64,15 +82,29 @@ def state(guest, *names):
     return dict(line.split("=", 1) for line in text.split())
 
 
-def service(tally, guest, clock):
+def make_disk(folder):
+    disk = pathlib.Path(folder) / "disk"
+    with open(disk, "wb") as file:
+        file.truncate(DISK_MB << 20)
+    subprocess.run([boot_image.tool("mkfs.ext4"), "-q", disk], check=True, stdin=subprocess.DEVNULL)
+    return disk
+
+
+def configure(guest):
+    """The NIC is bound, the disk mounted where the unit lets the service write; (the NIC, its driver)."""
     nic = boot_tap.find_nic(guest)
     bound = boot_tap.bind(guest, nic, "clockoo-nic")
-    tally.check(f"in a machine: clockoo-nic binds the NIC {nic} to vfio-pci", bound == "vfio-pci", bound)
-    guest.must("udevadm settle")
-    owner = guest.must("stat -c %G:%a /dev/vfio/[0-9]*").strip()
-    tally.check("in a machine: the NIC is the service's to open", owner == "clockoo:660", owner)
+    guest.must("udevadm settle && mkdir -p /var/lib/clockoo && mount -t ext4 /dev/nvme0n1 /var/lib/clockoo")
     text = CONFIG.format(address=boot_tap.GUEST_IP, nic=nic).replace("\n", "\\n")
     guest.must(f"printf '{text}' >/etc/clockoo/clockoo.yaml")
+    return nic, bound
+
+
+def service(tally, guest, clock):
+    nic, bound = configure(guest)
+    tally.check(f"in a machine: clockoo-nic binds the NIC {nic} to vfio-pci", bound == "vfio-pci", bound)
+    owner = guest.must("stat -c %G:%a /dev/vfio/[0-9]*").strip()
+    tally.check("in a machine: the NIC is the service's to open", owner == "clockoo:660", owner)
     status, text = guest.run("systemctl start clockoo; s=$?; "
                              "[ $s = 0 ] || journalctl -o cat -n 20 -u clockoo; exit $s", START_S)
     if not tally.check("in a machine: systemctl start waits until it is ready", status == 0, text):
@@ -117,19 +149,25 @@ def take_kernel(build):
     return boot_kernel.take(build)
 
 
-def run(tally, build, root, kernel, clock):
+def run(tally, build, root, kernel, package, clock):
     """clock() is the seconds since this began."""
     image = build / "boot/debian.cpio"
-    size = make_image(image, kernel, root)
+    size = make_image(image, kernel, root, package)
     print(f"   an image of {size / 1e6:.0f} MB", flush=True)
     boot_tap.make(1)
     try:
-        with tempfile.TemporaryDirectory(prefix="clockoo-machine-") as folder, \
-                Guest(kernel, image, folder, "e1000e", boot_tap.NAME, MEMORY_MB) as guest:
-            print(f"   systemd is up after {clock():.0f} s", flush=True)
-            service(tally, guest, clock)
-            machine_restart.kept(tally, guest, boot_tap.GUEST_IP, clock)
-            watchdog(tally, guest)
+        with tempfile.TemporaryDirectory(prefix="clockoo-machine-") as folder:
+            machine = kernel, image, folder, "e1000e", boot_tap.NAME, MEMORY_MB, 1, make_disk(folder)
+            with Guest(*machine) as guest:
+                print(f"   systemd is up after {clock():.0f} s", flush=True)
+                service(tally, guest, clock)
+                machine_restart.kept(tally, guest, boot_tap.GUEST_IP, clock)
+                watchdog(tally, guest)
+                items = machine_restart.reboot(guest, boot_tap.GUEST_IP)
+            with Guest(*machine) as guest:
+                print(f"   it is up again after {clock():.0f} s", flush=True)
+                configure(guest)
+                machine_restart.loaded(tally, guest, boot_tap.GUEST_IP, items, clock)
     finally:
         boot_tap.remove()
         image.unlink()

@@ -1,16 +1,23 @@
-"""The cache in the machine outlives its service: filled over the wire, ended in some way, and all there.
+"""The cache in the machine outlives its service, and the machine's own restart: filled over the wire, ended
+in some way, and all there.
 
 Every value follows from its key, so what comes back is compared byte by byte. Times are limits after
 which nobody answers any more.
 """
 
+import time
+
 import boot_client
 
 KEYS, LARGE_OF, LARGE_BYTES, BATCH = 2000, 100, 50_000, 40
-START_S = 120
+START_S = 240
+LOAD_TRIES, LOAD_STEP_S = 240, 0.5
 # How the service ends; what it then calls its start (stats).
 ENDS = (
-    ("systemctl restart", "systemctl restart clockoo", "attached"),
+    # Installing the package leaves what runs alone.
+    ("a package upgrade, systemctl restart", "before=$(systemctl show -P MainPID clockoo); "
+     "dpkg -i /clockoo.deb 2>&1 && [ $(systemctl show -P MainPID clockoo) = $before ] && "
+     "systemctl restart clockoo", "attached"),
     # systemd waits for RestartSec first.
     ("kill -9, and systemd starts it", "before=$(systemctl show -P NRestarts clockoo); "
      "kill -9 $(systemctl show -P MainPID clockoo); for i in $(seq 100); do sleep 0.5; "
@@ -54,7 +61,7 @@ def stats(conn, *names):
 
 
 def kept(tally, guest, host, clock):
-    """From a service that is stopped to one that is stopped; a machine that is started again would come after it."""
+    """From a service that is stopped to one that is stopped."""
     guest.must("systemctl start clockoo", START_S)
     with boot_client.connect(host) as conn:
         fill(conn)
@@ -75,3 +82,34 @@ def kept(tally, guest, host, clock):
                     f"{text} {wrong} {found} {guest.run('journalctl -o cat -n 20 -u clockoo')[1]}")
         print(f"   {words}: {took_us} us, after {clock():.0f} s", flush=True)
     guest.must("systemctl stop clockoo", START_S)
+
+
+def reboot(guest, host):
+    """The machine goes down with a service that runs. How many items that had."""
+    with boot_client.connect(host) as conn:
+        judge(conn)
+        items, = stats(conn, "curr_items")
+    guest.ends("systemctl reboot", START_S)
+    return items
+
+
+def loaded(tally, guest, host, items, clock):
+    """In the machine that came up again: memory.save has brought back what memory.file lost."""
+    guest.must("systemctl start clockoo", START_S)
+    wrong, found, took_us = None, [], "-"
+    try:
+        with boot_client.connect(host) as conn:
+            for _ in range(LOAD_TRIES):
+                *found, took_us = stats(conn, "restart", "restart_kept", "restart_lost", "restart_us")
+                if found[0] != "loading":
+                    break
+                time.sleep(LOAD_STEP_S)
+            judge(conn)
+    except (OSError, boot_client.Wrong) as error:
+        wrong = error
+    said = guest.run("journalctl -o cat -n 20 -u clockoo")[1]
+    tally.check("in a machine: rebooted, with memory.save: every value is there",
+                wrong is None and found == ["loaded", items, "0"], f"{wrong} {found} {said}")
+    tally.check("in a machine: rebooted: its log line says so",
+                f"memory.save: loaded {items} items" in said and "(io_uring, O_DIRECT); 0 lost" in said, said)
+    print(f"   rebooted: loaded in {took_us} us, after {clock():.0f} s", flush=True)
