@@ -107,6 +107,7 @@ slab_index_release(struct slab *sl, uint32_t pages, uint32_t epoch)
 			continue;
 		}
 		p->retired_epoch = epoch;
+		p->class = SLAB_CLASSES_MAX; /* its states were never cleared, perhaps */
 		atomic_store_explicit(&p->state, PAGE_EVACUATING, memory_order_relaxed);
 		list_push_back(&sl->evacuated, &p->of_class);
 		atomic_fetch_add_explicit(&sl->evacuated_count, 1, memory_order_relaxed);

@@ -97,15 +97,12 @@ open_page(struct store_opening *open, uint32_t number)
 {
 	struct slab *sl = &open->store->slab;
 	struct page *p = &sl->pages[number];
-	const uint8_t was = atomic_load_explicit(&p->state, memory_order_relaxed);
-	const bool of_class =
-		(was == PAGE_CLASS || was == PAGE_EVACUATING) && p->class < sl->class_count;
 	uint8_t is = PAGE_POOL;
 
 	reset_page(p, open->now_s);
 	if (number < open->index_pages)
 		is = PAGE_INDEX;
-	else if (of_class) {
+	else if (slab_page_has_class(sl, p)) {
 		p->objects = sl->classes[p->class].per_page;
 		list_free(sl, p, number);
 		if (p->fresh != 0) {

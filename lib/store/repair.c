@@ -60,9 +60,8 @@ object_of(const struct store_opening *open, uint32_t ref)
 		return o;
 
 	const struct page *p = &sl->pages[number];
-	const uint8_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
 
-	if ((state != PAGE_CLASS && state != PAGE_EVACUATING) || p->class >= sl->class_count)
+	if (!slab_page_has_class(sl, p))
 		return o;
 
 	const struct slab_class *c = &sl->classes[p->class];

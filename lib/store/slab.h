@@ -54,7 +54,7 @@ struct page {
 	uint32_t retired_epoch;
 	uint32_t
 		evacuate_word; /* being evacuated, under the pool's lock: next word of its states */
-	uint8_t class;
+	uint8_t class;         /* SLAB_CLASSES_MAX: the index gave the page back */
 	_Atomic uint8_t state; /* enum page_state */
 	uint16_t busy;         /* being evacuated: cores at work on some of its objects */
 	bool walk_found, drained, waiting; /* being evacuated: slab_page_walked */

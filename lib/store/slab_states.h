@@ -57,6 +57,15 @@ states_new(uint64_t word)
 	return word & ~(word >> 1) & STATES_LOW;
 }
 
+/* Do the page's states mean objects? False too where its class is none, as in a damaged image. */
+static inline bool
+slab_page_has_class(const struct slab *sl, const struct page *p)
+{
+	const uint8_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
+
+	return (state == PAGE_CLASS || state == PAGE_EVACUATING) && p->class < sl->class_count;
+}
+
 /* The word with an object's state; *shift is the number of the state's lower bit. */
 static inline _Atomic uint64_t *
 slab_state_word(const struct slab *sl, uint32_t ref, uint32_t *shift)

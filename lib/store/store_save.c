@@ -14,14 +14,6 @@ static_assert((uint32_t)OBJECT_USED <= STORE_SAVED_STATE &&
 
 enum scan_pass { PASS_PROVEN, PASS_NEW, PASSES };
 
-static bool
-page_has_items(const struct page *p)
-{
-	const uint8_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
-
-	return state == PAGE_CLASS || state == PAGE_EVACUATING;
-}
-
 /* The objects of a word that belong to the pass. */
 static void
 list_word(const struct store *st, struct store_scan *scan)
@@ -54,7 +46,7 @@ next_word(const struct store *st, struct store_scan *scan)
 	for (; scan->page < st->arena.page_count; scan->page++, scan->word = 0) {
 		const struct page *p = &sl->pages[scan->page];
 
-		if (!page_has_items(p) || scan->word * OBJECTS_PER_WORD >= p->objects)
+		if (!slab_page_has_class(sl, p) || scan->word * OBJECTS_PER_WORD >= p->objects)
 			continue;
 		list_word(st, scan);
 		scan->word++;

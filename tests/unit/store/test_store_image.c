@@ -319,6 +319,28 @@ a_turned_bit_of_what_is_trusted_is_seen(void **state)
 	rig_down(&rig);
 }
 
+/* A page that the index gave back in the last turns has no class, whatever its states were. */
+static void
+a_page_that_the_index_gave_back_is_free(void **state)
+{
+	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	struct slab *sl = &rig.store->slab;
+	const uint32_t n = atomic_load(&sl->index_pages);
+	struct reopened r;
+
+	store_keys(rig.core, 0, FEW, 0, 0);
+	check_eq(atomic_load(&sl->pages[n].state), PAGE_POOL);
+	memset((void *)(sl->states + ((size_t)n << sl->stride_shift)), 0x5a,
+	       sl->stride * sizeof(uint64_t));
+	check(slab_index_claim(sl));
+	slab_index_release(sl, n, 0);
+	opens_with(&rig, &cfg, &r);
+	check_eq(atomic_load(&r.store->slab.pages[n].state), PAGE_POOL);
+	rig_down(&rig);
+	reopen_end(&r);
+}
+
 static void
 a_store_in_use_is_not_left(void **state)
 {
@@ -501,6 +523,7 @@ main(void)
 		cmocka_unit_test(other_options_keep_it_and_another_size_does_not),
 		cmocka_unit_test(a_turned_bit_of_the_header_is_refused),
 		cmocka_unit_test(a_turned_bit_of_what_is_trusted_is_seen),
+		cmocka_unit_test(a_page_that_the_index_gave_back_is_free),
 		cmocka_unit_test(a_store_in_use_is_not_left),
 		cmocka_unit_test(a_refused_image_becomes_an_empty_store),
 		cmocka_unit_test(what_a_crash_leaves_is_repaired),
