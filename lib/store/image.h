@@ -81,12 +81,12 @@ image_left(void *image)
 	return (struct image_left *)(void *)((uint8_t *)image + IMAGE_STATE_AT);
 }
 
-/* The index, and all before the pages but ghosts, are summed in pieces. */
+/* All that an attach trusts is summed in pieces: tables, the states of pages that have a class, the
+ * index. A page's states are summed as far as its class reads them; the page table is bound. */
 #define IMAGE_PIECE_BYTES (1u << 20)
-uint64_t image_pieces(const struct image_parts *parts, uint32_t bucket_count);
+uint64_t image_pieces(const struct store *st);
 /* The share of a piece in the sum of all. */
-uint64_t image_piece_sum(const void *image, const struct image_parts *parts, uint32_t bucket_count,
-			 uint64_t piece);
+uint64_t image_piece_sum(const struct store *st, uint64_t piece);
 void image_record_now(const struct store *st, struct image_record *out);
 
 /* An empty store over it, with this plan. */

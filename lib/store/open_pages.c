@@ -13,15 +13,17 @@ page_states(const struct slab *sl, uint32_t number)
 	return &sl->states[(size_t)number << sl->stride_shift];
 }
 
-/* One more than the last live object; 0: none. States beyond the last object become OUT. */
+/* One more than the last live object; 0: none. States beyond the last object become OUT, as far as
+ * hands read. */
 static uint32_t
-live_end(const struct slab *sl, uint32_t number, uint32_t objects)
+live_end(const struct slab *sl, uint32_t number, const struct slab_class *c)
 {
+	const uint32_t objects = c->per_page;
 	_Atomic uint64_t *states = page_states(sl, number);
 	const uint32_t words = (objects + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD;
 	const uint32_t last = objects % OBJECTS_PER_WORD;
 
-	for (uint32_t w = words; w < sl->stride; w++)
+	for (uint32_t w = words; w < slab_class_state_words(c); w++)
 		atomic_store_explicit(&states[w], 0, memory_order_relaxed);
 	if (last != 0)
 		atomic_store_explicit(
@@ -47,7 +49,7 @@ list_free(const struct slab *sl, struct page *p, uint32_t number)
 	const struct slab_class *c = &sl->classes[p->class];
 	const size_t start = (size_t)number << sl->arena->page_shift;
 
-	p->fresh = live_end(sl, number, p->objects);
+	p->fresh = live_end(sl, number, c);
 	for (uint32_t w = (p->fresh + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD; w-- != 0;) {
 		const uint64_t in = states_in(
 			atomic_load_explicit(&page_states(sl, number)[w], memory_order_relaxed));

@@ -57,6 +57,16 @@ states_new(uint64_t word)
 	return word & ~(word >> 1) & STATES_LOW;
 }
 
+/* Words of states that hands read of a page of the class: whole cache lines, of those that a page
+ * has. */
+#define STATE_LINE_WORDS (CACHE_LINE_BYTES / (uint32_t)sizeof(uint64_t))
+static inline uint32_t
+slab_class_state_words(const struct slab_class *c)
+{
+	return (uint32_t)align_up((c->per_page + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD,
+				  STATE_LINE_WORDS);
+}
+
 /* Do the page's states mean objects? False too where its class is none, as in a damaged image. */
 static inline bool
 slab_page_has_class(const struct slab *sl, const struct page *p)

@@ -279,24 +279,79 @@ pieces_of(size_t bytes)
 	return (bytes + IMAGE_PIECE_BYTES - 1) / IMAGE_PIECE_BYTES;
 }
 
-uint64_t
-image_pieces(const struct image_parts *parts, uint32_t bucket_count)
+/* Pages whose states are one piece. */
+#define STATES_PAGES 64u
+
+struct piece_counts {
+	uint64_t tables, states, index;
+};
+
+static struct piece_counts
+piece_counts_of(const struct store *st, const struct image_parts *parts)
 {
-	return pieces_of(parts->ghosts - parts->floors) +
-	       pieces_of(bucket_count * sizeof(struct bucket));
+	return (struct piece_counts){
+		.tables = pieces_of(parts->states - parts->floors),
+		.states = (st->arena.page_count + STATES_PAGES - 1) / STATES_PAGES,
+		.index = pieces_of(index_bucket_end(&st->ix) * sizeof(struct bucket)),
+	};
+}
+
+static struct image_parts
+parts_of(const struct store *st)
+{
+	return image_parts_of(st->memory_bytes, st->arena.page_count, st->arena.page_shift,
+			      st->arena.shift);
+}
+
+/* Of bytes that end at end. */
+static uint32_t
+piece_crc(const uint8_t *start, size_t end, uint64_t piece)
+{
+	const size_t from = piece * (size_t)IMAGE_PIECE_BYTES;
+	const size_t len = end - from < IMAGE_PIECE_BYTES ? end - from : IMAGE_PIECE_BYTES;
+
+	return crc_of(start + from, len, 0);
+}
+
+static uint32_t
+states_crc(const struct slab *sl, uint64_t piece)
+{
+	const uint64_t first = piece * STATES_PAGES;
+	uint32_t crc = 0;
+
+	for (uint64_t n = first; n < first + STATES_PAGES && n < sl->arena->page_count; n++)
+		if (slab_page_has_class(sl, &sl->pages[n]))
+			crc = crc_of((const void *)&sl->states[n << sl->stride_shift],
+				     slab_class_state_words(&sl->classes[sl->pages[n].class]) *
+					     sizeof sl->states[0],
+				     crc);
+	return crc;
 }
 
 uint64_t
-image_piece_sum(const void *image, const struct image_parts *parts, uint32_t bucket_count,
-		uint64_t piece)
+image_pieces(const struct store *st)
 {
-	const uint64_t tables = pieces_of(parts->ghosts - parts->floors);
-	const bool of_index = piece >= tables;
-	const size_t from = (of_index ? piece - tables : piece) * (size_t)IMAGE_PIECE_BYTES;
-	const size_t all =
-		of_index ? bucket_count * sizeof(struct bucket) : parts->ghosts - parts->floors;
-	const size_t len = all - from < IMAGE_PIECE_BYTES ? all - from : IMAGE_PIECE_BYTES;
-	const uint8_t *start = (const uint8_t *)image + (of_index ? parts->pages : parts->floors);
+	const struct image_parts parts = parts_of(st);
+	const struct piece_counts n = piece_counts_of(st, &parts);
 
-	return hash_word((uint64_t)crc_of(start + from, len, 0) << 32 | piece, 0);
+	return n.tables + n.states + n.index;
+}
+
+uint64_t
+image_piece_sum(const struct store *st, uint64_t piece)
+{
+	const struct image_parts parts = parts_of(st);
+	const struct piece_counts n = piece_counts_of(st, &parts);
+	const uint8_t *image = (const uint8_t *)st - IMAGE_STORE_AT;
+	uint32_t crc;
+
+	if (piece < n.tables)
+		crc = piece_crc(image + parts.floors, parts.states - parts.floors, piece);
+	else if (piece < n.tables + n.states)
+		crc = states_crc(&st->slab, piece - n.tables);
+	else
+		crc = piece_crc(image + parts.pages,
+				index_bucket_end(&st->ix) * sizeof(struct bucket),
+				piece - n.tables - n.states);
+	return hash_word((uint64_t)crc << 32 | piece, 0);
 }

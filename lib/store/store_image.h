@@ -40,7 +40,7 @@
 #include "store.h"
 
 /* A change to anything that a successor reads takes a new number. */
-#define STORE_IMAGE_LAYOUT 4u
+#define STORE_IMAGE_LAYOUT 5u
 /* The mapping starts at a multiple of this. */
 #define STORE_IMAGE_ALIGN 4096u
 /* All that store_image_look reads; enough for a check without a mapping. */

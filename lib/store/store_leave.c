@@ -65,8 +65,7 @@ store_image_leave(struct store *store)
 	const struct image_parts parts =
 		image_parts_of(store->memory_bytes, store->arena.page_count,
 			       store->arena.page_shift, store->arena.shift);
-	const uint32_t buckets = index_bucket_end(&store->ix);
-	const uint64_t pieces = image_pieces(&parts, buckets);
+	const uint64_t pieces = image_pieces(store);
 	struct image_left *left = image_left(image);
 	uint64_t sum = 0;
 
@@ -74,7 +73,7 @@ store_image_leave(struct store *store)
 		return false;
 	image_record_now(store, (struct image_record *)(void *)(image + parts.record));
 	for (uint64_t i = 0; i < pieces; i++)
-		sum += image_piece_sum(image, &parts, buckets, i);
+		sum += image_piece_sum(store, i);
 	left->sum = sum;
 	/* Release: the last store; all before it is there. */
 	atomic_store_explicit(&left->state, IMAGE_CLEAN, memory_order_release);

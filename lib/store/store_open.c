@@ -115,8 +115,7 @@ open_begin(struct store_opening *open)
 	if (open->fault != STORE_IMAGE_SOUND)
 		return;
 	if (open->kind == STORE_IMAGE_CLEAN)
-		phase_begin(open, STORE_OPEN_CHECK,
-			    image_pieces(&open->parts, index_bucket_end(&st->ix)));
+		phase_begin(open, STORE_OPEN_CHECK, image_pieces(st));
 	else
 		repair_begin(open);
 }
@@ -158,10 +157,7 @@ store_open_step_mt(struct store_opening *open)
 		return false;
 	switch (open->phase) {
 	case STORE_OPEN_CHECK:
-		atomic_fetch_add_explicit(&open->sum,
-					  image_piece_sum(open->image, &open->parts,
-							  index_bucket_end(&open->store->ix),
-							  share),
+		atomic_fetch_add_explicit(&open->sum, image_piece_sum(open->store, share),
 					  memory_order_relaxed);
 		break;
 	case STORE_OPEN_CLEAR:

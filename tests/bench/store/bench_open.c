@@ -3,11 +3,13 @@
  * its gigabytes, and the checksums by their bytes.
  *
  * A store of equal items is opened where it lies, as by a process that follows a crash, and again
- * as after a graceful stop; each phase has its time. The memory is in transparent huge pages where
+ * as after a graceful stop; each phase has its time: the CPU time of the thread that had most of
+ * it. The memory is in transparent huge pages where
  * the kernel gives them, as it is on a hugetlbfs; or a file, mapped anew before each opening, so
  * that the kernel's work for each of its pages is counted, too.
  *
  *   bench_open [--memory MIB] [--value BYTES] [--drop STEP] [--runs N] [--file PATH]
+ *              [--cores N]
  */
 #include "own_store.h"
 
@@ -15,6 +17,7 @@
 
 #include <fcntl.h>
 #include <getopt.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -24,9 +27,12 @@
 #define FILLED 2u  /* one part in so many of the memory: nothing is evicted */
 #define HEAD   32u /* bytes beside the value, with the rest of the class's size, at most */
 
+#define CORES_MOST 64u
+
 struct open_run {
 	struct store_config cfg;
-	int fd; /* of the file; -1: none */
+	uint32_t cores; /* that open */
+	int fd;         /* of the file; -1: none */
 	uint8_t *image, *beside;
 	struct store *store;
 	struct image_parts parts;
@@ -95,7 +101,44 @@ fill(struct open_run *o, uint32_t value_bytes, uint32_t drop)
 				  o->store->arena.page_shift, o->store->arena.shift);
 }
 
-/* All phases on this thread. */
+struct opener {
+	struct store_opening *open;
+	uint64_t ns;
+};
+
+static void *
+do_shares(void *arg)
+{
+	struct opener *o = arg;
+	const uint64_t begun_ns = bench_cpu_ns();
+
+	while (store_open_step_mt(o->open))
+		;
+	o->ns = bench_cpu_ns() - begun_ns;
+	return NULL;
+}
+
+/* The phase, but for its end. Returns the time of the slowest thread. */
+static uint64_t
+do_phase(struct store_opening *open, uint32_t cores)
+{
+	struct opener each[CORES_MOST] = {{.open = open}};
+	pthread_t threads[CORES_MOST];
+	uint64_t ns;
+
+	for (uint32_t i = 1; i < cores; i++) {
+		each[i].open = open;
+		ensure(pthread_create(&threads[i], NULL, do_shares, &each[i]) == 0);
+	}
+	do_shares(&each[0]);
+	ns = each[0].ns;
+	for (uint32_t i = 1; i < cores; i++) {
+		pthread_join(threads[i], NULL);
+		ns = each[i].ns > ns ? each[i].ns : ns;
+	}
+	return ns;
+}
+
 static void
 open_it(struct open_run *o)
 {
@@ -109,11 +152,11 @@ open_it(struct open_run *o)
 	open = store_open(&beside, o->image, &o->cfg, NOW_S);
 	store_open_report_mt(open, &o->report);
 	do {
-		const uint64_t begun_ns = bench_cpu_ns();
+		uint64_t begun_ns;
 
 		phase = o->report.phase;
-		while (store_open_step_mt(open))
-			;
+		o->ns[phase] += do_phase(open, o->cores);
+		begun_ns = bench_cpu_ns();
 		store_open_next(open);
 		o->ns[phase] += bench_cpu_ns() - begun_ns;
 		store_open_report_mt(open, &o->report);
@@ -122,17 +165,32 @@ open_it(struct open_run *o)
 	o->store = store_open_store(open);
 }
 
+/* Tables and states. */
+static size_t
+summed_bytes(const struct open_run *o)
+{
+	const struct slab *sl = &o->store->slab;
+	size_t bytes = o->parts.states - o->parts.floors;
+
+	for (uint32_t n = 0; n < o->store->arena.page_count; n++)
+		if (slab_page_has_class(sl, &sl->pages[n]))
+			bytes += slab_class_state_words(&sl->classes[sl->pages[n].class]) *
+				 sizeof sl->states[0];
+	return bytes;
+}
+
 static void
 say(const struct open_run *o, const char *kind)
 {
 	const size_t index = index_bucket_end(&o->store->ix) * sizeof(struct bucket);
 
-	printf("{\"part\": \"open\", \"kind\": \"%s\", \"items\": %llu, \"item_bytes\": %llu, "
+	printf("{\"part\": \"open\", \"kind\": \"%s\", \"cores\": %u, \"items\": %llu, "
+	       "\"item_bytes\": %llu, "
 	       "\"index_bytes\": %zu, \"summed_bytes\": %zu, \"huge_kb\": %llu, \"check_ns\": "
 	       "%llu, "
 	       "\"clear_ns\": %llu, \"walk_ns\": %llu, \"pages_ns\": %llu}\n",
-	       kind, (unsigned long long)o->report.items, (unsigned long long)o->report.item_bytes,
-	       index, index + o->parts.ghosts - o->parts.floors,
+	       kind, o->cores, (unsigned long long)o->report.items,
+	       (unsigned long long)o->report.item_bytes, index, index + summed_bytes(o),
 	       (unsigned long long)bench_memory_kb(0,
 						   o->fd >= 0 ? "ShmemPmdMapped" : "AnonHugePages"),
 	       (unsigned long long)o->ns[STORE_OPEN_CHECK],
@@ -145,11 +203,15 @@ say(const struct open_run *o, const char *kind)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"memory", required_argument, NULL, 'm'}, {"value", required_argument, NULL, 'v'},
-		{"drop", required_argument, NULL, 'd'},   {"runs", required_argument, NULL, 'r'},
-		{"file", required_argument, NULL, 'f'},   {0}};
+	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
+					      {"value", required_argument, NULL, 'v'},
+					      {"drop", required_argument, NULL, 'd'},
+					      {"runs", required_argument, NULL, 'r'},
+					      {"file", required_argument, NULL, 'f'},
+					      {"cores", required_argument, NULL, 'c'},
+					      {0}};
 	struct open_run o = {.fd = -1,
+			     .cores = 1,
 			     .cfg = {.memory_bytes = 256 * BENCH_MIB,
 				     .cores = 1,
 				     .value_max = STORE_VALUE_MAX,
@@ -167,6 +229,8 @@ main(int argc, char **argv)
 			drop = bench_number(optarg, 0, 1000);
 		else if (c == 'r')
 			runs = bench_number(optarg, 1, 99);
+		else if (c == 'c')
+			o.cores = bench_number(optarg, 1, CORES_MOST);
 		else if (c == 'f')
 			file = optarg;
 		else

@@ -291,6 +291,25 @@ a_turned_bit_of_the_header_is_refused(void **state)
 	rig_down(&rig);
 }
 
+/* The states of a page with items: the first byte that hands read, the last one, and the number of
+ * bytes set aside. */
+static size_t
+states_of_a_page(const struct rig *rig, size_t *end, size_t *room)
+{
+	const struct slab *sl = &rig->store->slab;
+	uint32_t n = 0;
+	size_t at;
+
+	while (!slab_page_has_class(sl, &sl->pages[n]))
+		n++;
+	at = (size_t)((const uint8_t *)&sl->states[(size_t)n << sl->stride_shift] -
+		      reopen_image_of(rig->store));
+	*end = at + slab_class_state_words(&sl->classes[sl->pages[n].class]) * sizeof(uint64_t);
+	*room = sl->stride * sizeof(uint64_t);
+	check(*end - at < *room);
+	return at;
+}
+
 /* In what a successor trusts, any turned bit is seen. */
 static void
 a_turned_bit_of_what_is_trusted_is_seen(void **state)
@@ -301,11 +320,24 @@ a_turned_bit_of_what_is_trusted_is_seen(void **state)
 	const struct arena *a = &rig.store->arena;
 	const struct image_parts p =
 		image_parts_of(cfg.memory_bytes, a->page_count, a->page_shift, a->shift);
-	const size_t places[] = {p.floors + 80,       p.record + 20,       p.reciprocals + 8,
-				 p.page_table + 300,  p.states + 5000,     p.pages + 64 * 77,
-				 IMAGE_STORE_AT + 28, IMAGE_STORE_AT + 73, IMAGE_STORE_AT + 81};
+	size_t states_end, room;
 
 	store_keys(rig.core, 0, FEW, 0, 0);
+
+	const size_t states = states_of_a_page(&rig, &states_end, &room);
+	const size_t index_end = p.pages + index_bucket_end(&rig.store->ix) * sizeof(struct bucket);
+	const size_t places[] = {p.floors + 80,
+				 p.record + 20,
+				 p.reciprocals + 8,
+				 p.page_table + 300,
+				 states,
+				 states_end - 1,
+				 p.pages + 64 * 77,
+				 index_end - 1,
+				 IMAGE_STORE_AT + 28,
+				 IMAGE_STORE_AT + 73,
+				 IMAGE_STORE_AT + 81};
+
 	leave(rig.store);
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		struct reopened r;
@@ -317,6 +349,36 @@ a_turned_bit_of_what_is_trusted_is_seen(void **state)
 		reopen_end(&r);
 	}
 	rig_down(&rig);
+}
+
+/* What no hand reads may hold anything: states of pages without a class, and beyond the objects. */
+static void
+states_of_no_object_mean_nothing(void **state)
+{
+	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	const struct slab *sl = &rig.store->slab;
+	struct reopened r;
+	uint32_t there;
+
+	store_keys(rig.core, 0, FEW, 0, 0);
+	there = how_many(rig.core, 0, FEW, 0);
+	for (uint32_t n = 0; n < sl->arena->page_count; n++) {
+		const struct page *p = &sl->pages[n];
+		const uint32_t used = slab_page_has_class(sl, p)
+					      ? slab_class_state_words(&sl->classes[p->class])
+					      : 0;
+
+		memset((void *)(sl->states + ((size_t)n << sl->stride_shift) + used), 0x5a,
+		       (sl->stride - used) * sizeof(uint64_t));
+	}
+	opens_with(&rig, &cfg, &r);
+	check_eq(how_many(store_core_of(r.store, 0), 0, FEW, 0), there);
+	for (uint32_t round = 0; round < 8; round++)
+		store_keys(store_core_of(r.store, 0), 0, KEYS, round, 0);
+	check(counted(store_core_of(r.store, 0), STORE_EVICTED) != 0);
+	rig_down(&rig);
+	reopen_end(&r);
 }
 
 /* A page that the index gave back in the last turns has no class, whatever its states were. */
@@ -523,6 +585,7 @@ main(void)
 		cmocka_unit_test(other_options_keep_it_and_another_size_does_not),
 		cmocka_unit_test(a_turned_bit_of_the_header_is_refused),
 		cmocka_unit_test(a_turned_bit_of_what_is_trusted_is_seen),
+		cmocka_unit_test(states_of_no_object_mean_nothing),
 		cmocka_unit_test(a_page_that_the_index_gave_back_is_free),
 		cmocka_unit_test(a_store_in_use_is_not_left),
 		cmocka_unit_test(a_refused_image_becomes_an_empty_store),
