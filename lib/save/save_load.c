@@ -52,20 +52,9 @@ translate(struct save_loader *l, struct store_saved_item *saved)
 struct parsed {
 	struct store_saved_item saved;
 	const uint8_t *value;
-};
-
-static void
-load_small(struct save_loader *l, const struct parsed *p)
-{
 	struct fill fill;
-	enum store_loaded how = store_load_begin(l->core, &fill, &p->saved);
-
-	if (how == STORE_LOADED) {
-		store_fill(l->core, &fill, p->value, p->saved.value_len);
-		how = store_load_finish(l->core, &fill, &p->saved);
-	}
-	count(l, how, &p->saved);
-}
+	enum store_loaded how;
+};
 
 /* The next records: hashed, and their buckets prefetched. Returns the bytes they take. */
 static uint32_t
@@ -77,7 +66,6 @@ parse_some(struct save_loader *l, const uint8_t *at, uint32_t len, struct parsed
 	while (n < SAVE_AHEAD && used < len) {
 		struct parsed *p = &some[n];
 		const uint32_t head = save_record_read(at + used, len - used, &p->saved);
-		struct probe probe;
 
 		if (head == 0 || p->saved.value_len > len - used - head) {
 			l->count.damaged++;
@@ -90,11 +78,29 @@ parse_some(struct save_loader *l, const uint8_t *at, uint32_t len, struct parsed
 			l->count.expired++;
 			continue;
 		}
-		p->saved.hash = store_probe(l->core, &probe, p->saved.key);
+		store_load_look(l->core, &p->saved);
 		n++;
 	}
 	*parsed = n;
 	return used;
+}
+
+/* Step by step for all of them: a lock waits for the stores before it, and those for memory. */
+static void
+load_some(struct save_loader *l, struct parsed *some, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		some[i].how = store_load_begin(l->core, &some[i].fill, &some[i].saved);
+	for (uint32_t i = 0; i < n; i++)
+		if (some[i].how == STORE_LOADED)
+			store_fill(l->core, &some[i].fill, some[i].value, some[i].saved.value_len);
+	for (uint32_t i = 0; i < n; i++) {
+		struct parsed *p = &some[i];
+
+		if (p->how == STORE_LOADED)
+			p->how = store_load_finish(l->core, &p->fill, &p->saved);
+		count(l, p->how, &p->saved);
+	}
 }
 
 static void
@@ -106,8 +112,7 @@ load_items(struct save_loader *l, const uint8_t *payload, uint32_t len)
 		uint32_t n;
 
 		at += parse_some(l, payload + at, len - at, some, &n);
-		for (uint32_t i = 0; i < n; i++)
-			load_small(l, &some[i]);
+		load_some(l, some, n);
 	}
 }
 

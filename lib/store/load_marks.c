@@ -73,3 +73,11 @@ load_is_marked(const struct store *st, uint64_t hash)
 	/* Acquire: pairs with load_mark. */
 	return (atomic_load_explicit(mark_of(st, hash, &bit), memory_order_acquire) & bit) != 0;
 }
+
+void
+load_mark_prefetch(const struct store *st, uint64_t hash)
+{
+	uint64_t bit;
+
+	prefetch((const void *)mark_of(st, hash, &bit));
+}

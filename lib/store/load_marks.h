@@ -18,6 +18,7 @@ void load_mark(struct store_core *sc, uint64_t hash);
 void load_mark_item(struct store_core *sc, const struct item *it);
 /* After a look at the slots, under the same lock. */
 bool load_is_marked(const struct store *st, uint64_t hash);
+void load_mark_prefetch(const struct store *st, uint64_t hash);
 
 /* Does the core ask for marks? Evictions that do, or that are watched, are done one by one. */
 static inline void

@@ -55,6 +55,15 @@ store_load_end(struct store *st)
 	atomic_store_explicit(&st->marks.used, false, memory_order_relaxed);
 }
 
+void
+store_load_look(const struct store_core *sc, struct store_saved_item *saved)
+{
+	struct probe probe;
+
+	saved->hash = store_probe(sc, &probe, saved->key);
+	load_mark_prefetch(sc->store, saved->hash);
+}
+
 /* ---- memory, without an eviction ---- */
 
 static uint32_t
@@ -101,6 +110,18 @@ has_room(struct store_core *sc, const struct store_saved_item *saved, uint32_t f
 	return magazine_count(&sc->magazines[class]) != 0;
 }
 
+/* Lines of a new item; the hardware finds the rest of a longer one. */
+#define LINES_AHEAD 16u
+
+static void
+prefetch_lines(const struct item *it, uint32_t bytes)
+{
+	const uint32_t most = LINES_AHEAD * CACHE_LINE_BYTES;
+
+	for (uint32_t at = 0; at < bytes && at < most; at += CACHE_LINE_BYTES)
+		prefetch((const uint8_t *)it + at);
+}
+
 enum store_loaded
 store_load_begin(struct store_core *sc, struct fill *f, const struct store_saved_item *saved)
 {
@@ -117,7 +138,10 @@ store_load_begin(struct store_core *sc, struct fill *f, const struct store_saved
 		return STORE_LOAD_NO_ROOM;
 	if (saved->flags != 0)
 		memcpy(f->item->body, &saved->flags, sizeof saved->flags);
-	item_set_expiry(f->item, saved->expiry_s);
+	/* Unless it must: the item's first line is not in the cache yet. */
+	if (saved->expiry_s != 0)
+		item_set_expiry(f->item, saved->expiry_s);
+	prefetch_lines(f->item, item_first_bytes(form, saved->key.len, saved->value_len));
 	return STORE_LOADED;
 }
 

@@ -14,7 +14,7 @@
  * goes offline while it waits:
  *
  *     store_load_prepare(...);           before any core turns
- *     store_load_begin(...); store_fill(...); store_load_finish(...);   for each item
+ *     store_load_look(...); store_load_begin(...); store_fill(...); store_load_finish(...);
  *     store_load_end(store);
  *
  * What clients do meanwhile wins. A key that is in the index, its item alive or dead, is not
@@ -97,6 +97,8 @@ void store_load_prepare(struct store *store, const uint64_t floors[STORE_SAVED_F
 			uint32_t flush_due_s);
 /* So many items are to come: the index grows now, while it is empty. Takes some turns. */
 void store_load_expect(struct store_core *sc, uint64_t items);
+/* Sets its hash. What the other calls read for it comes into the cache meanwhile. */
+void store_load_look(const struct store_core *sc, struct store_saved_item *saved);
 /* Memory for an item whose value follows (store_fill). The fill is the store's unless
  * STORE_LOADED. */
 enum store_loaded store_load_begin(struct store_core *sc, struct fill *f,

@@ -7,6 +7,8 @@
  * One line of JSON: bytes of the file, items, seconds and CPU seconds of both ways. A save ends
  * when the disk has all of it.
  */
+#include "bench_load.h"
+
 #include "save/save_load.h"
 #include "save/save_write.h"
 
@@ -57,8 +59,8 @@ make(size_t megabytes)
 	struct region region = {.size = store_bytes(&cfg)};
 	struct half h;
 
-	region.base = aligned_alloc(SAVE_ALIGN, align_up(region.size, SAVE_ALIGN));
-	memset(region.base, 1, region.size); /* first touches are not what is measured */
+	region.base = bench_map(region.size); /* in huge pages, as the program has them */
+	memset(region.base, 1, region.size);  /* first touches are not what is measured */
 	h.store = store_create(&region, &cfg);
 	h.core = store_core_of(h.store, 0);
 	store_turn(h.core, STORE_CLOCK_START);
@@ -135,7 +137,7 @@ main(int argc, char **argv)
 {
 	const size_t megabytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	const uint32_t len = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
-	void *memory = aligned_alloc(SAVE_ALIGN, align_up(save_write_bytes(), SAVE_ALIGN));
+	void *memory = bench_map(save_write_bytes());
 	struct save_told told;
 	struct error err;
 	struct moment begun, saved, loads, loaded_at;
