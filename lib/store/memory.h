@@ -23,11 +23,13 @@ item_new_fast(struct store_core *sc, struct view key, uint32_t value_len)
 		return NULL;
 
 	struct magazine *m = &sc->magazines[slab_class_for(&sc->store->slab, bytes)];
+	const uint32_t count = magazine_count(m);
 
-	if (unlikely(m->count == 0))
+	if (unlikely(count == 0))
 		return NULL;
+	magazine_set(m, count - 1);
 
-	struct item *it = item_at(sc->store, m->ref[--m->count]);
+	struct item *it = item_at(sc->store, m->ref[count - 1]);
 
 	item_set_head(it, 0, value_len, key.len);
 	it->cas_form = 0;
