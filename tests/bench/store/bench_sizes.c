@@ -14,7 +14,7 @@
  * --workload keys and operations are those of so many MB, whatever the memory.
  *
  *   bench_sizes [--memory MB] [--workload MB] [--most BYTES] [--turnovers N] [--once N]
- *               [--probation] [--peer SOCKET]
+ *               [--seed N] [--probation] [--peer SOCKET]
  */
 #include "memcached_peer.h"
 #include "memory_shares.h"
@@ -30,7 +30,7 @@
 #define LEAST        16u
 #define WORKING_SETS 8u
 #define BATCH        32u
-#define SEED         20261122u
+#define SEED         20261122u /* unless --seed says another one */
 #define ONCE_BYTES   40u
 #define SAMPLES      64u
 /* So much of the gets is taken to miss when operations are counted for the turnovers. */
@@ -38,7 +38,7 @@
 
 struct workload {
 	uint32_t keys, most, once;
-	uint64_t operations;
+	uint64_t operations, seed;
 	size_t memory_mb, workload_mb;
 	bool probation;
 	struct zipf zipf;
@@ -79,7 +79,7 @@ static struct figures
 run(const struct workload *w, struct cache *c, const char *words)
 {
 	const uint64_t half = w->operations / 2, each = half / SAMPLES + 1;
-	uint64_t random = SEED, sampled = half;
+	uint64_t random = w->seed, sampled = half;
 	uint32_t once = 0;
 	struct figures f = {0};
 
@@ -261,10 +261,11 @@ main(int argc, char **argv)
 					      {"most", required_argument, NULL, 'b'},
 					      {"turnovers", required_argument, NULL, 't'},
 					      {"once", required_argument, NULL, 'o'},
+					      {"seed", required_argument, NULL, 's'},
 					      {"probation", no_argument, NULL, '2'},
 					      {"peer", required_argument, NULL, 'p'},
 					      {0}};
-	struct workload w = {.memory_mb = 64, .most = 4000};
+	struct workload w = {.memory_mb = 64, .most = 4000, .seed = SEED};
 	uint32_t turnovers = 20;
 	const char *path = NULL;
 	int c;
@@ -280,6 +281,8 @@ main(int argc, char **argv)
 			turnovers = bench_number(optarg, 1, 10000);
 		else if (c == 'o')
 			w.once = bench_number(optarg, 0, 1000);
+		else if (c == 's')
+			w.seed = bench_number(optarg, 1, UINT32_MAX);
 		else if (c == '2')
 			w.probation = true;
 		else if (c == 'p')
