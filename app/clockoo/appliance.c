@@ -183,6 +183,7 @@ appliance_start(struct appliance *a, struct error *err)
 {
 	err->text[0] = '\0';
 	control_block_signals();
+	control_unblock_output();
 	sched_getaffinity(0, sizeof a->all_cpus, &a->all_cpus);
 	if (!prepare(a, err))
 		return false;

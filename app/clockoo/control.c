@@ -12,15 +12,19 @@
 #include "watchdog.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
-#define NS_PER_S 1000000000ll
-#define US_PER_S 1000000ull
-#define TICK_NS  (NS_PER_S / 10) /* how soon a client's shutdown is seen */
-#define TICKS_S  10u             /* in a second */
+#define NS_PER_S      1000000000ll
+#define US_PER_S      1000000ull
+#define FD_PATH_BYTES 32u
+#define TICK_NS       (NS_PER_S / 10) /* how soon a client's shutdown is seen */
+#define TICKS_S       10u             /* in a second */
 
 /* TERM and INT stop; so does USR1, memcached's graceful stop; HUP reads the files again. */
 static sigset_t
@@ -43,6 +47,36 @@ control_block_signals(void)
 
 	sigaddset(&set, SIGPIPE); /* a reader of --live that goes away must not stop a cache */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+/* A pipe or terminal is opened anew, since others write to the same open file and expect to wait. A
+ * socket cannot be: it is set, and is a service manager's, ours alone. */
+static void
+unblock(int fd)
+{
+	char path[FD_PATH_BYTES];
+	struct stat st;
+	int own;
+
+	if (fstat(fd, &st) != 0)
+		return;
+	if (S_ISSOCK(st.st_mode))
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
+		return;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (own < 0)
+		return;
+	dup2(own, fd);
+	close(own);
+}
+
+void
+control_unblock_output(void)
+{
+	unblock(STDOUT_FILENO);
+	unblock(STDERR_FILENO);
 }
 
 bool

@@ -4,7 +4,8 @@
  *
  * Shape:  SIGINT, SIGTERM, SIGUSR1 and SIGHUP are blocked in every thread and taken here one at a
  *         time, so there is no signal handler and nothing it could interrupt.
- * Thread: control_block_signals by the main thread before it makes any other.
+ * Thread: control_block_signals and control_unblock_output by the main thread before it makes any
+ *         other.
  */
 #ifndef CLOCKOO_CONTROL_H
 #define CLOCKOO_CONTROL_H
@@ -14,6 +15,9 @@
 #include <pthread.h>
 
 void control_block_signals(void);
+/* stdout and stderr: from here on what their reader does not take is lost, and nothing waits for
+ * it: a full pipe, a stopped terminal. Files are as before. */
+void control_unblock_output(void);
 /* Has a stop been asked for that the control thread, not yet there, could not take? */
 bool control_stop_is_pending(void);
 /* A thread of ours inherits the main thread's CPU, where a core never lets go: to the control

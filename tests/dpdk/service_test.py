@@ -1,14 +1,17 @@
 #!/usr/bin/python3 -B
 """What a service manager hears. Goal: the program says ready when it serves, shows life twice in the
-time the manager waits, says when a reload begins and ends, and when it stops; without a manager it
-says nothing and runs. Method: the built program on the null port, and a socket of ours where
-systemd's would be, named as a file and in the abstract namespace.
+time the manager waits, says when a reload begins and ends, and when it stops, also when nobody
+reads what it writes; without a manager it says nothing and runs. Method: the built program on the
+null port, and a socket of ours where systemd's would be, named as a file and in the abstract
+namespace.
 
     service_test.py CLOCKOO
 """
 
+import contextlib
 import os
 import pathlib
+import pty
 import signal
 import socket
 import subprocess
@@ -35,7 +38,8 @@ exec "$@"
 class Service:
     """with Service(NAME of the socket) as s: s.hear() is the next datagram, as a dictionary."""
 
-    def __init__(self, name, *options, config="none", folder=None, before=(), **env):
+    def __init__(self, name, *options, config="none", folder=None, before=(),
+                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **env):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind("\0" + name[1:] if name[0] == "@" else name)
         self.socket.settimeout(WAIT_S)
@@ -43,7 +47,7 @@ class Service:
             [*before, PROGRAM, "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64",
              "--file-prefix", f"service-{os.getpid()}", "--config", config, *options],
             env=os.environ | {"NOTIFY_SOCKET": name} | env, cwd=folder,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            stdout=stdout, stderr=stderr, text=True)
 
     def __enter__(self):
         return self
@@ -67,6 +71,47 @@ class Service:
         heard = self.hear()
         _, err = self.process.communicate(timeout=WAIT_S)
         return heard, self.process.returncode, err
+
+
+class Unread:
+    """Where a program may write and nobody reads. end: the program's."""
+
+    def __init__(self, ours, end, again):
+        self.ours, self.end, self.again = ours, end, again
+
+    @classmethod
+    def pipe(cls):
+        return cls(*os.pipe(), True)
+
+    @classmethod
+    def terminal(cls):
+        return cls(*pty.openpty(), True)
+
+    @classmethod
+    def stream(cls):
+        return cls(*(s.detach() for s in socket.socketpair()), False)
+
+    def fill(self):
+        """Without a change of how the program's own descriptor waits."""
+        with contextlib.ExitStack() as undo, contextlib.suppress(BlockingIOError):
+            if self.again:
+                fd = os.open(f"/proc/self/fd/{self.end}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+                undo.callback(os.close, fd)
+                while True:
+                    os.write(fd, b"x")
+            with socket.socket(fileno=os.dup(self.end)) as one:
+                while True:
+                    one.send(b"x", socket.MSG_DONTWAIT)
+
+    def others_wait(self):
+        return os.get_blocking(self.end) or not self.again
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.ours)
+        os.close(self.end)
 
 
 class ServiceTest(unittest.TestCase):
@@ -196,6 +241,23 @@ class ServiceTest(unittest.TestCase):
             for _ in range(BEATS):
                 self.assertEqual(service.socket.recv(4096), b"WATCHDOG=1")
             self.assertEqual(service.end()[1], 0)
+
+    def test_output_that_nobody_reads_stops_nothing(self):
+        """Lines of --live and of a reload, into what is full: it shows life, reloads and ends."""
+        for make in (Unread.pipe, Unread.terminal, Unread.stream):
+            with self.subTest(make.__name__), make() as out, \
+                    Service(str(self.folder / "socket"), "--live", stdout=out.end, stderr=out.end,
+                            WATCHDOG_USEC=str(WATCHDOG_US)) as service:
+                self.assertEqual(service.hear(), {"READY": "1"})
+                out.fill()
+                for _ in range(2 * BEATS):
+                    self.assertEqual(service.socket.recv(4096), b"WATCHDOG=1")
+                service.process.send_signal(signal.SIGHUP)
+                self.assertEqual(service.hear().get("RELOADING"), "1")
+                self.assertEqual(service.hear(), {"READY": "1"})
+                self.assertEqual(service.end()[:2], ({"STOPPING": "1"}, 0))
+                self.assertTrue(out.others_wait())
+            (self.folder / "socket").unlink()
 
     def test_a_watchdog_of_another_process_is_none_of_ours(self):
         with Service(str(self.folder / "socket"), WATCHDOG_USEC=str(WATCHDOG_US),
