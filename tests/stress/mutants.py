@@ -277,6 +277,26 @@ MUTANTS = {
     "LOAD_LOW_FLOOR": [("store_save.c", "if (floors[i] < scan->floors[i])", "if (false)")],
     # A removal of an item that is there leaves no mark.
     "LOAD_UNMARKED": [("unlink.c", "if (unlikely(sc->marks))", "if (false)")],
+    # The front's admission (tests/unit/front, tests/bench/front). Whatever misses gets a slot.
+    "FRONT_NO_ADMISSION": [("front_slots.c", "if (!is_free && count <= count_at(*state, slot))", "if (false)"),
+                           ("front_slots.c", "return front_sketch_estimate", "return true || front_sketch_estimate")],
+    # What was once asked much stays for ever.
+    "FRONT_NO_AGEING": [("front_slots.c", "if ((++state & STATE_SAMPLES) < FRONT_AGE)", "if (true)")],
+    # Keys that have a slot are counted no more.
+    "FRONT_HITS_UNCOUNTED": [("front_slots.c", "state = with_count(state, slot, count + 1);", "(void)0;")],
+    # They age what is beside them.
+    "FRONT_HITS_AGE": [("front_slots.c", "state = with_count(state, slot, count + 1);",
+                        "state = aged(set, with_count(state, slot, count + 1));")],
+    # Not the one that is asked least is replaced.
+    "FRONT_ANY_VICTIM": [("front_slots.c", "count_at(state, slot) < count_at(state, victim) ? slot : victim", "0")],
+    # What loses its slot begins anew.
+    "FRONT_FORGETS_LEFT": [("front_slots.c", "	front_sketch_raise(&set->sketch, bits_of(name), count_at(state, slot));", "")],
+    # A key that has a slot takes another one.
+    "FRONT_TWO_SLOTS": [("front_slots.c", "if (slot_of(set, name_of(hash)) == FRONT_SET_SLOTS)\n\t\tentry", "entry")],
+    # The lock keeps nobody out.
+    "FRONT_UNLOCKED": [("front_slots.c", "return (*state & FRONT_SET_LOCK) == 0 &&", "return true ||")],
+    # An estimate is one counter, not the least.
+    "FRONT_ONE_COUNTER": [("front_sketch.c", "count < least ? count : least", "count")],
 }
 
 

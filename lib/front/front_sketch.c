@@ -1,0 +1,68 @@
+/*
+ * front_sketch.c - four rows of 32 counters, 16 of them in a word.
+ */
+#include "front_sketch.h"
+
+#include "base/check.h"
+
+#define BITS_A_ROW    5u /* one names the word, four the counter in it */
+#define COUNTER_BITS  4u
+#define COUNTERS      16u
+#define HALVED_LOWEST 0x7777777777777777ull
+
+static uint64_t
+word_at(const struct front_sketch *sketch, uint32_t word)
+{
+	return atomic_load_explicit(&sketch->words[word], memory_order_relaxed);
+}
+
+static uint32_t
+word_of(uint32_t bits, uint32_t row)
+{
+	return 2 * row + (bits >> (BITS_A_ROW * row + COUNTER_BITS) & 1);
+}
+
+static uint32_t
+shift_of(uint32_t bits, uint32_t row)
+{
+	return COUNTER_BITS * (bits >> BITS_A_ROW * row & (COUNTERS - 1));
+}
+
+uint32_t
+front_sketch_estimate(const struct front_sketch *sketch, uint32_t bits)
+{
+	uint32_t least = FRONT_SKETCH_MAX;
+
+	for (uint32_t row = 0; row < FRONT_SKETCH_ROWS; row++) {
+		const uint32_t count =
+			(uint32_t)(word_at(sketch, word_of(bits, row)) >> shift_of(bits, row)) &
+			FRONT_SKETCH_MAX;
+
+		least = count < least ? count : least;
+	}
+	return least;
+}
+
+void
+front_sketch_raise(struct front_sketch *sketch, uint32_t bits, uint32_t count)
+{
+	ensure(count <= FRONT_SKETCH_MAX);
+	for (uint32_t row = 0; row < FRONT_SKETCH_ROWS; row++) {
+		const uint32_t i = word_of(bits, row), shift = shift_of(bits, row);
+		const uint64_t word = word_at(sketch, i);
+
+		if ((word >> shift & FRONT_SKETCH_MAX) < count)
+			atomic_store_explicit(&sketch->words[i],
+					      (word & ~((uint64_t)FRONT_SKETCH_MAX << shift)) |
+						      (uint64_t)count << shift,
+					      memory_order_relaxed);
+	}
+}
+
+void
+front_sketch_halve(struct front_sketch *sketch)
+{
+	for (uint32_t i = 0; i < 2 * FRONT_SKETCH_ROWS; i++)
+		atomic_store_explicit(&sketch->words[i], word_at(sketch, i) >> 1 & HALVED_LOWEST,
+				      memory_order_relaxed);
+}

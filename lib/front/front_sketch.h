@@ -1,0 +1,37 @@
+/*
+ * front_sketch.h - how often keys were asked for lately, as far as one line of memory can tell.
+ *
+ * Shape:  128 counters of 4 bits in four rows. A key has one counter of each row, and the least of
+ *         them is its estimate: never below its own count since the last halving, above it by what
+ *         other keys share. Only counters at the estimate are raised (conservative update).
+ * Units:  counts, at most FRONT_SKETCH_MAX. bits: FRONT_SKETCH_BITS of a key's hash.
+ * Owner:  the caller: memory of zeros.
+ * Thread: estimate: any, beside a writer. The others: one at a time.
+ * Source: G. Cormode, S. Muthukrishnan, J. of Algorithms 2005 (count-min); C. Estan, G. Varghese,
+ *         SIGCOMM 2002 (conservative update); G. Einziger, R. Friedman, B. Manes, ACM ToS 2017
+ *         (TinyLFU: halving, 4 bits).
+ */
+#ifndef CLOCKOO_FRONT_SKETCH_H
+#define CLOCKOO_FRONT_SKETCH_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define FRONT_SKETCH_MAX  15u
+#define FRONT_SKETCH_ROWS 4u
+#define FRONT_SKETCH_BITS 20u
+
+struct front_sketch {
+	alignas(64) _Atomic uint64_t words[2 * FRONT_SKETCH_ROWS];
+};
+
+uint32_t front_sketch_estimate(const struct front_sketch *sketch, uint32_t bits);
+
+/* The key's estimate becomes count, unless it is above. */
+void front_sketch_raise(struct front_sketch *sketch, uint32_t bits, uint32_t count);
+
+/* All counters. */
+void front_sketch_halve(struct front_sketch *sketch);
+
+#endif

@@ -1,0 +1,278 @@
+/*
+ * front_slots.c - sets of slots with their sketches, under a lock that nobody waits for.
+ */
+#include "front_slots.h"
+
+#include "base/check.h"
+
+#include <math.h>
+
+#define ITEMS_FACTOR  8.0 /* k of the thesis */
+#define ALPHA         2.0
+#define SPARE_TENTHS  11u /* a tenth more slots than items: sets are not equally full */
+#define STATE_SAMPLES (FRONT_SET_LOCK - 1)
+#define COUNT_BITS    8u
+#define COUNT_MASK    0xffu
+#define HALVED_COUNTS 0x7f7f7f7f7f7f7f00ull
+
+static_assert(sizeof(struct front_set) == FRONT_SLOTS_ALIGN, "two lines");
+static_assert(FRONT_AGE <= STATE_SAMPLES, "samples are counted in what the lock leaves of a byte");
+
+uint32_t
+front_slots_items(double smallest_share)
+{
+	const double n = 1 / smallest_share, items = ITEMS_FACTOR * n * log(n) + 1;
+
+	if (!(items < FRONT_ITEMS_MAX))
+		return FRONT_ITEMS_MAX;
+	return items > FRONT_ITEMS_MIN ? (uint32_t)items : FRONT_ITEMS_MIN;
+}
+
+double
+front_slots_bound(double smallest_share, uint32_t items)
+{
+	const double n = 1 / smallest_share;
+
+	return (1 + sqrt(1 + 2 * ALPHA * ALPHA * n * log(n) / (items - 1))) / 2;
+}
+
+static uint32_t
+sets_for(uint32_t items)
+{
+	ensure(items - 1 < FRONT_ITEMS_MAX);
+	return (uint32_t)(((uint64_t)items * SPARE_TENTHS / 10 + FRONT_SET_SLOTS - 1) /
+			  FRONT_SET_SLOTS);
+}
+
+size_t
+front_slots_bytes(uint32_t items)
+{
+	return sizeof(struct front_slots) + sets_for(items) * sizeof(struct front_set);
+}
+
+void
+front_slots_init(struct front_slots *slots, uint32_t items)
+{
+	slots->nsets = sets_for(items);
+	for (uint32_t i = 0; i < slots->nsets; i++)
+		slots->sets[i] = (struct front_set){.state = 0};
+}
+
+/* ---- a set ---- */
+
+/* The highest bits name the set, the lowest the counters of its sketch. */
+static struct front_set *
+set_of(const struct front_slots *slots, uint64_t hash)
+{
+	const uint64_t set = (hash >> 32) * slots->nsets >> 32;
+
+	return (struct front_set *)(uintptr_t)&slots->sets[set];
+}
+
+static uint32_t
+bits_of(uint64_t hash)
+{
+	return (uint32_t)hash & ((1u << FRONT_SKETCH_BITS) - 1);
+}
+
+/* What a slot has of a key: 0 is for free ones. */
+static uint64_t
+name_of(uint64_t hash)
+{
+	return hash + (hash == 0);
+}
+
+static uint64_t
+key_at(const struct front_set *set, uint32_t slot)
+{
+	return atomic_load_explicit(&set->key[slot], memory_order_relaxed);
+}
+
+/* Of a hash, or of a free slot; FRONT_SET_SLOTS: none. */
+static uint32_t
+slot_of(const struct front_set *set, uint64_t name)
+{
+	uint32_t slot = 0;
+
+	while (slot < FRONT_SET_SLOTS && key_at(set, slot) != name)
+		slot++;
+	return slot;
+}
+
+static uint32_t
+count_at(uint64_t state, uint32_t slot)
+{
+	return (uint32_t)(state >> COUNT_BITS * (slot + 1)) & COUNT_MASK;
+}
+
+static uint64_t
+with_count(uint64_t state, uint32_t slot, uint32_t count)
+{
+	const uint32_t shift = COUNT_BITS * (slot + 1);
+
+	return (state & ~((uint64_t)COUNT_MASK << shift)) | (uint64_t)count << shift;
+}
+
+/* The slot with the least count. */
+static uint32_t
+victim_of(uint64_t state)
+{
+	uint32_t victim = 0;
+
+	for (uint32_t slot = 1; slot < FRONT_SET_SLOTS; slot++)
+		victim = count_at(state, slot) < count_at(state, victim) ? slot : victim;
+	return victim;
+}
+
+static bool
+try_lock(struct front_set *set, uint64_t *state)
+{
+	*state = atomic_load_explicit(&set->state, memory_order_relaxed);
+	return (*state & FRONT_SET_LOCK) == 0 &&
+	       atomic_compare_exchange_strong_explicit(&set->state, state, *state | FRONT_SET_LOCK,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+static void
+unlock(struct front_set *set, uint64_t state)
+{
+	atomic_store_explicit(&set->state, state & ~FRONT_SET_LOCK, memory_order_release);
+}
+
+/* ---- requests ---- */
+
+bool
+front_slots_has_mt(const struct front_slots *slots, uint64_t hash)
+{
+	return slot_of(set_of(slots, hash), name_of(hash)) < FRONT_SET_SLOTS;
+}
+
+bool
+front_slots_wants_mt(const struct front_slots *slots, uint64_t hash)
+{
+	const struct front_set *set = set_of(slots, hash);
+	const uint64_t state = atomic_load_explicit(&set->state, memory_order_relaxed);
+
+	return front_sketch_estimate(&set->sketch, bits_of(hash)) >
+		       count_at(state, victim_of(state)) ||
+	       slot_of(set, name_of(hash)) < FRONT_SET_SLOTS || slot_of(set, 0) < FRONT_SET_SLOTS;
+}
+
+/* One more sample of a key without a slot: the last of an age halves all counts. */
+static uint64_t
+aged(struct front_set *set, uint64_t state)
+{
+	if ((++state & STATE_SAMPLES) < FRONT_AGE)
+		return state;
+	front_sketch_halve(&set->sketch);
+	return state >> 1 & HALVED_COUNTS;
+}
+
+/* What is asked most is counted to the end, and from there on only read: its line stays with every
+ * core. */
+static bool
+is_full(const struct front_set *set, uint64_t name)
+{
+	const uint32_t slot = slot_of(set, name);
+
+	return slot < FRONT_SET_SLOTS &&
+	       count_at(atomic_load_explicit(&set->state, memory_order_relaxed), slot) ==
+		       FRONT_SKETCH_MAX;
+}
+
+void
+front_slots_count_mt(struct front_slots *slots, uint64_t hash)
+{
+	struct front_set *set = set_of(slots, hash);
+	const uint32_t bits = bits_of(hash);
+	uint32_t slot, count;
+	uint64_t state;
+
+	if (is_full(set, name_of(hash)) || !try_lock(set, &state))
+		return;
+	slot = slot_of(set, name_of(hash));
+	if (slot < FRONT_SET_SLOTS) {
+		count = count_at(state, slot);
+		if (count < FRONT_SKETCH_MAX)
+			state = with_count(state, slot, count + 1);
+	} else {
+		count = front_sketch_estimate(&set->sketch, bits);
+		if (count < FRONT_SKETCH_MAX)
+			front_sketch_raise(&set->sketch, bits, count + 1);
+		state = aged(set, state);
+	}
+	unlock(set, state);
+}
+
+/* Its count goes into the sketch, where it may be compared with others'. */
+static uint64_t
+leave(struct front_set *set, uint32_t slot, uint64_t state)
+{
+	const uint64_t name = key_at(set, slot);
+
+	front_sketch_raise(&set->sketch, bits_of(name), count_at(state, slot));
+	return name;
+}
+
+/* A key without a slot takes a free one, or the victim's. */
+static enum front_entry
+take(struct front_set *set, uint64_t hash, uint64_t *state, uint64_t *left)
+{
+	const uint32_t count = front_sketch_estimate(&set->sketch, bits_of(hash)),
+		       free_slot = slot_of(set, 0);
+	const bool is_free = free_slot < FRONT_SET_SLOTS;
+	const uint32_t slot = is_free ? free_slot : victim_of(*state);
+
+	if (!is_free && count <= count_at(*state, slot))
+		return FRONT_REFUSED;
+	if (!is_free)
+		*left = leave(set, slot, *state);
+	atomic_store_explicit(&set->key[slot], name_of(hash), memory_order_relaxed);
+	*state = with_count(*state, slot, count);
+	return is_free ? FRONT_ENTERED : FRONT_REPLACED;
+}
+
+enum front_entry
+front_slots_enter_mt(struct front_slots *slots, uint64_t hash, uint64_t *left)
+{
+	struct front_set *set = set_of(slots, hash);
+	enum front_entry entry = FRONT_ENTERED;
+	uint64_t state;
+
+	if (!try_lock(set, &state))
+		return FRONT_REFUSED;
+	if (slot_of(set, name_of(hash)) == FRONT_SET_SLOTS)
+		entry = take(set, hash, &state, left);
+	unlock(set, state);
+	return entry;
+}
+
+/* ---- samples ---- */
+
+/* Knuth's MMIX generator; its high bits are the good ones. */
+static uint32_t
+draw_gap(struct front_sampler *sampler)
+{
+	sampler->random = sampler->random * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((sampler->random >> 32) * FRONT_SAMPLE_MAX >> 32);
+}
+
+void
+front_sampler_init(struct front_sampler *sampler, uint64_t seed)
+{
+	sampler->random = seed;
+	sampler->before = draw_gap(sampler);
+}
+
+uint32_t
+front_sampler_next(struct front_sampler *sampler, uint32_t n)
+{
+	const uint32_t before = sampler->before;
+
+	if (before >= n) {
+		sampler->before -= n;
+		return n;
+	}
+	sampler->before = draw_gap(sampler);
+	return before;
+}

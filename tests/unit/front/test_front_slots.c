@@ -1,0 +1,307 @@
+/*
+ * test_front_slots.c - a slot goes to the key that is asked for more, and to nobody by force.
+ *
+ * Goal:   each rule of front_slots.h and front_sketch.h by itself; what they do for a fleet is
+ *         tests/bench/front's.
+ * Method: keys of one set, counted by hand: the hash's upper half names the set.
+ */
+#include "front/front_slots.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+
+#define ITEMS 3022u
+
+#define SAMPLES 100000u
+
+/* Of the first set; the first 32 keys share no counter. */
+static uint64_t
+hash_of(uint32_t key)
+{
+	return 1ull << 21 | (key * 0x8421u & 0xfffffu);
+}
+
+static struct front_slots *
+slots_for(uint32_t items)
+{
+	struct front_slots *slots = aligned_alloc(
+		FRONT_SLOTS_ALIGN, (front_slots_bytes(items) | (FRONT_SLOTS_ALIGN - 1)) + 1);
+
+	check_ptr(slots);
+	memset(slots, 0xff, front_slots_bytes(items));
+	front_slots_init(slots, items);
+	return slots;
+}
+
+static void
+count(struct front_slots *slots, uint64_t hash, uint32_t times)
+{
+	for (uint32_t i = 0; i < times; i++)
+		front_slots_count_mt(slots, hash);
+}
+
+/* Keys 0..6 have the set's slots, each with that count. */
+static struct front_slots *
+full_set(uint32_t counts)
+{
+	struct front_slots *slots = slots_for(ITEMS);
+	uint64_t left;
+
+	for (uint32_t key = 0; key < FRONT_SET_SLOTS; key++) {
+		check(front_slots_wants_mt(slots, hash_of(key)));
+		check_eq(front_slots_enter_mt(slots, hash_of(key), &left), FRONT_ENTERED);
+		count(slots, hash_of(key), counts);
+	}
+	return slots;
+}
+
+static uint32_t
+slots_of(const struct front_slots *slots, uint64_t hash)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < FRONT_SET_SLOTS; i++)
+		n += slots->sets[0].key[i] == hash;
+	return n;
+}
+
+/* 40 keys share 32 counters a row. */
+static void
+an_estimate_is_never_below_the_count(void **state)
+{
+	struct front_sketch sketch = {{0}};
+	uint32_t counts[40] = {0}, above = 0;
+
+	for (uint32_t i = 0; i < 200; i++) {
+		const uint32_t key = i * 7 % 40, bits = key * 2654435761u >> 12;
+
+		counts[key]++;
+		if (front_sketch_estimate(&sketch, bits) < FRONT_SKETCH_MAX)
+			front_sketch_raise(&sketch, bits, front_sketch_estimate(&sketch, bits) + 1);
+	}
+	for (uint32_t key = 0; key < 40; key++) {
+		const uint32_t most = counts[key] < FRONT_SKETCH_MAX ? counts[key]
+								     : FRONT_SKETCH_MAX,
+			       estimate = front_sketch_estimate(&sketch, key * 2654435761u >> 12);
+
+		check(estimate >= most && estimate <= FRONT_SKETCH_MAX);
+		above += estimate - most;
+	}
+	check(above <= 4);
+}
+
+static void
+halving_halves_every_counter(void **state)
+{
+	struct front_sketch sketch;
+
+	for (uint32_t i = 0; i < 2 * FRONT_SKETCH_ROWS; i++)
+		sketch.words[i] = 0xfedcba9876543210ull;
+	front_sketch_halve(&sketch);
+	for (uint32_t i = 0; i < 2 * FRONT_SKETCH_ROWS; i++)
+		check(sketch.words[i] == 0x7766554433221100ull);
+}
+
+static void
+the_one_that_is_asked_less_is_replaced(void **state)
+{
+	struct front_slots *slots = full_set(3);
+	uint64_t left = 0;
+
+	count(slots, hash_of(0), 1); /* the others are asked less: the first of them is 1 */
+	count(slots, hash_of(8), 3);
+	check(!front_slots_wants_mt(slots, hash_of(8)));
+	check_eq(front_slots_enter_mt(slots, hash_of(8), &left), FRONT_REFUSED);
+	count(slots, hash_of(8), 1);
+	check(front_slots_wants_mt(slots, hash_of(8)));
+	check_eq(front_slots_enter_mt(slots, hash_of(8), &left), FRONT_REPLACED);
+	check(left == hash_of(1) && !front_slots_has_mt(slots, left) &&
+	      front_slots_has_mt(slots, hash_of(8)) && front_slots_has_mt(slots, hash_of(0)));
+	free(slots);
+}
+
+/* 1 left with 3 counts: one more and it stands above those that stayed. */
+static void
+what_left_is_remembered(void **state)
+{
+	struct front_slots *slots = full_set(3);
+	uint64_t left = 0;
+
+	count(slots, hash_of(8), 4);
+	check_eq(front_slots_enter_mt(slots, hash_of(8), &left), FRONT_REPLACED);
+	count(slots, left, 1);
+	check(front_slots_wants_mt(slots, left));
+	free(slots);
+}
+
+static void
+a_slot_changes_hands_in_enter_only(void **state)
+{
+	struct front_slots *slots = full_set(1);
+
+	for (uint32_t i = 0; i < 100; i++) {
+		count(slots, hash_of(9), 1);
+		front_slots_wants_mt(slots, hash_of(9));
+	}
+	for (uint32_t key = 0; key < FRONT_SET_SLOTS; key++)
+		check(front_slots_has_mt(slots, hash_of(key)));
+	free(slots);
+}
+
+static void
+a_key_has_one_slot_and_keeps_it_without_comparison(void **state)
+{
+	struct front_slots *slots = full_set(0);
+	uint64_t left;
+
+	count(slots, hash_of(9), 3);
+	check(front_slots_wants_mt(slots, hash_of(2)));
+	check_eq(front_slots_enter_mt(slots, hash_of(2), &left), FRONT_ENTERED);
+	check_eq(slots_of(slots, hash_of(2)), 1);
+	free(slots);
+}
+
+/* Beside keys that have slots and are asked for ever, and those that are no longer. */
+static void
+only_keys_without_a_slot_age_the_others(void **state)
+{
+	struct front_slots *slots = full_set(8);
+
+	count(slots, hash_of(0), 1000);
+	check_eq(slots->sets[0].state >> 16 & 0xff, 8);
+	count(slots, hash_of(9), FRONT_AGE - 1);
+	check_eq(slots->sets[0].state >> 16 & 0xff, 8);
+	count(slots, hash_of(9), 1);
+	check_eq(slots->sets[0].state >> 16 & 0xff, 4);
+	check_eq(slots->sets[0].state >> 8 & 0xff, FRONT_SKETCH_MAX / 2);
+	check_eq(front_sketch_estimate(&slots->sets[0].sketch, hash_of(9) & 0xfffff),
+		 FRONT_AGE / 2);
+	free(slots);
+}
+
+static void
+who_finds_the_lock_held_changes_nothing(void **state)
+{
+	struct front_slots *slots = full_set(1);
+	struct front_set before;
+	uint64_t left = 7;
+
+	count(slots, hash_of(9), 5);
+	slots->sets[0].state |= FRONT_SET_LOCK;
+	memcpy(&before, &slots->sets[0], sizeof before);
+	count(slots, hash_of(9), 1);
+	count(slots, hash_of(1), 1);
+	check_eq(front_slots_enter_mt(slots, hash_of(9), &left), FRONT_REFUSED);
+	check_eq(front_slots_enter_mt(slots, hash_of(1), &left), FRONT_REFUSED);
+	check_bytes(&before, &slots->sets[0], sizeof before);
+	check_eq(left, 7);
+	free(slots);
+}
+
+/* A hash of 0 is a key as others are, and free slots are nobody's. */
+static void
+a_free_slot_is_no_keys(void **state)
+{
+	struct front_slots *slots = slots_for(ITEMS);
+	uint64_t left;
+
+	check(!front_slots_has_mt(slots, 0));
+	check_eq(front_slots_enter_mt(slots, 0, &left), FRONT_ENTERED);
+	check(front_slots_has_mt(slots, 0));
+	check_eq(slots_of(slots, 0), FRONT_SET_SLOTS - 1);
+	free(slots);
+}
+
+/* The thesis, 2.3.2: k = 8; eq. 2.12 at alpha 2: 1.21, whatever n. */
+static void
+items_are_those_of_the_thesis(void **state)
+{
+	static const struct {
+		uint32_t servers, items;
+	} rows[] = {{1, FRONT_ITEMS_MIN},
+		    {4, FRONT_ITEMS_MIN},
+		    {10, 185},
+		    {30, 817},
+		    {85, 3022},
+		    {100, 3685},
+		    {1024, 56783},
+		    {1000000, FRONT_ITEMS_MAX}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const double share = 1.0 / rows[i].servers;
+
+		check_eq(front_slots_items(share), rows[i].items);
+		if (rows[i].servers >= 10 && rows[i].items < FRONT_ITEMS_MAX) {
+			check(front_slots_bound(share, rows[i].items) > 1.206);
+			check(front_slots_bound(share, rows[i].items) < 1.209);
+		}
+	}
+	check_eq(front_slots_items(0.0), FRONT_ITEMS_MAX);
+}
+
+/* All sets are used, none beyond the memory: guarded by the sanitizer, and by the last one's bytes.
+ */
+static void
+hashes_fall_on_all_sets(void **state)
+{
+	struct front_slots *slots = slots_for(FRONT_ITEMS_MIN);
+	uint64_t left;
+
+	check(front_slots_bytes(FRONT_ITEMS_MIN) ==
+	      sizeof *slots + slots->nsets * sizeof slots->sets[0]);
+	check(slots->nsets * FRONT_SET_SLOTS >= FRONT_ITEMS_MIN);
+	for (uint64_t i = 0; i < 4096; i++)
+		front_slots_enter_mt(slots, i << 52 | i, &left);
+	front_slots_enter_mt(slots, UINT64_MAX, &left);
+	for (uint32_t set = 0; set < slots->nsets; set++)
+		for (uint32_t i = 0; i < FRONT_SET_SLOTS; i++)
+			check(slots->sets[set].key[i] != 0);
+	free(slots);
+}
+
+/* One in 1..15, 8 on average; the same ones, whatever passes they come in. */
+static void
+samples_do_not_depend_on_passes(void **state)
+{
+	static bool is_sample[SAMPLES];
+	struct front_sampler s;
+	uint32_t samples = 0, gap = 0, pass;
+
+	front_sampler_init(&s, 1);
+	for (uint32_t i = 0; i < SAMPLES; i++) {
+		is_sample[i] = front_sampler_next(&s, 1) == 0;
+		gap = is_sample[i] ? 0 : gap + 1;
+		samples += is_sample[i];
+		check(gap < FRONT_SAMPLE_MAX);
+	}
+	check(samples > SAMPLES / 8 - SAMPLES / 100 && samples < SAMPLES / 8 + SAMPLES / 100);
+	front_sampler_init(&s, 1);
+	for (uint32_t from = 0; from < SAMPLES; from += pass) {
+		pass = from % 64 < SAMPLES - from ? from % 64 + 1 : SAMPLES - from;
+		for (uint32_t i = front_sampler_next(&s, pass); i < pass;
+		     i += 1 + front_sampler_next(&s, pass - i - 1), samples--)
+			check(is_sample[from + i]);
+	}
+	check_eq(samples, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_estimate_is_never_below_the_count),
+		cmocka_unit_test(halving_halves_every_counter),
+		cmocka_unit_test(the_one_that_is_asked_less_is_replaced),
+		cmocka_unit_test(what_left_is_remembered),
+		cmocka_unit_test(a_slot_changes_hands_in_enter_only),
+		cmocka_unit_test(a_key_has_one_slot_and_keeps_it_without_comparison),
+		cmocka_unit_test(only_keys_without_a_slot_age_the_others),
+		cmocka_unit_test(who_finds_the_lock_held_changes_nothing),
+		cmocka_unit_test(a_free_slot_is_no_keys),
+		cmocka_unit_test(items_are_those_of_the_thesis),
+		cmocka_unit_test(hashes_fall_on_all_sets),
+		cmocka_unit_test(samples_do_not_depend_on_passes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
