@@ -14,14 +14,14 @@
 #define TICK_SHIFT   32
 #define OUTLIER_PART 500u /* a rate is, if it is off by more than a part in this */
 
-/* The raw clock, which NTP does not slew: a rate measured against a slewed clock would stay wrong
- * by the slew. */
+/* The clock that NTP disciplines. The rate of the start is wrong by the slew of that moment, until
+ * the corrections. */
 static uint64_t
 monotonic_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 

@@ -1,13 +1,14 @@
 /*
  * tsc_clock.h - nanoseconds from the CPU's time stamp counter; one read a turn.
  *
- * The rate is measured against the kernel's raw monotonic clock between tsc_clock_begin and
+ * The rate is measured against CLOCK_MONOTONIC between tsc_clock_begin and
  * tsc_clock_finish, some tenths of a second apart: the error is about one part in a million. (EAL's
  * own figure is rounded to 10 MHz, an error of minutes a day.) While the program runs,
  * tsc_clock_correct measures the rate over minutes. It brings the clock back to the kernel's by the
- * rate alone, from a future moment on, so the clock neither jumps nor goes back.
+ * rate alone, from a future moment on, so the clock neither jumps nor goes back. Dates of expiry
+ * are told by it, so it keeps to the clock that NTP disciplines, as memcached's does.
  *
- * Units:  ns since an arbitrary start; never goes back on one core, and between cores only as
+ * Units:  ns of CLOCK_MONOTONIC, about; never goes back on one core, and between cores only as
  *         the counters differ (invariant TSC assumed).
  * Thread: begin, finish and correct by one thread; after tsc_clock_finish, tsc_clock_ns by any,
  *         without waiting.

@@ -1,12 +1,14 @@
 /*
  * The clock that is corrected while it runs. Goal: it comes to the kernel's time and stays there,
  * and no reader ever sees it jump or go back. Method: a counter and a kernel's clock of our own; a
- * correction each second, and a reading each millisecond that is compared with the one before.
+ * correction each second, and a reading each millisecond that is compared with the one before. One
+ * look at the machine's own clocks.
  */
 #include "dpdk/tsc_clock.h"
 #include "support/test.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #define NS_PER_S  1000000000ull
 #define NS_PER_MS 1000000ull
@@ -163,6 +165,36 @@ another_rate_is_believed_when_it_is_measured_twice(void **state)
 	check_right(&w, 100);
 }
 
+/* ---- the kernel's clock ---- */
+
+#define NEAR_NS (10 * NS_PER_MS)
+
+static uint64_t
+monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* The raw clock is seconds a day off it, and dates of expiry with it. On a machine whose two clocks
+ * have not parted yet this finds nothing. */
+static void
+it_is_the_clock_that_ntp_disciplines(void **state)
+{
+	struct tsc_clock clock;
+	uint64_t before, ns, after;
+
+	tsc_clock_begin(&clock);
+	tsc_clock_finish(&clock);
+	before = monotonic_ns();
+	ns = tsc_clock_ns(&clock);
+	after = monotonic_ns();
+	check(ns >= before - NEAR_NS);
+	check(ns <= after + NEAR_NS);
+}
+
 /* ---- readers beside the writer ---- */
 
 #define CORRECTIONS 200000u
@@ -224,6 +256,7 @@ main(void)
 		cmocka_unit_test(without_corrections_it_goes_astray),
 		cmocka_unit_test(a_jump_of_either_clock_is_made_good_without_one),
 		cmocka_unit_test(another_rate_is_believed_when_it_is_measured_twice),
+		cmocka_unit_test(it_is_the_clock_that_ntp_disciplines),
 		cmocka_unit_test(a_reader_never_sees_half_of_a_correction),
 	};
 
