@@ -161,7 +161,11 @@ take_memory(size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return at != MAP_FAILED ? at : NULL;
+	if (at == MAP_FAILED)
+		return NULL;
+	/* A transfer of a slot is one piece of memory then, not 256. */
+	madvise(at, bytes, MADV_HUGEPAGE);
+	return at;
 }
 
 static uint64_t
