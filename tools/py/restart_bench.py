@@ -49,7 +49,7 @@ KILLS_A_FILE = 10     # then an empty one: its index grows, and with every secon
 # Shapes of tests/stress/cuts.c: calls, and one successor for so many cuts.
 MODEL = {"small": (1000, 25), "crowded": (600, 25), "resized": (120, 30), "pages": (200, 30), "claims": (30, 30),
          "limits": (40, 30), "two": (400, 30), "two-pages": (100, 30)}
-QUICK_MODEL = {"small": (30, 20), "resized": (4, 30), "pages": (6, 30), "two": (10, 30)}
+QUICK_MODEL = {"small": (40, 20), "resized": (4, 30), "pages": (6, 30), "two": (10, 30)}
 MODEL_LIMIT_S = ALONE_LIMIT_S = 1800
 SUCCESSORS = re.compile(r"(\d+) cuts, .* (\d+) successors, .* (\d+) opened anew$", re.M)
 WRITES_S = (0.02, 0.4)
