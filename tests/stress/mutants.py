@@ -166,6 +166,27 @@ MUTANTS = {
     "BARE_CHUNKS": [
         ("repair.c", "i++;\n\tif (i == chunks)", "clear_live(object_of(open, item_chunk_ref(it, i++)));\n\tif (i == chunks)"),
     ],
+    # Slots with one half of a change; a resize under way; lists of free objects.
+    "HALF_SLOTS": [("repair.c", "bucket_clear(b, (uint32_t)__builtin_ctz(half));", "(void)0;")],
+    "FORGOTTEN_RESIZE": [
+        ("store_open.c", "if ((index_seq(&st->ix) & GEOMETRY_RESIZING) != 0)\n"
+                         "\t\tatomic_store_explicit(&st->resize_phase, RESIZE_MIGRATE, memory_order_relaxed);", ""),
+    ],
+    "LISTS_LEFT": [
+        ("open_pages.c", "memcpy(arena_at(sl->arena, ref), &p->free_head, sizeof p->free_head);", "(void)0;"),
+    ],
+    # A flush is in the memory only some time after it was acknowledged: in the next turn.
+    "FLUSH_LATER": [
+        ("sweep.c", "static uint64_t\nlinked_ever(",
+         "static _Atomic bool flush_later;\nstatic bool step_generation(struct store *st);\n\n"
+         "static uint64_t\nlinked_ever("),
+        ("sweep.c", "!nothing && !step_generation(st))", "!nothing && !(flush_later = true))"),
+        ("sweep.c", "void\nflush_due(struct store_core *sc)\n{\n\tstruct store *st = sc->store;\n",
+         "void\nflush_due(struct store_core *sc)\n{\n\tstruct store *st = sc->store;\n\n"
+         "\tif (flush_later) {\n\t\tflush_later = false;\n\t\tstep_generation(st);\n\t}\n"),
+        ("store.c", "if (unlikely(atomic_load_explicit(&st->due_flush, memory_order_relaxed) != 0))\n\t\tflush_due(sc);",
+         "flush_due(sc);"),
+    ],
     # A page is of no class for a while as it is made anew: a start that is killed there loses its items.
     "RESET_PAGE": [
         ("open_pages.c", "	list_init(&p->of_class);\n	list_init(&p->has_free);\n",

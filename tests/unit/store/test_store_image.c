@@ -447,7 +447,23 @@ a_refused_image_becomes_an_empty_store(void **state)
 	rig_down(&rig);
 }
 
-/* As after a crash: nobody has left it. */
+/* The item of key 0, which is large. */
+static const struct item *
+first(struct store_core *sc)
+{
+	char name[24];
+	const struct view k = name_of(0, name);
+
+	return store_get(sc, k, store_hash(sc, k));
+}
+
+static uint32_t
+pins_of_first(struct store_core *sc)
+{
+	return atomic_load(item_pins_at(first(sc)));
+}
+
+/* As after a crash: nobody has left it, and a reply pins an item. */
 static void
 what_a_crash_leaves_is_repaired(void **state)
 {
@@ -459,6 +475,8 @@ what_a_crash_leaves_is_repaired(void **state)
 	store_keys(rig.core, 0, KEYS, 0, 0);
 	store_keys(rig.core, 0, FEW, 1, rig.core->now_s + SOON_S);
 	store_usage_mt(rig.store, &before);
+	store_pin(first(rig.core));
+	check_eq(pins_of_first(rig.core), 1);
 	reopen(&r, rig.store, &cfg, rig.core->now_s);
 	check_eq(r.look.kind, STORE_IMAGE_DIRTY);
 	check_ptr(r.store);
@@ -468,6 +486,7 @@ what_a_crash_leaves_is_repaired(void **state)
 	check_eq(after.items, before.items);
 	check_eq(after.item_bytes, before.item_bytes);
 	store_turn(store_core_of(r.store, 0), rig.core->now_s);
+	check_eq(pins_of_first(store_core_of(r.store, 0)), 0);
 	check_eq(how_many(store_core_of(r.store, 0), 0, FEW, 1), FEW);
 	check_eq(how_many(store_core_of(r.store, 0), FEW, KEYS, 0), KEYS - FEW);
 	seconds(store_core_of(r.store, 0), SOON_S);
