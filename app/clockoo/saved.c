@@ -113,6 +113,10 @@ take(struct saved *s, struct appliance *a)
 		say_empty(s, err.text);
 		return;
 	}
+	/* Root's, where root brought it here; loaded by the user that this becomes. */
+	if (a->privileges.change &&
+	    lchown(s->paths.loading, a->privileges.uid, a->privileges.gid) != 0)
+		perror(LINE "cannot give it to its user");
 	store_load_prepare(a->store, s->look.floors,
 			   due_s != 0 ? (uint32_t)(due_s - s->shift_s) : 0);
 	s->loads = true;

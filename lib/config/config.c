@@ -128,6 +128,9 @@ finish_memory(const struct config *cfg, struct error *err)
 		return error_set_code(err, ERROR_USAGE,
 				      "--max-item-size: %u bytes; -m %u allows half of it at most",
 				      cfg->item_max_bytes, cfg->memory_mb);
+	if (cfg->memory_save[0] != '\0' && strcmp(cfg->memory_save, cfg->memory_file) == 0)
+		return error_set(err, "--memory-save and --memory-file are the same file; "
+				      "give one of them another path");
 	if (cfg->no_huge && cfg->hugepage != HUGEPAGE_ANY)
 		return error_set(err, "--hugepage-size with --no-huge: leave one of them out");
 	for (uint32_t i = 0; i < cfg->node_count; i++)

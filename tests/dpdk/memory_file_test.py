@@ -29,6 +29,7 @@ MAGIC = 0x31656761706b6c63
 # memory_page.h: magic, pid, incarnation, attempts, signal, device, inode, boot id; two beats.
 PAGE = struct.Struct("<QIIIIQQ40s")
 BEAT = struct.Struct("<QQQQQ")  # boot, wall, store, served, count
+WALL_ATS = [PAGE_AT + PAGE.size + i * BEAT.size + 8 for i in range(2)]
 ATTEMPTS_AT, SIGNAL_AT, CHANGED_AT = PAGE_AT + 16, PAGE_AT + 20, PAGE_AT + PAGE.size + 2 * BEAT.size
 LAYOUT_AT, STATE_AT, FLOORS_AT = 8, 8192, 12288 + 40960  # image.h
 OTHERS_S = 2.2  # more than CHANGED_BY_OTHERS_NS
@@ -265,6 +266,22 @@ class MemoryFileTest(unittest.TestCase):
             self.assertIn(f"the next start is empty: {why}", self.ask("doctor", status=None))
             with Server(self.path) as s:
                 self.assertIn(f"starts empty: {why}", s.end(signal.SIGTERM)[1])
+
+    def test_a_step_of_the_wall_clock_starts_empty_and_says_so(self):
+        """As if it had been set while the cache was down: what the last heartbeats saw is changed."""
+        for step_s in (-3600, 3600):
+            self.path.unlink(missing_ok=True)
+            with Server(self.path) as s:
+                s.end(signal.SIGTERM)
+            data = self.path.read_bytes()
+            for at in WALL_ATS:
+                wall_ns, = struct.unpack_from("<Q", data, at)
+                wall_ns -= step_s * 10**9
+                damage(self.path, (at, wall_ns & 0xffffffff), (at + 4, wall_ns >> 32))
+            words = rf"the wall clock moved by {step_s:+d} s while it was down"
+            self.assertIn(f"would start empty: {words}", self.ask("arena", "list"))
+            with Server(self.path, "--keep-for", "always") as s:
+                self.assertIn(f"starts empty: {words}\n", s.end(signal.SIGTERM)[1])
 
     def test_another_size_starts_empty_and_says_both(self):
         with Server(self.path) as s:

@@ -158,6 +158,7 @@ static const struct {
 	{{"--memory-max", "63"}, "--memory-max: 63 MB, less than -m 64; give more, or none"},
 	{{"--memory-max", "128", "--node-memory", "0,64"},
 	 "--node-memory: 64 MB on all nodes together; --memory-max 128 is configured"},
+	{{"-e", "/x", "--memory-save", "/x"}, "are the same file; give one of them another path"},
 	{{"--keep-for", "0"},
 	 "--keep-for: \"0\": expected seconds from 1 to 7776000, always or never"},
 	{{"--keep-for", "7776001"}, "always or never"},
