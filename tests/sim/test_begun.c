@@ -3,7 +3,7 @@
  * however slowly it is sent, and who sends steadily gets his value stored.
  * Method: a whole core, and a stack as its clients, on a perfect cable.
  */
-#include "sim_service.h"
+#include "sim_client.h"
 
 #include "support/test.h"
 
@@ -11,48 +11,29 @@
 #include <stdlib.h>
 
 #define CLIENTS   128u
-#define SLOTS     1024u /* of the clients' stack: who is reset and comes back takes another */
 #define SECOND_NS 1000000000ull
 #define STEP_NS   100000u /* between two turns, at most */
 #define LARGE     1000000u
-#define TIMES_MAX 65536u
 
 /* One that sets values, one after the other: as fast as it can, or some bytes each tick. */
 struct client {
-	struct conn *conn;
-	bool open, busy, gone;
+	struct sim_client base;
+	bool busy;
 	uint32_t left;    /* bytes of its value still to be sent, their end included */
 	uint32_t allowed; /* of them, now */
 	uint32_t stored;
 	uint64_t asked_ns, slowest_ns;
-	uint64_t *times_ns; /* of its first TIMES_MAX sets; NULL: not kept */
+	struct sim_waits *waits; /* NULL: not kept */
 	char answer[32];
 	uint32_t answer_len;
 };
 
 struct world {
 	struct sim_service sim;
+	struct sim_clients clients;
 	struct client client[CLIENTS];
-	struct client *of_slot[SLOTS];
 	uint32_t count, keys;
 };
-
-static void
-on_opened(void *arg, struct conn *c)
-{
-	struct world *w = arg;
-
-	w->of_slot[conn_slot(c)]->open = true;
-}
-
-static void
-on_gone(void *arg, struct conn *c)
-{
-	struct world *w = arg;
-
-	w->of_slot[conn_slot(c)]->open = false;
-	w->of_slot[conn_slot(c)]->gone = true;
-}
 
 static void
 begin(struct world *w, struct client *cl, uint32_t len, uint32_t allowed)
@@ -60,7 +41,7 @@ begin(struct world *w, struct client *cl, uint32_t len, uint32_t allowed)
 	char line[64];
 	const int n = snprintf(line, sizeof line, "set k%u 0 0 %u\r\n", w->keys++, len);
 
-	sim_service_say(&w->sim, cl->conn, line, (uint32_t)n);
+	sim_service_say(&w->sim, cl->base.conn, line, (uint32_t)n);
 	cl->busy = true;
 	cl->left = len + 2;
 	cl->allowed = allowed;
@@ -70,45 +51,37 @@ begin(struct world *w, struct client *cl, uint32_t len, uint32_t allowed)
 static void
 send_on(struct world *w, struct client *cl)
 {
-	cl->allowed -= sim_service_send_body(&w->sim, cl->conn, &cl->left, cl->allowed);
+	cl->allowed -= sim_service_send_body(&w->sim, cl->base.conn, &cl->left, cl->allowed);
 }
 
 static void
 listen_to(struct world *w, struct client *cl)
 {
-	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
+	for (struct view v = conn_peek(cl->base.conn); v.len > 0; v = conn_peek(cl->base.conn)) {
 		check(cl->answer_len + v.len < sizeof cl->answer);
 		memcpy(cl->answer + cl->answer_len, v.data, v.len);
 		cl->answer_len += v.len;
-		conn_advance(w->sim.ss->stack, cl->conn, v.len);
+		conn_advance(w->sim.ss->stack, cl->base.conn, v.len);
 	}
 	if (cl->answer_len < 8)
 		return;
 	check_bytes(cl->answer, "STORED\r\n", 8);
 	cl->answer_len = 0;
 	cl->busy = false;
-	if (cl->times_ns != NULL && cl->stored < TIMES_MAX)
-		cl->times_ns[cl->stored] = w->sim.ss->now_ns - cl->asked_ns;
+	if (cl->waits != NULL)
+		sim_waits_add(cl->waits, w->sim.ss->now_ns - cl->asked_ns);
 	cl->stored++;
 	if (w->sim.ss->now_ns - cl->asked_ns > cl->slowest_ns)
 		cl->slowest_ns = w->sim.ss->now_ns - cl->asked_ns;
 }
 
 static void
-serve(void *arg)
+turn(void *arg, struct sim_client *base)
 {
-	struct world *w = arg;
+	struct client *cl = container_of(base, struct client, base);
 
-	while (stack_pop_ready(w->sim.ss->stack) != NULL)
-		;
-	for (uint32_t i = 0; i < w->count; i++) {
-		struct client *cl = &w->client[i];
-
-		if (!cl->open)
-			continue;
-		listen_to(w, cl);
-		send_on(w, cl);
-	}
+	listen_to(arg, cl);
+	send_on(arg, cl);
 }
 
 static struct world *
@@ -116,12 +89,11 @@ world_create(uint32_t memory_mb)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
-	const struct stack_user user = {w, on_opened, on_gone, NULL};
+	const struct sim_clients_user user = {w, turn, NULL, NULL};
 
 	check_ptr(w);
 	o.cores.memory_bytes = (size_t)memory_mb << 20;
-	o.clients.tcp.conns_max = SLOTS;
-	sim_service_create(&w->sim, &o, &user, serve);
+	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	return w;
 }
 
@@ -143,16 +115,11 @@ join(struct world *w, uint32_t count)
 {
 	struct client *first = &w->client[w->count];
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct client *cl = &w->client[w->count];
-
-		cl->conn = sim_service_connect(&w->sim);
-		w->of_slot[conn_slot(cl->conn)] = cl;
-		w->count++;
-	}
+	for (uint32_t i = 0; i < count; i++)
+		sim_client_connect(&w->clients, &w->client[w->count++].base);
 	run(w, 200000000);
 	for (uint32_t i = 0; i < count; i++)
-		check(first[i].open);
+		check(first[i].base.open);
 	return first;
 }
 
@@ -214,8 +181,8 @@ what_is_begun_and_crawls_takes_its_share_and_no_more(void **state)
 	check(least > before / 2);
 	check(sim_service_count(&w->sim, CONN_SLOW_BODY) > 0);
 	check(sim_service_count(&w->sim, BEGUN_WAITS) > 0);
-	check(!good->gone && good->stored >= 190 && good->slowest_ns < 20000000);
-	check(!steady->gone && steady->stored == 1);
+	check(!good->base.gone && good->stored >= 190 && good->slowest_ns < 20000000);
+	check(!steady->base.gone && steady->stored == 1);
 	check_eq(sim_service_count(&w->sim, STORE_NO_MEMORY_COUNT), 0);
 	world_destroy(w);
 }
@@ -256,8 +223,8 @@ struct drip {
 static void
 rejoin(struct world *w, struct client *cl)
 {
-	*cl = (struct client){.conn = sim_service_connect(&w->sim)};
-	w->of_slot[conn_slot(cl->conn)] = cl;
+	*cl = (struct client){.base = cl->base};
+	sim_client_connect(&w->clients, &cl->base);
 }
 
 /* Those that are reset come back at once. */
@@ -270,31 +237,13 @@ drip_on(struct world *w, const struct drip *drip, struct client *many)
 	for (uint32_t i = 0; i < drip->clients; i++) {
 		struct client *cl = &many[i];
 
-		if (cl->gone)
+		if (cl->base.gone)
 			rejoin(w, cl);
-		else if (cl->open && !cl->busy)
+		else if (cl->base.open && !cl->busy)
 			begin(w, cl, drip->len, drip->burst != 0 ? drip->burst : bytes);
 		else if (cl->allowed == 0 && w->sim.ss->now_ns / TICK_NS % ticks == 0)
 			cl->allowed = bytes;
 	}
-}
-
-static int
-by_value(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static uint64_t
-percentile_99(const struct client *cl)
-{
-	const uint32_t n = cl->stored < TIMES_MAX ? cl->stored : TIMES_MAX;
-
-	check(n > 100);
-	qsort(cl->times_ns, n, sizeof *cl->times_ns, by_value);
-	return cl->times_ns[n - 1 - n / 100];
 }
 
 /* What others got beside them. */
@@ -316,8 +265,8 @@ beside(const struct drip *drip, uint32_t memory_mb)
 	mid = join(w, 1);
 	large = join(w, 1);
 	many = join(w, drip->clients);
-	mid->times_ns = calloc(TIMES_MAX, sizeof *mid->times_ns);
-	check_ptr(mid->times_ns);
+	mid->waits = calloc(1, sizeof *mid->waits);
+	check_ptr(mid->waits);
 	for (uint32_t tick = 0; tick < 2000; tick++) {
 		drip_on(w, drip, many);
 		if (tick >= 500 && tick % ASK_TICKS == 0) {
@@ -333,11 +282,12 @@ beside(const struct drip *drip, uint32_t memory_mb)
 		      drip->clients, drip->len, drip->bytes_per_tick * 500, mid->stored,
 		      (double)mid->slowest_ns / 1e6, large->stored, (double)large->slowest_ns / 1e6,
 		      (uint32_t)sim_service_count(&w->sim, CONN_SLOW_BODY));
-	r = (struct beside){percentile_99(mid), large->stored, large->slowest_ns,
+	check(mid->stored > 100);
+	r = (struct beside){sim_waits_percentile(mid->waits, 99), large->stored, large->slowest_ns,
 			    (uint32_t)sim_service_count(&w->sim, CONN_SLOW_BODY)};
-	check(!mid->gone && !large->gone);
+	check(!mid->base.gone && !large->base.gone);
 	check_eq(sim_service_count(&w->sim, STORE_NO_MEMORY_COUNT), 0);
-	free(mid->times_ns);
+	free(mid->waits);
 	world_destroy(w);
 	return r;
 }
@@ -421,7 +371,7 @@ slow_ones_do_not_pass_who_needs_much(void **state)
 		run(w, TICK_NS);
 	}
 	print_message("1 MB %u within %.2f s\n", large->stored, (double)large->slowest_ns / 1e9);
-	check(!large->gone && large->stored == 1);
+	check(!large->base.gone && large->stored == 1);
 	world_destroy(w);
 }
 

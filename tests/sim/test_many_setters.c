@@ -3,7 +3,7 @@
  * to those whose data is read: other clients are answered, and memory is used as well as by a few.
  * Method: a whole core, and a stack as all clients, on a cable of limited rate.
  */
-#include "sim_service.h"
+#include "sim_client.h"
 
 #include "support/test.h"
 
@@ -23,8 +23,8 @@
 
 /* One that asks, and asks again when it is answered. */
 struct client {
-	struct conn *conn;
-	bool open, busy, gone;
+	struct sim_client base;
+	bool busy;
 	uint32_t value_len, key, asked;
 	uint32_t left; /* bytes of its value still to be sent, their end included */
 	uint32_t answered;
@@ -40,27 +40,10 @@ struct result {
 
 struct world {
 	struct sim_service sim;
+	struct sim_clients clients;
 	struct client client[CLIENTS];
-	struct client *of_slot[CLIENTS];
 	uint32_t count;
 };
-
-static void
-on_opened(void *arg, struct conn *c)
-{
-	struct world *w = arg;
-
-	w->of_slot[conn_slot(c)]->open = true;
-}
-
-static void
-on_gone(void *arg, struct conn *c)
-{
-	struct world *w = arg;
-
-	w->of_slot[conn_slot(c)]->open = false;
-	w->of_slot[conn_slot(c)]->gone = true;
-}
 
 /* Large values are only set, others set and got in turn. */
 static void
@@ -72,7 +55,7 @@ ask(struct world *w, struct client *cl)
 		set ? snprintf(line, sizeof line, "set k%u 0 0 %u\r\n", cl->key, cl->value_len)
 		    : snprintf(line, sizeof line, "get k%u\r\n", cl->key);
 
-	sim_service_say(&w->sim, cl->conn, line, (uint32_t)n);
+	sim_service_say(&w->sim, cl->base.conn, line, (uint32_t)n);
 	cl->busy = true;
 	cl->left = set ? cl->value_len + 2 : 0;
 	cl->asked_ns = w->sim.ss->now_ns;
@@ -93,9 +76,9 @@ listen_to(struct world *w, struct client *cl)
 {
 	const uint64_t now_ns = w->sim.ss->now_ns;
 
-	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
+	for (struct view v = conn_peek(cl->base.conn); v.len > 0; v = conn_peek(cl->base.conn)) {
 		end_add(cl, v);
-		conn_advance(w->sim.ss->stack, cl->conn, v.len);
+		conn_advance(w->sim.ss->stack, cl->base.conn, v.len);
 	}
 	if (memcmp(cl->end, "STORED\r\n", 8) != 0 && memcmp(cl->end + 3, "END\r\n", 5) != 0)
 		return;
@@ -106,23 +89,16 @@ listen_to(struct world *w, struct client *cl)
 }
 
 static void
-serve(void *arg)
+turn(void *arg, struct sim_client *base)
 {
 	struct world *w = arg;
+	struct client *cl = container_of(base, struct client, base);
 
-	while (stack_pop_ready(w->sim.ss->stack) != NULL)
-		;
-	for (uint32_t i = 0; i < w->count; i++) {
-		struct client *cl = &w->client[i];
-
-		if (!cl->open)
-			continue;
-		if (cl->busy)
-			listen_to(w, cl);
-		if (!cl->busy)
-			ask(w, cl);
-		sim_service_send_body(&w->sim, cl->conn, &cl->left, UINT32_MAX);
-	}
+	if (cl->busy)
+		listen_to(w, cl);
+	if (!cl->busy)
+		ask(w, cl);
+	sim_service_send_body(&w->sim, base->conn, &cl->left, UINT32_MAX);
 }
 
 static void
@@ -132,8 +108,7 @@ join(struct world *w, uint32_t value_len)
 
 	cl->value_len = value_len;
 	cl->key = w->count++;
-	cl->conn = sim_service_connect(&w->sim);
-	w->of_slot[conn_slot(cl->conn)] = cl;
+	sim_client_connect(&w->clients, &cl->base);
 }
 
 static void
@@ -141,7 +116,7 @@ result_add(struct result *r, const struct world *w, const struct client *cl)
 {
 	const uint64_t last_ns = cl->busy ? w->sim.ss->now_ns - cl->asked_ns : 0;
 
-	check(!cl->gone);
+	check(!cl->base.gone);
 	if (cl->value_len == LARGE) {
 		r->stored += cl->answered;
 		return;
@@ -157,7 +132,7 @@ work(uint32_t setters)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
-	const struct stack_user user = {w, on_opened, on_gone, NULL};
+	const struct sim_clients_user user = {w, turn, NULL, NULL};
 	struct result r = {0};
 
 	check_ptr(w);
@@ -165,7 +140,7 @@ work(uint32_t setters)
 	o.cores.memory_bytes = (size_t)MEMORY_MB << 20;
 	o.cable.rate = CABLE_RATE;
 	o.cable.queue_ns = SECOND_NS;
-	sim_service_create(&w->sim, &o, &user, serve);
+	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	for (uint32_t i = 0; i < setters; i++)
 		join(w, LARGE);
 	sim_service_run(&w->sim, SECOND_NS / 2, STEP_NS);

@@ -5,7 +5,7 @@
  * which sends a batch of sets and gets and then reads the answers. One value in ten is long.
  */
 #include "sim_rng.h"
-#include "sim_service.h"
+#include "sim_client.h"
 
 #include "support/test.h"
 
@@ -25,8 +25,7 @@ struct request {
 };
 
 struct client {
-	struct conn *conn;
-	bool open, gone;
+	struct sim_client base;
 	struct request batch[BATCH_MAX];
 	uint32_t count;    /* requests of the batch */
 	uint32_t asked;    /* of them sent, or begun */
@@ -52,30 +51,13 @@ struct mix {
 struct world {
 	struct sim_service sim;
 	struct sim_rng rng;
+	struct sim_clients clients;
 	struct client client[CLIENTS];
-	struct client *of_slot[CLIENTS];
 	struct mix mix;
 	uint32_t answers, refused;
 	uint64_t answered_ns, still_ns; /* the latest answer; the longest time without any */
 	bool ending;                    /* no batch is begun any more */
 };
-
-static void
-on_opened(void *arg, struct conn *c)
-{
-	struct world *w = arg;
-
-	w->of_slot[conn_slot(c)]->open = true;
-}
-
-static void
-on_gone(void *arg, struct conn *c)
-{
-	struct world *w = arg;
-
-	w->of_slot[conn_slot(c)]->open = false;
-	w->of_slot[conn_slot(c)]->gone = true;
-}
 
 /* ---- what a client asks ---- */
 
@@ -116,8 +98,8 @@ batch_make(struct world *w, struct client *cl)
 static void
 put(struct world *w, struct client *cl, const void *bytes, uint32_t len)
 {
-	memcpy(conn_reserve(w->sim.ss->stack, cl->conn, len), bytes, len);
-	conn_commit(w->sim.ss->stack, cl->conn, len);
+	memcpy(conn_reserve(w->sim.ss->stack, cl->base.conn, len), bytes, len);
+	conn_commit(w->sim.ss->stack, cl->base.conn, len);
 }
 
 static void
@@ -138,7 +120,7 @@ send_on(struct world *w, struct client *cl)
 	static uint8_t bytes[1460];
 
 	memset(bytes, 'v', sizeof bytes);
-	while (conn_writable(w->sim.ss->stack, cl->conn, 1)) {
+	while (conn_writable(w->sim.ss->stack, cl->base.conn, 1)) {
 		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
 
 		if (n == 0 && cl->asked == cl->count)
@@ -190,7 +172,7 @@ line_read(struct world *w, struct client *cl)
 static void
 listen_to(struct world *w, struct client *cl)
 {
-	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
+	for (struct view v = conn_peek(cl->base.conn); v.len > 0; v = conn_peek(cl->base.conn)) {
 		uint32_t n = v.len < cl->skip ? v.len : cl->skip;
 
 		cl->skip -= n;
@@ -200,30 +182,23 @@ listen_to(struct world *w, struct client *cl)
 			if (v.data[n] == '\n')
 				line_read(w, cl);
 		}
-		conn_advance(w->sim.ss->stack, cl->conn, n);
+		conn_advance(w->sim.ss->stack, cl->base.conn, n);
 	}
 }
 
 static void
-serve(void *arg)
+turn(void *arg, struct sim_client *base)
 {
 	struct world *w = arg;
+	struct client *cl = container_of(base, struct client, base);
 
-	while (stack_pop_ready(w->sim.ss->stack) != NULL)
-		;
-	for (uint32_t i = 0; i < w->mix.clients; i++) {
-		struct client *cl = &w->client[i];
-
-		if (!cl->open)
-			continue;
-		listen_to(w, cl);
-		if (cl->answered == cl->count) {
-			if (w->ending)
-				continue;
-			batch_make(w, cl);
-		}
-		send_on(w, cl);
+	listen_to(w, cl);
+	if (cl->answered == cl->count) {
+		if (w->ending)
+			return;
+		batch_make(w, cl);
 	}
+	send_on(w, cl);
 }
 
 /* ---- the world ---- */
@@ -233,7 +208,7 @@ world_create(const struct mix *mix, uint64_t seed)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
-	const struct stack_user user = {w, on_opened, on_gone, NULL};
+	const struct sim_clients_user user = {w, turn, NULL, NULL};
 
 	check_ptr(w);
 	w->mix = *mix;
@@ -245,7 +220,7 @@ world_create(const struct mix *mix, uint64_t seed)
 	o.cable.rate = mix->rate;
 	o.cable.queue_ns = SECOND_NS;
 	o.pause_ns = mix->pause_ns;
-	sim_service_create(&w->sim, &o, &user, serve);
+	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	return w;
 }
 
@@ -259,12 +234,8 @@ world_destroy(struct world *w)
 static void
 join(struct world *w)
 {
-	for (uint32_t i = 0; i < w->mix.clients; i++) {
-		struct client *cl = &w->client[i];
-
-		cl->conn = sim_service_connect(&w->sim);
-		w->of_slot[conn_slot(cl->conn)] = cl;
-	}
+	for (uint32_t i = 0; i < w->mix.clients; i++)
+		sim_client_connect(&w->clients, &w->client[i].base);
 	w->answered_ns = w->sim.ss->now_ns;
 }
 
@@ -283,7 +254,7 @@ all_get_on(const struct mix *mix, uint64_t seed, uint64_t still_most_ns, uint64_
 	for (uint32_t i = 0; i < mix->clients; i++) {
 		const struct client *cl = &w->client[i];
 
-		gone += cl->gone;
+		gone += cl->base.gone;
 		unanswered += cl->answered != cl->count;
 		slowest_ns = cl->slowest_ns > slowest_ns ? cl->slowest_ns : slowest_ns;
 	}

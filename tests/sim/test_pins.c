@@ -6,7 +6,7 @@
  * readers is the control.
  */
 #include "sim_rng.h"
-#include "sim_service.h"
+#include "sim_client.h"
 
 #include "support/test.h"
 
@@ -21,17 +21,15 @@
 #define LARGE       1000000u
 #define SMALL       20000u
 #define HONEST      10u
-#define OTHERS      150u /* items of SMALL bytes that are stored once */
-#define SAMPLES_MAX 200000u
+#define OTHERS      150u         /* items of SMALL bytes that are stored once */
 #define AGAIN_NS    (50 * MS_NS) /* after a reset */
 
 enum role { ROLE_HONEST, ROLE_READER };
 enum verb { VERB_NONE, VERB_SET, VERB_GET };
 
 struct client {
-	struct conn *conn;
+	struct sim_client base;
 	enum role role;
-	bool open;
 	uint32_t number;
 	enum verb verb;
 	bool of_others;     /* an item of OTHERS is asked for */
@@ -43,39 +41,25 @@ struct client {
 	uint32_t done, resets;
 };
 
-struct latencies {
-	uint32_t count;
-	uint32_t us[SAMPLES_MAX];
-};
-
 struct world {
 	struct sim_service sim;
 	struct sim_rng rng;
+	struct sim_clients clients;
 	struct client client[CLIENTS_MAX];
-	struct client *of_slot[CLIENTS_MAX];
 	uint32_t count;
-	struct latencies sets, gets;
+	struct sim_waits sets, gets;
 	uint32_t hits, misses, refused;
 	bool measures;
 };
 
 static void
-on_opened(void *arg, struct conn *c)
+on_gone(void *arg, struct sim_client *base)
 {
-	struct world *w = arg;
+	const struct world *w = arg;
+	struct client *cl = container_of(base, struct client, base);
 
-	w->of_slot[conn_slot(c)]->open = true;
-}
-
-static void
-on_gone(void *arg, struct conn *c)
-{
-	struct world *w = arg;
-	struct client *cl = w->of_slot[conn_slot(c)];
-
-	cl->conn = NULL;
-	cl->open = false;
 	cl->verb = VERB_NONE;
+	cl->left = 0;
 	cl->resets++;
 	cl->next_ns = w->sim.ss->now_ns + AGAIN_NS;
 }
@@ -88,7 +72,7 @@ ask_get(struct world *w, struct client *cl, const char *name, uint32_t len)
 	char line[64];
 	int n = snprintf(line, sizeof line, "get %s\r\n", name);
 
-	sim_service_say(&w->sim, cl->conn, line, (uint32_t)n);
+	sim_service_say(&w->sim, cl->base.conn, line, (uint32_t)n);
 	n = snprintf(line, sizeof line, "VALUE %s 0 %u\r\n", name, len);
 	cl->want = (uint32_t)n + len + 7;
 	cl->verb = VERB_GET;
@@ -100,7 +84,7 @@ ask_set(struct world *w, struct client *cl, const char *name, uint32_t len)
 	char line[64];
 	const int n = snprintf(line, sizeof line, "set %s 0 0 %u\r\n", name, len);
 
-	sim_service_say(&w->sim, cl->conn, line, (uint32_t)n);
+	sim_service_say(&w->sim, cl->base.conn, line, (uint32_t)n);
 	cl->left = len + 2;
 	cl->want = 8;
 	cl->verb = VERB_SET;
@@ -134,13 +118,6 @@ ask(struct world *w, struct client *cl, enum verb last)
 /* ---- answers ---- */
 
 static void
-note(struct latencies *l, uint64_t ns)
-{
-	check(l->count < SAMPLES_MAX);
-	l->us[l->count++] = (uint32_t)(ns / 1000);
-}
-
-static void
 answered(struct world *w, struct client *cl)
 {
 	const enum verb verb = cl->verb;
@@ -157,7 +134,7 @@ answered(struct world *w, struct client *cl)
 	cl->next_ns = now_ns + MS_NS;
 	if (!w->measures)
 		return;
-	note(verb == VERB_SET ? &w->sets : &w->gets, now_ns - cl->asked_ns);
+	sim_waits_add(verb == VERB_SET ? &w->sets : &w->gets, now_ns - cl->asked_ns);
 	if (cl->of_others) {
 		w->hits += cl->head[0] == 'V';
 		w->misses += cl->head[0] == 'E';
@@ -178,8 +155,8 @@ listen_to(struct world *w, struct client *cl)
 {
 	const uint32_t may = may_read(w, cl);
 
-	for (struct view v = conn_peek(cl->conn); v.len > 0 && cl->got < may;
-	     v = conn_peek(cl->conn)) {
+	for (struct view v = conn_peek(cl->base.conn); v.len > 0 && cl->got < may;
+	     v = conn_peek(cl->base.conn)) {
 		const uint32_t n = v.len < may - cl->got ? v.len : may - cl->got;
 
 		for (uint32_t i = 0; i < n && cl->got + i < sizeof cl->head; i++)
@@ -187,7 +164,7 @@ listen_to(struct world *w, struct client *cl)
 		cl->got += n;
 		if (cl->got >= 5 && memcmp(cl->head, "END\r\n", 5) == 0)
 			cl->want = 5;
-		conn_advance(w->sim.ss->stack, cl->conn, n);
+		conn_advance(w->sim.ss->stack, cl->base.conn, n);
 	}
 	if (cl->verb == VERB_NONE || cl->got < cl->want)
 		return;
@@ -196,22 +173,15 @@ listen_to(struct world *w, struct client *cl)
 }
 
 static void
-serve(void *arg)
+turn(void *arg, struct sim_client *base)
 {
 	struct world *w = arg;
+	struct client *cl = container_of(base, struct client, base);
 
-	while (stack_pop_ready(w->sim.ss->stack) != NULL)
-		;
-	for (uint32_t i = 0; i < w->count; i++) {
-		struct client *cl = &w->client[i];
-
-		if (!cl->open)
-			continue;
-		listen_to(w, cl);
-		if (cl->verb == VERB_NONE && w->sim.ss->now_ns >= cl->next_ns)
-			ask(w, cl, VERB_NONE);
-		sim_service_send_body(&w->sim, cl->conn, &cl->left, UINT32_MAX);
-	}
+	listen_to(w, cl);
+	if (cl->verb == VERB_NONE && w->sim.ss->now_ns >= cl->next_ns)
+		ask(w, cl, VERB_NONE);
+	sim_service_send_body(&w->sim, base->conn, &cl->left, UINT32_MAX);
 }
 
 /* ---- the world ---- */
@@ -221,7 +191,7 @@ world_create(uint32_t memory_mb)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
-	const struct stack_user user = {w, on_opened, on_gone, NULL};
+	const struct sim_clients_user user = {w, turn, NULL, on_gone};
 
 	check_ptr(w);
 	w->rng.state = 1;
@@ -229,7 +199,7 @@ world_create(uint32_t memory_mb)
 	o.cable.rate = 1250000000;
 	o.cable.queue_ns = SECOND_NS;
 	o.clients.tcp.conns_max = CLIENTS_MAX;
-	sim_service_create(&w->sim, &o, &user, serve);
+	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	return w;
 }
 
@@ -241,20 +211,13 @@ world_destroy(struct world *w)
 }
 
 static void
-connect_to(struct world *w, struct client *cl)
-{
-	cl->conn = sim_service_connect(&w->sim);
-	cl->left = 0;
-	w->of_slot[conn_slot(cl->conn)] = cl;
-}
-
-static void
 run(struct world *w, uint64_t for_ns)
 {
 	for (uint64_t ns = 0; ns < for_ns; ns += TICK_NS) {
 		for (uint32_t i = 0; i < w->count; i++)
-			if (w->client[i].conn == NULL && w->sim.ss->now_ns >= w->client[i].next_ns)
-				connect_to(w, &w->client[i]);
+			if (w->client[i].base.conn == NULL &&
+			    w->sim.ss->now_ns >= w->client[i].next_ns)
+				sim_client_connect(&w->clients, &w->client[i].base);
 		sim_service_run(&w->sim, TICK_NS, STEP_NS);
 	}
 }
@@ -282,20 +245,11 @@ fill(struct world *w)
 	}
 }
 
-static int
-compare(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static uint32_t
-p99(struct latencies *l)
+p99_us(struct sim_waits *waits)
 {
-	check(l->count > 1000);
-	qsort(l->us, l->count, sizeof *l->us, compare);
-	return l->us[l->count - 1 - l->count / 100];
+	check(waits->count > 1000);
+	return (uint32_t)(sim_waits_percentile(waits, 99) / 1000);
 }
 
 /* ---- tests ---- */
@@ -325,8 +279,8 @@ honest_beside(uint32_t crowd, uint64_t rate)
 	w->measures = true;
 	run(w, 5 * SECOND_NS);
 	r = (struct result){
-		.set_us = p99(&w->sets),
-		.get_us = p99(&w->gets),
+		.set_us = p99_us(&w->sets),
+		.get_us = p99_us(&w->gets),
 		.hits = w->hits,
 		.good_resets = good->resets,
 		.good_done = good->done,

@@ -7,7 +7,7 @@
  * same run without readers is the control.
  */
 #include "sim_rng.h"
-#include "sim_service.h"
+#include "sim_client.h"
 
 #include "support/test.h"
 
@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #define CLIENTS_MAX       256u
-#define SLOTS             1024u
 #define CLIENT_FRAMES_MAX 32768u
 #define MS_NS             1000000ull
 #define SECOND_NS         (1000 * MS_NS)
@@ -26,8 +25,7 @@
 #define SMALL             1000u
 #define MIDDLE            20000u
 #define LARGE             1000000u
-#define QUEUE_BYTES       65536u /* of requests that a reader keeps on their way */
-#define SAMPLES_MAX       100000u
+#define QUEUE_BYTES       65536u       /* of requests that a reader keeps on their way */
 #define AGAIN_NS          (50 * MS_NS) /* after a reset */
 #define MEMORY_MB         64u
 #define DELAYED_ACK_US    40000u /* of a client; nobody waits for one */
@@ -64,8 +62,8 @@ struct answer {
 };
 
 struct client {
-	struct conn *conn;
-	bool reader, open, waits;
+	struct sim_client base;
+	bool reader, waits;
 	uint32_t number;
 	enum kind kind;
 	uint8_t stored[SIZES]; /* the letter it stored last; 0: nothing */
@@ -75,11 +73,6 @@ struct client {
 	uint64_t asked_ns, next_ns;
 	uint64_t began_ns, read;
 	uint32_t resets;
-};
-
-struct latencies {
-	uint32_t count;
-	uint32_t us[SAMPLES_MAX];
 };
 
 /* What readers ask for, again and again. */
@@ -95,35 +88,32 @@ struct world {
 	const struct crowd *crowd;
 	char block[CONN_RESERVE_MAX]; /* of their requests */
 	uint32_t block_len;
+	struct sim_clients clients;
 	struct client client[CLIENTS_MAX];
-	struct client *of_slot[SLOTS];
 	uint32_t count;
-	struct latencies kind[KINDS];
+	struct sim_waits kind[KINDS];
 	uint32_t resets;
 	uint64_t core_free_ns;
 	bool measures;
 };
 
 static void
-on_opened(void *arg, struct conn *c)
+on_opened(void *arg, struct sim_client *base)
 {
-	struct world *w = arg;
-	struct client *cl = w->of_slot[conn_slot(c)];
+	const struct world *w = arg;
+	struct client *cl = container_of(base, struct client, base);
 
-	cl->open = true;
 	cl->began_ns = w->sim.ss->now_ns;
 	cl->read = 0;
 }
 
 static void
-on_gone(void *arg, struct conn *c)
+on_gone(void *arg, struct sim_client *base)
 {
 	struct world *w = arg;
-	struct client *cl = w->of_slot[conn_slot(c)];
+	struct client *cl = container_of(base, struct client, base);
 
 	check(cl->reader); /* nobody else is reset */
-	cl->conn = NULL;
-	cl->open = false;
 	cl->answer = (struct answer){0};
 	w->resets++;
 	cl->next_ns = w->sim.ss->now_ns + AGAIN_NS;
@@ -137,11 +127,11 @@ send_body(struct world *w, struct client *cl)
 	uint8_t bytes[1460];
 
 	memset(bytes, cl->sending, sizeof bytes);
-	while (cl->left > 0 && conn_writable(w->sim.ss->stack, cl->conn, 1)) {
+	while (cl->left > 0 && conn_writable(w->sim.ss->stack, cl->base.conn, 1)) {
 		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
 
 		n = n < sizeof bytes ? n : (uint32_t)sizeof bytes;
-		sim_service_say(&w->sim, cl->conn,
+		sim_service_say(&w->sim, cl->base.conn,
 				cl->left > 2 ? (const void *)bytes : &"\r\n"[2 - cl->left], n);
 		cl->left -= n;
 	}
@@ -157,7 +147,7 @@ ask_get(struct world *w, struct client *cl)
 		len += (size_t)snprintf(line + len, sizeof line - len, " h%u_%u", cl->number,
 					kinds[cl->kind].size);
 	len += (size_t)snprintf(line + len, sizeof line - len, "\r\n");
-	sim_service_say(&w->sim, cl->conn, line, (uint32_t)len);
+	sim_service_say(&w->sim, cl->base.conn, line, (uint32_t)len);
 }
 
 static void
@@ -168,7 +158,7 @@ ask_set(struct world *w, struct client *cl)
 	const int n = snprintf(line, sizeof line, "set h%u_%u 0 0 %u\r\n", cl->number, size,
 			       size_bytes[size]);
 
-	sim_service_say(&w->sim, cl->conn, line, (uint32_t)n);
+	sim_service_say(&w->sim, cl->base.conn, line, (uint32_t)n);
 	cl->sending = (uint8_t)('a' + sim_below(&w->rng, 26));
 	cl->left = size_bytes[size] + 2;
 	send_body(w, cl);
@@ -190,9 +180,10 @@ ask(struct world *w, struct client *cl)
 static void
 ask_more(struct world *w, struct client *cl)
 {
-	for (uint32_t said = 0; said < QUEUE_BYTES && conn_writable(w->sim.ss->stack, cl->conn, 1);
+	for (uint32_t said = 0;
+	     said < QUEUE_BYTES && conn_writable(w->sim.ss->stack, cl->base.conn, 1);
 	     said += w->block_len)
-		sim_service_say(&w->sim, cl->conn, w->block, w->block_len);
+		sim_service_say(&w->sim, cl->base.conn, w->block, w->block_len);
 }
 
 /* ---- answers ---- */
@@ -200,7 +191,6 @@ ask_more(struct world *w, struct client *cl)
 static void
 answered(struct world *w, struct client *cl)
 {
-	struct latencies *l = &w->kind[cl->kind];
 	const uint64_t now_ns = w->sim.ss->now_ns;
 	const struct answer *a = &cl->answer;
 	uint8_t *stored = &cl->stored[kinds[cl->kind].size];
@@ -215,10 +205,8 @@ answered(struct world *w, struct client *cl)
 	cl->answer = (struct answer){0};
 	cl->waits = false;
 	cl->next_ns = now_ns + MS_NS;
-	if (!w->measures)
-		return;
-	check(l->count < SAMPLES_MAX);
-	l->us[l->count++] = (uint32_t)((now_ns - cl->asked_ns) / 1000);
+	if (w->measures)
+		sim_waits_add(&w->kind[cl->kind], now_ns - cl->asked_ns);
 }
 
 /* A line is whole. */
@@ -288,36 +276,30 @@ listen_to(struct world *w, struct client *cl)
 
 	if (cl->reader)
 		may = (w->sim.ss->now_ns - cl->began_ns) * w->crowd->rate / SECOND_NS - cl->read;
-	for (struct view v = conn_peek(cl->conn); v.len > 0 && may > 0; v = conn_peek(cl->conn)) {
+	for (struct view v = conn_peek(cl->base.conn); v.len > 0 && may > 0;
+	     v = conn_peek(cl->base.conn)) {
 		const uint32_t n = v.len < may ? v.len : (uint32_t)may;
 
 		hear(w, cl, v.data, n);
-		conn_advance(w->sim.ss->stack, cl->conn, n);
+		conn_advance(w->sim.ss->stack, cl->base.conn, n);
 		may -= n;
 		cl->read += n;
 	}
 }
 
 static void
-serve(void *arg)
+turn(void *arg, struct sim_client *base)
 {
 	struct world *w = arg;
+	struct client *cl = container_of(base, struct client, base);
 
-	while (stack_pop_ready(w->sim.ss->stack) != NULL)
-		;
-	for (uint32_t i = 0; i < w->count; i++) {
-		struct client *cl = &w->client[i];
-
-		if (!cl->open)
-			continue;
-		listen_to(w, cl);
-		if (cl->reader)
-			ask_more(w, cl);
-		else if (cl->left > 0)
-			send_body(w, cl);
-		else if (!cl->waits && w->sim.ss->now_ns >= cl->next_ns)
-			ask(w, cl);
-	}
+	listen_to(w, cl);
+	if (cl->reader)
+		ask_more(w, cl);
+	else if (cl->left > 0)
+		send_body(w, cl);
+	else if (!cl->waits && w->sim.ss->now_ns >= cl->next_ns)
+		ask(w, cl);
 }
 
 /* ---- the world ---- */
@@ -327,7 +309,7 @@ world_create(const struct crowd *crowd)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
-	const struct stack_user user = {w, on_opened, on_gone, NULL};
+	const struct sim_clients_user user = {w, turn, on_opened, on_gone};
 
 	check_ptr(w);
 	w->rng.state = 1;
@@ -344,11 +326,10 @@ world_create(const struct crowd *crowd)
 	o.cable.delay_ns = 20000;
 	o.cable.rate = 1250000000;
 	o.cable.queue_ns = SECOND_NS;
-	o.clients.tcp.conns_max = SLOTS;
 	/* What readers leave unread takes none from others. */
 	o.clients.net.rx_frames_max = CLIENT_FRAMES_MAX;
 	o.client_frames = CLIENT_FRAMES_MAX + 8192;
-	sim_service_create(&w->sim, &o, &user, serve);
+	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	return w;
 }
 
@@ -408,10 +389,8 @@ run(struct world *w, uint64_t for_ns)
 		for (uint32_t i = 0; i < w->count; i++) {
 			struct client *cl = &w->client[i];
 
-			if (cl->conn != NULL || w->sim.ss->now_ns < cl->next_ns)
-				continue;
-			cl->conn = sim_service_connect(&w->sim);
-			w->of_slot[conn_slot(cl->conn)] = cl;
+			if (cl->base.conn == NULL && w->sim.ss->now_ns >= cl->next_ns)
+				sim_client_connect(&w->clients, &cl->base);
 		}
 	}
 }
@@ -430,12 +409,10 @@ struct result {
 	uint32_t answers;
 };
 
-static int
-by_size(const void *a, const void *b)
+static uint32_t
+percentile_us(struct sim_waits *waits, uint32_t percent)
 {
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
+	return (uint32_t)(sim_waits_percentile(waits, percent) / 1000);
 }
 
 static struct result
@@ -446,15 +423,14 @@ result_of(struct world *w)
 	print_message("%3u ask %s, %2u KB/s: p50, p99, most of", w->crowd->count, w->crowd->name,
 		      (uint32_t)(w->crowd->rate / 1000));
 	for (uint32_t i = 0; i < KINDS; i++) {
-		struct latencies *l = &w->kind[i];
+		struct sim_waits *waits = &w->kind[i];
 
-		check(l->count > 1000);
-		qsort(l->us, l->count, sizeof *l->us, by_size);
-		r.p99_us[i] = l->us[l->count - 1 - l->count / 100];
-		r.most_us[i] = l->us[l->count - 1];
-		r.answers += l->count;
-		print_message(" %s %u %u %u us,", kinds[i].name, l->us[l->count / 2], r.p99_us[i],
-			      r.most_us[i]);
+		check(waits->count > 1000);
+		r.p99_us[i] = percentile_us(waits, 99);
+		r.most_us[i] = percentile_us(waits, 100);
+		r.answers += waits->count;
+		print_message(" %s %u %u %u us,", kinds[i].name, percentile_us(waits, 50),
+			      r.p99_us[i], r.most_us[i]);
 	}
 	print_message(" %u answers, %u resets\n", r.answers, w->resets);
 	return r;
