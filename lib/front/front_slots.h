@@ -31,7 +31,7 @@
 #define FRONT_SLOTS_ALIGN 128u
 #define FRONT_ITEMS_MIN   64u
 #define FRONT_ITEMS_MAX   65536u
-#define FRONT_AGE         12u
+#define FRONT_AGE         16u
 #define FRONT_SAMPLE_MAX  15u         /* one request in 1..15, 8 on average, is a sample */
 #define FRONT_SET_LOCK    (1ull << 7) /* in a set's state */
 

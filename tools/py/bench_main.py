@@ -16,6 +16,7 @@ import budget
 import build_tree
 import charts
 import flood_bench
+import front_bench
 import idle_bench
 import links
 import loss_bench
@@ -231,14 +232,20 @@ def measure_restart(args, keep_figures):
     return restart_bench.measure(build_clockoo(*restart_bench.TARGETS), args.quick, keep_figures)
 
 
+def measure_front(args, keep_figures):
+    folder = folder_of_builds()
+    build_tree.build(folder, build_tree.RELEASE, targets=["tests/bench/front/front_level"])
+    return front_bench.measure(folder / "tests/bench/front", args.quick, keep_figures)
+
+
 def measure_budget(args, keep_figures):
     return budget.measure(build_request(), args.keep, machine()["cpu"], keep_figures)
 
 
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
             "budget": measure_budget, "idle": measure_idle, "vs": measure_vs,
-            "sla": measure_sla, "restart": measure_restart}
-PARTS = {"store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
+            "sla": measure_sla, "restart": measure_restart, "front": measure_front}
+PARTS = {"front": front_bench.PARTS, "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [*(str(loss) for loss in loss_bench.LOSSES), loss_bench.BULK]}
 
 

@@ -4,6 +4,8 @@ import json
 import re
 
 import charts
+import front_bench
+import front_charts
 from progress import Failed
 
 INSERT = re.compile(r"insert_ns_(\d)w_at_(\d+)$")
@@ -68,7 +70,7 @@ def vs_groups(figures):
 
 
 def charts_of(figures):
-    """{name: figure of matplotlib}: insert, miss, loss, vs and those of sla, as far as there are figures."""
+    """{name: figure of matplotlib}: insert, miss, loss, vs, those of sla and front, as far as there are figures."""
     lines = {"insert": (insert_series(figures), "A set of a new key, by how full the index is",
                         "slots in use, %", "ns"),
              "miss": (miss_series(figures), "Misses by the size of the cache",
@@ -77,6 +79,8 @@ def charts_of(figures):
                       "frames lost each way, %", "MB/s"),
              **sla_charts(figures)}
     found = {name: charts.line_chart(*labels, series) for name, (series, *labels) in lines.items() if series}
+    for name, (series, *labels, log_x) in front_charts.charts(figures.get(front_bench.POINTS, [])).items():
+        found[f"front_{name}"] = charts.line_chart(*labels, series, log_x)
     if groups := vs_groups(figures):
         found["vs"] = charts.bar_chart("Million requests (multiget: keys) a second, each server at its "
                                        "best client", groups)

@@ -30,14 +30,17 @@ def empty(title, high=HIGH):
     return figure, axes
 
 
-def line_chart(title, x_label, y_label, series):
-    """One line a series, {legend: [(x, y)]}, both axes from zero."""
+def line_chart(title, x_label, y_label, series, log_x=False):
+    """One line a series, {legend: [(x, y)]}, both axes from zero; x may be logarithmic."""
     figure, axes = empty(title)
     for number, (legend, points) in enumerate(series.items()):
         axes.plot(*zip(*points), marker="o", markersize=4, label=legend,
                   color=COLOURS[number % len(COLOURS)])
     axes.set(xlabel=x_label, ylabel=y_label)
-    axes.set_xlim(left=0)
+    if log_x:
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.grid(color="#ddd")
     axes.legend(fontsize="small")

@@ -175,7 +175,7 @@ only_keys_without_a_slot_age_the_others(void **state)
 	check_eq(slots->sets[0].state >> 16 & 0xff, 4);
 	check_eq(slots->sets[0].state >> 8 & 0xff, FRONT_SKETCH_MAX / 2);
 	check_eq(front_sketch_estimate(&slots->sets[0].sketch, hash_of(9) & 0xfffff),
-		 FRONT_AGE / 2);
+		 FRONT_SKETCH_MAX / 2);
 	free(slots);
 }
 
