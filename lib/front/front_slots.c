@@ -6,6 +6,7 @@
 #include "base/check.h"
 
 #include <math.h>
+#include <smmintrin.h>
 
 #define ITEMS_FACTOR  8.0 /* k of the thesis */
 #define ALPHA         2.0
@@ -113,15 +114,13 @@ with_count(uint64_t state, uint32_t slot, uint32_t count)
 	return (state & ~((uint64_t)COUNT_MASK << shift)) | (uint64_t)count << shift;
 }
 
-/* The slot with the least count. */
+/* The first slot with the least count. */
 static uint32_t
 victim_of(uint64_t state)
 {
-	uint32_t victim = 0;
+	const __m128i counts = _mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)(state | COUNT_MASK)));
 
-	for (uint32_t slot = 1; slot < FRONT_SET_SLOTS; slot++)
-		victim = count_at(state, slot) < count_at(state, victim) ? slot : victim;
-	return victim;
+	return (uint32_t)_mm_extract_epi16(_mm_minpos_epu16(counts), 1) - 1;
 }
 
 static bool
@@ -147,6 +146,20 @@ front_slots_has_mt(const struct front_slots *slots, uint64_t hash)
 	return slot_of(set_of(slots, hash), name_of(hash)) < FRONT_SET_SLOTS;
 }
 
+/* Is there a slot for it that nobody has to leave? */
+static bool
+has_room(const struct front_set *set, uint64_t name)
+{
+	bool found = false;
+
+	for (uint32_t slot = 0; slot < FRONT_SET_SLOTS; slot++) {
+		const uint64_t key = key_at(set, slot);
+
+		found |= key == name || key == 0;
+	}
+	return found;
+}
+
 bool
 front_slots_wants_mt(const struct front_slots *slots, uint64_t hash)
 {
@@ -155,7 +168,7 @@ front_slots_wants_mt(const struct front_slots *slots, uint64_t hash)
 
 	return front_sketch_estimate(&set->sketch, bits_of(hash)) >
 		       count_at(state, victim_of(state)) ||
-	       slot_of(set, name_of(hash)) < FRONT_SET_SLOTS || slot_of(set, 0) < FRONT_SET_SLOTS;
+	       has_room(set, name_of(hash));
 }
 
 /* One more sample of a key without a slot: the last of an age halves all counts. */
