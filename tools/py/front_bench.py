@@ -6,9 +6,10 @@ Nothing in it is timed: the same seed gives the same figures on any machine.
 """
 
 import json
+import subprocess
 
 from bench_figures import table
-from progress import Failed, run_step
+from progress import Failed, Step
 
 PARTS = ("balance",)
 LEVELS = ("adversary", "scan", "zipf101", "shift", "cold", "ketama", "weights", "names")
@@ -18,11 +19,12 @@ POINTS = "front_level"  # the name of all points among the figures
 
 
 def rows_of(program, part, quick):
-    status, lines = run_step(f"fleets behind a front: {part}",
-                             [str(program), *(QUICK if quick else ()), part])
-    if status != 0:
-        raise Failed("\n".join([*lines, f"{program.name}: status {status}"]))
-    return [json.loads(line) for line in lines if line.startswith("{")]
+    with Step(f"fleets behind a front: {part}"):
+        done = subprocess.run([str(program), *(QUICK if quick else ()), part], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failed(f"{program.name} {part}: status {done.returncode}: {done.stderr[-1000:]}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def chosen(rows, part, who, **where):

@@ -49,8 +49,9 @@ def compared(part, *who, base):
 
 
 ROWS = {
-    "adversary": compared("adversary", "front", "perfect", "formula", base=0.9) +
-    [point("adversary", "front", 1.95, n=10, c=185, x=370)],
+    "adversary": [point("adversary", "front", 1.95, n=10, c=185, x=370)] +
+    compared("adversary", "front", "perfect", "formula", base=0.9) +
+    [point("adversary", "front", 0.5, x=x) for x in range(10_000, 110_000, 1000)],
     "scan": compared("scan", "front", "clock", "perfect", base=0.8),
     "zipf101": compared("zipf101", "front", "clock", "perfect", "none", base=0.4),
     "shift": [point("shift", "front", busiest, x=x, shift=shift) for busiest, x, shift in
