@@ -1,6 +1,7 @@
 /*
  * serve.c - the service of one core: connections that come and go, idle ones, turn and pass.
  */
+#include "await_table.h"
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"
@@ -65,6 +66,8 @@ session_release(struct serve *sv, struct session *ss)
 	/* Pieces already queued release nothing: the last one, which unpins, is not among them. */
 	if (ss->value.item != NULL)
 		store_unpin(ss->value.item);
+	if (unlikely(sv->awaits != NULL))
+		awaits_forget(sv, ss);
 	work_forget(sv, ss);
 	auth_token_free(sv, ss);
 	*ss = (struct session){0};
@@ -179,7 +182,7 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 		struct session *ss = &sv->sessions[sv->idle_slot];
 
 		sv->idle_slot = (sv->idle_slot + 1) % sv->cfg.conns_max;
-		if (ss->conn == NULL || ss->closing || ss->sched != SCHED_READY ||
+		if (ss->conn == NULL || ss->closing || ss->sched != SCHED_READY || ss->waits != 0 ||
 		    ss->value.item != NULL || ss->stream.kind != NULL ||
 		    sv->clock.now_s - ss->active_s < timeout_s)
 			continue;
@@ -229,6 +232,8 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 	if (unlikely(sv->shared->policy.idle_timeout_s != 0))
 		idle_check(sv, sv->shared->policy.idle_timeout_s);
 	sv->admin_ops->turn(sv);
+	if (unlikely(sv->awaits != NULL))
+		awaits_turn(sv);
 	datagrams_restart(sv);
 	messages_send(sv);
 }
@@ -256,6 +261,14 @@ bool
 serve_has_work(const struct serve *sv)
 {
 	return sv->more || (sv->datagrams.next < sv->datagrams.count && !messages_pending(sv));
+}
+
+void
+serve_drop_messages(struct serve *sv)
+{
+	messages_drop(sv);
+	if (sv->awaits != NULL)
+		awaited_lines_drop(sv);
 }
 
 void

@@ -79,6 +79,8 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(UDP_DROP_TOO_LONG, "replies not sent: more than UDP_MESSAGE_DATAGRAMS_MAX datagrams")    \
 	X(UDP_DROP_RATE_LIMIT, "replies not sent: rate limit of the source")                       \
 	X(UDP_DROP_AUTH, "datagrams dropped: authentication is required")                          \
+	X(AWAITS_EXPIRED, "asks of a supplier that had no answer in time")                         \
+	X(AWAITS_FAILED, "keys missed without an answer of the supplier")                          \
 	X(AUTH_CMDS, "authentication attempts")                                                    \
 	X(AUTH_ERRORS, "authentication failures")                                                  \
 	X(CONN_IDLE_KICKS, "connections closed: idle timeout")                                     \

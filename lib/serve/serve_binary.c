@@ -3,6 +3,7 @@
  * a quiet get its miss, every other one its success. All else is sent, so a client that ends a
  * batch with a No-op has all replies.
  */
+#include "await_table.h"
 #include "serve_record.h"
 
 static inline bool
@@ -45,24 +46,16 @@ reply_miss(struct serve *sv, struct op *op)
 		  mc_put_bin_miss(at, mc_bin_echo(&op->req), (struct view){copy, key.len}));
 }
 
-enum exec_status
-execute_bin_get(struct serve *sv, struct op *op)
+static inline enum exec_status
+bin_get_found(struct serve *sv, struct op *op, const struct item *it, uint64_t cas)
 {
-	const bool touch = op->req.verb == MC_BIN_GAT;
 	const struct mc_bin_echo echo = mc_bin_echo(&op->req);
-	const struct item *it = touch ? touch_and_get(sv, op)
-				      : store_get_probed(sv->store, &op->probe, op->req.key);
 	struct mc_bin_value v = {.len = 0};
 	uint8_t *begin, *at;
 
-	record_get(sv, op, it, touch);
-	if (it == NULL) {
-		reply_miss(sv, op);
-		return EXEC_DONE;
-	}
 	v.client_flags = item_flags(it);
 	v.len = item_value_len(it);
-	v.cas = item_cas(it);
+	v.cas = cas;
 	if (mc_bin_shows_key(op->req.opcode))
 		v.key = item_key(it);
 	if (unlikely(v.len >= ITEM_PIN_MIN_BYTES)) {
@@ -74,6 +67,44 @@ execute_bin_get(struct serve *sv, struct op *op)
 	begin = reply_begin(sv, op, MC_BIN_VALUE_HEAD_MAX - MC_KEY_MAX + v.key.len + v.len);
 	at = mc_put_bin_value_head(begin, echo, &v);
 	reply_end(sv, op, begin, value_copy(sv, at, it, v.len));
+	return EXEC_DONE;
+}
+
+static __attribute__((noinline)) enum exec_status
+bin_get_awaited(struct serve *sv, struct op *op, bool touch)
+{
+	struct serve_answer answer;
+	const enum await_status status = await_read(sv, op, &answer);
+	enum exec_status a = EXEC_DONE;
+
+	if (status == AWAIT_LATER)
+		return await_later(op);
+	record_get(sv, op, answer.item, touch);
+	if (status == AWAIT_FAILED) {
+		await_fail(sv, op);
+		return EXEC_DONE;
+	}
+	if (answer.item != NULL)
+		a = bin_get_found(sv, op, answer.item, answer.cas);
+	else
+		reply_miss(sv, op);
+	await_end(sv, op);
+	return a;
+}
+
+enum exec_status
+execute_bin_get(struct serve *sv, struct op *op)
+{
+	const bool touch = op->req.verb == MC_BIN_GAT;
+	const struct item *it = touch ? touch_and_get(sv, op)
+				      : store_get_probed(sv->store, &op->probe, op->req.key);
+
+	if (it == NULL && unlikely(sv->awaits != NULL))
+		return bin_get_awaited(sv, op, touch);
+	record_get(sv, op, it, touch);
+	if (it != NULL)
+		return bin_get_found(sv, op, it, item_cas(it));
+	reply_miss(sv, op);
 	return EXEC_DONE;
 }
 

@@ -3,6 +3,7 @@
  * request in it is dropped and counted; each command has a message of its own as its reply.
  * Datagrams that a turn has no time for stay in the stack.
  */
+#include "await_table.h"
 #include "serve_parse.h"
 
 static void
@@ -154,7 +155,9 @@ datagrams_parse(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 
-	if (unlikely(messages_pending(sv)))
+	if (unlikely(sv->message_count != 0) && messages_pending(sv))
+		return;
+	if (unlikely(sv->awaits != NULL) && !awaited_lines_parse(sv))
 		return;
 	while (sv->op_count < OPS_MAX && dc->next < dc->count) {
 		if (dc->text.data == NULL)

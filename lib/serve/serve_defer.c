@@ -3,7 +3,7 @@
  * before anything else of its connection; the requests behind it, whose frames will be gone, go
  * back as bytes into a read buffer (serve_parse.c admits no more than fit).
  */
-#include "serve_internal.h"
+#include "await_table.h"
 
 static void
 extern_keep(const void *arg)
@@ -88,7 +88,11 @@ void
 session_defer(struct serve *sv, struct session *ss, uint32_t first)
 {
 	const uint32_t rest = ss->read_buf_len - ss->read_buf_at;
-	uint32_t bytes = ops_unread(sv, ss, first);
+	uint32_t bytes;
+
+	if (unlikely(ss->awaits != NULL))
+		awaits_rebase(sv, ss, first);
+	bytes = ops_unread(sv, ss, first);
 
 	serve_count(sv, CONN_DEFERRED);
 	if (ss->closing || ss->body == BODY_WAIT) {

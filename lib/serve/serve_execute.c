@@ -1,32 +1,36 @@
 /*
  * serve_execute.c - operations to replies, in order.
  */
+#include "await_table.h"
 #include "serve_access.h"
 #include "serve_parse.h"
 #include "serve_record.h"
 
 /* ---- retrieval ---- */
 
-static inline enum exec_status
-execute_get(struct serve *sv, struct op *op)
+static inline bool
+shows_cas(const struct op *op)
 {
-	const bool touch = op->req.verb >= MC_GAT;
-	const bool with_cas = op->req.verb == MC_GETS || op->req.verb == MC_GATS;
-	const struct item *it = touch ? touch_and_get(sv, op)
-				      : store_get_probed(sv->store, &op->probe, op->req.key);
-	uint8_t *begin, *at;
-	uint32_t len;
-	uint64_t cas;
+	return op->req.verb == MC_GETS || op->req.verb == MC_GATS;
+}
 
-	if (it == NULL) {
-		record_get(sv, op, NULL, touch);
-		if (op_last(op))
-			reply_line(sv, op, mc_reply_line[MC_END]);
-		return EXEC_DONE;
-	}
-	len = item_value_len(it);
+static inline enum exec_status
+get_missed(struct serve *sv, struct op *op, bool touch)
+{
+	record_get(sv, op, NULL, touch);
+	if (op_last(op))
+		reply_line(sv, op, mc_reply_line[MC_END]);
+	return EXEC_DONE;
+}
+
+static inline enum exec_status
+get_found(struct serve *sv, struct op *op, const struct item *it, uint64_t cas, bool touch)
+{
+	const bool with_cas = shows_cas(op);
+	const uint32_t len = item_value_len(it);
+	uint8_t *begin, *at;
+
 	record_get(sv, op, it, touch);
-	cas = with_cas ? item_cas(it) : 0;
 	if (unlikely(len >= ITEM_PIN_MIN_BYTES)) {
 		reply_in_parts(op);
 		begin = reply_begin(sv, op, MC_VALUE_HEAD_MAX);
@@ -42,6 +46,42 @@ execute_get(struct serve *sv, struct op *op)
 	at = value_copy(sv, at, it, len);
 	reply_end(sv, op, begin, value_tail_put(at, op_last(op) ? TAIL_END : TAIL_LINE));
 	return EXEC_DONE;
+}
+
+static __attribute__((noinline)) enum exec_status
+get_awaited(struct serve *sv, struct op *op, bool touch)
+{
+	struct serve_answer answer;
+	enum exec_status a;
+
+	switch (await_read(sv, op, &answer)) {
+	case AWAIT_LATER:
+		return await_later(op);
+	case AWAIT_FAILED:
+		record_get(sv, op, NULL, touch);
+		await_fail(sv, op);
+		return EXEC_DONE;
+	default:
+		break;
+	}
+	a = answer.item != NULL ? get_found(sv, op, answer.item, answer.cas, touch)
+				: get_missed(sv, op, touch);
+	await_end(sv, op);
+	return a;
+}
+
+static inline enum exec_status
+execute_get(struct serve *sv, struct op *op)
+{
+	const bool touch = op->req.verb >= MC_GAT;
+	const struct item *it = touch ? touch_and_get(sv, op)
+				      : store_get_probed(sv->store, &op->probe, op->req.key);
+
+	if (it != NULL)
+		return get_found(sv, op, it, shows_cas(op) ? item_cas(it) : 0, touch);
+	if (unlikely(sv->awaits != NULL))
+		return get_awaited(sv, op, touch);
+	return get_missed(sv, op, touch);
 }
 
 /* ---- the others ---- */
@@ -262,13 +302,25 @@ op_defer_or_close(struct serve *sv, uint32_t i, enum exec_status a)
 		session_defer(sv, op->session, a == EXEC_PARTIAL ? i + 1 : i);
 }
 
-/* One that has waited for memory: it was counted when it came. */
+static inline __attribute__((always_inline)) void
+request_count(struct serve *sv, struct op *op)
+{
+	serve_count(sv, op->session != NULL ? REQ_TCP : REQ_UDP);
+	if (unlikely(sv->observed))
+		sv->admin_ops->request(sv, op);
+}
+
+/* One that has waited for memory or an answer was counted when it came. */
 static __attribute__((noinline)) void
 op_retry(struct serve *sv, uint32_t i)
 {
 	struct op *op = &sv->ops[i];
-	const enum exec_status a = executors[op->req.verb](sv, op);
+	enum exec_status a;
 
+	if (op->session->memory_wait_turns == 0 && !op->session->await_counted)
+		request_count(sv, op);
+	op->session->await_counted = false;
+	a = executors[op->req.verb](sv, op);
 	if (a != EXEC_RETRY && op->session->memory_wait_turns != 0)
 		session_go_on(sv, op->session);
 	if (a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER))
@@ -291,7 +343,7 @@ op_stops(struct serve *sv, uint32_t i)
 	return true;
 }
 
-static inline void
+static inline __attribute__((always_inline)) void
 op_execute(struct serve *sv, uint32_t i)
 {
 	struct op *op = &sv->ops[i];
@@ -302,13 +354,11 @@ op_execute(struct serve *sv, uint32_t i)
 	    op_stops(sv, i))
 		return;
 	if (op->req.flags & MC_FIRST) {
-		if (ss != NULL && unlikely(ss->memory_wait_turns != 0)) {
+		if (ss != NULL && unlikely(ss->waits != 0)) {
 			op_retry(sv, i);
 			return;
 		}
-		serve_count(sv, ss != NULL ? REQ_TCP : REQ_UDP);
-		if (unlikely(sv->observed))
-			sv->admin_ops->request(sv, op);
+		request_count(sv, op);
 	}
 	a = op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);
 	if (unlikely(a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER)))
@@ -329,26 +379,51 @@ read_bufs_release(struct serve *sv)
 	for (uint32_t i = 0; i < sv->op_count; i++) {
 		struct session *ss = sv->ops[i].session;
 
-		if (ss == NULL || ss->read_buf == NULL || ss->read_buf_at < ss->read_buf_len)
+		if (ss == NULL || ss->conn == NULL)
 			continue;
-		read_buf_free(sv, ss);
+		if (ss->waits != 0)
+			awaits_sweep(sv, ss);
+		if (ss->read_buf != NULL && ss->read_buf_at == ss->read_buf_len)
+			read_buf_free(sv, ss);
 	}
+	if (sv->awaits != NULL)
+		awaits_pass_end(sv);
 	sv->read_bufs_in_use = false;
 }
 
-void
-serve_execute(struct serve *sv)
+/* An observer or a supplier has a part in gets. */
+static __attribute__((noinline)) void
+ops_execute_slow(struct serve *sv)
 {
-	const bool observed = sv->observed;
-
 	for (uint32_t i = 0; i < sv->op_count;) {
-		const uint32_t gets =
-			sv->ops[i].req.verb == MC_GET && !observed ? gets_execute_fast(sv, i) : 0;
+		const bool get = sv->ops[i].req.verb == MC_GET && !sv->observed;
+		const uint32_t gets = get ? gets_execute_hits(sv, i) : 0;
 
 		if (gets == 0)
 			op_execute(sv, i);
 		i += gets != 0 ? gets : 1;
 	}
+}
+
+static inline void
+ops_execute(struct serve *sv)
+{
+	for (uint32_t i = 0; i < sv->op_count;) {
+		const uint32_t gets = sv->ops[i].req.verb == MC_GET ? gets_execute_fast(sv, i) : 0;
+
+		if (gets == 0)
+			op_execute(sv, i);
+		i += gets != 0 ? gets : 1;
+	}
+}
+
+void
+serve_execute(struct serve *sv)
+{
+	if (unlikely(sv->gets_are_slow != 0))
+		ops_execute_slow(sv);
+	else
+		ops_execute(sv);
 	if (unlikely(sv->read_bufs_in_use))
 		read_bufs_release(sv);
 	if (unlikely(sv->message_count > 0))

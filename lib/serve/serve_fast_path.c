@@ -233,10 +233,10 @@ tally_end(struct serve *sv, const struct tally *t, uint32_t keys, enum serve_cou
 
 /* Bytes of the reply to one key, with room for what is written too much; 0: not for this path. */
 static inline uint32_t
-reply_bytes(const struct item *it, struct item_lengths *bare)
+reply_bytes(const struct item *it, struct item_lengths *bare, uint32_t miss_bytes)
 {
 	if (unlikely(it == NULL))
-		return MISS_BYTES;
+		return miss_bytes;
 	if (unlikely(!item_is_simple(it)))
 		return 0;
 	*bare = item_simple_lengths(it);
@@ -288,7 +288,7 @@ reply_writer_switch(struct serve *sv, struct reply_writer *w, const struct op *o
 {
 	struct session *ss = op->session;
 
-	if (ss == NULL || unlikely(ss->conn == NULL || ss->memory_wait_turns != 0))
+	if (ss == NULL || unlikely(ss->conn == NULL || ss->waits != 0))
 		return false;
 	reply_writer_finish(sv, w, op);
 	*w = (struct reply_writer){.session = ss, .first = op};
@@ -315,8 +315,8 @@ reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 	return true;
 }
 
-static FLAT uint32_t
-conn_gets_execute(struct serve *sv, const struct op *first)
+static inline uint32_t
+conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
 	const struct store_get_batch batch = store_get_batch_begin(sv->store);
@@ -332,7 +332,7 @@ conn_gets_execute(struct serve *sv, const struct op *first)
 		if (op->session != w.session && !reply_writer_switch(sv, &w, op))
 			break;
 		it = store_get_in_batch(&batch, &op->probe, op->req.key);
-		bytes = reply_bytes(it, &bare);
+		bytes = reply_bytes(it, &bare, miss_bytes);
 		if (unlikely(bytes == 0))
 			break;
 		if (unlikely(bytes > (size_t)(w.end - w.at)) &&
@@ -351,11 +351,11 @@ conn_gets_execute(struct serve *sv, const struct op *first)
 
 static inline bool
 datagram_get_execute(struct serve *sv, const struct store_get_batch *batch, const struct op *op,
-		     struct tally *tally)
+		     struct tally *tally, uint32_t miss_bytes)
 {
 	const struct item *it = store_get_in_batch(batch, &op->probe, op->req.key);
 	struct item_lengths bare = {0};
-	const uint32_t bytes = reply_bytes(it, &bare);
+	const uint32_t bytes = reply_bytes(it, &bare, miss_bytes);
 	uint32_t room, len;
 	uint8_t *at = udp_reply_buffer(sv->stack, op->datagram, &room), *end;
 
@@ -368,8 +368,8 @@ datagram_get_execute(struct serve *sv, const struct store_get_batch *batch, cons
 	return true;
 }
 
-static FLAT uint32_t
-datagram_gets_execute(struct serve *sv, const struct op *first)
+static inline uint32_t
+datagram_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
 	const struct store_get_batch batch = store_get_batch_begin(sv->store);
@@ -378,10 +378,22 @@ datagram_gets_execute(struct serve *sv, const struct op *first)
 	if (unlikely(sv->rate_limited))
 		return 0;
 	while (op < end && op->session == NULL && op->in_place && op->req.verb == MC_GET &&
-	       datagram_get_execute(sv, &batch, op, &tally))
+	       datagram_get_execute(sv, &batch, op, &tally, miss_bytes))
 		op++;
 	tally_end(sv, &tally, (uint32_t)(op - first), REQ_UDP);
 	return (uint32_t)(op - first);
+}
+
+static FLAT uint32_t
+conn_gets(struct serve *sv, const struct op *first)
+{
+	return conn_gets_execute(sv, first, MISS_BYTES);
+}
+
+static FLAT uint32_t
+datagram_gets(struct serve *sv, const struct op *first)
+{
+	return datagram_gets_execute(sv, first, MISS_BYTES);
 }
 
 uint32_t
@@ -389,5 +401,14 @@ gets_execute_fast(struct serve *sv, uint32_t first)
 {
 	const struct op *op = &sv->ops[first];
 
-	return op->session != NULL ? conn_gets_execute(sv, op) : datagram_gets_execute(sv, op);
+	return op->session != NULL ? conn_gets(sv, op) : datagram_gets(sv, op);
+}
+
+FLAT uint32_t
+gets_execute_hits(struct serve *sv, uint32_t first)
+{
+	const struct op *op = &sv->ops[first];
+
+	return op->session != NULL ? conn_gets_execute(sv, op, 0)
+				   : datagram_gets_execute(sv, op, 0);
 }

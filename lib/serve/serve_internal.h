@@ -54,6 +54,7 @@ enum exec_status {
 };
 
 struct message; /* serve_message.c */
+struct awaits;  /* await_table.h */
 
 /* Where the parsing of datagrams stands. */
 struct datagram_cursor {
@@ -77,7 +78,7 @@ struct serve {
 	struct serve_clock clock;
 	uint32_t turn, pass;
 	bool more;               /* the pass left work for another one */
-	bool read_bufs_in_use;   /* operations of this pass may lie in a read buffer */
+	bool read_bufs_in_use;   /* operations of this pass may lie in a read buffer, or wait */
 	uint32_t admitted_count; /* open connections, those one too many left out */
 	uint32_t read_bufs_used, read_bufs_max;
 	uint32_t read_buf_scan_slot; /* of sessions: where the look for stale read buffers stands */
@@ -121,9 +122,17 @@ struct serve {
 
 	const struct serve_admin_ops *admin_ops;
 	struct admin *admin; /* lib/admin's */
-	bool observed;       /* some watcher wants to know, or prefixes are counted */
+	union {
+		uint8_t gets_are_slow; /* 0: plain gets take the fast path */
+		struct {
+			bool observed : 1; /* some watcher wants to know, or prefixes are counted */
+			bool supplied : 1; /* misses are not answered at once */
+		};
+	};
 	struct store_class_map class_map;
 	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX */
+
+	struct awaits *awaits; /* NULL: no supplier is asked for what is missed */
 
 	uint64_t get_lengths[GET_LENGTHS];     /* " 0 LENGTH CR LF" as eight bytes */
 	uint8_t get_length_bytes[GET_LENGTHS]; /* of them that count */
@@ -255,6 +264,7 @@ void message_value(struct serve *sv, const struct op *op, const struct item *it)
 void message_end(struct serve *sv); /* complete; nothing happens if nothing was composed */
 void message_discard(struct serve *sv);
 void messages_send(struct serve *sv);
+void messages_drop(struct serve *sv); /* all of them */
 
 /* A complete one waits for room: until it is sent no datagram is read. So no reply is dropped
  * because others are slow to leave, and the ring always has a place. */

@@ -277,7 +277,7 @@ message_end_first(struct serve *sv)
 }
 
 void
-serve_drop_messages(struct serve *sv)
+messages_drop(struct serve *sv)
 {
 	while (sv->message_count != 0)
 		message_end_first(sv);

@@ -3,6 +3,7 @@
  * item, one about to expire (R) or one that a get has just made (N) is to be fetched anew by one
  * client: the store decides which one sees W; all others see Z.
  */
+#include "await_table.h"
 #include "serve_record.h"
 
 #include "store/introspect.h"
@@ -178,7 +179,6 @@ apply_flags(struct serve *sv, struct op *op, struct found *f)
 static void
 find(struct serve *sv, struct op *op, struct found *f)
 {
-	f->item = store_peek_probed(sv->store, &op->probe, op->req.key);
 	if (f->item == NULL && has_flag(op, MC_FLAG_VIVIFY))
 		vivify(sv, op, f);
 	if (f->item != NULL && has_flag(op, RARE_FLAGS))
@@ -212,10 +212,9 @@ show(const struct serve *sv, const struct op *op, const struct found *f)
 	};
 }
 
-static enum exec_status
-reply_found(struct serve *sv, struct op *op, const struct found *f)
+static inline enum exec_status
+reply_found(struct serve *sv, struct op *op, const struct item *it, struct mc_meta_item shown)
 {
-	const struct mc_meta_item shown = show(sv, op, f);
 	const uint32_t len = shown.size;
 	uint8_t *begin, *at;
 
@@ -231,28 +230,69 @@ reply_found(struct serve *sv, struct op *op, const struct found *f)
 		begin = reply_begin(sv, op, MC_META_LINE_MAX);
 		at = mc_put_meta_value_head(begin, len, &op->req.meta, &shown);
 		reply_end(sv, op, begin, at);
-		return reply_pinned(sv, op, f->item, TAIL_LINE);
+		return reply_pinned(sv, op, it, TAIL_LINE);
 	}
 	begin = reply_begin(sv, op, MC_META_LINE_MAX + len + VALUE_TAIL_MAX);
 	at = mc_put_meta_value_head(begin, len, &op->req.meta, &shown);
-	at = value_copy(sv, at, f->item, len);
+	at = value_copy(sv, at, it, len);
 	reply_end(sv, op, begin, value_tail_put(at, TAIL_LINE));
 	return EXEC_DONE;
+}
+
+static enum exec_status
+mg_missed(struct serve *sv, struct op *op)
+{
+	if (!has_flag(op, MC_FLAG_QUIET))
+		reply_echo(sv, op, MC_META_EN);
+	return EXEC_DONE;
+}
+
+static enum exec_status
+mg_answered(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	const struct found f = {.item = answer->item, .ttl_expiry_s = item_expiry_s(answer->item)};
+	struct mc_meta_item shown = show(sv, op, &f);
+
+	shown.cas = answer->cas;
+	shown.won = answer->won;
+	shown.stale = answer->stale;
+	shown.sent = answer->sent;
+	return reply_found(sv, op, answer->item, shown);
+}
+
+static __attribute__((noinline)) enum exec_status
+mg_awaited(struct serve *sv, struct op *op)
+{
+	struct serve_answer answer;
+	const enum await_status status = await_read(sv, op, &answer);
+	enum exec_status a = EXEC_DONE;
+
+	if (status == AWAIT_LATER)
+		return await_later(op);
+	serve_count(sv, CMD_META);
+	record_get(sv, op, answer.item, has_flag(op, MC_FLAG_SET_EXPTIME));
+	if (status == AWAIT_FAILED) {
+		await_fail(sv, op);
+		return EXEC_DONE;
+	}
+	a = answer.item != NULL ? mg_answered(sv, op, &answer) : mg_missed(sv, op);
+	await_end(sv, op);
+	return a;
 }
 
 enum exec_status
 execute_mg(struct serve *sv, struct op *op)
 {
-	struct found f = {.item = NULL};
+	struct found f = {.item = store_peek_probed(sv->store, &op->probe, op->req.key)};
 
+	if (f.item == NULL && unlikely(sv->awaits != NULL))
+		return mg_awaited(sv, op);
 	serve_count(sv, CMD_META);
 	find(sv, op, &f);
 	record_get(sv, op, f.item, has_flag(op, MC_FLAG_SET_EXPTIME));
 	if (f.item != NULL)
-		return reply_found(sv, op, &f);
-	if (!has_flag(op, MC_FLAG_QUIET))
-		reply_echo(sv, op, MC_META_EN);
-	return EXEC_DONE;
+		return reply_found(sv, op, f.item, show(sv, op, &f));
+	return mg_missed(sv, op);
 }
 
 /* ---- ms ---- */

@@ -4,6 +4,7 @@
  * A connection is visited once a pass. Three limits are checked before each operation: batch size,
  * requests per turn, reply credit.
  */
+#include "await_table.h"
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"
@@ -32,11 +33,11 @@ close_on_error(struct serve *sv, struct session *ss)
 
 /* Stale: for READ_BUF_STALE_S the rest of a line has not come, or the client has not read the reply
  * that deferred requests wait for. The chunk may then go to another connection. A request that
- * waits for store memory is not stale: the server delays it, not the client. */
+ * waits for store memory or a supplier is not stale: the server delays it, not the client. */
 static bool
 read_buf_is_stale(const struct serve *sv, const struct session *ss)
 {
-	return ss->read_buf != NULL && ss->memory_wait_turns == 0 &&
+	return ss->read_buf != NULL && ss->waits == 0 &&
 	       sv->clock.now_s - ss->read_buf_since_s >= READ_BUF_STALE_S;
 }
 
@@ -112,6 +113,8 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 		if (!read_buf_alloc(sv, ss))
 			return chunk_wait(sv, ss);
 	} else {
+		if (unlikely(ss->awaits != NULL))
+			awaits_rebase(sv, ss, sv->op_count);
 		ss->read_buf_len -= ss->read_buf_at;
 		memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);
 		ss->read_buf_at = 0;
@@ -337,6 +340,8 @@ still_waiting(struct serve *sv, struct session *ss)
 {
 	enum fill_quota_state look;
 
+	if (ss->memory_wait_turns == 0)
+		return awaits_wait(ss);
 	if (fill_quota_sleeps(sv, ss))
 		return true; /* the peer's retransmission makes it ready */
 	look = fill_quota_state(sv, ss);
@@ -366,7 +371,7 @@ conn_parse(struct serve *sv, struct session *ss)
 		session_active(sv, ss);
 	if (unlikely(ss->sched != SCHED_READY) && !sched_visit(sv, ss))
 		return;
-	if (unlikely(ss->memory_wait_turns != 0) && still_waiting(sv, ss))
+	if (unlikely(ss->waits != 0) && still_waiting(sv, ss))
 		return;
 	if (!reply_resume(sv, ss))
 		return;

@@ -75,5 +75,7 @@ uint32_t gets_parse_fast(struct serve *sv, struct session *ss, struct view src);
 void datagrams_parse_fast(struct serve *sv);
 /* Answers those from ops[first] on that are for this path; returns how many. */
 uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
+/* The same up to the first miss. */
+uint32_t gets_execute_hits(struct serve *sv, uint32_t first);
 
 #endif

@@ -95,14 +95,27 @@ struct session {
 	bool quota_starved; /* bytes of the value were dropped, and none have come since */
 	uint32_t active_s;  /* the second in which something came last */
 
-	uint32_t turn;              /* in which served was counted */
-	uint32_t served;            /* requests in that turn */
-	uint32_t pass_ops;          /* operations in this pass */
-	uint32_t memory_wait_turns; /* turns its request has waited for the store; 0: it does not */
+	uint32_t turn;     /* in which served was counted */
+	uint32_t served;   /* requests in that turn */
+	uint32_t pass_ops; /* operations in this pass */
+	union {
+		uint32_t waits; /* 0: its next request waits for nothing of what follows */
+		struct {
+			/* Turns its request has waited for the store; 0: it does not. */
+			uint32_t memory_wait_turns : 21;
+			uint32_t await_count : 8;   /* awaits it has */
+			uint32_t await_queued : 1;  /* it waits for a place for one... */
+			uint32_t await_granted : 1; /* ... has one... */
+			uint32_t await_refused : 1; /* ... or has waited too long */
+		};
+	};
 	uint32_t memory_wait_last_turn; /* the last of them */
 	uint32_t flushes;               /* store_flushes when its flush began to wait */
 	uint32_t deferrable_bytes;      /* of this pass, from the first that may have to wait */
-	bool has_credit; /* the stack has room for the next operation's reply, this turn */
+	bool has_credit;         /* the stack has room for the next operation's reply, this turn */
+	bool await_counted;      /* its next request was counted when it came */
+	uint64_t await_since_ns; /* since when it has waited for a place; 0: it does not */
+	struct await *awaits;    /* await_table.h */
 
 	/* A chunk while a line is cut, or while requests were deferred: bytes read_buf_at to
 	 * read_buf_len stand before what conn_peek shows. */
@@ -119,7 +132,9 @@ struct session {
 	uint32_t quota_filled;  /* of the value, when it was looked at last */
 	uint32_t quota_here;    /* bytes of it that were here when it was begun */
 	bool quota_asleep;      /* it waits, but outside the queue: fill_quota_sleeps() */
-	struct list quota_link; /* in the queue while it waits and does not sleep, then in fills */
+	/* In the queue while it waits and does not sleep, then in fills; or in the one for awaits.
+	 */
+	struct list quota_link;
 	struct mc_req filling_req; /* but for its key, a view */
 	struct fill_progress progress;
 	struct fill fill;

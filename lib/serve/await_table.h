@@ -1,0 +1,129 @@
+/*
+ * await_table.h - asks that are open, as the service sees them (serve_await.h says what they are).
+ *
+ * Private to lib/serve. An await belongs to a connection's session or to a line of a datagram. Its
+ * request goes back as bytes into a read buffer, or into a chunk of its own, and is executed again
+ * when the answer is here: the await is found by where its request stands in there.
+ *
+ * Shape:  a session's awaits are a list in the order of its bytes. session.read_buf begins with the
+ *         first request that is not answered. Ticket: generation << AWAIT_SLOT_BITS | slot.
+ *
+ * Owner:  an await is free, or its session's, or its line's. It is in `asked` until it is ready.
+ *
+ * Thread: core-local.
+ *
+ * Bounds: serve_await.h.
+ */
+#ifndef CLOCKOO_AWAIT_TABLE_H
+#define CLOCKOO_AWAIT_TABLE_H
+
+#include "serve_await.h"
+#include "serve_internal.h"
+
+#define AWAIT_SLOT_BITS 16u
+static_assert(AWAITS_MAX <= 1u << AWAIT_SLOT_BITS, "a slot has its bits");
+
+enum await_state {
+	AWAIT_FREE,
+	AWAIT_ASKED,
+	AWAIT_READY, /* answered; its request is not executed yet */
+};
+
+struct await {
+	uint64_t ticket, hash, deadline_ns;
+	struct session *session;   /* NULL: of a datagram... */
+	struct awaited_line *line; /* ... of this line */
+	struct await *next;        /* its owner's; a free one's: the next free one */
+	uint32_t offset;           /* of its request, in the read buffer */
+	uint16_t lane;
+	uint8_t state;     /* enum await_state */
+	struct list asked; /* in order of deadlines */
+	struct serve_answer answer;
+};
+
+/* A retrieval line of a datagram. */
+struct awaited_line {
+	struct list link;
+	struct datagram datagram; /* only who sent it */
+	uint16_t id;
+	uint8_t *bytes; /* a chunk */
+	uint32_t len, at;
+	uint32_t open; /* of its awaits: not ready */
+	uint32_t tries;
+	struct mc_parser parser;
+	struct await *awaits;
+};
+
+struct awaits {
+	struct serve_supplier supplier;
+	bool asked_in_pass, draining;
+	uint32_t free_count, granted, udp_count;
+	struct await *free;
+	struct list asked;   /* deadlines, soonest first */
+	struct list waiting; /* sessions without a place, by quota_link */
+	struct list lines_free, lines_ready, lines_executed;
+	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
+	uint16_t lane_open[AWAIT_LANES_MAX];
+	struct await table[AWAITS_MAX];
+	struct awaited_line lines[AWAITED_LINES_MAX];
+};
+
+/* ---- the table (serve_await.c) ---- */
+
+/* Begin of a turn: answers, deadlines. */
+void awaits_turn(struct serve *sv);
+/* Asks for the key of op, whose hash is known. NULL: there is no place. Of session ss, or of line.
+ */
+struct await *await_ask(struct serve *sv, struct session *ss, struct awaited_line *line,
+			const struct mc_req *req, struct view key, uint64_t hash);
+/* Its owner does not list it any more. */
+void await_free(struct serve *sv, struct await *a);
+/* The session has no place yet, or none in its lane: to the end of the queue for one. */
+void await_queue(struct serve *sv, struct session *ss);
+/* It leaves the queue, or does not need its place. */
+void await_unqueue(struct serve *sv, struct session *ss);
+
+/* ---- connections (serve_await_order.c) ---- */
+
+enum await_status {
+	AWAIT_ANSWERED, /* *answer is what the supplier says; await_end() follows */
+	AWAIT_FAILED,   /* it says nothing, and an error is to be told */
+	AWAIT_LATER,    /* EXEC_RETRY; of a datagram EXEC_DONE: nothing is told now */
+};
+
+/* A retrieval has found nothing in the store. */
+enum await_status await_read(struct serve *sv, struct op *op, struct serve_answer *answer);
+/* The reply to op is composed. */
+void await_end(struct serve *sv, struct op *op);
+/* Tells that op has failed; what follows of its line is not answered. */
+void await_fail(struct serve *sv, struct op *op);
+
+static inline enum exec_status
+await_later(const struct op *op)
+{
+	return op->session != NULL ? EXEC_RETRY : EXEC_DONE;
+}
+
+/* Operations from ops[first] on go back into the read buffer. */
+void awaits_rebase(struct serve *sv, struct session *ss, uint32_t first);
+/* Whether the session's next request waits. If not, nothing behind one that does is parsed. */
+bool awaits_wait(struct session *ss);
+/* The session's operations of this pass are executed. */
+void awaits_sweep(struct serve *sv, struct session *ss);
+/* The session ends. */
+void awaits_forget(struct serve *sv, struct session *ss);
+void awaits_pass_end(struct serve *sv);
+
+/* ---- datagrams (serve_await_udp.c) ---- */
+
+/* Keeps the line of op, and asks for all its keys that are missed. */
+void awaited_line_keep(struct serve *sv, struct op *op);
+/* Operations of lines whose answers are here. False: one of them is not at its end. */
+bool awaited_lines_parse(struct serve *sv);
+void awaited_lines_pass_end(struct serve *sv);
+void awaited_lines_drop(struct serve *sv);
+struct await *awaited_line_find(struct serve *sv, const struct op *op);
+/* Nothing of the line of op is answered. */
+void awaited_line_fail(struct serve *sv, struct op *op);
+
+#endif

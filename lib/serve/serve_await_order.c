@@ -1,0 +1,300 @@
+/*
+ * serve_await_order.c - connections whose retrievals wait for a supplier, in order.
+ *
+ * The request that waits, and all behind it, go back as bytes into the read buffer. They are parsed
+ * and executed again as far as their answers are here: so every operation is executed in its place,
+ * and only what is asked for is asked ahead.
+ */
+#include "await_table.h"
+
+#define ASKED_AT_ITS_TURN (MC_FLAG_VIVIFY | MC_FLAG_RECACHE | MC_FLAG_SET_EXPTIME | MC_FLAG_NEW_CAS)
+
+/* May it be asked for before its turn, since that changes nothing? */
+static bool
+asked_ahead(const struct op *op)
+{
+	switch (op->req.verb) {
+	case MC_GET:
+	case MC_GETS:
+	case MC_BIN_GET:
+		return true;
+	case MC_MG:
+		return (op->req.meta.flags & ASKED_AT_ITS_TURN) == 0;
+	default:
+		return false;
+	}
+}
+
+/* Of an operation in the read buffer; one behind its end, from a frame, has the end's. */
+static uint32_t
+offset_of(const struct session *ss, const struct op *op)
+{
+	const uint8_t *at = op->raw.data;
+
+	if (ss->read_buf != NULL && at >= ss->read_buf && at < ss->read_buf + ss->read_buf_len)
+		return (uint32_t)(at - ss->read_buf);
+	return ss->read_buf_len;
+}
+
+/* Where the await at this offset is linked, or would be. */
+static struct await **
+link_at(struct session *ss, uint32_t offset)
+{
+	struct await **link = &ss->awaits;
+
+	while (*link != NULL && (*link)->offset < offset)
+		link = &(*link)->next;
+	return link;
+}
+
+static struct await *
+await_at(struct session *ss, uint32_t offset)
+{
+	struct await *a = *link_at(ss, offset);
+
+	return a != NULL && a->offset == offset ? a : NULL;
+}
+
+/* Does the session wait for this key? Then it is asked for once more only at its turn, so that a
+ * connection never reads an older value after a newer one. */
+static bool
+key_is_open(const struct session *ss, uint64_t hash)
+{
+	for (const struct await *a = ss->awaits; a != NULL; a = a->next)
+		if (a->hash == hash)
+			return true;
+	return false;
+}
+
+static bool
+session_ask(struct serve *sv, struct op *op, uint32_t offset)
+{
+	struct session *ss = op->session;
+	struct await **link = link_at(ss, offset);
+	struct await *a = await_ask(sv, ss, NULL, &op->req, op->req.key, op->hash);
+
+	if (a == NULL)
+		return false;
+	a->offset = offset;
+	a->next = *link;
+	*link = a;
+	return true;
+}
+
+/* Behind one that waits. Stops at the first operation that is not asked for ahead: its effect may
+ * be on keys behind it. */
+static void
+ask_ahead(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	uint32_t offset = offset_of(ss, op) + op->raw.len;
+	const struct op *end = &sv->ops[sv->op_count];
+
+	for (struct op *next = op + 1; next < end; next++) {
+		if (next->session != ss)
+			continue;
+		if (!asked_ahead(next))
+			return;
+		if (!key_is_open(ss, next->hash) && await_at(ss, offset) == NULL &&
+		    store_peek_probed(sv->store, &next->probe, next->req.key) == NULL &&
+		    !session_ask(sv, next, offset))
+			return;
+		offset += next->raw.len;
+	}
+}
+
+/* What waits for answers takes half of the read buffers at most: lines that are cut need the
+ * others. */
+static bool
+may_wait(const struct serve *sv, const struct session *ss)
+{
+	return ss->read_buf != NULL || sv->read_bufs_used < sv->read_bufs_max / 2;
+}
+
+static enum await_status
+failed(struct serve *sv, const struct op *op)
+{
+	serve_count(sv, AWAITS_FAILED);
+	return sv->awaits->supplier.misses_on_failure && op->req.verb != MC_GAT &&
+			       op->req.verb != MC_GATS && op->req.verb != MC_BIN_GAT
+		       ? AWAIT_ANSWERED
+		       : AWAIT_FAILED;
+}
+
+static struct await *
+await_of(struct serve *sv, const struct op *op)
+{
+	if (op->session == NULL)
+		return awaited_line_find(sv, op);
+	return op->session->awaits != NULL ? await_at(op->session, offset_of(op->session, op))
+					   : NULL;
+}
+
+/* It has not been asked for yet. */
+static enum await_status
+session_wait_answer(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+
+	if (sv->awaits->draining || ss->await_refused || !may_wait(sv, ss)) {
+		ss->await_refused = false;
+		ss->await_since_ns = 0;
+		return failed(sv, op);
+	}
+	ss->await_counted = (op->req.flags & MC_FIRST) != 0;
+	if (session_ask(sv, op, offset_of(ss, op))) {
+		ask_ahead(sv, op);
+	} else {
+		await_queue(sv, ss);
+	}
+	return AWAIT_LATER;
+}
+
+enum await_status
+await_read(struct serve *sv, struct op *op, struct serve_answer *answer)
+{
+	struct await *a = await_of(sv, op);
+
+	*answer = (struct serve_answer){0};
+	if (a != NULL && a->state == AWAIT_READY) {
+		*answer = a->answer;
+		return answer->failed ? failed(sv, op) : AWAIT_ANSWERED;
+	}
+	if (op->session == NULL) {
+		if (sv->awaits->draining)
+			return failed(sv, op);
+		awaited_line_keep(sv, op);
+		return AWAIT_LATER;
+	}
+	if (a == NULL)
+		return session_wait_answer(sv, op);
+	op->session->await_counted = (op->req.flags & MC_FIRST) != 0;
+	return AWAIT_LATER;
+}
+
+static void
+session_await_end(struct serve *sv, struct session *ss, struct await **link)
+{
+	struct await *a = *link;
+
+	*link = a->next;
+	await_free(sv, a);
+}
+
+void
+await_end(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	struct await **link;
+	uint32_t offset;
+
+	if (ss == NULL || ss->awaits == NULL)
+		return; /* a line's awaits end with it */
+	offset = offset_of(ss, op);
+	link = link_at(ss, offset);
+	if (*link != NULL && (*link)->offset == offset)
+		session_await_end(sv, ss, link);
+}
+
+/* The rest of a retrieval line is skipped, which no operation shows: what was asked ahead is given
+ * up, for later lines, too. */
+static void
+line_skip(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+
+	while (ss->awaits != NULL)
+		session_await_end(sv, ss, &ss->awaits);
+	session_defer(sv, ss, (uint32_t)(op + 1 - sv->ops));
+	ss->parser.in_line = 0;
+	ss->parser.swallow = MC_SWALLOW_LINE;
+	conn_requeue(sv->stack, ss->conn);
+}
+
+void
+await_fail(struct serve *sv, struct op *op)
+{
+	reply_error(sv, op, MC_ERR_NO_ANSWER);
+	await_end(sv, op);
+	if (op->session == NULL)
+		awaited_line_fail(sv, op);
+	else if (op->req.verb <= MC_GATS && !op_last(op))
+		line_skip(sv, op);
+}
+
+/* ---- the read buffer ---- */
+
+void
+awaits_rebase(struct serve *sv, struct session *ss, uint32_t first)
+{
+	uint32_t base = ss->read_buf_at;
+
+	for (uint32_t i = first; i < sv->op_count; i++)
+		if (sv->ops[i].session == ss) {
+			base = offset_of(ss, &sv->ops[i]);
+			break;
+		}
+	while (ss->awaits != NULL && ss->awaits->offset < base)
+		session_await_end(sv, ss, &ss->awaits);
+	for (struct await *a = ss->awaits; a != NULL; a = a->next)
+		a->offset -= base;
+}
+
+/* Where the first request stands whose answer is not here. */
+static const struct await *
+first_open(const struct session *ss)
+{
+	const struct await *a = ss->awaits;
+
+	while (a != NULL && a->state != AWAIT_ASKED)
+		a = a->next;
+	return a;
+}
+
+/* Only retrievals stand before a request that has been asked for: what may be deferred of this
+ * pass ends where it begins (serve_parse.c). */
+bool
+awaits_wait(struct session *ss)
+{
+	const struct await *open = first_open(ss);
+	const bool replying = ss->value.item != NULL || ss->stream.kind != NULL;
+
+	if (ss->await_queued)
+		return true;
+	if (open == NULL || ss->parser.swallow || open->offset < ss->read_buf_at)
+		return false;
+	ss->deferrable_bytes = MC_LINE_MAX - (open->offset - ss->read_buf_at);
+	return open->offset == ss->read_buf_at && !replying;
+}
+
+/* Awaits of what is executed were not needed: a copy had come meanwhile. */
+void
+awaits_sweep(struct serve *sv, struct session *ss)
+{
+	const bool none = ss->read_buf == NULL || ss->read_buf_at == ss->read_buf_len;
+
+	while (ss->awaits != NULL && (none || ss->awaits->offset < ss->read_buf_at))
+		session_await_end(sv, ss, &ss->awaits);
+	if (ss->await_granted)
+		await_unqueue(sv, ss);
+	ss->await_refused = false;
+}
+
+void
+awaits_forget(struct serve *sv, struct session *ss)
+{
+	await_unqueue(sv, ss); /* first: it is not to be granted its own place */
+	while (ss->awaits != NULL)
+		session_await_end(sv, ss, &ss->awaits);
+}
+
+void
+awaits_pass_end(struct serve *sv)
+{
+	struct awaits *aw = sv->awaits;
+
+	awaited_lines_pass_end(sv);
+	if (aw->asked_in_pass && aw->supplier.pass_end != NULL)
+		aw->supplier.pass_end(aw->supplier.arg);
+	aw->asked_in_pass = false;
+}

@@ -1,0 +1,604 @@
+/*
+ * Order of awaited operations. Goal: what a client receives does not depend on when the supplier
+ * answers, nor in which order, nor on others that come and go. Method: random conversations, in
+ * text and meta commands, in binary packets and in datagrams; of keys that the supplier has, lacks,
+ * fails on or never answers, and of keys of the local store. The reference is told one request at a
+ * time, by a supplier that answers at once. Then some connections at a time, cut anywhere, with
+ * late answers, with values that are kept as copies and copies that go; connections that are lost
+ * amid awaits leave their place to the next one, while the supplier's answers still come.
+ */
+#include "binary_talk.h"
+#include "late_supplier.h"
+#include "support/test.h"
+#include "proto/mc_udp.h"
+
+#include <stdlib.h>
+
+#ifdef FEW_AWAITS
+/* With few places they are waited for, and what waits must not fail: all is answered in time. */
+#define SUPPLIED "sssssf"
+#define DELAY    6u
+#else
+#define SUPPLIED "ssssssssssssssfd"
+#define DELAY    25u
+#endif
+
+#define SEEDS            16u /* twice */
+#define CONNS            5u
+#define TALKS            20u /* begun in a seed */
+#define BYTES_MAX        (256u << 10)
+#define REQS_MAX         64u
+#define TURNS_MAX        30000u
+#define IDLE_TURNS       3u
+#define SETTLE_TURNS_MAX 2000u
+#define DATAGRAMS        40u
+#define REPLIES_MAX      (12u << 20)
+#define LETTER_MAX       (1500u << 10)
+
+static uint64_t rng;
+
+static uint32_t
+below(uint32_t n)
+{
+	rng = rng * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(rng >> 33) % n;
+}
+
+/* ---- conversations ---- */
+
+struct talk {
+	uint8_t bytes[BYTES_MAX];
+	uint32_t len;
+	uint32_t ends[REQS_MAX]; /* of requests */
+	uint32_t count;
+	uint8_t *reply; /* of the reference */
+	uint32_t reply_len;
+	uint32_t number;
+};
+
+static void
+add(struct talk *t, const void *bytes, uint32_t len)
+{
+	check(t->len + len <= BYTES_MAX);
+	memcpy(t->bytes + t->len, bytes, len);
+	t->len += len;
+}
+
+static void
+add_text(struct talk *t, const char *text)
+{
+	add(t, text, (uint32_t)strlen(text));
+}
+
+static void
+supplied_key(char *key)
+{
+	sprintf(key, "%c%u", SUPPLIED[below(sizeof SUPPLIED - 1)], below(40));
+}
+
+/* Nobody else's: its number is in it. */
+static void
+local_key(const struct talk *t, char *key)
+{
+	sprintf(key, "d%u", 1000 + t->number * 8 + below(6));
+	key[0] = 'l';
+}
+
+static void
+any_key(const struct talk *t, char *key)
+{
+	if (below(5) == 0)
+		local_key(t, key);
+	else
+		supplied_key(key);
+}
+
+static void
+add_body(struct talk *t, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i++)
+		add(t, &"abcdefghij"[(i + len) % 10], 1);
+}
+
+static void
+add_get(struct talk *t, uint32_t keys)
+{
+	char key[16];
+
+	add_text(t, below(4) == 0 ? "gets" : "get");
+	for (uint32_t i = 0; i < keys; i++) {
+		supplied_key(key);
+		add_text(t, " ");
+		add_text(t, key);
+	}
+	add_text(t, "\r\n");
+}
+
+/* Of a local key: it is there, or the supplier is asked for it, and has nothing. */
+static void
+add_local(struct talk *t)
+{
+	char key[16], line[64];
+	const uint32_t len = below(6) == 0 ? below(6000) : below(300);
+
+	local_key(t, key);
+	switch (below(6)) {
+	case 0:
+		sprintf(line, "get %s\r\n", key);
+		break;
+	case 1:
+		sprintf(line, "delete %s%s\r\n", key, below(2) ? " noreply" : "");
+		break;
+	case 2:
+		sprintf(line, "incr %s 1\r\n", key);
+		break;
+	case 3:
+		sprintf(line, "mg %s v k\r\n", key);
+		break;
+	default:
+		sprintf(line, "%s %s 0 0 %u%s\r\n", below(3) ? "set" : "append", key, len,
+			below(2) ? " noreply" : "");
+		add_text(t, line);
+		add_body(t, len);
+		add_text(t, "\r\n");
+		return;
+	}
+	add_text(t, line);
+}
+
+static void
+add_meta(struct talk *t)
+{
+	static const char *const flags[] = {" v", " k", " f", " s", " Oab", " q", " t", " c"};
+	char key[16];
+
+	supplied_key(key);
+	add_text(t, "mg ");
+	add_text(t, key);
+	for (uint32_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+		if (below(2) == 0)
+			add_text(t, flags[i]);
+	add_text(t, "\r\n");
+}
+
+static void
+add_line(struct talk *t)
+{
+	static const char *const others[] = {
+		"version\r\n",       "mn\r\n",          "bogus\r\n",        "gat 0 s5\r\n",
+		"gat 0 s10 s15\r\n", "mg s5 v N30\r\n", "mg s20 T30 v\r\n", "get\r\n",
+		"gat 0 f1\r\n"};
+
+	switch (below(12)) {
+	case 0:
+		add_text(t, others[below(sizeof others / sizeof others[0])]);
+		break;
+	case 1:
+	case 2:
+	case 3:
+		add_local(t);
+		break;
+	case 4:
+	case 5:
+		add_meta(t);
+		break;
+	case 6:
+		add_get(t, 2 + below(120));
+		break;
+	case 7:
+		add_get(t, 2 + below(8));
+		break;
+	default:
+		add_get(t, 1);
+		break;
+	}
+}
+
+static void
+add_packet(struct talk *t)
+{
+	static const uint8_t gets[] = {GET, GETQ, GETK, GETKQ}, sets[] = {SET, SETQ, ADD};
+	static const char zeros[8];
+	struct packet list[] = {{.op = gets[below(4)]}, LAST};
+	uint8_t bytes[512];
+	char key[16];
+
+	any_key(t, key);
+	list[0].key = key;
+	switch (below(8)) {
+	case 0:
+		list[0] = (struct packet){.op = below(2) == 0 ? NOOP : VERSION};
+		break;
+	case 1:
+		local_key(t, key);
+		list[0].op = below(2) == 0 ? DELETE : DELETEQ;
+		break;
+	case 2:
+	case 3:
+		local_key(t, key);
+		list[0].op = sets[below(3)];
+		list[0].extras = zeros;
+		list[0].extras_len = 8;
+		list[0].value = "a value, and not a short one";
+		break;
+	default:
+		break;
+	}
+	add(t, bytes, packets_put(bytes, list));
+}
+
+static void
+talk_make(struct talk *t, uint32_t number)
+{
+	const bool binary = below(3) == 0;
+
+	*t = (struct talk){.number = number};
+	for (uint32_t n = 4 + below(REQS_MAX - 6); n > 0; n--) {
+		if (binary)
+			add_packet(t);
+		else
+			add_line(t);
+		t->ends[t->count++] = t->len;
+	}
+}
+
+/* Numbers of versions of local items differ. */
+static void
+mask_cas(uint8_t *reply, uint32_t len)
+{
+	for (uint32_t at = 0; at + 24 <= len && reply[at] == 0x81;) {
+		const uint32_t body = (uint32_t)reply[at + 8] << 24 |
+				      (uint32_t)reply[at + 9] << 16 |
+				      (uint32_t)reply[at + 10] << 8 | reply[at + 11];
+
+		memset(reply + at + 16, 0, 8);
+		at += 24 + body;
+	}
+}
+
+/* ---- the reference ---- */
+
+static void
+settle(struct late *late, struct conn *c)
+{
+	uint32_t turns = 0;
+
+	for (uint32_t idle = 0; idle < IDLE_TURNS; idle++) {
+		check(turns++ < SETTLE_TURNS_MAX);
+		late_turn(late);
+		if (c != NULL)
+			rig_acked(late_rig(late), c);
+		if (serve_awaits_open(late_rig(late)->serve) != 0)
+			idle = 0;
+	}
+}
+
+static void
+talk_refer(struct late *late, struct talk *t)
+{
+	struct rig *rig = late_rig(late);
+	struct conn *c = rig_open(rig);
+	uint32_t from = 0;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		rig_receive(rig, c, t->bytes + from, t->ends[i] - from);
+		from = t->ends[i];
+		settle(late, c);
+		settle(late, c); /* a line of many keys takes some turns */
+	}
+	rig_sent(c, &t->reply_len);
+	t->reply = malloc(t->reply_len + 1);
+	memcpy(t->reply, rig_sent(c, NULL), t->reply_len);
+	mask_cas(t->reply, t->reply_len);
+	rig_lose(rig, c);
+}
+
+/* ---- connections ---- */
+
+struct client {
+	struct conn *conn;
+	struct talk *talk;
+	uint32_t fed;
+	bool ended;
+};
+
+static struct client clients[CONNS];
+static uint32_t talks, talks_begun, talks_ended; /* ever; in this run */
+
+static void
+client_begin(struct late *late, struct late *reference, struct client *cl)
+{
+	struct rig *rig = late_rig(late);
+
+	cl->talk = malloc(sizeof *cl->talk);
+	talk_make(cl->talk, talks++);
+	talks_begun++;
+	talk_refer(reference, cl->talk);
+	cl->conn = rig_open(rig);
+	cl->fed = 0;
+	cl->ended = false;
+}
+
+/* What has come is what the reference says, as far as it goes. */
+static uint32_t
+client_judge(struct late *late, struct client *cl)
+{
+	static uint8_t sent[REPLIES_MAX];
+	uint32_t len;
+
+	rig_sent(cl->conn, &len);
+	rig_acked(late_rig(late), cl->conn);
+	check(len <= cl->talk->reply_len && len <= sizeof sent);
+	memcpy(sent, rig_sent(cl->conn, NULL), len);
+	mask_cas(sent, len);
+	if (len > 0 && sent[0] != 0x81)
+		check_bytes(sent, cl->talk->reply, len);
+	return len;
+}
+
+static void
+client_end(struct late *late, struct client *cl)
+{
+	client_judge(late, cl);
+	rig_lose(late_rig(late), cl->conn);
+	free(cl->talk->reply);
+	free(cl->talk);
+	cl->talk = NULL;
+	talks_ended++;
+}
+
+static bool
+client_is_done(struct late *late, struct client *cl)
+{
+	uint32_t len;
+
+	rig_sent(cl->conn, &len);
+	if (cl->fed < cl->talk->len || len < cl->talk->reply_len)
+		return false;
+	if (cl->ended && !rig_closed(cl->conn))
+		return false;
+	check_eq(client_judge(late, cl), cl->talk->reply_len);
+	if (len > 0 && cl->talk->reply[0] == 0x81) {
+		static uint8_t sent[REPLIES_MAX];
+
+		memcpy(sent, rig_sent(cl->conn, NULL), len);
+		mask_cas(sent, len);
+		check_bytes(sent, cl->talk->reply, len);
+	}
+	return true;
+}
+
+static void
+client_step(struct late *late, struct client *cl)
+{
+	struct rig *rig = late_rig(late);
+	const uint32_t left = cl->talk->len - cl->fed;
+	uint32_t n = below(3) == 0 ? 1 + below(30) : 1 + below(3000);
+
+	n = n < left ? n : left;
+	if (n > 0 && below(3) != 0 && !rig_closed(cl->conn)) {
+		rig_receive(rig, cl->conn, cl->talk->bytes + cl->fed, n);
+		cl->fed += n;
+		if (cl->fed == cl->talk->len && below(2) == 0) {
+			rig_eof(rig, cl->conn);
+			cl->ended = true;
+		}
+	}
+	if (below(3) == 0)
+		rig_acked(rig, cl->conn);
+}
+
+/* ---- datagrams ---- */
+
+struct letter {
+	struct talk talk; /* one request */
+	bool sent, answered;
+	uint32_t got; /* datagrams of the answer, and their number */
+	uint32_t total;
+	uint8_t reply[LETTER_MAX];
+	uint32_t reply_len;
+};
+
+static struct letter *letters;
+static uint64_t all_lost;
+
+static void
+letter_gather(struct letter *letter, const struct fake_sent *s)
+{
+	const uint32_t sequence = (uint32_t)s->bytes[2] << 8 | s->bytes[3];
+
+	check_eq(sequence, letter->got);
+	letter->got++;
+	letter->total = (uint32_t)s->bytes[4] << 8 | s->bytes[5];
+	check(letter->reply_len + s->len - 8 <= sizeof letter->reply);
+	memcpy(letter->reply + letter->reply_len, s->bytes + 8, s->len - 8);
+	letter->reply_len += s->len - 8;
+	check(!letter->answered);
+	letter->answered = letter->got == letter->total;
+}
+
+static void
+letters_gather(struct late *late, struct letter *list)
+{
+	const struct fake_sent *sent;
+	const uint32_t count = rig_datagrams_sent(late_rig(late), &sent);
+
+	for (uint32_t i = 0; i < count; i++)
+		letter_gather(&list[(uint32_t)sent[i].bytes[0] << 8 | sent[i].bytes[1]], &sent[i]);
+	rig_forget_datagrams(late_rig(late));
+}
+
+static void
+letter_clear(struct letter *letter)
+{
+	letter->talk.len = 0;
+	letter->sent = letter->answered = false;
+	letter->got = letter->total = letter->reply_len = 0;
+}
+
+static void
+letter_make(struct letter *letter, struct late *reference, uint32_t id)
+{
+	static struct letter other;
+	struct talk *t = &letter->talk;
+	const struct fake_sent *sent;
+	uint32_t count;
+
+	letter_clear(letter);
+	if (below(4) == 0)
+		add_meta(t);
+	else
+		add_get(t, below(4) == 0 ? 2 + below(100) : 1);
+	letter_clear(&other);
+	rig_datagram(late_rig(reference), (uint16_t)id, 1, t->bytes, t->len);
+	settle(reference, NULL);
+	settle(reference, NULL);
+	count = rig_datagrams_sent(late_rig(reference), &sent);
+	for (uint32_t i = 0; i < count; i++)
+		letter_gather(&other, &sent[i]);
+	rig_forget_datagrams(late_rig(reference));
+	t->reply = malloc(other.reply_len + 1);
+	t->reply_len = other.reply_len;
+	memcpy(t->reply, other.reply, other.reply_len);
+}
+
+/* Each has its answer once; those that have none were dropped, and counted. */
+static void
+letters_judge(struct late *late)
+{
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < DATAGRAMS; i++) {
+		struct letter *l = &letters[i];
+
+		if (!l->answered && l->talk.reply_len > 0) {
+			check_eq(l->reply_len, 0);
+			lost++;
+		} else {
+			check_eq(l->reply_len, l->talk.reply_len);
+			check_bytes(l->reply, l->talk.reply, l->reply_len);
+		}
+		free(l->talk.reply);
+	}
+	check(lost <= rig_count(late_rig(late), UDP_DROP_NO_MEMORY));
+	all_lost += lost;
+}
+
+/* ---- the runs ---- */
+
+static void
+letters_send(struct late *late)
+{
+	const uint32_t i = below(DATAGRAMS);
+
+	if (letters[i].sent || below(4) != 0)
+		return;
+	letters[i].sent = true;
+	rig_datagram(late_rig(late), (uint16_t)i, 1, letters[i].talk.bytes, letters[i].talk.len);
+}
+
+/* A copy that goes. */
+static void
+copy_evict(struct late *late)
+{
+	struct rig *rig = late_rig(late);
+	char text[16];
+	const int len = sprintf(text, "s%u", below(40));
+	const struct view key = {(const uint8_t *)text, (uint32_t)len};
+
+	store_delete(rig->core, key, store_hash(rig->core, key));
+}
+
+static bool
+all_sent(void)
+{
+	for (uint32_t i = 0; i < DATAGRAMS; i++)
+		if (!letters[i].sent)
+			return false;
+	return true;
+}
+
+static void
+clients_turn(struct late *late, struct late *reference)
+{
+	for (uint32_t i = 0; i < CONNS; i++) {
+		struct client *cl = &clients[i];
+
+		if (cl->talk == NULL && talks_begun < TALKS)
+			client_begin(late, reference, cl);
+		if (cl->talk == NULL)
+			continue;
+		client_step(late, cl);
+		if (below(150) == 0 || client_is_done(late, cl))
+			client_end(late, cl);
+	}
+}
+
+static void
+run(struct late *late, struct late *reference, uint64_t seed)
+{
+	const uint64_t stale = late_stale(late);
+	uint32_t turn = 0;
+
+	rng = seed;
+	talks_begun = talks_ended = 0;
+	for (uint32_t i = 0; i < DATAGRAMS; i++)
+		letter_make(&letters[i], reference, i);
+	for (; turn < TURNS_MAX && (talks_ended < TALKS || !all_sent()); turn++) {
+		clients_turn(late, reference);
+		letters_send(late);
+		if (below(3) == 0)
+			copy_evict(late);
+		rig_set_pieces(late_rig(late), below(3) == 0 ? 0 : 1 + below(20));
+		late_turn(late);
+		letters_gather(late, letters);
+	}
+	check(turn < TURNS_MAX);
+	for (uint32_t i = 0; i < 4 * LATE_TIMEOUT_NS / LATE_TURN_NS; i++) {
+		late_turn(late);
+		letters_gather(late, letters);
+	}
+	letters_judge(late);
+	check_eq(rig_chunks_used(late_rig(late)), 0);
+	check_eq(serve_awaits_open(late_rig(late)->serve), 0);
+	check(late_stale(late) > stale);
+}
+
+static void
+runs(bool misses_on_failure)
+{
+	const struct late_config cfg = {.misses_on_failure = misses_on_failure};
+	struct late *reference = late_create(&cfg), *late = late_create(&cfg);
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		late_pace(late, seed % 4 == 0 ? 2 : DELAY, seed % 3 == 0 ? 5 : 0);
+		run(late, reference, seed + (misses_on_failure ? SEEDS : 0));
+	}
+	for (uint32_t i = 0; i < 2 * LATE_TIMEOUT_NS / LATE_TURN_NS; i++)
+		late_turn(reference);
+	late_destroy(late);
+	late_destroy(reference);
+}
+
+static void
+replies_do_not_depend_on_when_the_supplier_answers(void **state)
+{
+	letters = calloc(DATAGRAMS, sizeof *letters);
+	all_lost = 0;
+	runs(false);
+	runs(true);
+#ifndef FEW_AWAITS
+	check(all_lost < 2 * SEEDS * DATAGRAMS / 100);
+#endif
+	free(letters);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(replies_do_not_depend_on_when_the_supplier_answers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
