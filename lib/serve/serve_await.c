@@ -4,7 +4,6 @@
  */
 #include "await_table.h"
 
-#define SESSION_PART   16u /* of what is free a session may have */
 #define QUEUE_LOOK_MAX 16u /* sessions whose wait may end in a turn */
 
 size_t
@@ -44,7 +43,9 @@ serve_supplier_attach(struct region *region, struct serve *sv,
 uint32_t
 serve_awaits_open(const struct serve *sv)
 {
-	return sv->awaits != NULL ? AWAITS_MAX - sv->awaits->free_count : 0;
+	const struct awaits *aw = sv->awaits;
+
+	return aw != NULL ? AWAITS_MAX - aw->free_count + aw->granted : 0;
 }
 
 /* ---- the queue for places ---- */
@@ -131,7 +132,7 @@ has_place(const struct awaits *aw, const struct session *ss, uint32_t lane)
 		return false;
 	if (ss == NULL)
 		return aw->udp_count < AWAITS_UDP_MAX;
-	share = (left - AWAITS_FIRST_ONLY) / SESSION_PART;
+	share = (left - AWAITS_FIRST_ONLY) / AWAITS_SESSION_PART;
 	return ss->await_count < (share < AWAITS_SESSION_MAX ? share : AWAITS_SESSION_MAX);
 }
 

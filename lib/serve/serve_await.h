@@ -38,11 +38,20 @@
 #include "proto/mc_req.h"
 #include "serve.h"
 
-#define AWAITS_MAX            4096u
-#define AWAITS_SESSION_MAX    128u
-#define AWAITS_FIRST_ONLY     1024u
-#define AWAITS_UDP_MAX        512u
-#define AWAITED_LINES_MAX     64u
+#ifndef FEW_AWAITS
+#define AWAITS_MAX         4096u
+#define AWAITS_SESSION_MAX 128u
+#define AWAITS_FIRST_ONLY  1024u
+#define AWAITS_UDP_MAX     512u
+#define AWAITED_LINES_MAX  64u
+#else /* a table that tests fill */
+#define AWAITS_MAX         24u
+#define AWAITS_SESSION_MAX 6u
+#define AWAITS_FIRST_ONLY  6u
+#define AWAITS_UDP_MAX     6u
+#define AWAITED_LINES_MAX  3u
+#endif
+#define AWAITS_SESSION_PART   (AWAITS_MAX / 256 + (AWAITS_MAX < 256 ? 2 : 0)) /* of the free */
 #define AWAITS_ENDED_PER_TURN 256u
 #define AWAIT_LANES_MAX       1024u
 
@@ -95,6 +104,7 @@ uint64_t serve_next_timer(const struct serve *sv);
  * so do those that are open. True: none is open. */
 bool serve_awaits_drain(struct serve *sv, bool hurry);
 
+/* Asks, and places that are granted. */
 uint32_t serve_awaits_open(const struct serve *sv);
 
 #endif

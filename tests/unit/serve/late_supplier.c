@@ -25,7 +25,7 @@ struct ask {
 struct late {
 	struct rig *rig;
 	struct late_config cfg;
-	uint64_t rng, turn, asked, stale;
+	uint64_t rng, turn, asked, stale, answered;
 	bool hold;
 	uint32_t used; /* no ask stands behind so many */
 	void *memory;
@@ -59,11 +59,14 @@ value_make(struct late *late, struct ask *a)
 {
 	static uint8_t bytes[16384];
 	const struct view key = {(const uint8_t *)a->key, a->key_len};
-	const uint32_t n = number_of(a), len = length_of(n);
+	const uint32_t n = number_of(a), len = a->key[0] == 'v' ? 6 : length_of(n);
 	struct store_core *sc = late->rig->core;
 
-	for (uint32_t i = 0; i < len; i++)
-		bytes[i] = (uint8_t)('a' + (n + i * 7) % 26);
+	if (a->key[0] == 'v')
+		snprintf((char *)bytes, sizeof bytes, "%06u", (uint32_t)late->answered);
+	else
+		for (uint32_t i = 0; i < len; i++)
+			bytes[i] = (uint8_t)('a' + (n + i * 7) % 26);
 	check_eq(store_begin(sc, &a->fill, key, store_hash(sc, key), len, n % 3, 0), STORE_OK);
 	store_fill(sc, &a->fill, bytes, len);
 }
@@ -83,7 +86,7 @@ value_end(struct late *late, struct ask *a, bool keep)
 	const struct store_conditions as_is = {
 		.mode = STORE_SET, .set_cas = true, .new_cas = cas_of(a)};
 
-	if (!keep && length_of(number_of(a)) < ITEM_PIN_MIN_BYTES) {
+	if (!keep && a->fill.value_len < ITEM_PIN_MIN_BYTES) {
 		store_abandon(sc, &a->fill);
 		return;
 	}
@@ -137,9 +140,10 @@ static void
 answer(struct late *late, struct ask *a)
 {
 	struct serve_answer said = {.failed = a->key[0] == 'f', .cas = cas_of(a)};
-	const bool here = a->key[0] == 's' && number_of(a) % 5 != 0;
+	const bool here = a->key[0] == 'v' || (a->key[0] == 's' && number_of(a) % 5 != 0);
 	const bool wanted = a->state == ASK_OPEN;
 
+	late->answered++;
 	if (here) {
 		value_make(late, a);
 		said.item = a->fill.item;

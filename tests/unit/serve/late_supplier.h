@@ -7,6 +7,8 @@
  *           s  a value, or a miss for every fifth number; over 1 KiB for some
  *           f  that it has failed
  *           d  nothing, before it is forgotten
+ *           v  how many answers there have been
+ *
  *
  * Owner:  a rig with the supplier attached.
  *

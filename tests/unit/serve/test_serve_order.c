@@ -16,11 +16,13 @@
 
 #ifdef FEW_AWAITS
 /* With few places they are waited for, and what waits must not fail: all is answered in time. */
-#define SUPPLIED "sssssf"
-#define DELAY    6u
+#define SUPPLIED    "sssssf"
+#define DELAY       6u
+#define LETTER_KEYS 3u
 #else
-#define SUPPLIED "ssssssssssssssfd"
-#define DELAY    25u
+#define SUPPLIED    "ssssssssssssssfd"
+#define DELAY       25u
+#define LETTER_KEYS 100u
 #endif
 
 #define SEEDS            16u /* twice */
@@ -265,6 +267,7 @@ settle(struct late *late, struct conn *c)
 
 	for (uint32_t idle = 0; idle < IDLE_TURNS; idle++) {
 		check(turns++ < SETTLE_TURNS_MAX);
+		rig_set_pieces(late_rig(late), 4096);
 		late_turn(late);
 		if (c != NULL)
 			rig_acked(late_rig(late), c);
@@ -448,7 +451,7 @@ letter_make(struct letter *letter, struct late *reference, uint32_t id)
 	if (below(4) == 0)
 		add_meta(t);
 	else
-		add_get(t, below(4) == 0 ? 2 + below(100) : 1);
+		add_get(t, below(4) == 0 ? 2 + below(LETTER_KEYS) : 1);
 	letter_clear(&other);
 	rig_datagram(late_rig(reference), (uint16_t)id, 1, t->bytes, t->len);
 	settle(reference, NULL);

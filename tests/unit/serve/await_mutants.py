@@ -1,0 +1,68 @@
+#!/usr/bin/python3 -B
+"""await_mutants.py MUTANT SERVE OUT - a file of lib/serve, one rule of awaited operations broken.
+await_mutants.py --caught PROGRAM - PROGRAM, built with it, must fail.
+
+A text must be in its file exactly once, or the build fails: a mutant follows the code it breaks.
+"""
+
+import pathlib
+import subprocess
+import sys
+
+LONGEST_S = 100
+
+MUTANTS = {
+    # An answer goes to whoever is next in its slot.
+    "SLOT_ONLY_TICKET": ("serve_await.c", "if (a->ticket != ticket || a->state", "if (a->state"),
+    # An ask is answered twice.
+    "DOUBLE_ANSWER": ("serve_await.c", "a->state != AWAIT_ASKED)\n\t\treturn false;",
+                      "a->state == AWAIT_FREE)\n\t\treturn false;\n\tif (a->state == AWAIT_READY) {"
+                      "\n\t\ta->answer = *answer;\n\t\treturn true;\n\t}"),
+    # An answer wakes nobody.
+    "LOST_TICKET": ("serve_await.c", "if (a->session->awaits == a)", "if (false)"),
+    # A request takes whatever answer is here.
+    "ANY_LINE_WRITES": ("serve_await_order.c", "return a != NULL && a->offset == offset ? a : NULL;",
+                        "return a != NULL && a->state == AWAIT_READY ? a : NULL;"),
+    # The table does not hear of lost connections.
+    "KEPT_AT_CLOSE": ("serve.c", "awaits_forget(sv, ss);", "(void)0;"),
+    # Requests move in the read buffer, and their awaits do not.
+    "NO_REBASE": ("serve_defer.c", "awaits_rebase(sv, ss, first);", "(void)0;"),
+    "NO_REBASE_GATHERED": ("serve_parse.c", "awaits_rebase(sv, ss, sv->op_count);", "(void)0;"),
+    # What was asked for in vain keeps its place.
+    "NO_SWEEP": ("serve_execute.c", "awaits_sweep(sv, ss);", "(void)0;"),
+    # One pipeline asks for a key twice at once.
+    "KEY_TWICE": ("serve_await_order.c", "if (!key_is_open(ss, next->hash) && await_at", "if (await_at"),
+    "NO_SESSION_SHARE": ("serve_await.c",
+                         "return ss->await_count < (share < AWAITS_SESSION_MAX ? share : AWAITS_SESSION_MAX);",
+                         "return share < AWAITS_MAX;"),
+    "NO_SERVER_SHARE": ("serve_await.c", "|| aw->lane_open[lane] >= left)", ")"),
+    # Who waits for a place is not told of one.
+    "NO_GRANT": ("serve_await.c", "\taw->free_count++;\n\tplace_grant(sv);", "\taw->free_count++;"),
+    # All keys of a datagram are known, and nobody looks.
+    "LOST_LINE": ("serve_await.c", "list_push_back(&aw->lines_ready, &a->line->link);", ";"),
+    # A request that has waited is counted again.
+    "COUNTED_TWICE": ("serve_execute.c", "&& !op->session->await_counted)", ")"),
+}
+
+
+def write(mutant, serve, out):
+    name, old, new = MUTANTS[mutant]
+    text = pathlib.Path(serve, name).read_text()
+    if text.count(old) != 1:
+        sys.exit(f"{mutant}: {name} has this {text.count(old)} times, not once:\n{old}")
+    pathlib.Path(out).write_text(text.replace(old, new))
+
+
+def caught(program):
+    try:
+        done = subprocess.run([program], capture_output=True, text=True, timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        return True
+    print((done.stdout + done.stderr)[-600:])
+    return done.returncode != 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--caught":
+        sys.exit(0 if caught(sys.argv[2]) else "the mutant was not caught")
+    write(*sys.argv[1:])

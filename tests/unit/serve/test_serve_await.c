@@ -1,0 +1,342 @@
+/*
+ * The ends of awaited operations. Goal: each ask has one end, whatever becomes of its connection,
+ * its supplier and the table; what waits is bounded and takes its turn. Method: a table of few
+ * places (FEW_AWAITS) and a supplier that is held up; each test is a case of the table of ends in
+ * serve_await.h. test_serve_order.c compares whole conversations.
+ */
+#include "late_supplier.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+
+#define TIMEOUT_TURNS (LATE_TIMEOUT_NS / LATE_TURN_NS)
+#define OPEN          (serve_awaits_open(late_rig(late)->serve))
+
+static struct late *late;
+static struct rig *rig;
+
+static int
+begin(bool misses_on_failure)
+{
+	const struct late_config cfg = {.misses_on_failure = misses_on_failure};
+
+	late = late_create(&cfg);
+	rig = late_rig(late);
+	return 0;
+}
+
+static int
+start(void **state)
+{
+	return begin(false);
+}
+
+static int
+start_with_misses(void **state)
+{
+	return begin(true);
+}
+
+static void
+turns(uint32_t n)
+{
+	for (; n > 0; n--)
+		late_turn(late);
+}
+
+/* Nothing is left of what was asked. */
+static int
+stop(void **state)
+{
+	late_hold(late, false);
+	turns(4 * TIMEOUT_TURNS);
+	for (uint32_t i = 0; i < FAKE_CONNS; i++)
+		rig_lose_slot(rig, i);
+	turns(4);
+	check_eq(OPEN, 0);
+	check_eq(rig_chunks_used(rig), 0);
+	late_destroy(late);
+	return 0;
+}
+
+static struct conn *
+say(const char *text)
+{
+	struct conn *c = rig_open(rig);
+
+	rig_receive_text(rig, c, text);
+	return c;
+}
+
+#define SAYS(c, text) check_str(rig_sent(c, NULL), text)
+
+/* s1 and s2 have 31 and 62 bytes, s5 nothing. */
+#define S1        "VALUE s1 1 31\r\nbipwdkryfmtahovcjqxelszgnubipwd\r\n"
+#define S0        "VALUE l 0 1\r\nx\r\n"
+#define NO_ANSWER "SERVER_ERROR no answer in time\r\n"
+
+static void
+what_is_here_is_sent_at_once_and_the_end_last(void **state)
+{
+	struct conn *c = say("set l 0 0 1 noreply\r\nx\r\nget l s1 l\r\nget l\r\n");
+
+	late_hold(late, true);
+	turns(3);
+	SAYS(c, S0);
+	late_hold(late, false);
+	turns(3);
+	SAYS(c, S0 S1 S0 "END\r\n" S0 "END\r\n");
+	rig_acked(rig, c);
+}
+
+static void
+what_is_not_answered_in_time_has_failed(void **state)
+{
+	struct conn *text = say("get d1\r\nget s1 d1 s1\r\nversion\r\n"),
+		    *meta = say("mg d2 v\r\nmn\r\n");
+
+	turns(2);
+	check_eq(serve_next_timer(rig->serve), (uint64_t)(1 + TIMEOUT_TURNS) * LATE_TURN_NS);
+	turns(TIMEOUT_TURNS - 2);
+	SAYS(text, "");
+	turns(4);
+	SAYS(meta, NO_ANSWER "MN\r\n");
+	turns(TIMEOUT_TURNS + 10);
+	SAYS(text, NO_ANSWER S1 NO_ANSWER "VERSION 9.8.7\r\n");
+	check(rig_count(rig, AWAITS_EXPIRED) >= 3);
+}
+
+static void
+it_is_a_miss_if_the_supplier_wants_that(void **state)
+{
+	struct conn *c = say("get s1 d1 s1\r\nmg d2 v\r\ngat 0 d3\r\nversion\r\n");
+
+	turns(4 * TIMEOUT_TURNS);
+	SAYS(c, S1 S1 "END\r\nEN\r\n" NO_ANSWER "VERSION 9.8.7\r\n");
+}
+
+static void
+what_belongs_to_a_lost_connection_is_given_up(void **state)
+{
+	struct conn *c = say("get d1 d2 d3\r\n");
+
+	turns(2);
+	check_eq(OPEN, 3);
+	rig_lose(rig, c);
+	check_eq(OPEN, 0);
+	/* The next one in its slot hears nothing of it. */
+	check(say("get s5\r\n") == c);
+	turns(5);
+	SAYS(c, "END\r\n");
+	check_eq(late_stale(late), 3);
+}
+
+static void
+one_that_ends_is_answered_and_closed(void **state)
+{
+	struct conn *c = say("get s1\r\nget s5\r\n");
+
+	rig_eof(rig, c);
+	late_hold(late, true);
+	turns(5);
+	check(!rig_closed(c));
+	late_hold(late, false);
+	turns(5);
+	SAYS(c, S1 "END\r\nEND\r\n");
+	check(rig_closed(c));
+}
+
+static void
+a_connection_has_a_share(void **state)
+{
+	late_hold(late, true);
+	say("get s1 s2 s3 s4 s6 s7 s8 s9 s11 s12 s13 s14 s16 s17 s18 s19\r\n");
+	turns(3);
+	check_eq(OPEN, AWAITS_SESSION_MAX);
+}
+
+/* A line of keys of one lane. */
+static const char *
+line_of(char kind, uint32_t lane, uint32_t count, uint32_t from)
+{
+	static char line[512];
+	char key[16];
+
+	strcpy(line, "get");
+	for (uint32_t n = from; count > 0; n++) {
+		const struct view v = {(const uint8_t *)key,
+				       (uint32_t)sprintf(key, "%c%u", kind, n)};
+
+		if (n % 5 == 0 || store_hash(rig->core, v) % LATE_LANES != lane)
+			continue;
+		strcat(strcat(line, " "), key);
+		count--;
+	}
+	return strcat(line, "\r\n");
+}
+
+/* As many as a lane has. */
+static void
+fill_lane(uint32_t lane)
+{
+	for (uint32_t i = 0; i < 5; i++) {
+		say(line_of('d', lane, 12, 100 * i));
+		turns(1);
+	}
+	check_eq(OPEN, AWAITS_MAX / 2);
+}
+
+static bool
+is_answered(struct conn *c)
+{
+	const char *sent = rig_sent(c, NULL);
+	const size_t len = strlen(sent);
+
+	return len > 5 && memcmp(sent, "VALUE", 5) == 0 && strcmp(sent + len - 5, "END\r\n") == 0;
+}
+
+static void
+a_lane_that_stalls_leaves_places_for_others(void **state)
+{
+	struct conn *c;
+
+	fill_lane(0);
+	c = say(line_of('s', 1, 1, 0));
+	turns(3);
+	check(is_answered(c));
+}
+
+static void
+who_finds_no_place_waits_for_one(void **state)
+{
+	struct conn *c;
+
+	fill_lane(0);
+	c = say(line_of('s', 0, 1, 0));
+	turns(3);
+	SAYS(c, "");
+	turns(TIMEOUT_TURNS + 10);
+	check(is_answered(c));
+}
+
+/* Reads of one key in one pipeline: what is asked for twice at once may be answered in any order.
+ */
+static void
+a_connection_reads_no_older_value_after_a_newer_one(void **state)
+{
+	for (uint32_t round = 0; round < 200; round++) {
+		struct conn *c = say("get v1 s2 v1 s3 v1\r\nget v1\r\nmg v1 v\r\nget s1 v1\r\n");
+		long last = 0;
+
+		late_pace(late, 7, 0);
+		turns(120);
+		for (const char *p = rig_sent(c, NULL); (p = strstr(p, "\r\n0")) != NULL; p += 3) {
+			const long now = strtol(p + 2, NULL, 10);
+
+			check(now >= last);
+			last = now;
+		}
+		check(last > 0);
+		rig_lose(rig, c);
+	}
+}
+
+static void
+in_a_drain_nothing_new_is_asked(void **state)
+{
+	struct conn *a = say("get s1\r\n"), *b;
+
+	late_hold(late, true);
+	turns(2);
+	check(!serve_awaits_drain(rig->serve, false));
+	b = say("get s1\r\nversion\r\n");
+	turns(2);
+	SAYS(b, NO_ANSWER "VERSION 9.8.7\r\n");
+	SAYS(a, "");
+	late_hold(late, false);
+	turns(3);
+	SAYS(a, S1 "END\r\n");
+	check(serve_awaits_drain(rig->serve, false));
+}
+
+static void
+a_hurried_drain_ends_what_is_open(void **state)
+{
+	struct conn *full, *c;
+
+	fill_lane(0);
+	full = say(line_of('s', 0, 1, 0));
+	turns(1);
+	late_hold(late, true);
+	rig_lose_slot(rig, 0); /* who waits has its place */
+	rig_datagram_text(rig, 7, "get d9\r\n");
+	check(!serve_awaits_drain(rig->serve, false));
+	c = say("get s1\r\n");
+	turns(2);
+	SAYS(full, NO_ANSWER);
+	SAYS(c, NO_ANSWER);
+	check(!serve_awaits_drain(rig->serve, true));
+	turns(4);
+	check(serve_awaits_drain(rig->serve, true));
+	check_eq(OPEN, 0);
+}
+
+static void
+a_datagram_is_answered_when_all_its_keys_are_known(void **state)
+{
+	const struct fake_sent *sent;
+
+	late_hold(late, true);
+	rig_datagram_text(rig, 7, "get s1 s5 s1\r\n");
+	rig_datagram_text(rig, 8, "version\r\n");
+	turns(3);
+	check_eq(rig_datagrams_sent(rig, &sent), 1);
+	late_hold(late, false);
+	turns(3);
+	check_eq(rig_datagrams_sent(rig, &sent), 2);
+	check_eq(sent[1].len, 8 + strlen(S1 S1 "END\r\n"));
+	check_bytes(sent[1].bytes + 8, S1 S1 "END\r\n", sent[1].len - 8);
+	/* More of them than there are places: dropped, and counted. */
+	late_hold(late, true);
+	for (uint32_t i = 0; i <= AWAITED_LINES_MAX; i++)
+		rig_datagram_text(rig, (uint16_t)(20 + i), "get s1\r\n");
+	turns(2);
+	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 1);
+	check_eq(rig_count(rig, REQ_UDP), 2 + AWAITED_LINES_MAX + 1);
+}
+
+static void
+a_request_is_counted_once(void **state)
+{
+	say("get s1\r\nget s5 s1\r\nmg s1 v\r\nget d1\r\n");
+	turns(3 * TIMEOUT_TURNS);
+	check_eq(rig_count(rig, REQ_TCP), 4);
+	check_eq(rig_count(rig, CMD_GET), 5);
+	check_eq(rig_count(rig, GET_HITS), 3);
+	check_eq(rig_count(rig, CMD_META), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_here_is_sent_at_once_and_the_end_last),
+		TEST(what_is_not_answered_in_time_has_failed),
+		cmocka_unit_test_setup_teardown(it_is_a_miss_if_the_supplier_wants_that,
+						start_with_misses, stop),
+		TEST(what_belongs_to_a_lost_connection_is_given_up),
+		TEST(one_that_ends_is_answered_and_closed),
+		TEST(a_connection_has_a_share),
+		TEST(a_lane_that_stalls_leaves_places_for_others),
+		TEST(who_finds_no_place_waits_for_one),
+		TEST(a_connection_reads_no_older_value_after_a_newer_one),
+		TEST(in_a_drain_nothing_new_is_asked),
+		TEST(a_hurried_drain_ends_what_is_open),
+		TEST(a_datagram_is_answered_when_all_its_keys_are_known),
+		TEST(a_request_is_counted_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
