@@ -333,6 +333,50 @@ slab_page_clear_referenced(struct slab *sl, const struct page *p)
 	reference_stamp_step(sl);
 }
 
+/* The number of an object in its page. */
+static uint32_t
+object_number(const struct slab *sl, const struct page *p, uint32_t ref)
+{
+	uint32_t shift;
+	const _Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
+
+	return (uint32_t)(word - state_word(sl, p, 0)) * OBJECTS_PER_WORD + shift / STATE_BITS;
+}
+
+/* Up to *max live objects of the page; *max is how many they are. Returns the number of the one
+ * that follows them. */
+static uint32_t
+list_live_from(const struct slab *sl, const struct page *p, uint32_t next, uint32_t *refs,
+	       uint32_t *max)
+{
+	const uint32_t words = page_words(p);
+	uint64_t passed = next % OBJECTS_PER_WORD * STATE_BITS;
+	uint32_t count = 0, w = next / OBJECTS_PER_WORD;
+
+	for (; w < words && count < *max; w++, passed = 0)
+		count +=
+			list_word(sl, p, w, states_in(page_states(sl, p, w)) & UINT64_MAX << passed,
+				  refs + count);
+	if (count <= *max) {
+		*max = count;
+		return w * OBJECTS_PER_WORD;
+	}
+	return object_number(sl, p, refs[*max]);
+}
+
+uint32_t
+slab_evacuate_size(struct slab *sl)
+{
+	uint32_t size = 0;
+
+	spin_lock(&sl->pool_lock);
+	if (!list_empty(&sl->evacuating))
+		size = sl->classes[container_of(sl->evacuating.next, struct page, of_class)->class]
+			       .size;
+	spin_unlock(&sl->pool_lock);
+	return size;
+}
+
 uint32_t
 slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch)
 {
@@ -342,17 +386,15 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch
 	if (!list_empty(&sl->evacuating)) {
 		struct list *front = sl->evacuating.next;
 		struct page *p = container_of(front, struct page, of_class);
-		const uint32_t words = page_words(p);
-		uint32_t w = p->evacuate_word;
 
-		for (; w < words && count < max; w++)
-			count += slab_list_live(sl, p, w, refs + count);
+		count = max;
+		p->evacuate_next = list_live_from(sl, p, p->evacuate_next, refs, &count);
 		p->busy += count != 0;
 		p->walk_found |= count != 0;
-		p->evacuate_word = w < words ? w : 0;
 		/* All words are walked: objects that are left wait for readers, a fill, or free
 		 * objects elsewhere. The next page follows. */
-		if (w == words) {
+		if (p->evacuate_next >= p->objects) {
+			p->evacuate_next = 0;
 			slab_page_walked(sl, p, epoch);
 			p->walk_found = false;
 			list_unlink(front);

@@ -32,10 +32,10 @@ enum evacuation {
 };
 
 struct batch {
-	uint32_t with_page[EVACUATE_BATCH + OBJECTS_PER_LOOK];
+	uint32_t with_page[EVACUATE_BATCH];
 	uint32_t with_page_count;
 	uint32_t stuck, stuck_class; /* for want of objects of that class */
-	uint32_t cost;               /* as struct drain's */
+	uint32_t cost;               /* store_limits.h */
 };
 
 /* The class that items of a class move to. A class that gave its last page leaves them to the next
@@ -194,6 +194,12 @@ waits_in_hurry(const struct store *st, const struct batch *b, uint32_t ref, uint
 	       slab_class_waiting(c) > b->stuck;
 }
 
+static uint32_t
+cost_of_copy(const struct store *st, uint32_t ref)
+{
+	return EVACUATE_RESCUE + slab_size_of_ref(&st->slab, ref) / EVACUATE_COPY_BYTES;
+}
+
 static void
 evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const struct victim *v,
 		bool hurry)
@@ -204,7 +210,8 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const stru
 	b->cost++;
 	if (class != NOWHERE) {
 		how = rescue(sc, item_at(sc->store, ref), class);
-		b->cost += slab_size_of_ref(&sc->store->slab, ref) / EVACUATE_COPY_BYTES;
+		if (how != EVACUATE_STUCK)
+			b->cost += cost_of_copy(sc->store, ref);
 	}
 	if (how == EVACUATE_SKIPPED ||
 	    (how == EVACUATE_STUCK && hurry && !waits_in_hurry(sc->store, b, ref, class)))
@@ -219,32 +226,45 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const stru
 
 /* Free objects for stuck items: the hand evicts others of the class, which come back after their
  * grace period. */
-static void
+static uint32_t
 make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 {
 	retire_list_publish(sc); /* else the same turn would evict for the same items again */
 
 	const uint32_t waiting = slab_class_waiting(&sc->store->slab.classes[class]);
 
-	if (waiting < stuck)
-		evict_by_hand(sc, class, stuck - waiting);
+	return waiting < stuck ? evict_by_hand(sc, class, stuck - waiting) : 0;
 }
 
-uint32_t
-evacuate_batch(struct store_core *sc, bool hurry)
+/* Objects of a size that so much work is enough for, if half of them move. */
+static uint32_t
+objects_for(uint32_t work, uint32_t size)
+{
+	const uint32_t n = work / (1 + EVACUATE_RESCUE / 2 + size / EVACUATE_COPY_BYTES);
+
+	return n == 0 ? 1 : n < EVACUATE_BATCH ? n : EVACUATE_BATCH;
+}
+
+bool
+evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry)
 {
 	struct slab *sl = &sc->store->slab;
 	uint32_t refs[EVACUATE_BATCH + OBJECTS_PER_LOOK];
 	struct victim victims[VICTIMS_MAX];
+	const uint32_t size = slab_evacuate_size(sl);
 
+	*work += EVACUATE_LOOK;
+	if (size == 0)
+		return false;
 	item_apply_referenced(sc);
 
-	const uint32_t n = slab_evacuate_live(sl, refs, EVACUATE_BATCH,
-					      (uint32_t)epoch_now(&sc->store->epoch));
+	const uint32_t n =
+		slab_evacuate_live(sl, refs, objects_for(until > *work ? until - *work : 0, size),
+				   (uint32_t)epoch_now(&sc->store->epoch));
 	struct batch b = {.with_page_count = 0};
 
 	if (n == 0)
-		return 0;
+		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		if (i % VICTIMS_MAX == 0)
 			unlink_look(sc->store, refs + i, n - i < VICTIMS_MAX ? n - i : VICTIMS_MAX,
@@ -257,6 +277,7 @@ evacuate_batch(struct store_core *sc, bool hurry)
 				      (uint32_t)epoch_now(&sc->store->epoch));
 	slab_evacuate_done(sl, refs[0]);
 	if (b.stuck != 0 && !sc->store->never_evict)
-		make_places(sc, b.stuck_class, b.stuck);
-	return b.stuck == n ? 0 : b.cost;
+		b.cost += make_places(sc, b.stuck_class, b.stuck);
+	*work += b.cost;
+	return b.stuck != n;
 }

@@ -8,8 +8,8 @@
 
 #include "store_state.h"
 
-/* Move or evict some of what lies on one page. Returns the cost: 1 an object, and 1 for every
- * EVACUATE_COPY_BYTES copied; 0: nothing could be done. */
-uint32_t evacuate_batch(struct store_core *sc, bool hurry);
+/* Move or evict some of what lies on one page, until *work, which it adds to, is until
+ * (store_limits.h), one object at least. False: nothing on it can leave now. */
+bool evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry);
 
 #endif

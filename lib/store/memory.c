@@ -56,6 +56,7 @@ memory_turn(struct store_core *sc)
 	const uint32_t class = sc->unpublished_class;
 	const uint32_t batch = sc->store->slab.classes[class].batch;
 
+	sc->evacuated[EVACUATION_FOR_SETS] = sc->evacuated[EVACUATION_FOR_LARGE] = 0;
 	if (batch != 0 && sc->magazines[class].evicted_at != 0 && stored_since(sc, class) >= batch)
 		evict_ahead(sc, class);
 }
@@ -111,7 +112,7 @@ alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	if (leave == 0) {
 		evict_ahead(sc, class);
 		if (slab_pool(sl) < sl->reserve && !rebalance_is_stalled(sc))
-			rebalance_evacuate(sc, EVACUATE_ON_DEMAND, sl->reserve, true);
+			rebalance_evacuate(sc, EVACUATION_FOR_SETS, sl->reserve);
 	}
 	ref = slab_alloc(sl, sc->magazines, class, rebalance_pool_keep(sc->store));
 	if (ref != 0)
@@ -248,7 +249,7 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 		done = evict_for_memory(sc, class, EVICT_SLICE / 2);
 	/* The class owns few chunks, or all of them are being filled. */
 	if (owned / 2 < chunks || (done == 0 && slab_class_waiting(c) < chunks))
-		rebalance_evacuate(sc, EVACUATE_ON_DEMAND, pages, true);
+		rebalance_evacuate(sc, EVACUATION_FOR_LARGE, pages);
 	return chunks_are_free(sl, class, chunks);
 }
 

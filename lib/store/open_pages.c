@@ -86,7 +86,7 @@ reset_page(struct page *p, uint32_t now_s)
 	list_init(&p->has_free);
 	list_init(&p->of_new);
 	p->free_head = p->free_count = p->fresh = p->objects = 0;
-	p->retired = p->retired_epoch = p->evacuate_word = p->drained_epoch = 0;
+	p->retired = p->retired_epoch = p->evacuate_next = p->drained_epoch = 0;
 	p->busy = 0;
 	p->walk_found = p->drained = p->waiting = false;
 	atomic_init(&p->pinned, 0);

@@ -260,20 +260,23 @@ evacuate_another(struct slab *sl)
 }
 
 void
-rebalance_evacuate(struct store_core *sc, uint32_t slice, uint32_t pages, bool hurry)
+rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t pages)
 {
+	static const uint32_t most[EVACUATIONS] = {[EVACUATION_FOR_TURN] = EVACUATE_SLICE,
+						   [EVACUATION_FOR_SETS] = EVACUATE_FOR_SETS,
+						   [EVACUATION_FOR_LARGE] = EVACUATE_FOR_LARGE};
 	struct slab *sl = &sc->store->slab;
+	uint32_t *work = &sc->evacuated[why];
 
-	for (uint32_t done = 0, idle = 0; done < slice && idle <= pages;) {
+	for (uint32_t idle = 0; *work < most[why] && idle <= pages;) {
 		/* In a store that never evicts, pages are evacuated for the index only. */
-		if (!sc->store->never_evict && pages_coming(sl) < pages && !evacuate_another(sl))
-			return;
-
-		const uint32_t cost = evacuate_batch(sc, hurry);
-
+		if (!sc->store->never_evict && pages_coming(sl) < pages) {
+			if (!evacuate_another(sl))
+				return;
+			*work += EVACUATE_CHOICE;
+		}
 		/* All objects of the page are retired or must wait: the next page. */
-		idle += cost == 0;
-		done += cost;
+		idle += !evacuate_batch(sc, work, most[why], why != EVACUATION_FOR_TURN);
 	}
 }
 
@@ -304,9 +307,10 @@ rebalance_turn(struct store_core *sc)
 	if (unlikely(slab_pool(sl) < sl->reserve ||
 		     atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) >
 			     atomic_load_explicit(&sl->evacuated_count, memory_order_relaxed))) {
+		memset(sc->evacuated, 0, sizeof sc->evacuated);
 		count_stalled(sc);
 		if (!rebalance_is_stalled(sc))
-			rebalance_evacuate(sc, EVACUATE_SLICE, sl->reserve, false);
+			rebalance_evacuate(sc, EVACUATION_FOR_TURN, sl->reserve);
 	}
 }
 

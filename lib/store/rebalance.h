@@ -11,9 +11,10 @@
 /* Every turn: pages past their grace period go to the pool; if the reserve is not whole, a slice of
  * evacuation. */
 void rebalance_turn(struct store_core *sc);
-/* Evacuate until so many pages are in the pool or coming, for a cost of slice at most. hurry: items
- * that should move and find no free object are evicted. */
-void rebalance_evacuate(struct store_core *sc, uint32_t slice, uint32_t pages, bool hurry);
+/* Evacuate until so many pages are in the pool or coming, or this turn's evacuations of the kind
+ * have done their work. But for EVACUATION_FOR_TURN they are in a hurry: items that should move and
+ * find no free object are evicted. */
+void rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t pages);
 /* Some turns: a page from the class with the slowest hand to the one with the fastest. */
 void rebalance_step(struct store_core *sc);
 /* Pages that stay in the pool: the reserve, and what a large value waits for. */

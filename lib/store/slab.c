@@ -184,7 +184,7 @@ class_add_page(struct slab *sl, uint32_t class, uint32_t leave)
 	if (p == NULL)
 		return false;
 	atomic_store_explicit(&c->grown_at, slab_age(sl), memory_order_relaxed);
-	p->free_head = p->free_count = p->fresh = p->retired = p->evacuate_word = 0;
+	p->free_head = p->free_count = p->fresh = p->retired = p->evacuate_next = 0;
 	p->objects = c->per_page;
 	atomic_store_explicit(&p->due_s, UINT32_MAX, memory_order_relaxed);
 	sl->reciprocal[page_number(sl, p)] = c->reciprocal;

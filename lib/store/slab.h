@@ -52,11 +52,10 @@ struct page {
 	uint32_t objects; /* of the class's size, in all */
 	uint32_t retired; /* being evacuated: objects in their grace period with the page */
 	uint32_t retired_epoch;
-	uint32_t
-		evacuate_word; /* being evacuated, under the pool's lock: next word of its states */
-	uint8_t class;         /* SLAB_CLASSES_MAX: the index gave the page back */
-	_Atomic uint8_t state; /* enum page_state */
-	uint16_t busy;         /* being evacuated: cores at work on some of its objects */
+	uint32_t evacuate_next; /* being evacuated, under the pool's lock: its next object */
+	uint8_t class;          /* SLAB_CLASSES_MAX: the index gave the page back */
+	_Atomic uint8_t state;  /* enum page_state */
+	uint16_t busy;          /* being evacuated: cores at work on some of its objects */
 	bool walk_found, drained, waiting; /* being evacuated: slab_page_walked */
 	uint32_t drained_epoch;
 	_Atomic uint32_t pinned; /* objects past their grace period and pinned (slab_pinned.c) */

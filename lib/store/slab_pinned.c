@@ -115,7 +115,7 @@ go_back(struct slab *sl, struct slab_class *c, struct page *p)
 		atomic_fetch_sub_explicit(&sl->stuck_count, 1, memory_order_relaxed);
 	slab_page_waits_no_more(sl, p);
 	list_unlink(&p->of_class);
-	p->evacuate_word = 0;
+	p->evacuate_next = 0;
 	atomic_store_explicit(&p->state, PAGE_CLASS, memory_order_relaxed);
 	slab_page_comes(sl, c, p);
 	if (slab_page_free(p) != 0)

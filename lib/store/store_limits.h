@@ -17,7 +17,7 @@
 /* Retired items freed in one go, so that no turn takes long; a chunk counts for so many, since it
  * is freed under its class's lock. */
 #define RETIRE_LIST_SLICE 256u
-#define RETIRE_LIST_CHUNK 4u
+#define RETIRE_LIST_CHUNK 2u
 /* An eviction leaves so many entries to all else. */
 #define RETIRE_LIST_LEFT_BY_EVICTION 256u
 /* A delete leaves so many to sets, since it can leave a tombstone instead. */
@@ -78,13 +78,20 @@
 #define GHOST_PART 256u
 /* Objects evicted ahead of need by one refill of a magazine. */
 #define EVICT_SLICE 128u
-/* Objects evacuated in one turn, and by a core that takes memory or waits for some meanwhile: no
- * turn and no set takes 100 us. */
-#define EVACUATE_SLICE     256u
-#define EVACUATE_ON_DEMAND 192u
-#define EVACUATE_BATCH     64u
-/* Bytes copied at the cost of looking at one object. */
-#define EVACUATE_COPY_BYTES 512u
+/* Work of evacuation in one turn, in items evicted, some 100 ns each: in store_turn; */
+#define EVACUATE_SLICE 128u
+/* for sets that take memory while the reserve is short, together; */
+#define EVACUATE_FOR_SETS 96u
+/* for large values that wait, together. */
+#define EVACUATE_FOR_LARGE 256u
+/* What an item that moves costs besides, and for so many bytes of it one more; */
+#define EVACUATE_RESCUE     2u
+#define EVACUATE_COPY_BYTES 1024u
+/* the choice of a page; a look at one. */
+#define EVACUATE_CHOICE 24u
+#define EVACUATE_LOOK   2u
+/* Objects of a page listed together. */
+#define EVACUATE_BATCH 64u
 /* Objects that magazines give back in one turn once a page is recalled. */
 #define RECALL_SLICE 64u
 /* Turns in one epoch after which no more pages are evacuated: a core has stopped turning. */

@@ -129,6 +129,14 @@ struct flush_base {
 	struct counter items, bytes;
 };
 
+/* Each kind of evacuation has its own bound of work a turn (store_limits.h). */
+enum evacuation_for {
+	EVACUATION_FOR_TURN,  /* the reserve is not whole, or a page's evacuation has begun */
+	EVACUATION_FOR_SETS,  /* sets find no object while the reserve is short */
+	EVACUATION_FOR_LARGE, /* large values wait */
+	EVACUATIONS
+};
+
 struct store_core {
 	struct store *store;
 	uint32_t id;
@@ -141,6 +149,7 @@ struct store_core {
 	uint64_t grown_for; /* items linked for which resize_turn has done its slices */
 	uint32_t unpublished, unpublished_class; /* objects of that class retired less those freed,
 						    not yet added to its retired_count */
+	uint32_t evacuated[EVACUATIONS];         /* work of this turn (store_limits.h) */
 	uint32_t stalled_turns; /* turns with pages to evacuate in the same epoch */
 	uint32_t stalled_epoch; /* that epoch */
 	uint32_t referenced_pending_count;

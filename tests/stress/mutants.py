@@ -263,8 +263,8 @@ MUTANTS = {
     "NO_PINS": [("pinned.h", "return (item_form(it) & ITEM_HAS_LONG) != 0 &&", "return false &&")],
     # A page with a pinned object goes back to its class as if all of it were free.
     "PAGE_FREE": [
-        ("slab_pinned.c", "	p->evacuate_word = 0;",
-         "	p->evacuate_word = 0;\n	p->fresh = p->free_count = 0;"),
+        ("slab_pinned.c", "	p->evacuate_next = 0;",
+         "	p->evacuate_next = 0;\n	p->fresh = p->free_count = 0;"),
     ],
     # A flush takes the next generation number although items may have it.
     "EARLY_GENERATION": [

@@ -88,10 +88,10 @@ WRAP_VOID(retire_list_reclaim, (SC), (sc))
 WRAP(uint32_t, slab_empty_magazine, (struct slab * sl, struct magazine *mags, uint32_t class),
      (sl, mags, class))
 WRAP_VOID(rebalance_turn, (SC), (sc))
-WRAP_VOID(rebalance_evacuate, (SC, uint32_t slice, uint32_t pages, bool hurry),
-	  (sc, slice, pages, hurry))
+WRAP_VOID(rebalance_evacuate, (SC, enum evacuation_for why, uint32_t pages), (sc, why, pages))
 WRAP(bool, slab_evacuate_start, (struct slab * sl, uint32_t class), (sl, class))
-WRAP(uint32_t, evacuate_batch, (SC, bool hurry), (sc, hurry))
+WRAP(bool, evacuate_batch, (SC, uint32_t *work, uint32_t until, bool hurry),
+     (sc, work, until, hurry))
 WRAP(bool, resize_turn, (SC), (sc))
 WRAP(bool, migrate_slice, (SC), (sc))
 WRAP(bool, path_free_slot, (SC, const struct place *p, const uint32_t *avoid, uint32_t avoid_count),

@@ -71,6 +71,7 @@ check_other(struct conn *other)
 
 	check_eq(len, sizeof reply - 1);
 	check_bytes(sent, reply, len);
+	rig_acked(rig, other);
 	rig_forget_sent(other);
 }
 

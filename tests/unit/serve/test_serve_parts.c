@@ -352,7 +352,7 @@ large_sets_wait_for_memory_and_lose_nothing(void **state)
 		}
 		rig_receive(rig, c[i], value, LEN / 2);
 	}
-	for (; rig_count(rig, CMD_SET) < CONNS && waited < 200; waited++)
+	for (; rig_count(rig, CMD_SET) < CONNS && waited < 400; waited++)
 		rig_turns(rig, 1);
 	check(waited > 2);
 	reader = rig_open(rig);

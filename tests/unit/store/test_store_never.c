@@ -93,7 +93,7 @@ a_page_for_the_index_costs_no_item_where_nothing_is_evicted(void **state)
 	check(slab_index_claim(&rig.store->slab));
 	for (uint32_t n = 0; n < 100; n++) {
 		turns(rig.core, 1);
-		rebalance_evacuate(rig.core, EVACUATE_ON_DEMAND, rig.store->slab.reserve, true);
+		rebalance_evacuate(rig.core, EVACUATION_FOR_SETS, rig.store->slab.reserve);
 	}
 	check_eq(counted(rig.core, STORE_EVICTED), 0);
 	check_all_there(&rig, 'b', 0, big);

@@ -145,12 +145,141 @@ a_value_of_many_chunks_is_freed_over_some_turns(void **state)
 	rig_down(&rig);
 }
 
+/* ---- pages that are emptied ---- */
+
+#define SETS_A_TURN 64u
+#define SMALL_BYTES 64u
+#define LARGE_BYTES 9000u
+
+static const uint8_t zeros[20000];
+
+/* New keys, of which the first has this number; how many were stored. */
+static uint32_t
+put_some(struct rig *rig, uint64_t from, uint32_t count, uint32_t len)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const uint64_t n = from + i;
+		const struct view key = {(const uint8_t *)&n, sizeof n};
+
+		if (put(rig->core, key, (struct view){zeros, len}, STORE_SET, 0) != STORE_OK)
+			return i;
+	}
+	return count;
+}
+
+/* Returns the number of the key that comes next. */
+static uint64_t
+fill_store(struct rig *rig, uint32_t len)
+{
+	uint64_t next = 0;
+
+	while (counted(rig->core, STORE_EVICTED) == 0) {
+		next += put_some(rig, next, SETS_A_TURN, len);
+		turns(rig->core, 1);
+	}
+	return next;
+}
+
+static uint64_t
+left_pages(const struct rig *rig)
+{
+	return counted(rig->core, STORE_EVICTED) + counted(rig->core, STORE_RESCUED);
+}
+
+/* The last batch of a turn may come to more than is left, by what it moves. */
+#define SHARE_OF(work) ((work) + EVACUATE_BATCH)
+
+/* However often it is asked for in one turn; each kind has its own share, and has it again in the
+ * next turn. */
+static void
+all_evacuations_of_a_turn_share_a_bound(void **state)
+{
+	static const uint32_t shares[] = {[EVACUATION_FOR_SETS] = EVACUATE_FOR_SETS,
+					  [EVACUATION_FOR_LARGE] = EVACUATE_FOR_LARGE};
+	struct rig rig = rig_up(16, 1);
+	const uint32_t pages = rig.store->slab.reserve + 8;
+
+	fill_store(&rig, SMALL_BYTES);
+	for (uint32_t n = 0; n < 20; n++) {
+		const enum evacuation_for why = n % 2 ? EVACUATION_FOR_SETS : EVACUATION_FOR_LARGE;
+		uint64_t before;
+
+		turns(rig.core, 1);
+		before = left_pages(&rig);
+		for (uint32_t i = 0; i < SETS_A_TURN; i++)
+			rebalance_evacuate(rig.core, why, pages);
+		check(left_pages(&rig) > before);
+		check(left_pages(&rig) - before <= SHARE_OF(shares[why]));
+	}
+	rig_down(&rig);
+}
+
+/* Sets of another size into a full store: each finds no memory, and all of them together empty no
+ * more than some of a page; the others wait. In the end all of it is theirs. */
+static void
+sets_of_another_size_evacuate_a_share_together(void **state)
+{
+	struct rig rig = rig_up(16, 1);
+	const uint32_t class = slab_class_for(&rig.store->slab, LARGE_BYTES);
+	const struct slab_class *c = &rig.store->slab.classes[class];
+	uint64_t next = fill_store(&rig, SMALL_BYTES), most = 0;
+	uint32_t waits = 0;
+
+	for (uint32_t n = 0; n < 2000; n++) {
+		const uint64_t before = left_pages(&rig);
+		const uint32_t stored = put_some(&rig, next, SETS_A_TURN, LARGE_BYTES);
+
+		next += stored;
+		waits += stored < SETS_A_TURN;
+		turns(rig.core, 1);
+		most = left_pages(&rig) - before > most ? left_pages(&rig) - before : most;
+	}
+	check(waits != 0);
+	check(most > EVACUATE_SLICE);
+	/* A set that finds an object evicts another of its class. */
+	check(most <= SHARE_OF(EVACUATE_SLICE) + SHARE_OF(EVACUATE_FOR_SETS) + SETS_A_TURN);
+	check(slab_class_pages(c) > rig.store->slab.arena->page_count / 2);
+	rig_down(&rig);
+}
+
+/* Half of the objects are free, so all items of a page move: a share of bytes in a turn. */
+static void
+a_turn_copies_a_share_of_bytes(void **state)
+{
+	struct rig rig = rig_up(16, 1);
+	const uint32_t pages = rig.store->slab.arena->page_count / 2;
+	const uint64_t count = fill_store(&rig, sizeof zeros);
+	uint64_t most = 0;
+
+	for (uint64_t n = 0; n < count; n += 2) {
+		const struct view key = {(const uint8_t *)&n, sizeof n};
+
+		store_delete(rig.core, key, store_hash(rig.core, key));
+		turns(rig.core, n % 64 == 0);
+	}
+	for (uint32_t n = 0; n < 50; n++) {
+		const uint64_t before = counted(rig.core, STORE_RESCUED);
+
+		rebalance_evacuate(rig.core, EVACUATION_FOR_LARGE, pages);
+		most = counted(rig.core, STORE_RESCUED) - before > most
+			       ? counted(rig.core, STORE_RESCUED) - before
+			       : most;
+		turns(rig.core, 1);
+	}
+	check(most * sizeof zeros > EVACUATE_FOR_LARGE * EVACUATE_COPY_BYTES / 2);
+	check(most * sizeof zeros <= EVACUATE_FOR_LARGE * EVACUATE_COPY_BYTES);
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_recall_empties_magazines_over_some_turns),
 		cmocka_unit_test(a_value_of_many_chunks_is_freed_over_some_turns),
+		cmocka_unit_test(all_evacuations_of_a_turn_share_a_bound),
+		cmocka_unit_test(sets_of_another_size_evacuate_a_share_together),
+		cmocka_unit_test(a_turn_copies_a_share_of_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
