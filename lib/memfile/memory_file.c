@@ -23,6 +23,11 @@
 #define OPTION      "--memory-file: %s: "
 #define NS_PER_S    1000000000ull
 #define STAT_BLOCK  512u /* of st_blocks */
+#define HUGE_BYTES  ((size_t)2 << 20)
+#define SMALL_BYTES 4096
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
 #define OPENED_ONLY (O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
 
 static bool
@@ -283,10 +288,28 @@ memory_file_renew(struct memory_file *f, const struct memory_file_wanted *wanted
 	return memory_file_open(f, wanted, err);
 }
 
+/* Where a tmpfs's huge pages can be mapped as such; NULL: anywhere. */
+static void *
+huge_place(const struct memory_file *f)
+{
+	uint8_t *at;
+	size_t skip;
+
+	if (f->huge)
+		return NULL;
+	at = mmap(NULL, f->bytes + HUGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	munmap(at, f->bytes + HUGE_BYTES);
+	skip = align_up((uintptr_t)at, HUGE_BYTES) - (uintptr_t)at;
+	return at + skip;
+}
+
 bool
 memory_file_map(struct memory_file *f, struct error *err)
 {
-	void *at = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+	/* The place is free, as no other thread runs; else the kernel chooses. */
+	void *at = mmap(huge_place(f), f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 
 	if (at == MAP_FAILED)
 		return error_set(err, OPTION "cannot map %zu MB: %s; %s", f->path, f->bytes >> 20,
@@ -298,9 +321,30 @@ memory_file_map(struct memory_file *f, struct error *err)
 	return true;
 }
 
+/* An empty tmpfs file gets huge pages, whatever its mount says, as far as the kernel has them. It
+ * looks only where a page is there already. */
+static void
+make_huge(struct memory_file *f)
+{
+	const size_t end = f->bytes / HUGE_BYTES * HUGE_BYTES;
+
+	for (size_t at = 0; at < end; at += MEMORY_FILE_STEP) {
+		const size_t step = end - at < MEMORY_FILE_STEP ? end - at : MEMORY_FILE_STEP;
+
+		for (size_t i = at; i < at + step; i += HUGE_BYTES)
+			if (fallocate(f->fd, 0, (off_t)i, SMALL_BYTES) != 0)
+				return;
+		if (madvise(f->base + at, step, MADV_COLLAPSE) != 0)
+			return;
+	}
+}
+
 bool
 memory_file_populate(struct memory_file *f, struct error *err)
 {
+	if (!f->huge && f->fresh)
+		make_huge(f);
+
 	const bool there = f->huge ? madvise(f->base, f->bytes, MADV_POPULATE_WRITE) == 0
 				   : fallocate(f->fd, 0, 0, (off_t)f->bytes) == 0;
 

@@ -372,6 +372,69 @@ a_file_is_peeked_at_without_its_lock(void **state)
 	check_ptr(strstr(err.text, "No such file"));
 }
 
+static uint64_t
+huge_mapped_kb(void)
+{
+	FILE *f = fopen("/proc/self/smaps_rollup", "r");
+	unsigned long long kb = 0;
+	char line[160];
+
+	while (f != NULL && fgets(line, sizeof line, f) != NULL && kb == 0)
+		sscanf(line, "ShmemPmdMapped: %llu", &kb);
+	if (f != NULL)
+		fclose(f);
+	return kb;
+}
+
+/* Does this kernel make huge pages of a tmpfs's pages at all, and has it some left? */
+static bool
+kernel_has_huge_pages(void)
+{
+	const size_t huge = 2u << 20;
+	const int fd = open(path, O_RDWR | O_CREAT, 0600);
+	uint8_t *room = mmap(NULL, 2 * huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *at = room + (huge - (uintptr_t)room % huge) % huge;
+	bool has;
+
+	check(fallocate(fd, 0, 0, (off_t)huge) == 0);
+	check(mmap(at, huge, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == at);
+	has = madvise(at, huge, 25 /* MADV_COLLAPSE */) == 0;
+	munmap(room, 2 * huge);
+	close(fd);
+	unlink(path);
+	return has;
+}
+
+/* So a successor maps them in a few steps, and a get meets as few entries as in private memory. */
+static void
+a_new_file_on_a_tmpfs_lies_in_huge_pages(void **state)
+{
+	const uint32_t bytes = (9u << 20) + 4096;
+	struct memory_file f;
+
+	open_well(&f, bytes);
+	for (uint32_t at = 2 * PAGE_AT; at < bytes; at += 4096) {
+		check_eq(f.base[at], 0);
+		f.base[at] = 1;
+	}
+	memory_file_close(&f);
+	open_well(&f, bytes);
+	check(!f.fresh);
+	for (uint32_t at = 2 * PAGE_AT; at < bytes; at += 4096)
+		check_eq(f.base[at], 1);
+
+	const uint64_t kb = huge_mapped_kb();
+
+	memory_file_close(&f);
+	unlink(path);
+	if (kb >= 8u << 10)
+		return;
+	if (kernel_has_huge_pages())
+		fail_msg("%llu KB of a file lie in huge pages", (unsigned long long)kb);
+	printf("this kernel makes no huge pages on " TMPFS "\n");
+	skip();
+}
+
 int
 main(void)
 {
@@ -389,6 +452,7 @@ main(void)
 		CASE(the_user_to_become_owns_it),
 		CASE(a_disk_is_refused_before_anything_is_made),
 		CASE(a_file_is_peeked_at_without_its_lock),
+		CASE(a_new_file_on_a_tmpfs_lies_in_huge_pages),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
