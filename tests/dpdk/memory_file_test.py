@@ -353,6 +353,8 @@ class MemoryFileTest(unittest.TestCase):
             with self.assertRaises(AssertionError) as caught, Server(path):
                 pass
             self.assertIn(why, str(caught.exception))
+        self.path = "/proc/x"
+        self.assertRegex(self.ask("doctor", status=2), "FAIL  memory file .*\n +-> hugeadm --create-user-mounts=clockoo ")
 
     def test_a_daemon_has_it_after_its_parent_has_ended(self):
         pid_file = pathlib.Path(self.folder, "pid")

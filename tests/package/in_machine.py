@@ -110,6 +110,8 @@ def service(tally, guest, clock):
     if not tally.check("in a machine: systemctl start waits until it is ready", status == 0, text):
         return
     print(f"   the service is ready after {clock():.0f} s", flush=True)
+    owner = guest.must("stat -c %U:%a /var/lib/hugetlbfs/user/clockoo/pagesize-2MB").strip()
+    tally.check("in a machine: the mount of memory.file is the service's alone", owner == "clockoo:700", owner)
     conns = boot_client.over_tcp(boot_tap.GUEST_IP, 2)
     tally.check("in a machine: a client outside stores and reads every byte", True)
     status, text = guest.run("systemctl reload clockoo", START_S)
