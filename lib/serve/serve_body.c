@@ -46,6 +46,7 @@ session_go_on(struct serve *sv, struct session *ss)
 {
 	ss->memory_wait_turns = 0;
 	ss->body_left = 0;
+	conn_body_waits(ss->conn, 0);
 	fill_quota_dequeue(sv, ss);
 }
 
@@ -89,6 +90,7 @@ body_begin(struct serve *sv, struct op *op)
 		r = share_begin(sv, op);
 		if (unlikely(r == STORE_NOT_YET) && memory_wait(sv, ss)) {
 			ss->body_left = op->raw.len + (uint64_t)req->body_len + req->body_end;
+			conn_body_waits(ss->conn, ss->body_left);
 			return EXEC_RETRY;
 		}
 	}

@@ -94,6 +94,9 @@ uint32_t conn_unread(const struct conn *c);
 /* The service reads so many bytes of this connection in the turn in which they come, until it says
  * otherwise (0): there are frames for them even while others, which wait, hold all they may. */
 void conn_expect(struct conn *c, uint64_t bytes);
+/* A body of so many bytes waits unread for memory of the service; 0: it waits no longer. Until then
+ * its peer is offered a narrow window, of a few frames if it is long. */
+void conn_body_waits(struct conn *c, uint64_t bytes);
 /* Data was dropped for want of frames, and nothing in order has come since: the peer will be silent
  * until its retransmission timer fires. Then the connection becomes ready. */
 bool conn_awaits_retransmission(const struct conn *c);

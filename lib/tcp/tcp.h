@@ -66,6 +66,15 @@ mss_ours(const struct tcp *t, uint8_t local)
 {
 	return t->net.port->mtu - ip_header_bytes(local) - TCP_HEADER_BYTES;
 }
+
+/* Of a SYN or SYN-ACK, with a cookie or without: the ten segments that the peer may send at once
+ * (RFC 6928). What it may send next is said in the ACK, when it is known whether requests wait. */
+static inline uint32_t
+syn_window(const struct tcp *t, uint8_t local)
+{
+	return min_u32(INITIAL_CWND_SEGS * mss_ours(t, local), UINT16_MAX);
+}
+
 static inline struct flow
 flow_of_arrival(const struct arrival *a)
 {

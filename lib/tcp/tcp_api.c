@@ -63,7 +63,15 @@ conn_expect(struct conn *c, uint64_t bytes)
 	if (bytes > 0 && !c->expected)
 		c->uploads = bytes > RX_WINDOW_BYTES;
 	c->expected = bytes > 0;
-	c->expects_more = bytes > RX_WINDOW_WAITING;
+	c->expects_more = bytes > RX_WINDOW_BODY;
+}
+
+void
+conn_body_waits(struct conn *c, uint64_t bytes)
+{
+	c->body_waits = bytes > 0;
+	if (bytes > 0)
+		c->uploads = bytes > RX_WINDOW_BYTES;
 }
 
 bool

@@ -88,7 +88,7 @@ conn_init(struct tcp *t, struct conn *c, struct flow flow)
 		return false;
 	}
 	c->flags = 0;
-	c->expected = c->rx_dropped = c->uploads = c->expects_more = false;
+	c->expected = c->rx_dropped = c->body_waits = c->uploads = c->expects_more = false;
 	c->tries = c->keepalive_tries = c->backoff = c->dup_acks = 0;
 	c->srtt_us = c->rttvar_us = 0;
 	c->rto_us = RTO_INITIAL_US;

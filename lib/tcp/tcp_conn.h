@@ -232,9 +232,10 @@ struct conn {
 	uint16_t path_mss;       /* data and options that the path takes */
 	uint8_t pmtu_reductions; /* because of timeouts, since a segment as long as those got
 				    through */
-	uint8_t acks_due : 6; /* with CONN_QUICKACK: segments of this turn that ask for one each */
-	uint8_t uploads : 1;  /* conn_expect() began with more than RX_WINDOW_BYTES */
-	uint8_t expects_more : 1; /* more than RX_WINDOW_WAITING is to come */
+	uint8_t acks_due : 5; /* with CONN_QUICKACK: segments of this turn that ask for one each */
+	uint8_t body_waits : 1; /* conn_body_waits() */
+	uint8_t uploads : 1; /* the body that waited or was expected last: over RX_WINDOW_BYTES */
+	uint8_t expects_more : 1; /* more than RX_WINDOW_BODY is to come */
 
 	/* losses and growth */
 	uint32_t recover;

@@ -186,7 +186,7 @@ cookie_answer(struct tcp *t, const struct arrival *a)
 		.flags = TCP_SYN | TCP_ACK,
 		.seq = cookie_make(t, a, a->seg.seq, step, choice),
 		.ack = a->seg.seq + 1,
-		.window = COOKIE_WINDOW,
+		.window = (uint16_t)syn_window(t, a->l3->local),
 		.opt = {.seen = TCP_HAS_MSS, .mss = (uint16_t)mss_ours(t, a->l3->local)},
 	};
 
@@ -227,7 +227,7 @@ cookie_restore(const struct tcp *t, struct conn *c, const struct arrival *a)
 	c->snd_nxt = c->snd_max = a->seg.ack;
 	c->snd_wl1 = a->seg.seq - 1;
 	c->rcv_nxt = c->last_ack_sent = a->seg.seq;
-	c->rcv_edge = c->rcv_nxt + COOKIE_WINDOW;
+	c->rcv_edge = c->rcv_nxt + syn_window(t, c->local);
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
 }
 

@@ -49,7 +49,8 @@ advertise_window(struct tcp *t, struct conn *c, uint8_t flags)
 	const uint32_t shift = scaled ? RX_WSCALE : 0;
 	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
 	const uint32_t window = likely(rx_window_near_limit(c)) ? advertised : rx_window_now(t, c);
-	const uint32_t field = min_u32((window + (1u << shift) - 1) >> shift, UINT16_MAX);
+	const uint32_t most = flags & TCP_SYN ? syn_window(t, c->local) : UINT16_MAX;
+	const uint32_t field = min_u32((window + (1u << shift) - 1) >> shift, most);
 
 	if (seq_after(c->rcv_nxt + (field << shift), c->rcv_edge))
 		c->rcv_edge = c->rcv_nxt + (field << shift);

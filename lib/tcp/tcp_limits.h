@@ -15,7 +15,7 @@
 #define RX_WINDOW_BYTES 131072u /* of every connection */
 #define RX_WSCALE       5u
 #define RX_WINDOW_MAX   (65535u << RX_WSCALE) /* with autotuning: tcp_rcv_autotune.c */
-#define COOKIE_WINDOW   14600u                /* advertised with a cookie, which cannot hold it */
+#define RX_WINDOW_LOW   8192u                 /* with less the peer may wait for more */
 /* In-order and out-of-order. Two adjacent nodes hold more data than one frame has room for
  * (rx_coalesce), so a whole window fits however it is segmented. */
 #define CONN_RX_FRAMES_MAX   144u

@@ -388,19 +388,19 @@ window_while_waiting(const struct tcp *t, const struct conn *c)
 	const uint32_t frames = t->net.cfg.rx_frames_max, most = frames / RX_UNREAD_PART;
 	const uint32_t held = frames - t->rx_left;
 	const uint32_t share = (most - min_u32(held, most)) / RX_WAITING_SHARE;
-	const uint32_t least =
-		c->uploads ? min_u32(RX_UPLOAD_FRAMES, frames / RX_UPLOAD_PART) : RX_WAITING_FRAMES;
+	const uint32_t of_upload = min_u32(RX_UPLOAD_FRAMES, frames / RX_UPLOAD_PART);
+	const uint32_t offered = c->uploads ? of_upload : max_u32(share, RX_WAITING_FRAMES);
 
 	/* The end of the body lies beyond it, so none of it is left over. */
 	if (c->expects_more)
-		return RX_WINDOW_WAITING;
-	return min_u32(max_u32(share, least) * mss_ours(t, c->local), RX_WINDOW_WAITING);
+		return RX_WINDOW_BODY;
+	return min_u32(offered * mss_ours(t, c->local), RX_WINDOW_WAITING);
 }
 
 static inline uint32_t
 window_limit(const struct tcp *t, const struct conn *c)
 {
-	if (likely(t->net.now_ns >= t->rcv_autotune.waiting_until_ns))
+	if (likely(t->net.now_ns >= t->rcv_autotune.waiting_until_ns && !c->body_waits))
 		return c->rcv_limit;
 	return min_u32(c->rcv_limit, window_while_waiting(t, c));
 }
@@ -456,6 +456,6 @@ rx_read(struct tcp *t, struct conn *c, uint32_t n)
 	q->head = node->next;
 	q->frames--;
 	node_free(t, node);
-	if (unlikely(c->rcv_edge - c->rcv_nxt < RX_WINDOW_BYTES / 4))
+	if (unlikely(c->rcv_edge - c->rcv_nxt < RX_WINDOW_LOW))
 		window_update(t, c);
 }

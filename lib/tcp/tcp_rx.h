@@ -23,13 +23,14 @@ struct arrival;
 
 /* While requests wait for memory of the service, and hold this part of the frames. */
 #define RX_WAITING_PART      16u
-#define RX_WINDOW_WAITING    32768u              /* the window then, at most... */
+#define RX_WINDOW_WAITING    65536u              /* the window then, at most... */
 #define RX_WINDOW_WAITING_NS (10000 * NS_PER_MS) /* ... and so long after the last of them */
-#define RX_UNREAD_PART       2u  /* of the frames: what all windows together are worth then */
-#define RX_WAITING_SHARE     16u /* of what is left of it, one connection gets such a part */
-#define RX_WAITING_FRAMES    16u /* at least: a value of 20 KB then need not wait */
-#define RX_UPLOAD_FRAMES     8u  /* at least, where long values come... */
-#define RX_UPLOAD_PART       64u /* ... but no more than such a part of the frames */
+#define RX_WINDOW_BODY       32768u /* inside a body that is read, of which more is to come */
+#define RX_UNREAD_PART       2u     /* of the frames: what all windows together are worth then */
+#define RX_WAITING_SHARE     16u    /* of what is left of it, one connection gets such a part */
+#define RX_WAITING_FRAMES    16u    /* at least: a value of 20 KB then need not wait */
+#define RX_UPLOAD_FRAMES     8u     /* at least, where long values come... */
+#define RX_UPLOAD_PART       64u    /* ... but no more than such a part of the frames */
 
 /* ---- tcp_rx.c: receive queue, advertised window ---- */
 

@@ -12,7 +12,7 @@ import tempfile
 
 HELLO = """script a handshake
 in SYN 0 <mss 1460>
-out SYN-ACK 0 ack 1 win 65535
+out SYN-ACK 0 ack 1 win 14600
 in ACK 1 ack 1
 opened 1
 state ESTABLISHED

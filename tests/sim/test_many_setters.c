@@ -10,21 +10,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SETTERS_MAX 64u
+#define SETTERS_MAX 300u
 #define OTHERS      10u
 #define CLIENTS     (SETTERS_MAX + OTHERS)
 #define SECOND_NS   1000000000ull
 #define STEP_NS     100000u /* between two turns, at most */
-#define MEMORY_MB   16u
-#define LARGE       250000u /* sixteen of them may be begun */
-#define CABLE_RATE  500000000u
-#define FRAMES      2048u /* that the core may hold of what it received */
 #define SMALL       20000u
+
+/* Setters of large values work alone, then beside ten others. */
+struct mix {
+	uint32_t setters, large; /* of which sixteen may be begun */
+	uint32_t memory_mb;
+	uint32_t frames; /* that the core may hold of what it received */
+	uint64_t rate;   /* of the cable, bytes a second */
+	uint64_t alone_ns, beside_ns;
+};
 
 /* One that asks, and asks again when it is answered. */
 struct client {
 	struct sim_client base;
-	bool busy;
+	bool large, busy;
 	uint32_t value_len, key, asked;
 	uint32_t left; /* bytes of its value still to be sent, their end included */
 	uint32_t answered;
@@ -36,6 +41,7 @@ struct client {
 struct result {
 	uint32_t stored, answered; /* large values; requests of the others */
 	uint64_t slowest_ns;       /* of the others */
+	uint32_t timeouts;         /* of all clients */
 };
 
 struct world {
@@ -49,7 +55,7 @@ struct world {
 static void
 ask(struct world *w, struct client *cl)
 {
-	const bool set = cl->value_len == LARGE || cl->asked++ % 2 == 0;
+	const bool set = cl->large || cl->asked++ % 2 == 0;
 	char line[64];
 	const int n =
 		set ? snprintf(line, sizeof line, "set k%u 0 0 %u\r\n", cl->key, cl->value_len)
@@ -102,10 +108,11 @@ turn(void *arg, struct sim_client *base)
 }
 
 static void
-join(struct world *w, uint32_t value_len)
+join(struct world *w, bool large, uint32_t value_len)
 {
 	struct client *cl = &w->client[w->count];
 
+	cl->large = large;
 	cl->value_len = value_len;
 	cl->key = w->count++;
 	sim_client_connect(&w->clients, &cl->base);
@@ -117,7 +124,7 @@ result_add(struct result *r, const struct world *w, const struct client *cl)
 	const uint64_t last_ns = cl->busy ? w->sim.ss->now_ns - cl->asked_ns : 0;
 
 	check(!cl->base.gone);
-	if (cl->value_len == LARGE) {
+	if (cl->large) {
 		r->stored += cl->answered;
 		return;
 	}
@@ -126,9 +133,8 @@ result_add(struct result *r, const struct world *w, const struct client *cl)
 	r->slowest_ns = last_ns > r->slowest_ns ? last_ns : r->slowest_ns;
 }
 
-/* Setters of large values work for half a second alone, then beside ten others for one. */
 static struct result
-work(uint32_t setters)
+work(const struct mix *mix)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
@@ -136,25 +142,26 @@ work(uint32_t setters)
 	struct result r = {0};
 
 	check_ptr(w);
-	o.cores.stack.net.rx_frames_max = FRAMES;
-	o.cores.memory_bytes = (size_t)MEMORY_MB << 20;
-	o.cable.rate = CABLE_RATE;
+	o.cores.stack.net.rx_frames_max = mix->frames;
+	o.cores.frames = mix->frames + 4096;
+	o.cores.memory_bytes = (size_t)mix->memory_mb << 20;
+	o.cable.rate = mix->rate;
 	o.cable.queue_ns = SECOND_NS;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);
-	for (uint32_t i = 0; i < setters; i++)
-		join(w, LARGE);
-	sim_service_run(&w->sim, SECOND_NS / 2, STEP_NS);
+	for (uint32_t i = 0; i < mix->setters; i++)
+		join(w, true, mix->large);
+	sim_service_run(&w->sim, mix->alone_ns, STEP_NS);
 	for (uint32_t i = 0; i < OTHERS; i++)
-		join(w, SMALL);
-	sim_service_run(&w->sim, SECOND_NS, STEP_NS);
+		join(w, false, SMALL);
+	sim_service_run(&w->sim, mix->beside_ns, STEP_NS);
 	for (uint32_t i = 0; i < w->count; i++)
 		result_add(&r, w, &w->client[i]);
-	print_message(
-		"%u setters: %u stored; others: %u answered, slowest %.1f ms; frames dropped: "
-		"%u, %u out of order\n",
-		setters, r.stored, r.answered, (double)r.slowest_ns / 1e6,
-		(uint32_t)sim_service_stack_count(&w->sim, TCP_DROP_RX_FRAMES_MAX),
-		(uint32_t)sim_service_stack_count(&w->sim, TCP_DROP_OOO_FULL));
+	r.timeouts = (uint32_t)sim_stack_count(w->sim.ss, TCP_TIMEOUTS_RETRANSMIT);
+	print_message("%u setters: %u stored; others: %u answered, slowest %.1f ms; frames "
+		      "dropped: %u, %u out of order; %u timeouts\n",
+		      mix->setters, r.stored, r.answered, (double)r.slowest_ns / 1e6,
+		      (uint32_t)sim_service_stack_count(&w->sim, TCP_DROP_RX_FRAMES_MAX),
+		      (uint32_t)sim_service_stack_count(&w->sim, TCP_DROP_OOO_FULL), r.timeouts);
 	sim_service_destroy(&w->sim);
 	free(w);
 	return r;
@@ -162,20 +169,39 @@ work(uint32_t setters)
 
 /* Of what was stored, all told; half of the others' requests are sets. */
 static uint64_t
-bytes_of(const struct result *r)
+bytes_of(const struct result *r, const struct mix *mix)
 {
-	return (uint64_t)r->stored * LARGE + (uint64_t)r->answered / 2 * SMALL;
+	return (uint64_t)r->stored * mix->large + (uint64_t)r->answered / 2 * SMALL;
 }
 
-/* Sixteen values may be begun at once: none of the sixteen setters waits. */
+/* None of the sixteen setters waits. */
 static void
 sixty_setters_stop_others_no_more_than_sixteen_do(void **state)
 {
-	const struct result few = work(16), many = work(60);
+	const struct mix sixteen = {16, 250000, 16, 2048, 500000000, SECOND_NS / 2, SECOND_NS};
+	struct mix sixty = sixteen;
+	struct result few, many;
 
+	sixty.setters = 60;
+	few = work(&sixteen);
+	many = work(&sixty);
 	check(many.slowest_ns < few.slowest_ns * 3 / 2);
 	check(many.answered >= few.answered);
-	check(bytes_of(&many) * 10 >= bytes_of(&few) * 8);
+	check(bytes_of(&many, &sixty) * 10 >= bytes_of(&few, &sixteen) * 8);
+}
+
+/* The program with `-c 1024`. The others' sets take no longer than they would if all clients shared
+ * the cable by bytes. */
+static void
+three_hundred_who_begin_at_once_take_no_more_than_their_share(void **state)
+{
+	const struct mix mix = {300, 1000000, 64, 5120, 1250000000, 0, SECOND_NS / 5};
+	const uint64_t share_ns = (mix.setters + OTHERS) * SMALL * SECOND_NS / mix.rate;
+	const struct result r = work(&mix);
+
+	check(r.slowest_ns <= share_ns);
+	check_eq(r.timeouts, 0);
+	check(bytes_of(&r, &mix) * SECOND_NS >= mix.beside_ns * mix.rate / 10 * 7);
 }
 
 int
@@ -183,6 +209,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sixty_setters_stop_others_no_more_than_sixteen_do),
+		cmocka_unit_test(three_hundred_who_begin_at_once_take_no_more_than_their_share),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

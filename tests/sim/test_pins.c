@@ -2,8 +2,8 @@
  * Readers of large values who read slowly and get on. Goal: however fast a crowd of them reads,
  * what it pins takes a share of memory and no more: sets and gets of others are answered as without
  * it, and others' items stay. Who reads fast is not reset.
- * Method: a whole core, and a stack as its clients, on a perfect cable; the same run without the
- * readers is the control.
+ * Method: a whole core, and a stack as its clients, on a cable of 40 Gbit/s; the same run without
+ * the readers is the control.
  */
 #include "sim_rng.h"
 #include "sim_client.h"
@@ -21,8 +21,10 @@
 #define LARGE       1000000u
 #define SMALL       20000u
 #define HONEST      10u
-#define OTHERS      150u         /* items of SMALL bytes that are stored once */
-#define AGAIN_NS    (50 * MS_NS) /* after a reset */
+#define OTHERS      150u /* items of SMALL bytes that are stored once */
+/* Sixteen uploads at once fill a tenth of it for 0.4 ms, which is not what is asked here. */
+#define CABLE_RATE 5000000000u
+#define AGAIN_NS   (50 * MS_NS) /* after a reset */
 
 enum role { ROLE_HONEST, ROLE_READER };
 enum verb { VERB_NONE, VERB_SET, VERB_GET };
@@ -196,7 +198,7 @@ world_create(uint32_t memory_mb)
 	check_ptr(w);
 	w->rng.state = 1;
 	o.cores.memory_bytes = (size_t)memory_mb << 20;
-	o.cable.rate = 1250000000;
+	o.cable.rate = CABLE_RATE;
 	o.cable.queue_ns = SECOND_NS;
 	o.clients.tcp.conns_max = CLIENTS_MAX;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);

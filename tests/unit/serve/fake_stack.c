@@ -165,6 +165,12 @@ conn_expect(struct conn *c, uint64_t bytes)
 	check(c->open && !c->left);
 }
 
+void
+conn_body_waits(struct conn *c, uint64_t bytes)
+{
+	check(c->open && !c->left);
+}
+
 bool
 conn_awaits_retransmission(const struct conn *c)
 {
