@@ -78,7 +78,8 @@ run_point(const struct level_world *w, const struct point *p)
 		return level_perfect(w, p->load, p->who == NONE ? 0 : p->c, p->x);
 	if (p->shift != 0) {
 		run.warm = (run.warm / p->shift + 1) * p->shift;
-		run.requests = fmax((double)run.requests, (double)(SHIFTS_MIN * p->shift));
+		if (run.requests < SHIFTS_MIN * p->shift)
+			run.requests = SHIFTS_MIN * p->shift;
 	}
 	if (p->cold)
 		run.requests = (uint64_t)p->x;
