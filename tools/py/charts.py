@@ -13,7 +13,7 @@ import pathlib
 import sys
 
 WIDE, HIGH, BAR_HIGH = 7.5, 4.4, 0.22  # inches
-COLOURS = ("#0b6fb8", "#d1591b", "#3a8f3a", "#8a4fa3")
+COLOURS = ("#0b6fb8", "#d1591b", "#3a8f3a", "#8a4fa3", "#777777")
 LINES = ("-", "--", ":", "-.")
 LATENCIES = {"mean": "mean_us", "p50": "p50_us", "p99": "p99_us"}
 LEAST_US = 0.1  # nothing lower has a place on a logarithmic scale
