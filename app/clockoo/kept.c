@@ -15,7 +15,9 @@
 #define NS_PER_S        1000000000ull
 #define EXTEND_US       "10000000" /* from one progress line to the next, and more */
 #define CLOCK_MARGIN_NS 10000000u
-#define CORES_LOOK_NS   (2 * NS_PER_S) /* as a manager's time: they are looked at each second */
+/* Shares of an attachment, some 30 us each, that are done before the other lcores are awake. */
+#define ALONE_SHARES  32u
+#define CORES_LOOK_NS (2 * NS_PER_S) /* as a manager's time: they are looked at each second */
 
 static uint64_t
 clock_ns(clockid_t id)
@@ -230,24 +232,33 @@ say_wrong_checksums(struct opening_run *run)
 			"checksums): repairing\n");
 }
 
-/* Every phase on all lcores; lcores_run returns when all have done their share. */
+/* The present phase on all lcores: lcores_run returns when all have done their share. An lcore that
+ * cannot be launched leaves its share to the others. */
+static void
+do_phase(struct opening_run *run, void *const *args)
+{
+	struct store_open_report r;
+	struct error err;
+
+	store_open_report_mt(run->open, &r);
+	if ((r.kind == STORE_IMAGE_CLEAN && r.total <= ALONE_SHARES) ||
+	    !lcores_run(&run->a->config.lcores, open_on_lcore, args, &err))
+		open_on_lcore(args[0]);
+}
+
 static enum store_open_phase
 open_in_phases(struct opening_run *run)
 {
-	const struct lcore_set *lcores = &run->a->config.lcores;
 	struct opener each[CORES_MAX];
 	void *args[CORES_MAX];
 	enum store_open_phase phase;
-	struct error err;
 
 	for (uint32_t i = 0; i < run->a->config.cores; i++) {
 		each[i] = (struct opener){run, i == 0};
 		args[i] = &each[i];
 	}
 	do {
-		/* An lcore that cannot be launched leaves its share to the others. */
-		if (!lcores_run(lcores, open_on_lcore, args, &err))
-			open_on_lcore(args[0]);
+		do_phase(run, args);
 		if (atomic_load(&run->end) != OPENING_GOES_ON)
 			return STORE_OPEN_REFUSED;
 		phase = store_open_next(run->open);
