@@ -16,7 +16,7 @@
 #define EXTEND_US       "10000000" /* from one progress line to the next, and more */
 #define CLOCK_MARGIN_NS 10000000u
 /* Shares of an attachment, some 30 us each, that are done before the other lcores are awake. */
-#define ALONE_SHARES  32u
+#define ALONE_SHARES  8u
 #define CORES_LOOK_NS (2 * NS_PER_S) /* as a manager's time: they are looked at each second */
 
 static uint64_t
