@@ -5,6 +5,7 @@
  */
 #include "support/test.h"
 #include "one_rig.h"
+#include "serve/serve_shared.h"
 #include "store/introspect.h"
 
 #include <stdio.h>
@@ -13,6 +14,8 @@
 #define BURST        8192u /* proven */
 #define MEMORY_BYTES (8u << 20)
 #define LEN          1048000u
+#define FIFTH        (LEN / 5 * 2) /* of the quota */
+#define SHORT        60000u
 
 static uint32_t number;
 
@@ -97,6 +100,182 @@ whose_window_is_closed_is_not_reset(void **state)
 	who_is_reset(EXCUSE_WINDOW, true, false);
 }
 
+static void
+send_more(struct conn *c, uint32_t bytes)
+{
+	static char body[1024];
+
+	memset(body, 'v', sizeof body);
+	for (uint32_t at = 0; at < bytes; at += sizeof body) {
+		rig_receive(rig, c, body, sizeof body);
+		rig_turn(rig);
+	}
+}
+
+static uint64_t
+used(enum fill_quota_part account)
+{
+	return atomic_load(&rig->shared->quota_used[account]);
+}
+
+/* Five take all of the quota, and there is room beside it for two of them. They cannot send. */
+static void
+fill_quota(struct conn *c[5])
+{
+	check(store_limit_mt(rig->store, MEMORY_BYTES));
+	rig_turns(rig, 100);
+	for (uint32_t i = 0; i < 5; i++) {
+		c[i] = begin(FIFTH, BURST);
+		rig_starve(c[i], false, true);
+	}
+	check_eq(used(FILL_QUOTA_PROVEN), 5 * (FIFTH + 2));
+}
+
+/* Two idle ones take the room beside the quota. When a third should be demoted, the slower one of
+ * these is reset, and only that. */
+static void
+the_slower_is_reset(uint32_t first_sends, uint32_t second_sends, uint32_t second_shut_ms)
+{
+	const bool first_is_slower = second_shut_ms > 0 || first_sends < second_sends;
+	struct conn *c[5];
+
+	fill_quota(c);
+	begin(LEN, BURST); /* it waits */
+	send_more(c[0], first_sends);
+	send_more(c[1], second_sends);
+	send_more(c[2], 102400);
+	rig_starve(c[0], false, false);
+	pass(second_shut_ms);
+	rig_starve(c[1], false, false);
+	pass(1000 - second_shut_ms);
+	check(!rig_aborted(c[0]) && !rig_aborted(c[1]));
+	rig_starve(c[2], false, false);
+	pass(500);
+	check(rig_aborted(c[0]) == first_is_slower && rig_aborted(c[1]) == !first_is_slower);
+	for (uint32_t i = 2; i < 5; i++)
+		check(!rig_aborted(c[i]));
+}
+
+static void
+the_first_one_is_reset_if_it_sent_less(void **state)
+{
+	the_slower_is_reset(0, 20480, 0);
+}
+
+static void
+the_second_one_is_reset_if_it_sent_less(void **state)
+{
+	the_slower_is_reset(20480, 0, 0);
+}
+
+/* 31 KB/s, and 38 in less time. */
+static void
+slower_is_who_sent_less_in_the_time_it_had(void **state)
+{
+	the_slower_is_reset(40960, 30720, 500);
+}
+
+/* 100 KB, and then nothing for 1.2 and 1.4 s: so long after 300 ms they are slower than 1 MB/s, and
+ * so long than 100 KB/s. */
+static void
+who_sends_a_megabyte_a_second_is_not_demoted_nor_a_tenth_of_it_reset(void **state)
+{
+	struct conn *c[5];
+
+	fill_quota(c);
+	begin(LEN, BURST); /* it waits */
+	for (uint32_t i = 0; i < 3; i++) {
+		send_more(c[i], 102400);
+		rig_starve(c[i], false, false);
+	}
+	pass(395);
+	check_eq(used(FILL_QUOTA_DEMOTED), 0);
+	pass(15);
+	check_eq(used(FILL_QUOTA_DEMOTED), 2 * (FIFTH + 2));
+	pass(790);
+	check(!rig_aborted(c[0]) && !rig_aborted(c[1]) && !rig_aborted(c[2]));
+	pass(200);
+	check(rig_aborted(c[0]) || rig_aborted(c[1]) || rig_aborted(c[2]));
+}
+
+/* The first bytes, of which a value is proven, do not count: it is demoted after 300 ms. */
+static void
+what_came_at_once_is_not_counted(void **state)
+{
+	struct conn *c[5];
+
+	fill_quota(c);
+	begin(LEN, BURST); /* it waits */
+	rig_starve(c[0], false, false);
+	pass(295);
+	check_eq(used(FILL_QUOTA_DEMOTED), 0);
+	pass(10);
+	check_eq(used(FILL_QUOTA_DEMOTED), FIFTH + 2);
+}
+
+/* A turn that comes late is the core's own pause. */
+static void
+a_pause_of_the_core_is_nobodys(void **state)
+{
+	struct conn *c[5];
+
+	fill_quota(c);
+	begin(LEN, BURST); /* it waits */
+	rig_starve(c[0], false, false);
+	rig->clock.now_ns += 1000 * STEP_NS;
+	pass(250);
+	check_eq(used(FILL_QUOTA_DEMOTED), 0);
+}
+
+static void
+slow_values_are_not_demoted(void **state)
+{
+	struct conn *c[5];
+
+	check(store_limit_mt(rig->store, MEMORY_BYTES));
+	rig_turns(rig, 100);
+	c[0] = begin(LEN, 1024);
+	c[1] = begin(LEN, BURST);
+	begin(LEN, BURST); /* it waits */
+	pass(600);
+	check_eq(used(FILL_QUOTA_SLOW), LEN + 2);
+	check_eq(used(FILL_QUOTA_DEMOTED), LEN + 2);
+	check(!rig_aborted(c[0]) && !rig_aborted(c[1]));
+}
+
+/* Behind one of them, or behind a long one; the next one then begins at once. Long ones do not. */
+static void
+short_values_wait_200_ms(bool behind_a_long_one)
+{
+	check(store_limit_mt(rig->store, MEMORY_BYTES));
+	rig_turns(rig, 100);
+	begin(LEN, BURST);
+	begin(LEN, BURST);
+	begin(behind_a_long_one ? LEN : SHORT, BURST);
+	pass(195);
+	if (behind_a_long_one)
+		begin(SHORT, BURST);
+	check_eq(used(FILL_QUOTA_SHORT), 0);
+	pass(10);
+	check_eq(used(FILL_QUOTA_SHORT), SHORT + 2);
+	pass(50);
+	begin(SHORT, BURST);
+	check_eq(used(FILL_QUOTA_SHORT), 2 * (SHORT + 2));
+	check_eq(used(FILL_QUOTA_PROVEN), 2 * (LEN + 2));
+}
+
+static void
+short_values_begin_beside_the_quota_after_200_ms(void **state)
+{
+	short_values_wait_200_ms(false);
+}
+
+static void
+short_values_behind_a_long_one_begin_beside_the_quota_after_200_ms(void **state)
+{
+	short_values_wait_200_ms(true);
+}
+
 int
 main(void)
 {
@@ -108,6 +287,23 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			whose_bytes_were_dropped_is_not_reset_before_more_have_come, start, stop),
 		cmocka_unit_test_setup_teardown(whose_window_is_closed_is_not_reset, start, stop),
+		cmocka_unit_test_setup_teardown(the_first_one_is_reset_if_it_sent_less, start,
+						stop),
+		cmocka_unit_test_setup_teardown(the_second_one_is_reset_if_it_sent_less, start,
+						stop),
+		cmocka_unit_test_setup_teardown(slower_is_who_sent_less_in_the_time_it_had, start,
+						stop),
+		cmocka_unit_test_setup_teardown(
+			who_sends_a_megabyte_a_second_is_not_demoted_nor_a_tenth_of_it_reset, start,
+			stop),
+		cmocka_unit_test_setup_teardown(what_came_at_once_is_not_counted, start, stop),
+		cmocka_unit_test_setup_teardown(a_pause_of_the_core_is_nobodys, start, stop),
+		cmocka_unit_test_setup_teardown(slow_values_are_not_demoted, start, stop),
+		cmocka_unit_test_setup_teardown(short_values_begin_beside_the_quota_after_200_ms,
+						start, stop),
+		cmocka_unit_test_setup_teardown(
+			short_values_behind_a_long_one_begin_beside_the_quota_after_200_ms, start,
+			stop),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
