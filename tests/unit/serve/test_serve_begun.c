@@ -16,6 +16,7 @@
 #define LEN          1048000u
 #define FIFTH        (LEN / 5 * 2) /* of the quota */
 #define SHORT        60000u
+#define NEARLY       990000u /* less than LEN by not quite SHORT */
 
 static uint32_t number;
 
@@ -276,6 +277,68 @@ short_values_behind_a_long_one_begin_beside_the_quota_after_200_ms(void **state)
 	short_values_wait_200_ms(true);
 }
 
+static void
+while_only_a_slow_one_waits_nobody_is_demoted_and_nothing_opens(void **state)
+{
+	check(store_limit_mt(rig->store, MEMORY_BYTES));
+	rig_turns(rig, 100);
+	begin(LEN, BURST);
+	begin(LEN, BURST);
+	begin(LEN, 1024); /* it waits */
+	pass(600);
+	begin(SHORT, BURST);
+	check_eq(used(FILL_QUOTA_DEMOTED), 0);
+	check_eq(used(FILL_QUOTA_SHORT), 0);
+}
+
+/* The first one does not fit; what comes then does, short and proven or slow, and waits behind it.
+ */
+static void
+what_comes_later_waits_behind_what_needs_more(void **state)
+{
+	static const struct {
+		uint32_t first, here;
+		bool begins;
+	} row[] = {{0, BURST, true},     {0, 1024, true},     {SHORT, BURST, false},
+		   {SHORT, 1024, false}, {LEN, BURST, false}, {LEN, 1024, false}};
+
+	for (uint32_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+		const uint64_t before = LEN + 2 + NEARLY + 2;
+
+		check(store_limit_mt(rig->store, MEMORY_BYTES));
+		rig_turns(rig, 100);
+		begin(LEN, BURST);
+		begin(NEARLY, BURST);
+		if (row[i].first != 0)
+			begin(row[i].first, BURST);
+		begin(20000, row[i].here);
+		check_eq(used(FILL_QUOTA_SLOW) + used(FILL_QUOTA_PROVEN) + used(FILL_QUOTA_SHORT),
+			 before + (row[i].begins ? 20002 : 0));
+		stop(state);
+		start(state);
+	}
+}
+
+/* A demoted one is not reset while its window is closed. */
+static void
+who_cannot_send_is_not_reset_for_others(void **state)
+{
+	struct conn *c[5];
+
+	fill_quota(c);
+	begin(LEN, BURST); /* it waits */
+	send_more(c[2], 102400);
+	for (uint32_t ms = 0; ms <= 1000; ms += 1000) {
+		rig_starve(c[0], false, ms > 0);
+		rig_starve(c[1], false, ms > 0);
+		rig_starve(c[2], false, ms == 0);
+		pass(1000 - ms / 2);
+	}
+	check_eq(used(FILL_QUOTA_DEMOTED), 2 * (FIFTH + 2));
+	for (uint32_t i = 0; i < 5; i++)
+		check(!rig_aborted(c[i]));
+}
+
 int
 main(void)
 {
@@ -304,6 +367,13 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			short_values_behind_a_long_one_begin_beside_the_quota_after_200_ms, start,
 			stop),
+		cmocka_unit_test_setup_teardown(
+			while_only_a_slow_one_waits_nobody_is_demoted_and_nothing_opens, start,
+			stop),
+		cmocka_unit_test_setup_teardown(what_comes_later_waits_behind_what_needs_more,
+						start, stop),
+		cmocka_unit_test_setup_teardown(who_cannot_send_is_not_reset_for_others, start,
+						stop),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
