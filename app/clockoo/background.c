@@ -4,14 +4,22 @@
  */
 #include "background.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
-#define SYSLOG_NAME "clockoo"
+#define SYSLOG_NAME    "clockoo"
+#define LOG_SOCKET     "/dev/log"
+#define LOG_LINE_BYTES 2048u
+#define LOG_TIME_BYTES 32u
+#define LOG_TRIES      2u /* the second by a new connection */
 
 /* The second process closes its end without a word only by ending. */
 static int
@@ -49,14 +57,53 @@ background_begin(struct background *b, int *status)
 	return false;
 }
 
-/* A whole line at a time; syslog puts our name in front by itself. */
+static int
+log_connect(void)
+{
+	const struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = LOG_SOCKET};
+	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof to) != 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* As syslog(3), which would wait for a daemon that does not read: what that has no room for is
+ * lost. One that was started anew is found again. */
+static void
+log_send(struct background *b, const char *line, int len)
+{
+	char text[LOG_LINE_BYTES], when[LOG_TIME_BYTES];
+	const time_t now = time(NULL);
+	struct tm tm;
+	size_t bytes;
+
+	strftime(when, sizeof when, "%h %e %T", localtime_r(&now, &tm));
+	bytes = (size_t)snprintf(text, sizeof text, "<%d>%s " SYSLOG_NAME "[%d]: %.*s",
+				 LOG_DAEMON | LOG_NOTICE, when, (int)getpid(), len, line);
+	if (bytes >= sizeof text)
+		bytes = sizeof text - 1;
+	for (uint32_t i = 0; i < LOG_TRIES; i++) {
+		if (b->log_fd < 0)
+			b->log_fd = log_connect();
+		if (send(b->log_fd, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
+		    errno == EAGAIN)
+			return;
+		close(b->log_fd);
+		b->log_fd = -1;
+	}
+}
+
+/* A whole line at a time; our name is put in front there. */
 static ssize_t
-write_to_syslog(void *unused, const char *text, size_t len)
+write_to_syslog(void *background, const char *text, size_t len)
 {
 	const char *end = text + len;
 	const size_t name_len = strlen(SYSLOG_NAME ": ");
+	struct background *b = background;
 
-	(void)unused;
 	while (text < end) {
 		const char *line = text, *stop = memchr(text, '\n', (size_t)(end - text));
 
@@ -65,7 +112,7 @@ write_to_syslog(void *unused, const char *text, size_t len)
 		    memcmp(line, SYSLOG_NAME ": ", name_len) == 0)
 			line += name_len;
 		if (stop > line)
-			syslog(LOG_NOTICE, "%.*s", (int)(stop - line), line);
+			log_send(b, line, (int)(stop - line));
 		text = stop + 1;
 	}
 	return (ssize_t)len;
@@ -73,13 +120,13 @@ write_to_syslog(void *unused, const char *text, size_t len)
 
 /* From here on the messages go to the system log. */
 static void
-redirect_stderr_to_syslog(void)
+redirect_stderr_to_syslog(struct background *b)
 {
-	FILE *log = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_to_syslog});
+	FILE *log = fopencookie(b, "w", (cookie_io_functions_t){.write = write_to_syslog});
 
+	b->log_fd = log_connect();
 	if (log == NULL)
 		return;
-	openlog(SYSLOG_NAME, LOG_PID | LOG_NDELAY, LOG_DAEMON);
 	setvbuf(log, NULL, _IOLBF, BUFSIZ);
 	stderr = log;
 }
@@ -99,7 +146,7 @@ background_ready(struct background *b, const struct config *cfg)
 		dup2(null_fd, fd);
 	close(null_fd);
 	if (cfg->verbosity == 0)
-		redirect_stderr_to_syslog();
+		redirect_stderr_to_syslog(b);
 	if (write(b->ready_fd, "r", 1) != 1)
 		perror("clockoo: -d: the parent process is gone");
 	close(b->ready_fd);

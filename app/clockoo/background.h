@@ -3,6 +3,7 @@
  *
  * Shape:  the process forks before it takes anything. The first one waits until the second is
  *         ready and ends with 0, or ends as the second did: so a start script sees a failure.
+ * Owner:  the caller; it outlives stderr, which writes to log_fd.
  * Thread: main, before it makes any other.
  */
 #ifndef CLOCKOO_BACKGROUND_H
@@ -12,6 +13,7 @@
 
 struct background {
 	int ready_fd; /* -1 = not in the background */
+	int log_fd;   /* to the system log; -1 = to be connected */
 };
 
 /* True: go on, here or in the second process. False: the first one's end, with *status. */

@@ -208,32 +208,61 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual((heard, status, err.count("\n")), ({"STOPPING": "1"}, 0, 1), err)
         self.assertIn("--lock-memory: not locked, the limit is 4 MB", err)
 
-    def test_a_daemon_speaks_to_the_log_of_the_system(self):
-        """A /dev of its own, with our socket where syslog's would be."""
+    @contextlib.contextmanager
+    def daemon(self):
+        """-d in a /dev of its own, with our socket where syslog's would be: the service, that
+        socket, the file to reload, the process."""
         if subprocess.run([*OWN_MOUNTS, "true"], capture_output=True).returncode != 0:
             self.skipTest("no mount namespaces here")
         dev, config, pid_file = (self.folder / name for name in ("dev", "clockoo.yaml", "pid"))
         dev.mkdir()
-        log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.addCleanup(log.close)
-        log.bind(str(dev / "log"))
-        log.settimeout(WAIT_S)
+        log = self.log_at(dev / "log")
         config.write_text("memory:\n  limit: 16\n")
         # A name of its own: the next test does not wait for this one's end.
         with Service(str(self.folder / "socket"), "-d", "-P", str(pid_file), "--file-prefix",
-                     f"daemon-{os.getpid()}", config=str(config),
+                     f"daemon-{self.folder.name}", config=str(config),
                      before=[*OWN_MOUNTS, "sh", "-ec", OWN_DEV, str(dev)]) as service:
             self.assertEqual(service.hear(), {"READY": "1"})
-            config.write_text("protocol:\n  disable_flush_all: yes\n")
             pid = int(pid_file.read_text())
-            os.kill(pid, signal.SIGHUP)
-            said = log.recv(4096).decode()
-            self.assertEqual(service.hear().get("RELOADING"), "1")
-            self.assertEqual(service.hear(), {"READY": "1"})
+            yield service, log, config, pid
             os.kill(pid, signal.SIGTERM)
             self.assertEqual(service.hear(), {"STOPPING": "1"})
-        self.assertRegex(said, rf"^<29>.* clockoo\[{pid}\]: reload: {config}: "
+
+    def log_at(self, path):
+        log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(log.close)
+        log.bind(str(path))
+        log.settimeout(WAIT_S)
+        return log
+
+    def reload(self, service, pid):
+        os.kill(pid, signal.SIGHUP)
+        self.assertEqual(service.hear().get("RELOADING"), "1")
+        self.assertEqual(service.hear(), {"READY": "1"})
+
+    def test_a_daemon_speaks_to_the_log_of_the_system(self):
+        """Also to one that was started anew."""
+        with self.daemon() as (service, log, config, pid):
+            config.write_text("protocol:\n  disable_flush_all: yes\n")
+            self.reload(service, pid)
+            said = log.recv(4096).decode()
+            log.close()
+            (self.folder / "dev" / "log").unlink()
+            log = self.log_at(self.folder / "dev" / "log")
+            self.reload(service, pid)
+            again = log.recv(4096).decode()
+        self.assertRegex(said, r"^<29>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d clockoo"
+                               rf"\[{pid}\]: reload: {config}: "
                                "protocol.disable_flush_all is yes now$")
+        self.assertIn("nothing changed", again)
+
+    def test_a_log_of_the_system_that_hangs_stops_nothing(self):
+        """More lines than its socket has room for."""
+        room = int(pathlib.Path("/proc/sys/net/unix/max_dgram_qlen").read_text())
+        with self.daemon() as (service, log, _, pid):
+            for _ in range(room + 3):
+                self.reload(service, pid)
+            log.recv(4096)
 
     def test_life_is_shown_while_the_manager_waits_for_it(self):
         with Service(str(self.folder / "socket"), WATCHDOG_USEC=str(WATCHDOG_US)) as service:
