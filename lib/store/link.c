@@ -12,6 +12,7 @@
 #include "new_version.h"
 #include "path.h"
 #include "resize.h"
+#include "resize_limits.h"
 #include "retire_list.h"
 #include "unlink.h"
 
@@ -415,9 +416,17 @@ add_fields(struct store_core *sc, struct link *link)
 static bool
 free_slot(struct store_core *sc, const struct place *place, uint32_t tries)
 {
+	const uint32_t before = sc->searched;
+
+	if (sc->crowded >= CROWDED_WORK_TURN && !sc->store->never_evict)
+		return false;
 	if (path_free_slot(sc, place, NULL, 0))
 		return true;
-	return tries == 0 && resize_turn(sc);
+	sc->crowded += sc->searched - before;
+	if (tries != 0 || !resize_more(sc))
+		return false;
+	sc->crowded += MIGRATE_WORK;
+	return true;
 }
 
 enum link_verdict

@@ -57,6 +57,7 @@ memory_turn(struct store_core *sc)
 	const uint32_t batch = sc->store->slab.classes[class].batch;
 
 	sc->evacuated[EVACUATION_FOR_SETS] = sc->evacuated[EVACUATION_FOR_LARGE] = 0;
+	sc->crowded = 0;
 	if (batch != 0 && sc->magazines[class].evicted_at != 0 && stored_since(sc, class) >= batch)
 		evict_ahead(sc, class);
 }

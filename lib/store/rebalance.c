@@ -263,6 +263,7 @@ void
 rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t pages)
 {
 	static const uint32_t most[EVACUATIONS] = {[EVACUATION_FOR_TURN] = EVACUATE_SLICE,
+						   [EVACUATION_FOR_INDEX] = EVACUATE_FOR_INDEX,
 						   [EVACUATION_FOR_SETS] = EVACUATE_FOR_SETS,
 						   [EVACUATION_FOR_LARGE] = EVACUATE_FOR_LARGE};
 	struct slab *sl = &sc->store->slab;
@@ -276,7 +277,7 @@ rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t page
 			*work += EVACUATE_CHOICE;
 		}
 		/* All objects of the page are retired or must wait: the next page. */
-		idle += !evacuate_batch(sc, work, most[why], why != EVACUATION_FOR_TURN);
+		idle += !evacuate_batch(sc, work, most[why], why > EVACUATION_FOR_INDEX);
 	}
 }
 
@@ -292,6 +293,16 @@ count_stalled(struct store_core *sc)
 	epoch = (uint32_t)epoch_now(&sc->store->epoch);
 	sc->stalled_turns = epoch == sc->stalled_epoch ? sc->stalled_turns + 1 : 0;
 	sc->stalled_epoch = epoch;
+}
+
+/* The index grows into free memory: the sooner it has its pages, the fewer sets find it full. */
+static enum evacuation_for
+turn_evacuates_for(const struct slab *sl)
+{
+	return slab_pool(sl) > sl->reserve && atomic_load_explicit(&sl->index_claimed_count,
+								   memory_order_relaxed) != 0
+		       ? EVACUATION_FOR_INDEX
+		       : EVACUATION_FOR_TURN;
 }
 
 void
@@ -310,7 +321,7 @@ rebalance_turn(struct store_core *sc)
 		memset(sc->evacuated, 0, sizeof sc->evacuated);
 		count_stalled(sc);
 		if (!rebalance_is_stalled(sc))
-			rebalance_evacuate(sc, EVACUATION_FOR_TURN, sl->reserve);
+			rebalance_evacuate(sc, turn_evacuates_for(sl), sl->reserve);
 	}
 }
 

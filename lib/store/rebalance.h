@@ -12,8 +12,8 @@
  * evacuation. */
 void rebalance_turn(struct store_core *sc);
 /* Evacuate until so many pages are in the pool or coming, or this turn's evacuations of the kind
- * have done their work. But for EVACUATION_FOR_TURN they are in a hurry: items that should move and
- * find no free object are evicted. */
+ * have done their work. But in a turn and for the index they are in a hurry: items that should move
+ * and find no free object are evicted. */
 void rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t pages);
 /* Some turns: a page from the class with the slowest hand to the one with the fastest. */
 void rebalance_step(struct store_core *sc);

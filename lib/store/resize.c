@@ -59,6 +59,12 @@ items_now(const struct store *st)
 	return store_balance(st, STORE_ITEMS_LINKED, STORE_ITEMS_UNLINKED);
 }
 
+static uint64_t
+share(uint64_t n, uint32_t of_64)
+{
+	return n * of_64 / 64;
+}
+
 /* ---- a resize in slices ---- */
 
 static void
@@ -190,9 +196,36 @@ linked(const struct store_core *sc)
 	return counter_read(&sc->counters[STORE_ITEMS_LINKED]);
 }
 
-/* A turn does slices in proportion to what it stored (resize_limits.h). */
+/* Is the index to be larger soon? Items nearly fill it, or it shrinks although there are free
+ * pages. */
+static bool
+is_crowded(const struct store *st)
+{
+	const uint32_t now = index_bucket_count(&st->ix);
+
+	return st->resize.target < now ||
+	       st->resize.items > share((uint64_t)now * BUCKET_SLOTS, FULL_64THS);
+}
+
+/* Slices of a turn that stored so much (resize_limits.h). */
+static uint64_t
+slices(const struct store *st, uint64_t stored)
+{
+	uint64_t n = 1 + stored / RESIZE_SLICE_ITEMS;
+
+	/* Without free pages items are evicted for the index, so it has one slice a turn. */
+	if (slab_pool(&st->slab) <= st->slab.reserve)
+		n = 1;
+	else if (n < CROWDED_SLICES && is_crowded(st))
+		n = stored / CROWDED_ITEMS < CROWDED_SLICES ? 1 + stored / CROWDED_ITEMS
+							    : CROWDED_SLICES;
+	if (n > RESIZE_SLICES_MAX)
+		n = RESIZE_SLICES_MAX;
+	return st->never_evict ? RESIZE_NEVER_TIMES * n : n;
+}
+
 bool
-resize_turn(struct store_core *sc)
+resize_more(struct store_core *sc)
 {
 	struct store *st = sc->store;
 	uint64_t stored;
@@ -201,23 +234,22 @@ resize_turn(struct store_core *sc)
 		return false;
 	stored = linked(sc) - sc->grown_for;
 	sc->grown_for += stored;
-	/* Without free pages items are evicted for the index, so it has one slice a turn. */
-	if (slab_pool(&st->slab) <= st->slab.reserve)
-		stored = 0;
-	for (uint64_t i = 0; i <= stored / RESIZE_SLICE_ITEMS && i < RESIZE_SLICES_MAX; i++)
-		if (!resize_slice(sc))
-			break;
+	for (uint64_t n = slices(st, stored); n != 0 && resize_slice(sc); n--)
+		;
 	spin_unlock(&st->resize.lock);
 	return true;
 }
 
-/* ---- how large ---- */
-
-static uint64_t
-share(uint64_t n, uint32_t of_64)
+void
+resize_turn(struct store_core *sc)
 {
-	return n * of_64 / 64;
+	if (likely(phase(sc->store) == RESIZE_NONE))
+		return;
+	sc->crowded = 0;
+	resize_more(sc);
 }
+
+/* ---- how large ---- */
 
 /* Buckets for so many items at a fill of AIM_64THS; a multiple of the step. */
 static uint64_t
@@ -369,6 +401,7 @@ resize_consider(struct store_core *sc)
 
 	if (rs->step == 0 || !spin_try(&rs->lock))
 		return;
+	sc->crowded = 0;
 	sample_items(rs, items_now(st));
 	if (phase(st) == RESIZE_NONE) {
 		sc->grown_for = linked(sc);

@@ -17,8 +17,10 @@ bool resize_begin(struct store_core *sc, uint32_t bucket_count);
 /* Begin one for so many items to come, as far as there are pages to spare. False: there is none to
  * begin. */
 bool resize_for(struct store_core *sc, uint64_t items);
-/* Every turn: slices of a resize under way. False: there is none, or another core is at it. */
-bool resize_turn(struct store_core *sc);
+/* Every turn: slices of a resize under way. */
+void resize_turn(struct store_core *sc);
+/* The same for a set that finds no slot. False: there is none, or another core is at it. */
+bool resize_more(struct store_core *sc);
 /* Some turns: begin a resize if the index is too small or too large for its items. */
 void resize_consider(struct store_core *sc);
 

@@ -8,7 +8,7 @@
 /* ---- how large: items as a share of the slots, in 64ths ---- */
 
 /* The index grows from this fill on while there are free pages: early, since they are unused. */
-#define EARLY_64THS 48u
+#define EARLY_64THS 42u
 /* It grows from this fill on once a page of index costs a page of items. Fuller by a 32nd, sets of
  * new keys cost a third more, and 0.2 % more items fit. */
 #define FULL_64THS 60u
@@ -54,13 +54,19 @@
 #define CLAIM_WAIT_S 3u
 /* Bytes of a claimed page cleared in a slice: a page of 2 MiB takes 32. */
 #define CLEAR_BYTES (64u << 10)
-/* A turn does a slice, one more for every 16 items it stored, 16 at most: with one slice a turn
- * many sets would find the index full. */
-#define RESIZE_SLICE_ITEMS 16u
-#define RESIZE_SLICES_MAX  16u
-/* Work of a slice of migration: 1 a bucket searched, 4 a bucket emptied, 2 an item.
- * A turn with a slice takes 20 to 25 us (961edc0). */
-#define MIGRATE_WORK   400u
+/* A turn does a slice, one more for every 24 items it stored, 32 at most: half a bucket for each
+ * item. So the last old bucket is nine tenths full when it is migrated, from EARLY_64THS on. */
+#define RESIZE_SLICE_ITEMS 24u
+/* Once the index is fuller than FULL_64THS, or while it shrinks although there are free pages, it
+ * is one for every 6, up to six of these: else it may be full before its resize ends. */
+#define CROWDED_ITEMS     6u
+#define CROWDED_SLICES    6u
+#define RESIZE_SLICES_MAX 32u
+/* In a store that never evicts a set without a slot is refused: three times as much. */
+#define RESIZE_NEVER_TIMES 3u
+/* Work of a slice of migration: 1 a bucket searched, 4 a bucket emptied, 2 an item, some 50 ns
+ * each. */
+#define MIGRATE_WORK   200u
 #define MIGRATE_BUCKET 4u
 #define MIGRATE_ITEM   2u
 
@@ -70,7 +76,7 @@
  * are evicted. */
 #define MIGRATE_TRIES 8u
 /* Turns that a bucket waits for slots; then items that find none are evicted. */
-#define MIGRATE_DEFER_MAX 8u
+#define MIGRATE_DEFER_MAX 16u
 /* Cuckoo paths run for one plan. */
 #define MIGRATE_PATHS 16u
 
@@ -80,6 +86,9 @@
 #define PATH_NODES_MAX 1024u
 /* During a resize: to look into a bucket is to read its ten items. */
 #define PATH_NODES_RESIZING 256u
+/* For all sets of a turn that have no slot, searches and slices of a resize: then they evict a
+ * neighbour at once. */
+#define CROWDED_WORK_TURN 512u
 /* The same for a set in a store that never evicts: other slots within reach are left to the resize,
  * which must end without a loss. */
 #define PATH_NODES_FEW 32u

@@ -80,6 +80,8 @@
 #define EVICT_SLICE 128u
 /* Work of evacuation in one turn, in items evicted, some 100 ns each: in store_turn; */
 #define EVACUATE_SLICE 128u
+/* the same while the index waits for pages and there are free ones, when sets evacuate none; */
+#define EVACUATE_FOR_INDEX 256u
 /* for sets that take memory while the reserve is short, together; */
 #define EVACUATE_FOR_SETS 96u
 /* for large values that wait, together. */

@@ -45,7 +45,7 @@ void
 store_load_expect(struct store_core *sc, uint64_t items)
 {
 	for (uint32_t i = 0; i < EXPECT_RESIZES_MAX && resize_for(sc, items); i++)
-		for (uint32_t n = 0; n < EXPECT_TURNS_MAX && resize_turn(sc); n++)
+		for (uint32_t n = 0; n < EXPECT_TURNS_MAX && resize_more(sc); n++)
 			store_turn(sc, sc->now_s);
 }
 
@@ -215,7 +215,7 @@ store_load_finish(struct store_core *sc, struct fill *f, const struct store_save
 		step = load_once(sc, &lock, f->item, saved, &result);
 		index_unlock_key(ix, &lock);
 		if (step == LOAD_CROWDED && !path_free_slot(sc, &lock.place, NULL, 0) &&
-		    !resize_turn(sc))
+		    !resize_more(sc))
 			break;
 	}
 	if (result != STORE_LOADED)

@@ -132,6 +132,7 @@ struct flush_base {
 /* Each kind of evacuation has its own bound of work a turn (store_limits.h). */
 enum evacuation_for {
 	EVACUATION_FOR_TURN,  /* the reserve is not whole, or a page's evacuation has begun */
+	EVACUATION_FOR_INDEX, /* the same, and the index waits for pages while some are free */
 	EVACUATION_FOR_SETS,  /* sets find no object while the reserve is short */
 	EVACUATION_FOR_LARGE, /* large values wait */
 	EVACUATIONS
@@ -146,6 +147,7 @@ struct store_core {
 	uint32_t recall_begun;               /* the last one that it has begun to answer */
 	uint32_t recall_class, recall_classes; /* magazine emptied last; how many are to be */
 	uint32_t searched;                     /* buckets searched for a cuckoo path; it wraps */
+	uint32_t crowded;                      /* work of this turn for sets without a slot */
 	uint64_t grown_for; /* items linked for which resize_turn has done its slices */
 	uint32_t unpublished, unpublished_class; /* objects of that class retired less those freed,
 						    not yet added to its retired_count */

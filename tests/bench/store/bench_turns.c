@@ -42,7 +42,8 @@ struct times {
 	uint32_t *least, *least_upkeep, *first;
 	struct turn_jobs *jobs; /* the least of each; NULL: they are not measured */
 	uint32_t count, room;
-	uint64_t sets; /* new keys: a turn ends early where there is no memory */
+	uint64_t sets;    /* new keys: a turn ends early where there is no memory */
+	uint64_t crowded; /* items evicted for want of a slot */
 };
 
 struct bench {
@@ -340,12 +341,20 @@ phase_goes_on(const struct bench *b, const struct phase *p, const struct times *
 			     : n < b->phase_turns || !rebalance_pool_is_low(b->own.store);
 }
 
+static uint64_t
+evicted_for_slots(const struct bench *b)
+{
+	return own_counted(&b->own, STORE_EVICTED_INDEX_FULL) +
+	       own_counted(&b->own, STORE_INDEX_EVICTED);
+}
+
 static void
 run_phase(struct bench *b, const struct phase *p, struct times *t)
 {
 	struct rusage before, after;
 
 	t->sets = b->keys;
+	t->crowded = evicted_for_slots(b);
 	getrusage(RUSAGE_THREAD, &before);
 	if (p->begin != NULL)
 		p->begin(b);
@@ -357,6 +366,7 @@ run_phase(struct bench *b, const struct phase *p, struct times *t)
 	}
 	getrusage(RUSAGE_THREAD, &after);
 	t->sets = b->keys - t->sets;
+	t->crowded = evicted_for_slots(b) - t->crowded;
 	switches += (uint64_t)(after.ru_nivcsw - before.ru_nivcsw);
 	faults += (uint64_t)(after.ru_minflt - before.ru_minflt);
 }
@@ -493,15 +503,17 @@ say(const char *name, struct times *t)
 	qsort(t->least_upkeep, t->count, sizeof *t->least_upkeep, compare);
 	qsort(t->first, t->count, sizeof *t->first, compare);
 	printf("{\"part\": \"turns\", \"phase\": \"%s\", \"turns\": %u, \"sets\": %llu, "
+	       "\"evicted_for_slots\": %llu, "
 	       "\"p50_us\": %.1f, "
 	       "\"p99_us\": %.1f, \"p9999_us\": %.1f, \"max_us\": %.1f, \"over_50us_ours\": %llu, "
 	       "\"over_100us_ours\": %llu, \"upkeep_p9999_us\": %.1f, \"upkeep_max_us\": %.1f, "
 	       "\"one_run_p9999_us\": %.1f, \"one_run_max_us\": %.1f, \"over_50us_one_run\": %llu, "
 	       "\"over_100us_one_run\": %llu}\n",
-	       name, t->count, (unsigned long long)t->sets, percentile(t->least, t->count, 5000),
-	       percentile(t->least, t->count, 9900), percentile(t->least, t->count, 9999),
-	       percentile(t->least, t->count, 10000), (unsigned long long)ours_50,
-	       (unsigned long long)ours, percentile(t->least_upkeep, t->count, 9999),
+	       name, t->count, (unsigned long long)t->sets, (unsigned long long)t->crowded,
+	       percentile(t->least, t->count, 5000), percentile(t->least, t->count, 9900),
+	       percentile(t->least, t->count, 9999), percentile(t->least, t->count, 10000),
+	       (unsigned long long)ours_50, (unsigned long long)ours,
+	       percentile(t->least_upkeep, t->count, 9999),
 	       percentile(t->least_upkeep, t->count, 10000), percentile(t->first, t->count, 9999),
 	       percentile(t->first, t->count, 10000), (unsigned long long)raw_50,
 	       (unsigned long long)raw);

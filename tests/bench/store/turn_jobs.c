@@ -92,7 +92,8 @@ WRAP_VOID(rebalance_evacuate, (SC, enum evacuation_for why, uint32_t pages), (sc
 WRAP(bool, slab_evacuate_start, (struct slab * sl, uint32_t class), (sl, class))
 WRAP(bool, evacuate_batch, (SC, uint32_t *work, uint32_t until, bool hurry),
      (sc, work, until, hurry))
-WRAP(bool, resize_turn, (SC), (sc))
+WRAP_VOID(resize_turn, (SC), (sc))
+WRAP(bool, resize_more, (SC), (sc))
 WRAP(bool, migrate_slice, (SC), (sc))
 WRAP(bool, path_free_slot, (SC, const struct place *p, const uint32_t *avoid, uint32_t avoid_count),
      (sc, p, avoid, avoid_count))

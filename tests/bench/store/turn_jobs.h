@@ -23,6 +23,7 @@
 	X(slab_evacuate_start, "choose", "a page to evacuate is looked for")                       \
 	X(evacuate_batch, "evacuate", "some of a page")                                            \
 	X(resize_turn, "resize", "pages cleared")                                                  \
+	X(resize_more, "resize_set", "the same for a set without a slot")                          \
 	X(migrate_slice, "migrate", "buckets emptied")                                             \
 	X(path_free_slot, "path", "a cuckoo path")                                                 \
 	X(sweep_turn, "sweep", "buckets, urgently")                                                \

@@ -248,7 +248,8 @@ a_sweep_waits_for_room_on_the_retire_list(void **state)
 
 /* ---- no call does much, and no answer is false ---- */
 
-#define SLICE_ITEMS (SWEEP_WORK_TURN + SWEEP_ITEMS_MAX) /* taken out by one call, at most */
+/* Taken out by one call, at most: by the sweep, and by a slice of a resize that is under way. */
+#define SLICE_ITEMS (SWEEP_WORK_TURN + SWEEP_ITEMS_MAX + MIGRATE_WORK / MIGRATE_ITEM)
 
 static uint64_t
 taken_out(struct store_core *sc)

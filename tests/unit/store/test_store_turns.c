@@ -271,6 +271,75 @@ a_turn_copies_a_share_of_bytes(void **state)
 	rig_down(&rig);
 }
 
+/* ---- the index grows and shrinks ---- */
+
+#define SLICES_A_TURN  (1 + SETS_A_TURN / RESIZE_SLICE_ITEMS)
+#define ITEMS_A_BUCKET 5u /* fewer are in no old bucket, on average of a slice */
+#define SLICE_BUCKETS  (MIGRATE_WORK / (MIGRATE_BUCKET + MIGRATE_ITEM * ITEMS_A_BUCKET) + 1)
+
+/* Store so many items and turn. Returns how many old buckets that turn has emptied. */
+static uint64_t
+migrated_by(struct rig *rig, uint64_t *next, uint32_t sets)
+{
+	const uint64_t before = counted(rig->core, STORE_INDEX_MIGRATED);
+
+	check_eq(put_some(rig, *next, sets, 8), sets);
+	*next += sets;
+	turns(rig->core, 1);
+	return counted(rig->core, STORE_INDEX_MIGRATED) - before;
+}
+
+static void
+a_growing_index_moves_a_share_of_buckets(void **state)
+{
+	struct rig rig = rig_up(64, 1);
+	uint64_t next = 0;
+
+	while (next < 400000)
+		check(migrated_by(&rig, &next, SETS_A_TURN) <= SLICES_A_TURN * SLICE_BUCKETS);
+	check(counted(rig.core, STORE_INDEX_GROWN) > 3);
+	check_eq(counted(rig.core, STORE_EVICTED), 0);
+	rig_down(&rig);
+}
+
+/* As full as an index is to be. */
+static uint32_t
+buckets_for_items(uint64_t items)
+{
+	return (uint32_t)(items * 64 / AIM_64THS / BUCKET_SLOTS);
+}
+
+/* Once memory is free again more items may come than a shrinking index will hold: it is shrunk
+ * faster, so that it can grow, and few items are lost to it. */
+static void
+a_shrinking_index_that_items_fill_hurries(void **state)
+{
+	const uint32_t sets = SETS_A_TURN / 2;
+	struct rig rig = rig_up(64, 1);
+	const struct index *ix = &rig.store->ix;
+	uint64_t next = 0, most = 0;
+
+	while (index_bucket_count(ix) < 30000 || rig.store->resize_phase != RESIZE_NONE ||
+	       buckets_for_items(next) % rig.store->resize.step > 100)
+		migrated_by(&rig, &next, sets);
+	check(resize_begin(rig.core, buckets_for_items(next) / rig.store->resize.step *
+					     rig.store->resize.step));
+	while (counted(rig.core, STORE_INDEX_SHRUNK) == 0) {
+		const uint64_t migrated = migrated_by(&rig, &next, sets);
+
+		most = migrated > most ? migrated : most;
+	}
+	check(most > (1 + sets / RESIZE_SLICE_ITEMS) * SLICE_BUCKETS);
+	/* Sets that find no slot have a share, too. */
+	check(most <= (CROWDED_SLICES + 1 + CROWDED_WORK_TURN / MIGRATE_WORK) * SLICE_BUCKETS);
+	for (uint32_t n = 0; n < 1000; n++)
+		migrated_by(&rig, &next, sets);
+	printf("%u of %u items evicted\n", (unsigned)counted(rig.core, STORE_EVICTED),
+	       (unsigned)next);
+	check(counted(rig.core, STORE_EVICTED) < next / 50);
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
@@ -280,6 +349,8 @@ main(void)
 		cmocka_unit_test(all_evacuations_of_a_turn_share_a_bound),
 		cmocka_unit_test(sets_of_another_size_evacuate_a_share_together),
 		cmocka_unit_test(a_turn_copies_a_share_of_bytes),
+		cmocka_unit_test(a_growing_index_moves_a_share_of_buckets),
+		cmocka_unit_test(a_shrinking_index_that_items_fill_hurries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
