@@ -190,7 +190,7 @@ class RestartTest(unittest.TestCase):
             for name in ("kept_ratio_graceful attach_ms_per_gb attach_cores attach_ms_per_gb_object_bytes "
                          "attach_ms_per_gb_holes kills wrong_after_kill resurrected lost_ratio_after_kill "
                          "repair_mitems_per_core kills_real kills_model crc_gbytes_per_s_core get_cycles_ratio memcached_kept_ratio memcached_attach_ms_per_gb "
-                         "memcached_kept_ratio_killed save_gbytes_per_s load_gbytes_per_s save_by dd_write_gbytes_per_s "
+                         "memcached_kept_ratio_killed attach_core_ms_per_gb_40 attach_cores_ms_per_gb_40 save_gbytes_per_s load_gbytes_per_s save_by dd_write_gbytes_per_s "
                          "dd_read_gbytes_per_s load_mitems_per_s save_gbytes_per_s_1000_igzip0").split():
                 self.assertIn(name, figures)
             self.assertEqual((figures["attach_ms_per_gb"], figures["attach_ms_per_gb_holes"]), (2, 0.25))
