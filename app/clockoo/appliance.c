@@ -278,6 +278,7 @@ appliance_stop(struct appliance *a)
 {
 	if (a->config.verbosity > 0)
 		telemetry_each(&a->telemetry, print_counter, NULL);
+	saved_give_back(&a->saved);
 	nic_stop(&a->nic);
 	huge_block_free(&a->block);
 	kept_close(&a->kept);

@@ -318,8 +318,16 @@ load_run(void *arg)
 }
 
 void
+saved_give_back(struct saved *s)
+{
+	if (s->loads && !s->served && rename(s->paths.loading, s->paths.file) != 0)
+		perror(LINE "cannot give it back");
+}
+
+void
 saved_start(struct saved *s, struct appliance *a)
 {
+	s->served = true;
 	s->runs = s->loads && pthread_create(&s->thread, NULL, load_run, a) == 0;
 	if (s->loads && !s->runs) {
 		say_empty(s, "no thread for it");

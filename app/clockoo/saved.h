@@ -31,6 +31,7 @@ struct saved {
 	bool used;
 	bool loads; /* there is something to load */
 	bool runs;  /* the thread is to be joined */
+	bool served;
 	struct save_paths paths;
 	int lock_fd; /* until the process ends */
 	struct save_look look;
@@ -45,6 +46,8 @@ struct saved {
 bool saved_begin(struct saved *s, struct appliance *a, struct error *err);
 /* The store is there, and its clock, and no core turns. What memory.file has kept wins. */
 void saved_take(struct saved *s, struct appliance *a);
+/* A start has failed after that: nobody was served, and the next one loads the file. */
+void saved_give_back(struct saved *s);
 /* From the first request on. */
 void saved_start(struct saved *s, struct appliance *a);
 /* The cores have ended, and with them the service: the gap begins. A load ends with its file. */
