@@ -271,8 +271,11 @@ values_pinned_by_who_does_not_read_do_not_take_the_memory(void **state)
 	store(w, "small", 5);
 	join(w, ROLE_GOOD, 1);
 	w->bad_asks = asks;
-	w->times = 50; /* what a first window takes */
+	w->times = 12; /* what a first window takes */
 	join(w, ROLE_BAD, 240);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		for (uint32_t k = 12; k < 50 && w->client[i].role == ROLE_BAD; k++)
+			say(w, w->client[i].conn, asks, (uint32_t)strlen(asks));
 	run(w, SECOND_NS);
 	check_eq(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER), 0);
 	run(w, 5 * SECOND_NS);
