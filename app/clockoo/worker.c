@@ -8,26 +8,39 @@
 #include "dpdk/lcore_run.h"
 #include "dpdk/port_wait.h"
 #include "dpdk/run_delay.h"
+#include "serve/serve_await.h"
 
-/* Close every connection; those whose peers do not answer in time are reset, and with them goes all
- * that their replies pin: a pin would outlive the process in --memory-file. A core that forwards
- * frames of other cores stays until those must have ended. */
+/* What waits for a supplier has half of the time; then it fails. Close every connection; those
+ * whose peers do not answer in time are reset, and with them goes all that their replies pin: a pin
+ * would outlive the process in --memory-file. A core that forwards frames of other cores stays
+ * until those must have ended. */
 static void
 drain(const struct worker *w)
 {
 	struct core *core = w->core;
 	uint64_t now_ns = tsc_clock_ns(w->clock);
-	const uint64_t deadline_ns = now_ns + DRAIN_NS;
+	const uint64_t hurry_ns = now_ns + DRAIN_NS / 2, deadline_ns = now_ns + DRAIN_NS;
 	bool empty;
 
 	do {
-		empty = stack_drain(core->stack, now_ns);
+		empty = serve_awaits_drain(core->serve, now_ns >= hurry_ns) &&
+			stack_drain(core->stack, now_ns);
 		core_turn(core, now_ns);
 		now_ns = tsc_clock_ns(w->clock);
 	} while ((!empty || w->forwards_frames) && now_ns < deadline_ns);
 	stack_abort_all(core->stack, now_ns);
 	core_turn(core, now_ns); /* the resets go out */
 	serve_drop_messages(core->serve);
+}
+
+/* When a turn is due even if no frame comes. */
+static uint64_t
+next_timer(const struct core *core)
+{
+	const uint64_t stack_ns = stack_next_timer(core->stack);
+	const uint64_t serve_ns = serve_next_timer(core->serve);
+
+	return stack_ns < serve_ns ? stack_ns : serve_ns;
 }
 
 /* The store counts without a core that waits for long; its next turn brings it back. */
@@ -55,7 +68,7 @@ idle_wait(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64
 	/* A connection that waits for memory, for example, is tried again in every turn: nothing
 	 * would wake the core. */
 	if (w->adaptive && !stack_has_work(w->core->stack))
-		wait_ns = idle_wait_ns(idle, now_ns, stack_next_timer(w->core->stack));
+		wait_ns = idle_wait_ns(idle, now_ns, next_timer(w->core));
 	if (wait_ns == 0)
 		lcore_idle(w->yield);
 	else

@@ -8,7 +8,7 @@
  * Shape:  a session's awaits are a list in the order of its bytes. session.read_buf begins with the
  *         first request that is not answered. Ticket: generation << AWAIT_SLOT_BITS | slot.
  *
- * Owner:  an await is free, or its session's, or its line's. It is in `asked` until it is ready.
+ * Owner:  an await is free, or its session's, or its line's.
  *
  * Thread: core-local.
  *
@@ -36,8 +36,8 @@ struct await {
 	struct await *next;        /* its owner's; a free one's: the next free one */
 	uint32_t offset;           /* of its request, in the read buffer */
 	uint16_t lane;
-	uint8_t state;     /* enum await_state */
-	struct list asked; /* in order of deadlines */
+	uint8_t state;   /* enum await_state */
+	struct list due; /* in awaits.asked, or, of a session, in awaits.ready */
 	struct serve_answer answer;
 };
 
@@ -54,16 +54,22 @@ struct awaited_line {
 	struct await *awaits;
 };
 
+struct await_lane {
+	uint32_t open;       /* asked, or granted */
+	struct list waiting; /* sessions without a place, by quota_link */
+	struct list link;    /* in lanes_waiting while there are some */
+};
+
 struct awaits {
 	struct serve_supplier supplier;
 	bool asked_in_pass, draining;
 	uint32_t free_count, granted, udp_count;
 	struct await *free;
-	struct list asked;   /* deadlines, soonest first */
-	struct list waiting; /* sessions without a place, by quota_link */
+	struct list asked, ready; /* soonest deadline first */
+	struct list lanes_waiting;
 	struct list lines_free, lines_ready, lines_executed;
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
-	uint16_t lane_open[AWAIT_LANES_MAX];
+	struct await_lane lanes[AWAIT_LANES_MAX];
 	struct await table[AWAITS_MAX];
 	struct awaited_line lines[AWAITED_LINES_MAX];
 };
@@ -78,8 +84,8 @@ struct await *await_ask(struct serve *sv, struct session *ss, struct awaited_lin
 			const struct mc_req *req, struct view key, uint64_t hash);
 /* Its owner does not list it any more. */
 void await_free(struct serve *sv, struct await *a);
-/* The session has no place yet, or none in its lane: to the end of the queue for one. */
-void await_queue(struct serve *sv, struct session *ss);
+/* The session has no place yet: to the end of its lane's queue. */
+void await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash);
 /* It leaves the queue, or does not need its place. */
 void await_unqueue(struct serve *sv, struct session *ss);
 
@@ -110,6 +116,8 @@ void awaits_rebase(struct serve *sv, struct session *ss, uint32_t first);
 bool awaits_wait(struct session *ss);
 /* The session's operations of this pass are executed. */
 void awaits_sweep(struct serve *sv, struct session *ss);
+/* The answer has not been used for long: it is to be asked for again. */
+void await_drop(struct serve *sv, struct await *a);
 /* The session ends. */
 void awaits_forget(struct serve *sv, struct session *ss);
 void awaits_pass_end(struct serve *sv);

@@ -4,7 +4,7 @@
  */
 #include "await_table.h"
 
-#define QUEUE_LOOK_MAX 16u /* sessions whose wait may end in a turn */
+#define QUEUE_LOOK_MAX 64u /* sessions whose wait for a place may end in a turn */
 
 size_t
 serve_awaits_bytes(void)
@@ -24,7 +24,12 @@ serve_supplier_attach(struct region *region, struct serve *sv,
 	memset(aw, 0, sizeof *aw);
 	aw->supplier = *supplier;
 	list_init(&aw->asked);
-	list_init(&aw->waiting);
+	list_init(&aw->ready);
+	list_init(&aw->lanes_waiting);
+	for (uint32_t i = 0; i < AWAIT_LANES_MAX; i++) {
+		list_init(&aw->lanes[i].waiting);
+		list_init(&aw->lanes[i].link);
+	}
 	list_init(&aw->lines_free);
 	list_init(&aw->lines_ready);
 	list_init(&aw->lines_executed);
@@ -48,83 +53,39 @@ serve_awaits_open(const struct serve *sv)
 	return aw != NULL ? AWAITS_MAX - aw->free_count + aw->granted : 0;
 }
 
-/* ---- the queue for places ---- */
-
-void
-await_queue(struct serve *sv, struct session *ss)
-{
-	if (ss->await_since_ns == 0)
-		ss->await_since_ns = sv->clock.now_ns;
-	if (ss->await_granted) { /* its lane has its share: the next place that is freed is
-				    another's */
-		ss->await_granted = false;
-		sv->awaits->granted--;
-	}
-	ss->await_queued = true;
-	list_push_back(&sv->awaits->waiting, &ss->quota_link);
-}
-
-/* A free place for the first one, kept until its request is executed: woken without it, it would
- * lose it to whom is parsed before. */
-static void
-place_grant(struct serve *sv)
-{
-	struct awaits *aw = sv->awaits;
-	struct session *ss;
-
-	if (aw->free_count == aw->granted || list_empty(&aw->waiting))
-		return;
-	ss = container_of(list_pop_front(&aw->waiting), struct session, quota_link);
-	ss->await_queued = false;
-	ss->await_granted = true;
-	aw->granted++;
-	conn_requeue(sv->stack, ss->conn);
-}
-
-void
-await_unqueue(struct serve *sv, struct session *ss)
-{
-	if (ss->await_queued)
-		list_unlink(&ss->quota_link);
-	ss->await_queued = false;
-	if (!ss->await_granted)
-		return;
-	ss->await_granted = false;
-	sv->awaits->granted--;
-	place_grant(sv);
-}
-
-/* Who has waited for a place as long as for an answer has failed. */
-static void
-queue_check(struct serve *sv)
-{
-	struct awaits *aw = sv->awaits;
-
-	for (uint32_t i = 0; i < QUEUE_LOOK_MAX && !list_empty(&aw->waiting); i++) {
-		struct session *ss = container_of(aw->waiting.next, struct session, quota_link);
-
-		if (!aw->draining &&
-		    sv->clock.now_ns - ss->await_since_ns < aw->supplier.timeout_ns)
-			return;
-		list_unlink(&ss->quota_link);
-		ss->await_queued = false;
-		ss->await_refused = true;
-		conn_requeue(sv->stack, ss->conn);
-	}
-}
-
 /* ---- places ---- */
 
-/* A lane has as many as are free, so that one that stalls leaves half; the first await of a session
- * comes before others' further ones. */
-static bool
-has_place(const struct awaits *aw, const struct session *ss, uint32_t lane)
+static uint32_t
+places_left(const struct awaits *aw)
 {
-	const uint32_t left =
-		aw->free_count - aw->granted + (ss != NULL && ss->await_granted ? 1 : 0);
+	return aw->free_count - aw->granted;
+}
+
+static struct await_lane *
+lane_of(struct awaits *aw, struct view key, uint64_t hash)
+{
+	const struct serve_supplier *by = &aw->supplier;
+	const uint32_t lane = by->lane != NULL ? by->lane(by->arg, key, hash) : 0;
+
+	ensure(lane < by->lanes);
+	return &aw->lanes[lane];
+}
+
+/* A lane has as many as are free, so that one that stalls leaves half. */
+static bool
+lane_has_place(const struct awaits *aw, const struct await_lane *lane)
+{
+	return lane->open < places_left(aw);
+}
+
+/* The first await of a session comes before others' further ones. */
+static bool
+has_place(const struct awaits *aw, const struct session *ss, const struct await_lane *lane)
+{
+	const uint32_t left = places_left(aw);
 	uint32_t share;
 
-	if (left == 0 || aw->lane_open[lane] >= left)
+	if (!lane_has_place(aw, lane))
 		return false;
 	if (ss != NULL && ss->await_count == 0)
 		return true;
@@ -136,25 +97,118 @@ has_place(const struct awaits *aw, const struct session *ss, uint32_t lane)
 	return ss->await_count < (share < AWAITS_SESSION_MAX ? share : AWAITS_SESSION_MAX);
 }
 
-static struct await *
-place_take(struct awaits *aw, struct session *ss)
+static void
+grant_return(struct awaits *aw, struct session *ss)
 {
-	struct await *a = aw->free;
+	ss->await_granted = false;
+	aw->granted--;
+	aw->lanes[ss->await_lane].open--;
+}
 
+/* NULL: there is none. */
+static struct await *
+place_take(struct awaits *aw, struct session *ss, struct await_lane *lane)
+{
+	const bool granted = ss != NULL && ss->await_granted;
+	const bool here = granted && &aw->lanes[ss->await_lane] == lane;
+	struct await *a;
+
+	if (granted)
+		grant_return(aw, ss);
+	if (!here && !has_place(aw, ss, lane))
+		return NULL;
+	a = aw->free;
 	aw->free = a->next;
 	aw->free_count--;
+	lane->open++;
 	if (ss == NULL) {
 		aw->udp_count++;
 		return a;
 	}
 	ss->await_count++;
 	ss->await_since_ns = 0;
-	if (ss->await_granted) {
-		ss->await_granted = false;
-		aw->granted--;
-	}
 	return a;
 }
+
+/* ---- queues for places, one a lane ---- */
+
+void
+await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash)
+{
+	struct awaits *aw = sv->awaits;
+	struct await_lane *lane = lane_of(aw, key, hash);
+
+	if (ss->await_since_ns == 0)
+		ss->await_since_ns = sv->clock.now_ns;
+	ss->await_queued = true;
+	ss->await_lane = (uint16_t)(lane - aw->lanes);
+	if (list_empty(&lane->waiting))
+		list_push_back(&aw->lanes_waiting, &lane->link);
+	list_push_back(&lane->waiting, &ss->quota_link);
+}
+
+static void
+queue_leave(struct awaits *aw, struct session *ss)
+{
+	struct await_lane *lane = &aw->lanes[ss->await_lane];
+
+	list_unlink(&ss->quota_link);
+	ss->await_queued = false;
+	if (list_empty(&lane->waiting))
+		list_unlink(&lane->link);
+}
+
+/* The first one has failed if it has waited as long as for an answer. Else it is granted a place,
+ * kept until its request is executed: woken without it, it would lose it to whom is parsed before.
+ * False: it waits on. */
+static bool
+first_leaves(struct serve *sv, struct await_lane *lane)
+{
+	struct awaits *aw = sv->awaits;
+	struct session *ss = container_of(lane->waiting.next, struct session, quota_link);
+
+	if (aw->draining || sv->clock.now_ns - ss->await_since_ns >= aw->supplier.timeout_ns) {
+		ss->await_refused = true;
+	} else if (lane_has_place(aw, lane)) {
+		ss->await_granted = true;
+		aw->granted++;
+		lane->open++;
+	} else {
+		return false;
+	}
+	queue_leave(aw, ss);
+	conn_requeue(sv->stack, ss->conn);
+	return true;
+}
+
+/* Lanes take turns. */
+static void
+queues_look(struct serve *sv)
+{
+	struct awaits *aw = sv->awaits;
+
+	for (uint32_t i = 0; i < QUEUE_LOOK_MAX && !list_empty(&aw->lanes_waiting); i++) {
+		struct await_lane *lane =
+			container_of(aw->lanes_waiting.next, struct await_lane, link);
+
+		first_leaves(sv, lane);
+		if (list_empty(&lane->waiting))
+			continue;
+		list_unlink(&lane->link);
+		list_push_back(&aw->lanes_waiting, &lane->link);
+	}
+}
+
+void
+await_unqueue(struct serve *sv, struct session *ss)
+{
+	if (ss->await_queued)
+		queue_leave(sv->awaits, ss);
+	if (ss->await_granted)
+		grant_return(sv->awaits, ss);
+}
+
+/* ---- asking ---- */
 
 struct await *
 await_ask(struct serve *sv, struct session *ss, struct awaited_line *line, const struct mc_req *req,
@@ -162,22 +216,20 @@ await_ask(struct serve *sv, struct session *ss, struct awaited_line *line, const
 {
 	struct awaits *aw = sv->awaits;
 	struct serve_supplier *by = &aw->supplier;
-	const uint32_t lane = by->lane != NULL ? by->lane(by->arg, key, hash) : 0;
-	struct serve_ask ask = {.hash = hash, .key = key, .req = req, .lane = lane};
-	struct await *a;
+	struct await_lane *lane = lane_of(aw, key, hash);
+	struct await *a = place_take(aw, ss, lane);
+	struct serve_ask ask = {
+		.hash = hash, .key = key, .req = req, .lane = (uint32_t)(lane - aw->lanes)};
 
-	ensure(lane < by->lanes);
-	if (!has_place(aw, ss, lane))
+	if (a == NULL)
 		return NULL;
-	a = place_take(aw, ss);
 	a->state = AWAIT_ASKED;
 	a->session = ss;
 	a->line = line;
 	a->hash = hash;
-	a->lane = (uint16_t)lane;
+	a->lane = (uint16_t)ask.lane;
 	a->deadline_ns = sv->clock.now_ns + by->timeout_ns;
-	aw->lane_open[lane]++;
-	list_push_back(&aw->asked, &a->asked);
+	list_push_back(&aw->asked, &a->due);
 	aw->asked_in_pass = true;
 	sv->read_bufs_in_use = true;
 	ask.ticket = a->ticket;
@@ -188,8 +240,8 @@ await_ask(struct serve *sv, struct session *ss, struct awaited_line *line, const
 static void
 asked_end(struct awaits *aw, struct await *a)
 {
-	list_unlink(&a->asked);
-	aw->lane_open[a->lane]--;
+	list_unlink(&a->due);
+	aw->lanes[a->lane].open--;
 }
 
 void
@@ -200,8 +252,11 @@ await_free(struct serve *sv, struct await *a)
 	if (a->state == AWAIT_ASKED) {
 		asked_end(aw, a);
 		aw->supplier.forget(aw->supplier.arg, a->ticket);
-	} else if (a->answer.item != NULL) {
-		aw->supplier.release(aw->supplier.arg, a->ticket, a->answer.item);
+	} else {
+		if (a->session != NULL)
+			list_unlink(&a->due);
+		if (a->answer.item != NULL)
+			aw->supplier.release(aw->supplier.arg, a->ticket, a->answer.item);
 	}
 	if (a->session != NULL)
 		a->session->await_count--;
@@ -212,7 +267,6 @@ await_free(struct serve *sv, struct await *a)
 	a->next = aw->free;
 	aw->free = a;
 	aw->free_count++;
-	place_grant(sv);
 }
 
 /* ---- answers ---- */
@@ -226,6 +280,8 @@ make_ready(struct serve *sv, struct await *a, const struct serve_answer *answer)
 	a->state = AWAIT_READY;
 	a->answer = *answer;
 	if (a->line == NULL) {
+		a->deadline_ns = sv->clock.now_ns + aw->supplier.timeout_ns;
+		list_push_back(&aw->ready, &a->due);
 		if (a->session->awaits == a)
 			conn_requeue(sv->stack, a->session->conn);
 	} else if (--a->line->open == 0) {
@@ -255,13 +311,28 @@ deadlines_check(struct serve *sv, uint64_t now_ns)
 	struct awaits *aw = sv->awaits;
 
 	for (uint32_t i = 0; i < AWAITS_ENDED_PER_TURN && !list_empty(&aw->asked); i++) {
-		struct await *a = container_of(aw->asked.next, struct await, asked);
+		struct await *a = container_of(aw->asked.next, struct await, due);
 
 		if (a->deadline_ns > now_ns)
 			return;
 		serve_count(sv, AWAITS_EXPIRED);
 		aw->supplier.forget(aw->supplier.arg, a->ticket);
 		make_ready(sv, a, &failed);
+	}
+}
+
+/* Who does not read its replies keeps no places. */
+static void
+unused_check(struct serve *sv)
+{
+	struct awaits *aw = sv->awaits;
+
+	for (uint32_t i = 0; i < AWAITS_ENDED_PER_TURN && !list_empty(&aw->ready); i++) {
+		struct await *a = container_of(aw->ready.next, struct await, due);
+
+		if (a->deadline_ns > sv->clock.now_ns)
+			return;
+		await_drop(sv, a);
 	}
 }
 
@@ -272,7 +343,8 @@ awaits_turn(struct serve *sv)
 
 	aw->supplier.poll(aw->supplier.arg, sv->clock.now_ns);
 	deadlines_check(sv, sv->clock.now_ns);
-	queue_check(sv);
+	unused_check(sv);
+	queues_look(sv);
 }
 
 uint64_t
@@ -285,27 +357,24 @@ serve_next_timer(const struct serve *sv)
 		return next;
 	if (aw->supplier.next_ns != NULL)
 		next = aw->supplier.next_ns(aw->supplier.arg);
-	if (!list_empty(&aw->asked)) {
-		due = container_of(aw->asked.next, struct await, asked)->deadline_ns;
-		next = due < next ? due : next;
-	}
-	if (!list_empty(&aw->waiting)) {
-		due = container_of(aw->waiting.next, struct session, quota_link)->await_since_ns +
-		      aw->supplier.timeout_ns;
-		next = due < next ? due : next;
-	}
-	return next;
+	if (list_empty(&aw->asked))
+		return next;
+	due = container_of(aw->asked.next, struct await, due)->deadline_ns;
+	return due < next ? due : next;
 }
 
 bool
 serve_awaits_drain(struct serve *sv, bool hurry)
 {
 	struct awaits *aw = sv->awaits;
+	bool none;
 
 	if (aw == NULL)
 		return true;
+	none = list_empty(&aw->asked) && list_empty(&aw->lanes_waiting) &&
+	       (hurry || list_empty(&aw->ready));
 	aw->draining = true;
 	if (hurry)
 		deadlines_check(sv, UINT64_MAX);
-	return aw->free_count == AWAITS_MAX && list_empty(&aw->waiting);
+	return none;
 }

@@ -100,8 +100,8 @@ bool serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *
 /* When a turn is due for asks and their deadlines; UINT64_MAX: none. */
 uint64_t serve_next_timer(const struct serve *sv);
 
-/* Before connections are closed at a stop, each turn: from now on every ask fails at once. hurry:
- * so do those that are open. True: none is open. */
+/* Before connections are closed at a stop, before each turn: from now on every ask fails at once.
+ * hurry: so do those that are open. True: none waits, and what was answered has had a turn. */
 bool serve_awaits_drain(struct serve *sv, bool hurry);
 
 /* Asks, and places that are granted. */

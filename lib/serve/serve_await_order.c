@@ -145,7 +145,7 @@ session_wait_answer(struct serve *sv, struct op *op)
 	if (session_ask(sv, op, offset_of(ss, op))) {
 		ask_ahead(sv, op);
 	} else {
-		await_queue(sv, ss);
+		await_queue(sv, ss, op->req.key, op->hash);
 	}
 	return AWAIT_LATER;
 }
@@ -278,6 +278,12 @@ awaits_sweep(struct serve *sv, struct session *ss)
 	if (ss->await_granted)
 		await_unqueue(sv, ss);
 	ss->await_refused = false;
+}
+
+void
+await_drop(struct serve *sv, struct await *a)
+{
+	session_await_end(sv, a->session, link_at(a->session, a->offset));
 }
 
 void

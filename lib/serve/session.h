@@ -114,6 +114,7 @@ struct session {
 	uint32_t deferrable_bytes;      /* of this pass, from the first that may have to wait */
 	bool has_credit;         /* the stack has room for the next operation's reply, this turn */
 	bool await_counted;      /* its next request was counted when it came */
+	uint16_t await_lane;     /* where it waits for a place, or has one granted */
 	uint64_t await_since_ns; /* since when it has waited for a place; 0: it does not */
 	struct await *awaits;    /* await_table.h */
 

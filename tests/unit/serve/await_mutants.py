@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 """await_mutants.py MUTANT SERVE OUT - a file of lib/serve, one rule of awaited operations broken.
-await_mutants.py --caught PROGRAM - PROGRAM, built with it, must fail.
+await_mutants.py --caught PROGRAM [ARG] - PROGRAM, built with it, must fail.
 
 A text must be in its file exactly once, or the build fails: a mutant follows the code it breaks.
 """
@@ -35,9 +35,12 @@ MUTANTS = {
     "NO_SESSION_SHARE": ("serve_await.c",
                          "return ss->await_count < (share < AWAITS_SESSION_MAX ? share : AWAITS_SESSION_MAX);",
                          "return share < AWAITS_MAX;"),
-    "NO_SERVER_SHARE": ("serve_await.c", "|| aw->lane_open[lane] >= left)", ")"),
-    # Who waits for a place is not told of one.
-    "NO_GRANT": ("serve_await.c", "\taw->free_count++;\n\tplace_grant(sv);", "\taw->free_count++;"),
+    "NO_SERVER_SHARE": ("serve_await.c", "return lane->open < places_left(aw);", "return places_left(aw) > 0;"),
+    # Who comes later takes the place of who waits.
+    "WAKE_WITHOUT_GRANT": ("serve_await.c", "ss->await_granted = true;\n\t\taw->granted++;\n\t\tlane->open++;",
+                           ";"),
+    # Answers that nobody reads keep their places.
+    "KEPT_UNREAD": ("serve_await.c", "\t\tawait_drop(sv, a);", "\t\treturn;"),
     # All keys of a datagram are known, and nobody looks.
     "LOST_LINE": ("serve_await.c", "list_push_back(&aw->lines_ready, &a->line->link);", ";"),
     # A request that has waited is counted again.
@@ -53,9 +56,9 @@ def write(mutant, serve, out):
     pathlib.Path(out).write_text(text.replace(old, new))
 
 
-def caught(program):
+def caught(command):
     try:
-        done = subprocess.run([program], capture_output=True, text=True, timeout=LONGEST_S)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S)
     except subprocess.TimeoutExpired:
         return True
     print((done.stdout + done.stderr)[-600:])
@@ -64,5 +67,5 @@ def caught(program):
 
 if __name__ == "__main__":
     if sys.argv[1] == "--caught":
-        sys.exit(0 if caught(sys.argv[2]) else "the mutant was not caught")
+        sys.exit(0 if caught(sys.argv[2:]) else "the mutant was not caught")
     write(*sys.argv[1:])

@@ -219,6 +219,27 @@ who_finds_no_place_waits_for_one(void **state)
 	check(is_answered(c));
 }
 
+/* There is no room for its replies. */
+static void
+who_does_not_read_keeps_no_places(void **state)
+{
+	struct conn *c = say("get s1 s2\r\n");
+
+	late_hold(late, true);
+	turns(3);
+	check_eq(OPEN, 2);
+	rig_set_chunks(rig, rig_chunks_used(rig));
+	late_hold(late, false);
+	turns(3);
+	check_eq(OPEN, 2);
+	turns(TIMEOUT_TURNS + 2);
+	check_eq(OPEN, 0);
+	rig_set_chunks(rig, 4096);
+	rig_acked(rig, c);
+	turns(5);
+	check(is_answered(c));
+}
+
 /* Reads of one key in one pipeline: what is asked for twice at once may be answered in any order.
  */
 static void
@@ -276,7 +297,9 @@ a_hurried_drain_ends_what_is_open(void **state)
 	SAYS(full, NO_ANSWER);
 	SAYS(c, NO_ANSWER);
 	check(!serve_awaits_drain(rig->serve, true));
-	turns(4);
+	turns(1);
+	check(serve_awaits_drain(rig->serve, true));
+	turns(3);
 	check(serve_awaits_drain(rig->serve, true));
 	check_eq(OPEN, 0);
 }
@@ -331,6 +354,7 @@ main(void)
 		TEST(a_connection_has_a_share),
 		TEST(a_lane_that_stalls_leaves_places_for_others),
 		TEST(who_finds_no_place_waits_for_one),
+		TEST(who_does_not_read_keeps_no_places),
 		TEST(a_connection_reads_no_older_value_after_a_newer_one),
 		TEST(in_a_drain_nothing_new_is_asked),
 		TEST(a_hurried_drain_ends_what_is_open),
