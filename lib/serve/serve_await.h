@@ -24,7 +24,8 @@
  * Errors: an ask without an answer after timeout_ns is forgotten, and has failed: its key is told
  *         as a miss, or as an error which ends a line of text (misses_on_failure). So has one that
  *         finds no place for timeout_ns, comes in a drain, or finds no buffer for its request.
- *         A datagram that finds no place is dropped.
+ *         A datagram that finds no place is dropped. An answer that its connection has no room for
+ *         within timeout_ns is released, and its key is asked for once more.
  *
  * Bounds: AWAITS_MAX asks a core. A connection has AWAITS_SESSION_MAX, and less while few are free;
  *         the last AWAITS_FIRST_ONLY are for connections that have none. A lane, which is a server

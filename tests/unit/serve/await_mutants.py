@@ -9,8 +9,6 @@ import pathlib
 import subprocess
 import sys
 
-LONGEST_S = 100
-
 MUTANTS = {
     # An answer goes to whoever is next in its slot.
     "SLOT_ONLY_TICKET": ("serve_await.c", "if (a->ticket != ticket || a->state", "if (a->state"),
@@ -57,10 +55,7 @@ def write(mutant, serve, out):
 
 
 def caught(command):
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S)
-    except subprocess.TimeoutExpired:
-        return True
+    done = subprocess.run(command, capture_output=True, errors="replace")
     print((done.stdout + done.stderr)[-600:])
     return done.returncode != 0
 
