@@ -37,6 +37,10 @@ MUTANTS = {
     # Who comes later takes the place of who waits.
     "WAKE_WITHOUT_GRANT": ("serve_await.c", "ss->await_granted = true;\n\t\taw->granted++;\n\t\tlane->open++;",
                            ";"),
+    "STALE_WHILE_AWAITED": ("serve_parse.c", "ss->read_buf != NULL && ss->waits == 0 &&",
+                            "ss->read_buf != NULL &&"),
+    # What waits may take all read buffers.
+    "NO_BUFFER_SHARE": ("serve_await_order.c", "sv->read_bufs_used < sv->read_bufs_max / 2", "true"),
     # Answers that nobody reads keep their places.
     "KEPT_UNREAD": ("serve_await.c", "\t\tawait_drop(sv, a);", "\t\treturn;"),
     # All keys of a datagram are known, and nobody looks.

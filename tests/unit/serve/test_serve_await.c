@@ -240,6 +240,47 @@ who_does_not_read_keeps_no_places(void **state)
 	check(is_answered(c));
 }
 
+/* Read buffers are a quarter of the chunks, and half of them may wait for answers. */
+static void
+what_waits_leaves_read_buffers_to_others(void **state)
+{
+	struct conn *c;
+
+	late_hold(late, true);
+	rig_set_chunks(rig, 16);
+	say("get s1\r\n");
+	turns(1);
+	say("get s1\r\n");
+	turns(1);
+	c = say("get s1\r\n");
+	turns(2);
+	check_eq(OPEN, 2);
+	SAYS(c, NO_ANSWER);
+	rig_set_chunks(rig, 4096);
+}
+
+static void
+who_waits_for_an_answer_is_not_reset_as_stale(void **state)
+{
+	struct conn *c, *cut;
+
+	late_hold(late, true);
+	rig_set_chunks(rig, 8);
+	c = say("get s1\r\n");
+	turns(1);
+	cut = say("get s");
+	turns(1);
+	rig->clock.now_s += 10;
+	say("get s");
+	turns(3);
+	check(rig_aborted(cut));
+	check(!rig_aborted(c));
+	rig_set_chunks(rig, 4096);
+	late_hold(late, false);
+	turns(3);
+	SAYS(c, S1 "END\r\n");
+}
+
 /* Reads of one key in one pipeline: what is asked for twice at once may be answered in any order.
  */
 static void
@@ -354,6 +395,8 @@ main(void)
 		TEST(a_connection_has_a_share),
 		TEST(a_lane_that_stalls_leaves_places_for_others),
 		TEST(who_finds_no_place_waits_for_one),
+		TEST(what_waits_leaves_read_buffers_to_others),
+		TEST(who_waits_for_an_answer_is_not_reset_as_stale),
 		TEST(who_does_not_read_keeps_no_places),
 		TEST(a_connection_reads_no_older_value_after_a_newer_one),
 		TEST(in_a_drain_nothing_new_is_asked),
