@@ -39,11 +39,14 @@ evict_ahead(struct store_core *sc, uint32_t class)
 
 	if (sc->store->never_evict || waiting >= want || !rebalance_pool_is_low(sc->store))
 		return;
+	/* A later refill evicts for this one, too. */
+	if (sc->evicted_ahead >= EVICT_TURN && waiting >= want / 2)
+		return;
 	sc->magazines[class].evicted_at += stored;
-	evict_for_memory(sc, class,
-			 c->batch != 0 && waiting >= want / 2 && want - waiting > share
-				 ? share
-				 : want - waiting);
+	sc->evicted_ahead += evict_for_memory(
+		sc, class,
+		c->batch != 0 && waiting >= want / 2 && want - waiting > share ? share
+									       : want - waiting);
 }
 
 /* Evict for what the last turns have stored, a batch at least: so its memory is back before the
@@ -57,7 +60,7 @@ memory_turn(struct store_core *sc)
 	const uint32_t batch = sc->store->slab.classes[class].batch;
 
 	sc->evacuated[EVACUATION_FOR_SETS] = sc->evacuated[EVACUATION_FOR_LARGE] = 0;
-	sc->crowded = 0;
+	sc->crowded = sc->evicted_ahead = 0;
 	if (batch != 0 && sc->magazines[class].evicted_at != 0 && stored_since(sc, class) >= batch)
 		evict_ahead(sc, class);
 }

@@ -78,12 +78,14 @@
 #define GHOST_PART 256u
 /* Objects evicted ahead of need by one refill of a magazine. */
 #define EVICT_SLICE 128u
+/* After so many in a turn a class that has half of what it holds back waits. */
+#define EVICT_TURN 96u
 /* Work of evacuation in one turn, in items evicted, some 100 ns each: in store_turn; */
 #define EVACUATE_SLICE 128u
 /* the same while the index waits for pages and there are free ones, when sets evacuate none; */
 #define EVACUATE_FOR_INDEX 256u
 /* for sets that take memory while the reserve is short, together; */
-#define EVACUATE_FOR_SETS 96u
+#define EVACUATE_FOR_SETS 64u
 /* for large values that wait, together. */
 #define EVACUATE_FOR_LARGE 256u
 /* What an item that moves costs besides, and for so many bytes of it one more; */

@@ -147,6 +147,7 @@ struct store_core {
 	uint32_t recall_begun;               /* the last one that it has begun to answer */
 	uint32_t recall_class, recall_classes; /* magazine emptied last; how many are to be */
 	uint32_t searched;                     /* buckets searched for a cuckoo path; it wraps */
+	uint32_t evicted_ahead;                /* items evicted ahead of need, in this turn */
 	uint32_t crowded;                      /* work of this turn for sets without a slot */
 	uint64_t grown_for; /* items linked for which resize_turn has done its slices */
 	uint32_t unpublished, unpublished_class; /* objects of that class retired less those freed,

@@ -7,6 +7,16 @@
  * some have is the host's: its interrupts, other processes, the hypervisor. So a turn's own time is
  * the least of all runs.
  *
+ * What a turn's own operations cost is in it: in phase after, where no job has anything to do,
+ * these are all. Nothing is taken off for them. A set that finds no memory ends its turn's
+ * operations, as a client waits; the next turn begins with it. sets are those that were stored, and
+ * evicted_for_slots the items that an index without room has cost.
+ *
+ * A preemption by the kernel is the host's by the same rule: no two runs have it in the same turn.
+ * The last line says how many there were (involuntary switches of the thread, and page faults).
+ * With more than some dozens per thousand turns the least of 3 runs is not enough, and --runs
+ * should be higher.
+ *
  *   bench_turns [--memory MB] [--runs N] [--turns N] [--worst N] [--jobs]
  *
  * turns are those of a phase; worst prints so many of the longest ones of each phase to stderr, and
