@@ -96,6 +96,20 @@ retire_list_is_full(const struct store_core *sc)
 	       RETIRE_LIST_MAX - RETIRE_LIST_LEFT_BY_BEGIN;
 }
 
+/* The class took a page of the reserve while objects of it are within their grace period: it is the
+ * next to give one. Not a class of large objects, whose pages are kept by values being filled. */
+static void
+note_borrowed(struct store_core *sc, uint32_t class)
+{
+	struct slab *sl = &sc->store->slab;
+	const struct slab_class *c = &sl->classes[class];
+
+	retire_list_publish(sc); /* what was evicted just now, too */
+	if (slab_class_pages(c) > 1 && c->batch != 0 &&
+	    atomic_load_explicit(&c->retired_count, memory_order_relaxed) != 0)
+		atomic_store_explicit(&sl->borrower, class + 1, memory_order_relaxed);
+}
+
 /* The magazine is empty: the class's pages, the pool, the reserve, a larger class. */
 static __attribute__((noinline)) uint32_t
 alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
@@ -123,6 +137,8 @@ alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 		return ref;
 	count(sc, STORE_GRACE_WAITS, 1);
 	ref = slab_alloc(sl, sc->magazines, class, leave);
+	if (ref != 0 && leave == 0)
+		note_borrowed(sc, class);
 	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++)
 		ref = slab_alloc(sl, sc->magazines, c, leave);
 	return ref;

@@ -231,6 +231,19 @@ recipient_class(const struct slab *sl)
 	return need;
 }
 
+/* The class that took a page of the reserve gives one: that it ran out says when it stores, not
+ * that its bytes are asked for more than others', which is what speeds are for. None while pages
+ * wait for a fill: its pages may, too. */
+static bool
+borrower_gives(struct slab *sl)
+{
+	const uint32_t borrower = atomic_exchange_explicit(&sl->borrower, 0, memory_order_relaxed);
+
+	return borrower != 0 && slab_class_pages(&sl->classes[borrower - 1]) > 1 &&
+	       atomic_load_explicit(&sl->waiting_count, memory_order_relaxed) == 0 &&
+	       slab_evacuate_start(sl, borrower - 1);
+}
+
 /* Evacuate a page of the best donor. If all of its pages hold something pinned or are being filled,
  * of the next one. */
 static bool
@@ -238,6 +251,8 @@ evacuate_donor(struct slab *sl)
 {
 	bool tried[SLAB_CLASSES_MAX] = {false};
 
+	if (borrower_gives(sl))
+		return true;
 	for (uint32_t n = 0; n < DONORS_TRIED; n++) {
 		const uint32_t donor = donor_class(sl, tried);
 

@@ -142,10 +142,10 @@ struct slab {
 
 	_Alignas(CACHE_LINE_BYTES) struct spin balance_lock;
 	/* Under it: pages that move for balance; slab_age of what was done last. */
-	uint32_t moving;
-	uint32_t moved_at, halved_at, checked_at;
+	uint32_t moving, moved_at, halved_at, checked_at;
 	uint32_t idle_class; /* in whose pages expired items are looked for, if it is idle */
 	_Atomic uint64_t evicted_bytes; /* ever */
+	_Atomic uint32_t borrower;      /* class that borrowed last (memory.c), and one; 0: none */
 };
 
 /* Bytes beside the pages, a page. */
