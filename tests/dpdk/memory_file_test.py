@@ -142,8 +142,10 @@ class MemoryFileTest(unittest.TestCase):
                 said = s.end(end)[1]
             self.assertIn("clockoo: kept 0 items", said)
             self.assertNotIn("repair", said)
-        with Server(self.path) as s:  # which the last one had found clean
-            self.assertIn("clockoo: repaired: kept 0 items", s.end(signal.SIGTERM)[1])
+        with Server(self.path) as s:  # the last one had found it clean, and made it dirty
+            said = s.end(signal.SIGTERM)[1]
+        self.assertIn("clockoo: repaired: kept 0 items", said)
+        self.assertNotIn("checksums", said)
 
     def test_the_third_crash_takes_a_new_file(self):
         for crash in range(1, 4):
