@@ -177,8 +177,10 @@ nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct err
 	struct eal_args args;
 
 	err->text[0] = '\0';
-	if (!nic_claim(cfg, &nic->profile, &nic->claim, err) ||
-	    eal_lock_prefix(cfg->file_prefix, err) < 0 || !eal_device_args(nic, cfg, device, err))
+	if (!nic_claim(cfg, &nic->profile, &nic->claim, err))
+		return false;
+	nic->prefix = eal_lock_prefix(cfg->file_prefix, err);
+	if (nic->prefix < 0 || !eal_device_args(nic, cfg, device, err))
 		return false;
 	nic->removed_stale_socket = host_has_stale_socket(&nic->host, &nic->profile);
 	if (nic->removed_stale_socket && !host_remove_stale_socket(cfg, err))
@@ -204,4 +206,5 @@ nic_stop(struct nic *nic)
 	if (nic->handover != NULL)
 		huge_block_free(&nic->rings);
 	eal_stop();
+	close(nic->prefix);
 }

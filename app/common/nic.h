@@ -36,6 +36,7 @@ struct nic {
 	struct handover *handover; /* NULL: flows reach their core without it */
 	struct huge_block rings;   /* of handover */
 	int claim;                 /* nic_claim.h; this one's for as long as it runs */
+	int prefix;                /* eal_lock_prefix; given up before the memory file */
 	bool removed_stale_socket; /* a socket that a crash left was removed */
 };
 
