@@ -340,6 +340,68 @@ a_shrinking_index_that_items_fill_hurries(void **state)
 	rig_down(&rig);
 }
 
+/* ---- what is dead, and who walks ---- */
+
+static void
+put_until(struct rig *rig, uint64_t n, uint32_t expiry_s)
+{
+	const struct view key = {(const uint8_t *)&n, sizeof n};
+	struct fill f;
+
+	if (store_begin(rig->core, &f, key, store_hash(rig->core, key), SMALL_BYTES, 0, expiry_s) !=
+	    STORE_OK)
+		return;
+	store_fill(rig->core, &f, zeros, SMALL_BYTES);
+	store_finish(rig->core, &f, STORE_SET, 0);
+}
+
+/* Half of a full store has expired, and sets evict it ahead of need. */
+static void
+sets_evict_a_share_of_what_has_expired(void **state)
+{
+	struct rig rig = rig_up(16, 1);
+	uint64_t n = 0, most = 0;
+
+	for (; counted(rig.core, STORE_EVICTED) < 1000; n++) {
+		put_until(&rig, n, n % 2 == 0 ? STORE_CLOCK_START + 5 : 0);
+		turns(rig.core, n % SETS_A_TURN == 0);
+	}
+	store_turn(rig.core, STORE_CLOCK_START + 5);
+	for (uint32_t turn = 0; turn < 500; turn++) {
+		const uint64_t before = counted(rig.core, STORE_ITEMS_UNLINKED);
+		uint64_t done;
+
+		for (uint32_t i = 0; i < SETS_A_TURN; i++)
+			put_until(&rig, n++, STORE_CLOCK_START + 1000);
+		store_turn(rig.core, rig.core->now_s);
+		done = counted(rig.core, STORE_ITEMS_UNLINKED) - before;
+		most = done > most ? done : most;
+	}
+	check(counted(rig.core, STORE_EXPIRED) > 1000);
+	check(most <= EVICT_TURN + EVICT_SLICE + OBJECTS_PER_LOOK);
+	rig_down(&rig);
+}
+
+#define BUCKET_WORK_NS (STORE_WALK_NS / 2) /* more than any bucket's items */
+
+static void
+a_step_of_a_walk_does_a_share(void **state)
+{
+	struct rig rig = rig_up(16, 1);
+	struct store_cursor cursor = {.bucket = 0};
+	const struct item *items[1024];
+	uint64_t steps = 0;
+
+	fill_store(&rig, SMALL_BYTES);
+	while (!cursor.done) {
+		store_walk(rig.core, &cursor, STORE_ALL_CLASSES, items, 1024);
+		check(cursor.work_ns <= STORE_WALK_NS + BUCKET_WORK_NS);
+		steps++;
+	}
+	check(steps > 100);
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
@@ -351,6 +413,8 @@ main(void)
 		cmocka_unit_test(a_turn_copies_a_share_of_bytes),
 		cmocka_unit_test(a_growing_index_moves_a_share_of_buckets),
 		cmocka_unit_test(a_shrinking_index_that_items_fill_hurries),
+		cmocka_unit_test(sets_evict_a_share_of_what_has_expired),
+		cmocka_unit_test(a_step_of_a_walk_does_a_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
