@@ -29,6 +29,7 @@
 #define STACK_FRAMES_MAX (FRAME_CACHE_MAX + TX_QUEUE_MAX + BURST_MAX)
 /* Unread datagrams kept for later turns; with UDP a stack owns so many frames more. */
 #define UDP_BACKLOG_MAX 1024u
+#define UDP_SOURCES     1024u /* sources of datagrams are told apart by so many hashed cells */
 
 struct net_config {
 	uint32_t ipv4;       /* our address */
@@ -99,6 +100,13 @@ struct datagram *stack_datagrams(struct stack *s, uint32_t *count);
  * turn counts; without one all are freed. Beyond a source's limit or UDP_BACKLOG_MAX the newest are
  * dropped. */
 void stack_datagrams_defer(struct stack *s, uint32_t first);
+/* The source that a peer counts as: an IPv4 address, or the /64 of an IPv6 address, hashed; below
+ * UDP_SOURCES. */
+uint32_t stack_udp_source(const struct stack *s, const struct udp_peer *from);
+/* At the end of the turn datagrams kept of waiting sources are passed over: up to BURST_MAX of
+ * others' go to the front; of one source none overtakes another. first_stays: not the first one.
+ * waiting: a bit for each source, the caller's; read until the next call. */
+void stack_datagrams_pass_over(struct stack *s, const uint64_t *waiting, bool first_stays);
 /* Where an in-place reply is written (over the request), and its room. */
 uint8_t *udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room);
 /* Sends the request's frame back with payload_len bytes of payload. */

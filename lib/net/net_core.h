@@ -57,8 +57,6 @@ enum other_kind {
 
 #define UDP4_TEMPLATE_BYTES 32u
 
-#define UDP_BACKLOG_CELLS 1024u /* sources are counted in hashed cells */
-
 /* Transmit queue slots without transmit credits: for the transport, ARP and ND requests. */
 #define TX_QUEUE_RESERVE 64u
 
@@ -121,7 +119,9 @@ struct net {
 	uint32_t backlog_count;      /* of them, kept from earlier turns */
 	uint32_t datagrams_withheld; /* the last of them: not seen by the service this turn */
 	uint32_t datagrams_unread;   /* the last of those shown: deferred to the next turn */
-	uint16_t backlog_by_source[UDP_BACKLOG_CELLS]; /* kept, by backlog_cell() */
+	uint16_t backlog_by_source[UDP_SOURCES]; /* kept, by backlog_cell() */
+	const uint64_t *sources_waiting;         /* the service's; NULL: it never told */
+	bool backlog_first_stays;                /* where the first one's source waits, too */
 
 	/* The deferred-free list. to_free_max is every received frame this core can own, so there
 	 * is always room. */

@@ -126,7 +126,7 @@ backlog_cell(const struct net *net, const struct ip_addr *ip)
 	const uint64_t word =
 		ip_addr_is_v4(ip) ? load_u32(ip->b + IP_ADDR_V4_BITS / 8) : load_u64(ip->b);
 
-	return (uint32_t)(hash_word(word, net->cfg.seed) % UDP_BACKLOG_CELLS);
+	return (uint32_t)(hash_word(word, net->cfg.seed) % UDP_SOURCES);
 }
 
 /* What the datagram counts for its source. */
@@ -153,6 +153,36 @@ backlog_add(struct net *net, struct datagram *d, uint32_t kept)
 	return true;
 }
 
+static bool
+source_waits(const struct net *net, const struct datagram *d)
+{
+	return (net->sources_waiting[d->cell / 64] >> d->cell % 64 & 1) != 0;
+}
+
+/* Up to BURST_MAX datagrams of sources that do not wait go in front of those of sources that do. */
+static void
+backlog_pass_over(struct net *net)
+{
+	struct datagram *d = &net->datagrams[net->datagram_first];
+	struct datagram ahead[BURST_MAX];
+	uint32_t first = net->backlog_first_stays ? 1 : 0;
+	uint32_t count = 0, end = 0;
+
+	while (first < net->backlog_count && !source_waits(net, &d[first]))
+		first++;
+	for (uint32_t n = first; n < net->backlog_count && count < BURST_MAX; n++)
+		if (!source_waits(net, &d[n])) {
+			ahead[count++] = d[n];
+			end = n + 1;
+		}
+	if (count == 0)
+		return;
+	for (uint32_t n = end; n-- > first;)
+		if (source_waits(net, &d[n]))
+			d[--end] = d[n];
+	memcpy(d + first, ahead, count * sizeof ahead[0]);
+}
+
 /* Keeps the datagrams behind the first `read`, within the limits of backlog and sources. The first
  * is always kept: it may be partly answered. */
 static __attribute__((noinline)) void
@@ -175,6 +205,8 @@ backlog_update(struct net *net, uint32_t read)
 	}
 	net->datagram_count = net->backlog_count = kept;
 	net->datagrams_withheld = net->datagrams_unread = 0;
+	if (net->sources_waiting != NULL)
+		backlog_pass_over(net);
 }
 
 void
@@ -221,6 +253,21 @@ stack_datagrams_defer(struct stack *s, uint32_t first)
 
 	ensure(first <= shown);
 	net->datagrams_unread = shown - first;
+}
+
+uint32_t
+stack_udp_source(const struct stack *s, const struct udp_peer *from)
+{
+	return backlog_cell((const struct net *)s, &from->ip);
+}
+
+void
+stack_datagrams_pass_over(struct stack *s, const uint64_t *waiting, bool first_stays)
+{
+	struct net *net = stack_net(s);
+
+	net->sources_waiting = waiting;
+	net->backlog_first_stays = first_stays;
 }
 
 uint8_t *

@@ -275,6 +275,91 @@ without_a_word_nothing_is_kept(void **state)
 	rig_free(r);
 }
 
+/* A service that keeps sources waiting, and reads so many of what is shown. */
+static struct {
+	uint64_t waiting[UDP_SOURCES / 64];
+	uint32_t a_turn, count, numbers[4 * BURST_MAX];
+	uint32_t last[2], read; /* numbers, by family; of both together */
+	bool first_stays;
+} fair;
+
+static void
+serve_fairly(struct rig *r)
+{
+	struct datagram *d = stack_datagrams(r->stack, &fair.count);
+	uint32_t n;
+
+	for (n = 0; n < fair.count; n++)
+		fair.numbers[n] = get32(d[n].payload.data);
+	for (n = 0; n < fair.count && n < fair.a_turn; n++, fair.read++) {
+		uint32_t *last = &fair.last[fair.numbers[n] % 3 == 2];
+
+		check(fair.numbers[n] + 1 > *last);
+		*last = fair.numbers[n] + 1;
+		check(answer(r, &d[n]));
+	}
+	stack_datagrams_defer(r->stack, n);
+	stack_datagrams_pass_over(r->stack, fair.waiting, fair.first_stays);
+}
+
+static void
+wait_bit(struct rig *r, const struct ip_addr *ip)
+{
+	const struct udp_peer peer = {.ip = *ip};
+	const uint32_t source = stack_udp_source(r->stack, &peer);
+
+	fair.waiting[source / 64] ^= 1ull << source % 64;
+}
+
+/* Two sources, two of three datagrams from the first one: while it waits, the other one's go in
+ * front, and each one's stay in order; nothing is lost, and nothing stays counted. */
+static void
+those_of_waiting_sources_are_passed_over(void **state)
+{
+	struct rig *r = rig_here();
+	const uint32_t lent = rig_lent(r);
+	struct ip_addr first;
+	uint32_t count;
+
+	memset(&fair, 0, sizeof fair);
+	put_numbered(r, 30);
+	rig_turn(r, serve_fairly);
+	first = stack_datagrams(r->stack, &count)[0].from.ip;
+	wait_bit(r, &first);
+	rig_turn(r, serve_fairly);
+	rig_turn(r, serve_fairly);
+	check_eq(fair.count, 30);
+	for (uint32_t i = 0; i < 30; i++)
+		check_eq(fair.numbers[i], i < 10 ? 3 * i + 2 : (i - 10) / 2 * 3 + (i - 10) % 2);
+
+	fair.a_turn = 12;
+	fair.first_stays = true;
+	put_numbered(r, 3); /* reads those ten, and two of the first source */
+	rig_turn(r, serve_fairly);
+	fair.a_turn = 0;
+	rig_turn(r, serve_fairly);
+	check_eq(fair.numbers[0], 3);
+	check_eq(fair.numbers[1], 32); /* that source's, behind the one that stays */
+	check_eq(fair.numbers[2], 4);
+	check_sent(r);
+
+	fair.first_stays = false;
+	for (uint32_t turn = 0; turn < 400; turn++) {
+		if (turn % 7 == 0)
+			wait_bit(r, &first);
+		fair.a_turn = turn < 200 ? turn % 25 : UINT32_MAX;
+		if (turn < 200)
+			put_numbered(r, turn % 20);
+		rig_turn(r, serve_fairly);
+		check_sent(r);
+	}
+	check_eq(fair.read, put_count);
+	check_eq(rig_count(r, DROP_UDP_BACKLOG), 0);
+	check_eq(rig_lent(r), lent);
+	check(!stack_has_work(r->stack));
+	rig_free(r);
+}
+
 int
 main(void)
 {
@@ -285,6 +370,7 @@ main(void)
 		cmocka_unit_test(a_source_that_fills_the_backlog_leaves_room_for_another),
 		cmocka_unit_test(a_slow_port_slows_all_down_and_stops_nothing),
 		cmocka_unit_test(without_a_word_nothing_is_kept),
+		cmocka_unit_test(those_of_waiting_sources_are_passed_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
