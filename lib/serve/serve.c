@@ -235,7 +235,8 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 	if (unlikely(sv->awaits != NULL))
 		awaits_turn(sv);
 	datagrams_restart(sv);
-	messages_send(sv);
+	if (unlikely(sv->message_count != 0))
+		messages_send(sv);
 }
 
 /* In turns, so that neither a flood of datagrams nor busy connections starve the other. */
@@ -260,7 +261,7 @@ serve_parse(struct serve *sv)
 bool
 serve_has_work(const struct serve *sv)
 {
-	return sv->more || (sv->datagrams.next < sv->datagrams.count && !messages_pending(sv));
+	return sv->more || (sv->datagrams.next < sv->datagrams.count && datagrams_readable(sv));
 }
 
 void

@@ -127,7 +127,7 @@ line_abort(struct serve *sv, struct view rest)
 	op_from_datagram(sv, rest, rest.len);
 }
 
-static void
+static inline void
 datagram_step(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
@@ -150,12 +150,55 @@ datagram_step(struct serve *sv)
 		datagram_drop(sv, r.status == MC_MORE ? UDP_DROP_TRUNCATED : UDP_DROP_HTTP);
 }
 
+static bool
+next_waits(const struct serve *sv)
+{
+	return messages_source_waits(sv, &sv->datagrams.list[sv->datagrams.next].from);
+}
+
+/* A line that is begun is answered, whoever's messages wait: it is a message, too. */
+static inline bool
+cursor_in_line(const struct datagram_cursor *dc)
+{
+	return dc->text.data != NULL && (dc->parser.in_line || dc->parser.swallow);
+}
+
+bool
+datagrams_readable(const struct serve *sv)
+{
+	return !messages_pending(sv) ||
+	       (messages_have_room(sv) && (cursor_in_line(&sv->datagrams) || !next_waits(sv)));
+}
+
+/* While messages wait, the pass reads up to the first datagram whose source has one; of that one
+ * only the line that is begun. False: it reads none. */
+static __attribute__((noinline, cold)) bool
+others_find(struct serve *sv)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+	uint32_t others = dc->next;
+
+	if (!messages_have_room(sv))
+		return false;
+	while (others < dc->count && others - dc->next < OPS_MAX &&
+	       !messages_source_waits(sv, &dc->list[others].from))
+		others++;
+	if (others == dc->next) {
+		while (sv->op_count < OPS_MAX && cursor_in_line(dc))
+			datagram_step(sv);
+		others = dc->next;
+	}
+	dc->withheld = dc->count - others;
+	dc->count = others;
+	return true;
+}
+
 void
 datagrams_parse(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 
-	if (unlikely(sv->message_count != 0) && messages_pending(sv))
+	if (unlikely(sv->message_count != 0) && messages_pending(sv) && !others_find(sv))
 		return;
 	if (unlikely(sv->awaits != NULL) && !awaited_lines_parse(sv))
 		return;
@@ -167,6 +210,34 @@ datagrams_parse(struct serve *sv)
 		if (dc->text.data != NULL || datagram_open(sv))
 			datagram_step(sv);
 	}
+}
+
+/* The requests that are left of the datagram are one by themselves. No operation looks at those in
+ * front any more. */
+static void
+datagram_shorten(struct datagram_cursor *dc)
+{
+	struct view *payload = &dc->list[dc->next].payload;
+
+	memmove((uint8_t *)(uintptr_t)payload->data + dc->at, payload->data, MC_UDP_FRAME_BYTES);
+	payload->data += dc->at;
+	payload->len -= dc->at;
+	dc->text = (struct view){NULL, 0};
+	dc->at = 0;
+	dc->parser = (struct mc_parser){0};
+}
+
+__attribute__((noinline, cold)) void
+datagrams_pass_over(struct serve *sv)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+
+	dc->count += dc->withheld;
+	dc->withheld = 0;
+	messages_send(sv);
+	if (dc->text.data != NULL && !cursor_in_line(dc) && next_waits(sv))
+		datagram_shorten(dc);
+	messages_pass_over(sv);
 }
 
 void

@@ -427,7 +427,7 @@ serve_execute(struct serve *sv)
 	if (unlikely(sv->read_bufs_in_use))
 		read_bufs_release(sv);
 	if (unlikely(sv->message_count > 0))
-		messages_send(sv);
+		datagrams_pass_over(sv);
 	if (unlikely(sv->datagrams.next != sv->datagrams.keep_from))
 		datagrams_keep_rest(sv);
 }

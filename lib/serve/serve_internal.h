@@ -53,13 +53,14 @@ enum exec_status {
 	EXEC_RETRY,   /* nothing is done yet: read it again next turn */
 };
 
-struct message; /* serve_message.c */
-struct awaits;  /* await_table.h */
+struct messages; /* serve_message.c */
+struct awaits;   /* await_table.h */
 
 /* Where the parsing of datagrams stands. */
 struct datagram_cursor {
 	struct datagram *list; /* of this turn */
 	uint32_t count, next;
+	uint32_t withheld;  /* behind count: this pass does not read them */
 	uint32_t keep_from; /* as the stack was told: from here on it is for the next turn */
 	struct view text;   /* of list[next], behind the frame; data NULL: not yet looked at */
 	uint32_t at;
@@ -101,10 +102,10 @@ struct serve {
 	uint8_t keys[OPS_MAX][MC_KEY_DECODED_MAX]; /* of ops whose key came in base64 */
 
 	struct datagram_cursor datagrams;
-	struct message *messages; /* ring of UDP_MESSAGES_MAX */
-	uint32_t message_first, message_count;
+	struct messages *messages;
+	uint32_t message_count;
 	uint32_t message_chunks, message_chunks_max;
-	bool message_open;    /* the last one is being composed */
+	bool message_open;    /* one of them is being composed */
 	bool message_dropped; /* the one being composed has no memory: its bytes are dropped */
 
 	struct work work;
@@ -266,13 +267,25 @@ void message_discard(struct serve *sv);
 void messages_send(struct serve *sv);
 void messages_drop(struct serve *sv); /* all of them */
 
-/* A complete one waits for room: until it is sent no datagram is read. So no reply is dropped
- * because others are slow to leave, and the ring always has a place. */
+/* A complete one of this source waits for room: until it is sent none of its datagrams is read. */
+bool messages_source_waits(const struct serve *sv, const struct udp_peer *from);
+/* Datagrams of other sources go in front for the next turn. */
+void messages_pass_over(struct serve *sv);
+
 static inline bool
 messages_pending(const struct serve *sv)
 {
-	static_assert(OPS_MAX <= UDP_MESSAGES_MAX, "what a pass answers has its places");
 	return sv->message_count > (sv->message_open ? 1u : 0u);
+}
+
+/* May datagrams of others be read while messages wait? No reply is to be dropped because others are
+ * slow to leave: what a pass answers has its places, and as many chunks as wait. */
+static inline bool
+messages_have_room(const struct serve *sv)
+{
+	static_assert(2 * OPS_MAX <= UDP_MESSAGES_MAX, "beside what one pass left waiting");
+	return sv->message_count + OPS_MAX <= UDP_MESSAGES_MAX &&
+	       sv->message_chunks <= sv->message_chunks_max / 2;
 }
 
 #endif

@@ -1,9 +1,12 @@
 /*
  * serve_message.c - UDP replies that need more than the frame of their request. A reply is a list
  * of parts in chunks: bytes, or a pinned value. Its datagrams state their number, which is known
- * when it is complete; then they are sent, oldest message first, as the transmit queue has room.
+ * when it is complete; then they are sent as the transmit queue has room: sources by turns, each
+ * one's messages in order.
  */
 #include "serve_access.h"
+
+#define VISIT_DATAGRAMS 16u /* of one message, until the next source has its turn */
 
 struct part {
 	const struct item *item; /* NULL: len bytes follow, padded to 8 */
@@ -22,6 +25,9 @@ static_assert(sizeof(((struct message_chunk *)0)->parts) >= sizeof(struct part) 
 	      "any reservation fits a chunk");
 
 struct message {
+	struct list link;     /* the source's oldest: in turns; or unused */
+	struct message *next; /* of the same source; NULL: it is the last */
+	uint32_t source;
 	struct udp_peer to;
 	uint16_t id;
 	uint32_t len; /* bytes of all parts */
@@ -33,23 +39,57 @@ struct message {
 	uint32_t at_part, at_used;
 };
 
+struct messages {
+	struct message *open;               /* being composed, while serve.message_open */
+	struct list turns;                  /* complete ones, the oldest of each source */
+	struct list unused;                 /* messages */
+	uint32_t visit;                     /* datagrams sent of the first one of turns */
+	uint64_t waiting[UDP_SOURCES / 64]; /* a bit for each source that has complete ones */
+	struct message *last[UDP_SOURCES];  /* of such a source */
+	struct message all[UDP_MESSAGES_MAX];
+};
+
 size_t
 messages_bytes(void)
 {
-	return UDP_MESSAGES_MAX * sizeof(struct message) + CACHE_LINE_BYTES;
+	return sizeof(struct messages) + CACHE_LINE_BYTES;
 }
 
 void
 messages_create(struct serve *sv, struct region *region)
 {
-	sv->messages =
-		region_take(region, UDP_MESSAGES_MAX * sizeof(struct message), CACHE_LINE_BYTES);
+	struct messages *ms = region_take(region, sizeof *ms, CACHE_LINE_BYTES);
+
+	list_init(&ms->turns);
+	list_init(&ms->unused);
+	for (uint32_t i = 0; i < UDP_MESSAGES_MAX; i++)
+		list_push_back(&ms->unused, &ms->all[i].link);
+	sv->messages = ms;
 }
 
-static struct message *
-message_last(struct serve *sv)
+static bool
+source_waits(const struct messages *ms, uint32_t source)
 {
-	return &sv->messages[(sv->message_first + sv->message_count - 1) % UDP_MESSAGES_MAX];
+	return (ms->waiting[source / 64] >> source % 64 & 1) != 0;
+}
+
+static void
+source_flip(struct messages *ms, uint32_t source)
+{
+	ms->waiting[source / 64] ^= 1ull << source % 64;
+}
+
+bool
+messages_source_waits(const struct serve *sv, const struct udp_peer *from)
+{
+	return source_waits(sv->messages, stack_udp_source(sv->stack, from));
+}
+
+void
+messages_pass_over(struct serve *sv)
+{
+	stack_datagrams_pass_over(sv->stack, sv->messages->waiting,
+				  sv->datagrams.text.data != NULL);
 }
 
 static struct part *
@@ -71,15 +111,15 @@ message_free(struct serve *sv, struct message *m)
 		sv->message_chunks--;
 		stack_chunk_put(sv->stack, (uint8_t *)chunk);
 	}
+	list_push_back(&sv->messages->unused, &m->link);
+	sv->message_count--;
 }
 
 void
 message_discard(struct serve *sv)
 {
-	if (sv->message_open) {
-		message_free(sv, message_last(sv));
-		sv->message_count--;
-	}
+	if (sv->message_open)
+		message_free(sv, sv->messages->open);
 	sv->message_open = false;
 	sv->message_dropped = false;
 }
@@ -111,6 +151,18 @@ chunk_alloc(struct serve *sv)
 	return chunk;
 }
 
+static void
+message_open(struct serve *sv, const struct op *op)
+{
+	struct list *link = list_pop_front(&sv->messages->unused);
+	struct message *m = container_of(link, struct message, link);
+
+	*m = (struct message){.to = op->datagram->from, .id = op->udp_id};
+	sv->messages->open = m;
+	sv->message_count++;
+	sv->message_open = true;
+}
+
 /* A fresh part with room for bytes; NULL: the reply is lost. */
 static struct part *
 part_begin(struct serve *sv, const struct op *op, uint32_t bytes)
@@ -123,13 +175,11 @@ part_begin(struct serve *sv, const struct op *op, uint32_t bytes)
 			message_drop(sv);
 			return NULL;
 		}
-		sv->message_count++;
-		sv->message_open = true;
-		*message_last(sv) = (struct message){.to = op->datagram->from, .id = op->udp_id};
+		message_open(sv, op);
 	}
 	if (sv->message_dropped)
 		return NULL;
-	m = message_last(sv);
+	m = sv->messages->open;
 	chunk = m->tail;
 	if (chunk == NULL || chunk->used + sizeof(struct part) + bytes > sizeof chunk->parts) {
 		chunk = chunk_alloc(sv);
@@ -172,7 +222,7 @@ void
 message_commit(struct serve *sv, uint32_t bytes)
 {
 	if (!sv->message_dropped)
-		part_end(message_last(sv), NULL, bytes, bytes);
+		part_end(sv->messages->open, NULL, bytes, bytes);
 }
 
 void
@@ -181,7 +231,20 @@ message_value(struct serve *sv, const struct op *op, const struct item *it)
 	if (part_begin(sv, op, 0) == NULL)
 		return;
 	store_pin(it);
-	part_end(message_last(sv), it, item_value_len(it), 0);
+	part_end(sv->messages->open, it, item_value_len(it), 0);
+}
+
+/* Behind the others of its source. */
+static void
+message_enqueue(struct messages *ms, struct message *m)
+{
+	if (source_waits(ms, m->source)) {
+		ms->last[m->source]->next = m;
+	} else {
+		source_flip(ms, m->source);
+		list_push_back(&ms->turns, &m->link);
+	}
+	ms->last[m->source] = m;
 }
 
 void
@@ -193,7 +256,7 @@ message_end(struct serve *sv)
 		sv->message_dropped = false;
 		return;
 	}
-	m = message_last(sv);
+	m = sv->messages->open;
 	if (mc_udp_datagrams(m->len) > UDP_MESSAGE_DATAGRAMS_MAX) {
 		serve_count(sv, UDP_DROP_TOO_LONG);
 		message_discard(sv);
@@ -205,7 +268,9 @@ message_end(struct serve *sv)
 		return;
 	}
 	m->at = m->head;
+	m->source = stack_udp_source(sv->stack, &m->to);
 	sv->message_open = false;
+	message_enqueue(sv->messages, m);
 }
 
 /* The part's bytes from at_used on, as far as they lie side by side. */
@@ -268,31 +333,58 @@ message_send_datagram(struct serve *sv, struct message *m)
 	return true;
 }
 
+/* The source's next one has its turn behind the other sources. */
 static void
-message_end_first(struct serve *sv)
+message_sent(struct serve *sv, struct message *m)
 {
-	message_free(sv, &sv->messages[sv->message_first]);
-	sv->message_first = (sv->message_first + 1) % UDP_MESSAGES_MAX;
-	sv->message_count--;
+	struct messages *ms = sv->messages;
+
+	if (m->next != NULL)
+		list_push_back(&ms->turns, &m->next->link);
+	else
+		source_flip(ms, m->source);
+	message_free(sv, m);
+}
+
+static struct message *
+messages_first(const struct messages *ms)
+{
+	return container_of(ms->turns.next, struct message, link);
 }
 
 void
 messages_drop(struct serve *sv)
 {
-	while (sv->message_count != 0)
-		message_end_first(sv);
+	struct messages *ms = sv->messages;
+
+	message_discard(sv);
+	while (!list_empty(&ms->turns)) {
+		struct message *m = messages_first(ms);
+
+		list_unlink(&m->link);
+		message_sent(sv, m);
+	}
+	ms->visit = 0;
 }
 
+/* Returns only when nothing is left, or the transmit queue is full. */
 void
 messages_send(struct serve *sv)
 {
+	struct messages *ms = sv->messages;
+
 	while (messages_pending(sv)) {
-		struct message *m = &sv->messages[sv->message_first];
+		struct message *m = messages_first(ms);
 
 		do
 			if (!message_send_datagram(sv, m))
 				return;
-		while (m->sequence < m->total);
-		message_end_first(sv);
+		while (m->sequence < m->total && ++ms->visit < VISIT_DATAGRAMS);
+		ms->visit = 0;
+		list_unlink(&m->link);
+		if (m->sequence < m->total)
+			list_push_back(&ms->turns, &m->link);
+		else
+			message_sent(sv, m);
 	}
 }

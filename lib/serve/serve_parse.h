@@ -22,6 +22,10 @@ void conns_parse(struct serve *sv);
 void datagrams_parse(struct serve *sv);
 /* What was not parsed stays for the next turn. */
 void datagrams_keep_rest(struct serve *sv);
+/* The next datagram, if there is one, waits neither for a message of its source nor for room. */
+bool datagrams_readable(const struct serve *sv);
+/* The pass has been executed: messages are sent, and of whom they still wait is passed over. */
+void datagrams_pass_over(struct serve *sv);
 /* Bytes of a body that was not all there with its line (serve_body.c). */
 enum parse_step body_receive(struct serve *sv, struct session *ss);
 

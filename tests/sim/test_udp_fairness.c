@@ -1,8 +1,9 @@
 /*
- * One source of datagrams that asks for more than a core can answer. Goal: others, who ask little,
- * are answered every time, behind no more than may wait; the source itself gets what is left.
- * Method: a core in memory; each turn a burst of gets of hundreds of keys comes from the source,
- * now and then one get of a client's; what comes back is counted, in turns of the core.
+ * One source of datagrams that asks for more than a core can answer, or than its link can carry.
+ * Goal: others, who ask little, are answered every time, behind no more than may wait; the source
+ * itself gets what is left, its replies whole and in order. Method: a core in memory; each turn a
+ * burst of gets of hundreds of keys or of a large value comes from the source, now and then one get
+ * of a client's; what comes back is counted, in turns of the core.
  */
 #include "sim_core.h"
 
@@ -20,6 +21,11 @@
 #define ASK_EVERY  50u /* turns */
 #define LATE_TURNS 3000u
 #define KEYS       690u
+
+#define LARGE_BYTES 50000u
+#define LINK_FRAMES 8u /* a turn */
+#define LINK_TURNS  100u
+
 #define PAYLOAD_AT (ETH_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES)
 
 enum who { CLIENT, HOGS };
@@ -27,6 +33,7 @@ enum who { CLIENT, HOGS };
 struct net {
 	struct sim_cores *sc;
 	uint32_t turn;
+	uint32_t hogs, sequence, hogs_replies;
 	uint32_t asked, answered, hogs_answered;
 	uint32_t asked_at[TURNS];
 	uint32_t worst; /* turns that an answer took */
@@ -48,6 +55,20 @@ say(struct net *net, uint32_t from, uint16_t id, const char *text)
 	memcpy(mc_udp_put(p + PAYLOAD_AT, id, 0, 1), text, strlen(text));
 }
 
+/* Datagrams of one reply follow each other. */
+static void
+hear_hogs(struct net *net, struct mc_udp_frame frame)
+{
+	const uint32_t sequence = be16_get(frame.sequence);
+
+	net->hogs_answered++;
+	if (net->hogs != 1)
+		return;
+	check_eq(sequence, net->sequence);
+	net->sequence = sequence + 1 == be16_get(frame.total) ? 0 : sequence + 1;
+	net->hogs_replies += net->sequence == 0;
+}
+
 static void
 listen(struct net *net)
 {
@@ -62,11 +83,11 @@ listen(struct net *net)
 
 		if (p[12] != 8 || p[13] != 0 || ip->protocol != IPV4_UDP)
 			continue;
+		memcpy(&frame, p + PAYLOAD_AT, sizeof frame);
 		if (be32_get(ip->dst) != SIM_PEERS + CLIENT) {
-			net->hogs_answered++;
+			hear_hogs(net, frame);
 			continue;
 		}
-		memcpy(&frame, p + PAYLOAD_AT, sizeof frame);
 		took = net->turn - net->asked_at[be16_get(frame.id)];
 		net->worst = took > net->worst ? took : net->worst;
 		net->answered++;
@@ -83,17 +104,29 @@ turn(struct net *net)
 }
 
 static void
-run(struct net *net, uint32_t hogs)
+set_large(struct net *net)
+{
+	static const uint8_t zeros[LARGE_BYTES];
+	const struct view key = {(const uint8_t *)"large", 5};
+	struct store_core *sc = store_core_of(net->sc->store, 0);
+	struct fill f;
+
+	check_eq(store_begin(sc, &f, key, store_hash(sc, key), LARGE_BYTES, 0, 0), STORE_OK);
+	store_fill(sc, &f, zeros, LARGE_BYTES);
+	check_eq(store_finish(sc, &f, STORE_SET, 0), STORE_OK);
+}
+
+/* tx_limit: frames that leave in a turn. */
+static void
+run(struct net *net, uint32_t hogs, const char *many, uint32_t tx_limit)
 {
 	struct sim_cores_options options = sim_cores_defaults(12);
-	static char many[8 + 2 * KEYS];
 
-	strcpy(many, "get");
-	for (uint32_t i = 0; i < KEYS; i++)
-		memcpy(many + 3 + 2 * i, " k", 3);
-	strcat(many, "\r\n");
 	options.memory_bytes = 16u << 20;
+	net->hogs = hogs;
 	net->sc = sim_cores_create(&options);
+	net->sc->cores[0].port->tx_limit = tx_limit;
+	set_large(net);
 	for (uint32_t i = 0; i < TURNS; i++) {
 		for (uint32_t k = 0; k + 1 < BURST_MAX; k++)
 			say(net, HOGS + k % hogs, 1, many);
@@ -113,12 +146,34 @@ a_source_that_asks_too_much_keeps_nobody_else_from_his_answers(void **state)
 {
 	for (uint32_t hogs = 1; hogs <= 8; hogs *= 8) {
 		struct net *net = calloc(1, sizeof *net);
+		static char many[8 + 2 * KEYS];
 
 		check_ptr(net);
-		run(net, hogs);
+		strcpy(many, "get");
+		for (uint32_t i = 0; i < KEYS; i++)
+			memcpy(many + 3 + 2 * i, " k", 3);
+		strcat(many, "\r\n");
+		run(net, hogs, many, MEM_RING);
 		check_eq(net->answered, net->asked);
 		check(net->worst < LATE_TURNS);
 		check(net->hogs_answered > TURNS / 4);
+		free(net);
+	}
+}
+
+/* The link is full of the replies, and what is asked for is never all sent. */
+static void
+a_source_whose_replies_fill_the_link_keeps_nobody_else_from_his(void **state)
+{
+	for (uint32_t hogs = 1; hogs <= 4; hogs *= 4) {
+		struct net *net = calloc(1, sizeof *net);
+
+		check_ptr(net);
+		run(net, hogs, "get large\r\n", LINK_FRAMES);
+		check_eq(net->answered, net->asked);
+		check(net->worst <= LINK_TURNS);
+		check(net->hogs_answered > TURNS * LINK_FRAMES / 2);
+		check(hogs != 1 || net->hogs_replies > TURNS * LINK_FRAMES / 2 / 36);
 		free(net);
 	}
 }
@@ -128,6 +183,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_source_that_asks_too_much_keeps_nobody_else_from_his_answers),
+		cmocka_unit_test(a_source_whose_replies_fill_the_link_keeps_nobody_else_from_his),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

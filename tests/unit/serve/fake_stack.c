@@ -51,7 +51,10 @@ struct stack {
 	uint32_t chunks, credits, bufs_left, tx_queue_max, tx_queue_left;
 	struct datagram datagrams[FAKE_DATAGRAMS + FAKE_KEPT];
 	uint32_t datagram_count, datagrams_read;
+	const uint64_t *waiting; /* sources */
+	bool first_stays;
 	uint8_t begun[2048];
+	uint32_t begun_to;
 	bool is_begun;
 	uint32_t sent_count;
 	struct fake_sent sent[SENT_MAX];
@@ -388,6 +391,44 @@ stack_datagrams_defer(struct stack *s, uint32_t first)
 	s->datagrams_read = first;
 }
 
+static uint32_t
+peer_of(const struct udp_peer *from)
+{
+	return (from->ip.b[15] - FAKE_PEER) & 0xff;
+}
+
+/* Peers 0 and FAKE_SOURCES are one source, as if they had one hash. */
+uint32_t
+stack_udp_source(const struct stack *s, const struct udp_peer *from)
+{
+	return peer_of(from) % FAKE_SOURCES;
+}
+
+void
+stack_datagrams_pass_over(struct stack *s, const uint64_t *waiting, bool first_stays)
+{
+	s->waiting = waiting;
+	s->first_stays = first_stays;
+}
+
+/* Those of waiting sources go behind all others'. */
+static void
+pass_over(struct stack *s)
+{
+	static struct datagram behind[FAKE_DATAGRAMS + FAKE_KEPT];
+	uint32_t count = 0, to = s->first_stays ? 1 : 0;
+
+	for (uint32_t i = to; i < s->datagram_count; i++) {
+		const uint32_t source = stack_udp_source(s, &s->datagrams[i].from);
+
+		if (s->waiting[source / 64] >> source % 64 & 1)
+			behind[count++] = s->datagrams[i];
+		else
+			s->datagrams[to++] = s->datagrams[i];
+	}
+	memcpy(s->datagrams + to, behind, count * sizeof behind[0]);
+}
+
 uint8_t *
 udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room)
 {
@@ -396,11 +437,12 @@ udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room)
 }
 
 static void
-send_datagram(struct stack *s, const uint8_t *bytes, uint32_t len, bool here)
+send_datagram(struct stack *s, uint32_t to, const uint8_t *bytes, uint32_t len, bool here)
 {
 	check(s->sent_count < SENT_MAX && len <= 1472);
 	memcpy(s->sent[s->sent_count].bytes, bytes, len);
 	s->sent[s->sent_count].len = len;
+	s->sent[s->sent_count].to = to;
 	s->sent[s->sent_count++].here = here;
 }
 
@@ -409,7 +451,7 @@ udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len)
 {
 	check(!d->answered);
 	d->answered = true;
-	send_datagram(s, d->start, payload_len, true);
+	send_datagram(s, peer_of(&d->from), d->start, payload_len, true);
 }
 
 uint8_t *
@@ -419,6 +461,7 @@ udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
 	if (s->tx_queue_left == 0)
 		return NULL;
 	s->is_begun = true;
+	s->begun_to = peer_of(to);
 	*room = 1472;
 	return s->begun;
 }
@@ -429,7 +472,7 @@ udp_commit(struct stack *s, uint32_t payload_len)
 	check(s->is_begun);
 	s->is_begun = false;
 	s->tx_queue_left--;
-	send_datagram(s, s->begun, payload_len, false);
+	send_datagram(s, s->begun_to, s->begun, payload_len, false);
 }
 
 void
@@ -542,6 +585,8 @@ release(struct stack *s)
 		s->datagram_count * sizeof s->datagrams[0]);
 	for (; s->datagram_count > FAKE_KEPT; s->datagram_count--)
 		free(s->datagrams[s->datagram_count - 1].start);
+	if (s->waiting != NULL)
+		pass_over(s);
 	s->credits = 0;
 	s->tx_queue_left = s->tx_queue_max;
 }
@@ -705,6 +750,13 @@ uint32_t
 rig_chunks_used(const struct rig *r)
 {
 	return r->stack->chunks_used;
+}
+
+void
+rig_datagram_from(struct rig *r, uint32_t peer, uint16_t id, const char *text)
+{
+	rig_datagram(r, id, 1, text, (uint32_t)strlen(text));
+	r->stack->datagrams[r->stack->datagram_count - 1].from.ip = ip_addr_v4(FAKE_PEER + peer);
 }
 
 void

@@ -20,6 +20,7 @@
 #define FAKE_DATAGRAMS 64u
 #define FAKE_KEPT      256u /* of them, over turns */
 #define FAKE_UNIX      1700000000
+#define FAKE_SOURCES   16u         /* of datagrams */
 #define FAKE_OURS      0x0a630001u /* 10.99.0.1 */
 #define FAKE_PEER      0x0a630002u /* 10.99.0.2, everybody's */
 #define FAKE_SLOT6     1u          /* the connection in this slot comes over IPv6 */
@@ -79,12 +80,15 @@ uint32_t rig_chunks_used(const struct rig *r);
 /* A datagram of this turn; bytes behind the frame. total: datagrams it claims. */
 void rig_datagram(struct rig *r, uint16_t id, uint16_t total, const void *bytes, uint32_t len);
 void rig_datagram_text(struct rig *r, uint16_t id, const char *text);
+/* From FAKE_PEER + peer. */
+void rig_datagram_from(struct rig *r, uint32_t peer, uint16_t id, const char *text);
 /* Left for later turns. */
 uint32_t rig_datagrams_kept(const struct rig *r);
 
 struct fake_sent {
 	bool here; /* in the frame of its request */
 	uint32_t len;
+	uint32_t to; /* FAKE_PEER + to */
 	uint8_t bytes[2048];
 };
 uint32_t rig_datagrams_sent(const struct rig *r, const struct fake_sent **list);

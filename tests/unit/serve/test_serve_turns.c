@@ -1,0 +1,305 @@
+/*
+ * Replies of many datagrams to several sources. Goal: who waits for his own does not keep others
+ * from theirs; sources are sent to by turns, and each one's replies whole and in order; nothing is
+ * lost, however a datagram was cut by the end of a pass. Method: a transmit queue of few frames a
+ * turn; what is sent is put together by source, and the turns that a reply takes are counted.
+ */
+#include "support/test.h"
+#include "one_rig.h"
+#include "base/check.h"
+#include "core/core.h"
+#include "proto/mc_udp.h"
+
+#define HUGE_BYTES    700000u
+#define BIG_BYTES     50000u
+#define BIG_DATAGRAMS 36u /* of its reply */
+#define HOG           1u
+#define PEER          2u
+#define LIKE_HOG      (HOG + FAKE_SOURCES) /* has the same hash */
+
+static const struct {
+	const char *name;
+	uint32_t bytes;
+} stored[] = {{"huge", HUGE_BYTES}, {"big", BIG_BYTES}, {"middle", 2000}, {"small", 5}};
+
+static void
+store_values(void)
+{
+	static char text[HUGE_BYTES + 100];
+	struct conn *c = rig_open(rig);
+
+	for (uint32_t i = 0; i < sizeof stored / sizeof stored[0]; i++) {
+		const uint32_t len = stored[i].bytes;
+		const int head = sprintf(text, "set %s 0 0 %u\r\n", stored[i].name, len);
+
+		memset(text + head, 'x', len);
+		memcpy(text + head + len, "\r\n", 3);
+		rig_receive_text(rig, c, text);
+		rig_turns(rig, 2);
+	}
+	check_str(rig_sent(c, NULL), "STORED\r\nSTORED\r\nSTORED\r\nSTORED\r\n");
+	rig_acked(rig, c);
+	rig_lose(rig, c);
+}
+
+/* Replies to one source: whole, one after the other, their ids as asked. */
+struct replies {
+	uint32_t next, count, bytes; /* whole ones; bytes of all */
+	uint32_t ids[4096];
+};
+
+static void
+replies_to(uint32_t to, struct replies *got)
+{
+	const struct fake_sent *sent;
+	const uint32_t count = rig_datagrams_sent(rig, &sent);
+
+	memset(got, 0, sizeof *got);
+	for (uint32_t i = 0; i < count; i++) {
+		struct mc_udp_frame frame;
+
+		if (sent[i].to != to)
+			continue;
+		memcpy(&frame, sent[i].bytes, sizeof frame);
+		if (got->next == 0)
+			got->ids[got->count] = be16_get(frame.id);
+		check_eq(be16_get(frame.sequence), got->next);
+		check_eq(be16_get(frame.id), got->ids[got->count]);
+		got->bytes += sent[i].len - 8;
+		if (++got->next == be16_get(frame.total)) {
+			got->next = 0;
+			got->count++;
+		}
+	}
+}
+
+static struct replies hog, peer;
+
+/* All that was asked has come, in the order of ids from 0 on. */
+static void
+check_all(uint32_t to, uint32_t count)
+{
+	static struct replies got;
+
+	replies_to(to, &got);
+	check_eq(got.count, count);
+	check_eq(got.next, 0);
+	for (uint32_t i = 0; i < count; i++)
+		check_eq(got.ids[i], i);
+}
+
+static void
+turns_until_all_is_sent(void)
+{
+	for (uint32_t i = 0;
+	     i < 5000 && (rig_datagrams_kept(rig) != 0 || rig_chunks_used(rig) != 0); i++)
+		rig_turn(rig);
+	check_eq(rig_datagrams_kept(rig), 0);
+	check_eq(rig_chunks_used(rig), 0);
+	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 0);
+}
+
+static void
+who_asks_much_keeps_nobody_from_small_answers(void **state)
+{
+	enum { TURNS = 300, FRAMES = 20, ASKED = 120 };
+	uint32_t big = 0, small = 0;
+
+	store_values();
+	rig_set_tx_room(rig, FRAMES);
+	for (uint32_t turn = 0; turn < TURNS; turn++) {
+		for (uint32_t i = 0; i < 3 && big < ASKED; i++)
+			rig_datagram_from(rig, HOG, (uint16_t)big++, "get big\r\n");
+		rig_datagram_from(rig, PEER, (uint16_t)small++, "get small\r\n");
+		rig_turn(rig);
+		/* What comes behind one that waits is read one turn later. */
+		replies_to(PEER, &peer);
+		check(peer.count + 1 >= small);
+	}
+	replies_to(HOG, &hog);
+	check(hog.count >= TURNS * FRAMES / BIG_DATAGRAMS - 1 || hog.count == ASKED);
+	turns_until_all_is_sent();
+	check_all(PEER, small);
+	check_all(HOG, big);
+}
+
+static void
+a_reply_of_few_datagrams_does_not_wait_behind_megabytes(void **state)
+{
+	enum { FRAMES = 32 };
+
+	store_values();
+	rig_set_tx_room(rig, FRAMES);
+	for (uint32_t i = 0; i < 4; i++)
+		rig_datagram_from(rig, HOG, (uint16_t)i, "get huge\r\n");
+	rig_turn(rig);
+	rig_datagram_from(rig, PEER, 0, "get small big small\r\n");
+	rig_turn(rig); /* passes theirs over */
+	for (uint32_t i = 0; i < (BIG_DATAGRAMS + 15) / 16 + 1; i++)
+		rig_turn(rig); /* half of the frames are his */
+	check_all(PEER, 1);
+	turns_until_all_is_sent();
+	check_all(HOG, 4);
+}
+
+/* One source's datagrams are read in their order, and none beside its own message. */
+static void
+one_source_is_answered_in_order(void **state)
+{
+	store_values();
+	rig_set_tx_room(rig, 7);
+	for (uint32_t i = 0; i < 200; i++) {
+		rig_datagram_from(rig, PEER, (uint16_t)i,
+				  i % 2 == 0 ? "get small small\r\n" : "get small small big\r\n");
+		if (i % 3 == 2)
+			rig_turn(rig);
+	}
+	turns_until_all_is_sent();
+	check_all(PEER, 200);
+}
+
+static void
+sources_of_one_hash_wait_for_each_other_and_are_answered(void **state)
+{
+	store_values();
+	rig_set_tx_room(rig, 10);
+	for (uint32_t i = 0; i < 60; i++) {
+		rig_datagram_from(rig, HOG, (uint16_t)i, "get big\r\n");
+		rig_datagram_from(rig, LIKE_HOG, (uint16_t)i, "get small small\r\n");
+		rig_datagram_from(rig, PEER, (uint16_t)i, "get small small\r\n");
+		rig_turn(rig);
+	}
+	turns_until_all_is_sent();
+	check_all(HOG, 60);
+	check_all(LIKE_HOG, 60);
+	check_all(PEER, 60);
+}
+
+/* lines times first and "get", keys times a name. */
+struct many {
+	const char *first, *name;
+	uint32_t keys, lines;
+};
+
+static void
+ask_many(const struct many *many, uint16_t id)
+{
+	static char in[9000];
+	uint32_t len = 0;
+
+	for (uint32_t i = 0; i < many->lines; i++) {
+		len += (uint32_t)sprintf(in + len, "%sget", many->first);
+		for (uint32_t k = 0; k < many->keys; k++)
+			len += (uint32_t)sprintf(in + len, " %s", many->name);
+		len += (uint32_t)sprintf(in + len, "\r\n");
+	}
+	rig_datagram_from(rig, HOG, id, in);
+}
+
+/* A datagram of more requests than a pass: it is put aside between two of them, and gone on with
+ * where it stood; a line that is begun is finished first, and what a source has waiting is bounded.
+ */
+static void
+a_datagram_of_many_requests_is_put_aside_and_gone_on_with(void **state)
+{
+	static const struct many rows[] = {
+		{"", "big", 1, 150},   {"", "small", 2, 150},
+		{"", "small", 5, 90},  {"version\r\n", "small", 3, 90},
+		{"", "small", 600, 2}, {"", "small", 300, 4},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		uint32_t asked = 0, waited = 0, answers;
+
+		stop(state);
+		start(state);
+		store_values();
+		rig_set_tx_room(rig, 5);
+		rig_datagram_from(rig, HOG, 1, "get big\r\n");
+		ask_many(&rows[i], 2);
+		rig_datagram_from(rig, HOG, 3, "get small small\r\n");
+		for (uint32_t turn = 0; turn < 200; turn++) {
+			rig_datagram_from(rig, PEER, (uint16_t)asked++, "get small\r\n");
+			rig_turn(rig);
+			replies_to(PEER, &peer);
+			waited = asked - peer.count > waited ? asked - peer.count : waited;
+			check(rig_chunks_used(rig) < 2 * OPS_MAX);
+		}
+		check(waited <= 4); /* lines of 600 keys take so long */
+		rig_set_tx_room(rig, 200);
+		turns_until_all_is_sent();
+		check_all(PEER, asked);
+		replies_to(HOG, &hog);
+		answers = rows[i].lines * (*rows[i].first != 0 ? 2 : 1);
+		check_eq(hog.count, answers + 2);
+		check_eq(hog.next, 0);
+		check_eq(hog.ids[0], 1);
+		for (uint32_t k = 1; k <= answers; k++)
+			check_eq(hog.ids[k], 2);
+		check_eq(hog.ids[answers + 1], 3);
+		check_eq(rig_count(rig, GET_HITS), 3 + asked + rows[i].keys * rows[i].lines);
+		check_eq(rig_count(rig, GET_MISSES) + rig_count(rig, REQ_BAD), 0);
+	}
+}
+
+/* Many sources wait: then all datagrams do, and no reply finds no place. */
+static void
+when_all_wait_no_reply_is_lost(void **state)
+{
+	enum { SOURCES = 11, EACH = 50 };
+
+	store_values();
+	rig_set_tx_room(rig, 0);
+	for (uint32_t source = 0; source < SOURCES; source++) {
+		for (uint32_t i = 0; i < EACH; i++)
+			rig_datagram_from(rig, source, (uint16_t)i, "get middle\r\n");
+		rig_turn(rig);
+		check_eq(rig_datagrams_kept(rig) > 0, source * EACH > UDP_MESSAGES_MAX - OPS_MAX);
+	}
+	rig_set_tx_room(rig, 40);
+	turns_until_all_is_sent();
+	for (uint32_t source = 0; source < SOURCES; source++)
+		check_all(source, EACH);
+}
+
+/* Replies that take more than all chunks of theirs: others' datagrams wait until half of them is
+ * free. */
+static void
+what_waits_leaves_chunks_to_others(void **state)
+{
+	enum { SOURCES = 15, KEYS = 300 };
+	char in[6 * KEYS + 10] = "get";
+
+	store_values();
+	for (uint32_t i = 0; i < KEYS; i++)
+		strcat(in, " small");
+	strcat(in, "\r\n");
+	rig_set_tx_room(rig, 0);
+	rig_set_chunks(rig, 200);
+	for (uint32_t i = 0; i < 2 * SOURCES; i++) {
+		rig_datagram_from(rig, i % SOURCES, (uint16_t)(i / SOURCES), in);
+		rig_turns(rig, 2);
+	}
+	check(rig_chunks_used(rig) > 50 && rig_chunks_used(rig) < 100);
+	rig_set_tx_room(rig, 1);
+	turns_until_all_is_sent();
+	for (uint32_t i = 0; i < SOURCES; i++)
+		check_all(i, 2);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(who_asks_much_keeps_nobody_from_small_answers),
+		TEST(a_reply_of_few_datagrams_does_not_wait_behind_megabytes),
+		TEST(one_source_is_answered_in_order),
+		TEST(sources_of_one_hash_wait_for_each_other_and_are_answered),
+		TEST(a_datagram_of_many_requests_is_put_aside_and_gone_on_with),
+		TEST(when_all_wait_no_reply_is_lost),
+		TEST(what_waits_leaves_chunks_to_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
