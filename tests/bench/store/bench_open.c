@@ -203,14 +203,11 @@ say(const struct open_run *o, const char *kind)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
-					      {"value", required_argument, NULL, 'v'},
-					      {"drop", required_argument, NULL, 'd'},
-					      {"runs", required_argument, NULL, 'r'},
-					      {"file", required_argument, NULL, 'f'},
-					      {"filled", required_argument, NULL, 'p'},
-					      {"cores", required_argument, NULL, 'c'},
-					      {0}};
+	static const struct option names[] = {
+		{"memory", required_argument, NULL, 'm'}, {"value", required_argument, NULL, 'v'},
+		{"drop", required_argument, NULL, 'd'},   {"runs", required_argument, NULL, 'r'},
+		{"file", required_argument, NULL, 'f'},   {"filled", required_argument, NULL, 'p'},
+		{"cores", required_argument, NULL, 'c'},  {0}};
 	struct open_run o = {.fd = -1,
 			     .cores = 1,
 			     .cfg = {.memory_bytes = 256 * BENCH_MIB,
