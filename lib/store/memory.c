@@ -40,8 +40,7 @@ evict_ahead(struct store_core *sc, uint32_t class)
 	if (sc->store->never_evict || waiting >= want || !rebalance_pool_is_low(sc->store))
 		return;
 	/* A later refill evicts for this one, too. */
-	if (sc->evicted_ahead >= EVICT_TURN &&
-	    (waiting >= want / 2 || sc->evicted_ahead >= EVICT_TURN_MOST))
+	if (sc->evicted_ahead >= EVICT_TURN && waiting >= want / 2)
 		return;
 	sc->magazines[class].evicted_at += stored;
 	sc->evicted_ahead += evict_for_memory(

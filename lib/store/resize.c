@@ -196,36 +196,29 @@ linked(const struct store_core *sc)
 	return counter_read(&sc->counters[STORE_ITEMS_LINKED]);
 }
 
+/* Is the index to be larger soon? Items nearly fill it, or it shrinks although there are free
+ * pages. */
 static bool
-items_fill(const struct store *st, uint64_t buckets, uint64_t part)
-{
-	return st->resize.items > share(buckets * BUCKET_SLOTS, part);
-}
-
-/* Most slices of a turn, if the index is to be larger soon: items nearly fill it, or the one that
- * it shrinks to. Else 0. */
-static uint64_t
-crowded_slices(const struct store *st)
+is_crowded(const struct store *st)
 {
 	const uint32_t now = index_bucket_count(&st->ix);
 
-	if (st->resize.target < now && items_fill(st, st->resize.target, HURRY_64THS))
-		return SHRINKING_SLICES;
-	return items_fill(st, now, FULL_64THS) ? CROWDED_SLICES : 0;
+	return st->resize.target < now ||
+	       st->resize.items > share((uint64_t)now * BUCKET_SLOTS, FULL_64THS);
 }
 
 /* Slices of a turn that stored so much (resize_limits.h). */
 static uint64_t
 slices(const struct store *st, uint64_t stored)
 {
-	const uint64_t most = crowded_slices(st);
 	uint64_t n = 1 + stored / RESIZE_SLICE_ITEMS;
 
 	/* Without free pages items are evicted for the index, so it has one slice a turn. */
 	if (slab_pool(&st->slab) <= st->slab.reserve)
 		n = 1;
-	else if (n < most)
-		n = stored / CROWDED_ITEMS < most ? 1 + stored / CROWDED_ITEMS : most;
+	else if (n < CROWDED_SLICES && is_crowded(st))
+		n = stored / CROWDED_ITEMS < CROWDED_SLICES ? 1 + stored / CROWDED_ITEMS
+							    : CROWDED_SLICES;
 	if (n > RESIZE_SLICES_MAX)
 		n = RESIZE_SLICES_MAX;
 	return st->never_evict ? RESIZE_NEVER_TIMES * n : n;

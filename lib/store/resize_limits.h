@@ -57,14 +57,10 @@
 /* A turn does a slice, one more for every 24 items it stored, 32 at most: half a bucket for each
  * item. So the last old bucket is nine tenths full when it is migrated, from EARLY_64THS on. */
 #define RESIZE_SLICE_ITEMS 24u
-/* Once the index is fuller than FULL_64THS it is one for every 6, up to four of these: else it may
- * be full before its resize ends. */
-#define CROWDED_ITEMS  6u
-#define CROWDED_SLICES 4u
-/* While it shrinks and items fill this much of what it is to be, up to six: with four, 9 % of the
- * items were evicted for their slots where memory came free amid a shrink (1.1 % with six). */
-#define HURRY_64THS       52u
-#define SHRINKING_SLICES  6u
+/* Once the index is fuller than FULL_64THS, or while it shrinks although there are free pages, it
+ * is one for every 6, up to six of these: else it may be full before its resize ends. */
+#define CROWDED_ITEMS     6u
+#define CROWDED_SLICES    6u
 #define RESIZE_SLICES_MAX 32u
 /* In a store that never evicts a set without a slot is refused: three times as much. */
 #define RESIZE_NEVER_TIMES 3u

@@ -78,10 +78,8 @@
 #define GHOST_PART 256u
 /* Objects evicted ahead of need by one refill of a magazine. */
 #define EVICT_SLICE 128u
-/* After so many in a turn a class that has half of what it holds back waits; */
+/* After so many in a turn a class that has half of what it holds back waits. */
 #define EVICT_TURN 96u
-/* and after so many any class, though its sets may then wait for a turn. */
-#define EVICT_TURN_MOST 144u
 /* Work of evacuation in one turn, in items evicted, some 100 ns each: in store_turn; */
 #define EVACUATE_SLICE 128u
 /* the same while the index waits for pages and there are free ones, when sets evacuate none; */

@@ -331,7 +331,7 @@ a_shrinking_index_that_items_fill_hurries(void **state)
 	}
 	check(most > (1 + sets / RESIZE_SLICE_ITEMS) * SLICE_BUCKETS);
 	/* Sets that find no slot have a share, too. */
-	check(most <= (SHRINKING_SLICES + 1 + CROWDED_WORK_TURN / MIGRATE_WORK) * SLICE_BUCKETS);
+	check(most <= (CROWDED_SLICES + 1 + CROWDED_WORK_TURN / MIGRATE_WORK) * SLICE_BUCKETS);
 	for (uint32_t n = 0; n < 1000; n++)
 		migrated_by(&rig, &next, sets);
 	printf("%u of %u items evicted\n", (unsigned)counted(rig.core, STORE_EVICTED),
