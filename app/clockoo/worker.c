@@ -66,8 +66,8 @@ idle_wait(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64
 		return;
 	}
 	/* A connection that waits for memory, for example, is tried again in every turn: nothing
-	 * would wake the core. */
-	if (w->adaptive && !stack_has_work(w->core->stack))
+	 * would wake the core. And other cores wait for what this one has retired. */
+	if (w->adaptive && !stack_has_work(w->core->stack) && !store_has_retired(w->core->store))
 		wait_ns = idle_wait_ns(idle, now_ns, next_timer(w->core));
 	if (wait_ns == 0)
 		lcore_idle(w->yield);

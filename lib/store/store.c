@@ -25,6 +25,12 @@ store_online(struct store_core *sc)
 	sc->online = true;
 }
 
+bool
+store_has_retired(const struct store_core *sc)
+{
+	return retire_list_used(&sc->retire_list) != 0;
+}
+
 void
 store_offline(struct store_core *sc)
 {

@@ -127,7 +127,10 @@ void store_turn(struct store_core *sc, uint32_t now_s);
 /* In some turns: bounded slices of rebalancing, resizing and the sweep. */
 void store_housekeeping(struct store_core *sc);
 
-/* A core that will not turn for a while goes offline, or no grace period would end. */
+/* A core that will not turn for a while goes offline, or no grace period would end. What it has
+ * retired stays with it: while store_has_retired it had better turn, or other cores wait for pages
+ * that these objects are on. */
+bool store_has_retired(const struct store_core *sc);
 void store_offline(struct store_core *sc);
 void store_online(struct store_core *sc);
 

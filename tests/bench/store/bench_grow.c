@@ -164,6 +164,10 @@ work(void *arg)
 		if (w->id == 0)
 			bench_progress("growing and shrinking", n, g->sets);
 	}
+	while (store_has_retired(w->core)) {
+		sched_yield();
+		turn(w);
+	}
 	store_offline(w->core);
 	return NULL;
 }

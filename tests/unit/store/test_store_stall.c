@@ -130,6 +130,28 @@ a_core_that_retired_nothing_waits_as_well(void **state)
 	}
 }
 
+/* Then it may go offline, and no page waits for it. */
+static void
+a_core_turns_until_what_it_retired_is_free(void **state)
+{
+	struct rig rig = rig_up(8, 2);
+	struct store_core *still = store_core_of(rig.store, STILL);
+
+	turn_all(&rig, 2, true);
+	check(!store_has_retired(still));
+	for (uint32_t i = 0; i < TURN_SETS; i++) {
+		check_eq(set_number(still, i, 32), STORE_OK);
+		check_eq(set_number(still, i, 32), STORE_OK);
+	}
+	check(store_has_retired(still));
+	turns(still, 4);
+	check(store_has_retired(still)); /* the other core may still read it */
+	for (uint32_t i = 0; i < 4; i++)
+		turn_all(&rig, 2, true);
+	check(!store_has_retired(still));
+	rig_down(&rig);
+}
+
 static void
 what_is_begun_can_be_ended(void **state)
 {
@@ -163,6 +185,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(other_cores_store_while_one_is_stalled_and_then_wait),
 		cmocka_unit_test(a_core_that_retired_nothing_waits_as_well),
+		cmocka_unit_test(a_core_turns_until_what_it_retired_is_free),
 		cmocka_unit_test(what_is_begun_can_be_ended),
 	};
 
