@@ -47,8 +47,8 @@ QUICK_KILLS_S = 25.0  # or as many as fit
 KILL_MB, FULL_MB, KILL_CORES = 64, 32, 2
 KILLS_A_FILE = 10     # then an empty one: its index grows, and with every second file shrinks
 # Shapes of tests/stress/cuts.c: calls, and one successor for so many cuts.
-MODEL = {"small": (1000, 25), "crowded": (600, 25), "resized": (120, 30), "pages": (200, 30), "claims": (30, 30),
-         "limits": (40, 30), "two": (400, 30), "two-pages": (100, 30)}
+MODEL = {"small": (1600, 25), "crowded": (900, 25), "resized": (160, 30), "pages": (300, 30), "claims": (45, 30),
+         "limits": (70, 30), "two": (600, 30), "two-pages": (150, 30)}
 QUICK_MODEL = {"small": (40, 20), "resized": (4, 30), "pages": (6, 30), "two": (10, 30)}
 MODEL_LIMIT_S = ALONE_LIMIT_S = 1800
 SUCCESSORS = re.compile(r"(\d+) cuts, .* (\d+) successors, .* (\d+) opened anew$", re.M)

@@ -121,14 +121,14 @@ def told_again(folder, test):
 
 
 def sanitized_names(folder):
-    """Names of the tests whose program lies under one of SANITIZED. Slow ones that are no unit tests are left
-    out: they repeat for minutes what shorter ones reach."""
+    """Names of the tests whose program lies under one of SANITIZED. Slow ones are left out: they repeat for
+    minutes what shorter ones reach."""
     tests = json.loads(subprocess.run(["meson", "introspect", "--tests", str(folder)], check=True,
                                       capture_output=True, text=True).stdout)
     homes = tuple(f"{folder}/tests/{name}/" for name in SANITIZED)
     suites = {t["name"]: {suite.rpartition(":")[2] for suite in t["suite"]} for t in tests}
     return sorted({t["name"] for t in tests if any(w.startswith(homes) for w in t["cmd"])
-                   and not ("slow" in suites[t["name"]] and "unit" not in suites[t["name"]])})
+                   and "slow" not in suites[t["name"]]})
 
 
 def part_quick():
