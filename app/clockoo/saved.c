@@ -14,12 +14,16 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S  1000000000ull
-#define GB        (double)(1 << 30)
-#define EXTEND_US "10000000" /* from one progress line to the next, and more */
-#define LINE      "clockoo: memory.save: "
+#define NS_PER_S 1000000000ull
+/* A grace period takes some turns of the cores. */
+#define END_TURN_NS   100000
+#define END_TURNS_MAX 10000u
+#define GB            (double)(1 << 30)
+#define EXTEND_US     "10000000" /* from one progress line to the next, and more */
+#define LINE          "clockoo: memory.save: "
 
 static_assert(SAVE_COMPRESS_NO == SAVE_UNPACKED, "an option's place is a level");
 
@@ -273,6 +277,21 @@ say_loaded(const struct loading *l)
 	fprintf(stderr, "%s\n", l->saved->loader.over ? "; a flush ended it" : "");
 }
 
+/* The loader's core never turns again: what it has retired is freed before, or the pages of these
+ * objects could not be evacuated. */
+static void
+end_turns(const struct loading *l)
+{
+	const struct timespec pause = {.tv_nsec = END_TURN_NS};
+	struct store_core *core = l->saved->loader.core;
+
+	for (uint32_t n = 0; n < END_TURNS_MAX && store_has_retired(core); n++) {
+		nanosleep(&pause, NULL);
+		store_turn(core, store_now_s(l->a));
+	}
+	store_offline(core);
+}
+
 static void
 load(struct loading *l, void *memory)
 {
@@ -290,7 +309,7 @@ load(struct loading *l, void *memory)
 	store_load_expect(s->loader.core, s->look.head.items);
 	load_slots(l);
 	save_load_end(&s->loader);
-	store_offline(s->loader.core);
+	end_turns(l);
 	save_io_close(&l->io);
 	say_loaded(l);
 }

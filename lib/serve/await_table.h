@@ -82,6 +82,16 @@ void awaits_turn(struct serve *sv);
  */
 struct await *await_ask(struct serve *sv, struct session *ss, struct awaited_line *line,
 			const struct mc_req *req, struct view key, uint64_t hash);
+/* Does the owner of this list wait for the key? Then it is asked for once more only at its turn, so
+ * that a connection never reads an older value after a newer one. */
+static inline bool
+awaits_have(const struct await *first, uint64_t hash)
+{
+	for (const struct await *a = first; a != NULL; a = a->next)
+		if (a->hash == hash)
+			return true;
+	return false;
+}
 /* Its owner does not list it any more. */
 void await_free(struct serve *sv, struct await *a);
 /* The session has no place yet: to the end of its lane's queue. */

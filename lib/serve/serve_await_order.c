@@ -55,17 +55,6 @@ await_at(struct session *ss, uint32_t offset)
 	return a != NULL && a->offset == offset ? a : NULL;
 }
 
-/* Does the session wait for this key? Then it is asked for once more only at its turn, so that a
- * connection never reads an older value after a newer one. */
-static bool
-key_is_open(const struct session *ss, uint64_t hash)
-{
-	for (const struct await *a = ss->awaits; a != NULL; a = a->next)
-		if (a->hash == hash)
-			return true;
-	return false;
-}
-
 static bool
 session_ask(struct serve *sv, struct op *op, uint32_t offset)
 {
@@ -95,7 +84,7 @@ ask_ahead(struct serve *sv, struct op *op)
 			continue;
 		if (!asked_ahead(next))
 			return;
-		if (!key_is_open(ss, next->hash) && await_at(ss, offset) == NULL &&
+		if (!awaits_have(ss->awaits, next->hash) && await_at(ss, offset) == NULL &&
 		    store_peek_probed(sv->store, &next->probe, next->req.key) == NULL &&
 		    !session_ask(sv, next, offset))
 			return;

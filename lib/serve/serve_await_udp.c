@@ -134,15 +134,6 @@ line_take(struct serve *sv, struct op *op)
 
 /* ---- asking ---- */
 
-static bool
-is_asked(const struct awaited_line *line, uint64_t hash)
-{
-	for (const struct await *a = line->awaits; a != NULL; a = a->next)
-		if (a->hash == hash)
-			return true;
-	return false;
-}
-
 /* False: there is no place. */
 static bool
 key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req)
@@ -157,7 +148,7 @@ key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req)
 		key.data = bytes;
 	}
 	hash = store_hash(sv->store, key);
-	if (is_asked(line, hash) || store_peek(sv->store, key, hash) != NULL)
+	if (awaits_have(line->awaits, hash) || store_peek(sv->store, key, hash) != NULL)
 		return true;
 	a = await_ask(sv, NULL, line, req, key, hash);
 	if (a == NULL)
