@@ -188,30 +188,29 @@ add_all_x(struct points *p, enum who who, enum level_load load, uint32_t c)
 		add(p, who, load, c, c * by_c[i]);
 }
 
+/* Three caches at every x, in each fleet. */
 static void
-part_adversary(struct points *p)
+in_all_fleets(struct points *p, const char *name, enum level_load load, const enum who who[3])
 {
 	for (size_t f = 0; f < COUNT(fleets); f++) {
 		const struct level_fleet fleet = even(fleets[f]);
 
-		add_all_x(p, FRONT, LEVEL_UNIFORM, items_of(fleets[f]));
-		add_all_x(p, PERFECT, LEVEL_UNIFORM, items_of(fleets[f]));
-		add_all_x(p, FORMULA, LEVEL_UNIFORM, items_of(fleets[f]));
-		measure("adversary", &fleet, p, options.runs);
+		for (uint32_t i = 0; i < 3; i++)
+			add_all_x(p, who[i], load, items_of(fleets[f]));
+		measure(name, &fleet, p, options.runs);
 	}
+}
+
+static void
+part_adversary(struct points *p)
+{
+	in_all_fleets(p, "adversary", LEVEL_UNIFORM, (enum who[3]){FRONT, PERFECT, FORMULA});
 }
 
 static void
 part_scan(struct points *p)
 {
-	for (size_t f = 0; f < COUNT(fleets); f++) {
-		const struct level_fleet fleet = even(fleets[f]);
-
-		add_all_x(p, FRONT, LEVEL_SCAN, items_of(fleets[f]));
-		add_all_x(p, CLOCK, LEVEL_SCAN, items_of(fleets[f]));
-		add_all_x(p, PERFECT, LEVEL_SCAN, items_of(fleets[f]));
-		measure("scan", &fleet, p, options.runs);
-	}
+	in_all_fleets(p, "scan", LEVEL_SCAN, (enum who[3]){FRONT, CLOCK, PERFECT});
 }
 
 static void
