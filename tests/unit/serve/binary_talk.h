@@ -80,4 +80,18 @@ uint32_t packets_put(uint8_t *at, const struct packet *list);
 /* Fails the test unless the bytes are these replies and nothing else. */
 void packets_match(struct view bytes, const struct packet *list);
 
+/* Of binary replies one behind the other: numbers of versions differ from run to run. */
+static inline void
+binary_clear_cas(uint8_t *reply, uint32_t len)
+{
+	for (uint32_t at = 0; at + 24 <= len && reply[at] == 0x81;) {
+		const uint32_t body = (uint32_t)reply[at + 8] << 24 |
+				      (uint32_t)reply[at + 9] << 16 |
+				      (uint32_t)reply[at + 10] << 8 | reply[at + 11];
+
+		memset(reply + at + 16, 0, 8);
+		at += 24 + body;
+	}
+}
+
 #endif

@@ -244,20 +244,6 @@ talk_make(struct talk *t, uint32_t number)
 	}
 }
 
-/* Numbers of versions of local items differ. */
-static void
-mask_cas(uint8_t *reply, uint32_t len)
-{
-	for (uint32_t at = 0; at + 24 <= len && reply[at] == 0x81;) {
-		const uint32_t body = (uint32_t)reply[at + 8] << 24 |
-				      (uint32_t)reply[at + 9] << 16 |
-				      (uint32_t)reply[at + 10] << 8 | reply[at + 11];
-
-		memset(reply + at + 16, 0, 8);
-		at += 24 + body;
-	}
-}
-
 /* ---- the reference ---- */
 
 static void
@@ -292,7 +278,7 @@ talk_refer(struct late *late, struct talk *t)
 	rig_sent(c, &t->reply_len);
 	t->reply = malloc(t->reply_len + 1);
 	memcpy(t->reply, rig_sent(c, NULL), t->reply_len);
-	mask_cas(t->reply, t->reply_len);
+	binary_clear_cas(t->reply, t->reply_len);
 	rig_lose(rig, c);
 }
 
@@ -333,7 +319,7 @@ client_judge(struct late *late, struct client *cl)
 	rig_acked(late_rig(late), cl->conn);
 	check(len <= cl->talk->reply_len && len <= sizeof sent);
 	memcpy(sent, rig_sent(cl->conn, NULL), len);
-	mask_cas(sent, len);
+	binary_clear_cas(sent, len);
 	if (len > 0 && sent[0] != 0x81)
 		check_bytes(sent, cl->talk->reply, len);
 	return len;
@@ -365,7 +351,7 @@ client_is_done(struct late *late, struct client *cl)
 		static uint8_t sent[REPLIES_MAX];
 
 		memcpy(sent, rig_sent(cl->conn, NULL), len);
-		mask_cas(sent, len);
+		binary_clear_cas(sent, len);
 		check_bytes(sent, cl->talk->reply, len);
 	}
 	return true;

@@ -225,14 +225,7 @@ without_cas(const uint8_t *sent, uint32_t len)
 	static uint8_t reply[16u << 20];
 
 	memcpy(reply, sent, len);
-	for (uint32_t at = 0; at + 24 <= len && reply[at] == 0x81;) {
-		const uint32_t body = (uint32_t)reply[at + 8] << 24 |
-				      (uint32_t)reply[at + 9] << 16 |
-				      (uint32_t)reply[at + 10] << 8 | reply[at + 11];
-
-		memset(reply + at + 16, 0, 8);
-		at += 24 + body;
-	}
+	binary_clear_cas(reply, len);
 	return reply;
 }
 
