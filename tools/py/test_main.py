@@ -29,6 +29,7 @@ COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 # Folders of tests that need neither EAL nor a NIC: these run under the sanitizers too.
 SANITIZED = ("unit", "sim", "script", "fuzz")
 SANITIZED_SLOWNESS = 4  # how much longer a sanitized test may take
+TESTS_AT_ONCE = len(os.sched_getaffinity(0)) + 1  # some of them wait
 
 # Suites of meson that the quick part runs, and the one it leaves out of them.
 QUICK_SUITES = ["--suite", "unit", "--suite", "sim", "--suite", "script", "--no-suite", "slow"]
@@ -36,6 +37,7 @@ QUICK_SUITES = ["--suite", "unit", "--suite", "sim", "--suite", "script", "--no-
 SERVER_ARGS = "-m 64 -c 2048"
 USERS = "reader:word\n"
 DIFFER_REQUESTS = 60_000  # of a million, which run_differ does in some minutes
+DIFFER_SEED = 1  # what every run asks; run_differ by itself draws one
 TOLD_AGAIN_LINES = 25  # the end of what a failed test printed, in the list at the end
 TOLD_AGAIN_WRONG = 10  # and lines before it that say what is wrong
 WRONG = re.compile(r"not ok|ERROR|FAILED|Error:|assert|mutant", re.IGNORECASE)
@@ -92,7 +94,7 @@ def meson_tests(folder, names=(), slowness=1):
     log = folder / "meson-logs/testlog.json"
     log.unlink(missing_ok=True)
     subprocess.run(["meson", "test", "-C", str(folder), "--no-rebuild", "--print-errorlogs",
-                    "-t", str(slowness), *names], stdin=subprocess.DEVNULL)
+                    "--num-processes", str(TESTS_AT_ONCE), "-t", str(slowness), *names], stdin=subprocess.DEVNULL)
     counts = Counts()
     if log.exists():
         for line in log.read_text().splitlines():
@@ -205,7 +207,7 @@ def part_conform():
 
 def part_differ():
     return beside_appliance("the same requests to memcached", CONFORM / "run_differ",
-                            f"--requests {DIFFER_REQUESTS}")
+                            f"--requests {DIFFER_REQUESTS} --seed {DIFFER_SEED}")
 
 
 def part_clients():
@@ -263,7 +265,8 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run,
          "package": part_package, "quick": part_quick, "coverage": part_coverage, "analyze": part_analyze}
 ONLY_BY_NAME = ("quick", "coverage", "analyze")
-BESIDE = "package"  # mostly waits for a compiler and a machine: runs beside what comes after release
+BESIDE = "package"  # a compiler and a machine
+BESIDE_FROM = "sanitize"  # what comes after it mostly waits
 
 
 class Beside:
@@ -312,7 +315,7 @@ def main(argv):
             total.add(counts)
             times.append(f"{name:9} {counts} ({time.monotonic() - start:.0f} s)")
             print(f"== {times[-1]}", flush=True)
-            if name == "release" and BESIDE in chosen:
+            if name == BESIDE_FROM and BESIDE in chosen:
                 beside = Beside(BESIDE)
     finally:
         if beside:
