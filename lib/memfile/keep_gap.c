@@ -80,7 +80,8 @@ judge_wall_clock(struct gap *gap, const struct beat *b, const struct gap_now *no
 	const int64_t by_wall = difference(now->wall_ns, b->wall_ns);
 
 	if (by_wall < 0) {
-		refuse(gap, GAP_BACKWARD, "it last served %.0f s in the future",
+		refuse(gap, GAP_BACKWARD,
+		       "it last served %.0f s in the future; is the clock set before the start?",
 		       -(double)by_wall / NS_PER_S);
 		return;
 	}
