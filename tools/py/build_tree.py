@@ -13,8 +13,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = ["-Dbuildtype=release"]
 COVERAGE = ["-Dbuildtype=debug", "-Doptimization=1", "-Db_coverage=true",
             "-Dc_args=-fprofile-update=prefer-atomic"]
-# Optimised, the same tests take a quarter of the time.
-SANITIZE = ["-Dbuildtype=debug", "-Doptimization=1", "-Db_sanitize=address,undefined", "-Db_lundef=false"]
+# Optimised, the same tests take a quarter of the time; with lines and no variables, the build three fifths.
+SANITIZE = ["-Dbuildtype=debug", "-Doptimization=1", "-Db_sanitize=address,undefined", "-Db_lundef=false",
+            "-Dc_args=-g1"]
 
 
 def default_folder():
