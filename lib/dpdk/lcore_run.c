@@ -3,6 +3,8 @@
  */
 #include "lcore_run.h"
 
+#include "base/check.h"
+
 #include <time.h>
 
 #include <rte_launch.h>
@@ -16,8 +18,10 @@ lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *arg
 	   struct error *err)
 {
 	for (uint32_t i = 1; i < set->count; i++)
-		if (rte_eal_remote_launch(work, args[i], set->at[i].id) != 0)
+		if (rte_eal_get_lcore_state(set->at[i].id) != WAIT)
 			return error_set(err, "cannot launch lcore %u", set->at[i].id);
+	for (uint32_t i = 1; i < set->count; i++)
+		ensure(rte_eal_remote_launch(work, args[i], set->at[i].id) == 0);
 	work(args[0]);
 	rte_eal_mp_wait_lcore();
 	return true;

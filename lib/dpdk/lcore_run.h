@@ -8,7 +8,8 @@
 
 #include "config/lcores.h"
 
-/* Run work(args[i]) on core i; returns when all have returned. */
+/* Run work(args[i]) on core i; returns when all have returned. False: one of them is not free, and
+ * none has run. */
 bool lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *args,
 		struct error *err);
 

@@ -1,0 +1,117 @@
+/*
+ * One function on every lcore. Goal: work runs on each once and has returned when lcores_run does;
+ * where one of them cannot be had, on none. Method: three lcores of EAL on one CPU, the last one of
+ * which is kept busy.
+ */
+#include "support/test.h"
+#include "base/check.h"
+#include "dpdk/eal.h"
+#include "dpdk/lcore_run.h"
+
+#include <stdatomic.h>
+
+#include <rte_launch.h>
+
+#define LCORES 3u
+
+static struct config config;
+static _Atomic uint32_t ran[LCORES];
+static _Atomic bool leave;
+
+static int
+start(void **state)
+{
+	static struct profile profile;
+	struct error err = {0};
+	struct eal_args args;
+	char dev[DEVICE_BYTES];
+
+	config_defaults(&config);
+	config.no_huge = true;
+	check(config_set(&config, "port", "ring", &err));
+	check(config_set(&config, "share-cpus", "yes", &err));
+	check(config_set(&config, "lcores", "0@0,1@0,2@0", &err));
+	check(config_set(&config, "file-prefix", "test_lcore_run", &err));
+	if (!config_finish(&config, &err) ||
+	    !profile_load(&profile, PROFILE_DIR "/ring.yaml", "ring", &err) ||
+	    !profile_device(&profile, &config, 1, dev, &err))
+		fail_msg("%s", err.text);
+	eal_args_make(&args, &config, &profile, dev, 64);
+	if (!eal_start(&args, false, &err))
+		fail_msg("%s", err.text);
+	return 0;
+}
+
+static int
+stop(void **state)
+{
+	eal_stop();
+	return 0;
+}
+
+static int
+work(void *arg)
+{
+	atomic_fetch_add((_Atomic uint32_t *)arg, 1);
+	return 0;
+}
+
+static int
+stay(void *arg)
+{
+	while (!atomic_load(&leave))
+		lcore_idle(true);
+	return 0;
+}
+
+static bool
+run(struct error *err)
+{
+	void *args[LCORES];
+
+	for (uint32_t i = 0; i < LCORES; i++)
+		args[i] = &ran[i];
+	return lcores_run(&config.lcores, work, args, err);
+}
+
+static void
+all_have_returned_when_it_does(void **state)
+{
+	struct error err;
+
+	for (uint32_t times = 1; times <= 100; times++) {
+		check(run(&err));
+		for (uint32_t i = 0; i < LCORES; i++)
+			check_eq(atomic_load(&ran[i]), times);
+	}
+}
+
+/* What runs on the others would go on when the caller takes back what it works on. */
+static void
+if_one_is_not_free_none_begins(void **state)
+{
+	struct error err;
+	uint32_t before[LCORES];
+
+	for (uint32_t i = 0; i < LCORES; i++)
+		before[i] = atomic_load(&ran[i]);
+	check_eq(rte_eal_remote_launch(stay, NULL, config.lcores.at[LCORES - 1].id), 0);
+	check(!run(&err));
+	check_str(err.text, "cannot launch lcore 2");
+	atomic_store(&leave, true);
+	rte_eal_mp_wait_lcore();
+	for (uint32_t i = 0; i < LCORES; i++)
+		check_eq(atomic_load(&ran[i]), before[i]);
+	check(run(&err));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_have_returned_when_it_does),
+		cmocka_unit_test(if_one_is_not_free_none_begins),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
