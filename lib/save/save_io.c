@@ -5,9 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MODE 0600
+
+/* The kernel has no memory for a transfer, or no room for its end: it is asked again for a second.
+ */
+#define WAITS_MAX     1000u
+#define WAIT_AGAIN_NS 1000000
 
 /* The rest of a transfer from that byte on, one call at a time: after a short one, or without
  * io_uring. Returns all its bytes, or -errno. */
@@ -67,7 +73,9 @@ save_io_begin(struct save_io *io, uint64_t slot, uint32_t len)
 	struct io_uring_sqe *sqe;
 
 	ensure(t->len == 0 && len != 0 && len <= SAVE_SLOT_BYTES);
-	t->done = 0;
+	t->done = io->broken ? -EIO : 0;
+	if (io->broken)
+		return;
 	if (!io->uring) {
 		t->done = transfer(io, slot, len, 0);
 		return;
@@ -85,19 +93,35 @@ save_io_begin(struct save_io *io, uint64_t slot, uint32_t len)
 	io_uring_submit(&io->ring);
 }
 
+static struct io_uring_cqe *
+completion_wait(struct save_io *io)
+{
+	const struct timespec pause = {.tv_nsec = WAIT_AGAIN_NS};
+	struct io_uring_cqe *cqe;
+
+	for (uint32_t n = 0; n < WAITS_MAX; n++) {
+		int e;
+
+		if (io_uring_peek_cqe(&io->ring, &cqe) == 0)
+			return cqe;
+		e = io_uring_submit_and_wait(&io->ring, 1);
+		if (e == -EAGAIN || e == -EBUSY)
+			nanosleep(&pause, NULL);
+		else if (e < 0 && e != -EINTR)
+			break;
+	}
+	return NULL;
+}
+
 /* The next completion, whichever it is. False: none can come. */
 static bool
 complete_one(struct save_io *io)
 {
-	struct io_uring_cqe *cqe;
+	struct io_uring_cqe *cqe = io->broken ? NULL : completion_wait(io);
 	struct save_transfer *t;
 	uint64_t slot;
-	int e;
 
-	do
-		e = io_uring_submit_and_wait(&io->ring, 1);
-	while (e == -EINTR || e == -EAGAIN || e == -EBUSY);
-	if (e < 0 || io_uring_peek_cqe(&io->ring, &cqe) != 0)
+	if (cqe == NULL)
 		return false;
 	slot = io_uring_cqe_get_data64(cqe);
 	t = &io->at[slot % SAVE_IO_DEPTH];
@@ -121,8 +145,11 @@ save_io_wait(struct save_io *io, uint64_t slot)
 	int32_t done;
 
 	while (t->len != 0)
-		if (!complete_one(io))
+		if (!complete_one(io)) {
+			io->broken = true;
+			t->len = 0;
 			return -EIO;
+		}
 	done = t->done;
 	t->done = 0;
 	return done;

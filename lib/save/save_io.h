@@ -10,7 +10,8 @@
  *
  * Thread: one.
  *
- * Errors: a negative errno.
+ * Errors: a negative errno. Where the kernel does not end a transfer, that and all that follow are
+ *         -EIO.
  *
  * Bounds: SAVE_IO_DEPTH slots under way.
  */
@@ -28,6 +29,8 @@ struct save_io {
 	int fd;
 	bool uring, direct;
 	bool writes;
+	bool broken; /* transfers whose end did not come are the kernel's: no buffer is used again
+		      */
 	uint8_t *memory;
 	struct io_uring ring;
 	struct save_transfer {
