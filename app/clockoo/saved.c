@@ -277,19 +277,16 @@ say_loaded(const struct loading *l)
 	fprintf(stderr, "%s\n", l->saved->loader.over ? "; a flush ended it" : "");
 }
 
-/* The loader's core never turns again: what it has retired is freed before, or the pages of these
- * objects could not be evacuated. */
 static void
-end_turns(const struct loading *l)
+leave(const struct loading *l)
 {
 	const struct timespec pause = {.tv_nsec = END_TURN_NS};
-	struct store_core *core = l->saved->loader.core;
+	struct save_loader *loader = &l->saved->loader;
+	uint32_t turns = 0;
 
-	for (uint32_t n = 0; n < END_TURNS_MAX && store_has_retired(core); n++) {
+	while (!save_load_leave(loader, store_now_s(l->a)) && ++turns < END_TURNS_MAX)
 		nanosleep(&pause, NULL);
-		store_turn(core, store_now_s(l->a));
-	}
-	store_offline(core);
+	store_offline(loader->core);
 }
 
 static void
@@ -309,7 +306,7 @@ load(struct loading *l, void *memory)
 	store_load_expect(s->loader.core, s->look.head.items);
 	load_slots(l);
 	save_load_end(&s->loader);
-	end_turns(l);
+	leave(l);
 	save_io_close(&l->io);
 	say_loaded(l);
 }

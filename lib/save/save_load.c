@@ -235,3 +235,13 @@ save_load_end(struct save_loader *l)
 {
 	give_up_large(l);
 }
+
+bool
+save_load_leave(struct save_loader *l, uint32_t now_s)
+{
+	store_turn(l->core, now_s);
+	if (store_has_retired(l->core))
+		return false;
+	store_offline(l->core);
+	return true;
+}

@@ -55,5 +55,8 @@ void save_load_slot(struct save_loader *l, uint64_t slot, const uint8_t *bytes, 
 		    uint32_t now_s);
 /* An item that is not whole is given up. */
 void save_load_end(struct save_loader *l);
+/* After that: the core turns, and goes offline for good once nothing that it has retired waits for
+ * its grace period; pages that hold such objects could not be evacuated. False: call again. */
+bool save_load_leave(struct save_loader *l, uint32_t now_s);
 
 #endif

@@ -286,6 +286,31 @@ marks_end_with_the_load(void **arg)
 	rig_down(&rig);
 }
 
+/* Else pages that hold what it has retired could never be evacuated. */
+static void
+the_loaders_core_leaves_when_it_has_freed_what_it_retired(void **arg)
+{
+	static uint64_t top[KEYS];
+	struct rig rig = load_rig_up(32);
+	struct save_loader l;
+	struct bytes b;
+
+	make_file(&b, top);
+	check(load_prepare(&rig, &l, &b, 0));
+	load_slots(&rig, &l, &b);
+	save_load_end(&l);
+	store_load_end(rig.store);
+	store_turn(rig.core, rig.core->now_s);
+	check_eq(del(l.core, "key-1"), STORE_OK);
+	for (uint32_t n = 0; n < 10; n++)
+		check(!save_load_leave(&l, rig.core->now_s));
+	for (uint32_t n = 0; n < 10 && !save_load_leave(&l, rig.core->now_s); n++)
+		turns(rig.core, 1);
+	check(!store_has_retired(l.core) && !l.core->online);
+	free(b.at);
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
@@ -293,6 +318,7 @@ main(void)
 		cmocka_unit_test(clients_win_over_a_load),
 		cmocka_unit_test(a_flush_before_the_first_item_ends_the_load),
 		cmocka_unit_test(marks_end_with_the_load),
+		cmocka_unit_test(the_loaders_core_leaves_when_it_has_freed_what_it_retired),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
