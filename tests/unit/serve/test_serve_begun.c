@@ -291,6 +291,31 @@ while_only_a_slow_one_waits_nobody_is_demoted_and_nothing_opens(void **state)
 	check_eq(used(FILL_QUOTA_SHORT), 0);
 }
 
+/* What may begin beside the quota has a bound: other cores leave room for one. The second one waits
+ * on, and for it, too, one that idles is demoted. */
+static void
+a_short_value_that_finds_no_room_beside_the_quota_waits_for_idle_ones(void **state)
+{
+	struct conn *first;
+
+	check(store_limit_mt(rig->store, MEMORY_BYTES));
+	rig_turns(rig, 100);
+	atomic_fetch_add(&rig->shared->quota_used[FILL_QUOTA_SHORT], LEN - (SHORT + 2));
+	first = begin(LEN, BURST);
+	rig_starve(first, false, true);
+	rig_starve(begin(LEN, BURST), false, true);
+	for (uint32_t i = 0; i < 2; i++)
+		rig_starve(begin(SHORT, BURST), false, true);
+	pass(205);
+	check_eq(used(FILL_QUOTA_SHORT), LEN);
+	rig_starve(first, false, false);
+	pass(295);
+	check_eq(used(FILL_QUOTA_SHORT), LEN);
+	check_eq(used(FILL_QUOTA_DEMOTED), 0);
+	pass(10);
+	check_eq(used(FILL_QUOTA_DEMOTED), LEN + 2);
+}
+
 /* The first one does not fit; what comes then does, short and proven or slow, and waits behind it.
  */
 static void
@@ -370,6 +395,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			while_only_a_slow_one_waits_nobody_is_demoted_and_nothing_opens, start,
 			stop),
+		cmocka_unit_test_setup_teardown(
+			a_short_value_that_finds_no_room_beside_the_quota_waits_for_idle_ones,
+			start, stop),
 		cmocka_unit_test_setup_teardown(what_comes_later_waits_behind_what_needs_more,
 						start, stop),
 		cmocka_unit_test_setup_teardown(who_cannot_send_is_not_reset_for_others, start,
