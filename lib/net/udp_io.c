@@ -22,6 +22,8 @@
 /* A source may hold at most UDP_BACKLOG_SHARE times the free places: four fifths of the backlog if
  * it is alone (dynamic thresholds). */
 #define UDP_BACKLOG_SHARE 4u
+/* The last places are for sources of which nothing is kept. */
+#define UDP_BACKLOG_RESERVE BURST_MAX
 /* A reassembled datagram counts as so many: a source may keep a quarter of the contexts (reasm.h).
  */
 #define UDP_BACKLOG_REASSEMBLED_WEIGHT 256u
@@ -141,9 +143,11 @@ backlog_weight(const struct net *net, const struct datagram *d)
 static bool
 backlog_add(struct net *net, struct datagram *d, uint32_t kept)
 {
-	const uint32_t cell = backlog_cell(net, &d->from.ip);
+	const uint32_t cell = backlog_cell(net, &d->from.ip), held = net->backlog_by_source[cell],
+		       most = UDP_BACKLOG_MAX - (held != 0 ? UDP_BACKLOG_RESERVE : 0),
+		       free = kept < most ? most - kept : 0;
 
-	if (net->backlog_by_source[cell] >= UDP_BACKLOG_SHARE * (UDP_BACKLOG_MAX - kept)) {
+	if (held >= UDP_BACKLOG_SHARE * free) {
 		net_count(net, DROP_UDP_BACKLOG);
 		frame_defer_free(net, d->frame, d->start);
 		return false;

@@ -27,7 +27,7 @@
 
 /* So many that the first prefetch has arrived before the last one is issued. */
 #define OPS_MAX          64u
-#define UDP_MESSAGES_MAX 512u /* beside those of a pass, seven sources may have as many waiting */
+#define UDP_MESSAGES_MAX 512u
 #define UDP_MESSAGE_DATAGRAMS_MAX                                                                  \
 	4096u /* datagrams of one reply: no client receives more in a row                          \
 	       */

@@ -166,50 +166,98 @@ cursor_in_line(const struct datagram_cursor *dc)
 bool
 datagrams_readable(const struct serve *sv)
 {
-	return !messages_pending(sv) ||
-	       (messages_have_room(sv) && (cursor_in_line(&sv->datagrams) || !next_waits(sv)));
+	return !messages_pending(sv) || cursor_in_line(&sv->datagrams) || !next_waits(sv);
 }
 
-/* While messages wait, the pass reads up to the first datagram whose source has one; of that one
- * only the line that is begun. False: it reads none. */
-static __attribute__((noinline, cold)) bool
-others_find(struct serve *sv)
-{
-	struct datagram_cursor *dc = &sv->datagrams;
-	uint32_t others = dc->next;
+/* What a pass takes of each source, while messages wait. */
+struct others {
+	uint32_t share;
+	uint8_t taken[UDP_SOURCES];
+};
+static_assert(OPS_MAX <= UINT8_MAX, "of one source a pass counts so many");
 
-	if (!messages_have_room(sv))
+/* One more request of this source. */
+static bool
+others_take(struct others *others, const struct serve *sv, const struct datagram *d)
+{
+	uint8_t *taken = &others->taken[stack_udp_source(sv->stack, &d->from)];
+
+	if (*taken == others->share)
 		return false;
-	while (others < dc->count && others - dc->next < OPS_MAX &&
-	       !messages_source_waits(sv, &dc->list[others].from))
-		others++;
-	if (others == dc->next) {
-		while (sv->op_count < OPS_MAX && cursor_in_line(dc))
-			datagram_step(sv);
-		others = dc->next;
-	}
-	dc->withheld = dc->count - others;
-	dc->count = others;
+	++*taken;
 	return true;
 }
 
-void
-datagrams_parse(struct serve *sv)
+/* While messages wait, the pass reads up to the first datagram whose source has one, or has had its
+ * share; of that one only the line that is begun. */
+static void
+others_find(struct serve *sv, struct others *others)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+	uint32_t end = dc->next;
+
+	*others = (struct others){.share = messages_share(sv)};
+	while (end < dc->count && end - dc->next < OPS_MAX &&
+	       !messages_source_waits(sv, &dc->list[end].from) &&
+	       others_take(others, sv, &dc->list[end]))
+		end++;
+	if (end == dc->next) {
+		while (sv->op_count < OPS_MAX && cursor_in_line(dc))
+			datagram_step(sv);
+		end = dc->next;
+	}
+	dc->withheld = dc->count - end;
+	dc->count = end;
+}
+
+/* A datagram's first request was counted with it. */
+static bool
+others_may_step(struct others *others, const struct serve *sv)
+{
+	const struct datagram_cursor *dc = &sv->datagrams;
+
+	return dc->at == 0 || cursor_in_line(dc) || others_take(others, sv, &dc->list[dc->next]);
+}
+
+/* others: NULL, or while messages wait. */
+static inline __attribute__((always_inline)) void
+datagrams_step(struct serve *sv, struct others *others)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 
-	if (unlikely(sv->message_count != 0) && messages_pending(sv) && !others_find(sv))
-		return;
-	if (unlikely(sv->awaits != NULL) && !awaited_lines_parse(sv))
-		return;
 	while (sv->op_count < OPS_MAX && dc->next < dc->count) {
 		if (dc->text.data == NULL)
 			datagrams_parse_fast(sv);
 		if (sv->op_count == OPS_MAX || dc->next == dc->count)
 			break;
-		if (dc->text.data != NULL || datagram_open(sv))
-			datagram_step(sv);
+		if (dc->text.data == NULL && !datagram_open(sv))
+			continue;
+		if (others != NULL && !others_may_step(others, sv)) {
+			dc->withheld += dc->count - dc->next;
+			dc->count = dc->next;
+			break;
+		}
+		datagram_step(sv);
 	}
+}
+
+static __attribute__((noinline, cold)) void
+others_parse(struct serve *sv)
+{
+	struct others others;
+
+	others_find(sv, &others);
+	if (sv->awaits == NULL || awaited_lines_parse(sv))
+		datagrams_step(sv, &others);
+}
+
+void
+datagrams_parse(struct serve *sv)
+{
+	if (unlikely(sv->message_count != 0) && messages_pending(sv))
+		others_parse(sv);
+	else if (likely(sv->awaits == NULL) || awaited_lines_parse(sv))
+		datagrams_step(sv, NULL);
 }
 
 /* The requests that are left of the datagram are one by themselves. No operation looks at those in

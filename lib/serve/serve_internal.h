@@ -269,6 +269,8 @@ void messages_drop(struct serve *sv); /* all of them */
 
 /* A complete one of this source waits for room: until it is sent none of its datagrams is read. */
 bool messages_source_waits(const struct serve *sv, const struct udp_peer *from);
+/* While messages wait: requests of one source that a pass may take. */
+uint32_t messages_share(const struct serve *sv);
 /* Datagrams of other sources go in front for the next turn. */
 void messages_pass_over(struct serve *sv);
 
@@ -276,16 +278,6 @@ static inline bool
 messages_pending(const struct serve *sv)
 {
 	return sv->message_count > (sv->message_open ? 1u : 0u);
-}
-
-/* May datagrams of others be read while messages wait? No reply is to be dropped because others are
- * slow to leave: what a pass answers has its places, and as many chunks as wait. */
-static inline bool
-messages_have_room(const struct serve *sv)
-{
-	static_assert(2 * OPS_MAX <= UDP_MESSAGES_MAX, "beside what one pass left waiting");
-	return sv->message_count + OPS_MAX <= UDP_MESSAGES_MAX &&
-	       sv->message_chunks <= sv->message_chunks_max / 2;
 }
 
 #endif

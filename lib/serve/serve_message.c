@@ -7,6 +7,13 @@
 #include "serve_access.h"
 
 #define VISIT_DATAGRAMS 16u /* of one message, until the next source has its turn */
+/* A turn's, all messages together: others' replies wait behind no more. */
+#define TURN_DATAGRAMS 64u
+
+/* Of the free places a source may take an eighth in a pass, of the free chunks a message as many as
+ * it leaves to others (dynamic thresholds). */
+#define PLACES_PART 8u
+#define SHARE_MIN   4u
 
 struct part {
 	const struct item *item; /* NULL: len bytes follow, padded to 8 */
@@ -31,6 +38,7 @@ struct message {
 	struct udp_peer to;
 	uint16_t id;
 	uint32_t len; /* bytes of all parts */
+	uint32_t chunks;
 	struct message_chunk *head, *tail;
 
 	uint32_t datagram_bytes; /* of a datagram; 0 until the first one is begun */
@@ -44,6 +52,7 @@ struct messages {
 	struct list turns;                  /* complete ones, the oldest of each source */
 	struct list unused;                 /* messages */
 	uint32_t visit;                     /* datagrams sent of the first one of turns */
+	uint32_t turn, sent;                /* a turn of the core; datagrams sent in it */
 	uint64_t waiting[UDP_SOURCES / 64]; /* a bit for each source that has complete ones */
 	struct message *last[UDP_SOURCES];  /* of such a source */
 	struct message all[UDP_MESSAGES_MAX];
@@ -83,6 +92,15 @@ bool
 messages_source_waits(const struct serve *sv, const struct udp_peer *from)
 {
 	return source_waits(sv->messages, stack_udp_source(sv->stack, from));
+}
+
+uint32_t
+messages_share(const struct serve *sv)
+{
+	const uint32_t share = (UDP_MESSAGES_MAX - sv->message_count) / PLACES_PART;
+
+	static_assert(UDP_MESSAGES_MAX / PLACES_PART <= OPS_MAX, "no more than a pass");
+	return share > SHARE_MIN ? share : SHARE_MIN;
 }
 
 void
@@ -133,20 +151,23 @@ message_drop(struct serve *sv)
 	serve_count(sv, UDP_DROP_NO_MEMORY);
 }
 
-/* NULL: none is free, or messages have their share: UDP sources can be forged, and connections
- * need chunks as well. */
+/* For m. NULL: none is free, or messages have their share: UDP sources can be forged, and
+ * connections need chunks as well; or others wait, and m has as many as it leaves. */
 static struct message_chunk *
-chunk_alloc(struct serve *sv)
+chunk_alloc(struct serve *sv, struct message *m)
 {
+	const uint32_t used = sv->message_chunks,
+		       own = used != m->chunks ? m->chunks : 0; /* that count */
 	struct message_chunk *chunk;
 
-	if (sv->message_chunks >= sv->message_chunks_max)
+	if (used + own >= sv->message_chunks_max)
 		return NULL;
 	chunk = (struct message_chunk *)(void *)stack_chunk_get(sv->stack);
 	if (chunk != NULL) {
 		chunk->next = NULL;
 		chunk->used = 0;
 		sv->message_chunks++;
+		m->chunks++;
 	}
 	return chunk;
 }
@@ -182,7 +203,7 @@ part_begin(struct serve *sv, const struct op *op, uint32_t bytes)
 	m = sv->messages->open;
 	chunk = m->tail;
 	if (chunk == NULL || chunk->used + sizeof(struct part) + bytes > sizeof chunk->parts) {
-		chunk = chunk_alloc(sv);
+		chunk = chunk_alloc(sv, m);
 		if (chunk == NULL) {
 			message_drop(sv);
 			return NULL;
@@ -310,15 +331,19 @@ message_copy(struct serve *sv, struct message *m, uint8_t *to, uint32_t len)
 	}
 }
 
-/* One datagram; false: the transmit queue is full. */
+/* One datagram; false: the transmit queue is full, or the turn has sent its share. */
 static bool
 message_send_datagram(struct serve *sv, struct message *m)
 {
 	uint32_t room, sent, len;
-	uint8_t *at = udp_begin(sv->stack, &m->to, &room);
+	uint8_t *at;
 
+	if (sv->messages->sent == TURN_DATAGRAMS)
+		return false;
+	at = udp_begin(sv->stack, &m->to, &room);
 	if (at == NULL)
 		return false;
+	sv->messages->sent++;
 	if (m->datagram_bytes == 0) {
 		room = room < MC_UDP_PAYLOAD_MAX ? room : MC_UDP_PAYLOAD_MAX;
 		m->datagram_bytes = room - MC_UDP_FRAME_BYTES;
@@ -367,12 +392,16 @@ messages_drop(struct serve *sv)
 	ms->visit = 0;
 }
 
-/* Returns only when nothing is left, or the transmit queue is full. */
+/* Returns when nothing is left, nothing fits, or the turn has sent its share. */
 void
 messages_send(struct serve *sv)
 {
 	struct messages *ms = sv->messages;
 
+	if (ms->turn != sv->turn) {
+		ms->turn = sv->turn;
+		ms->sent = 0;
+	}
 	while (messages_pending(sv)) {
 		struct message *m = messages_first(ms);
 

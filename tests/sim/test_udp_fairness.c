@@ -129,7 +129,7 @@ run(struct net *net, uint32_t hogs, const char *many, uint32_t tx_limit)
 	set_large(net);
 	for (uint32_t i = 0; i < TURNS; i++) {
 		for (uint32_t k = 0; k + 1 < BURST_MAX; k++)
-			say(net, HOGS + k % hogs, 1, many);
+			say(net, HOGS + (i * (BURST_MAX - 1) + k) % hogs, 1, many);
 		if (i % ASK_EVERY == 0) {
 			net->asked_at[net->asked] = net->turn;
 			say(net, CLIENT, (uint16_t)net->asked++, "get a\r\n");
@@ -165,11 +165,16 @@ a_source_that_asks_too_much_keeps_nobody_else_from_his_answers(void **state)
 static void
 a_source_whose_replies_fill_the_link_keeps_nobody_else_from_his(void **state)
 {
-	for (uint32_t hogs = 1; hogs <= 4; hogs *= 4) {
+	static const uint32_t hogs_of[] = {1, 4, 8, 16, 63, 600};
+
+	for (size_t row = 0; row < sizeof hogs_of / sizeof hogs_of[0]; row++) {
+		const uint32_t hogs = hogs_of[row];
 		struct net *net = calloc(1, sizeof *net);
 
 		check_ptr(net);
 		run(net, hogs, "get large\r\n", LINK_FRAMES);
+		print_message("%u sources: %u of %u answered, %u turns at most\n", hogs,
+			      net->answered, net->asked, net->worst);
 		check_eq(net->answered, net->asked);
 		check(net->worst <= LINK_TURNS);
 		check(net->hogs_answered > TURNS * LINK_FRAMES / 2);

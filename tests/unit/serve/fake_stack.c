@@ -765,11 +765,12 @@ rig_datagram(struct rig *r, uint16_t id, uint16_t total, const void *bytes, uint
 	struct stack *s = r->stack;
 	const uint32_t i = s->datagram_count++;
 
-	check(i < FAKE_DATAGRAMS + FAKE_KEPT && len + 8 <= FAKE_DATAGRAM_BYTES);
+	check(i < FAKE_DATAGRAMS + FAKE_KEPT && len + 8 < FAKE_DATAGRAM_BYTES);
 	s->datagrams[i] = (struct datagram){.from = {.port = 4242, .ip = ip_addr_v4(FAKE_PEER)},
 					    .start = malloc(FAKE_DATAGRAM_BYTES)};
 	s->datagrams[i].payload = (struct view){s->datagrams[i].start, len + 8};
 	memcpy(mc_udp_put(s->datagrams[i].start, id, 0, total), bytes, len);
+	s->datagrams[i].start[len + 8] = 'x'; /* not of it */
 }
 
 uint32_t

@@ -20,7 +20,7 @@
 #define FAKE_DATAGRAMS 64u
 #define FAKE_KEPT      256u /* of them, over turns */
 #define FAKE_UNIX      1700000000
-#define FAKE_SOURCES   16u         /* of datagrams */
+#define FAKE_SOURCES   64u         /* of datagrams */
 #define FAKE_OURS      0x0a630001u /* 10.99.0.1 */
 #define FAKE_PEER      0x0a630002u /* 10.99.0.2, everybody's */
 #define FAKE_SLOT6     1u          /* the connection in this slot comes over IPv6 */

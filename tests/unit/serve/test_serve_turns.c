@@ -15,12 +15,14 @@
 #define BIG_DATAGRAMS 36u /* of its reply */
 #define HOG           1u
 #define PEER          2u
+#define OTHER_HOG     3u
 #define LIKE_HOG      (HOG + FAKE_SOURCES) /* has the same hash */
 
 static const struct {
 	const char *name;
 	uint32_t bytes;
-} stored[] = {{"huge", HUGE_BYTES}, {"big", BIG_BYTES}, {"middle", 2000}, {"small", 5}};
+} stored[] = {
+	{"huge", HUGE_BYTES}, {"big", BIG_BYTES}, {"middle", 2000}, {"page", 500}, {"small", 5}};
 
 static void
 store_values(void)
@@ -37,7 +39,7 @@ store_values(void)
 		rig_receive_text(rig, c, text);
 		rig_turns(rig, 2);
 	}
-	check_str(rig_sent(c, NULL), "STORED\r\nSTORED\r\nSTORED\r\nSTORED\r\n");
+	check_str(rig_sent(c, NULL), "STORED\r\nSTORED\r\nSTORED\r\nSTORED\r\nSTORED\r\n");
 	rig_acked(rig, c);
 	rig_lose(rig, c);
 }
@@ -175,6 +177,17 @@ sources_of_one_hash_wait_for_each_other_and_are_answered(void **state)
 	check_all(PEER, 60);
 }
 
+static void
+ask_lines(uint32_t source, uint16_t id, uint32_t lines, const char *line)
+{
+	char in[2000] = "";
+
+	check(lines * strlen(line) < sizeof in);
+	for (uint32_t i = 0; i < lines; i++)
+		strcat(in, line);
+	rig_datagram_from(rig, source, id, in);
+}
+
 /* lines times first and "get", keys times a name. */
 struct many {
 	const char *first, *name;
@@ -182,9 +195,9 @@ struct many {
 };
 
 static void
-ask_many(const struct many *many, uint16_t id)
+ask_many_of(uint32_t source, uint16_t id, const struct many *many)
 {
-	static char in[9000];
+	static char in[8900];
 	uint32_t len = 0;
 
 	for (uint32_t i = 0; i < many->lines; i++) {
@@ -193,7 +206,7 @@ ask_many(const struct many *many, uint16_t id)
 			len += (uint32_t)sprintf(in + len, " %s", many->name);
 		len += (uint32_t)sprintf(in + len, "\r\n");
 	}
-	rig_datagram_from(rig, HOG, id, in);
+	rig_datagram_from(rig, source, id, in);
 }
 
 /* A datagram of more requests than a pass: it is put aside between two of them, and gone on with
@@ -216,7 +229,7 @@ a_datagram_of_many_requests_is_put_aside_and_gone_on_with(void **state)
 		store_values();
 		rig_set_tx_room(rig, 5);
 		rig_datagram_from(rig, HOG, 1, "get big\r\n");
-		ask_many(&rows[i], 2);
+		ask_many_of(HOG, 2, &rows[i]);
 		rig_datagram_from(rig, HOG, 3, "get small small\r\n");
 		for (uint32_t turn = 0; turn < 200; turn++) {
 			rig_datagram_from(rig, PEER, (uint16_t)asked++, "get small\r\n");
@@ -239,31 +252,90 @@ a_datagram_of_many_requests_is_put_aside_and_gone_on_with(void **state)
 		check_eq(hog.ids[answers + 1], 3);
 		check_eq(rig_count(rig, GET_HITS), 3 + asked + rows[i].keys * rows[i].lines);
 		check_eq(rig_count(rig, GET_MISSES) + rig_count(rig, REQ_BAD), 0);
+		check_eq(rig_count(rig, UDP_DROP_TRUNCATED), 0);
 	}
 }
 
-/* Many sources wait: then all datagrams do, and no reply finds no place. */
+/* Half as many of the free places as an eighth of a pass: so many wait, and no reply is lost,
+ * whether a source asks in one datagram or in many. */
 static void
 when_all_wait_no_reply_is_lost(void **state)
 {
 	enum { SOURCES = 11, EACH = 50 };
 
+	for (uint32_t lines = 1; lines <= EACH; lines *= EACH) {
+		stop(state);
+		start(state);
+		store_values();
+		rig_set_tx_room(rig, 0);
+		for (uint32_t source = 0; source < SOURCES; source++) {
+			for (uint32_t i = 0; i < EACH / lines; i++)
+				ask_lines(source, (uint16_t)i, lines, "get middle\r\n");
+			rig_turn(rig);
+		}
+		check(rig_datagrams_kept(rig) > 0);
+		rig_set_tx_room(rig, 40);
+		turns_until_all_is_sent();
+		for (uint32_t source = 0; source < SOURCES; source++) {
+			replies_to(source, &hog);
+			check_eq(hog.count, EACH);
+		}
+	}
+}
+
+/* Then what is large is lost, and counted; others' small gets are answered. */
+static void
+more_sources_than_there_are_places_keep_nobody_from_small_answers(void **state)
+{
+	enum { SOURCES = FAKE_SOURCES, EACH = 12 };
+	uint32_t small = 0, answered = 0;
+
 	store_values();
 	rig_set_tx_room(rig, 0);
 	for (uint32_t source = 0; source < SOURCES; source++) {
+		if (source == PEER)
+			continue;
 		for (uint32_t i = 0; i < EACH; i++)
 			rig_datagram_from(rig, source, (uint16_t)i, "get middle\r\n");
 		rig_turn(rig);
-		check_eq(rig_datagrams_kept(rig) > 0, source * EACH > UDP_MESSAGES_MAX - OPS_MAX);
+		rig_datagram_from(rig, PEER, (uint16_t)small++, "get small\r\n");
+		rig_turns(rig, 2); /* what comes behind one that waits is read one turn later */
+		replies_to(PEER, &peer);
+		check_eq(peer.count, small);
 	}
+	check(rig_count(rig, UDP_DROP_NO_MEMORY) > 0);
 	rig_set_tx_room(rig, 40);
-	turns_until_all_is_sent();
-	for (uint32_t source = 0; source < SOURCES; source++)
-		check_all(source, EACH);
+	for (uint32_t i = 0; i < 200; i++)
+		rig_turn(rig);
+	check_eq(rig_datagrams_kept(rig) + rig_chunks_used(rig), 0);
+	for (uint32_t source = 0; source < SOURCES; source++) {
+		replies_to(source, &hog);
+		answered += source != PEER ? hog.count : 0;
+	}
+	check_eq(answered + rig_count(rig, UDP_DROP_NO_MEMORY), (SOURCES - 1) * EACH);
 }
 
-/* Replies that take more than all chunks of theirs: others' datagrams wait until half of them is
- * free. */
+/* Others are read in the turns between, and what leaves in one is bounded. */
+static void
+a_turn_sends_no_more_datagrams_of_messages_than_a_burst(void **state)
+{
+	const struct fake_sent *sent;
+	uint32_t before = 0;
+
+	store_values();
+	rig_set_tx_room(rig, 200);
+	for (uint32_t i = 0; i < 3; i++)
+		rig_datagram_from(rig, HOG, (uint16_t)i, "get huge\r\n");
+	for (uint32_t turn = 0; turn < 20; turn++) {
+		rig_turn(rig);
+		check_eq(rig_datagrams_sent(rig, &sent) - before, BURST_MAX);
+		before += BURST_MAX;
+	}
+	turns_until_all_is_sent();
+	check_all(HOG, 3);
+}
+
+/* Replies that take more than all chunks of theirs, of which each source has one: none is lost. */
 static void
 what_waits_leaves_chunks_to_others(void **state)
 {
@@ -275,16 +347,45 @@ what_waits_leaves_chunks_to_others(void **state)
 		strcat(in, " small");
 	strcat(in, "\r\n");
 	rig_set_tx_room(rig, 0);
-	rig_set_chunks(rig, 200);
+	rig_set_chunks(rig, 300);
 	for (uint32_t i = 0; i < 2 * SOURCES; i++) {
 		rig_datagram_from(rig, i % SOURCES, (uint16_t)(i / SOURCES), in);
 		rig_turns(rig, 2);
 	}
-	check(rig_chunks_used(rig) > 50 && rig_chunks_used(rig) < 100);
+	check(rig_chunks_used(rig) > 75 && rig_chunks_used(rig) < 150);
 	rig_set_tx_room(rig, 1);
 	turns_until_all_is_sent();
 	for (uint32_t i = 0; i < SOURCES; i++)
 		check_all(i, 2);
+}
+
+/* Two thirds of the chunks are of replies that wait. One that would take more than it leaves is
+ * lost, so that others are answered. */
+static void
+what_takes_more_chunks_than_it_leaves_is_lost(void **state)
+{
+	uint32_t used;
+
+	store_values();
+	rig_set_tx_room(rig, 0);
+	rig_set_chunks(rig, 200);
+	ask_many_of(HOG, 0, &(struct many){"", "page", 190, 1});
+	rig_turns(rig, 3);
+	used = rig_chunks_used(rig);
+	check(used > 60 && used < 67);
+	ask_many_of(OTHER_HOG, 0, &(struct many){"", "page", 100, 1});
+	rig_turns(rig, 3);
+	check_eq(rig_chunks_used(rig), used);
+	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 1);
+	ask_many_of(PEER, 0, &(struct many){"", "page", 50, 1});
+	rig_datagram_from(rig, LIKE_HOG + 1, 0, "get small\r\n");
+	rig_turns(rig, 3);
+	check_all(LIKE_HOG + 1, 1);
+	rig_set_tx_room(rig, 40);
+	rig_turns(rig, 20);
+	check_all(HOG, 1);
+	check_all(PEER, 1);
+	check_eq(rig_chunks_used(rig), 0);
 }
 
 int
@@ -298,7 +399,10 @@ main(void)
 		TEST(sources_of_one_hash_wait_for_each_other_and_are_answered),
 		TEST(a_datagram_of_many_requests_is_put_aside_and_gone_on_with),
 		TEST(when_all_wait_no_reply_is_lost),
+		TEST(more_sources_than_there_are_places_keep_nobody_from_small_answers),
+		TEST(a_turn_sends_no_more_datagrams_of_messages_than_a_burst),
 		TEST(what_waits_leaves_chunks_to_others),
+		TEST(what_takes_more_chunks_than_it_leaves_is_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
