@@ -147,8 +147,10 @@ front_ring_build(struct front_ring *ring, const struct front_fleet *fleet, const
 		.distribution = fleet->distribution,
 		.hash = fleet->hash,
 		.tag = {fleet->tag[0], fleet->tag[1]},
+		.skip_len = (uint32_t)strlen(fleet->skip),
 		.nservers = fleet->nservers,
 	};
+	memcpy(ring->skip, fleet->skip, sizeof ring->skip);
 	find_live(&l, fleet, live);
 	for (uint32_t place = 0; place < l.n; place++) {
 		weights += fleet->servers[l.index[place]].weight;
@@ -160,13 +162,16 @@ front_ring_build(struct front_ring *ring, const struct front_fleet *fleet, const
 	return ring->npoints != 0;
 }
 
-/* What is hashed of a key: between the first tag[0] and the first tag[1] behind it, if there is
- * anything. */
+/* What is hashed of a key: behind skip, if it begins with that; of this, between the first tag[0]
+ * and the first tag[1] behind it, if there is anything. */
 static struct view
 tagged(const struct front_ring *ring, struct view key)
 {
 	const uint8_t *end = key.data + key.len, *from, *to;
 
+	if (key.len > ring->skip_len && memcmp(key.data, ring->skip, ring->skip_len) == 0)
+		key = (struct view){.data = key.data + ring->skip_len,
+				    .len = key.len - ring->skip_len};
 	if (ring->tag[0] == 0 || key.len == 0)
 		return key;
 	from = memchr(key.data, ring->tag[0], key.len);
@@ -241,17 +246,16 @@ span(const struct front_ring *ring, uint32_t point)
 	return ring->points[point].value - (point == 0 ? line : ring->points[point - 1].value);
 }
 
-double
-front_ring_share(const struct front_ring *ring, uint32_t server)
+void
+front_ring_shares(const struct front_ring *ring, double *shares)
 {
-	uint64_t sum = 0, all = 0;
+	const bool even = ring->npoints == 1 || ring->distribution == FRONT_JUMP;
+	uint64_t all = 0;
 
-	for (uint32_t i = 0; i < ring->npoints; i++) {
-		const uint64_t part =
-			ring->npoints == 1 || ring->distribution == FRONT_JUMP ? 1 : span(ring, i);
-
-		all += part;
-		sum += ring->points[i].server == server ? part : 0;
-	}
-	return (double)sum / (double)all;
+	for (uint32_t i = 0; i < ring->npoints; i++)
+		all += even ? 1 : span(ring, i);
+	for (uint32_t i = 0; i < ring->nservers; i++)
+		shares[i] = 0;
+	for (uint32_t i = 0; i < ring->npoints; i++)
+		shares[ring->points[i].server] += (double)(even ? 1 : span(ring, i)) / (double)all;
 }

@@ -20,6 +20,7 @@
 #define FRONT_SERVERS_MAX     1024u
 #define FRONT_WEIGHT_MAX      1000000u
 #define FRONT_NAME_BYTES      76u /* with its end; nutcracker reads behind the end of longer ones */
+#define FRONT_SKIP_BYTES      129u /* with its end: libmemcached's longest namespace */
 #define FRONT_POINTS_WEIGHTED 160u
 #define FRONT_POINTS_EQUAL    100u
 #define FRONT_POINTS_MAX      164u /* rounding gives a server four more at most */
@@ -40,7 +41,9 @@ struct front_server {
 struct front_fleet {
 	enum front_distribution distribution;
 	enum front_hash hash;
-	char tag[2];      /* of a key {between} two characters only that is hashed; {0}: the key */
+	char tag[2]; /* of a key {between} two characters only that is hashed; {0}: the key */
+	char skip[FRONT_SKIP_BYTES]; /* what keys begin with and is not hashed: libmemcached's
+				      * namespace; "": nothing */
 	bool given_order; /* libmemcached's; else nutcracker's: shorter names first, then by bytes
 			   */
 	uint32_t nservers;
@@ -56,6 +59,8 @@ struct front_ring {
 	enum front_distribution distribution;
 	enum front_hash hash;
 	char tag[2];
+	char skip[FRONT_SKIP_BYTES];
+	uint32_t skip_len;
 	uint32_t nservers; /* live or not */
 	uint32_t npoints;
 	struct front_point points[];
@@ -69,7 +74,7 @@ bool front_ring_build(struct front_ring *ring, const struct front_fleet *fleet, 
 /* An index of front_fleet's servers. */
 uint32_t front_ring_server(const struct front_ring *ring, struct view key);
 
-/* What a server has of evenly hashed keys: 0..1. Rings of points only. */
-double front_ring_share(const struct front_ring *ring, uint32_t server);
+/* What each of the fleet's servers has of evenly hashed keys: 0..1. */
+void front_ring_shares(const struct front_ring *ring, double *shares);
 
 #endif

@@ -54,8 +54,7 @@ level_open(struct level_world *w, const struct level_fleet *fleet, uint32_t nkey
 	w->share = take(nservers, sizeof *w->share);
 	w->server = take(nkeys, sizeof *w->server);
 	w->hash = take(nkeys, sizeof *w->hash);
-	for (uint32_t s = 0; s < nservers; s++)
-		w->share[s] = front_ring_share(w->ring, s);
+	front_ring_shares(w->ring, w->share);
 	for (uint32_t k = 0; k < nkeys; k++) {
 		const int len = snprintf(text, sizeof text, "%llu-%u", (unsigned long long)seed, k);
 		const struct view key = {.data = (const uint8_t *)text, .len = (uint32_t)len};

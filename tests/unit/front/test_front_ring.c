@@ -121,11 +121,13 @@ a_small_weight_has_no_point(void **state)
 		.distribution = FRONT_KETAMA, .nservers = 2, .servers = servers};
 	const bool only_b[] = {false, true};
 	struct front_ring *ring = ring_of(&fleet, NULL);
+	double shares[2];
 
-	check(front_ring_share(ring, 1) == 0.0);
-	check(front_ring_share(ring, 0) == 1.0);
+	front_ring_shares(ring, shares);
+	check(shares[0] == 1.0 && shares[1] == 0.0);
 	check(front_ring_build(ring, &fleet, only_b));
-	check(front_ring_share(ring, 1) == 1.0);
+	front_ring_shares(ring, shares);
+	check(shares[0] == 0.0 && shares[1] == 1.0);
 	free(ring);
 }
 
@@ -176,15 +178,14 @@ shares_are_those_of_the_keys(void **state)
 	for (size_t d = 0; d < 4; d++) {
 		const struct front_fleet fleet = fleet_with(distributions[d]);
 		struct front_ring *ring = ring_of(&fleet, NULL);
-		double sum = 0;
+		double shares[SERVERS], sum = 0;
 
 		count_places(ring, n);
+		front_ring_shares(ring, shares);
 		for (uint32_t i = 0; i < SERVERS; i++) {
-			const double share = front_ring_share(ring, i);
-
-			sum += share;
-			check(share > 0.05 && (double)n[i] / KEYS > share - 0.06 &&
-			      (double)n[i] / KEYS < share + 0.06);
+			sum += shares[i];
+			check(shares[i] > 0.05 && (double)n[i] / KEYS > shares[i] - 0.06 &&
+			      (double)n[i] / KEYS < shares[i] + 0.06);
 		}
 		check(sum > 0.999999 && sum < 1.000001);
 		free(ring);
@@ -236,6 +237,30 @@ a_tag_is_what_is_hashed(void **state)
 	free(ring);
 }
 
+/* libmemcached's namespace: a key of nothing else is hashed whole. */
+static void
+a_key_s_beginning_may_be_skipped(void **state)
+{
+	static const struct {
+		const char *key, *as;
+	} cases[] = {
+		{"app:user", "user"},         {"app:", "app:"},       {"ap", "ap"},
+		{"x-app:user", "x-app:user"}, {"app:app:a", "app:a"}, {"app:u{7}", "7"},
+		{"{app:}user", "app:"},
+	};
+	struct front_fleet fleet = fleet_with(FRONT_KETAMA);
+	struct front_ring *plain = ring_of(&fleet, NULL), *ring;
+
+	strcpy(fleet.skip, "app:");
+	fleet.tag[0] = '{', fleet.tag[1] = '}';
+	ring = ring_of(&fleet, NULL);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		check_eq(front_ring_server(ring, view_of(cases[i].key)),
+			 front_ring_server(plain, view_of(cases[i].as)));
+	free(plain);
+	free(ring);
+}
+
 /* The most that rounding may add stays within the ring's memory: ensure() ends a run that does not.
  */
 static void
@@ -270,6 +295,7 @@ main(void)
 		cmocka_unit_test(shares_are_those_of_the_keys),
 		cmocka_unit_test(names_are_ordered_by_length_then_bytes),
 		cmocka_unit_test(a_tag_is_what_is_hashed),
+		cmocka_unit_test(a_key_s_beginning_may_be_skipped),
 		cmocka_unit_test(points_fit_any_weights),
 	};
 
