@@ -1,0 +1,97 @@
+/*
+ * front_config.h - what the operator says of the fleet before which a front stands.
+ *
+ * Shape:  plain data without pointers, immutable once made. No server: there is no front.
+ * Units:  as the fields say; items: copies of keys.
+ * Owner:  the caller: FRONT_SERVERS_MAX servers are some 340 KB, too much for a stack of turns.
+ * Bounds: FRONT_SERVERS_MAX servers, FRONT_HOST_BYTES and FRONT_NAME_BYTES each.
+ * Source: names and defaults of the keys are nutcracker 0.5.0's where it has them (FRONT.md,
+ *         section 2).
+ */
+#ifndef CLOCKOO_FRONT_CONFIG_H
+#define CLOCKOO_FRONT_CONFIG_H
+
+#include "front_ring.h"
+
+#define FRONT_HOST_BYTES 254u /* with its end: RFC 1035, 2.3.4 */
+
+/* Of front_config.items, beside numbers up to FRONT_ITEMS_MAX; 0: no copies are kept. */
+#define FRONT_ITEMS_AUTO   UINT32_MAX       /* the formula's, front_plan.h */
+#define FRONT_ITEMS_MEMORY (UINT32_MAX - 1) /* as many as -m holds: no bound for scans */
+
+#define FRONT_CONNECTIONS_MAX 16u /* of a core to a server */
+
+/* Where a server is; its name may be another. */
+struct front_host {
+	char host[FRONT_HOST_BYTES]; /* a name, or an address as text */
+	uint16_t port;
+};
+
+struct front_servers {
+	uint32_t count;
+	struct front_server server[FRONT_SERVERS_MAX]; /* as front_ring takes them: no name twice */
+	struct front_host host[FRONT_SERVERS_MAX];     /* of server i */
+};
+
+enum front_mode {
+	FRONT_SOLE,   /* whatever is written passes this front */
+	FRONT_SHARED, /* others write, too */
+};
+
+/* What the servers are spoken to in. */
+enum front_protocol {
+	FRONT_PROTOCOL_AUTO, /* what each answers to `mn` */
+	FRONT_PROTOCOL_TEXT,
+	FRONT_PROTOCOL_META,
+};
+
+struct front_config {
+	struct front_servers servers;
+	enum front_distribution distribution;
+	enum front_hash hash;
+	bool given_order; /* this and the next two as in front_fleet */
+	char tag[2];
+	char skip[FRONT_SKIP_BYTES];
+	uint32_t items;
+	enum front_mode mode;
+	enum front_protocol protocol;
+	uint32_t server_connections; /* of a core to each server: 1..FRONT_CONNECTIONS_MAX */
+	uint64_t timeout_ns;         /* of a request that was sent */
+	uint64_t connect_timeout_ns;
+	uint64_t ttl_ns;        /* of copies, shared mode */
+	bool misses_on_failure; /* else an error line */
+	bool auto_eject_hosts;
+	uint32_t server_failure_limit; /* failures in a row */
+	uint64_t server_retry_timeout_ns;
+};
+
+/* Its name, as the option has it. */
+static inline const char *
+front_distribution_name(enum front_distribution distribution)
+{
+	static const char *const names[] = {[FRONT_KETAMA] = "ketama",
+					    [FRONT_CONSISTENT] = "consistent",
+					    [FRONT_MODULA] = "modula",
+					    [FRONT_JUMP] = "jump"};
+
+	return names[distribution];
+}
+
+/* As front_ring_build takes it; a view of *config. */
+static inline struct front_fleet
+front_config_fleet(const struct front_config *config)
+{
+	struct front_fleet fleet = {
+		.distribution = config->distribution,
+		.hash = config->hash,
+		.tag = {config->tag[0], config->tag[1]},
+		.given_order = config->given_order,
+		.nservers = config->servers.count,
+		.servers = config->servers.server,
+	};
+
+	memcpy(fleet.skip, config->skip, sizeof fleet.skip);
+	return fleet;
+}
+
+#endif

@@ -1,0 +1,291 @@
+/*
+ * front_servers.c - reads entries of a list of servers from their end, and refuses in one line what
+ * nutcracker refuses or takes for something else.
+ */
+#include "front_servers.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEFAULT_PORT 11211u
+#define ENTRY_FORM   "host:port:weight and maybe a name, such as 10.0.0.1:11211:1 a"
+#define WORDS_BYTES  256u
+#define SHOWN        60 /* bytes of an entry that an error shows */
+
+/* Where an entry stands, for its error. */
+struct place {
+	const char *file; /* NULL: a list */
+	uint32_t line;
+	struct view entry;
+};
+
+static bool __attribute__((format(printf, 3, 4)))
+refuse(struct error *err, const struct place *at, const char *format, ...)
+{
+	char words[WORDS_BYTES];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words, sizeof words, format, args);
+	va_end(args);
+	if (at->file != NULL)
+		return error_set(err, "--front-servers: %s:%u: %s", at->file, at->line, words);
+	return error_set(err, "--front-servers: \"%.*s\": %s",
+			 (int)(at->entry.len < SHOWN ? at->entry.len : SHOWN),
+			 (const char *)at->entry.data, words);
+}
+
+static struct view
+trimmed(struct view text)
+{
+	while (text.len != 0 && isspace(text.data[0]))
+		text.data++, text.len--;
+	while (text.len != 0 && isspace(text.data[text.len - 1]))
+		text.len--;
+	return text;
+}
+
+/* What stands behind the last such byte, which is cut off with it. False: there is none. */
+static bool
+cut_last(struct view *text, char byte, struct view *behind)
+{
+	const uint8_t *at = memrchr(text->data, byte, text->len);
+
+	if (at == NULL)
+		return false;
+	behind->data = at + 1;
+	behind->len = (uint32_t)(text->data + text->len - behind->data);
+	text->len = (uint32_t)(at - text->data);
+	return true;
+}
+
+/* A decimal number and nothing else; false also of one beyond most. */
+static bool
+read_number(struct view text, uint32_t most, uint32_t *number)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < text.len && n <= most; i++) {
+		if (!isdigit(text.data[i]))
+			return false;
+		n = n * 10 + (uint64_t)(text.data[i] - '0');
+	}
+	*number = (uint32_t)n;
+	return text.len != 0 && n <= most;
+}
+
+/* Names and addresses that a lookup could know. */
+static bool
+is_host(struct view host)
+{
+	for (uint32_t i = 0; i < host.len; i++)
+		if (!isalnum(host.data[i]) && memchr(".-_:%", host.data[i], 5) == NULL)
+			return false;
+	return host.len != 0;
+}
+
+static bool
+is_name(struct view name)
+{
+	for (uint32_t i = 0; i < name.len; i++)
+		if (!isgraph(name.data[i]))
+			return false;
+	return name.len != 0;
+}
+
+static bool
+read_host(struct front_host *to, struct view host, const struct place *at, struct error *err)
+{
+	if (host.len != 0 && host.data[0] == '/')
+		return refuse(err, at, "Unix domain sockets are not supported; expected host:port");
+	if (host.len != 0 && host.data[0] == '[')
+		return refuse(err, at,
+			      "an IPv6 address stands without brackets, as in nutcracker: "
+			      "2001:db8::1:11211:1");
+	if (!is_host(host))
+		return refuse(err, at, "expected " ENTRY_FORM);
+	if (host.len >= sizeof to->host)
+		return refuse(err, at, "a host of %u bytes; at most %zu", host.len,
+			      sizeof to->host - 1);
+	memcpy(to->host, host.data, host.len);
+	to->host[host.len] = '\0';
+	return true;
+}
+
+/* A given name, or the one that others compute without. */
+static bool
+read_name(struct front_server *to, struct view name, const struct front_host *host,
+	  const struct place *at, struct error *err)
+{
+	int len;
+
+	if (name.len != 0)
+		len = snprintf(to->name, sizeof to->name, "%.*s", (int)name.len,
+			       (const char *)name.data);
+	else if (host->port == DEFAULT_PORT)
+		len = snprintf(to->name, sizeof to->name, "%s", host->host);
+	else
+		len = snprintf(to->name, sizeof to->name, "%s:%u", host->host, host->port);
+	return len < (int)sizeof to->name ||
+	       refuse(err, at, "a name of %d bytes; at most %zu: give a shorter one behind it", len,
+		      sizeof to->name - 1);
+}
+
+static bool
+read_entry(struct front_server *server, struct front_host *host, const struct place *at,
+	   struct error *err)
+{
+	struct view rest = at->entry, name = {0}, weight, port;
+	uint32_t number;
+
+	if (cut_last(&rest, ' ', &name)) {
+		rest = trimmed(rest);
+		if (!is_name(name))
+			return refuse(err, at,
+				      "a name that is no plain word; expected " ENTRY_FORM);
+	}
+	if (!cut_last(&rest, ':', &weight) || !cut_last(&rest, ':', &port))
+		return refuse(err, at, "expected " ENTRY_FORM);
+	if (!read_host(host, rest, at, err))
+		return false;
+	if (!read_number(port, UINT16_MAX, &number) || number == 0)
+		return refuse(err, at, "port \"%.*s\": expected a number from 1 to %u",
+			      (int)(port.len < SHOWN ? port.len : SHOWN), (const char *)port.data,
+			      UINT16_MAX);
+	host->port = (uint16_t)number;
+	if (!read_number(weight, FRONT_WEIGHT_MAX, &server->weight))
+		return refuse(err, at, "weight \"%.*s\": expected a number from 1 to %u",
+			      (int)(weight.len < SHOWN ? weight.len : SHOWN),
+			      (const char *)weight.data, FRONT_WEIGHT_MAX);
+	if (server->weight == 0)
+		return refuse(err, at, "weight 0: no key would be there; leave the server out");
+	return read_name(server, name, host, at, err);
+}
+
+static bool
+add_entry(struct front_servers *servers, const struct place *at, struct error *err)
+{
+	const uint32_t n = servers->count;
+	struct front_server server;
+	struct front_host host;
+
+	if (n == FRONT_SERVERS_MAX)
+		return refuse(err, at, "more than %u servers", FRONT_SERVERS_MAX);
+	if (!read_entry(&server, &host, at, err))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (strcmp(servers->server[i].name, server.name) == 0)
+			return refuse(err, at,
+				      "the second server of the name %s; give each another",
+				      server.name);
+	servers->server[n] = server;
+	servers->host[n] = host;
+	servers->count++;
+	return true;
+}
+
+/* What stands before the next line end, which is cut off with it. */
+static struct view
+cut_line(struct view *text)
+{
+	const uint8_t *at = memchr(text->data, '\n', text->len);
+	const uint32_t len = at != NULL ? (uint32_t)(at - text->data) : text->len;
+	const struct view line = {.data = text->data, .len = len};
+
+	text->data += len + (at != NULL);
+	text->len -= len + (at != NULL);
+	return line;
+}
+
+bool
+front_servers_read(struct front_servers *servers, const char *list, struct error *err)
+{
+	servers->count = 0;
+	for (const char *p = list;; p++) {
+		const struct view entry = {.data = (const uint8_t *)p,
+					   .len = (uint32_t)strcspn(p, ",")};
+		const struct place at = {.entry = trimmed(entry)};
+
+		if (!add_entry(servers, &at, err))
+			return false;
+		p += entry.len;
+		if (*p == '\0')
+			return true;
+	}
+}
+
+/* Of a file's line, without a comment and a dash. */
+static struct view
+entry_of(struct view line)
+{
+	for (uint32_t i = 0; i < line.len; i++)
+		if (line.data[i] == '#' && (i == 0 || isspace(line.data[i - 1])))
+			line.len = i;
+	line = trimmed(line);
+	if (line.len > 1 && line.data[0] == '-' && isspace(line.data[1]))
+		line = trimmed((struct view){.data = line.data + 1, .len = line.len - 1});
+	return line;
+}
+
+bool
+front_servers_read_lines(struct front_servers *servers, const char *file, struct view text,
+			 struct error *err)
+{
+	struct place at = {.file = file};
+
+	servers->count = 0;
+	while (text.len != 0) {
+		at.line++;
+		at.entry = entry_of(cut_line(&text));
+		if (at.entry.len != 0 && !add_entry(servers, &at, err))
+			return false;
+	}
+	return servers->count != 0 || error_set(err, "--front-servers: %s: no server in it", file);
+}
+
+/* -1, or how many bytes. A pipe or a device is refused: it could make the reader wait for ever. */
+static ssize_t
+read_file(char *text, size_t size, const char *file, struct error *err)
+{
+	const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	size_t used = 0;
+	ssize_t n = -1;
+
+	if (fd < 0) {
+		error_set(err, "--front-servers: %s: %s", file, strerror(errno));
+		return -1;
+	}
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		error_set(err, "--front-servers: %s: not a regular file", file);
+		return -1;
+	}
+	while (used < size && (n = read(fd, text + used, size - used)) > 0)
+		used += (size_t)n;
+	if (n < 0)
+		error_set(err, "--front-servers: %s: %s", file, strerror(errno));
+	close(fd);
+	return n < 0 ? -1 : (ssize_t)used;
+}
+
+bool
+front_servers_load(struct front_servers *servers, const char *file, struct error *err)
+{
+	char text[FRONT_FILE_BYTES + 1];
+	const ssize_t len = read_file(text, sizeof text, file, err);
+
+	if (len < 0)
+		return false;
+	if (len > (ssize_t)FRONT_FILE_BYTES)
+		return error_set(err, "--front-servers: %s: more than %u bytes", file,
+				 FRONT_FILE_BYTES);
+	return front_servers_read_lines(
+		servers, file, (struct view){.data = (const uint8_t *)text, .len = (uint32_t)len},
+		err);
+}
