@@ -85,6 +85,12 @@ front_hash(enum front_hash hash, struct view key)
 	return hashes[hash].of((const char *)key.data, key.len);
 }
 
+const char *
+front_hash_name(enum front_hash hash)
+{
+	return hashes[hash].name;
+}
+
 bool
 front_hash_by_name(const char *name, enum front_hash *hash)
 {

@@ -36,6 +36,7 @@ enum front_hash {
 
 uint32_t front_hash(enum front_hash hash, struct view key);
 
+const char *front_hash_name(enum front_hash hash);
 bool front_hash_by_name(const char *name, enum front_hash *hash);
 
 /* Four points of the ketama ring: the MD5 of name as little-endian words. */

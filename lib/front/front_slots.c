@@ -19,10 +19,18 @@
 static_assert(sizeof(struct front_set) == FRONT_SLOTS_ALIGN, "two lines");
 static_assert(FRONT_AGE <= STATE_SAMPLES, "samples are counted in what the lock leaves of a byte");
 
+double
+front_slots_formula(double smallest_share)
+{
+	const double n = 1 / smallest_share;
+
+	return ITEMS_FACTOR * n * log(n) + 1;
+}
+
 uint32_t
 front_slots_items(double smallest_share)
 {
-	const double n = 1 / smallest_share, items = ITEMS_FACTOR * n * log(n) + 1;
+	const double items = front_slots_formula(smallest_share);
 
 	if (!(items < FRONT_ITEMS_MAX))
 		return FRONT_ITEMS_MAX;
@@ -43,6 +51,12 @@ sets_for(uint32_t items)
 	ensure(items - 1 < FRONT_ITEMS_MAX);
 	return (uint32_t)(((uint64_t)items * SPARE_TENTHS / 10 + FRONT_SET_SLOTS - 1) /
 			  FRONT_SET_SLOTS);
+}
+
+uint32_t
+front_slots_count(uint32_t items)
+{
+	return sets_for(items) * FRONT_SET_SLOTS;
 }
 
 size_t

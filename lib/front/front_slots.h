@@ -47,11 +47,15 @@ struct front_slots {
 };
 
 /* c = 8 n ln n + 1 of as many servers as there would be if all had the smallest share (0..1). */
+double front_slots_formula(double smallest_share);
+/* The same within its limits. */
 uint32_t front_slots_items(double smallest_share);
 
 /* The bound of the busiest server's load by the mean for that many items: eq. 2.12, alpha 2. */
 double front_slots_bound(double smallest_share, uint32_t items);
 
+/* Of that many items: some more, since sets are not equally full. */
+uint32_t front_slots_count(uint32_t items);
 size_t front_slots_bytes(uint32_t items);
 
 void front_slots_init(struct front_slots *slots, uint32_t items);

@@ -1,0 +1,205 @@
+/*
+ * front_plan.c - builds the ring, measures its points and what keys in sequence make of it, and
+ * sizes the slots by the formula.
+ */
+#include "front_plan.h"
+#include "front_slots.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+
+#define KEYS_MIN    60000u
+#define KEYS_SERVER 1000u /* so that chance adds little */
+#define KEY_BYTES   24u
+#define UNEVEN      1.1 /* by this times more than the points: the hash is what is uneven */
+#define EVEN_HASHES "murmur, one_at_a_time or md5; of a running fleet they move the keys"
+
+/* What jump cannot express, and what has no bound in time. */
+static bool
+check_together(const struct front_config *config, struct error *err)
+{
+	const struct front_server *server = config->servers.server;
+
+	if (config->items == FRONT_ITEMS_MEMORY && config->mode == FRONT_SHARED)
+		return error_set(err, "--front-items: memory, with --front-mode shared: a copy "
+				      "without a slot has no deadline; give auto or a number");
+	if (config->distribution != FRONT_JUMP)
+		return true;
+	if (config->auto_eject_hosts)
+		return error_set(err, "--front-distribution: jump, with --front-auto-eject-hosts: "
+				      "it has no place for a server that left; leave one out");
+	for (uint32_t i = 1; i < config->servers.count; i++)
+		if (server[i].weight != server[0].weight)
+			return error_set(err,
+					 "--front-distribution: jump, and server %s has weight %u, "
+					 "%s has %u; it knows equal weights only",
+					 server[0].name, server[0].weight, server[i].name,
+					 server[i].weight);
+	return true;
+}
+
+/* Of all servers. */
+struct shares {
+	double due[FRONT_SERVERS_MAX]; /* what a weight asks for */
+	double points[FRONT_SERVERS_MAX];
+	uint32_t keys[FRONT_SERVERS_MAX];
+};
+
+/* Weights mean nothing to consistent. */
+static void
+find_due(struct shares *shares, const struct front_config *config)
+{
+	const struct front_servers *s = &config->servers;
+	const bool equal = config->distribution == FRONT_CONSISTENT;
+	uint64_t weights = 0;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		weights += equal ? 1 : s->server[i].weight;
+	for (uint32_t i = 0; i < s->count; i++)
+		shares->due[i] = (equal ? 1 : s->server[i].weight) / (double)weights;
+}
+
+static void
+measure_points(struct front_plan *plan, const struct front_config *config,
+	       const struct shares *shares)
+{
+	double smallest = 1;
+
+	for (uint32_t i = 0; i < plan->servers; i++) {
+		const double by_weight = shares->points[i] / shares->due[i];
+
+		if (by_weight > plan->busiest)
+			plan->busiest = by_weight;
+		if (shares->points[i] <= 0 && plan->without_points++ == 0)
+			plan->without = config->servers.server[i].name;
+		if (shares->points[i] > 0 && shares->points[i] < smallest)
+			smallest = shares->points[i];
+	}
+	plan->n = 1 / smallest;
+}
+
+/* Of n keys in sequence, of one form. */
+static void
+measure_form(struct front_plan *plan, const struct front_ring *ring, struct shares *shares,
+	     int (*write)(char text[KEY_BYTES], uint32_t k), uint32_t n)
+{
+	memset(shares->keys, 0, sizeof shares->keys);
+	for (uint32_t k = 0; k < n; k++) {
+		char text[KEY_BYTES];
+		const int len = write(text, k);
+		const struct view key = {.data = (const uint8_t *)text, .len = (uint32_t)len};
+
+		shares->keys[front_ring_server(ring, key)]++;
+	}
+	for (uint32_t i = 0; i < plan->servers; i++) {
+		const double by_weight = shares->keys[i] / (double)n / shares->due[i];
+
+		if (by_weight > plan->sequence)
+			plan->sequence = by_weight;
+		plan->one_has_all |= plan->servers > 1 && shares->keys[i] == n;
+	}
+}
+
+static int
+bare_number(char text[KEY_BYTES], uint32_t k)
+{
+	return snprintf(text, KEY_BYTES, "%u", k);
+}
+
+static int
+with_prefix(char text[KEY_BYTES], uint32_t k)
+{
+	return snprintf(text, KEY_BYTES, "key:%08u", k);
+}
+
+static int
+of_many_digits(char text[KEY_BYTES], uint32_t k)
+{
+	return snprintf(text, KEY_BYTES, "%016u", k);
+}
+
+/* A hash may be even in one form and not in another: the worst counts. */
+static void
+measure_sequence(struct front_plan *plan, const struct front_ring *ring, struct shares *shares)
+{
+	const uint32_t by_servers = plan->servers * KEYS_SERVER,
+		       n = by_servers > KEYS_MIN ? by_servers : KEYS_MIN;
+
+	measure_form(plan, ring, shares, bare_number, n);
+	measure_form(plan, ring, shares, with_prefix, n);
+	measure_form(plan, ring, shares, of_many_digits, n);
+}
+
+static void
+size_slots(struct front_plan *plan, uint32_t items)
+{
+	const double share = 1 / plan->n;
+
+	plan->formula = front_slots_formula(share);
+	plan->items = items == FRONT_ITEMS_AUTO ? front_slots_items(share) : items;
+	if (plan->items == 0 || plan->items == FRONT_ITEMS_MEMORY)
+		return;
+	plan->slots = front_slots_count(plan->items);
+	plan->slot_bytes = front_slots_bytes(plan->items);
+	plan->bound = front_slots_bound(share, plan->items);
+}
+
+bool
+front_plan_make(struct front_plan *plan, struct front_ring *ring, const struct front_config *config,
+		struct error *err)
+{
+	const struct front_fleet fleet = front_config_fleet(config);
+	struct shares shares = {0};
+
+	*plan = (struct front_plan){.servers = fleet.nservers};
+	if (!check_together(config, err))
+		return false;
+	ensure(front_ring_build(ring, &fleet, NULL)); /* the heaviest one has a point */
+	find_due(&shares, config);
+	front_ring_shares(ring, shares.points);
+	measure_points(plan, config, &shares);
+	measure_sequence(plan, ring, &shares);
+	size_slots(plan, config->items);
+	return true;
+}
+
+static void
+warn_of_hash(struct front_warning *w, const struct front_plan *plan, const char *hash)
+{
+	*w = (struct front_warning){.key = "front.hash", .fix = EVEN_HASHES};
+	if (plan->one_has_all)
+		snprintf(w->words, sizeof w->words,
+			 "%s: one server has all keys: the points are 32 bits, such a hash is less",
+			 hash);
+	else
+		snprintf(w->words, sizeof w->words,
+			 "%s: of keys that are numbered in sequence one server has up to %.2f of "
+			 "what its weight asks for, of its points %.2f",
+			 hash, plan->sequence, plan->busiest);
+}
+
+uint32_t
+front_plan_warnings(const struct front_plan *plan, const struct front_config *config,
+		    struct front_warning out[FRONT_WARNINGS_MAX])
+{
+	uint32_t n = 0;
+
+	if (plan->without_points != 0) {
+		out[n] = (struct front_warning){
+			.key = "front.servers",
+			.fix = "weights that are closer to each other, or no such server"};
+		snprintf(out[n++].words, sizeof out[0].words,
+			 "weights so small that %u of %u servers have no key, %s is the first",
+			 plan->without_points, plan->servers, plan->without);
+	}
+	if (plan->one_has_all || plan->sequence > UNEVEN * plan->busiest)
+		warn_of_hash(&out[n++], plan, front_hash_name(config->hash));
+	if (config->items == FRONT_ITEMS_MEMORY) {
+		out[n] = (struct front_warning){.key = "front.items", .fix = "auto"};
+		snprintf(out[n++].words, sizeof out[0].words,
+			 "memory: no load of a server is bounded: a scan of more keys than there "
+			 "is memory for takes the copies of all others");
+	}
+	return n;
+}
