@@ -169,95 +169,94 @@ datagrams_readable(const struct serve *sv)
 	return !messages_pending(sv) || cursor_in_line(&sv->datagrams) || !next_waits(sv);
 }
 
-/* What a pass takes of each source, while messages wait. */
-struct others {
-	uint32_t share;
-	uint8_t taken[UDP_SOURCES];
-};
-static_assert(OPS_MAX <= UINT8_MAX, "of one source a pass counts so many");
-
-/* One more request of this source. */
-static bool
-others_take(struct others *others, const struct serve *sv, const struct datagram *d)
+/* Requests that a datagram may have: as many as lines, or as headers. */
+static uint32_t
+requests_most(const struct serve *sv, struct view payload)
 {
-	uint8_t *taken = &others->taken[stack_udp_source(sv->stack, &d->from)];
+	const uint8_t *at = payload.data + MC_UDP_FRAME_BYTES, *end = payload.data + payload.len;
+	uint32_t lines = 0;
 
-	if (*taken == others->share)
-		return false;
-	++*taken;
-	return true;
+	if (payload.len <= MC_UDP_FRAME_BYTES)
+		return 0;
+	if (*at == MC_BIN_REQUEST_MAGIC || sv->protocol == MC_PROTOCOL_BINARY)
+		return payload.len / MC_BIN_HEAD_BYTES;
+	for (; at < end && (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
+		lines++;
+	return lines;
 }
 
-/* While messages wait, the pass reads up to the first datagram whose source has one, or has had its
- * share; of that one only the line that is begun. */
+/* Datagrams from the next one on that a pass may take while messages wait: up to the first one
+ * whose source has a message, or has more requests in them than its share. */
+static uint32_t
+others_count(const struct serve *sv, uint32_t share)
+{
+	const struct datagram_cursor *dc = &sv->datagrams;
+	uint8_t taken[UDP_SOURCES] = {0};
+	uint32_t n = 0;
+
+	static_assert(OPS_MAX <= UINT8_MAX, "of one source a pass takes so many");
+	for (; n < OPS_MAX && dc->next + n < dc->count; n++) {
+		const struct datagram *d = &dc->list[dc->next + n];
+		uint8_t *of_source = &taken[stack_udp_source(sv->stack, &d->from)];
+		const uint32_t most = *of_source + requests_most(sv, d->payload);
+
+		if (messages_source_waits(sv, &d->from) || most > share)
+			break;
+		*of_source = (uint8_t)most;
+	}
+	return n;
+}
+
+/* The next datagram by itself: the line that is begun, and so many requests. */
 static void
-others_find(struct serve *sv, struct others *others)
+datagram_step_some(struct serve *sv, uint32_t requests)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
-	uint32_t end = dc->next;
+	const uint32_t at = dc->next;
 
-	*others = (struct others){.share = messages_share(sv)};
-	while (end < dc->count && end - dc->next < OPS_MAX &&
-	       !messages_source_waits(sv, &dc->list[end].from) &&
-	       others_take(others, sv, &dc->list[end]))
-		end++;
-	if (end == dc->next) {
-		while (sv->op_count < OPS_MAX && cursor_in_line(dc))
-			datagram_step(sv);
+	while (sv->op_count < OPS_MAX && dc->next == at) {
+		if (dc->text.data == NULL && !datagram_open(sv))
+			return;
+		if (!cursor_in_line(dc) && requests-- == 0)
+			return;
+		datagram_step(sv);
+	}
+}
+
+/* While messages wait, the pass reads what others_count() says, or of one datagram the line that is
+ * begun, and its source's share. */
+static __attribute__((noinline, cold)) void
+others_find(struct serve *sv)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+	const uint32_t share = messages_share(sv), others = others_count(sv, share);
+	uint32_t end = dc->next + others;
+
+	if (others == 0 && dc->next < dc->count && (cursor_in_line(dc) || !next_waits(sv))) {
+		datagram_step_some(sv, next_waits(sv) ? 0 : share);
 		end = dc->next;
 	}
 	dc->withheld = dc->count - end;
 	dc->count = end;
 }
 
-/* A datagram's first request was counted with it. */
-static bool
-others_may_step(struct others *others, const struct serve *sv)
-{
-	const struct datagram_cursor *dc = &sv->datagrams;
-
-	return dc->at == 0 || cursor_in_line(dc) || others_take(others, sv, &dc->list[dc->next]);
-}
-
-/* others: NULL, or while messages wait. */
-static inline __attribute__((always_inline)) void
-datagrams_step(struct serve *sv, struct others *others)
+void
+datagrams_parse(struct serve *sv)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 
+	if (unlikely(sv->message_count != 0) && messages_pending(sv))
+		others_find(sv);
+	if (unlikely(sv->awaits != NULL) && !awaited_lines_parse(sv))
+		return;
 	while (sv->op_count < OPS_MAX && dc->next < dc->count) {
 		if (dc->text.data == NULL)
 			datagrams_parse_fast(sv);
 		if (sv->op_count == OPS_MAX || dc->next == dc->count)
 			break;
-		if (dc->text.data == NULL && !datagram_open(sv))
-			continue;
-		if (others != NULL && !others_may_step(others, sv)) {
-			dc->withheld += dc->count - dc->next;
-			dc->count = dc->next;
-			break;
-		}
-		datagram_step(sv);
+		if (dc->text.data != NULL || datagram_open(sv))
+			datagram_step(sv);
 	}
-}
-
-static __attribute__((noinline, cold)) void
-others_parse(struct serve *sv)
-{
-	struct others others;
-
-	others_find(sv, &others);
-	if (sv->awaits == NULL || awaited_lines_parse(sv))
-		datagrams_step(sv, &others);
-}
-
-void
-datagrams_parse(struct serve *sv)
-{
-	if (unlikely(sv->message_count != 0) && messages_pending(sv))
-		others_parse(sv);
-	else if (likely(sv->awaits == NULL) || awaited_lines_parse(sv))
-		datagrams_step(sv, NULL);
 }
 
 /* The requests that are left of the datagram are one by themselves. No operation looks at those in
