@@ -7,8 +7,8 @@
 #include "serve_access.h"
 
 #define VISIT_DATAGRAMS 16u /* of one message, until the next source has its turn */
-/* A turn's, all messages together: others' replies wait behind no more. */
-#define TURN_DATAGRAMS 64u
+/* That a turn sends of all messages: others' replies wait behind no more, and one datagram. */
+#define TURN_BYTES (64u * MC_UDP_PAYLOAD_MAX)
 
 /* Of the free places a source may take an eighth in a pass, of the free chunks a message as many as
  * it leaves to others (dynamic thresholds). */
@@ -52,7 +52,7 @@ struct messages {
 	struct list turns;                  /* complete ones, the oldest of each source */
 	struct list unused;                 /* messages */
 	uint32_t visit;                     /* datagrams sent of the first one of turns */
-	uint32_t turn, sent;                /* a turn of the core; datagrams sent in it */
+	uint32_t turn, sent;                /* a turn of the core; bytes sent in it */
 	uint64_t waiting[UDP_SOURCES / 64]; /* a bit for each source that has complete ones */
 	struct message *last[UDP_SOURCES];  /* of such a source */
 	struct message all[UDP_MESSAGES_MAX];
@@ -338,12 +338,11 @@ message_send_datagram(struct serve *sv, struct message *m)
 	uint32_t room, sent, len;
 	uint8_t *at;
 
-	if (sv->messages->sent == TURN_DATAGRAMS)
+	if (sv->messages->sent >= TURN_BYTES)
 		return false;
 	at = udp_begin(sv->stack, &m->to, &room);
 	if (at == NULL)
 		return false;
-	sv->messages->sent++;
 	if (m->datagram_bytes == 0) {
 		room = room < MC_UDP_PAYLOAD_MAX ? room : MC_UDP_PAYLOAD_MAX;
 		m->datagram_bytes = room - MC_UDP_FRAME_BYTES;
@@ -354,6 +353,7 @@ message_send_datagram(struct serve *sv, struct message *m)
 	at = mc_udp_put(at, m->id, (uint16_t)m->sequence, (uint16_t)m->total);
 	message_copy(sv, m, at, len);
 	udp_commit(sv->stack, MC_UDP_FRAME_BYTES + len);
+	sv->messages->sent += MC_UDP_FRAME_BYTES + len;
 	m->sequence++;
 	return true;
 }

@@ -161,6 +161,13 @@ store_value(const char *name, char c, uint32_t len)
 }
 
 static void
+turns_until_all_is_sent(void)
+{
+	for (uint32_t i = 0; i < 100 && rig_chunks_used(rig) != 0; i++)
+		rig_turn(rig);
+}
+
+static void
 a_large_value_is_one_message_of_many_datagrams(void **state)
 {
 	const uint32_t sizes[] = {1023, 1024, 1360, 1370, 1380, 2767, 5000, 100000, 300000};
@@ -174,7 +181,7 @@ a_large_value_is_one_message_of_many_datagrams(void **state)
 		rig_forget_datagrams(rig);
 		rig_datagram_text(rig, 0x1234, "get v\r\n");
 		rig_turn(rig);
-		rig_turn(rig);
+		turns_until_all_is_sent();
 		text = messages();
 		sprintf(head, "VALUE v 0 %u\r\n", sizes[i]);
 		check_eq(strlen(text), strlen(head) + sizes[i] + 7);
@@ -194,9 +201,10 @@ a_long_message_is_sent_over_turns_and_the_next_one_stands_behind_it(void **state
 	rig_datagram_text(rig, 0x1234, "get v\r\n");
 	rig_datagram_text(rig, 0x1234, "get a b\r\n");
 	rig_turn(rig);
-	check_eq(rig_datagrams_sent(rig, &sent), 256);
+	check_eq(rig_datagrams_sent(rig, &sent), 64);
 	rig_turn(rig);
-	rig_turn(rig);
+	check_eq(rig_datagrams_sent(rig, &sent), 128);
+	rig_turns(rig, 6);
 	check_str(messages() + 700000 + 18, "\r\nEND\r\n | END\r\n");
 	check_eq(rig_chunks_used(rig), 0);
 }
@@ -398,6 +406,7 @@ a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole(void **state)
 			rig_turn(rig);
 		while (++turns < 100 && rig_datagrams_kept(rig) != 0);
 		check_eq(turns, rows[i].turns);
+		turns_until_all_is_sent();
 		n = rig_datagrams_sent(rig, &sent);
 		if (rows[i].kind == 0) {
 			const char *text = messages();

@@ -392,7 +392,7 @@ answered(const void *bytes, uint32_t len)
 
 	rig_forget_datagrams(rig);
 	rig_datagram(rig, 0x1234, 1, bytes, len);
-	rig_turn(rig);
+	rig_turns(rig, 3); /* of so many bytes */
 	count = rig_datagrams_sent(rig, &sent);
 	for (uint32_t i = 0; i < count; i++) {
 		struct mc_udp_frame frame;

@@ -315,9 +315,10 @@ more_sources_than_there_are_places_keep_nobody_from_small_answers(void **state)
 	check_eq(answered + rig_count(rig, UDP_DROP_NO_MEMORY), (SOURCES - 1) * EACH);
 }
 
-/* Others are read in the turns between, and what leaves in one is bounded. */
+/* Others are read in the turns between, and what leaves in one is bounded: so many full datagrams,
+ * and one more if some are short. */
 static void
-a_turn_sends_no_more_datagrams_of_messages_than_a_burst(void **state)
+a_turn_sends_no_more_bytes_of_messages_than_a_bursts(void **state)
 {
 	const struct fake_sent *sent;
 	uint32_t before = 0;
@@ -327,9 +328,12 @@ a_turn_sends_no_more_datagrams_of_messages_than_a_burst(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		rig_datagram_from(rig, HOG, (uint16_t)i, "get huge\r\n");
 	for (uint32_t turn = 0; turn < 20; turn++) {
+		uint32_t all;
+
 		rig_turn(rig);
-		check_eq(rig_datagrams_sent(rig, &sent) - before, BURST_MAX);
-		before += BURST_MAX;
+		all = rig_datagrams_sent(rig, &sent);
+		check(all - before == BURST_MAX || all - before == BURST_MAX + 1);
+		before = all;
 	}
 	turns_until_all_is_sent();
 	check_all(HOG, 3);
@@ -400,7 +404,7 @@ main(void)
 		TEST(a_datagram_of_many_requests_is_put_aside_and_gone_on_with),
 		TEST(when_all_wait_no_reply_is_lost),
 		TEST(more_sources_than_there_are_places_keep_nobody_from_small_answers),
-		TEST(a_turn_sends_no_more_datagrams_of_messages_than_a_burst),
+		TEST(a_turn_sends_no_more_bytes_of_messages_than_a_bursts),
 		TEST(what_waits_leaves_chunks_to_others),
 		TEST(what_takes_more_chunks_than_it_leaves_is_lost),
 	};
