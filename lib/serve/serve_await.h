@@ -1,23 +1,32 @@
 /*
- * serve_await.h - retrievals that are answered later: a supplier is asked what the store lacks.
+ * serve_await.h - operations that are answered later: a supplier is asked what the store lacks, and
+ * told what clients write.
  *
  * A front has what it lacks from a server, a flash from its disk. Without a supplier nothing here
  * is called, and a retrieval that finds nothing is a miss at once.
  *
- * Each turn:  poll() before requests are read; ask() for every key that is missed, while requests
- *             are executed; pass_end() once after the asks of a pass.
+ * Each turn:  poll() before requests are read; ask() for every key that is missed, and write() for
+ *             every write, while requests are executed; pass_end() once after those of a pass.
  * Each ask ends once: with serve_answer() while its ticket is wanted, or with forget().
  *
  * Shape:  a ticket names one ask, and never another one. Operations of a connection are executed in
  *         their order, and answered so. Retrievals of one pass that stand behind one that waits are
  *         asked for ahead, as far as they may be asked twice: get, gets, mg without N, R, T and E,
  *         binary gets; not a key for which this connection waits already.
+ *         Writes, if the supplier has write(): all commands that store, delete, incr and decr,
+ *         touch, gat, flush_all, ms, md, ma, mg with N, R, T or E, and their binary twins, noreply
+ *         and quiet ones too. None of them is executed on the store: what that is to do with its
+ *         copy of the key, write() does. Each is asked at its turn, when all before it of its
+ *         connection is answered, and once; nothing behind it is executed before its answer. Of a
+ *         datagram's line of gat all keys are asked for at once, each once.
  *
  * Units:  ns of the clock of serve_turn().
  *
  * Owner:  views in an ask are valid in the call. The item of an answer stays the supplier's: it is
  *         not changed until release(), and it is reachable beyond that only as far as it is pinned.
  *         So a value of ITEM_PIN_MIN_BYTES or more must then be published, or retired, not freed.
+ *         A write's value belongs to the supplier from write() on: it is published or abandoned by
+ *         it, whatever becomes of the ask, and then serve_value_end() is called.
  *
  * Thread: core-local, all of it.
  *
@@ -26,12 +35,18 @@
  *         finds no place for timeout_ns, comes in a drain, or finds no buffer for its request.
  *         A datagram that finds no place is dropped. An answer that its connection has no room for
  *         within timeout_ns is released, and its key is asked for once more.
+ *         A write that fails is always told as an error; if it was asked, nobody knows whether it
+ *         is done. flush_all with noreply then ends its connection. The answer to a write has its
+ *         room from write() on.
  *
  * Bounds: AWAITS_MAX asks a core. A connection has AWAITS_SESSION_MAX, and less while few are free;
  *         the last AWAITS_FIRST_ONLY are for connections that have none. A lane, which is a server
  *         or a disk, has as many as are free. Datagrams have AWAITS_UDP_MAX, in AWAITED_LINES_MAX
  *         requests of at most CHUNK_BYTES. AWAITS_ENDED_PER_TURN end by their deadline in a turn;
  *         poll() answers no more than that either.
+ *         A connection has one write. Writes hold an eighth of the chunks at most. Values that were
+ *         asked with, and have not ended, take half as much memory as the fill quota, divided among
+ *         the cores (any one value may, alone); a lane as much of it as is free.
  */
 #ifndef CLOCKOO_SERVE_AWAIT_H
 #define CLOCKOO_SERVE_AWAIT_H
@@ -56,20 +71,28 @@
 #define AWAITS_ENDED_PER_TURN 256u
 #define AWAIT_LANES_MAX       1024u
 
-/* A key that is missed. */
+/* A key that is missed, or a write. */
 struct serve_ask {
 	uint64_t ticket;
 	uint64_t hash;
-	struct view key;          /* decoded */
-	const struct mc_req *req; /* verb and flags; its key may be base64 */
+	struct view key;          /* decoded; flush_all: no bytes, and hash is 0 */
+	const struct mc_req *req; /* verb and arguments; its key may be base64 */
 	uint32_t lane;
 };
 
 struct serve_answer {
-	bool failed;             /* nothing is known */
-	const struct item *item; /* NULL: a miss. Its key, value, flags and expiry are told */
-	uint64_t cas;            /* told for it */
+	bool failed;             /* nothing is known, and of a write not whether it is done */
+	uint8_t error;           /* enum mc_error: this is told, whatever else is here */
+	uint8_t result;          /* of a write that returns no value: enum store_result */
 	bool won, stale, sent;   /* mg: W, X, Z */
+	bool fetched;            /* mg: h */
+	const struct item *item; /* NULL: a miss. Its key, value, flags and expiry are told */
+	uint64_t cas;            /* told for it, or of a write: binary, or c */
+	uint64_t number;         /* what incr, decr or ma has made */
+	uint32_t idle_s;         /* mg: l */
+	int32_t ttl_s;           /* ma: t; -1: for ever */
+	uint32_t size;           /* ms: s */
+	uint32_t client_flags;   /* binary touch */
 };
 
 struct serve_supplier {
@@ -81,6 +104,12 @@ struct serve_supplier {
 	uint32_t (*lane)(void *arg, struct view key, uint64_t hash);
 	/* Does not answer: poll() does. */
 	void (*ask)(void *arg, const struct serve_ask *ask);
+	/* The same for a write. value: filled, its expiry and flags those of the request; NULL: the
+	 * command has none. NULL instead of a function: writes are the store's. */
+	void (*write)(void *arg, const struct serve_ask *ask, const struct fill *value);
+	/* Is this retrieval, which is no plain get of text, asked for even if a copy is here? By
+	 * the request alone. May be NULL. */
+	bool (*passes_copies)(void *arg, const struct mc_req *req);
 	void (*pass_end)(void *arg); /* may be NULL */
 	void (*poll)(void *arg, uint64_t now_ns);
 	/* No answer is wanted any more; serve_answer() would be false. */
@@ -97,6 +126,9 @@ void serve_supplier_attach(struct region *region, struct serve *sv,
 
 /* In poll(). False: nobody waits for it any more, and no release() follows. */
 bool serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer);
+
+/* The value of a write to this lane is published or abandoned. */
+void serve_value_end(struct serve *sv, uint32_t lane, uint32_t value_len);
 
 /* When a turn is due for asks and their deadlines; UINT64_MAX: none. */
 uint64_t serve_next_timer(const struct serve *sv);
