@@ -143,6 +143,8 @@ uint8_t *stack_chunk_get(struct stack *s); /* CHUNK_BYTES; NULL when none is fre
 /* The same for one credit; never NULL. */
 uint8_t *stack_chunk_get_credited(struct stack *s);
 void stack_chunk_put(struct stack *s, uint8_t *chunk);
+/* The same; it is a credit of this turn, for one reply to any connection. */
+void stack_chunk_credit(struct stack *s, uint8_t *chunk);
 
 /* ---- telemetry ---- */
 

@@ -265,3 +265,12 @@ stack_chunk_put(struct stack *s, uint8_t *chunk)
 {
 	sendq_chunk_put(&stack_tcp(s)->pool, chunk);
 }
+
+void
+stack_chunk_credit(struct stack *s, uint8_t *chunk)
+{
+	struct sendq_pool *pool = &stack_tcp(s)->pool;
+
+	sendq_chunk_put(pool, chunk);
+	pool->credits_out++;
+}

@@ -377,6 +377,13 @@ stack_chunk_put(struct stack *s, uint8_t *chunk)
 	free(chunk);
 }
 
+void
+stack_chunk_credit(struct stack *s, uint8_t *chunk)
+{
+	stack_chunk_put(s, chunk);
+	s->credits++;
+}
+
 struct datagram *
 stack_datagrams(struct stack *s, uint32_t *count)
 {
