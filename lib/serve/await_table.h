@@ -1,14 +1,17 @@
 /*
  * await_table.h - asks that are open, as the service sees them (serve_await.h says what they are).
  *
- * Private to lib/serve. An await belongs to a connection's session or to a line of a datagram. Its
- * request goes back as bytes into a read buffer, or into a chunk of its own, and is executed again
- * when the answer is here: the await is found by where its request stands in there.
+ * Private to lib/serve. An await belongs to a connection's session, to a line of a datagram, or to
+ * a write of a datagram. The request of a retrieval goes back as bytes into a read buffer, or into
+ * a chunk of its own, and is executed again when the answer is here: the await is found by where
+ * its request stands in there. A write is kept as it was parsed, in a chunk, and never executed
+ * again: its answer is an operation of its own (OP_ANSWERED).
  *
- * Shape:  a session's awaits are a list in the order of its bytes. session.read_buf begins with the
- *         first request that is not answered. Ticket: generation << AWAIT_SLOT_BITS | slot.
+ * Shape:  a session's awaits are a list in the order of its bytes; or one write. session.read_buf
+ *         begins with the first request that is not answered, behind that write. Ticket: generation
+ *         << AWAIT_SLOT_BITS | slot.
  *
- * Owner:  an await is free, or its session's, or its line's.
+ * Owner:  an await is free, or its session's, or its line's; a datagram's write is the table's.
  *
  * Thread: core-local.
  *
@@ -21,6 +24,8 @@
 #include "serve_internal.h"
 
 #define AWAIT_SLOT_BITS 16u
+/* Flags by which a mg changes what is there. */
+#define MG_EFFECTS (MC_FLAG_VIVIFY | MC_FLAG_RECACHE | MC_FLAG_SET_EXPTIME | MC_FLAG_NEW_CAS)
 static_assert(AWAITS_MAX <= 1u << AWAIT_SLOT_BITS, "a slot has its bits");
 
 enum await_state {
@@ -31,15 +36,28 @@ enum await_state {
 
 struct await {
 	uint64_t ticket, hash, deadline_ns;
-	struct session *session;   /* NULL: of a datagram... */
-	struct awaited_line *line; /* ... of this line */
-	struct await *next;        /* its owner's; a free one's: the next free one */
-	uint32_t offset;           /* of its request, in the read buffer */
+	struct session *session;     /* NULL: of a datagram... */
+	struct awaited_line *line;   /* ... of this line, if it is not a write of its own */
+	struct awaited_write *write; /* NULL: its request is executed again */
+	struct await *next;          /* its owner's; a free one's: the next free one */
+	uint32_t offset;             /* of its request, in the read buffer */
 	uint16_t lane;
 	uint8_t state;   /* enum await_state */
-	struct list due; /* in awaits.asked, or, of a session, in awaits.ready */
+	struct list due; /* in awaits.asked; answered, of a line in none, else in another one */
 	struct serve_answer answer;
 };
+
+/* A write that was asked. Lies in a chunk: of a session that of its reply, which so has its room.
+ */
+struct awaited_write {
+	struct await *await;
+	struct mc_req req;        /* its key is key[] */
+	struct datagram datagram; /* only who sent it */
+	uint16_t udp_id;
+	uint32_t bytes; /* of the datagram's request */
+	uint8_t key[MC_KEY_MAX];
+};
+static_assert(sizeof(struct awaited_write) <= CHUNK_BYTES, "lies in a chunk");
 
 /* A retrieval line of a datagram. */
 struct awaited_line {
@@ -56,6 +74,7 @@ struct awaited_line {
 
 struct await_lane {
 	uint32_t open;       /* asked, or granted */
+	uint64_t values;     /* bytes of values: asked with and not ended, or granted */
 	struct list waiting; /* sessions without a place, by quota_link */
 	struct list link;    /* in lanes_waiting while there are some */
 };
@@ -64,8 +83,11 @@ struct awaits {
 	struct serve_supplier supplier;
 	bool asked_in_pass, draining;
 	uint32_t free_count, granted, udp_count;
+	uint32_t writes; /* chunks that they hold */
+	uint64_t values; /* of all lanes */
 	struct await *free;
-	struct list asked, ready; /* soonest deadline first */
+	struct list asked, ready;         /* soonest deadline first; ready: no writes */
+	struct list written, written_udp; /* writes that are answered, and not told */
 	struct list lanes_waiting;
 	struct list lines_free, lines_ready, lines_executed;
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
@@ -92,10 +114,17 @@ awaits_have(const struct await *first, uint64_t hash)
 			return true;
 	return false;
 }
+/* The same of a write of session ss, or of a datagram. There is a place: await_has_place(). */
+void await_ask_write(struct serve *sv, struct session *ss, struct awaited_write *write,
+		     uint64_t hash, const struct fill *value);
+/* Is there a place for a write with so many bytes of value? */
+bool await_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
+		     uint32_t value_len);
 /* Its owner does not list it any more. */
 void await_free(struct serve *sv, struct await *a);
-/* The session has no place yet: to the end of its lane's queue. */
-void await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash);
+/* The session has no place yet, nor one for so many bytes: to the end of its lane's queue. */
+void await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
+		 uint32_t value_len);
 /* It leaves the queue, or does not need its place. */
 void await_unqueue(struct serve *sv, struct session *ss);
 
@@ -111,8 +140,9 @@ enum await_status {
 enum await_status await_read(struct serve *sv, struct op *op, struct serve_answer *answer);
 /* The reply to op is composed. */
 void await_end(struct serve *sv, struct op *op);
-/* Tells that op has failed; what follows of its line is not answered. */
-void await_fail(struct serve *sv, struct op *op);
+/* Tells that op has failed, or the error of its answer; what follows of its line is not answered.
+ */
+void await_fail(struct serve *sv, struct op *op, const struct serve_answer *answer);
 
 static inline enum exec_status
 await_later(const struct op *op)
@@ -120,17 +150,58 @@ await_later(const struct op *op)
 	return op->session != NULL ? EXEC_RETRY : EXEC_DONE;
 }
 
+/* What waits for answers takes half of the read buffers at most: lines that are cut need the
+ * others. */
+static inline bool
+await_may_defer(const struct serve *sv, const struct session *ss)
+{
+	return ss->read_buf != NULL || sv->read_bufs_used < sv->read_bufs_max / 2;
+}
+
 /* Operations from ops[first] on go back into the read buffer. */
 void awaits_rebase(struct serve *sv, struct session *ss, uint32_t first);
-/* Whether the session's next request waits. If not, nothing behind one that does is parsed. */
-bool awaits_wait(struct session *ss);
+/* Whether the session's next request waits. If not, nothing behind one that does is parsed; and
+ * the answer to its write is an operation now. */
+bool awaits_wait(struct serve *sv, struct session *ss);
 /* The session's operations of this pass are executed. */
 void awaits_sweep(struct serve *sv, struct session *ss);
 /* The answer has not been used for long: it is to be asked for again. */
 void await_drop(struct serve *sv, struct await *a);
+/* None of the session's asks is wanted. */
+void awaits_give_up(struct serve *sv, struct session *ss);
 /* The session ends. */
 void awaits_forget(struct serve *sv, struct session *ss);
 void awaits_pass_end(struct serve *sv);
+
+/* ---- writes (serve_await_write.c) ---- */
+
+/* Is this request asked of the supplier at its turn, and once? */
+bool await_is_write(const struct serve *sv, const struct mc_req *req);
+/* Is it asked for, whatever the store has? */
+bool await_passes_copies(const struct serve *sv, const struct mc_req *req);
+
+enum await_turn {
+	AWAIT_NOW,   /* await_write() may follow */
+	AWAIT_QUEUE, /* no place: await_write_queue() and await_later(). A datagram is dropped */
+	AWAIT_NEVER, /* it has failed, and was not asked */
+};
+enum await_turn await_write_turn(struct serve *sv, struct op *op, uint32_t value_len);
+/* The session is in no other queue. */
+void await_write_queue(struct serve *sv, struct op *op, uint32_t value_len);
+/* Asks. False: a datagram's is dropped, there is no chunk, and the value is still the caller's. */
+bool await_write(struct serve *sv, struct op *op, const struct fill *value);
+/* The write of this session; NULL: it has none. */
+static inline struct await *
+session_write(const struct session *ss)
+{
+	return ss->awaits != NULL && ss->awaits->write != NULL ? ss->awaits : NULL;
+}
+/* Makes op what was asked, and its answer; copies the key. The await is no one's then: its item is
+ * used until await_free(). */
+struct await *await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX]);
+/* Operations of the datagrams' writes that are answered. */
+void awaited_writes_parse(struct serve *sv);
+void awaited_writes_drop(struct serve *sv);
 
 /* ---- datagrams (serve_await_udp.c) ---- */
 

@@ -4,6 +4,9 @@
  */
 #include "await_table.h"
 
+#include "store/introspect.h"
+
+#define VALUES_PART    2u  /* of the fill quota: values of writes, of all cores */
 #define QUEUE_LOOK_MAX 64u /* sessions whose wait for a place may end in a turn */
 
 size_t
@@ -25,6 +28,8 @@ serve_supplier_attach(struct region *region, struct serve *sv,
 	aw->supplier = *supplier;
 	list_init(&aw->asked);
 	list_init(&aw->ready);
+	list_init(&aw->written);
+	list_init(&aw->written_udp);
 	list_init(&aw->lanes_waiting);
 	for (uint32_t i = 0; i < AWAIT_LANES_MAX; i++) {
 		list_init(&aw->lanes[i].waiting);
@@ -43,6 +48,7 @@ serve_supplier_attach(struct region *region, struct serve *sv,
 		list_push_back(&aw->lines_free, &aw->lines[i].link);
 	sv->awaits = aw;
 	sv->supplied = true;
+	sv->writes_wait = supplier->write != NULL;
 }
 
 uint32_t
@@ -98,22 +104,79 @@ has_place(const struct awaits *aw, const struct session *ss, const struct await_
 }
 
 static void
+values_add(struct awaits *aw, struct await_lane *lane, uint32_t bytes)
+{
+	lane->values += bytes;
+	aw->values += bytes;
+}
+
+static void
+values_remove(struct awaits *aw, struct await_lane *lane, uint32_t bytes)
+{
+	ensure(lane->values >= bytes);
+	lane->values -= bytes;
+	aw->values -= bytes;
+}
+
+void
+serve_value_end(struct serve *sv, uint32_t lane, uint32_t value_len)
+{
+	values_remove(sv->awaits, &sv->awaits->lanes[lane], value_len);
+}
+
+/* As with places: a lane that stalls leaves half. */
+static bool
+values_fit(const struct serve *sv, const struct await_lane *lane, uint32_t bytes)
+{
+	const uint64_t used = sv->awaits->values,
+		       most = store_begun_max(sv->store) / VALUES_PART / sv->shared->cores,
+		       left = used < most ? most - used : 0;
+
+	return bytes == 0 || used == 0 || (bytes <= left && lane->values < left);
+}
+
+static bool
+grant_is_for(const struct awaits *aw, const struct session *ss, const struct await_lane *lane)
+{
+	return ss != NULL && ss->await_granted && &aw->lanes[ss->await_lane] == lane;
+}
+
+/* Values take their turn: else small ones would keep a large one waiting. */
+bool
+await_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
+		uint32_t value_len)
+{
+	const struct awaits *aw = sv->awaits;
+	const struct await_lane *lane = lane_of(sv->awaits, key, hash);
+
+	if (aw->writes >= sv->read_bufs_max / 2)
+		return false;
+	if (grant_is_for(aw, ss, lane))
+		return true;
+	if (value_len > 0 && !list_empty(&lane->waiting))
+		return false;
+	return has_place(aw, ss, lane) && values_fit(sv, lane, value_len);
+}
+
+static void
 grant_return(struct awaits *aw, struct session *ss)
 {
+	struct await_lane *lane = &aw->lanes[ss->await_lane];
+
 	ss->await_granted = false;
 	aw->granted--;
-	aw->lanes[ss->await_lane].open--;
+	lane->open--;
+	values_remove(aw, lane, ss->await_bytes);
 }
 
 /* NULL: there is none. */
 static struct await *
 place_take(struct awaits *aw, struct session *ss, struct await_lane *lane)
 {
-	const bool granted = ss != NULL && ss->await_granted;
-	const bool here = granted && &aw->lanes[ss->await_lane] == lane;
+	const bool here = grant_is_for(aw, ss, lane);
 	struct await *a;
 
-	if (granted)
+	if (ss != NULL && ss->await_granted)
 		grant_return(aw, ss);
 	if (!here && !has_place(aw, ss, lane))
 		return NULL;
@@ -133,7 +196,8 @@ place_take(struct awaits *aw, struct session *ss, struct await_lane *lane)
 /* ---- queues for places, one a lane ---- */
 
 void
-await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash)
+await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
+	    uint32_t value_len)
 {
 	struct awaits *aw = sv->awaits;
 	struct await_lane *lane = lane_of(aw, key, hash);
@@ -141,6 +205,7 @@ await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash
 	if (ss->await_since_ns == 0)
 		ss->await_since_ns = sv->clock.now_ns;
 	ss->await_queued = true;
+	ss->await_bytes = value_len;
 	ss->await_lane = (uint16_t)(lane - aw->lanes);
 	if (list_empty(&lane->waiting))
 		list_push_back(&aw->lanes_waiting, &lane->link);
@@ -169,10 +234,11 @@ first_leaves(struct serve *sv, struct await_lane *lane)
 
 	if (aw->draining || sv->clock.now_ns - ss->await_since_ns >= aw->supplier.timeout_ns) {
 		ss->await_refused = true;
-	} else if (lane_has_place(aw, lane)) {
+	} else if (lane_has_place(aw, lane) && values_fit(sv, lane, ss->await_bytes)) {
 		ss->await_granted = true;
 		aw->granted++;
 		lane->open++;
+		values_add(aw, lane, ss->await_bytes);
 	} else {
 		return false;
 	}
@@ -210,31 +276,67 @@ await_unqueue(struct serve *sv, struct session *ss)
 
 /* ---- asking ---- */
 
-struct await *
-await_ask(struct serve *sv, struct session *ss, struct awaited_line *line, const struct mc_req *req,
-	  struct view key, uint64_t hash)
+/* NULL: there is no place. */
+static struct await *
+await_begin(struct serve *sv, struct session *ss, struct serve_ask *ask)
 {
 	struct awaits *aw = sv->awaits;
-	struct serve_supplier *by = &aw->supplier;
-	struct await_lane *lane = lane_of(aw, key, hash);
+	struct await_lane *lane = lane_of(aw, ask->key, ask->hash);
 	struct await *a = place_take(aw, ss, lane);
-	struct serve_ask ask = {
-		.hash = hash, .key = key, .req = req, .lane = (uint32_t)(lane - aw->lanes)};
 
 	if (a == NULL)
 		return NULL;
 	a->state = AWAIT_ASKED;
 	a->session = ss;
-	a->line = line;
-	a->hash = hash;
-	a->lane = (uint16_t)ask.lane;
-	a->deadline_ns = sv->clock.now_ns + by->timeout_ns;
+	a->line = NULL;
+	a->write = NULL;
+	a->next = NULL;
+	a->hash = ask->hash;
+	a->lane = (uint16_t)(lane - aw->lanes);
+	a->deadline_ns = sv->clock.now_ns + aw->supplier.timeout_ns;
 	list_push_back(&aw->asked, &a->due);
 	aw->asked_in_pass = true;
 	sv->read_bufs_in_use = true;
-	ask.ticket = a->ticket;
-	by->ask(by->arg, &ask);
+	ask->ticket = a->ticket;
+	ask->lane = a->lane;
 	return a;
+}
+
+struct await *
+await_ask(struct serve *sv, struct session *ss, struct awaited_line *line, const struct mc_req *req,
+	  struct view key, uint64_t hash)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+	struct serve_ask ask = {.hash = hash, .key = key, .req = req};
+	struct await *a = await_begin(sv, ss, &ask);
+
+	if (a == NULL)
+		return NULL;
+	a->line = line;
+	if (unlikely(await_is_write(sv, req)))
+		by->write(by->arg, &ask, NULL);
+	else
+		by->ask(by->arg, &ask);
+	return a;
+}
+
+void
+await_ask_write(struct serve *sv, struct session *ss, struct awaited_write *write, uint64_t hash,
+		const struct fill *value)
+{
+	struct awaits *aw = sv->awaits;
+	struct serve_ask ask = {.hash = hash, .key = write->req.key, .req = &write->req};
+	struct await *a = await_begin(sv, ss, &ask);
+
+	ensure(a != NULL);
+	a->write = write;
+	write->await = a;
+	aw->writes++;
+	if (value != NULL)
+		values_add(aw, &aw->lanes[a->lane], value->value_len);
+	if (ss != NULL)
+		ss->awaits = a;
+	aw->supplier.write(aw->supplier.arg, &ask, value);
 }
 
 static void
@@ -253,10 +355,13 @@ await_free(struct serve *sv, struct await *a)
 		asked_end(aw, a);
 		aw->supplier.forget(aw->supplier.arg, a->ticket);
 	} else {
-		if (a->session != NULL)
-			list_unlink(&a->due);
+		list_unlink(&a->due);
 		if (a->answer.item != NULL)
 			aw->supplier.release(aw->supplier.arg, a->ticket, a->answer.item);
+	}
+	if (a->write != NULL) {
+		stack_chunk_put(sv->stack, (uint8_t *)a->write);
+		aw->writes--;
 	}
 	if (a->session != NULL)
 		a->session->await_count--;
@@ -279,7 +384,11 @@ make_ready(struct serve *sv, struct await *a, const struct serve_answer *answer)
 	asked_end(aw, a);
 	a->state = AWAIT_READY;
 	a->answer = *answer;
-	if (a->line == NULL) {
+	if (a->write != NULL) {
+		list_push_back(a->session != NULL ? &aw->written : &aw->written_udp, &a->due);
+		if (a->session != NULL)
+			conn_requeue(sv->stack, a->session->conn);
+	} else if (a->line == NULL) {
 		a->deadline_ns = sv->clock.now_ns + aw->supplier.timeout_ns;
 		list_push_back(&aw->ready, &a->due);
 		if (a->session->awaits == a)
@@ -372,6 +481,7 @@ serve_awaits_drain(struct serve *sv, bool hurry)
 	if (aw == NULL)
 		return true;
 	none = list_empty(&aw->asked) && list_empty(&aw->lanes_waiting) &&
+	       list_empty(&aw->written) && list_empty(&aw->written_udp) &&
 	       (hurry || list_empty(&aw->ready));
 	aw->draining = true;
 	if (hurry)

@@ -6,8 +6,7 @@
  * and only what is asked for is asked ahead.
  */
 #include "await_table.h"
-
-#define ASKED_AT_ITS_TURN (MC_FLAG_VIVIFY | MC_FLAG_RECACHE | MC_FLAG_SET_EXPTIME | MC_FLAG_NEW_CAS)
+#include "serve_parse.h"
 
 /* May it be asked for before its turn, since that changes nothing? */
 static bool
@@ -19,7 +18,7 @@ asked_ahead(const struct op *op)
 	case MC_BIN_GET:
 		return true;
 	case MC_MG:
-		return (op->req.meta.flags & ASKED_AT_ITS_TURN) == 0;
+		return (op->req.meta.flags & MG_EFFECTS) == 0;
 	default:
 		return false;
 	}
@@ -85,19 +84,12 @@ ask_ahead(struct serve *sv, struct op *op)
 		if (!asked_ahead(next))
 			return;
 		if (!awaits_have(ss->awaits, next->hash) && await_at(ss, offset) == NULL &&
-		    store_peek_probed(sv->store, &next->probe, next->req.key) == NULL &&
+		    (await_passes_copies(sv, &next->req) ||
+		     store_peek_probed(sv->store, &next->probe, next->req.key) == NULL) &&
 		    !session_ask(sv, next, offset))
 			return;
 		offset += next->raw.len;
 	}
-}
-
-/* What waits for answers takes half of the read buffers at most: lines that are cut need the
- * others. */
-static bool
-may_wait(const struct serve *sv, const struct session *ss)
-{
-	return ss->read_buf != NULL || sv->read_bufs_used < sv->read_bufs_max / 2;
 }
 
 static enum await_status
@@ -105,7 +97,8 @@ failed(struct serve *sv, const struct op *op)
 {
 	serve_count(sv, AWAITS_FAILED);
 	return sv->awaits->supplier.misses_on_failure && op->req.verb != MC_GAT &&
-			       op->req.verb != MC_GATS && op->req.verb != MC_BIN_GAT
+			       op->req.verb != MC_GATS && op->req.verb != MC_BIN_GAT &&
+			       !await_is_write(sv, &op->req)
 		       ? AWAIT_ANSWERED
 		       : AWAIT_FAILED;
 }
@@ -125,7 +118,7 @@ session_wait_answer(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 
-	if (sv->awaits->draining || ss->await_refused || !may_wait(sv, ss)) {
+	if (sv->awaits->draining || ss->await_refused || !await_may_defer(sv, ss)) {
 		ss->await_refused = false;
 		ss->await_since_ns = 0;
 		return failed(sv, op);
@@ -134,7 +127,7 @@ session_wait_answer(struct serve *sv, struct op *op)
 	if (session_ask(sv, op, offset_of(ss, op))) {
 		ask_ahead(sv, op);
 	} else {
-		await_queue(sv, ss, op->req.key, op->hash);
+		await_queue(sv, ss, op->req.key, op->hash, 0);
 	}
 	return AWAIT_LATER;
 }
@@ -147,6 +140,8 @@ await_read(struct serve *sv, struct op *op, struct serve_answer *answer)
 	*answer = (struct serve_answer){0};
 	if (a != NULL && a->state == AWAIT_READY) {
 		*answer = a->answer;
+		if (answer->error != MC_ERR_NONE)
+			return AWAIT_FAILED;
 		return answer->failed ? failed(sv, op) : AWAIT_ANSWERED;
 	}
 	if (op->session == NULL) {
@@ -171,6 +166,13 @@ session_await_end(struct serve *sv, struct session *ss, struct await **link)
 }
 
 void
+awaits_give_up(struct serve *sv, struct session *ss)
+{
+	while (ss->awaits != NULL)
+		session_await_end(sv, ss, &ss->awaits);
+}
+
+void
 await_end(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
@@ -192,8 +194,7 @@ line_skip(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 
-	while (ss->awaits != NULL)
-		session_await_end(sv, ss, &ss->awaits);
+	awaits_give_up(sv, ss);
 	session_defer(sv, ss, (uint32_t)(op + 1 - sv->ops));
 	ss->parser.in_line = 0;
 	ss->parser.swallow = MC_SWALLOW_LINE;
@@ -201,9 +202,10 @@ line_skip(struct serve *sv, struct op *op)
 }
 
 void
-await_fail(struct serve *sv, struct op *op)
+await_fail(struct serve *sv, struct op *op, const struct serve_answer *answer)
 {
-	reply_error(sv, op, MC_ERR_NO_ANSWER);
+	reply_error(sv, op,
+		    answer->error != MC_ERR_NONE ? (enum mc_error)answer->error : MC_ERR_NO_ANSWER);
 	await_end(sv, op);
 	if (op->session == NULL)
 		awaited_line_fail(sv, op);
@@ -218,6 +220,8 @@ awaits_rebase(struct serve *sv, struct session *ss, uint32_t first)
 {
 	uint32_t base = ss->read_buf_at;
 
+	if (session_write(ss) != NULL)
+		return;
 	for (uint32_t i = first; i < sv->op_count; i++)
 		if (sv->ops[i].session == ss) {
 			base = offset_of(ss, &sv->ops[i]);
@@ -242,8 +246,8 @@ first_open(const struct session *ss)
 
 /* Only retrievals stand before a request that has been asked for: what may be deferred of this
  * pass ends where it begins (serve_parse.c). */
-bool
-awaits_wait(struct session *ss)
+static bool
+retrievals_wait(struct session *ss)
 {
 	const struct await *open = first_open(ss);
 	const bool replying = ss->value.item != NULL || ss->stream.kind != NULL;
@@ -256,13 +260,35 @@ awaits_wait(struct session *ss)
 	return open->offset == ss->read_buf_at && !replying;
 }
 
+bool
+awaits_wait(struct serve *sv, struct session *ss)
+{
+	const struct await *write = session_write(ss);
+	uint8_t verb = OP_ANSWERED;
+
+	if (write == NULL) {
+		if (ss->body != BODY_FILLED || ss->await_queued)
+			return retrievals_wait(ss);
+		if (!conn_writable(sv->stack, ss->conn, 1))
+			return true;
+		ss->body = BODY_NONE;
+		verb = OP_BODY_DONE;
+	} else if (write->state == AWAIT_ASKED) {
+		return true;
+	}
+	op_push(sv, ss, verb);
+	ss->deferrable_bytes = 1; /* from here on: what is behind it may go back */
+	return false;
+}
+
 /* Awaits of what is executed were not needed: a copy had come meanwhile. */
 void
 awaits_sweep(struct serve *sv, struct session *ss)
 {
 	const bool none = ss->read_buf == NULL || ss->read_buf_at == ss->read_buf_len;
 
-	while (ss->awaits != NULL && (none || ss->awaits->offset < ss->read_buf_at))
+	while (session_write(ss) == NULL && ss->awaits != NULL &&
+	       (none || ss->awaits->offset < ss->read_buf_at))
 		session_await_end(sv, ss, &ss->awaits);
 	if (ss->await_granted)
 		await_unqueue(sv, ss);
@@ -279,8 +305,7 @@ void
 awaits_forget(struct serve *sv, struct session *ss)
 {
 	await_unqueue(sv, ss); /* first: it is not to be granted its own place */
-	while (ss->awaits != NULL)
-		session_await_end(sv, ss, &ss->awaits);
+	awaits_give_up(sv, ss);
 }
 
 void

@@ -148,7 +148,8 @@ key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req)
 		key.data = bytes;
 	}
 	hash = store_hash(sv->store, key);
-	if (awaits_have(line->awaits, hash) || store_peek(sv->store, key, hash) != NULL)
+	if (awaits_have(line->awaits, hash) ||
+	    (!await_passes_copies(sv, req) && store_peek(sv->store, key, hash) != NULL))
 		return true;
 	a = await_ask(sv, NULL, line, req, key, hash);
 	if (a == NULL)
@@ -273,6 +274,7 @@ awaited_lines_parse(struct serve *sv)
 	sv->read_bufs_in_use = true;
 	if (dc->text.data != NULL && dc->parser.in_line)
 		return true; /* a message is being composed */
+	awaited_writes_parse(sv);
 	while (sv->op_count < OPS_MAX && !list_empty(&aw->lines_ready)) {
 		struct awaited_line *line =
 			container_of(aw->lines_ready.next, struct awaited_line, link);
@@ -336,4 +338,5 @@ awaited_lines_drop(struct serve *sv)
 			list_unlink(&sv->awaits->lines[i].link);
 			line_free(sv, &sv->awaits->lines[i]);
 		}
+	awaited_writes_drop(sv);
 }

@@ -70,24 +70,31 @@ bin_get_found(struct serve *sv, struct op *op, const struct item *it, uint64_t c
 	return EXEC_DONE;
 }
 
-static __attribute__((noinline)) enum exec_status
-bin_get_awaited(struct serve *sv, struct op *op, bool touch)
+enum exec_status
+bin_get_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	record_get(sv, op, answer->item, op->req.verb == MC_BIN_GAT);
+	if (answer->item != NULL)
+		return bin_get_found(sv, op, answer->item, answer->cas);
+	reply_miss(sv, op);
+	return EXEC_DONE;
+}
+
+__attribute__((noinline)) enum exec_status
+bin_get_awaited(struct serve *sv, struct op *op)
 {
 	struct serve_answer answer;
 	const enum await_status status = await_read(sv, op, &answer);
-	enum exec_status a = EXEC_DONE;
+	enum exec_status a;
 
 	if (status == AWAIT_LATER)
 		return await_later(op);
-	record_get(sv, op, answer.item, touch);
 	if (status == AWAIT_FAILED) {
-		await_fail(sv, op);
+		record_get(sv, op, NULL, op->req.verb == MC_BIN_GAT);
+		await_fail(sv, op, &answer);
 		return EXEC_DONE;
 	}
-	if (answer.item != NULL)
-		a = bin_get_found(sv, op, answer.item, answer.cas);
-	else
-		reply_miss(sv, op);
+	a = bin_get_told(sv, op, &answer);
 	await_end(sv, op);
 	return a;
 }
@@ -100,7 +107,7 @@ execute_bin_get(struct serve *sv, struct op *op)
 				      : store_get_probed(sv->store, &op->probe, op->req.key);
 
 	if (it == NULL && unlikely(sv->awaits != NULL))
-		return bin_get_awaited(sv, op, touch);
+		return bin_get_awaited(sv, op);
 	record_get(sv, op, it, touch);
 	if (it != NULL)
 		return bin_get_found(sv, op, it, item_cas(it));
@@ -109,22 +116,38 @@ execute_bin_get(struct serve *sv, struct op *op)
 }
 
 /* A touch is answered with the item's flags, as if it were a get of no value. */
+static void
+reply_touched(struct serve *sv, struct op *op, uint32_t client_flags, uint64_t cas)
+{
+	const struct mc_bin_value v = {.client_flags = client_flags, .cas = cas};
+	uint8_t *at = reply_begin(sv, op, MC_BIN_VALUE_HEAD_MAX);
+
+	reply_end(sv, op, at, mc_put_bin_value_head(at, mc_bin_echo(&op->req), &v));
+}
+
 enum exec_status
 execute_bin_touch(struct serve *sv, struct op *op)
 {
 	const struct item *it = touch_and_get(sv, op);
-	struct mc_bin_value v = {.len = 0};
-	uint8_t *at;
 
 	record_get(sv, op, it, true);
-	if (it == NULL) {
+	if (it != NULL)
+		reply_touched(sv, op, item_flags(it), item_cas(it));
+	else
 		reply_miss(sv, op);
-		return EXEC_DONE;
-	}
-	v.client_flags = item_flags(it);
-	v.cas = item_cas(it);
-	at = reply_begin(sv, op, MC_BIN_VALUE_HEAD_MAX);
-	reply_end(sv, op, at, mc_put_bin_value_head(at, mc_bin_echo(&op->req), &v));
+	return EXEC_DONE;
+}
+
+enum exec_status
+bin_touch_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	const bool hit = answer->result == STORE_OK;
+
+	count_get(sv, true, hit);
+	if (hit)
+		reply_touched(sv, op, answer->client_flags, answer->cas);
+	else
+		reply_miss(sv, op);
 	return EXEC_DONE;
 }
 
@@ -163,6 +186,15 @@ binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct
 	}
 }
 
+void
+binary_store_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	if (answer->result == STORE_OK)
+		reply_done(sv, op, answer->cas);
+	else
+		binary_stored(sv, op, (enum store_result)answer->result, NULL);
+}
+
 enum exec_status
 execute_bin_delete(struct serve *sv, struct op *op)
 {
@@ -187,17 +219,54 @@ execute_bin_delete(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
+enum exec_status
+bin_delete_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	if (answer->result == STORE_EXISTS) {
+		reply_status(sv, op, MC_STATUS_EXISTS);
+		return EXEC_DONE;
+	}
+	record_delete(sv, op, NULL, answer->result == STORE_OK);
+	if (answer->result == STORE_OK)
+		reply_done(sv, op, 0);
+	else
+		reply_status(sv, op, MC_STATUS_NOT_FOUND);
+	return EXEC_DONE;
+}
+
 static void
-reply_sum(struct serve *sv, struct op *op, const struct store_arith_result *total)
+reply_sum(struct serve *sv, struct op *op, uint64_t value, uint64_t cas)
 {
 	uint8_t *at;
 
 	if (quiet(op))
 		return;
 	at = reply_begin(sv, op, MC_BIN_NUMBER_BYTES);
-	reply_end(
-		sv, op, at,
-		mc_put_bin_number(at, mc_bin_echo(&op->req), total->value, item_cas(total->made)));
+	reply_end(sv, op, at, mc_put_bin_number(at, mc_bin_echo(&op->req), value, cas));
+}
+
+enum exec_status
+bin_arith_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	const bool decr = op->req.verb == MC_BIN_DECR;
+
+	switch (answer->result) {
+	case STORE_OK:
+		count_arith(sv, decr, true);
+		reply_sum(sv, op, answer->number, answer->cas);
+		break;
+	case STORE_EXISTS:
+		reply_status(sv, op, MC_STATUS_EXISTS);
+		break;
+	case STORE_NOT_A_NUMBER:
+		reply_error(sv, op, MC_ERR_NUMBER);
+		break;
+	default:
+		count_arith(sv, decr, false);
+		reply_status(sv, op, MC_STATUS_NOT_FOUND);
+		break;
+	}
+	return EXEC_DONE;
 }
 
 enum exec_status
@@ -222,7 +291,7 @@ execute_bin_arith(struct serve *sv, struct op *op)
 	case STORE_OK:
 		if (!total.created)
 			record_arith(sv, total.made, sum.decr);
-		reply_sum(sv, op, &total);
+		reply_sum(sv, op, total.value, item_cas(total.made));
 		break;
 	case STORE_NOT_FOUND:
 		record_arith(sv, NULL, sum.decr);

@@ -95,11 +95,10 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 	bytes = ops_unread(sv, ss, first);
 
 	serve_count(sv, CONN_DEFERRED);
-	if (ss->closing || ss->body == BODY_WAIT) {
-		/* Whatever made it so is read again. */
-		ss->closing = false;
+	/* Whatever made it so is read again. */
+	ss->closing = false;
+	if (ss->body == BODY_WAIT)
 		ss->body = BODY_NONE;
-	}
 	if (rest > 0)
 		memcpy(sv->scratch + bytes, ss->read_buf + ss->read_buf_at, rest);
 	bytes += rest;

@@ -48,9 +48,19 @@ get_found(struct serve *sv, struct op *op, const struct item *it, uint64_t cas, 
 	return EXEC_DONE;
 }
 
-static __attribute__((noinline)) enum exec_status
-get_awaited(struct serve *sv, struct op *op, bool touch)
+__attribute__((noinline)) enum exec_status
+get_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 {
+	const bool touch = op->req.verb >= MC_GAT;
+
+	return answer->item != NULL ? get_found(sv, op, answer->item, answer->cas, touch)
+				    : get_missed(sv, op, touch);
+}
+
+static __attribute__((noinline)) enum exec_status
+get_awaited(struct serve *sv, struct op *op)
+{
+	const bool touch = op->req.verb >= MC_GAT;
 	struct serve_answer answer;
 	enum exec_status a;
 
@@ -59,13 +69,12 @@ get_awaited(struct serve *sv, struct op *op, bool touch)
 		return await_later(op);
 	case AWAIT_FAILED:
 		record_get(sv, op, NULL, touch);
-		await_fail(sv, op);
+		await_fail(sv, op, &answer);
 		return EXEC_DONE;
 	default:
 		break;
 	}
-	a = answer.item != NULL ? get_found(sv, op, answer.item, answer.cas, touch)
-				: get_missed(sv, op, touch);
+	a = get_told(sv, op, &answer);
 	await_end(sv, op);
 	return a;
 }
@@ -80,7 +89,7 @@ execute_get(struct serve *sv, struct op *op)
 	if (it != NULL)
 		return get_found(sv, op, it, shows_cas(op) ? item_cas(it) : 0, touch);
 	if (unlikely(sv->awaits != NULL))
-		return get_awaited(sv, op, touch);
+		return get_awaited(sv, op);
 	return get_missed(sv, op, touch);
 }
 
@@ -95,6 +104,16 @@ execute_delete(struct serve *sv, struct op *op)
 	record_lookup(sv, op, it);
 	hit = store_delete(sv->store, op->req.key, op->hash) == STORE_OK;
 	record_delete(sv, op, it, hit);
+	reply_line(sv, op, mc_reply_line[hit ? MC_DELETED : MC_NOT_FOUND]);
+	return EXEC_DONE;
+}
+
+enum exec_status
+delete_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	const bool hit = answer->result == STORE_OK;
+
+	record_delete(sv, op, NULL, hit);
 	reply_line(sv, op, mc_reply_line[hit ? MC_DELETED : MC_NOT_FOUND]);
 	return EXEC_DONE;
 }
@@ -141,6 +160,23 @@ execute_arith(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
+enum exec_status
+arith_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	const bool hit = answer->result == STORE_OK;
+
+	if (answer->result == STORE_NOT_A_NUMBER) {
+		reply_error(sv, op, MC_ERR_NUMBER);
+		return EXEC_DONE;
+	}
+	count_arith(sv, op->req.verb == MC_DECR, hit);
+	if (hit)
+		reply_number(sv, op, answer->number);
+	else
+		reply_line(sv, op, mc_reply_line[MC_NOT_FOUND]);
+	return EXEC_DONE;
+}
+
 static enum exec_status
 execute_touch(struct serve *sv, struct op *op)
 {
@@ -153,6 +189,16 @@ execute_touch(struct serve *sv, struct op *op)
 		reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
 	else
 		reply_line(sv, op, mc_reply_line[r == STORE_OK ? MC_TOUCHED : MC_NOT_FOUND]);
+	return EXEC_DONE;
+}
+
+enum exec_status
+touch_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	const bool hit = answer->result == STORE_OK;
+
+	count_get(sv, true, hit);
+	reply_line(sv, op, mc_reply_line[hit ? MC_TOUCHED : MC_NOT_FOUND]);
 	return EXEC_DONE;
 }
 
@@ -212,6 +258,13 @@ execute_flush_all(struct serve *sv, struct op *op)
 		flush_refuse(sv, op);
 	if (ss != NULL && unlikely(ss->memory_wait_turns != 0))
 		session_go_on(sv, ss);
+	return EXEC_DONE;
+}
+
+enum exec_status
+flush_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	reply_flushed(sv, op);
 	return EXEC_DONE;
 }
 
@@ -288,7 +341,25 @@ static enum exec_status (*const executors[OP_VERB_COUNT])(struct serve *sv, stru
 	[OP_SKIP] = execute_nothing,
 	[OP_AUTH] = execute_auth,
 	[OP_AUTH_END] = execute_auth_end,
+	[OP_ANSWERED] = execute_answered,
 };
+
+/* A supplier is asked for what others are executed as. */
+static __attribute__((noinline)) enum exec_status
+execute_supplied(struct serve *sv, struct op *op)
+{
+	const bool write = await_is_write(sv, &op->req);
+
+	if (op->req.verb == OP_BODY_DONE && sv->writes_wait)
+		return execute_filled_write(sv, op);
+	if (write && (op->session != NULL || !op_is(op, VERB_RETURNS_VALUE)))
+		return execute_write(sv, op);
+	if (!write && !await_passes_copies(sv, &op->req))
+		return executors[op->req.verb](sv, op);
+	if (op->req.verb == MC_MG)
+		return mg_awaited(sv, op);
+	return op->req.flags & MC_BINARY ? bin_get_awaited(sv, op) : get_awaited(sv, op);
+}
 
 /* A reply that has to wait, or the last one of its connection. */
 static void
@@ -320,7 +391,7 @@ op_retry(struct serve *sv, uint32_t i)
 	if (op->session->memory_wait_turns == 0 && !op->session->await_counted)
 		request_count(sv, op);
 	op->session->await_counted = false;
-	a = executors[op->req.verb](sv, op);
+	a = sv->awaits != NULL ? execute_supplied(sv, op) : executors[op->req.verb](sv, op);
 	if (a != EXEC_RETRY && op->session->memory_wait_turns != 0)
 		session_go_on(sv, op->session);
 	if (a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER))
@@ -344,7 +415,7 @@ op_stops(struct serve *sv, uint32_t i)
 }
 
 static inline __attribute__((always_inline)) void
-op_execute(struct serve *sv, uint32_t i)
+op_execute(struct serve *sv, uint32_t i, bool supplied)
 {
 	struct op *op = &sv->ops[i];
 	struct session *ss = op->session;
@@ -360,7 +431,10 @@ op_execute(struct serve *sv, uint32_t i)
 		}
 		request_count(sv, op);
 	}
-	a = op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);
+	if (supplied)
+		a = execute_supplied(sv, op);
+	else
+		a = op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);
 	if (unlikely(a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER)))
 		op_defer_or_close(sv, i, a);
 	if (ss == NULL && !op->in_place) {
@@ -400,7 +474,7 @@ ops_execute_slow(struct serve *sv)
 		const uint32_t gets = get ? gets_execute_hits(sv, i) : 0;
 
 		if (gets == 0)
-			op_execute(sv, i);
+			op_execute(sv, i, sv->supplied);
 		i += gets != 0 ? gets : 1;
 	}
 }
@@ -412,7 +486,7 @@ ops_execute(struct serve *sv)
 		const uint32_t gets = sv->ops[i].req.verb == MC_GET ? gets_execute_fast(sv, i) : 0;
 
 		if (gets == 0)
-			op_execute(sv, i);
+			op_execute(sv, i, false);
 		i += gets != 0 ? gets : 1;
 	}
 }

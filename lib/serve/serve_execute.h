@@ -9,6 +9,7 @@
 #ifndef CLOCKOO_SERVE_EXECUTE_H
 #define CLOCKOO_SERVE_EXECUTE_H
 
+#include "serve_await.h"
 #include "serve_internal.h"
 
 static inline struct view
@@ -26,6 +27,8 @@ enum store_mode store_mode_of(const struct mc_req *req);
 enum store_result storage_begin(struct serve *sv, struct op *op, struct fill *fill);
 /* Answer what it did not give room for. */
 void storage_refused(struct serve *sv, struct op *op, enum store_result r);
+/* The same of one whose body is here, if it cannot wait. */
+enum exec_status storage_not_begun(struct serve *sv, struct op *op, enum store_result r);
 /* Publish what is filled, and answer. */
 void storage_finish(struct serve *sv, struct op *op, struct fill *fill);
 /* The store's second at which a client's exptime ends; 0 never, 1 long ago. */
@@ -75,19 +78,34 @@ count_arith(struct serve *sv, bool decr, bool hit)
 		serve_count(sv, hit ? INCR_HITS : INCR_MISSES);
 }
 
+/* ---- what a supplier does (serve_write.c) ---- */
+
+enum exec_status execute_write(struct serve *sv, struct op *op);
+/* Its value was not all there with its line, and is now. */
+enum exec_status execute_filled_write(struct serve *sv, struct op *op);
+enum exec_status execute_answered(struct serve *sv, struct op *op);
+
+/* Tells the client the answer to its write: one function a verb, beside what executes it. */
+typedef enum exec_status teller(struct serve *sv, struct op *op, const struct serve_answer *answer);
+teller get_told, store_told, delete_told, arith_told, touch_told, flush_told;
+teller mg_told, md_told, ma_told, bin_get_told, bin_touch_told, bin_delete_told, bin_arith_told;
+
 /* ---- meta commands (serve_meta.c) ---- */
 
 enum exec_status execute_mg(struct serve *sv, struct op *op);
+enum exec_status mg_awaited(struct serve *sv, struct op *op); /* the supplier is asked */
 enum exec_status execute_md(struct serve *sv, struct op *op);
 enum exec_status execute_ma(struct serve *sv, struct op *op);
 enum exec_status execute_me(struct serve *sv, struct op *op);
 enum exec_status execute_mn(struct serve *sv, struct op *op);
 /* What came of an ms; made is NULL unless STORE_OK. */
 void meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
+void meta_store_told(struct serve *sv, struct op *op, const struct serve_answer *answer);
 
 /* ---- the binary protocol (serve_binary.c) ---- */
 
 enum exec_status execute_bin_get(struct serve *sv, struct op *op);
+enum exec_status bin_get_awaited(struct serve *sv, struct op *op);
 enum exec_status execute_bin_touch(struct serve *sv, struct op *op);
 enum exec_status execute_bin_delete(struct serve *sv, struct op *op);
 enum exec_status execute_bin_arith(struct serve *sv, struct op *op);
@@ -96,6 +114,7 @@ enum exec_status execute_bin_version(struct serve *sv, struct op *op);
 enum exec_status execute_bin_quit(struct serve *sv, struct op *op);
 /* What came of a set and its like; made is NULL unless STORE_OK. */
 void binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
+void binary_store_told(struct serve *sv, struct op *op, const struct serve_answer *answer);
 void reply_status(struct serve *sv, struct op *op, enum mc_bin_status status);
 
 #endif

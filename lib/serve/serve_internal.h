@@ -29,6 +29,7 @@ enum op_verb {
 	OP_SKIP,                      /* deferred, or its connection is closed */
 	OP_AUTH,                      /* a set that names a user (serve_auth.c) */
 	OP_AUTH_END,                  /* its body is complete */
+	OP_ANSWERED,                  /* a write, by a supplier (await_table.h) */
 	OP_VERB_COUNT,
 };
 
@@ -49,7 +50,7 @@ struct op {
 
 enum exec_status {
 	EXEC_DONE,
-	EXEC_PARTIAL, /* the rest is in session->value */
+	EXEC_PARTIAL, /* the rest is in session->value, or comes with OP_ANSWERED */
 	EXEC_RETRY,   /* nothing is done yet: read it again next turn */
 };
 
@@ -83,8 +84,14 @@ struct serve {
 	uint32_t admitted_count; /* open connections, those one too many left out */
 	uint32_t read_bufs_used, read_bufs_max;
 	uint32_t read_buf_scan_slot; /* of sessions: where the look for stale read buffers stands */
-	bool under_pressure; /* of chunks or memory: nothing is parsed behind a request that may
-			      * wait */
+	union {
+		uint16_t few_behind; /* 0: requests are parsed behind others */
+		struct {
+			/* Of chunks or memory: none behind one that may wait. */
+			bool under_pressure;
+			bool writes_wait; /* for a supplier: none behind a write */
+		};
+	};
 	uint32_t fills_pressure_s;                 /* when a value last found no memory; 0: never */
 	uint32_t fills_pressure_since_s;           /* since when that has been so */
 	uint64_t quota_first_ns[FILL_QUOTA_PARTS]; /* since when they have been the first */

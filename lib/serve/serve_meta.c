@@ -250,7 +250,10 @@ mg_missed(struct serve *sv, struct op *op)
 static enum exec_status
 mg_answered(struct serve *sv, struct op *op, const struct serve_answer *answer)
 {
-	const struct found f = {.item = answer->item, .ttl_expiry_s = item_expiry_s(answer->item)};
+	const struct found f = {.item = answer->item,
+				.fetched = answer->fetched,
+				.idle_s = answer->idle_s,
+				.ttl_expiry_s = item_expiry_s(answer->item)};
 	struct mc_meta_item shown = show(sv, op, &f);
 
 	shown.cas = answer->cas;
@@ -260,7 +263,15 @@ mg_answered(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	return reply_found(sv, op, answer->item, shown);
 }
 
-static __attribute__((noinline)) enum exec_status
+enum exec_status
+mg_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	serve_count(sv, CMD_META);
+	record_get(sv, op, answer->item, has_flag(op, MC_FLAG_SET_EXPTIME));
+	return answer->item != NULL ? mg_answered(sv, op, answer) : mg_missed(sv, op);
+}
+
+__attribute__((noinline)) enum exec_status
 mg_awaited(struct serve *sv, struct op *op)
 {
 	struct serve_answer answer;
@@ -269,13 +280,13 @@ mg_awaited(struct serve *sv, struct op *op)
 
 	if (status == AWAIT_LATER)
 		return await_later(op);
-	serve_count(sv, CMD_META);
-	record_get(sv, op, answer.item, has_flag(op, MC_FLAG_SET_EXPTIME));
 	if (status == AWAIT_FAILED) {
-		await_fail(sv, op);
+		serve_count(sv, CMD_META);
+		record_get(sv, op, NULL, has_flag(op, MC_FLAG_SET_EXPTIME));
+		await_fail(sv, op, &answer);
 		return EXEC_DONE;
 	}
-	a = answer.item != NULL ? mg_answered(sv, op, &answer) : mg_missed(sv, op);
+	a = mg_told(sv, op, &answer);
 	await_end(sv, op);
 	return a;
 }
@@ -297,14 +308,10 @@ execute_mg(struct serve *sv, struct op *op)
 
 /* ---- ms ---- */
 
-void
-meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made)
+static inline __attribute__((always_inline)) void
+reply_stored(struct serve *sv, struct op *op, enum store_result r, uint32_t size, uint64_t cas)
 {
-	struct mc_meta_item shown = {
-		.shown = MC_FLAG_CAS | MC_FLAG_SIZE,
-		.size = made != NULL ? item_value_len(made) : op->req.body_len,
-		.cas = made != NULL ? item_cas(made) : 0,
-	};
+	struct mc_meta_item shown = {.shown = MC_FLAG_CAS | MC_FLAG_SIZE, .size = size, .cas = cas};
 
 	serve_count(sv, CMD_META);
 	switch (r) {
@@ -330,6 +337,22 @@ meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct i
 	}
 }
 
+void
+meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made)
+{
+	reply_stored(sv, op, r, made != NULL ? item_value_len(made) : op->req.body_len,
+		     made != NULL ? item_cas(made) : 0);
+}
+
+void
+meta_store_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	const bool stored = answer->result == STORE_OK;
+
+	reply_stored(sv, op, (enum store_result)answer->result,
+		     stored ? answer->size : op->req.body_len, answer->cas);
+}
+
 /* ---- md ---- */
 
 /* A datagram that finds no share of the turn's work for a copy: a cache may forget. */
@@ -337,6 +360,29 @@ static bool
 may_mark(struct serve *sv, const struct op *op)
 {
 	return op->session != NULL || copy_admit(sv, NULL, &op->req, op->req.key, op->hash);
+}
+
+static inline __attribute__((always_inline)) void
+reply_deleted(struct serve *sv, struct op *op, enum store_result r)
+{
+	if (r == STORE_EXISTS)
+		reply_echo(sv, op, MC_META_EX);
+	else if (r != STORE_OK)
+		reply_echo(sv, op, MC_META_NF);
+	else if (!has_flag(op, MC_FLAG_QUIET))
+		reply_echo(sv, op, MC_META_HD);
+}
+
+enum exec_status
+md_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	const bool hit = answer->result == STORE_OK;
+
+	serve_count(sv, CMD_META);
+	if (!hit || !has_flag(op, MC_FLAG_INVALIDATE))
+		record_delete(sv, op, NULL, hit);
+	reply_deleted(sv, op, (enum store_result)answer->result);
+	return EXEC_DONE;
 }
 
 enum exec_status
@@ -361,28 +407,18 @@ execute_md(struct serve *sv, struct op *op)
 	r = store_delete_with(sv->store, op->req.key, op->hash, &how, &left);
 	if (r != STORE_OK || !how.mark_stale)
 		record_delete(sv, op, it, r == STORE_OK);
-	if (r == STORE_EXISTS)
-		reply_echo(sv, op, MC_META_EX);
-	else if (r != STORE_OK)
-		reply_echo(sv, op, MC_META_NF);
-	else if (!has_flag(op, MC_FLAG_QUIET))
-		reply_echo(sv, op, MC_META_HD);
+	reply_deleted(sv, op, r);
 	return EXEC_DONE;
 }
 
 /* ---- ma ---- */
 
-static void
-reply_total(struct serve *sv, struct op *op, const struct store_arith_result *total,
-	    uint32_t expiry_s)
+static inline __attribute__((always_inline)) void
+reply_number(struct serve *sv, struct op *op, uint64_t number, struct view key,
+	     struct mc_meta_item shown)
 {
-	struct mc_meta_item shown = {
-		.shown = MC_FLAG_CAS | MC_FLAG_TTL,
-		.ttl_s = ttl_s(sv, expiry_s),
-		.cas = item_cas(total->made),
-	};
 	uint8_t digits[MC_U64_DIGITS_MAX];
-	const uint32_t len = (uint32_t)(mc_put_u64(digits, total->value) - digits);
+	const uint32_t len = (uint32_t)(mc_put_u64(digits, number) - digits);
 	uint8_t *begin, *at;
 
 	if (has_flag(op, MC_FLAG_QUIET))
@@ -392,12 +428,50 @@ reply_total(struct serve *sv, struct op *op, const struct store_arith_result *to
 		return;
 	}
 	shown.shown |= MC_META_ECHOED;
-	shown.key = item_key(total->made);
+	shown.key = key;
 	shown.base64 = (op->req.flags & MC_KEY_BASE64) != 0;
 	begin = reply_begin(sv, op, MC_META_LINE_MAX + MC_NUMBER_LINE_MAX);
 	at = mc_put_meta_value_head(begin, len, &op->req.meta, &shown);
 	at = mc_put_view(at, (struct view){digits, len});
 	reply_end(sv, op, begin, mc_put_line_end(at));
+}
+
+static void
+reply_total(struct serve *sv, struct op *op, const struct store_arith_result *total,
+	    uint32_t expiry_s)
+{
+	reply_number(sv, op, total->value, item_key(total->made),
+		     (struct mc_meta_item){.shown = MC_FLAG_CAS | MC_FLAG_TTL,
+					   .ttl_s = ttl_s(sv, expiry_s),
+					   .cas = item_cas(total->made)});
+}
+
+enum exec_status
+ma_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	const bool decr = op->req.meta.mode == MC_MODE_DECR;
+
+	serve_count(sv, CMD_META);
+	switch (answer->result) {
+	case STORE_OK:
+		count_arith(sv, decr, true);
+		reply_number(sv, op, answer->number, op->req.key,
+			     (struct mc_meta_item){.shown = MC_FLAG_CAS | MC_FLAG_TTL,
+						   .ttl_s = answer->ttl_s,
+						   .cas = answer->cas});
+		break;
+	case STORE_EXISTS:
+		reply_echo(sv, op, MC_META_EX);
+		break;
+	case STORE_NOT_A_NUMBER:
+		reply_error(sv, op, MC_ERR_NUMBER);
+		break;
+	default:
+		count_arith(sv, decr, false);
+		reply_echo(sv, op, MC_META_NF);
+		break;
+	}
+	return EXEC_DONE;
 }
 
 /* What t shows where it stands before T. */

@@ -183,14 +183,21 @@ op_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t byt
 									: PARSE_CONTINUE;
 }
 
-/* Whether the request can be taken with its body. While memory is short, only a request that fits a
+/* Whether the request can be taken with its body. While it may have to wait, only one that fits a
  * read buffer is taken whole; of a longer one only the line is taken. */
 static inline bool
 body_is_complete(const struct serve *sv, const struct mc_req *req, uint32_t used, uint32_t len)
 {
 	const uint64_t bytes = (uint64_t)used + req->body_len + req->body_end;
 
-	return len >= bytes && (likely(!sv->under_pressure) || bytes <= MC_LINE_MAX);
+	return len >= bytes && (likely(sv->few_behind == 0) || bytes <= MC_LINE_MAX);
+}
+
+/* What stands behind a request that waits would be parsed again, and is to fit its buffer. */
+static inline bool
+ends_pass(const struct serve *sv, const struct op *op)
+{
+	return op_is(op, sv->under_pressure ? VERB_RETURNS_VALUE | VERB_WRITES : VERB_WRITES);
 }
 
 /* A request is parsed: take its body along if all of it is here. */
@@ -224,9 +231,8 @@ op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 	}
 	if (unlikely(op_is(op, VERB_ENDS_PASS)))
 		return PARSE_NEXT_PASS;
-	return unlikely(sv->under_pressure) && op_is(op, VERB_RETURNS_VALUE | VERB_WRITES)
-		       ? PARSE_NEXT_PASS
-		       : PARSE_CONTINUE;
+	return unlikely(sv->few_behind != 0) && ends_pass(sv, op) ? PARSE_NEXT_PASS
+								  : PARSE_CONTINUE;
 }
 
 static enum parse_step
@@ -258,6 +264,16 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 	return PARSE_CONTINUE;
 }
 
+/* Nothing is parsed behind a value that is asked with. */
+static enum parse_step
+body_step(struct serve *sv, struct session *ss)
+{
+	const enum parse_step step = body_receive(sv, ss);
+
+	return step == PARSE_CONTINUE && sv->writes_wait && ss->pass_ops > 0 ? PARSE_NEXT_PASS
+									     : step;
+}
+
 static enum parse_step
 session_step(struct serve *sv, struct session *ss)
 {
@@ -276,7 +292,7 @@ session_step(struct serve *sv, struct session *ss)
 	if (src.len == 0)
 		return close_push(sv, ss);
 	if (ss->body != BODY_NONE)
-		return body_receive(sv, ss);
+		return body_step(sv, ss);
 	/* Bytes are skipped only when this pass has no operation of it: see line_parse. */
 	if (unlikely(ss->parser.swallow) && ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
@@ -341,7 +357,7 @@ still_waiting(struct serve *sv, struct session *ss)
 	enum fill_quota_state look;
 
 	if (ss->memory_wait_turns == 0)
-		return awaits_wait(ss);
+		return awaits_wait(sv, ss);
 	if (fill_quota_sleeps(sv, ss))
 		return true; /* the peer's retransmission makes it ready */
 	look = fill_quota_state(sv, ss);

@@ -60,19 +60,26 @@ record_arith(struct serve *sv, const struct item *it, bool decr)
 		class_count(sv, it, decr ? CLASS_DECR_HITS : CLASS_INCR_HITS);
 }
 
+static inline void
+count_cas(struct serve *sv, enum store_result r)
+{
+	if (r == STORE_OK)
+		serve_count(sv, CAS_HITS);
+	else if (r == STORE_EXISTS)
+		serve_count(sv, CAS_BADVAL);
+	else if (r == STORE_NOT_FOUND)
+		serve_count(sv, CAS_MISSES);
+}
+
 /* A cas is counted by the class of the new value, which its old one nearly always had, too. */
 static inline void
 record_cas(struct serve *sv, uint32_t class, enum store_result r)
 {
-	if (r == STORE_OK) {
-		serve_count(sv, CAS_HITS);
+	count_cas(sv, r);
+	if (r == STORE_OK)
 		counter_add(&sv->classes[class][CLASS_CAS_HITS], 1);
-	} else if (r == STORE_EXISTS) {
-		serve_count(sv, CAS_BADVAL);
+	else if (r == STORE_EXISTS)
 		counter_add(&sv->classes[class][CLASS_CAS_BADVAL], 1);
-	} else if (r == STORE_NOT_FOUND) {
-		serve_count(sv, CAS_MISSES);
-	}
 }
 
 /* The same of one that stores or counts, before it does; only watchers pay for the look. */

@@ -145,9 +145,8 @@ storage_refused(struct serve *sv, struct op *op, enum store_result r)
 	reply_error(sv, op, large ? MC_ERR_TOO_LARGE : MC_ERR_MEMORY);
 }
 
-/* A store that cannot begin, though its body is here. */
-static __attribute__((noinline)) enum exec_status
-not_begun(struct serve *sv, struct op *op, enum store_result r)
+__attribute__((noinline)) enum exec_status
+storage_not_begun(struct serve *sv, struct op *op, enum store_result r)
 {
 	if (r == STORE_NOT_YET && op_wait_memory(sv, op))
 		return EXEC_RETRY;
@@ -178,6 +177,24 @@ text_stored(struct serve *sv, struct op *op, enum store_result r)
 		reply_error(sv, op, MC_ERR_MEMORY);
 		break;
 	}
+}
+
+/* By the supplier. */
+enum exec_status
+store_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	const enum store_result r = (enum store_result)answer->result;
+
+	record_store(sv, op, r, NULL);
+	if (store_mode_of(&op->req) == STORE_CAS)
+		count_cas(sv, r);
+	if (op->req.verb == MC_MS)
+		meta_store_told(sv, op, answer);
+	else if (op->req.flags & MC_BINARY)
+		binary_store_told(sv, op, answer);
+	else
+		text_stored(sv, op, r);
+	return EXEC_DONE;
 }
 
 static void
@@ -245,7 +262,7 @@ execute_set(struct serve *sv, struct op *op)
 	if (unlikely(r != STORE_OK)) {
 		if (r == STORE_NO_MEMORY)
 			fills_memory_pressure(sv);
-		return not_begun(sv, op, r);
+		return storage_not_begun(sv, op, r);
 	}
 	serve_count(sv, CMD_SET);
 	class_count(sv, fill.item, CLASS_CMD_SET);
@@ -279,7 +296,7 @@ execute_store(struct serve *sv, struct op *op)
 	}
 	r = storage_begin(sv, op, &fill);
 	if (unlikely(r != STORE_OK))
-		return not_begun(sv, op, r);
+		return storage_not_begun(sv, op, r);
 	if (unlikely(req->body_end != 0 && memcmp(op->body.data + req->body_len, "\r\n", 2) != 0)) {
 		store_abandon(sv->store, &fill);
 		reply_error(sv, op, MC_ERR_CHUNK);

@@ -22,6 +22,7 @@ enum session_body {
 	BODY_FILL,    /* bytes go into the fill */
 	BODY_SWALLOW, /* bytes go nowhere */
 	BODY_TOKEN,   /* bytes go into the token: a name and a password */
+	BODY_FILLED,  /* the fill is complete, and waits to be asked with */
 };
 
 /* Why a connection is closed, for watchers. */
@@ -114,7 +115,8 @@ struct session {
 	uint32_t deferrable_bytes;      /* of this pass, from the first that may have to wait */
 	bool has_credit;         /* the stack has room for the next operation's reply, this turn */
 	bool await_counted;      /* its next request was counted when it came */
-	uint16_t await_lane;     /* where it waits for a place, or has one granted */
+	uint16_t await_lane;     /* where it waits for a place, or has one granted... */
+	uint32_t await_bytes;    /* ... for so many bytes of value, too */
 	uint64_t await_since_ns; /* since when it has waited for a place; 0: it does not */
 	struct await *awaits;    /* await_table.h */
 

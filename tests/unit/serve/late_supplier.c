@@ -1,6 +1,8 @@
 #include "late_supplier.h"
 
 #include "support/test.h"
+#include "serve/await_table.h"
+#include "serve/serve_execute.h"
 #include "store/conditional.h"
 
 #include <stdlib.h>
@@ -19,7 +21,11 @@ struct ask {
 	uint64_t ticket, due;
 	char key[16];
 	uint32_t key_len;
-	struct fill fill;
+	struct fill fill; /* of an item that it answers with */
+	bool write, valued;
+	uint8_t verb;
+	struct fill value; /* that it was asked with */
+	struct serve_answer said;
 };
 
 struct late {
@@ -29,6 +35,9 @@ struct late {
 	bool hold;
 	uint32_t used; /* no ask stands behind so many */
 	void *memory;
+	struct rig *server; /* its store is what clients write to */
+	uint64_t values;
+	uint8_t written[LATE_NUMBERS];
 	struct ask asks[ASKS_MAX];
 	uint64_t tickets[1u << 16]; /* the last one of each slot */
 };
@@ -54,6 +63,42 @@ length_of(uint32_t n)
 	return n % 7 == 3 ? 1024 + n * 397 % 9000 : n * 31 % 900;
 }
 
+static const struct item *
+written_item(struct late *late, const struct ask *a)
+{
+	struct store_core *sc = late->server->core;
+	const struct view key = {(const uint8_t *)a->key, a->key_len};
+
+	return store_peek(sc, key, store_hash(sc, key));
+}
+
+/* From one store into another one. */
+static void
+value_copy_to(struct store_core *to, struct fill *f, const struct store_core *from,
+	      const struct item *it)
+{
+	for (uint32_t at = 0; at < item_value_len(it);) {
+		const struct view run = store_value_at(from, it, at);
+
+		store_fill(to, f, run.data, run.len);
+		at += run.len;
+	}
+}
+
+static void
+written_copy(struct late *late, struct ask *a)
+{
+	const struct item *it = written_item(late, a);
+	const struct view key = {(const uint8_t *)a->key, a->key_len};
+	struct store_core *sc = late->rig->core;
+
+	a->said.cas = item_cas(it);
+	check_eq(store_begin(sc, &a->fill, key, store_hash(sc, key), item_value_len(it),
+			     item_flags(it), 0),
+		 STORE_OK);
+	value_copy_to(sc, &a->fill, late->server->core, it);
+}
+
 static void
 value_make(struct late *late, struct ask *a)
 {
@@ -62,6 +107,10 @@ value_make(struct late *late, struct ask *a)
 	const uint32_t n = number_of(a), len = a->key[0] == 'v' ? 6 : length_of(n);
 	struct store_core *sc = late->rig->core;
 
+	if (a->key[0] == 'l') {
+		written_copy(late, a);
+		return;
+	}
 	if (a->key[0] == 'v')
 		snprintf((char *)bytes, sizeof bytes, "%06u", (uint32_t)late->answered);
 	else
@@ -74,7 +123,7 @@ value_make(struct late *late, struct ask *a)
 static uint64_t
 cas_of(const struct ask *a)
 {
-	return 1000 + number_of(a);
+	return a->key[0] == 'l' ? a->said.cas : 1000 + number_of(a);
 }
 
 /* Published, so that what is pinned of it stays; and kept, or not. */
@@ -113,13 +162,12 @@ find(struct late *late, uint64_t ticket)
 	return NULL;
 }
 
-static void
-ask(void *arg, const struct serve_ask *q)
+static struct ask *
+ask_new(struct late *late, const struct serve_ask *q)
 {
-	struct late *late = arg;
 	struct ask *a = late->asks;
 
-	check_eq(q->hash, store_hash(late->rig->core, q->key));
+	check_eq(q->hash, q->key.len > 0 ? store_hash(late->rig->core, q->key) : 0);
 	check_eq(q->lane, q->hash % LATE_LANES);
 	check(late->tickets[q->ticket & 0xffff] < q->ticket + 1);
 	late->tickets[q->ticket & 0xffff] = q->ticket + 1;
@@ -130,17 +178,197 @@ ask(void *arg, const struct serve_ask *q)
 			  .ticket = q->ticket,
 			  .due = late->turn + 1 + below(late, late->cfg.delay_max + 1),
 			  .key_len = q->key.len};
-	memcpy(a->key, q->key.data, q->key.len);
+	if (q->key.len > 0)
+		memcpy(a->key, q->key.data, q->key.len);
 	if (a - late->asks >= late->used)
 		late->used = (uint32_t)(a - late->asks) + 1;
 	late->asked++;
+	return a;
+}
+
+static void
+ask(void *arg, const struct serve_ask *q)
+{
+	ask_new(arg, q);
+}
+
+static bool
+passes_copies(void *arg, const struct mc_req *req)
+{
+	return req->verb == MC_GETS || req->verb == MC_BIN_GET;
+}
+
+/* ---- writes ---- */
+
+static bool
+returns_value(const struct ask *a)
+{
+	return a->verb == MC_GAT || a->verb == MC_GATS || a->verb == MC_MG || a->verb == MC_BIN_GAT;
+}
+
+static void
+serve_store(struct late *late, struct ask *a, const struct serve_ask *q)
+{
+	struct store_core *sc = late->server->core;
+	const struct mc_req *req = q->req;
+	const bool vivify = req->verb == MC_MS && (req->meta.flags & MC_FLAG_VIVIFY) != 0;
+	const bool binary = (req->flags & MC_BINARY) != 0;
+	const struct store_conditions how = {.mode = store_mode_of(req),
+					     .cas = req->cas,
+					     .compare = binary && req->cas != 0,
+					     .vivify = vivify};
+	const struct item *made = NULL;
+	struct fill f;
+
+	check_eq(req->body_len, a->value.value_len);
+	check_eq(req->client_flags, item_flags(a->value.item));
+	check_eq(store_begin(sc, &f, q->key, q->hash, a->value.value_len, req->client_flags, 0),
+		 STORE_OK);
+	value_copy_to(sc, &f, late->rig->core, a->value.item);
+	a->said.result = store_finish_with(sc, &f, &how, &made);
+	a->said.cas = made != NULL ? item_cas(made) : 0;
+	a->said.size = made != NULL ? item_value_len(made) : 0;
+}
+
+static void
+serve_count_up(struct late *late, struct ask *a, const struct serve_ask *q)
+{
+	const struct mc_req *req = q->req;
+	const bool meta = req->verb == MC_MA, text = req->verb == MC_INCR || req->verb == MC_DECR;
+	const struct store_arith_args sum = {
+		.delta = req->delta,
+		.decr = meta ? req->meta.mode == MC_MODE_DECR
+			     : req->verb == MC_DECR || req->verb == MC_BIN_DECR,
+		.compare = !text && req->cas != 0,
+		.cas = req->cas,
+		.vivify = !text && (req->meta.flags & MC_FLAG_VIVIFY),
+		.initial = text ? 0 : req->meta.initial,
+	};
+	struct store_arith_result total;
+
+	a->said.result = store_arith_with(late->server->core, q->key, q->hash, &sum, &total);
+	a->said.number = total.value;
+	a->said.cas = total.made != NULL ? item_cas(total.made) : 0;
+	a->said.ttl_s = -1;
+}
+
+static void
+serve_delete(struct late *late, struct ask *a, const struct serve_ask *q)
+{
+	const struct store_removal how = {.compare = q->req->cas != 0, .cas = q->req->cas};
+	const struct item *left;
+
+	a->said.result = store_delete_with(late->server->core, q->key, q->hash, &how, &left);
+}
+
+static void
+serve_touch(struct late *late, struct ask *a, const struct serve_ask *q)
+{
+	const struct item *it = NULL;
+
+	a->said.result = store_touch(late->server->core, q->key, q->hash, 0, &it);
+	a->said.client_flags = it != NULL ? item_flags(it) : 0;
+	a->said.cas = it != NULL ? item_cas(it) : 0;
+}
+
+/* As a server does it; the hash is that of both stores. */
+static void
+serve_write(struct late *late, struct ask *a, const struct serve_ask *q)
+{
+	check_eq(store_hash(late->server->core, q->key), q->hash);
+	if (a->valued)
+		serve_store(late, a, q);
+	else if (a->verb == MC_DELETE || a->verb == MC_MD || a->verb == MC_BIN_DELETE)
+		serve_delete(late, a, q);
+	else if (a->verb == MC_TOUCH || a->verb == MC_BIN_TOUCH || returns_value(a))
+		serve_touch(late, a, q);
+	else
+		serve_count_up(late, a, q);
+}
+
+/* One result or another. */
+static void
+pretend(struct late *late, struct ask *a)
+{
+	static const uint8_t results[] = {STORE_OK,          STORE_NOT_STORED, STORE_EXISTS,
+					  STORE_NOT_FOUND,   STORE_TOO_LARGE,  STORE_NO_MEMORY,
+					  STORE_NOT_A_NUMBER};
+	const uint32_t n = number_of(a);
+
+	a->said = (struct serve_answer){.result = results[n % sizeof results],
+					.number = 1000003ull * n,
+					.cas = 7,
+					.ttl_s = (int32_t)n - 1,
+					.size = n,
+					.client_flags = n,
+					.error = n % 11 == 10 ? MC_ERR_TOO_LARGE : MC_ERR_NONE};
+}
+
+static void
+write_ask(void *arg, const struct serve_ask *q, const struct fill *value)
+{
+	struct late *late = arg;
+	struct ask *a = ask_new(late, q);
+
+	a->write = true;
+	a->verb = q->req->verb;
+	if (value != NULL) {
+		check_eq(value->filled, value->value_len);
+		check_eq(item_key(value->item).len, q->key.len);
+		check_bytes(item_key(value->item).data, q->key.data, q->key.len);
+		a->value = *value;
+		a->valued = true;
+		late->values++;
+	}
+	if (q->key.len > 0)
+		store_delete(late->rig->core, q->key, q->hash);
+	if (a->key[0] == 'l') {
+		late->written[number_of(a) % LATE_NUMBERS]++;
+		serve_write(late, a, q);
+	} else if (q->key.len > 0 && !returns_value(a)) {
+		pretend(late, a);
+	}
+}
+
+/* The copy of a plain set, if it is kept. */
+static void
+write_end(struct late *late, struct ask *a, bool wanted)
+{
+	struct store_core *sc = late->rig->core;
+	const struct store_conditions as_is = {
+		.mode = STORE_SET, .set_cas = true, .new_cas = a->said.cas};
+	const bool keep = wanted && a->key[0] == 'l' && a->said.result == STORE_OK &&
+			  (a->verb == MC_SET || a->verb == MC_BIN_SET) &&
+			  below(late, 10) < late->cfg.copies_of_ten;
+
+	if (!a->valued)
+		return;
+	if (keep)
+		store_finish_with(sc, &a->value, &as_is, &(const struct item *){NULL});
+	else
+		store_abandon(sc, &a->value);
+	serve_value_end(late->rig->serve, (uint32_t)(a->value.hash % LATE_LANES),
+			a->value.value_len);
+	late->values--;
+}
+
+/* ---- answers ---- */
+
+static bool
+is_here(struct late *late, const struct ask *a)
+{
+	if (a->write && !returns_value(a))
+		return false;
+	if (a->key[0] == 'l')
+		return written_item(late, a) != NULL;
+	return a->key[0] == 'v' || (a->key[0] == 's' && number_of(a) % 5 != 0);
 }
 
 static void
 answer(struct late *late, struct ask *a)
 {
-	struct serve_answer said = {.failed = a->key[0] == 'f', .cas = cas_of(a)};
-	const bool here = a->key[0] == 'v' || (a->key[0] == 's' && number_of(a) % 5 != 0);
+	struct serve_answer said = a->said;
+	const bool here = is_here(late, a);
 	const bool wanted = a->state == ASK_OPEN;
 
 	late->answered++;
@@ -148,6 +376,11 @@ answer(struct late *late, struct ask *a)
 		value_make(late, a);
 		said.item = a->fill.item;
 	}
+	said.failed = a->key[0] == 'f';
+	if (here || !a->write)
+		said.cas = cas_of(a);
+	if (a->write)
+		write_end(late, a, wanted);
 	check_eq(serve_answer(late->rig->serve, a->ticket, &said), wanted);
 	/* Once only. */
 	check(!serve_answer(late->rig->serve, a->ticket, &said));
@@ -215,12 +448,17 @@ late_create(const struct late_config *cfg)
 		.poll = poll,
 		.forget = forget,
 		.release = release,
+		.write = cfg->writes ? write_ask : NULL,
+		.passes_copies = cfg->writes ? passes_copies : NULL,
 	};
 	struct region region = {.size = serve_awaits_bytes() + CACHE_LINE_BYTES};
 
 	late->cfg = *cfg;
 	late->rng = cfg->seed;
 	late->rig = rig_create();
+	late->server = rig_create();
+	if (cfg->plain)
+		return late;
 	late->memory = region.base = calloc(1, region.size);
 	serve_supplier_attach(&region, late->rig->serve, &supplier);
 	return late;
@@ -233,12 +471,33 @@ late_pace(struct late *late, uint32_t delay_max, uint32_t copies_of_ten)
 	late->cfg.copies_of_ten = copies_of_ten;
 }
 
+/* What was charged for values is returned. */
+static void
+quotas_check(const struct late *late)
+{
+	const struct awaits *aw = late->rig->serve->awaits;
+
+	for (uint32_t i = 0; i < FILL_QUOTA_ACCOUNTS; i++)
+		check_eq(atomic_load(&late->rig->shared->quota_used[i]), 0);
+	if (aw == NULL)
+		return;
+	check_eq(aw->values, 0);
+	check_eq(aw->writes, 0);
+	check_eq(aw->udp_count, 0);
+	check_eq(aw->free_count, AWAITS_MAX);
+	for (uint32_t i = 0; i < LATE_LANES; i++)
+		check(aw->lanes[i].values == 0 && aw->lanes[i].open == 0);
+}
+
 void
 late_destroy(struct late *late)
 {
 	for (uint32_t i = 0; i < ASKS_MAX; i++)
 		check(late->asks[i].state == ASK_NONE);
 	check_eq(serve_awaits_open(late->rig->serve), 0);
+	check_eq(late->values, 0);
+	quotas_check(late);
+	rig_destroy(late->server);
 	rig_destroy(late->rig);
 	free(late->memory);
 	free(late);
@@ -256,6 +515,7 @@ late_turn(struct late *late)
 	late->turn++;
 	late->rig->clock.now_ns += LATE_TURN_NS;
 	rig_turn(late->rig);
+	rig_turn(late->server);
 }
 
 void
@@ -268,6 +528,30 @@ uint64_t
 late_asked(const struct late *late)
 {
 	return late->asked;
+}
+
+uint32_t
+late_written(const struct late *late, uint32_t number)
+{
+	return late->written[number % LATE_NUMBERS];
+}
+
+void
+late_forget(struct late *late, uint32_t number)
+{
+	char text[16];
+	const struct view key = {(const uint8_t *)text, (uint32_t)sprintf(text, "l%u", number)};
+	struct store_core *sc = late->server->core, *copies = late->rig->core;
+
+	store_delete(sc, key, store_hash(sc, key));
+	store_delete(copies, key, store_hash(copies, key));
+	late->written[number % LATE_NUMBERS] = 0;
+}
+
+uint64_t
+late_values(const struct late *late)
+{
+	return late->values;
 }
 
 uint64_t

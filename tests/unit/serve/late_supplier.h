@@ -8,14 +8,18 @@
  *           f  that it has failed
  *           d  nothing, before it is forgotten
  *           v  how many answers there have been
+ *           l  what was written there, in a store of the supplier's own
  *
+ *         Writes of f fail, those of d are never answered; those of s and v change nothing, and are
+ *         told one result or another, by the number. What a write brings is kept as a copy, or not.
  *
  * Owner:  a rig with the supplier attached.
  *
  * Thread: one.
  *
  * Errors: a promise of serve_await.h that is broken fails the running test: a ticket twice, an
- *         answer to who has not asked, an item not released, or released twice.
+ *         answer to who has not asked, an item not released, or released twice, memory of values
+ *         that does not come back.
  */
 #ifndef CLOCKOO_LATE_SUPPLIER_H
 #define CLOCKOO_LATE_SUPPLIER_H
@@ -33,8 +37,12 @@ struct late_config {
 	uint32_t delay_max;     /* turns until an answer */
 	uint32_t copies_of_ten; /* values that are kept in the store, of ten */
 	bool misses_on_failure;
+	bool writes; /* it is asked to write, and for gets and binary gets that have copies */
+	bool plain;  /* no supplier: a rig by itself */
 	uint64_t seed;
 };
+
+#define LATE_NUMBERS (1u << 20) /* of keys with an l */
 
 /* A rig whose misses are asked of it. */
 struct late *late_create(const struct late_config *cfg);
@@ -48,6 +56,10 @@ void late_turn(struct late *late);
 /* Nothing is answered until it is false. */
 void late_hold(struct late *late, bool hold);
 uint64_t late_asked(const struct late *late); /* ever */
-uint64_t late_stale(const struct late *late); /* answers that came after the end of their ask */
+/* Writes of this key with an l that were asked for, since it was forgotten. */
+uint32_t late_written(const struct late *late, uint32_t number);
+void late_forget(struct late *late, uint32_t number);
+uint64_t late_values(const struct late *late); /* that it was given and has not ended */
+uint64_t late_stale(const struct late *late);  /* answers that came after the end of their ask */
 
 #endif

@@ -1,0 +1,188 @@
+/*
+ * serve_await_write.c - writes that a supplier does: when they may be asked, what is kept of them
+ * meanwhile, and their answers as operations. What they are told: serve_write.c.
+ */
+#include "await_table.h"
+
+static bool
+has_effect(const struct mc_req *req)
+{
+	if (req->verb == MC_MG)
+		return (req->meta.flags & MG_EFFECTS) != 0;
+	return (verb_traits[req->verb] & VERB_WRITES) != 0 || req->verb == MC_FLUSH_ALL ||
+	       req->verb == MC_BIN_FLUSH;
+}
+
+bool
+await_is_write(const struct serve *sv, const struct mc_req *req)
+{
+	return sv->writes_wait && has_effect(req);
+}
+
+bool
+await_passes_copies(const struct serve *sv, const struct mc_req *req)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+
+	if (await_is_write(sv, req))
+		return true;
+	return by->passes_copies != NULL && req->verb != MC_GET &&
+	       (verb_traits[req->verb] & VERB_RETURNS_VALUE) != 0 &&
+	       by->passes_copies(by->arg, req);
+}
+
+/* ---- asking ---- */
+
+/* A body that came in pieces has no bytes to go back. */
+static bool
+has_bytes(const struct op *op)
+{
+	return op->raw.len > 0;
+}
+
+static enum await_turn
+session_turn(struct serve *sv, const struct op *op, uint32_t value_len)
+{
+	const struct session *ss = op->session;
+
+	if (sv->awaits->draining || ss->await_refused)
+		return AWAIT_NEVER;
+	if (await_has_place(sv, ss, op->req.key, op->hash, value_len))
+		return AWAIT_NOW;
+	return has_bytes(op) && !await_may_defer(sv, ss) ? AWAIT_NEVER : AWAIT_QUEUE;
+}
+
+static enum await_turn
+datagram_turn(struct serve *sv, const struct op *op, uint32_t value_len)
+{
+	if (sv->awaits->draining)
+		return AWAIT_NEVER;
+	if (await_has_place(sv, NULL, op->req.key, op->hash, value_len))
+		return AWAIT_NOW;
+	serve_count(sv, UDP_DROP_NO_MEMORY);
+	return AWAIT_QUEUE;
+}
+
+enum await_turn
+await_write_turn(struct serve *sv, struct op *op, uint32_t value_len)
+{
+	struct session *ss = op->session;
+	const enum await_turn turn =
+		ss != NULL ? session_turn(sv, op, value_len) : datagram_turn(sv, op, value_len);
+
+	if (turn == AWAIT_NEVER)
+		serve_count(sv, AWAITS_FAILED);
+	if (ss == NULL || turn == AWAIT_QUEUE)
+		return turn;
+	ss->await_since_ns = 0;
+	ss->await_refused = false;
+	return turn;
+}
+
+void
+await_write_queue(struct serve *sv, struct op *op, uint32_t value_len)
+{
+	op->session->await_counted = has_bytes(op) && (op->req.flags & MC_FIRST) != 0;
+	await_queue(sv, op->session, op->req.key, op->hash, value_len);
+}
+
+/* Of a connection it is the chunk that was promised to its reply. */
+static struct awaited_write *
+write_keep(struct serve *sv, const struct op *op)
+{
+	uint8_t *chunk = op->session != NULL ? stack_chunk_get_credited(sv->stack)
+					     : stack_chunk_get(sv->stack);
+	struct awaited_write *w = (struct awaited_write *)(void *)chunk;
+
+	if (w == NULL)
+		return NULL;
+	w->req = op->req;
+	w->req.key.data = w->key;
+	memcpy(w->key, op->req.key.data, op->req.key.len);
+	if (op->session == NULL) {
+		w->datagram = (struct datagram){.from = op->datagram->from};
+		w->udp_id = op->udp_id;
+		w->bytes = op->raw.len;
+	}
+	return w;
+}
+
+bool
+await_write(struct serve *sv, struct op *op, const struct fill *value)
+{
+	struct session *ss = op->session;
+	struct awaited_write *w;
+
+	if (ss != NULL)
+		awaits_give_up(sv, ss); /* of what is executed: nothing behind it was asked */
+	w = write_keep(sv, op);
+	if (w == NULL) {
+		serve_count(sv, UDP_DROP_NO_MEMORY);
+		return false;
+	}
+	await_ask_write(sv, ss, w, op->hash, value);
+	return true;
+}
+
+/* ---- answers ---- */
+
+struct await *
+await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
+{
+	struct session *ss = op->session;
+	struct awaited_write *w;
+	struct await *a;
+
+	a = ss != NULL ? ss->awaits
+		       : container_of(op->datagram, struct awaited_write, datagram)->await;
+	w = a->write;
+	memcpy(key, w->key, w->req.key.len);
+	op->req = w->req;
+	op->req.key.data = key;
+	op->hash = a->hash;
+	list_unlink(&a->due);
+	if (ss == NULL)
+		return a; /* its reply goes to who is named in the chunk */
+	ss->awaits = NULL;
+	ss->await_count--;
+	a->session = NULL;
+	a->write = NULL;
+	sv->awaits->writes--;
+	sv->awaits->udp_count++; /* as which it is freed */
+	stack_chunk_credit(sv->stack, (uint8_t *)w);
+	return a;
+}
+
+void
+awaited_writes_parse(struct serve *sv)
+{
+	struct list *link;
+
+	while (sv->op_count < OPS_MAX &&
+	       (link = list_pop_front(&sv->awaits->written_udp)) != NULL) {
+		struct awaited_write *w = container_of(link, struct await, due)->write;
+		struct op *op = &sv->ops[sv->op_count++];
+
+		op->session = NULL;
+		op->datagram = &w->datagram;
+		op->udp_id = w->udp_id;
+		op->in_place = false;
+		op->probed = true;
+		op->body = (struct view){NULL, 0};
+		op->raw = (struct view){NULL, w->bytes};
+		op->req = (struct mc_req){.verb = OP_ANSWERED, .flags = MC_LAST};
+	}
+	if (!list_empty(&sv->awaits->written_udp))
+		sv->more = true;
+}
+
+void
+awaited_writes_drop(struct serve *sv)
+{
+	for (uint32_t i = 0; i < AWAITS_MAX; i++) {
+		struct await *a = &sv->awaits->table[i];
+
+		if (a->state != AWAIT_FREE && a->session == NULL && a->write != NULL)
+			await_free(sv, a);
+	}
+}
