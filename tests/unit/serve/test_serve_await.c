@@ -4,76 +4,21 @@
  * places (FEW_AWAITS) and a supplier that is held up; each test is a case of the table of ends in
  * serve_await.h. test_serve_order.c compares whole conversations.
  */
-#include "late_supplier.h"
-#include "support/test.h"
+#include "few_awaits.h"
 
 #include <stdlib.h>
-
-#define TIMEOUT_TURNS (LATE_TIMEOUT_NS / LATE_TURN_NS)
-#define OPEN          (serve_awaits_open(late_rig(late)->serve))
-
-static struct late *late;
-static struct rig *rig;
-
-static int
-begin(bool misses_on_failure)
-{
-	const struct late_config cfg = {.misses_on_failure = misses_on_failure};
-
-	late = late_create(&cfg);
-	rig = late_rig(late);
-	return 0;
-}
 
 static int
 start(void **state)
 {
-	return begin(false);
+	return begin(&(struct late_config){.misses_on_failure = false});
 }
 
 static int
 start_with_misses(void **state)
 {
-	return begin(true);
+	return begin(&(struct late_config){.misses_on_failure = true});
 }
-
-static void
-turns(uint32_t n)
-{
-	for (; n > 0; n--)
-		late_turn(late);
-}
-
-/* Nothing is left of what was asked. */
-static int
-stop(void **state)
-{
-	late_hold(late, false);
-	turns(4 * TIMEOUT_TURNS);
-	for (uint32_t i = 0; i < FAKE_CONNS; i++)
-		rig_lose_slot(rig, i);
-	turns(4);
-	check_eq(OPEN, 0);
-	check_eq(rig_chunks_used(rig), 0);
-	late_destroy(late);
-	return 0;
-}
-
-static struct conn *
-say(const char *text)
-{
-	struct conn *c = rig_open(rig);
-
-	rig_receive_text(rig, c, text);
-	return c;
-}
-
-#define SAYS(c, text) check_str(rig_sent(c, NULL), text)
-
-/* s1 and s2 have 31 and 62 bytes, s5 nothing. */
-#define S1        "VALUE s1 1 31\r\nbipwdkryfmtahovcjqxelszgnubipwd\r\n"
-#define S0        "VALUE l 0 1\r\nx\r\n"
-#define NO_ANSWER "SERVER_ERROR no answer in time\r\n"
 
 static void
 what_is_here_is_sent_at_once_and_the_end_last(void **state)
@@ -153,37 +98,6 @@ a_connection_has_a_share(void **state)
 	say("get s1 s2 s3 s4 s6 s7 s8 s9 s11 s12 s13 s14 s16 s17 s18 s19\r\n");
 	turns(3);
 	check_eq(OPEN, AWAITS_SESSION_MAX);
-}
-
-/* A line of keys of one lane. */
-static const char *
-line_of(char kind, uint32_t lane, uint32_t count, uint32_t from)
-{
-	static char line[512];
-	char key[16];
-
-	strcpy(line, "get");
-	for (uint32_t n = from; count > 0; n++) {
-		const struct view v = {(const uint8_t *)key,
-				       (uint32_t)sprintf(key, "%c%u", kind, n)};
-
-		if (n % 5 == 0 || store_hash(rig->core, v) % LATE_LANES != lane)
-			continue;
-		strcat(strcat(line, " "), key);
-		count--;
-	}
-	return strcat(line, "\r\n");
-}
-
-/* As many as a lane has. */
-static void
-fill_lane(uint32_t lane)
-{
-	for (uint32_t i = 0; i < 5; i++) {
-		say(line_of('d', lane, 12, 100 * i));
-		turns(1);
-	}
-	check_eq(OPEN, AWAITS_MAX / 2);
 }
 
 static bool

@@ -1,0 +1,609 @@
+/*
+ * The ends of awaited writes. Goal: a write is asked once or never, its client is told what became
+ * of it as far as that is known, and its value's memory comes back, whatever becomes of its
+ * connection, its supplier and the table. Method: as test_serve_await.c; the results that a
+ * supplier may tell are a table of lines and replies.
+ */
+#include "few_awaits.h"
+#include "serve/serve_shared.h"
+#include "store/introspect.h"
+
+#include <stdlib.h>
+
+#define LARGE "SERVER_ERROR object too large for cache\r\n"
+
+static int
+start(void **state)
+{
+	return begin(&(struct late_config){.writes = true});
+}
+
+static int
+start_with_misses(void **state)
+{
+	return begin(&(struct late_config){.writes = true, .misses_on_failure = true});
+}
+
+static int
+start_with_copies(void **state)
+{
+	return begin(&(struct late_config){.writes = true, .copies_of_ten = 10});
+}
+
+/* A set of so many bytes, and what comes behind it; but for the last `less` bytes. */
+static void
+say_set(struct conn *c, const char *key, uint32_t len, const char *behind, uint32_t less)
+{
+	char *text = malloc(len + 128);
+	const int head = sprintf(text, "set %s 0 0 %u\r\n", key, len);
+	uint32_t bytes = (uint32_t)head + len;
+
+	memset(text + head, 'b', len);
+	bytes += (uint32_t)sprintf(text + bytes, "\r\n%s", behind) - less;
+	for (uint32_t at = 0; at < bytes; at += 4000)
+		rig_receive(rig, c, text + at, bytes - at < 4000 ? bytes - at : 4000);
+	free(text);
+}
+
+/* ---- results ---- */
+
+/* The supplier's answer follows from the number of the key: late_supplier.c, pretend(). */
+static const struct {
+	const char *says, *reply;
+} results[] = {
+	{"set s0 0 0 1\r\nx\r\n", "STORED\r\n"},
+	{"add s1 0 0 1\r\nx\r\n", "NOT_STORED\r\n"},
+	{"cas s2 0 0 1 5\r\nx\r\n", "EXISTS\r\n"},
+	{"cas s3 0 0 1 5\r\nx\r\n", "NOT_FOUND\r\n"},
+	{"append s4 0 0 1\r\nx\r\n", LARGE},
+	{"prepend s5 0 0 1\r\nx\r\n", "SERVER_ERROR out of memory storing object\r\n"},
+	{"replace s10 0 0 1\r\nx\r\n", LARGE},
+	{"set s1 0 0 1 noreply\r\nx\r\n", ""},
+	{"delete s0\r\n", "DELETED\r\n"},
+	{"delete s3\r\n", "NOT_FOUND\r\n"},
+	{"delete s10\r\n", LARGE},
+	{"delete s3 noreply\r\n", ""},
+	{"incr s7 1\r\n", "7000021\r\n"},
+	{"decr s3 1\r\n", "NOT_FOUND\r\n"},
+	{"incr s6 1\r\n", "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"},
+	{"incr s7 1 noreply\r\n", ""},
+	{"touch s0 0\r\n", "TOUCHED\r\n"},
+	{"touch s3 0\r\n", "NOT_FOUND\r\n"},
+	{"gat 0 s1\r\n", S1 "END\r\n"},
+	{"gat 0 s5\r\n", "END\r\n"},
+	{"gat 0 s5 s1\r\n", S1 "END\r\n"},
+	{"gats 0 s1\r\n", "VALUE s1 1 31 1001\r\nbipwdkryfmtahovcjqxelszgnubipwd\r\nEND\r\n"},
+	{"ms s7 1 k s c Oab\r\nx\r\n", "HD ks7 s7 c7 Oab\r\n"},
+	{"ms s7 1 q\r\nx\r\n", ""},
+	{"ms s1 1 k\r\nx\r\n", "NS ks1\r\n"},
+	{"ms s2 1 k\r\nx\r\n", "EX ks2\r\n"},
+	{"ms s3 1 k\r\nx\r\n", "NF ks3\r\n"},
+	{"md s0 k\r\n", "HD ks0\r\n"},
+	{"md s0 q\r\n", ""},
+	{"md s2 k\r\n", "EX ks2\r\n"},
+	{"md s3 k\r\n", "NF ks3\r\n"},
+	{"ma s7 v t c k\r\n", "VA 7 t6 c7 ks7\r\n7000021\r\n"},
+	{"ma s7 t\r\n", "HD t6\r\n"},
+	{"ma s7 q\r\n", ""},
+	{"ma s3 k\r\n", "NF ks3\r\n"},
+	{"ma s2 k\r\n", "EX ks2\r\n"},
+	{"ma s6\r\n", "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"},
+	{"mg s1 T0 k f\r\n", "HD ks1 f1\r\n"},
+	{"mg s5 N0 v\r\n", "EN\r\n"},
+	{"mg czE= b k T0 f\r\n", "HD ks1 f1\r\n"},
+	{"flush_all\r\n", "OK\r\n"},
+	{"flush_all noreply\r\n", ""},
+};
+
+static void
+each_result_is_told_as_its_verb_tells_it(void **state)
+{
+	for (uint32_t i = 0; i < sizeof results / sizeof results[0]; i++) {
+		const uint64_t asked = late_asked(late);
+		struct conn *c = say(results[i].says);
+		char expect[256];
+
+		rig_receive_text(rig, c, "mn\r\n");
+		turns(10);
+		sprintf(expect, "%sMN\r\n", results[i].reply);
+		SAYS(c, expect);
+		check_eq(late_asked(late) - asked, i == 20 ? 2 : 1);
+		rig_lose(rig, c);
+	}
+}
+
+static void
+what_is_wrong_is_not_asked(void **state)
+{
+	struct conn *c = say("set l1 0 0 1\r\nxyzset l1 0 0 x\r\nincr l1 x\r\nversion\r\n");
+
+	say_set(c, "l2", 1 << 21, "mn\r\n", 0); /* above -I */
+	turns(5);
+	check_eq(late_asked(late), 0);
+	SAYS(c, "CLIENT_ERROR bad data chunk\r\n"
+		"CLIENT_ERROR bad command line format\r\n"
+		"CLIENT_ERROR invalid numeric delta argument\r\nVERSION 9.8.7\r\n" LARGE "MN\r\n");
+}
+
+/* ---- order ---- */
+
+static void
+nothing_behind_a_write_is_asked_before_its_answer(void **state)
+{
+	struct conn *c =
+		say("get s1\r\nset l1 0 0 1\r\nx\r\nget s1\r\nset l1 0 0 1\r\ny\r\nget l1\r\n");
+
+	late_hold(late, true);
+	turns(3);
+	check_eq(late_asked(late), 1);
+	late_hold(late, false);
+	turns(1);
+	late_hold(late, true);
+	turns(3);
+	check_eq(late_asked(late), 2);
+	SAYS(c, S1 "END\r\n");
+	late_hold(late, false);
+	turns(10);
+	SAYS(c, S1 "END\r\nSTORED\r\n" S1 "END\r\nSTORED\r\nVALUE l1 0 1\r\ny\r\nEND\r\n");
+	check_eq(late_written(late, 1), 2);
+}
+
+static void
+a_line_of_gat_ends_with_the_key_that_fails(void **state)
+{
+	struct conn *c = say("gat 0 s1 f1 s2 s2\r\nversion\r\n");
+
+	turns(8);
+	SAYS(c, S1 NO_ANSWER "VERSION 9.8.7\r\n");
+	check_eq(late_asked(late), 2);
+}
+
+static void
+only_a_get_that_may_not_is_asked_for_in_spite_of_a_copy(void **state)
+{
+	struct conn *c = say("get s1\r\nget s1\r\ngets s1\r\nmg s1 k\r\nget s1\r\n");
+
+	turns(8);
+	check_eq(late_asked(late), 2);
+	SAYS(c, S1 "END\r\n" S1 "END\r\n"
+		   "VALUE s1 1 31 1001\r\nbipwdkryfmtahovcjqxelszgnubipwd\r\nEND\r\nHD ks1\r\n" S1
+		   "END\r\n");
+}
+
+static void
+a_request_is_counted_once(void **state)
+{
+	say("set l1 0 0 1\r\n5\r\nincr l1 1\r\ngat 0 l1 l9\r\ndelete l1\r\nmd l1\r\nflush_all\r\n");
+	turns(10);
+	check_eq(rig_count(rig, REQ_TCP), 6);
+	check_eq(rig_count(rig, CMD_SET), 1);
+	check_eq(rig_count(rig, INCR_HITS), 1);
+	check_eq(rig_count(rig, CMD_TOUCH), 2);
+	check_eq(rig_count(rig, TOUCH_HITS), 1);
+	check_eq(rig_count(rig, DELETE_HITS), 1);
+	check_eq(rig_count(rig, DELETE_MISSES), 1);
+	check_eq(rig_count(rig, CMD_META), 1);
+	check_eq(rig_count(rig, CMD_FLUSH), 1);
+}
+
+/* ---- ends ---- */
+
+static void
+without_an_answer_in_time_nobody_knows(void **state)
+{
+	struct conn *c =
+		say("set d1 0 0 1\r\nx\r\nset d1 0 0 1 noreply\r\ny\r\nms d2 1 q k\r\nx\r\n"
+		    "gat 0 d1\r\nversion\r\n");
+
+	turns(TIMEOUT_TURNS - 2);
+	SAYS(c, "");
+	turns(4);
+	SAYS(c, NO_ANSWER);
+	turns(3 * TIMEOUT_TURNS + 10);
+	SAYS(c, NO_ANSWER NO_ANSWER NO_ANSWER "VERSION 9.8.7\r\n");
+	check_eq(late_asked(late), 4);
+	check_eq(late_stale(late), 4);
+	check_eq(late_values(late), 0);
+}
+
+static void
+a_flush_without_reply_that_fails_ends_its_connection(void **state)
+{
+	struct conn *c = say("flush_all noreply\r\nversion\r\n"),
+		    *told = say("flush_all\r\nmn\r\n");
+
+	late_hold(late, true);
+	turns(TIMEOUT_TURNS + 3);
+	check(rig_closed(c));
+	SAYS(c, "");
+	SAYS(told, NO_ANSWER "MN\r\n");
+}
+
+static void
+what_a_lost_connection_asked_goes_on_without_it(void **state)
+{
+	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\nx\r\n");
+
+	late_hold(late, true);
+	turns(2);
+	check_eq(OPEN, 1);
+	rig_lose(rig, c);
+	check_eq(OPEN, 0);
+	check_eq(rig_chunks_used(rig), 0);
+	check_eq(late_values(late), 1);
+	/* The next one in its slot hears nothing of it. */
+	check(say("get l1\r\n") == c);
+	late_hold(late, false);
+	turns(5);
+	SAYS(c, "VALUE l1 0 1\r\nx\r\nEND\r\n");
+	check_eq(late_written(late, 2), 0);
+	check_eq(late_values(late), 0);
+}
+
+static void
+one_that_is_lost_amid_a_body_has_not_written(void **state)
+{
+	struct conn *c = rig_open(rig);
+
+	say_set(c, "l1", 9000, "", 100);
+	turns(3);
+	rig_lose(rig, c);
+	turns(2);
+	check_eq(late_asked(late), 0);
+}
+
+static void
+one_that_ends_is_answered_and_closed(void **state)
+{
+	struct conn *c = say("set l1 0 0 1\r\nx\r\n"), *large = rig_open(rig);
+
+	say_set(large, "l2", 9000, "get l1\r\nquit\r\n", 0);
+	rig_eof(rig, c);
+	rig_eof(rig, large);
+	late_hold(late, true);
+	turns(5);
+	check(!rig_closed(c) && !rig_closed(large));
+	late_hold(late, false);
+	turns(8);
+	SAYS(c, "STORED\r\n");
+	SAYS(large, "STORED\r\nVALUE l1 0 1\r\nx\r\nEND\r\n");
+	check(rig_closed(c) && rig_closed(large));
+}
+
+/* There is no chunk left for it, but its own. */
+static void
+the_answer_has_its_room_from_the_ask_on(void **state)
+{
+	struct conn *c = say("set l1 0 0 1\r\nx\r\n");
+
+	late_hold(late, true);
+	turns(2);
+	rig_set_chunks(rig, rig_chunks_used(rig));
+	late_hold(late, false);
+	turns(2);
+	SAYS(c, "STORED\r\n");
+	check_eq(OPEN, 0);
+	rig_set_chunks(rig, 4096);
+	rig_acked(rig, c);
+}
+
+/* ---- places ---- */
+
+/* A key with an l of lane 0, from this number on. */
+static uint32_t
+number_of_lane_0(uint32_t from)
+{
+	char key[16];
+
+	for (;; from++) {
+		const struct view v = {(const uint8_t *)key, (uint32_t)sprintf(key, "l%u", from)};
+
+		if (store_hash(rig->core, v) % LATE_LANES == 0)
+			return from;
+	}
+}
+
+static void
+a_write_waits_for_a_place(void **state)
+{
+	const uint32_t n = number_of_lane_0(1);
+	struct conn *c;
+	char text[64];
+
+	fill_lane(0);
+	sprintf(text, "set l%u 0 0 1\r\nx\r\nget l%u\r\n", n, n);
+	c = say(text);
+	turns(5);
+	SAYS(c, "");
+	check_eq(late_written(late, n), 0);
+	turns(TIMEOUT_TURNS + 20);
+	sprintf(text, "STORED\r\nVALUE l%u 0 1\r\nx\r\nEND\r\n", n);
+	SAYS(c, text);
+	check_eq(late_written(late, n), 1);
+}
+
+/* Its body is not read before. */
+static void
+a_large_write_waits_for_a_place(void **state)
+{
+	const uint32_t n = number_of_lane_0(1);
+	struct conn *c;
+	char key[16];
+
+	fill_lane(0);
+	c = rig_open(rig);
+	sprintf(key, "l%u", n);
+	say_set(c, key, 9000, "version\r\nquit\r\n", 0);
+	turns(5);
+	SAYS(c, "");
+	check_eq(atomic_load(&rig->shared->quota_used[FILL_QUOTA_PROVEN]), 0);
+	turns(TIMEOUT_TURNS + 20);
+	SAYS(c, "STORED\r\nVERSION 9.8.7\r\n");
+	check_eq(late_written(late, n), 1);
+	check(rig_closed(c));
+}
+
+/* Its body is here when the places go. */
+static void
+a_value_that_is_complete_waits_for_a_place(void **state)
+{
+	const uint32_t n = number_of_lane_0(1);
+	struct conn *c = rig_open(rig), *lost = rig_open(rig);
+	char key[16];
+
+	sprintf(key, "l%u", n);
+	say_set(c, key, 9000, "quit\r\n", 8);
+	say_set(lost, key, 9000, "", 2);
+	turns(2);
+	fill_lane(0);
+	rig_receive_text(rig, c, "\r\nquit\r\n");
+	rig_receive_text(rig, lost, "\r\n");
+	turns(3);
+	check_eq(late_written(late, n), 0);
+	SAYS(c, "");
+	rig_lose(rig, lost);
+	turns(TIMEOUT_TURNS + 5);
+	SAYS(c, "STORED\r\n");
+	check_eq(late_written(late, n), 1);
+	check(rig_closed(c));
+}
+
+static void
+no_place_in_time(uint32_t len)
+{
+	const uint32_t n = number_of_lane_0(1);
+	struct conn *c;
+	char key[16];
+
+	late_hold(late, true);
+	fill_lane(0);
+	c = rig_open(rig);
+	sprintf(key, "l%u", n);
+	say_set(c, key, len, "version\r\n", 0);
+	turns(1);
+	rig->clock.now_ns += LATE_TIMEOUT_NS;
+	turns(3);
+	SAYS(c, NO_ANSWER "VERSION 9.8.7\r\n");
+	check_eq(late_written(late, n), 0);
+}
+
+static void
+one_that_finds_no_place_in_time_is_never_asked(void **state)
+{
+	no_place_in_time(1);
+}
+
+static void
+nor_is_a_large_one(void **state)
+{
+	no_place_in_time(9000);
+}
+
+/* An eighth of the chunks. */
+static void
+writes_leave_chunks_to_others(void **state)
+{
+	struct conn *c, *first;
+
+	late_hold(late, true);
+	rig_set_chunks(rig, 16);
+	first = say("set l1 0 0 1\r\nx\r\n");
+	turns(1);
+	say("set l2 0 0 1\r\nx\r\n");
+	turns(1);
+	c = say("set l3 0 0 1\r\nx\r\n");
+	turns(2);
+	check_eq(OPEN, 2);
+	SAYS(c, "");
+	rig_lose(rig, first);
+	turns(3);
+	check_eq(late_written(late, 3), 1);
+	rig_set_chunks(rig, 4096);
+}
+
+/* Half as much as the fill quota; those that wait take their turns. */
+static void
+values_take_a_share_of_the_memory(void **state)
+{
+	const uint64_t most = store_begun_max(rig->core) / 2;
+	const uint32_t len = 500000, count = 6;
+	struct conn *c[6];
+	char key[16];
+
+	late_hold(late, true);
+	for (uint32_t i = 0; i < count; i++) {
+		c[i] = rig_open(rig);
+		sprintf(key, "l%u", i);
+		say_set(c[i], key, len, "", 0);
+		turns(1);
+	}
+	turns(5);
+	check(late_values(late) > 0 && late_values(late) < count);
+	check(late_values(late) * len <= most);
+	late_hold(late, false);
+	turns(50);
+	for (uint32_t i = 0; i < count; i++) {
+		SAYS(c[i], "STORED\r\n");
+		check_eq(late_written(late, i), 1);
+	}
+}
+
+/* ---- drain ---- */
+
+static void
+in_a_drain_no_write_is_asked(void **state)
+{
+	struct conn *a = say("set l1 0 0 1\r\nx\r\nset l1 0 0 1\r\ny\r\n"), *large = rig_open(rig),
+		    *b;
+
+	say_set(large, "l2", 9000, "mn\r\n", 100);
+	late_hold(late, true);
+	turns(2);
+	check(!serve_awaits_drain(rig->serve, false));
+	b = say("delete l1\r\nversion\r\n");
+	say_set(large, "", 0, "", 0);
+	turns(2);
+	SAYS(b, NO_ANSWER "VERSION 9.8.7\r\n");
+	SAYS(a, "");
+	late_hold(late, false);
+	turns(4);
+	SAYS(a, "STORED\r\n" NO_ANSWER);
+	check(serve_awaits_drain(rig->serve, false));
+	check_eq(late_written(late, 1), 1);
+}
+
+static void
+a_hurried_drain_ends_what_is_asked(void **state)
+{
+	struct conn *c = say("set l1 0 0 1\r\nx\r\n"), *body = rig_open(rig);
+
+	say_set(body, "l2", 9000, "", 4);
+	rig_datagram_text(rig, 7, "delete l3\r\n");
+	late_hold(late, true);
+	turns(2);
+	check(!serve_awaits_drain(rig->serve, true));
+	rig_receive_text(rig, body, "bb\r\n");
+	turns(1);
+	SAYS(c, NO_ANSWER);
+	SAYS(body, NO_ANSWER);
+	check(serve_awaits_drain(rig->serve, true));
+	check_eq(OPEN, 0);
+	check_eq(late_written(late, 2), 0);
+}
+
+/* ---- datagrams ---- */
+
+static uint32_t
+sent_is(uint32_t i, uint16_t id, const char *text)
+{
+	const struct fake_sent *sent;
+	const uint32_t count = rig_datagrams_sent(rig, &sent);
+
+	check(i < count);
+	check_eq((uint32_t)sent[i].bytes[0] << 8 | sent[i].bytes[1], id);
+	check_eq(sent[i].len, 8 + strlen(text));
+	check_bytes(sent[i].bytes + 8, text, strlen(text));
+	return count;
+}
+
+static void
+a_datagram_is_answered_when_it_is_done(void **state)
+{
+	const struct fake_sent *sent;
+
+	late_hold(late, true);
+	rig_datagram_from(rig, 3, 7, "set l1 0 0 1\r\nx\r\n");
+	rig_datagram_from(rig, 4, 8, "set l2 0 0 1 noreply\r\nx\r\n");
+	rig_datagram_from(rig, 5, 9, "version\r\n");
+	turns(3);
+	check_eq(sent_is(0, 9, "VERSION 9.8.7\r\n"), 1);
+	check_eq(OPEN, 2);
+	late_hold(late, false);
+	turns(3);
+	check_eq(sent_is(1, 7, "STORED\r\n"), 2);
+	rig_datagrams_sent(rig, &sent);
+	check_eq(sent[1].to, 3);
+	check_eq(late_written(late, 1) + late_written(late, 2), 2);
+	check_eq(rig_count(rig, REQ_UDP), 3);
+}
+
+static void
+a_datagram_without_answer_is_told_so_and_one_without_place_is_dropped(void **state)
+{
+	const struct fake_sent *sent;
+
+	late_hold(late, true);
+	for (uint16_t i = 0; i < 3 * AWAITS_UDP_MAX; i++)
+		rig_datagram_text(rig, i, "set d1 0 0 1\r\nx\r\n");
+	turns(2);
+	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY) + late_asked(late), 3 * AWAITS_UDP_MAX);
+	check(late_asked(late) > 0 && late_asked(late) <= AWAITS_UDP_MAX);
+	turns(TIMEOUT_TURNS);
+	check_eq(rig_datagrams_sent(rig, &sent), late_asked(late));
+	check_eq(sent_is(0, 0, NO_ANSWER), late_asked(late));
+}
+
+static void
+each_key_of_a_datagram_is_asked_for_once(void **state)
+{
+	const char *both = S1 "VALUE s2 2 62\r\n";
+	const struct fake_sent *sent;
+
+	rig_datagram_text(rig, 7, "gat 0 s1 s5 s2 s1\r\n");
+	turns(5);
+	check_eq(late_asked(late), 3);
+	check_eq(rig_datagrams_sent(rig, &sent), 1);
+	check_bytes(sent[0].bytes + 8, both, strlen(both));
+}
+
+/* What waits at a stop is not sent, and comes back. */
+static void
+datagrams_that_wait_are_dropped_at_a_stop(void **state)
+{
+	late_hold(late, true);
+	rig_datagram_text(rig, 7, "set l1 0 0 1\r\nx\r\n");
+	turns(2);
+	check_eq(OPEN, 1);
+	serve_drop_messages(rig->serve);
+	check_eq(OPEN, 0);
+	check_eq(rig_chunks_used(rig), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_result_is_told_as_its_verb_tells_it),
+		cmocka_unit_test_setup_teardown(without_an_answer_in_time_nobody_knows,
+						start_with_misses, stop),
+		cmocka_unit_test_setup_teardown(
+			only_a_get_that_may_not_is_asked_for_in_spite_of_a_copy, start_with_copies,
+			stop),
+		TEST(what_is_wrong_is_not_asked),
+		TEST(nothing_behind_a_write_is_asked_before_its_answer),
+		TEST(a_line_of_gat_ends_with_the_key_that_fails),
+		TEST(a_request_is_counted_once),
+		TEST(a_flush_without_reply_that_fails_ends_its_connection),
+		TEST(what_a_lost_connection_asked_goes_on_without_it),
+		TEST(one_that_is_lost_amid_a_body_has_not_written),
+		TEST(one_that_ends_is_answered_and_closed),
+		TEST(the_answer_has_its_room_from_the_ask_on),
+		TEST(a_write_waits_for_a_place),
+		TEST(a_large_write_waits_for_a_place),
+		TEST(a_value_that_is_complete_waits_for_a_place),
+		TEST(one_that_finds_no_place_in_time_is_never_asked),
+		TEST(nor_is_a_large_one),
+		TEST(writes_leave_chunks_to_others),
+		TEST(values_take_a_share_of_the_memory),
+		TEST(in_a_drain_no_write_is_asked),
+		TEST(a_hurried_drain_ends_what_is_asked),
+		TEST(a_datagram_is_answered_when_it_is_done),
+		TEST(a_datagram_without_answer_is_told_so_and_one_without_place_is_dropped),
+		TEST(each_key_of_a_datagram_is_asked_for_once),
+		TEST(datagrams_that_wait_are_dropped_at_a_stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
