@@ -152,11 +152,7 @@ await_later(const struct op *op)
 
 /* What waits for answers takes half of the read buffers at most: lines that are cut need the
  * others. */
-static inline bool
-await_may_defer(const struct serve *sv, const struct session *ss)
-{
-	return ss->read_buf != NULL || sv->read_bufs_used < sv->read_bufs_max / 2;
-}
+bool await_may_defer(const struct serve *sv, const struct session *ss);
 
 /* Operations from ops[first] on go back into the read buffer. */
 void awaits_rebase(struct serve *sv, struct session *ss, uint32_t first);

@@ -92,6 +92,12 @@ ask_ahead(struct serve *sv, struct op *op)
 	}
 }
 
+bool
+await_may_defer(const struct serve *sv, const struct session *ss)
+{
+	return ss->read_buf != NULL || sv->read_bufs_used < sv->read_bufs_max / 2;
+}
+
 static enum await_status
 failed(struct serve *sv, const struct op *op)
 {

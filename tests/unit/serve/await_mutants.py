@@ -47,6 +47,34 @@ MUTANTS = {
     "LOST_LINE": ("serve_await.c", "list_push_back(&aw->lines_ready, &a->line->link);", ";"),
     # A request that has waited is counted again.
     "COUNTED_TWICE": ("serve_execute.c", "&& !op->session->await_counted)", ")"),
+    # A write is executed again, as retrievals are.
+    "ASKED_TWICE": ("serve_write.c", "op->session != NULL ? EXEC_PARTIAL : EXEC_DONE;",
+                    "op->session != NULL ? EXEC_RETRY : EXEC_DONE;"),
+    # What has an effect is asked before its turn.
+    "WRITE_AHEAD": ("serve_await_order.c", "return (op->req.meta.flags & MG_EFFECTS) == 0;", "return true;"),
+    "SWEPT_WRITE": ("serve_await_order.c", "while (session_write(ss) == NULL && ss->awaits", "while (ss->awaits"),
+    # What stands behind a write goes back, and does not fit.
+    "BEHIND_WRITES": ("serve_parse.c", "VERB_RETURNS_VALUE | VERB_WRITES : VERB_WRITES", "VERB_RETURNS_VALUE | VERB_WRITES : 0"),
+    "BEHIND_BODY": ("serve_parse.c", "ss->pass_ops > 0 ? PARSE_NEXT_PASS", "ss->pass_ops > OPS_MAX ? PARSE_NEXT_PASS"),
+    "BEHIND_ANSWER": ("serve_await_order.c", "ss->deferrable_bytes = 1;", ";"),
+    "WHOLE_BODY": ("serve_parse.c", "(likely(sv->few_behind == 0) ||", "(likely(!sv->under_pressure) ||"),
+    # The reply has no room, or its chunk does not come back.
+    "NO_ROOM": ("serve_await_write.c", "stack_chunk_credit(sv->stack, (uint8_t *)w);",
+                "stack_chunk_put(sv->stack, (uint8_t *)w);"),
+    "CHUNK_KEPT": ("serve_await.c", "stack_chunk_put(sv->stack, (uint8_t *)a->write);", ";"),
+    # Values that nobody ends, or whose part of the quota does not come back.
+    "VALUE_KEPT": ("serve_write.c", "store_abandon(sv->store, &ss->fill);", ";"),
+    "VALUE_KEPT_UDP": ("serve_write.c", "store_abandon(sv->store, value);", "(void)0;"),
+    "QUOTA_KEPT": ("serve_write.c", "fill_quota_end(sv, ss);\n\treturn write_ask", "return write_ask"),
+    "NO_VALUE_SHARE": ("serve_await.c", "return bytes == 0 || used == 0 ||", "return true ||"),
+    "VALUES_PASS": ("serve_await.c", "if (value_len > 0 && !list_empty(&lane->waiting))", "if (false)"),
+    "NO_CHUNK_SHARE": ("serve_await.c", "if (aw->writes >= sv->read_bufs_max / 2)", "if (false)"),
+    "COPY_ANSWERS": ("serve_await_write.c", "by->passes_copies(by->arg, req);", "false;"),
+    "DRAIN_ASKS": ("serve_await_write.c", "if (sv->awaits->draining || ss->await_refused)", "if (ss->await_refused)"),
+    "SILENT_FLUSH": ("serve_write.c", "if (ss == NULL || !is_flush(op) || !op_noreply(op))", "if (true)"),
+    # A datagram's write is answered, and nobody looks.
+    "LOST_WRITE": ("serve_await_udp.c", "\tawaited_writes_parse(sv);", ";"),
+    "WRITE_UNTOLD": ("serve_await.c", "if (a->session != NULL)\n\t\t\tconn_requeue", "if (false)\n\t\t\tconn_requeue"),
 }
 
 

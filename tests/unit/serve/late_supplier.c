@@ -4,10 +4,12 @@
 #include "serve/await_table.h"
 #include "serve/serve_execute.h"
 #include "store/conditional.h"
+#include "store/introspect.h"
 
 #include <stdlib.h>
 
-#define ASKS_MAX 8192u /* open, or their answers on their way */
+#define RECLAIM_TURNS_MAX 20000u
+#define ASKS_MAX          8192u /* open, or their answers on their way */
 
 enum ask_state {
 	ASK_NONE,
@@ -489,6 +491,35 @@ quotas_check(const struct late *late)
 		check(aw->lanes[i].values == 0 && aw->lanes[i].open == 0);
 }
 
+static uint64_t
+objects_used(const struct late *late)
+{
+	uint64_t used = 0;
+
+	for (uint32_t i = 1; i <= store_class_count_mt(late->rig->store); i++) {
+		struct store_class_usage u;
+
+		store_class_usage_mt(late->rig->store, i, late->rig->clock.now_s, &u);
+		used += u.used;
+	}
+	return used;
+}
+
+/* With all items flushed, what is still used is a value that nobody has ended. */
+static void
+objects_check(struct late *late)
+{
+	struct rig *r = late->rig;
+	uint32_t turns = 0;
+
+	check_eq(store_flush(r->core, r->clock.now_s), STORE_OK);
+	for (; objects_used(late) > 0 && turns < RECLAIM_TURNS_MAX; turns++) {
+		r->clock.now_s++;
+		late_turn(late);
+	}
+	check_eq(objects_used(late), 0);
+}
+
 void
 late_destroy(struct late *late)
 {
@@ -497,6 +528,7 @@ late_destroy(struct late *late)
 	check_eq(serve_awaits_open(late->rig->serve), 0);
 	check_eq(late->values, 0);
 	quotas_check(late);
+	objects_check(late);
 	rig_destroy(late->server);
 	rig_destroy(late->rig);
 	free(late->memory);

@@ -289,16 +289,16 @@ the_answer_has_its_room_from_the_ask_on(void **state)
 
 /* ---- places ---- */
 
-/* A key with an l of lane 0, from this number on. */
+/* A key with an l of this lane, from this number on. */
 static uint32_t
-number_of_lane_0(uint32_t from)
+number_of_lane(uint32_t lane, uint32_t from)
 {
 	char key[16];
 
 	for (;; from++) {
 		const struct view v = {(const uint8_t *)key, (uint32_t)sprintf(key, "l%u", from)};
 
-		if (store_hash(rig->core, v) % LATE_LANES == 0)
+		if (store_hash(rig->core, v) % LATE_LANES == lane)
 			return from;
 	}
 }
@@ -306,7 +306,7 @@ number_of_lane_0(uint32_t from)
 static void
 a_write_waits_for_a_place(void **state)
 {
-	const uint32_t n = number_of_lane_0(1);
+	const uint32_t n = number_of_lane(0, 1);
 	struct conn *c;
 	char text[64];
 
@@ -324,16 +324,16 @@ a_write_waits_for_a_place(void **state)
 
 /* Its body is not read before. */
 static void
-a_large_write_waits_for_a_place(void **state)
+large_waits(uint32_t len)
 {
-	const uint32_t n = number_of_lane_0(1);
+	const uint32_t n = number_of_lane(0, 1);
 	struct conn *c;
 	char key[16];
 
 	fill_lane(0);
 	c = rig_open(rig);
 	sprintf(key, "l%u", n);
-	say_set(c, key, 9000, "version\r\nquit\r\n", 0);
+	say_set(c, key, len, "version\r\nquit\r\n", 0);
 	turns(5);
 	SAYS(c, "");
 	check_eq(atomic_load(&rig->shared->quota_used[FILL_QUOTA_PROVEN]), 0);
@@ -343,11 +343,24 @@ a_large_write_waits_for_a_place(void **state)
 	check(rig_closed(c));
 }
 
+static void
+a_large_write_waits_for_a_place(void **state)
+{
+	large_waits(9000);
+}
+
+/* All of it is here, and more than goes back. */
+static void
+so_does_one_of_one_segment(void **state)
+{
+	large_waits(3000);
+}
+
 /* Its body is here when the places go. */
 static void
 a_value_that_is_complete_waits_for_a_place(void **state)
 {
-	const uint32_t n = number_of_lane_0(1);
+	const uint32_t n = number_of_lane(0, 1);
 	struct conn *c = rig_open(rig), *lost = rig_open(rig);
 	char key[16];
 
@@ -371,7 +384,7 @@ a_value_that_is_complete_waits_for_a_place(void **state)
 static void
 no_place_in_time(uint32_t len)
 {
-	const uint32_t n = number_of_lane_0(1);
+	const uint32_t n = number_of_lane(0, 1);
 	struct conn *c;
 	char key[16];
 
@@ -446,6 +459,88 @@ values_take_a_share_of_the_memory(void **state)
 		SAYS(c[i], "STORED\r\n");
 		check_eq(late_written(late, i), 1);
 	}
+}
+
+/* It would have room. */
+static void
+a_small_value_does_not_pass_a_large_one_of_its_lane(void **state)
+{
+	const uint32_t a = number_of_lane(1, 1), b = number_of_lane(1, a + 1),
+		       large = number_of_lane(0, 1), small = number_of_lane(0, large + 1);
+	const struct {
+		uint32_t number, len;
+	} sets[] = {{a, 600000}, {b, 600000}, {large, 1000000}, {small, 10}};
+	struct conn *c[4];
+	char key[16];
+
+	late_hold(late, true);
+	for (uint32_t i = 0; i < 4; i++) {
+		c[i] = rig_open(rig);
+		sprintf(key, "l%u", sets[i].number);
+		say_set(c[i], key, sets[i].len, "", 0);
+		turns(3);
+	}
+	check_eq(late_values(late), 2);
+	check_eq(late_written(late, small), 0);
+	late_hold(late, false);
+	turns(50);
+	for (uint32_t i = 0; i < 4; i++)
+		SAYS(c[i], "STORED\r\n");
+}
+
+/* ---- what goes back as bytes ---- */
+
+#define MUCH 17u /* requests: as many as a turn reads of a connection */
+
+/* More than a read buffer, and all of it here. */
+static void
+say_much(struct conn *c)
+{
+	char text[4096] = "";
+
+	for (uint32_t i = 0; i < MUCH; i++)
+		strcat(text, "version\r\n");
+	rig_receive_text(rig, c, text);
+	say_set(c, "l9", 1900, "", 0);
+}
+
+static void
+much_is_answered(struct conn *c)
+{
+	const char *at = rig_sent(c, NULL);
+	uint32_t count = 0;
+
+	while ((at = strstr(at, "VERSION 9.8.7\r\n")) != NULL) {
+		at++;
+		count++;
+	}
+	check_eq(count, MUCH);
+	check_eq(late_written(late, 9), 1);
+}
+
+static void
+what_stands_behind_a_large_write_fits(void **state)
+{
+	struct conn *c = rig_open(rig);
+
+	say_set(c, "l1", 3000, "", 0);
+	say_much(c);
+	turns(20);
+	much_is_answered(c);
+}
+
+/* s3 has 2,215 bytes, which wait for pieces. */
+static void
+what_stands_behind_an_answer_fits(void **state)
+{
+	struct conn *c = say("gat 0 s3\r\n");
+
+	say_much(c);
+	rig_set_pieces(rig, 0);
+	turns(5);
+	rig_set_pieces(rig, 4096);
+	turns(20);
+	much_is_answered(c);
 }
 
 /* ---- drain ---- */
@@ -544,6 +639,24 @@ a_datagram_without_answer_is_told_so_and_one_without_place_is_dropped(void **sta
 }
 
 static void
+a_datagram_without_a_chunk_is_dropped(void **state)
+{
+	struct conn *c = rig_open(rig);
+
+	for (uint32_t i = 0; i < 16; i++)
+		rig_receive_text(rig, c, "version\r\n");
+	turns(1);
+	check_eq(rig_chunks_used(rig), 16);
+	rig_set_chunks(rig, 16);
+	rig_datagram_text(rig, 7, "set l1 0 0 1\r\nx\r\n");
+	turns(2);
+	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 1);
+	check_eq(late_asked(late), 0);
+	rig_set_chunks(rig, 4096);
+	rig_acked(rig, c);
+}
+
+static void
 each_key_of_a_datagram_is_asked_for_once(void **state)
 {
 	const char *both = S1 "VALUE s2 2 62\r\n";
@@ -592,15 +705,20 @@ main(void)
 		TEST(the_answer_has_its_room_from_the_ask_on),
 		TEST(a_write_waits_for_a_place),
 		TEST(a_large_write_waits_for_a_place),
+		TEST(so_does_one_of_one_segment),
 		TEST(a_value_that_is_complete_waits_for_a_place),
 		TEST(one_that_finds_no_place_in_time_is_never_asked),
 		TEST(nor_is_a_large_one),
 		TEST(writes_leave_chunks_to_others),
 		TEST(values_take_a_share_of_the_memory),
+		TEST(a_small_value_does_not_pass_a_large_one_of_its_lane),
+		TEST(what_stands_behind_a_large_write_fits),
+		TEST(what_stands_behind_an_answer_fits),
 		TEST(in_a_drain_no_write_is_asked),
 		TEST(a_hurried_drain_ends_what_is_asked),
 		TEST(a_datagram_is_answered_when_it_is_done),
 		TEST(a_datagram_without_answer_is_told_so_and_one_without_place_is_dropped),
+		TEST(a_datagram_without_a_chunk_is_dropped),
 		TEST(each_key_of_a_datagram_is_asked_for_once),
 		TEST(datagrams_that_wait_are_dropped_at_a_stop),
 	};
