@@ -326,18 +326,18 @@ keep(struct times *t, uint32_t turn, uint64_t all_ns, uint64_t upkeep_ns, bool f
 static uint64_t
 turn(struct bench *b, const struct phase *p, uint32_t n)
 {
-	const uint64_t from = bench_ns();
+	const uint64_t from = turn_clock();
 	uint64_t upkeep, last;
 
 	turn_jobs_begin();
 	store_turn(b->sc, STORE_CLOCK_START + (uint32_t)(b->turns / TURNS_A_SECOND));
-	upkeep = bench_ns() - from;
+	upkeep = turn_clock() - from;
 	p->operate(b, n);
 	if (++b->turns % HOUSEKEEPING_EVERY != 0)
 		return upkeep;
-	last = bench_ns();
+	last = turn_clock();
 	store_housekeeping(b->sc);
-	return upkeep + (bench_ns() - last);
+	return upkeep + (turn_clock() - last);
 }
 
 static bool
@@ -369,10 +369,10 @@ run_phase(struct bench *b, const struct phase *p, struct times *t)
 	if (p->begin != NULL)
 		p->begin(b);
 	for (uint32_t n = 0; phase_goes_on(b, p, t, n); n++) {
-		const uint64_t from = bench_ns();
+		const uint64_t from = turn_clock();
 		const uint64_t upkeep = turn(b, p, n);
 
-		keep(t, n, bench_ns() - from, upkeep, b->run == 0);
+		keep(t, n, turn_clock() - from, upkeep, b->run == 0);
 	}
 	getrusage(RUSAGE_THREAD, &after);
 	t->sets = b->keys - t->sets;

@@ -4,7 +4,8 @@
  * Shape:  the linker puts a clock around each job's function (--wrap, meson.build), so the store
  *         has no line for it. What a job calls that is one itself is taken from the caller's time.
  *
- * Units:  nanoseconds, since turn_jobs_begin.
+ * Units:  nanoseconds, since turn_jobs_begin; with TURNS_COUNTED the store's accesses to memory,
+ *         each for one: the same on any machine, but a miss of a cache counts no more than a hit.
  *
  * Thread: one.
  */
@@ -46,6 +47,8 @@ struct turn_jobs {
 extern bool turn_jobs_on;
 extern struct turn_jobs turn_jobs;
 
+/* Nanoseconds, or accesses so far. */
+uint64_t turn_clock(void);
 const char *turn_job_name(enum turn_job job);
 void turn_jobs_begin(void);
 
