@@ -1,7 +1,7 @@
 /*
  * index.c - geometry, locks and slots of the index; index.h has the lookup.
  */
-#include "index.h"
+#include "geometry.h"
 
 void
 index_bind(struct index *ix, const struct arena *arena)
@@ -18,62 +18,13 @@ index_init(struct index *ix, uint32_t bucket_count, uint64_t seed)
 	atomic_init(&ix->bucket_count, bucket_count);
 }
 
-struct geometry {
-	uint32_t seq, old_count, new_count;
-	uint32_t migrated; /* old buckets that are empty by now */
-};
-
-static struct geometry
-geometry_now(const struct index *ix)
-{
-	struct geometry g;
-	uint32_t seq;
-
-	/* Repeated only if a resize begins or ends meanwhile. */
-	do {
-		seq = index_seq(ix);
-		g.old_count = atomic_load_explicit(&ix->bucket_count, memory_order_relaxed);
-		g.new_count = atomic_load_explicit(&ix->new_count, memory_order_relaxed);
-		g.migrated = (seq - atomic_load_explicit(&ix->first_seq, memory_order_relaxed)) /
-			     GEOMETRY_STEP;
-		/* Acquire: pairs with the releases in geometry_begin, which come after the end of
-		 * the resize before. */
-		atomic_thread_fence(memory_order_acquire);
-		g.seq = atomic_load_explicit(&ix->seq, memory_order_relaxed);
-	} while (g.seq != seq);
-	return g;
-}
-
-/* Is this old bucket empty? Buckets are migrated from the top when the index grows, from the bottom
- * when it shrinks. */
-static bool
-bucket_is_migrated(const struct geometry *g, uint32_t bucket)
-{
-	return g->new_count > g->old_count ? bucket >= g->old_count - g->migrated
-					   : bucket < g->migrated;
-}
-
-static struct place
-place_resizing(const struct geometry *g, uint64_t hash)
-{
-	const struct place from = place_among(g->old_count, hash);
-	const struct place to = place_among(g->new_count, hash);
-
-	return (struct place){
-		.primary = bucket_is_migrated(g, from.primary) ? to.primary : from.primary,
-		.alternate = bucket_is_migrated(g, from.alternate) ? to.alternate : from.alternate,
-		.seq = g->seq,
-		.tag = from.tag,
-	};
-}
-
 struct place
 index_place_resizing(const struct index *ix, uint64_t hash)
 {
 	const struct geometry g = geometry_now(ix);
 
 	if ((g.seq & GEOMETRY_RESIZING) != 0)
-		return place_resizing(&g, hash);
+		return geometry_place(&g, hash);
 
 	struct place p = place_among(g.old_count, hash); /* the resize has ended */
 
@@ -98,7 +49,7 @@ index_bucket_end(const struct index *ix)
 									     : g.old_count;
 }
 
-/* ---- for resize.c ---- */
+/* ---- geometry.h ---- */
 
 void
 geometry_begin(struct index *ix, uint32_t new_count)
@@ -135,13 +86,13 @@ geometry_new_primaries(const struct index *ix, uint32_t bucket, uint32_t *first,
 	*last = (uint32_t)((((uint64_t)bucket + 1) * g.new_count - 1) / g.old_count);
 }
 
-struct place
-geometry_place_after(const struct index *ix, uint64_t hash)
+struct geometry
+geometry_after(const struct index *ix)
 {
 	struct geometry g = geometry_now(ix);
 
 	g.migrated++;
-	return place_resizing(&g, hash);
+	return g;
 }
 
 void

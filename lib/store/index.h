@@ -229,20 +229,6 @@ index_find(const struct index *ix, struct view key, struct place *p, uint32_t *t
 	return 0; /* many moves may cost a false miss, never a wrong value */
 }
 
-/* ---- for a resize: one core at a time ---- */
-
-void geometry_begin(struct index *ix, uint32_t new_count);
-/* The old bucket to be emptied next; UINT32_MAX: none is left. */
-uint32_t geometry_next(const struct index *ix);
-/* The buckets, from *first to *last, that are the new primary buckets of keys with this old one. */
-void geometry_new_primaries(const struct index *ix, uint32_t bucket, uint32_t *first,
-			    uint32_t *last);
-/* A key's place once the next bucket is empty. */
-struct place geometry_place_after(const struct index *ix, uint64_t hash);
-/* From now on the next bucket counts as empty: its items have been copied to their new buckets. */
-void geometry_step(struct index *ix);
-void geometry_end(struct index *ix);
-
 /* ---- for writers ---- */
 
 /* Lock both buckets of a hash. They stay the key's: it leaves a bucket under that bucket's lock. */

@@ -16,6 +16,7 @@
  * A flushed item is dropped, since the sweep may have passed its new bucket (sweep.c). An item
  * without a slot is evicted; in a store that never evicts its bucket waits.
  */
+#include "geometry.h"
 #include "path.h"
 #include "resize.h"
 #include "resize_limits.h"
@@ -30,21 +31,23 @@
 /* The plan for one slot of the bucket. */
 struct slot_plan {
 	uint32_t ref; /* 0: empty, or a tombstone */
-	uint32_t to;  /* the item's bucket after the step; NOWHERE: it has no slot */
-	uint16_t tag; /* of the item there */
+	uint16_t tag; /* of the item in its bucket after the step */
+	uint8_t to;   /* that bucket, a target; STAYS: this one; NOWHERE: it has no slot */
 };
 
-#define NOWHERE UINT32_MAX
+#define STAYS   (TARGETS_MAX + 0u)
+#define NOWHERE (TARGETS_MAX + 1u)
 
 /* A bucket that the plan puts items into, or would have if it had room. */
 struct target {
 	uint32_t bucket;
 	uint32_t planned; /* items */
-	uint32_t empty;   /* slots, when the plan was made */
+	uint32_t empty;   /* its slots, a bit each; when the plan was made, then under the locks */
 };
 
 struct migration {
 	uint32_t bucket;
+	struct geometry after; /* the step */
 	struct slot_plan slots[BUCKET_SLOTS];
 	struct target targets[TARGETS_MAX];
 	uint32_t target_count;
@@ -54,14 +57,27 @@ struct migration {
 	uint32_t lock_count;
 };
 
+/* Four references from a slot on: the empty ones, a bit each. */
+static uint32_t
+empty_of_four(const struct bucket *b, uint32_t slot)
+{
+	const __m128i refs = _mm_loadu_si128((const __m128i *)(const void *)&b->ref[slot]);
+	const __m128i empty = _mm_cmpeq_epi32(refs, _mm_setzero_si128());
+
+	return (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(empty));
+}
+
+/* Empty slots, a bit each: a slot without a reference has no tag. */
 static uint32_t
 empty_slots(const struct bucket *b)
 {
-	uint32_t count = 0;
+	uint32_t empty = 0;
 
-	for (uint32_t free = bucket_match(b, 0); free != 0; free &= free - 1)
-		count += bucket_ref(b, (uint32_t)__builtin_ctz(free)) == 0;
-	return count;
+	if (MATCH_IN_VECTORS)
+		return empty_of_four(b, 0) | empty_of_four(b, 4) << 4 | empty_of_four(b, 6) << 6;
+	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
+		empty |= (uint32_t)(bucket_ref(b, i) == 0) << i;
+	return empty;
 }
 
 static uint32_t
@@ -74,27 +90,35 @@ items_of(const struct migration *m)
 	return count;
 }
 
-static struct target *
+/* The number of a target. */
+static uint32_t
 target_of(const struct store *st, struct migration *m, uint32_t bucket)
 {
 	for (uint32_t i = 0; i < m->target_count; i++)
 		if (m->targets[i].bucket == bucket)
-			return &m->targets[i];
+			return i;
 	ensure(m->target_count < TARGETS_MAX);
 	m->targets[m->target_count] = (struct target){
 		.bucket = bucket, .empty = empty_slots(index_bucket(&st->ix, bucket))};
-	return &m->targets[m->target_count++];
+	return m->target_count++;
 }
 
 static bool
-has_slot(const struct store *st, struct migration *m, uint32_t bucket)
+has_room(const struct target *t)
 {
-	const struct target *t;
+	return t->planned < (uint32_t)__builtin_popcount(t->empty);
+}
+
+/* Where an item goes whose bucket is this one; NOWHERE: that has no slot. */
+static uint32_t
+way_to(const struct store *st, struct migration *m, uint32_t bucket)
+{
+	uint32_t n;
 
 	if (bucket == m->bucket)
-		return false;
-	t = target_of(st, m, bucket);
-	return t->planned < t->empty;
+		return STAYS;
+	n = target_of(st, m, bucket);
+	return has_room(&m->targets[n]) ? n : NOWHERE;
 }
 
 /* Choose the new bucket of the item in a slot: the one that replaces this one for its key; if that
@@ -107,21 +131,27 @@ choose(const struct store *st, struct migration *m, uint32_t slot, uint32_t ref,
 {
 	const uint16_t tag = bucket_tag(index_bucket(&st->ix, m->bucket), slot);
 	const bool alternate = (tag & TAG_DISPLACED) != 0;
+	uint32_t to = NOWHERE;
 
 	if (tag == 0 || ref == 0)
 		return (struct slot_plan){.to = NOWHERE};
-	*after = geometry_place_after(&st->ix, index_hash(&st->ix, item_key(item_at(st, ref))));
+	*after = geometry_place(&m->after, index_hash(&st->ix, item_key(item_at(st, ref))));
 
 	const uint32_t first = alternate ? after->alternate : after->primary;
 	const uint32_t second = alternate ? after->primary : after->alternate;
-	const bool to_primary =
-		alternate && index_grows(&st->ix) && second > m->bucket && has_slot(st, m, second);
+	const uint16_t other_tag = tag ^ TAG_DISPLACED;
 
-	if (!to_primary && (first == m->bucket || has_slot(st, m, first)))
-		return (struct slot_plan){.ref = ref, .to = first, .tag = tag};
-	if (to_primary || has_slot(st, m, second))
-		return (struct slot_plan){.ref = ref, .to = second, .tag = tag ^ TAG_DISPLACED};
-	return (struct slot_plan){.ref = ref, .to = NOWHERE};
+	if (alternate && m->after.new_count > m->after.old_count && second > m->bucket)
+		to = way_to(st, m, second);
+	if (to < TARGETS_MAX)
+		return (struct slot_plan){.ref = ref, .to = (uint8_t)to, .tag = other_tag};
+	to = way_to(st, m, first);
+	if (to != NOWHERE)
+		return (struct slot_plan){.ref = ref, .to = (uint8_t)to, .tag = tag};
+	if (second != m->bucket)
+		to = way_to(st, m, second);
+	return (struct slot_plan){
+		.ref = ref, .to = (uint8_t)to, .tag = to != NOWHERE ? other_tag : 0};
 }
 
 /* Plan a slot. False: its item finds no slot in *after. */
@@ -135,8 +165,8 @@ plan_slot(const struct store *st, struct migration *m, uint32_t slot, struct pla
 	if (sp->to != NOWHERE || (sp->ref != 0 && sp->ref != ref))
 		return true;
 	*sp = choose(st, m, slot, ref, after);
-	if (sp->to != NOWHERE && sp->to != m->bucket)
-		target_of(st, m, sp->to)->planned++;
+	if (sp->to < TARGETS_MAX)
+		m->targets[sp->to].planned++;
 	return sp->ref == 0 || sp->to != NOWHERE;
 }
 
@@ -165,7 +195,7 @@ plan_begin(struct migration *m)
 		m->slots[i] = (struct slot_plan){.to = NOWHERE};
 }
 
-/* A path has freed a slot; slots that the plan uses are left to it. */
+/* What is empty now: a path has freed a slot; or the locks are held. */
 static void
 look_again(const struct store *st, struct migration *m)
 {
@@ -182,9 +212,9 @@ add_lock(struct migration *m, uint32_t bucket)
 		i--;
 	if (i != 0 && m->locks[i - 1] == bucket)
 		return;
-	memmove(&m->locks[i + 1], &m->locks[i], (m->lock_count - i) * sizeof m->locks[0]);
+	for (uint32_t n = m->lock_count++; n > i; n--)
+		m->locks[n] = m->locks[n - 1];
 	m->locks[i] = bucket;
-	m->lock_count++;
 }
 
 /* List the buckets to lock. */
@@ -250,7 +280,7 @@ is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 	struct slot_plan *planned = &m->slots[slot];
 
 	if (planned->ref == 0 || planned->to == NOWHERE ||
-	    (planned->to == m->bucket && planned->tag != bucket_tag(b, slot)) ||
+	    (planned->to == STAYS && planned->tag != bucket_tag(b, slot)) ||
 	    !item_has_key(item_at(st, ref), item_key(item_at(st, planned->ref))))
 		return false;
 	planned->ref = ref;
@@ -269,21 +299,21 @@ plan_holds(const struct store *st, struct migration *m)
 		if (ref != 0 && ref != m->slots[i].ref && !is_replaced(st, m, i))
 			return false;
 	}
+	look_again(st, m);
 	for (uint32_t i = 0; i < m->target_count; i++)
-		if (m->targets[i].planned >
-		    empty_slots(index_bucket(&st->ix, m->targets[i].bucket)))
+		if (m->targets[i].planned > (uint32_t)__builtin_popcount(m->targets[i].empty))
 			return false;
 	return true;
 }
 
 /* The item in a slot gets no bucket after all. */
 static void
-unplan(const struct store *st, struct migration *m, uint32_t slot)
+unplan(struct migration *m, uint32_t slot)
 {
 	struct slot_plan *sp = &m->slots[slot];
 
-	if (sp->to != NOWHERE && sp->to != m->bucket)
-		target_of(st, m, sp->to)->planned--;
+	if (sp->to < TARGETS_MAX)
+		m->targets[sp->to].planned--;
 	sp->to = NOWHERE;
 }
 
@@ -295,15 +325,16 @@ give_up(const struct store *st, struct migration *m)
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
 		if (bucket_ref(b, i) != m->slots[i].ref) {
-			unplan(st, m, i);
+			unplan(m, i);
 			m->slots[i].ref = bucket_ref(b, i);
 		}
+	look_again(st, m);
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		const uint32_t to = m->slots[i].to;
 
-		if (to != NOWHERE && to != m->bucket &&
-		    target_of(st, m, to)->planned > empty_slots(index_bucket(&st->ix, to)))
-			unplan(st, m, i);
+		if (to < TARGETS_MAX && m->targets[to].planned >
+						(uint32_t)__builtin_popcount(m->targets[to].empty))
+			unplan(m, i);
 	}
 }
 
@@ -337,21 +368,22 @@ drop_unplaced(struct store_core *sc, struct migration *m)
 static bool
 moves_out(const struct migration *m, const struct bucket *b, uint32_t slot)
 {
-	return bucket_ref(b, slot) != 0 && m->slots[slot].to != m->bucket;
+	return bucket_ref(b, slot) != 0 && m->slots[slot].to != STAYS;
 }
 
 static void
-copy_moved(const struct store *st, const struct migration *m, const struct bucket *b)
+copy_moved(const struct store *st, struct migration *m, const struct bucket *b)
 {
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		if (!moves_out(m, b, i))
 			continue;
 
-		struct bucket *to = index_bucket(&st->ix, m->slots[i].to);
-		const uint32_t slot = bucket_empty_slot(to);
+		struct target *t = &m->targets[m->slots[i].to];
 
-		ensure(slot < BUCKET_SLOTS);
-		bucket_put(to, slot, bucket_ref(b, i), m->slots[i].tag);
+		ensure(t->empty != 0);
+		bucket_put(index_bucket(&st->ix, t->bucket), (uint32_t)__builtin_ctz(t->empty),
+			   bucket_ref(b, i), m->slots[i].tag);
+		t->empty &= t->empty - 1;
 	}
 }
 
@@ -422,8 +454,10 @@ must_wait(const struct store *st, const struct migration *m)
 static uint32_t
 migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 {
-	struct migration m = {.bucket = bucket};
+	struct migration m; /* plan_begin and list_locks begin the rest */
 
+	m.bucket = bucket;
+	m.after = geometry_after(&sc->store->ix);
 	geometry_new_primaries(&sc->store->ix, bucket, &m.new_primaries[0], &m.new_primaries[1]);
 	for (uint32_t tries = 1;; tries++) {
 		/* The next turn goes on with the slots that were freed. */

@@ -12,6 +12,7 @@
  */
 #include "resize.h"
 #include "account.h"
+#include "geometry.h"
 #include "rebalance.h"
 #include "resize_limits.h"
 

@@ -1,6 +1,7 @@
 /*
  * store_open.c - an image is opened: what its header and its index say is kept, the rest made anew.
  */
+#include "geometry.h"
 #include "opening.h"
 #include "resize.h"
 #include "sweep.h"
