@@ -332,8 +332,8 @@ give_up(const struct store *st, struct migration *m)
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		const uint32_t to = m->slots[i].to;
 
-		if (to < TARGETS_MAX && m->targets[to].planned >
-						(uint32_t)__builtin_popcount(m->targets[to].empty))
+		if (to < TARGETS_MAX &&
+		    m->targets[to].planned > (uint32_t)__builtin_popcount(m->targets[to].empty))
 			unplan(m, i);
 	}
 }
@@ -509,13 +509,13 @@ prefetch_coming(const struct store *st, uint32_t bucket)
 }
 
 bool
-migrate_slice(struct store_core *sc)
+migrate(struct store_core *sc, uint32_t most)
 {
 	struct store *st = sc->store;
 	const uint32_t before = sc->searched;
 	uint32_t work = 0;
 
-	while (work + (sc->searched - before) < MIGRATE_WORK) {
+	while (work + (sc->searched - before) < most) {
 		const uint32_t bucket = geometry_next(&st->ix);
 
 		if (bucket == UINT32_MAX)
@@ -525,7 +525,7 @@ migrate_slice(struct store_core *sc)
 			return true;
 		prefetch_coming(st, bucket);
 
-		const uint32_t items = migrate_bucket(sc, bucket, before + MIGRATE_WORK - work);
+		const uint32_t items = migrate_bucket(sc, bucket, before + most - work);
 
 		if (items == DEFERRED)
 			return true;

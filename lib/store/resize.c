@@ -7,8 +7,9 @@
  * because they become larger, it gives pages back.
  *
  * To grow, pages are claimed (index_pages.c), cleared in slices as they come, and become buckets;
- * then the old buckets are migrated (migrate.c). To shrink, the buckets are migrated first; then
- * their pages are released, which go to classes after a grace period: a lookup may still read them.
+ * then the old buckets are migrated (migrate.c), at the pace of the items that come. To shrink, the
+ * buckets are migrated first; then their pages are released, which go to classes after a grace
+ * period: a lookup may still read them.
  */
 #include "resize.h"
 #include "account.h"
@@ -64,6 +65,40 @@ static uint64_t
 share(uint64_t n, uint32_t of_64)
 {
 	return n * of_64 / 64;
+}
+
+/* ---- what is needed ---- */
+
+/* Buckets for so many items at a fill of AIM_64THS; a multiple of the step. */
+static uint64_t
+buckets_for(const struct store *st, uint64_t items)
+{
+	const uint64_t slots = items * 64 / AIM_64THS;
+	const uint64_t step = st->resize.step;
+
+	return (slots / BUCKET_SLOTS / step + 1) * step;
+}
+
+/* Items that fill the memory, if they stay as large as they are. */
+static uint64_t
+items_when_full(const struct store *st, uint64_t items, uint64_t pool)
+{
+	const uint64_t withheld = atomic_load_explicit(&st->slab.withheld, memory_order_relaxed);
+	const uint64_t all = st->arena.page_count - st->slab.reserve - withheld;
+	const uint64_t index = items * INDEX_BYTES_PER_ITEM >> st->arena.page_shift;
+	const uint64_t used = st->arena.page_count - withheld - pool - claimed_pages(st) + index;
+
+	return share(items * all / (used != 0 ? used : 1), ALL_64THS);
+}
+
+/* Items that come before memory is full, if there are free pages. */
+static uint64_t
+items_to_come(const struct store *st, uint64_t items)
+{
+	const uint64_t pool = slab_pool(&st->slab);
+	const uint64_t all = items_when_full(st, items, pool);
+
+	return pool <= st->slab.reserve ? UINT64_MAX : all > items ? all - items : 0;
 }
 
 /* ---- a resize in slices ---- */
@@ -170,73 +205,68 @@ end_migration(struct store_core *sc)
 	set_phase(st, RESIZE_NONE);
 }
 
-/* One slice. False: no more in this turn, since the resize has ended, or a bucket waits for slots;
- * MIGRATE_DEFER_MAX counts turns. */
-static bool
-resize_slice(struct store_core *sc)
+/* Items that this core has put into the index less those that it has taken out; it wraps. */
+static uint64_t
+gained(const struct store_core *sc)
+{
+	return counter_read(&sc->counters[STORE_ITEMS_LINKED]) -
+	       counter_read(&sc->counters[STORE_ITEMS_UNLINKED]);
+}
+
+/* Work of migration for an item more: as much as ends it before items nearly fill the smaller of
+ * both indexes; 0 if memory is full before that. */
+static uint64_t
+work_for_item(const struct store *st)
+{
+	const struct geometry g = geometry_now(&st->ix);
+	const uint64_t least = g.old_count < g.new_count ? g.old_count : g.new_count;
+	const uint64_t items = st->resize.items, slots = least * BUCKET_SLOTS;
+	const uint64_t room = share(slots, END_64THS);
+	const uint64_t left = (g.old_count - g.migrated) * (uint64_t)MIGRATE_BUCKET_MOST;
+
+	if (items <= share(slots, FULL_64THS) &&
+	    items_to_come(st, items) <= share(slots, FULL_64THS) - items)
+		return 0;
+	return items < room ? left / (room - items) + 1 : MIGRATE_BUCKET_MOST;
+}
+
+/* Work of migration for so many items more. */
+static uint32_t
+work_for(const struct store *st, uint64_t more)
+{
+	const uint64_t an_item = work_for_item(st);
+	const uint64_t most = more * MIGRATE_WORK_ITEM > MIGRATE_WORK_MOST
+				      ? more * MIGRATE_WORK_ITEM
+				      : MIGRATE_WORK_MOST;
+	const uint64_t work = more * an_item < most ? more * an_item : most;
+
+	return (uint32_t)(work > MIGRATE_WORK ? work : MIGRATE_WORK);
+}
+
+/* What a turn, or a set without a slot, does for so many items more. */
+static void
+go_on(struct store_core *sc, uint64_t more)
 {
 	struct store *st = sc->store;
+	const uint32_t times = st->never_evict ? RESIZE_NEVER_TIMES : 1;
 
-	if (phase(st) == RESIZE_CLAIM) {
+	for (uint64_t n = 0; n <= more / CLEAR_ITEMS && phase(st) == RESIZE_CLAIM; n++)
 		claim_slice(sc);
-		return true;
-	}
-	if (phase(st) == RESIZE_MIGRATE) {
-		const uint32_t bucket = geometry_next(&st->ix);
-
-		if (migrate_slice(sc))
-			return geometry_next(&st->ix) != bucket;
+	if (phase(st) == RESIZE_MIGRATE && !migrate(sc, work_for(st, more) * times))
 		end_migration(sc);
-	}
-	return false;
-}
-
-static uint64_t
-linked(const struct store_core *sc)
-{
-	return counter_read(&sc->counters[STORE_ITEMS_LINKED]);
-}
-
-/* Is the index to be larger soon? Items nearly fill it, or it shrinks although there are free
- * pages. */
-static bool
-is_crowded(const struct store *st)
-{
-	const uint32_t now = index_bucket_count(&st->ix);
-
-	return st->resize.target < now ||
-	       st->resize.items > share((uint64_t)now * BUCKET_SLOTS, FULL_64THS);
-}
-
-/* Slices of a turn that stored so much (resize_limits.h). */
-static uint64_t
-slices(const struct store *st, uint64_t stored)
-{
-	uint64_t n = 1 + stored / RESIZE_SLICE_ITEMS;
-
-	/* Without free pages items are evicted for the index, so it has one slice a turn. */
-	if (slab_pool(&st->slab) <= st->slab.reserve)
-		n = 1;
-	else if (n < CROWDED_SLICES && is_crowded(st))
-		n = stored / CROWDED_ITEMS < CROWDED_SLICES ? 1 + stored / CROWDED_ITEMS
-							    : CROWDED_SLICES;
-	if (n > RESIZE_SLICES_MAX)
-		n = RESIZE_SLICES_MAX;
-	return st->never_evict ? RESIZE_NEVER_TIMES * n : n;
 }
 
 bool
 resize_more(struct store_core *sc)
 {
 	struct store *st = sc->store;
-	uint64_t stored;
+	int64_t more;
 
 	if (likely(phase(st) == RESIZE_NONE) || !spin_try(&st->resize.lock))
 		return false;
-	stored = linked(sc) - sc->grown_for;
-	sc->grown_for += stored;
-	for (uint64_t n = slices(st, stored); n != 0 && resize_slice(sc); n--)
-		;
+	more = (int64_t)(gained(sc) - sc->grown_for);
+	sc->grown_for += (uint64_t)(more > 0 ? more : more / LOSS_PART);
+	go_on(sc, more > 0 ? (uint64_t)more : 0);
 	spin_unlock(&st->resize.lock);
 	return true;
 }
@@ -251,28 +281,6 @@ resize_turn(struct store_core *sc)
 }
 
 /* ---- how large ---- */
-
-/* Buckets for so many items at a fill of AIM_64THS; a multiple of the step. */
-static uint64_t
-buckets_for(const struct store *st, uint64_t items)
-{
-	const uint64_t slots = items * 64 / AIM_64THS;
-	const uint64_t step = st->resize.step;
-
-	return (slots / BUCKET_SLOTS / step + 1) * step;
-}
-
-/* Items that fill the memory, if they stay as large as they are. */
-static uint64_t
-items_when_full(const struct store *st, uint64_t items, uint64_t pool)
-{
-	const uint64_t withheld = atomic_load_explicit(&st->slab.withheld, memory_order_relaxed);
-	const uint64_t all = st->arena.page_count - st->slab.reserve - withheld;
-	const uint64_t index = items * INDEX_BYTES_PER_ITEM >> st->arena.page_shift;
-	const uint64_t used = st->arena.page_count - withheld - pool - claimed_pages(st) + index;
-
-	return share(items * all / (used != 0 ? used : 1), ALL_64THS);
-}
 
 /* Buckets for which the pool has pages beyond the reserve. */
 static uint64_t
@@ -331,8 +339,9 @@ grow_late(const struct store *st, uint64_t items)
 {
 	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
 	const bool small = claimed_pages(st) * SMALL_PART < st->arena.page_count;
-	const uint64_t few = share(now * BUCKET_SLOTS, FEW_64THS);
-	const uint64_t soon = items_coming(st), more = small || soon < few ? soon : few;
+	const uint64_t few = share(now * BUCKET_SLOTS, FEW_64THS), come = items_to_come(st, items);
+	const uint64_t soon = items_coming(st) < come ? items_coming(st) : come;
+	const uint64_t more = small || soon < few ? soon : few;
 	const uint64_t fit = buckets_for(st, small ? items + soon : items);
 	const uint64_t part = now / LATE_PART / step * step;
 	const uint64_t least = now + (part > step ? part : step);
@@ -353,8 +362,9 @@ shrink(struct store *st, uint64_t items)
 	const uint64_t now = index_bucket_count(&st->ix);
 	const uint64_t evicted = store_sum(st, STORE_EVICTED);
 	const uint64_t part = now / SHRINK_PART / rs->step * rs->step;
-	const uint64_t fit = buckets_for(st, items);
+	const uint64_t fit = buckets_for(st, items + items_coming(st));
 	uint64_t least = now - (part > rs->step ? part : rs->step);
+	const uint64_t most = (now / SHRINK_FACTOR_MAX / rs->step + 1) * rs->step;
 
 	if (items >= share(now * BUCKET_SLOTS, SPARSE_64THS) || fit >= now)
 		rs->evicted = evicted;
@@ -363,6 +373,8 @@ shrink(struct store *st, uint64_t items)
 	rs->evicted = evicted;
 	if (least > SHRINK_SPARE * fit)
 		least = SHRINK_SPARE * fit;
+	if (least < most)
+		least = most;
 	return fit > least ? fit : least;
 }
 
@@ -405,7 +417,7 @@ resize_consider(struct store_core *sc)
 	sc->crowded = 0;
 	sample_items(rs, items_now(st));
 	if (phase(st) == RESIZE_NONE) {
-		sc->grown_for = linked(sc);
+		sc->grown_for = gained(sc);
 		begin(sc, right_size(st, rs->items));
 	}
 	spin_unlock(&rs->lock);

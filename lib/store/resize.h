@@ -26,7 +26,8 @@ void resize_consider(struct store_core *sc);
 
 /* ---- migrate.c ---- */
 
-/* Empty some old buckets, under the resize's lock. False: none is left. */
-bool migrate_slice(struct store_core *sc);
+/* Empty some old buckets, under the resize's lock: so much work (resize_limits.h). False: none is
+ * left. */
+bool migrate(struct store_core *sc, uint32_t most);
 
 #endif

@@ -8,7 +8,7 @@
 /* ---- how large: items as a share of the slots, in 64ths ---- */
 
 /* The index grows from this fill on while there are free pages: early, since they are unused. */
-#define EARLY_64THS 42u
+#define EARLY_64THS 40u
 /* It grows from this fill on once a page of index costs a page of items. Fuller by a 32nd, sets of
  * new keys cost a third more, and 0.2 % more items fit. */
 #define FULL_64THS 60u
@@ -37,8 +37,10 @@
 #define SMALL_PART 12u
 /* The index shrinks by an eighth at a time, since items may come back; */
 #define SHRINK_PART 8u
-/* or at once to twice what the items need. */
+/* or at once to twice what the items need, */
 #define SHRINK_SPARE 2u
+/* and to a fourth at most: what items that come back fill before the shrink ends is bounded so. */
+#define SHRINK_FACTOR_MAX 4u
 /* Shrinking begins once evictions are a 16th of the items: then the memory is wanted. */
 #define SPARSE_PART 16u
 /* The growth of the number of items is a mean over so many samples (resize_consider). */
@@ -54,21 +56,26 @@
 #define CLAIM_WAIT_S 3u
 /* Bytes of a claimed page cleared in a slice: a page of 2 MiB takes 32. */
 #define CLEAR_BYTES (64u << 10)
-/* A turn does a slice, one more for every 24 items it stored, 32 at most: half a bucket for each
- * item. So the last old bucket is nine tenths full when it is migrated, from EARLY_64THS on. */
-#define RESIZE_SLICE_ITEMS 24u
-/* Once the index is fuller than FULL_64THS, or while it shrinks although there are free pages, it
- * is one for every 6, up to six of these: else it may be full before its resize ends. */
-#define CROWDED_ITEMS     6u
-#define CROWDED_SLICES    6u
-#define RESIZE_SLICES_MAX 32u
+/* A turn clears so much, and as much again for so many items that are more than before. */
+#define CLEAR_ITEMS 256u
+/* Work of migration: 1 a bucket searched, 4 a bucket emptied, 2 an item, some 45 ns each. A turn
+ * does so much at least. */
+#define MIGRATE_WORK        200u
+#define MIGRATE_BUCKET      4u
+#define MIGRATE_ITEM        2u
+#define MIGRATE_BUCKET_MOST (MIGRATE_BUCKET + MIGRATE_ITEM * BUCKET_SLOTS)
+/* For each item that is more than before it does what ends the resize before the smaller of both
+ * indexes is so full: from EARLY_64THS on that is 11 an item. Fuller, sets would search for slots.
+ */
+#define END_64THS 54u
+/* But no more than this an item, unless the turn has few; then no more than this in all. */
+#define MIGRATE_WORK_ITEM 12u
+#define MIGRATE_WORK_MOST 600u
+/* Items that a core takes out are made up for by those that it puts in later, but for such a part
+ * of them each turn: evictions come in batches. */
+#define LOSS_PART 16
 /* In a store that never evicts a set without a slot is refused: three times as much. */
 #define RESIZE_NEVER_TIMES 3u
-/* Work of a slice of migration: 1 a bucket searched, 4 a bucket emptied, 2 an item, some 50 ns
- * each. */
-#define MIGRATE_WORK   200u
-#define MIGRATE_BUCKET 4u
-#define MIGRATE_ITEM   2u
 
 /* ---- one bucket ---- */
 

@@ -149,7 +149,7 @@ struct store_core {
 	uint32_t searched;                     /* buckets searched for a cuckoo path; it wraps */
 	uint32_t evicted_ahead;                /* items evicted ahead of need, in this turn */
 	uint32_t crowded;                      /* work of this turn for sets without a slot */
-	uint64_t grown_for; /* items linked for which resize_turn has done its slices */
+	uint64_t grown_for; /* items for which a resize has done its work (resize.c); it wraps */
 	uint32_t unpublished, unpublished_class; /* objects of that class retired less those freed,
 						    not yet added to its retired_count */
 	uint32_t evacuated[EVACUATIONS];         /* work of this turn (store_limits.h) */

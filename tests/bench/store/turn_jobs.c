@@ -125,7 +125,7 @@ WRAP(bool, evacuate_batch, (SC, uint32_t *work, uint32_t until, bool hurry),
      (sc, work, until, hurry))
 WRAP_VOID(resize_turn, (SC), (sc))
 WRAP(bool, resize_more, (SC), (sc))
-WRAP(bool, migrate_slice, (SC), (sc))
+WRAP(bool, migrate, (SC, uint32_t most), (sc, most))
 WRAP(bool, path_free_slot, (SC, const struct place *p, const uint32_t *avoid, uint32_t avoid_count),
      (sc, p, avoid, avoid_count))
 WRAP_VOID(sweep_turn, (SC), (sc))

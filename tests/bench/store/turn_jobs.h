@@ -25,7 +25,7 @@
 	X(evacuate_batch, "evacuate", "some of a page")                                            \
 	X(resize_turn, "resize", "pages cleared")                                                  \
 	X(resize_more, "resize_set", "the same for a set without a slot")                          \
-	X(migrate_slice, "migrate", "buckets emptied")                                             \
+	X(migrate, "migrate", "buckets emptied")                                                   \
 	X(path_free_slot, "path", "a cuckoo path")                                                 \
 	X(sweep_turn, "sweep", "buckets, urgently")                                                \
 	X(sweep_on_demand, "sweep_demand", "buckets, for a set")                                   \

@@ -273,9 +273,9 @@ a_turn_copies_a_share_of_bytes(void **state)
 
 /* ---- the index grows and shrinks ---- */
 
-#define SLICES_A_TURN  (1 + SETS_A_TURN / RESIZE_SLICE_ITEMS)
-#define ITEMS_A_BUCKET 5u /* fewer are in no old bucket, on average of a slice */
-#define SLICE_BUCKETS  (MIGRATE_WORK / (MIGRATE_BUCKET + MIGRATE_ITEM * ITEMS_A_BUCKET) + 1)
+/* Old buckets that so much work empties: fewer items are in none, on average of a turn. */
+#define ITEMS_A_BUCKET   5u
+#define BUCKETS_OF(work) ((work) / (MIGRATE_BUCKET + MIGRATE_ITEM * ITEMS_A_BUCKET) + 1)
 
 /* Store so many items and turn. Returns how many old buckets that turn has emptied. */
 static uint64_t
@@ -296,48 +296,85 @@ a_growing_index_moves_a_share_of_buckets(void **state)
 	uint64_t next = 0;
 
 	while (next < 400000)
-		check(migrated_by(&rig, &next, SETS_A_TURN) <= SLICES_A_TURN * SLICE_BUCKETS);
+		check(migrated_by(&rig, &next, SETS_A_TURN) <=
+		      BUCKETS_OF(MIGRATE_WORK_ITEM * SETS_A_TURN));
 	check(counted(rig.core, STORE_INDEX_GROWN) > 3);
 	check_eq(counted(rig.core, STORE_EVICTED), 0);
 	rig_down(&rig);
 }
 
-/* As full as an index is to be. */
-static uint32_t
-buckets_for_items(uint64_t items)
+static uint64_t
+lost_for_slots(const struct rig *rig)
 {
-	return (uint32_t)(items * 64 / AIM_64THS / BUCKET_SLOTS);
+	return counted(rig->core, STORE_EVICTED_INDEX_FULL) +
+	       counted(rig->core, STORE_INDEX_EVICTED);
 }
 
-/* Once memory is free again more items may come than a shrinking index will hold: it is shrunk
- * faster, so that it can grow, and few items are lost to it. */
+static bool
+shrinks(const struct store *st)
+{
+	return st->resize_phase == RESIZE_MIGRATE &&
+	       st->resize.target < index_bucket_count(&st->ix);
+}
+
+/* The index shrinks since the limit was lowered, and then memory is free again: more items come
+ * than it will hold. It ends that soon, so that it can grow. */
 static void
 a_shrinking_index_that_items_fill_hurries(void **state)
 {
-	const uint32_t sets = SETS_A_TURN / 2;
 	struct rig rig = rig_up(64, 1);
-	const struct index *ix = &rig.store->ix;
-	uint64_t next = 0, most = 0;
+	uint64_t next = fill_store(&rig, 8), come = 0, lost;
 
-	while (index_bucket_count(ix) < 30000 || rig.store->resize_phase != RESIZE_NONE ||
-	       buckets_for_items(next) % rig.store->resize.step > 100)
-		migrated_by(&rig, &next, sets);
-	check(resize_begin(rig.core, buckets_for_items(next) / rig.store->resize.step *
-					     rig.store->resize.step));
-	while (counted(rig.core, STORE_INDEX_SHRUNK) == 0) {
-		const uint64_t migrated = migrated_by(&rig, &next, sets);
-
-		most = migrated > most ? migrated : most;
+	check(store_limit_mt(rig.store, 32u << 20));
+	for (uint32_t n = 0; !shrinks(rig.store); n++) {
+		check(n < 20000);
+		next += put_some(&rig, next, SETS_A_TURN, 8);
+		turns(rig.core, 1);
 	}
-	check(most > (1 + sets / RESIZE_SLICE_ITEMS) * SLICE_BUCKETS);
-	/* Sets that find no slot have a share, too. */
-	check(most <= (CROWDED_SLICES + 1 + CROWDED_WORK_TURN / MIGRATE_WORK) * SLICE_BUCKETS);
-	for (uint32_t n = 0; n < 1000; n++)
-		migrated_by(&rig, &next, sets);
-	printf("%u of %u items evicted\n", (unsigned)counted(rig.core, STORE_EVICTED),
-	       (unsigned)next);
-	check(counted(rig.core, STORE_EVICTED) < next / 50);
+	check(store_limit_mt(rig.store, 64u << 20));
+	lost = lost_for_slots(&rig);
+	while (come < 400000) {
+		come += put_some(&rig, next + come, SETS_A_TURN, 8);
+		turns(rig.core, 1);
+	}
+	lost = lost_for_slots(&rig) - lost;
+	printf("%u of %u items evicted for slots\n", (unsigned)lost, (unsigned)come);
+	check(lost < come / 1000);
 	rig_down(&rig);
+}
+
+/* Small items fill the store, large ones take their place, and the index begins to shrink. */
+static uint64_t
+begin_to_shrink(struct rig *rig)
+{
+	uint64_t next = fill_store(rig, 8);
+
+	while (!shrinks(rig->store)) {
+		next += put_some(rig, next, SETS_A_TURN, LARGE_BYTES);
+		turns(rig->core, 1);
+	}
+	return next;
+}
+
+/* A shrink under way has a target of its own, which small items that come back soon fill: it must
+ * end before that. */
+static void
+a_shrink_ends_before_items_that_come_back_fill_it(void **state)
+{
+	for (uint32_t sets = SETS_A_TURN / 4; sets <= 4 * SETS_A_TURN; sets *= 4) {
+		struct rig rig = rig_up(16, 1);
+		uint64_t next = begin_to_shrink(&rig), come = 0, lost;
+
+		while (come < 200000) {
+			come += put_some(&rig, next + come, sets, 8);
+			turns(rig.core, 1);
+		}
+		lost = lost_for_slots(&rig);
+		printf("%u of %u items, %u sets a turn, evicted for slots\n", (unsigned)lost,
+		       (unsigned)come, sets);
+		check(lost < come / 1000);
+		rig_down(&rig);
+	}
 }
 
 /* ---- what is dead, and who walks ---- */
@@ -413,6 +450,7 @@ main(void)
 		cmocka_unit_test(a_turn_copies_a_share_of_bytes),
 		cmocka_unit_test(a_growing_index_moves_a_share_of_buckets),
 		cmocka_unit_test(a_shrinking_index_that_items_fill_hurries),
+		cmocka_unit_test(a_shrink_ends_before_items_that_come_back_fill_it),
 		cmocka_unit_test(sets_evict_a_share_of_what_has_expired),
 		cmocka_unit_test(a_step_of_a_walk_does_a_share),
 	};
