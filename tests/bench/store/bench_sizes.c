@@ -11,10 +11,11 @@
  *
  * What memcached took for its pages is printed, since it gives each class a page beyond its -m.
  * With
- * --workload keys and operations are those of so many MB, whatever the memory.
+ * --workload keys and operations are those of so many MB, whatever the memory. --by-size says for
+ * each power of two of the length what is kept in the end and what was hit.
  *
  *   bench_sizes [--memory MB] [--workload MB] [--most BYTES] [--turnovers N] [--once N]
- *               [--seed N] [--probation] [--peer SOCKET]
+ *               [--seed N] [--probation] [--by-size] [--peer SOCKET]
  */
 #include "memcached_peer.h"
 #include "memory_shares.h"
@@ -40,12 +41,19 @@ struct workload {
 	uint32_t keys, most, once;
 	uint64_t operations, seed;
 	size_t memory_mb, workload_mb;
-	bool probation;
+	bool probation, by_size;
 	struct zipf zipf;
+};
+
+#define OCTAVES 16u /* of lengths up to PEER_VALUE_MAX */
+
+struct octave {
+	uint64_t gets, hits, keys, kept, kept_bytes;
 };
 
 struct figures {
 	uint64_t gets, hits, hit_bytes, got_bytes;
+	struct octave octaves[OCTAVES];
 };
 
 /* A cache under test: look at a batch of keys; set one. */
@@ -75,6 +83,48 @@ workload_init(struct workload *w, uint32_t turnovers)
 	zipf_init(&w->zipf, w->keys, THETA);
 }
 
+static uint32_t
+octave_of(uint32_t bytes)
+{
+	return 31 - (uint32_t)__builtin_clz(bytes / LEAST);
+}
+
+/* Ask for every key once. */
+static void
+count_kept(const struct workload *w, struct cache *c, struct figures *f)
+{
+	for (uint32_t at = 0; at < w->keys; at += BATCH) {
+		uint32_t keys[BATCH];
+		bool hit[BATCH];
+
+		for (uint32_t i = 0; i < BATCH; i++)
+			keys[i] = (at + i) % w->keys;
+		c->look(c->state, keys, hit);
+		for (uint32_t i = 0; i < BATCH && at + i < w->keys; i++) {
+			const uint32_t bytes = bytes_of(w, keys[i]);
+			struct octave *o = &f->octaves[octave_of(bytes)];
+
+			o->keys++;
+			o->kept += hit[i];
+			o->kept_bytes += hit[i] ? bytes + BENCH_KEY_BYTES : 0;
+		}
+	}
+}
+
+static void
+say_octaves(const struct figures *f, const char *who)
+{
+	for (uint32_t i = 0; i < OCTAVES && f->octaves[i].keys != 0; i++) {
+		const struct octave *o = &f->octaves[i];
+
+		printf("{\"part\": \"octave\", \"who\": \"%s\", \"from\": %u, \"keys\": %llu, "
+		       "\"kept\": %llu, \"kept_kb\": %llu, \"gets\": %llu, \"hits\": %llu}\n",
+		       who, LEAST << i, (unsigned long long)o->keys, (unsigned long long)o->kept,
+		       (unsigned long long)o->kept_bytes / 1024, (unsigned long long)o->gets,
+		       (unsigned long long)o->hits);
+	}
+}
+
 static struct figures
 run(const struct workload *w, struct cache *c, const char *words)
 {
@@ -101,6 +151,8 @@ run(const struct workload *w, struct cache *c, const char *words)
 				continue;
 			f.gets++;
 			f.hits += hit[i];
+			f.octaves[octave_of(bytes)].gets++;
+			f.octaves[octave_of(bytes)].hits += hit[i];
 			f.got_bytes += bytes;
 			f.hit_bytes += hit[i] ? bytes : 0;
 		}
@@ -204,7 +256,7 @@ own(const struct workload *w)
 
 	own_create_for(&o.store, &cfg);
 
-	const struct figures f = run(w, &c, "the store");
+	struct figures f = run(w, &c, "the store");
 	const uint64_t linked = own_counted(&o.store, STORE_BYTES_LINKED);
 
 	store_usage_mt(o.store.store, &usage);
@@ -217,6 +269,10 @@ own(const struct workload *w)
 	       (unsigned long long)own_counted(&o.store, STORE_GRACE_WAITS),
 	       (unsigned long long)atomic_load(&o.store.store->slab.evacuated_pages));
 	memory_shares_print(&o.shares);
+	if (w->by_size) {
+		count_kept(w, &c, &f);
+		say_octaves(&f, "store");
+	}
 	own_destroy(&o.store);
 }
 
@@ -245,11 +301,15 @@ peer(const struct workload *w, const char *path)
 
 	peer_open(&p, path);
 
-	const struct figures f = run(w, &c, "memcached");
+	struct figures f = run(w, &c, "memcached");
 
 	say(w, "memcached", f, peer_stat(&p, "curr_items"),
 	    peer_stat_of_slabs(&p, "total_malloced"), rss_mb(peer_stat(&p, "pid")));
 	printf("}\n");
+	if (w->by_size) {
+		count_kept(w, &c, &f);
+		say_octaves(&f, "memcached");
+	}
 	peer_close(&p);
 }
 
@@ -263,6 +323,7 @@ main(int argc, char **argv)
 					      {"once", required_argument, NULL, 'o'},
 					      {"seed", required_argument, NULL, 's'},
 					      {"probation", no_argument, NULL, '2'},
+					      {"by-size", no_argument, NULL, 'z'},
 					      {"peer", required_argument, NULL, 'p'},
 					      {0}};
 	struct workload w = {.memory_mb = 64, .most = 4000, .seed = SEED};
@@ -285,6 +346,8 @@ main(int argc, char **argv)
 			w.seed = bench_number(optarg, 1, UINT32_MAX);
 		else if (c == '2')
 			w.probation = true;
+		else if (c == 'z')
+			w.by_size = true;
 		else if (c == 'p')
 			path = optarg;
 		else
