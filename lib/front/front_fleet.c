@@ -67,3 +67,29 @@ front_exchange_publish(struct front_exchange *x)
 	atomic_store_explicit(&x->now, x->draft, memory_order_release);
 	x->draft = was;
 }
+
+void
+front_state_set(struct front_state *state, const struct front_config *config)
+{
+	const struct front_servers *servers = &config->servers;
+	const struct front_fleet fleet = front_config_fleet(config);
+
+	state->count = servers->count;
+	for (uint32_t i = 0; i < servers->count; i++) {
+		state->server[i] = servers->server[i];
+		state->address[i] = (struct front_address){.port = servers->host[i].port};
+	}
+	ensure(front_ring_build(state->ring, &fleet, NULL));
+}
+
+bool
+front_state_locate(struct front_state *state, uint32_t server, const struct ip_addr *ip)
+{
+	struct ip_addr *at = &state->address[server].ip;
+
+	ensure(server < state->count);
+	if (ip_addr_equal(at, ip))
+		return false;
+	*at = *ip;
+	return true;
+}

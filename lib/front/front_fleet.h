@@ -58,6 +58,12 @@ void front_exchange_init(struct front_exchange *x, uint32_t cores);
 struct front_state *front_exchange_draft(struct front_exchange *x);
 void front_exchange_publish(struct front_exchange *x);
 
+/* Of a draft: the configured servers, all of them live, without addresses. */
+void front_state_set(struct front_state *state, const struct front_config *config);
+
+/* Of a draft: the address of a server of front_state_set. True: it was another. */
+bool front_state_locate(struct front_state *state, uint32_t server, const struct ip_addr *ip);
+
 /* Once a turn, before any other use of it. */
 static inline const struct front_state *
 front_exchange_turn_mt(struct front_exchange *x, uint32_t core)

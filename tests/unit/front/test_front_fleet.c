@@ -128,6 +128,33 @@ a_draft_begins_as_the_current_state(void **state)
 	free(x);
 }
 
+static void
+a_state_is_a_configured_fleet(void **state)
+{
+	const struct ip_addr ip = ip_addr_v4(0x0a000001);
+	static struct front_config config = {
+		.distribution = FRONT_MODULA,
+		.servers = {.count = 2,
+			    .server = {{"b", 1}, {"a", 3}},
+			    .host = {{"x", 11211}, {"y", 7}}},
+	};
+	struct front_exchange *x = new_exchange();
+	struct front_state *draft = front_exchange_draft(x);
+
+	front_state_set(draft, &config);
+	check_eq(draft->count, 2);
+	check_str(draft->server[1].name, "a");
+	check_eq(draft->address[1].port, 7);
+	check(ip_addr_is_zero(&draft->address[1].ip));
+	check_eq(draft->ring->npoints, 2);
+	check_eq(draft->ring->points[0].server, 1); /* by name */
+	check(front_state_locate(draft, 1, &ip));
+	check(!front_state_locate(draft, 1, &ip));
+	check(ip_addr_equal(&draft->address[1].ip, &ip));
+	check(ip_addr_is_zero(&draft->address[0].ip));
+	free(x);
+}
+
 struct core {
 	struct front_exchange *x;
 	uint32_t id, torn;
@@ -205,6 +232,7 @@ main(void)
 		cmocka_unit_test(a_draft_is_not_seen_before_it_is_published),
 		cmocka_unit_test(there_is_no_draft_until_every_core_has_turned),
 		cmocka_unit_test(a_draft_begins_as_the_current_state),
+		cmocka_unit_test(a_state_is_a_configured_fleet),
 		cmocka_unit_test(cores_see_whole_states_in_order),
 	};
 
