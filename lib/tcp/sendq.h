@@ -66,6 +66,13 @@ sendq_chunk_put(struct sendq_pool *pool, uint8_t *bytes)
 	pool->chunks_free = chunk;
 	pool->chunks_left++;
 }
+/* The same, and credited again. */
+static inline void
+sendq_chunk_credit(struct sendq_pool *pool, uint8_t *bytes)
+{
+	sendq_chunk_put(pool, bytes);
+	pool->credits_out++;
+}
 
 void sendq_init(struct sendq *q);
 /* Contiguous room for bytes <= CONN_RESERVE_MAX at the end of the queue. */

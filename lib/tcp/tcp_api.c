@@ -269,8 +269,5 @@ stack_chunk_put(struct stack *s, uint8_t *chunk)
 void
 stack_chunk_credit(struct stack *s, uint8_t *chunk)
 {
-	struct sendq_pool *pool = &stack_tcp(s)->pool;
-
-	sendq_chunk_put(pool, chunk);
-	pool->credits_out++;
+	sendq_chunk_credit(&stack_tcp(s)->pool, chunk);
 }

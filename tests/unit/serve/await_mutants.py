@@ -74,7 +74,7 @@ MUTANTS = {
     "SILENT_FLUSH": ("serve_write.c", "if (ss == NULL || !is_flush(op) || !op_noreply(op))", "if (true)"),
     # A datagram's write is answered, and nobody looks.
     "LOST_WRITE": ("serve_await_udp.c", "\tawaited_writes_parse(sv);", ";"),
-    "WRITE_UNTOLD": ("serve_await.c", "if (a->session != NULL)\n\t\t\tconn_requeue", "if (false)\n\t\t\tconn_requeue"),
+    "SILENT_WRITE": ("serve_await.c", "if (a->session != NULL)\n\t\t\tconn_requeue", "if (false)\n\t\t\tconn_requeue"),
 }
 
 

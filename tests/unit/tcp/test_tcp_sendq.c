@@ -175,6 +175,11 @@ scratch_never_takes_credited_chunks(void **unused)
 		sendq_commit(&q, &pool, CONN_RESERVE_MAX);
 	}
 	check_null(sendq_reserve(&q, &pool, CONN_RESERVE_MAX));
+	sendq_chunk_credit(&pool, scratch[--n]); /* a reply again, and no scratch */
+	check_null(sendq_chunk_get(&pool));
+	check_ptr(sendq_reserve(&q, &pool, CONN_RESERVE_MAX));
+	sendq_commit(&q, &pool, CONN_RESERVE_MAX);
+	check_eq(pool.credits_out, 0);
 	sendq_clear(&q, &pool);
 	while (n > 0)
 		sendq_chunk_put(&pool, scratch[--n]);
