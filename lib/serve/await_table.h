@@ -125,6 +125,8 @@ void await_free(struct serve *sv, struct await *a);
 /* The session has no place yet, nor one for so many bytes: to the end of its lane's queue. */
 void await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
 		 uint32_t value_len);
+/* It cannot use the place that it is granted: to the end of the queue. */
+void await_postpone(struct serve *sv, struct session *ss);
 /* It leaves the queue, or does not need its place. */
 void await_unqueue(struct serve *sv, struct session *ss);
 

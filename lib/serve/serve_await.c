@@ -195,21 +195,35 @@ place_take(struct awaits *aw, struct session *ss, struct await_lane *lane)
 
 /* ---- queues for places, one a lane ---- */
 
+static void
+queue_enter(struct awaits *aw, struct session *ss)
+{
+	struct await_lane *lane = &aw->lanes[ss->await_lane];
+
+	ss->await_queued = true;
+	if (list_empty(&lane->waiting))
+		list_push_back(&aw->lanes_waiting, &lane->link);
+	list_push_back(&lane->waiting, &ss->quota_link);
+}
+
 void
 await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
 	    uint32_t value_len)
 {
 	struct awaits *aw = sv->awaits;
-	struct await_lane *lane = lane_of(aw, key, hash);
 
 	if (ss->await_since_ns == 0)
 		ss->await_since_ns = sv->clock.now_ns;
-	ss->await_queued = true;
 	ss->await_bytes = value_len;
-	ss->await_lane = (uint16_t)(lane - aw->lanes);
-	if (list_empty(&lane->waiting))
-		list_push_back(&aw->lanes_waiting, &lane->link);
-	list_push_back(&lane->waiting, &ss->quota_link);
+	ss->await_lane = (uint16_t)(lane_of(aw, key, hash) - aw->lanes);
+	queue_enter(aw, ss);
+}
+
+void
+await_postpone(struct serve *sv, struct session *ss)
+{
+	grant_return(sv->awaits, ss);
+	queue_enter(sv->awaits, ss);
 }
 
 static void

@@ -266,6 +266,23 @@ retrievals_wait(struct session *ss)
 	return open->offset == ss->read_buf_at && !replying;
 }
 
+static bool
+reply_has_room(struct serve *sv, struct session *ss)
+{
+	ss->has_credit = ss->has_credit || conn_writable(sv->stack, ss->conn, 1);
+	return ss->has_credit;
+}
+
+/* Who does not read its replies is granted none for longer than a turn. */
+static bool
+place_is_no_use(struct serve *sv, struct session *ss)
+{
+	if (!ss->await_granted || reply_has_room(sv, ss))
+		return false;
+	await_postpone(sv, ss);
+	return true;
+}
+
 bool
 awaits_wait(struct serve *sv, struct session *ss)
 {
@@ -273,9 +290,11 @@ awaits_wait(struct serve *sv, struct session *ss)
 	uint8_t verb = OP_ANSWERED;
 
 	if (write == NULL) {
+		if (place_is_no_use(sv, ss))
+			return true;
 		if (ss->body != BODY_FILLED || ss->await_queued)
 			return retrievals_wait(ss);
-		if (!conn_writable(sv->stack, ss->conn, 1))
+		if (!reply_has_room(sv, ss))
 			return true;
 		ss->body = BODY_NONE;
 		verb = OP_BODY_DONE;

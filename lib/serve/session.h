@@ -115,8 +115,7 @@ struct session {
 	uint32_t deferrable_bytes;      /* of this pass, from the first that may have to wait */
 	bool has_credit;         /* the stack has room for the next operation's reply, this turn */
 	bool await_counted;      /* its next request was counted when it came */
-	uint16_t await_lane;     /* where it waits for a place, or has one granted... */
-	uint32_t await_bytes;    /* ... for so many bytes of value, too */
+	uint16_t await_lane;     /* where it waits for a place, or has one granted */
 	uint64_t await_since_ns; /* since when it has waited for a place; 0: it does not */
 	struct await *awaits;    /* await_table.h */
 
@@ -147,6 +146,7 @@ struct session {
 	uint32_t token_len;
 	uint32_t work_pass;    /* in which it went into the work queue */
 	uint32_t work_used;    /* of the share that it has when it comes to the front */
+	uint32_t await_bytes;  /* of value, that it waits to ask with: await_lane */
 	struct list work_link; /* in that queue */
 	struct session *requeue_next;
 };

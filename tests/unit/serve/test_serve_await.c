@@ -154,6 +154,23 @@ who_does_not_read_keeps_no_places(void **state)
 	check(is_answered(c));
 }
 
+static void
+nor_is_it_granted_any(void **state)
+{
+	struct conn *c;
+
+	fill_lane(0);
+	c = say(line_of('s', 0, 1, 0));
+	turns(2);
+	rig_set_chunks(rig, rig_chunks_used(rig));
+	turns(3 * TIMEOUT_TURNS);
+	check_eq(OPEN, 0);
+	rig_set_chunks(rig, 4096);
+	rig_acked(rig, c);
+	turns(5);
+	SAYS(c, NO_ANSWER);
+}
+
 /* Read buffers are a quarter of the chunks, and half of them may wait for answers. */
 static void
 what_waits_leaves_read_buffers_to_others(void **state)
@@ -312,6 +329,7 @@ main(void)
 		TEST(what_waits_leaves_read_buffers_to_others),
 		TEST(who_waits_for_an_answer_is_not_reset_as_stale),
 		TEST(who_does_not_read_keeps_no_places),
+		TEST(nor_is_it_granted_any),
 		TEST(a_connection_reads_no_older_value_after_a_newer_one),
 		TEST(in_a_drain_nothing_new_is_asked),
 		TEST(a_hurried_drain_ends_what_is_open),
