@@ -35,7 +35,8 @@ struct batch {
 	uint32_t with_page[EVACUATE_BATCH];
 	uint32_t with_page_count;
 	uint32_t stuck, stuck_class; /* for want of objects of that class */
-	uint32_t cost;               /* store_limits.h */
+	struct departures departures;
+	uint32_t cost; /* store_limits.h */
 };
 
 /* The class that items of a class move to. A class that gave its last page leaves them to the next
@@ -165,13 +166,9 @@ class_to_keep(const struct store *st, uint32_t ref)
 }
 
 static enum evacuation
-evict_object(struct store_core *sc, const struct victim *v)
+evict_object(struct store_core *sc, struct batch *b, const struct victim *v)
 {
-	struct departures d = {.class = slab_class_of_ref(&sc->store->slab, v->ref)};
-	const enum unlinked how = unlink_victim(sc, v, true, GHOST_NONE, &d);
-
-	account_departures(sc, &d);
-	switch (how) {
+	switch (unlink_victim(sc, v, true, GHOST_NONE, &b->departures)) {
 	case UNLINKED_WITH_PAGE:
 		return EVACUATE_WITH_PAGE;
 	case UNLINKED_RETIRED:
@@ -215,7 +212,7 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const stru
 	}
 	if (how == EVACUATE_SKIPPED ||
 	    (how == EVACUATE_STUCK && hurry && !waits_in_hurry(sc->store, b, ref, class)))
-		how = sc->store->never_evict ? EVACUATE_STUCK : evict_object(sc, v);
+		how = sc->store->never_evict ? EVACUATE_STUCK : evict_object(sc, b, v);
 	if (how == EVACUATE_WITH_PAGE)
 		b->with_page[b->with_page_count++] = ref;
 	if (how == EVACUATE_STUCK) {
@@ -265,12 +262,14 @@ evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry
 
 	if (n == 0)
 		return false;
+	b.departures.class = slab_class_of_ref(sl, refs[0]); /* all are of one page */
 	for (uint32_t i = 0; i < n; i++) {
 		if (i % VICTIMS_MAX == 0)
 			unlink_look(sc->store, refs + i, n - i < VICTIMS_MAX ? n - i : VICTIMS_MAX,
 				    victims);
 		evacuate_object(sc, &b, refs[i], &victims[i % VICTIMS_MAX], hurry);
 	}
+	account_departures(sc, &b.departures);
 	/* The epoch is read after the last of them left the index (epoch.h). */
 	if (b.with_page_count != 0)
 		slab_evacuate_retired(sl, b.with_page, b.with_page_count,
