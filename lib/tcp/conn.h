@@ -30,7 +30,9 @@ enum congestion {
 struct tcp_config {
 	uint16_t port; /* 0 = off */
 	uint32_t conns_max;
-	uint32_t chunks; /* send chunks of this core */
+	uint32_t active_reserve; /* of conns_max: slots that peers' connections leave free for ours
+				  */
+	uint32_t chunks;         /* send chunks of this core */
 	enum congestion congestion;
 	uint64_t keepalive_idle_ns;
 	bool timestamps;                   /* RFC 7323, with peers that offer them */
@@ -102,6 +104,8 @@ void conn_body_waits(struct conn *c, uint64_t bytes);
 bool conn_awaits_retransmission(const struct conn *c);
 /* The peer may send a full segment, as far as it was told, and more. */
 bool conn_window_is_open(const struct conn *c);
+/* Queued bytes that the peer has not acknowledged. */
+uint32_t conn_unacknowledged(const struct conn *c);
 bool conn_eof(const struct conn *c); /* all bytes before the peer's FIN were read */
 
 /* Is there room for `replies` reservations of CONN_RESERVE_MAX bytes? If not, the connection
@@ -150,7 +154,7 @@ void stack_chunk_credit(struct stack *s, uint8_t *chunk);
 
 struct stack_usage {
 	uint32_t conns, conns_max, chunks_used, chunks, rx_frames_held;
-	uint32_t conns_open; /* between opened() and gone() */
+	uint32_t conns_open; /* of peers, between opened() and gone() */
 };
 void stack_usage_mt(const struct stack *s, struct stack_usage *out);
 

@@ -57,7 +57,7 @@ tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 	const uint32_t buckets = bucket_count(cfg->conns_max);
 	const uint32_t frames = t->net.cfg.rx_frames_max;
 
-	ensure(cfg->conns_max <= CONN_SLOTS_MAX);
+	ensure(cfg->conns_max <= CONN_SLOTS_MAX && cfg->active_reserve < cfg->conns_max);
 	t->cfg = *cfg;
 	fast_path_init(t);
 	list_init(&t->ready);

@@ -86,6 +86,12 @@ conn_window_is_open(const struct conn *c)
 	return c->rcv_edge - c->rcv_nxt >= c->rcv_mss;
 }
 
+uint32_t
+conn_unacknowledged(const struct conn *c)
+{
+	return c->tx.bytes;
+}
+
 bool
 conn_eof(const struct conn *c)
 {

@@ -9,11 +9,25 @@
 #define LEAVING_LOOKS 16u /* at the oldest, for one that is stalled */
 #define LEAVING_TRIES 2u  /* timeouts in a row */
 
+static bool
+slot_is_free(const struct tcp *t)
+{
+	return !list_empty(&t->free);
+}
+
+/* The same for a peer's connection: some are left for ours. */
+static bool
+slot_is_free_for_peer(const struct tcp *t)
+{
+	return slot_is_free(t) &&
+	       t->conns_count - t->active_count < t->cfg.conns_max - t->cfg.active_reserve;
+}
+
 /* A slot is free, or its connection has nothing left to deliver. */
 static bool
 slot_available(const struct tcp *t)
 {
-	return !list_empty(&t->free) || !list_empty(&t->time_wait) || !list_empty(&t->fin_wait);
+	return slot_is_free_for_peer(t) || !list_empty(&t->time_wait) || !list_empty(&t->fin_wait);
 }
 
 static void
@@ -26,13 +40,13 @@ recycle(struct tcp *t, struct list *oldest, enum tcp_counter what)
 /* A free slot, else the oldest TIME-WAIT's, else the oldest FIN-WAIT-2's, whose peer has all we
  * sent. */
 static struct conn *
-free_slot(struct tcp *t)
+slot_take(struct tcp *t, bool (*is_free)(const struct tcp *t))
 {
-	if (list_empty(&t->free) && !list_empty(&t->time_wait))
+	if (!is_free(t) && !list_empty(&t->time_wait))
 		recycle(t, t->time_wait.next, TCP_TIME_WAIT_RECYCLED);
-	else if (list_empty(&t->free) && !list_empty(&t->fin_wait))
+	else if (!is_free(t) && !list_empty(&t->fin_wait))
 		recycle(t, t->fin_wait.next, TCP_FIN_WAIT_RECYCLED);
-	if (list_empty(&t->free))
+	if (!is_free(t))
 		return NULL;
 	return container_of(list_pop_front(&t->free), struct conn, state_list);
 }
@@ -63,7 +77,7 @@ slot_alloc(struct tcp *t)
 		recycle(t, t->half_open.next, TCP_HALF_OPEN_DROPPED);
 	else if (!slot_available(t))
 		leaving_recycle(t);
-	return free_slot(t);
+	return slot_take(t, slot_is_free_for_peer);
 }
 
 bool
@@ -136,7 +150,7 @@ conn_open(struct tcp *t, struct flow flow)
 struct conn *
 conn_open_active(struct tcp *t, struct flow flow)
 {
-	struct conn *c = free_slot(t);
+	struct conn *c = slot_take(t, slot_is_free);
 
 	if (c == NULL) {
 		tcp_count(t, TCP_CONNECT_NO_SLOT);
@@ -151,12 +165,14 @@ conn_open_active(struct tcp *t, struct flow flow)
 	return c;
 }
 
+/* Ours are not counted. */
 static void
-conns_open_add(struct tcp *t, uint32_t n)
+conns_open_add(struct tcp *t, const struct conn *c, uint32_t n)
 {
 	const uint32_t now = atomic_load_explicit(&t->conns_open, memory_order_relaxed);
 
-	atomic_store_explicit(&t->conns_open, now + n, memory_order_relaxed);
+	if (!(c->flags & CONN_ACTIVE))
+		atomic_store_explicit(&t->conns_open, now + n, memory_order_relaxed);
 }
 
 /* A connection counts for its source until all data was delivered, also after close: or a source
@@ -213,7 +229,7 @@ conn_established(struct tcp *t, struct conn *c)
 		timer_sync(t, c);
 	}
 	tcp_count(t, TCP_OPENED);
-	conns_open_add(t, 1);
+	conns_open_add(t, c, 1);
 	t->user.opened(t->user.arg, c);
 }
 
@@ -226,7 +242,7 @@ conn_detach(struct tcp *t, struct conn *c)
 	if (!(c->flags & CONN_OPENED))
 		return;
 	c->flags &= ~CONN_OPENED;
-	conns_open_add(t, UINT32_MAX);
+	conns_open_add(t, c, UINT32_MAX);
 	t->user.gone(t->user.arg, c);
 }
 

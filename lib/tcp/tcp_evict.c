@@ -10,6 +10,8 @@
  * resource that is short; by a larger part if the service says so. Of the stalled connections of a
  * turn the one that holds most is reset. No segment pays for this.
  *
+ * Our own connections are left alone: their user watches over them.
+ *
  * Slow reader: does not acknowledge queued bytes. Its requests then wait in received frames; where
  * those are short, requests read are its progress, too. Slow writer: leaves a hole open.
  */
@@ -79,7 +81,7 @@ evict_kinds(const struct evict *e, const struct conn *c)
 {
 	uint32_t kinds = 0;
 
-	if (c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT)
+	if (c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT || c->flags & CONN_ACTIVE)
 		return 0;
 	if ((e->sendq_short || e->pressure) && c->tx.bytes > 0)
 		kinds = EVICT_SLOW_READER;
