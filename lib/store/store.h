@@ -189,7 +189,8 @@ uint32_t item_value_len(const struct item *it);
 struct view store_value_at(const struct store_core *sc, const struct item *it, uint32_t offset);
 
 /* Keep an item's value, and nothing else of it, beyond this turn; for values of ITEM_PIN_MIN_BYTES
- * and more. The core that found the item pins it, in the same turn; any core unpins it. */
+ * and more. The core that found the item pins it, in the same turn, or the one that fills it, at
+ * any time; any core unpins it. */
 void store_pin(const struct item *it);
 void store_unpin(const struct item *it);
 
@@ -208,6 +209,7 @@ enum store_result store_finish(struct store_core *sc, struct fill *f, enum store
  * memory of its own): nothing was done; the fill is to be finished next turn, or abandoned. */
 enum store_result store_try_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
 				   uint64_t cas);
+/* The fill ends. What this core has pinned of it stays until the last pin has ended. */
 void store_abandon(struct store_core *sc, struct fill *f);
 
 enum store_result store_delete(struct store_core *sc, struct view key, uint64_t hash);

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "new_version.h"
 #include "number.h"
+#include "pinned.h"
 
 /* Tries on a key that other cores delete and store between two looks. */
 #define VIVIFY_TRIES_MAX 8u
@@ -240,7 +241,12 @@ no_memory(struct store_core *sc, enum store_result r)
 void
 store_abandon(struct store_core *sc, struct fill *f)
 {
-	if (f->item != NULL)
+	if (f->item == NULL)
+		return;
+	/* No other core has found it, so there is no grace period. */
+	if (unlikely(item_pinned(f->item)))
+		pinned_put(sc, f->item, item_ref(sc->store, f->item));
+	else
 		item_free(sc, f->item);
 	f->item = NULL;
 }
