@@ -23,7 +23,6 @@
 #include "serve_await.h"
 #include "serve_internal.h"
 
-#define AWAIT_SLOT_BITS 16u
 /* Flags by which a mg changes what is there. */
 #define MG_EFFECTS (MC_FLAG_VIVIFY | MC_FLAG_RECACHE | MC_FLAG_SET_EXPTIME | MC_FLAG_NEW_CAS)
 static_assert(AWAITS_MAX <= 1u << AWAIT_SLOT_BITS, "a slot has its bits");

@@ -27,7 +27,7 @@ reject(struct serve *sv, struct conn *c)
 static bool
 admit(struct serve *sv)
 {
-	if (sv->admitted_count == sv->cfg.conns_max - sv->cfg.conns_spare ||
+	if (sv->admitted_count == sv->cfg.conns_max - sv->cfg.conns_spare - sv->cfg.links_max ||
 	    !shared_conn_admit(sv->shared))
 		return false;
 	sv->admitted_count++;
@@ -35,9 +35,8 @@ admit(struct serve *sv)
 }
 
 static void
-opened(void *arg, struct conn *c)
+session_open(struct serve *sv, struct conn *c)
 {
-	struct serve *sv = arg;
 	const bool admitted = admit(sv);
 
 	sv->sessions[conn_slot(c)] = (struct session){
@@ -50,6 +49,20 @@ opened(void *arg, struct conn *c)
 	serve_count(sv, CONN_OPENED);
 	if (!admitted)
 		reject(sv, c);
+}
+
+static void
+opened(void *arg, struct conn *c)
+{
+	struct serve *sv = arg;
+	struct session *ss = &sv->sessions[conn_slot(c)];
+
+	if (likely(ss->sched != SCHED_LINK)) {
+		session_open(sv, c);
+		return;
+	}
+	ss->conn = c;
+	sv->links.opened(sv->links.arg, c);
 }
 
 /* Gives back all that the session owns. */
@@ -74,11 +87,8 @@ session_release(struct serve *sv, struct session *ss)
 }
 
 static void
-gone(void *arg, struct conn *c)
+session_end(struct serve *sv, struct session *ss)
 {
-	struct serve *sv = arg;
-	struct session *ss = &sv->sessions[conn_slot(c)];
-
 	if (ss->admitted) {
 		sv->admitted_count--;
 		shared_conn_release(sv->shared);
@@ -86,6 +96,37 @@ gone(void *arg, struct conn *c)
 	sv->admin_ops->conn_closed(sv, ss);
 	session_release(sv, ss);
 	serve_count(sv, CONN_ENDED);
+}
+
+static void
+link_end(struct serve *sv, struct session *ss, struct conn *c)
+{
+	const bool told = !ss->closing;
+
+	*ss = (struct session){0};
+	if (told)
+		sv->links.gone(sv->links.arg, c);
+}
+
+static void
+gone(void *arg, struct conn *c)
+{
+	struct serve *sv = arg;
+	struct session *ss = &sv->sessions[conn_slot(c)];
+
+	if (likely(ss->sched != SCHED_LINK))
+		session_end(sv, ss);
+	else
+		link_end(sv, ss, c);
+}
+
+static void
+failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	struct serve *sv = arg;
+
+	sv->sessions[conn_slot(c)] = (struct session){0};
+	sv->links.failed(sv->links.arg, c, why);
 }
 
 size_t
@@ -101,10 +142,10 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	     struct stack *stack)
 {
 	struct serve *sv = region_take(region, sizeof *sv, CACHE_LINE_BYTES);
-	struct stack_user user = {.arg = sv, .opened = opened, .gone = gone};
+	struct stack_user user = {.arg = sv, .opened = opened, .gone = gone, .failed = failed};
 
 	ensure(cfg->core < shared->cores && cfg->conn_requests_max > 0);
-	ensure(cfg->conns_spare < cfg->conns_max);
+	ensure(cfg->conns_spare + cfg->links_max < cfg->conns_max);
 	sv->cfg = *cfg;
 	sv->shared = shared;
 	sv->stack = stack;

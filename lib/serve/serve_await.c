@@ -412,10 +412,16 @@ make_ready(struct serve *sv, struct await *a, const struct serve_answer *answer)
 	}
 }
 
+uint32_t
+serve_now_s(const struct serve *sv)
+{
+	return sv->clock.now_s;
+}
+
 bool
 serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer)
 {
-	const uint32_t slot = (uint32_t)(ticket & ((1u << AWAIT_SLOT_BITS) - 1));
+	const uint32_t slot = serve_ticket_slot(ticket);
 	struct await *a;
 
 	if (slot >= AWAITS_MAX)

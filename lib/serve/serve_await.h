@@ -23,8 +23,8 @@
  * Units:  ns of the clock of serve_turn().
  *
  * Owner:  views in an ask are valid in the call. The item of an answer stays the supplier's: it is
- *         not changed until release(), and it is reachable beyond that only as far as it is pinned.
- *         So a value of ITEM_PIN_MIN_BYTES or more must then be published, or retired, not freed.
+ *         not changed until release(), and it is reachable beyond that only as far as it is pinned
+ *         (store_abandon() keeps what is pinned of a fill).
  *         A write's value belongs to the supplier from write() on: it is published or abandoned by
  *         it, whatever becomes of the ask, and then serve_value_end() is called.
  *
@@ -123,6 +123,17 @@ size_t serve_awaits_bytes(void);
 /* Once, before the core turns. The supplier's functions are copied. */
 void serve_supplier_attach(struct region *region, struct serve *sv,
 			   const struct serve_supplier *supplier);
+
+/* Of one core's tickets that are open, or whose items are not released, no two have the same. */
+#define AWAIT_SLOT_BITS 16u
+static inline uint32_t
+serve_ticket_slot(uint64_t ticket) /* below AWAITS_MAX */
+{
+	return (uint32_t)(ticket & ((1u << AWAIT_SLOT_BITS) - 1));
+}
+
+/* The store's second of this turn: expiries count from it. */
+uint32_t serve_now_s(const struct serve *sv);
 
 /* In poll(). False: nobody waits for it any more, and no release() follows. */
 bool serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer);

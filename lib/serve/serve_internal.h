@@ -13,6 +13,7 @@
 #define CLOCKOO_SERVE_INTERNAL_H
 
 #include "serve.h"
+#include "serve_link.h"
 #include "serve_shared.h"
 #include "serve_work.h"
 
@@ -141,6 +142,7 @@ struct serve {
 	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX */
 
 	struct awaits *awaits; /* NULL: no supplier is asked for what is missed */
+	struct serve_link_user links;
 
 	uint64_t get_lengths[GET_LENGTHS];     /* " 0 LENGTH CR LF" as eight bytes */
 	uint8_t get_length_bytes[GET_LENGTHS]; /* of them that count */

@@ -319,10 +319,16 @@ watcher_parse(struct serve *sv, struct session *ss)
 static __attribute__((noinline)) bool
 sched_visit(struct serve *sv, struct session *ss)
 {
-	if (ss->sched != SCHED_WATCHER)
+	switch (ss->sched) {
+	case SCHED_LINK:
+		sv->links.ready(sv->links.arg, ss->conn);
+		return false;
+	case SCHED_WATCHER:
+		watcher_parse(sv, ss);
+		return false;
+	default:
 		return work_visit(sv, ss);
-	watcher_parse(sv, ss);
-	return false;
+	}
 }
 
 /* The rest of a reply goes before anything is read; false: there is more of it. */

@@ -33,6 +33,7 @@ serve_of(const struct sim_cores_options *o, uint32_t core)
 {
 	return (struct serve_config){
 		.conns_max = o->stack.tcp.conns_max,
+		.links_max = o->stack.tcp.active_reserve,
 		.conn_requests_max = o->conn_requests_max,
 		.core = core,
 	};

@@ -340,6 +340,13 @@ lose(struct stack *s, struct conn *c)
 	let_go(s, c);
 }
 
+/* It has no peers to open to. */
+struct conn *
+conn_connect(struct stack *s, const struct conn_target *to)
+{
+	return NULL;
+}
+
 void
 conn_abort(struct stack *s, struct conn *c)
 {

@@ -1,0 +1,41 @@
+/*
+ * serve_link.h - links: connections that a supplier opens to its servers.
+ *
+ * A link has a slot and a session as every connection has, but the session only keeps its place:
+ * no request is read from it, it is not listed, not counted for -c, and never closed as idle. Its
+ * user reads and writes it (tcp/conn.h).
+ *
+ * Shape:  opened() or failed() follows serve_link_open(), and gone() follows opened(), unless the
+ *         link was aborted before. ready(): the stack has popped it as readable, at its end, or
+ *         writable again; a user that looks in serve_supplier.poll() anyway may ignore that.
+ *
+ * Owner:  the link is the user's until failed(), gone(), or the return of serve_link_abort().
+ *
+ * Thread: core-local, all of it. opened(), gone() and failed() come while segments are read, at
+ *         timers and in the drain; ready() while requests are parsed. A user may abort links in
+ *         them, and open others but in gone() and failed().
+ *
+ * Bounds: conns_max of the stack; active_reserve of them are left to links.
+ */
+#ifndef CLOCKOO_SERVE_LINK_H
+#define CLOCKOO_SERVE_LINK_H
+
+#include "serve.h"
+
+struct serve_link_user {
+	void *arg;
+	void (*opened)(void *arg, struct conn *link);
+	void (*gone)(void *arg, struct conn *link);
+	void (*failed)(void *arg, struct conn *link, enum conn_failure why);
+	void (*ready)(void *arg, struct conn *link);
+};
+
+/* Once, before the core turns. The functions are copied. */
+void serve_links_attach(struct serve *sv, const struct serve_link_user *user);
+
+/* NULL: refused, and counted by the stack. */
+struct conn *serve_link_open(struct serve *sv, const struct conn_target *to);
+/* RST; none of the functions is called for it any more. */
+void serve_link_abort(struct serve *sv, struct conn *link);
+
+#endif
