@@ -1,0 +1,319 @@
+/*
+ * front.c - the supplier: which lane a key takes, what is asked, and what a turn looks at.
+ */
+#include "front_core.h"
+
+#define OPENS_PER_TURN 64u /* lanes that are opened, or given up, in a turn */
+
+const struct counter_name front_counter_names[FRONT_COUNTER_COUNT] = {FRONT_COUNTERS(COUNTER_NAME)};
+
+/* ---- asks ---- */
+
+static uint32_t
+lane_of(void *arg, struct view key, uint64_t hash)
+{
+	const struct front *f = arg;
+	const uint32_t server = front_ring_server(f->cfg.ring, key);
+
+	return server * f->cfg.connections + (uint32_t)(hash >> 32) % f->cfg.connections;
+}
+
+static void
+ask(void *arg, const struct serve_ask *ask)
+{
+	struct front *f = arg;
+	struct front_lane *l = &f->lanes[ask->lane];
+	struct front_key *key = front_lane_refuses(l) ? NULL : front_key_take(f, l, ask);
+
+	front_count(f, FRONT_ASKED);
+	if (key == NULL) {
+		front_count(f, FRONT_FAILED);
+		front_count(f, FRONT_REFUSED);
+		front_ticket_fail(f, ask->ticket);
+		return;
+	}
+	list_push_back(&l->queue, &key->link);
+	if (l->state == LANE_UP && list_empty(&l->send_link))
+		list_push_back(&f->unsent, &l->send_link);
+}
+
+/* What cannot be sent now stays in the list, behind the others. */
+static void
+send_queued(struct front *f)
+{
+	struct list later;
+
+	list_init(&later);
+	while (!list_empty(&f->unsent)) {
+		struct front_lane *l = container_of(f->unsent.next, struct front_lane, send_link);
+
+		front_lane_send(l);
+		if (list_empty(&l->send_link))
+			continue;
+		list_unlink(&l->send_link);
+		list_push_back(&later, &l->send_link);
+	}
+	while (!list_empty(&later)) {
+		struct list *link = list_pop_front(&later);
+
+		list_push_back(&f->unsent, link);
+	}
+}
+
+static void
+pass_end(void *arg)
+{
+	send_queued(arg);
+}
+
+static void
+forget(void *arg, uint64_t ticket)
+{
+	struct front *f = arg;
+	struct front_key *key = f->by_slot[serve_ticket_slot(ticket)];
+
+	if (key == NULL || key->ticket != ticket)
+		return;
+	key->wanted = false;
+	f->by_slot[serve_ticket_slot(ticket)] = NULL;
+	/* One that was sent waits for its reply. */
+	if (!key->sent)
+		front_key_free(f, key);
+}
+
+static void
+release(void *arg, uint64_t ticket, const struct item *item)
+{
+	struct front *f = arg;
+	struct front_key *key = f->by_slot[serve_ticket_slot(ticket)];
+
+	ensure(key != NULL && key->ticket == ticket && key->fill.item == item);
+	front_key_free(f, key);
+}
+
+/* ---- a turn ---- */
+
+/* Bounded: each lane is there once. */
+static void
+events_look(struct front *f)
+{
+	while (!list_empty(&f->events))
+		front_lane_events(container_of(f->events.next, struct front_lane, event_link));
+}
+
+/* Lanes that are due, by turns; when the others are. */
+static void
+due_look(struct front *f)
+{
+	uint32_t acts = 0;
+
+	f->due_ns = FRONT_NEVER;
+	for (uint32_t i = 0; i < f->lane_count; i++) {
+		struct front_lane *l = &f->lanes[(f->opening + i) % f->lane_count];
+		const uint64_t due_ns = front_lane_due(l);
+
+		if (due_ns <= f->now_ns && acts++ < OPENS_PER_TURN)
+			front_lane_on_time(l);
+		else if (due_ns < f->due_ns)
+			f->due_ns = due_ns;
+	}
+	f->opening = (f->opening + OPENS_PER_TURN) % f->lane_count;
+}
+
+static void
+replies_look(struct front *f)
+{
+	uint32_t left = FRONT_READ_TURN;
+
+	f->more = false;
+	for (uint32_t i = 0; i < FRONT_LOOKS && left > 0 && !list_empty(&f->looks); i++) {
+		struct front_lane *l = container_of(f->looks.next, struct front_lane, look_link);
+		const uint32_t visit = left < FRONT_READ_VISIT ? left : FRONT_READ_VISIT;
+		uint32_t bytes = visit;
+
+		list_unlink(&l->look_link);
+		list_push_back(&f->looks, &l->look_link);
+		if (!front_may_answer(f)) {
+			f->more = true;
+			return;
+		}
+		front_lane_read(l, &bytes);
+		left -= visit - bytes;
+	}
+}
+
+static void
+poll(void *arg, uint64_t now_ns)
+{
+	struct front *f = arg;
+
+	f->now_ns = now_ns;
+	f->answers = 0;
+	if (unlikely(!list_empty(&f->events)))
+		events_look(f);
+	if (unlikely(f->failed_head != f->failed_tail))
+		front_fails_tell(f);
+	replies_look(f);
+	if (unlikely(now_ns >= f->due_ns))
+		due_look(f);
+	if (unlikely(!list_empty(&f->unsent)))
+		send_queued(f);
+}
+
+static uint64_t
+next_ns(void *arg)
+{
+	const struct front *f = arg;
+	const bool now = f->more || !list_empty(&f->events) || f->failed_head != f->failed_tail;
+
+	return now ? 0 : f->due_ns;
+}
+
+/* ---- what links tell ---- */
+
+static struct front_lane *
+lane_of_link(struct front *f, const struct conn *link)
+{
+	const uint32_t lane = f->lane_of_slot[conn_slot(link)];
+
+	ensure(lane != 0);
+	return &f->lanes[lane - 1];
+}
+
+static void
+on_opened(void *arg, struct conn *link)
+{
+	front_lane_event(lane_of_link(arg, link), EVENT_OPENED);
+}
+
+static void
+on_ready(void *arg, struct conn *link)
+{
+	struct front_lane *l = lane_of_link(arg, link);
+
+	if (list_empty(&l->requests))
+		front_lane_event(l, EVENT_READY);
+}
+
+static void
+on_gone(void *arg, struct conn *link)
+{
+	struct front *f = arg;
+	struct front_lane *l = lane_of_link(f, link);
+
+	f->lane_of_slot[conn_slot(link)] = 0;
+	l->conn = NULL;
+	front_lane_event(l, EVENT_LOST);
+}
+
+static void
+on_failed(void *arg, struct conn *link, enum conn_failure why)
+{
+	on_gone(arg, link);
+}
+
+/* ---- creation ---- */
+
+static uint32_t
+lanes_of(const struct front_settings *settings)
+{
+	return settings->servers * settings->connections;
+}
+
+size_t
+front_bytes(const struct front_settings *settings)
+{
+	return sizeof(struct front) + lanes_of(settings) * sizeof(struct front_lane) +
+	       settings->conns_max * sizeof(uint32_t) + serve_awaits_bytes() + 4 * CACHE_LINE_BYTES;
+}
+
+static void
+pools_create(struct front *f)
+{
+	list_init(&f->keys_free);
+	list_init(&f->requests_free);
+	for (uint32_t i = 0; i < FRONT_KEYS; i++)
+		list_push_back(&f->keys_free, &f->key_pool[i].link);
+	f->keys_left = FRONT_KEYS;
+	for (uint32_t i = 0; i < FRONT_REQUESTS; i++)
+		list_push_back(&f->requests_free, &f->request_pool[i].link);
+}
+
+static void
+attach(struct front *f, struct region *region)
+{
+	const struct serve_supplier supplier = {
+		.arg = f,
+		.timeout_ns = f->cfg.timeout_ns,
+		.lanes = f->lane_count,
+		.misses_on_failure = f->cfg.misses_on_failure,
+		.lane = lane_of,
+		.ask = ask,
+		.pass_end = pass_end,
+		.poll = poll,
+		.forget = forget,
+		.release = release,
+		.next_ns = next_ns,
+	};
+	const struct serve_link_user user = {
+		.arg = f,
+		.opened = on_opened,
+		.gone = on_gone,
+		.failed = on_failed,
+		.ready = on_ready,
+	};
+
+	serve_supplier_attach(region, f->serve, &supplier);
+	serve_links_attach(f->serve, &user);
+}
+
+struct front *
+front_create(struct region *region, const struct front_settings *settings, struct serve *sv,
+	     struct stack *stack, struct store_core *store)
+{
+	struct front *f = region_take(region, sizeof *f, CACHE_LINE_BYTES);
+
+	ensure(settings->servers > 0 && settings->connections > 0 &&
+	       lanes_of(settings) <= AWAIT_LANES_MAX && settings->failure_limit > 0);
+	f->cfg = *settings;
+	f->serve = sv;
+	f->stack = stack;
+	f->store = store;
+	f->lane_count = lanes_of(settings);
+	list_init(&f->events);
+	list_init(&f->looks);
+	list_init(&f->unsent);
+	pools_create(f);
+	f->lanes = region_take(region, f->lane_count * sizeof *f->lanes, CACHE_LINE_BYTES);
+	f->lane_of_slot =
+		region_take(region, settings->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
+	for (uint32_t i = 0; i < f->lane_count; i++)
+		front_lane_create(f, &f->lanes[i], i / settings->connections);
+	attach(f, region);
+	return f;
+}
+
+/* ---- telemetry ---- */
+
+struct front_lane_info
+front_lane_info(const struct front *f, uint32_t lane)
+{
+	const struct front_lane *l = &f->lanes[lane];
+
+	return (struct front_lane_info){.state = l->state,
+					.meta = l->meta,
+					.keys = l->key_count,
+					.requests = l->request_count};
+}
+
+uint32_t
+front_keys_open(const struct front *f)
+{
+	return FRONT_KEYS - f->keys_left;
+}
+
+const struct counter *
+front_counters(const struct front *f)
+{
+	return f->counters;
+}

@@ -1,0 +1,118 @@
+/*
+ * front.h - a front: what one core's service lacks, it asks of a fleet of memcached servers.
+ *
+ * Shape:  a supplier of retrievals (serve_await.h). A core has its own connections to each server,
+ *         all of them pipelined; a key always takes the same one of them, which is its lane.
+ *         Retrievals are asked for as they came, or gathered into `get k1 .. k64`. No copies are
+ *         kept.
+ *
+ * Units:  ns of the clock of serve_turn().
+ *
+ * Owner:  settings and ring are the caller's, and outlive the front. An answer's item is the
+ *         front's, until the service releases it; it is never published.
+ *
+ * Thread: core-local, all of it; the ring is shared.
+ *
+ * Errors: a connection that ends, answers late, or answers what was not asked is reset: what it
+ *         still owes has failed. It is opened again at once, and after failure_limit failures in a
+ *         row with pauses, FRONT_REOPEN_NS at first; until then its keys fail at once. A value that
+ *         finds no memory is skipped, and has failed.
+ *
+ * Bounds: FRONT_KEYS keys, of which a lane has as many as are free; FRONT_REQUESTS requests,
+ *         FRONT_LANE_REQUESTS_MAX a lane. A turn reads FRONT_READ_TURN bytes of FRONT_LOOKS lanes,
+ *         FRONT_READ_VISIT of each, by turns.
+ */
+#ifndef CLOCKOO_FRONT_H
+#define CLOCKOO_FRONT_H
+
+#include "base/region.h"
+#include "front_ring.h"
+#include "serve/serve_await.h"
+
+#define FRONT_KEYS              (2 * AWAITS_MAX)
+#define FRONT_REQUESTS          AWAITS_MAX
+#define FRONT_LANE_REQUESTS_MAX 1024u
+#define FRONT_LOOKS             64u
+#define FRONT_READ_TURN         (256u << 10)
+#define FRONT_READ_VISIT        (64u << 10)
+#define FRONT_MEMORY_TURNS      64u           /* that a value waits for memory */
+#define FRONT_REOPEN_NS         100000000ull  /* half as much more after each failure */
+#define FRONT_STABLE_NS         1000000000ull /* a connection that ends sooner has failed */
+
+#define FRONT_COUNTERS(X)                                                                          \
+	X(FRONT_ASKED, "keys asked of servers")                                                    \
+	X(FRONT_REQUESTED, "requests sent to servers")                                             \
+	X(FRONT_HITS, "of the keys, answered with a value")                                        \
+	X(FRONT_MISSES, "of the keys, answered with none")                                         \
+	X(FRONT_FAILED, "of the keys, not answered by their server")                               \
+	X(FRONT_REFUSED, "of those, not asked: server down, no place, or no way to ask it")        \
+	X(FRONT_NO_MEMORY, "of those, no memory for the value")                                    \
+	X(FRONT_CONNECTED, "connections opened to servers")                                        \
+	X(FRONT_CONNECT_FAILED, "connections to servers not opened")                               \
+	X(FRONT_SERVER_CLOSED, "connections that a server closed, or that were lost")              \
+	X(FRONT_SERVER_LATE, "connections reset: an answer did not come in time")                  \
+	X(FRONT_SERVER_BROKEN, "connections reset: what came was no answer to what was asked")
+
+enum front_counter { FRONT_COUNTERS(COUNTER_SYMBOL) FRONT_COUNTER_COUNT };
+
+struct front_target {
+	struct ip_addr ip;
+	uint16_t port;
+};
+
+enum front_speech {
+	FRONT_SPEECH_PROBED, /* what each server answers to `mn` */
+	FRONT_SPEECH_TEXT,
+	FRONT_SPEECH_META,
+};
+
+struct front_settings {
+	const struct front_ring *ring;
+	const struct front_target *targets; /* of the ring's servers */
+	uint32_t servers;
+	uint32_t connections; /* of this core to each; servers * connections <= AWAIT_LANES_MAX */
+	uint32_t conns_max;   /* the stack's */
+	enum front_speech speech;
+	bool misses_on_failure;
+	uint64_t timeout_ns; /* of an answer */
+	uint64_t connect_timeout_ns;
+	uint64_t retry_timeout_ns; /* the longest pause before a server is tried again */
+	uint32_t failure_limit;
+	uint64_t answer_bytes_max; /* values that wait to be sent on */
+};
+
+struct front;
+
+/* Slots that its connections may take, old ones that are closing included. */
+static inline uint32_t
+front_links_max(const struct front_settings *settings)
+{
+	return 3 * settings->servers * settings->connections;
+}
+
+size_t front_bytes(const struct front_settings *settings);
+/* Attaches itself to the service. Once, before the core turns. */
+struct front *front_create(struct region *region, const struct front_settings *settings,
+			   struct serve *sv, struct stack *stack, struct store_core *store);
+
+enum front_lane_state {
+	LANE_DOWN, /* no connection; opened again when it is due */
+	LANE_CONNECTING,
+	LANE_PROBING, /* open; its first requests are not answered yet */
+	LANE_UP,
+};
+
+/* What a lane is, for tests and telemetry. */
+struct front_lane_info {
+	enum front_lane_state state;
+	bool meta;
+	uint32_t keys, requests; /* not answered yet */
+};
+struct front_lane_info front_lane_info(const struct front *f, uint32_t lane);
+/* Keys that are asked for, or whose values wait to be sent on. */
+uint32_t front_keys_open(const struct front *f);
+
+const struct counter *front_counters(const struct front *f); /* FRONT_COUNTER_COUNT of them */
+extern const struct counter_name front_counter_names[FRONT_COUNTER_COUNT];
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * front_core.h - what the files of a front share: keys that are asked, requests, lanes.
+ *
+ * Private to lib/front.
+ *
+ * Shape:  a key is in its lane's queue until it is sent, then in its request until it is answered;
+ *         with a value it is then nowhere but in by_slot, until the service releases it. A lane's
+ *         requests are answered in the order in which they were sent.
+ *
+ * Owner:  keys and requests are pools. A key owns its fill.
+ *
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_FRONT_CORE_H
+#define CLOCKOO_FRONT_CORE_H
+
+#include "front.h"
+#include "front_compose.h"
+#include "front_reply.h"
+
+#include "base/list.h"
+#include "serve/serve_link.h"
+
+#define FRONT_NEVER UINT64_MAX
+
+struct front_key {
+	struct list link; /* in pool, queue or request */
+	uint64_t ticket, hash;
+	struct front_lane *lane; /* whose place it takes */
+	bool wanted;             /* by the service */
+	bool sent;
+	uint8_t len;
+	struct front_query query;
+	struct fill fill;
+	uint8_t bytes[MC_KEY_MAX];
+};
+
+struct front_request {
+	struct list link; /* in pool or lane */
+	struct list keys;
+	enum front_ask ask;
+	bool cas;
+	uint32_t opaque; /* of a meta line */
+	uint64_t end;    /* of its bytes, of all that were written */
+	uint64_t sent_ns;
+};
+
+enum front_reading {
+	READING_LINE,
+	READING_BEGIN, /* a value waits for memory */
+	READING_VALUE,
+	READING_VALUE_END,
+};
+
+/* What a connection has told its front since the front looked last: bits. */
+enum front_event {
+	EVENT_OPENED = 1u << 0,
+	EVENT_READY = 1u << 1,
+	EVENT_LOST = 1u << 2, /* it is not there any more */
+};
+
+struct front_lane {
+	struct front *front;
+	struct conn *conn; /* NULL: LANE_DOWN, or it is lost */
+	enum front_lane_state state;
+	uint32_t server;
+	uint32_t events;        /* enum front_event */
+	struct list event_link; /* in front.events while there are some */
+	struct list look_link;  /* in front.looks while it owes replies */
+	struct list send_link;  /* in front.unsent while keys are queued */
+	struct list queue, requests;
+	uint32_t key_count, request_count;
+	uint64_t due_ns; /* DOWN: to be opened; CONNECTING: failed */
+	uint64_t up_ns;
+	uint64_t pause_ns; /* before it is opened again, beyond failure_limit */
+	uint32_t failures; /* in a row */
+	bool meta;
+	uint64_t written;
+	uint32_t opaque; /* of the last meta line */
+
+	/* the reply that comes */
+	enum front_reading reading;
+	struct front_asked asked; /* of the first request */
+	uint8_t opaque_text[MC_U64_DIGITS_MAX];
+	struct view views[FRONT_KEYS_MAX];
+	struct front_key *keys[FRONT_KEYS_MAX]; /* NULL: answered */
+	struct front_reply reply;               /* whose value is read */
+	uint32_t value_left, end_left, memory_turns;
+	uint32_t line_len;
+	uint8_t line[FRONT_REPLY_LINE_MAX]; /* one that came in pieces */
+};
+
+struct front {
+	struct front_settings cfg;
+	struct serve *serve;
+	struct stack *stack;
+	struct store_core *store;
+	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
+	uint32_t answers;        /* of this turn */
+	uint32_t lane_count;
+	uint32_t opening; /* lane that is looked at next for being due */
+	struct list keys_free, requests_free;
+	uint32_t keys_left;
+	uint64_t answer_bytes; /* of fills */
+	bool more;             /* this turn's share of reading was used up */
+	struct list events, looks, unsent;
+	struct front_lane *lanes;
+	uint32_t *lane_of_slot; /* and one; 0: none */
+	struct front_key *by_slot[AWAITS_MAX];
+	uint64_t failed[FRONT_KEYS]; /* tickets to be told so: a ring */
+	uint32_t failed_head, failed_tail;
+	_Alignas(CACHE_LINE_BYTES) struct counter counters[FRONT_COUNTER_COUNT];
+	struct front_key key_pool[FRONT_KEYS];
+	struct front_request request_pool[FRONT_REQUESTS];
+};
+
+static inline void
+front_count(struct front *f, enum front_counter which)
+{
+	counter_add(&f->counters[which], 1);
+}
+
+/* ---- keys (front_key.c) ---- */
+
+/* NULL: none is free. */
+struct front_key *front_key_take(struct front *f, struct front_lane *lane,
+				 const struct serve_ask *ask);
+/* It is nowhere any more; its fill ends. */
+void front_key_free(struct front *f, struct front_key *key);
+/* In poll(): this is the answer to it; false: nobody wants it. Without an item it ends. */
+void front_key_answer(struct front *f, struct front_key *key, const struct serve_answer *answer);
+/* The next poll() says so. */
+void front_key_fail(struct front *f, struct front_key *key);
+void front_ticket_fail(struct front *f, uint64_t ticket);
+/* In poll(). */
+void front_fails_tell(struct front *f);
+
+/* Answers that poll() may give yet, with a request's whole answer in reserve. */
+static inline bool
+front_may_answer(const struct front *f)
+{
+	return f->answers + FRONT_KEYS_MAX <= AWAITS_ENDED_PER_TURN;
+}
+
+/* ---- lanes (front_lane.c) ---- */
+
+void front_lane_create(struct front *f, struct front_lane *l, uint32_t server);
+void front_lane_event(struct front_lane *l, enum front_event event);
+/* Looks at what its connection has told. */
+void front_lane_events(struct front_lane *l);
+/* When it is due; FRONT_NEVER. */
+uint64_t front_lane_due(const struct front_lane *l);
+void front_lane_on_time(struct front_lane *l);
+/* It does not take this key now, so that it fails at once. */
+bool front_lane_refuses(const struct front_lane *l);
+/* Its connection ends, if it is there; all that it owes fails. */
+void front_lane_failed(struct front_lane *l, enum front_counter why);
+/* It has answered what was asked. */
+static inline void
+front_lane_good(struct front_lane *l)
+{
+	l->failures = 0;
+	l->pause_ns = FRONT_REOPEN_NS;
+}
+/* Its first answer is here. */
+void front_lane_probed(struct front_lane *l, bool meta);
+
+/* ---- requests (front_send.c) ---- */
+
+/* As many queued keys as there is room for. */
+void front_lane_send(struct front_lane *l);
+void front_lane_probe(struct front_lane *l);
+void front_request_free(struct front *f, struct front_request *r);
+
+static inline struct front_request *
+front_lane_first(const struct front_lane *l)
+{
+	return container_of(l->requests.next, struct front_request, link);
+}
+
+/* ---- replies (front_read.c) ---- */
+
+/* Begin with the first request's reply. */
+void front_read_begin(struct front_lane *l);
+/* Reads what is here, as far as this turn goes: *bytes are left of it. */
+void front_lane_read(struct front_lane *l, uint32_t *bytes);
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * front_read.c - a connection's bytes become answers: line by line, values into items. A server is
+ * not trusted: front_reply.c says whether a line is an answer to the first request.
+ */
+#include "front_core.h"
+
+enum read_step {
+	READ_ON,
+	READ_LATER, /* nothing is here, or there is no memory for it */
+	READ_BROKEN,
+};
+
+void
+front_read_begin(struct front_lane *l)
+{
+	struct front_request *r;
+	uint32_t n = 0;
+
+	l->reading = READING_LINE;
+	if (list_empty(&l->requests))
+		return;
+	r = front_lane_first(l);
+	for (struct list *at = r->keys.next; at != &r->keys; at = at->next) {
+		struct front_key *key = container_of(at, struct front_key, link);
+
+		l->keys[n] = key;
+		l->views[n++] = (struct view){.data = key->bytes, .len = key->len};
+	}
+	l->asked = (struct front_asked){
+		.ask = r->ask, .wants_cas = r->cas, .nkeys = n, .keys = l->views};
+	if (r->ask != FRONT_ASK_MG)
+		return;
+	l->asked.opaque.data = l->opaque_text;
+	l->asked.opaque.len = (uint32_t)(mc_put_u64(l->opaque_text, r->opaque) - l->opaque_text);
+}
+
+/* ---- ends of a request ---- */
+
+static void
+request_done(struct front_lane *l)
+{
+	l->request_count--;
+	front_request_free(l->front, front_lane_first(l));
+	if (list_empty(&l->requests))
+		list_unlink(&l->look_link);
+	front_read_begin(l);
+}
+
+/* What is left of its keys is missed, or has failed. */
+static enum read_step
+request_answered(struct front_lane *l, bool failed)
+{
+	const struct serve_answer answer = {.failed = failed};
+
+	for (uint32_t i = 0; i < l->asked.nkeys; i++)
+		if (l->keys[i] != NULL)
+			front_key_answer(l->front, l->keys[i], &answer);
+	if (!failed)
+		front_lane_good(l);
+	request_done(l);
+	return READ_ON;
+}
+
+static enum read_step
+probe_answered(struct front_lane *l, bool meta)
+{
+	const bool last =
+		l->asked.ask == FRONT_ASK_MN || l->front->cfg.speech != FRONT_SPEECH_PROBED;
+
+	request_done(l);
+	if (last)
+		front_lane_probed(l, meta);
+	return READ_ON;
+}
+
+/* ---- values ---- */
+
+static uint32_t
+expiry_of(const struct front_lane *l)
+{
+	if ((l->reply.meta & FRONT_META_TTL) == 0 || l->reply.ttl_s < 0)
+		return 0;
+	return serve_now_s(l->front->serve) + (uint32_t)l->reply.ttl_s;
+}
+
+static enum store_result
+fill_begin(struct front_lane *l, struct front_key *key)
+{
+	struct front *f = l->front;
+	const uint32_t len = l->reply.value_len;
+	const struct view view = {.data = key->bytes, .len = key->len};
+	enum store_result r;
+
+	/* One alone may have more. */
+	if (f->answer_bytes != 0 && f->answer_bytes + len > f->cfg.answer_bytes_max)
+		return STORE_NOT_YET;
+	r = store_begin(f->store, &key->fill, view, key->hash, len, l->reply.client_flags,
+			expiry_of(l));
+	if (r == STORE_OK)
+		f->answer_bytes += len;
+	return r;
+}
+
+/* Without an item the value is skipped. */
+static enum read_step
+value_begin(struct front_lane *l)
+{
+	struct front_key *key = l->keys[l->reply.key];
+	enum store_result r = STORE_OK;
+
+	if (key->wanted)
+		r = fill_begin(l, key);
+	if (r == STORE_NOT_YET && l->memory_turns++ < FRONT_MEMORY_TURNS) {
+		l->reading = READING_BEGIN;
+		l->front->more = true;
+		return READ_LATER;
+	}
+	if (r != STORE_OK)
+		front_count(l->front, FRONT_NO_MEMORY);
+	l->reading = READING_VALUE;
+	l->value_left = l->reply.value_len;
+	l->end_left = MC_BODY_END;
+	return READ_ON;
+}
+
+static void
+value_read(struct front_lane *l, struct view v, uint32_t *bytes)
+{
+	struct front_key *key = l->keys[l->reply.key];
+	uint32_t n = v.len < l->value_left ? v.len : l->value_left;
+
+	n = n < *bytes ? n : *bytes;
+	if (key->fill.item != NULL)
+		store_fill(l->front->store, &key->fill, v.data, n);
+	conn_advance(l->front->stack, l->conn, n);
+	l->value_left -= n;
+	*bytes -= n;
+}
+
+static enum read_step
+value_answered(struct front_lane *l)
+{
+	const struct front_reply *r = &l->reply;
+	struct front_key *key = l->keys[r->key];
+	const struct serve_answer answer = {
+		.failed = key->fill.item == NULL,
+		.item = key->fill.item,
+		.cas = r->cas,
+		.won = (r->meta & FRONT_META_WIN) != 0,
+		.stale = (r->meta & FRONT_META_STALE) != 0,
+		.sent = (r->meta & FRONT_META_WON) != 0,
+		.fetched = r->hit != 0,
+		.idle_s = r->last_access_s,
+	};
+
+	l->keys[r->key] = NULL;
+	front_lane_good(l);
+	front_key_answer(l->front, key, &answer);
+	l->reading = READING_LINE;
+	if (l->asked.ask != FRONT_ASK_GET)
+		request_done(l);
+	return READ_ON;
+}
+
+static enum read_step
+value_end_read(struct front_lane *l, struct view v)
+{
+	static const uint8_t end[] = "\r\n";
+
+	if (v.data[0] != end[MC_BODY_END - l->end_left])
+		return READ_BROKEN;
+	conn_advance(l->front->stack, l->conn, 1);
+	return --l->end_left == 0 ? value_answered(l) : READ_ON;
+}
+
+/* ---- lines ---- */
+
+static enum read_step
+status_read(struct front_lane *l, enum front_status status)
+{
+	switch (status) {
+	case FRONT_VERSION:
+		return probe_answered(l, l->front->cfg.speech == FRONT_SPEECH_META);
+	case FRONT_MN:
+		return probe_answered(l, true);
+	case FRONT_EN:
+		return request_answered(l, false);
+	default:
+		return READ_BROKEN; /* `mg` with v has a value, or none */
+	}
+}
+
+static enum read_step
+error_read(struct front_lane *l)
+{
+	switch (l->asked.ask) {
+	case FRONT_ASK_VERSION:
+		return READ_BROKEN;
+	case FRONT_ASK_MN:
+		return probe_answered(l, false);
+	default:
+		return request_answered(l, true);
+	}
+}
+
+static enum read_step
+reply_read(struct front_lane *l, const struct front_reply *reply)
+{
+	switch (reply->kind) {
+	case FRONT_REPLY_VALUE:
+		l->reply = *reply;
+		l->memory_turns = 0;
+		return value_begin(l);
+	case FRONT_REPLY_END:
+		return request_answered(l, false);
+	case FRONT_REPLY_STATUS:
+		return status_read(l, reply->status);
+	case FRONT_REPLY_ERROR:
+		return error_read(l);
+	default:
+		return READ_BROKEN;
+	}
+}
+
+/* A line that is all in v is read there; one in pieces is gathered, to its end and no further. */
+static enum read_step
+line_read(struct front_lane *l, struct view v, uint32_t *bytes)
+{
+	struct front *f = l->front;
+	const uint32_t room = FRONT_REPLY_LINE_MAX - l->line_len;
+	const uint32_t most = v.len < room ? v.len : room;
+	const uint8_t *lf = memchr(v.data, '\n', most);
+	const uint32_t n = lf != NULL ? (uint32_t)(lf - v.data) + 1 : most;
+	struct view line = {.data = v.data, .len = n};
+	struct front_reply reply;
+
+	if (lf == NULL || l->line_len != 0) {
+		memcpy(l->line + l->line_len, v.data, n);
+		l->line_len += n;
+		line = (struct view){.data = l->line, .len = l->line_len};
+	}
+	*bytes -= n < *bytes ? n : *bytes;
+	l->asked.received = l->written - conn_unacknowledged(l->conn) >= front_lane_first(l)->end;
+	front_reply_read(&reply, &l->asked, line);
+	conn_advance(f->stack, l->conn, n);
+	if (reply.kind == FRONT_REPLY_MORE)
+		return READ_ON;
+	l->line_len = 0;
+	return reply_read(l, &reply);
+}
+
+static enum read_step
+step(struct front_lane *l, uint32_t *bytes)
+{
+	struct view v;
+
+	if (l->reading == READING_BEGIN)
+		return value_begin(l);
+	if (l->reading == READING_VALUE && l->value_left == 0)
+		l->reading = READING_VALUE_END;
+	v = conn_peek(l->conn);
+	if (v.len == 0)
+		return conn_eof(l->conn) ? READ_BROKEN : READ_LATER;
+	if (list_empty(&l->requests))
+		return READ_BROKEN; /* nothing was asked */
+	switch (l->reading) {
+	case READING_VALUE:
+		value_read(l, v, bytes);
+		return READ_ON;
+	case READING_VALUE_END:
+		return value_end_read(l, v);
+	default:
+		return line_read(l, v, bytes);
+	}
+}
+
+/* Bounded: each step uses up bytes that are here, but for one before each value. */
+void
+front_lane_read(struct front_lane *l, uint32_t *bytes)
+{
+	struct front *f = l->front;
+	enum read_step s = READ_ON;
+
+	while (s == READ_ON && *bytes > 0 && front_may_answer(f))
+		s = step(l, bytes);
+	if (s == READ_ON)
+		f->more = true;
+	if (s == READ_BROKEN)
+		front_lane_failed(l, conn_eof(l->conn) ? FRONT_SERVER_CLOSED : FRONT_SERVER_BROKEN);
+}

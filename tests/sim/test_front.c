@@ -1,0 +1,577 @@
+/*
+ * A front before two model servers. Goal: every client hears what its keys' server has, in the
+ * order of its requests, however replies are cut and requests mixed; a server that is silent, gone
+ * or lies costs answers of its own keys only, as misses, and no wrong byte; in the end nothing is
+ * held. Method: a whole core with a front, clients and servers on one stack, a cable; what a key
+ * has is computed from the key (sim_fleet.h). A failing seed is named.
+ */
+#include "front/front.h"
+#include "sim_fleet.h"
+#include "sim_rng.h"
+#include "sim_service.h"
+
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLIENTS    8u
+#define SLOTS      64u
+#define TEXT_MAX   (8u << 20)
+#define ITEMS_MAX  4096u
+#define STEP_NS    100000u
+#define MS         1000000ull
+#define SECOND_NS  (1000 * MS)
+#define TIMEOUT_NS (50 * MS)
+#define RETRY_NS   (400 * MS)
+#define CONNECT_NS (30 * MS)
+#define OURS6      "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1"
+#define SERVERS6   "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2"
+
+/* What is to be heard: text, or instead[] if its server may fail. */
+struct heard {
+	uint32_t at, len;
+	bool may_fail;
+	char instead[32];
+};
+
+struct client {
+	struct conn *conn;
+	bool open, gone;
+	struct sim_rng rng;
+	uint32_t asked, requests; /* made; to be made */
+	uint32_t out_len, out_at, want_len, in_len, judged;
+	uint32_t items, item;
+	uint32_t told; /* values of servers that may fail */
+	char *out, *want, *in;
+	struct heard list[ITEMS_MAX];
+};
+
+struct world {
+	struct sim_service sim;
+	struct sim_fleet fleet;
+	struct front *front;
+	struct front_ring *ring;
+	void *memory;
+	bool may_fail[FLEET_SERVERS];
+	bool meta, gats, big;
+	struct client client[CLIENTS];
+	struct client *of_slot[SLOTS];
+};
+
+/* ---- clients ---- */
+
+static void
+put(char *to, uint32_t *len, const void *bytes, uint32_t n)
+{
+	check(*len + n <= TEXT_MAX);
+	memcpy(to + *len, bytes, n);
+	*len += n;
+}
+
+static uint32_t
+key_draw(struct sim_rng *rng, bool big, char *key)
+{
+	const bool is_big = big && sim_below(rng, 200) == 0;
+
+	return (uint32_t)sprintf(key, "%c%u", is_big ? 'b' : 's', sim_below(rng, 1000));
+}
+
+static struct heard *
+heard_begin(struct world *w, struct client *cl, struct view key, const char *instead)
+{
+	struct heard *it = &cl->list[cl->items++];
+
+	check(cl->items < ITEMS_MAX);
+	*it = (struct heard){
+		.at = cl->want_len,
+		.may_fail = key.len > 0 && w->may_fail[front_ring_server(w->ring, key)],
+	};
+	strcpy(it->instead, instead);
+	return it;
+}
+
+static void
+heard_end(struct client *cl, struct heard *it)
+{
+	it->len = cl->want_len - it->at;
+}
+
+static void
+want_text(struct world *w, struct client *cl, const char *text)
+{
+	struct heard *it = heard_begin(w, cl, (struct view){NULL, 0}, "");
+
+	put(cl->want, &cl->want_len, text, (uint32_t)strlen(text));
+	heard_end(cl, it);
+}
+
+static void
+want_value(struct world *w, struct client *cl, struct view key, bool cas)
+{
+	static char value[FLEET_VALUE_MAX];
+	const int len = sim_fleet_value(front_ring_server(w->ring, key), key, value);
+	struct heard *it;
+	char head[300];
+	int n;
+
+	if (len < 0)
+		return;
+	it = heard_begin(w, cl, key, "");
+	n = snprintf(head, sizeof head, "VALUE %.*s %u %d", (int)key.len, key.data,
+		     sim_fleet_flags(key), len);
+	if (cas)
+		n += snprintf(head + n, sizeof head - (size_t)n, " %llu",
+			      (unsigned long long)sim_fleet_cas(key));
+	put(cl->want, &cl->want_len, head, (uint32_t)n);
+	put(cl->want, &cl->want_len, "\r\n", 2);
+	put(cl->want, &cl->want_len, value, (uint32_t)len);
+	put(cl->want, &cl->want_len, "\r\n", 2);
+	heard_end(cl, it);
+}
+
+static void
+ask_get(struct world *w, struct client *cl)
+{
+	const bool cas = sim_below(&cl->rng, 4) == 0;
+	const bool touch = w->gats && sim_below(&cl->rng, 8) == 0;
+	const uint32_t n = 1 + (sim_below(&cl->rng, 3) == 0 ? sim_below(&cl->rng, 100) : 0);
+	char key[16], verb[20];
+	int len = touch ? sprintf(verb, cas ? "gats 77" : "gat 77")
+			: sprintf(verb, cas ? "gets" : "get");
+
+	put(cl->out, &cl->out_len, verb, (uint32_t)len);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t key_len = key_draw(&cl->rng, w->big, key);
+
+		put(cl->out, &cl->out_len, " ", 1);
+		put(cl->out, &cl->out_len, key, key_len);
+		want_value(w, cl, (struct view){(uint8_t *)key, key_len}, cas);
+	}
+	put(cl->out, &cl->out_len, "\r\n", 2);
+	want_text(w, cl, "END\r\n");
+}
+
+static void
+ask_meta(struct world *w, struct client *cl)
+{
+	static char value[FLEET_VALUE_MAX];
+	const bool rare = w->meta && sim_below(&cl->rng, 2) == 0;
+	const bool shows = sim_below(&cl->rng, 4) != 0;
+	char key[16], line[200], head[200], miss[32];
+	const struct view k = {(uint8_t *)key, key_draw(&cl->rng, w->big, key)};
+	const int len = sim_fleet_value(front_ring_server(w->ring, k), k, value);
+	const uint32_t number = (uint32_t)strtoul(key + 1, NULL, 10);
+	struct heard *it;
+	int n;
+
+	n = snprintf(line, sizeof line, "mg %.*s%s s c k f%s O7\r\n", (int)k.len, key,
+		     shows ? " v" : "", rare ? " t h l N30 R60" : "");
+	put(cl->out, &cl->out_len, line, (uint32_t)n);
+	snprintf(miss, sizeof miss, "EN k%.*s O7\r\n", (int)k.len, key);
+	if (len < 0) {
+		want_text(w, cl, miss);
+		return;
+	}
+	it = heard_begin(w, cl, k, miss);
+	n = shows ? snprintf(head, sizeof head, "VA %d", len) : snprintf(head, sizeof head, "HD");
+	n += snprintf(head + n, sizeof head - (size_t)n, " s%d c%llu k%.*s f%u", len,
+		      (unsigned long long)sim_fleet_cas(k), (int)k.len, key, sim_fleet_flags(k));
+	if (rare)
+		n += snprintf(head + n, sizeof head - (size_t)n, " t%u h1 l%u", 1000 + number,
+			      number);
+	n += snprintf(head + n, sizeof head - (size_t)n, " O7%s\r\n",
+		      w->meta && number % 11 == 1 ? " W" : "");
+	put(cl->want, &cl->want_len, head, (uint32_t)n);
+	if (shows) {
+		put(cl->want, &cl->want_len, value, (uint32_t)len);
+		put(cl->want, &cl->want_len, "\r\n", 2);
+	}
+	heard_end(cl, it);
+}
+
+static void
+ask(struct world *w, struct client *cl)
+{
+	if (sim_below(&cl->rng, 3) == 0)
+		ask_meta(w, cl);
+	else
+		ask_get(w, cl);
+	cl->asked++;
+}
+
+/* 1: it is all here, or its alternative; 0: not all yet; -1: something else. */
+static int
+compare(struct client *cl, const char *text, uint32_t len)
+{
+	const uint32_t here = cl->in_len - cl->judged;
+
+	if (memcmp(cl->in + cl->judged, text, here < len ? here : len) != 0)
+		return -1;
+	if (here < len)
+		return 0;
+	cl->judged += len;
+	return 1;
+}
+
+static void
+judge(struct client *cl)
+{
+	while (cl->item < cl->items) {
+		const struct heard *it = &cl->list[cl->item];
+		int c = cl->judged < cl->in_len ? compare(cl, cl->want + it->at, it->len) : 0;
+
+		cl->told += c == 1 && it->may_fail;
+		if (c < 0 && it->may_fail)
+			c = compare(cl, it->instead, (uint32_t)strlen(it->instead));
+		if (c == 0)
+			return;
+		if (c < 0)
+			fail_msg("wanted \"%.80s\", heard \"%.80s\"", cl->want + it->at,
+				 cl->in + cl->judged);
+		cl->item++;
+	}
+	check_eq(cl->judged, cl->in_len);
+}
+
+static void
+client_turn(struct world *w, struct client *cl)
+{
+	struct stack *s = w->sim.ss->stack;
+
+	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
+		put(cl->in, &cl->in_len, v.data, v.len);
+		conn_advance(s, cl->conn, v.len);
+	}
+	judge(cl);
+	if (cl->items - cl->item < 300 && cl->asked < cl->requests && sim_below(&cl->rng, 2))
+		ask(w, cl);
+	while (cl->out_at < cl->out_len && conn_writable(s, cl->conn, 1)) {
+		uint32_t n = cl->out_len - cl->out_at;
+
+		n = n < CONN_RESERVE_MAX ? n : CONN_RESERVE_MAX;
+		n = sim_below(&cl->rng, 3) == 0 ? 1 + sim_below(&cl->rng, n) : n;
+		memcpy(conn_reserve(s, cl->conn, n), cl->out + cl->out_at, n);
+		conn_commit(s, cl->conn, n);
+		cl->out_at += n;
+	}
+}
+
+static void
+client_clear(struct client *cl)
+{
+	cl->asked = cl->requests = cl->out_len = cl->out_at = cl->want_len = cl->in_len = 0;
+	cl->judged = cl->items = cl->item = cl->told = 0;
+}
+
+/* ---- the world ---- */
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+
+	if (w->of_slot[conn_slot(c)] != NULL)
+		w->of_slot[conn_slot(c)]->open = true;
+	else
+		sim_fleet_opened(&w->fleet, c);
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+	struct client *cl = w->of_slot[conn_slot(c)];
+
+	if (cl == NULL) {
+		sim_fleet_gone(&w->fleet, c);
+		return;
+	}
+	cl->open = false;
+	cl->gone = true;
+	cl->conn = NULL;
+	w->of_slot[conn_slot(c)] = NULL;
+}
+
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	fail_msg("a client was refused");
+}
+
+static void
+turn(void *arg)
+{
+	struct world *w = arg;
+
+	while (stack_pop_ready(w->sim.ss->stack) != NULL)
+		;
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		if (w->client[i].open)
+			client_turn(w, &w->client[i]);
+	sim_fleet_turn(&w->fleet);
+}
+
+static void
+front_attach(struct world *w, uint64_t timeout_ns)
+{
+	static const struct front_server names[FLEET_SERVERS] = {{"one", 1}, {"two", 1}};
+	static struct front_target targets[FLEET_SERVERS];
+	const struct front_fleet fleet = {.distribution = FRONT_KETAMA,
+					  .hash = FRONT_HASH_FNV1A_64,
+					  .nservers = FLEET_SERVERS,
+					  .servers = names};
+	struct core *core = &w->sim.sc->cores[0].core;
+	struct front_settings settings = {
+		.targets = targets,
+		.servers = FLEET_SERVERS,
+		.connections = 1,
+		.conns_max = SLOTS,
+		.misses_on_failure = true,
+		.timeout_ns = timeout_ns,
+		.connect_timeout_ns = CONNECT_NS,
+		.retry_timeout_ns = RETRY_NS,
+		.failure_limit = 2,
+		.answer_bytes_max = 4u << 20,
+	};
+	struct region region = {.size = front_bytes(&settings)};
+
+	w->ring = calloc(1, front_ring_bytes(FLEET_SERVERS));
+	check(front_ring_build(w->ring, &fleet, NULL));
+	settings.ring = w->ring;
+	targets[0] = (struct front_target){.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
+	memcpy(targets[1].ip.b, SERVERS6, IP_ADDR_BYTES);
+	targets[1].port = SIM_PORT;
+	w->memory = region.base = calloc(1, region.size);
+	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
+}
+
+static struct world *
+world_create(bool meta, uint64_t timeout_ns)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct sim_service_options o = sim_service_defaults();
+	const struct stack_user user = {w, on_opened, on_gone, on_failed};
+
+	check_ptr(w);
+	o.cores.stack.tcp.conns_max = SLOTS;
+	o.cores.stack.tcp.active_reserve = 6;
+	o.clients.tcp.conns_max = SLOTS;
+	o.clients.tcp.port = SIM_PORT;
+	memcpy(o.cores.stack.net.ipv6.b, OURS6, IP_ADDR_BYTES);
+	memcpy(o.clients.net.ipv6.b, SERVERS6, IP_ADDR_BYTES);
+	o.cores.stack.net.prefix6_len = o.clients.net.prefix6_len = 64;
+	sim_service_create(&w->sim, &o, &user, turn);
+	sim_fleet_create(&w->fleet, w->sim.ss->stack);
+	w->meta = meta;
+	for (uint32_t i = 0; i < FLEET_SERVERS; i++)
+		w->fleet.server[i].meta = meta;
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		w->client[i].out = malloc(TEXT_MAX);
+		w->client[i].want = malloc(TEXT_MAX);
+		w->client[i].in = malloc(TEXT_MAX);
+	}
+	front_attach(w, timeout_ns);
+	return w;
+}
+
+static void
+world_destroy(struct world *w)
+{
+	sim_service_destroy(&w->sim);
+	sim_fleet_destroy(&w->fleet);
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		free(w->client[i].out);
+		free(w->client[i].want);
+		free(w->client[i].in);
+	}
+	free(w->ring);
+	free(w->memory);
+	free(w);
+}
+
+static void
+run(struct world *w, uint64_t for_ns)
+{
+	sim_service_run(&w->sim, for_ns, STEP_NS);
+}
+
+static void
+client_open(struct world *w, uint32_t i)
+{
+	struct client *cl = &w->client[i];
+
+	cl->conn = sim_service_connect(&w->sim);
+	cl->gone = false;
+	w->of_slot[conn_slot(cl->conn)] = cl;
+}
+
+static void
+clients_open(struct world *w, uint64_t seed)
+{
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		client_clear(&w->client[i]);
+		w->client[i].rng.state = seed * CLIENTS + i;
+		client_open(w, i);
+	}
+}
+
+/* New requests, until all have heard all. */
+static void
+clients_talk(struct world *w, uint32_t requests, uint64_t limit_ns)
+{
+	const uint64_t end_ns = w->sim.ss->now_ns + limit_ns;
+	uint32_t done = 0;
+
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		check(w->client[i].open || !w->client[i].gone);
+		client_clear(&w->client[i]);
+		w->client[i].requests = requests;
+	}
+	while (done < CLIENTS) {
+		if (w->sim.ss->now_ns >= end_ns)
+			fail_msg("not all have heard all");
+		run(w, MS);
+		done = 0;
+		for (uint32_t i = 0; i < CLIENTS; i++)
+			done += w->client[i].asked == requests &&
+				w->client[i].item == w->client[i].items;
+	}
+}
+
+static uint64_t
+count(const struct world *w, enum front_counter which)
+{
+	return counter_read(&front_counters(w->front)[which]);
+}
+
+static void
+check_nothing_held(struct world *w)
+{
+	const struct core *core = &w->sim.sc->cores[0].core;
+	struct stack_usage use;
+
+	run(w, 100 * MS);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		if (w->client[i].conn != NULL)
+			conn_close_detach(w->sim.ss->stack, w->client[i].conn);
+	run(w, 2 * SECOND_NS);
+	check_eq(front_keys_open(w->front), 0);
+	check_eq(serve_awaits_open(core->serve), 0);
+	for (uint32_t i = 0; i < FLEET_SERVERS; i++)
+		check_eq(front_lane_info(w->front, i).requests, 0);
+	stack_usage_mt(core->stack, &use);
+	check_eq(use.conns_open, 0);
+	check_eq(use.chunks_used, 0);
+	check_eq(use.rx_frames_held, 0);
+}
+
+/* ---- tests ---- */
+
+static void
+every_client_hears_what_the_servers_have(void **state)
+{
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		struct world *w = world_create(seed % 2 == 0, TIMEOUT_NS);
+
+		w->gats = w->big = true;
+		run(w, 50 * MS);
+		for (uint32_t i = 0; i < FLEET_SERVERS; i++) {
+			check_eq(front_lane_info(w->front, i).state, LANE_UP);
+			check_eq(front_lane_info(w->front, i).meta, w->meta);
+		}
+		clients_open(w, seed);
+		clients_talk(w, 100, 10 * SECOND_NS);
+		check(count(w, FRONT_HITS) > 1000 && count(w, FRONT_MISSES) > 200);
+		check_eq(count(w, FRONT_CONNECTED), FLEET_SERVERS);
+		check_nothing_held(w);
+		world_destroy(w);
+	}
+}
+
+static void
+however_replies_are_cut(void **state)
+{
+	static const struct {
+		uint32_t pieces[FLEET_SERVERS];
+		uint32_t requests;
+	} rows[] = {{{1, 1}, 3}, {{1, 0}, 3}, {{3, 7}, 6}, {{100, 700}, 40}, {{0, 1461}, 40}};
+
+	for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+		struct world *w = world_create(i % 2 == 0, 100 * SECOND_NS);
+
+		for (uint32_t k = 0; k < FLEET_SERVERS; k++)
+			w->fleet.server[k].piece = rows[i / 2].pieces[k];
+		clients_open(w, i);
+		w->sim.wire->faults.delay_ns = 1000;
+		clients_talk(w, rows[i / 2].requests, 100 * SECOND_NS);
+		check_eq(count(w, FRONT_CONNECTED), FLEET_SERVERS);
+		check_nothing_held(w);
+		world_destroy(w);
+	}
+}
+
+/* ---- servers that fail ---- */
+
+static const char long_line[2200] = {[0 ... 2198] = 'x'};
+
+static const struct {
+	const char *name;
+	enum fleet_mode mode;
+	const char *says;
+} faults[] = {
+	{"silent", FLEET_SILENT, NULL},
+	{"deaf", FLEET_DEAF, NULL},
+	{"resets", FLEET_RESETS, NULL},
+	{"closes", FLEET_CLOSES, NULL},
+	{"refuses", FLEET_REFUSES, NULL},
+	{"repeats", FLEET_REPEATS, NULL},
+	{"another key", FLEET_SAYS, "VALUE nobody 0 5\r\nhello\r\nEND\r\n"},
+	{"a status", FLEET_SAYS, "STORED\r\n"},
+	{"an error", FLEET_SAYS, "SERVER_ERROR out of order\r\n"},
+	{"an empty line", FLEET_SAYS, "\r\n"},
+	{"a long line", FLEET_SAYS, long_line},
+	{"no CR", FLEET_SAYS, "END\n"},
+	{"two ends", FLEET_SAYS, "END\r\nEND\r\n"},
+	{"meta", FLEET_SAYS, "VA 5 f0\r\nhello\r\n"},
+	{"no number", FLEET_SAYS, "VALUE s1 0 99999999999999999999\r\n"},
+};
+
+/* Its keys are missed, or have their value; those of the other server have theirs, and are told
+ * as soon. Healed, it is used again. */
+static void
+a_server_that_fails_costs_its_own_keys(void **state)
+{
+	for (size_t i = 0; i < 2 * sizeof faults / sizeof *faults; i++) {
+		struct world *w = world_create(i % 2 == 0, TIMEOUT_NS);
+		struct fleet_server *bad = &w->fleet.server[1];
+
+		clients_open(w, i);
+		clients_talk(w, 10, SECOND_NS);
+		bad->mode = faults[i / 2].mode;
+		bad->says = faults[i / 2].says;
+		w->may_fail[1] = true;
+		clients_talk(w, 60, 20 * SECOND_NS);
+		if (count(w, FRONT_FAILED) + count(w, FRONT_SERVER_BROKEN) == 0)
+			fail_msg("%s: nothing failed", faults[i / 2].name);
+		bad->mode = FLEET_OK;
+		run(w, 2 * RETRY_NS);
+		if (front_lane_info(w->front, 1).state != LANE_UP)
+			fail_msg("%s: not up again", faults[i / 2].name);
+		w->may_fail[1] = false;
+		clients_talk(w, 30, SECOND_NS);
+		check_nothing_held(w);
+		world_destroy(w);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_client_hears_what_the_servers_have),
+		cmocka_unit_test(however_replies_are_cut),
+		cmocka_unit_test(a_server_that_fails_costs_its_own_keys),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
