@@ -18,23 +18,81 @@ lane_of(void *arg, struct view key, uint64_t hash)
 	return server * f->cfg.connections + (uint32_t)(hash >> 32) % f->cfg.connections;
 }
 
-static void
-ask(void *arg, const struct serve_ask *ask)
+/* NULL: it is not asked. */
+static struct front_key *
+key_queue(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 {
-	struct front *f = arg;
-	struct front_lane *l = &f->lanes[ask->lane];
 	struct front_key *key = front_lane_refuses(l) ? NULL : front_key_take(f, l, ask);
 
 	front_count(f, FRONT_ASKED);
 	if (key == NULL) {
 		front_count(f, FRONT_FAILED);
 		front_count(f, FRONT_REFUSED);
-		front_ticket_fail(f, ask->ticket);
-		return;
+		return NULL;
 	}
 	list_push_back(&l->queue, &key->link);
 	if (l->state == LANE_UP && list_empty(&l->send_link))
 		list_push_back(&f->unsent, &l->send_link);
+	return key;
+}
+
+static void
+ask(void *arg, const struct serve_ask *ask)
+{
+	struct front *f = arg;
+
+	if (key_queue(f, &f->lanes[ask->lane], ask) == NULL)
+		front_ticket_tell(f, ask->ticket, true);
+}
+
+/* Each server has a part of it, on the first of its lanes. */
+static void
+flush(struct front *f, const struct serve_ask *ask)
+{
+	struct front_key *whole = front_key_take(f, &f->lanes[ask->lane], ask);
+
+	if (whole == NULL) {
+		front_ticket_tell(f, ask->ticket, true);
+		return;
+	}
+	whole->parts = 1; /* this function's */
+	for (uint32_t i = 0; i < f->lane_count; i += f->cfg.connections) {
+		struct front_key *part = key_queue(f, &f->lanes[i], ask);
+
+		if (part == NULL) {
+			whole->missed = true;
+			continue;
+		}
+		part->whole = whole;
+		part->wanted = false;
+		whole->parts++;
+	}
+	f->by_slot[serve_ticket_slot(ask->ticket)] = whole;
+	front_part_end(f, whole);
+}
+
+static void
+write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
+{
+	struct front *f = arg;
+	struct fill own = value != NULL ? *value : (struct fill){0};
+	struct front_key *key;
+
+	if (ask->req->verb == MC_FLUSH_ALL || ask->req->verb == MC_BIN_FLUSH) {
+		flush(f, ask);
+		return;
+	}
+	key = key_queue(f, &f->lanes[ask->lane], ask);
+	if (key != NULL) {
+		key->fill = own;
+		key->writes = value != NULL;
+		return;
+	}
+	front_ticket_tell(f, ask->ticket, true);
+	if (value == NULL)
+		return;
+	store_abandon(f->store, &own);
+	serve_value_end(f->serve, ask->lane, own.value_len);
 }
 
 /* What cannot be sent now stays in the list, behind the others. */
@@ -76,8 +134,8 @@ forget(void *arg, uint64_t ticket)
 		return;
 	key->wanted = false;
 	f->by_slot[serve_ticket_slot(ticket)] = NULL;
-	/* One that was sent waits for its reply. */
-	if (!key->sent)
+	/* One that was sent waits for its reply; a flush for its parts. */
+	if (!key->sent && key->parts == 0)
 		front_key_free(f, key);
 }
 
@@ -151,8 +209,8 @@ poll(void *arg, uint64_t now_ns)
 	f->answers = 0;
 	if (unlikely(!list_empty(&f->events)))
 		events_look(f);
-	if (unlikely(f->failed_head != f->failed_tail))
-		front_fails_tell(f);
+	if (unlikely(f->told_head != f->told_tail))
+		front_tell(f);
 	replies_look(f);
 	if (unlikely(now_ns >= f->due_ns))
 		due_look(f);
@@ -164,7 +222,7 @@ static uint64_t
 next_ns(void *arg)
 {
 	const struct front *f = arg;
-	const bool now = f->more || !list_empty(&f->events) || f->failed_head != f->failed_tail;
+	const bool now = f->more || !list_empty(&f->events) || f->told_head != f->told_tail;
 
 	return now ? 0 : f->due_ns;
 }
@@ -249,6 +307,7 @@ attach(struct front *f, struct region *region)
 		.misses_on_failure = f->cfg.misses_on_failure,
 		.lane = lane_of,
 		.ask = ask,
+		.write = write_ask,
 		.pass_end = pass_end,
 		.poll = poll,
 		.forget = forget,

@@ -7,7 +7,11 @@
  *         with a value it is then nowhere but in by_slot, until the service releases it. A lane's
  *         requests are answered in the order in which they were sent.
  *
- * Owner:  keys and requests are pools. A key owns its fill.
+ *         A flush is a key too, that waits nowhere while each server has a part of it.
+ *
+ * Owner:  keys and requests are pools. A key owns its fill. Replies are read only once all of the
+ *         request is acknowledged, and a connection ends before its keys do: so no value ends that
+ *         a send queue holds.
  *
  * Thread: core-local.
  */
@@ -30,8 +34,12 @@ struct front_key {
 	bool wanted;             /* by the service */
 	bool sent;
 	uint8_t len;
+	bool writes; /* its fill is the value of a write */
+	bool missed; /* of a flush: a server has not answered */
 	struct front_query query;
 	struct fill fill;
+	struct front_key *whole; /* the flush of all servers that this is a part of */
+	uint32_t parts;          /* of a flush: servers that have not answered */
 	uint8_t bytes[MC_KEY_MAX];
 };
 
@@ -75,6 +83,8 @@ struct front_lane {
 	uint64_t pause_ns; /* before it is opened again, beyond failure_limit */
 	uint32_t failures; /* in a row */
 	bool meta;
+	struct front_key *sending; /* whose value is not all queued yet; NULL: there is none */
+	uint32_t sending_at;
 	uint64_t written;
 	uint32_t opaque; /* of the last meta line */
 
@@ -88,6 +98,12 @@ struct front_lane {
 	uint32_t value_left, end_left, memory_turns;
 	uint32_t line_len;
 	uint8_t line[FRONT_REPLY_LINE_MAX]; /* one that came in pieces */
+};
+
+/* What the next poll() tells. */
+struct front_told {
+	uint64_t ticket;
+	bool failed; /* else it is done */
 };
 
 struct front {
@@ -107,8 +123,8 @@ struct front {
 	struct front_lane *lanes;
 	uint32_t *lane_of_slot; /* and one; 0: none */
 	struct front_key *by_slot[AWAITS_MAX];
-	uint64_t failed[FRONT_KEYS]; /* tickets to be told so: a ring */
-	uint32_t failed_head, failed_tail;
+	struct front_told told[FRONT_KEYS]; /* a ring */
+	uint32_t told_head, told_tail;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[FRONT_COUNTER_COUNT];
 	struct front_key key_pool[FRONT_KEYS];
 	struct front_request request_pool[FRONT_REQUESTS];
@@ -131,9 +147,23 @@ void front_key_free(struct front *f, struct front_key *key);
 void front_key_answer(struct front *f, struct front_key *key, const struct serve_answer *answer);
 /* The next poll() says so. */
 void front_key_fail(struct front *f, struct front_key *key);
-void front_ticket_fail(struct front *f, uint64_t ticket);
+void front_ticket_tell(struct front *f, uint64_t ticket, bool failed);
 /* In poll(). */
-void front_fails_tell(struct front *f);
+void front_tell(struct front *f);
+/* A part of this flush has ended. */
+void front_part_end(struct front *f, struct front_key *whole);
+
+static inline struct view
+front_key_view(const struct front_key *key)
+{
+	return (struct view){.data = key->bytes, .len = key->len};
+}
+
+static inline enum front_form
+front_key_form(const struct front_key *key, bool meta)
+{
+	return front_query_form(&key->query, front_key_view(key), meta);
+}
 
 /* Answers that poll() may give yet, with a request's whole answer in reserve. */
 static inline bool

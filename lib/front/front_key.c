@@ -28,9 +28,37 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	key->len = (uint8_t)ask->key.len;
 	key->query = front_query_of(ask->req);
 	key->fill = (struct fill){0};
+	key->writes = key->missed = false;
+	key->whole = NULL;
+	key->parts = 0;
 	memcpy(key->bytes, ask->key.data, ask->key.len);
 	f->by_slot[slot_of(ask->ticket)] = key;
 	return key;
+}
+
+static void
+fill_end(struct front *f, struct front_key *key)
+{
+	const uint32_t len = key->fill.value_len;
+
+	if (key->fill.item == NULL)
+		return;
+	store_abandon(f->store, &key->fill);
+	if (key->writes)
+		serve_value_end(f->serve, (uint32_t)(key->lane - f->lanes), len);
+	else
+		f->answer_bytes -= len;
+}
+
+/* The last part of a flush ends it. */
+void
+front_part_end(struct front *f, struct front_key *whole)
+{
+	if (--whole->parts > 0)
+		return;
+	if (whole->wanted)
+		front_ticket_tell(f, whole->ticket, whole->missed);
+	front_key_free(f, whole);
 }
 
 void
@@ -38,10 +66,9 @@ front_key_free(struct front *f, struct front_key *key)
 {
 	struct front_key **of_slot = &f->by_slot[slot_of(key->ticket)];
 
-	if (key->fill.item != NULL) {
-		f->answer_bytes -= key->fill.value_len;
-		store_abandon(f->store, &key->fill);
-	}
+	fill_end(f, key);
+	if (key->whole != NULL)
+		front_part_end(f, key->whole);
 	if (*of_slot == key)
 		*of_slot = NULL;
 	key->lane->key_count--;
@@ -55,6 +82,8 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 {
 	list_unlink(&key->link);
 	f->answers++;
+	if (key->whole != NULL && (answer->failed || answer->error != 0))
+		key->whole->missed = true;
 	if (answer->failed)
 		front_count(f, FRONT_FAILED);
 	else
@@ -64,29 +93,33 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 }
 
 void
-front_ticket_fail(struct front *f, uint64_t ticket)
+front_ticket_tell(struct front *f, uint64_t ticket, bool failed)
 {
 	/* Beyond, its deadline says so. */
-	if (f->failed_tail - f->failed_head < FRONT_KEYS)
-		f->failed[f->failed_tail++ % FRONT_KEYS] = ticket;
+	if (f->told_tail - f->told_head < FRONT_KEYS)
+		f->told[f->told_tail++ % FRONT_KEYS] =
+			(struct front_told){.ticket = ticket, .failed = failed};
 }
 
 void
 front_key_fail(struct front *f, struct front_key *key)
 {
 	front_count(f, FRONT_FAILED);
-	if (key->wanted)
-		front_ticket_fail(f, key->ticket);
+	if (key->whole != NULL)
+		key->whole->missed = true;
+	else if (key->wanted)
+		front_ticket_tell(f, key->ticket, true);
 	front_key_free(f, key);
 }
 
 void
-front_fails_tell(struct front *f)
+front_tell(struct front *f)
 {
-	static const struct serve_answer failed = {.failed = true};
+	while (f->told_head != f->told_tail && front_may_answer(f)) {
+		const struct front_told *told = &f->told[f->told_head++ % FRONT_KEYS];
+		const struct serve_answer answer = {.failed = told->failed, .result = STORE_OK};
 
-	while (f->failed_head != f->failed_tail && front_may_answer(f)) {
-		serve_answer(f->serve, f->failed[f->failed_head++ % FRONT_KEYS], &failed);
+		serve_answer(f->serve, told->ticket, &answer);
 		f->answers++;
 	}
 }

@@ -82,6 +82,7 @@ connection_end(struct front_lane *l)
 		serve_link_abort(f->serve, l->conn);
 	}
 	l->conn = NULL;
+	l->sending = NULL;
 	l->events = 0;
 	list_unlink(&l->event_link);
 	list_unlink(&l->send_link);

@@ -28,7 +28,7 @@ front_read_begin(struct front_lane *l)
 	}
 	l->asked = (struct front_asked){
 		.ask = r->ask, .wants_cas = r->cas, .nkeys = n, .keys = l->views};
-	if (r->ask != FRONT_ASK_MG)
+	if (r->ask < FRONT_ASK_MG || r->ask > FRONT_ASK_MA)
 		return;
 	l->asked.opaque.data = l->opaque_text;
 	l->asked.opaque.len = (uint32_t)(mc_put_u64(l->opaque_text, r->opaque) - l->opaque_text);
@@ -73,6 +73,33 @@ probe_answered(struct front_lane *l, bool meta)
 	return READ_ON;
 }
 
+/* Of a request of one key. */
+static enum read_step
+key_answered(struct front_lane *l, const struct serve_answer *answer)
+{
+	front_lane_good(l);
+	front_key_answer(l->front, l->keys[0], answer);
+	request_done(l);
+	return READ_ON;
+}
+
+static struct serve_answer
+answer_of(const struct front_reply *r)
+{
+	return (struct serve_answer){
+		.cas = r->cas,
+		.won = (r->meta & FRONT_META_WIN) != 0,
+		.stale = (r->meta & FRONT_META_STALE) != 0,
+		.sent = (r->meta & FRONT_META_WON) != 0,
+		.fetched = r->hit != 0,
+		.idle_s = r->last_access_s,
+		.ttl_s = (r->meta & FRONT_META_TTL) != 0 ? r->ttl_s : -1,
+		.size = r->size,
+		.client_flags = r->client_flags,
+		.number = r->number,
+	};
+}
+
 /* ---- values ---- */
 
 static uint32_t
@@ -108,7 +135,9 @@ value_begin(struct front_lane *l)
 	struct front_key *key = l->keys[l->reply.key];
 	enum store_result r = STORE_OK;
 
-	if (key->wanted)
+	if (l->asked.ask == FRONT_ASK_MA && l->reply.value_len > MC_U64_DIGITS_MAX)
+		return READ_BROKEN;
+	if (key->wanted && l->asked.ask != FRONT_ASK_MA)
 		r = fill_begin(l, key);
 	if (r == STORE_NOT_YET && l->memory_turns++ < FRONT_MEMORY_TURNS) {
 		l->reading = READING_BEGIN;
@@ -130,8 +159,12 @@ value_read(struct front_lane *l, struct view v, uint32_t *bytes)
 	uint32_t n = v.len < l->value_left ? v.len : l->value_left;
 
 	n = n < *bytes ? n : *bytes;
-	if (key->fill.item != NULL)
+	if (l->asked.ask == FRONT_ASK_MA) {
+		memcpy(l->line + l->line_len, v.data, n);
+		l->line_len += n;
+	} else if (key->fill.item != NULL) {
 		store_fill(l->front->store, &key->fill, v.data, n);
+	}
 	conn_advance(l->front->stack, l->conn, n);
 	l->value_left -= n;
 	*bytes -= n;
@@ -140,26 +173,31 @@ value_read(struct front_lane *l, struct view v, uint32_t *bytes)
 static enum read_step
 value_answered(struct front_lane *l)
 {
-	const struct front_reply *r = &l->reply;
-	struct front_key *key = l->keys[r->key];
-	const struct serve_answer answer = {
-		.failed = key->fill.item == NULL,
-		.item = key->fill.item,
-		.cas = r->cas,
-		.won = (r->meta & FRONT_META_WIN) != 0,
-		.stale = (r->meta & FRONT_META_STALE) != 0,
-		.sent = (r->meta & FRONT_META_WON) != 0,
-		.fetched = r->hit != 0,
-		.idle_s = r->last_access_s,
-	};
+	struct front_key *key = l->keys[l->reply.key];
+	struct serve_answer answer = answer_of(&l->reply);
 
-	l->keys[r->key] = NULL;
+	answer.item = key->fill.item;
+	answer.failed = answer.item == NULL;
+	l->keys[l->reply.key] = NULL;
 	front_lane_good(l);
 	front_key_answer(l->front, key, &answer);
 	l->reading = READING_LINE;
 	if (l->asked.ask != FRONT_ASK_GET)
 		request_done(l);
 	return READ_ON;
+}
+
+/* What `ma` has made. */
+static enum read_step
+number_answered(struct front_lane *l)
+{
+	const struct view digits = {.data = l->line, .len = l->line_len};
+	struct serve_answer answer = answer_of(&l->reply);
+
+	l->line_len = 0;
+	if (!mc_read_u64(digits, &answer.number))
+		return READ_BROKEN;
+	return key_answered(l, &answer);
 }
 
 static enum read_step
@@ -170,37 +208,88 @@ value_end_read(struct front_lane *l, struct view v)
 	if (v.data[0] != end[MC_BODY_END - l->end_left])
 		return READ_BROKEN;
 	conn_advance(l->front->stack, l->conn, 1);
-	return --l->end_left == 0 ? value_answered(l) : READ_ON;
+	if (--l->end_left > 0)
+		return READ_ON;
+	return l->asked.ask == FRONT_ASK_MA ? number_answered(l) : value_answered(l);
 }
 
 /* ---- lines ---- */
 
-static enum read_step
-status_read(struct front_lane *l, enum front_status status)
+static enum store_result
+result_of(enum front_status status)
 {
 	switch (status) {
-	case FRONT_VERSION:
-		return probe_answered(l, l->front->cfg.speech == FRONT_SPEECH_META);
-	case FRONT_MN:
-		return probe_answered(l, true);
+	case FRONT_NOT_STORED:
+	case FRONT_NS:
+		return STORE_NOT_STORED;
+	case FRONT_EXISTS:
+	case FRONT_EX:
+		return STORE_EXISTS;
+	case FRONT_NOT_FOUND:
+	case FRONT_NF:
 	case FRONT_EN:
-		return request_answered(l, false);
+		return STORE_NOT_FOUND;
 	default:
-		return READ_BROKEN; /* `mg` with v has a value, or none */
+		return STORE_OK;
 	}
 }
 
 static enum read_step
-error_read(struct front_lane *l)
+status_read(struct front_lane *l, const struct front_reply *r)
 {
+	struct serve_answer answer = answer_of(r);
+
 	switch (l->asked.ask) {
 	case FRONT_ASK_VERSION:
-		return READ_BROKEN;
+		return probe_answered(l, l->front->cfg.speech == FRONT_SPEECH_META);
 	case FRONT_ASK_MN:
-		return probe_answered(l, false);
+		return probe_answered(l, true);
+	case FRONT_ASK_MG: /* a hit has its value, but that of a touch */
+		if (r->status == FRONT_HD && l->keys[0]->query.verb != MC_BIN_TOUCH)
+			return READ_BROKEN;
+		break;
+	case FRONT_ASK_MS:
+		if ((r->meta & FRONT_META_SIZE) == 0)
+			answer.size = l->keys[0]->query.body_len;
+		break;
+	case FRONT_ASK_MA: /* the same of its number */
+		if (r->status == FRONT_HD)
+			return READ_BROKEN;
+		break;
 	default:
-		return request_answered(l, true);
+		break;
 	}
+	answer.result = (uint8_t)result_of(r->status);
+	return key_answered(l, &answer);
+}
+
+static bool
+is_retrieval(enum front_ask ask)
+{
+	return ask == FRONT_ASK_GET || ask == FRONT_ASK_MG;
+}
+
+static enum read_step
+error_read(struct front_lane *l, const struct front_reply *r)
+{
+	const struct serve_answer answer = {.error = r->error, .failed = r->error == MC_ERR_NONE};
+
+	if (l->asked.ask == FRONT_ASK_VERSION)
+		return READ_BROKEN;
+	if (l->asked.ask == FRONT_ASK_MN)
+		return probe_answered(l, false);
+	if (is_retrieval(l->asked.ask))
+		return request_answered(l, true);
+	key_answered(l, &answer);
+	return r->ends_connection ? READ_BROKEN : READ_ON;
+}
+
+static enum read_step
+number_read(struct front_lane *l, const struct front_reply *r)
+{
+	const struct serve_answer answer = answer_of(r);
+
+	return key_answered(l, &answer);
 }
 
 static enum read_step
@@ -214,12 +303,26 @@ reply_read(struct front_lane *l, const struct front_reply *reply)
 	case FRONT_REPLY_END:
 		return request_answered(l, false);
 	case FRONT_REPLY_STATUS:
-		return status_read(l, reply->status);
+		return status_read(l, reply);
+	case FRONT_REPLY_NUMBER:
+		return number_read(l, reply);
 	case FRONT_REPLY_ERROR:
-		return error_read(l);
+		return error_read(l, reply);
 	default:
 		return READ_BROKEN;
 	}
+}
+
+/* A server refuses a value when it has read the line in front of it: that counts once it has
+ * skipped the value. */
+static bool
+refuses_early(const struct front_lane *l, struct view v)
+{
+	static const char error[] = "SERVER_ERROR ";
+	const uint32_t n = v.len < sizeof error - 1 ? v.len : (uint32_t)sizeof error - 1;
+
+	return (l->asked.ask == FRONT_ASK_STORE || l->asked.ask == FRONT_ASK_MS) &&
+	       l->line_len == 0 && memcmp(v.data, error, n) == 0;
 }
 
 /* A line that is all in v is read there; one in pieces is gathered, to its end and no further. */
@@ -234,13 +337,15 @@ line_read(struct front_lane *l, struct view v, uint32_t *bytes)
 	struct view line = {.data = v.data, .len = n};
 	struct front_reply reply;
 
+	l->asked.received = l->written - conn_unacknowledged(l->conn) >= front_lane_first(l)->end;
+	if (unlikely(!l->asked.received) && refuses_early(l, v))
+		return READ_LATER;
 	if (lf == NULL || l->line_len != 0) {
 		memcpy(l->line + l->line_len, v.data, n);
 		l->line_len += n;
 		line = (struct view){.data = l->line, .len = l->line_len};
 	}
 	*bytes -= n < *bytes ? n : *bytes;
-	l->asked.received = l->written - conn_unacknowledged(l->conn) >= front_lane_first(l)->end;
 	front_reply_read(&reply, &l->asked, line);
 	conn_advance(f->stack, l->conn, n);
 	if (reply.kind == FRONT_REPLY_MORE)

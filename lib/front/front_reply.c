@@ -4,6 +4,7 @@
  */
 #include "front_reply.h"
 
+#include "proto/mc_error.h"
 #include "proto/mc_number.h"
 
 #define WORDS_MAX 24u /* a meta reply with each of its flags, a line of `me` */
@@ -175,8 +176,7 @@ read_meta_flag(struct front_reply *r, const struct front_asked *asked, struct vi
 	}
 }
 
-/* Flags from word `first` on; an opaque that was sent comes back, but with EN, which has no flags.
- */
+/* Flags from word `first` on; an opaque that was sent comes back. */
 static bool
 read_meta_flags(struct front_reply *r, const struct front_asked *asked, const struct words *w,
 		uint32_t first)
@@ -215,13 +215,20 @@ static const struct {
 	{"DELETED", BIT(DELETE), FRONT_DELETED, false},
 	{"TOUCHED", BIT(TOUCH), FRONT_TOUCHED, false},
 	{"OK", BIT(FLUSH), FRONT_OK, false},
-	{"EN", BIT(MG) | BIT(ME), FRONT_EN, false},
+	{"EN", BIT(MG) | BIT(ME), FRONT_EN, true},
 	{"MN", BIT(MN), FRONT_MN, false},
 	{"HD", META_ASKS | BIT(MG), FRONT_HD, true},
 	{"NS", BIT(MS) | BIT(MA), FRONT_NS, true},
 	{"EX", META_ASKS, FRONT_EX, true},
 	{"NF", META_ASKS, FRONT_NF, true},
 };
+
+/* Before 1.6.45 EN stands alone. */
+static bool
+must_have_flags(const struct front_asked *asked, enum front_status status)
+{
+	return status >= FRONT_HD && status != FRONT_EN && asked->opaque.len != 0;
+}
 
 static bool
 read_status(struct front_reply *r, const struct front_asked *asked, const struct words *w)
@@ -230,20 +237,36 @@ read_status(struct front_reply *r, const struct front_asked *asked, const struct
 		if ((statuses[i].asks >> asked->ask & 1) == 0 ||
 		    !view_equal(w->word[0], text_view(statuses[i].word)))
 			continue;
-		if (statuses[i].has_flags ? read_meta_flags(r, asked, w, 1) : w->n == 1)
+		if ((w->n == 1 && !must_have_flags(asked, statuses[i].status)) ||
+		    (w->n >= 1 && statuses[i].has_flags && read_meta_flags(r, asked, w, 1)))
 			set_status(r, statuses[i].status);
 		return true;
 	}
 	return false;
 }
 
+/* Errors that say what became of the request. */
+static uint8_t
+known_error(struct view line)
+{
+	static const uint8_t known[] = {MC_ERR_TOO_LARGE, MC_ERR_MEMORY, MC_ERR_OUT_OF_MEMORY,
+					MC_ERR_NUMBER};
+
+	for (size_t i = 0; i < sizeof known; i++) {
+		const struct view text = mc_error_line[known[i]];
+
+		if (text.len == line.len + CRLF && memcmp(text.data, line.data, line.len) == 0)
+			return known[i];
+	}
+	return MC_ERR_NONE;
+}
+
 /* After these two memcached skips the body of a request; after any other it may read it as
  * commands. */
 static bool
-body_was_skipped(struct view line)
+body_was_skipped(uint8_t error)
 {
-	return view_equal(line, text_view("SERVER_ERROR object too large for cache")) ||
-	       view_equal(line, text_view("SERVER_ERROR out of memory storing object"));
+	return error == MC_ERR_TOO_LARGE || error == MC_ERR_MEMORY;
 }
 
 static bool
@@ -255,7 +278,8 @@ read_error(struct front_reply *r, const struct front_asked *asked, struct view l
 	    !view_equal(line, text_view("ERROR")))
 		return false;
 	r->kind = FRONT_REPLY_ERROR;
-	r->ends_connection = has_body && !body_was_skipped(line);
+	r->error = known_error(line);
+	r->ends_connection = has_body && !body_was_skipped(r->error);
 	return true;
 }
 

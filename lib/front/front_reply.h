@@ -102,6 +102,7 @@ struct front_reply {
 	enum front_reply_kind kind;
 	enum front_status status;
 	bool ends_connection; /* of an error: the server may take a body for commands */
+	uint8_t error;        /* enum mc_error, of those that a client is told; else MC_ERR_NONE */
 	uint32_t line_len;    /* with CR LF */
 	uint32_t key;         /* of a value: index of asked->keys */
 	uint32_t value_len;

@@ -8,13 +8,8 @@
 
 #define GETS_WORD "gets"
 
-static_assert(FRONT_QUERY_LINE_MAX <= CONN_RESERVE_MAX, "a request's line is one reservation");
-
-static struct view
-key_view(const struct front_key *key)
-{
-	return (struct view){.data = key->bytes, .len = key->len};
-}
+static_assert(FRONT_QUERY_LINE_MAX + ITEM_PIN_MIN_BYTES + MC_BODY_END <= CONN_RESERVE_MAX,
+	      "a request's line and a short value are one reservation");
 
 static struct front_key *
 queue_first(const struct front_lane *l)
@@ -89,11 +84,10 @@ gather(struct front_lane *l, struct front_request *r, enum front_form form)
 	for (uint32_t n = 0; n < FRONT_KEYS_MAX && !list_empty(&l->queue); n++) {
 		struct front_key *key = queue_first(l);
 
-		if (end - at < key->len + 1 ||
-		    front_query_form(&key->query, key_view(key), l->meta) != form)
+		if (end - at < key->len + 1 || front_key_form(key, l->meta) != form)
 			break;
 		*at++ = ' ';
-		at = mc_put_view(at, key_view(key));
+		at = mc_put_view(at, front_key_view(key));
 		request_add(r, key);
 	}
 	return (uint32_t)(mc_put_line_end(at) - begin);
@@ -106,28 +100,85 @@ write_bytes(struct front_lane *l, const void *bytes, uint32_t len)
 	return len;
 }
 
-static uint32_t
-write_query(struct front_lane *l, struct front_request *r, enum front_form form)
-{
-	struct front_key *key = queue_first(l);
-	uint8_t line[FRONT_QUERY_LINE_MAX];
-	const uint8_t *end;
+/* ---- values ---- */
 
-	r->ask = form == FRONT_FORM_MG ? FRONT_ASK_MG : FRONT_ASK_GET;
-	r->cas = form == FRONT_FORM_GATS;
-	r->opaque = ++l->opaque;
-	end = front_put_query(line, &key->query, form, key_view(key), r->opaque);
-	request_add(r, key);
-	return write_bytes(l, line, (uint32_t)(end - line));
+static void
+nobody_waits(const void *arg)
+{
 }
 
 static void
-send_one(struct front_lane *l, struct front_request *r, enum front_form form)
+write_value(struct front_lane *l, const struct front_key *key, uint8_t *at)
 {
-	const bool gathered = form == FRONT_FORM_GET || form == FRONT_FORM_GETS;
+	struct store_core *store = l->front->store;
 
-	front_count(l->front, FRONT_REQUESTED);
-	request_sent(l, r, gathered ? gather(l, r, form) : write_query(l, r, form));
+	for (uint32_t from = 0; from < key->fill.value_len;) {
+		const struct view v = store_value_at(store, key->fill.item, from);
+
+		at = mc_put_view(at, v);
+		from += v.len;
+	}
+	mc_put_line_end(at);
+}
+
+/* From where it lies: the key keeps it until the request is answered. False: the rest waits. */
+static bool
+value_send(struct front_lane *l)
+{
+	struct front *f = l->front;
+	struct front_key *key = l->sending;
+	struct front_request *last = container_of(l->requests.prev, struct front_request, link);
+
+	while (l->sending_at < key->fill.value_len) {
+		const struct view v = store_value_at(f->store, key->fill.item, l->sending_at);
+
+		if (!conn_writable(f->stack, l->conn, 1))
+			return false;
+		conn_credit_return(f->stack, 1);
+		if (!conn_write_external(f->stack, l->conn, v.data, v.len, nobody_waits, NULL)) {
+			f->more = true; /* nothing wakes who waits for a descriptor */
+			return false;
+		}
+		l->sending_at += v.len;
+		l->written += v.len;
+	}
+	if (!conn_writable(f->stack, l->conn, 1))
+		return false;
+	conn_commit(f->stack, l->conn, write_bytes(l, "\r\n", MC_BODY_END));
+	l->written += MC_BODY_END;
+	last->end = l->written;
+	l->sending = NULL;
+	return true;
+}
+
+/* A line of its own, and a value behind it: a short one in the same reservation. */
+static void
+send_alone(struct front_lane *l, struct front_request *r, enum front_form form)
+{
+	struct front_key *key = queue_first(l);
+	const bool has_value = form == FRONT_FORM_STORE || form == FRONT_FORM_MS;
+	const bool is_long = has_value && key->fill.value_len >= ITEM_PIN_MIN_BYTES;
+	uint32_t body = has_value && !is_long ? key->fill.value_len + MC_BODY_END : 0;
+	uint8_t line[FRONT_QUERY_LINE_MAX];
+	uint32_t len;
+	uint8_t *at;
+
+	r->ask = (enum front_ask)front_form_asks[form];
+	r->cas = form == FRONT_FORM_GATS;
+	r->opaque = ++l->opaque;
+	request_add(r, key);
+	len = (uint32_t)(front_put_query(line, &key->query, form, front_key_view(key), r->opaque) -
+			 line);
+	at = conn_reserve(l->front->stack, l->conn, len + body);
+	memcpy(at, line, len);
+	if (body > 0)
+		write_value(l, key, at + len);
+	request_sent(l, r, len + body);
+	if (!is_long)
+		return;
+	r->end = UINT64_MAX;
+	l->sending = key;
+	l->sending_at = 0;
 }
 
 void
@@ -135,9 +186,10 @@ front_lane_send(struct front_lane *l)
 {
 	struct front *f = l->front;
 
-	while (l->state == LANE_UP && l->conn != NULL && !list_empty(&l->queue)) {
+	while (l->state == LANE_UP && l->conn != NULL && (l->sending == NULL || value_send(l)) &&
+	       !list_empty(&l->queue)) {
 		struct front_key *key = queue_first(l);
-		const enum front_form form = front_query_form(&key->query, key_view(key), l->meta);
+		const enum front_form form = front_key_form(key, l->meta);
 		struct front_request *r;
 
 		if (form == FRONT_FORM_NONE) {
@@ -148,9 +200,13 @@ front_lane_send(struct front_lane *l)
 		r = request_take(l);
 		if (r == NULL)
 			return;
-		send_one(l, r, form);
+		front_count(f, FRONT_REQUESTED);
+		if (form == FRONT_FORM_GET || form == FRONT_FORM_GETS)
+			request_sent(l, r, gather(l, r, form));
+		else
+			send_alone(l, r, form);
 	}
-	if (list_empty(&l->queue))
+	if (list_empty(&l->queue) && l->sending == NULL)
 		list_unlink(&l->send_link);
 }
 

@@ -143,7 +143,6 @@ struct serve {
 
 	struct awaits *awaits; /* NULL: no supplier is asked for what is missed */
 	struct serve_link_user links;
-
 	uint64_t get_lengths[GET_LENGTHS];     /* " 0 LENGTH CR LF" as eight bytes */
 	uint8_t get_length_bytes[GET_LENGTHS]; /* of them that count */
 
