@@ -45,6 +45,18 @@ input_of(const struct dry_run *p, const struct config *cfg)
 }
 
 static void
+advise_front(struct advice_list *list, const struct front_look *front)
+{
+	struct front_warning warnings[FRONT_WARNINGS_MAX];
+	const uint32_t n =
+		front != NULL ? front_plan_warnings(&front->plan, &front->config, warnings) : 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		advice_fix(advice_add(list, ADVICE_WARN, warnings[i].key, "%s", warnings[i].words),
+			   "%s", warnings[i].fix);
+}
+
+static void
 collect_advice(struct dry_run *p, const struct config *cfg)
 {
 	const struct advice_input c = input_of(p, cfg);
@@ -53,6 +65,7 @@ collect_advice(struct dry_run *p, const struct config *cfg)
 	advice_nic(&p->advice, &c);
 	advice_start(&p->advice, &c);
 	advice_speed(&p->advice, &c);
+	advise_front(&p->advice, p->front);
 }
 
 void
@@ -69,7 +82,8 @@ run(struct dry_run *p, struct config *cfg, struct error *err)
 	const struct secrets none = {0};
 	struct port_caps expected;
 
-	if (!nic_profile(&p->profile, cfg, err) || !place_workers(p, cfg, err))
+	if (!nic_profile(&p->profile, cfg, err) || !place_workers(p, cfg, err) ||
+	    !front_look_make(&p->front, cfg, err))
 		return false;
 	steer_caps_max(&p->profile, &expected);
 	if (!steer_plan_make(&p->steer, cfg, &p->profile, &expected, err))
@@ -95,4 +109,5 @@ void
 dry_run_close(struct dry_run *p)
 {
 	machine_close(&p->machine);
+	front_look_free(p->front);
 }

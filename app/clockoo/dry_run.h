@@ -10,6 +10,7 @@
 #define CLOCKOO_DRY_RUN_H
 
 #include "appliance.h"
+#include "front_look.h"
 #include "topology/advice.h"
 
 struct dry_run {
@@ -18,6 +19,7 @@ struct dry_run {
 	struct steer_plan steer;
 	struct sizes sizes;
 	struct advice_list advice;
+	struct front_look *front; /* NULL: there is none */
 };
 
 bool dry_run_make(struct dry_run *p, struct config *cfg, struct error *err);

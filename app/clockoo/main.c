@@ -6,6 +6,7 @@
  */
 #include "appliance.h"
 #include "file_check.h"
+#include "front_look.h"
 #include "kept_look.h"
 #include "paths.h"
 #include "plan_print.h"
@@ -117,6 +118,16 @@ run(struct appliance *a)
 	return status;
 }
 
+static void
+say_what_is_uneven(const struct front_look *front)
+{
+	struct front_warning warnings[FRONT_WARNINGS_MAX];
+	const uint32_t n = front_plan_warnings(&front->plan, &front->config, warnings);
+
+	for (uint32_t i = 0; i < n; i++)
+		printf("%s: %s; better: %s\n", warnings[i].key, warnings[i].words, warnings[i].fix);
+}
+
 /* --check and the commands on --memory-file are about what a start would find. */
 static void
 say_what_is_kept(const struct appliance *a)
@@ -160,11 +171,15 @@ say_what_is_kept(const struct appliance *a)
 static int
 check_file(struct appliance *a)
 {
+	struct front_look *front;
 	struct error err;
 
-	if (!file_check(&a->config, &err))
+	if (!file_check(&a->config, &err) || !front_look_make(&front, &a->config, &err))
 		return refuse_permanently(a, &err);
 	printf("%s: configuration OK\n", a->source.file);
+	if (front != NULL)
+		say_what_is_uneven(front);
+	front_look_free(front);
 	if (!file_check_complete(&a->config, &err) || !file_check_nic(&a->config, &err)) {
 		config_error_locate(&a->source, &err);
 		printf("not ready to start: %s\n", err.text);

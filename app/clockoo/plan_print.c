@@ -216,6 +216,46 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 		PROGRAM_MB, mb(all + beside), mb(all + beside - z->store.memory_bytes));
 }
 
+/* Its copies, and what they bound. */
+static void
+print_copies(const struct front_plan *f, FILE *out)
+{
+	if (f->items == 0) {
+		fputs("           no copies: every get goes to its server\n", out);
+		return;
+	}
+	if (f->items == FRONT_ITEMS_MEMORY) {
+		fputs("           copies: as many as -m holds, without a bound\n", out);
+		return;
+	}
+	fprintf(out,
+		"           %u copies (8 n' ln n' + 1 is %.0f, for the smallest share, a server of "
+		"n' = %.1f), %u slots, %llu KB\n",
+		f->items, f->formula, f->n, f->slots,
+		(unsigned long long)((f->slot_bytes + (1u << 10) - 1) >> 10));
+	fprintf(out,
+		"           whatever is asked for, no server has more than %.2f of its share of "
+		"gets\n",
+		f->bound);
+}
+
+static void
+print_front(const struct front_look *front, const struct config *cfg, FILE *out)
+{
+	if (front == NULL)
+		return;
+	fprintf(out, "front      %u server%s, %u connection%s; %s", front->plan.servers,
+		plural(front->plan.servers),
+		front->plan.servers * front->config.server_connections * cfg->cores,
+		plural(front->plan.servers * front->config.server_connections * cfg->cores),
+		front_distribution_name(front->config.distribution));
+	if (front->config.distribution != FRONT_JUMP)
+		fprintf(out, " by %s", front_hash_name(front->config.hash));
+	fprintf(out, "; the busiest has %.2f times the keys its weight asks for\n",
+		front->plan.busiest);
+	print_copies(&front->plan, out);
+}
+
 static void
 print_warnings(const struct advice_list *list, FILE *out)
 {
@@ -248,6 +288,7 @@ plan_print(struct config *cfg, FILE *out, struct error *err)
 	print_queues(&p, cfg, out);
 	print_rules(&p.steer, out);
 	print_memory(&p, cfg, out);
+	print_front(p.front, cfg, out);
 	print_warnings(&p.advice, out);
 	dry_run_close(&p);
 	return true;

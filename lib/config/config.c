@@ -24,6 +24,12 @@ config_defaults(struct config *cfg)
 	cfg->prefix_len = 24;
 	cfg->control_cpu = CONFIG_NO_CPU;
 	cfg->offloads = CONFIG_PROFILE_OFFLOADS;
+	cfg->front.hash = CONFIG_FRONT_FNV1A_64;
+	cfg->front.server_connections = 1;
+	cfg->front.timeout_ms = 1000;
+	cfg->front.connect_timeout_ms = 500;
+	cfg->front.server_failure_limit = 2;
+	cfg->front.server_retry_timeout_ms = 30000;
 	strcpy(cfg->port, "af_packet");
 	strcpy(cfg->file_prefix, "clockoo");
 }
@@ -167,6 +173,25 @@ finish_udp(const struct config *cfg, struct error *err)
 	return true;
 }
 
+/* Copies are of this process alone: what its clients write while it is away, it does not see. */
+static bool
+finish_front(const struct config *cfg, struct error *err)
+{
+	if (!config_has_front(cfg))
+		return true;
+	if (cfg->steering == STEERING_FLOW_DIRECTOR)
+		return error_set(err, "--steering: flow-director, with --front-servers: its rules "
+				      "look at the sender's port, which is one for all servers; "
+				      "use auto");
+	if (cfg->memory_file[0] != '\0')
+		return error_set(err, "--memory-file with --front-servers: copies of a fleet's "
+				      "items may not outlive a restart; leave one of them out");
+	if (cfg->memory_save[0] != '\0')
+		return error_set(err, "--memory-save with --front-servers: copies of a fleet's "
+				      "items may not outlive a restart; leave one of them out");
+	return true;
+}
+
 /* EAL makes a directory of it in /run/dpdk, which must be this instance's and nowhere else. */
 static bool
 is_prefix(const char *name)
@@ -192,5 +217,5 @@ config_finish(struct config *cfg, struct error *err)
 		return false;
 	if (cfg->vlan_priority != 0 && cfg->vlan == 0)
 		return error_set(err, "--vlan-priority without --vlan: there is no tag to hold it");
-	return finish_cores(cfg, err) && finish_udp(cfg, err);
+	return finish_cores(cfg, err) && finish_udp(cfg, err) && finish_front(cfg, err);
 }

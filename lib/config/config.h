@@ -41,6 +41,9 @@
 #define CONFIG_RING_MAX         32768u
 #define CONFIG_BURST_MAX        64u
 #define CONFIG_NO_CPU           UINT32_MAX
+#define CONFIG_SERVERS_BYTES    4096u
+#define CONFIG_SERVERS_MAX      128u       /* of a list; more are in a file */
+#define CONFIG_SKIP_BYTES       129u       /* with its end: libmemcached's longest namespace */
 #define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* the profile's */
 
 /* Addresses whose first prefix_len bits, of 128 (ip_addr.h), are ip's. */
@@ -85,6 +88,27 @@ enum offload {
 
 /* The name of bit i; NULL ends them. */
 extern const char *const config_offloads[];
+
+/* The fleet before which a front stands. lib/front reads the servers and knows what the places of
+ * words mean: they are its enums'. */
+#define CONFIG_FRONT_FNV1A_64        6u /* of hash: nutcracker's default */
+#define CONFIG_FRONT_CONNECTIONS_MAX 16u
+
+struct config_front {
+	char servers[CONFIG_SERVERS_BYTES]; /* a list, or the whole path of a file; empty: no front
+					     */
+	uint32_t hash;
+	uint32_t distribution;
+	uint32_t order;
+	char hash_tag[3];
+	char hash_skip[CONFIG_SKIP_BYTES];
+	uint32_t protocol;
+	uint32_t server_connections;
+	uint32_t timeout_ms, connect_timeout_ms;
+	uint32_t server_failure_limit;
+	uint32_t server_retry_timeout_ms;
+	uint32_t on_failure;
+};
 
 /* What sets the pace of TCP. */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
@@ -159,6 +183,7 @@ struct config {
 	char auth_file[CONFIG_PATH_BYTES];
 	char pid_file[CONFIG_PATH_BYTES];
 	char user[CONFIG_NAME_BYTES];
+	struct config_front front;
 	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* options set that have no effect */
 	struct lcore_set lcores; /* count 0 = spread over the CPUs at start */
 };
@@ -168,6 +193,12 @@ static inline uint32_t
 config_reserved_mb(const struct config *cfg)
 {
 	return cfg->memory_max_mb != 0 ? cfg->memory_max_mb : cfg->memory_mb;
+}
+
+static inline bool
+config_has_front(const struct config *cfg)
+{
+	return cfg->front.servers[0] != '\0';
 }
 
 enum config_action {

@@ -18,6 +18,7 @@ const struct config_section config_sections[] = {
 	{"memory", "memory for items"},
 	{"steering", "distribution of flows to cores"},
 	{"cache", "limits of items"},
+	{"front", "a fleet of servers behind this one"},
 	{"protocol", "ports, limits and commands of clients"},
 	{"auth", "authentication"},
 	{"telemetry", "statistics and logging"},
@@ -203,7 +204,7 @@ takes_list(const struct option_row *row)
 {
 	return row->kind == OPTION_NETS || row->kind == OPTION_LCORES ||
 	       row->kind == OPTION_NODES || row->kind == OPTION_NUMA ||
-	       row->kind == OPTION_OFFLOADS;
+	       row->kind == OPTION_OFFLOADS || row->kind == OPTION_SERVERS;
 }
 
 /* What a value looks like, in a word or three. */

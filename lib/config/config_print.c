@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define VALUE_BYTES 1024u
+#define VALUE_BYTES 9216u
 
 struct out {
 	char text[VALUE_BYTES];
@@ -149,6 +149,37 @@ put_offloads(struct out *o, uint32_t offloads)
 }
 
 static bool
+put_time(struct out *o, uint32_t ms)
+{
+	put(o, ms % 1000 == 0 ? "%us" : "%ums", ms % 1000 == 0 ? ms / 1000 : ms);
+	return true;
+}
+
+static bool
+put_servers(struct out *o, const char *servers)
+{
+	char item[CONFIG_SERVERS_BYTES];
+
+	if (servers[0] == '/') {
+		put_text(o, servers);
+		return true;
+	}
+	put(o, "[");
+	for (const char *p = servers; servers[0] != '\0'; p++) {
+		const size_t len = strcspn(p, ",");
+
+		snprintf(item, sizeof item, "%.*s", (int)len, p);
+		put_text(o, item);
+		p += len;
+		if (*p == '\0')
+			break;
+		put(o, ", ");
+	}
+	put(o, "]");
+	return servers[0] != '\0';
+}
+
+static bool
 put_size(struct out *o, uint32_t bytes)
 {
 	const char *letter = bytes % (1u << 20) == 0 ? "m" : bytes % (1u << 10) == 0 ? "k" : "";
@@ -225,6 +256,10 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		return true;
 	case OPTION_OFFLOADS:
 		return put_offloads(o, *number);
+	case OPTION_TIME:
+		return put_time(o, *number);
+	case OPTION_SERVERS:
+		return put_servers(o, field);
 	case OPTION_DELIMITER:
 		put_text(o, delimiter);
 		return cfg->detail;

@@ -80,7 +80,7 @@ option_choices(enum option_kind kind)
 	case OPTION_SAVE_COMPRESS:
 		return compressions;
 	default:
-		return NULL;
+		return option_fleet_choices(kind);
 	}
 }
 
@@ -496,6 +496,8 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return set_amount(field, row, value, err);
 	case OPTION_WORD:
 		return set_word_of_arg(field, row, value, err);
+	case OPTION_TIME:
+		return option_set_time(field, row, value, err);
 	case OPTION_NUMBER:
 	case OPTION_COUNT:
 		return set_number(field, row, value, err);
@@ -531,17 +533,10 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return set_keep_for(field, value, err);
 	case OPTION_OFFLOADS:
 		return set_offloads(field, value, err);
+	case OPTION_SERVERS:
+		return option_set_servers(cfg, value, err);
 	case OPTION_PROFILE:
 		return set_profile(cfg, value, err);
-	case OPTION_PROTOCOL:
-	case OPTION_CONGESTION:
-	case OPTION_STEERING:
-	case OPTION_HYPERTHREADS:
-	case OPTION_HUGEPAGE:
-	case OPTION_POLL:
-	case OPTION_EVICTION:
-	case OPTION_SAVE_COMPRESS:
-		return set_word(field, row, value, err);
 	case OPTION_EXTENDED:
 		return set_extended(cfg, value, err);
 	case OPTION_ALWAYS_ON:
@@ -550,9 +545,11 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return mark_ignored(cfg, row);
 	case OPTION_REFUSED:
 		return refuse(row, err);
-	default: /* those of the command line alone */
+	default:
 		break;
 	}
+	if (option_choices(row->kind) != NULL)
+		return set_word(field, row, value, err);
 	return error_set(err, "--%s cannot be set", row->name);
 }
 

@@ -22,6 +22,7 @@ enum option_kind {
 	OPTION_AMOUNT, /* uint32_t; k and m multiply by 1000 */
 	OPTION_REAL,   /* double; the same */
 	OPTION_WORD,   /* uint32_t: the place of the value in arg, which has | between the words */
+	OPTION_TIME,   /* uint32_t of milliseconds, with ms or s behind */
 	OPTION_CUSTOM, /* its program reads it */
 	OPTION_PORT,   /* profile or PCI address */
 	OPTION_ADDRESS,
@@ -36,6 +37,7 @@ enum option_kind {
 	OPTION_NUMA,
 	OPTION_KEEP_FOR,
 	OPTION_OFFLOADS, /* uint32_t, enum offload */
+	OPTION_SERVERS,
 	OPTION_PROFILE,
 	OPTION_PROTOCOL, /* from here: one of option_choices() */
 	OPTION_CONGESTION,
@@ -45,6 +47,11 @@ enum option_kind {
 	OPTION_POLL,
 	OPTION_EVICTION,
 	OPTION_SAVE_COMPRESS,
+	OPTION_FRONT_HASH,
+	OPTION_FRONT_DISTRIBUTION,
+	OPTION_FRONT_ORDER,
+	OPTION_FRONT_PROTOCOL,
+	OPTION_FRONT_ON_FAILURE,
 	OPTION_EXTENDED,  /* -o: names of extended_rows */
 	OPTION_ALWAYS_ON, /* what it asks for is always so */
 	OPTION_IGNORED,   /* it is ignored: a warning at start */
@@ -148,6 +155,11 @@ bool option_set_nets(struct config *cfg, const char *value, struct error *err);
 bool option_set_gateway(struct config *cfg, const char *value, struct error *err);
 bool option_set_address6(struct config *cfg, const char *value, struct error *err);
 bool option_set_gateway6(struct config *cfg, const char *value, struct error *err);
+/* fleet_values.c */
+bool option_set_time(uint32_t *ms, const struct option_row *row, const char *value,
+		     struct error *err);
+bool option_set_servers(struct config *cfg, const char *value, struct error *err);
+const char *const *option_fleet_choices(enum option_kind kind);
 /* What the options of IPv6 say together; after the one of IPv4 have been settled. */
 bool finish_address6(struct config *cfg, struct error *err);
 

@@ -19,7 +19,8 @@
 #define FRONT_ITEMS_AUTO   UINT32_MAX       /* the formula's, front_plan.h */
 #define FRONT_ITEMS_MEMORY (UINT32_MAX - 1) /* as many as -m holds: no bound for scans */
 
-#define FRONT_CONNECTIONS_MAX 16u /* of a core to a server */
+#define FRONT_CONNECTIONS_MAX 16u   /* of a core to a server */
+#define FRONT_LANES_MAX       1024u /* of a core to all: AWAIT_LANES_MAX of room serve */
 
 /* Where a server is; its name may be another. */
 struct front_host {

@@ -89,14 +89,17 @@ say_rss(struct steer_plan *plan)
 		summary_add(plan, "the NIC's own table");
 }
 
-/* RSS, with rules for TCP where its table cannot name all queues. director: rules in any case. */
+/* RSS, with rules for TCP where its table cannot name all queues. director: rules in any case. A
+ * front's servers answer from one port: rules by the sender's port would take them for one client.
+ */
 static bool
 plan_hash(struct steer_plan *plan, const struct plan_args *t, bool director)
 {
 	const uint32_t wanted = plan->queues;
 	const uint32_t most = t->profile->rss_queues_max;
 	const uint32_t named = most != 0 ? min_u32(wanted, most) : wanted;
-	const bool rules = (director || named < wanted) && rules_for_tcp(plan, &t->profile->flow);
+	const bool rules = (director || named < wanted) && !config_has_front(t->cfg) &&
+			   rules_for_tcp(plan, &t->profile->flow);
 
 	if (director && !rules)
 		return refuse(t, "flow-director", "has no rules by bits of a port");

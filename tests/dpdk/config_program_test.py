@@ -52,6 +52,15 @@ REFUSED = [
      "f.yaml:3: port.profile: no profile \"i41e\""),
     ("port:\n  nic: no_such_nic\n", PAPER, "f.yaml:2: port.nic: no profile \"no_such_nic\""),
     ("process:\n  data_dir: no/such/folder\n", PAPER, "no/such/folder"),
+    ("front:\n  servers: [a:11211:1, b:11211:0]\n", None,
+     "f.yaml:2: front.servers: \"b:11211:0\": weight 0: no key would be there; leave the server out"),
+    ("front:\n  servers: [a:1:1 x, b:1:1 x]\n", None,
+     "f.yaml:2: front.servers: \"b:1:1 x\": the second server of the name x; give each another"),
+    ("front:\n  servers: [a:70000:1]\n", None, "port \"70000\": expected a number from 1 to 65535"),
+    ("front:\n  servers: a:1:1 " + 76 * "x" + "\n", None, "a name of 76 bytes; at most 75"),
+    ("front:\n  servers: [a:1:1, b:1:2]\n  distribution: jump\n", None,
+     "f.yaml:3: front.distribution: jump, and server a:1 has weight 1, b:1 has 2; it knows equal weights only"),
+    ("front:\n  servers: /no/such\n", None, "f.yaml:2: front.servers: /no/such: No such file"),
 ]
 
 
@@ -111,7 +120,7 @@ class ConfigProgram(unittest.TestCase):
         keys = {f"{section}.{key}" for section, body in
                 re.findall(r"^(\w+):\n((?:[ #].*\n|\n)*)", printed, re.M)
                 for key in re.findall(r"^  #?(\w+):", body, re.M)}
-        named = set(re.findall(r"`((?:network|port|cores|memory|cache|steering|protocol)\.\w+)", text))
+        named = set(re.findall(r"`((?:network|port|cores|memory|cache|steering|protocol|front)\.\w+)", text))
         self.assertGreater(len(named), 10)
         self.assertLessEqual(named, keys)
 
@@ -119,13 +128,27 @@ class ConfigProgram(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for text, where, line in REFUSED:
                 (pathlib.Path(folder) / "f.yaml").write_text(text)
-                words = ["--check", "f.yaml", "--sysfs", machine(where)]
+                words = ["--check", "f.yaml", *(["--sysfs", machine(where)] if where else [])]
                 if "data_dir" not in text:
                     words += ["--data-dir", PROFILES]
                 done = clockoo(*words, cwd=folder)
                 self.assertEqual((done.returncode, done.stdout), (WRONG_FILE, ""), text)
                 self.assertIn(line, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_a_fleet_that_is_uneven_is_right_and_is_told(self):
+        fleet = "front:\n  servers: [" + ", ".join(f"10.0.0.{i}:11211:1" for i in range(1, 31)) + "]\n"
+        for more, line in (
+                ("  hash: murmur\n", None),
+                ("", "front.hash: fnv1a_64: of keys that are numbered in sequence one server has up to "),
+                ("  hash: crc32\n", "front.hash: crc32: one server has all keys: "),
+                ("  hash: crc32\n  distribution: modula\n", None)):
+            with tempfile.TemporaryDirectory() as folder:
+                (pathlib.Path(folder) / "f.yaml").write_text(fleet + more)
+                done = check("f.yaml", None, cwd=folder)
+            lines = [said for said in done.stdout.splitlines() if said.startswith("front.")]
+            self.assertEqual((done.returncode, done.stderr, len(lines)), (0, "", line is not None), more)
+            self.assertTrue(line is None or lines[0].startswith(line) and "; better: murmur" in lines[0], lines)
 
     def test_what_is_printed_is_right_and_prints_itself_again(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -18,6 +18,8 @@ MACHINES = pathlib.Path(__file__).resolve().parents[1] / "machines"
 NIC = MACHINES.parents[1] / "tools/nic"
 PAPER = ["--port", "0000:04:00.0", "-m", "4096", "-U", "11211"]
 
+FLEET = ",".join(f"10.0.{i // 10}.{i % 10}:11211:{1 + i // 11}" for i in range(1, 13))
+
 # Golden text, machine, what is asked, exit status.
 GOLDEN = [
     # The Intel paper's machine as it comes, with all cores of the NIC's socket.
@@ -38,6 +40,8 @@ GOLDEN = [
                                              "flow-director"], 0),
     # Half of the items on each node, and hugepages on one of them alone.
     ("paper-numa.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "1", "--numa", "interleave"], 0),
+    # Before a fleet; the hash that is nutcracker's default.
+    ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "8", "--front-servers", FLEET], 0),
     ("vm.plan", "vm", ["--plan", "--iface", "eth0"], 0),
     ("paper.doctor", "xeon-e5-2660", ["doctor", *PAPER, "-t", "8"], 1),
     ("paper-tuned.doctor", "xeon-e5-2660-tuned", ["doctor", *PAPER, "-t", "7"], 0),
@@ -51,6 +55,10 @@ MISTAKES = [
     (["--plan", "--port", "0000:04:00.0", "--lcores", "0@40"], 1, "--lcores: there is no CPU 40"),
     (["--plan", "--port", "0000:04:00.0", "--numa", "1,2"], 1,
      "--numa: there is no node 2; nodes with memory: 0-1"),
+    (["--plan", "--port", "0000:04:00.0", "--front-servers", "/no/such"], 1,
+     "--front-servers: /no/such: No such file or directory"),
+    (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1,b:1:2", "--front-distribution", "jump"],
+     1, "--front-distribution: jump, and server a:1 has weight 1, b:1 has 2; it knows equal weights only"),
     (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,
      "--control-cpu: there is no CPU 99"),
     (["doctor", "--no-such-option"], 2, "--no-such-option: unknown option"),

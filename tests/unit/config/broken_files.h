@@ -38,7 +38,7 @@ static const struct {
 	{"network:\n  mtu: \"15\\000\"\n", "f.yaml:2: network.mtu: a NUL byte in the value"},
 	{"a: {b: {c: {d: {e: {f: {g: {h: 1}}}}}}}\n",
 	 "f.yaml:1: a: unknown section; there are: network, port, cores, memory, "
-	 "steering, cache, protocol, auth, telemetry, process"},
+	 "steering, cache, front, protocol, auth, telemetry, process"},
 	{"net\xff: 1\n",
 	 "f.yaml: byte 3: invalid leading UTF-8 octet; expected a text file of UTF-8"},
 	{"mtu: 1500\n", "f.yaml:1: mtu: unknown key; did you mean network.mtu?"},
@@ -55,7 +55,7 @@ static const struct {
 	 "f.yaml:2: memory.limits: unknown key; did you mean memory.limit?"},
 	{"wibble:\n  wobble: 1\n",
 	 "f.yaml:1: wibble: unknown section; there are: network, port, cores, memory, "
-	 "steering, cache, protocol, auth, telemetry, process"},
+	 "steering, cache, front, protocol, auth, telemetry, process"},
 	{"network:\n  wobble: 1\n",
 	 "f.yaml:2: network.wobble: unknown key; in network are: address, gateway, "
 	 "address6, gateway6, vlan, vlan_priority, mtu"},
@@ -227,6 +227,58 @@ static const struct {
 	{"steering:\n  udp_port_per_core: yes\nprotocol:\n  udp_port: 65535\ncores:\n  count: 2\n",
 	 "f.yaml:2: steering.udp_port_per_core: protocol.udp_port 65535 and 2 cores go beyond "
 	 "65535; give a lower first port"},
+	{"front:\n  servers: []\n",
+	 "f.yaml:2: front.servers: an empty list; give a value, or leave the line out"},
+	{"front:\n  servers: [a:1:1, \"b:1:1,c:1:1\"]\n",
+	 "f.yaml:2: front.servers: \"b:1:1,c:1:1\": expected one value per item"},
+	{"front:\n  servers: [/etc/a, /etc/b]\n", "f.yaml:2: front.servers: expected a list of "
+						  "servers, or the path of one file that has them"},
+	{"front:\n  servers:\n    - a:1:1\n    - \"b\\x01\"\n",
+	 "f.yaml:4: front.servers: a control character in \"a:1:1,b?\""},
+	{"front:\n  servers: {host: a}\n",
+	 "f.yaml:2: front.servers: a mapping; expected one value (LIST)"},
+	{"front:\n  servers:\n    - host: a\n",
+	 "f.yaml:3: front.servers[0]: a mapping; expected one value per item"},
+	{"front:\n  hash: sha1\n",
+	 "f.yaml:2: front.hash: \"sha1\": expected one_at_a_time, md5, crc16, crc32, crc32a, "
+	 "fnv1_64, fnv1a_64, fnv1_32, fnv1a_32, hsieh, murmur or jenkins"},
+	{"front:\n  distribution: random\n",
+	 "f.yaml:2: front.distribution: \"random\": expected ketama, consistent, modula or jump"},
+	{"front:\n  order: any\n", "f.yaml:2: front.order: \"any\": expected sorted or given"},
+	{"front:\n  hash_tag: \"{\"\n",
+	 "f.yaml:2: front.hash_tag: expected 2 to 2 characters, not 1"},
+	{"front:\n  protocol: binary\n",
+	 "f.yaml:2: front.protocol: \"binary\": expected auto, text or meta"},
+	{"front:\n  on_failure: hit\n",
+	 "f.yaml:2: front.on_failure: \"hit\": expected miss or error"},
+	{"front:\n  timeout: 400\n", "f.yaml:2: front.timeout: \"400\": expected a time from 1ms "
+				     "to 60s, with ms or s behind it"},
+	{"front:\n  timeout: 0ms\n", "f.yaml:2: front.timeout: \"0ms\": expected a time from 1ms "
+				     "to 60s, with ms or s behind it"},
+	{"front:\n  timeout: 61s\n", "f.yaml:2: front.timeout: \"61s\": expected a time from 1ms "
+				     "to 60s, with ms or s behind it"},
+	{"front:\n  timeout: 4294967297ms\n", "f.yaml:2: front.timeout: \"4294967297ms\": expected "
+					      "a time from 1ms to 60s, with ms or s behind it"},
+	{"front:\n  timeout: 1 s\n", "f.yaml:2: front.timeout: \"1 s\": expected a time from 1ms "
+				     "to 60s, with ms or s behind it"},
+	{"front:\n  server_retry_timeout: 99ms\n",
+	 "f.yaml:2: front.server_retry_timeout: \"99ms\": expected a time from 100ms to 3600s, "
+	 "with ms or s behind it"},
+	{"front:\n  server_connections: 17\n",
+	 "f.yaml:2: front.server_connections: \"17\": expected a number from 1 to 16"},
+	{"front:\n  preconnect: true\n",
+	 "f.yaml:2: front.preconnect: unknown key; in front are: servers, hash, distribution, "
+	 "order, hash_tag, hash_skip, protocol, server_connections, timeout, connect_timeout, "
+	 "server_failure_limit, server_retry_timeout, on_failure"},
+	{"front:\n  servers: a:1:1\nsteering:\n  mode: flow-director\n",
+	 "f.yaml:4: steering.mode: flow-director, with front.servers: its rules look at the "
+	 "sender's port, which is one for all servers; use auto"},
+	{"front:\n  servers: a:1:1\nmemory:\n  file: /dev/shm/x\n",
+	 "f.yaml:4: memory.file with front.servers: copies of a fleet's items may not outlive a "
+	 "restart; leave one of them out"},
+	{"front:\n  servers: a:1:1\nmemory:\n  save: /var/x\n",
+	 "f.yaml:4: memory.save with front.servers: copies of a fleet's items may not outlive a "
+	 "restart; leave one of them out"},
 };
 
 #endif

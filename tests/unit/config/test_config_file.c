@@ -86,7 +86,51 @@ static const struct {
 	{"protocol:\n  commands: binary\n", NUMBER(protocol), PROTOCOL_BINARY},
 	{"protocol:\n  idle_timeout: 90\n", NUMBER(idle_timeout_s), 90},
 	{"telemetry:\n  verbose: 2\n", NUMBER(verbosity), 2},
+	{"front:\n  hash: md5\n", NUMBER(front.hash), 1},
+	{"front:\n  distribution: jump\n", NUMBER(front.distribution), 3},
+	{"front:\n  order: given\n", NUMBER(front.order), 1},
+	{"front:\n  protocol: text\n", NUMBER(front.protocol), 1},
+	{"front:\n  on_failure: error\n", NUMBER(front.on_failure), 1},
+	{"front:\n  timeout: 400ms\n", NUMBER(front.timeout_ms), 400},
+	{"front:\n  connect_timeout: 60s\n", NUMBER(front.connect_timeout_ms), 60000},
+	{"front:\n  server_retry_timeout: 100ms\n", NUMBER(front.server_retry_timeout_ms), 100},
+	{"front:\n  server_failure_limit: 3\n", NUMBER(front.server_failure_limit), 3},
+	{"front:\n  server_connections: 2\n", NUMBER(front.server_connections), 2},
+	{"", NUMBER(front.hash), CONFIG_FRONT_FNV1A_64},
+	{"", NUMBER(front.timeout_ms), 1000},
+	{"", NUMBER(front.connect_timeout_ms), 500},
+	{"", NUMBER(front.server_retry_timeout_ms), 30000},
+	{"", NUMBER(front.server_failure_limit), 2},
+	{"", NUMBER(front.server_connections), 1},
 };
+
+/* As a list of one style, of the other, and as one value. */
+static const struct {
+	const char *text, *servers;
+} fleets[] = {
+	{"", ""},
+	{"front:\n  servers: a:1:1\n", "a:1:1"},
+	{"front:\n  servers: /etc/servers\n", "/etc/servers"},
+	{"front:\n  servers: [a:1:1 x, b:1:1]\n", "a:1:1 x,b:1:1"},
+	{"front:\n  servers:\n    - a:1:1 x # first\n    - \"b:1:1 y\"\n", "a:1:1 x,b:1:1 y"},
+	{"front:\n  servers:\n  - 127.0.0.1:11211:1 server1\n  - 127.0.0.1:11212:1\n",
+	 "127.0.0.1:11211:1 server1,127.0.0.1:11212:1"},
+};
+
+static void
+servers_are_listed_as_in_nutcrackers_file(void **state)
+{
+	for (uint32_t i = 0; i < sizeof fleets / sizeof fleets[0]; i++) {
+		struct config_source src;
+		struct config cfg;
+		struct error f;
+
+		if (!read_text(&cfg, &src, fleets[i].text, &f))
+			fail_msg("%s", f.text);
+		check_str(cfg.front.servers, fleets[i].servers);
+		check_eq(config_has_front(&cfg), fleets[i].servers[0] != '\0');
+	}
+}
 
 static void
 a_key_reaches_the_field_of_its_option(void **state)
@@ -218,6 +262,15 @@ static const struct {
 	{"data-dir", "drivers-config", NULL, NULL},
 	{"live", "yes", "verbose", "3"},
 	{"idle_timeout", "60", "track_sizes", "yes"},
+	{"front-servers", "10.0.0.1:11211:1", NULL, NULL},
+	{"front-servers", "::1:11211:1 a, b:2:3 \"c\\,d:1:1", NULL, NULL},
+	{"front-servers", "/etc/clockoo/servers #1", "front-order", "given"},
+	{"front-hash", "jenkins", "front-distribution", "modula"},
+	{"front-hash-tag", "{}", "front-hash-skip", "app: "},
+	{"front-protocol", "meta", "front-server-connections", "16"},
+	{"front-timeout", "1ms", "front-connect-timeout", "2s"},
+	{"front-server-failure-limit", "1", "front-server-retry-timeout", "1500ms"},
+	{"front-on-failure", "error", NULL, NULL},
 };
 
 static void
@@ -572,6 +625,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_mistake_earns_one_line_with_file_line_and_key),
 		cmocka_unit_test(a_key_reaches_the_field_of_its_option),
+		cmocka_unit_test(servers_are_listed_as_in_nutcrackers_file),
 		cmocka_unit_test(a_flag_is_yes_or_no_in_yamls_words),
 		cmocka_unit_test(the_defaults_printed_read_back_as_the_defaults),
 		cmocka_unit_test(any_setting_printed_reads_back_as_it_was),

@@ -44,6 +44,7 @@ static const struct {
 	const struct flow_limits *flow; /* NULL: no_rules */
 	uint32_t rules;
 	bool fallback;
+	bool front;
 } golden[] = {
 	{"null", SPREAD_NONE, 1, 1, {1, 1, 0, 0, 0}, "1 queue, all flows on it", .rules = 0},
 	{"x",
@@ -204,6 +205,19 @@ static const struct {
 	 .rss_queues = 16,
 	 .flow = &x520,
 	 .rules = 130},
+	/* A front's servers answer from one port. */
+	{"ixgbe",
+	 SPREAD_RSS,
+	 24,
+	 64,
+	 {128, 128, ALL_RSS, 40, 128},
+	 "16 queues, RSS over " WORDS "table of 128; 24 cores hand frames over to each other in "
+	 "software",
+	 .rss_queues = 16,
+	 .flow = &x520,
+	 .front = true,
+	 .rules = 2,
+	 .fallback = true},
 	{"ixgbe",
 	 SPREAD_RSS,
 	 24,
@@ -308,6 +322,8 @@ make(uint32_t i, struct steer_plan *plan, struct error *err)
 	cfg.steering = golden[i].steering;
 	cfg.udp_port_per_core = golden[i].udp_ports;
 	cfg.udp_port = 11211;
+	if (golden[i].front)
+		strcpy(cfg.front.servers, "a:11211:1");
 	strcpy(p.name, golden[i].port);
 	return steer_plan_make(plan, &cfg, &p, &golden[i].caps, err);
 }

@@ -1,0 +1,25 @@
+/*
+ * front_look.h - the fleet that a configuration names, looked at before anything is started.
+ *
+ * Shape:  its configuration, its plan, and its ring with all servers live. No name is looked up.
+ * Owner:  the caller, from front_look_make to front_look_free.
+ * Thread: main, control.
+ * Errors: struct error: the option, and what is wrong with it.
+ */
+#ifndef CLOCKOO_FRONT_LOOK_H
+#define CLOCKOO_FRONT_LOOK_H
+
+#include "front/front_options.h"
+#include "front/front_plan.h"
+
+struct front_look {
+	struct front_config config;
+	struct front_plan plan;
+	struct front_ring *ring;
+};
+
+/* *look: NULL if the configuration names no fleet. */
+bool front_look_make(struct front_look **look, const struct config *cfg, struct error *err);
+void front_look_free(struct front_look *look);
+
+#endif

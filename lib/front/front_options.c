@@ -1,0 +1,49 @@
+/*
+ * front_options.c - words become enums, times nanoseconds, the list or the file servers.
+ */
+#include "front_options.h"
+
+#include "front_servers.h"
+
+#include <assert.h>
+
+#define NS_PER_MS 1000000ull
+
+static_assert(CONFIG_FRONT_FNV1A_64 == FRONT_HASH_FNV1A_64, "the rows of options name the hashes");
+static_assert(CONFIG_FRONT_CONNECTIONS_MAX == FRONT_CONNECTIONS_MAX, "likewise");
+static_assert(CONFIG_SKIP_BYTES == FRONT_SKIP_BYTES, "the longest prefix is the ring's");
+
+static bool
+read_servers(struct front_servers *servers, const char *value, struct error *err)
+{
+	return value[0] == '/' ? front_servers_load(servers, value, err)
+			       : front_servers_read(servers, value, err);
+}
+
+bool
+front_options_read(struct front_config *front, const struct config *options, struct error *err)
+{
+	const struct config_front *o = &options->front;
+
+	front->hash = (enum front_hash)o->hash;
+	front->distribution = (enum front_distribution)o->distribution;
+	front->given_order = o->order != 0;
+	memcpy(front->tag, o->hash_tag, sizeof front->tag);
+	memcpy(front->skip, o->hash_skip, sizeof front->skip);
+	front->protocol = (enum front_protocol)o->protocol;
+	front->server_connections = o->server_connections;
+	front->timeout_ns = o->timeout_ms * NS_PER_MS;
+	front->connect_timeout_ns = o->connect_timeout_ms * NS_PER_MS;
+	front->server_failure_limit = o->server_failure_limit;
+	front->server_retry_timeout_ns = o->server_retry_timeout_ms * NS_PER_MS;
+	front->misses_on_failure = o->on_failure == 0;
+	front->items = 0; /* no copies are kept yet */
+	if (!read_servers(&front->servers, o->servers, err))
+		return false;
+	return front->servers.count * front->server_connections <= FRONT_LANES_MAX ||
+	       error_set(err,
+			 "--front-server-connections: %u to each of %u servers: %u of a worker; at "
+			 "most %u",
+			 front->server_connections, front->servers.count,
+			 front->servers.count * front->server_connections, FRONT_LANES_MAX);
+}

@@ -1,0 +1,174 @@
+/*
+ * test_front_options.c - the operator's options as a front's configuration.
+ *
+ * Goal:   each word means the enum of its name, each time its nanoseconds; servers come from the
+ *         list or the file; a fleet of too many connections is refused.
+ * Method: every word of every option, read as the command line reads it, against the names here.
+ */
+#include "config/options.h"
+#include "front/front_options.h"
+#include "front/front_plan.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct config options;
+static struct front_config front;
+
+static void
+set(const char *name, const char *value)
+{
+	struct error err;
+
+	if (!config_set(&options, name, value, &err))
+		fail_msg("%s", err.text);
+}
+
+static void
+begin(const char *servers)
+{
+	config_defaults(&options);
+	set("front-servers", servers);
+}
+
+static void
+read_options(void)
+{
+	struct error err;
+
+	memset(&front, 0xa5, sizeof front);
+	if (!front_options_read(&front, &options, &err))
+		fail_msg("%s", err.text);
+}
+
+static void
+defaults_are_nutcrackers(void **state)
+{
+	begin("a:11211:1");
+	read_options();
+	check_eq(front.hash, FRONT_HASH_FNV1A_64);
+	check_eq(front.distribution, FRONT_KETAMA);
+	check(!front.given_order && front.tag[0] == 0 && front.skip[0] == 0);
+	check_eq(front.server_retry_timeout_ns, 30000000000ull);
+	check_eq(front.server_failure_limit, 2);
+	check_eq(front.server_connections, 1);
+	check_eq(front.timeout_ns, 1000000000ull);
+	check_eq(front.connect_timeout_ns, 500000000ull);
+	check_eq(front.protocol, FRONT_PROTOCOL_AUTO);
+	check(front.misses_on_failure && !front.auto_eject_hosts);
+	check_eq(front.items, 0);
+	check_eq(front.servers.count, 1);
+}
+
+static void
+every_hash_and_distribution_has_its_name(void **state)
+{
+	const char *const *words = option_choices(OPTION_FRONT_HASH);
+	uint32_t n = 0;
+
+	begin("a:11211:1");
+	for (; words[n] != NULL; n++) {
+		set("front-hash", words[n]);
+		read_options();
+		check_str(front_hash_name(front.hash), words[n]);
+	}
+	check_eq(n, FRONT_HASHES_COUNT);
+	words = option_choices(OPTION_FRONT_DISTRIBUTION);
+	for (n = 0; words[n] != NULL; n++) {
+		set("front-distribution", words[n]);
+		read_options();
+		check_str(front_distribution_name(front.distribution), words[n]);
+	}
+	check_eq(n, FRONT_JUMP + 1);
+}
+
+static void
+words_and_times_reach_their_fields(void **state)
+{
+	struct front_fleet fleet;
+
+	begin("b:1:1,a:2:3");
+	set("front-order", "given");
+	set("front-hash-tag", "{}");
+	set("front-hash-skip", "app:");
+	set("front-protocol", "text");
+	set("front-on-failure", "error");
+	set("front-timeout", "250ms");
+	set("front-connect-timeout", "2s");
+	set("front-server-retry-timeout", "3600s");
+	set("front-server-failure-limit", "7");
+	set("front-server-connections", "16");
+	read_options();
+	check_eq(front.protocol, FRONT_PROTOCOL_TEXT);
+	check(!front.misses_on_failure);
+	check_eq(front.timeout_ns, 250000000ull);
+	check_eq(front.connect_timeout_ns, 2000000000ull);
+	check_eq(front.server_retry_timeout_ns, 3600000000000ull);
+	check_eq(front.server_failure_limit, 7);
+	check_eq(front.server_connections, 16);
+	fleet = front_config_fleet(&front);
+	check(fleet.given_order && fleet.tag[0] == '{' && fleet.tag[1] == '}');
+	check_str(fleet.skip, "app:");
+	check_eq(fleet.nservers, 2);
+	check_str(fleet.servers[1].name, "a:2");
+	check_eq(fleet.servers[1].weight, 3);
+	set("front-protocol", "meta");
+	read_options();
+	check_eq(front.protocol, FRONT_PROTOCOL_META);
+}
+
+static void
+servers_come_from_a_file_by_its_path(void **state)
+{
+	char path[] = "/tmp/front_options_XXXXXX";
+	const int fd = mkstemp(path);
+	struct error err;
+
+	check_eq(write(fd, "a:1:1\nb:1:2 x\n", 14), 14);
+	close(fd);
+	begin(path);
+	read_options();
+	check_eq(front.servers.count, 2);
+	check_str(front.servers.server[1].name, "x");
+	unlink(path);
+	check(!front_options_read(&front, &options, &err));
+	check_ptr(strstr(err.text, "No such file"));
+	set("front-servers", "a:1");
+	check(!front_options_read(&front, &options, &err));
+	check_ptr(strstr(err.text, "--front-servers: \"a:1\": expected host:port:weight"));
+}
+
+static void
+a_worker_has_a_bound_of_connections(void **state)
+{
+	char list[1024] = "";
+	struct error err;
+	uint32_t len = 0;
+
+	for (uint32_t i = 1; i <= 65; i++)
+		len += (uint32_t)snprintf(list + len, sizeof list - len, "%sa:%u:1",
+					  i == 1 ? "" : ",", i);
+	begin(list);
+	set("front-server-connections", "15");
+	read_options();
+	set("front-server-connections", "16");
+	check(!front_options_read(&front, &options, &err));
+	check_str(err.text,
+		  "--front-server-connections: 16 to each of 65 servers: 1040 of a worker; at "
+		  "most 1024");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_are_nutcrackers),
+		cmocka_unit_test(every_hash_and_distribution_has_its_name),
+		cmocka_unit_test(words_and_times_reach_their_fields),
+		cmocka_unit_test(servers_come_from_a_file_by_its_path),
+		cmocka_unit_test(a_worker_has_a_bound_of_connections),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
