@@ -1,0 +1,171 @@
+/*
+ * test_fleet.c - the fleet behind a front while it runs.
+ *
+ * Goal:   cores see addresses as text at once, those of names when they are known, none of a name
+ *         that never was, and the last one of a name that fails; a state is published only when
+ *         something changed; the thread finds what the hosts file has.
+ * Method: passes with a lookup of the test's own, whose answers it changes; the thread with the
+ *         system's.
+ */
+#include "config/config.h"
+#include "fleet.h"
+#include "support/test.h"
+
+#include <unistd.h>
+
+#define CORES    2u
+#define TRIES    1000
+#define TRIES_US 10000
+
+/* The address of every name; 0: none. */
+struct world {
+	uint32_t ip;
+	uint32_t asked;
+	const char *only; /* this name's; others fail */
+};
+
+static enum front_lookup
+look_up(void *arg, const char *host, struct front_answers *answers)
+{
+	struct world *w = arg;
+
+	w->asked++;
+	if (w->ip == 0 || (w->only != NULL && strcmp(w->only, host) != 0))
+		return FRONT_LOOKUP_FAILED;
+	answers->count = 1;
+	answers->ip[0] = ip_addr_v4(w->ip);
+	return FRONT_LOOKUP_FOUND;
+}
+
+static struct fleet *
+begin(const char *servers)
+{
+	struct fleet *f = NULL;
+	struct config cfg;
+	struct error err;
+
+	config_defaults(&cfg);
+	cfg.cores = CORES;
+	check(config_set(&cfg, "front-servers", servers, &err));
+	if (!fleet_begin(&f, &cfg, &err))
+		fail_msg("%s", err.text);
+	return f;
+}
+
+static const struct front_state *
+turn(struct fleet *f)
+{
+	front_exchange_turn_mt(f->exchange, 1);
+	return front_exchange_turn_mt(f->exchange, 0);
+}
+
+static uint32_t
+ip_of(struct fleet *f, uint32_t server)
+{
+	return ip_addr_v4_get(&turn(f)->address[server].ip);
+}
+
+static void
+without_servers_there_is_no_fleet(void **state)
+{
+	struct fleet none, *f = &none;
+	struct config cfg;
+	struct error err;
+
+	config_defaults(&cfg);
+	check(fleet_begin(&f, &cfg, &err));
+	check_null(f);
+	strcpy(cfg.front.servers, "a:0:1");
+	check(!fleet_begin(&f, &cfg, &err));
+	check_null(f);
+}
+
+static void
+addresses_as_text_are_there_from_the_start(void **state)
+{
+	struct fleet *f = begin("10.0.0.7:11211:1,name:7:1,10.0.0.8:8:1");
+	const struct front_state *s = turn(f);
+
+	check_eq(s->generation, 1);
+	check_eq(s->count, 3);
+	check_eq(ip_of(f, 0), 0x0a000007);
+	check_eq(ip_of(f, 2), 0x0a000008);
+	check(ip_addr_is_zero(&s->address[1].ip));
+	check_eq(s->address[1].port, 7);
+	check_eq(s->ring->nservers, 3);
+}
+
+static void
+names_are_published_when_they_change_and_only_then(void **state)
+{
+	struct fleet *f = begin("10.0.0.7:11211:1,a:7:1,b:7:1");
+	struct world w = {.ip = 0};
+
+	turn(f);
+	check(!fleet_pass(f, look_up, &w));
+	check_eq(w.asked, 2);
+	check_eq(turn(f)->generation, 1);
+	w.ip = 0x01020304;
+	check(fleet_pass(f, look_up, &w));
+	check_eq(turn(f)->generation, 2);
+	check_eq(ip_of(f, 1), 0x01020304);
+	check_eq(ip_of(f, 2), 0x01020304);
+	check_eq(ip_of(f, 0), 0x0a000007);
+	check(fleet_pass(f, look_up, &w));
+	check_eq(turn(f)->generation, 2);
+	w.ip = 0;
+	check(fleet_pass(f, look_up, &w));
+	check_eq(ip_of(f, 1), 0x01020304);
+	check_eq(turn(f)->generation, 2);
+	w.ip = 0x01020305;
+	check(fleet_pass(f, look_up, &w));
+	check_eq(turn(f)->generation, 3);
+	check_eq(ip_of(f, 2), 0x01020305);
+	w.only = "a";
+	w.ip = 0x01020306;
+	check(fleet_pass(f, look_up, &w));
+	check_eq(turn(f)->generation, 4);
+	check_eq(ip_of(f, 1), 0x01020306);
+	check_eq(ip_of(f, 2), 0x01020305);
+	check_eq(w.asked, 12);
+}
+
+static void
+addresses_alone_need_no_thread(void **state)
+{
+	struct fleet *f = begin("10.0.0.7:11211:1");
+	struct world w = {.ip = 1};
+
+	turn(f);
+	check(fleet_pass(f, look_up, &w));
+	check_eq(w.asked, 0);
+	check_eq(turn(f)->generation, 1);
+}
+
+static void
+the_thread_finds_what_the_hosts_file_has(void **state)
+{
+	struct fleet *f = begin("localhost:11211:1");
+	struct error err;
+	int i = 0;
+
+	turn(f);
+	check(fleet_start(f, &err));
+	while (ip_of(f, 0) != 0x7f000001 && ++i < TRIES)
+		usleep(TRIES_US);
+	check(i < TRIES);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_servers_there_is_no_fleet),
+		cmocka_unit_test(addresses_as_text_are_there_from_the_start),
+		cmocka_unit_test(names_are_published_when_they_change_and_only_then),
+		cmocka_unit_test(addresses_alone_need_no_thread),
+		cmocka_unit_test(the_thread_finds_what_the_hosts_file_has),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
