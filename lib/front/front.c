@@ -13,7 +13,7 @@ static uint32_t
 lane_of(void *arg, struct view key, uint64_t hash)
 {
 	const struct front *f = arg;
-	const uint32_t server = front_ring_server(f->cfg.ring, key);
+	const uint32_t server = front_ring_server(f->ring, key);
 
 	return server * f->cfg.connections + (uint32_t)(hash >> 32) % f->cfg.connections;
 }
@@ -151,6 +151,31 @@ release(void *arg, uint64_t ticket, const struct item *item)
 
 /* ---- a turn ---- */
 
+static void
+addresses_take(struct front *f, const struct front_state *fleet)
+{
+	ensure(fleet->count == f->cfg.servers);
+	f->generation = fleet->generation;
+	for (uint32_t i = 0; i < f->lane_count; i++) {
+		const struct front_address *now = &fleet->address[f->lanes[i].server];
+		struct front_address *known = &f->addresses[f->lanes[i].server];
+
+		if (!ip_addr_equal(&now->ip, &known->ip) || now->port != known->port)
+			front_lane_moved(&f->lanes[i]);
+	}
+	memcpy(f->addresses, fleet->address, f->cfg.servers * sizeof *f->addresses);
+}
+
+static void
+fleet_look(struct front *f)
+{
+	const struct front_state *fleet = front_exchange_turn_mt(f->cfg.fleet, f->cfg.core);
+
+	f->ring = fleet->ring;
+	if (unlikely(fleet->generation != f->generation))
+		addresses_take(f, fleet);
+}
+
 /* Bounded: each lane is there once. */
 static void
 events_look(struct front *f)
@@ -207,6 +232,7 @@ poll(void *arg, uint64_t now_ns)
 
 	f->now_ns = now_ns;
 	f->answers = 0;
+	fleet_look(f);
 	if (unlikely(!list_empty(&f->events)))
 		events_look(f);
 	if (unlikely(f->told_head != f->told_tail))
@@ -282,7 +308,9 @@ size_t
 front_bytes(const struct front_settings *settings)
 {
 	return sizeof(struct front) + lanes_of(settings) * sizeof(struct front_lane) +
-	       settings->conns_max * sizeof(uint32_t) + serve_awaits_bytes() + 4 * CACHE_LINE_BYTES;
+	       settings->conns_max * sizeof(uint32_t) +
+	       settings->servers * sizeof(struct front_address) + serve_awaits_bytes() +
+	       5 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -344,6 +372,8 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	list_init(&f->unsent);
 	pools_create(f);
 	f->lanes = region_take(region, f->lane_count * sizeof *f->lanes, CACHE_LINE_BYTES);
+	f->addresses =
+		region_take(region, settings->servers * sizeof *f->addresses, CACHE_LINE_BYTES);
 	f->lane_of_slot =
 		region_take(region, settings->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < f->lane_count; i++)

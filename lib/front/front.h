@@ -8,10 +8,10 @@
  *
  * Units:  ns of the clock of serve_turn().
  *
- * Owner:  settings and ring are the caller's, and outlive the front. An answer's item is the
- *         front's, until the service releases it; it is never published.
+ * Owner:  the fleet is the caller's, and outlives the front. An answer's item is the front's, until
+ *         the service releases it; it is never published.
  *
- * Thread: core-local, all of it; the ring is shared.
+ * Thread: core-local, all of it; the fleet is shared, and looked at once a turn.
  *
  * Errors: a connection that ends, answers late, or answers what was not asked is reset: what it
  *         still owes has failed. It is opened again at once, and after failure_limit failures in a
@@ -26,7 +26,7 @@
 #define CLOCKOO_FRONT_H
 
 #include "base/region.h"
-#include "front_ring.h"
+#include "front_fleet.h"
 #include "serve/serve_await.h"
 
 #define FRONT_KEYS              (2 * AWAITS_MAX)
@@ -55,11 +55,6 @@
 
 enum front_counter { FRONT_COUNTERS(COUNTER_SYMBOL) FRONT_COUNTER_COUNT };
 
-struct front_target {
-	struct ip_addr ip;
-	uint16_t port;
-};
-
 enum front_speech {
 	FRONT_SPEECH_PROBED, /* what each server answers to `mn` */
 	FRONT_SPEECH_TEXT,
@@ -67,8 +62,8 @@ enum front_speech {
 };
 
 struct front_settings {
-	const struct front_ring *ring;
-	const struct front_target *targets; /* of the ring's servers */
+	struct front_exchange *fleet;
+	uint32_t core;
 	uint32_t servers;
 	uint32_t connections; /* of this core to each; servers * connections <= AWAIT_LANES_MAX */
 	uint32_t conns_max;   /* the stack's */

@@ -108,6 +108,9 @@ struct front_told {
 
 struct front {
 	struct front_settings cfg;
+	const struct front_ring *ring; /* of this turn */
+	uint32_t generation;           /* of the fleet */
+	struct front_address *addresses;
 	struct serve *serve;
 	struct stack *stack;
 	struct store_core *store;
@@ -178,6 +181,8 @@ void front_lane_create(struct front *f, struct front_lane *l, uint32_t server);
 void front_lane_event(struct front_lane *l, enum front_event event);
 /* Looks at what its connection has told. */
 void front_lane_events(struct front_lane *l);
+/* Its server has another address. */
+void front_lane_moved(struct front_lane *l);
 /* When it is due; FRONT_NEVER. */
 uint64_t front_lane_due(const struct front_lane *l);
 void front_lane_on_time(struct front_lane *l);

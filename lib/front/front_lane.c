@@ -132,16 +132,25 @@ closed_idle(struct front_lane *l)
 	due_at(l, f->now_ns);
 }
 
+void
+front_lane_moved(struct front_lane *l)
+{
+	connection_end(l);
+	front_lane_good(l);
+	due_at(l, l->front->now_ns);
+}
+
 /* ---- its begin ---- */
 
 static void
 open_connection(struct front_lane *l)
 {
 	struct front *f = l->front;
-	const struct front_target *server = &f->cfg.targets[l->server];
+	const struct front_address *server = &f->addresses[l->server];
 	const struct conn_target to = {.ip = server->ip, .port = server->port};
 
-	l->conn = serve_link_open(f->serve, &to);
+	if (!ip_addr_is_zero(&server->ip))
+		l->conn = serve_link_open(f->serve, &to);
 	if (l->conn == NULL) {
 		front_lane_failed(l, FRONT_CONNECT_FAILED);
 		return;

@@ -5,8 +5,8 @@
  * held. Method: a whole core with a front, clients and servers on one stack, a cable; what a key
  * has is computed from the key (sim_fleet.h). A failing seed is named.
  */
-#include "front/front.h"
 #include "sim_fleet.h"
+#include "sim_front.h"
 #include "sim_rng.h"
 #include "sim_service.h"
 
@@ -53,7 +53,7 @@ struct world {
 	struct sim_service sim;
 	struct sim_fleet fleet;
 	struct front *front;
-	struct front_ring *ring;
+	struct front_exchange *servers;
 	void *memory;
 	bool may_fail[FLEET_SERVERS];
 	bool meta, gats, big;
@@ -87,7 +87,7 @@ heard_begin(struct world *w, struct client *cl, struct view key, const char *ins
 	check(cl->items < ITEMS_MAX);
 	*it = (struct heard){
 		.at = cl->want_len,
-		.may_fail = key.len > 0 && w->may_fail[front_ring_server(w->ring, key)],
+		.may_fail = key.len > 0 && w->may_fail[sim_front_server(w->servers, key)],
 	};
 	strcpy(it->instead, instead);
 	return it;
@@ -123,7 +123,7 @@ static void
 want_value(struct world *w, struct client *cl, struct view key, bool cas)
 {
 	static char value[FLEET_VALUE_MAX];
-	const int len = sim_fleet_value(front_ring_server(w->ring, key), key, value);
+	const int len = sim_fleet_value(sim_front_server(w->servers, key), key, value);
 	struct heard *it;
 	char head[300];
 	int n;
@@ -174,7 +174,7 @@ ask_meta(struct world *w, struct client *cl)
 	const bool shows = sim_below(&cl->rng, 4) != 0;
 	char key[16], line[200], head[200], miss[32];
 	const struct view k = {(uint8_t *)key, key_draw(&cl->rng, w->big, key)};
-	const int len = sim_fleet_value(front_ring_server(w->ring, k), k, value);
+	const int len = sim_fleet_value(sim_front_server(w->servers, k), k, value);
 	const uint32_t number = (uint32_t)strtoul(key + 1, NULL, 10);
 	struct heard *it;
 	int n;
@@ -337,14 +337,10 @@ static void
 front_attach(struct world *w, uint64_t timeout_ns)
 {
 	static const struct front_server names[FLEET_SERVERS] = {{"one", 1}, {"two", 1}};
-	static struct front_target targets[FLEET_SERVERS];
-	const struct front_fleet fleet = {.distribution = FRONT_KETAMA,
-					  .hash = FRONT_HASH_FNV1A_64,
-					  .nservers = FLEET_SERVERS,
-					  .servers = names};
+	struct front_address addresses[FLEET_SERVERS] = {
+		{.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT}, {.port = SIM_PORT}};
 	struct core *core = &w->sim.sc->cores[0].core;
 	struct front_settings settings = {
-		.targets = targets,
 		.servers = FLEET_SERVERS,
 		.connections = 1,
 		.conns_max = SLOTS,
@@ -357,12 +353,8 @@ front_attach(struct world *w, uint64_t timeout_ns)
 	};
 	struct region region = {.size = front_bytes(&settings)};
 
-	w->ring = calloc(1, front_ring_bytes(FLEET_SERVERS));
-	check(front_ring_build(w->ring, &fleet, NULL));
-	settings.ring = w->ring;
-	targets[0] = (struct front_target){.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
-	memcpy(targets[1].ip.b, SERVERS6, IP_ADDR_BYTES);
-	targets[1].port = SIM_PORT;
+	memcpy(addresses[1].ip.b, SERVERS6, IP_ADDR_BYTES);
+	settings.fleet = w->servers = sim_front_fleet(names, addresses, FLEET_SERVERS);
 	w->memory = region.base = calloc(1, region.size);
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
@@ -407,7 +399,7 @@ world_destroy(struct world *w)
 		free(w->client[i].want);
 		free(w->client[i].in);
 	}
-	free(w->ring);
+	sim_front_fleet_free(w->servers);
 	free(w->memory);
 	free(w);
 }

@@ -5,8 +5,8 @@
  * client says the same random conversation to the first and the last. A failing seed is named; an
  * argument is the number of seeds.
  */
-#include "front/front.h"
 #include "sim_core.h"
+#include "sim_front.h"
 #include "sim_rng.h"
 
 #include "support/test.h"
@@ -39,7 +39,7 @@ struct world {
 	struct sim_stack *client;
 	struct mem_port *port[STATIONS];
 	struct front *front;
-	struct front_ring *ring;
+	struct front_exchange *fleet;
 	void *memory;
 	uint64_t now_ns;
 	uint32_t out_len;
@@ -77,11 +77,9 @@ static void
 front_attach(struct world *w, enum front_speech speech)
 {
 	static const struct front_server name = {"server", 1};
-	const struct front_fleet fleet = {.hash = FRONT_HASH_MD5, .nservers = 1, .servers = &name};
-	static struct front_target target;
+	const struct front_address address = {.ip = ip_addr_v4(ip_of(SERVER)), .port = SIM_PORT};
 	struct core *core = &w->cores[FRONT]->cores[0].core;
 	struct front_settings settings = {
-		.targets = &target,
 		.servers = 1,
 		.connections = 1,
 		.conns_max = 64,
@@ -95,10 +93,7 @@ front_attach(struct world *w, enum front_speech speech)
 	};
 	struct region region = {.size = front_bytes(&settings)};
 
-	w->ring = calloc(1, front_ring_bytes(1));
-	check(front_ring_build(w->ring, &fleet, NULL));
-	settings.ring = w->ring;
-	target = (struct front_target){.ip = ip_addr_v4(ip_of(SERVER)), .port = SIM_PORT};
+	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
 	w->memory = region.base = calloc(1, region.size);
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
@@ -202,7 +197,7 @@ world_destroy(struct world *w)
 	free(w->out);
 	for (uint32_t i = 0; i < 2; i++)
 		free(w->talk[i].in);
-	free(w->ring);
+	sim_front_fleet_free(w->fleet);
 	free(w->memory);
 	free(w);
 }

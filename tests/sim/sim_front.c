@@ -1,0 +1,53 @@
+/*
+ * A fleet's state is made and published, as the control thread does it.
+ */
+#include "sim_front.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+
+struct front_exchange *
+sim_front_fleet(const struct front_server *servers, const struct front_address *addresses,
+		uint32_t count)
+{
+	const struct front_fleet fleet = {.distribution = FRONT_KETAMA,
+					  .hash = FRONT_HASH_FNV1A_64,
+					  .nservers = count,
+					  .servers = servers};
+	struct front_exchange *x =
+		aligned_alloc(CACHE_LINE_BYTES, align_up(front_exchange_bytes(), CACHE_LINE_BYTES));
+	struct front_state *draft;
+
+	ensure(x != NULL);
+	memset(x, 0, front_exchange_bytes());
+	front_exchange_init(x, 1);
+	draft = front_exchange_draft(x);
+	ensure(draft != NULL && front_ring_build(draft->ring, &fleet, NULL));
+	draft->count = count;
+	memcpy(draft->address, addresses, count * sizeof *addresses);
+	front_exchange_publish(x);
+	return x;
+}
+
+void
+sim_front_fleet_free(struct front_exchange *fleet)
+{
+	free(fleet);
+}
+
+void
+sim_front_move(struct front_exchange *fleet, uint32_t server, const struct front_address *address)
+{
+	struct front_state *draft = front_exchange_draft(fleet);
+
+	ensure(draft != NULL);
+	draft->address[server] = *address;
+	front_exchange_publish(fleet);
+}
+
+uint32_t
+sim_front_server(struct front_exchange *fleet, struct view key)
+{
+	return front_ring_server(front_exchange_turn_mt(fleet, 0)->ring, key);
+}
