@@ -7,6 +7,7 @@
 #include "control.h"
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
+#include "fleet.h"
 #include "policy.h"
 #include "serve/serve_policy.h"
 #include "sizes.h"
@@ -24,6 +25,30 @@
  * of 0 for no version at all, and others ask for one that has meta commands. */
 #define WIRE_VERSION "1.6.45-clockoo-" CLOCKOO_VERSION
 
+/* The names of its servers are looked up from now on. */
+static bool
+front_prepare(struct appliance *a, struct error *err)
+{
+	const struct front_config *front;
+
+	if (!fleet_begin(&a->fleet, &a->config, err))
+		return false;
+	if (a->fleet == NULL)
+		return true;
+	front = &a->fleet->look->config;
+	if (a->config.cores != 1)
+		return error_set(err,
+				 "--front-servers with %u cores: a front has one core so far; "
+				 "use --cores 1",
+				 a->config.cores);
+	if (front->servers.count * front->server_connections > AWAIT_LANES_MAX)
+		return error_set(err,
+				 "--front-server-connections: %u servers with %u each are "
+				 "more than %u connections",
+				 front->servers.count, front->server_connections, AWAIT_LANES_MAX);
+	return fleet_start(a->fleet, err);
+}
+
 /* Everything that can be refused without asking DPDK. */
 static bool
 prepare(struct appliance *a, struct error *err)
@@ -34,7 +59,10 @@ prepare(struct appliance *a, struct error *err)
 		return config_error_permanent(&a->source, err);
 	if (getrandom(&secrets, sizeof secrets, 0) != (ssize_t)sizeof secrets)
 		return error_set(err, "no random numbers from the kernel");
-	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &secrets);
+	if (!front_prepare(a, err))
+		return config_error_permanent(&a->source, err);
+	sizes_compute(&a->sizes, &a->config, &a->nic.profile,
+		      a->fleet != NULL ? &a->fleet->look->config : NULL, &secrets);
 	return nic_check_resources(&a->nic, &a->config,
 				   a->sizes.block_bytes + kept_huge_bytes_needed(&a->config),
 				   a->sizes.frames, err) &&
@@ -91,6 +119,21 @@ struct start {
 };
 
 static void
+build_front(struct appliance *a, uint32_t core, struct region *region, struct serve *serve,
+	    struct stack *stack)
+{
+	struct front_settings settings = a->sizes.front;
+	struct front *front;
+
+	settings.fleet = a->fleet->exchange;
+	settings.core = core;
+	front = front_create(region, &settings, serve, stack, store_core_of(a->store, core));
+	ensure(telemetry_add(&a->telemetry,
+			     &(struct telemetry_set){core, FRONT_COUNTER_COUNT, front_counter_names,
+						     front_counters(front)}));
+}
+
+static void
 build_core(struct appliance *a, uint32_t i, struct region *region, const struct start *start)
 {
 	struct serve_config serve_cfg = a->sizes.serve;
@@ -101,6 +144,8 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 	serve_cfg.core = i;
 	serve = serve_create(region, &serve_cfg, a->shared, stack);
 	admin_create(region, serve);
+	if (a->fleet != NULL)
+		build_front(a, i, region, serve, stack);
 	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i), start->ns,
 		  start->unix_ns);
 	a->cores[i].last_ns = a->begun_ns;

@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "core/core.h"
 #include "dpdk/huge_block.h"
+#include "front/front.h"
 #include "kept.h"
 #include "privileges.h"
 #include "saved.h"
@@ -25,6 +26,7 @@
 
 #include <sched.h>
 
+struct fleet;
 struct neigh_table;
 
 struct worker {
@@ -42,11 +44,12 @@ struct sizes {
 	struct stack_config stack; /* of one core */
 	struct serve_config serve;
 	struct store_config store;
-	uint32_t frames; /* of one core */
+	struct front_settings front; /* of one core */
+	uint32_t frames;             /* of one core */
 	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes,
-		pmtu_reports_bytes;
-	size_t block_bytes; /* all of them together, but for: */
-	size_t file_bytes;  /* of --memory-file, which has the items then; 0: none */
+		pmtu_reports_bytes, front_bytes; /* serve's with a front's; 0: there is none */
+	size_t block_bytes;                      /* all of them together, but for: */
+	size_t file_bytes; /* of --memory-file, which has the items then; 0: none */
 	uint64_t pool_bytes;
 	uint64_t program_bytes; /* measured, once DPDK runs */
 };
@@ -67,6 +70,7 @@ struct appliance {
 	uint64_t begun_ns; /* this process's */
 	struct store *store;
 	struct serve_shared *shared;
+	struct fleet *fleet; /* NULL: this is no front */
 	struct neigh_table *neigh;
 	struct core *cores;
 	struct worker workers[CORES_MAX];

@@ -88,7 +88,8 @@ run(struct dry_run *p, struct config *cfg, struct error *err)
 	steer_caps_max(&p->profile, &expected);
 	if (!steer_plan_make(&p->steer, cfg, &p->profile, &expected, err))
 		return false;
-	sizes_compute(&p->sizes, cfg, &p->profile, &none);
+	sizes_compute(&p->sizes, cfg, &p->profile, p->front != NULL ? &p->front->config : NULL,
+		      &none);
 	collect_advice(p, cfg);
 	return true;
 }

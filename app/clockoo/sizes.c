@@ -13,8 +13,11 @@
 #define RX_FRAMES_MIN 5120u /* 12 MB */
 #define RX_FRAMES_MAX 16384u
 #define PARTS         6u
-#define CONNS_SPARE   32u   /* above -c, to send surplus clients an error */
-#define CONNS_WHOLE   8192u /* up to here every core has slots for all of -c */
+#define CONNS_SPARE   32u /* above -c, to send surplus clients an error */
+#define FRONT_ANSWERS_PART                                                                         \
+	16u               /* of the memory: what servers have answered and clients not read        \
+			   */
+#define CONNS_WHOLE 8192u /* up to here every core has slots for all of -c */
 
 static_assert((uint64_t)CONFIG_MEMORY_MAX_MB << 20 == STORE_MEMORY_MAX,
 	      "-m may be what there can be");
@@ -51,11 +54,56 @@ sizes_file_bytes(const struct config *cfg)
 	return cfg->memory_file[0] != '\0' ? store_memory(cfg) : 0;
 }
 
+/* Of one core. Its ways to the fleet are known once that is. */
+static struct front_settings
+front_of(const struct config *cfg, const struct front_config *front)
+{
+	static const enum front_speech speech[] = {[FRONT_PROTOCOL_AUTO] = FRONT_SPEECH_PROBED,
+						   [FRONT_PROTOCOL_TEXT] = FRONT_SPEECH_TEXT,
+						   [FRONT_PROTOCOL_META] = FRONT_SPEECH_META};
+
+	return (struct front_settings){
+		.servers = front->servers.count,
+		.connections = front->server_connections,
+		.speech = speech[front->protocol],
+		.misses_on_failure = front->misses_on_failure,
+		.timeout_ns = front->timeout_ns,
+		.connect_timeout_ns = front->connect_timeout_ns,
+		.retry_timeout_ns = front->server_retry_timeout_ns,
+		.failure_limit = front->server_failure_limit,
+		.answer_bytes_max = store_memory(cfg) / FRONT_ANSWERS_PART / cfg->cores,
+	};
+}
+
+/* Of modules whose settings are known. */
+static void
+bytes_compute(struct sizes *z, const struct config *cfg)
+{
+	z->file_bytes = sizes_file_bytes(cfg);
+	z->store_bytes =
+		z->file_bytes != 0 ? store_private_bytes(&z->store) : store_bytes(&z->store);
+	z->stack_bytes = stack_bytes(&z->stack);
+	z->front_bytes = z->front.servers != 0 ? front_bytes(&z->front) : 0;
+	z->serve_bytes = serve_bytes(&z->serve) + admin_bytes(&z->serve) + z->front_bytes;
+	z->shared_bytes = serve_shared_bytes(cfg->cores) + admin_shared_bytes();
+	z->neigh_bytes = neigh_table_bytes();
+	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
+	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
+	z->block_bytes = z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
+			 z->pmtu_reports_bytes +
+			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
+				       2 * PAGE_BYTES) +
+			 PARTS * PAGE_BYTES;
+}
+
 void
 sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
-	      const struct secrets *secrets)
+	      const struct front_config *front, const struct secrets *secrets)
 {
-	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE;
+	const struct front_settings settings =
+		front != NULL ? front_of(cfg, front) : (struct front_settings){0};
+	const uint32_t links = front_links_max(&settings);
+	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE + links;
 	const uint32_t busy = conns_likely(cfg);
 
 	z->stack.net = (struct net_config){
@@ -75,6 +123,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->stack.tcp = (struct tcp_config){
 		.port = (uint16_t)cfg->tcp_port,
 		.conns_max = conns,
+		.active_reserve = links,
 		.conns_per_source = cfg->conns_per_source,
 		.chunks = clamp(4ull * busy, CHUNKS_MIN, CHUNKS_MAX),
 		.keepalive_idle_ns = KEEPALIVE_NS,
@@ -86,6 +135,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->serve = (struct serve_config){
 		.conns_max = conns,
 		.conns_spare = CONNS_SPARE,
+		.links_max = links,
 		.conn_requests_max = cfg->conn_requests_max,
 	};
 	z->store = (struct store_config){
@@ -104,20 +154,9 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	 * way to and from the device. */
 	z->frames = z->stack.net.rx_frames_max + (cfg->udp_port != 0 ? UDP_BACKLOG_MAX : 0) +
 		    STACK_FRAMES_MAX + 2 * BURST_MAX;
-	z->file_bytes = sizes_file_bytes(cfg);
-	z->store_bytes =
-		z->file_bytes != 0 ? store_private_bytes(&z->store) : store_bytes(&z->store);
-	z->stack_bytes = stack_bytes(&z->stack);
-	z->serve_bytes = serve_bytes(&z->serve) + admin_bytes(&z->serve);
-	z->shared_bytes = serve_shared_bytes(cfg->cores) + admin_shared_bytes();
-	z->neigh_bytes = neigh_table_bytes();
-	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
-	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
-	z->block_bytes = z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
-			 z->pmtu_reports_bytes +
-			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
-				       2 * PAGE_BYTES) +
-			 PARTS * PAGE_BYTES;
+	z->front = settings;
+	z->front.conns_max = conns;
+	bytes_compute(z, cfg);
 	z->pool_bytes = device_pool_bytes(profile, cfg, z->frames);
 }
 

@@ -9,6 +9,8 @@
 
 #include "appliance.h"
 
+struct front_config;
+
 /* From the system's random source, once a start. */
 struct secrets {
 	uint64_t seed;      /* of hash tables */
@@ -24,7 +26,8 @@ uint64_t sizes_tables(const struct sizes *z, const struct config *cfg);
 /* Of --memory-file; 0: there is none. */
 size_t sizes_file_bytes(const struct config *cfg);
 
+/* front NULL: there is none. */
 void sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
-		   const struct secrets *secrets);
+		   const struct front_config *front, const struct secrets *secrets);
 
 #endif
