@@ -35,18 +35,21 @@ evict_ahead(struct store_core *sc, uint32_t class)
 	const struct slab_class *c = &sl->classes[class];
 	const uint32_t want = slab_class_ahead(c) + 1, waiting = slab_class_waiting(c);
 	const uint32_t stored = stored_since(sc, class);
+	const bool some = waiting >= want / 2;
 	const uint32_t share = stored > c->batch ? stored : c->batch;
-
-	if (sc->store->never_evict || waiting >= want || !rebalance_pool_is_low(sc->store))
-		return;
 	/* A later refill evicts for this one, too. */
-	if (sc->evicted_ahead >= EVICT_TURN && waiting >= want / 2)
+	const uint32_t most = some ? EVICT_TURN : EVICT_TURN_MOST;
+	uint32_t n = want - waiting;
+
+	if (sc->store->never_evict || waiting >= want || !rebalance_pool_is_low(sc->store) ||
+	    sc->evicted_ahead >= most)
 		return;
+	if (c->batch != 0 && some && n > share)
+		n = share;
+	if (n > EVICT_TURN_MOST - sc->evicted_ahead)
+		n = EVICT_TURN_MOST - sc->evicted_ahead;
 	sc->magazines[class].evicted_at += stored;
-	sc->evicted_ahead += evict_for_memory(
-		sc, class,
-		c->batch != 0 && waiting >= want / 2 && want - waiting > share ? share
-									       : want - waiting);
+	sc->evicted_ahead += evict_for_memory(sc, class, n);
 }
 
 /* Evict for what the last turns have stored, a batch at least: so its memory is back before the

@@ -184,33 +184,60 @@ donor_rank(const struct slab *sl, struct slab_class *c)
 	return class_is_growing(sl, c) || class_is_filling(sl, c) ? DONOR_GROWING : DONOR_SLOW;
 }
 
-static bool
-donates_sooner(const struct slab *sl, struct slab_class *a, struct slab_class *b)
-{
-	const enum donor of_a = donor_rank(sl, a), of_b = donor_rank(sl, b);
+/* A class as a donor: of lowest rank, then of least worth, then of most pages. */
+struct candidate {
+	uint64_t worth;
+	enum donor rank;
+	uint32_t pages; /* 0: it is none */
+};
 
-	if (of_a != of_b)
-		return of_a < of_b;
-	if (of_a == DONOR_SLACK)
-		return (uint64_t)class_slack(sl, a) * a->size >
-		       (uint64_t)class_slack(sl, b) * b->size;
-	if (hand_speed(sl, a) != hand_speed(sl, b))
-		return hand_speed(sl, a) < hand_speed(sl, b);
-	return slab_class_pages(a) > slab_class_pages(b);
+/* Those with slack are worth less the more bytes of it they have, others the slower their hands. */
+static struct candidate
+candidate_of(const struct slab *sl, struct slab_class *c)
+{
+	struct candidate d = {.pages = slab_class_pages(c)};
+
+	if (d.pages == 0)
+		return d;
+	d.rank = donor_rank(sl, c);
+	d.worth = d.rank == DONOR_SLACK ? UINT64_MAX - (uint64_t)class_slack(sl, c) * c->size
+					: hand_speed(sl, c);
+	return d;
 }
 
-/* The best donor but for some classes; UINT32_MAX: none has a page. */
-static uint32_t
-donor_class(struct slab *sl, const bool *but)
+static bool
+donates_sooner(const struct candidate *a, const struct candidate *b)
 {
-	uint32_t donor = UINT32_MAX;
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	return a->worth != b->worth ? a->worth < b->worth : a->pages > b->pages;
+}
+
+struct donors {
+	struct candidate of[SLAB_CLASSES_MAX];
+};
+
+static struct donors
+donors_now(struct slab *sl)
+{
+	struct donors d;
 
 	for (uint32_t i = 0; i < sl->class_count; i++)
-		if (!but[i] && slab_class_pages(&sl->classes[i]) != 0 &&
-		    (donor == UINT32_MAX ||
-		     donates_sooner(sl, &sl->classes[i], &sl->classes[donor])))
-			donor = i;
-	return donor;
+		d.of[i] = candidate_of(sl, &sl->classes[i]);
+	return d;
+}
+
+/* The class that gives soonest; UINT32_MAX: none has a page. */
+static uint32_t
+best_donor(const struct slab *sl, const struct donors *d)
+{
+	uint32_t best = UINT32_MAX;
+
+	for (uint32_t i = 0; i < sl->class_count; i++)
+		if (d->of[i].pages != 0 &&
+		    (best == UINT32_MAX || donates_sooner(&d->of[i], &d->of[best])))
+			best = i;
+	return best;
 }
 
 /* The class with the fastest hand; UINT32_MAX: none evicts. */
@@ -249,18 +276,19 @@ borrower_gives(struct slab *sl)
 static bool
 evacuate_donor(struct slab *sl)
 {
-	bool tried[SLAB_CLASSES_MAX] = {false};
+	struct donors donors;
 
 	if (borrower_gives(sl))
 		return true;
+	donors = donors_now(sl);
 	for (uint32_t n = 0; n < DONORS_TRIED; n++) {
-		const uint32_t donor = donor_class(sl, tried);
+		const uint32_t donor = best_donor(sl, &donors);
 
 		if (donor == UINT32_MAX)
 			return false;
 		if (slab_evacuate_start(sl, donor))
 			return true;
-		tried[donor] = true;
+		donors.of[donor].pages = 0;
 	}
 	return false;
 }
@@ -385,8 +413,8 @@ age_between(struct slab *sl, uint32_t from, uint32_t to)
 static void
 move_page(struct slab *sl, uint32_t age)
 {
-	static const bool none[SLAB_CLASSES_MAX];
-	const uint32_t from = donor_class(sl, none), to = recipient_class(sl);
+	const struct donors donors = donors_now(sl);
+	const uint32_t from = best_donor(sl, &donors), to = recipient_class(sl);
 
 	if (from == UINT32_MAX || to == UINT32_MAX || from == to)
 		return;

@@ -235,9 +235,9 @@ static uint32_t
 work_for(const struct store *st, uint64_t more)
 {
 	const uint64_t an_item = work_for_item(st);
-	const uint64_t most = more * MIGRATE_WORK_ITEM > MIGRATE_WORK_MOST
-				      ? more * MIGRATE_WORK_ITEM
-				      : MIGRATE_WORK_MOST;
+	const uint64_t full = more * MIGRATE_WORK_ITEM;
+	const uint64_t few = index_grows(&st->ix) ? 0 : MIGRATE_WORK_MOST;
+	const uint64_t most = full > few ? full : few;
 	const uint64_t work = more * an_item < most ? more * an_item : most;
 
 	return (uint32_t)(work > MIGRATE_WORK ? work : MIGRATE_WORK);

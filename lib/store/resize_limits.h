@@ -68,7 +68,7 @@
  * indexes is so full: from EARLY_64THS on that is 11 an item. Fuller, sets would search for slots.
  */
 #define END_64THS 54u
-/* But no more than this an item, unless the turn has few; then no more than this in all. */
+/* But no more than this an item; or, while it shrinks and few items come, than this in all. */
 #define MIGRATE_WORK_ITEM 12u
 #define MIGRATE_WORK_MOST 600u
 /* Items that a core takes out are made up for by those that it puts in later, but for such a part

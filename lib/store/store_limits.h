@@ -69,8 +69,8 @@
 #define EXPIRY_PACE 4u
 /* and for each that it finds expired. */
 #define EXPIRY_WORTH 32u
-/* Looks in one go: 512 objects. */
-#define EXPIRY_LOOKS_MAX 16u
+/* Looks in one go: 256 objects. */
+#define EXPIRY_LOOKS_MAX 8u
 
 /* ---- eviction and evacuation ---- */
 
@@ -80,10 +80,12 @@
 #define EVICT_SLICE 128u
 /* After so many in a turn a class that has half of what it holds back waits. */
 #define EVICT_TURN 96u
+/* After so many any class does. */
+#define EVICT_TURN_MOST 144u
 /* Work of evacuation in one turn, in items evicted, some 100 ns each: in store_turn; */
 #define EVACUATE_SLICE 128u
 /* the same while the index waits for pages and there are free ones, when sets evacuate none; */
-#define EVACUATE_FOR_INDEX 256u
+#define EVACUATE_FOR_INDEX 192u
 /* for sets that take memory while the reserve is short, together; */
 #define EVACUATE_FOR_SETS 64u
 /* for large values that wait, together. */

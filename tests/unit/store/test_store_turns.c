@@ -419,6 +419,31 @@ sets_evict_a_share_of_what_has_expired(void **state)
 	rig_down(&rig);
 }
 
+/* Items of many sizes follow small ones, and every class evicts for its own: together a share. */
+static void
+sets_of_many_sizes_evict_a_share_together(void **state)
+{
+	struct rig rig = rig_up(64, 1);
+	uint64_t next = fill_store(&rig, SMALL_BYTES);
+	uint32_t most = 0, len = 1;
+
+	for (uint32_t n = 0; n < 6000; n++) {
+		if (n % 1000 == 0)
+			check(store_limit_mt(rig.store, (n % 2000 == 0 ? 32u : 64u) << 20));
+		for (uint32_t i = 0; i < SETS_A_TURN / 2; i++) {
+			len = len * 1103515245u + 12345u;
+			next += put_some(&rig, next, 1,
+					 (16u << (len >> 16) % 8) + (len >> 20) % 16);
+		}
+		most = rig.core->evicted_ahead > most ? rig.core->evicted_ahead : most;
+		turns(rig.core, 1);
+	}
+	printf("%u evicted ahead in a turn\n", most);
+	check(most > EVICT_TURN);
+	check(most <= EVICT_TURN_MOST + OBJECTS_PER_LOOK);
+	rig_down(&rig);
+}
+
 #define BUCKET_WORK_NS (STORE_WALK_NS / 2) /* more than any bucket's items */
 
 static void
@@ -452,6 +477,7 @@ main(void)
 		cmocka_unit_test(a_shrinking_index_that_items_fill_hurries),
 		cmocka_unit_test(a_shrink_ends_before_items_that_come_back_fill_it),
 		cmocka_unit_test(sets_evict_a_share_of_what_has_expired),
+		cmocka_unit_test(sets_of_many_sizes_evict_a_share_together),
 		cmocka_unit_test(a_step_of_a_walk_does_a_share),
 	};
 
