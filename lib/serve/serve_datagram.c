@@ -285,6 +285,8 @@ datagrams_pass_over(struct serve *sv)
 	if (dc->text.data != NULL && !cursor_in_line(dc) && next_waits(sv))
 		datagram_shorten(dc);
 	messages_pass_over(sv);
+	if (messages_turn_is_full(sv))
+		dc->count = dc->next;
 }
 
 void

@@ -279,6 +279,8 @@ void messages_drop(struct serve *sv); /* all of them */
 bool messages_source_waits(const struct serve *sv, const struct udp_peer *from);
 /* While messages wait: requests of one source that a pass may take. */
 uint32_t messages_share(const struct serve *sv);
+/* The turn has composed its share: it reads no more datagrams. */
+bool messages_turn_is_full(const struct serve *sv);
 /* Datagrams of other sources go in front for the next turn. */
 void messages_pass_over(struct serve *sv);
 

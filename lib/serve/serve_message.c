@@ -9,6 +9,9 @@
 #define VISIT_DATAGRAMS 16u /* of one message, until the next source has its turn */
 /* That a turn sends of all messages: others' replies wait behind no more, and one datagram. */
 #define TURN_BYTES (64u * MC_UDP_PAYLOAD_MAX)
+/* Beyond its first one each, that a turn's messages take: then it reads no more datagrams. A pass
+ * has 32 of values that are just not pinned. */
+#define TURN_CHUNKS 24u
 
 /* Of the free places a source may take an eighth in a pass, of the free chunks a message as many as
  * it leaves to others (dynamic thresholds). */
@@ -52,7 +55,7 @@ struct messages {
 	struct list turns;                  /* complete ones, the oldest of each source */
 	struct list unused;                 /* messages */
 	uint32_t visit;                     /* datagrams sent of the first one of turns */
-	uint32_t turn, sent;                /* a turn of the core; bytes sent in it */
+	uint32_t turn, sent, chunks;        /* a turn of the core; bytes sent, chunks taken in it */
 	uint64_t waiting[UDP_SOURCES / 64]; /* a bit for each source that has complete ones */
 	struct message *last[UDP_SOURCES];  /* of such a source */
 	struct message all[UDP_MESSAGES_MAX];
@@ -151,6 +154,23 @@ message_drop(struct serve *sv)
 	serve_count(sv, UDP_DROP_NO_MEMORY);
 }
 
+static void
+turn_look(struct messages *ms, uint32_t turn)
+{
+	if (ms->turn == turn)
+		return;
+	ms->turn = turn;
+	ms->sent = ms->chunks = 0;
+}
+
+bool
+messages_turn_is_full(const struct serve *sv)
+{
+	const struct messages *ms = sv->messages;
+
+	return ms->turn == sv->turn && ms->chunks >= TURN_CHUNKS;
+}
+
 /* For m. NULL: none is free, or messages have their share: UDP sources can be forged, and
  * connections need chunks as well; or others wait, and m has as many as it leaves. */
 static struct message_chunk *
@@ -168,6 +188,8 @@ chunk_alloc(struct serve *sv, struct message *m)
 		chunk->used = 0;
 		sv->message_chunks++;
 		m->chunks++;
+		turn_look(sv->messages, sv->turn);
+		sv->messages->chunks += m->chunks > 1;
 	}
 	return chunk;
 }
@@ -398,10 +420,7 @@ messages_send(struct serve *sv)
 {
 	struct messages *ms = sv->messages;
 
-	if (ms->turn != sv->turn) {
-		ms->turn = sv->turn;
-		ms->sent = 0;
-	}
+	turn_look(ms, sv->turn);
 	while (messages_pending(sv)) {
 		struct message *m = messages_first(ms);
 

@@ -294,7 +294,7 @@ datagrams_leave_half_of_the_chunks_to_connections(void **state)
 	strcat(in, "\r\n");
 	rig_datagram_text(rig, 0x1234, in);
 	rig_datagram_text(rig, 0x1234, "get v v v v v v\r\n");
-	rig_turn(rig);
+	rig_turns(rig, 2);
 	check(rig_chunks_used(rig) <= 40);
 	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 1);
 	rig_receive_text(rig, c, "version\r\n");

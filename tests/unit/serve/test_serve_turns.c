@@ -339,6 +339,26 @@ a_turn_sends_no_more_bytes_of_messages_than_a_bursts(void **state)
 	check_all(HOG, 3);
 }
 
+/* Sixteen chunks and more a pass: two of them. */
+static void
+a_turn_composes_no_more_than_its_share(void **state)
+{
+	uint64_t before;
+
+	store_values();
+	rig_set_tx_room(rig, 200);
+	for (uint32_t i = 0; i < 3; i++)
+		ask_many_of(HOG + i, 0, &(struct many){"", "page", 600, 1});
+	for (before = rig_count(rig, GET_HITS); before < 3 * 600 - 2 * OPS_MAX;
+	     before = rig_count(rig, GET_HITS)) {
+		rig_turn(rig);
+		check_eq(rig_count(rig, GET_HITS) - before, 2 * OPS_MAX);
+	}
+	turns_until_all_is_sent();
+	for (uint32_t i = 0; i < 3; i++)
+		check_all(HOG + i, 1);
+}
+
 /* Replies that take more than all chunks of theirs, of which each source has one: none is lost. */
 static void
 what_waits_leaves_chunks_to_others(void **state)
@@ -405,6 +425,7 @@ main(void)
 		TEST(when_all_wait_no_reply_is_lost),
 		TEST(more_sources_than_there_are_places_keep_nobody_from_small_answers),
 		TEST(a_turn_sends_no_more_bytes_of_messages_than_a_bursts),
+		TEST(a_turn_composes_no_more_than_its_share),
 		TEST(what_waits_leaves_chunks_to_others),
 		TEST(what_takes_more_chunks_than_it_leaves_is_lost),
 	};
