@@ -367,7 +367,7 @@ world_create(bool meta, uint64_t timeout_ns)
 	const struct stack_user user = {w, on_opened, on_gone, on_failed};
 
 	check_ptr(w);
-	o.cores.memory_bytes = 32u << 20;
+	o.cores.memory_bytes = 16u << 20; /* less than the answers of a test */
 	o.cores.stack.tcp.conns_max = SLOTS;
 	o.cores.stack.tcp.active_reserve = 6;
 	o.clients.tcp.conns_max = SLOTS;
