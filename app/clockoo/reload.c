@@ -3,9 +3,12 @@
  * or reported.
  */
 #include "reload.h"
+#include "fleet.h"
+#include "front/front_servers.h"
 #include "policy.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct report {
 	const char *file;
@@ -34,22 +37,40 @@ merge_lines(struct config_source *all, const struct config_source *src)
 			all->line[i] = src->line[i];
 }
 
+/* A file of servers has lines that no key shows. */
+static void
+report_servers(struct report *r, const struct appliance *a, const struct config *now,
+	       const struct front_look *look)
+{
+	if (a->fleet == NULL || look == NULL ||
+	    strcmp(a->asked.front.servers, now->front.servers) != 0 ||
+	    front_servers_same(&a->fleet->look->config.servers, &look->config.servers))
+		return;
+	r->named = true;
+	fprintf(stderr, "clockoo: reload: %s: front.servers: %s changes only after a restart\n",
+		r->file, now->front.servers);
+}
+
 static void
 reload_config(struct appliance *a)
 {
 	/* By its whole path: -d has left the directory. And it must still be there. */
 	struct config_source src = {.again = a->config_path};
 	struct report report = {.file = src.file};
+	struct front_look *look;
 	struct config now;
 	struct error err;
 
-	if (config_parse(&now, &src, a->argc, a->argv, &err) != CONFIG_RUN) {
+	if (config_parse(&now, &src, a->argc, a->argv, &err) != CONFIG_RUN ||
+	    !front_look_make(&look, &now, &err)) {
 		config_error_locate(&src, &err);
 		fprintf(stderr, "clockoo: reload: %s; the configuration is unchanged\n", err.text);
 		return;
 	}
 	config_differ(&(struct config_loaded){&a->asked, &a->source},
 		      &(struct config_loaded){&now, &src}, report_key, &report);
+	report_servers(&report, a, &now, look);
+	front_look_free(look);
 	if (!report.named)
 		fprintf(stderr, "clockoo: reload: %s: nothing changed\n", src.file);
 	merge_lines(&a->source, &src);

@@ -289,3 +289,16 @@ front_servers_load(struct front_servers *servers, const char *file, struct error
 		servers, file, (struct view){.data = (const uint8_t *)text, .len = (uint32_t)len},
 		err);
 }
+
+bool
+front_servers_same(const struct front_servers *a, const struct front_servers *b)
+{
+	bool same = a->count == b->count;
+
+	for (uint32_t i = 0; same && i < a->count; i++)
+		same = strcmp(a->server[i].name, b->server[i].name) == 0 &&
+		       a->server[i].weight == b->server[i].weight &&
+		       strcmp(a->host[i].host, b->host[i].host) == 0 &&
+		       a->host[i].port == b->host[i].port;
+	return same;
+}

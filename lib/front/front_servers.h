@@ -29,4 +29,7 @@ bool front_servers_load(struct front_servers *servers, const char *file, struct 
 bool front_servers_read_lines(struct front_servers *servers, const char *file, struct view text,
 			      struct error *err);
 
+/* The same servers in the same order? */
+bool front_servers_same(const struct front_servers *a, const struct front_servers *b);
+
 #endif

@@ -143,13 +143,14 @@ class ServiceTest(unittest.TestCase):
             self.assertEqual(service.hear(), {"READY": "1"})
             self.assertIn("the users are unchanged", service.end()[2])
 
-    def reloaded(self, before, after):
+    def reloaded(self, before, after, meanwhile=lambda: None):
         """stderr of a program that was started with one file and told of another."""
         config = self.folder / "clockoo.yaml"
         config.write_text(before)
         with Service(str(self.folder / "socket"), config=str(config)) as service:
             service.hear()
             config.write_text(after)
+            meanwhile()
             service.process.send_signal(signal.SIGHUP)
             self.assertEqual(service.hear().get("RELOADING"), "1")
             self.assertEqual(service.hear(), {"READY": "1"})
@@ -182,6 +183,22 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual(len(lines), 1)
         self.assertIn("FILE:3: ", lines[0])
         self.assertIn("the configuration is unchanged", lines[0])
+
+    def test_a_reload_reads_the_fleet_s_file_of_servers_again(self):
+        servers = self.folder / "servers"
+        for now, said in (
+                ("10.0.0.1:11211:1\n# the same\n", ["clockoo: reload: FILE: nothing changed"]),
+                ("10.0.0.1:11211:1\n10.0.0.2:11211:1\n",
+                 ["clockoo: reload: FILE: front.servers: SERVERS changes only after a restart"]),
+                ("10.0.0.1:11211:0\n",
+                 ["clockoo: reload: FILE:2: front.servers: SERVERS:1: weight 0: no key would be there; "
+                  "leave the server out; the configuration is unchanged"])):
+            servers.write_text("10.0.0.1:11211:1\n")
+            text = f"front:\n  servers: {servers}\n"
+            with self.subTest(now):
+                lines = self.reloaded(text, text, lambda now=now: servers.write_text(now))
+                (self.folder / "socket").unlink()
+                self.assertEqual([line.replace(str(servers), "SERVERS") for line in lines], said)
 
     def test_a_daemon_reads_a_file_again_that_was_named_from_another_folder(self):
         config, pid_file = self.folder / "clockoo.yaml", self.folder / "pid"

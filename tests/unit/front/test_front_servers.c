@@ -238,6 +238,25 @@ a_file_is_read_whole_or_not_at_all(void **state)
 	unlink(path);
 }
 
+static void
+servers_are_the_same_if_all_of_them_are(void **state)
+{
+	static const char *const other[] = {
+		"a:1:1 x",         "a:1:1 x,b:2:3 z", "a:1:1 x,b:2:4 y",      "a:1:1 x,c:2:3 y",
+		"a:1:1 x,b:3:3 y", "b:2:3 y,a:1:1 x", "a:1:1 x,b:2:3 y,c:1:1"};
+	static struct front_servers first;
+	struct error err;
+
+	check(front_servers_read(&first, "a:1:1 x,b:2:3 y", &err));
+	check(front_servers_read(&servers, " a:01:1 x , b:2:3 y", &err));
+	check(front_servers_same(&first, &servers));
+	for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+		check(front_servers_read(&servers, other[i], &err));
+		check(!front_servers_same(&first, &servers));
+		check(!front_servers_same(&servers, &first));
+	}
+}
+
 int
 main(void)
 {
@@ -247,6 +266,7 @@ main(void)
 		cmocka_unit_test(a_file_has_a_server_a_line),
 		cmocka_unit_test(an_error_names_the_line_of_the_file),
 		cmocka_unit_test(a_fleet_has_a_bound),
+		cmocka_unit_test(servers_are_the_same_if_all_of_them_are),
 		cmocka_unit_test(a_file_is_read_whole_or_not_at_all),
 	};
 	const int fd = mkstemp(path);
