@@ -579,6 +579,71 @@ a_server_that_fails_costs_its_own_keys(void **state)
 	}
 }
 
+/* Half of the clients close in the middle of their conversations, again and again. */
+static void
+clients_that_close_leave_nothing_behind(void **state)
+{
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct world *w = world_create(seed % 2 == 0, TIMEOUT_NS);
+		struct sim_rng rng = {.state = seed};
+
+		w->gats = true;
+		w->fleet.server[1].piece = 2000;
+		clients_open(w, seed);
+		for (uint32_t round = 0; round < 40; round++) {
+			for (uint32_t i = 0; i < CLIENTS; i++)
+				w->client[i].requests += 5;
+			run(w, sim_below(&rng, 5) * MS);
+			for (uint32_t i = 0; i < CLIENTS; i += 2) {
+				struct client *cl = &w->client[i];
+
+				if (cl->conn == NULL || !cl->open)
+					continue;
+				if (sim_below(&rng, 2))
+					conn_abort(w->sim.ss->stack, cl->conn);
+				else
+					conn_close_detach(w->sim.ss->stack, cl->conn);
+				client_clear(cl);
+				client_open(w, i);
+			}
+		}
+		for (uint32_t i = 0; i < CLIENTS; i++)
+			w->client[i].requests = 0;
+		check_eq(count(w, FRONT_CONNECTED), FLEET_SERVERS);
+		check(count(w, FRONT_HITS) > 100);
+		check_nothing_held(w);
+		world_destroy(w);
+	}
+}
+
+/* Its name had no address when the front began, then has one, then another. */
+static void
+a_server_is_where_its_name_says(void **state)
+{
+	const struct front_address nowhere = {.port = SIM_PORT};
+	const struct front_address first = {.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
+	struct world *w = world_create(true, TIMEOUT_NS);
+	struct front_address second = {.port = SIM_PORT};
+
+	memcpy(second.ip.b, SERVERS6, IP_ADDR_BYTES);
+	run(w, STEP_NS); /* the first state is seen */
+	sim_front_move(w->servers, 1, &nowhere);
+	run(w, 50 * MS);
+	check_eq(front_lane_info(w->front, 1).state, LANE_DOWN);
+	w->may_fail[1] = true;
+	clients_open(w, 1);
+	clients_talk(w, 20, 2 * SECOND_NS);
+	sim_front_move(w->servers, 1, &second);
+	run(w, 50 * MS);
+	w->may_fail[1] = false;
+	clients_talk(w, 20, SECOND_NS);
+	sim_front_move(w->servers, 1, &first);
+	run(w, 50 * MS);
+	check_eq(front_lane_info(w->front, 1).state, LANE_UP);
+	check_nothing_held(w);
+	world_destroy(w);
+}
+
 int
 main(void)
 {
@@ -586,6 +651,8 @@ main(void)
 		cmocka_unit_test(every_client_hears_what_the_servers_have),
 		cmocka_unit_test(however_replies_are_cut),
 		cmocka_unit_test(a_server_that_fails_costs_its_own_keys),
+		cmocka_unit_test(clients_that_close_leave_nothing_behind),
+		cmocka_unit_test(a_server_is_where_its_name_says),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
