@@ -1,0 +1,407 @@
+/*
+ * filter.c - buckets as bits, the two of a hash, and the walk that makes room.
+ */
+#include "filter.h"
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "filter_codes.h"
+
+#include <math.h>
+
+#define WORD_BITS    57u /* that one load at any bit has whole */
+#define TAIL_BYTES   8u  /* read behind the last bucket, never used */
+#define NIBBLE_BITS  4u
+#define SORTED_SLOTS 4u
+
+/* ---- sizes ---- */
+
+double
+filter_load_max(uint32_t slots)
+{
+	return slots == 2 ? 0.84 : slots == 4 ? 0.955 : 0.98;
+}
+
+static double
+rate_of(const struct filter_shape *shape, double load)
+{
+	const double match = 1.0 / ((1u << shape->bits) - 1);
+
+	return 1 - pow(1 - match, 2 * shape->slots * load);
+}
+
+double
+filter_rate(const struct filter_shape *shape, uint64_t items)
+{
+	return rate_of(shape, (double)items / ((double)shape->buckets * shape->slots));
+}
+
+bool
+filter_shape_for(struct filter_shape *shape, const struct filter_want *want)
+{
+	const double load = filter_load_max(want->slots),
+		     buckets = ceil((double)want->items / (want->slots * load));
+	const uint32_t bits_max = want->sorted ? FILTER_SORTED_BITS_MAX : FILTER_BITS_MAX;
+
+	ensure(want->slots == 2 || want->slots == 4 || want->slots == 8);
+	ensure(!want->sorted || want->slots == SORTED_SLOTS);
+	if (buckets > FILTER_BUCKETS_MAX)
+		return false;
+	*shape = (struct filter_shape){.buckets = buckets > FILTER_BUCKETS_MIN ? (uint32_t)buckets
+									       : FILTER_BUCKETS_MIN,
+				       .slots = want->slots,
+				       .bits = FILTER_BITS_MIN,
+				       .sorted = want->sorted};
+	while (shape->bits < bits_max && rate_of(shape, load) > want->rate)
+		shape->bits++;
+	return rate_of(shape, load) <= want->rate;
+}
+
+static uint32_t
+bucket_bits(const struct filter_shape *s)
+{
+	return (uint32_t)s->slots * (s->bits - (s->sorted ? 1 : 0));
+}
+
+uint64_t
+filter_bits(const struct filter_shape *shape)
+{
+	return (uint64_t)shape->buckets * bucket_bits(shape);
+}
+
+size_t
+filter_bytes(const struct filter_shape *shape)
+{
+	return (sizeof(struct filter) + (filter_bits(shape) + 7) / 8 + TAIL_BYTES + 7) & ~(size_t)7;
+}
+
+/* A bucket's slots, in as many pieces as it takes loads. */
+static uint32_t
+slots_a_word(const struct filter_shape *s)
+{
+	uint32_t slots = s->slots;
+
+	while (slots * s->bits > WORD_BITS)
+		slots /= 2;
+	return slots;
+}
+
+/* Ones at the low end of each of n fields. */
+static uint64_t
+low_ends(uint32_t bits, uint32_t n)
+{
+	uint64_t ends = 1;
+
+	for (uint32_t i = 1; i < n; i++)
+		ends = ends << bits | 1;
+	return ends;
+}
+
+void
+filter_init(struct filter *f, const struct filter_shape *shape, uint64_t seed)
+{
+	memset(f, 0, filter_bytes(shape));
+	f->shape = *shape;
+	f->random = seed;
+	f->word_slots = slots_a_word(shape);
+	f->ends = low_ends(shape->bits, f->word_slots);
+}
+
+/* ---- a hash's fingerprint and buckets ---- */
+
+static uint32_t
+scaled(uint32_t number, uint32_t below)
+{
+	return (uint32_t)((uint64_t)number * below >> 32);
+}
+
+static uint32_t
+fingerprint_of(const struct filter *f, uint64_t hash)
+{
+	return 1 + scaled((uint32_t)hash, (1u << f->shape.bits) - 1);
+}
+
+static uint32_t
+first_bucket(const struct filter *f, uint64_t hash)
+{
+	return scaled((uint32_t)(hash >> 32), f->shape.buckets);
+}
+
+/* The sum of a fingerprint's two buckets, modulo their number: Knuth's multiplier, its high bits
+ * brought down, again. */
+static uint32_t
+sum_of(const struct filter *f, uint32_t fingerprint)
+{
+	uint32_t h = fingerprint * 0x9e3779b1u;
+
+	h = (h ^ h >> 15) * 0x85ebca77u;
+	return scaled(h ^ h >> 13, f->shape.buckets);
+}
+
+static uint32_t
+other_bucket(const struct filter *f, uint32_t bucket, uint32_t fingerprint)
+{
+	const uint32_t sum = sum_of(f, fingerprint);
+
+	return sum >= bucket ? sum - bucket : sum + (f->shape.buckets - bucket);
+}
+
+/* ---- buckets as bits ---- */
+
+static uint64_t
+low_bits(uint64_t word, uint32_t n)
+{
+	return word & ((1ull << n) - 1);
+}
+
+static uint64_t
+load_bits(const struct filter *f, uint64_t at, uint32_t n)
+{
+	return low_bits(load_u64(f->bits + at / 8) >> at % 8, n);
+}
+
+static void
+store_bits(struct filter *f, uint64_t at, uint32_t n, uint64_t word)
+{
+	uint8_t *to = f->bits + at / 8;
+	const uint64_t mask = low_bits(UINT64_MAX, n) << at % 8;
+
+	store_u64(to, (load_u64(to) & ~mask) | word << at % 8);
+}
+
+struct bucket {
+	uint32_t slot[FILTER_SLOTS_MAX];
+};
+
+static uint64_t
+place_of(const struct filter *f, uint32_t bucket)
+{
+	return (uint64_t)bucket * bucket_bits(&f->shape);
+}
+
+/* Codes of the low nibbles, then what is above them, in the nibbles' order. */
+static void
+read_sorted(const struct filter *f, uint32_t bucket, struct bucket *b)
+{
+	const uint32_t high_bits = f->shape.bits - NIBBLE_BITS;
+	const uint64_t word = load_bits(f, place_of(f, bucket), bucket_bits(&f->shape));
+	const uint32_t nibbles = filter_nibbles((uint32_t)low_bits(word, FILTER_CODE_BITS));
+	uint64_t highs = word >> FILTER_CODE_BITS;
+
+	for (uint32_t i = 0; i < SORTED_SLOTS; i++, highs >>= high_bits)
+		b->slot[i] = (nibbles >> NIBBLE_BITS * i & 15) |
+			     (uint32_t)low_bits(highs, high_bits) << NIBBLE_BITS;
+}
+
+static void
+read_bucket(const struct filter *f, uint32_t bucket, struct bucket *b)
+{
+	const uint32_t bits = f->shape.bits;
+
+	if (f->shape.sorted) {
+		read_sorted(f, bucket, b);
+		return;
+	}
+	for (uint32_t i = 0; i < f->shape.slots; i++)
+		b->slot[i] = (uint32_t)load_bits(f, place_of(f, bucket) + i * bits, bits);
+}
+
+static void
+sort_by_nibble(struct bucket *b)
+{
+	for (uint32_t i = 1; i < SORTED_SLOTS; i++) {
+		const uint32_t slot = b->slot[i];
+		uint32_t k = i;
+
+		for (; k != 0 && (b->slot[k - 1] & 15) > (slot & 15); k--)
+			b->slot[k] = b->slot[k - 1];
+		b->slot[k] = slot;
+	}
+}
+
+static void
+write_sorted(struct filter *f, uint32_t bucket, struct bucket *b)
+{
+	const uint32_t high_bits = f->shape.bits - NIBBLE_BITS;
+	uint32_t nibbles = 0;
+	uint64_t word = 0;
+
+	sort_by_nibble(b);
+	for (uint32_t i = SORTED_SLOTS; i-- != 0;) {
+		nibbles = nibbles << NIBBLE_BITS | (b->slot[i] & 15);
+		word = word << high_bits | b->slot[i] >> NIBBLE_BITS;
+	}
+	store_bits(f, place_of(f, bucket), bucket_bits(&f->shape),
+		   word << FILTER_CODE_BITS | filter_code(nibbles));
+}
+
+/* *b: what the bucket has. */
+static void
+set_slot(struct filter *f, uint32_t bucket, struct bucket *b, uint32_t slot, uint32_t fingerprint)
+{
+	const uint32_t bits = f->shape.bits;
+
+	b->slot[slot] = fingerprint;
+	if (f->shape.sorted)
+		write_sorted(f, bucket, b);
+	else
+		store_bits(f, place_of(f, bucket) + slot * bits, bits, fingerprint);
+}
+
+/* ---- looking ---- */
+
+static uint32_t
+slot_with(const struct bucket *b, uint32_t slots, uint32_t fingerprint)
+{
+	uint32_t i = 0;
+
+	while (i < slots && b->slot[i] != fingerprint)
+		i++;
+	return i;
+}
+
+/* Does any field of a word have the value? Of zeros, after the exclusive or, the lowest is found
+ * for certain. */
+static bool
+word_has(uint64_t word, uint64_t ends, uint32_t bits, uint64_t value)
+{
+	const uint64_t differ = word ^ ends * value;
+
+	return ((differ - ends) & ~differ & ends << (bits - 1)) != 0;
+}
+
+static bool
+bucket_has(const struct filter *f, uint32_t bucket, uint32_t fingerprint)
+{
+	const uint32_t bits = f->shape.bits, n = f->word_slots;
+	uint64_t at = place_of(f, bucket);
+	struct bucket b;
+
+	if (f->shape.sorted) {
+		read_sorted(f, bucket, &b);
+		return slot_with(&b, SORTED_SLOTS, fingerprint) < SORTED_SLOTS;
+	}
+	for (uint32_t i = 0; i < f->shape.slots; i += n, at += n * bits)
+		if (word_has(load_bits(f, at, n * bits), f->ends, bits, fingerprint))
+			return true;
+	return false;
+}
+
+bool
+filter_has(const struct filter *f, uint64_t hash)
+{
+	const uint32_t fingerprint = fingerprint_of(f, hash), first = first_bucket(f, hash);
+
+	return bucket_has(f, first, fingerprint) ||
+	       bucket_has(f, other_bucket(f, first, fingerprint), fingerprint);
+}
+
+static void
+fetch(const struct filter *f, uint32_t bucket)
+{
+	const uint8_t *at = f->bits + place_of(f, bucket) / 8;
+
+	__builtin_prefetch(at);
+	__builtin_prefetch(at + TAIL_BYTES);
+}
+
+uint64_t
+filter_has_many(const struct filter *f, const uint64_t *hashes, uint32_t n)
+{
+	uint64_t found = 0;
+
+	ensure(n <= FILTER_BATCH);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t first = first_bucket(f, hashes[i]);
+
+		fetch(f, first);
+		fetch(f, other_bucket(f, first, fingerprint_of(f, hashes[i])));
+	}
+	for (uint32_t i = 0; i < n; i++)
+		found |= (uint64_t)filter_has(f, hashes[i]) << i;
+	return found;
+}
+
+/* ---- changing ---- */
+
+/* One of a bucket's fingerprints is another from now on; 0 is a free one. */
+static bool
+replace(struct filter *f, uint32_t bucket, uint32_t was, uint32_t now)
+{
+	struct bucket b;
+	uint32_t slot;
+
+	read_bucket(f, bucket, &b);
+	slot = slot_with(&b, f->shape.slots, was);
+	if (slot == f->shape.slots)
+		return false;
+	set_slot(f, bucket, &b, slot, now);
+	return true;
+}
+
+/* Knuth's MMIX generator; its high bits are the good ones. */
+static uint32_t
+draw(struct filter *f, uint32_t below)
+{
+	f->random = f->random * 6364136223846793005ull + 1442695040888963407ull;
+	return scaled((uint32_t)(f->random >> 32), below);
+}
+
+/* A move that a walk has made. */
+struct kick {
+	uint32_t bucket, in, out;
+};
+
+static void
+undo(struct filter *f, const struct kick *kicks, uint32_t n)
+{
+	while (n-- != 0)
+		ensure(replace(f, kicks[n].bucket, kicks[n].in, kicks[n].out));
+}
+
+/* Whoever has to leave a full bucket goes to its other one. */
+static bool
+walk(struct filter *f, uint32_t bucket, uint32_t fingerprint)
+{
+	struct kick kicks[FILTER_KICKS_MAX];
+
+	for (uint32_t n = 0; n < FILTER_KICKS_MAX; n++) {
+		const uint32_t slot = draw(f, f->shape.slots);
+		struct bucket b;
+
+		read_bucket(f, bucket, &b);
+		kicks[n] = (struct kick){.bucket = bucket, .in = fingerprint, .out = b.slot[slot]};
+		set_slot(f, bucket, &b, slot, fingerprint);
+		fingerprint = kicks[n].out;
+		bucket = other_bucket(f, bucket, fingerprint);
+		if (replace(f, bucket, 0, fingerprint))
+			return true;
+	}
+	undo(f, kicks, FILTER_KICKS_MAX);
+	return false;
+}
+
+bool
+filter_insert(struct filter *f, uint64_t hash)
+{
+	const uint32_t fingerprint = fingerprint_of(f, hash), first = first_bucket(f, hash),
+		       other = other_bucket(f, first, fingerprint);
+
+	if (!replace(f, first, 0, fingerprint) && !replace(f, other, 0, fingerprint) &&
+	    !walk(f, draw(f, 2) == 0 ? first : other, fingerprint))
+		return false;
+	f->count++;
+	return true;
+}
+
+bool
+filter_delete(struct filter *f, uint64_t hash)
+{
+	const uint32_t fingerprint = fingerprint_of(f, hash), first = first_bucket(f, hash);
+
+	if (!replace(f, first, fingerprint, 0) &&
+	    !replace(f, other_bucket(f, first, fingerprint), fingerprint, 0))
+		return false;
+	f->count--;
+	return true;
+}
