@@ -262,6 +262,54 @@ a_class_read_and_never_written_keeps_what_is_in_use(void **state)
 	rig_down(&rig);
 }
 
+/* The class of a page being evacuated; SLAB_CLASSES_MAX: there is none. */
+static uint32_t
+class_that_gives(const struct rig *rig)
+{
+	const struct slab *sl = &rig->store->slab;
+
+	for (uint32_t i = 0; i < rig->store->arena.page_count; i++)
+		if (sl->pages[i].state == PAGE_EVACUATING)
+			return sl->pages[i].class;
+	return SLAB_CLASSES_MAX;
+}
+
+static enum store_result
+try_item(struct store_core *sc, uint32_t i, uint32_t len)
+{
+	char text[24];
+
+	return put(sc, name_of(i, text), (struct view){bytes, len}, STORE_SET, 0);
+}
+
+/* A turn stores more than its class holds back, so it takes pages of the reserve. The other class,
+ * which stores nothing, has the slower hand, and gives none for it. */
+static void
+a_class_that_borrows_gives_the_next_page(void **state)
+{
+	enum { SMALL = 64, OTHER = 1000, SHARE = 16 };
+	struct rig rig = rig_up(16, 1);
+	struct slab *sl = &rig.store->slab;
+	uint32_t i = 0, small;
+
+	for (; counted(rig.core, STORE_EVICTED) < 20000; i++) {
+		try_item(rig.core, i, i % SHARE == 0 ? OTHER : SMALL);
+		turns(rig.core, i % 32 == 0);
+	}
+	turns(rig.core, 20);
+	check_eq(try_item(rig.core, ++i, SMALL), STORE_OK);
+	small = slab_class_of_ref(sl, item_ref(rig.store, item_number(rig.core, i)));
+	check(slab_pool(sl) >= sl->reserve);
+	check_eq(class_that_gives(&rig), SLAB_CLASSES_MAX);
+	for (uint32_t n = 0; class_that_gives(&rig) == SLAB_CLASSES_MAX; n++) {
+		check(n < 100000);
+		try_item(rig.core, ++i, SMALL);
+	}
+	check(slab_pool(sl) < sl->reserve);
+	check_eq(class_that_gives(&rig), small);
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
@@ -271,6 +319,7 @@ main(void)
 		cmocka_unit_test(a_class_that_ends_leaves_what_is_in_use_to_a_larger_one),
 		cmocka_unit_test(a_pinned_item_stays_while_its_copy_moves),
 		cmocka_unit_test(a_class_read_and_never_written_keeps_what_is_in_use),
+		cmocka_unit_test(a_class_that_borrows_gives_the_next_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
