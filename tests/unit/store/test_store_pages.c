@@ -310,6 +310,49 @@ a_class_that_borrows_gives_the_next_page(void **state)
 	rig_down(&rig);
 }
 
+/* Every so manyth item is deleted, from this one down. */
+static void
+delete_some(struct store_core *sc, uint32_t last, uint32_t count, uint32_t step)
+{
+	for (uint32_t k = 0; k < count; k++) {
+		char text[24];
+		const struct view key = name_of(last - k * step, text);
+
+		store_delete(sc, key, store_hash(sc, key));
+	}
+	turns(sc, 20);
+}
+
+/* Some objects of a class are free, so that it may be filling a page, and not so many that it could
+ * give one without a loss. Since it stores nothing more it gives its pages nevertheless. */
+static void
+a_class_that_stores_nothing_fills_no_page(void **state)
+{
+	enum { OLD = 9000, NEW = 100, NEW_COUNT = 400000, DELETED = 50, STEP = 28 };
+	struct rig rig = rig_up(16, 1);
+	struct slab *sl = &rig.store->slab;
+	struct slab_class *c;
+	uint32_t i = 0, pages;
+
+	for (; counted(rig.core, STORE_EVICTED) < 2000; i++) {
+		try_item(rig.core, i, OLD);
+		turns(rig.core, i % 4 == 0);
+	}
+	turns(rig.core, 20);
+	c = &sl->classes[slab_class_of_ref(sl, item_ref(rig.store, item_number(rig.core, i - 1)))];
+	delete_some(rig.core, i - 1, DELETED, STEP);
+	pages = slab_class_pages(c);
+	check(c->free_count > slab_class_ahead(c) + c->per_page / 4);
+	check(c->free_count <= slab_class_ahead(c) + c->per_page + c->per_page / 8);
+	for (uint32_t n = 0; n < NEW_COUNT; n++) {
+		try_item(rig.core, ++i, NEW);
+		turns(rig.core, n % 32 == 0);
+	}
+	printf("%u of %u pages kept\n", slab_class_pages(c), pages);
+	check(slab_class_pages(c) < pages / 4);
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
@@ -320,6 +363,7 @@ main(void)
 		cmocka_unit_test(a_pinned_item_stays_while_its_copy_moves),
 		cmocka_unit_test(a_class_read_and_never_written_keeps_what_is_in_use),
 		cmocka_unit_test(a_class_that_borrows_gives_the_next_page),
+		cmocka_unit_test(a_class_that_stores_nothing_fills_no_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
