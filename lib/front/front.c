@@ -206,20 +206,21 @@ due_look(struct front *f)
 static void
 replies_look(struct front *f)
 {
+	const uint32_t looks = f->look_count < FRONT_LOOKS ? f->look_count : FRONT_LOOKS;
 	uint32_t left = FRONT_READ_TURN;
 
-	f->more = false;
-	for (uint32_t i = 0; i < FRONT_LOOKS && left > 0 && !list_empty(&f->looks); i++) {
+	f->more = f->look_count > looks;
+	for (uint32_t i = 0; i < looks && !list_empty(&f->looks); i++) {
 		struct front_lane *l = container_of(f->looks.next, struct front_lane, look_link);
 		const uint32_t visit = left < FRONT_READ_VISIT ? left : FRONT_READ_VISIT;
 		uint32_t bytes = visit;
 
-		list_unlink(&l->look_link);
-		list_push_back(&f->looks, &l->look_link);
-		if (!front_may_answer(f)) {
+		if (left == 0 || !front_may_answer(f)) {
 			f->more = true;
 			return;
 		}
+		list_unlink(&l->look_link);
+		list_push_back(&f->looks, &l->look_link);
 		front_lane_read(l, &bytes);
 		left -= visit - bytes;
 	}
@@ -392,7 +393,8 @@ front_lane_info(const struct front *f, uint32_t lane)
 	return (struct front_lane_info){.state = l->state,
 					.meta = l->meta,
 					.keys = l->key_count,
-					.requests = l->request_count};
+					.requests = l->request_count,
+					.failures = l->failures};
 }
 
 uint32_t

@@ -102,6 +102,7 @@ struct front_lane_info {
 	enum front_lane_state state;
 	bool meta;
 	uint32_t keys, requests; /* not answered yet */
+	uint32_t failures;       /* in a row */
 };
 struct front_lane_info front_lane_info(const struct front *f, uint32_t lane);
 /* Keys that are asked for, or whose values wait to be sent on. */

@@ -123,6 +123,7 @@ struct front {
 	uint64_t answer_bytes; /* of fills */
 	bool more;             /* this turn's share of reading was used up */
 	struct list events, looks, unsent;
+	uint32_t look_count; /* lanes in looks */
 	struct front_lane *lanes;
 	uint32_t *lane_of_slot; /* and one; 0: none */
 	struct front_key *by_slot[AWAITS_MAX];
@@ -199,6 +200,21 @@ front_lane_good(struct front_lane *l)
 }
 /* Its first answer is here. */
 void front_lane_probed(struct front_lane *l, bool meta);
+
+/* It owes replies, or does not any more. */
+static inline void
+front_look_begin(struct front_lane *l)
+{
+	list_push_back(&l->front->looks, &l->look_link);
+	l->front->look_count++;
+}
+
+static inline void
+front_look_end(struct front_lane *l)
+{
+	l->front->look_count -= !list_empty(&l->look_link);
+	list_unlink(&l->look_link);
+}
 
 /* ---- requests (front_send.c) ---- */
 

@@ -69,7 +69,7 @@ requests_fail(struct front_lane *l)
 		front_request_free(l->front, r);
 	}
 	l->request_count = 0;
-	list_unlink(&l->look_link);
+	front_look_end(l);
 }
 
 static void

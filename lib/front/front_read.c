@@ -42,7 +42,7 @@ request_done(struct front_lane *l)
 	l->request_count--;
 	front_request_free(l->front, front_lane_first(l));
 	if (list_empty(&l->requests))
-		list_unlink(&l->look_link);
+		front_look_end(l);
 	front_read_begin(l);
 }
 
@@ -364,10 +364,10 @@ step(struct front_lane *l, uint32_t *bytes)
 	if (l->reading == READING_VALUE && l->value_left == 0)
 		l->reading = READING_VALUE_END;
 	v = conn_peek(l->conn);
+	if (list_empty(&l->requests)) /* nothing was asked; an end is no failure then */
+		return v.len != 0 ? READ_BROKEN : READ_LATER;
 	if (v.len == 0)
 		return conn_eof(l->conn) ? READ_BROKEN : READ_LATER;
-	if (list_empty(&l->requests))
-		return READ_BROKEN; /* nothing was asked */
 	switch (l->reading) {
 	case READING_VALUE:
 		value_read(l, v, bytes);

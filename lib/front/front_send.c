@@ -54,7 +54,7 @@ request_sent(struct front_lane *l, struct front_request *r, uint32_t bytes)
 	l->request_count++;
 	if (!first)
 		return;
-	list_push_back(&f->looks, &l->look_link);
+	front_look_begin(l);
 	front_read_begin(l);
 	if (front_lane_due(l) < f->due_ns)
 		f->due_ns = front_lane_due(l);

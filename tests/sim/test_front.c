@@ -644,6 +644,32 @@ a_server_is_where_its_name_says(void **state)
 	world_destroy(w);
 }
 
+/* As servers do with what is idle. Nothing fails for it; but who ends at once has failed. */
+static void
+an_end_while_nothing_is_asked_is_no_failure(void **state)
+{
+	for (uint64_t age_ms = 500; age_ms <= 2000; age_ms += 1500) {
+		struct world *w = world_create(true, TIMEOUT_NS);
+
+		run(w, age_ms * MS);
+		for (uint32_t i = 0; i < FLEET_CONNS; i++)
+			if (w->fleet.conn[i].conn != NULL)
+				conn_close_detach(w->sim.ss->stack, w->fleet.conn[i].conn);
+		run(w, 50 * MS);
+		check_eq(count(w, FRONT_SERVER_CLOSED), FLEET_SERVERS);
+		check_eq(count(w, FRONT_CONNECTED), 2 * FLEET_SERVERS);
+		for (uint32_t i = 0; i < FLEET_SERVERS; i++)
+			check_eq(front_lane_info(w->front, i).failures, age_ms < 1000);
+		clients_open(w, age_ms);
+		clients_talk(w, 10, SECOND_NS);
+		check_eq(count(w, FRONT_FAILED), 0);
+		for (uint32_t i = 0; i < FLEET_SERVERS; i++)
+			check_eq(front_lane_info(w->front, i).failures, 0);
+		check_nothing_held(w);
+		world_destroy(w);
+	}
+}
+
 int
 main(void)
 {
@@ -653,6 +679,7 @@ main(void)
 		cmocka_unit_test(a_server_that_fails_costs_its_own_keys),
 		cmocka_unit_test(clients_that_close_leave_nothing_behind),
 		cmocka_unit_test(a_server_is_where_its_name_says),
+		cmocka_unit_test(an_end_while_nothing_is_asked_is_no_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
