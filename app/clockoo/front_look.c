@@ -2,31 +2,24 @@
  * front_look.c - reads the fleet and makes its plan, on the heap: some MB with many servers.
  */
 #include "front_look.h"
-#include "serve/serve_await.h"
 
 #include <stdlib.h>
 
-/* What is not built yet, or has no room. */
+/* More are not built yet. */
 static bool
-can_run(const struct front_config *front, const struct config *cfg, struct error *err)
+has_one_core(const struct config *cfg, struct error *err)
 {
-	if (cfg->cores > 1)
-		return error_set(err,
-				 "--front-servers with %u cores: a front has one core so far; "
-				 "use -t 1",
-				 cfg->cores);
-	if (front->servers.count * front->server_connections > AWAIT_LANES_MAX)
-		return error_set(err,
-				 "--front-server-connections: %u servers with %u each are "
-				 "more than %u connections",
-				 front->servers.count, front->server_connections, AWAIT_LANES_MAX);
-	return true;
+	return cfg->cores == 1 ||
+	       error_set(err,
+			 "--front-servers with %u cores: a front has one core so "
+			 "far; use -t 1",
+			 cfg->cores);
 }
 
 static bool
 fill(struct front_look *look, const struct config *cfg, struct error *err)
 {
-	if (!front_options_read(&look->config, cfg, err) || !can_run(&look->config, cfg, err))
+	if (!front_options_read(&look->config, cfg, err) || !has_one_core(cfg, err))
 		return false;
 	look->ring = malloc(front_ring_bytes(look->config.servers.count));
 	if (look->ring == NULL)

@@ -4,6 +4,7 @@
 #include "front_options.h"
 
 #include "front_servers.h"
+#include "serve/serve_await.h"
 
 #include <assert.h>
 
@@ -11,6 +12,7 @@
 
 static_assert(CONFIG_FRONT_FNV1A_64 == FRONT_HASH_FNV1A_64, "the rows of options name the hashes");
 static_assert(CONFIG_FRONT_CONNECTIONS_MAX == FRONT_CONNECTIONS_MAX, "likewise");
+static_assert(FRONT_LANES_MAX == AWAIT_LANES_MAX, "a connection is a lane");
 static_assert(CONFIG_SKIP_BYTES == FRONT_SKIP_BYTES, "the longest prefix is the ring's");
 
 static bool

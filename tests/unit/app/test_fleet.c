@@ -13,7 +13,7 @@
 
 #include <unistd.h>
 
-#define CORES    2u
+#define CORES    1u /* more are refused so far */
 #define TRIES    1000
 #define TRIES_US 10000
 
@@ -55,7 +55,6 @@ begin(const char *servers)
 static const struct front_state *
 turn(struct fleet *f)
 {
-	front_exchange_turn_mt(f->exchange, 1);
 	return front_exchange_turn_mt(f->exchange, 0);
 }
 
