@@ -98,7 +98,8 @@ write_keep(struct serve *sv, const struct op *op)
 		return NULL;
 	w->req = op->req;
 	w->req.key.data = w->key;
-	memcpy(w->key, op->req.key.data, op->req.key.len);
+	if (op->req.key.len != 0)
+		memcpy(w->key, op->req.key.data, op->req.key.len);
 	if (op->session == NULL) {
 		w->datagram = (struct datagram){.from = op->datagram->from};
 		w->udp_id = op->udp_id;
