@@ -254,8 +254,12 @@ pins_check(struct serve *sv)
 		atomic_store_explicit(at_ns, published_ns, memory_order_relaxed);
 	}
 	/* Cores read the clock one by one: what another said may be ahead of us. */
-	if (unlikely(published_ns != 0) && sv->clock.now_ns <= published_ns + 2 * PINS_PUBLISH_NS)
+	sv->pins_pressed = unlikely(published_ns != 0) &&
+			   sv->clock.now_ns <= published_ns + 2 * PINS_PUBLISH_NS;
+	if (unlikely(sv->pins_pressed)) {
 		stack_memory_pressure(sv->stack, part != 0 ? part : STORE_PINS_PART);
+		messages_memory_pressure(sv);
+	}
 }
 
 void

@@ -113,6 +113,7 @@ struct serve {
 	struct messages *messages;
 	uint32_t message_count;
 	uint32_t message_chunks, message_chunks_max;
+	bool pins_pressed;    /* values that clients of any core pin hold much of the memory */
 	bool message_open;    /* one of them is being composed */
 	bool message_dropped; /* the one being composed has no memory: its bytes are dropped */
 
@@ -274,6 +275,9 @@ void message_end(struct serve *sv); /* complete; nothing happens if nothing was 
 void message_discard(struct serve *sv);
 void messages_send(struct serve *sv);
 void messages_drop(struct serve *sv); /* all of them */
+/* Pins hold much of the memory: one of those that pin goes, if all of them pin more than their
+ * share. */
+void messages_memory_pressure(struct serve *sv);
 
 /* A complete one of this source waits for room: until it is sent none of its datagrams is read. */
 bool messages_source_waits(const struct serve *sv, const struct udp_peer *from);

@@ -6,6 +6,8 @@
  */
 #include "serve_access.h"
 
+#include "store/introspect.h"
+
 #define VISIT_DATAGRAMS 16u /* of one message, until the next source has its turn */
 /* That a turn sends of all messages: others' replies wait behind no more, and one datagram. */
 #define TURN_BYTES (64u * MC_UDP_PAYLOAD_MAX)
@@ -17,6 +19,11 @@
  * it leaves to others (dynamic thresholds). */
 #define PLACES_PART 8u
 #define SHARE_MIN   4u
+
+/* While pins of retired values hold much of the memory, all cores' messages together may pin an
+ * eighth of the fill quota: a 32nd of the memory. */
+#define PINS_PART 8u
+#define PINS_LOOK 16u /* messages in a turn */
 
 struct part {
 	const struct item *item; /* NULL: len bytes follow, padded to 8 */
@@ -42,6 +49,7 @@ struct message {
 	uint16_t id;
 	uint32_t len; /* bytes of all parts */
 	uint32_t chunks;
+	bool pins;
 	struct message_chunk *head, *tail;
 
 	uint32_t datagram_bytes; /* of a datagram; 0 until the first one is begun */
@@ -55,6 +63,7 @@ struct messages {
 	struct list turns;                  /* complete ones, the oldest of each source */
 	struct list unused;                 /* messages */
 	uint32_t visit;                     /* datagrams sent of the first one of turns */
+	uint64_t pinned;                    /* bytes of values, of all messages */
 	uint32_t turn, sent, chunks;        /* a turn of the core; bytes sent, chunks taken in it */
 	uint64_t waiting[UDP_SOURCES / 64]; /* a bit for each source that has complete ones */
 	struct message *last[UDP_SOURCES];  /* of such a source */
@@ -126,8 +135,10 @@ message_free(struct serve *sv, struct message *m)
 		struct message_chunk *chunk = m->head;
 
 		for (uint32_t at = 0; at < chunk->used; at = part_at(chunk, at)->next)
-			if (part_at(chunk, at)->item != NULL)
+			if (part_at(chunk, at)->item != NULL) {
+				sv->messages->pinned -= part_at(chunk, at)->len;
 				store_unpin(part_at(chunk, at)->item);
+			}
 		m->head = chunk->next;
 		sv->message_chunks--;
 		stack_chunk_put(sv->stack, (uint8_t *)chunk);
@@ -268,13 +279,28 @@ message_commit(struct serve *sv, uint32_t bytes)
 		part_end(sv->messages->open, NULL, bytes, bytes);
 }
 
+static uint64_t
+pins_most(const struct serve *sv)
+{
+	return store_begun_max(sv->store) / PINS_PART / sv->shared->cores;
+}
+
 void
 message_value(struct serve *sv, const struct op *op, const struct item *it)
 {
+	struct messages *ms = sv->messages;
+	const uint32_t len = item_value_len(it);
+
 	if (part_begin(sv, op, 0) == NULL)
 		return;
+	if (unlikely(sv->pins_pressed) && ms->pinned != 0 && ms->pinned + len > pins_most(sv)) {
+		message_drop(sv);
+		return;
+	}
 	store_pin(it);
-	part_end(sv->messages->open, it, item_value_len(it), 0);
+	ms->pinned += len;
+	ms->open->pins = true;
+	part_end(ms->open, it, len, 0);
 }
 
 /* Behind the others of its source. */
@@ -397,6 +423,27 @@ static struct message *
 messages_first(const struct messages *ms)
 {
 	return container_of(ms->turns.next, struct message, link);
+}
+
+void
+messages_memory_pressure(struct serve *sv)
+{
+	struct messages *ms = sv->messages;
+
+	if (ms->pinned <= pins_most(sv))
+		return;
+	ms->visit = 0;
+	for (uint32_t n = 0; n < PINS_LOOK && messages_pending(sv); n++) {
+		struct message *m = messages_first(ms);
+
+		list_unlink(&m->link);
+		if (m->pins) {
+			serve_count(sv, UDP_DROP_NO_MEMORY);
+			message_sent(sv, m);
+			return;
+		}
+		list_push_back(&ms->turns, &m->link);
+	}
 }
 
 void
