@@ -254,10 +254,9 @@ pins_check(struct serve *sv)
 		atomic_store_explicit(at_ns, published_ns, memory_order_relaxed);
 	}
 	/* Cores read the clock one by one: what another said may be ahead of us. */
-	sv->pins_pressed = unlikely(published_ns != 0) &&
-			   sv->clock.now_ns <= published_ns + 2 * PINS_PUBLISH_NS;
-	if (unlikely(sv->pins_pressed)) {
+	if (unlikely(published_ns != 0) && sv->clock.now_ns <= published_ns + 2 * PINS_PUBLISH_NS) {
 		stack_memory_pressure(sv->stack, part != 0 ? part : STORE_PINS_PART);
+		sv->pins_pressed_turn = sv->turn;
 		messages_memory_pressure(sv);
 	}
 }

@@ -80,9 +80,10 @@ struct serve {
 	struct session *sessions;
 	struct serve_clock clock;
 	uint32_t turn, pass;
-	bool more;               /* the pass left work for another one */
-	bool read_bufs_in_use;   /* operations of this pass may lie in a read buffer, or wait */
-	uint32_t admitted_count; /* open connections, those one too many left out */
+	uint32_t pins_pressed_turn; /* in which values that clients pin last held much memory */
+	bool more;                  /* the pass left work for another one */
+	bool read_bufs_in_use;      /* operations of this pass may lie in a read buffer, or wait */
+	uint32_t admitted_count;    /* open connections, those one too many left out */
 	uint32_t read_bufs_used, read_bufs_max;
 	uint32_t read_buf_scan_slot; /* of sessions: where the look for stale read buffers stands */
 	union {
@@ -113,7 +114,6 @@ struct serve {
 	struct messages *messages;
 	uint32_t message_count;
 	uint32_t message_chunks, message_chunks_max;
-	bool pins_pressed;    /* values that clients of any core pin hold much of the memory */
 	bool message_open;    /* one of them is being composed */
 	bool message_dropped; /* the one being composed has no memory: its bytes are dropped */
 

@@ -293,7 +293,8 @@ message_value(struct serve *sv, const struct op *op, const struct item *it)
 
 	if (part_begin(sv, op, 0) == NULL)
 		return;
-	if (unlikely(sv->pins_pressed) && ms->pinned != 0 && ms->pinned + len > pins_most(sv)) {
+	if (unlikely(sv->pins_pressed_turn == sv->turn) && ms->pinned != 0 &&
+	    ms->pinned + len > pins_most(sv)) {
 		message_drop(sv);
 		return;
 	}
