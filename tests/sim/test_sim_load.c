@@ -268,7 +268,7 @@ a_run_has_the_connections_it_asks_for(void **unused)
 		run.measure_ns = 5 * MS;
 		check(sim_load_execute(sl, &run, S));
 		stack_usage_mt(sl->stack, &use);
-		check_eq(use.conns_open, conns[i]);
+		check_eq(use.conns, conns[i]);
 		check_eq(sim_load_count(sl, LOAD_LOST), 0);
 		check_eq(sim_load_count(sl, LOAD_RESET), 0);
 	}
