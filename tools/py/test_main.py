@@ -218,7 +218,12 @@ def part_clients():
 
 
 def part_scale():
-    return beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
+    counts = beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
+    servers = subprocess.run([CONFORM / "run_front", "--servers"], stdin=subprocess.DEVNULL,
+                             capture_output=True, text=True, check=True).stdout.strip()
+    counts.add(beside_appliance("a front before four servers that come and go", CONFORM / "run_front",
+                                server_args=f"-m 64 --front-servers {servers}"))
+    return counts
 
 
 def part_peer():
