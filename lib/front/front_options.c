@@ -27,6 +27,7 @@ front_options_read(struct front_config *front, const struct config *options, str
 {
 	const struct config_front *o = &options->front;
 
+	memset(front, 0, sizeof *front); /* what no option names: no ejection, no copies */
 	front->hash = (enum front_hash)o->hash;
 	front->distribution = (enum front_distribution)o->distribution;
 	front->given_order = o->order != 0;
@@ -39,7 +40,6 @@ front_options_read(struct front_config *front, const struct config *options, str
 	front->server_failure_limit = o->server_failure_limit;
 	front->server_retry_timeout_ns = o->server_retry_timeout_ms * NS_PER_MS;
 	front->misses_on_failure = o->on_failure == 0;
-	front->items = 0; /* no copies are kept yet */
 	if (!read_servers(&front->servers, o->servers, err))
 		return false;
 	return front->servers.count * front->server_connections <= FRONT_LANES_MAX ||

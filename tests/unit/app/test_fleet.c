@@ -37,6 +37,10 @@ look_up(void *arg, const char *host, struct front_answers *answers)
 	return FRONT_LOOKUP_FOUND;
 }
 
+/* The process has them for good. */
+static struct fleet *begun[8];
+static uint32_t begun_count;
+
 static struct fleet *
 begin(const char *servers)
 {
@@ -49,6 +53,8 @@ begin(const char *servers)
 	check(config_set(&cfg, "front-servers", servers, &err));
 	if (!fleet_begin(&f, &cfg, &err))
 		fail_msg("%s", err.text);
+	check(begun_count < sizeof begun / sizeof begun[0]);
+	begun[begun_count++] = f;
 	return f;
 }
 
