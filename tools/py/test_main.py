@@ -270,8 +270,7 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run,
          "package": part_package, "quick": part_quick, "coverage": part_coverage, "analyze": part_analyze}
 ONLY_BY_NAME = ("quick", "coverage", "analyze")
-BESIDE = "package"  # a compiler and a machine
-BESIDE_FROM = "sanitize"  # what comes after it mostly waits
+BESIDE = "package"  # mostly waits for a compiler and a machine: runs beside what comes after release
 
 
 class Beside:
@@ -320,7 +319,7 @@ def main(argv):
             total.add(counts)
             times.append(f"{name:9} {counts} ({time.monotonic() - start:.0f} s)")
             print(f"== {times[-1]}", flush=True)
-            if name == BESIDE_FROM and BESIDE in chosen:
+            if name == "release" and BESIDE in chosen:
                 beside = Beside(BESIDE)
     finally:
         if beside:
