@@ -34,11 +34,6 @@ struct front_servers {
 	struct front_host host[FRONT_SERVERS_MAX];     /* of server i */
 };
 
-enum front_mode {
-	FRONT_SOLE,   /* whatever is written passes this front */
-	FRONT_SHARED, /* others write, too */
-};
-
 /* What the servers are spoken to in. */
 enum front_protocol {
 	FRONT_PROTOCOL_AUTO, /* what each answers to `mn` */
@@ -54,14 +49,11 @@ struct front_config {
 	char tag[2];
 	char skip[FRONT_SKIP_BYTES];
 	uint32_t items;
-	enum front_mode mode;
 	enum front_protocol protocol;
 	uint32_t server_connections; /* of a core to each server: 1..FRONT_CONNECTIONS_MAX */
 	uint64_t timeout_ns;         /* of a request that was sent */
 	uint64_t connect_timeout_ns;
-	uint64_t ttl_ns;        /* of copies, shared mode */
-	bool misses_on_failure; /* else an error line */
-	bool auto_eject_hosts;
+	bool misses_on_failure;        /* else an error line */
 	uint32_t server_failure_limit; /* failures in a row */
 	uint64_t server_retry_timeout_ns;
 };

@@ -27,7 +27,7 @@ front_options_read(struct front_config *front, const struct config *options, str
 {
 	const struct config_front *o = &options->front;
 
-	memset(front, 0, sizeof *front); /* what no option names: no ejection, no copies */
+	memset(front, 0, sizeof *front); /* what no option names: no copies */
 	front->hash = (enum front_hash)o->hash;
 	front->distribution = (enum front_distribution)o->distribution;
 	front->given_order = o->order != 0;

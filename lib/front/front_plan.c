@@ -15,20 +15,14 @@
 #define UNEVEN      1.1 /* by this times more than the points: the hash is what is uneven */
 #define EVEN_HASHES "murmur, one_at_a_time or md5; of a running fleet they move the keys"
 
-/* What jump cannot express, and what has no bound in time. */
+/* What jump cannot express. */
 static bool
 check_together(const struct front_config *config, struct error *err)
 {
 	const struct front_server *server = config->servers.server;
 
-	if (config->items == FRONT_ITEMS_MEMORY && config->mode == FRONT_SHARED)
-		return error_set(err, "--front-items: memory, with --front-mode shared: a copy "
-				      "without a slot has no deadline; give auto or a number");
 	if (config->distribution != FRONT_JUMP)
 		return true;
-	if (config->auto_eject_hosts)
-		return error_set(err, "--front-distribution: jump, with --front-auto-eject-hosts: "
-				      "it has no place for a server that left; leave one out");
 	for (uint32_t i = 1; i < config->servers.count; i++)
 		if (server[i].weight != server[0].weight)
 			return error_set(err,

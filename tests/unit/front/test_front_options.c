@@ -56,7 +56,7 @@ defaults_are_nutcrackers(void **state)
 	check_eq(front.timeout_ns, 1000000000ull);
 	check_eq(front.connect_timeout_ns, 500000000ull);
 	check_eq(front.protocol, FRONT_PROTOCOL_AUTO);
-	check(front.misses_on_failure && !front.auto_eject_hosts);
+	check(front.misses_on_failure);
 	check_eq(front.items, 0);
 	check_eq(front.servers.count, 1);
 }

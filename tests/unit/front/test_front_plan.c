@@ -220,18 +220,6 @@ what_cannot_work_is_refused(void **state)
 			    "it knows equal weights only");
 	config.servers.server[1].weight = 1;
 	check(front_plan_make(&plan, ring, &config, &err));
-	config.auto_eject_hosts = true;
-	check(!front_plan_make(&plan, ring, &config, &err));
-	check_ptr(strstr(err.text, "--front-distribution: jump, with --front-auto-eject-hosts"));
-	config.distribution = FRONT_KETAMA;
-	check(front_plan_make(&plan, ring, &config, &err));
-	config.items = FRONT_ITEMS_MEMORY;
-	check(front_plan_make(&plan, ring, &config, &err));
-	config.mode = FRONT_SHARED;
-	check(!front_plan_make(&plan, ring, &config, &err));
-	check_ptr(strstr(err.text, "--front-items: memory, with --front-mode shared"));
-	config.items = FRONT_ITEMS_AUTO;
-	check(front_plan_make(&plan, ring, &config, &err));
 	free(ring);
 }
 
