@@ -19,7 +19,7 @@
 double
 filter_load_max(uint32_t slots)
 {
-	return slots == 2 ? 0.84 : slots == 4 ? 0.955 : 0.98;
+	return slots == 2 ? 0.84 : slots == 4 ? 0.9525 : 0.98;
 }
 
 /* Of a sorted fingerprint: what lies in the slot, below a digit. */
