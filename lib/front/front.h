@@ -27,6 +27,7 @@
 
 #include "base/region.h"
 #include "front_fleet.h"
+#include "front_ports.h"
 #include "serve/serve_await.h"
 
 #define FRONT_KEYS              (2 * AWAITS_MAX)
@@ -37,6 +38,7 @@
 #define FRONT_READ_VISIT        (64u << 10)
 #define FRONT_MEMORY_TURNS      64u           /* that a value waits for memory */
 #define FRONT_REOPEN_NS         100000000ull  /* half as much more after each failure */
+#define FRONT_REPLY_LOOK_NS     250000ull     /* whether another core has met a reply */
 #define FRONT_STABLE_NS         1000000000ull /* a connection that ends sooner has failed */
 
 #define FRONT_COUNTERS(X)                                                                          \
@@ -49,6 +51,7 @@
 	X(FRONT_NO_MEMORY, "of those, no memory for the value")                                    \
 	X(FRONT_CONNECTED, "connections opened to servers")                                        \
 	X(FRONT_CONNECT_FAILED, "connections to servers not opened")                               \
+	X(FRONT_OTHER_CORE, "connections tried from another port: the reply came to another core") \
 	X(FRONT_SERVER_CLOSED, "connections that a server closed, or that were lost")              \
 	X(FRONT_SERVER_LATE, "connections reset: an answer did not come in time")                  \
 	X(FRONT_SERVER_BROKEN, "connections reset: what came was no answer to what was asked")
@@ -61,9 +64,21 @@ enum front_speech {
 	FRONT_SPEECH_META,
 };
 
+/* A connection to a server, both addresses of one family. */
+struct front_path {
+	struct ip_addr server, ours;
+	uint16_t server_port, our_port;
+};
+#define FRONT_CORE_UNKNOWN UINT32_MAX
+
 struct front_settings {
 	struct front_exchange *fleet;
 	uint32_t core;
+	struct front_ports *ports; /* of all cores; NULL with one */
+	/* The core that the server's frames will come to, FRONT_CORE_UNKNOWN; NULL: any port will
+	 * do. Called while a port is chosen. */
+	uint32_t (*core_of)(const void *arg, const struct front_path *path);
+	const void *core_of_arg;
 	uint32_t servers;
 	uint32_t connections; /* of this core to each; servers * connections <= AWAIT_LANES_MAX */
 	uint32_t conns_max;   /* the stack's */

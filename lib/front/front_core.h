@@ -78,7 +78,9 @@ struct front_lane {
 	struct list send_link;  /* in front.unsent while keys are queued */
 	struct list queue, requests;
 	uint32_t key_count, request_count;
-	uint64_t due_ns; /* DOWN: to be opened; CONNECTING: failed */
+	uint64_t due_ns;         /* DOWN: to be opened; CONNECTING: to be looked at */
+	uint64_t connect_end_ns; /* CONNECTING: it has failed then */
+	uint32_t lost_tries;     /* whose reply came to another core, in a row */
 	uint64_t up_ns;
 	uint64_t pause_ns; /* before it is opened again, beyond failure_limit */
 	uint32_t failures; /* in a row */
@@ -215,6 +217,16 @@ front_look_end(struct front_lane *l)
 	l->front->look_count -= !list_empty(&l->look_link);
 	list_unlink(&l->look_link);
 }
+
+/* ---- local ports (front_open.c) ---- */
+
+/* NULL: refused, and counted by the stack. */
+struct conn *front_link_open(struct front_lane *l);
+/* Of a lane that connects: to be looked at then. */
+uint64_t front_link_look_ns(const struct front_lane *l);
+/* Of one that connects: the reply is at another core, and this port is of no use here. */
+bool front_link_is_lost(struct front_lane *l);
+void front_link_opened(const struct front_lane *l);
 
 /* ---- requests (front_send.c) ---- */
 

@@ -146,24 +146,43 @@ static void
 open_connection(struct front_lane *l)
 {
 	struct front *f = l->front;
-	const struct front_address *server = &f->addresses[l->server];
-	const struct conn_target to = {.ip = server->ip, .port = server->port};
 
-	if (!ip_addr_is_zero(&server->ip))
-		l->conn = serve_link_open(f->serve, &to);
+	if (!ip_addr_is_zero(&f->addresses[l->server].ip))
+		l->conn = front_link_open(l);
 	if (l->conn == NULL) {
 		front_lane_failed(l, FRONT_CONNECT_FAILED);
 		return;
 	}
 	f->lane_of_slot[conn_slot(l->conn)] = (uint32_t)(l - f->lanes) + 1;
 	l->state = LANE_CONNECTING;
-	due_at(l, f->now_ns + f->cfg.connect_timeout_ns);
+	l->connect_end_ns = f->now_ns + f->cfg.connect_timeout_ns;
+	due_at(l, front_link_look_ns(l));
+}
+
+/* The reply is not here: it comes yet, or it came to another core, or in vain. */
+static void
+connecting(struct front_lane *l)
+{
+	struct front *f = l->front;
+	const bool lost = front_link_is_lost(l);
+
+	if (!lost && f->now_ns < l->connect_end_ns) {
+		due_at(l, front_link_look_ns(l));
+	} else if (!lost || ++l->lost_tries >= FRONT_PORT_TRIES) {
+		l->lost_tries = 0;
+		front_lane_failed(l, FRONT_CONNECT_FAILED);
+	} else {
+		connection_end(l);
+		due_at(l, f->now_ns);
+	}
 }
 
 static void
 opened(struct front_lane *l)
 {
 	front_count(l->front, FRONT_CONNECTED);
+	front_link_opened(l);
+	l->lost_tries = 0;
 	/* Replies are read in the turn in which they come, however many requests wait. */
 	conn_expect(l->conn, UINT64_MAX);
 	l->written = 0;
@@ -210,7 +229,7 @@ front_lane_on_time(struct front_lane *l)
 		open_connection(l);
 		break;
 	case LANE_CONNECTING:
-		front_lane_failed(l, FRONT_CONNECT_FAILED);
+		connecting(l);
 		break;
 	default:
 		front_lane_failed(l, FRONT_SERVER_LATE);

@@ -11,6 +11,13 @@ struct front_exchange *
 sim_front_fleet(const struct front_server *servers, const struct front_address *addresses,
 		uint32_t count)
 {
+	return sim_front_fleet_of_cores(servers, addresses, count, 1);
+}
+
+struct front_exchange *
+sim_front_fleet_of_cores(const struct front_server *servers, const struct front_address *addresses,
+			 uint32_t count, uint32_t cores)
+{
 	const struct front_fleet fleet = {.distribution = FRONT_KETAMA,
 					  .hash = FRONT_HASH_FNV1A_64,
 					  .nservers = count,
@@ -21,7 +28,7 @@ sim_front_fleet(const struct front_server *servers, const struct front_address *
 
 	ensure(x != NULL);
 	memset(x, 0, front_exchange_bytes());
-	front_exchange_init(x, 1);
+	front_exchange_init(x, cores);
 	draft = front_exchange_draft(x);
 	ensure(draft != NULL && front_ring_build(draft->ring, &fleet, NULL));
 	draft->count = count;
