@@ -5,6 +5,7 @@
 #include "control.h"
 #include "checksum_watch.h"
 #include "crash_count.h"
+#include "front_cores.h"
 #include "live.h"
 #include "reload.h"
 #include "serve/serve_policy.h"
@@ -253,6 +254,8 @@ control_run(void *arg)
 		if (++ticks % TICKS_S == 0) {
 			tsc_clock_correct(&a->nic.clock);
 			each_second(a, &live, &sums);
+			if (!front_cores_check(a, tsc_clock_ns(&a->nic.clock)))
+				break;
 			watch_link(a, &link_up);
 		}
 		notify_watchdog(a, &watchdog);

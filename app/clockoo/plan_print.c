@@ -5,6 +5,7 @@
 #include "topology/memory_nodes.h"
 #include "topology/number_list.h"
 #include "dry_run.h"
+#include "front_cores.h"
 #include "sizes.h"
 
 #include <stdlib.h>
@@ -242,12 +243,12 @@ print_copies(const struct front_plan *f, FILE *out)
 static void
 print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 {
+	char size[FRONT_LOOK_SIZE_BYTES];
+
 	if (front == NULL)
 		return;
-	fprintf(out, "front      %u server%s, %u connection%s; %s", front->plan.servers,
-		plural(front->plan.servers),
-		front->plan.servers * front->config.server_connections * cfg->cores,
-		plural(front->plan.servers * front->config.server_connections * cfg->cores),
+	front_look_size(front, cfg, size);
+	fprintf(out, "front      %s; %s", size,
 		front_distribution_name(front->config.distribution));
 	if (front->config.distribution != FRONT_JUMP)
 		fprintf(out, " by %s", front_hash_name(front->config.hash));
@@ -289,6 +290,8 @@ plan_print(struct config *cfg, FILE *out, struct error *err)
 	print_rules(&p.steer, out);
 	print_memory(&p, cfg, out);
 	print_front(p.front, cfg, out);
+	if (p.front != NULL && cfg->cores > 1)
+		fprintf(out, "           %s\n", front_cores_words(&p.steer, cfg->cores));
 	print_warnings(&p.advice, out);
 	dry_run_close(&p);
 	return true;

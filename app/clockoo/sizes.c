@@ -4,6 +4,7 @@
  */
 #include "sizes.h"
 #include "admin/admin.h"
+#include "front_cores.h"
 #include "tcp/conn_sources.h"
 #include "net/neigh_table.h"
 #include "net/pmtu_reports.h"
@@ -88,9 +89,10 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 	z->shared_bytes = serve_shared_bytes(cfg->cores) + admin_shared_bytes();
 	z->neigh_bytes = neigh_table_bytes();
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
+	z->front_cores_bytes = front_cores_bytes(cfg, &z->front);
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
 	z->block_bytes = z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
-			 z->pmtu_reports_bytes +
+			 z->pmtu_reports_bytes + z->front_cores_bytes +
 			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
 				       2 * PAGE_BYTES) +
 			 PARTS * PAGE_BYTES;

@@ -41,7 +41,7 @@ GOLDEN = [
     # Half of the items on each node, and hugepages on one of them alone.
     ("paper-numa.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "1", "--numa", "interleave"], 0),
     # Before a fleet; the hash that is nutcracker's default.
-    ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "1", "--front-servers", FLEET], 0),
+    ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET], 0),
     ("vm.plan", "vm", ["--plan", "--iface", "eth0"], 0),
     ("paper.doctor", "xeon-e5-2660", ["doctor", *PAPER, "-t", "8"], 1),
     ("paper-tuned.doctor", "xeon-e5-2660-tuned", ["doctor", *PAPER, "-t", "7"], 0),

@@ -221,7 +221,7 @@ def part_scale():
     counts = beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
     servers = subprocess.run([CONFORM / "run_front", "--servers"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, check=True).stdout.strip()
-    counts.add(beside_appliance("a front before four servers that come and go", CONFORM / "run_front",
+    counts.add(beside_appliance("a front before four servers that come and go", CONFORM / "run_front", "", "--cores", "2",
                                 server_args=f"-m 64 --front-servers {servers}"))
     return counts
 
