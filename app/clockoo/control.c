@@ -5,6 +5,7 @@
 #include "control.h"
 #include "checksum_watch.h"
 #include "crash_count.h"
+#include "fleet.h"
 #include "front_cores.h"
 #include "live.h"
 #include "reload.h"
@@ -97,6 +98,12 @@ monotonic_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+uint64_t
+control_now_ns(void)
+{
+	return (uint64_t)monotonic_ns();
 }
 
 /* The signal that came before due_ns, or 0. */
@@ -251,6 +258,8 @@ control_run(void *arg)
 			continue;
 		due_ns += TICK_NS;
 		kept_tick(&a->kept, &a->telemetry);
+		if (a->fleet != NULL)
+			fleet_tick(a->fleet, control_now_ns());
 		if (++ticks % TICKS_S == 0) {
 			tsc_clock_correct(&a->nic.clock);
 			each_second(a, &live, &sums);

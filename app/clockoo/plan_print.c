@@ -241,6 +241,24 @@ print_copies(const struct front_plan *f, FILE *out)
 }
 
 static void
+print_ejection(const struct front_config *c, FILE *out)
+{
+	const bool gutter = c->gutter.count != 0;
+	const uint32_t others = gutter ? c->gutter.count : c->servers.count - 1;
+
+	fprintf(out, "           a server that fails %u times in a row ", c->server_failure_limit);
+	if (!c->auto_eject_hosts) {
+		fputs("is down until it answers: its keys fail\n", out);
+		return;
+	}
+	fprintf(out,
+		"leaves for %.10g s, and returns flushed; in its place: %u %s, whose values live "
+		"%u s\n",
+		(double)c->server_retry_timeout_ns / 1e9, others,
+		gutter ? "of the gutter" : "of the fleet", c->gutter_ttl_s);
+}
+
+static void
 print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 {
 	char size[FRONT_LOOK_SIZE_BYTES];
@@ -255,6 +273,7 @@ print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 	fprintf(out, "; the busiest has %.2f times the keys its weight asks for\n",
 		front->plan.busiest);
 	print_copies(&front->plan, out);
+	print_ejection(&front->config, out);
 }
 
 static void

@@ -4,6 +4,7 @@
  */
 #include "sizes.h"
 #include "admin/admin.h"
+#include "front/front_control.h"
 #include "front_cores.h"
 #include "tcp/conn_sources.h"
 #include "net/neigh_table.h"
@@ -64,7 +65,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 						   [FRONT_PROTOCOL_META] = FRONT_SPEECH_META};
 
 	return (struct front_settings){
-		.servers = front->servers.count,
+		.servers = front_control_room(front),
 		.connections = front->server_connections,
 		.speech = speech[front->protocol],
 		.misses_on_failure = front->misses_on_failure,
@@ -72,6 +73,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 		.connect_timeout_ns = front->connect_timeout_ns,
 		.retry_timeout_ns = front->server_retry_timeout_ns,
 		.failure_limit = front->server_failure_limit,
+		.gutter_ttl_s = (int32_t)front->gutter_ttl_s,
 		.answer_bytes_max = store_memory(cfg) / FRONT_ANSWERS_PART / cfg->cores,
 	};
 }

@@ -108,6 +108,10 @@ struct config_front {
 	uint32_t server_failure_limit;
 	uint32_t server_retry_timeout_ms;
 	uint32_t on_failure;
+	bool auto_eject_hosts;
+	char gutter[CONFIG_SERVERS_BYTES]; /* as servers; empty: none */
+	uint32_t gutter_ttl_ms;
+	uint32_t reload;
 };
 
 /* What sets the pace of TCP. */

@@ -534,7 +534,7 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 	case OPTION_OFFLOADS:
 		return set_offloads(field, value, err);
 	case OPTION_SERVERS:
-		return option_set_servers(cfg, value, err);
+		return option_set_servers(field, row, value, err);
 	case OPTION_PROFILE:
 		return set_profile(cfg, value, err);
 	case OPTION_EXTENDED:

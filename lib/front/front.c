@@ -22,7 +22,8 @@ lane_of(void *arg, struct view key, uint64_t hash)
 static struct front_key *
 key_queue(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 {
-	struct front_key *key = front_lane_refuses(l) ? NULL : front_key_take(f, l, ask);
+	struct front_key *key =
+		l == NULL || front_lane_refuses(l) ? NULL : front_key_take(f, l, ask);
 
 	front_count(f, FRONT_ASKED);
 	if (key == NULL) {
@@ -30,6 +31,8 @@ key_queue(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 		front_count(f, FRONT_REFUSED);
 		return NULL;
 	}
+	if (unlikely(l != &f->lanes[ask->lane]) && ask->key.len != 0)
+		front_query_stand_in(f, key);
 	list_push_back(&l->queue, &key->link);
 	if (l->state == LANE_UP && list_empty(&l->send_link))
 		list_push_back(&f->unsent, &l->send_link);
@@ -41,8 +44,31 @@ ask(void *arg, const struct serve_ask *ask)
 {
 	struct front *f = arg;
 
-	if (key_queue(f, &f->lanes[ask->lane], ask) == NULL)
+	if (key_queue(f, front_route(f, ask), ask) == NULL)
 		front_ticket_tell(f, ask->ticket, true);
+}
+
+/* A server that is not asked holds what this flush should have taken. Without its answer the flush
+ * is done if the server is away, and has failed if not. */
+static void
+flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
+	   const struct serve_ask *ask)
+{
+	const bool in_use = l->condition == FRONT_PLACE_IN_USE;
+	struct front_key *part;
+
+	if (l->condition == FRONT_PLACE_VACANT)
+		return;
+	part = in_use ? key_queue(f, l, ask) : NULL;
+	if (part == NULL) {
+		if (!in_use || front_lane_refuses(l))
+			front_report_owe_mt(l->report);
+		whole->missed |= l->condition != FRONT_PLACE_AWAY;
+		return;
+	}
+	part->whole = whole;
+	part->wanted = false;
+	whole->parts++;
 }
 
 /* Each server has a part of it, on the first of its lanes. */
@@ -56,17 +82,8 @@ flush(struct front *f, const struct serve_ask *ask)
 		return;
 	}
 	whole->parts = 1; /* this function's */
-	for (uint32_t i = 0; i < f->lane_count; i += f->cfg.connections) {
-		struct front_key *part = key_queue(f, &f->lanes[i], ask);
-
-		if (part == NULL) {
-			whole->missed = true;
-			continue;
-		}
-		part->whole = whole;
-		part->wanted = false;
-		whole->parts++;
-	}
+	for (uint32_t i = 0; i < f->lane_count; i += f->cfg.connections)
+		flush_part(f, &f->lanes[i], whole, ask);
 	f->by_slot[serve_ticket_slot(ask->ticket)] = whole;
 	front_part_end(f, whole);
 }
@@ -82,7 +99,7 @@ write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
 		flush(f, ask);
 		return;
 	}
-	key = key_queue(f, &f->lanes[ask->lane], ask);
+	key = key_queue(f, front_route(f, ask), ask);
 	if (key != NULL) {
 		key->fill = own;
 		key->writes = value != NULL;
@@ -151,31 +168,6 @@ release(void *arg, uint64_t ticket, const struct item *item)
 
 /* ---- a turn ---- */
 
-static void
-addresses_take(struct front *f, const struct front_state *fleet)
-{
-	ensure(fleet->count == f->cfg.servers);
-	f->generation = fleet->generation;
-	for (uint32_t i = 0; i < f->lane_count; i++) {
-		const struct front_address *now = &fleet->address[f->lanes[i].server];
-		struct front_address *known = &f->addresses[f->lanes[i].server];
-
-		if (!ip_addr_equal(&now->ip, &known->ip) || now->port != known->port)
-			front_lane_moved(&f->lanes[i]);
-	}
-	memcpy(f->addresses, fleet->address, f->cfg.servers * sizeof *f->addresses);
-}
-
-static void
-fleet_look(struct front *f)
-{
-	const struct front_state *fleet = front_exchange_turn_mt(f->cfg.fleet, f->cfg.core);
-
-	f->ring = fleet->ring;
-	if (unlikely(fleet->generation != f->generation))
-		addresses_take(f, fleet);
-}
-
 /* Bounded: each lane is there once. */
 static void
 events_look(struct front *f)
@@ -233,7 +225,7 @@ poll(void *arg, uint64_t now_ns)
 
 	f->now_ns = now_ns;
 	f->answers = 0;
-	fleet_look(f);
+	front_fleet_look(f);
 	if (unlikely(!list_empty(&f->events)))
 		events_look(f);
 	if (unlikely(f->told_head != f->told_tail))

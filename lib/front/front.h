@@ -36,10 +36,11 @@
 #define FRONT_LOOKS             64u
 #define FRONT_READ_TURN         (256u << 10)
 #define FRONT_READ_VISIT        (64u << 10)
-#define FRONT_MEMORY_TURNS      64u           /* that a value waits for memory */
-#define FRONT_REOPEN_NS         100000000ull  /* half as much more after each failure */
-#define FRONT_REPLY_LOOK_NS     250000ull     /* whether another core has met a reply */
-#define FRONT_STABLE_NS         1000000000ull /* a connection that ends sooner has failed */
+#define FRONT_MEMORY_TURNS      64u            /* that a value waits for memory */
+#define FRONT_REOPEN_NS         100000000ull   /* half as much more after each failure */
+#define FRONT_PROBE_MAX_NS      60000000000ull /* the same, of one that was ejected */
+#define FRONT_REPLY_LOOK_NS     250000ull      /* whether another core has met a reply */
+#define FRONT_STABLE_NS         1000000000ull  /* a connection that ends sooner has failed */
 
 #define FRONT_COUNTERS(X)                                                                          \
 	X(FRONT_ASKED, "keys asked of servers")                                                    \
@@ -79,7 +80,7 @@ struct front_settings {
 	 * do. Called while a port is chosen. */
 	uint32_t (*core_of)(const void *arg, const struct front_path *path);
 	const void *core_of_arg;
-	uint32_t servers;
+	uint32_t servers;     /* places of the fleet */
 	uint32_t connections; /* of this core to each; servers * connections <= AWAIT_LANES_MAX */
 	uint32_t conns_max;   /* the stack's */
 	enum front_speech speech;
@@ -88,6 +89,7 @@ struct front_settings {
 	uint64_t connect_timeout_ns;
 	uint64_t retry_timeout_ns; /* the longest pause before a server is tried again */
 	uint32_t failure_limit;
+	int32_t gutter_ttl_s;      /* what is written to a stand-in lives no longer */
 	uint64_t answer_bytes_max; /* values that wait to be sent on */
 };
 

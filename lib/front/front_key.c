@@ -23,6 +23,10 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	key->ticket = ask->ticket;
 	key->hash = ask->hash;
 	key->lane = lane;
+	key->asked_lane = ask->lane;
+	key->open = true;
+	key->parity = f->generation & 1;
+	f->open[key->parity]++;
 	key->wanted = true;
 	key->sent = false;
 	key->len = (uint8_t)ask->key.len;
@@ -36,6 +40,14 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	return key;
 }
 
+/* No server is asked for it any more. */
+static void
+key_close(struct front *f, struct front_key *key)
+{
+	f->open[key->parity] -= key->open;
+	key->open = false;
+}
+
 static void
 fill_end(struct front *f, struct front_key *key)
 {
@@ -45,7 +57,7 @@ fill_end(struct front *f, struct front_key *key)
 		return;
 	store_abandon(f->store, &key->fill);
 	if (key->writes)
-		serve_value_end(f->serve, (uint32_t)(key->lane - f->lanes), len);
+		serve_value_end(f->serve, key->asked_lane, len);
 	else
 		f->answer_bytes -= len;
 }
@@ -66,6 +78,7 @@ front_key_free(struct front *f, struct front_key *key)
 {
 	struct front_key **of_slot = &f->by_slot[slot_of(key->ticket)];
 
+	key_close(f, key);
 	fill_end(f, key);
 	if (key->whole != NULL)
 		front_part_end(f, key->whole);
@@ -81,6 +94,7 @@ void
 front_key_answer(struct front *f, struct front_key *key, const struct serve_answer *answer)
 {
 	list_unlink(&key->link);
+	key_close(f, key);
 	f->answers++;
 	if (key->whole != NULL && (answer->failed || answer->error != 0))
 		key->whole->missed = true;
@@ -105,10 +119,12 @@ void
 front_key_fail(struct front *f, struct front_key *key)
 {
 	front_count(f, FRONT_FAILED);
-	if (key->whole != NULL)
+	if (key->whole != NULL) {
+		front_report_owe_mt(key->lane->report);
 		key->whole->missed = true;
-	else if (key->wanted)
+	} else if (key->wanted) {
 		front_ticket_tell(f, key->ticket, true);
+	}
 	front_key_free(f, key);
 }
 

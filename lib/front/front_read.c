@@ -70,6 +70,14 @@ probe_answered(struct front_lane *l, bool meta)
 	request_done(l);
 	if (last)
 		front_lane_probed(l, meta);
+	return l->conn != NULL ? READ_ON : READ_LATER;
+}
+
+static enum read_step
+flush_answered(struct front_lane *l)
+{
+	request_done(l);
+	front_lane_flushed(l);
 	return READ_ON;
 }
 
@@ -244,6 +252,10 @@ status_read(struct front_lane *l, const struct front_reply *r)
 		return probe_answered(l, l->front->cfg.speech == FRONT_SPEECH_META);
 	case FRONT_ASK_MN:
 		return probe_answered(l, true);
+	case FRONT_ASK_FLUSH:
+		if (l->state == LANE_PROBING)
+			return flush_answered(l);
+		break;
 	case FRONT_ASK_MG: /* a hit has its value, but that of a touch */
 		if (r->status == FRONT_HD && l->keys[0]->query.verb != MC_BIN_TOUCH)
 			return READ_BROKEN;
@@ -274,7 +286,8 @@ error_read(struct front_lane *l, const struct front_reply *r)
 {
 	const struct serve_answer answer = {.error = r->error, .failed = r->error == MC_ERR_NONE};
 
-	if (l->asked.ask == FRONT_ASK_VERSION)
+	if (l->asked.ask == FRONT_ASK_VERSION ||
+	    (l->asked.ask == FRONT_ASK_FLUSH && l->state == LANE_PROBING))
 		return READ_BROKEN;
 	if (l->asked.ask == FRONT_ASK_MN)
 		return probe_answered(l, false);

@@ -233,3 +233,9 @@ front_lane_probe(struct front_lane *l)
 	if (l->conn != NULL && l->front->cfg.speech == FRONT_SPEECH_PROBED)
 		probe_send(l, "mn\r\n", FRONT_ASK_MN);
 }
+
+void
+front_lane_flush(struct front_lane *l)
+{
+	probe_send(l, "flush_all\r\n", FRONT_ASK_FLUSH);
+}

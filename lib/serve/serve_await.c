@@ -212,6 +212,8 @@ await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash
 {
 	struct awaits *aw = sv->awaits;
 
+	if (ss->await_granted) /* its key takes another lane now */
+		grant_return(aw, ss);
 	if (ss->await_since_ns == 0)
 		ss->await_since_ns = sv->clock.now_ns;
 	ss->await_bytes = value_len;
@@ -416,6 +418,12 @@ uint32_t
 serve_now_s(const struct serve *sv)
 {
 	return sv->clock.now_s;
+}
+
+int64_t
+serve_unix_s(const struct serve *sv)
+{
+	return sv->clock.unix_s;
 }
 
 bool

@@ -134,6 +134,8 @@ serve_ticket_slot(uint64_t ticket) /* below AWAITS_MAX */
 
 /* The store's second of this turn: expiries count from it. */
 uint32_t serve_now_s(const struct serve *sv);
+/* Of the wall clock. */
+int64_t serve_unix_s(const struct serve *sv);
 
 /* In poll(). False: nobody waits for it any more, and no release() follows. */
 bool serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer);

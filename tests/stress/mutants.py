@@ -318,7 +318,7 @@ MUTANTS = {
     # The lock keeps nobody out.
     "FRONT_UNLOCKED": [("front_slots.c", "return (*state & FRONT_SET_LOCK) == 0 &&", "return true ||")],
     # A state is written while a core may read it.
-    "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_seen_by_all(x, now->generation))", "if (!is_seen_by_all(x, now->generation) && false)")],
+    "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # An estimate is one counter, not the least.
     "FRONT_ONE_COUNTER": [("front_sketch.c", "count < least ? count : least", "count")],
 }

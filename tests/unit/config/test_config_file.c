@@ -96,6 +96,9 @@ static const struct {
 	{"front:\n  server_retry_timeout: 100ms\n", NUMBER(front.server_retry_timeout_ms), 100},
 	{"front:\n  server_failure_limit: 3\n", NUMBER(front.server_failure_limit), 3},
 	{"front:\n  server_connections: 2\n", NUMBER(front.server_connections), 2},
+	{"front:\n  gutter_ttl: 1500ms\n", NUMBER(front.gutter_ttl_ms), 1500},
+	{"front:\n  reload: flush\n", NUMBER(front.reload), 1},
+	{"", NUMBER(front.gutter_ttl_ms), 10000},
 	{"", NUMBER(front.hash), CONFIG_FRONT_FNV1A_64},
 	{"", NUMBER(front.timeout_ms), 1000},
 	{"", NUMBER(front.connect_timeout_ms), 500},
@@ -271,6 +274,8 @@ static const struct {
 	{"front-timeout", "1ms", "front-connect-timeout", "2s"},
 	{"front-server-failure-limit", "1", "front-server-retry-timeout", "1500ms"},
 	{"front-on-failure", "error", NULL, NULL},
+	{"front-auto-eject-hosts", "yes", "front-gutter", "10.0.0.9:11211:1,b:1:1 c"},
+	{"front-gutter-ttl", "90s", "front-reload", "flush"},
 };
 
 static void
