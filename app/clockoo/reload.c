@@ -95,11 +95,28 @@ reload_config(struct appliance *a)
 	policy_change(a, &now);
 }
 
+/* Without a configuration file the servers may have one of their own. */
+static void
+reload_servers_file(struct appliance *a)
+{
+	const struct config asked = a->asked;
+	struct report report = {.file = asked.front.servers};
+	struct front_look *look;
+	struct error err;
+
+	if (!front_look_make(&look, &asked, &err))
+		fprintf(stderr, "clockoo: reload: %s; the servers are those of before\n", err.text);
+	else
+		reload_servers(&report, a, &asked, look);
+}
+
 void
 reload_all(struct appliance *a)
 {
 	if (a->source.file[0] != '\0')
 		reload_config(a);
+	else if (a->fleet != NULL)
+		reload_servers_file(a);
 	else if (a->users.path[0] == '\0')
 		fprintf(stderr, "clockoo: reload: there is no configuration file to reload\n");
 	users_reload(&a->users);

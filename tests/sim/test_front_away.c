@@ -400,11 +400,9 @@ until(struct world *w, uint32_t server, enum front_health health)
 	}
 }
 
-/* What client 0 hears. */
-static const char *
-says(struct world *w, const char *text)
+static void
+send_text(struct world *w, struct client *cl, const char *text)
 {
-	struct client *cl = &w->client[0];
 	const uint32_t n = (uint32_t)strlen(text);
 
 	check(cl->open && !w->talks);
@@ -414,8 +412,15 @@ says(struct world *w, const char *text)
 	conn_credit_return(w->client_stack->stack, 1);
 	memcpy(conn_reserve(w->client_stack->stack, cl->conn, n), text, n);
 	conn_commit(w->client_stack->stack, cl->conn, n);
+}
+
+/* What client 0 hears. */
+static const char *
+says(struct world *w, const char *text)
+{
+	send_text(w, &w->client[0], text);
 	run(w, 2 * TIMEOUT_NS + 20 * MS);
-	return cl->in;
+	return w->client[0].in;
 }
 
 /* A key of the server, without stand-ins. */
@@ -551,6 +556,39 @@ so_is_one_that_fails_amid_it(void **state)
 	world_destroy(w);
 }
 
+/* One whose server changes fails at once meanwhile, others are served. */
+static void
+keys_move_when_no_request_for_them_is_open(void **state)
+{
+	struct world *w = world_create(2, 0, false);
+	struct client *waits = &w->client[1], *asks = &w->client[0];
+	struct error err;
+	char line[60];
+
+	servers_set(&w->config[1].servers, 1, 2); /* a goes, c comes */
+	w->cut[0] = true;
+	snprintf(line, sizeof line, "delete %s\r\n", key_of(w, 0));
+	send_text(w, waits, line);
+	run(w, 2 * MS);
+	check(front_control_reload(&w->control, &w->config[1], w->now_ns, &err));
+	run(w, 6 * MS);
+	snprintf(line, sizeof line, "set %s 0 0 1\r\n1\r\n", key_of(w, 0));
+	send_text(w, asks, line);
+	run(w, 2 * MS);
+	check_str(asks->in, NO_ANSWER);
+	while (waits->in_len == 0) {
+		check(front_control_config(&w->control) == &w->config[0]);
+		step(w);
+	}
+	check_str(waits->in, NO_ANSWER);
+	run(w, 10 * MS);
+	check(front_control_config(&w->control) == &w->config[1]);
+	check_eq(w->control.place[0].health, FRONT_HEALTH_VACANT);
+	run(w, 500 * MS); /* c is flushed */
+	SAYS(w, "STORED\r\n", "%s", line);
+	world_destroy(w);
+}
+
 /* ---- conversations ---- */
 
 static void
@@ -642,6 +680,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(what_a_stand_in_stores_lives_for_gutter_ttl),
 		cmocka_unit_test(a_server_that_missed_a_flush_is_flushed_first),
 		cmocka_unit_test(so_is_one_that_fails_amid_it),
+		cmocka_unit_test(keys_move_when_no_request_for_them_is_open),
 		cmocka_unit_test(no_value_is_old_while_servers_flap),
 		cmocka_unit_test(no_value_is_old_after_a_reload),
 	};

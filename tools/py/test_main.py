@@ -219,10 +219,10 @@ def part_clients():
 
 def part_scale():
     counts = beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
-    servers = subprocess.run([CONFORM / "run_front", "--servers"], stdin=subprocess.DEVNULL,
+    options = subprocess.run([CONFORM / "run_front", "--options"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, check=True).stdout.strip()
     counts.add(beside_appliance("a front before four servers that come and go", CONFORM / "run_front", "", "--cores", "2",
-                                server_args=f"-m 64 --front-servers {servers}"))
+                                server_args=f"-m 64 {options}"))
     return counts
 
 
