@@ -115,6 +115,7 @@ build_front(struct appliance *a, uint32_t core, struct region *region, struct se
 	struct front *front;
 
 	settings.fleet = a->fleet->exchange;
+	settings.stats = &a->fleet->stats;
 	settings.core = core;
 	front = front_create(region, &settings, serve, stack, store_core_of(a->store, core));
 	ensure(telemetry_add(&a->telemetry,

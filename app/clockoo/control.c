@@ -3,9 +3,9 @@
  * watchdog.
  */
 #include "control.h"
+#include "fleet.h"
 #include "checksum_watch.h"
 #include "crash_count.h"
-#include "fleet.h"
 #include "front_cores.h"
 #include "live.h"
 #include "reload.h"
@@ -167,6 +167,9 @@ each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 	serve_rusage_set_mt(a->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	warn_bad_checksums(a, sums);
+	if (a->fleet != NULL)
+		front_stats_look(&a->fleet->stats, a->sizes.front.connections, a->fleet->asked,
+				 &live->front);
 	if (a->config.live)
 		live_print(live, a);
 }

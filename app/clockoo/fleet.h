@@ -19,6 +19,7 @@
 
 #include "front/front_control.h"
 #include "front/front_names.h"
+#include "front/front_stats.h"
 #include "front_look.h"
 
 #include <pthread.h>
@@ -35,6 +36,8 @@ struct fleet {
 	struct front_control control;
 	uint32_t list; /* another number: hosts is another list */
 	struct front_servers hosts;
+	struct front_stats stats;
+	uint64_t asked[FRONT_SERVERS_MAX]; /* until the last look: the control thread's */
 	/* The thread's alone. */
 	uint32_t list_had;
 	struct front_servers looked;

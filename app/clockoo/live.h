@@ -15,6 +15,7 @@ struct live {
 	uint64_t last[LIVE_FIGURES];
 	uint64_t last_ns;
 	uint64_t busy_ns[CORES_MAX], total_ns[CORES_MAX];
+	struct front_load front; /* of the last second, if this is a front */
 };
 
 void live_init(struct live *live, const struct appliance *a);

@@ -27,7 +27,7 @@ key_queue(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 
 	front_count(f, FRONT_ASKED);
 	if (key == NULL) {
-		front_count(f, FRONT_FAILED);
+		front_key_failed(f, l);
 		front_count(f, FRONT_REFUSED);
 		return NULL;
 	}
@@ -168,6 +168,17 @@ release(void *arg, uint64_t ticket, const struct item *item)
 
 /* ---- a turn ---- */
 
+static void
+stats_look(struct front *f)
+{
+	const uint32_t resets = atomic_load_explicit(&f->stats->resets, memory_order_relaxed);
+
+	if (likely(resets == f->resets))
+		return;
+	f->resets = resets;
+	front_counts_reset(f->counts, f->cfg.servers);
+}
+
 /* Bounded: each lane is there once. */
 static void
 events_look(struct front *f)
@@ -226,6 +237,7 @@ poll(void *arg, uint64_t now_ns)
 	f->now_ns = now_ns;
 	f->answers = 0;
 	front_fleet_look(f);
+	stats_look(f);
 	if (unlikely(!list_empty(&f->events)))
 		events_look(f);
 	if (unlikely(f->told_head != f->told_tail))
@@ -244,6 +256,22 @@ next_ns(void *arg)
 	const bool now = f->more || !list_empty(&f->events) || f->told_head != f->told_tail;
 
 	return now ? 0 : f->due_ns;
+}
+
+static bool
+row(void *arg, uint32_t n, struct serve_row *row)
+{
+	const struct front *f = arg;
+
+	return front_stats_row(f->stats, f->state, f->cfg.connections, n, row);
+}
+
+static void
+reset(void *arg)
+{
+	const struct front *f = arg;
+
+	front_stats_reset_mt(f->stats);
 }
 
 /* ---- what links tell ---- */
@@ -302,8 +330,9 @@ front_bytes(const struct front_settings *settings)
 {
 	return sizeof(struct front) + lanes_of(settings) * sizeof(struct front_lane) +
 	       settings->conns_max * sizeof(uint32_t) +
-	       settings->servers * sizeof(struct front_address) + serve_awaits_bytes() +
-	       5 * CACHE_LINE_BYTES;
+	       settings->servers *
+		       (sizeof(struct front_address) + sizeof(struct front_server_counts)) +
+	       serve_awaits_bytes() + 6 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -334,6 +363,8 @@ attach(struct front *f, struct region *region)
 		.forget = forget,
 		.release = release,
 		.next_ns = next_ns,
+		.row = row,
+		.reset = reset,
 	};
 	const struct serve_link_user user = {
 		.arg = f,
@@ -369,6 +400,9 @@ front_create(struct region *region, const struct front_settings *settings, struc
 		region_take(region, settings->servers * sizeof *f->addresses, CACHE_LINE_BYTES);
 	f->lane_of_slot =
 		region_take(region, settings->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
+	f->counts = region_take(region, settings->servers * sizeof *f->counts, CACHE_LINE_BYTES);
+	f->stats = settings->stats != NULL ? settings->stats : &f->own_stats;
+	front_stats_attach(f->stats, f->counts, settings->servers);
 	for (uint32_t i = 0; i < f->lane_count; i++)
 		front_lane_create(f, &f->lanes[i], i / settings->connections);
 	attach(f, region);

@@ -28,6 +28,7 @@
 #include "base/region.h"
 #include "front_fleet.h"
 #include "front_ports.h"
+#include "front_stats.h"
 #include "serve/serve_await.h"
 
 #define FRONT_KEYS              (2 * AWAITS_MAX)
@@ -91,6 +92,7 @@ struct front_settings {
 	uint32_t failure_limit;
 	int32_t gutter_ttl_s;      /* what is written to a stand-in lives no longer */
 	uint64_t answer_bytes_max; /* values that wait to be sent on */
+	struct front_stats *stats; /* of all cores; NULL: this one is alone */
 };
 
 struct front;

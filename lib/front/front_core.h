@@ -72,7 +72,8 @@ enum front_event {
 
 struct front_lane {
 	struct front *front;
-	struct conn *conn; /* NULL: LANE_DOWN, or it is lost */
+	struct front_server_counts *counts; /* its server's */
+	struct conn *conn;                  /* NULL: LANE_DOWN, or it is lost */
 	enum front_lane_state state;
 	uint32_t server;
 	struct front_report *report; /* of its server, all cores' */
@@ -144,6 +145,10 @@ struct front {
 	struct front_told told[FRONT_KEYS]; /* a ring */
 	uint32_t told_head, told_tail;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[FRONT_COUNTER_COUNT];
+	struct front_stats *stats;
+	struct front_stats own_stats; /* of one that is alone */
+	struct front_server_counts *counts;
+	uint32_t resets; /* of stats that were obeyed */
 	struct front_key key_pool[FRONT_KEYS];
 	struct front_request request_pool[FRONT_REQUESTS];
 };
@@ -162,6 +167,13 @@ void front_fleet_look(struct front *f);
 struct front_lane *front_route(struct front *f, const struct serve_ask *ask);
 /* What is asked of a server that stands in for its own lives no longer than it may there. */
 void front_query_stand_in(struct front *f, struct front_key *key);
+/* A key of this lane's has failed, asked or not. */
+static inline void
+front_key_failed(struct front *f, struct front_lane *l)
+{
+	front_count(f, FRONT_FAILED);
+	front_server_add(l->counts, FRONT_SERVER_FAILED);
+}
 
 /* ---- keys (front_key.c) ---- */
 

@@ -20,6 +20,7 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	key = container_of(list_pop_front(&f->keys_free), struct front_key, link);
 	f->keys_left--;
 	lane->key_count++;
+	front_server_add(lane->counts, FRONT_SERVER_KEYS);
 	key->ticket = ask->ticket;
 	key->hash = ask->hash;
 	key->lane = lane;
@@ -85,6 +86,7 @@ front_key_free(struct front *f, struct front_key *key)
 	if (*of_slot == key)
 		*of_slot = NULL;
 	key->lane->key_count--;
+	front_server_add(key->lane->counts, FRONT_SERVER_KEYS_ENDED);
 	f->keys_left++;
 	list_unlink(&key->link);
 	list_push_front(&f->keys_free, &key->link);
@@ -99,7 +101,7 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 	if (key->whole != NULL && (answer->failed || answer->error != 0))
 		key->whole->missed = true;
 	if (answer->failed)
-		front_count(f, FRONT_FAILED);
+		front_key_failed(f, key->lane);
 	else
 		front_count(f, answer->item != NULL ? FRONT_HITS : FRONT_MISSES);
 	if (!key->wanted || !serve_answer(f->serve, key->ticket, answer) || answer->item == NULL)
@@ -118,7 +120,7 @@ front_ticket_tell(struct front *f, uint64_t ticket, bool failed)
 void
 front_key_fail(struct front *f, struct front_key *key)
 {
-	front_count(f, FRONT_FAILED);
+	front_key_failed(f, key->lane);
 	if (key->whole != NULL) {
 		front_report_owe_mt(key->lane->report);
 		key->whole->missed = true;

@@ -7,6 +7,7 @@ void
 front_lane_create(struct front *f, struct front_lane *l, uint32_t server)
 {
 	l->front = f;
+	l->counts = &f->counts[server];
 	l->state = LANE_DOWN;
 	l->server = server;
 	l->report = &f->cfg.fleet->report[server];
@@ -97,6 +98,8 @@ connection_end(struct front_lane *l)
 	list_unlink(&l->send_link);
 	requests_fail(l);
 	l->line_len = 0;
+	if (l->state == LANE_UP)
+		front_server_add(l->counts, FRONT_SERVER_ENDED);
 	l->state = LANE_DOWN;
 }
 
@@ -127,6 +130,9 @@ front_lane_failed(struct front_lane *l, enum front_counter why)
 	struct front *f = l->front;
 
 	front_count(f, why);
+	front_server_add(l->counts, why == FRONT_SERVER_LATE     ? FRONT_SERVER_TIMEDOUT
+				    : why == FRONT_SERVER_CLOSED ? FRONT_SERVER_EOF
+								 : FRONT_SERVER_ERR);
 	connection_end(l);
 	if (l->condition == FRONT_PLACE_IN_USE)
 		count_failure(l);
@@ -149,6 +155,7 @@ closed_idle(struct front_lane *l)
 		return;
 	}
 	front_count(f, FRONT_SERVER_CLOSED);
+	front_server_add(l->counts, FRONT_SERVER_EOF);
 	connection_end(l);
 	due_at(l, f->now_ns);
 }
@@ -255,6 +262,7 @@ static void
 up(struct front_lane *l)
 {
 	l->state = LANE_UP;
+	front_server_add(l->counts, FRONT_SERVER_OPENED);
 	l->up_ns = l->front->now_ns;
 	/* Pairs with front_control: it is flushed, if it had to be. */
 	if (l->probe != 0)

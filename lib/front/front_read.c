@@ -39,8 +39,11 @@ front_read_begin(struct front_lane *l)
 static void
 request_done(struct front_lane *l)
 {
+	struct front_request *r = front_lane_first(l);
+
 	l->request_count--;
-	front_request_free(l->front, front_lane_first(l));
+	front_trip_add(l->counts, l->front->now_ns - r->sent_ns);
+	front_request_free(l->front, r);
 	if (list_empty(&l->requests))
 		front_look_end(l);
 	front_read_begin(l);

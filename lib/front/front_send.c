@@ -201,6 +201,7 @@ front_lane_send(struct front_lane *l)
 		if (r == NULL)
 			return;
 		front_count(f, FRONT_REQUESTED);
+		front_server_add(l->counts, FRONT_SERVER_REQUESTS);
 		if (form == FRONT_FORM_GET || form == FRONT_FORM_GETS)
 			request_sent(l, r, gather(l, r, form));
 		else

@@ -59,6 +59,12 @@ serve_awaits_open(const struct serve *sv)
 	return aw != NULL ? AWAITS_MAX - aw->free_count + aw->granted : 0;
 }
 
+const struct serve_supplier *
+serve_supplier_of(const struct serve *sv)
+{
+	return sv->awaits != NULL ? &sv->awaits->supplier : NULL;
+}
+
 /* ---- places ---- */
 
 static uint32_t
