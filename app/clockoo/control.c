@@ -168,8 +168,8 @@ each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	warn_bad_checksums(a, sums);
 	if (a->fleet != NULL)
-		front_stats_look(&a->fleet->stats, a->sizes.front.connections, a->fleet->asked,
-				 &live->front);
+		front_stats_look(&a->fleet->stats, &a->fleet->looker, live_requests(a),
+				 a->sizes.front.connections, &live->front);
 	if (a->config.live)
 		live_print(live, a);
 }

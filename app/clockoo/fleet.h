@@ -37,7 +37,7 @@ struct fleet {
 	uint32_t list; /* another number: hosts is another list */
 	struct front_servers hosts;
 	struct front_stats stats;
-	uint64_t asked[FRONT_SERVERS_MAX]; /* until the last look: the control thread's */
+	struct front_looker looker; /* the control thread's */
 	/* The thread's alone. */
 	uint32_t list_had;
 	struct front_servers looked;

@@ -31,6 +31,15 @@ count(const struct appliance *a, uint64_t now[LIVE_FIGURES])
 			telemetry_sum(&a->telemetry, parts[i].symbol, TELEMETRY_ALL_CORES);
 }
 
+uint64_t
+live_requests(const struct appliance *a)
+{
+	uint64_t now[LIVE_FIGURES];
+
+	count(a, now);
+	return now[LIVE_GET] + now[LIVE_SET] + now[LIVE_OTHER];
+}
+
 /* The share of the last second this core had work, in percent. */
 static uint32_t
 busy_percent(struct live *live, const struct appliance *a, uint32_t core)

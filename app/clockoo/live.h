@@ -18,6 +18,8 @@ struct live {
 	struct front_load front; /* of the last second, if this is a front */
 };
 
+/* Keys and writes that clients have asked for. */
+uint64_t live_requests(const struct appliance *a);
 void live_init(struct live *live, const struct appliance *a);
 void live_print(struct live *live, const struct appliance *a);
 

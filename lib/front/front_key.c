@@ -20,7 +20,7 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	key = container_of(list_pop_front(&f->keys_free), struct front_key, link);
 	f->keys_left--;
 	lane->key_count++;
-	front_server_add(lane->counts, FRONT_SERVER_KEYS);
+	front_server_add(lane->counts, FRONT_SERVER_TAKEN);
 	key->ticket = ask->ticket;
 	key->hash = ask->hash;
 	key->lane = lane;
@@ -86,7 +86,7 @@ front_key_free(struct front *f, struct front_key *key)
 	if (*of_slot == key)
 		*of_slot = NULL;
 	key->lane->key_count--;
-	front_server_add(key->lane->counts, FRONT_SERVER_KEYS_ENDED);
+	front_server_add(key->lane->counts, FRONT_SERVER_FREED);
 	f->keys_left++;
 	list_unlink(&key->link);
 	list_push_front(&f->keys_free, &key->link);

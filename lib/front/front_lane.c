@@ -87,6 +87,8 @@ connection_end(struct front_lane *l)
 {
 	struct front *f = l->front;
 
+	if (l->state == LANE_UP)
+		front_server_add(l->counts, FRONT_SERVER_ENDED);
 	if (l->conn != NULL) {
 		f->lane_of_slot[conn_slot(l->conn)] = 0;
 		serve_link_abort(f->serve, l->conn);
@@ -98,8 +100,6 @@ connection_end(struct front_lane *l)
 	list_unlink(&l->send_link);
 	requests_fail(l);
 	l->line_len = 0;
-	if (l->state == LANE_UP)
-		front_server_add(l->counts, FRONT_SERVER_ENDED);
 	l->state = LANE_DOWN;
 }
 

@@ -65,6 +65,7 @@ request_add(struct front_request *r, struct front_key *key)
 {
 	list_unlink(&key->link);
 	list_push_back(&r->keys, &key->link);
+	front_server_add(key->lane->counts, FRONT_SERVER_KEYS);
 	key->sent = true;
 }
 

@@ -26,8 +26,8 @@ front_counts_reset(struct front_server_counts *counts, uint32_t servers)
 {
 	for (uint32_t i = 0; i < servers; i++) {
 		struct counter *c = counts[i].count;
-		const uint64_t keys = counter_read(&c[FRONT_SERVER_KEYS]) -
-				      counter_read(&c[FRONT_SERVER_KEYS_ENDED]);
+		const uint64_t keys =
+			counter_read(&c[FRONT_SERVER_TAKEN]) - counter_read(&c[FRONT_SERVER_FREED]);
 		const uint64_t links = counter_read(&c[FRONT_SERVER_OPENED]) -
 				       counter_read(&c[FRONT_SERVER_ENDED]);
 
@@ -35,7 +35,7 @@ front_counts_reset(struct front_server_counts *counts, uint32_t servers)
 			counter_set(&c[k], 0);
 		for (uint32_t k = 0; k < FRONT_TRIP_CELLS; k++)
 			counter_set(&counts[i].trips[k], 0);
-		counter_set(&c[FRONT_SERVER_KEYS], keys);
+		counter_set(&c[FRONT_SERVER_TAKEN], keys);
 		counter_set(&c[FRONT_SERVER_OPENED], links);
 	}
 }
@@ -109,25 +109,41 @@ links_of(const struct front_stats *stats, uint32_t server)
 	return open_of(stats, server, FRONT_SERVER_OPENED, FRONT_SERVER_ENDED);
 }
 
+/* Where nobody counts what clients ask for, it is what servers are asked. */
 static uint32_t
-thousandths(uint64_t most, uint64_t all, uint32_t servers)
+thousandths(uint64_t most, uint64_t sent, uint64_t wanted, uint32_t servers)
 {
+	const uint64_t all = wanted > sent ? wanted : sent;
+
 	return all == 0 ? 0 : (uint32_t)((double)most * servers * 1000 / (double)all + 0.5);
 }
 
+static void
+reset_look(const struct front_stats *stats, struct front_looker *looker, uint64_t wanted)
+{
+	const uint32_t resets = atomic_load_explicit(&stats->resets, memory_order_relaxed);
+
+	if (resets == looker->resets)
+		return;
+	looker->resets = resets;
+	looker->wanted_before = wanted;
+}
+
 void
-front_stats_look(struct front_stats *stats, uint32_t links, uint64_t *asked,
-		 struct front_load *load)
+front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_t wanted,
+		 uint32_t links, struct front_load *load)
 {
 	uint64_t all = 0, most = 0, most_new = 0;
 	uint32_t busiest = 0;
 
+	reset_look(stats, looker, wanted);
 	*load = (struct front_load){0};
 	for (uint32_t i = 0; i < stats->servers; i++) {
 		const uint64_t now = front_stats_sum_mt(stats, i, FRONT_SERVER_KEYS);
-		const uint64_t since = now >= asked[i] ? now - asked[i] : now; /* a reset */
+		const uint64_t before = looker->keys[i];
+		const uint64_t since = now >= before ? now - before : now; /* a reset */
 
-		asked[i] = now;
+		looker->keys[i] = now;
 		all += now;
 		load->keys += since;
 		load->live += links_of(stats, i) >= (uint64_t)links * stats->cores;
@@ -136,10 +152,13 @@ front_stats_look(struct front_stats *stats, uint32_t links, uint64_t *asked,
 		if (since > most_new)
 			most_new = since, load->busiest = i;
 	}
-	load->by_mean = thousandths(most_new, load->keys, stats->servers);
+	load->by_mean = thousandths(most_new, load->keys, wanted - looker->wanted, stats->servers);
+	looker->wanted = wanted;
 	atomic_store_explicit(&stats->busiest, busiest, memory_order_relaxed);
-	atomic_store_explicit(&stats->by_mean, thousandths(most, all, stats->servers),
-			      memory_order_relaxed);
+	atomic_store_explicit(
+		&stats->by_mean,
+		thousandths(most, all, wanted - looker->wanted_before, stats->servers),
+		memory_order_relaxed);
 }
 
 /* ---- rows ---- */
@@ -167,7 +186,7 @@ state_of(const struct front_stats *stats, uint32_t server, uint32_t links)
 	X(NUMBER, "server_err", SUM(ERR), 1)                                                       \
 	X(NUMBER, "server_timedout", SUM(TIMEDOUT), 1)                                             \
 	X(NUMBER, "server_eof", SUM(EOF), 1)                                                       \
-	X(NUMBER, "queue", open_of(stats, i, FRONT_SERVER_KEYS, FRONT_SERVER_KEYS_ENDED), 2)       \
+	X(NUMBER, "queue", open_of(stats, i, FRONT_SERVER_TAKEN, FRONT_SERVER_FREED), 2)           \
 	X(NUMBER, "round_trip_p50_us", front_stats_trip_us_mt(stats, i, 50), FRONT_TRIP_CELLS)     \
 	X(NUMBER, "round_trip_p99_us", front_stats_trip_us_mt(stats, i, 99), FRONT_TRIP_CELLS)
 

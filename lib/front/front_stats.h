@@ -6,7 +6,8 @@
  *         or the last reset, which each core obeys in its next turn. A round trip is counted once a
  *         request, from the turn that sends it to the turn that reads its end.
  *
- *         A server's load is the keys that were asked of it; by the mean: by its part of all.
+ *         A server's load is the keys that were sent to it; by the mean: by its part of all that
+ *         clients have asked for, copies answer some of that.
  *
  * Units:  us of round trips; thousandths of loads by the mean.
  * Owner:  struct front_stats is the caller's, zeros, and outlives the fronts; counts are a front's.
@@ -17,8 +18,7 @@
  * Source: names of rows are nutcracker 0.5.0's where it has them.
  *
  * Invariants (tests/sim/test_front):
- * - Keys that are asked are open until they are answered, fail, or nobody waits for them: queue is
- *   0 in the end.
+ * - Keys wait until they are answered, fail, or nobody waits for them: queue is 0 in the end.
  */
 #ifndef CLOCKOO_FRONT_STATS_H
 #define CLOCKOO_FRONT_STATS_H
@@ -29,13 +29,14 @@
 #include "base/counter.h"
 
 enum front_server_count {
-	FRONT_SERVER_KEYS,       /* asked: queued at least */
-	FRONT_SERVER_KEYS_ENDED, /* of them */
-	FRONT_SERVER_REQUESTS,   /* sent */
-	FRONT_SERVER_FAILED,     /* keys that it did not answer, asked or not */
-	FRONT_SERVER_OPENED,     /* connections that it has answered on */
-	FRONT_SERVER_ENDED,      /* of them */
-	FRONT_SERVER_ERR,        /* not opened, or reset: nonsense came */
+	FRONT_SERVER_TAKEN,    /* keys that wait for it: sent or not */
+	FRONT_SERVER_FREED,    /* of them */
+	FRONT_SERVER_KEYS,     /* sent */
+	FRONT_SERVER_REQUESTS, /* they were sent in */
+	FRONT_SERVER_FAILED,   /* keys that it did not answer, sent or not */
+	FRONT_SERVER_OPENED,   /* connections that it has answered on */
+	FRONT_SERVER_ENDED,    /* of them */
+	FRONT_SERVER_ERR,      /* not opened, or reset: nonsense came */
 	FRONT_SERVER_TIMEDOUT,
 	FRONT_SERVER_EOF,
 	FRONT_SERVER_COUNTS,
@@ -94,16 +95,23 @@ uint64_t front_stats_trip_us_mt(const struct front_stats *stats, uint32_t server
 
 struct front_load {
 	uint32_t busiest; /* server */
-	uint32_t by_mean; /* thousandths; 0: nothing was asked */
+	uint32_t by_mean; /* thousandths; 0: nothing was asked for */
 	uint32_t live;    /* servers with all of their connections */
-	uint64_t keys;    /* asked of all servers */
+	uint64_t keys;    /* sent to all servers */
 };
 
-/* asked[i]: what server i has been asked so far, written here; *load is what came since. The rows
- * busiest are what there is since the start: call it once a second. links: connections of a core to
- * a server. */
-void front_stats_look(struct front_stats *stats, uint32_t links, uint64_t *asked,
-		      struct front_load *load);
+/* What the one who looks keeps; zeros. */
+struct front_looker {
+	uint32_t resets;
+	uint64_t wanted, wanted_before; /* at the last look, at the last reset */
+	uint64_t keys[FRONT_SERVERS_MAX];
+};
+
+/* Once a second: *load is what came since the last look; the rows busiest are what came since the
+ * last reset. wanted: keys and writes that clients have asked for so far. links: connections of a
+ * core to a server. */
+void front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_t wanted,
+		      uint32_t links, struct front_load *load);
 
 /* Row n of `stats front`; false: there are no more. names: of the servers, in this turn. */
 bool front_stats_row(const struct front_stats *stats, const struct front_state *names,
