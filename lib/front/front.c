@@ -27,7 +27,7 @@ key_queue(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 
 	front_count(f, FRONT_ASKED);
 	if (key == NULL) {
-		front_key_failed(f, l);
+		front_key_failed(f, l != NULL ? l : &f->lanes[ask->lane]);
 		front_count(f, FRONT_REFUSED);
 		return NULL;
 	}
