@@ -13,7 +13,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define MAGAZINE_BATCH_MAX 32u
+#define MAGAZINE_BATCH_MAX    32u
+#define MAGAZINE_REFILL_FIRST 4u
 
 /* Words of a page's states, from word on and below end. */
 struct stretch {
@@ -25,6 +26,7 @@ struct magazine {
 	_Atomic uint32_t count;
 	uint32_t ref[2 * MAGAZINE_BATCH_MAX];
 	struct stretch clock_stretch, new_stretch; /* what is left of them */
+	uint32_t refill; /* objects asked for when it was filled last; 0: it was emptied since */
 	uint32_t evicted_at; /* items linked in the class when this core last evicted there */
 };
 
@@ -39,6 +41,16 @@ static inline void
 magazine_set(struct magazine *m, uint32_t count)
 {
 	atomic_store_explicit(&m->count, count, memory_order_relaxed);
+}
+
+/* How many objects fill it when it is empty, of a class with this batch: few at first, since each
+ * free object names the next one, and the processor waits for the memory of one after the other. */
+static inline uint32_t
+magazine_refill(const struct magazine *m, uint32_t batch)
+{
+	const uint32_t want = m->refill == 0 ? MAGAZINE_REFILL_FIRST : batch;
+
+	return want < batch ? want : batch;
 }
 
 #endif

@@ -336,8 +336,10 @@ slab_alloc(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t leav
 
 	if (batch == 0)
 		return class_alloc(sl, class, &one, 1, leave) == 1 ? one : 0;
-	if (count == 0)
-		count = class_alloc(sl, class, m->ref, batch, leave);
+	if (count == 0) {
+		m->refill = magazine_refill(m, batch);
+		count = class_alloc(sl, class, m->ref, m->refill, leave);
+	}
 	if (count == 0)
 		return 0;
 	magazine_set(m, count - 1);
@@ -532,6 +534,7 @@ slab_empty_magazine(struct slab *sl, struct magazine *mags, uint32_t class)
 		return 0;
 	class_free(sl, class, mags[class].ref, count);
 	magazine_set(&mags[class], 0);
+	mags[class].refill = 0;
 	return count;
 }
 
