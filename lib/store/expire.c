@@ -83,3 +83,13 @@ expire_for_memory(struct store_core *sc, uint32_t class, uint32_t want)
 	atomic_store_explicit(&c->due_credit, credit, memory_order_relaxed);
 	return done;
 }
+
+void
+expire_idle(struct store_core *sc)
+{
+	const uint32_t want =
+		sc->idle_expiry < EXPIRY_IDLE_TURN ? sc->idle_expiry : EXPIRY_IDLE_TURN;
+	const uint32_t done = expire_for_memory(sc, sc->idle_class, want);
+
+	sc->idle_expiry = done < want ? 0 : sc->idle_expiry - want;
+}

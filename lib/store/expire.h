@@ -10,5 +10,7 @@
 
 /* Evict up to so many expired items of a class, or a look's more. Returns how many left. */
 uint32_t expire_for_memory(struct store_core *sc, uint32_t class, uint32_t want);
+/* This turn's share of sc->idle_expiry. */
+void expire_idle(struct store_core *sc);
 
 #endif

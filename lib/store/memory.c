@@ -10,6 +10,7 @@
  */
 #include "memory.h"
 #include "evict.h"
+#include "expire.h"
 #include "item_access.h"
 #include "pinned.h"
 #include "rebalance.h"
@@ -66,6 +67,8 @@ memory_turn(struct store_core *sc)
 	sc->crowded = sc->evicted_ahead = 0;
 	if (batch != 0 && sc->magazines[class].evicted_at != 0 && stored_since(sc, class) >= batch)
 		evict_ahead(sc, class);
+	if (unlikely(sc->idle_expiry != 0))
+		expire_idle(sc);
 }
 
 /* A class is asked for objects: how many within a grace period, lately at most. Of several cores a

@@ -447,7 +447,7 @@ grant_page(struct store *st)
 /* What has expired in a class that allocates nothing: its own need would not find it. Its pages go
  * to other classes then. */
 static void
-expire_idle(struct store_core *sc)
+look_for_idle(struct store_core *sc)
 {
 	struct slab *sl = &sc->store->slab;
 
@@ -457,7 +457,9 @@ expire_idle(struct store_core *sc)
 		if (slab_class_is_due(c, sc->now_s) &&
 		    !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
 				IDLE_PARTS)) {
-			expire_for_memory(sc, sl->idle_class, EVICT_SLICE);
+			sc->idle_class = sl->idle_class;
+			sc->idle_expiry = EXPIRY_IDLE;
+			expire_idle(sc);
 			return;
 		}
 		sl->idle_class = (sl->idle_class + 1) % sl->class_count;
@@ -482,7 +484,7 @@ rebalance_step(struct store_core *sc)
 	}
 	if (age != sl->checked_at) {
 		sl->checked_at = age;
-		expire_idle(sc);
+		look_for_idle(sc);
 		if (sl->moving < slab_moves_max(sl))
 			move_page(sl, age);
 	}

@@ -72,6 +72,11 @@
 /* Looks in one go: 256 objects. */
 #define EXPIRY_LOOKS_MAX 8u
 
+/* What has expired in a class that allocates nothing: evicted for one step of rebalance.c; */
+#define EXPIRY_IDLE 128u
+/* of it in one turn. */
+#define EXPIRY_IDLE_TURN 32u
+
 /* ---- eviction and evacuation ---- */
 
 /* Ghosts take this part of the memory: a quarter byte for an item of 64 bytes. */

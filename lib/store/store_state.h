@@ -155,6 +155,8 @@ struct store_core {
 	uint32_t evacuated[EVACUATIONS];         /* work of this turn (store_limits.h) */
 	uint32_t stalled_turns; /* turns with pages to evacuate in the same epoch */
 	uint32_t stalled_epoch; /* that epoch */
+	uint32_t idle_class,
+		idle_expiry; /* expired items wanted of a class that allocates nothing */
 	uint32_t referenced_pending_count;
 	uint32_t referenced_pending[REFERENCED_PENDING_MAX];
 	bool online;
