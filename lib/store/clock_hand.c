@@ -343,42 +343,42 @@ object_number(const struct slab *sl, const struct page *p, uint32_t ref)
 	return (uint32_t)(word - state_word(sl, p, 0)) * OBJECTS_PER_WORD + shift / STATE_BITS;
 }
 
-/* Up to *max live objects of the page; *max is how many they are. Returns the number of the one
- * that follows them. */
+/* As many of these objects as cost so much together, one at least. */
 static uint32_t
-list_live_from(const struct slab *sl, const struct page *p, uint32_t next, uint32_t *refs,
-	       uint32_t *max)
+objects_for(const struct slab *sl, const uint32_t *refs, uint32_t count,
+	    const struct evacuation_slice *slice)
+{
+	uint32_t n = 0, cost = 0;
+
+	while (n < count && n < slice->objects) {
+		cost += slice->cost(sl, refs[n]);
+		if (n != 0 && cost > slice->work)
+			break;
+		n++;
+	}
+	return n;
+}
+
+/* Live objects of the page, *count of them. Returns the number of the one that follows them. */
+static uint32_t
+list_live_from(const struct slab *sl, const struct page *p, const struct evacuation_slice *slice,
+	       uint32_t *refs, uint32_t *count)
 {
 	const uint32_t words = page_words(p);
-	uint64_t passed = next % OBJECTS_PER_WORD * STATE_BITS;
-	uint32_t count = 0, w = next / OBJECTS_PER_WORD;
+	uint64_t passed = p->evacuate_next % OBJECTS_PER_WORD * STATE_BITS;
+	uint32_t found = 0, w = p->evacuate_next / OBJECTS_PER_WORD;
 
-	for (; w < words && count < *max; w++, passed = 0)
-		count +=
+	for (; w < words && found < slice->objects; w++, passed = 0)
+		found +=
 			list_word(sl, p, w, states_in(page_states(sl, p, w)) & UINT64_MAX << passed,
-				  refs + count);
-	if (count <= *max) {
-		*max = count;
-		return w * OBJECTS_PER_WORD;
-	}
-	return object_number(sl, p, refs[*max]);
+				  refs + found);
+	*count = objects_for(sl, refs, found, slice);
+	return *count == found ? w * OBJECTS_PER_WORD : object_number(sl, p, refs[*count]);
 }
 
 uint32_t
-slab_evacuate_size(struct slab *sl)
-{
-	uint32_t size = 0;
-
-	spin_lock(&sl->pool_lock);
-	if (!list_empty(&sl->evacuating))
-		size = sl->classes[container_of(sl->evacuating.next, struct page, of_class)->class]
-			       .size;
-	spin_unlock(&sl->pool_lock);
-	return size;
-}
-
-uint32_t
-slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch)
+slab_evacuate_live(struct slab *sl, uint32_t *refs, const struct evacuation_slice *slice,
+		   uint32_t epoch)
 {
 	uint32_t count = 0;
 
@@ -387,8 +387,7 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch
 		struct list *front = sl->evacuating.next;
 		struct page *p = container_of(front, struct page, of_class);
 
-		count = max;
-		p->evacuate_next = list_live_from(sl, p, p->evacuate_next, refs, &count);
+		p->evacuate_next = list_live_from(sl, p, slice, refs, &count);
 		p->busy += count != 0;
 		p->walk_found |= count != 0;
 		/* All words are walked: objects that are left wait for readers, a fill, or free

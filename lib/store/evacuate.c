@@ -3,8 +3,8 @@
  *
  * - An item whose reference bit is set moves. So does any other while its class has more free
  *   objects than it needs (slab_class_ahead). A copy on another page of the class, with the same
- *   key, cas, flags, expiry and flush generation, takes its slot under the bucket locks. A lookup
- *   finds the item or its copy, which are the same.
+ *   key, cas, flags, expiry and flush generation, takes its slot under the lock of its bucket. A
+ * lookup finds the item or its copy, which are the same.
  * - The other items are evicted, as the CLOCK hand would have. So are chunked items, since their
  *   chunks name them.
  * - Objects on a retire list, in a magazine or in a fill are freed by their cores.
@@ -97,7 +97,7 @@ state_of_copy(const struct store *st, const struct item *from)
 	return slab_state(&st->slab, item_ref(st, from)) == OBJECT_NEW ? OBJECT_NEW : OBJECT_KEPT;
 }
 
-/* Under both locks: the copy takes the place of the item. */
+/* Under the lock: the copy takes the place of the item. */
 static enum evacuation
 replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, struct item *copy)
 {
@@ -122,23 +122,47 @@ replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, stru
 	return EVACUATE_RETIRED;
 }
 
+/* It is not where it was looked for: it was moved, or is gone. */
+static __attribute__((noinline)) enum evacuation
+replace_elsewhere(struct store_core *sc, const struct victim *v, struct item *it, struct item *copy)
+{
+	struct store *st = sc->store;
+	const struct place p = index_lock(&st->ix, v->hash);
+	const enum evacuation how =
+		replace_with_copy(sc, index_spot_of_ref(&st->ix, &p, v->ref), it, copy);
+
+	index_unlock(&st->ix, &p);
+	return how;
+}
+
+/* As to evict it, the lock of the bucket that holds the item is enough (unlink_victim). */
 static enum evacuation
-rescue(struct store_core *sc, struct item *it, uint32_t class)
+replace_victim(struct store_core *sc, const struct victim *v, struct item *it, struct item *copy)
+{
+	struct spot spot = {.bucket = index_bucket(&sc->store->ix, v->bucket), .tag = v->tag};
+	enum evacuation how = EVACUATE_SKIPPED;
+
+	bucket_lock(spot.bucket);
+	spot.slot = bucket_slot_of(spot.bucket, v->tag, v->ref);
+	if (likely(spot.slot < BUCKET_SLOTS))
+		how = replace_with_copy(sc, spot, it, copy);
+	bucket_unlock(spot.bucket);
+	return likely(spot.slot < BUCKET_SLOTS) ? how : replace_elsewhere(sc, v, it, copy);
+}
+
+static enum evacuation
+rescue(struct store_core *sc, const struct victim *v, uint32_t class)
 {
 	struct store *st = sc->store;
 	const uint32_t ref = alloc_elsewhere(sc, class);
-	const uint64_t hash = hash_bytes(item_key_bytes(it), item_key_len(it), st->seed);
+	struct item *it = item_at(st, v->ref), *copy = item_at(st, ref);
+	enum evacuation how;
 
 	if (ref == 0)
 		return EVACUATE_STUCK;
-	copy_item(it, item_at(st, ref));
+	copy_item(it, copy);
 	protocol_gap();
-
-	const struct place p = index_lock(&st->ix, hash);
-	const struct spot spot = index_spot_of_ref(&st->ix, &p, item_ref(st, it));
-	const enum evacuation how = replace_with_copy(sc, spot, it, item_at(st, ref));
-
-	index_unlock(&st->ix, &p);
+	how = replace_victim(sc, v, it, copy);
 	if (how == EVACUATE_SKIPPED)
 		slab_free(&st->slab, sc->magazines, ref);
 	else
@@ -146,23 +170,31 @@ rescue(struct store_core *sc, struct item *it, uint32_t class)
 	return how;
 }
 
-/* The class that an item moves to; NOWHERE: it is evicted. */
+/* The class that an object's item moves to, if it can move; NOWHERE: it is evicted. */
 static uint32_t
-class_to_keep(const struct store *st, uint32_t ref)
+class_for(const struct store *st, uint32_t ref)
 {
 	const struct slab *sl = &st->slab;
 	const uint32_t class = class_for_rescue(sl, slab_class_of_ref(sl, ref));
-	const struct item *it = item_at(st, ref);
 
-	if (class == NOWHERE || item_key_len(it) == 0 || (item_form(it) & ITEM_IS_CHUNKED) != 0)
-		return NOWHERE;
+	if (class == NOWHERE || st->never_evict || slab_is_referenced(sl, ref))
+		return class;
 
 	const struct slab_class *c = &sl->classes[class];
 
-	if (!st->never_evict && !slab_is_referenced(sl, ref) &&
-	    atomic_load_explicit(&c->free_count, memory_order_relaxed) <= slab_class_ahead(c))
+	return atomic_load_explicit(&c->free_count, memory_order_relaxed) > slab_class_ahead(c)
+		       ? class
+		       : NOWHERE;
+}
+
+static uint32_t
+class_to_keep(const struct store *st, uint32_t ref)
+{
+	const struct item *it = item_at(st, ref);
+
+	if (item_key_len(it) == 0 || (item_form(it) & ITEM_IS_CHUNKED) != 0)
 		return NOWHERE;
-	return class;
+	return class_for(st, ref);
 }
 
 static enum evacuation
@@ -192,9 +224,18 @@ waits_in_hurry(const struct store *st, const struct batch *b, uint32_t ref, uint
 }
 
 static uint32_t
-cost_of_copy(const struct store *st, uint32_t ref)
+cost_of_copy(const struct slab *sl, uint32_t ref)
 {
-	return EVACUATE_RESCUE + slab_size_of_ref(&st->slab, ref) / EVACUATE_COPY_BYTES;
+	return EVACUATE_RESCUE + slab_size_of_ref(sl, ref) / EVACUATE_COPY_BYTES;
+}
+
+/* What an object costs at most. */
+static uint32_t
+cost_at_most(const struct slab *sl, uint32_t ref)
+{
+	const struct store *st = container_of(sl, struct store, slab);
+
+	return class_for(st, ref) == NOWHERE ? 1 : 1 + cost_of_copy(sl, ref);
 }
 
 static void
@@ -206,9 +247,9 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const stru
 
 	b->cost++;
 	if (class != NOWHERE) {
-		how = rescue(sc, item_at(sc->store, ref), class);
+		how = rescue(sc, v, class);
 		if (how != EVACUATE_STUCK)
-			b->cost += cost_of_copy(sc->store, ref);
+			b->cost += cost_of_copy(&sc->store->slab, ref);
 	}
 	if (how == EVACUATE_SKIPPED ||
 	    (how == EVACUATE_STUCK && hurry && !waits_in_hurry(sc->store, b, ref, class)))
@@ -233,31 +274,21 @@ make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 	return waiting < stuck ? evict_by_hand(sc, class, stuck - waiting) : 0;
 }
 
-/* Objects of a size that so much work is enough for, if half of them move. */
-static uint32_t
-objects_for(uint32_t work, uint32_t size)
-{
-	const uint32_t n = work / (1 + EVACUATE_RESCUE / 2 + size / EVACUATE_COPY_BYTES);
-
-	return n == 0 ? 1 : n < EVACUATE_BATCH ? n : EVACUATE_BATCH;
-}
-
 bool
 evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry)
 {
 	struct slab *sl = &sc->store->slab;
 	uint32_t refs[EVACUATE_BATCH + OBJECTS_PER_LOOK];
 	struct victim victims[VICTIMS_MAX];
-	const uint32_t size = slab_evacuate_size(sl);
 
 	*work += EVACUATE_LOOK;
-	if (size == 0)
-		return false;
 	item_apply_referenced(sc);
 
+	const struct evacuation_slice slice = {.objects = EVACUATE_BATCH,
+					       .work = until > *work ? until - *work : 0,
+					       .cost = cost_at_most};
 	const uint32_t n =
-		slab_evacuate_live(sl, refs, objects_for(until > *work ? until - *work : 0, size),
-				   (uint32_t)epoch_now(&sc->store->epoch));
+		slab_evacuate_live(sl, refs, &slice, (uint32_t)epoch_now(&sc->store->epoch));
 	struct batch b = {.with_page_count = 0};
 
 	if (n == 0)

@@ -66,12 +66,16 @@ slab_moves_max(const struct slab *sl)
 /* Start to evacuate a page of a class: of those the hand comes to next, the one with least to move
  * or to evict. False: it has none, or each has a pinned object, or is being filled. */
 bool slab_evacuate_start(struct slab *sl, uint32_t class);
-/* The size of objects on the page whose turn it is to be emptied; 0: there is none. */
-uint32_t slab_evacuate_size(struct slab *sl);
-/* Up to max live objects of one page being evacuated. After its last object the next page follows.
- * A caller that got some calls slab_evacuate_done afterwards. epoch is the present one: it tells
- * how long a page has waited for a fill. */
-uint32_t slab_evacuate_live(struct slab *sl, uint32_t *refs, uint32_t max, uint32_t epoch);
+/* So many objects at most, that cost so much at most; one is taken at any cost. */
+struct evacuation_slice {
+	uint32_t objects, work;
+	uint32_t (*cost)(const struct slab *sl, uint32_t ref);
+};
+/* Live objects of the page whose turn it is to be emptied; after its last object the next page
+ * follows. A caller that got some calls slab_evacuate_done afterwards. epoch is the present one: it
+ * tells how long a page has waited for a fill. */
+uint32_t slab_evacuate_live(struct slab *sl, uint32_t *refs, const struct evacuation_slice *slice,
+			    uint32_t epoch);
 void slab_evacuate_done(struct slab *sl, uint32_t ref);
 
 static inline bool

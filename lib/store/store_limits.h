@@ -88,7 +88,7 @@
 /* After so many any class does. */
 #define EVICT_TURN_MOST 144u
 /* Work of evacuation in one turn, in items evicted, some 100 ns each: in store_turn; */
-#define EVACUATE_SLICE 128u
+#define EVACUATE_SLICE 112u
 /* the same while the index waits for pages and there are free ones, when sets evacuate none; */
 #define EVACUATE_FOR_INDEX 192u
 /* for sets that take memory while the reserve is short, together; */
@@ -96,8 +96,8 @@
 /* for large values that wait, together. */
 #define EVACUATE_FOR_LARGE 256u
 /* What an item that moves costs besides, and for so many bytes of it one more; */
-#define EVACUATE_RESCUE     2u
-#define EVACUATE_COPY_BYTES 1024u
+#define EVACUATE_RESCUE     3u
+#define EVACUATE_COPY_BYTES 512u
 /* the choice of a page; a look at one. */
 #define EVACUATE_CHOICE 24u
 #define EVACUATE_LOOK   2u

@@ -210,10 +210,9 @@ MUTANTS = {
     ],
     # An item that moves to another page replaces whatever its key has by now.
     "STALE_RESCUE": [
-        ("evacuate.c", "	const struct place p = index_lock(&st->ix, hash);",
-         LINGER + "	const struct place p = index_lock(&st->ix, hash);"),
-        ("evacuate.c", "index_spot_of_ref(&st->ix, &p, item_ref(st, it))",
-         "index_spot_of_key(&st->ix, &p, item_key(it))"),
+        ("evacuate.c", "	bucket_lock(spot.bucket);", "	" + LINGER + "	bucket_lock(spot.bucket);"),
+        ("evacuate.c", "	spot.slot = bucket_slot_of(spot.bucket, v->tag, v->ref);",
+         "	uint32_t there;\n\n	spot.slot = bucket_scan(&sc->store->ix, spot.bucket, item_key(it), v->tag, &there);"),
     ],
     # An evacuated page is used again without a grace period.
     "EARLY_PAGE": [("slab.c", "if (!passed(p->retired_epoch, oldest))", "if (false)")],
