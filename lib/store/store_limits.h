@@ -97,7 +97,7 @@
 #define EVACUATE_FOR_LARGE 256u
 /* What an item that moves costs besides, and for so many bytes of it one more; */
 #define EVACUATE_RESCUE     3u
-#define EVACUATE_COPY_BYTES 512u
+#define EVACUATE_COPY_BYTES 1024u
 /* the choice of a page; a look at one. */
 #define EVACUATE_CHOICE 24u
 #define EVACUATE_LOOK   2u
