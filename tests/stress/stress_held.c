@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ROUNDS     400u
+#define ROUNDS     1200u
 #define KEYS       60000u
 #define HELD_MAX   64u
 #define SETS       400u /* of the core that goes on, while the other stands still */
