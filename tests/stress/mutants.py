@@ -316,6 +316,15 @@ MUTANTS = {
     "FRONT_TWO_SLOTS": [("front_slots.c", "if (slot_of(set, name_of(hash)) == FRONT_SET_SLOTS)\n\t\tentry", "entry")],
     # The lock keeps nobody out.
     "FRONT_UNLOCKED": [("front_slots.c", "return (*state & FRONT_SET_LOCK) == 0 &&", "return true ||")],
+    # A cell's writer is that of every key, or only that of the last one.
+    "FRONT_ANY_PRINT": [("front_cells.c", "(print == 0 || print == print_of(hash))", "true")],
+    "FRONT_LAST_PRINT": [("front_cells.c", "\t\tword &= ~PRINT_MASK;", "\t\tword = (word & ~PRINT_MASK) | print;")],
+    # A write that is over leaves no trace.
+    "FRONT_WRITES_UNSEEN": [("front_cells.c", "return word + VERSION_ONE + 1;", "return word + 1;")],
+    # The end of a flush does so.
+    "FRONT_FLUSH_ENDS": [("front_cells.c", "atomic_fetch_sub_explicit(&cells->flushes, 1,", "atomic_fetch_sub_explicit(&cells->flushes, EPOCH_ONE + 1,")],
+    # So does a write whose fate nobody knows.
+    "FRONT_UNKNOWN_ENDS": [("front_cells.c", "atomic_fetch_or_explicit(cell, UNKNOWN,", "atomic_fetch_or_explicit(cell, 0,")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_seen_by_all(x, now->generation))", "if (!is_seen_by_all(x, now->generation) && false)")],
     # An estimate is one counter, not the least.
