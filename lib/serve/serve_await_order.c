@@ -84,8 +84,9 @@ ask_ahead(struct serve *sv, struct op *op)
 		if (!asked_ahead(next))
 			return;
 		if (!awaits_have(ss->awaits, next->hash) && await_at(ss, offset) == NULL &&
-		    (await_passes_copies(sv, &next->req) ||
-		     store_peek_probed(sv->store, &next->probe, next->req.key) == NULL) &&
+		    await_copy(sv, &next->req,
+			       store_peek_probed(sv->store, &next->probe, next->req.key)) ==
+			    SERVE_COPY_NONE &&
 		    !session_ask(sv, next, offset))
 			return;
 		offset += next->raw.len;
