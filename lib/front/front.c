@@ -40,9 +40,12 @@ static void
 ask(void *arg, const struct serve_ask *ask)
 {
 	struct front *f = arg;
+	struct front_key *key = key_queue(f, &f->lanes[ask->lane], ask);
 
-	if (key_queue(f, &f->lanes[ask->lane], ask) == NULL)
+	if (key == NULL)
 		front_ticket_tell(f, ask->ticket, true);
+	else
+		front_keep_asked(f, key);
 }
 
 /* Each server has a part of it, on the first of its lanes. */
@@ -51,8 +54,10 @@ flush(struct front *f, const struct serve_ask *ask)
 {
 	struct front_key *whole = front_key_take(f, &f->lanes[ask->lane], ask);
 
-	if (whole == NULL) {
+	if (whole == NULL || !front_keep_flush(f, whole)) {
 		front_ticket_tell(f, ask->ticket, true);
+		if (whole != NULL)
+			front_key_free(f, whole);
 		return;
 	}
 	whole->parts = 1; /* this function's */
@@ -83,6 +88,10 @@ write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
 		return;
 	}
 	key = key_queue(f, &f->lanes[ask->lane], ask);
+	if (key != NULL && !front_keep_writes(f, key)) {
+		front_key_free(f, key);
+		key = NULL;
+	}
 	if (key != NULL) {
 		key->fill = own;
 		key->writes = value != NULL;
@@ -236,6 +245,7 @@ poll(void *arg, uint64_t now_ns)
 	fleet_look(f);
 	if (unlikely(!list_empty(&f->events)))
 		events_look(f);
+	front_keep_turn(f);
 	if (unlikely(f->told_head != f->told_tail))
 		front_tell(f);
 	replies_look(f);
@@ -329,7 +339,7 @@ pools_create(struct front *f)
 static void
 attach(struct front *f, struct region *region)
 {
-	const struct serve_supplier supplier = {
+	struct serve_supplier supplier = {
 		.arg = f,
 		.timeout_ns = f->cfg.timeout_ns,
 		.lanes = f->lane_count,
@@ -351,6 +361,7 @@ attach(struct front *f, struct region *region)
 		.ready = on_ready,
 	};
 
+	front_keep_supply(&supplier);
 	serve_supplier_attach(region, f->serve, &supplier);
 	serve_links_attach(f->serve, &user);
 }
@@ -367,6 +378,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	f->serve = sv;
 	f->stack = stack;
 	f->store = store;
+	front_copies_init(&f->copies, &settings->shared, store, settings->core);
 	f->lane_count = lanes_of(settings);
 	list_init(&f->events);
 	list_init(&f->looks);

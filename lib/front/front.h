@@ -3,13 +3,14 @@
  *
  * Shape:  a supplier of retrievals (serve_await.h). A core has its own connections to each server,
  *         all of them pipelined; a key always takes the same one of them, which is its lane.
- *         Retrievals are asked for as they came, or gathered into `get k1 .. k64`. No copies are
- *         kept.
+ *         Retrievals are asked for as they came, or gathered into `get k1 .. k64`. Of keys that
+ *         are asked for most, copies are kept in the store (front_copy.h): get, and mg that shows
+ *         no more than value, flags, size and key, are answered by them.
  *
  * Units:  ns of the clock of serve_turn().
  *
- * Owner:  the fleet is the caller's, and outlives the front. An answer's item is the front's, until
- *         the service releases it; it is never published.
+ * Owner:  the fleet and what cores share are the caller's, and outlive the front. An answer's
+ *         item is the front's, until the service releases it; it is never published.
  *
  * Thread: core-local, all of it; the fleet is shared, and looked at once a turn.
  *
@@ -26,6 +27,7 @@
 #define CLOCKOO_FRONT_H
 
 #include "base/region.h"
+#include "front_copy.h"
 #include "front_fleet.h"
 #include "serve/serve_await.h"
 
@@ -47,6 +49,8 @@
 	X(FRONT_FAILED, "of the keys, not answered by their server")                               \
 	X(FRONT_REFUSED, "of those, not asked: server down, no place, or no way to ask it")        \
 	X(FRONT_NO_MEMORY, "of those, no memory for the value")                                    \
+	X(FRONT_FILLS, "of the keys, asked for to be kept as a copy")                              \
+	X(FRONT_WRITES_LOST, "writes whose fate nobody knows: of their keys none is kept")         \
 	X(FRONT_CONNECTED, "connections opened to servers")                                        \
 	X(FRONT_CONNECT_FAILED, "connections to servers not opened")                               \
 	X(FRONT_SERVER_CLOSED, "connections that a server closed, or that were lost")              \
@@ -63,6 +67,8 @@ enum front_speech {
 
 struct front_settings {
 	struct front_exchange *fleet;
+	struct front_shared shared; /* of all cores; without cells no copies are kept */
+	uint32_t ttl_s;             /* of copies, if a server does not say when its item expires */
 	uint32_t core;
 	uint32_t servers;
 	uint32_t connections; /* of this core to each; servers * connections <= AWAIT_LANES_MAX */

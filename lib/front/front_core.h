@@ -25,7 +25,8 @@
 #include "base/list.h"
 #include "serve/serve_link.h"
 
-#define FRONT_NEVER UINT64_MAX
+#define FRONT_NEVER       UINT64_MAX
+#define FRONT_TTL_UNKNOWN INT32_MIN
 
 struct front_key {
 	struct list link; /* in pool, queue or request */
@@ -34,8 +35,13 @@ struct front_key {
 	bool wanted;             /* by the service */
 	bool sent;
 	uint8_t len;
-	bool writes; /* its fill is the value of a write */
-	bool missed; /* of a flush: a server has not answered */
+	bool writes;      /* its fill is the value of a write */
+	bool missed;      /* of a flush: a server has not answered */
+	bool reads;       /* a retrieval */
+	bool holds_cell;  /* it is a writer there */
+	bool holds_flush; /* a flush is under way */
+	bool fate_known;  /* of what was sent */
+	uint64_t hold;    /* of a copy that is to be made; 0: none is */
 	struct front_query query;
 	struct fill fill;
 	struct front_key *whole; /* the flush of all servers that this is a part of */
@@ -48,6 +54,9 @@ struct front_request {
 	struct list keys;
 	enum front_ask ask;
 	bool cas;
+	bool asks_ttl;   /* `me k` stands in front of it */
+	int32_t ttl_s;   /* what that has said; FRONT_TTL_UNKNOWN */
+	uint32_t sent_s; /* on the store's clock */
 	uint32_t opaque; /* of a meta line */
 	uint64_t end;    /* of its bytes, of all that were written */
 	uint64_t sent_ns;
@@ -114,8 +123,10 @@ struct front {
 	struct serve *serve;
 	struct stack *stack;
 	struct store_core *store;
-	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
-	uint32_t answers;        /* of this turn */
+	struct front_copies copies;
+	uint32_t delayed_until_s; /* a flush with a delay is under way; 0: none is */
+	uint64_t now_ns, due_ns;  /* of the lanes, the soonest */
+	uint32_t answers;         /* of this turn */
 	uint32_t lane_count;
 	uint32_t opening; /* lane that is looked at next for being due */
 	struct list keys_free, requests_free;
@@ -163,11 +174,35 @@ front_key_view(const struct front_key *key)
 	return (struct view){.data = key->bytes, .len = key->len};
 }
 
+static inline struct front_wanted
+front_key_wanted(const struct front_key *key)
+{
+	return (struct front_wanted){.key = front_key_view(key), .hash = key->hash};
+}
+
 static inline enum front_form
 front_key_form(const struct front_key *key, bool meta)
 {
 	return front_query_form(&key->query, front_key_view(key), meta);
 }
+
+/* ---- copies (front_keep.c) ---- */
+
+/* What the service is told of copies. */
+void front_keep_supply(struct serve_supplier *supplier);
+/* The key of a retrieval is queued. */
+void front_keep_asked(struct front *f, struct front_key *key);
+/* The key of a write is. False: it is not to be sent. */
+bool front_keep_writes(struct front *f, struct front_key *key);
+/* This is the answer to a retrieval: before it is told. */
+void front_keep_value(struct front_lane *l, struct front_key *key);
+void front_keep_missed(struct front *f, struct front_key *key);
+/* The key ends. */
+void front_keep_end(struct front *f, struct front_key *key);
+/* Before any server has its part; false: it is not to be sent. */
+bool front_keep_flush(struct front *f, struct front_key *whole);
+/* In poll(). */
+void front_keep_turn(struct front *f);
 
 /* Answers that poll() may give yet, with a request's whole answer in reserve. */
 static inline bool

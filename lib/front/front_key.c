@@ -28,7 +28,9 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	key->len = (uint8_t)ask->key.len;
 	key->query = front_query_of(ask->req);
 	key->fill = (struct fill){0};
-	key->writes = key->missed = false;
+	key->writes = key->missed = key->reads = false;
+	key->holds_cell = key->holds_flush = key->fate_known = false;
+	key->hold = 0;
 	key->whole = NULL;
 	key->parts = 0;
 	memcpy(key->bytes, ask->key.data, ask->key.len);
@@ -67,6 +69,7 @@ front_key_free(struct front *f, struct front_key *key)
 	struct front_key **of_slot = &f->by_slot[slot_of(key->ticket)];
 
 	fill_end(f, key);
+	front_keep_end(f, key);
 	if (key->whole != NULL)
 		front_part_end(f, key->whole);
 	if (*of_slot == key)
@@ -82,6 +85,9 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 {
 	list_unlink(&key->link);
 	f->answers++;
+	key->fate_known = !answer->failed;
+	if (key->reads && !answer->failed && answer->item == NULL)
+		front_keep_missed(f, key);
 	if (key->whole != NULL && (answer->failed || answer->error != 0))
 		key->whole->missed = true;
 	if (answer->failed)

@@ -325,6 +325,27 @@ MUTANTS = {
     "FRONT_FLUSH_ENDS": [("front_cells.c", "atomic_fetch_sub_explicit(&cells->flushes, 1,", "atomic_fetch_sub_explicit(&cells->flushes, EPOCH_ONE + 1,")],
     # So does a write whose fate nobody knows.
     "FRONT_UNKNOWN_ENDS": [("front_cells.c", "atomic_fetch_or_explicit(cell, UNKNOWN,", "atomic_fetch_or_explicit(cell, 0,")],
+    # A fill looks for writers before its placeholder is there, or not at all.
+    "F2_FIRST": [("front_copy.c", """	const uint64_t hold = ++c->last_hold;
+""", """	const uint64_t hold = ++c->last_hold;
+	const bool clean = front_cell_look_mt(c->shared.cells, wanted->hash).clean;
+
+	protocol_gap();
+"""), ("front_copy.c", "if (front_cell_look_mt(c->shared.cells, wanted->hash).clean)\n\t\treturn hold;", "if (clean)\n\t\treturn hold;")],
+    "FILL_BESIDE_WRITER": [("front_copy.c", "if (front_cell_look_mt(c->shared.cells, wanted->hash).clean)", "front_cell_look_mt(c->shared.cells, wanted->hash);\n\tif (true)")],
+    # A flight is joined although a write has begun, was under way, or a flush was.
+    "JOIN_ANY_VERSION": [("front_cells.c", "now.version == seen->version &&", "")],
+    "JOIN_BESIDE_WRITER": [("front_cells.c", "return seen->clean && now.clean && now.version", "return ((seen->flushes | now.flushes) & FLUSHING) == 0 && now.version")],
+    "JOIN_OVER_FLUSH": [("front_cells.c", "now.version == seen->version &&\n\t       now.flushes == seen->flushes;", "now.version == seen->version;")],
+    "JOIN_COUNTED_IN_FLUSH": [("front_cells.c", "!has_writer(word, hash) && (flushes & FLUSHING) == 0};", "!has_writer(word, hash)};"),
+                              ("front_cells.c", "now.flushes == seen->flushes;", "now.flushes / EPOCH_ONE == seen->flushes / EPOCH_ONE;")],
+    # A miss is told, and older fills and flights go on.
+    "MISS_KEEPS_COPY": [("front_copy.c", "	if (!put_miss(c, wanted, hold) &&", "	if (put_miss(c, wanted, hold) && false &&")],
+    "MISS_KEEPS_VERSION": [("front_copy.c", "	front_cell_step_mt(c->shared.cells, wanted->hash);\n", "")],
+    # Numbers of placeholders count for the store's floors.
+    "LOW_TOKEN": [("front_copy.c", "#define HOLD_BITS  (3ull << 62)", "#define HOLD_BITS  (3ull << 50)")],
+    # The copy goes after the write is sent.
+    "SEND_FIRST": [("front_copy.c", "	store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "	return true;")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_seen_by_all(x, now->generation))", "if (!is_seen_by_all(x, now->generation) && false)")],
     # An estimate is one counter, not the least.
