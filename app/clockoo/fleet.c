@@ -9,19 +9,51 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINE_BYTES   64u
+#define LINE_BYTES   128u   /* and FRONT_SLOTS_ALIGN */
 #define SEEN_WAIT_US 10000u /* for a core that has not seen the last state */
+
+static_assert(LINE_BYTES >= FRONT_SLOTS_ALIGN, "what is shared begins with a line");
+
+/* NULL: no memory. */
+static void *
+make(size_t bytes)
+{
+	const size_t whole = (bytes + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1);
+	void *at = aligned_alloc(LINE_BYTES, whole);
+
+	if (at != NULL)
+		memset(at, 0, whole);
+	return at;
+}
 
 static bool
 make_exchange(struct fleet *f, uint32_t cores)
 {
-	const size_t bytes = (front_exchange_bytes() + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1);
-
-	f->exchange = aligned_alloc(LINE_BYTES, bytes);
+	f->exchange = make(front_exchange_bytes());
 	if (f->exchange == NULL)
 		return false;
-	memset(f->exchange, 0, bytes);
 	front_exchange_init(f->exchange, cores);
+	return true;
+}
+
+/* As many copies as are planned. */
+static bool
+make_shared(struct fleet *f)
+{
+	const uint32_t items = f->look->plan.items;
+
+	if (items == 0)
+		return true;
+	f->shared.cells = make(sizeof *f->shared.cells);
+	if (f->shared.cells == NULL)
+		return false;
+	front_cells_init(f->shared.cells);
+	if (items == FRONT_ITEMS_MEMORY)
+		return true;
+	f->shared.slots = make(front_slots_bytes(items));
+	if (f->shared.slots == NULL)
+		return false;
+	front_slots_init(f->shared.slots, items);
 	return true;
 }
 
@@ -45,12 +77,10 @@ fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
 	if (look == NULL)
 		return true;
 	f = calloc(1, sizeof *f);
-	if (f == NULL || !make_exchange(f, cfg->cores)) {
-		free(f);
-		front_look_free(look);
+	if (f != NULL)
+		f->look = look;
+	if (f == NULL || !make_exchange(f, cfg->cores) || !make_shared(f))
 		return error_set(err, "--front-servers: no memory for the fleet");
-	}
-	f->look = look;
 	f->ipv6 = !ip_addr_is_zero(&cfg->ipv6);
 	front_names_init(&f->names, &look->config.servers);
 	draft = front_exchange_draft(f->exchange);

@@ -14,6 +14,7 @@
 #ifndef CLOCKOO_FLEET_H
 #define CLOCKOO_FLEET_H
 
+#include "front/front_copy.h"
 #include "front/front_fleet.h"
 #include "front/front_names.h"
 #include "front_look.h"
@@ -24,6 +25,7 @@
 struct fleet {
 	struct front_look *look;
 	struct front_exchange *exchange;
+	struct front_shared shared; /* copies, of all cores */
 	struct front_names names;
 	bool failing[FRONT_SERVERS_MAX]; /* said so */
 	bool ipv6;                       /* addresses of IPv6 can be reached */

@@ -378,7 +378,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	f->serve = sv;
 	f->stack = stack;
 	f->store = store;
-	front_copies_init(&f->copies, &settings->shared, store, settings->core);
+	front_keep_begin(f);
 	f->lane_count = lanes_of(settings);
 	list_init(&f->events);
 	list_init(&f->looks);

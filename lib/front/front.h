@@ -40,6 +40,9 @@
 #define FRONT_MEMORY_TURNS      64u           /* that a value waits for memory */
 #define FRONT_REOPEN_NS         100000000ull  /* half as much more after each failure */
 #define FRONT_STABLE_NS         1000000000ull /* a connection that ends sooner has failed */
+/* Nothing is kept for so long: what an earlier process has sent may be done yet. A time is no
+ * proof; FRONT.md 3 has one, the fence, which is not built. */
+#define FRONT_QUIET_S 60u
 
 #define FRONT_COUNTERS(X)                                                                          \
 	X(FRONT_ASKED, "keys asked of servers")                                                    \
@@ -69,6 +72,7 @@ struct front_settings {
 	struct front_exchange *fleet;
 	struct front_shared shared; /* of all cores; without cells no copies are kept */
 	uint32_t ttl_s;             /* of copies, if a server does not say when its item expires */
+	uint32_t quiet_s;           /* from its start on nothing is kept */
 	uint32_t core;
 	uint32_t servers;
 	uint32_t connections; /* of this core to each; servers * connections <= AWAIT_LANES_MAX */

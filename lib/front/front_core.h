@@ -124,9 +124,9 @@ struct front {
 	struct stack *stack;
 	struct store_core *store;
 	struct front_copies copies;
-	uint32_t delayed_until_s; /* a flush with a delay is under way; 0: none is */
-	uint64_t now_ns, due_ns;  /* of the lanes, the soonest */
-	uint32_t answers;         /* of this turn */
+	uint32_t quiet_until_s;  /* counted as a flush under way; 0: none is */
+	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
+	uint32_t answers;        /* of this turn */
 	uint32_t lane_count;
 	uint32_t opening; /* lane that is looked at next for being due */
 	struct list keys_free, requests_free;
@@ -201,6 +201,8 @@ void front_keep_missed(struct front *f, struct front_key *key);
 void front_keep_end(struct front *f, struct front_key *key);
 /* Before any server has its part; false: it is not to be sent. */
 bool front_keep_flush(struct front *f, struct front_key *whole);
+/* Once. */
+void front_keep_begin(struct front *f);
 /* In poll(). */
 void front_keep_turn(struct front *f);
 

@@ -177,19 +177,23 @@ front_keep_end(struct front *f, struct front_key *key)
 
 /* ---- flushes ---- */
 
+static void
+quiet_until(struct front *f, uint32_t until_s)
+{
+	if (f->quiet_until_s == 0)
+		front_flush_begin_mt(f->copies.shared.cells);
+	if (until_s > f->quiet_until_s)
+		f->quiet_until_s = until_s;
+}
+
 /* One with a delay lasts until it is over everywhere; a later one may replace it at the servers,
  * and does not here. */
 static void
 flush_delay(struct front *f, int32_t delay_s)
 {
-	const uint32_t until_s = delay_s <= DELAY_MAX_S
-					 ? serve_now_s(f->serve) + (uint32_t)delay_s + DELAY_EDGE_S
-					 : UINT32_MAX;
+	const uint32_t over_s = serve_now_s(f->serve) + (uint32_t)delay_s + DELAY_EDGE_S;
 
-	if (f->delayed_until_s == 0)
-		front_flush_begin_mt(f->copies.shared.cells);
-	if (until_s > f->delayed_until_s)
-		f->delayed_until_s = until_s;
+	quiet_until(f, delay_s <= DELAY_MAX_S ? over_s : UINT32_MAX);
 }
 
 bool
@@ -205,10 +209,18 @@ front_keep_flush(struct front *f, struct front_key *whole)
 }
 
 void
+front_keep_begin(struct front *f)
+{
+	front_copies_init(&f->copies, &f->cfg.shared, f->store, f->cfg.core);
+	if (front_copies_kept(&f->copies) && f->cfg.quiet_s > 0)
+		quiet_until(f, STORE_CLOCK_START + f->cfg.quiet_s);
+}
+
+void
 front_keep_turn(struct front *f)
 {
-	if (likely(f->delayed_until_s == 0) || serve_now_s(f->serve) < f->delayed_until_s)
+	if (likely(f->quiet_until_s == 0) || serve_now_s(f->serve) < f->quiet_until_s)
 		return;
-	f->delayed_until_s = 0;
+	f->quiet_until_s = 0;
 	front_flush_end_mt(f->copies.shared.cells);
 }

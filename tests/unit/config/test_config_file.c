@@ -96,6 +96,11 @@ static const struct {
 	{"front:\n  server_retry_timeout: 100ms\n", NUMBER(front.server_retry_timeout_ms), 100},
 	{"front:\n  server_failure_limit: 3\n", NUMBER(front.server_failure_limit), 3},
 	{"front:\n  server_connections: 2\n", NUMBER(front.server_connections), 2},
+	{"front:\n  items: 1000\n", NUMBER(front.items), 1000},
+	{"front:\n  items: memory\n", NUMBER(front.items), CONFIG_FRONT_ITEMS_MEMORY},
+	{"front:\n  ttl: 2s\n", NUMBER(front.ttl_ms), 2000},
+	{"", NUMBER(front.items), CONFIG_FRONT_ITEMS_AUTO},
+	{"", NUMBER(front.ttl_ms), 1000},
 	{"", NUMBER(front.hash), CONFIG_FRONT_FNV1A_64},
 	{"", NUMBER(front.timeout_ms), 1000},
 	{"", NUMBER(front.connect_timeout_ms), 500},
@@ -271,6 +276,9 @@ static const struct {
 	{"front-timeout", "1ms", "front-connect-timeout", "2s"},
 	{"front-server-failure-limit", "1", "front-server-retry-timeout", "1500ms"},
 	{"front-on-failure", "error", NULL, NULL},
+	{"front-items", "0", "front-ttl", "16ms"},
+	{"front-items", "memory", NULL, NULL},
+	{"front-items", "65536", NULL, NULL},
 };
 
 static void
