@@ -1,7 +1,7 @@
 /*
  * front.c - the supplier: which lane a key takes, what is asked, and what a turn looks at.
  */
-#include "front_core.h"
+#include "front_keep.h"
 
 #define OPENS_PER_TURN 64u /* lanes that are opened, or given up, in a turn */
 
@@ -20,7 +20,7 @@ lane_of(void *arg, struct view key, uint64_t hash)
 
 /* NULL: it is not asked. */
 static struct front_key *
-key_queue(struct front *f, struct front_lane *l, const struct serve_ask *ask)
+key_take(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 {
 	struct front_key *key = front_lane_refuses(l) ? NULL : front_key_take(f, l, ask);
 
@@ -28,11 +28,7 @@ key_queue(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 	if (key == NULL) {
 		front_count(f, FRONT_FAILED);
 		front_count(f, FRONT_REFUSED);
-		return NULL;
 	}
-	list_push_back(&l->queue, &key->link);
-	if (l->state == LANE_UP && list_empty(&l->send_link))
-		list_push_back(&f->unsent, &l->send_link);
 	return key;
 }
 
@@ -40,12 +36,17 @@ static void
 ask(void *arg, const struct serve_ask *ask)
 {
 	struct front *f = arg;
-	struct front_key *key = key_queue(f, &f->lanes[ask->lane], ask);
+	struct front_key *key;
 
-	if (key == NULL)
+	if (front_flight_join(f, ask))
+		return;
+	key = key_take(f, &f->lanes[ask->lane], ask);
+	if (key == NULL) {
 		front_ticket_tell(f, ask->ticket, true);
-	else
-		front_keep_asked(f, key);
+		return;
+	}
+	front_keep_asked(f, key);
+	front_key_queue(f, key);
 }
 
 /* Each server has a part of it, on the first of its lanes. */
@@ -62,7 +63,7 @@ flush(struct front *f, const struct serve_ask *ask)
 	}
 	whole->parts = 1; /* this function's */
 	for (uint32_t i = 0; i < f->lane_count; i += f->cfg.connections) {
-		struct front_key *part = key_queue(f, &f->lanes[i], ask);
+		struct front_key *part = key_take(f, &f->lanes[i], ask);
 
 		if (part == NULL) {
 			whole->missed = true;
@@ -71,6 +72,7 @@ flush(struct front *f, const struct serve_ask *ask)
 		part->whole = whole;
 		part->wanted = false;
 		whole->parts++;
+		front_key_queue(f, part);
 	}
 	f->by_slot[serve_ticket_slot(ask->ticket)] = whole;
 	front_part_end(f, whole);
@@ -87,12 +89,13 @@ write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
 		flush(f, ask);
 		return;
 	}
-	key = key_queue(f, &f->lanes[ask->lane], ask);
+	key = key_take(f, &f->lanes[ask->lane], ask);
 	if (key != NULL && !front_keep_writes(f, key)) {
 		front_key_free(f, key);
 		key = NULL;
 	}
 	if (key != NULL) {
+		front_key_queue(f, key);
 		key->fill = own;
 		key->writes = value != NULL;
 		return;
@@ -143,8 +146,8 @@ forget(void *arg, uint64_t ticket)
 		return;
 	key->wanted = false;
 	f->by_slot[serve_ticket_slot(ticket)] = NULL;
-	/* One that was sent waits for its reply; a flush for its parts. */
-	if (!key->sent && key->parts == 0)
+	/* One that was sent waits for its reply, a flush for its parts; others may have joined. */
+	if (!key->sent && key->parts == 0 && list_empty(&key->joined))
 		front_key_free(f, key);
 }
 
@@ -154,8 +157,9 @@ release(void *arg, uint64_t ticket, const struct item *item)
 	struct front *f = arg;
 	struct front_key *key = f->by_slot[serve_ticket_slot(ticket)];
 
-	ensure(key != NULL && key->ticket == ticket && key->fill.item == item);
-	front_key_free(f, key);
+	ensure(key != NULL && key->ticket == ticket);
+	ensure((key->owner != NULL ? key->owner : key)->fill.item == item);
+	front_key_release(f, key);
 }
 
 /* ---- a turn ---- */
@@ -248,7 +252,9 @@ poll(void *arg, uint64_t now_ns)
 	front_keep_turn(f);
 	if (unlikely(f->told_head != f->told_tail))
 		front_tell(f);
+	front_flight_tell(f);
 	replies_look(f);
+	front_flight_tell(f);
 	if (unlikely(now_ns >= f->due_ns))
 		due_look(f);
 	if (unlikely(!list_empty(&f->unsent)))
@@ -259,7 +265,8 @@ static uint64_t
 next_ns(void *arg)
 {
 	const struct front *f = arg;
-	const bool now = f->more || !list_empty(&f->events) || f->told_head != f->told_tail;
+	const bool now = f->more || !list_empty(&f->events) || !list_empty(&f->landed) ||
+			 f->told_head != f->told_tail;
 
 	return now ? 0 : f->due_ns;
 }
@@ -383,6 +390,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	list_init(&f->events);
 	list_init(&f->looks);
 	list_init(&f->unsent);
+	list_init(&f->landed);
 	pools_create(f);
 	f->lanes = region_take(region, f->lane_count * sizeof *f->lanes, CACHE_LINE_BYTES);
 	f->addresses =

@@ -28,6 +28,8 @@
 #define FRONT_NEVER       UINT64_MAX
 #define FRONT_TTL_UNKNOWN INT32_MIN
 
+#define FRONT_FLIGHT_BUCKETS 4096u
+
 struct front_key {
 	struct list link; /* in pool, queue or request */
 	uint64_t ticket, hash;
@@ -44,6 +46,18 @@ struct front_key {
 	uint64_t hold;    /* of a copy that is to be made; 0: none is */
 	struct front_query query;
 	struct fill fill;
+
+	/* of a flight */
+	bool flies;             /* in front.flights */
+	struct front_seen seen; /* when it was sent */
+	struct front_key *flight_next, *held, *held_by;
+	struct list joined;
+	/* of its answer, which others use, too */
+	bool failed;
+	uint8_t error;           /* enum mc_error */
+	uint32_t users;          /* its own asker included */
+	struct front_key *owner; /* of an answer that this one uses; NULL: its own */
+
 	struct front_key *whole; /* the flush of all servers that this is a part of */
 	uint32_t parts;          /* of a flush: servers that have not answered */
 	uint8_t bytes[MC_KEY_MAX];
@@ -126,7 +140,9 @@ struct front {
 	struct front_copies copies;
 	uint32_t quiet_until_s;  /* counted as a flush under way; 0: none is */
 	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
-	uint32_t answers;        /* of this turn */
+	struct front_key *flights[FRONT_FLIGHT_BUCKETS];
+	struct list landed; /* keys whose answer is here, and not told */
+	uint32_t answers;   /* of this turn */
 	uint32_t lane_count;
 	uint32_t opening; /* lane that is looked at next for being due */
 	struct list keys_free, requests_free;
@@ -158,6 +174,10 @@ struct front_key *front_key_take(struct front *f, struct front_lane *lane,
 				 const struct serve_ask *ask);
 /* It is nowhere any more; its fill ends. */
 void front_key_free(struct front *f, struct front_key *key);
+/* It is to be sent. */
+void front_key_queue(struct front *f, struct front_key *key);
+/* Its asker has its answer, or does not want it. */
+void front_key_release(struct front *f, struct front_key *key);
 /* In poll(): this is the answer to it; false: nobody wants it. Without an item it ends. */
 void front_key_answer(struct front *f, struct front_key *key, const struct serve_answer *answer);
 /* The next poll() says so. */
@@ -185,26 +205,6 @@ front_key_form(const struct front_key *key, bool meta)
 {
 	return front_query_form(&key->query, front_key_view(key), meta);
 }
-
-/* ---- copies (front_keep.c) ---- */
-
-/* What the service is told of copies. */
-void front_keep_supply(struct serve_supplier *supplier);
-/* The key of a retrieval is queued. */
-void front_keep_asked(struct front *f, struct front_key *key);
-/* The key of a write is. False: it is not to be sent. */
-bool front_keep_writes(struct front *f, struct front_key *key);
-/* This is the answer to a retrieval: before it is told. */
-void front_keep_value(struct front_lane *l, struct front_key *key);
-void front_keep_missed(struct front *f, struct front_key *key);
-/* The key ends. */
-void front_keep_end(struct front *f, struct front_key *key);
-/* Before any server has its part; false: it is not to be sent. */
-bool front_keep_flush(struct front *f, struct front_key *whole);
-/* Once. */
-void front_keep_begin(struct front *f);
-/* In poll(). */
-void front_keep_turn(struct front *f);
 
 /* Answers that poll() may give yet, with a request's whole answer in reserve. */
 static inline bool

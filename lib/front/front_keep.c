@@ -1,7 +1,7 @@
 /*
  * front_keep.c - which answers are kept as copies, for how long, and what they answer.
  */
-#include "front_core.h"
+#include "front_keep.h"
 
 #define DELAY_MAX_S  2592000 /* flush_all: beyond, a delay is a date */
 #define DELAY_EDGE_S 2u      /* clocks that tick at other times */
@@ -78,14 +78,17 @@ is_kept(const struct front_query *q)
 void
 front_keep_asked(struct front *f, struct front_key *key)
 {
+	key->reads = true;
+	if (front_copies_kept(&f->copies) && next_sample(f, 1) == 0)
+		sample(f, key->hash);
+}
+
+void
+front_keep_place(struct front *f, struct front_key *key)
+{
 	const struct front_wanted wanted = front_key_wanted(key);
 
-	key->reads = true;
-	if (!front_copies_kept(&f->copies))
-		return;
-	if (next_sample(f, 1) == 0)
-		sample(f, key->hash);
-	if (!is_kept(&key->query))
+	if (!front_copies_kept(&f->copies) || !is_kept(&key->query))
 		return;
 	key->hold = front_copy_place(&f->copies, &wanted);
 	if (key->hold != 0)

@@ -2,7 +2,7 @@
  * front_read.c - a connection's bytes become answers: line by line, values into items. A server is
  * not trusted: front_reply.c says whether a line is an answer to the first request.
  */
-#include "front_core.h"
+#include "front_keep.h"
 
 enum read_step {
 	READ_ON,
@@ -151,7 +151,7 @@ value_begin(struct front_lane *l)
 
 	if (l->asked.ask == FRONT_ASK_MA && l->reply.value_len > MC_U64_DIGITS_MAX)
 		return READ_BROKEN;
-	if ((key->wanted || key->hold != 0) && l->asked.ask != FRONT_ASK_MA)
+	if ((key->wanted || key->flies || key->hold != 0) && l->asked.ask != FRONT_ASK_MA)
 		r = fill_begin(l, key);
 	if (r == STORE_NOT_YET && l->memory_turns++ < FRONT_MEMORY_TURNS) {
 		l->reading = READING_BEGIN;

@@ -2,7 +2,7 @@
  * front_send.c - queued keys become requests on their lane's connection, in their order; plain gets
  * that follow each other share a line.
  */
-#include "front_core.h"
+#include "front_keep.h"
 
 #include "proto/mc_reply.h"
 
@@ -64,11 +64,13 @@ request_sent(struct front_lane *l, struct front_request *r, uint32_t bytes)
 }
 
 static void
-request_add(struct front_request *r, struct front_key *key)
+request_add(struct front_lane *l, struct front_request *r, struct front_key *key)
 {
 	list_unlink(&key->link);
 	list_push_back(&r->keys, &key->link);
 	key->sent = true;
+	if (key->flies)
+		front_flight_sent(l->front, key);
 }
 
 /* Of a key that is to be kept. */
@@ -93,7 +95,7 @@ get_with_ttl(struct front_lane *l, struct front_request *r)
 	at = mc_put_line_end(mc_put_view(at + 4, key));
 	r->ask = FRONT_ASK_GET;
 	r->asks_ttl = true;
-	request_add(r, queue_first(l));
+	request_add(l, r, queue_first(l));
 	return (uint32_t)(at - begin);
 }
 
@@ -118,7 +120,7 @@ gather(struct front_lane *l, struct front_request *r, enum front_form form)
 			break;
 		*at++ = ' ';
 		at = mc_put_view(at, front_key_view(key));
-		request_add(r, key);
+		request_add(l, r, key);
 	}
 	return (uint32_t)(mc_put_line_end(at) - begin);
 }
@@ -196,7 +198,7 @@ send_alone(struct front_lane *l, struct front_request *r, enum front_form form)
 	r->ask = (enum front_ask)front_form_asks[form];
 	r->cas = form == FRONT_FORM_GATS;
 	r->opaque = ++l->opaque;
-	request_add(r, key);
+	request_add(l, r, key);
 	if (form == FRONT_FORM_MG && key->hold != 0)
 		key->query.flags |= MC_FLAG_TTL;
 	len = (uint32_t)(front_put_query(line, &key->query, form, front_key_view(key), r->opaque) -

@@ -346,6 +346,11 @@ MUTANTS = {
     "LOW_TOKEN": [("front_copy.c", "#define HOLD_BITS  (3ull << 62)", "#define HOLD_BITS  (3ull << 50)")],
     # The copy goes after the write is sent.
     "SEND_FIRST": [("front_copy.c", "	store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "	return true;")],
+    # Any flight is joined, or none that is sent; who waits for the next one waits for ever; who shares an answer does not keep it.
+    "FLIGHT_OLD": [("front_flight.c", "return !flight->sent ||", "return true ||")],
+    "FLIGHT_ALONE": [("front_flight.c", "return !flight->sent ||", "return false &&")],
+    "FLIGHT_HELD": [("front_flight.c", "	front_key_queue(f, held);", "	(void)f;")],
+    "FLIGHT_UNSHARED": [("front_flight.c", "		key->users++;", "")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_seen_by_all(x, now->generation))", "if (!is_seen_by_all(x, now->generation) && false)")],
     # An estimate is one counter, not the least.
