@@ -113,31 +113,20 @@ with_writer(uint64_t word, uint64_t hash)
 }
 
 bool
-front_write_begin_mt(struct front_cells *cells, uint64_t hash, struct front_seen *seen)
+front_write_begin_mt(struct front_cells *cells, uint64_t hash, bool *alone)
 {
 	_Atomic uint64_t *cell = cell_of(cells, hash);
 	/* Relaxed: the exchange finds out if it is another one. */
-	uint64_t word = atomic_load_explicit(cell, memory_order_relaxed), flushes;
+	uint64_t word = atomic_load_explicit(cell, memory_order_relaxed);
 
 	do {
 		if ((word & WRITERS) >= FRONT_WRITERS_MAX)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
 		cell, &word, with_writer(word, hash), memory_order_seq_cst, memory_order_relaxed));
-	flushes = atomic_load_explicit(&cells->flushes, memory_order_seq_cst);
-	*seen = seen_of(word, flushes, hash);
-	seen->version++; /* its own */
+	*alone = seen_of(word, atomic_load_explicit(&cells->flushes, memory_order_seq_cst), hash)
+			 .clean;
 	return true;
-}
-
-bool
-front_write_stands_mt(struct front_cells *cells, uint64_t hash, const struct front_seen *seen)
-{
-	const uint64_t word = atomic_load_explicit(cell_of(cells, hash), memory_order_acquire);
-
-	return seen->clean && (word & UNKNOWN) == 0 &&
-	       (uint32_t)(word >> VERSION_SHIFT) == seen->version &&
-	       atomic_load_explicit(&cells->flushes, memory_order_seq_cst) == seen->flushes;
 }
 
 void

@@ -55,10 +55,8 @@ void front_cell_step_mt(struct front_cells *cells, uint64_t hash);
 
 /* ---- writes ---- */
 
-/* One more. seen->clean: it is alone, and no flush is under way. */
-bool front_write_begin_mt(struct front_cells *cells, uint64_t hash, struct front_seen *seen);
-/* Of one that was alone: has no other begun, and no flush? */
-bool front_write_stands_mt(struct front_cells *cells, uint64_t hash, const struct front_seen *seen);
+/* One more. *alone: the key has no other, and no flush is under way. */
+bool front_write_begin_mt(struct front_cells *cells, uint64_t hash, bool *alone);
 void front_write_end_mt(struct front_cells *cells, uint64_t hash);
 /* It may be done, at any later time, or never. */
 void front_write_lost_mt(struct front_cells *cells, uint64_t hash);

@@ -155,14 +155,51 @@ front_copy_drop(struct front_copies *c, const struct front_wanted *wanted, uint6
 
 /* ---- writes ---- */
 
-bool
-front_copy_write(struct front_copies *c, const struct front_wanted *wanted)
+static bool
+is_kept(const struct front_copies *c, const struct front_wanted *wanted)
 {
-	struct front_seen seen;
+	return c->shared.slots != NULL ? front_slots_has_mt(c->shared.slots, wanted->hash)
+				       : store_peek(c->store, wanted->key, wanted->hash) != NULL;
+}
 
-	if (!front_write_begin_mt(c->shared.cells, wanted->hash, &seen))
+/* In place of what is there. */
+static bool
+put_hold(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold)
+{
+	const struct store_conditions set = {.mode = STORE_SET, .set_cas = true, .new_cas = hold};
+
+	return put_empty(c, wanted, &set);
+}
+
+bool
+front_copy_write(struct front_copies *c, const struct front_wanted *wanted, bool sets,
+		 uint64_t *hold)
+{
+	bool alone;
+
+	*hold = 0;
+	if (!front_write_begin_mt(c->shared.cells, wanted->hash, &alone))
 		return false;
 	protocol_gap();
-	store_delete(c->store, wanted->key, wanted->hash);
+	if (sets && alone && is_kept(c, wanted) && put_hold(c, wanted, c->last_hold + 1))
+		*hold = ++c->last_hold;
+	else
+		store_delete(c->store, wanted->key, wanted->hash);
 	return true;
+}
+
+void
+front_copy_exchange(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
+		    struct fill *value)
+{
+	const struct store_conditions own = {
+		.mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = CAS_WHOLE};
+	const struct item *made;
+
+	protocol_gap();
+	if (value->value_len > FRONT_COPY_MAX || !has_slot(c, wanted->hash))
+		store_abandon(c->store, value);
+	else if (store_finish_with(c->store, value, &own, &made) == STORE_OK)
+		return;
+	front_copy_drop(c, wanted, hold);
 }

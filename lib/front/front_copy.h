@@ -8,11 +8,11 @@
  *         whoever has one publishes only in place of its own placeholder.
  * Units:  expiries in the store's seconds; 0: never.
  * Owner:  struct front_shared: the caller, one of all cores. struct front_copies: a core. A hold
- *         ends by front_copy_publish(), front_copy_miss() or front_copy_drop().
+ *         ends by front_copy_publish(), _miss(), _exchange() or _drop().
  * Thread: init: one; else core-local, but for front_copy_kind(): any.
  * Errors: nothing is kept: memory, slots, cells.
  * Bounds: constant time, and a copy of the value: FRONT_COPY_MAX.
- * Source: FRONT.md 3: F1, F2, F4; W1, W2, W4, W5; M.
+ * Source: FRONT.md 3: F1, F2, F4; W1, W2, W4; M.
  */
 #ifndef CLOCKOO_FRONT_COPY_H
 #define CLOCKOO_FRONT_COPY_H
@@ -76,7 +76,13 @@ void front_copy_drop(struct front_copies *c, const struct front_wanted *wanted, 
 
 /* ---- writes ---- */
 
-/* Before it is sent. False: it is not to be sent, the key has too many writers. */
-bool front_copy_write(struct front_copies *c, const struct front_wanted *wanted);
+/* Before it is sent. sets: whatever the server has, its value comes in its place. *hold: of that;
+ * 0: it is not to be kept. False: it is not to be sent, the key has too many writers. */
+bool front_copy_write(struct front_copies *c, const struct front_wanted *wanted, bool sets,
+		      uint64_t *hold);
+/* The server has the value now: before anybody hears it, and before the writer goes. A write that
+ * has begun since has taken the placeholder. The hold ends, and so does the fill. */
+void front_copy_exchange(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
+			 struct fill *value);
 
 #endif

@@ -148,6 +148,14 @@ front_keep_missed(struct front *f, struct front_key *key)
 
 /* ---- writes ---- */
 
+/* What it stores is all that the key has then. When one with an expiry ends at its server is not
+ * known so well that a copy could end before it. */
+static bool
+is_kept_set(const struct front_query *q)
+{
+	return (q->verb == MC_SET || (q->verb == MC_BIN_SET && !q->compare)) && q->exptime == 0;
+}
+
 bool
 front_keep_writes(struct front *f, struct front_key *key)
 {
@@ -155,8 +163,21 @@ front_keep_writes(struct front *f, struct front_key *key)
 
 	if (!front_copies_kept(&f->copies))
 		return true;
-	key->holds_cell = front_copy_write(&f->copies, &wanted);
+	key->holds_cell =
+		front_copy_write(&f->copies, &wanted, is_kept_set(&key->query), &key->hold);
 	return key->holds_cell;
+}
+
+void
+front_keep_stored(struct front *f, struct front_key *key)
+{
+	const struct front_wanted wanted = front_key_wanted(key);
+
+	if (key->hold == 0)
+		return;
+	front_copy_exchange(&f->copies, &wanted, key->hold, &key->fill);
+	key->hold = 0;
+	front_count(f, FRONT_EXCHANGED);
 }
 
 void

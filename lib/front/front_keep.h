@@ -41,6 +41,8 @@ bool front_keep_writes(struct front *f, struct front_key *key);
 /* This is the answer to a retrieval: before it is told. */
 void front_keep_value(struct front_lane *l, struct front_key *key);
 void front_keep_missed(struct front *f, struct front_key *key);
+/* Likewise to a write: it is done. */
+void front_keep_stored(struct front *f, struct front_key *key);
 /* The key ends. */
 void front_keep_end(struct front *f, struct front_key *key);
 /* Before any server has its part; false: it is not to be sent. */

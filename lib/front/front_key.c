@@ -47,13 +47,11 @@ fill_end(struct front *f, struct front_key *key)
 {
 	const uint32_t len = key->fill.value_len;
 
-	if (key->fill.item == NULL)
-		return;
-	store_abandon(f->store, &key->fill);
 	if (key->writes)
 		serve_value_end(f->serve, (uint32_t)(key->lane - f->lanes), len);
-	else
+	else if (key->fill.item != NULL)
 		f->answer_bytes -= len;
+	store_abandon(f->store, &key->fill);
 }
 
 /* The last part of a flush ends it. */
@@ -132,6 +130,9 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 	key->fate_known = !answer->failed;
 	if (key->reads && !answer->failed && answer->item == NULL)
 		front_keep_missed(f, key);
+	if (key->holds_cell && key->fate_known && answer->error == MC_ERR_NONE &&
+	    answer->result == STORE_OK)
+		front_keep_stored(f, key);
 	key->users = 1;
 	front_flight_land(f, key, answer);
 	if (key->whole != NULL && (answer->failed || answer->error != 0))

@@ -345,7 +345,9 @@ MUTANTS = {
     # Numbers of placeholders count for the store's floors.
     "LOW_TOKEN": [("front_copy.c", "#define HOLD_BITS  (3ull << 62)", "#define HOLD_BITS  (3ull << 50)")],
     # The copy goes after the write is sent.
-    "SEND_FIRST": [("front_copy.c", "	store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "	return true;")],
+    "SEND_FIRST": [("front_copy.c", "		store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "		*hold = 0;\n	return true;")],
+    # A second write leaves what the first has kept, or is about to.
+    "SECOND_KEEPS": [("front_copy.c", "		store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "		if (alone)\n			store_delete(c->store, wanted->key, wanted->hash);\n	return true;")],
     # Any flight is joined, or none that is sent; who waits for the next one waits for ever; who shares an answer does not keep it.
     "FLIGHT_OLD": [("front_flight.c", "return !flight->sent ||", "return true ||")],
     "FLIGHT_ALONE": [("front_flight.c", "return !flight->sent ||", "return false &&")],

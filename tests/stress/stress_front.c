@@ -31,6 +31,8 @@
 #define NAMES        1000000u /* of which two have one cell */
 #define NEVER        (UINT64_MAX / 2)
 
+void stress_gap(void);
+
 enum what { READ, WRITE, FLUSH };
 enum stage { QUEUED, SENT, EXECUTED, LOST, OVER };
 
@@ -74,6 +76,9 @@ static struct {
 	uint64_t tick, random;
 	uint32_t core; /* whose step it is */
 	bool in_gap, lost;
+	bool slow;        /* replies of core 0 come late */
+	uint32_t flushes; /* of 100 calls */
+	uint32_t forgets; /* of 64 steps */
 } w;
 
 static uint32_t
@@ -223,8 +228,12 @@ read_answered(struct request *r)
 static void
 write_start(struct call *c, uint32_t core)
 {
-	ensure(front_copy_write(&w.copies[core], &w.key[c->key]));
-	request_new(WRITE, core, c->key, c);
+	struct request *r;
+	uint64_t hold;
+
+	ensure(front_copy_write(&w.copies[core], &w.key[c->key], c->kind == CALL_SET, &hold));
+	r = request_new(WRITE, core, c->key, c);
+	r->hold = hold;
 }
 
 static void
@@ -242,6 +251,19 @@ write_end(struct request *r, bool known)
 static void
 write_answered(struct request *r)
 {
+	const struct front_wanted *key = &w.key[r->key];
+	struct front_copies *copies = &w.copies[r->core];
+	const struct call *c = r->asker[0];
+	struct fill value;
+
+	if (r->hold != 0 && store_begin(copies->store, &value, key->key, key->hash, c->len,
+					c->flags, 0) == STORE_OK) {
+		store_fill(copies->store, &value, c->bytes, c->len);
+		front_copy_exchange(copies, key, r->hold, &value);
+	} else if (r->hold != 0) {
+		front_copy_drop(copies, key, r->hold);
+	}
+	stress_gap();
 	write_end(r, true);
 	answer(r->asker[0], r->result, NULL, 0, 0);
 }
@@ -390,11 +412,11 @@ call_step(uint32_t core)
 			   .key = below(8) < 6 ? 0 : below(KEYS),
 			   .now_s = STORE_CLOCK_START};
 	w.now[client] = c;
-	c->kind = what < 60   ? CALL_GET
-		  : what < 80 ? CALL_SET
-		  : what < 86 ? CALL_ADD
-		  : what < 96 ? CALL_DELETE
-			      : CALL_FLUSH;
+	c->kind = what < w.flushes ? CALL_FLUSH
+		  : what < 70      ? CALL_GET
+		  : what < 88      ? CALL_SET
+		  : what < 93      ? CALL_ADD
+				   : CALL_DELETE;
 	c->flags = c->kind == CALL_SET ? n % 2 : 0;
 	if (c->kind == CALL_SET || c->kind == CALL_ADD)
 		c->len = (uint32_t)snprintf(c->bytes, sizeof c->bytes, "v%u", n);
@@ -417,7 +439,8 @@ core_step(uint32_t core)
 		send_step(core);
 		break;
 	default:
-		reply_step(core);
+		if (core != 0 || !w.slow || below(6) == 0)
+			reply_step(core);
 	}
 }
 
@@ -426,18 +449,17 @@ world_step(void)
 {
 	const uint32_t core = w.core = below(CORES);
 
+	if (below(64) < w.forgets)
+		w.server[below(KEYS)].there = false;
 	switch (below(64)) {
 	case 0:
-		w.server[below(KEYS)].there = false;
-		break;
-	case 1:
 		late_step();
 		break;
-	case 2:
+	case 1:
 		if (w.lost && below(20) == 0)
 			connection_end(core);
 		break;
-	case 3 ... 40:
+	case 2 ... 40:
 		core_step(core);
 		break;
 	default:
@@ -446,8 +468,6 @@ world_step(void)
 }
 
 /* Inside a rule of one core: the other goes on. */
-void stress_gap(void);
-
 void
 stress_gap(void)
 {
@@ -481,6 +501,9 @@ world_reset(uint64_t seed)
 	w.tick = 0;
 	w.random = seed;
 	w.lost = seed % 3 == 0;
+	w.slow = seed % 3 == 1;
+	w.flushes = seed % 4 == 0 ? 20 : 4;
+	w.forgets = seed % 5 == 0 ? 6 : 1;
 }
 
 static bool
