@@ -103,8 +103,8 @@ get_supplied(struct serve *sv, struct op *op)
 	if (copy == SERVE_COPY_NONE)
 		return get_awaited(sv, op);
 	await_copies_used(sv, op, 1);
-	return copy == SERVE_COPY_HERE ? get_found(sv, op, it, 0, false)
-				       : get_missed(sv, op, false);
+	return get_told(sv, op,
+			&(struct serve_answer){.item = copy == SERVE_COPY_HERE ? it : NULL});
 }
 
 /* ---- the others ---- */

@@ -6,6 +6,7 @@
  * stack; the server counts what it is asked.
  */
 #include "sim_front.h"
+#include "sim_memcached.h"
 #include "sim_service.h"
 
 #include "support/test.h"
@@ -16,7 +17,6 @@
 #define CLIENTS    1000u
 #define SLOTS      1100u
 #define HEARD_MAX  256u
-#define SAID_MAX   16384u
 #define STEP_NS    100000u
 #define MS         1000000ull
 #define TIMEOUT_NS (200 * MS)
@@ -28,16 +28,6 @@ struct client {
 	uint32_t heard_len;
 };
 
-/* A memcached that knows get, set, delete and flush_all of one key. */
-struct server {
-	struct conn *conn;
-	bool waits; /* answers nothing */
-	uint32_t gets, sets;
-	char value[32]; /* empty: none */
-	char said[SAID_MAX];
-	uint32_t said_len;
-};
-
 struct world {
 	struct sim_service sim;
 	struct front *front;
@@ -46,86 +36,8 @@ struct world {
 	void *memory;
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
-	struct server server;
+	struct sim_memcached server;
 };
-
-/* ---- the server ---- */
-
-static void
-say(struct world *w, const char *text)
-{
-	sim_service_say(&w->sim, w->server.conn, text, (uint32_t)strlen(text));
-}
-
-static void
-get(struct world *w, const char *line)
-{
-	struct server *s = &w->server;
-	char text[100];
-
-	s->gets++;
-	check(strcmp(line, "get key") == 0);
-	if (s->value[0] != '\0') {
-		snprintf(text, sizeof text, "VALUE key 0 %zu\r\n%s\r\n", strlen(s->value),
-			 s->value);
-		say(w, text);
-	}
-	say(w, "END\r\n");
-}
-
-/* The length of the first request, which is executed; 0: it is not all here. */
-static uint32_t
-execute(struct world *w)
-{
-	struct server *s = &w->server;
-	char *end = memchr(s->said, '\n', s->said_len), *line = s->said;
-	uint32_t len, body;
-
-	if (end == NULL)
-		return 0;
-	len = (uint32_t)(end + 1 - line);
-	if (strncmp(line, "set key 0 ", 10) == 0) {
-		body = (uint32_t)strtoul(strrchr(line, ' '), NULL, 10);
-		check(body < sizeof s->value);
-		if (s->said_len < len + body + 2)
-			return 0;
-		s->sets++;
-		memcpy(s->value, line + len, body);
-		s->value[body] = '\0';
-		say(w, "STORED\r\n");
-		return len + body + 2;
-	}
-	end[-1] = '\0';
-	if (strncmp(line, "get ", 4) == 0) {
-		get(w, line);
-	} else if (strcmp(line, "delete key") == 0 || strcmp(line, "flush_all 0") == 0) {
-		say(w, line[0] == 'f'        ? "OK\r\n"
-		       : s->value[0] != '\0' ? "DELETED\r\n"
-					     : "NOT_FOUND\r\n");
-		s->value[0] = '\0';
-	} else {
-		say(w, strcmp(line, "version") == 0 ? "VERSION 1\r\n" : "ERROR\r\n");
-	}
-	return len;
-}
-
-static void
-server_turn(struct world *w)
-{
-	struct server *s = &w->server;
-	uint32_t len;
-
-	for (struct view v = conn_peek(s->conn); v.len > 0; v = conn_peek(s->conn)) {
-		check(s->said_len + v.len <= SAID_MAX);
-		memcpy(s->said + s->said_len, v.data, v.len);
-		s->said_len += v.len;
-		conn_advance(w->sim.ss->stack, s->conn, v.len);
-	}
-	while (!s->waits && s->said_len > 0 && (len = execute(w)) > 0) {
-		s->said_len -= len;
-		memmove(s->said, s->said + len, s->said_len);
-	}
-}
 
 /* ---- the world ---- */
 
@@ -139,8 +51,7 @@ on_opened(void *arg, struct conn *c)
 		cl->open = true;
 		return;
 	}
-	w->server.conn = c;
-	w->server.said_len = 0;
+	sim_memcached_opened(&w->server, c);
 }
 
 static void
@@ -148,8 +59,7 @@ on_gone(void *arg, struct conn *c)
 {
 	struct world *w = arg;
 
-	if (w->server.conn == c)
-		w->server.conn = NULL;
+	sim_memcached_gone(&w->server, c);
 }
 
 static void
@@ -170,8 +80,7 @@ turn(void *arg)
 			conn_advance(w->sim.ss->stack, cl->conn, v.len);
 		}
 	}
-	if (w->server.conn != NULL)
-		server_turn(w);
+	sim_memcached_turn(&w->server);
 }
 
 static void
@@ -222,7 +131,8 @@ world_create(uint32_t clients, uint32_t quiet_s)
 	o.clients.tcp.port = SIM_PORT;
 	sim_service_create(&w->sim, &o, &user, turn);
 	front_attach(w, quiet_s);
-	strcpy(w->server.value, "first");
+	w->server.stack = w->sim.ss->stack;
+	strcpy(w->server.value[0], "first");
 	for (uint32_t i = 0; i < clients; i++) {
 		w->client[i].conn = sim_service_connect(&w->sim);
 		w->of_slot[conn_slot(w->client[i].conn)] = &w->client[i];
@@ -262,7 +172,7 @@ static void
 all_ask(struct world *w, uint32_t first, uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++)
-		ask(w, i, "get key\r\n");
+		ask(w, i, "get key0\r\n");
 	run(w, 20 * MS);
 }
 
@@ -276,8 +186,8 @@ heard(struct world *w, uint32_t client, const char *text)
 	cl->heard_len = 0;
 }
 
-#define FIRST  "VALUE key 0 5\r\nfirst\r\nEND\r\n"
-#define SECOND "VALUE key 0 6\r\nsecond\r\nEND\r\n"
+#define FIRST  "VALUE key0 0 5\r\nfirst\r\nEND\r\n"
+#define SECOND "VALUE key0 0 6\r\nsecond\r\nEND\r\n"
 #define MISS   "END\r\n"
 
 /* What one client hears, and how often the server was asked for it. */
@@ -321,7 +231,7 @@ who_asks_after_a_write_hears_of_it(void **state)
 
 	w->server.waits = true;
 	all_ask(w, 0, 100);
-	ask(w, 300, "set key 0 0 6\r\nsecond\r\n");
+	ask(w, 300, "set key0 0 0 6\r\nsecond\r\n");
 	run(w, 5 * MS);
 	all_ask(w, 100, 300);
 	w->server.waits = false;
@@ -341,7 +251,7 @@ the_next_flight_outlives_the_first(void **state)
 
 	w->server.waits = true;
 	all_ask(w, 0, 50);
-	ask(w, 100, "set key 0 0 6\r\nsecond\r\n");
+	ask(w, 100, "set key0 0 0 6\r\nsecond\r\n");
 	run(w, TIMEOUT_NS / 2);
 	all_ask(w, 50, 100);
 	run(w, TIMEOUT_NS / 2 + 5 * MS);
@@ -354,8 +264,8 @@ the_next_flight_outlives_the_first(void **state)
 		heard(w, i, FIRST);
 	/* Nobody knows what has become of the set: nothing of the key is kept. */
 	check_eq(counter_read(&front_counters(w->front)[FRONT_WRITES_LOST]), 1);
-	one_hears(w, "get key\r\n", FIRST, 1);
-	one_hears(w, "get key\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 1);
 	world_destroy(w);
 }
 
@@ -385,25 +295,25 @@ copies_go_when_they_are_wrong(void **state)
 {
 	struct world *w = world_create(1, 0);
 
-	one_hears(w, "get key\r\n", FIRST, 1);
-	one_hears(w, "get key\r\n", FIRST, 0);
-	one_hears(w, "set key 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key\r\n", SECOND, 0);
-	one_hears(w, "delete key\r\n", "DELETED\r\n", 0);
-	one_hears(w, "get key\r\n", MISS, 1);
-	one_hears(w, "get key\r\n", MISS, 0);
-	one_hears(w, "mg key v\r\n", "EN\r\n", 0);
-	one_hears(w, "set key 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key\r\n", FIRST, 0);
-	one_hears(w, "mg key v f\r\n", "VA 5 f0\r\nfirst\r\n", 0);
-	one_hears(w, "set key 0 1000 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key\r\n", SECOND, 1);
-	one_hears(w, "get key\r\n", SECOND, 0);
-	one_hears(w, "mg key v f\r\n", "VA 6 f0\r\nsecond\r\n", 1);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_hears(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_hears(w, "delete key0\r\n", "DELETED\r\n", 0);
+	one_hears(w, "get key0\r\n", MISS, 1);
+	one_hears(w, "get key0\r\n", MISS, 0);
+	one_hears(w, "mg key0 v\r\n", "EN\r\n", 0);
+	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_hears(w, "mg key0 v f\r\n", "VA 5 f0\r\nfirst\r\n", 0);
+	one_hears(w, "set key0 0 1000 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", SECOND, 1);
+	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_hears(w, "mg key0 v f\r\n", "VA 6 f0\r\nsecond\r\n", 1);
 	check_eq(counter_read(&front_counters(w->front)[FRONT_EXCHANGED]), 2);
 	one_hears(w, "flush_all\r\n", "OK\r\n", 0);
-	one_hears(w, "get key\r\n", MISS, 1);
-	one_hears(w, "get key\r\n", MISS, 0);
+	one_hears(w, "get key0\r\n", MISS, 1);
+	one_hears(w, "get key0\r\n", MISS, 0);
 	world_destroy(w);
 }
 
@@ -412,11 +322,11 @@ nothing_is_kept_for_a_while(void **state)
 {
 	struct world *w = world_create(1, 2);
 
-	one_hears(w, "get key\r\n", FIRST, 1);
-	one_hears(w, "get key\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 1);
 	run(w, 3000 * MS);
-	one_hears(w, "get key\r\n", FIRST, 1);
-	one_hears(w, "get key\r\n", FIRST, 0);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 0);
 	world_destroy(w);
 }
 
