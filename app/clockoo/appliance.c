@@ -8,6 +8,7 @@
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
 #include "fleet.h"
+#include "front_cores.h"
 #include "policy.h"
 #include "serve/serve_policy.h"
 #include "sizes.h"
@@ -119,6 +120,7 @@ build_front(struct appliance *a, uint32_t core, struct region *region, struct se
 
 	settings.fleet = a->fleet->exchange;
 	settings.shared = a->fleet->shared;
+	settings.stats = &a->fleet->stats;
 	settings.core = core;
 	front = front_create(region, &settings, serve, stack, store_core_of(a->store, core));
 	ensure(telemetry_add(&a->telemetry,
@@ -130,10 +132,14 @@ static void
 build_core(struct appliance *a, uint32_t i, struct region *region, const struct start *start)
 {
 	struct serve_config serve_cfg = a->sizes.serve;
+	struct stack_config stack_cfg = a->sizes.stack;
 	struct port *port = nic_port(&a->nic, i);
-	struct stack *stack = stack_create(region, &a->sizes.stack, port, a->neigh);
 	struct serve *serve;
+	struct stack *stack;
 
+	stack_cfg.tcp.core = i;
+	stack_cfg.tcp.cores = a->config.cores;
+	stack = stack_create(region, &stack_cfg, port, a->neigh);
 	serve_cfg.core = i;
 	serve = serve_create(region, &serve_cfg, a->shared, stack);
 	admin_create(region, serve);
@@ -184,6 +190,7 @@ build(struct appliance *a, struct error *err)
 					    a->config.conns_per_source, a->sizes.stack.net.seed);
 	if (a->config.cores > 1)
 		a->sizes.stack.tcp.pmtu_reports = pmtu_reports_create(&region);
+	front_cores_create(a, &region);
 	a->store = a->kept.used ? kept_make_store(&a->kept, &region, a, err)
 				: store_create(&region, &a->sizes.store);
 	if (a->store == NULL) {
@@ -299,7 +306,7 @@ appliance_run(struct appliance *a, struct error *err)
 	saved_join(&a->saved, a);
 	kept_stop(&a->kept, a->store);
 	saved_stop(&a->saved, a);
-	return true;
+	return !a->front_refused || error_set(err, "%s", a->front_refusal);
 }
 
 static bool

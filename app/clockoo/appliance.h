@@ -29,6 +29,8 @@
 struct fleet;
 struct neigh_table;
 
+#define FRONT_REFUSAL_BYTES 640u /* a name of a host, cores, and what is said of them */
+
 struct worker {
 	struct core *core;
 	const struct port_dpdk *port; /* of core */
@@ -47,9 +49,10 @@ struct sizes {
 	struct front_settings front; /* of one core */
 	uint32_t frames;             /* of one core */
 	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes,
-		pmtu_reports_bytes, front_bytes; /* serve's with a front's; 0: there is none */
-	size_t block_bytes;                      /* all of them together, but for: */
-	size_t file_bytes; /* of --memory-file, which has the items then; 0: none */
+		pmtu_reports_bytes, front_cores_bytes,
+		front_bytes; /* serve's with a front's; 0: there is none */
+	size_t block_bytes;  /* all of them together, but for: */
+	size_t file_bytes;   /* of --memory-file, which has the items then; 0: none */
 	uint64_t pool_bytes;
 	uint64_t program_bytes; /* measured, once DPDK runs */
 };
@@ -70,7 +73,9 @@ struct appliance {
 	uint64_t begun_ns; /* this process's */
 	struct store *store;
 	struct serve_shared *shared;
-	struct fleet *fleet; /* NULL: this is no front */
+	struct fleet *fleet;                     /* NULL: this is no front */
+	bool front_refused;                      /* the program stops for: */
+	char front_refusal[FRONT_REFUSAL_BYTES]; /* front_cores.h; empty = none */
 	struct neigh_table *neigh;
 	struct core *cores;
 	struct worker workers[CORES_MAX];

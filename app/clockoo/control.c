@@ -3,8 +3,10 @@
  * watchdog.
  */
 #include "control.h"
+#include "fleet.h"
 #include "checksum_watch.h"
 #include "crash_count.h"
+#include "front_cores.h"
 #include "live.h"
 #include "reload.h"
 #include "serve/serve_policy.h"
@@ -98,6 +100,12 @@ monotonic_ns(void)
 	return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
+uint64_t
+control_now_ns(void)
+{
+	return (uint64_t)monotonic_ns();
+}
+
 /* The signal that came before due_ns, or 0. */
 static int
 wait_for_signal(int64_t due_ns)
@@ -159,6 +167,9 @@ each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 	serve_rusage_set_mt(a->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	warn_bad_checksums(a, sums);
+	if (a->fleet != NULL)
+		front_stats_look(&a->fleet->stats, &a->fleet->looker, live_requests(a),
+				 a->sizes.front.connections, &live->front);
 	if (a->config.live)
 		live_print(live, a);
 }
@@ -250,9 +261,13 @@ control_run(void *arg)
 			continue;
 		due_ns += TICK_NS;
 		kept_tick(&a->kept, &a->telemetry);
+		if (a->fleet != NULL)
+			fleet_tick(a->fleet, control_now_ns());
 		if (++ticks % TICKS_S == 0) {
 			tsc_clock_correct(&a->nic.clock);
 			each_second(a, &live, &sums);
+			if (!front_cores_check(a, tsc_clock_ns(&a->nic.clock)))
+				break;
 			watch_link(a, &link_up);
 		}
 		notify_watchdog(a, &watchdog);

@@ -1,16 +1,17 @@
 /*
- * fleet.c - the fleet's states: a first one from the configuration, later ones from lookups.
+ * fleet.c - the fleet's states: a first one from the configuration, later ones from what cores and
+ * lookups find out, and from reloads.
  */
 #include "fleet.h"
+#include "front/front_servers.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#define LINE_BYTES   128u   /* and FRONT_SLOTS_ALIGN */
-#define SEEN_WAIT_US 10000u /* for a core that has not seen the last state */
+#define LINE_BYTES 128u /* and FRONT_SLOTS_ALIGN */
 
 static_assert(LINE_BYTES >= FRONT_SLOTS_ALIGN, "what is shared begins with a line");
 
@@ -27,12 +28,14 @@ make(size_t bytes)
 }
 
 static bool
-make_exchange(struct fleet *f, uint32_t cores)
+make_exchange(struct fleet *f, const struct front_config *config, uint32_t cores)
 {
-	f->exchange = make(front_exchange_bytes());
+	const uint32_t room = front_control_room(config);
+
+	f->exchange = make(front_exchange_bytes(room));
 	if (f->exchange == NULL)
 		return false;
-	front_exchange_init(f->exchange, cores);
+	front_exchange_init(f->exchange, cores, room);
 	return true;
 }
 
@@ -58,17 +61,36 @@ make_shared(struct fleet *f)
 }
 
 static void
-locate_all(struct fleet *f, struct front_state *draft)
+say_health(void *arg, const struct front_host *host, enum front_health health)
 {
-	for (uint32_t i = 0; i < f->names.count; i++)
-		front_state_locate(draft, i, &f->names.name[i].ip);
+	static const char *const words[] = {
+		[FRONT_HEALTH_DOWN] = "is down: its keys fail",
+		[FRONT_HEALTH_AWAY] = "has left: others stand in for it",
+		[FRONT_HEALTH_LIVE] = "is back",
+		[FRONT_HEALTH_MOVING] = NULL,
+	};
+
+	if (words[health] != NULL)
+		fprintf(stderr, "clockoo: front.servers: %s:%u %s\n", host->host, host->port,
+			words[health]);
+}
+
+/* Those whose names the thread looks up. */
+static void
+hosts_set(struct fleet *f, const struct front_config *config)
+{
+	const uint32_t servers = config->servers.count, gutter = config->gutter.count;
+
+	f->hosts.count = servers + gutter;
+	memcpy(f->hosts.host, config->servers.host, servers * sizeof f->hosts.host[0]);
+	memcpy(f->hosts.host + servers, config->gutter.host, gutter * sizeof f->hosts.host[0]);
+	f->list++;
 }
 
 bool
 fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
 {
 	struct front_look *look;
-	struct front_state *draft;
 	struct fleet *f;
 
 	*fleet = NULL;
@@ -79,14 +101,14 @@ fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
 	f = calloc(1, sizeof *f);
 	if (f != NULL)
 		f->look = look;
-	if (f == NULL || !make_exchange(f, cfg->cores) || !make_shared(f))
+	if (f == NULL || !make_exchange(f, &look->config, cfg->cores) || !make_shared(f))
 		return error_set(err, "--front-servers: no memory for the fleet");
 	f->ipv6 = !ip_addr_is_zero(&cfg->ipv6);
-	front_names_init(&f->names, &look->config.servers);
-	draft = front_exchange_draft(f->exchange);
-	front_state_set(draft, &look->config);
-	locate_all(f, draft);
-	front_exchange_publish(f->exchange);
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->changed, NULL);
+	f->control.tell = say_health;
+	front_control_init(&f->control, f->exchange, &look->config);
+	hosts_set(f, &look->config);
 	*fleet = f;
 	return true;
 }
@@ -97,8 +119,7 @@ say_moved(const struct fleet *f, uint32_t server)
 	char text[IP_ADDR_TEXT_MAX + 1];
 
 	*ip_addr_text(text, &f->names.name[server].ip) = '\0';
-	fprintf(stderr, "clockoo: front.servers: %s is %s\n",
-		f->look->config.servers.host[server].host, text);
+	fprintf(stderr, "clockoo: front.servers: %s is %s\n", f->looked.host[server].host, text);
 }
 
 static void
@@ -106,8 +127,7 @@ say_failing(const struct fleet *f, uint32_t server)
 {
 	const struct front_name *name = &f->names.name[server];
 
-	fprintf(stderr, "clockoo: front.servers: %s: %s; %s\n",
-		f->look->config.servers.host[server].host,
+	fprintf(stderr, "clockoo: front.servers: %s: %s; %s\n", f->looked.host[server].host,
 		name->last == FRONT_LOOKUP_NO_NAME ? "no such name" : "no name server answers",
 		ip_addr_is_zero(&name->ip) ? "its keys fail" : "it keeps the address it had");
 }
@@ -133,32 +153,63 @@ all_have_addresses(const struct front_names *names)
 	return true;
 }
 
+/* A name that was in the former list keeps what is known of it. */
 static void
-publish(struct fleet *f)
+names_take(struct fleet *f)
 {
-	struct front_state *draft;
+	static const struct front_name none;
 
-	while ((draft = front_exchange_draft(f->exchange)) == NULL)
-		usleep(SEEN_WAIT_US);
-	locate_all(f, draft);
-	front_exchange_publish(f->exchange);
+	f->names_before = f->names;
+	front_names_init(&f->names, &f->hosts);
+	for (uint32_t i = 0; i < f->hosts.count; i++) {
+		const struct front_name *was = &none;
+
+		for (uint32_t k = 0; k < f->names_before.count; k++)
+			if (strcmp(f->looked.host[k].host, f->hosts.host[i].host) == 0)
+				was = &f->names_before.name[k];
+		if (was != &none)
+			f->names.name[i] = *was;
+	}
+	f->looked = f->hosts;
+	memset(f->failing, 0, sizeof f->failing);
+	f->list_had = f->list;
 }
 
 bool
 fleet_pass(struct fleet *f, front_lookup_fn *lookup, void *arg)
 {
-	bool changed = false;
 	struct front_step step;
 
+	pthread_mutex_lock(&f->lock);
+	if (f->list != f->list_had)
+		names_take(f);
+	pthread_mutex_unlock(&f->lock);
 	do {
-		step = front_names_step(&f->names, &f->look->config.servers, lookup, arg);
-		if (!step.none_left)
-			report(f, &step);
-		changed |= step.changed;
+		step = front_names_step(&f->names, &f->looked, lookup, arg);
+		if (step.none_left)
+			break;
+		report(f, &step);
+		pthread_mutex_lock(&f->lock);
+		if (!ip_addr_is_zero(&f->names.name[step.server].ip))
+			front_control_located(&f->control, f->looked.host[step.server].host,
+					      &f->names.name[step.server].ip);
+		pthread_mutex_unlock(&f->lock);
 	} while (!step.last);
-	if (changed)
-		publish(f);
 	return all_have_addresses(&f->names);
+}
+
+/* Until it is time for the next lookups, or there is another list. */
+static void
+wait_for_next(struct fleet *f, uint32_t seconds)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += seconds;
+	pthread_mutex_lock(&f->lock);
+	while (f->list == f->list_had && pthread_cond_timedwait(&f->changed, &f->lock, &until) == 0)
+		;
+	pthread_mutex_unlock(&f->lock);
 }
 
 static void *
@@ -167,16 +218,18 @@ run(void *arg)
 	struct fleet *f = arg;
 
 	for (;;)
-		sleep(fleet_pass(f, front_lookup_system, &f->ipv6) ? FLEET_LOOKUP_S
-								   : FLEET_RETRY_S);
+		wait_for_next(f, fleet_pass(f, front_lookup_system, &f->ipv6) ? FLEET_LOOKUP_S
+									      : FLEET_RETRY_S);
 	return NULL;
 }
 
 static bool
-has_names(const struct front_names *names)
+has_names(const struct front_servers *hosts)
 {
-	for (uint32_t i = 0; i < names->count; i++)
-		if (!names->name[i].numeric)
+	struct ip_addr ip;
+
+	for (uint32_t i = 0; i < hosts->count; i++)
+		if (!front_host_address(hosts->host[i].host, &ip))
 			return true;
 	return false;
 }
@@ -187,12 +240,83 @@ fleet_start(struct fleet *f, struct error *err)
 	pthread_t thread;
 	int rc;
 
-	if (!has_names(&f->names))
+	if (f->runs || !has_names(&f->hosts))
 		return true;
 	rc = pthread_create(&thread, NULL, run, f);
 	if (rc != 0)
 		return error_set(err, "cannot start the thread that looks names up: %s",
 				 strerror(rc));
 	pthread_detach(thread);
+	f->runs = true;
 	return true;
+}
+
+/* ---- the control thread ---- */
+
+static void
+next_takes_over(struct fleet *f)
+{
+	struct front_look *was = f->look;
+
+	f->look = f->next;
+	f->next = NULL;
+	front_look_free(was);
+	fprintf(stderr, "clockoo: front.servers: %u server%s now\n", f->look->config.servers.count,
+		f->look->config.servers.count == 1 ? "" : "s");
+}
+
+void
+fleet_tick(struct fleet *f, uint64_t now_ns)
+{
+	pthread_mutex_lock(&f->lock);
+	front_control_step(&f->control, now_ns);
+	if (f->next != NULL && front_control_config(&f->control) == &f->next->config)
+		next_takes_over(f);
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* All but the servers changes only after a restart. */
+static void
+keep_the_rest(struct front_config *config, const struct front_config *now)
+{
+	config->distribution = now->distribution;
+	config->hash = now->hash;
+	config->given_order = now->given_order;
+	memcpy(config->tag, now->tag, sizeof config->tag);
+	memcpy(config->skip, now->skip, sizeof config->skip);
+	config->server_connections = now->server_connections;
+	config->server_failure_limit = now->server_failure_limit;
+	config->server_retry_timeout_ns = now->server_retry_timeout_ns;
+	config->auto_eject_hosts = now->auto_eject_hosts;
+	config->gutter_ttl_s = now->gutter_ttl_s;
+	config->reload_flushes = now->reload_flushes;
+}
+
+bool
+fleet_reload(struct fleet *f, struct front_look *look, uint64_t now_ns, struct error *err)
+{
+	struct error why;
+	bool done;
+
+	keep_the_rest(&look->config, &f->look->config);
+	pthread_mutex_lock(&f->lock);
+	done = front_control_reload(&f->control, &look->config, now_ns, err);
+	if (done) {
+		f->next = look;
+		hosts_set(f, &look->config);
+		pthread_cond_signal(&f->changed);
+	}
+	pthread_mutex_unlock(&f->lock);
+	if (done && !fleet_start(f, &why))
+		fprintf(stderr, "clockoo: front.servers: %s\n", why.text);
+	return done;
+}
+
+bool
+fleet_has(const struct fleet *f, const struct front_look *look)
+{
+	const struct front_config *now = f->next != NULL ? &f->next->config : &f->look->config;
+
+	return front_servers_same(&now->servers, &look->config.servers) &&
+	       front_servers_same(&now->gutter, &look->config.gutter);
 }

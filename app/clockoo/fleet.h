@@ -1,34 +1,52 @@
 /*
- * fleet.h - the fleet behind a front while it runs: what cores see of it, and a thread that looks
- * its names up.
+ * fleet.h - the fleet behind a front while it runs: what cores see of it, which servers are down or
+ * away, another list of them by a reload, and a thread that looks their names up.
  *
- * Shape:  fleet_begin publishes the servers with the addresses that stand as text; the thread adds
+ * Shape:  fleet_begin publishes the servers with the addresses that stand as text; the thread finds
  *         those of names, looks them up again every FLEET_LOOKUP_S, and every FLEET_RETRY_S while
- *         one has none. A name that fails keeps the address it has.
- * Owner:  the process: nothing is given back, since a lookup may still wait when it ends.
- * Thread: begin by main. The thread alone publishes afterwards; cores ask
- *         front_exchange_turn_mt().
- * Errors: struct error. A name that begins or ceases to fail, or moves, is a line on stderr.
- * Bounds: memory of FRONT_SERVERS_MAX servers, twice; one lookup at a time.
+ *         one has none. A name that fails keeps the address it has. What changes is published by
+ *         fleet_tick.
+ * Owner:  the process: nothing is given back, since a lookup may still wait when it ends; but of a
+ *         list whose place another one has taken.
+ * Thread: begin by main; start, tick and reload by the control thread, or before it runs. A mutex
+ *         lets the thread say what it has found. Cores ask front_exchange_turn_mt().
+ * Errors: struct error. A name that begins or ceases to fail, or moves, and a server that goes
+ *         down, leaves or comes back is a line on stderr.
+ * Bounds: memory of FRONT_SERVERS_MAX servers, some times; one lookup at a time.
  */
 #ifndef CLOCKOO_FLEET_H
 #define CLOCKOO_FLEET_H
 
+#include "front/front_control.h"
 #include "front/front_copy.h"
-#include "front/front_fleet.h"
 #include "front/front_names.h"
+#include "front/front_stats.h"
 #include "front_look.h"
+
+#include <pthread.h>
 
 #define FLEET_LOOKUP_S 30u
 #define FLEET_RETRY_S  2u
 
 struct fleet {
-	struct front_look *look;
+	struct front_look *look; /* in force */
+	struct front_look *next; /* of a reload; NULL: none is under way */
 	struct front_exchange *exchange;
 	struct front_shared shared; /* copies, of all cores */
-	struct front_names names;
+	pthread_mutex_t lock;       /* of what follows, up to hosts */
+	pthread_cond_t changed;
+	struct front_control control;
+	uint32_t list; /* another number: hosts is another list */
+	struct front_servers hosts;
+	struct front_stats stats;
+	struct front_looker looker; /* the control thread's */
+	/* The thread's alone. */
+	uint32_t list_had;
+	struct front_servers looked;
+	struct front_names names, names_before;
 	bool failing[FRONT_SERVERS_MAX]; /* said so */
 	bool ipv6;                       /* addresses of IPv6 can be reached */
+	bool runs;                       /* the thread does */
 };
 
 /* *fleet: NULL if the configuration names none. */
@@ -37,7 +55,17 @@ bool fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *e
 /* Starts the thread, if a server has a name. */
 bool fleet_start(struct fleet *fleet, struct error *err);
 
-/* One lookup of each name, and one publication if an address has changed. True: all have one. */
+/* One lookup of each name. True: all have an address. */
 bool fleet_pass(struct fleet *fleet, front_lookup_fn *lookup, void *arg);
+
+/* Some times a second, by any one clock. */
+void fleet_tick(struct fleet *fleet, uint64_t now_ns);
+
+/* Servers and gutter of *look are the fleet soon; it is the fleet's then. False: it is not, and
+ * nothing has changed. */
+bool fleet_reload(struct fleet *fleet, struct front_look *look, uint64_t now_ns, struct error *err);
+
+/* Does *look name the servers, and the gutter, that are or will soon be in force? */
+bool fleet_has(const struct fleet *fleet, const struct front_look *look);
 
 #endif

@@ -3,23 +3,13 @@
  */
 #include "front_look.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-
-/* More are not built yet. */
-static bool
-has_one_core(const struct config *cfg, struct error *err)
-{
-	return cfg->cores == 1 ||
-	       error_set(err,
-			 "--front-servers with %u cores: a front has one core so "
-			 "far; use -t 1",
-			 cfg->cores);
-}
 
 static bool
 fill(struct front_look *look, const struct config *cfg, struct error *err)
 {
-	if (!front_options_read(&look->config, cfg, err) || !has_one_core(cfg, err))
+	if (!front_options_read(&look->config, cfg, err))
 		return false;
 	look->ring = malloc(front_ring_bytes(look->config.servers.count));
 	if (look->ring == NULL)
@@ -42,6 +32,25 @@ front_look_make(struct front_look **look, const struct config *cfg, struct error
 	front_look_free(*look);
 	*look = NULL;
 	return false;
+}
+
+static const char *
+plural(uint32_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+void
+front_look_size(const struct front_look *look, const struct config *cfg,
+		char words[FRONT_LOOK_SIZE_BYTES])
+{
+	const uint32_t servers = look->plan.servers;
+	const uint32_t each = look->config.server_connections * cfg->cores;
+
+	snprintf(words, FRONT_LOOK_SIZE_BYTES,
+		 "%u server%s, %u connection%s to each from %u core%s, %u in all", servers,
+		 plural(servers), each, plural(each), cfg->cores, plural(cfg->cores),
+		 servers * each);
 }
 
 void

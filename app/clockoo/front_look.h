@@ -20,6 +20,10 @@ struct front_look {
 
 /* *look: NULL if the configuration names no fleet. */
 bool front_look_make(struct front_look **look, const struct config *cfg, struct error *err);
+#define FRONT_LOOK_SIZE_BYTES 100u
+/* "4 servers, 2 connections to each from 2 cores, 8 in all" */
+void front_look_size(const struct front_look *look, const struct config *cfg,
+		     char words[FRONT_LOOK_SIZE_BYTES]);
 void front_look_free(struct front_look *look);
 
 #endif

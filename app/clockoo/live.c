@@ -1,6 +1,7 @@
 /*
  * live.c - the line of --live: differences of counters over the last second, and totals.
  */
+#include "fleet.h"
 #include "live.h"
 
 #include <stdio.h>
@@ -28,6 +29,15 @@ count(const struct appliance *a, uint64_t now[LIVE_FIGURES])
 	for (uint32_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		now[parts[i].figure] +=
 			telemetry_sum(&a->telemetry, parts[i].symbol, TELEMETRY_ALL_CORES);
+}
+
+uint64_t
+live_requests(const struct appliance *a)
+{
+	uint64_t now[LIVE_FIGURES];
+
+	count(a, now);
+	return now[LIVE_GET] + now[LIVE_SET] + now[LIVE_OTHER];
 }
 
 /* The share of the last second this core had work, in percent. */
@@ -60,6 +70,18 @@ live_init(struct live *live, const struct appliance *a)
 	*live = (struct live){.last_ns = tsc_clock_ns(&a->nic.clock)};
 }
 
+/* " | front key/s 81000 busiest 1.08 servers 4 of 4": by the mean of all servers */
+static int
+front_print(const struct live *live, const struct appliance *a, double seconds, char *to,
+	    size_t room)
+{
+	const struct front_load *load = &live->front;
+
+	return snprintf(to, room, " | front key/s %.0f busiest %u.%02u servers %u of %u",
+			(double)load->keys / seconds, load->by_mean / 1000,
+			load->by_mean % 1000 / 10, load->live, a->fleet->stats.servers);
+}
+
 void
 live_print(struct live *live, const struct appliance *a)
 {
@@ -85,10 +107,12 @@ live_print(struct live *live, const struct appliance *a)
 	for (uint32_t i = 0; i < a->config.cores && n < sizeof line; i++)
 		n += (size_t)snprintf(line + n, sizeof line - n, " %u%%", busy_percent(live, a, i));
 	if (n < sizeof line)
-		snprintf(line + n, sizeof line - n,
-			 " | items %llu memory %.1f of %u MB missed %llu",
-			 (unsigned long long)use.items, (double)use.item_bytes / (1 << 20),
-			 a->config.memory_mb, (unsigned long long)device_missed(&a->nic.device));
+		n += (size_t)snprintf(
+			line + n, sizeof line - n, " | items %llu memory %.1f of %u MB missed %llu",
+			(unsigned long long)use.items, (double)use.item_bytes / (1 << 20),
+			a->config.memory_mb, (unsigned long long)device_missed(&a->nic.device));
+	if (a->fleet != NULL && n < sizeof line)
+		front_print(live, a, seconds, line + n, sizeof line - n);
 	puts(line);
 	fflush(stdout);
 }

@@ -15,8 +15,11 @@ struct live {
 	uint64_t last[LIVE_FIGURES];
 	uint64_t last_ns;
 	uint64_t busy_ns[CORES_MAX], total_ns[CORES_MAX];
+	struct front_load front; /* of the last second, if this is a front */
 };
 
+/* Keys and writes that clients have asked for. */
+uint64_t live_requests(const struct appliance *a);
 void live_init(struct live *live, const struct appliance *a);
 void live_print(struct live *live, const struct appliance *a);
 

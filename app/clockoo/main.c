@@ -171,14 +171,18 @@ say_what_is_kept(const struct appliance *a)
 static int
 check_file(struct appliance *a)
 {
+	char size[FRONT_LOOK_SIZE_BYTES];
 	struct front_look *front;
 	struct error err;
 
 	if (!file_check(&a->config, &err) || !front_look_make(&front, &a->config, &err))
 		return refuse_permanently(a, &err);
 	printf("%s: configuration OK\n", a->source.file);
-	if (front != NULL)
+	if (front != NULL) {
+		front_look_size(front, &a->config, size);
+		printf("front: %s\n", size);
 		say_what_is_uneven(front);
+	}
 	front_look_free(front);
 	if (!file_check_complete(&a->config, &err) || !file_check_nic(&a->config, &err)) {
 		config_error_locate(&a->source, &err);

@@ -5,6 +5,7 @@
 #include "topology/memory_nodes.h"
 #include "topology/number_list.h"
 #include "dry_run.h"
+#include "front_cores.h"
 #include "sizes.h"
 
 #include <stdlib.h>
@@ -241,20 +242,39 @@ print_copies(const struct front_plan *f, FILE *out)
 }
 
 static void
+print_ejection(const struct front_config *c, FILE *out)
+{
+	const bool gutter = c->gutter.count != 0;
+	const uint32_t others = gutter ? c->gutter.count : c->servers.count - 1;
+
+	fprintf(out, "           a server that fails %u times in a row ", c->server_failure_limit);
+	if (!c->auto_eject_hosts) {
+		fputs("is down until it answers: its keys fail\n", out);
+		return;
+	}
+	fprintf(out,
+		"leaves for %.10g s, and returns flushed; in its place: %u %s, whose values live "
+		"%u s\n",
+		(double)c->server_retry_timeout_ns / 1e9, others,
+		gutter ? "of the gutter" : "of the fleet", c->gutter_ttl_s);
+}
+
+static void
 print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 {
+	char size[FRONT_LOOK_SIZE_BYTES];
+
 	if (front == NULL)
 		return;
-	fprintf(out, "front      %u server%s, %u connection%s; %s", front->plan.servers,
-		plural(front->plan.servers),
-		front->plan.servers * front->config.server_connections * cfg->cores,
-		plural(front->plan.servers * front->config.server_connections * cfg->cores),
+	front_look_size(front, cfg, size);
+	fprintf(out, "front      %s; %s", size,
 		front_distribution_name(front->config.distribution));
 	if (front->config.distribution != FRONT_JUMP)
 		fprintf(out, " by %s", front_hash_name(front->config.hash));
 	fprintf(out, "; the busiest has %.2f times the keys its weight asks for\n",
 		front->plan.busiest);
 	print_copies(&front->plan, out);
+	print_ejection(&front->config, out);
 }
 
 static void
@@ -290,6 +310,8 @@ plan_print(struct config *cfg, FILE *out, struct error *err)
 	print_rules(&p.steer, out);
 	print_memory(&p, cfg, out);
 	print_front(p.front, cfg, out);
+	if (p.front != NULL && cfg->cores > 1)
+		fprintf(out, "           %s\n", front_cores_words(&p.steer, cfg->cores));
 	print_warnings(&p.advice, out);
 	dry_run_close(&p);
 	return true;

@@ -3,8 +3,8 @@
  * or reported.
  */
 #include "reload.h"
+#include "control.h"
 #include "fleet.h"
-#include "front/front_servers.h"
 #include "policy.h"
 
 #include <stdio.h>
@@ -12,8 +12,15 @@
 
 struct report {
 	const char *file;
-	bool named; /* any key */
+	bool named;   /* any key */
+	bool servers; /* a fleet takes another list */
 };
+
+static bool
+is_servers(const char *option)
+{
+	return strcmp(option, "front-servers") == 0 || strcmp(option, "front-gutter") == 0;
+}
 
 static void
 report_key(void *arg, const char *option, const char *key, const char *value)
@@ -21,7 +28,7 @@ report_key(void *arg, const char *option, const char *key, const char *value)
 	struct report *r = arg;
 
 	r->named = true;
-	if (policy_may_change(option))
+	if (policy_may_change(option) || (r->servers && is_servers(option)))
 		fprintf(stderr, "clockoo: reload: %s: %s is %s now\n", r->file, key, value);
 	else
 		fprintf(stderr, "clockoo: reload: %s: %s changes only after a restart\n", r->file,
@@ -39,16 +46,27 @@ merge_lines(struct config_source *all, const struct config_source *src)
 
 /* A file of servers has lines that no key shows. */
 static void
-report_servers(struct report *r, const struct appliance *a, const struct config *now,
-	       const struct front_look *look)
+reload_servers(struct report *r, struct appliance *a, const struct config *now,
+	       struct front_look *look)
 {
-	if (a->fleet == NULL || look == NULL ||
-	    strcmp(a->asked.front.servers, now->front.servers) != 0 ||
-	    front_servers_same(&a->fleet->look->config.servers, &look->config.servers))
+	struct config *const both[] = {&a->asked, &a->config};
+	struct error err;
+
+	if (a->fleet == NULL || look == NULL || fleet_has(a->fleet, look)) {
+		front_look_free(look);
 		return;
+	}
 	r->named = true;
-	fprintf(stderr, "clockoo: reload: %s: front.servers: %s changes only after a restart\n",
-		r->file, now->front.servers);
+	if (!fleet_reload(a->fleet, look, control_now_ns(), &err)) {
+		fprintf(stderr, "clockoo: reload: %s: %s; the servers are those of before\n",
+			r->file, err.text);
+		front_look_free(look);
+		return;
+	}
+	for (uint32_t i = 0; i < sizeof both / sizeof both[0]; i++) {
+		memcpy(both[i]->front.servers, now->front.servers, sizeof now->front.servers);
+		memcpy(both[i]->front.gutter, now->front.gutter, sizeof now->front.gutter);
+	}
 }
 
 static void
@@ -67,14 +85,29 @@ reload_config(struct appliance *a)
 		fprintf(stderr, "clockoo: reload: %s; the configuration is unchanged\n", err.text);
 		return;
 	}
+	report.servers = a->fleet != NULL && look != NULL;
 	config_differ(&(struct config_loaded){&a->asked, &a->source},
 		      &(struct config_loaded){&now, &src}, report_key, &report);
-	report_servers(&report, a, &now, look);
-	front_look_free(look);
+	reload_servers(&report, a, &now, look);
 	if (!report.named)
 		fprintf(stderr, "clockoo: reload: %s: nothing changed\n", src.file);
 	merge_lines(&a->source, &src);
 	policy_change(a, &now);
+}
+
+/* Without a configuration file the servers may have one of their own. */
+static void
+reload_servers_file(struct appliance *a)
+{
+	const struct config asked = a->asked;
+	struct report report = {.file = asked.front.servers};
+	struct front_look *look;
+	struct error err;
+
+	if (!front_look_make(&look, &asked, &err))
+		fprintf(stderr, "clockoo: reload: %s; the servers are those of before\n", err.text);
+	else
+		reload_servers(&report, a, &asked, look);
 }
 
 void
@@ -82,6 +115,8 @@ reload_all(struct appliance *a)
 {
 	if (a->source.file[0] != '\0')
 		reload_config(a);
+	else if (a->fleet != NULL)
+		reload_servers_file(a);
 	else if (a->users.path[0] == '\0')
 		fprintf(stderr, "clockoo: reload: there is no configuration file to reload\n");
 	users_reload(&a->users);

@@ -4,6 +4,8 @@
  */
 #include "sizes.h"
 #include "admin/admin.h"
+#include "front/front_control.h"
+#include "front_cores.h"
 #include "tcp/conn_sources.h"
 #include "net/neigh_table.h"
 #include "net/pmtu_reports.h"
@@ -63,7 +65,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 						   [FRONT_PROTOCOL_META] = FRONT_SPEECH_META};
 
 	return (struct front_settings){
-		.servers = front->servers.count,
+		.servers = front_control_room(front),
 		.connections = front->server_connections,
 		.speech = speech[front->protocol],
 		.misses_on_failure = front->misses_on_failure,
@@ -73,6 +75,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 		.failure_limit = front->server_failure_limit,
 		.ttl_s = (uint32_t)(front->ttl_ns / 1000000000),
 		.quiet_s = FRONT_QUIET_S,
+		.gutter_ttl_s = (int32_t)front->gutter_ttl_s,
 		.answer_bytes_max = store_memory(cfg) / FRONT_ANSWERS_PART / cfg->cores,
 	};
 }
@@ -90,9 +93,10 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 	z->shared_bytes = serve_shared_bytes(cfg->cores) + admin_shared_bytes();
 	z->neigh_bytes = neigh_table_bytes();
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
+	z->front_cores_bytes = front_cores_bytes(cfg, &z->front);
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
 	z->block_bytes = z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
-			 z->pmtu_reports_bytes +
+			 z->pmtu_reports_bytes + z->front_cores_bytes +
 			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
 				       2 * PAGE_BYTES) +
 			 PARTS * PAGE_BYTES;

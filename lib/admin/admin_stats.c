@@ -324,16 +324,21 @@ stream_of(uint8_t verb)
 		return &slabs_stream;
 	case MC_STATS_SIZES:
 		return &sizes_stream;
+	case MC_STATS_FRONT:
+		return &front_stream;
 	default:
 		return &conns_stream;
 	}
 }
 
-/* Sizes are counted item by item: too much to be done at once for a datagram. */
+/* Sizes are counted item by item, and a fleet may be long: too much to be done at once for a
+ * datagram. */
 static enum exec_status
 stats_start(struct serve *sv, struct op *op, const struct stream *st)
 {
-	if (op->session != NULL || st->kind != &sizes_stream || !sv->shared->policy.track_sizes)
+	const bool many_items = st->kind == &sizes_stream && sv->shared->policy.track_sizes;
+
+	if (op->session != NULL || !(many_items || st->kind == &front_stream))
 		return stream_start(sv, op, st);
 	reply_error(sv, op, MC_ERR_UDP);
 	return EXEC_DONE;
@@ -345,6 +350,16 @@ execute_stats(struct serve *sv, struct op *op)
 	const struct stream st = {.kind = stream_of(op->req.verb)};
 
 	return stats_start(sv, op, &st);
+}
+
+static void
+reset(struct serve *sv)
+{
+	const struct serve_supplier *supplier = serve_supplier_of(sv);
+
+	shared_reset(sv->shared);
+	if (supplier != NULL && supplier->reset != NULL)
+		supplier->reset(supplier->arg);
 }
 
 /* One packet a row and an empty one behind them; what text answers with a line of its own is the
@@ -360,7 +375,7 @@ execute_bin_stat(struct serve *sv, struct op *op)
 		return EXEC_DONE;
 	}
 	if (verb == MC_STATS_RESET) {
-		shared_reset(sv->shared);
+		reset(sv);
 		st.rows_done = true;
 	} else if (verb == MC_STATS_DETAIL) {
 		if (!detail_switch(sv, op, &st))
@@ -374,7 +389,7 @@ execute_bin_stat(struct serve *sv, struct op *op)
 enum exec_status
 execute_stats_reset(struct serve *sv, struct op *op)
 {
-	shared_reset(sv->shared);
+	reset(sv);
 	reply_line(sv, op, mc_reply_line[MC_RESET]);
 	return EXEC_DONE;
 }

@@ -32,6 +32,7 @@ config_defaults(struct config *cfg)
 	cfg->front.items = CONFIG_FRONT_ITEMS_AUTO;
 	cfg->front.ttl_ms = 1000;
 	cfg->front.server_retry_timeout_ms = 30000;
+	cfg->front.gutter_ttl_ms = 10000;
 	strcpy(cfg->port, "af_packet");
 	strcpy(cfg->file_prefix, "clockoo");
 }
@@ -181,6 +182,9 @@ finish_front(const struct config *cfg, struct error *err)
 {
 	if (!config_has_front(cfg))
 		return true;
+	if (cfg->front.gutter[0] != '\0' && !cfg->front.auto_eject_hosts)
+		return error_set(err, "--front-gutter without --front-auto-eject-hosts: no server "
+				      "leaves, so none stands in");
 	if (cfg->steering == STEERING_FLOW_DIRECTOR)
 		return error_set(err, "--steering: flow-director, with --front-servers: its rules "
 				      "look at the sender's port, which is one for all servers; "

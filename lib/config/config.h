@@ -113,6 +113,10 @@ struct config_front {
 	uint32_t on_failure;
 	uint32_t items; /* copies of keys, or one of the two below */
 	uint32_t ttl_ms;
+	bool auto_eject_hosts;
+	char gutter[CONFIG_SERVERS_BYTES]; /* as servers; empty: none */
+	uint32_t gutter_ttl_ms;
+	uint32_t reload;
 };
 
 /* What sets the pace of TCP. */

@@ -27,29 +27,32 @@ option_set_time(uint32_t *ms, const struct option_row *row, const char *value, s
 
 /* A list with commas between, or the path of a file. What a server is, lib/front knows. */
 bool
-option_set_servers(struct config *cfg, const char *value, struct error *err)
+option_set_servers(char servers[CONFIG_SERVERS_BYTES], const struct option_row *row,
+		   const char *value, struct error *err)
 {
 	uint32_t count = 1;
 
 	for (const char *p = value; *p != '\0'; p++) {
 		count += *p == ',';
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			return error_set(err, "--front-servers: a control character in \"%.60s\"",
+			return error_set(err, "--%s: a control character in \"%.60s\"", row->name,
 					 value);
 	}
 	if (value[0] == '\0')
-		return error_set(err, "--front-servers: no server; give some, or leave it out");
+		return error_set(err, "--%s: no server; give some, or leave it out", row->name);
 	if (value[0] == '/' && count != 1)
-		return error_set(err, "--front-servers: expected a list of servers, or the path of "
-				      "one file that has them");
-	if (count > CONFIG_SERVERS_MAX || strlen(value) >= sizeof cfg->front.servers)
+		return error_set(err,
+				 "--%s: expected a list of servers, or the path of one file that "
+				 "has them",
+				 row->name);
+	if (count > CONFIG_SERVERS_MAX || strlen(value) >= CONFIG_SERVERS_BYTES)
 		return error_set(
 			err,
-			"--front-servers: a list of more than %u servers or %u characters; "
-			"put them into a file, one a line, and give its path",
-			CONFIG_SERVERS_MAX, CONFIG_SERVERS_BYTES - 1);
-	memset(cfg->front.servers, 0, sizeof cfg->front.servers);
-	strcpy(cfg->front.servers, value);
+			"--%s: a list of more than %u servers or %u characters; put them into a "
+			"file, one a line, and give its path",
+			row->name, CONFIG_SERVERS_MAX, CONFIG_SERVERS_BYTES - 1);
+	memset(servers, 0, CONFIG_SERVERS_BYTES);
+	strcpy(servers, value);
 	return true;
 }
 
@@ -89,6 +92,7 @@ option_fleet_choices(enum option_kind kind)
 	static const char *const orders[] = {"sorted", "given", NULL};
 	static const char *const front_protocols[] = {"auto", "text", "meta", NULL};
 	static const char *const on_failures[] = {"miss", "error", NULL};
+	static const char *const reloads[] = {"keep", "flush", NULL};
 
 	switch (kind) {
 	case OPTION_FRONT_HASH:
@@ -101,6 +105,8 @@ option_fleet_choices(enum option_kind kind)
 		return front_protocols;
 	case OPTION_FRONT_ON_FAILURE:
 		return on_failures;
+	case OPTION_FRONT_RELOAD:
+		return reloads;
 	default:
 		return NULL;
 	}

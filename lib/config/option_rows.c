@@ -153,6 +153,21 @@ const struct option_row option_rows[] = {
 	 "how long a copy lives whose server does not say when its item expires; below 1s there is "
 	 "none (1s)",
 	 false, "front.ttl"},
+	{"front-auto-eject-hosts", 0, FLAG(front.auto_eject_hosts),
+	 "a server that is down leaves, for --front-server-retry-timeout at least: others stand in "
+	 "for it; it is flushed before it is used again",
+	 false, "front.auto_eject_hosts"},
+	{"front-gutter", 0, OPTION_SERVERS, AT(front.gutter), 0, 0, "LIST",
+	 "servers that stand in for those that have left, given as --front-servers are (the others "
+	 "of the fleet)",
+	 false, "front.gutter"},
+	{"front-gutter-ttl", 0, OPTION_TIME, AT(front.gutter_ttl_ms), 1000, 3600000, "TIME",
+	 "longest life of what is stored at a server that stands in (10s)", false,
+	 "front.gutter_ttl"},
+	{"front-reload", 0, OPTION_FRONT_RELOAD, AT(front.reload), 0, 0, "NAME",
+	 "what becomes of servers that get keys of others by a reload: keep what they have of "
+	 "former times, or flush it (keep)",
+	 false, "front.reload"},
 	{"daemon", 'd', FLAG(daemon), "run as a daemon; after start-up log to syslog", false,
 	 "process.daemon"},
 	{"pidfile", 'P', OPTION_TEXT, AT(pid_file), 1, SIZE(pid_file), "FILE",

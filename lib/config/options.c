@@ -536,7 +536,7 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 	case OPTION_ITEMS:
 		return option_set_items(field, value, err);
 	case OPTION_SERVERS:
-		return option_set_servers(cfg, value, err);
+		return option_set_servers(field, row, value, err);
 	case OPTION_PROFILE:
 		return set_profile(cfg, value, err);
 	case OPTION_EXTENDED:

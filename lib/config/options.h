@@ -53,6 +53,7 @@ enum option_kind {
 	OPTION_FRONT_ORDER,
 	OPTION_FRONT_PROTOCOL,
 	OPTION_FRONT_ON_FAILURE,
+	OPTION_FRONT_RELOAD,
 	OPTION_EXTENDED,  /* -o: names of extended_rows */
 	OPTION_ALWAYS_ON, /* what it asks for is always so */
 	OPTION_IGNORED,   /* it is ignored: a warning at start */
@@ -159,8 +160,9 @@ bool option_set_gateway6(struct config *cfg, const char *value, struct error *er
 /* fleet_values.c */
 bool option_set_time(uint32_t *ms, const struct option_row *row, const char *value,
 		     struct error *err);
-bool option_set_servers(struct config *cfg, const char *value, struct error *err);
 bool option_set_items(uint32_t *items, const char *value, struct error *err);
+bool option_set_servers(char servers[CONFIG_SERVERS_BYTES], const struct option_row *row,
+			const char *value, struct error *err);
 const char *const *option_fleet_choices(enum option_kind kind);
 /* What the options of IPv6 say together; after the one of IPv4 have been settled. */
 bool finish_address6(struct config *cfg, struct error *err);

@@ -11,21 +11,35 @@
 
 #define WORD_BITS    57u /* that one load at any bit has whole */
 #define TAIL_BYTES   8u  /* read behind the last bucket, never used */
-#define NIBBLE_BITS  4u
-#define SORTED_SLOTS 4u
+#define SORTED_SLOTS FILTER_QUAD
+#define DIGIT_BITS   (FILTER_CODE_BITS / FILTER_QUAD) /* of a slot */
 
 /* ---- sizes ---- */
 
 double
 filter_load_max(uint32_t slots)
 {
-	return slots == 2 ? 0.84 : slots == 4 ? 0.955 : 0.98;
+	return slots == 2 ? 0.84 : slots == 4 ? 0.9525 : 0.98;
+}
+
+/* Of a sorted fingerprint: what lies in the slot, below a digit. */
+static uint32_t
+low_bits_of(const struct filter_shape *s)
+{
+	return s->bits - DIGIT_BITS;
+}
+
+/* Values of a slot, with 0. */
+static uint32_t
+values_of(const struct filter_shape *s)
+{
+	return s->sorted ? FILTER_DIGITS << low_bits_of(s) : 1u << s->bits;
 }
 
 static double
 rate_of(const struct filter_shape *shape, double load)
 {
-	const double match = 1.0 / ((1u << shape->bits) - 1);
+	const double match = 1.0 / (values_of(shape) - 1);
 
 	return 1 - pow(1 - match, 2 * shape->slots * load);
 }
@@ -42,6 +56,7 @@ filter_shape_for(struct filter_shape *shape, const struct filter_want *want)
 	const double load = filter_load_max(want->slots),
 		     buckets = ceil((double)want->items / (want->slots * load));
 	const uint32_t bits_max = want->sorted ? FILTER_SORTED_BITS_MAX : FILTER_BITS_MAX;
+	const uint8_t bits_min = want->sorted ? FILTER_SORTED_BITS_MIN : FILTER_BITS_MIN;
 
 	ensure(want->slots == 2 || want->slots == 4 || want->slots == 8);
 	ensure(!want->sorted || want->slots == SORTED_SLOTS);
@@ -50,7 +65,7 @@ filter_shape_for(struct filter_shape *shape, const struct filter_want *want)
 	*shape = (struct filter_shape){.buckets = buckets > FILTER_BUCKETS_MIN ? (uint32_t)buckets
 									       : FILTER_BUCKETS_MIN,
 				       .slots = want->slots,
-				       .bits = FILTER_BITS_MIN,
+				       .bits = bits_min,
 				       .sorted = want->sorted};
 	while (shape->bits < bits_max && rate_of(shape, load) > want->rate)
 		shape->bits++;
@@ -60,7 +75,7 @@ filter_shape_for(struct filter_shape *shape, const struct filter_want *want)
 static uint32_t
 bucket_bits(const struct filter_shape *s)
 {
-	return (uint32_t)s->slots * (s->bits - (s->sorted ? 1 : 0));
+	return (uint32_t)s->slots * s->bits;
 }
 
 uint64_t
@@ -103,8 +118,9 @@ filter_init(struct filter *f, const struct filter_shape *shape, uint64_t seed)
 	memset(f, 0, filter_bytes(shape));
 	f->shape = *shape;
 	f->random = seed;
+	f->values = values_of(shape);
 	f->word_slots = slots_a_word(shape);
-	f->ends = low_ends(shape->bits, f->word_slots);
+	f->ends = low_ends(shape->sorted ? low_bits_of(shape) : shape->bits, f->word_slots);
 }
 
 /* ---- a hash's fingerprint and buckets ---- */
@@ -118,7 +134,7 @@ scaled(uint32_t number, uint32_t below)
 static uint32_t
 fingerprint_of(const struct filter *f, uint64_t hash)
 {
-	return 1 + scaled((uint32_t)hash, (1u << f->shape.bits) - 1);
+	return 1 + scaled((uint32_t)hash, f->values - 1);
 }
 
 static uint32_t
@@ -179,18 +195,23 @@ place_of(const struct filter *f, uint32_t bucket)
 	return (uint64_t)bucket * bucket_bits(&f->shape);
 }
 
-/* Codes of the low nibbles, then what is above them, in the nibbles' order. */
+/* The code of the digits, then what is below them, in the digits' order. */
 static void
-read_sorted(const struct filter *f, uint32_t bucket, struct bucket *b)
+read_sorted(const struct filter *f, uint64_t word, struct bucket *b)
 {
-	const uint32_t high_bits = f->shape.bits - NIBBLE_BITS;
-	const uint64_t word = load_bits(f, place_of(f, bucket), bucket_bits(&f->shape));
-	const uint32_t nibbles = filter_nibbles((uint32_t)low_bits(word, FILTER_CODE_BITS));
-	uint64_t highs = word >> FILTER_CODE_BITS;
+	const uint32_t bits = low_bits_of(&f->shape);
+	uint64_t lows = word >> FILTER_CODE_BITS;
+	uint8_t digits[FILTER_QUAD];
 
-	for (uint32_t i = 0; i < SORTED_SLOTS; i++, highs >>= high_bits)
-		b->slot[i] = (nibbles >> NIBBLE_BITS * i & 15) |
-			     (uint32_t)low_bits(highs, high_bits) << NIBBLE_BITS;
+	filter_digits((uint32_t)low_bits(word, FILTER_CODE_BITS), digits);
+	for (uint32_t i = 0; i < SORTED_SLOTS; i++, lows >>= bits)
+		b->slot[i] = (uint32_t)digits[i] << bits | (uint32_t)low_bits(lows, bits);
+}
+
+static uint64_t
+sorted_word(const struct filter *f, uint32_t bucket)
+{
+	return load_bits(f, place_of(f, bucket), bucket_bits(&f->shape));
 }
 
 static void
@@ -199,7 +220,7 @@ read_bucket(const struct filter *f, uint32_t bucket, struct bucket *b)
 	const uint32_t bits = f->shape.bits;
 
 	if (f->shape.sorted) {
-		read_sorted(f, bucket, b);
+		read_sorted(f, sorted_word(f, bucket), b);
 		return;
 	}
 	for (uint32_t i = 0; i < f->shape.slots; i++)
@@ -207,32 +228,39 @@ read_bucket(const struct filter *f, uint32_t bucket, struct bucket *b)
 }
 
 static void
-sort_by_nibble(struct bucket *b)
+order(uint32_t *a, uint32_t *b)
 {
-	for (uint32_t i = 1; i < SORTED_SLOTS; i++) {
-		const uint32_t slot = b->slot[i];
-		uint32_t k = i;
+	const uint32_t low = *a < *b ? *a : *b, high = *a < *b ? *b : *a;
 
-		for (; k != 0 && (b->slot[k - 1] & 15) > (slot & 15); k--)
-			b->slot[k] = b->slot[k - 1];
-		b->slot[k] = slot;
-	}
+	*a = low;
+	*b = high;
+}
+
+/* Without a branch: the network of five comparators. */
+static void
+sort(uint32_t slot[SORTED_SLOTS])
+{
+	order(&slot[0], &slot[1]);
+	order(&slot[2], &slot[3]);
+	order(&slot[0], &slot[2]);
+	order(&slot[1], &slot[3]);
+	order(&slot[1], &slot[2]);
 }
 
 static void
 write_sorted(struct filter *f, uint32_t bucket, struct bucket *b)
 {
-	const uint32_t high_bits = f->shape.bits - NIBBLE_BITS;
-	uint32_t nibbles = 0;
+	const uint32_t bits = low_bits_of(&f->shape);
+	uint8_t digits[FILTER_QUAD];
 	uint64_t word = 0;
 
-	sort_by_nibble(b);
+	sort(b->slot);
 	for (uint32_t i = SORTED_SLOTS; i-- != 0;) {
-		nibbles = nibbles << NIBBLE_BITS | (b->slot[i] & 15);
-		word = word << high_bits | b->slot[i] >> NIBBLE_BITS;
+		digits[i] = (uint8_t)(b->slot[i] >> bits);
+		word = word << bits | low_bits(b->slot[i], bits);
 	}
 	store_bits(f, place_of(f, bucket), bucket_bits(&f->shape),
-		   word << FILTER_CODE_BITS | filter_code(nibbles));
+		   word << FILTER_CODE_BITS | filter_code(digits));
 }
 
 /* *b: what the bucket has. */
@@ -270,17 +298,35 @@ word_has(uint64_t word, uint64_t ends, uint32_t bits, uint64_t value)
 	return ((differ - ends) & ~differ & ends << (bits - 1)) != 0;
 }
 
+/* False: it does not have it. Digits are decoded only if something is the same below them. */
+static bool
+sorted_may_have(const struct filter *f, uint64_t word, uint32_t fingerprint)
+{
+	const uint32_t bits = low_bits_of(&f->shape);
+
+	return word_has(word >> FILTER_CODE_BITS, f->ends, bits, low_bits(fingerprint, bits));
+}
+
+static bool
+sorted_has(const struct filter *f, uint32_t bucket, uint32_t fingerprint)
+{
+	const uint64_t word = sorted_word(f, bucket);
+	struct bucket b;
+
+	if (!sorted_may_have(f, word, fingerprint))
+		return false;
+	read_sorted(f, word, &b);
+	return slot_with(&b, SORTED_SLOTS, fingerprint) < SORTED_SLOTS;
+}
+
 static bool
 bucket_has(const struct filter *f, uint32_t bucket, uint32_t fingerprint)
 {
 	const uint32_t bits = f->shape.bits, n = f->word_slots;
 	uint64_t at = place_of(f, bucket);
-	struct bucket b;
 
-	if (f->shape.sorted) {
-		read_sorted(f, bucket, &b);
-		return slot_with(&b, SORTED_SLOTS, fingerprint) < SORTED_SLOTS;
-	}
+	if (f->shape.sorted)
+		return sorted_has(f, bucket, fingerprint);
 	for (uint32_t i = 0; i < f->shape.slots; i += n, at += n * bits)
 		if (word_has(load_bits(f, at, n * bits), f->ends, bits, fingerprint))
 			return true;
@@ -331,6 +377,8 @@ replace(struct filter *f, uint32_t bucket, uint32_t was, uint32_t now)
 	struct bucket b;
 	uint32_t slot;
 
+	if (f->shape.sorted && !sorted_may_have(f, sorted_word(f, bucket), was))
+		return false;
 	read_bucket(f, bucket, &b);
 	slot = slot_with(&b, f->shape.slots, was);
 	if (slot == f->shape.slots)

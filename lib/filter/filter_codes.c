@@ -1,39 +1,33 @@
 /*
- * filter_codes.c - ranks by the combinatorial number system; their table is made by
- * nibble_table.py.
+ * filter_codes.c - a code is where its two highest digits begin and the rank of the other two; the
+ * tables are made by digit_tables.py.
  */
 #include "filter_codes.h"
 
-extern const uint16_t filter_nibble_table[FILTER_CODES];
+#define QUAD_SHIFT   10u /* QUAD_STEP and TRIPLE_STEP of digit_tables.py */
+#define TRIPLE_SHIFT 5u
 
-/* Quadruples that come before all whose nibble of that place is this one. */
-static uint32_t
-before(uint32_t nibble, uint32_t place)
-{
-	switch (place) {
-	case 0:
-		return nibble;
-	case 1:
-		return nibble * (nibble + 1) / 2;
-	case 2:
-		return nibble * (nibble + 1) * (nibble + 2) / 6;
-	default:
-		return nibble * (nibble + 1) * (nibble + 2) * (nibble + 3) / 24;
-	}
-}
+extern const uint16_t filter_pairs[];
+extern const uint8_t filter_triple_digits[], filter_quad_digits[];
+extern const uint32_t filter_triple_starts[], filter_quad_starts[];
 
 uint32_t
-filter_code(uint32_t nibbles)
+filter_code(const uint8_t digits[FILTER_QUAD])
 {
-	uint32_t code = 0;
+	const uint32_t high = digits[1], pair = high * (high + 1) / 2 + digits[0];
 
-	for (uint32_t place = 0; place < 4; place++)
-		code += before(nibbles >> 4 * place & 15, place);
-	return code;
+	return filter_quad_starts[digits[3]] + filter_triple_starts[digits[2]] + pair;
 }
 
-uint32_t
-filter_nibbles(uint32_t code)
+void
+filter_digits(uint32_t code, uint8_t digits[FILTER_QUAD])
 {
-	return filter_nibble_table[code];
+	uint32_t pair;
+
+	digits[3] = filter_quad_digits[code >> QUAD_SHIFT];
+	code -= filter_quad_starts[digits[3]];
+	digits[2] = filter_triple_digits[code >> TRIPLE_SHIFT];
+	pair = filter_pairs[code - filter_triple_starts[digits[2]]];
+	digits[1] = (uint8_t)(pair >> 8);
+	digits[0] = (uint8_t)pair;
 }

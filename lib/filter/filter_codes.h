@@ -1,7 +1,7 @@
 /*
- * filter_codes.h - four nibbles whose order says nothing, in 12 bits instead of 16.
+ * filter_codes.h - four digits below 68 whose order says nothing, in 20 bits instead of 24.3.
  *
- * Shape:  a code is the rank of a sorted quadruple among all 3,876.
+ * Shape:  a code of ascending digits; four zeros have the code 0.
  * Thread: pure functions over constants.
  */
 #ifndef CLOCKOO_FILTER_CODES_H
@@ -9,13 +9,14 @@
 
 #include <stdint.h>
 
-#define FILTER_CODES     3876u
-#define FILTER_CODE_BITS 12u
+#define FILTER_DIGITS    68u
+#define FILTER_QUAD      4u
+#define FILTER_CODE_BITS 20u
 
-/* Of nibbles in ascending order, the lowest in the lowest bits. */
-uint32_t filter_code(uint32_t nibbles);
+/* Of digits in ascending order. */
+uint32_t filter_code(const uint8_t digits[FILTER_QUAD]);
 
-/* The nibbles of a code below FILTER_CODES. */
-uint32_t filter_nibbles(uint32_t code);
+/* The digits of such a code. */
+void filter_digits(uint32_t code, uint8_t digits[FILTER_QUAD]);
 
 #endif

@@ -22,13 +22,17 @@ lane_of(void *arg, struct view key, uint64_t hash)
 static struct front_key *
 key_take(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 {
-	struct front_key *key = front_lane_refuses(l) ? NULL : front_key_take(f, l, ask);
+	struct front_key *key =
+		l == NULL || front_lane_refuses(l) ? NULL : front_key_take(f, l, ask);
 
 	front_count(f, FRONT_ASKED);
 	if (key == NULL) {
-		front_count(f, FRONT_FAILED);
+		front_key_failed(f, l != NULL ? l : &f->lanes[ask->lane]);
 		front_count(f, FRONT_REFUSED);
+		return NULL;
 	}
+	if (unlikely(l != &f->lanes[ask->lane]) && ask->key.len != 0)
+		front_query_stand_in(f, key);
 	return key;
 }
 
@@ -36,17 +40,42 @@ static void
 ask(void *arg, const struct serve_ask *ask)
 {
 	struct front *f = arg;
+	struct front_lane *l = front_route(f, ask);
 	struct front_key *key;
 
-	if (front_flight_join(f, ask))
+	if (l != NULL && front_flight_join(f, l, ask))
 		return;
-	key = key_take(f, &f->lanes[ask->lane], ask);
+	key = key_take(f, l, ask);
 	if (key == NULL) {
 		front_ticket_tell(f, ask->ticket, true);
 		return;
 	}
 	front_keep_asked(f, key);
 	front_key_queue(f, key);
+}
+
+/* A server that is not asked holds what this flush should have taken. Without its answer the flush
+ * is done if the server is away, and has failed if not. */
+static void
+flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
+	   const struct serve_ask *ask)
+{
+	const bool in_use = l->condition == FRONT_PLACE_IN_USE;
+	struct front_key *part;
+
+	if (l->condition == FRONT_PLACE_VACANT)
+		return;
+	part = in_use ? key_take(f, l, ask) : NULL;
+	if (part == NULL) {
+		if (!in_use || front_lane_refuses(l))
+			front_report_owe_mt(l->report);
+		whole->missed |= l->condition != FRONT_PLACE_AWAY;
+		return;
+	}
+	part->whole = whole;
+	part->wanted = false;
+	whole->parts++;
+	front_key_queue(f, part);
 }
 
 /* Each server has a part of it, on the first of its lanes. */
@@ -62,18 +91,8 @@ flush(struct front *f, const struct serve_ask *ask)
 		return;
 	}
 	whole->parts = 1; /* this function's */
-	for (uint32_t i = 0; i < f->lane_count; i += f->cfg.connections) {
-		struct front_key *part = key_take(f, &f->lanes[i], ask);
-
-		if (part == NULL) {
-			whole->missed = true;
-			continue;
-		}
-		part->whole = whole;
-		part->wanted = false;
-		whole->parts++;
-		front_key_queue(f, part);
-	}
+	for (uint32_t i = 0; i < f->lane_count; i += f->cfg.connections)
+		flush_part(f, &f->lanes[i], whole, ask);
 	f->by_slot[serve_ticket_slot(ask->ticket)] = whole;
 	front_part_end(f, whole);
 }
@@ -89,7 +108,7 @@ write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
 		flush(f, ask);
 		return;
 	}
-	key = key_take(f, &f->lanes[ask->lane], ask);
+	key = key_take(f, front_route(f, ask), ask);
 	if (key != NULL && !front_keep_writes(f, key)) {
 		front_key_free(f, key);
 		key = NULL;
@@ -165,28 +184,14 @@ release(void *arg, uint64_t ticket, const struct item *item)
 /* ---- a turn ---- */
 
 static void
-addresses_take(struct front *f, const struct front_state *fleet)
+stats_look(struct front *f)
 {
-	ensure(fleet->count == f->cfg.servers);
-	f->generation = fleet->generation;
-	for (uint32_t i = 0; i < f->lane_count; i++) {
-		const struct front_address *now = &fleet->address[f->lanes[i].server];
-		struct front_address *known = &f->addresses[f->lanes[i].server];
+	const uint32_t resets = atomic_load_explicit(&f->stats->resets, memory_order_relaxed);
 
-		if (!ip_addr_equal(&now->ip, &known->ip) || now->port != known->port)
-			front_lane_moved(&f->lanes[i]);
-	}
-	memcpy(f->addresses, fleet->address, f->cfg.servers * sizeof *f->addresses);
-}
-
-static void
-fleet_look(struct front *f)
-{
-	const struct front_state *fleet = front_exchange_turn_mt(f->cfg.fleet, f->cfg.core);
-
-	f->ring = fleet->ring;
-	if (unlikely(fleet->generation != f->generation))
-		addresses_take(f, fleet);
+	if (likely(resets == f->resets))
+		return;
+	f->resets = resets;
+	front_counts_reset(f->counts, f->cfg.servers);
 }
 
 /* Bounded: each lane is there once. */
@@ -246,7 +251,8 @@ poll(void *arg, uint64_t now_ns)
 
 	f->now_ns = now_ns;
 	f->answers = 0;
-	fleet_look(f);
+	front_fleet_look(f);
+	stats_look(f);
 	if (unlikely(!list_empty(&f->events)))
 		events_look(f);
 	front_keep_turn(f);
@@ -269,6 +275,22 @@ next_ns(void *arg)
 			 f->told_head != f->told_tail;
 
 	return now ? 0 : f->due_ns;
+}
+
+static bool
+row(void *arg, uint32_t n, struct serve_row *row)
+{
+	const struct front *f = arg;
+
+	return front_stats_row(f->stats, f->state, f->cfg.connections, n, row);
+}
+
+static void
+reset(void *arg)
+{
+	const struct front *f = arg;
+
+	front_stats_reset_mt(f->stats);
 }
 
 /* ---- what links tell ---- */
@@ -327,8 +349,9 @@ front_bytes(const struct front_settings *settings)
 {
 	return sizeof(struct front) + lanes_of(settings) * sizeof(struct front_lane) +
 	       settings->conns_max * sizeof(uint32_t) +
-	       settings->servers * sizeof(struct front_address) + serve_awaits_bytes() +
-	       5 * CACHE_LINE_BYTES;
+	       settings->servers *
+		       (sizeof(struct front_address) + sizeof(struct front_server_counts)) +
+	       serve_awaits_bytes() + 6 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -359,6 +382,8 @@ attach(struct front *f, struct region *region)
 		.forget = forget,
 		.release = release,
 		.next_ns = next_ns,
+		.row = row,
+		.reset = reset,
 	};
 	const struct serve_link_user user = {
 		.arg = f,
@@ -397,6 +422,9 @@ front_create(struct region *region, const struct front_settings *settings, struc
 		region_take(region, settings->servers * sizeof *f->addresses, CACHE_LINE_BYTES);
 	f->lane_of_slot =
 		region_take(region, settings->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
+	f->counts = region_take(region, settings->servers * sizeof *f->counts, CACHE_LINE_BYTES);
+	f->stats = settings->stats != NULL ? settings->stats : &f->own_stats;
+	front_stats_attach(f->stats, f->counts, settings->servers);
 	for (uint32_t i = 0; i < f->lane_count; i++)
 		front_lane_create(f, &f->lanes[i], i / settings->connections);
 	attach(f, region);

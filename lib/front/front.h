@@ -29,6 +29,8 @@
 #include "base/region.h"
 #include "front_copy.h"
 #include "front_fleet.h"
+#include "front_ports.h"
+#include "front_stats.h"
 #include "serve/serve_await.h"
 
 #define FRONT_KEYS              (2 * AWAITS_MAX)
@@ -37,9 +39,11 @@
 #define FRONT_LOOKS             64u
 #define FRONT_READ_TURN         (256u << 10)
 #define FRONT_READ_VISIT        (64u << 10)
-#define FRONT_MEMORY_TURNS      64u           /* that a value waits for memory */
-#define FRONT_REOPEN_NS         100000000ull  /* half as much more after each failure */
-#define FRONT_STABLE_NS         1000000000ull /* a connection that ends sooner has failed */
+#define FRONT_MEMORY_TURNS      64u            /* that a value waits for memory */
+#define FRONT_REOPEN_NS         100000000ull   /* half as much more after each failure */
+#define FRONT_PROBE_MAX_NS      60000000000ull /* the same, of one that was ejected */
+#define FRONT_REPLY_LOOK_NS     250000ull      /* whether another core has met a reply */
+#define FRONT_STABLE_NS         1000000000ull  /* a connection that ends sooner has failed */
 /* Nothing is kept for so long: what an earlier process has sent may be done yet. A time is no
  * proof; FRONT.md 3 has one, the fence, which is not built. */
 #define FRONT_QUIET_S 60u
@@ -58,6 +62,7 @@
 	X(FRONT_WRITES_LOST, "writes whose fate nobody knows: of their keys none is kept")         \
 	X(FRONT_CONNECTED, "connections opened to servers")                                        \
 	X(FRONT_CONNECT_FAILED, "connections to servers not opened")                               \
+	X(FRONT_OTHER_CORE, "connections tried from another port: the reply came to another core") \
 	X(FRONT_SERVER_CLOSED, "connections that a server closed, or that were lost")              \
 	X(FRONT_SERVER_LATE, "connections reset: an answer did not come in time")                  \
 	X(FRONT_SERVER_BROKEN, "connections reset: what came was no answer to what was asked")
@@ -70,13 +75,25 @@ enum front_speech {
 	FRONT_SPEECH_META,
 };
 
+/* A connection to a server, both addresses of one family. */
+struct front_path {
+	struct ip_addr server, ours;
+	uint16_t server_port, our_port;
+};
+#define FRONT_CORE_UNKNOWN UINT32_MAX
+
 struct front_settings {
 	struct front_exchange *fleet;
 	struct front_shared shared; /* of all cores; without cells no copies are kept */
 	uint32_t ttl_s;             /* of copies, if a server does not say when its item expires */
 	uint32_t quiet_s;           /* from its start on nothing is kept */
 	uint32_t core;
-	uint32_t servers;
+	struct front_ports *ports; /* of all cores; NULL with one */
+	/* The core that the server's frames will come to, FRONT_CORE_UNKNOWN; NULL: any port will
+	 * do. Called while a port is chosen. */
+	uint32_t (*core_of)(const void *arg, const struct front_path *path);
+	const void *core_of_arg;
+	uint32_t servers;     /* places of the fleet */
 	uint32_t connections; /* of this core to each; servers * connections <= AWAIT_LANES_MAX */
 	uint32_t conns_max;   /* the stack's */
 	enum front_speech speech;
@@ -85,7 +102,9 @@ struct front_settings {
 	uint64_t connect_timeout_ns;
 	uint64_t retry_timeout_ns; /* the longest pause before a server is tried again */
 	uint32_t failure_limit;
+	int32_t gutter_ttl_s;      /* what is written to a stand-in lives no longer */
 	uint64_t answer_bytes_max; /* values that wait to be sent on */
+	struct front_stats *stats; /* of all cores; NULL: this one is alone */
 };
 
 struct front;

@@ -98,6 +98,29 @@ touches(const struct front_query *q)
 	       q->verb == MC_BIN_TOUCH || q->verb == MC_TOUCH;
 }
 
+#define RELATIVE_MAX_S (60 * 60 * 24 * 30)
+
+static int32_t
+cut(int32_t exptime, int32_t most_s, int64_t unix_s)
+{
+	int64_t left_s = exptime;
+
+	if (exptime == 0)
+		return most_s;
+	if (exptime > RELATIVE_MAX_S)
+		left_s = exptime > unix_s ? exptime - unix_s : -1;
+	return left_s < most_s ? (int32_t)left_s : most_s;
+}
+
+void
+front_query_cut(struct front_query *q, int32_t most_s, int64_t unix_s)
+{
+	q->exptime = cut(q->exptime, most_s, unix_s);
+	q->vivify_exptime = cut(q->vivify_exptime, most_s, unix_s);
+	if (q->verb == MC_MS)
+		q->flags |= MC_FLAG_SET_EXPTIME;
+}
+
 /* ---- its form ---- */
 
 enum kind { KIND_GET, KIND_STORE, KIND_DELETE, KIND_ARITHMETIC, KIND_TOUCH, KIND_FLUSH };

@@ -7,7 +7,8 @@
  * Thread: pure functions.
  * Errors: FRONT_FORM_NONE: a server that speaks no more than this cannot be asked.
  * Bounds: FRONT_QUERY_LINE_MAX bytes a line, its end included.
- * Source: memcached doc/protocol.txt.
+ * Source: memcached doc/protocol.txt; memcached.c, realtime(): from how many seconds on an exptime
+ * is one of the wall clock.
  */
 #ifndef CLOCKOO_FRONT_COMPOSE_H
 #define CLOCKOO_FRONT_COMPOSE_H
@@ -52,6 +53,8 @@ struct front_query {
 #define FRONT_QUERY_LINE_MAX (3u + MC_KEY_BASE64_MAX + 12u + 10 * 2 + 5 * 13 + 4 * 22 + 12 + 2)
 
 struct front_query front_query_of(const struct mc_req *req);
+/* What it stores, or touches, ends in most_s at the latest; unix_s: the wall clock's second. */
+void front_query_cut(struct front_query *q, int32_t most_s, int64_t unix_s);
 /* How a server is asked that speaks meta commands, or text alone. */
 enum front_form front_query_form(const struct front_query *q, struct view key, bool meta);
 /* A line of its own: not of FRONT_FORM_GET and FRONT_FORM_GETS. The opaque is a meta line's: its

@@ -19,8 +19,9 @@
 #define FRONT_ITEMS_AUTO   UINT32_MAX       /* the formula's, front_plan.h */
 #define FRONT_ITEMS_MEMORY (UINT32_MAX - 1) /* as many as -m holds: no bound for scans */
 
-#define FRONT_CONNECTIONS_MAX 16u   /* of a core to a server */
-#define FRONT_LANES_MAX       1024u /* of a core to all: AWAIT_LANES_MAX of room serve */
+#define FRONT_CONNECTIONS_MAX  16u /* of a core to a server */
+#define FRONT_GUTTER_TTL_MAX_S 3600u
+#define FRONT_LANES_MAX        1024u /* of a core to all: AWAIT_LANES_MAX of room serve */
 
 /* Where a server is; its name may be another. */
 struct front_host {
@@ -57,6 +58,11 @@ struct front_config {
 	bool misses_on_failure; /* else an error line */
 	uint32_t server_failure_limit; /* failures in a row */
 	uint64_t server_retry_timeout_ns;
+	bool auto_eject_hosts; /* a server that fails leaves */
+	struct front_servers
+		gutter;        /* they stand in for servers that are away; count 0: the others do */
+	uint32_t gutter_ttl_s; /* of what stand-ins hold: 1..FRONT_GUTTER_TTL_MAX_S */
+	bool reload_flushes;   /* servers that a reload gives keys of others */
 };
 
 /* Its name, as the option has it. */

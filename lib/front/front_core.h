@@ -34,6 +34,9 @@ struct front_key {
 	struct list link; /* in pool, queue or request */
 	uint64_t ticket, hash;
 	struct front_lane *lane; /* whose place it takes */
+	uint32_t asked_lane;     /* of its ticket: another one while its server is away */
+	bool open;               /* not answered yet */
+	uint8_t parity;          /* of the fleet's generation when it was asked */
 	bool wanted;             /* by the service */
 	bool sent;
 	uint8_t len;
@@ -92,18 +95,27 @@ enum front_event {
 
 struct front_lane {
 	struct front *front;
-	struct conn *conn; /* NULL: LANE_DOWN, or it is lost */
+	struct front_server_counts *counts; /* its server's */
+	struct conn *conn;                  /* NULL: LANE_DOWN, or it is lost */
 	enum front_lane_state state;
 	uint32_t server;
-	uint32_t events;        /* enum front_event */
-	struct list event_link; /* in front.events while there are some */
-	struct list look_link;  /* in front.looks while it owes replies */
-	struct list send_link;  /* in front.unsent while keys are queued */
+	struct front_report *report; /* of its server, all cores' */
+	uint8_t condition;           /* enum front_condition */
+	uint32_t probe;              /* this lane probes its server, which is not in use; else 0 */
+	uint32_t flush;              /* flush_due when it was sent */
+	uint64_t opened_ns;          /* or tried */
+	uint32_t events;             /* enum front_event */
+	struct list event_link;      /* in front.events while there are some */
+	struct list look_link;       /* in front.looks while it owes replies */
+	struct list send_link;       /* in front.unsent while keys are queued */
 	struct list queue, requests;
 	uint32_t key_count, request_count;
-	uint64_t due_ns; /* DOWN: to be opened; CONNECTING: failed */
+	uint64_t due_ns;         /* DOWN: to be opened; CONNECTING: to be looked at */
+	uint64_t connect_end_ns; /* CONNECTING: it has failed then */
+	uint32_t lost_tries;     /* whose reply came to another core, in a row */
 	uint64_t up_ns;
 	uint64_t pause_ns; /* before it is opened again, beyond failure_limit */
+	uint64_t pause_max_ns;
 	uint32_t failures; /* in a row */
 	bool meta;
 	struct front_key *sending; /* whose value is not all queued yet; NULL: there is none */
@@ -132,7 +144,10 @@ struct front_told {
 struct front {
 	struct front_settings cfg;
 	const struct front_ring *ring; /* of this turn */
-	uint32_t generation;           /* of the fleet */
+	const struct front_state *state;
+	uint32_t generation; /* of the fleet */
+	bool settled;        /* that one */
+	uint32_t open[2];    /* keys that were asked under generations of this parity */
 	struct front_address *addresses;
 	struct serve *serve;
 	struct stack *stack;
@@ -157,6 +172,10 @@ struct front {
 	struct front_told told[FRONT_KEYS]; /* a ring */
 	uint32_t told_head, told_tail;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[FRONT_COUNTER_COUNT];
+	struct front_stats *stats;
+	struct front_stats own_stats; /* of one that is alone */
+	struct front_server_counts *counts;
+	uint32_t resets; /* of stats that were obeyed */
 	struct front_key key_pool[FRONT_KEYS];
 	struct front_request request_pool[FRONT_REQUESTS];
 };
@@ -165,6 +184,22 @@ static inline void
 front_count(struct front *f, enum front_counter which)
 {
 	counter_add(&f->counters[which], 1);
+}
+
+/* ---- the fleet (front_route.c) ---- */
+
+/* Once a turn. */
+void front_fleet_look(struct front *f);
+/* Which lane is asked; NULL: the key is refused. */
+struct front_lane *front_route(struct front *f, const struct serve_ask *ask);
+/* What is asked of a server that stands in for its own lives no longer than it may there. */
+void front_query_stand_in(struct front *f, struct front_key *key);
+/* A key of this lane's has failed, asked or not. */
+static inline void
+front_key_failed(struct front *f, struct front_lane *l)
+{
+	front_count(f, FRONT_FAILED);
+	front_server_add(l->counts, FRONT_SERVER_FAILED);
 }
 
 /* ---- keys (front_key.c) ---- */
@@ -221,6 +256,10 @@ void front_lane_event(struct front_lane *l, enum front_event event);
 void front_lane_events(struct front_lane *l);
 /* Its server has another address. */
 void front_lane_moved(struct front_lane *l);
+/* Its server's condition is another. */
+void front_lane_condition(struct front_lane *l, enum front_condition condition);
+/* It is opened anew, after a pause, and probed. */
+void front_lane_reprobe(struct front_lane *l, uint32_t probe, uint64_t pause_ns);
 /* When it is due; FRONT_NEVER. */
 uint64_t front_lane_due(const struct front_lane *l);
 void front_lane_on_time(struct front_lane *l);
@@ -234,9 +273,12 @@ front_lane_good(struct front_lane *l)
 {
 	l->failures = 0;
 	l->pause_ns = FRONT_REOPEN_NS;
+	front_report_good_mt(l->report);
 }
-/* Its first answer is here. */
+/* Its first answers are here. */
 void front_lane_probed(struct front_lane *l, bool meta);
+/* Its server is flushed. */
+void front_lane_flushed(struct front_lane *l);
 
 /* It owes replies, or does not any more. */
 static inline void
@@ -253,11 +295,22 @@ front_look_end(struct front_lane *l)
 	list_unlink(&l->look_link);
 }
 
+/* ---- local ports (front_open.c) ---- */
+
+/* NULL: refused, and counted by the stack. */
+struct conn *front_link_open(struct front_lane *l);
+/* Of a lane that connects: to be looked at then. */
+uint64_t front_link_look_ns(const struct front_lane *l);
+/* Of one that connects: the reply is at another core, and this port is of no use here. */
+bool front_link_is_lost(struct front_lane *l);
+void front_link_opened(const struct front_lane *l);
+
 /* ---- requests (front_send.c) ---- */
 
 /* As many queued keys as there is room for. */
 void front_lane_send(struct front_lane *l);
 void front_lane_probe(struct front_lane *l);
+void front_lane_flush(struct front_lane *l);
 void front_request_free(struct front *f, struct front_request *r);
 
 static inline struct front_request *

@@ -6,40 +6,52 @@
 #include "base/check.h"
 
 #define LINE_BYTES 64u
+#define RINGS      3u /* of a state */
 
 static size_t
-ring_bytes(void)
+ring_bytes(uint32_t room)
 {
-	return (front_ring_bytes(FRONT_SERVERS_MAX) + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1);
+	return (front_ring_bytes(room) + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1);
 }
 
 size_t
-front_exchange_bytes(void)
+front_exchange_bytes(uint32_t room)
 {
-	return sizeof(struct front_exchange) + 2 * ring_bytes();
+	return sizeof(struct front_exchange) + 2 * RINGS * ring_bytes(room);
 }
 
 void
-front_exchange_init(struct front_exchange *x, uint32_t cores)
+front_exchange_init(struct front_exchange *x, uint32_t cores, uint32_t room)
 {
-	uint8_t *rings = (uint8_t *)(x + 1);
+	uint8_t *at = (uint8_t *)(x + 1);
 
-	ensure(cores - 1 < CORES_MAX);
+	ensure(cores - 1 < CORES_MAX && room - 1 < FRONT_SERVERS_MAX);
 	x->cores = cores;
-	x->state[0].ring = (struct front_ring *)(void *)rings;
-	x->state[1].ring = (struct front_ring *)(void *)(rings + ring_bytes());
+	x->room = room;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct front_state *s = &x->state[i];
+		struct front_ring **const rings[RINGS] = {&s->ring, &s->stand, &s->next};
+
+		for (uint32_t k = 0; k < RINGS; k++, at += ring_bytes(room))
+			*rings[k] = (struct front_ring *)(void *)at;
+	}
 	x->draft = &x->state[1];
 	atomic_store_explicit(&x->now, &x->state[0], memory_order_release);
 }
 
 static bool
-is_seen_by_all(const struct front_exchange *x, uint32_t generation)
+is_settled_by_all(const struct front_exchange *x, uint32_t generation)
 {
 	for (uint32_t i = 0; i < x->cores; i++)
-		if (atomic_load_explicit(&x->core[i].generation, memory_order_acquire) !=
-		    generation)
+		if (atomic_load_explicit(&x->core[i].settled, memory_order_acquire) != generation)
 			return false;
 	return true;
+}
+
+static void
+ring_copy(struct front_ring *to, const struct front_ring *from)
+{
+	memcpy(to, from, sizeof *to + from->npoints * sizeof from->points[0]);
 }
 
 struct front_state *
@@ -47,13 +59,18 @@ front_exchange_draft(struct front_exchange *x)
 {
 	const struct front_state *now = atomic_load_explicit(&x->now, memory_order_relaxed);
 	struct front_state *draft = x->draft;
-	struct front_ring *ring = draft->ring;
+	struct front_ring *const ring = draft->ring, *const stand = draft->stand,
+				 *const next = draft->next;
 
-	if (!is_seen_by_all(x, now->generation))
+	if (!is_settled_by_all(x, now->generation))
 		return NULL;
 	*draft = *now;
 	draft->ring = ring;
-	memcpy(ring, now->ring, sizeof *ring + now->ring->npoints * sizeof now->ring->points[0]);
+	draft->stand = stand;
+	draft->next = next;
+	ring_copy(ring, now->ring);
+	ring_copy(stand, now->stand);
+	ring_copy(next, now->next);
 	draft->generation = now->generation + 1;
 	return draft;
 }
@@ -66,30 +83,4 @@ front_exchange_publish(struct front_exchange *x)
 	/* Pairs with front_exchange_turn_mt. */
 	atomic_store_explicit(&x->now, x->draft, memory_order_release);
 	x->draft = was;
-}
-
-void
-front_state_set(struct front_state *state, const struct front_config *config)
-{
-	const struct front_servers *servers = &config->servers;
-	const struct front_fleet fleet = front_config_fleet(config);
-
-	state->count = servers->count;
-	for (uint32_t i = 0; i < servers->count; i++) {
-		state->server[i] = servers->server[i];
-		state->address[i] = (struct front_address){.port = servers->host[i].port};
-	}
-	ensure(front_ring_build(state->ring, &fleet, NULL));
-}
-
-bool
-front_state_locate(struct front_state *state, uint32_t server, const struct ip_addr *ip)
-{
-	struct ip_addr *at = &state->address[server].ip;
-
-	ensure(server < state->count);
-	if (ip_addr_equal(at, ip))
-		return false;
-	*at = *ip;
-	return true;
 }

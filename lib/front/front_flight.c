@@ -50,16 +50,16 @@ may_join(struct front *f, const struct front_key *flight)
 }
 
 bool
-front_flight_join(struct front *f, const struct serve_ask *ask)
+front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 {
 	struct front_key *flight = ask->req->verb == MC_GET && front_copies_kept(&f->copies)
 					   ? flight_of(f, ask)
 					   : NULL;
 	struct front_key *key;
 
-	if (flight == NULL)
+	if (flight == NULL || flight->lane != l)
 		return false;
-	key = front_key_take(f, &f->lanes[ask->lane], ask);
+	key = front_key_take(f, l, ask);
 	if (key == NULL)
 		return false;
 	front_count(f, FRONT_JOINED);

@@ -15,8 +15,8 @@
 
 /* ---- flights (front_flight.c) ---- */
 
-/* The key that is asked for is on its way. False: it is to be queued. */
-bool front_flight_join(struct front *f, const struct serve_ask *ask);
+/* The key that is asked for is on its way by this lane. False: it is to be queued. */
+bool front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask *ask);
 /* The key is queued, and may be joined; it is sent. */
 void front_flight_begin(struct front *f, struct front_key *key);
 void front_flight_sent(struct front *f, struct front_key *key);

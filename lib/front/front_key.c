@@ -20,9 +20,14 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	key = container_of(list_pop_front(&f->keys_free), struct front_key, link);
 	f->keys_left--;
 	lane->key_count++;
+	front_server_add(lane->counts, FRONT_SERVER_TAKEN);
 	key->ticket = ask->ticket;
 	key->hash = ask->hash;
 	key->lane = lane;
+	key->asked_lane = ask->lane;
+	key->open = true;
+	key->parity = f->generation & 1;
+	f->open[key->parity]++;
 	key->wanted = true;
 	key->sent = false;
 	key->len = (uint8_t)ask->key.len;
@@ -42,13 +47,21 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	return key;
 }
 
+/* No server is asked for it any more. */
+static void
+key_close(struct front *f, struct front_key *key)
+{
+	f->open[key->parity] -= key->open;
+	key->open = false;
+}
+
 static void
 fill_end(struct front *f, struct front_key *key)
 {
 	const uint32_t len = key->fill.value_len;
 
 	if (key->writes)
-		serve_value_end(f->serve, (uint32_t)(key->lane - f->lanes), len);
+		serve_value_end(f->serve, key->asked_lane, len);
 	else if (key->fill.item != NULL)
 		f->answer_bytes -= len;
 	store_abandon(f->store, &key->fill);
@@ -80,6 +93,7 @@ front_key_free(struct front *f, struct front_key *key)
 	struct front_key *owner = key->owner;
 
 	ensure(list_empty(&key->joined));
+	key_close(f, key);
 	fill_end(f, key);
 	front_flight_end(f, key);
 	front_keep_end(f, key);
@@ -88,6 +102,7 @@ front_key_free(struct front *f, struct front_key *key)
 	if (*of_slot == key)
 		*of_slot = NULL;
 	key->lane->key_count--;
+	front_server_add(key->lane->counts, FRONT_SERVER_FREED);
 	f->keys_left++;
 	list_unlink(&key->link);
 	list_push_front(&f->keys_free, &key->link);
@@ -126,6 +141,7 @@ void
 front_key_answer(struct front *f, struct front_key *key, const struct serve_answer *answer)
 {
 	list_unlink(&key->link);
+	key_close(f, key);
 	f->answers++;
 	key->fate_known = !answer->failed;
 	if (key->reads && !answer->failed && answer->item == NULL)
@@ -138,7 +154,7 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 	if (key->whole != NULL && (answer->failed || answer->error != 0))
 		key->whole->missed = true;
 	if (answer->failed)
-		front_count(f, FRONT_FAILED);
+		front_key_failed(f, key->lane);
 	else
 		front_count(f, answer->item != NULL ? FRONT_HITS : FRONT_MISSES);
 	if (!key->wanted || !serve_answer(f->serve, key->ticket, answer) || answer->item == NULL)
@@ -157,12 +173,14 @@ front_ticket_tell(struct front *f, uint64_t ticket, bool failed)
 void
 front_key_fail(struct front *f, struct front_key *key)
 {
-	front_count(f, FRONT_FAILED);
 	front_flight_fail(f, key);
-	if (key->whole != NULL)
+	front_key_failed(f, key->lane);
+	if (key->whole != NULL) {
+		front_report_owe_mt(key->lane->report);
 		key->whole->missed = true;
-	else if (key->wanted)
+	} else if (key->wanted) {
 		front_ticket_tell(f, key->ticket, true);
+	}
 	front_key_free(f, key);
 }
 

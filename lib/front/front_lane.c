@@ -7,9 +7,12 @@ void
 front_lane_create(struct front *f, struct front_lane *l, uint32_t server)
 {
 	l->front = f;
+	l->counts = &f->counts[server];
 	l->state = LANE_DOWN;
 	l->server = server;
+	l->report = &f->cfg.fleet->report[server];
 	l->pause_ns = FRONT_REOPEN_NS;
+	l->pause_max_ns = f->cfg.retry_timeout_ns;
 	list_init(&l->event_link);
 	list_init(&l->look_link);
 	list_init(&l->send_link);
@@ -25,10 +28,17 @@ front_lane_event(struct front_lane *l, enum front_event event)
 		list_push_back(&l->front->events, &l->event_link);
 }
 
+static bool
+has_address(const struct front_lane *l)
+{
+	return !ip_addr_is_zero(&l->front->addresses[l->server].ip);
+}
+
 bool
 front_lane_refuses(const struct front_lane *l)
 {
-	return l->state != LANE_UP && l->failures >= l->front->cfg.failure_limit;
+	return l->state != LANE_UP &&
+	       (l->failures >= l->front->cfg.failure_limit || !has_address(l));
 }
 
 static void
@@ -77,6 +87,8 @@ connection_end(struct front_lane *l)
 {
 	struct front *f = l->front;
 
+	if (l->state == LANE_UP)
+		front_server_add(l->counts, FRONT_SERVER_ENDED);
 	if (l->conn != NULL) {
 		f->lane_of_slot[conn_slot(l->conn)] = 0;
 		serve_link_abort(f->serve, l->conn);
@@ -91,13 +103,25 @@ connection_end(struct front_lane *l)
 	l->line_len = 0;
 }
 
-static uint64_t
-pause_next(const struct front_lane *l)
+/* Each pause is half as long again as the one before. */
+static void
+pause(struct front_lane *l)
 {
-	const uint64_t longer = l->pause_ns + l->pause_ns / 2,
-		       most = l->front->cfg.retry_timeout_ns;
+	const uint64_t longer = l->pause_ns + l->pause_ns / 2;
 
-	return longer < most ? longer : most;
+	due_at(l, l->front->now_ns + l->pause_ns);
+	l->pause_ns = longer < l->pause_max_ns ? longer : l->pause_max_ns;
+}
+
+/* Of a server in use. */
+static void
+count_failure(struct front_lane *l)
+{
+	const uint32_t all = front_report_failure_mt(l->report, l->opened_ns, l->front->now_ns);
+
+	l->failures++;
+	if (l->failures < all)
+		l->failures = all;
 }
 
 void
@@ -106,15 +130,18 @@ front_lane_failed(struct front_lane *l, enum front_counter why)
 	struct front *f = l->front;
 
 	front_count(f, why);
+	front_server_add(l->counts, why == FRONT_SERVER_LATE     ? FRONT_SERVER_TIMEDOUT
+				    : why == FRONT_SERVER_CLOSED ? FRONT_SERVER_EOF
+								 : FRONT_SERVER_ERR);
 	connection_end(l);
-	l->failures++;
-	if (l->failures < f->cfg.failure_limit) {
+	if (l->condition == FRONT_PLACE_IN_USE)
+		count_failure(l);
+	if (l->condition == FRONT_PLACE_IN_USE && l->failures < f->cfg.failure_limit) {
 		due_at(l, f->now_ns);
 		return;
 	}
 	keys_fail(f, &l->queue);
-	due_at(l, f->now_ns + l->pause_ns);
-	l->pause_ns = pause_next(l);
+	pause(l);
 }
 
 /* It ended while nothing was asked, as servers end what is idle. */
@@ -128,6 +155,7 @@ closed_idle(struct front_lane *l)
 		return;
 	}
 	front_count(f, FRONT_SERVER_CLOSED);
+	front_server_add(l->counts, FRONT_SERVER_EOF);
 	connection_end(l);
 	due_at(l, f->now_ns);
 }
@@ -140,30 +168,89 @@ front_lane_moved(struct front_lane *l)
 	due_at(l, l->front->now_ns);
 }
 
+void
+front_lane_condition(struct front_lane *l, enum front_condition condition)
+{
+	if (l->condition == condition)
+		return;
+	l->condition = (uint8_t)condition;
+	keys_fail(l->front, &l->queue);
+	if (condition == FRONT_PLACE_VACANT)
+		connection_end(l);
+	if (condition != FRONT_PLACE_IN_USE)
+		return;
+	l->failures = 0;
+	l->pause_ns = FRONT_REOPEN_NS;
+	l->pause_max_ns = l->front->cfg.retry_timeout_ns;
+	if (l->state == LANE_DOWN)
+		due_at(l, l->front->now_ns);
+}
+
+void
+front_lane_reprobe(struct front_lane *l, uint32_t probe, uint64_t pause_ns)
+{
+	const uint64_t retry_ns = l->front->cfg.retry_timeout_ns;
+
+	l->probe = probe;
+	if (probe == 0)
+		return;
+	connection_end(l);
+	l->pause_ns = pause_ns > FRONT_REOPEN_NS ? pause_ns : FRONT_REOPEN_NS;
+	l->pause_max_ns = pause_ns < retry_ns || retry_ns > FRONT_PROBE_MAX_NS ? retry_ns
+									       : FRONT_PROBE_MAX_NS;
+	due_at(l, l->front->now_ns + pause_ns);
+	l->pause_ns += l->pause_ns / 2;
+}
+
 /* ---- its begin ---- */
+
+static bool
+may_open(const struct front_lane *l)
+{
+	return has_address(l) && (l->condition == FRONT_PLACE_IN_USE || l->probe != 0);
+}
 
 static void
 open_connection(struct front_lane *l)
 {
 	struct front *f = l->front;
-	const struct front_address *server = &f->addresses[l->server];
-	const struct conn_target to = {.ip = server->ip, .port = server->port};
 
-	if (!ip_addr_is_zero(&server->ip))
-		l->conn = serve_link_open(f->serve, &to);
+	l->opened_ns = f->now_ns;
+	l->conn = front_link_open(l);
 	if (l->conn == NULL) {
 		front_lane_failed(l, FRONT_CONNECT_FAILED);
 		return;
 	}
 	f->lane_of_slot[conn_slot(l->conn)] = (uint32_t)(l - f->lanes) + 1;
 	l->state = LANE_CONNECTING;
-	due_at(l, f->now_ns + f->cfg.connect_timeout_ns);
+	l->connect_end_ns = f->now_ns + f->cfg.connect_timeout_ns;
+	due_at(l, front_link_look_ns(l));
+}
+
+/* The reply is not here: it comes yet, or it came to another core, or in vain. */
+static void
+connecting(struct front_lane *l)
+{
+	struct front *f = l->front;
+	const bool lost = front_link_is_lost(l);
+
+	if (!lost && f->now_ns < l->connect_end_ns) {
+		due_at(l, front_link_look_ns(l));
+	} else if (!lost || ++l->lost_tries >= FRONT_PORT_TRIES) {
+		l->lost_tries = 0;
+		front_lane_failed(l, FRONT_CONNECT_FAILED);
+	} else {
+		connection_end(l);
+		due_at(l, f->now_ns);
+	}
 }
 
 static void
 opened(struct front_lane *l)
 {
 	front_count(l->front, FRONT_CONNECTED);
+	front_link_opened(l);
+	l->lost_tries = 0;
 	/* Replies are read in the turn in which they come, however many requests wait. */
 	conn_expect(l->conn, UINT64_MAX);
 	l->written = 0;
@@ -171,15 +258,38 @@ opened(struct front_lane *l)
 	front_lane_probe(l);
 }
 
-void
-front_lane_probed(struct front_lane *l, bool meta)
+static void
+up(struct front_lane *l)
 {
 	l->state = LANE_UP;
-	l->meta = meta;
+	front_server_add(l->counts, FRONT_SERVER_OPENED);
 	l->up_ns = l->front->now_ns;
+	/* Pairs with front_control: it is flushed, if it had to be. */
+	if (l->probe != 0)
+		atomic_store_explicit(&l->report->probed, l->probe, memory_order_release);
 	if (!list_empty(&l->queue))
 		list_push_back(&l->front->unsent, &l->send_link);
 	front_lane_send(l);
+}
+
+void
+front_lane_probed(struct front_lane *l, bool meta)
+{
+	l->meta = meta;
+	if (!front_report_owes_mt(l->report)) {
+		up(l);
+		return;
+	}
+	l->flush = atomic_load_explicit(&l->report->flush_due, memory_order_acquire);
+	front_lane_flush(l);
+}
+
+/* What another core has flushed since is flushed once more then, at worst. */
+void
+front_lane_flushed(struct front_lane *l)
+{
+	atomic_store_explicit(&l->report->flush_done, l->flush, memory_order_release);
+	up(l);
 }
 
 /* ---- events and times ---- */
@@ -207,10 +317,13 @@ front_lane_on_time(struct front_lane *l)
 {
 	switch (l->state) {
 	case LANE_DOWN:
-		open_connection(l);
+		if (may_open(l))
+			open_connection(l);
+		else
+			l->due_ns = FRONT_NEVER;
 		break;
 	case LANE_CONNECTING:
-		front_lane_failed(l, FRONT_CONNECT_FAILED);
+		connecting(l);
 		break;
 	default:
 		front_lane_failed(l, FRONT_SERVER_LATE);

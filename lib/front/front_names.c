@@ -6,9 +6,8 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 
-/* Addresses as text: no file and no name server is asked. */
-static bool
-read_address(const char *host, struct ip_addr *ip)
+bool
+front_host_address(const char *host, struct ip_addr *ip)
 {
 	struct be32 v4;
 
@@ -28,7 +27,7 @@ front_names_init(struct front_names *names, const struct front_servers *servers)
 		struct front_name *name = &names->name[i];
 
 		*name = (struct front_name){.last = FRONT_LOOKUP_FAILED};
-		name->numeric = read_address(servers->host[i].host, &name->ip);
+		name->numeric = front_host_address(servers->host[i].host, &name->ip);
 		if (name->numeric)
 			name->last = FRONT_LOOKUP_FOUND;
 	}

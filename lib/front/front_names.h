@@ -50,6 +50,9 @@ struct front_names {
 	struct front_name name[FRONT_SERVERS_MAX];
 };
 
+/* An address as text: no file and no name server is asked. */
+bool front_host_address(const char *host, struct ip_addr *ip);
+
 /* Nothing is known yet, but addresses that stand as text. */
 void front_names_init(struct front_names *names, const struct front_servers *servers);
 

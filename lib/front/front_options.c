@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #define NS_PER_MS 1000000ull
+#define MS_PER_S  1000u
 
 static_assert(CONFIG_FRONT_FNV1A_64 == FRONT_HASH_FNV1A_64, "the rows of options name the hashes");
 static_assert(CONFIG_FRONT_CONNECTIONS_MAX == FRONT_CONNECTIONS_MAX, "likewise");
@@ -25,6 +26,34 @@ read_servers(struct front_servers *servers, const char *value, struct error *err
 {
 	return value[0] == '/' ? front_servers_load(servers, value, err)
 			       : front_servers_read(servers, value, err);
+}
+
+/* The same errors, of the other option. */
+static bool
+read_gutter(struct front_servers *servers, const char *value, struct error *err)
+{
+	static const char of_servers[] = "--front-servers";
+	struct error why;
+
+	if (value[0] == '\0' || read_servers(servers, value, &why))
+		return true;
+	return error_set(err, "--front-gutter%s",
+			 strncmp(why.text, of_servers, sizeof of_servers - 1) == 0
+				 ? why.text + sizeof of_servers - 1
+				 : why.text);
+}
+
+static bool
+connections_fit(const struct front_config *front, struct error *err)
+{
+	const uint32_t servers = front->servers.count + front->gutter.count;
+
+	return servers * front->server_connections <= FRONT_LANES_MAX ||
+	       error_set(err,
+			 "--front-server-connections: %u to each of %u servers: %u of a worker; at "
+			 "most %u",
+			 front->server_connections, servers, front->server_connections * servers,
+			 FRONT_LANES_MAX);
 }
 
 bool
@@ -47,12 +76,9 @@ front_options_read(struct front_config *front, const struct config *options, str
 	front->misses_on_failure = o->on_failure == 0;
 	front->items = o->items;
 	front->ttl_ns = o->ttl_ms * NS_PER_MS;
-	if (!read_servers(&front->servers, o->servers, err))
-		return false;
-	return front->servers.count * front->server_connections <= FRONT_LANES_MAX ||
-	       error_set(err,
-			 "--front-server-connections: %u to each of %u servers: %u of a worker; at "
-			 "most %u",
-			 front->server_connections, front->servers.count,
-			 front->servers.count * front->server_connections, FRONT_LANES_MAX);
+	front->auto_eject_hosts = o->auto_eject_hosts;
+	front->gutter_ttl_s = (o->gutter_ttl_ms + MS_PER_S - 1) / MS_PER_S;
+	front->reload_flushes = o->reload != 0;
+	return read_servers(&front->servers, o->servers, err) &&
+	       read_gutter(&front->gutter, o->gutter, err) && connections_fit(front, err);
 }

@@ -23,6 +23,10 @@ check_together(const struct front_config *config, struct error *err)
 
 	if (config->distribution != FRONT_JUMP)
 		return true;
+	if (config->auto_eject_hosts && config->gutter.count == 0)
+		return error_set(err, "--front-distribution: jump, with --front-auto-eject-hosts: "
+				      "it moves keys of all servers when one leaves; give "
+				      "--front-gutter, too");
 	for (uint32_t i = 1; i < config->servers.count; i++)
 		if (server[i].weight != server[0].weight)
 			return error_set(err,

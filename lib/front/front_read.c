@@ -41,8 +41,11 @@ front_read_begin(struct front_lane *l)
 static void
 request_done(struct front_lane *l)
 {
+	struct front_request *r = front_lane_first(l);
+
 	l->request_count--;
-	front_request_free(l->front, front_lane_first(l));
+	front_trip_add(l->counts, l->front->now_ns - r->sent_ns);
+	front_request_free(l->front, r);
 	if (list_empty(&l->requests))
 		front_look_end(l);
 	front_read_begin(l);
@@ -72,6 +75,14 @@ probe_answered(struct front_lane *l, bool meta)
 	request_done(l);
 	if (last)
 		front_lane_probed(l, meta);
+	return l->conn != NULL ? READ_ON : READ_LATER;
+}
+
+static enum read_step
+flush_answered(struct front_lane *l)
+{
+	request_done(l);
+	front_lane_flushed(l);
 	return READ_ON;
 }
 
@@ -261,6 +272,10 @@ status_read(struct front_lane *l, const struct front_reply *r)
 		return probe_answered(l, true);
 	case FRONT_ASK_ME:
 		return ttl_answered(l, r->status == FRONT_ME ? r->ttl_s : 0);
+	case FRONT_ASK_FLUSH:
+		if (l->state == LANE_PROBING)
+			return flush_answered(l);
+		break;
 	case FRONT_ASK_MG: /* a hit has its value, but that of a touch */
 		if (r->status == FRONT_HD && l->keys[0]->query.verb != MC_BIN_TOUCH)
 			return READ_BROKEN;
@@ -291,7 +306,8 @@ error_read(struct front_lane *l, const struct front_reply *r)
 {
 	const struct serve_answer answer = {.error = r->error, .failed = r->error == MC_ERR_NONE};
 
-	if (l->asked.ask == FRONT_ASK_VERSION)
+	if (l->asked.ask == FRONT_ASK_VERSION ||
+	    (l->asked.ask == FRONT_ASK_FLUSH && l->state == LANE_PROBING))
 		return READ_BROKEN;
 	if (l->asked.ask == FRONT_ASK_MN)
 		return probe_answered(l, false);

@@ -162,6 +162,13 @@ front_ring_build(struct front_ring *ring, const struct front_fleet *fleet, const
 	return ring->npoints != 0;
 }
 
+void
+front_ring_rename(struct front_ring *ring, const uint16_t *names)
+{
+	for (uint32_t i = 0; i < ring->npoints; i++)
+		ring->points[i].server = names[ring->points[i].server];
+}
+
 /* What is hashed of a key: behind skip, if it begins with that; of this, between the first tag[0]
  * and the first tag[1] behind it, if there is anything. */
 static struct view
@@ -221,7 +228,7 @@ front_ring_server(const struct front_ring *ring, struct view key)
 	struct view part;
 
 	if (ring->nservers == 1)
-		return 0;
+		return last->server;
 	part = tagged(ring, key);
 	switch (ring->distribution) {
 	case FRONT_JUMP:
@@ -233,6 +240,42 @@ front_ring_server(const struct front_ring *ring, struct view key)
 		break;
 	}
 	return server_at(ring, front_hash(ring->hash, part));
+}
+
+/* From the last point of *is on to i: the owners of before are those whose points lie there, and
+ * the first behind. Returns the first behind. */
+static uint32_t
+stretch_gains(const struct front_ring *was, const struct front_ring *is, uint32_t i, uint32_t k,
+	      bool *gains)
+{
+	const struct front_point end = is->points[i];
+
+	if (i > 0 && is->points[i - 1].value == end.value)
+		return k;
+	for (; k < was->npoints && was->points[k].value < end.value; k++)
+		gains[end.server] |= was->points[k].server != end.server;
+	gains[end.server] |= was->points[k < was->npoints ? k : 0].server != end.server;
+	while (k < was->npoints && was->points[k].value == end.value)
+		k++;
+	return k;
+}
+
+void
+front_ring_gains(const struct front_ring *was, const struct front_ring *is, bool *gains)
+{
+	const bool circle =
+		is->distribution == FRONT_KETAMA || is->distribution == FRONT_CONSISTENT;
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < is->npoints; i++)
+		if (circle)
+			k = stretch_gains(was, is, i, k, gains);
+		else
+			gains[is->points[i].server] = true;
+	/* What lies behind the last point is the first one's. */
+	for (; circle && k <= was->npoints; k++)
+		gains[is->points[0].server] |=
+			was->points[k % was->npoints].server != is->points[0].server;
 }
 
 /* What lies between a point and the one before it: the points are a circle, the sums of weights a

@@ -71,10 +71,17 @@ size_t front_ring_bytes(uint32_t nservers);
 /* live[i] of server i; NULL: all are. */
 bool front_ring_build(struct front_ring *ring, const struct front_fleet *fleet, const bool *live);
 
-/* An index of front_fleet's servers. */
+/* names[i] instead of index i from now on. */
+void front_ring_rename(struct front_ring *ring, const uint16_t *names);
+
+/* An index of front_fleet's servers, or its name. */
 uint32_t front_ring_server(const struct front_ring *ring, struct view key);
 
-/* What each of the fleet's servers has of evenly hashed keys: 0..1. */
+/* gains[i]: keys may go to server i of *is that went to another one of *was. False is certain for
+ * ketama and consistent; of the others every server gains. */
+void front_ring_gains(const struct front_ring *was, const struct front_ring *is, bool *gains);
+
+/* What each of the fleet's servers has of evenly hashed keys: 0..1. Of indexes. */
 void front_ring_shares(const struct front_ring *ring, double *shares);
 
 #endif

@@ -68,6 +68,7 @@ request_add(struct front_lane *l, struct front_request *r, struct front_key *key
 {
 	list_unlink(&key->link);
 	list_push_back(&r->keys, &key->link);
+	front_server_add(key->lane->counts, FRONT_SERVER_KEYS);
 	key->sent = true;
 	if (key->flies)
 		front_flight_sent(l->front, key);
@@ -235,6 +236,7 @@ front_lane_send(struct front_lane *l)
 		if (r == NULL)
 			return;
 		front_count(f, FRONT_REQUESTED);
+		front_server_add(l->counts, FRONT_SERVER_REQUESTS);
 		if (form == FRONT_FORM_GET && asks_ttl(l, key))
 			request_sent(l, r, get_with_ttl(l, r));
 		else if (form == FRONT_FORM_GET || form == FRONT_FORM_GETS)
@@ -268,4 +270,10 @@ front_lane_probe(struct front_lane *l)
 	probe_send(l, "version\r\n", FRONT_ASK_VERSION);
 	if (l->conn != NULL && l->front->cfg.speech == FRONT_SPEECH_PROBED)
 		probe_send(l, "mn\r\n", FRONT_ASK_MN);
+}
+
+void
+front_lane_flush(struct front_lane *l)
+{
+	probe_send(l, "flush_all\r\n", FRONT_ASK_FLUSH);
 }

@@ -290,6 +290,19 @@ front_servers_load(struct front_servers *servers, const char *file, struct error
 		err);
 }
 
+uint32_t
+front_servers_find(const struct front_servers *servers, const struct front_server *server,
+		   const struct front_host *host)
+{
+	uint32_t i = 0;
+
+	while (i < servers->count && (strcmp(servers->server[i].name, server->name) != 0 ||
+				      strcmp(servers->host[i].host, host->host) != 0 ||
+				      servers->host[i].port != host->port))
+		i++;
+	return i;
+}
+
 bool
 front_servers_same(const struct front_servers *a, const struct front_servers *b)
 {

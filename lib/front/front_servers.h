@@ -29,6 +29,10 @@ bool front_servers_load(struct front_servers *servers, const char *file, struct 
 bool front_servers_read_lines(struct front_servers *servers, const char *file, struct view text,
 			      struct error *err);
 
+/* Which one has this name, host and port; servers->count: none. */
+uint32_t front_servers_find(const struct front_servers *servers, const struct front_server *server,
+			    const struct front_host *host);
+
 /* The same servers in the same order? */
 bool front_servers_same(const struct front_servers *a, const struct front_servers *b);
 

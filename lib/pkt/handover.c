@@ -63,6 +63,20 @@ set_ports(struct flow *f, const uint8_t *l4, uint32_t len)
 		f->ports = load_u32(l4);
 }
 
+/* Source and destination follow each other in the header. */
+static inline uint64_t
+addresses4(const uint8_t *both)
+{
+	return load_u64(both);
+}
+
+static inline uint64_t
+addresses6(const uint8_t *src, const uint8_t *dst)
+{
+	return load_u64(src) ^ load_u64(src + 8) * MIX_A ^ load_u64(dst) ^
+	       load_u64(dst + 8) * MIX_B;
+}
+
 static inline struct flow
 flow_of_ipv4(const uint8_t *p, uint32_t len)
 {
@@ -74,7 +88,7 @@ flow_of_ipv4(const uint8_t *p, uint32_t len)
 		return f;
 	f.fragment = verdict == IPV4_WIRE_FRAGMENT;
 	f.protocol = ip.protocol;
-	f.addresses = load_u64(((const struct ipv4_header *)p)->src.b);
+	f.addresses = addresses4(((const struct ipv4_header *)p)->src.b);
 	set_ports(&f, p + ip.header_len, (uint32_t)ip.total_len - ip.header_len);
 	return f;
 }
@@ -91,8 +105,7 @@ flow_of_ipv6(const uint8_t *p, uint32_t len)
 		return f;
 	f.fragment = verdict == IPV6_WIRE_FRAGMENT;
 	f.protocol = ip.next;
-	f.addresses = load_u64(h->src.b) ^ load_u64(h->src.b + 8) * MIX_A ^ load_u64(h->dst.b) ^
-		      load_u64(h->dst.b + 8) * MIX_B;
+	f.addresses = addresses6(h->src.b, h->dst.b);
 	set_ports(&f, p + ip.l4_at, ip.l4_len);
 	return f;
 }
@@ -122,6 +135,23 @@ hash_to_core(const struct flow *f, uint32_t cores)
 	v = (v ^ v >> 32) * MIX_B;
 	v = (v ^ v >> 29) * MIX_A;
 	return (uint32_t)((v >> 32) * cores >> 32);
+}
+
+uint32_t
+handover_core_of_tcp(uint32_t cores, const struct handover_tcp *from)
+{
+	const struct be16 ports[] = {be16_of(from->src_port), be16_of(from->dst_port)};
+	struct flow f = {.ports = load_u32(ports)};
+	uint8_t both[8];
+
+	if (ip_addr_is_v4(&from->src)) {
+		memcpy(both, from->src.b + 12, 4);
+		memcpy(both + 4, from->dst.b + 12, 4);
+		f.addresses = addresses4(both);
+	} else {
+		f.addresses = addresses6(from->src.b, from->dst.b);
+	}
+	return hash_to_core(&f, cores);
 }
 
 uint32_t

@@ -25,6 +25,7 @@
 #define CLOCKOO_HANDOVER_H
 
 #include "base/counter.h"
+#include "base/ip_addr.h"
 #include "base/region.h"
 #include "port.h"
 
@@ -59,5 +60,13 @@ const struct counter *handover_counters(const struct handover *h, uint32_t core)
 /* The owner of a frame. here: the core that received it. */
 uint32_t handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t len,
 			uint32_t here);
+
+/* The same of a TCP segment that is no fragment, before there is one; both addresses are of one
+ * family, ports in host order. */
+struct handover_tcp {
+	struct ip_addr src, dst;
+	uint16_t src_port, dst_port;
+};
+uint32_t handover_core_of_tcp(uint32_t cores, const struct handover_tcp *segment);
 
 #endif

@@ -59,6 +59,12 @@ serve_awaits_open(const struct serve *sv)
 	return aw != NULL ? AWAITS_MAX - aw->free_count + aw->granted : 0;
 }
 
+const struct serve_supplier *
+serve_supplier_of(const struct serve *sv)
+{
+	return sv->awaits != NULL ? &sv->awaits->supplier : NULL;
+}
+
 /* ---- places ---- */
 
 static uint32_t
@@ -212,6 +218,8 @@ await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash
 {
 	struct awaits *aw = sv->awaits;
 
+	if (ss->await_granted) /* its key takes another lane now */
+		grant_return(aw, ss);
 	if (ss->await_since_ns == 0)
 		ss->await_since_ns = sv->clock.now_ns;
 	ss->await_bytes = value_len;
@@ -416,6 +424,12 @@ uint32_t
 serve_now_s(const struct serve *sv)
 {
 	return sv->clock.now_s;
+}
+
+int64_t
+serve_unix_s(const struct serve *sv)
+{
+	return sv->clock.unix_s;
 }
 
 bool

@@ -102,6 +102,21 @@ enum serve_copy {
 	SERVE_COPY_MISS, /* the knowledge that there is none: it is told a miss */
 };
 
+/* Of a table that the supplier shows as `stats front`. */
+enum serve_row_kind { SERVE_ROW_NUMBER, SERVE_ROW_THOUSANDTHS, SERVE_ROW_TEXT };
+
+#define SERVE_ROW_OF_ALL   UINT32_MAX
+#define SERVE_ROW_TEXT_MAX 160u
+
+struct serve_row {
+	const char *name; /* a constant, 32 bytes at most */
+	uint32_t of;      /* whose it is: stands before the name */
+	enum serve_row_kind kind;
+	uint64_t number;
+	const char *text; /* valid in this turn, SERVE_ROW_TEXT_MAX bytes at most */
+	uint32_t work;    /* ns that it took, about */
+};
+
 struct serve_supplier {
 	void *arg;
 	uint64_t timeout_ns;    /* above 0 */
@@ -130,12 +145,18 @@ struct serve_supplier {
 	/* The item of a taken answer is not used any more. */
 	void (*release)(void *arg, uint64_t ticket, const struct item *item);
 	uint64_t (*next_ns)(void *arg); /* when poll() has something to do; may be NULL */
+	/* Row n of what it shows; false: there is none. NULL: it shows nothing. */
+	bool (*row)(void *arg, uint32_t n, struct serve_row *row);
+	void (*reset)(void *arg); /* `stats reset`, on one core of all; NULL with row */
 };
 
 size_t serve_awaits_bytes(void);
 /* Once, before the core turns. The supplier's functions are copied. */
 void serve_supplier_attach(struct region *region, struct serve *sv,
 			   const struct serve_supplier *supplier);
+
+/* NULL: there is none. */
+const struct serve_supplier *serve_supplier_of(const struct serve *sv);
 
 /* Of one core's tickets that are open, or whose items are not released, no two have the same. */
 #define AWAIT_SLOT_BITS 16u
@@ -147,6 +168,8 @@ serve_ticket_slot(uint64_t ticket) /* below AWAITS_MAX */
 
 /* The store's second of this turn: expiries count from it. */
 uint32_t serve_now_s(const struct serve *sv);
+/* Of the wall clock. */
+int64_t serve_unix_s(const struct serve *sv);
 
 /* In poll(). False: nobody waits for it any more, and no release() follows. */
 bool serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer);

@@ -45,34 +45,63 @@ alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t
 	return p.primary == bucket ? p.alternate : bucket;
 }
 
-/* Where the items of a bucket can move: the other bucket of each; the bucket itself if there is
- * none. */
-struct successors {
-	uint32_t alternates[BUCKET_SLOTS];
-	uint16_t tags[BUCKET_SLOTS];
+/* Where an item of a bucket can move: its other bucket; the bucket itself if there is none. Each
+ * tag is read once: a tag read a second time may be another item's, whose other bucket is not this
+ * successor. */
+struct successor {
+	uint32_t bucket;
+	uint16_t tag;
 };
 
-/* All successors are prefetched, since they are searched next. Each tag is read once: a tag read a
- * second time may be another item's, whose other bucket is not this successor. */
+/* Successors found, and prefetched, ahead of the one that is looked at. One in two has an empty
+ * slot, and during a resize each is found by its item's key. */
+#define SUCCESSORS_AHEAD          (BUCKET_SLOTS - 1)
+#define SUCCESSORS_AHEAD_RESIZING 1u
+
+/* A bucket whose successors are found one after the other. */
+struct expansion {
+	uint32_t bucket, bucket_count, found;
+	bool resizing;
+	struct successor successors[BUCKET_SLOTS];
+};
+
 static void
-find_successors(const struct index *ix, uint32_t seq, uint32_t bucket, struct successors *next)
+expansion_begin(struct expansion *e, const struct index *ix, uint32_t seq, uint32_t bucket)
 {
 	const struct bucket *b = index_bucket(ix, bucket);
+
+	e->bucket = bucket;
+	e->found = 0;
 	/* Read before seq is compared: the number of buckets that the search began with. */
-	const uint32_t bucket_count = index_bucket_count(ix);
-	const bool resizing = (seq & GEOMETRY_RESIZING) != 0 || index_seq(ix) != seq;
-
-	for (uint32_t slot = 0; resizing && slot < BUCKET_SLOTS; slot++)
+	e->bucket_count = index_bucket_count(ix);
+	e->resizing = (seq & GEOMETRY_RESIZING) != 0 || index_seq(ix) != seq;
+	for (uint32_t slot = 0; e->resizing && slot < BUCKET_SLOTS; slot++)
 		prefetch(arena_at(ix->arena, bucket_ref(b, slot)));
-	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
-		const uint16_t tag = bucket_tag(b, slot);
+}
 
-		next->tags[slot] = tag;
-		next->alternates[slot] =
-			resizing ? alternate_by_key(ix, bucket, bucket_ref(b, slot), tag)
-				 : bucket_alternate(bucket_count, bucket, tag);
-		prefetch(index_bucket(ix, next->alternates[slot]));
-	}
+static void
+find_successor(struct expansion *e, const struct index *ix)
+{
+	const struct bucket *b = index_bucket(ix, e->bucket);
+	const uint32_t slot = e->found++;
+	const uint16_t tag = bucket_tag(b, slot);
+	const uint32_t other = e->resizing
+				       ? alternate_by_key(ix, e->bucket, bucket_ref(b, slot), tag)
+				       : bucket_alternate(e->bucket_count, e->bucket, tag);
+
+	e->successors[slot] = (struct successor){.bucket = other, .tag = tag};
+	prefetch(index_bucket(ix, other));
+}
+
+/* The successor by the item in a slot; slots are asked for in order. */
+static struct successor
+successor_of(struct expansion *e, const struct index *ix, uint32_t slot)
+{
+	const uint32_t ahead = e->resizing ? SUCCESSORS_AHEAD_RESIZING : SUCCESSORS_AHEAD;
+
+	while (e->found < BUCKET_SLOTS && e->found <= slot + ahead)
+		find_successor(e, ix);
+	return e->successors[slot];
 }
 
 static bool
@@ -89,19 +118,20 @@ static uint32_t
 expand(const struct index *ix, struct search *s, uint32_t n)
 {
 	const uint32_t bucket = s->nodes[n].bucket;
-	struct successors next;
+	struct expansion e;
 
-	find_successors(ix, s->seq, bucket, &next);
-	protocol_gap();
+	expansion_begin(&e, ix, s->seq, bucket);
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS && s->count < s->max; slot++) {
-		const uint32_t other = next.alternates[slot];
-		const uint16_t tag = next.tags[slot];
+		const struct successor next = successor_of(&e, ix, slot);
 
-		if (tag == 0 || other == bucket || is_avoided(s, other))
+		protocol_gap();
+		if (next.tag == 0 || next.bucket == bucket || is_avoided(s, next.bucket))
 			continue;
-		s->nodes[s->count++] = (struct node){
-			.bucket = other, .parent = (uint16_t)n, .slot = (uint8_t)slot, .tag = tag};
-		if (bucket_empty_slot(index_bucket(ix, other)) < BUCKET_SLOTS)
+		s->nodes[s->count++] = (struct node){.bucket = next.bucket,
+						     .parent = (uint16_t)n,
+						     .slot = (uint8_t)slot,
+						     .tag = next.tag};
+		if (bucket_empty_slot(index_bucket(ix, next.bucket)) < BUCKET_SLOTS)
 			return s->count - 1;
 	}
 	return 0;

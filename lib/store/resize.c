@@ -364,7 +364,7 @@ shrink(struct store *st, uint64_t items)
 	const uint64_t part = now / SHRINK_PART / rs->step * rs->step;
 	const uint64_t fit = buckets_for(st, items + items_coming(st));
 	uint64_t least = now - (part > rs->step ? part : rs->step);
-	const uint64_t most = (now / SHRINK_FACTOR_MAX / rs->step + 1) * rs->step;
+	const uint64_t lowest = (now / SHRINK_FACTOR_MAX / rs->step + 1) * rs->step;
 
 	if (items >= share(now * BUCKET_SLOTS, SPARSE_64THS) || fit >= now)
 		rs->evicted = evicted;
@@ -373,8 +373,8 @@ shrink(struct store *st, uint64_t items)
 	rs->evicted = evicted;
 	if (least > SHRINK_SPARE * fit)
 		least = SHRINK_SPARE * fit;
-	if (least < most)
-		least = most;
+	if (least < lowest)
+		least = lowest;
 	return fit > least ? fit : least;
 }
 

@@ -18,6 +18,7 @@
 
 struct conn;
 struct conn_sources;
+struct pending_connects;
 struct pmtu_reports;
 /* The handle that users hold: it begins with a struct tcp (tcp_core.h). */
 struct stack;
@@ -39,6 +40,8 @@ struct tcp_config {
 	uint32_t conns_per_source;         /* 0 = any number */
 	struct conn_sources *sources;      /* of all cores; NULL without a limit */
 	struct pmtu_reports *pmtu_reports; /* of all cores; NULL with one */
+	uint32_t core, cores;              /* this one's number, of so many; 0, 0 = the only one */
+	struct pending_connects *connects; /* of all cores; NULL with one */
 	uint32_t syn_lines;    /* of syn_history.h, a power of two; 0 = no SYN is deferred */
 	struct prf_key secret; /* sequence numbers, cookies, ports */
 };
@@ -82,9 +85,18 @@ uint8_t conn_local(const struct conn *c);
 struct conn_target {
 	struct ip_addr ip;
 	uint16_t port;
-	uint16_t local_port; /* 0: an unpredictable one (RFC 6056) */
+	uint16_t local_port; /* 0: an unpredictable one (RFC 6056)... */
+	/* ... of those that fit: replies to it come to this core, for example. NULL: all do. ours
+	 * is the local address. */
+	bool (*port_fits)(const void *arg, const struct ip_addr *ours, uint16_t local_port);
+	const void *arg;
 };
 struct conn *conn_connect(struct stack *s, const struct conn_target *to);
+/* Before opened() or failed(): the other core that the reply to our SYN has come to, where it is
+ * lost; CONN_CORE_NONE: none, as far as is known. */
+#define CONN_CORE_NONE UINT32_MAX
+uint32_t conn_reply_core(const struct stack *s, const struct conn *c);
+uint16_t conn_local_port(const struct conn *c);
 
 /* The contiguous bytes at the read position; len 0: none. */
 struct view conn_peek(const struct conn *c);

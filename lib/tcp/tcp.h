@@ -90,6 +90,8 @@ bool conn_half_open_full(const struct tcp *t);
 struct conn *conn_open(struct tcp *t, struct flow flow);
 /* One in SYN_SENT, likewise. */
 struct conn *conn_open_active(struct tcp *t, struct flow flow);
+/* Its reply is here, or it ends: in SYN_SENT other cores look out for it (pending_connects.h). */
+void conn_not_pending(struct tcp *t, const struct conn *c);
 void conn_established(struct tcp *t, struct conn *c);
 void conn_fin_wait_2(struct tcp *t, struct conn *c);
 void conn_time_wait(struct tcp *t, struct conn *c);
@@ -152,6 +154,9 @@ struct conn *cookie_replace_half_open(struct tcp *t, struct conn *half_open,
 void connect_input(struct tcp *t, struct conn *c, struct arrival *a);
 /* Two SYNs have crossed, and this is the SYN-ACK of the other: make it a plain ACK. */
 void connect_simultaneous(struct tcp *t, struct conn *c, struct tcp_seg *seg);
+/* A segment of no connection here. True: it is the reply to a SYN of another core, which is told
+ * so, and the peer, too: once. */
+bool connect_other_core(struct tcp *t, const struct arrival *a);
 /* No answer came to our SYN, or the way there was not found. */
 void connect_timeout(struct tcp *t, struct conn *c);
 
@@ -191,6 +196,8 @@ void out_challenge(struct tcp *t, struct conn *c);
 /* ---- tcp_stateless.c: replies to segments of no connection ---- */
 
 void out_stateless_rst(struct tcp *t, const struct arrival *a);
+/* The same without a limit: who causes it are we. */
+void out_rst_of_own_syn(struct tcp *t, const struct arrival *a);
 /* Sends a stateless reply to the MAC the segment came from: an unknown peer must not cause ARP
  * requests. Sequence numbers, flags and options of seg are the reply's; false: no room. */
 bool out_stateless(struct tcp *t, const struct arrival *a, struct tcp_seg *seg);

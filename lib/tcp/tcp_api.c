@@ -98,6 +98,12 @@ conn_eof(const struct conn *c)
 	return c->flags & CONN_EOF && c->rx.head == NULL;
 }
 
+uint16_t
+conn_local_port(const struct conn *c)
+{
+	return tcp_ports_dst(c->ports);
+}
+
 /* A part of what is left, so that any number of peers that do not read leave room for others. */
 static uint32_t
 sendq_bytes_max(const struct tcp *t)

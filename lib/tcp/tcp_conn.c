@@ -5,6 +5,7 @@
 #include "tcp.h"
 
 #include "conn_sources.h"
+#include "pending_connects.h"
 
 #define LEAVING_LOOKS 16u /* at the oldest, for one that is stalled */
 #define LEAVING_TRIES 2u  /* timeouts in a row */
@@ -165,6 +166,13 @@ conn_open_active(struct tcp *t, struct flow flow)
 	return c;
 }
 
+void
+conn_not_pending(struct tcp *t, const struct conn *c)
+{
+	if (t->cfg.connects != NULL)
+		pending_connects_remove_mt(t->cfg.connects, flow_hash(t, flow_of_conn(c)));
+}
+
 /* Ours are not counted. */
 static void
 conns_open_add(struct tcp *t, const struct conn *c, uint32_t n)
@@ -256,6 +264,8 @@ conn_free(struct tcp *t, struct conn *c)
 		t->half_open_count--;
 	if (c->state == CONN_TIME_WAIT)
 		t->time_wait_count--;
+	if (c->state == CONN_SYN_SENT)
+		conn_not_pending(t, c);
 	/* Out of every list and the table first: gone() may call the stack. */
 	list_unlink(&c->state_list);
 	list_unlink(&c->out);

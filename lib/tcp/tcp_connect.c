@@ -3,27 +3,42 @@
  * simultaneous open, local port selection (RFC 6056).
  */
 #include "tcp.h"
+#include "pending_connects.h"
 #include "tcp_options.h"
 
 /* RFC 6056 section 3.2: all but the well-known ones. */
 #define PORT_MIN   1024u
 #define PORT_COUNT (65536u - PORT_MIN)
 
+/* A reply that another core meets acknowledges a number that we chose so long ago at most; clocks
+ * of cores are those of their turns. */
+#define PENDING_AGE_NS (2 * 1000000000ll)
+#define PENDING_LAG_NS 1000000000ll
+
 /*
- * RFC 6056 section 3.3.3, algorithm 3: one counter, and an offset that only we know for each
- * (address, port) of a peer: a port of one flow does not tell those of others, and comes round
- * again only after all others. Returns 0 if all are in use.
+ * RFC 6056 section 3.3.4, algorithm 4: an offset that only we know for each (address, port) of a
+ * peer, and counters that few peers share: a port of one flow does not tell those of others, and
+ * comes round again only after all others. With one counter for all, peers that are tried by turns
+ * would each be tried from every second port. Returns 0 if all are in use.
  */
 static uint16_t
-port_select(struct tcp *t, struct flow flow)
+port_select(struct tcp *t, struct flow flow, const struct conn_target *to)
 {
-	const uint32_t offset = flow_port_offset(t, flow) % PORT_COUNT;
+	/* Cores begin in different places: none takes a port that another one tries. */
+	const uint32_t begin = t->cfg.cores > 1 ? PORT_COUNT / t->cfg.cores * t->cfg.core : 0;
+	const uint64_t hash = flow_port_offset(t, flow);
+	const uint32_t offset = (uint32_t)hash % PORT_COUNT + begin;
+	uint32_t *next = &t->port_next[(hash >> 32) % PORT_COUNTERS];
 
 	for (uint32_t i = 0; i < PORT_COUNT; i++) {
-		const uint32_t at = (t->port_next++ % PORT_COUNT + offset) % PORT_COUNT;
+		const uint32_t at = ((*next)++ % PORT_COUNT + offset) % PORT_COUNT;
 
 		flow.local_port = (uint16_t)(PORT_MIN + at);
-		if (flow.local_port != t->cfg.port && flow_find(t, flow) == NULL)
+		if (flow.local_port == t->cfg.port ||
+		    (to->port_fits != NULL &&
+		     !to->port_fits(to->arg, &t->net.ip[flow.local], flow.local_port)))
+			continue;
+		if (flow_find(t, flow) == NULL)
 			return flow.local_port;
 	}
 	return 0;
@@ -46,7 +61,7 @@ conn_connect(struct stack *s, const struct conn_target *to)
 		return NULL;
 	}
 	if (flow.local_port == 0)
-		flow.local_port = port_select(t, flow);
+		flow.local_port = port_select(t, flow, to);
 	if (flow.local_port == 0 || flow_find(t, flow) != NULL) {
 		tcp_count(t, TCP_CONNECT_NO_PORT);
 		return NULL;
@@ -61,7 +76,42 @@ conn_connect(struct stack *s, const struct conn_target *to)
 	c->flags |= CONN_SEND_SYN;
 	offer_syn_options(t, c);
 	conn_schedule_output(t, c);
+	if (t->cfg.connects != NULL)
+		pending_connects_add_mt(t->cfg.connects, flow_hash(t, flow));
 	return c;
+}
+
+uint32_t
+conn_reply_core(const struct stack *s, const struct conn *c)
+{
+	const struct tcp *t = stack_tcp(s);
+
+	if (t->cfg.connects == NULL || c->state != CONN_SYN_SENT)
+		return CONN_CORE_NONE;
+	return pending_connects_core_mt(t->cfg.connects, flow_hash(t, flow_of_conn(c)));
+}
+
+/* Its number is one that we have chosen lately (RFC 6528): who has not seen our SYN cannot make us
+ * give up a port. */
+bool
+connect_other_core(struct tcp *t, const struct arrival *a)
+{
+	const struct tcp_seg *seg = &a->seg;
+	uint64_t hash;
+	int64_t age_ns;
+
+	if (!(seg->flags & TCP_ACK) || !(seg->flags & (TCP_SYN | TCP_RST)))
+		return false;
+	hash = flow_hash(t, flow_of_arrival(a));
+	age_ns = (int64_t)(int32_t)(flow_iss_of_hash(t, hash) - (seg->ack - 1)) *
+		 (1 << FLOW_ISS_SHIFT);
+	if (age_ns < -PENDING_LAG_NS || age_ns > PENDING_AGE_NS ||
+	    !pending_connects_met_mt(t->cfg.connects, hash, t->cfg.core))
+		return false;
+	tcp_count(t, TCP_CONNECT_OTHER_CORE);
+	if (!(seg->flags & TCP_RST))
+		out_rst_of_own_syn(t, a);
+	return true;
 }
 
 static bool
@@ -99,6 +149,7 @@ process_syn(struct tcp *t, struct conn *c, const struct arrival *a)
 	const struct tcp_seg *seg = &a->seg;
 	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
 
+	conn_not_pending(t, c);
 	c->rcv_nxt = c->last_ack_sent = seg->seq + 1;
 	c->rcv_edge = c->rcv_nxt + advertised;
 	c->snd_wnd = c->snd_wnd_max = seg->window; /* never scaled on a SYN (RFC 7323 2.2) */

@@ -16,6 +16,7 @@
 #define RST_LIMITS             32u /* ... from a 32nd of all sources: 32,000 a second in all */
 #define RCV_AUTOTUNE_CONNS_MAX 64u /* connections whose window is wider than RX_WINDOW_BYTES */
 #define BUCKET_FLOWS           8u
+#define PORT_COUNTERS          64u
 
 /* Eight flows a cache line; a flow lies in one of two buckets (tcp_table.c). */
 struct flow_bucket {
@@ -87,10 +88,10 @@ struct tcp {
 	uint32_t bucket_mask;
 	uint32_t half_open_count, half_open_max, time_wait_count;
 	uint32_t active_count; /* connections of conn_connect(): their local ports are any */
-	uint32_t port_next;    /* RFC 6056 section 3.3.3 */
-	uint32_t *source_cell; /* of each slot, in cfg.sources; NULL without */
-	uint64_t cookie_ns;    /* when the last cookie went out; 0: never */
-	uint64_t turns;        /* of tcp_input */
+	uint32_t port_next[PORT_COUNTERS]; /* RFC 6056 section 3.3.4 */
+	uint32_t *source_cell;             /* of each slot, in cfg.sources; NULL without */
+	uint64_t cookie_ns;                /* when the last cookie went out; 0: never */
+	uint64_t turns;                    /* of tcp_input */
 	struct pause pause;
 	struct syn_budget syn_budget;
 	struct syn_history syns; /* cfg.syn_lines: deferred SYNs */

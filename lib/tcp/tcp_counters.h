@@ -18,6 +18,7 @@
 	X(TCP_CONNECT_NO_ADDRESS, "active opens refused: no local address of that family")         \
 	X(TCP_CONNECT_NO_PORT, "active opens refused: flow or local ports in use")                 \
 	X(TCP_CONNECT_NO_SLOT, "active opens refused: connection limit")                           \
+	X(TCP_CONNECT_OTHER_CORE, "replies to active opens of another core")                       \
 	X(TCP_SIMULTANEOUS_OPEN, "simultaneous opens")                                             \
 	X(TCP_DROP_RST_BLIND, "resets in SYN-SENT without an acceptable ACK")                      \
 	X(TCP_CLOSED, "connections closed by FIN, the peer first")                                 \

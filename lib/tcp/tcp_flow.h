@@ -56,12 +56,17 @@ flow_is_of(struct flow f, const struct conn *c)
 struct conn *flow_find(const struct tcp *t, struct flow flow);
 bool flow_add(struct tcp *t, struct conn *c); /* false: both buckets are full */
 void flow_remove(struct tcp *t, struct conn *c);
-uint32_t flow_iss(const struct tcp *t, struct flow flow);       /* RFC 6528 */
+uint32_t flow_iss(const struct tcp *t, struct flow flow); /* RFC 6528 */
+/* The same in two steps: a number that only we know, and what becomes of it now. */
+#define FLOW_ISS_SHIFT 12 /* a step each 4096 ns */
+uint64_t flow_hash(const struct tcp *t, struct flow flow);
+uint32_t flow_iss_of_hash(const struct tcp *t, uint64_t hash);
 uint32_t flow_ts_offset(const struct tcp *t, struct flow flow); /* RFC 7323 section 7.1 */
 /* Everything of a flow in a row, for what is keyed. */
 #define FLOW_KEY_WORDS 6u
 void flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow);
-/* The same for all local ports and known to nobody outside: where the search for one begins. */
-uint32_t flow_port_offset(const struct tcp *t, struct flow flow);
+/* The same for all local ports and known to nobody outside: where the search for one begins, and
+ * which counter it goes on by. */
+uint64_t flow_port_offset(const struct tcp *t, struct flow flow);
 
 #endif

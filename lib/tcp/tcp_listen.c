@@ -71,6 +71,8 @@ listen_input(struct tcp *t, struct arrival *a)
 	const enum tcp_counter what = check_listen(t, &a->seg);
 	struct conn *c;
 
+	if (unlikely(t->cfg.connects != NULL) && connect_other_core(t, a))
+		return NULL;
 	switch (what) {
 	case TCP_SYNS:
 		open_from_syn(t, a, NULL);

@@ -39,13 +39,11 @@ out_stateless(struct tcp *t, const struct arrival *a, struct tcp_seg *seg)
 
 /* RFC 9293 section 3.10.7.1. */
 void
-out_stateless_rst(struct tcp *t, const struct arrival *a)
+out_rst_of_own_syn(struct tcp *t, const struct arrival *a)
 {
 	const struct tcp_seg *in = &a->seg;
 	struct tcp_seg seg = {.flags = TCP_RST};
 
-	if (reset_rate_limited(t, &a->l3->src_ip))
-		return;
 	if (in->flags & TCP_ACK) {
 		seg.seq = in->ack;
 	} else {
@@ -55,4 +53,11 @@ out_stateless_rst(struct tcp *t, const struct arrival *a)
 	}
 	if (out_stateless(t, a, &seg))
 		tcp_count(t, TCP_TX_RESETS);
+}
+
+void
+out_stateless_rst(struct tcp *t, const struct arrival *a)
+{
+	if (!reset_rate_limited(t, &a->l3->src_ip))
+		out_rst_of_own_syn(t, a);
 }

@@ -150,12 +150,22 @@ flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow)
 uint32_t
 flow_iss(const struct tcp *t, struct flow flow)
 {
+	return flow_iss_of_hash(t, flow_hash(t, flow));
+}
+
+uint32_t
+flow_iss_of_hash(const struct tcp *t, uint64_t hash)
+{
+	return (uint32_t)(t->net.now_ns >> FLOW_ISS_SHIFT) + (uint32_t)(hash >> 32);
+}
+
+uint64_t
+flow_hash(const struct tcp *t, struct flow flow)
+{
 	uint32_t key[FLOW_KEY_WORDS];
-	uint64_t f;
 
 	flow_key(key, flow);
-	f = prf_bytes(key, sizeof key, &t->cfg.secret);
-	return (uint32_t)(t->net.now_ns >> 12) + (uint32_t)(f >> 32);
+	return prf_bytes(key, sizeof key, &t->cfg.secret);
 }
 
 /* The same for a flow that comes again, so that its clock does not go back (RFC 6191). Of the
@@ -163,20 +173,14 @@ flow_iss(const struct tcp *t, struct flow flow)
 uint32_t
 flow_ts_offset(const struct tcp *t, struct flow flow)
 {
-	uint32_t key[FLOW_KEY_WORDS];
-
-	flow_key(key, flow);
-	return (uint32_t)prf_bytes(key, sizeof key, &t->cfg.secret);
+	return (uint32_t)flow_hash(t, flow);
 }
 
-uint32_t
+uint64_t
 flow_port_offset(const struct tcp *t, struct flow flow)
 {
-	uint32_t key[FLOW_KEY_WORDS];
-
 	flow.local_port = 0;
-	flow_key(key, flow);
-	return (uint32_t)prf_bytes(key, sizeof key, &t->cfg.secret);
+	return flow_hash(t, flow);
 }
 
 /* What is most likely the flow's connection: nobody has looked at it yet. */

@@ -16,7 +16,6 @@
 #include <x86intrin.h>
 
 /* As app/clockoo/sizes.c has them for one core. */
-#define CONNS           256u
 #define CHUNKS          4096u
 #define RX_FRAMES       1024u
 #define CONN_REQUESTS   20u
@@ -103,14 +102,14 @@ static const struct stack_config stack_cfg = {
 	.net.prefix_len = 24,
 	.tcp.port = BENCH_CACHE_PORT,
 	.net.udp_port = BENCH_CACHE_PORT,
-	.tcp.conns_max = CONNS,
+	.tcp.conns_max = BENCH_CONNS,
 	.tcp.chunks = CHUNKS,
 	.net.rx_frames_max = RX_FRAMES,
 	.tcp.keepalive_idle_ns = KEEPALIVE_NS,
 	.tcp.timestamps = true,
 	.net.seed = 42,
 };
-static const struct serve_config serve_cfg = {.conns_max = CONNS,
+static const struct serve_config serve_cfg = {.conns_max = BENCH_CONNS,
 					      .conn_requests_max = CONN_REQUESTS};
 
 size_t
@@ -170,12 +169,23 @@ void
 bench_fixture_create_on_port(struct bench_fixture *b, const struct bench_shared *s, uint32_t core,
 			     struct region *r, struct port *port)
 {
+	bench_fixture_create_linked(b, s, core, r, port, BENCH_SERVER_IP, 0);
+}
+
+void
+bench_fixture_create_linked(struct bench_fixture *b, const struct bench_shared *s, uint32_t core,
+			    struct region *r, struct port *port, uint32_t ip, uint32_t links)
+{
+	struct stack_config stack = stack_cfg;
 	struct serve_config cfg = serve_cfg;
 
+	stack.net.ipv4 = ip;
+	stack.tcp.active_reserve = links;
 	b->store = s->store;
 	b->sc = store_core_of(s->store, core);
-	b->stack = stack_create(r, &stack_cfg, port, s->neigh);
+	b->stack = stack_create(r, &stack, port, s->neigh);
 	cfg.core = core;
+	cfg.links_max = links;
 	b->serve = serve_create(r, &cfg, s->serve, b->stack);
 	admin_create(r, b->serve);
 	core_init(&b->core, port, b->stack, b->serve, b->sc, 0, 1700000000ll * 1000000000);

@@ -16,7 +16,9 @@
 
 #define BENCH_SERVER_IP  0x0a630001u /* 10.99.0.1 */
 #define BENCH_CLIENT_IP  0x0a630002u
+#define BENCH_FLEET_IP   0x0a630003u /* of the servers of a front */
 #define BENCH_CACHE_PORT 11211u
+#define BENCH_CONNS      256u /* of a core */
 
 /* What several cores have in common. */
 struct bench_shared {
@@ -48,6 +50,10 @@ void bench_shared_make(struct bench_shared *s, uint32_t memory_mib, uint32_t cor
 size_t bench_fixture_bytes(void);
 void bench_fixture_create_on_port(struct bench_fixture *b, const struct bench_shared *s,
 				  uint32_t core, struct region *r, struct port *port);
+/* The same at an address of its own, with so many connections that it may open itself. */
+void bench_fixture_create_linked(struct bench_fixture *b, const struct bench_shared *s,
+				 uint32_t core, struct region *r, struct port *port, uint32_t ip,
+				 uint32_t links);
 /* A core over a port of its own that plays frames: REPLAY_FRAMES * REPLAY_FRAME_BYTES more. */
 void bench_fixture_create_shared(struct bench_fixture *b, const struct bench_shared *shared,
 				 uint32_t core, struct region *r);

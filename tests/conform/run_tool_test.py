@@ -29,6 +29,8 @@ SMALL = ["--server-args", "-m 8 -c 64"]
 # Of that second, and behind the bar in all.
 LIVE_LINE = re.compile(r"get/s (?P<get>\d+) set/s (?P<set>\d+) other/s \d+ hit (?P<hit>-|[\d.]+%) busy \d+% "
                        r"\| items (?P<items>\d+) memory [\d.]+ of \d+ MB missed \d+$")
+LEVEL_LINE = re.compile(r"level \|(?P<bars>[# ]{12}\|[# ]{12})\| busiest (?P<busiest>\d\.\d\d) of the mean, "
+                        r"\d+% of all reaches servers$")
 LOAD_LINES = 30  # on a busy machine storing all keys takes some seconds
 
 
@@ -190,6 +192,23 @@ def the_load_is_seen_in_the_live_figures():
     expect((found["hit"], int(found["items"]) >= 20000), ("100.0%", True), seen)
 
 
+def a_front_stands_before_servers():
+    """What is stored through it is on one of them; and how level they are is shown each second."""
+    r = Run("--front", "2", "--server-args", "-m 16 -c 64")
+    for _ in range(LOAD_LINES):
+        found = LEVEL_LINE.match(r.child.stdout.readline())
+        if found is not None:
+            break
+    r.child.send_signal(signal.SIGINT)
+    expect(r.finish().returncode, 0, r.stderr)
+    expect(found is not None, True, r.stderr)
+    expect("front stored greeting on one of 2" in r.stderr, True, r.stderr)
+    # All that one of two can have is twice the mean; its bar is as long.
+    longest = max(bar.count("#") for bar in found["bars"].split("|"))
+    busiest = float(found["busiest"])
+    expect(abs(longest - 6 * busiest) <= 1 and busiest <= 2, True, found.group())
+
+
 def a_killed_run_is_cleared_away_by_the_next():
     r = Run(*SMALL, "--exec", "echo up; exec sleep 1000 >/dev/null 2>&1")
     r.expect_up()
@@ -222,10 +241,10 @@ def it_works_without_root():
         command = RUN
         if os.geteuid() == 0:  # a copy: nobody may not look into root's home
             command = [*NOBODY, *_copy_for_all(pathlib.Path(folder))]
-        r = run(*SMALL, "--exec", 'printf "version\\r\\nquit\\r\\n" | nc -w 3 $CLOCKOO_HOST '
-                '$CLOCKOO_PORT; exit 5', command=command, cwd=folder)
+        r = run(*SMALL, "--front", "2", "--exec", 'printf "version\\r\\nset a 0 0 1\\r\\nx\\r\\nquit\\r\\n" | '
+                'nc -w 3 $CLOCKOO_HOST $CLOCKOO_PORT; exit 5', command=command, cwd=folder)
     expect(r.returncode, 5, r.stderr)
-    expect(r.stdout.startswith("VERSION "), True, r.stdout)
+    expect((r.stdout[:8], r.stdout.splitlines()[1:]), ("VERSION ", ["STORED"]), r.stdout)
     expect("user namespace" in r.stderr, True, r.stderr)
 
 
@@ -270,6 +289,7 @@ CASES = [
     sigterm_cleans_up,
     the_live_figures_run_until_sigint,
     the_load_is_seen_in_the_live_figures,
+    a_front_stands_before_servers,
     a_killed_run_is_cleared_away_by_the_next,
     two_runs_side_by_side_do_not_meet,
     it_serves_on_ordinary_memory,

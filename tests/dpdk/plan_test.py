@@ -41,7 +41,8 @@ GOLDEN = [
     # Half of the items on each node, and hugepages on one of them alone.
     ("paper-numa.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "1", "--numa", "interleave"], 0),
     # Before a fleet; the hash that is nutcracker's default.
-    ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "1", "--front-servers", FLEET], 0),
+    ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET,
+                                           "--front-auto-eject-hosts", "--front-gutter", "10.0.2.1:11211:1"], 0),
     ("vm.plan", "vm", ["--plan", "--iface", "eth0"], 0),
     ("paper.doctor", "xeon-e5-2660", ["doctor", *PAPER, "-t", "8"], 1),
     ("paper-tuned.doctor", "xeon-e5-2660-tuned", ["doctor", *PAPER, "-t", "7"], 0),
@@ -59,6 +60,10 @@ MISTAKES = [
      "--front-servers: /no/such: No such file or directory"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1,b:1:2", "--front-distribution", "jump"],
      1, "--front-distribution: jump, and server a:1 has weight 1, b:1 has 2; it knows equal weights only"),
+    (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1,b:1:1", "--front-distribution", "jump",
+      "--front-auto-eject-hosts"], 1, "--front-distribution: jump, with --front-auto-eject-hosts"),
+    (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1", "--front-gutter", "b:1:1"], 1,
+     "--front-gutter without --front-auto-eject-hosts"),
     (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,
      "--control-cpu: there is no CPU 99"),
     (["doctor", "--no-such-option"], 2, "--no-such-option: unknown option"),

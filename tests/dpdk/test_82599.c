@@ -12,6 +12,8 @@
 #include "nic82599/nic82599.h"
 #include "nic82599/probe.h"
 
+#include "steer/steer_flow.h"
+
 #include <stdlib.h>
 
 #include <rte_version.h>
@@ -193,6 +195,12 @@ lands_as_planned(const struct probe *p, uint32_t hits[CORES_MAX])
 			 p->src, p->src_port, p->dst_port, planned, queue);
 	check_eq(mark & (FRAME_IP_CKSUM_BAD | FRAME_L4_CKSUM_BAD), 0);
 	hits[queue]++;
+	if (probe_is_tcp(p) && !plan.handover) {
+		const uint32_t core = probe_core_of_flow(&plan, config.cores, p);
+
+		check(core == queue || core == STEER_CORE_UNKNOWN);
+		check(core == queue || strcmp(steer_mode(&plan), "rss") != 0);
+	}
 }
 
 static const struct probe kinds_of_frames[] = {

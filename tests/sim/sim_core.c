@@ -45,13 +45,16 @@ core_create(struct sim_cores *sc, uint32_t i, const struct sim_cores_options *o,
 {
 	struct sim_core *c = &sc->cores[i];
 	const struct serve_config serve_cfg = serve_of(o, i);
+	struct stack_config stack_cfg = o->stack;
 	struct stack *stack;
 	struct serve *serve;
 	struct port *port;
 
 	c->port = o->ports == NULL ? mem_port_create(sim_mac, o->frames, o->caps) : NULL;
 	port = o->ports == NULL ? &c->port->port : o->ports[i];
-	stack = stack_create(&sc->region, &o->stack, port, neigh);
+	stack_cfg.tcp.core = i;
+	stack_cfg.tcp.cores = o->cores;
+	stack = stack_create(&sc->region, &stack_cfg, port, neigh);
 	serve = serve_create(&sc->region, &serve_cfg, shared, stack);
 	admin_create(&sc->region, serve);
 	core_init(&c->core, port, stack, serve, store_core_of(sc->store, i), sc->now_ns,

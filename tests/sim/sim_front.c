@@ -11,17 +11,24 @@ struct front_exchange *
 sim_front_fleet(const struct front_server *servers, const struct front_address *addresses,
 		uint32_t count)
 {
+	return sim_front_fleet_of_cores(servers, addresses, count, 1);
+}
+
+struct front_exchange *
+sim_front_fleet_of_cores(const struct front_server *servers, const struct front_address *addresses,
+			 uint32_t count, uint32_t cores)
+{
 	const struct front_fleet fleet = {.distribution = FRONT_KETAMA,
 					  .hash = FRONT_HASH_FNV1A_64,
 					  .nservers = count,
 					  .servers = servers};
-	struct front_exchange *x =
-		aligned_alloc(CACHE_LINE_BYTES, align_up(front_exchange_bytes(), CACHE_LINE_BYTES));
+	struct front_exchange *x = aligned_alloc(
+		CACHE_LINE_BYTES, align_up(front_exchange_bytes(count), CACHE_LINE_BYTES));
 	struct front_state *draft;
 
 	ensure(x != NULL);
-	memset(x, 0, front_exchange_bytes());
-	front_exchange_init(x, 1);
+	memset(x, 0, front_exchange_bytes(count));
+	front_exchange_init(x, cores, count);
 	draft = front_exchange_draft(x);
 	ensure(draft != NULL && front_ring_build(draft->ring, &fleet, NULL));
 	draft->count = count;
@@ -49,7 +56,7 @@ sim_front_move(struct front_exchange *fleet, uint32_t server, const struct front
 uint32_t
 sim_front_server(struct front_exchange *fleet, struct view key)
 {
-	return front_ring_server(front_exchange_turn_mt(fleet, 0)->ring, key);
+	return front_ring_server(front_exchange_turn_mt(fleet)->ring, key);
 }
 
 static void *

@@ -1,5 +1,5 @@
 /*
- * sim_front.h - a fleet for a front of one core, in memory.
+ * sim_front.h - a fleet for a front in memory.
  *
  * Owner:  sim_front_fleet_free gives it back.
  * Thread: one.
@@ -13,6 +13,10 @@
 /* Servers of equal weight by their names; addresses[i] of server i. */
 struct front_exchange *sim_front_fleet(const struct front_server *servers,
 				       const struct front_address *addresses, uint32_t count);
+/* The same for a front of several cores. */
+struct front_exchange *sim_front_fleet_of_cores(const struct front_server *servers,
+						const struct front_address *addresses,
+						uint32_t count, uint32_t cores);
 void sim_front_fleet_free(struct front_exchange *fleet);
 /* From the next turn on server i is at this address. */
 void sim_front_move(struct front_exchange *fleet, uint32_t server,

@@ -53,6 +53,7 @@ struct world {
 	struct sim_service sim;
 	struct sim_fleet fleet;
 	struct front *front;
+	struct front_stats stats;
 	struct front_exchange *servers;
 	void *memory;
 	bool may_fail[FLEET_SERVERS];
@@ -354,6 +355,7 @@ front_attach(struct world *w, uint64_t timeout_ns)
 	struct region region = {.size = front_bytes(&settings)};
 
 	memcpy(addresses[1].ip.b, SERVERS6, IP_ADDR_BYTES);
+	settings.stats = &w->stats;
 	settings.fleet = w->servers = sim_front_fleet(names, addresses, FLEET_SERVERS);
 	w->memory = region.base = calloc(1, region.size);
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
@@ -459,6 +461,36 @@ count(const struct world *w, enum front_counter which)
 	return counter_read(&front_counters(w->front)[which]);
 }
 
+static uint64_t
+of_server(const struct world *w, uint32_t server, enum front_server_count which)
+{
+	return front_stats_sum_mt(&w->stats, server, which);
+}
+
+/* What is told of each server adds up to what is told of all. */
+static void
+check_counts(const struct world *w)
+{
+	uint64_t requests = 0, failed = 0, ends = 0;
+
+	for (uint32_t i = 0; i < FLEET_SERVERS; i++) {
+		const uint64_t up = front_lane_info(w->front, i).state == LANE_UP;
+
+		check_eq(of_server(w, i, FRONT_SERVER_TAKEN), of_server(w, i, FRONT_SERVER_FREED));
+		check(of_server(w, i, FRONT_SERVER_KEYS) >= of_server(w, i, FRONT_SERVER_REQUESTS));
+		check_eq(of_server(w, i, FRONT_SERVER_OPENED),
+			 of_server(w, i, FRONT_SERVER_ENDED) + up);
+		requests += of_server(w, i, FRONT_SERVER_REQUESTS);
+		failed += of_server(w, i, FRONT_SERVER_FAILED);
+		ends += of_server(w, i, FRONT_SERVER_ERR) + of_server(w, i, FRONT_SERVER_EOF) +
+			of_server(w, i, FRONT_SERVER_TIMEDOUT);
+	}
+	check_eq(requests, count(w, FRONT_REQUESTED));
+	check_eq(failed, count(w, FRONT_FAILED));
+	check_eq(ends, count(w, FRONT_CONNECT_FAILED) + count(w, FRONT_SERVER_CLOSED) +
+			       count(w, FRONT_SERVER_LATE) + count(w, FRONT_SERVER_BROKEN));
+}
+
 static void
 check_nothing_held(struct world *w)
 {
@@ -474,6 +506,7 @@ check_nothing_held(struct world *w)
 	check_eq(serve_awaits_open(core->serve), 0);
 	for (uint32_t i = 0; i < FLEET_SERVERS; i++)
 		check_eq(front_lane_info(w->front, i).requests, 0);
+	check_counts(w);
 	stack_usage_mt(core->stack, &use);
 	check_eq(use.conns_open, 0);
 	check_eq(use.chunks_used, 0);
@@ -498,6 +531,8 @@ every_client_hears_what_the_servers_have(void **state)
 		clients_talk(w, 100, 10 * SECOND_NS);
 		check(count(w, FRONT_HITS) > 1000 && count(w, FRONT_MISSES) > 200);
 		check_eq(count(w, FRONT_CONNECTED), FLEET_SERVERS);
+		check(front_stats_trip_us_mt(&w->stats, 0, 50) > 0);
+		check(front_stats_trip_us_mt(&w->stats, 0, 99) < TIMEOUT_NS / 1000);
 		check_nothing_held(w);
 		world_destroy(w);
 	}

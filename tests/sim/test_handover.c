@@ -432,6 +432,29 @@ a_whole_packet_goes_by_its_ports_behind_any_header(void **state)
 	check_eq(met, 0xf);
 }
 
+/* Before a segment of it has come: who opens a connection chooses its port by that. */
+static void
+the_core_of_a_connection_is_known_beforehand(void **state)
+{
+	const struct handover_config cfg = {.cores = 7, .queues = 2};
+	struct handover_tcp v4 = {ip_addr_v4(0x0a000002), ip_addr_v4(0x0a000001), 11211, 0};
+	struct handover_tcp v6 = {.src_port = 11211};
+	uint8_t frame[SHORT + 8];
+
+	memcpy(v6.src.b, "\xfe\x80\0\0\0\0\0\0\0\0\0\0\0\0\0\2", 16);
+	memcpy(v6.dst.b, "\xfe\x80\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16);
+	for (uint32_t port = 1024; port < 1124; port++) {
+		const uint32_t ports = 11211u << 16 | port;
+
+		v4.dst_port = v6.dst_port = (uint16_t)port;
+		check_eq(handover_core_of_tcp(cfg.cores, &v4),
+			 owner(&cfg, 0x0800, TCP, port & 1, false, ports));
+		write_frame6(frame, FRAGMENT, 0, ports);
+		check_eq(handover_core_of_tcp(cfg.cores, &v6),
+			 handover_owner(&cfg, frame, sizeof frame, 1));
+	}
+}
+
 static void
 what_is_no_flow_stays_where_it_came(void **state)
 {
@@ -510,6 +533,7 @@ main(void)
 		cmocka_unit_test(udp_ports_of_cores_go_to_their_core),
 		cmocka_unit_test(fragments_of_a_datagram_go_one_way),
 		cmocka_unit_test(a_whole_packet_goes_by_its_ports_behind_any_header),
+		cmocka_unit_test(the_core_of_a_connection_is_known_beforehand),
 		cmocka_unit_test(what_is_no_flow_stays_where_it_came),
 		cmocka_unit_test(flows_are_shared_out_evenly),
 		cmocka_unit_test(a_full_ring_drops_and_hinders_nobody_else),

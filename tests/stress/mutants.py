@@ -257,8 +257,9 @@ MUTANTS = {
     # A search computes where a slot leads, and then reads its tag again.
     "TAG_REREAD": [("path.c", "if (unlikely((p->seq & GEOMETRY_RESIZING) != 0))\n		return (struct spot)",
                     "if (true)\n		return (struct spot)"),
-                   ("path.c", "const uint16_t tag = next.tags[slot];",
-                    "const uint16_t tag = bucket_tag(index_bucket(ix, bucket), slot);")],
+                   ("path.c", "const struct successor next = successor_of(&e, ix, slot);", "struct successor next = successor_of(&e, ix, slot);"),
+                   ("path.c", "		protocol_gap();\n		if (next.tag == 0",
+                    "		protocol_gap();\n		next.tag = bucket_tag(index_bucket(ix, bucket), slot);\n		if (next.tag == 0")],
     # Pinned memory is reused once its grace period is over.
     "NO_PINS": [("pinned.h", "return (item_form(it) & ITEM_HAS_LONG) != 0 &&", "return false &&")],
     # A page with a pinned object goes back to its class as if all of it were free.
@@ -354,7 +355,7 @@ MUTANTS = {
     "FLIGHT_HELD": [("front_flight.c", "	front_key_queue(f, held);", "	(void)f;")],
     "FLIGHT_UNSHARED": [("front_flight.c", "		key->users++;", "")],
     # A state is written while a core may read it.
-    "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_seen_by_all(x, now->generation))", "if (!is_seen_by_all(x, now->generation) && false)")],
+    "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # An estimate is one counter, not the least.
     "FRONT_ONE_COUNTER": [("front_sketch.c", "count < least ? count : least", "count")],
 }

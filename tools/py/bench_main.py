@@ -12,9 +12,11 @@ import sys
 import time
 
 import bench_plot
+import bench_report
 import budget
 import build_tree
 import charts
+import filter_bench
 import flood_bench
 import front_bench
 import idle_bench
@@ -75,6 +77,7 @@ def arguments(argv):
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--plot", type=pathlib.Path)
+    parser.add_argument("--report", type=pathlib.Path)
     parser.add_argument("--format", choices=charts.FORMATS, default=charts.FORMATS[0])
     parser.add_argument("--libcuckoo", type=pathlib.Path,
                         default=os.environ.get("CLOCKOO_LIBCUCKOO"))
@@ -92,6 +95,8 @@ def arguments(argv):
             parser.error(f"--part: {parsed.what} has {' '.join(PARTS.get(parsed.what, ['none']))}")
     if parsed.what != "sla" and (parsed.vary or parsed.avg or parsed.p99):
         parser.error("--vary, --avg and --p99 are for sla")
+    if parsed.report is not None and parsed.what != "filter":
+        parser.error("--report is for filter")
     if (parsed.what in ("merge", "plot")) != bool(parsed.files):
         parser.error("files are for merge and plot, which need some")
     if parsed.trace is not None and (parsed.what != "store" or not parsed.trace.is_file()):
@@ -233,9 +238,19 @@ def measure_restart(args, keep_figures):
 
 
 def measure_front(args, keep_figures):
+    parts = args.part or list(front_bench.PARTS)
+    targets = ["tests/bench/front/front_level"] if front_bench.BALANCE in parts else []
+    if parts != [front_bench.BALANCE]:
+        targets += ["app/clockoo", "tests/bench/net/ask", "tests/bench/net/bench_wire", "tests/bench/net/cpu_pair"]
     folder = folder_of_builds()
-    build_tree.build(folder, build_tree.RELEASE, targets=["tests/bench/front/front_level"])
-    return front_bench.measure(folder / "tests/bench/front", args.quick, keep_figures)
+    build_tree.build(folder, build_tree.RELEASE, targets=targets)
+    return front_bench.measure(folder, args.quick, parts, args.memcached or (), keep_figures)
+
+
+def measure_filter(args, keep_figures):
+    folder = folder_of_builds()
+    build_tree.build(folder, build_tree.RELEASE, targets=["tests/bench/filter/filter_trial"])
+    return filter_bench.measure(folder / "tests/bench/filter", args.quick, keep_figures)
 
 
 def measure_budget(args, keep_figures):
@@ -244,7 +259,7 @@ def measure_budget(args, keep_figures):
 
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
             "budget": measure_budget, "idle": measure_idle, "vs": measure_vs,
-            "sla": measure_sla, "restart": measure_restart, "front": measure_front}
+            "sla": measure_sla, "restart": measure_restart, "front": measure_front, "filter": measure_filter}
 PARTS = {"front": front_bench.PARTS, "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [*(str(loss) for loss in loss_bench.LOSSES), loss_bench.BULK]}
 
@@ -261,6 +276,8 @@ def measure(args):
     figures = MEASURES[args.what](args, keep_figures)
     if args.plot is not None:
         bench_plot.plot(figures, args.plot, args.format)
+    if args.report is not None:
+        bench_report.write(args.report, args.what, figures, filter_bench.tables_of(figures), here)
     say(f"all in {time.monotonic() - start:.0f} s")
 
 

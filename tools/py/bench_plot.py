@@ -4,6 +4,8 @@ import json
 import re
 
 import charts
+import filter_bench
+import filter_charts
 import front_bench
 import front_charts
 from progress import Failed
@@ -70,7 +72,7 @@ def vs_groups(figures):
 
 
 def charts_of(figures):
-    """{name: figure of matplotlib}: insert, miss, loss, vs, those of sla and front, as far as there are figures."""
+    """{name: figure of matplotlib}: insert, miss, loss, vs, those of sla, front and filter, as far as there are figures."""
     lines = {"insert": (insert_series(figures), "A set of a new key, by how full the index is",
                         "slots in use, %", "ns"),
              "miss": (miss_series(figures), "Misses by the size of the cache",
@@ -81,6 +83,8 @@ def charts_of(figures):
     found = {name: charts.line_chart(*labels, series) for name, (series, *labels) in lines.items() if series}
     for name, (series, *labels, log_x) in front_charts.charts(figures.get(front_bench.POINTS, [])).items():
         found[f"front_{name}"] = charts.line_chart(*labels, series, log_x)
+    for name, (series, *labels, log_x) in filter_charts.charts(figures.get(filter_bench.POINTS, [])).items():
+        found[f"filter_{name}"] = charts.line_chart(*labels, series, log_x)
     if groups := vs_groups(figures):
         found["vs"] = charts.bar_chart("Million requests (multiget: keys) a second, each server at its "
                                        "best client", groups)
@@ -98,9 +102,11 @@ def save(found, folder, ending):
 
 
 def plot(figures, folder, ending=charts.FORMATS[0]):
-    """Draw what tools/bench measured."""
+    """Draw what tools/bench measured. Returns the charts' names."""
     try:
-        save(charts_of(figures), folder, ending)
+        found = charts_of(figures)
+        save(found, folder, ending)
+        return list(found)
     except ImportError as error:
         raise Failed(f"--plot: python3-matplotlib is not installed: {error}") from error
 

@@ -11,6 +11,8 @@ from progress import Failed, run_step
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = ["-Dbuildtype=release"]
+# Of benches tests see only that they run.
+TESTED = [*RELEASE, "-Dwhole_benches=false"]
 COVERAGE = ["-Dbuildtype=debug", "-Doptimization=1", "-Db_coverage=true",
             "-Dc_args=-fprofile-update=prefer-atomic"]
 # Optimised, the same tests take a quarter of the time; with lines and no variables, the build three fifths.

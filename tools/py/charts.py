@@ -34,8 +34,9 @@ def line_chart(title, x_label, y_label, series, log_x=False):
     """One line a series, {legend: [(x, y)]}, both axes from zero; x may be logarithmic."""
     figure, axes = empty(title)
     for number, (legend, points) in enumerate(series.items()):
-        axes.plot(*zip(*points), marker="o", markersize=4, label=legend,
-                  color=COLOURS[number % len(COLOURS)])
+        again, colour = divmod(number, len(COLOURS))
+        axes.plot(*zip(*points), LINES[again % len(LINES)], marker="o", markersize=4, label=legend,
+                  color=COLOURS[colour])
     axes.set(xlabel=x_label, ylabel=y_label)
     if log_x:
         axes.set_xscale("log")

@@ -1,4 +1,4 @@
-"""tools/bench front: how level a front keeps its fleet.
+"""tools/bench front: how level a front keeps its fleet, and how fast (front_load.py).
 
 The part balance simulates a fleet behind the front's own placement and admission (tests/bench/front/front_level.c):
 what the issue asks for, and figures 2.4 to 2.10 of B. Fan's thesis beside its formulas and a perfect cache.
@@ -8,10 +8,13 @@ Nothing in it is timed: the same seed gives the same figures on any machine.
 import json
 import subprocess
 
+import front_load
 from bench_figures import table
+from front_bed import FrontBed
 from progress import Failed, Step
 
-PARTS = ("balance",)
+BALANCE = "balance"
+PARTS = (BALANCE, *front_load.TIMED)
 LEVELS = ("adversary", "scan", "zipf101", "shift", "cold", "ketama", "weights", "names")
 THESIS = ("2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10")
 QUICK = ("--runs", "2", "--requests", "100000", "--keys", "300000")
@@ -78,7 +81,7 @@ def show(rows):
               if r["shift"] == every)] for every in sorted({r["shift"] for r in shifts})])
 
 
-def measure(programs, quick, keep):
+def balance(programs, quick, keep):
     rows = []
     for part in (*LEVELS, *THESIS):
         rows += rows_of(programs / "front_level", part, quick)
@@ -86,4 +89,20 @@ def measure(programs, quick, keep):
     figures = {**figures_of(rows), POINTS: rows}
     keep(figures)
     show(rows)
+    return figures
+
+
+def measure(build, quick, parts, given, keep):
+    """build: the folder of all programs."""
+    figures = {}
+
+    def keep_too(found):
+        keep(figures | found)
+
+    if BALANCE in parts:
+        figures |= balance(build / "tests/bench/front", quick, keep_too)
+    timed = [part for part in front_load.TIMED if part in parts]
+    if timed:
+        with FrontBed(build / "tests/bench/net", build, given) as bed:
+            figures |= front_load.measure(bed, quick, timed, keep_too)
     return figures

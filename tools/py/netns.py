@@ -59,7 +59,7 @@ class Wire:
         self.client = self.server if port == "tap" else f"{name}-c"
         self.iface = "t0" if port == "tap" else "v0"
         self.peer = "t0" if port == "tap" else f"v{number}"
-        self.host, self._here = (f"10.99.{number - 1}.{end}" for end in (1, 2))
+        self.host, self.here = (f"10.99.{number - 1}.{end}" for end in (1, 2))
         net6 = "fd99:" if number == 1 else f"fd99:0:0:{number - 1}:"
         self.host6, self._here6 = (f"{net6}:{end}" for end in (1, 2))
 
@@ -92,7 +92,7 @@ class Wire:
         has6 = os.path.exists("/proc/sys/net/ipv6")
         if has6:
             _run(*inside(self.client), "sysctl", "-qw", *settings)
-        _run(*ip, "addr", "add", f"{self._here}/{PREFIX_LEN}", "dev", self.peer)
+        _run(*ip, "addr", "add", f"{self.here}/{PREFIX_LEN}", "dev", self.peer)
         _run(*ip, "link", "set", self.peer, "up")
         if has6:
             _run(*ip, "addr", "add", f"{self._here6}/{PREFIX6_LEN}", "dev", self.peer, "nodad")

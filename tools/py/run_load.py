@@ -16,22 +16,23 @@ LONGEST_S = 86_400
 END_S = 5.0
 
 
-def command(build, wire, name, profiles, port):
+def command(build, wire, name, profiles, port, keys, more):
     """On the first CPU: the appliance takes that one last."""
     cpu = min(os.sched_getaffinity(0))
     net, _, _ = wire.host.rpartition(".")
     return [str(build / "tests/load/clockoo-load"), "--port", "af_packet", "--iface", wire.peer, "--address",
             f"{net}.3/{netns.PREFIX_LEN}", "--server", f"{wire.host}:{port}", "--no-huge",
             "--yield", "--lcores", f"0@{cpu}", "--file-prefix", name, "--data-dir", str(profiles),
-            "--connections", str(CONNECTIONS), "--depth", str(DEPTH), "--keys", str(KEYS), "--seconds",
-            str(LONGEST_S), "--quiet"]
+            "--connections", str(CONNECTIONS), "--depth", str(DEPTH), "--keys", str(keys), "--seconds",
+            str(LONGEST_S), "--quiet", *more]
 
 
 class Load:
-    def __init__(self, build, wire, name, profiles, port):
-        words = command(build, wire, name, profiles, port)
+    def __init__(self, build, wire, name, profiles, port, hot=None, keys=KEYS):
+        more = ["--popularity", hot, "--sets", "1"] if hot else []
+        words = command(build, wire, name, profiles, port, keys, more)
         say(f"\nThe load: clockoo-load, {CONNECTIONS} connections with {DEPTH} requests each on their way, "
-            f"{KEYS} keys, 5 % sets")
+            f"{keys} keys, " + ("half of the requests for one of them, 1 % sets" if hot else "5 % sets"))
         # setpriv and nsenter become the program (exec), so the pid is its own.
         self._child = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", *netns.inside(wire.client), *words],

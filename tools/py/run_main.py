@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import appliance
 import build_tree
@@ -22,6 +23,7 @@ import lendings
 import netns
 import progress
 import rings
+import run_front
 import run_load
 import session
 from progress import Failed, say
@@ -65,6 +67,7 @@ def parse(argv):
     p.add_argument("--cores", type=int)
     p.add_argument("--appliances", type=int, default=1)
     p.add_argument("--load", action="store_true")
+    p.add_argument("--front", type=int, default=0)
     p.add_argument("--no-huge", action="store_true")
     p.add_argument("--no-udp", action="store_true")
     p.add_argument("--server-args", default="")
@@ -88,11 +91,16 @@ def parse(argv):
         p.error("--appliances: needs --exec, and no tap")
     if args.load and (args.port == "tap" or args.command is not None):
         p.error("--load: needs no --exec, and no tap")
+    if not 0 <= args.front <= run_front.SERVERS_MAX:
+        p.error(f"--front: 1 to {run_front.SERVERS_MAX} servers")
+    if args.front and (args.port == "tap" or args.appliances > 1):
+        p.error("--front: needs one appliance, and no tap")
+    args.load |= args.front > 0 and args.command is None  # what the front is for is seen under load
     progress.quiet = args.quiet and args.command is not None
     return args
 
 
-def server_command(args, wire, name, profiles):
+def server_command(args, wire, name, profiles, more=()):
     words = [str(args.build / "app" / "clockoo"), "--config", "none", "--port", args.port, "--iface", wire.iface,
              "--address", f"{wire.host}/{netns.PREFIX_LEN}",
              "--address6", f"{wire.host6}/{netns.PREFIX6_LEN}", "-p", str(PORT),
@@ -110,7 +118,7 @@ def server_command(args, wire, name, profiles):
     words += ["--yield"]
     if args.command is None:
         words += ["--live"]
-    return words + shlex.split(args.server_args)
+    return words + list(more) + shlex.split(args.server_args)
 
 
 def become_namespace_root(argv):
@@ -172,12 +180,54 @@ def show(wire, server, userns, load):
     session.show_demo(wire, PORT)
     session.show_commands(wire, PORT, userns)
     running = [server] if load is None else [server, load()]
+    watch(server, running)
+
+
+def watch(server, running, seconds=None):
+    """Live figures, for that long or until somebody ends it."""
     say("\nLive figures, one line a second: of that second, and behind the bar in all. Ctrl-C ends it.\n")
     server.on_line = lambda line: print(line, flush=True)
-    while True:
+    end = time.monotonic() + seconds if seconds else None
+    while end is None or time.monotonic() < end:
         time.sleep(0.2)
         for one in running:
             one.check_alive()
+
+
+def front_phase(args, bed, copies, seconds, prove=None):
+    """A front, its load, and how level its servers are. copies: the option, or None."""
+    with contextlib.ExitStack() as undo:
+        more = bed.fleet.options() + (["--front-items", copies] if copies else [])
+        server, _ = appliance.start(server_command(args, bed.wire, bed.ledger.name, bed.profiles, more),
+                                    bed.wire, bed.ledger, args.no_huge)
+        undo.callback(server.stop)
+        session.first_reply(bed.wire, PORT, server)
+        if prove is not None:
+            prove()
+        load = run_load.Load(args.build, bed.wire, f"{bed.ledger.name}-3", bed.profiles, PORT, run_front.HOT,
+                             run_front.KEYS)
+        undo.callback(load.stop)
+        level = run_front.Level(bed.fleet, PORT, lambda line: print(line, flush=True))
+        undo.callback(level.stop)
+        level.start()
+        watch(server, [server, load], seconds)
+
+
+def serve_front(args, userns, undo, bed):
+    def prove():
+        session.show_demo(bed.wire, PORT)
+        bed.fleet.show_where(PORT)
+        session.show_commands(bed.wire, PORT, userns)
+
+    if run_front.keeps_copies(str(args.build / "app" / "clockoo")):
+        say(f"\nFirst without copies, for {run_front.WITHOUT_S} s: the server with the hot key is the limit of all.")
+        front_phase(args, bed, "0", run_front.WITHOUT_S, prove)
+        say("\nNow the same load, and the front keeps copies of what is asked most:")
+        front_phase(args, bed, "auto", None)
+    else:
+        say("\nThis build keeps no copies: the server with the hot key is the limit of all.")
+        front_phase(args, bed, None, None, prove)
+    return 0
 
 
 def start_second(args, ledger, profiles, undo):
@@ -201,7 +251,14 @@ def serve(args, userns, undo):
     profiles = build_tree.ROOT / "drivers-config"
     if userns:
         profiles = rings.that_fit(profiles, lendings.FOLDER / "drivers-config", args.cores or 1)
-    command = server_command(args, wire, ledger.name, profiles)
+    fleet = run_front.Fleet(wire, args.front) if args.front else None
+    if fleet is not None:
+        undo.callback(fleet.stop)
+        fleet.start(userns)
+        if args.command is None:
+            return serve_front(args, userns, undo, types.SimpleNamespace(
+                wire=wire, ledger=ledger, profiles=profiles, fleet=fleet))
+    command = server_command(args, wire, ledger.name, profiles, fleet.options() if fleet else ())
     server, huge = appliance.start(command, wire, ledger, args.no_huge)
     undo.callback(server.stop)
     if not huge and not args.no_huge:

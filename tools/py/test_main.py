@@ -159,7 +159,7 @@ def part_check():
 
 def part_release():
     folder = build_tree.default_folder()
-    build_tree.build(folder)
+    build_tree.build(folder, build_tree.TESTED)
     return meson_tests(folder)
 
 
@@ -219,10 +219,10 @@ def part_clients():
 
 def part_scale():
     counts = beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
-    servers = subprocess.run([CONFORM / "run_front", "--servers"], stdin=subprocess.DEVNULL,
+    options = subprocess.run([CONFORM / "run_front", "--options"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, check=True).stdout.strip()
-    counts.add(beside_appliance("a front before four servers that come and go", CONFORM / "run_front",
-                                server_args=f"-m 64 --front-servers {servers}"))
+    counts.add(beside_appliance("a front before four servers that come and go", CONFORM / "run_front", "", "--cores", "2",
+                                server_args=f"-m 64 {options}"))
     return counts
 
 
@@ -298,6 +298,12 @@ class Beside:
         self.child.wait()
 
 
+def cpu_seconds():
+    """What this process and all children that it has waited for took so far."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 def main(argv):
     for word in argv:
         if word not in PARTS:
@@ -309,7 +315,7 @@ def main(argv):
     total, times, beside = Counts(), [], None
     try:
         for name in chosen:
-            start = time.monotonic()
+            start, cpu = time.monotonic(), cpu_seconds()
             print(f"\n== {name}", flush=True)
             try:
                 counts = beside.counts() if beside and name == BESIDE else PARTS[name]()
@@ -317,7 +323,7 @@ def main(argv):
                 print(failed, flush=True)
                 counts = Counts(failed=1, told=[f"{name}: {failed}"])
             total.add(counts)
-            times.append(f"{name:9} {counts} ({time.monotonic() - start:.0f} s)")
+            times.append(f"{name:9} {counts} ({time.monotonic() - start:.0f} s, {cpu_seconds() - cpu:.0f} s of CPU)")
             print(f"== {times[-1]}", flush=True)
             if name == "release" and BESIDE in chosen:
                 beside = Beside(BESIDE)

@@ -90,7 +90,7 @@ class FrontBenchTest(unittest.TestCase):
     def measure(self, quick=True):
         kept = []
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            figures = front_bench.measure(self.folder, quick, lambda found: kept.append(dict(found)))
+            figures = front_bench.balance(self.folder, quick, lambda found: kept.append(dict(found)))
         return figures, out.getvalue(), kept
 
     def test_every_promised_figure_is_of_the_worst_point(self):
@@ -144,9 +144,9 @@ class FrontBenchTest(unittest.TestCase):
         self.assertEqual(front_charts.charts([]), {})
 
     def test_parts_are_known(self):
-        self.assertEqual(bench_main.arguments(["front", "--part", "balance"]).part, ["balance"])
+        self.assertEqual(bench_main.arguments(["front", "--part", "balance", "--part", "cold"]).part, ["balance", "cold"])
         with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):
-            bench_main.arguments(["front", "--part", "hit"])
+            bench_main.arguments(["front", "--part", "flood"])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
  * part of a server's work on the CPU of the sender. Ends with one line of JSON.
  *
  *     ask HOST PORT [--udp] [--redis] [--connections N] [--depth N] [--multiget N] [--sets PERCENT]
- *         [--keys N] [--warm-ms MS] [--ms MS] [--server-pid PID] [--seed N] [--fill]
+ *         [--keys N] [--zipf S] [--warm-ms MS] [--ms MS] [--server-pid PID] [--seed N] [--fill]
  */
 #include "ask_flow.h"
 
@@ -237,6 +237,17 @@ number(const char *text, uint32_t least, uint32_t most)
 	return (uint32_t)v;
 }
 
+static double
+exponent(const char *text)
+{
+	char *end;
+	const double s = strtod(text, &end);
+
+	if (*end != '\0' || !(s > 0 && s <= ZIPF_S_MAX))
+		fail("--zipf: an exponent above 0 is expected");
+	return s;
+}
+
 static void
 parse_option(struct client *c, int option)
 {
@@ -258,6 +269,9 @@ parse_option(struct client *c, int option)
 		plan->w.set_share = number(optarg, 0, 100) / 100.0;
 	else if (option == 'k')
 		plan->w.keys.n = number(optarg, 1, KEYS_MAX);
+	else if (option == 'z')
+		plan->w.keys = (struct key_distribution){
+			.kind = KEYS_ZIPF, .n = plan->w.keys.n, .zipf_s = exponent(optarg)};
 	else if (option == 'w')
 		c->opt.warm_ms = number(optarg, 0, MS_MAX);
 	else if (option == 'm')
@@ -282,6 +296,7 @@ options_of(struct client *c, int argc, char **argv)
 		{"multiget", required_argument, NULL, 'g'},
 		{"sets", required_argument, NULL, 's'},
 		{"keys", required_argument, NULL, 'k'},
+		{"zipf", required_argument, NULL, 'z'},
 		{"warm-ms", required_argument, NULL, 'w'},
 		{"ms", required_argument, NULL, 'm'},
 		{"server-pid", required_argument, NULL, 'P'},

@@ -10,7 +10,10 @@
  *
  *   bench_wire KIND [--keys N] [--value BYTES] [--connections N] [--depth N] [--multiget N]
  *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--requests N] [--load PERCENT]
- *              [--memory MIB] [--burst N] [--cpus SERVER,CLIENT]
+ *              [--memory MIB] [--burst N] [--cpus SERVER,CLIENT] [--front SERVERS]
+ *
+ * With --front the core keeps nothing: it is a front of so many servers, connections to a core that
+ * shares the generator's CPU (wire_fleet.h). The wire alone is not measured; a line is the front's.
  *
  * With --requests a run ends after so many, or after a minute, instead of after --ms.
  */
@@ -150,6 +153,9 @@ parse_option(struct bench *b, int c)
 	case 'b':
 		b->workload.burst = number(optarg, 1, BURST_MAX);
 		return true;
+	case 'f':
+		b->run.fleet.servers = number(optarg, 1, WIRE_SERVERS_MAX);
+		return true;
 	case 'p':
 		b->cpus_said = true;
 		return sscanf(optarg, "%u,%u", &b->run.cpus[0], &b->run.cpus[1]) == 2;
@@ -176,6 +182,7 @@ options_of(struct bench *b, int argc, char **argv)
 		{"memory", required_argument, NULL, 'M'},
 		{"burst", required_argument, NULL, 'b'},
 		{"cpus", required_argument, NULL, 'p'},
+		{"front", required_argument, NULL, 'f'},
 		{0},
 	};
 	int c;
@@ -186,6 +193,8 @@ options_of(struct bench *b, int argc, char **argv)
 		if (!parse_option(b, c))
 			refuse("a value is not one; the head of bench_wire.c lists the options");
 	choose_cpus(b);
+	if (b->run.fleet.servers != 0 && b->kind->transport != LOAD_TCP)
+		refuse("--front is for TCP");
 	b->workload.depth_max = b->depth < 32 ? 32 : b->depth;
 	if (b->memory_mib == 0)
 		b->memory_mib = bench_fixture_mib(b->workload.keys) +
@@ -286,10 +295,14 @@ main(int argc, char **argv)
 
 	options_of(&b, argc, argv);
 	wire_run_start(&b.run, &b.workload, b.memory_mib);
-	printf("{\"part\": \"echo\", \"frames_per_s\": %.1f, \"hugepages\": %s}\n",
-	       wire_run_echo(&b.run, b.ms * NS_PER_MS / 2), b.run.hugepages ? "true" : "false");
+	if (b.run.fleet.servers == 0)
+		printf("{\"part\": \"echo\", \"frames_per_s\": %.1f, \"hugepages\": %s}\n",
+		       wire_run_echo(&b.run, b.ms * NS_PER_MS / 2),
+		       b.run.hugepages ? "true" : "false");
 	wire_run_fill(&b.run);
 	measure(&b);
 	wire_run_end(&b.run);
+	if (b.run.fleet.servers != 0)
+		wire_fleet_say(&b.run.fleet);
 	return 0;
 }

@@ -59,8 +59,17 @@ class Wire(unittest.TestCase):
         row = rows("tcp_get", "--value", "100000", "--zipf", "0.99", "--sets", "0")["tcp_get"]
         self.assertGreater(row["bytes_per_s"] / row["requests_per_s"], 100_000)
 
+    def test_a_front_asks_its_servers_for_every_key(self):
+        found = rows("multiget", "--front", "4")
+        self.assertEqual(found["multiget"]["requests"], REQUESTS)
+        fleet = found["fleet"]
+        self.assertEqual((fleet["servers"], fleet["failed"]), (4, 0))
+        self.assertGreaterEqual(fleet["keys"], 1000 + REQUESTS * 100)  # and those of the warm-up
+        self.assertGreater(fleet["keys_a_request"], 1)
+
     def test_mistakes_are_one_line(self):
-        for words in ((), ("nonsense",), ("udp_get", "--zipf", "9"), ("udp_get", "--cpus", "1")):
+        for words in ((), ("nonsense",), ("udp_get", "--zipf", "9"), ("udp_get", "--cpus", "1"),
+                      ("udp_get", "--front", "4")):
             done = wire(*words)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)

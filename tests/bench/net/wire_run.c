@@ -80,6 +80,8 @@ ask(struct wire_run *r, uint64_t *from_ns, uint64_t *from_count)
 	uint64_t count;
 
 	load_core_turn(r->client.core, now_ns);
+	if (r->fleet.servers != 0)
+		core_turn(&r->fleet.fixture.core, now_ns);
 	if (likely(now_ns - *from_ns < SLICE_NS))
 		return;
 	count = counter_read(&res->measured[LOAD_ANSWERED]);
@@ -125,17 +127,25 @@ wire_run_start(struct wire_run *r, const struct bench_workload *workload, uint32
 	r->workload = *workload;
 	bench_client_plan(&r->client, workload);
 	region = bench_region(bench_shared_bytes(memory_mib, 1) + bench_fixture_bytes() +
-				      wire_bytes() + bench_client_bytes(&r->client, workload),
+				      wire_bytes() + bench_client_bytes(&r->client, workload) +
+				      wire_fleet_bytes(&r->fleet, memory_mib),
 			      &r->hugepages);
 	r->fixture.hugepages = r->hugepages;
 	wire_make(&r->wire, &region, mac);
 	r->wire.end[CLIENT].is_client = true;
 	bench_shared_make(&shared, memory_mib, 1, &region);
-	bench_fixture_create_on_port(&r->fixture, &shared, 0, &region, &r->wire.end[SERVER].port);
-	bench_client_make(&r->client, workload, &region, &r->wire.end[CLIENT].port);
+	if (r->fleet.servers != 0)
+		wire_fleet_make(&r->fleet, &r->fixture, &shared, memory_mib, &region, &r->wire);
+	else
+		bench_fixture_create_on_port(&r->fixture, &shared, 0, &region,
+					     &r->wire.end[SERVER].port);
+	bench_client_make(&r->client, workload, &region,
+			  r->fleet.servers != 0 ? &r->fleet.split.side[0].port
+						: &r->wire.end[CLIENT].port);
 	tsc_clock_begin(&r->clock);
 	tsc_clock_finish(&r->clock);
 	r->fixture.core.start_ns = r->fixture.core.last_ns = tsc_clock_ns(&r->clock);
+	r->fleet.fixture.core.start_ns = r->fleet.fixture.core.last_ns = r->fixture.core.start_ns;
 	if (pthread_create(&r->threads[SERVER], NULL, serve, r) != 0 ||
 	    pthread_create(&r->threads[CLIENT], NULL, generate, r) != 0) {
 		perror("bench_wire: thread");

@@ -15,6 +15,7 @@
 #include "../bench_client.h"
 #include "dpdk/tsc_clock.h"
 #include "echo_turns.h"
+#include "wire_fleet.h"
 #include "wire_port.h"
 
 #include <pthread.h>
@@ -26,6 +27,7 @@ struct wire_run {
 	struct wire wire;
 	struct bench_fixture fixture;
 	struct bench_client client;
+	struct wire_fleet fleet; /* of servers != 0: what the core is a front of */
 	struct bench_workload workload;
 	struct tsc_clock clock;
 	pthread_t threads[2];
@@ -52,7 +54,8 @@ struct wire_row {
 	double residence_p50_us, residence_p99_us, residence_p999_us; /* 0: not measured */
 };
 
-/* Both threads run; no key is stored. memory_mib: the store's. */
+/* Both threads run; no key is stored. memory_mib: the store's. r->fleet.servers is set before: the
+ * core is a front then, whose servers share the client's thread and have such a store. */
 void wire_run_start(struct wire_run *r, const struct bench_workload *workload, uint32_t memory_mib);
 void wire_run_fill(struct wire_run *r);
 /* Frames a second of the wire with nobody behind it. */

@@ -1,5 +1,7 @@
 #include "probe.h"
 
+#include "steer/steer_flow.h"
+
 #include <string.h>
 
 #define TYPE_IP4  0x0800u
@@ -194,4 +196,27 @@ probe_queue(const struct steer_plan *plan, const struct probe *p, uint32_t rss_k
 		return 0;
 	len += kind & (RSS_KIND_IP4 | RSS_KIND_IP6) ? 0 : 4;
 	return plan->reta[hash_of(plan->rss_key, input, len) % plan->reta_size];
+}
+
+bool
+probe_is_tcp(const struct probe *p)
+{
+	return has_ports(p) && p->protocol == IP_TCP;
+}
+
+uint32_t
+probe_core_of_flow(const struct steer_plan *plan, uint32_t cores, const struct probe *p)
+{
+	struct steer_flow f = {.peer_port = p->src_port, .our_port = p->dst_port};
+	uint8_t bytes[36];
+	const uint32_t half = flow_bytes(bytes, p) / 2;
+
+	if (half == IP_ADDR_BYTES) {
+		memcpy(f.peer.b, bytes, half);
+		memcpy(f.ours.b, bytes + half, half);
+	} else {
+		f.peer = ip_addr_v4(p->src);
+		f.ours = ip_addr_v4(US);
+	}
+	return steer_core_of_flow(plan, cores, &f);
 }

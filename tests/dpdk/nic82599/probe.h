@@ -30,4 +30,8 @@ uint32_t probe_write(uint8_t frame[PROBE_BYTES_MAX], const struct probe *p, cons
 
 uint32_t probe_queue(const struct steer_plan *plan, const struct probe *p, uint32_t rss_kinds);
 
+/* The core to which the flow of a TCP frame comes, as who opens a connection would ask. */
+uint32_t probe_core_of_flow(const struct steer_plan *plan, uint32_t cores, const struct probe *p);
+bool probe_is_tcp(const struct probe *p);
+
 #endif

@@ -300,7 +300,8 @@ static void
 open_to_peer(struct fuzz *f)
 {
 	struct arp arp = {.op = ARP_REQUEST, .sender_ip = PEER_IP, .target_ip = SIM_IP};
-	const struct conn_target to = {ip_addr_v4(PEER_IP), f->now->port, SIM_PORT};
+	const struct conn_target to = {
+		.ip = ip_addr_v4(PEER_IP), .port = f->now->port, .local_port = SIM_PORT};
 	uint8_t *frame;
 
 	if (f->ipv6)

@@ -7,6 +7,10 @@
 #include "unit/serve/one_rig.h"
 #include "serve/serve_policy.h"
 #include "admin/stat_names.h"
+#include "front/front_stats.h"
+#include "serve/serve_await.h"
+
+#include <stdlib.h>
 
 static const char *
 answer(const char *in)
@@ -206,6 +210,17 @@ say_names(char *out, const struct stat_name *names, uint32_t count, bool unsuppo
 	return len;
 }
 
+static int
+say_words(char *out, const char *const *names, uint32_t count)
+{
+	struct stat_name list[32] = {{0}};
+
+	check(count <= 32);
+	for (uint32_t i = 0; i < count; i++)
+		list[i].name = names[i];
+	return say_names(out, list, count, false);
+}
+
 static const char *
 document(void)
 {
@@ -231,6 +246,13 @@ document(void)
 			break;
 		}
 	}
+	len += sprintf(out + len,
+		       "\n## stats front\n\nOf a front (--front-servers): for each server, "
+		       "`<server>:` and\n\n");
+	len += say_words(out + len, front_stats_names, front_stats_name_count);
+	len += sprintf(out + len, "\n\nand of all of them\n\n");
+	len += say_words(out + len, front_fleet_names, front_fleet_name_count);
+	sprintf(out + len, "\n");
 	return out;
 }
 
@@ -284,6 +306,82 @@ stats_stays_short_when_numbers_are_long(void **state)
 		bytes += 8 + (uint32_t)strlen(stats_names[i].name) +
 			 (stats_names[i].unsupported ? 4 : 14); /* up to a hundred trillion */
 	check(bytes < 4096);
+}
+
+/* ---- of a front ---- */
+
+static uint32_t resets;
+
+static bool
+row_of_front(void *arg, uint32_t n, struct serve_row *row)
+{
+	static const struct serve_row rows[] = {
+		{.name = "state", .of = 0, .kind = SERVE_ROW_TEXT, .text = "up"},
+		{.name = "keys", .of = 1023, .kind = SERVE_ROW_NUMBER, .number = UINT64_MAX},
+		{.name = "by_mean",
+		 .of = SERVE_ROW_OF_ALL,
+		 .kind = SERVE_ROW_THOUSANDTHS,
+		 .number = 1042},
+		{.name = "by_mean", .of = 1, .kind = SERVE_ROW_THOUSANDTHS, .number = 7},
+	};
+
+	if (n >= 4)
+		return false;
+	*row = rows[n];
+	return true;
+}
+
+static void
+reset_of_front(void *arg)
+{
+	resets++;
+}
+
+static void
+nothing_is_asked(void *arg, uint64_t now_ns)
+{
+}
+
+static void
+a_front_shows_what_it_counts(void **state)
+{
+	static const char shown[] = "STAT 0:state up\r\nSTAT 1023:keys 18446744073709551615\r\n"
+				    "STAT by_mean 1.042\r\nSTAT 1:by_mean 0.007\r\nEND\r\n";
+	static const uint8_t binary[] = "\x80\x10\0\5\0\0\0\0\0\0\0\5\0\0\0\0\0\0\0\0\0\0\0\0"
+					"front";
+	const struct serve_supplier supplier = {.timeout_ns = 1,
+						.lanes = 1,
+						.poll = nothing_is_asked,
+						.row = row_of_front,
+						.reset = reset_of_front};
+	static void *memory; /* until the rig is gone */
+	struct region region = {.size = serve_awaits_bytes()};
+	const struct fake_sent *sent;
+	struct conn *c;
+	uint32_t len;
+	const char *out;
+
+	check_str(answer("stats front\r\n"), "END\r\n");
+	memory = calloc(1, region.size);
+	check_ptr(memory);
+	region.base = memory;
+	serve_supplier_attach(&region, rig->serve, &supplier);
+	check_str(answer("stats front\r\n"), shown);
+	check_str(answer("stats reset\r\n"), "RESET\r\n");
+	check_eq(resets, 1);
+	c = rig_open(rig);
+	rig_receive(rig, c, binary, sizeof binary - 1);
+	rig_turn(rig);
+	out = rig_sent(c, &len);
+	check_eq(len, 5 * 24 + strlen("0:stateup"
+				      "1023:keys18446744073709551615"
+				      "by_mean1.042"
+				      "1:by_mean0.007"));
+	check_bytes(out + 24, "0:stateup", 9);
+	rig_datagram_text(rig, 1, "stats front\r\n");
+	rig_turn(rig);
+	check_eq(rig_datagrams_sent(rig, &sent), 1);
+	check_bytes(sent[0].bytes + 8, "CLIENT_ERROR", 12);
 }
 
 /* ---- the others ---- */
@@ -594,6 +692,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(the_document_lists_what_is_shown),
 		TEST(every_name_is_shown_once_in_its_order),
 		cmocka_unit_test(stats_stays_short_when_numbers_are_long),
+		TEST(a_front_shows_what_it_counts),
 		TEST(classes_are_told_apart),
 		TEST(settings_say_what_is_set),
 		TEST(memory_is_told_part_by_part_and_summed),

@@ -61,7 +61,29 @@ begin(const char *servers)
 static const struct front_state *
 turn(struct fleet *f)
 {
-	return front_exchange_turn_mt(f->exchange, 0);
+	const struct front_state *now = front_exchange_turn_mt(f->exchange);
+
+	front_exchange_settled_mt(f->exchange, 0, now);
+	return now;
+}
+
+/* Until nothing changes. */
+static void
+ticks(struct fleet *f)
+{
+	for (uint32_t i = 0; i < 6; i++) {
+		turn(f);
+		fleet_tick(f, i);
+	}
+}
+
+static bool
+pass(struct fleet *f, struct world *w)
+{
+	const bool all = fleet_pass(f, look_up, w);
+
+	ticks(f);
+	return all;
 }
 
 static uint32_t
@@ -107,29 +129,29 @@ names_are_published_when_they_change_and_only_then(void **state)
 	struct world w = {.ip = 0};
 
 	turn(f);
-	check(!fleet_pass(f, look_up, &w));
+	check(!pass(f, &w));
 	check_eq(w.asked, 2);
 	check_eq(turn(f)->generation, 1);
 	w.ip = 0x01020304;
-	check(fleet_pass(f, look_up, &w));
+	check(pass(f, &w));
 	check_eq(turn(f)->generation, 2);
 	check_eq(ip_of(f, 1), 0x01020304);
 	check_eq(ip_of(f, 2), 0x01020304);
 	check_eq(ip_of(f, 0), 0x0a000007);
-	check(fleet_pass(f, look_up, &w));
+	check(pass(f, &w));
 	check_eq(turn(f)->generation, 2);
 	w.ip = 0;
-	check(fleet_pass(f, look_up, &w));
+	check(pass(f, &w));
 	check_eq(ip_of(f, 1), 0x01020304);
 	check_eq(turn(f)->generation, 2);
 	w.ip = 0x01020305;
-	check(fleet_pass(f, look_up, &w));
-	check_eq(turn(f)->generation, 3);
+	check(pass(f, &w));
+	check_eq(turn(f)->generation, 4); /* in two phases */
 	check_eq(ip_of(f, 2), 0x01020305);
 	w.only = "a";
 	w.ip = 0x01020306;
-	check(fleet_pass(f, look_up, &w));
-	check_eq(turn(f)->generation, 4);
+	check(pass(f, &w));
+	check_eq(turn(f)->generation, 6);
 	check_eq(ip_of(f, 1), 0x01020306);
 	check_eq(ip_of(f, 2), 0x01020305);
 	check_eq(w.asked, 12);
@@ -142,7 +164,7 @@ addresses_alone_need_no_thread(void **state)
 	struct world w = {.ip = 1};
 
 	turn(f);
-	check(fleet_pass(f, look_up, &w));
+	check(pass(f, &w));
 	check_eq(w.asked, 0);
 	check_eq(turn(f)->generation, 1);
 }
@@ -156,9 +178,57 @@ the_thread_finds_what_the_hosts_file_has(void **state)
 
 	turn(f);
 	check(fleet_start(f, &err));
-	while (ip_of(f, 0) != 0x7f000001 && ++i < TRIES)
+	while (ip_of(f, 0) != 0x7f000001 && ++i < TRIES) {
+		ticks(f);
 		usleep(TRIES_US);
+	}
 	check(i < TRIES);
+}
+
+static struct front_look *
+look(const char *servers)
+{
+	struct front_look *l;
+	struct config cfg;
+	struct error err;
+
+	config_defaults(&cfg);
+	cfg.cores = CORES;
+	check(config_set(&cfg, "front-servers", servers, &err));
+	check(front_look_make(&l, &cfg, &err));
+	return l;
+}
+
+/* The names of another list are looked up at once; what is known stays. */
+static void
+a_reload_is_another_list(void **state)
+{
+	struct fleet *f = begin("10.0.0.7:11211:1,a:7:1");
+	struct world w = {.ip = 0x01020304};
+	struct front_look *next = look("b:7:1,a:7:1,10.0.0.9:1:1");
+	struct error err;
+
+	check(pass(f, &w));
+	f->runs = true; /* no thread looks up beside us */
+	check(!fleet_has(f, next));
+	check(fleet_reload(f, next, 0, &err));
+	check(fleet_has(f, next));
+	ticks(f);
+	check_eq(turn(f)->count, 2);
+	w.only = "b";
+	w.ip = 0x01020305;
+	check(pass(f, &w));
+	check_eq(turn(f)->count, 4);
+	check_eq(turn(f)->condition[0], FRONT_PLACE_VACANT);
+	check_eq(ip_of(f, 1), 0x01020304);
+	check_eq(ip_of(f, 2), 0x01020305);
+	check_eq(ip_of(f, 3), 0x0a000009);
+	check(f->look == next && f->next == NULL);
+	next = look("a:1:1,b:1:1,c:1:1,d:1:1,e:1:1,f:1:1,g:1:1,h:1:1,i:1:1,j:1:1,k:1:1");
+	check(!fleet_reload(f, next, 0, &err));
+	front_look_free(next);
+	ticks(f);
+	check_eq(turn(f)->count, 4);
 }
 
 int
@@ -170,6 +240,7 @@ main(void)
 		cmocka_unit_test(names_are_published_when_they_change_and_only_then),
 		cmocka_unit_test(addresses_alone_need_no_thread),
 		cmocka_unit_test(the_thread_finds_what_the_hosts_file_has),
+		cmocka_unit_test(a_reload_is_another_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

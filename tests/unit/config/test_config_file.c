@@ -101,6 +101,9 @@ static const struct {
 	{"front:\n  ttl: 2s\n", NUMBER(front.ttl_ms), 2000},
 	{"", NUMBER(front.items), CONFIG_FRONT_ITEMS_AUTO},
 	{"", NUMBER(front.ttl_ms), 1000},
+	{"front:\n  gutter_ttl: 1500ms\n", NUMBER(front.gutter_ttl_ms), 1500},
+	{"front:\n  reload: flush\n", NUMBER(front.reload), 1},
+	{"", NUMBER(front.gutter_ttl_ms), 10000},
 	{"", NUMBER(front.hash), CONFIG_FRONT_FNV1A_64},
 	{"", NUMBER(front.timeout_ms), 1000},
 	{"", NUMBER(front.connect_timeout_ms), 500},
@@ -279,6 +282,8 @@ static const struct {
 	{"front-items", "0", "front-ttl", "16ms"},
 	{"front-items", "memory", NULL, NULL},
 	{"front-items", "65536", NULL, NULL},
+	{"front-auto-eject-hosts", "yes", "front-gutter", "10.0.0.9:11211:1,b:1:1 c"},
+	{"front-gutter-ttl", "90s", "front-reload", "flush"},
 };
 
 static void

@@ -198,6 +198,44 @@ a_key_that_no_server_can_be_told_is_refused(void **state)
 	}
 }
 
+/* A stand-in's ends soon, whatever it was to be; what is over stays so. */
+static void
+what_a_stand_in_stores_ends_in_time(void **state)
+{
+	static const int32_t unix_s = 1900000000;
+	static const struct {
+		int32_t asked, is;
+	} cuts[] = {
+		{0, 10},
+		{1, 1},
+		{9, 9},
+		{11, 10},
+		{2592000, 10},
+		{-1, -1},
+		{INT32_MIN, INT32_MIN},
+		{unix_s + 3, 3},
+		{unix_s + 11, 10},
+		{unix_s, -1},
+		{2592001, -1},
+	};
+	struct mc_req req = {.verb = MC_MS};
+	struct front_query q;
+
+	for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+		req.exptime = cuts[i].asked;
+		req.meta.vivify_exptime = cuts[i].asked;
+		q = front_query_of(&req);
+		front_query_cut(&q, 10, unix_s);
+		check_eq(q.exptime, cuts[i].is);
+		check_eq(q.vivify_exptime, cuts[i].is);
+		check(q.flags & MC_FLAG_SET_EXPTIME); /* without T it would never end */
+	}
+	req.verb = MC_MG;
+	q = front_query_of(&req);
+	front_query_cut(&q, 10, unix_s);
+	check(!(q.flags & MC_FLAG_SET_EXPTIME)); /* reads touch nothing */
+}
+
 /* Every number at its longest. */
 static void
 the_longest_line_fits(void **state)
@@ -236,6 +274,7 @@ main(void)
 		cmocka_unit_test(each_request_is_one_line_that_means_the_same),
 		cmocka_unit_test(binary_requests_are_asked_with_their_cas),
 		cmocka_unit_test(a_key_that_no_server_can_be_told_is_refused),
+		cmocka_unit_test(what_a_stand_in_stores_ends_in_time),
 		cmocka_unit_test(the_longest_line_fits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,9 @@ defaults_are_nutcrackers(void **state)
 	check_eq(front.items, FRONT_ITEMS_AUTO);
 	check_eq(front.ttl_ns, 1000000000ull);
 	check_eq(front.servers.count, 1);
+	check(!front.auto_eject_hosts && !front.reload_flushes);
+	check_eq(front.gutter.count, 0);
+	check_eq(front.gutter_ttl_s, 10);
 }
 
 static void
@@ -101,7 +104,14 @@ words_and_times_reach_their_fields(void **state)
 	set("front-server-retry-timeout", "3600s");
 	set("front-server-failure-limit", "7");
 	set("front-server-connections", "16");
+	set("front-auto-eject-hosts", "yes");
+	set("front-gutter", "c:1:1");
+	set("front-gutter-ttl", "1001ms");
+	set("front-reload", "flush");
 	read_options();
+	check(front.auto_eject_hosts && front.reload_flushes);
+	check_str(front.gutter.server[0].name, "c:1");
+	check_eq(front.gutter_ttl_s, 2);
 	check_eq(front.protocol, FRONT_PROTOCOL_TEXT);
 	check(!front.misses_on_failure);
 	check_eq(front.timeout_ns, 250000000ull);
@@ -146,6 +156,10 @@ servers_come_from_a_file_by_its_path(void **state)
 	set("front-servers", "a:1");
 	check(!front_options_read(&front, &options, &err));
 	check_ptr(strstr(err.text, "--front-servers: \"a:1\": expected host:port:weight"));
+	set("front-servers", "a:1:1");
+	set("front-gutter", "a:1");
+	check(!front_options_read(&front, &options, &err));
+	check_ptr(strstr(err.text, "--front-gutter: \"a:1\": expected host:port:weight"));
 }
 
 static void

@@ -282,6 +282,56 @@ points_fit_any_weights(void **state)
 	}
 }
 
+/* Of two fleets of up to eight servers: whoever has a key that another one had has gained; of
+ * ketama, the rest has not if keys of every stretch were tried. */
+static void
+who_gets_keys_of_others_has_gained(void **state)
+{
+	static const enum front_distribution ways[] = {FRONT_KETAMA, FRONT_CONSISTENT,
+						       FRONT_MODULA};
+	struct front_server servers[8] = {0};
+	struct front_ring *rings[2];
+	uint64_t draw = 7;
+
+	for (uint32_t i = 0; i < 8; i++) {
+		snprintf(servers[i].name, sizeof servers[i].name, "s%u", i);
+		servers[i].weight = 1;
+	}
+	rings[0] = malloc(front_ring_bytes(8));
+	rings[1] = malloc(front_ring_bytes(8));
+	for (uint32_t round = 0; round < 30; round++) {
+		const struct front_fleet fleet = {.distribution = ways[round % 3],
+						  .hash = FRONT_HASH_MURMUR,
+						  .nservers = 8,
+						  .servers = servers};
+		bool gains[8] = {false}, seen[8] = {false};
+
+		for (uint32_t k = 0; k < 2; k++) {
+			bool live[8];
+
+			draw = draw * 6364136223846793005ull + 1442695040888963407ull;
+			for (uint32_t i = 0; i < 8; i++)
+				live[i] = (draw >> (40 + i) & 1) || i == 3;
+			check(front_ring_build(rings[k], &fleet, live));
+		}
+		front_ring_gains(rings[0], rings[1], gains);
+		for (uint32_t n = 0; n < 20000; n++) {
+			char text[12];
+			const struct view key = {(uint8_t *)text,
+						 (uint32_t)sprintf(text, "k%u", n)};
+			const uint32_t is = front_ring_server(rings[1], key);
+
+			seen[is] |= front_ring_server(rings[0], key) != is;
+		}
+		for (uint32_t i = 0; i < 8; i++) {
+			check(gains[i] || !seen[i]);
+			check(fleet.distribution == FRONT_MODULA || seen[i] == gains[i]);
+		}
+	}
+	free(rings[0]);
+	free(rings[1]);
+}
+
 int
 main(void)
 {
@@ -297,6 +347,7 @@ main(void)
 		cmocka_unit_test(a_tag_is_what_is_hashed),
 		cmocka_unit_test(a_key_s_beginning_may_be_skipped),
 		cmocka_unit_test(points_fit_any_weights),
+		cmocka_unit_test(who_gets_keys_of_others_has_gained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

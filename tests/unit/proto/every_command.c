@@ -73,6 +73,7 @@ static const char *const lines[] = {
 	"stats slabs\r\n",
 	"stats sizes\r\n",
 	"stats conns\r\n",
+	"stats front\r\n",
 	"stats reset\r\n",
 	"stats detail on\r\n",
 	"stats detail off\r\n",

@@ -6,6 +6,7 @@
  */
 #include "support/test.h"
 #include "steer/plan.h"
+#include "steer/steer_flow.h"
 
 #include <stdlib.h>
 
@@ -488,7 +489,7 @@ static const struct {
 static const uint8_t published_key[] = {
 	0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3,
 	0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
-	0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb3, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
+	0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
 };
 
 static void
@@ -533,6 +534,130 @@ both_directions_of_a_flow_hash_alike(void **state)
 			check_eq(toeplitz(plan.rss_key, back, 8),
 				 toeplitz(plan.rss_key, vectors[v].input, 8));
 		}
+	}
+}
+
+/* ---- the core of a flow ---- */
+
+static uint32_t
+word_of(const uint8_t *at)
+{
+	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* Of an input as above, and of the IPv6 one of that paper. */
+static struct steer_flow
+flow_of(const uint8_t *input, bool ipv6)
+{
+	const uint8_t *ports = input + (ipv6 ? 32 : 8);
+	struct steer_flow f = {.peer_port = (uint16_t)(ports[0] << 8 | ports[1]),
+			       .our_port = (uint16_t)(ports[2] << 8 | ports[3])};
+
+	if (ipv6) {
+		memcpy(f.peer.b, input, IP_ADDR_BYTES);
+		memcpy(f.ours.b, input + 16, IP_ADDR_BYTES);
+	} else {
+		f.peer = ip_addr_v4(word_of(input));
+		f.ours = ip_addr_v4(word_of(input + 4));
+	}
+	return f;
+}
+
+static const uint8_t vector6[36] = {
+	0x3f, 0xfe, 0x25, 0x01, 0x02, 0x00, 0x1f, 0xff, 0, 0, 0, 0, 0, 0, 0,    7,    0x3f, 0xfe,
+	0x25, 0x01, 0x02, 0x00, 0x00, 0x03, 0,    0,    0, 0, 0, 0, 0, 1, 0x0a, 0xea, 0x06, 0xe6};
+#define HASH6 0x40207d3du
+
+static void
+a_flow_goes_by_the_published_hash(void **state)
+{
+	const struct steer_flow f6 = flow_of(vector6, true);
+	struct steer_plan plan = {.queues = RETA_MAX,
+				  .rss_fields = TCP_BOTH,
+				  .rss_key_bytes = sizeof published_key,
+				  .reta_size = RETA_MAX};
+
+	memcpy(plan.rss_key, published_key, sizeof published_key);
+	for (uint32_t i = 0; i < RETA_MAX; i++)
+		plan.reta[i] = (uint16_t)i;
+	for (uint32_t v = 0; v < sizeof vectors / sizeof vectors[0]; v++) {
+		const struct steer_flow f = flow_of(vectors[v].input, false);
+
+		check_eq(steer_core_of_flow(&plan, 2, &f), vectors[v].with_ports % RETA_MAX);
+	}
+	check_eq(toeplitz(published_key, vector6, sizeof vector6), HASH6);
+	check_eq(steer_core_of_flow(&plan, 2, &f6), HASH6 % RETA_MAX);
+}
+
+/* Where the plan does not say it, nothing is made up. */
+static void
+a_flow_has_the_core_of_the_plan_or_an_unknown_one(void **state)
+{
+	uint32_t known = 0, unknown = 0;
+
+	for (uint32_t i = 0; i < GOLDEN; i++) {
+		const uint32_t cores = golden[i].cores;
+		struct steer_plan plan;
+		struct error err;
+
+		if (!make(i, &plan, &err))
+			continue;
+		for (uint32_t n = 0; n < 64; n++) {
+			uint8_t input[36];
+			const bool v6 = n & 1;
+			const uint32_t len = v6 ? 36 : 12;
+			uint32_t want = STEER_CORE_UNKNOWN, core;
+			struct steer_flow f;
+
+			memcpy(input, v6 ? vector6 : vectors[0].input, len);
+			input[len - 1] = (uint8_t)(n * 37);
+			f = flow_of(input, v6);
+			core = steer_core_of_flow(&plan, cores, &f);
+			if (cores == 1)
+				want = 0;
+			else if (plan.handover)
+				want = core; /* test_handover */
+			else if ((plan.rss_fields & (v6 ? RSS_KIND_TCP6 : RSS_KIND_TCP4)) &&
+				 plan.rss_key_bytes != 0 && plan.reta_size != 0 &&
+				 strstr(plan.words, "by client port") == NULL)
+				want = plan.reta[toeplitz(plan.rss_key, input, len) %
+						 plan.reta_size];
+			check_eq(core, want);
+			check_eq(steer_knows_cores(&plan, cores, v6), core != STEER_CORE_UNKNOWN);
+			check(core == STEER_CORE_UNKNOWN || core < cores);
+			known += core != STEER_CORE_UNKNOWN;
+			unknown += core == STEER_CORE_UNKNOWN;
+		}
+	}
+	check(known > 500 && unknown > 200);
+}
+
+/* However many queues share the table: none must be tried long. */
+static void
+every_core_has_ports_that_bring_replies_to_it(void **state)
+{
+	for (uint32_t i = 0; i < GOLDEN; i++) {
+		const uint32_t cores = golden[i].cores;
+		uint32_t last[CORES_MAX], gap = 0;
+		struct steer_flow f = flow_of(vectors[0].input, false);
+		struct steer_plan plan;
+		struct error err;
+
+		if (!make(i, &plan, &err) || !steer_knows_cores(&plan, cores, false))
+			continue;
+		for (uint32_t c = 0; c < cores; c++)
+			last[c] = 1023;
+		for (uint32_t port = 1024; port < 65536; port++) {
+			uint32_t c;
+
+			f.our_port = (uint16_t)port;
+			c = steer_core_of_flow(&plan, cores, &f);
+			gap = port - last[c] > gap ? port - last[c] : gap;
+			last[c] = port;
+		}
+		for (uint32_t c = 0; c < cores; c++)
+			gap = 65536 - last[c] > gap ? 65536 - last[c] : gap;
+		check(gap < 64 * cores);
 	}
 }
 
@@ -609,6 +734,9 @@ main(void)
 		cmocka_unit_test(the_table_gives_every_queue_its_share),
 		cmocka_unit_test(the_hash_of_these_tests_is_the_published_one),
 		cmocka_unit_test(both_directions_of_a_flow_hash_alike),
+		cmocka_unit_test(a_flow_goes_by_the_published_hash),
+		cmocka_unit_test(a_flow_has_the_core_of_the_plan_or_an_unknown_one),
+		cmocka_unit_test(every_core_has_ports_that_bring_replies_to_it),
 		cmocka_unit_test(the_key_spreads_one_client_evenly),
 		cmocka_unit_test(the_largest_caps_are_enough_for_a_plan),
 		cmocka_unit_test(fewer_queues_than_the_port_has_are_a_choice_and_no_fallback),

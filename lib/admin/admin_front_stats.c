@@ -1,0 +1,69 @@
+/*
+ * admin_front_stats.c - stats front: what the supplier of this core shows, a row a step.
+ */
+#include "admin_internal.h"
+
+#include "serve/serve_await.h"
+
+static_assert(SERVE_ROW_TEXT_MAX <= ROW_VALUE_MAX, "a text fits a row");
+
+static void
+put_thousandths(struct out_buffer *buffer, uint64_t n)
+{
+	out_put_number(buffer, n / 1000);
+	*buffer->at++ = '.';
+	for (uint32_t unit = 100; unit > 0; unit /= 10)
+		*buffer->at++ = (uint8_t)('0' + n / unit % 10);
+}
+
+/* "3:keys", "busiest_server" */
+static void
+name_of(const struct serve_row *row, char text[ROW_NAME_MAX + 1])
+{
+	const size_t len = strlen(row->name);
+	uint8_t *at = (uint8_t *)text;
+
+	ensure(MC_U64_DIGITS_MAX + 1 + len <= ROW_NAME_MAX);
+	if (row->of != SERVE_ROW_OF_ALL) {
+		at = mc_put_u64(at, row->of);
+		*at++ = ':';
+	}
+	memcpy(at, row->name, len + 1);
+}
+
+static void
+row_write(struct out_buffer *buffer, const struct stream *st, const struct serve_row *row)
+{
+	uint8_t bytes[MC_U64_DIGITS_MAX + 4];
+	struct out_buffer value = {bytes, bytes + sizeof bytes};
+	struct view text = {bytes, 0};
+	char name[ROW_NAME_MAX + 1];
+
+	name_of(row, name);
+	if (row->kind == SERVE_ROW_TEXT)
+		text = (struct view){(const uint8_t *)row->text, (uint32_t)strlen(row->text)};
+	else if (row->kind == SERVE_ROW_NUMBER)
+		out_put_number(&value, row->number);
+	else
+		put_thousandths(&value, row->number);
+	if (row->kind != SERVE_ROW_TEXT)
+		text.len = (uint32_t)(value.at - bytes);
+	row_text(buffer, st, name, text);
+}
+
+static bool
+front_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
+{
+	const struct serve_supplier *supplier = serve_supplier_of(sv);
+	struct serve_row row;
+
+	if (supplier == NULL || supplier->row == NULL ||
+	    !supplier->row(supplier->arg, st->row, &row))
+		return false;
+	st->row++;
+	st->work += row.work;
+	row_write(buffer, st, &row);
+	return true;
+}
+
+const struct stream_kind front_stream = {front_step, ROW_MAX, MC_END};

@@ -1,0 +1,321 @@
+/*
+ * flash_segment.c - pages and records of the log, to bytes and back.
+ */
+#include "flash_segment.h"
+
+#include <isa-l/crc.h>
+#include <string.h>
+
+#define SEGMENT_MAGIC 0x31676573666b6c63ull /* "clkfseg1" */
+
+enum head_bits {
+	KIND_SHIFT = 8,
+	STATUS_SHIFT = 11,
+	LONG_CAS_SHIFT = 15,
+	VALUE_SHIFT = 16,
+	FLAGS_SHIFT = 34,
+	EXPIRY_SHIFT = 35,
+	ZERO_SHIFT = 36,
+	CAS_SHIFT = 40,
+};
+#define ZERO_BITS 0xfu
+
+/* ISA-L declares the bytes as writable, and writes none. */
+static uint32_t
+crc_of(const void *bytes, size_t len, uint32_t crc)
+{
+	return crc32_iscsi((unsigned char *)(uintptr_t)bytes, (int)len, crc);
+}
+
+/* ---- pages ---- */
+
+static uint32_t
+page_crc(const uint8_t *page, uint64_t sequence)
+{
+	const size_t skip = sizeof(uint32_t);
+
+	return crc_of(page + skip, FLASH_PAGE_BYTES - skip,
+		      crc_of(&sequence, sizeof sequence, ~0u));
+}
+
+void
+flash_page_seal(uint8_t *page, uint64_t sequence, uint32_t number, uint32_t first, uint32_t used)
+{
+	struct flash_page h = {.sequence = (uint32_t)sequence,
+			       .number = (uint16_t)number,
+			       .first = (uint16_t)first,
+			       .used = (uint16_t)used};
+
+	ensure(number < FLASH_SEGMENT_PAGES && used <= FLASH_PAYLOAD_BYTES);
+	memset(page + sizeof h + used, 0, FLASH_PAYLOAD_BYTES - used);
+	memcpy(page, &h, sizeof h);
+	h.crc = page_crc(page, sequence);
+	memcpy(page, &h.crc, sizeof h.crc);
+}
+
+bool
+flash_page_read(const uint8_t *page, uint64_t sequence, uint32_t number, struct flash_page *h)
+{
+	memcpy(h, page, sizeof *h);
+	return h->sequence == (uint32_t)sequence && h->number == number &&
+	       h->used <= FLASH_PAYLOAD_BYTES &&
+	       (h->first == FLASH_NO_RECORD || h->first <= h->used) &&
+	       h->crc == page_crc(page, sequence);
+}
+
+struct header_payload {
+	uint64_t magic;
+	struct flash_segment_id id;
+};
+
+void
+flash_header_seal(uint8_t *page, const struct flash_segment_id *id)
+{
+	const struct header_payload p = {.magic = SEGMENT_MAGIC, .id = *id};
+
+	memcpy(page + sizeof(struct flash_page), &p, sizeof p);
+	flash_page_seal(page, id->sequence, 0, FLASH_NO_RECORD, sizeof p);
+}
+
+bool
+flash_header_read(const uint8_t *page, struct flash_segment_id *id)
+{
+	struct header_payload p;
+	struct flash_page h;
+
+	memcpy(&p, page + sizeof h, sizeof p);
+	*id = p.id;
+	return p.magic == SEGMENT_MAGIC && flash_page_read(page, p.id.sequence, 0, &h) &&
+	       h.used == sizeof p;
+}
+
+static uint32_t
+place_of(uint32_t offset)
+{
+	return offset / FLASH_PAYLOAD_BYTES * FLASH_PAGE_BYTES +
+	       (uint32_t)sizeof(struct flash_page) + offset % FLASH_PAYLOAD_BYTES;
+}
+
+/* Of len bytes from there on, those in the same page. */
+static uint32_t
+run_of(uint32_t offset, uint32_t len)
+{
+	const uint32_t left = FLASH_PAYLOAD_BYTES - offset % FLASH_PAYLOAD_BYTES;
+
+	return len < left ? len : left;
+}
+
+void
+flash_payload_put(uint8_t *pages, uint32_t offset, const void *bytes, uint32_t len)
+{
+	const uint8_t *from = bytes;
+
+	for (uint32_t run; len != 0; offset += run, from += run, len -= run) {
+		run = run_of(offset, len);
+		memcpy(pages + place_of(offset), from, run);
+	}
+}
+
+void
+flash_payload_get(const uint8_t *pages, uint32_t offset, void *bytes, uint32_t len)
+{
+	uint8_t *to = bytes;
+
+	for (uint32_t run; len != 0; offset += run, to += run, len -= run) {
+		run = run_of(offset, len);
+		memcpy(to, pages + place_of(offset), run);
+	}
+}
+
+/* ---- records ---- */
+
+static uint32_t
+add(uint8_t *to, uint32_t at, const void *bytes, uint32_t len)
+{
+	memcpy(to + at, bytes, len);
+	return at + len;
+}
+
+static bool
+has_number(enum flash_kind kind)
+{
+	return kind == FLASH_TOMB || kind == FLASH_DROP;
+}
+
+uint32_t
+flash_record_write(uint8_t *to, const struct flash_record *r)
+{
+	const bool is_long = r->cas > FLASH_CAS_SHORT_MAX;
+	const uint64_t head =
+		r->key.len | (uint64_t)r->kind << KIND_SHIFT | (uint64_t)r->status << STATUS_SHIFT |
+		(uint64_t)is_long << LONG_CAS_SHIFT | (uint64_t)r->value_len << VALUE_SHIFT |
+		(uint64_t)(r->flags != 0) << FLAGS_SHIFT |
+		(uint64_t)(r->expiry_s != 0) << EXPIRY_SHIFT | (is_long ? 0 : r->cas) << CAS_SHIFT;
+	uint32_t at = add(to, 0, &head, FLASH_RECORD_HEAD);
+
+	ensure(r->key.len <= FLASH_KEY_MAX && r->value_len <= FLASH_VALUE_MAX && r->status < 16);
+	if (has_number(r->kind))
+		return add(to, at, &r->number, sizeof r->number);
+	if (is_long)
+		at = add(to, at, &r->cas, sizeof r->cas);
+	if (r->flags != 0)
+		at = add(to, at, &r->flags, sizeof r->flags);
+	if (r->expiry_s != 0)
+		at = add(to, at, &r->expiry_s, sizeof r->expiry_s);
+	return r->key.len != 0 ? add(to, at, r->key.data, r->key.len) : at;
+}
+
+static bool
+bit(uint64_t head, uint32_t shift)
+{
+	return (head >> shift & 1) != 0;
+}
+
+/* Bytes before the value, by its first eight. 0: these are none. */
+static uint32_t
+head_bytes(uint64_t head)
+{
+	const uint32_t key_len = head & 0xff, kind = head >> KIND_SHIFT & 7;
+	const uint32_t fields = (bit(head, LONG_CAS_SHIFT) ? 8u : 0) +
+				(bit(head, FLAGS_SHIFT) ? 4u : 0) +
+				(bit(head, EXPIRY_SHIFT) ? 4u : 0);
+
+	if (kind >= FLASH_KINDS || (head >> ZERO_SHIFT & ZERO_BITS) != 0 || key_len > FLASH_KEY_MAX)
+		return 0;
+	if (kind == FLASH_PUT || kind == FLASH_VOID)
+		return key_len != 0 ? FLASH_RECORD_HEAD + fields + key_len : 0;
+	/* The others have nothing of an item. */
+	if ((head & ~(7ull << KIND_SHIFT)) != 0)
+		return 0;
+	return FLASH_RECORD_HEAD + (has_number(kind) ? 8u : 0);
+}
+
+static const uint8_t *
+take(const uint8_t *at, bool there, void *field, uint32_t len)
+{
+	memset(field, 0, len);
+	if (there)
+		memcpy(field, at, len);
+	return at + (there ? len : 0);
+}
+
+uint32_t
+flash_record_read(const uint8_t *at, uint32_t len, struct flash_record *r)
+{
+	uint64_t head, cas;
+
+	if (len < FLASH_RECORD_HEAD)
+		return 0;
+	memcpy(&head, at, FLASH_RECORD_HEAD);
+	*r = (struct flash_record){.kind = head >> KIND_SHIFT & 7, .head = head_bytes(head)};
+	if (r->head == 0 || r->head > len)
+		return 0;
+	at += FLASH_RECORD_HEAD;
+	if (has_number(r->kind)) {
+		take(at, true, &r->number, sizeof r->number);
+		return r->head;
+	}
+	r->status = head >> STATUS_SHIFT & 0xf;
+	r->value_len = head >> VALUE_SHIFT & FLASH_VALUE_MAX;
+	at = take(at, bit(head, LONG_CAS_SHIFT), &cas, sizeof cas);
+	r->cas = bit(head, LONG_CAS_SHIFT) ? cas : head >> CAS_SHIFT;
+	at = take(at, bit(head, FLAGS_SHIFT), &r->flags, sizeof r->flags);
+	at = take(at, bit(head, EXPIRY_SHIFT), &r->expiry_s, sizeof r->expiry_s);
+	r->key = (struct view){at, head & 0xff};
+	return r->head;
+}
+
+/* ---- looking through pages ---- */
+
+void
+flash_pages_check(struct flash_pages *p)
+{
+	struct flash_page h;
+
+	for (p->good = 0; p->good < p->count; p->good++)
+		if (!flash_page_read(p->bytes + (size_t)p->good * FLASH_PAGE_BYTES, p->sequence,
+				     p->first + p->good, &h))
+			return;
+}
+
+static bool
+page_at(const struct flash_pages *p, uint32_t page, struct flash_page *h)
+{
+	memcpy(h, p->bytes + (size_t)page * FLASH_PAGE_BYTES, sizeof *h);
+	return page < p->good;
+}
+
+/* Where the first record begins, in this page or a later one. False: a page does not count. */
+static bool
+first_from(const struct flash_pages *p, uint32_t page, uint32_t *offset)
+{
+	struct flash_page h;
+
+	for (; page < p->count; page++) {
+		if (!page_at(p, page, &h))
+			return false;
+		if (h.first != FLASH_NO_RECORD && h.first < h.used) {
+			*offset = page * FLASH_PAYLOAD_BYTES + h.first;
+			return true;
+		}
+	}
+	*offset = page * FLASH_PAYLOAD_BYTES;
+	return true;
+}
+
+/* The payload that follows without a gap, as far as max bytes. False: a page does not count. */
+static bool
+bytes_from(const struct flash_pages *p, uint32_t offset, uint32_t max, uint32_t *len)
+{
+	uint32_t page = offset / FLASH_PAYLOAD_BYTES, at = offset % FLASH_PAYLOAD_BYTES;
+	struct flash_page h;
+
+	for (*len = 0; page < p->count && *len < max; page++, at = 0) {
+		if (!page_at(p, page, &h))
+			return false;
+		*len += h.used > at ? h.used - at : 0;
+		if (h.used < FLASH_PAYLOAD_BYTES)
+			break;
+	}
+	*len = *len < max ? *len : max;
+	return true;
+}
+
+/* Is the page of this offset used up to there? */
+static bool
+page_ends(const struct flash_pages *p, uint32_t offset)
+{
+	struct flash_page h;
+
+	return page_at(p, offset / FLASH_PAYLOAD_BYTES, &h) &&
+	       offset % FLASH_PAYLOAD_BYTES >= h.used;
+}
+
+enum flash_step
+flash_walk_next(const struct flash_pages *p, struct flash_walk *w, struct flash_record *r)
+{
+	const uint32_t end = p->count * FLASH_PAYLOAD_BYTES;
+	uint32_t offset = w->next - 1, len;
+
+	if (w->next == 0 && !first_from(p, 0, &offset))
+		return FLASH_BAD;
+	/* What is left of a page that is not full is no record. */
+	if (offset < end && page_ends(p, offset) &&
+	    !first_from(p, offset / FLASH_PAYLOAD_BYTES + 1, &offset))
+		return FLASH_BAD;
+	w->next = offset + 1;
+	if (offset >= end)
+		return FLASH_END;
+	if (!bytes_from(p, offset, FLASH_HEAD_BYTES_MAX, &len))
+		return FLASH_BAD;
+	flash_payload_get(p->bytes, offset, w->head, len);
+	if (flash_record_read(w->head, len, r) == 0)
+		return offset + len == end ? FLASH_PART : FLASH_BAD;
+	w->value_at = offset + r->head;
+	w->next = w->value_at + r->value_len + 1;
+	if (!bytes_from(p, offset, r->head + r->value_len, &len))
+		return FLASH_BAD;
+	if (len == r->head + r->value_len)
+		return FLASH_RECORD;
+	return offset + len == end ? FLASH_PART : FLASH_BAD;
+}

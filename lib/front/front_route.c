@@ -1,0 +1,84 @@
+/*
+ * front_route.c - the fleet's state in a turn: what it does to lanes, and which lane is asked.
+ */
+#include "front_core.h"
+
+static bool
+may_probe(const struct front *f, const struct front_lane *l)
+{
+	const uint32_t lane = (uint32_t)(l - f->lanes);
+
+	return lane % f->cfg.connections == 0 && l->server % f->cfg.fleet->cores == f->cfg.core;
+}
+
+static void
+lane_look(struct front *f, struct front_lane *l, const struct front_state *now)
+{
+	const struct front_address *is = &now->address[l->server];
+	const struct front_address *was = &f->addresses[l->server];
+	const uint32_t probe = now->probe[l->server];
+
+	if (!ip_addr_equal(&is->ip, &was->ip) || is->port != was->port)
+		front_lane_moved(l);
+	front_lane_condition(l, l->server < now->count ? now->condition[l->server]
+						       : FRONT_PLACE_VACANT);
+	if (probe != l->probe && may_probe(f, l))
+		front_lane_reprobe(l, probe, now->pause_ms[l->server] * 1000000ull);
+}
+
+static void
+state_take(struct front *f, const struct front_state *now)
+{
+	ensure(now->count <= f->cfg.servers);
+	f->generation = now->generation;
+	f->settled = false;
+	for (uint32_t i = 0; i < f->lane_count; i++)
+		lane_look(f, &f->lanes[i], now);
+	memcpy(f->addresses, now->address, f->cfg.servers * sizeof *f->addresses);
+}
+
+void
+front_fleet_look(struct front *f)
+{
+	const struct front_state *now = front_exchange_turn_mt(f->cfg.fleet);
+
+	f->ring = now->ring;
+	f->state = now;
+	if (unlikely(now->generation != f->generation))
+		state_take(f, now);
+	if (likely(f->settled) || f->open[(f->generation - 1) & 1] != 0)
+		return;
+	front_exchange_settled_mt(f->cfg.fleet, f->cfg.core, now);
+	f->settled = true;
+}
+
+static struct front_lane *
+route_special(struct front *f, const struct serve_ask *ask)
+{
+	const struct front_state *s = f->state;
+	struct front_lane *home = &f->lanes[ask->lane];
+	uint32_t to;
+
+	if (s->condition[home->server] == FRONT_PLACE_IN_USE)
+		return s->next->npoints == 0 || front_ring_server(s->next, ask->key) == home->server
+			       ? home
+			       : NULL;
+	if (s->condition[home->server] != FRONT_PLACE_AWAY || s->stand->npoints == 0)
+		return NULL;
+	to = front_ring_server(s->stand, ask->key);
+	if (s->condition[to] != FRONT_PLACE_IN_USE)
+		return NULL;
+	return home + ((ptrdiff_t)to - home->server) * f->cfg.connections;
+}
+
+struct front_lane *
+front_route(struct front *f, const struct serve_ask *ask)
+{
+	return likely(!f->state->special) ? &f->lanes[ask->lane] : route_special(f, ask);
+}
+
+void
+front_query_stand_in(struct front *f, struct front_key *key)
+{
+	front_query_cut(&key->query, f->cfg.gutter_ttl_s, serve_unix_s(f->serve));
+}

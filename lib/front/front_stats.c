@@ -1,0 +1,232 @@
+/*
+ * front_stats.c - sums over cores, percentiles of round trips, and the rows that show them.
+ */
+#include "front_stats.h"
+
+#include "base/check.h"
+
+#define WORK_SUM 10u /* ns, about: one count of one core */
+
+void
+front_stats_attach(struct front_stats *stats, struct front_server_counts *counts, uint32_t servers)
+{
+	ensure(stats->cores < CORES_MAX && (stats->cores == 0 || stats->servers == servers));
+	stats->servers = servers;
+	stats->counts[stats->cores++] = counts;
+}
+
+static void
+counter_set(struct counter *c, uint64_t n)
+{
+	atomic_store_explicit(&c->value, n, memory_order_relaxed);
+}
+
+void
+front_counts_reset(struct front_server_counts *counts, uint32_t servers)
+{
+	for (uint32_t i = 0; i < servers; i++) {
+		struct counter *c = counts[i].count;
+		const uint64_t keys =
+			counter_read(&c[FRONT_SERVER_TAKEN]) - counter_read(&c[FRONT_SERVER_FREED]);
+		const uint64_t links = counter_read(&c[FRONT_SERVER_OPENED]) -
+				       counter_read(&c[FRONT_SERVER_ENDED]);
+
+		for (uint32_t k = 0; k < FRONT_SERVER_COUNTS; k++)
+			counter_set(&c[k], 0);
+		for (uint32_t k = 0; k < FRONT_TRIP_CELLS; k++)
+			counter_set(&counts[i].trips[k], 0);
+		counter_set(&c[FRONT_SERVER_TAKEN], keys);
+		counter_set(&c[FRONT_SERVER_OPENED], links);
+	}
+}
+
+void
+front_stats_reset_mt(struct front_stats *stats)
+{
+	atomic_fetch_add_explicit(&stats->resets, 1, memory_order_relaxed);
+}
+
+uint64_t
+front_stats_sum_mt(const struct front_stats *stats, uint32_t server, enum front_server_count which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < stats->cores; i++)
+		sum += counter_read(&stats->counts[i][server].count[which]);
+	return sum;
+}
+
+static uint64_t
+trips_sum(const struct front_stats *stats, uint32_t server, uint32_t cell)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < stats->cores; i++)
+		sum += counter_read(&stats->counts[i][server].trips[cell]);
+	return sum;
+}
+
+static uint64_t
+cell_end_us(uint32_t cell)
+{
+	const uint32_t next = cell + 1;
+	const uint64_t units = next < 4 ? next : (4ull + next % 4) << (next / 4 - 1);
+
+	return ((units << FRONT_TRIP_SHIFT) + 500) / 1000;
+}
+
+uint64_t
+front_stats_trip_us_mt(const struct front_stats *stats, uint32_t server, uint32_t percent)
+{
+	uint64_t cells[FRONT_TRIP_CELLS], all = 0, so_far = 0;
+
+	for (uint32_t i = 0; i < FRONT_TRIP_CELLS; i++)
+		all += cells[i] = trips_sum(stats, server, i);
+	for (uint32_t i = 0; i < FRONT_TRIP_CELLS && all != 0; i++) {
+		so_far += cells[i];
+		if (so_far * 100 >= all * percent)
+			return cell_end_us(i);
+	}
+	return 0;
+}
+
+/* ---- the load of all ---- */
+
+/* A core may have been read while it counted. */
+static uint64_t
+open_of(const struct front_stats *stats, uint32_t server, enum front_server_count begun,
+	enum front_server_count ended)
+{
+	const uint64_t out = front_stats_sum_mt(stats, server, ended);
+	const uint64_t in = front_stats_sum_mt(stats, server, begun);
+
+	return in > out ? in - out : 0;
+}
+
+static uint64_t
+links_of(const struct front_stats *stats, uint32_t server)
+{
+	return open_of(stats, server, FRONT_SERVER_OPENED, FRONT_SERVER_ENDED);
+}
+
+/* Where nobody counts what clients ask for, it is what servers are asked. */
+static uint32_t
+thousandths(uint64_t most, uint64_t sent, uint64_t wanted, uint32_t servers)
+{
+	const uint64_t all = wanted > sent ? wanted : sent;
+
+	return all == 0 ? 0 : (uint32_t)((double)most * servers * 1000 / (double)all + 0.5);
+}
+
+static void
+reset_look(const struct front_stats *stats, struct front_looker *looker, uint64_t wanted)
+{
+	const uint32_t resets = atomic_load_explicit(&stats->resets, memory_order_relaxed);
+
+	if (resets == looker->resets)
+		return;
+	looker->resets = resets;
+	looker->wanted_before = wanted;
+}
+
+void
+front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_t wanted,
+		 uint32_t links, struct front_load *load)
+{
+	uint64_t all = 0, most = 0, most_new = 0;
+	uint32_t busiest = 0;
+
+	reset_look(stats, looker, wanted);
+	*load = (struct front_load){0};
+	for (uint32_t i = 0; i < stats->servers; i++) {
+		const uint64_t now = front_stats_sum_mt(stats, i, FRONT_SERVER_KEYS);
+		const uint64_t before = looker->keys[i];
+		const uint64_t since = now >= before ? now - before : now; /* a reset */
+
+		looker->keys[i] = now;
+		all += now;
+		load->keys += since;
+		load->live += links_of(stats, i) >= (uint64_t)links * stats->cores;
+		if (now > most)
+			most = now, busiest = i;
+		if (since > most_new)
+			most_new = since, load->busiest = i;
+	}
+	load->by_mean = thousandths(most_new, load->keys, wanted - looker->wanted, stats->servers);
+	looker->wanted = wanted;
+	atomic_store_explicit(&stats->busiest, busiest, memory_order_relaxed);
+	atomic_store_explicit(
+		&stats->by_mean,
+		thousandths(most, all, wanted - looker->wanted_before, stats->servers),
+		memory_order_relaxed);
+}
+
+/* ---- rows ---- */
+
+static const char *
+state_of(const struct front_stats *stats, uint32_t server, uint32_t links)
+{
+	const uint64_t up = links_of(stats, server);
+
+	if (up == 0)
+		return "down";
+	return up >= (uint64_t)links * stats->cores ? "up" : "partly";
+}
+
+#define SUM(which) front_stats_sum_mt(stats, i, FRONT_SERVER_##which)
+
+/* X(kind, name, value, counts that are looked at) */
+#define SERVER_ROWS(X)                                                                             \
+	X(TEXT, "name", names->server[i].name, 0)                                                  \
+	X(TEXT, "state", state_of(stats, i, links), 2)                                             \
+	X(NUMBER, "server_connections", links_of(stats, i), 2)                                     \
+	X(NUMBER, "keys", SUM(KEYS), 1)                                                            \
+	X(NUMBER, "requests", SUM(REQUESTS), 1)                                                    \
+	X(NUMBER, "failed", SUM(FAILED), 1)                                                        \
+	X(NUMBER, "server_err", SUM(ERR), 1)                                                       \
+	X(NUMBER, "server_timedout", SUM(TIMEDOUT), 1)                                             \
+	X(NUMBER, "server_eof", SUM(EOF), 1)                                                       \
+	X(NUMBER, "queue", open_of(stats, i, FRONT_SERVER_TAKEN, FRONT_SERVER_FREED), 2)           \
+	X(NUMBER, "round_trip_p50_us", front_stats_trip_us_mt(stats, i, 50), FRONT_TRIP_CELLS)     \
+	X(NUMBER, "round_trip_p99_us", front_stats_trip_us_mt(stats, i, 99), FRONT_TRIP_CELLS)
+
+#define FLEET_ROWS(X)                                                                              \
+	X(NUMBER, "busiest_server", atomic_load_explicit(&stats->busiest, memory_order_relaxed),   \
+	  0)                                                                                       \
+	X(THOUSANDTHS, "busiest_by_mean",                                                          \
+	  atomic_load_explicit(&stats->by_mean, memory_order_relaxed), 0)
+
+#define ROW_NAME(kind, name, value, looks) name,
+
+const char *const front_stats_names[] = {SERVER_ROWS(ROW_NAME)};
+const char *const front_fleet_names[] = {FLEET_ROWS(ROW_NAME)};
+const uint32_t front_stats_name_count = sizeof front_stats_names / sizeof front_stats_names[0];
+const uint32_t front_fleet_name_count = sizeof front_fleet_names / sizeof front_fleet_names[0];
+
+#define VALUE_NUMBER(value)      .kind = SERVE_ROW_NUMBER, .number = (value)
+#define VALUE_THOUSANDTHS(value) .kind = SERVE_ROW_THOUSANDTHS, .number = (value)
+#define VALUE_TEXT(value)        .kind = SERVE_ROW_TEXT, .text = (value)
+#define ROW(kind_, name_, value, looks)                                                            \
+	if (left-- == 0)                                                                           \
+		*row = (struct serve_row){.name = name_,                                           \
+					  .of = i,                                                 \
+					  .work = WORK_SUM * stats->cores * (looks),               \
+					  VALUE_##kind_(value)};
+
+bool
+front_stats_row(const struct front_stats *stats, const struct front_state *names, uint32_t links,
+		uint32_t n, struct serve_row *row)
+{
+	uint32_t i = n / front_stats_name_count, left = n % front_stats_name_count;
+
+	if (i < stats->servers) {
+		SERVER_ROWS(ROW)
+		return true;
+	}
+	left = n - stats->servers * front_stats_name_count;
+	if (left >= front_fleet_name_count)
+		return false;
+	i = SERVE_ROW_OF_ALL;
+	FLEET_ROWS(ROW)
+	return true;
+}

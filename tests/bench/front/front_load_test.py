@@ -1,0 +1,214 @@
+#!/usr/bin/python3 -B
+"""The timed parts of tools/bench front around what they measure with.
+
+Goal: figures have the names that others look for and are of neighbours in time; what a build or a machine
+has not is named, and is no figure; the level of tools/run --front is what the servers' counts say; the
+server that waits answers in order, each in its time. Method: a bed whose rows are made up here.
+"""
+
+import asyncio
+import contextlib
+import io
+import pathlib
+import sys
+import types
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/py"))
+
+import front_clients  # noqa: E402
+import front_load  # noqa: E402
+import run_front  # noqa: E402
+
+
+class Bed:
+    """Rates by who is asked; of each round a tenth more."""
+
+    RATE = {1: 100_000, 2: 50_000, 3: 40_000, 4: 200_000}  # by pid
+    CPU = {1: 0.1, 2: 0.5, 3: 0.8, 4: 0.2}
+
+    def __init__(self, keeps_copies=True, peers=("nutcracker", "mcproxy")):
+        self.keeps_copies, self.asked, self.started = keeps_copies, [], []
+        self.absent = {who: "it is not there" for who in front_load.PROXIES if who not in peers}
+        self.peers = [types.SimpleNamespace(name=who, port=1000 + pid, pid=pid)
+                      for pid, who in ((2, "nutcracker"), (3, "mcproxy")) if who in peers]
+        self.rounds, self.gets, self.dead, self.loads = {}, [0, 0, 0, 0], None, []
+
+    def start_front(self, copies=None, servers=None):
+        self.started.append(copies)
+        return types.SimpleNamespace(host="front", pid=1)
+
+    def start_own(self, number):
+        return types.SimpleNamespace(host="own", pid=4)
+
+    def end(self, server):
+        pass
+
+    @contextlib.contextmanager
+    def turn_of(self, server):
+        yield
+
+    def ask_at(self, words, host, port, pid, keys, *options):
+        if "--fill" in options:
+            return {}
+        part = words.split(",")[0]
+        number = self.rounds[part, pid] = self.rounds.get((part, pid), 0) + 1
+        rate = self.RATE[pid] * (1 + number / 10)
+        if part == "level":
+            for i, more in enumerate((100, 50, 30, 20) if self.started[-1] == "auto" else (700, 100, 100, 100)):
+                self.gets[i] += more
+        return {"seconds": 2, "requests_per_s": rate, "keys_per_s": 100 * rate, "hits": 900, "misses": 100,
+                **{f"{side}_cpu_s": self.CPU[pid] * 2 * rate / 1e4 for side in ("server", "machine")}}
+
+    def wire(self, words, kind, *options):
+        self.asked.append((kind, *map(str, options)))
+        keys = 100 if kind == "multiget" else 1
+        n = len(self.asked)
+        return {kind: {"requests_per_s": 2e6 / keys * n, "keys_per_s": 2e6 * n, "server_ns": 500.0 * keys,
+                       "slice_best_tenth_per_s": 3e6 / keys, "server_busy": 0.9},
+                "fleet": {"keys_a_request": 9.5}}
+
+    def server_gets(self):
+        return list(self.gets)
+
+    @contextlib.contextmanager
+    def slow_server(self):
+        yield 11399
+
+    @contextlib.contextmanager
+    def proxies_of(self, servers, port):
+        yield self.peers
+
+    def clients_program(self, words, what, host, *options):
+        if what == "cold":
+            return {"gets": 1 if host == "front" else 1000, "right": 999, "of": 1000}
+        return {"p99_us": 110.0 if self.dead else 100.0, "missed": 0}
+
+    def store_where(self, host, keys, port):
+        return set(keys[::4])
+
+    def kill_server(self, port):
+        self.dead = port
+
+    def start_server(self, port):
+        self.dead = None
+
+
+def measure(bed, *parts, quick=True):
+    kept = []
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        figures = front_load.measure(bed, quick, parts, lambda found: kept.append(dict(found)))
+    return figures, out.getvalue(), kept
+
+
+class FrontLoadTest(unittest.TestCase):
+    def test_every_promised_figure_is_there(self):
+        figures, tables, kept = measure(Bed(), *front_load.TIMED)
+        self.assertEqual(figures["front_hit_ratio_of_tcp_get"], 0.5)
+        self.assertEqual(figures["front_forward_mops"], 3)       # of 2 and 4
+        self.assertEqual(figures["front_multiget_miss_mkeys"], 7)  # of 6 and 8
+        self.assertEqual(figures["front_multiget_miss_mkeys_best_tenth"], 3)
+        self.assertEqual(figures["front_multiget_core_ns"], 500)
+        for who in ("nutcracker", "mcproxy"):
+            for name in ("hit_mops", "forward_mops", "multiget_miss_mkeys", "forward_server_cpu_us"):
+                self.assertIn(f"front_{who}_{name}", figures)
+        self.assertEqual(figures["front_cpu_server_cpu_vs_better"], 5)  # nutcracker's 0.5 by 0.1
+        self.assertEqual(figures["front_cold_gets"], 1)
+        self.assertEqual(figures["front_cold_wrong"], 2)
+        self.assertEqual(figures["front_mcproxy_cold_gets"], 1000)
+        self.assertEqual(figures["front_kill_p99_ratio"], 1.1)
+        self.assertEqual(figures["busiest_by_mean_real_zipf101"], 0.4)
+        self.assertEqual(figures["busiest_by_mean_real_zipf101_no_copies"], 2.8)
+        self.assertEqual(figures["front_left_out"], [])
+        self.assertEqual(kept[-1]["front_runs"], figures["front_runs"])
+        for words in ("Over the wire", "One cold key", "hit, a kernel client"):
+            self.assertIn(words, tables)
+
+    def test_a_build_without_copies_says_so(self):
+        bed = Bed(keeps_copies=False)
+        figures, tables, _ = measure(bed, *front_load.TIMED)
+        for name in ("front_hit_ratio_of_tcp_get", "front_kernel_hit_mops", "front_cpu_server_cpu_vs_better",
+                     "busiest_by_mean_real_zipf101"):
+            self.assertNotIn(name, figures)
+        self.assertIn("front_nutcracker_hit_mops", figures)
+        self.assertEqual(len(figures["front_left_out"]), 3)
+        self.assertIn("front in hit is not measured: this build keeps no copies", tables)
+
+    def test_who_is_absent_is_named(self):
+        figures, tables, _ = measure(Bed(peers=("nutcracker",)), "forward")
+        self.assertEqual(figures["front_left_out"], ["mcproxy: it is not there"])
+        self.assertNotIn("front_mcproxy_forward_mops", figures)
+        self.assertIn("front_forward_server_cpu_vs_better", figures)
+
+    def test_copies_are_kept_where_a_part_is_about_them(self):
+        for part, copies in (("hit", ["auto"]), ("forward", ["0"]), ("multiget", ["0"]), ("cpu", ["auto"]),
+                             ("level", ["auto", "0"]), ("cold", ["auto"]), ("kill", ["0"])):
+            bed = Bed()
+            measure(bed, part)
+            self.assertEqual(bed.started, copies, part)
+
+    def test_a_full_run_asks_for_as_many_keys_as_the_issue(self):
+        bed = Bed()
+        measure(bed, "forward", quick=False)
+        words = bed.asked[0]
+        self.assertEqual(words[words.index("--keys") + 1], "10000000")
+        self.assertEqual(len(bed.asked), front_load.ROUNDS)
+
+
+class LevelTest(unittest.TestCase):
+    def test_a_bar_is_half_full_at_the_mean_of_all_that_is_asked(self):
+        text = ("STAT cmd_get 60\r\nSTAT cmd_set 40\r\nEND\r\nSTAT 0:name a\r\nSTAT 0:keys 30\r\nSTAT 1:name b c\r\n"
+                "STAT 1:keys 20\r\nEND\r\n")
+        now = run_front.counts(text)
+        self.assertEqual(now, (100, [30, 20]))
+        line = run_front.level((0, [0, 0]), now)
+        self.assertEqual(line, "level |####        |##          | busiest 0.60 of the mean, 50% of all reaches servers")
+        self.assertEqual(run_front.level((0, [0, 0]), (0, [20, 0])),
+                         "level |############|            | busiest 2.00 of the mean, 100% of all reaches servers")
+        self.assertIsNone(run_front.level(now, now))
+
+
+class SlowServerTest(unittest.TestCase):
+    def test_it_answers_as_memcached_does(self):
+        self.assertEqual(front_clients.answer_of(b"get", [b"a", b"b"]),
+                         (b"VALUE a 0 1\r\nx\r\nVALUE b 0 1\r\nx\r\nEND\r\n", 2))
+        self.assertEqual(front_clients.answer_of(b"mg", [b"a", b"v", b"O7"]), (b"VA 1 O7\r\nx\r\n", 1))
+        self.assertEqual(front_clients.answer_of(b"mn", []), (b"ERROR\r\n", 0))
+
+    def test_answers_keep_their_order_and_do_not_add_up(self):
+        class Writer:
+            def __init__(self):
+                self.bytes, self.closed = b"", False
+
+            def write(self, text):
+                self.bytes += text
+
+            async def drain(self):
+                pass
+
+            def close(self):
+                self.closed = True
+
+        async def scenario():
+            answers, writer = asyncio.Queue(), Writer()
+            slept = []
+
+            async def sleep(seconds):
+                slept.append(seconds)
+
+            real, front_clients.asyncio.sleep = asyncio.sleep, sleep
+            try:
+                for due in ((5, b"a"), (5, b"b"), (6, b"c"), None):
+                    answers.put_nowait(due)
+                front_clients.time = types.SimpleNamespace(monotonic=lambda: 5)
+                await front_clients.answer_in_time(answers, writer)
+            finally:
+                front_clients.asyncio.sleep = real
+            return writer, slept
+
+        writer, slept = asyncio.run(scenario())
+        self.assertEqual((writer.bytes, writer.closed, slept), (b"abc", True, [0, 0, 1]))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,244 @@
+"""What tools/bench front measures with: four memcached servers, and what stands before them in turns.
+
+    NAME-c   clients and the servers: 10.99.0.2, 10.99.1.2, 10.99.9.2
+    NAME-s   the product without a front      v0 10.99.0.1
+    NAME-s2  the product as a front           v0 10.99.1.1
+    NAME-k   nutcracker, memcached's proxy    k0 10.99.9.1
+
+All reach the servers by one veth. Whoever has its turn has the first CPU; servers and clients have the
+second, or, of six CPUs, one each. A front sleeps while it has nothing to do (--poll adaptive), so its CPU
+time is what it used; it is stopped (SIGSTOP) while others have their turn.
+"""
+
+import contextlib
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import netns
+import run_front
+from links import checked, inside
+from progress import Failed
+from vs_bed import PORT, Peer, VsBed
+
+SERVERS = 4
+FIRST_PORT = 11311
+KEY_HASH = "fnv1a_64"
+MCPROXY = "mcproxy"
+NUTCRACKER = "nutcracker"
+CLIENTS = pathlib.Path(__file__).with_name("front_clients.py")
+START_S = 5.0
+UP_S = 40.0
+PEER_SIDE = "10.99.9"
+OPEN_FILES = 8192
+CONNECTIONS_MAX = 2048
+SLOW_PORT = 11399
+# Of memcached's proxy: the ring that nutcracker has is not among its own; jump spreads as evenly.
+LUA = """
+function mcp_config_pools()
+    mcp.backend_read_timeout(5)
+    mcp.backend_connect_timeout(5)
+    return mcp.pool({ %s })
+end
+
+function mcp_config_routes(pool)
+    local fgen = mcp.funcgen_new()
+    local handle = fgen:new_handle(pool)
+    fgen:ready({ n = "all", f = function(rctx)
+        return function(r) return rctx:enqueue_and_wait(r, handle) end
+    end })
+    mcp.attach(mcp.CMD_ANY_STORAGE, fgen)
+end
+"""
+YAML = """all:
+  listen: 0.0.0.0:%d
+  hash: %s
+  distribution: ketama
+  auto_eject_hosts: false
+  timeout: 5000
+  preconnect: true
+  servers:
+%s"""
+
+
+def has_proxy(path):
+    done = subprocess.run([path, "-h"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return "proxy_config" in done.stdout
+
+
+class FrontBed(VsBed):
+    SIDES = ("c", "s", "s2", "k")
+
+    def __init__(self, programs, build, given=()):
+        super().__init__(programs, build, [])
+        self.given = list(given)
+        self.server_cpus_of = self.cpus[2:2 + SERVERS] if len(self.cpus) >= 2 + SERVERS else [self.client_cpu] * SERVERS
+        self.absent = {}  # who is not there, and why
+        self.keeps_copies = run_front.keeps_copies(str(build / "app/clockoo"))
+        self.servers = {}
+
+    def make(self, ledger):
+        self.settle(ledger)
+        self._folder.chmod(0o755)  # a peer reads its configuration as nobody
+        self._lay_peer_wire()
+        self._wires = [netns.Wire(ledger.name, "af_packet", number) for number in (1, 2)]
+        for wire in self._wires:
+            wire.lay()
+        for number in range(SERVERS):
+            self.start_server(FIRST_PORT + number)
+        for peer in self.proxies(PORT, [FIRST_PORT + i for i in range(SERVERS)]):
+            self._start_peer(peer, peer.own_port)
+            self.peers.append(peer)
+
+    def _lay_peer_wire(self):
+        checked(*inside(self.peer_ns), "ip", "link", "add", "k0", "type", "veth", "peer", "name", "k1", "netns",
+                self.client)
+        for ns, iface, end in ((self.peer_ns, "k0", 1), (self.client, "k1", 2)):
+            checked(*inside(ns), "ip", "addr", "add", f"{PEER_SIDE}.{end}/24", "dev", iface)
+            checked(*inside(ns), "ip", "link", "set", iface, "up")
+
+    # ---- servers ----
+
+    def start_server(self, port):
+        cpu = self.server_cpus_of[port - FIRST_PORT]
+        child = subprocess.Popen(
+            [*inside(self.client), "taskset", "-c", str(cpu), "setpriv", "--reuid", "nobody", "--regid", "nogroup",
+             "--clear-groups", "--pdeathsig", "KILL", "memcached", "-l", "0.0.0.0", "-p", str(port), "-U", "0",
+             "-t", "1", "-m", "256", "-c", "1024"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._undo.callback(child.wait)
+        self._undo.callback(child.kill)
+        self.servers[port] = child
+        self._await_listener(self.client, port, child)
+
+    def kill_server(self, port):
+        self.servers[port].kill()
+        self.servers[port].wait()
+
+    def _await_listener(self, ns, port, child):
+        end = time.monotonic() + START_S
+        while not checked(*inside(ns), "ss", "-Hltn", "sport", "=", str(port)):
+            if child.poll() is not None or time.monotonic() > end:
+                raise Failed(f"memcached does not start on port {port}")
+            time.sleep(0.05)
+
+    def server_gets(self):
+        """cmd_get of each server."""
+        found = []
+        for port in sorted(self.servers):
+            text = self._nc("127.0.0.1", port, b"stats\r\nquit\r\n").decode(errors="replace")
+            rows = dict(line.split()[1:3] for line in text.splitlines() if line.startswith("STAT "))
+            found.append(int(rows.get("cmd_get", 0)))
+        return found
+
+    def store_where(self, host, keys, port):
+        """Stores keys through this target; which of them are on that server."""
+        sets = "".join(f"set {key} 0 0 1\r\nx\r\n" for key in keys) + "quit\r\n"
+        end = time.monotonic() + UP_S
+        while self._nc(host, PORT, sets.encode()).count(b"STORED") != len(keys):
+            if time.monotonic() > end:  # a server that was killed is tried again with pauses
+                raise Failed("not all keys were stored")
+            time.sleep(0.1)
+        gets = "".join(f"get {key}\r\n" for key in keys) + "quit\r\n"
+        lines = self._nc("127.0.0.1", port, gets.encode()).decode(errors="replace").splitlines()
+        return {line.split()[1] for line in lines if line.startswith("VALUE ")}
+
+    def _nc(self, host, port, text):
+        command = [*inside(self.client), "nc", "-w", "3", host, str(port)]
+        return subprocess.run(command, input=text, capture_output=True).stdout
+
+    # ---- who stands before them ----
+
+    def proxies(self, port, servers):
+        """Those that there are; who is not there is named with the reason."""
+        found = [self._nutcracker(port, servers)] if shutil.which("nutcracker") else []
+        if not found:
+            self.absent[NUTCRACKER] = "it is not installed (apt-get install nutcracker)"
+        path = next((str(p.absolute()) for p in self.given if has_proxy(str(p))), None)
+        if path is not None:
+            found.append(self._mcproxy(path, port + 1, servers))
+        else:
+            self.absent[MCPROXY] = ("of --memcached no path is built with --enable-proxy" if self.given
+                                    else "no --memcached PATH of a build with --enable-proxy")
+        return found
+
+    def _nutcracker(self, port, servers):
+        path = self._folder / f"nutcracker-{port}.yml"
+        path.write_text(YAML % (port, KEY_HASH, "".join(f"   - {PEER_SIDE}.2:{p}:1 s{p}\n" for p in servers)))
+        path.chmod(0o644)
+        peer = Peer(NUTCRACKER, 1, lambda port: ["nutcracker", "-c", str(path), "-s", str(port + 100), "-a",
+                                                 "127.0.0.1", "-o", "/dev/null"], udp=False)
+        peer.own_port = port
+        return peer
+
+    def _mcproxy(self, binary, port, servers):
+        path = self._folder / f"mcproxy-{port}.lua"
+        path.write_text(LUA % ", ".join(f"mcp.backend('s{p}', '{PEER_SIDE}.2', {p})" for p in servers))
+        path.chmod(0o644)
+        peer = Peer(MCPROXY, 1, lambda port: [binary, "-l", "0.0.0.0", "-p", str(port), "-U", "0", "-t", "1", "-c",
+                                              str(CONNECTIONS_MAX), "-o", f"proxy_config={path}"], udp=False)
+        peer.own_port = port
+        return peer
+
+    def start_own(self, number, *options):
+        """The product on wire 1 or 2."""
+        wire = self._wires[number - 1]
+        command = [*self._app("--port", "af_packet", "--iface", wire.iface, "--address",
+                              f"{wire.host}/{netns.PREFIX_LEN}", "-c", str(CONNECTIONS_MAX), "--poll", "adaptive",
+                              *options)]
+        server = self._spinner(command, "" if number == 1 else "-2", wire.server, wire.join)
+        server.host = wire.host
+        return server
+
+    def start_front(self, copies=None, servers=None):
+        """copies: of --front-items, None in a build that has none."""
+        here = self._wires[1].here
+        fleet = ",".join(f"{here}:{port}:1 s{port}" for port in servers or sorted(self.servers))
+        return self.start_own(2, "--front-servers", fleet, "--front-timeout", "5s",
+                              *(["--front-items", copies] if copies is not None and self.keeps_copies else []))
+
+    # ---- clients ----
+
+    def ask_at(self, words, host, port, pid, keys, *options):
+        """The row of ask's run."""
+        command = [*inside(self.client), self._programs / "ask", host, port, "--server-pid", pid, "--keys", keys,
+                   *options]
+        out = self._turn(lambda: self._run(words, command))
+        row = json.loads(out.splitlines()[-1])
+        if row.get("wrong", 0) != 0:
+            raise Failed(f"{words}: {row['wrong']} answers were wrong")
+        return row
+
+    def clients_program(self, words, *options):
+        """The row of front_clients.py."""
+        command = [*inside(self.client), "prlimit", f"--nofile={OPEN_FILES}", sys.executable, "-B", str(CLIENTS),
+                   *map(str, options)]
+        return json.loads(self._run(words, command).splitlines()[-1])
+
+    @contextlib.contextmanager
+    def slow_server(self):
+        child = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *inside(self.client), "prlimit", f"--nofile={OPEN_FILES}",
+             sys.executable, "-B", str(CLIENTS), "slow", str(SLOW_PORT)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            if "ready" not in child.stdout.readline():
+                raise Failed("the slow server does not start")
+            yield SLOW_PORT
+        finally:
+            child.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(2)
+            child.kill()
+            child.wait()
+
+    @contextlib.contextmanager
+    def proxies_of(self, servers, port):
+        """Proxies of other servers, for a while."""
+        found = self.proxies(port, servers)
+        for peer in found:
+            self._start_peer(peer, peer.own_port)
+        yield found

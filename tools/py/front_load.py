@@ -1,0 +1,254 @@
+"""tools/bench front, the parts that are timed: the product as a front beside nutcracker and memcached's
+proxy, before four memcached servers, each in its turn on the same CPU.
+
+forward and multiget are measured twice: over the wire (bench_wire --front), where ports cost nothing and
+the servers are a core of the product; and with a kernel client over veths for all (kernel_), with Debian's
+memcached as servers. What needs copies of the front says so in builds that keep none.
+"""
+
+from bench_figures import Figures, spread, table
+from front_bed import FIRST_PORT, MCPROXY, NUTCRACKER, PEER_SIDE, SERVERS
+from progress import Failed
+from vs_bed import PORT
+
+OWN = "front"
+PROXIES = (NUTCRACKER, MCPROXY)
+CONNECTIONS = 50
+ROUNDS, QUICK_ROUNDS = 5, 2
+MS, QUICK_MS = 2000, 500
+WARM_MS = 200
+FORWARD_KEYS, QUICK_KEYS = 10_000_000, 200_000  # over the wire; real servers have KERNEL_KEYS
+KERNEL_KEYS = 200_000
+HIT_KEYS = 1000
+ZIPF = 1.01
+COLD_CLIENTS = 1000
+CALM_S, CALM_KEYS = 4, 100
+# name: ask's options, what is counted, its unit, whether a front keeps copies
+KERNEL = {
+    "hit": (["--sets", 0], "requests_per_s", "mops", True),
+    "forward": (["--depth", 32, "--sets", 0], "requests_per_s", "mops", False),
+    "multiget": (["--multiget", 100, "--sets", 0], "keys_per_s", "miss_mkeys", False),
+    "cpu": (["--depth", 8, "--sets", 0, "--zipf", ZIPF], "requests_per_s", "mops", True),
+}
+# name: bench_wire's kind and options, what is counted, the figure
+WIRE = {
+    "forward": ("tcp_pipelined", ["--depth", 32, "--sets", 0], "requests_per_s", "front_forward_mops"),
+    "multiget": ("multiget", ["--depth", 2], "keys_per_s", "front_multiget_miss_mkeys"),
+}
+TIMED = ("hit", "forward", "multiget", "cpu", "level", "cold", "kill")
+NO_COPIES = "this build keeps no copies (front.items)"
+
+
+class FrontLoad(Figures):
+    def __init__(self, bed, quick):
+        super().__init__()
+        self.bed, self.quick = bed, quick
+        self.rounds, self.ms = (QUICK_ROUNDS, QUICK_MS) if quick else (ROUNDS, MS)
+        self.runs, self.left_out = [], []
+
+    def leave_out(self, what, why):
+        self.left_out.append(f"{what}: {why}")
+        print(f"  {what} is not measured: {why}", flush=True)
+
+    def say_who_is_absent(self):
+        for who, why in self.bed.absent.items():
+            self.leave_out(who, why)
+
+    # ---- over the wire ----
+
+    def wire(self, part):
+        kind, options, counted, name = WIRE[part]
+        keys = QUICK_KEYS if self.quick else FORWARD_KEYS
+        rows = [self.bed.wire(f"{part} over the wire, round {number + 1} of {self.rounds}", kind, "--front", SERVERS,
+                              "--keys", keys, "--connections", CONNECTIONS, "--runs", 1, "--ms", self.ms, *options)
+                for number in range(self.rounds)]
+        self.runs += [{"view": "wire", "part": part, "round": number, "row": row} for number, row in enumerate(rows)]
+        each = rows[0][kind]["keys_per_s"] / rows[0][kind]["requests_per_s"]
+        self.keep(name, [row[kind][counted] / 1e6 for row in rows])
+        # While other work has the CPUs: what the pair does in the best tenth of all milliseconds.
+        self.keep(f"{name}_best_tenth", [
+            row[kind]["slice_best_tenth_per_s"] * (each if counted == "keys_per_s" else 1) / 1e6 for row in rows])
+        self.keep(f"front_{part}_core_ns", [row[kind]["server_ns"] / (each if part == "multiget" else 1)
+                                            for row in rows])
+        self.keep(f"front_{part}_keys_a_request", [row["fleet"]["keys_a_request"] for row in rows])
+        self.keep(f"front_{part}_busy", [row[kind]["server_busy"] for row in rows])
+
+    # ---- a kernel client over veths ----
+
+    def targets(self, front):
+        """Who is asked: name, host, port, pid."""
+        return [(OWN, front.host, PORT, front.pid, lambda: self.bed.turn_of(front))] + [
+            (peer.name, f"{PEER_SIDE}.1", peer.port, peer.pid, None) for peer in self.bed.peers]
+
+    def ask(self, words, target, keys, *options):
+        _, host, port, pid, turn = target
+        if turn is None:
+            return self.bed.ask_at(words, host, port, pid, keys, *options)
+        with turn():
+            return self.bed.ask_at(words, host, port, pid, keys, *options)
+
+    def kernel(self, part):
+        options, counted, unit, copies = KERNEL[part]
+        keys = HIT_KEYS if part == "hit" else KERNEL_KEYS
+        can = self.bed.keeps_copies or not copies
+        if not can:
+            self.leave_out(f"{OWN} in {part}", NO_COPIES)
+        front = self.bed.start_front("auto" if copies else "0")
+        own = self.bed.start_own(1) if part == "hit" else None
+        targets = self.targets(front) + ([("tcp_get", own.host, PORT, own.pid, lambda: self.bed.turn_of(own))]
+                                     if own else [])
+        targets = [target for target in targets if can or target[0] != OWN]
+        for target in targets:
+            self.ask(f"{part}: storing {keys} keys, {target[0]}", target, keys, "--fill", "--depth", 32)
+        for number in range(self.rounds):
+            for target in targets:
+                row = self.ask(f"{part}, round {number + 1} of {self.rounds}, {target[0]}", target, keys, "--connections",
+                               CONNECTIONS, "--warm-ms", WARM_MS, "--ms", self.ms, "--seed", number, *options)
+                self.runs.append({"view": "kernel", "part": part, "round": number, "who": target[0], "row": row})
+        for one in filter(None, (front, own)):
+            self.bed.end(one)
+        self.figure_out(part)
+
+    def rows(self, part, who):
+        return [run["row"] for run in self.runs
+                if (run["view"], run["part"], run.get("who")) == ("kernel", part, who)]
+
+    def figure_out(self, part):
+        _, counted, unit, _ = KERNEL[part]
+        lines, cost = [], {}
+        for who in (OWN, *PROXIES, "tcp_get"):
+            rows = self.rows(part, who)
+            if not rows:
+                continue
+            name = f"front_kernel_{part}" if who == OWN else f"front_{who}_{part}"
+            self.keep(f"{name}_{unit}", [row[counted] / 1e6 for row in rows])
+            for side in ("server", "machine"):
+                cost[who, side] = [1e6 * row[f"{side}_cpu_s"] / (row[counted] * row["seconds"]) for row in rows]
+                self.keep(f"{name}_{side}_cpu_us", cost[who, side])
+            lines.append([who, spread((row[counted] / 1e6 for row in rows), 3),
+                          *(spread(cost[who, side], 2) for side in ("server", "machine"))])
+        better = [who for who in PROXIES if (who, "server") in cost]
+        if better and (OWN, "server") in cost:
+            self.keep(f"front_{part}_server_cpu_vs_better", [
+                min(cost[who, "server"][i] for who in better) / mine for i, mine in enumerate(cost[OWN, "server"])])
+        if part == "hit" and self.rows(part, OWN):
+            self.keep("front_hit_ratio_of_tcp_get", [
+                mine["requests_per_s"] / alone["requests_per_s"]
+                for mine, alone in zip(self.rows(part, OWN), self.rows(part, "tcp_get"))])
+        table(f"{part}, a kernel client over veths: {CONNECTIONS} connections; CPU in us a request or key",
+              ["who", "M/s", "its CPU", "the machine's"], lines)
+
+    # ---- how level real servers are ----
+
+    def level(self):
+        """Zipf's law before four memcached servers: the busiest one's gets by its part of all requests."""
+        for copies, name in (("auto", "busiest_by_mean_real_zipf101"), ("0", "busiest_by_mean_real_zipf101_no_copies")):
+            if copies != "0" and not self.bed.keeps_copies:
+                self.leave_out(name, NO_COPIES)
+                continue
+            front = self.bed.start_front(copies)
+            target = self.targets(front)[0]
+            self.ask(f"level: storing {KERNEL_KEYS} keys", target, KERNEL_KEYS, "--fill", "--depth", 32)
+            found = []
+            for number in range(self.rounds):
+                before = self.bed.server_gets()
+                row = self.ask(f"level, round {number + 1} of {self.rounds}", target, KERNEL_KEYS, "--zipf", ZIPF,
+                               "--sets", 0, "--depth", 8, "--warm-ms", WARM_MS, "--ms", self.ms, "--seed", number)
+                gets = [b - a for a, b in zip(before, self.bed.server_gets())]
+                found.append(max(gets) * SERVERS / (row["hits"] + row["misses"]))
+                self.runs.append({"view": "level", "copies": copies, "round": number, "gets": gets, "row": row})
+            self.keep(name, found)
+            self.bed.end(front)
+
+    # ---- one cold key ----
+
+    def cold(self):
+        """One key, asked by 1,000 clients at once before a server that waits 100 ms."""
+        lines = []
+        with self.bed.slow_server() as server, self.bed.proxies_of([server], 11300) as peers:
+            front = self.bed.start_front("auto", [server])
+            targets = [(OWN, front.host, PORT, lambda: self.bed.turn_of(front))]
+            targets += [(peer.name, f"{PEER_SIDE}.1", peer.port, None) for peer in peers]
+            for number in range(self.rounds):
+                for who, host, port, turn in targets:
+                    words = f"cold key, round {number + 1} of {self.rounds}, {who}"
+                    row = self.in_turn(turn, words, "cold", host, port, COLD_CLIENTS, server)
+                    self.runs.append({"view": "cold", "who": who, "round": number, "row": row})
+            self.bed.end(front)
+        for who, *_ in targets:
+            rows = [run["row"] for run in self.runs if run["view"] == "cold" and run["who"] == who]
+            name = "front_cold" if who == OWN else f"front_{who}_cold"
+            self.keep(f"{name}_gets", [row["gets"] for row in rows])
+            self.figures[f"{name}_wrong"] = sum(row["of"] - row["right"] for row in rows)
+            lines.append([who, spread((row["gets"] for row in rows), 0), self.figures[f"{name}_wrong"]])
+        table(f"One cold key, asked by {COLD_CLIENTS} clients at once, its server waits 100 ms",
+              ["who", "gets that reach it", "clients without the value"], lines)
+
+    def in_turn(self, turn, words, *options):
+        if turn is None:
+            return self.bed.clients_program(words, *options)
+        with turn():
+            return self.bed.clients_program(words, *options)
+
+    # ---- one server killed ----
+
+    def kill(self):
+        """p99 of the other servers' keys before and after one of the four is killed."""
+        dead, lines = FIRST_PORT, []
+        front = self.bed.start_front("0")
+        target = self.targets(front)[0]
+        self.ask("kill: storing keys", target, HIT_KEYS, "--fill")
+        ratios = []
+        for number in range(self.rounds):
+            with self.bed.turn_of(front):
+                rows = []
+                for alive in (True, False):
+                    if not alive:
+                        self.bed.kill_server(dead)
+                    words = f"kill, round {number + 1} of {self.rounds}, {'before' if alive else 'after'}"
+                    keys = self.keys_elsewhere(front.host, dead) if alive else keys
+                    rows.append(self.bed.clients_program(words, "calm", front.host, PORT,
+                                                         CALM_S if not self.quick else 1, *keys))
+            self.bed.start_server(dead)
+            ratios.append(rows[1]["p99_us"] / rows[0]["p99_us"])
+            self.runs.append({"view": "kill", "round": number, "rows": rows})
+            lines.append([number + 1, *(row["p99_us"] for row in rows), rows[1]["missed"]])
+        self.bed.end(front)
+        self.keep("front_kill_p99_ratio", ratios)
+        self.figures["front_kill_missed"] = sum(run["rows"][1]["missed"] for run in self.runs if run["view"] == "kill")
+        table("One of four servers killed: p99 of the others' keys, us", ["round", "before", "after", "missed"], lines)
+
+    def keys_elsewhere(self, host, port):
+        """Keys that are not on this server: stored through the front, looked for there."""
+        keys = [f"calm{i}" for i in range(3 * CALM_KEYS)]
+        there = self.bed.store_where(host, keys, port)
+        found = [key for key in keys if key not in there][:CALM_KEYS]
+        if not there or len(found) < CALM_KEYS:
+            raise Failed("keys are not spread over the servers")
+        return found
+
+
+def measure(bed, quick, parts, keep):
+    load = FrontLoad(bed, quick)
+    load.say_who_is_absent()
+    try:
+        for part in parts:
+            if part in WIRE:
+                load.wire(part)
+            if part in KERNEL:
+                load.kernel(part)
+            else:
+                getattr(load, part)()
+            keep(load.figures | {"front_runs": load.runs, "front_left_out": load.left_out})
+    finally:
+        show_wire(load)
+    return load.figures | {"front_runs": load.runs, "front_left_out": load.left_out}
+
+
+def show_wire(load):
+    lines = [[part, name, load.figures[name], load.figures[f"{name}_best_tenth"], load.figures[f"front_{part}_core_ns"],
+              load.figures[f"front_{part}_busy"], load.figures[f"front_{part}_keys_a_request"]]
+             for part, (_, _, _, name) in WIRE.items() if name in load.figures]
+    if lines:
+        table("Over the wire, where ports cost nothing: one core as a front, none of it copies",
+              ["part", "figure", "M/s", "best tenth", "core ns", "busy", "keys a request"], lines)
