@@ -169,7 +169,8 @@ each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 	warn_bad_checksums(a, sums);
 	if (a->fleet != NULL)
 		front_stats_look(&a->fleet->stats, &a->fleet->looker, live_requests(a),
-				 a->sizes.front.connections, &live->front);
+				 a->sizes.front.connections, a->fleet->look->config.servers.count,
+				 &live->front);
 	if (a->config.live)
 		live_print(live, a);
 }

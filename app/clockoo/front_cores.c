@@ -66,7 +66,9 @@ front_cores_check(struct appliance *a, uint64_t now_ns)
 	if (ports == NULL || a->front_refusal[0] != '\0' ||
 	    !front_ports_unreached_mt(ports, &which))
 		return true;
-	host = &a->fleet->look->config.servers.host[which.server];
+	host = a->fleet->control.place[which.server].host;
+	if (host == NULL) /* it has left meanwhile */
+		return true;
 	front_ports_words(&which, words);
 	snprintf(a->front_refusal, sizeof a->front_refusal,
 		 "--front-servers: replies of %s:%u reach cores %s: use --steering software",

@@ -79,7 +79,7 @@ front_print(const struct live *live, const struct appliance *a, double seconds, 
 
 	return snprintf(to, room, " | front key/s %.0f busiest %u.%02u servers %u of %u",
 			(double)load->keys / seconds, load->by_mean / 1000,
-			load->by_mean % 1000 / 10, load->live, a->fleet->stats.servers);
+			load->by_mean % 1000 / 10, load->live, a->fleet->hosts.count);
 }
 
 void

@@ -333,15 +333,6 @@ bucket_has(const struct filter *f, uint32_t bucket, uint32_t fingerprint)
 	return false;
 }
 
-bool
-filter_has(const struct filter *f, uint64_t hash)
-{
-	const uint32_t fingerprint = fingerprint_of(f, hash), first = first_bucket(f, hash);
-
-	return bucket_has(f, first, fingerprint) ||
-	       bucket_has(f, other_bucket(f, first, fingerprint), fingerprint);
-}
-
 static void
 fetch(const struct filter *f, uint32_t bucket)
 {
@@ -349,6 +340,16 @@ fetch(const struct filter *f, uint32_t bucket)
 
 	__builtin_prefetch(at);
 	__builtin_prefetch(at + TAIL_BYTES);
+}
+
+bool
+filter_has(const struct filter *f, uint64_t hash)
+{
+	const uint32_t fingerprint = fingerprint_of(f, hash), first = first_bucket(f, hash),
+		       other = other_bucket(f, first, fingerprint);
+
+	fetch(f, other);
+	return bucket_has(f, first, fingerprint) || bucket_has(f, other, fingerprint);
 }
 
 uint64_t
@@ -435,6 +436,8 @@ filter_insert(struct filter *f, uint64_t hash)
 	const uint32_t fingerprint = fingerprint_of(f, hash), first = first_bucket(f, hash),
 		       other = other_bucket(f, first, fingerprint);
 
+	fetch(f, first);
+	fetch(f, other);
 	if (!replace(f, first, 0, fingerprint) && !replace(f, other, 0, fingerprint) &&
 	    !walk(f, draw(f, 2) == 0 ? first : other, fingerprint))
 		return false;

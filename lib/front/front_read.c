@@ -177,24 +177,6 @@ value_begin(struct front_lane *l)
 	return READ_ON;
 }
 
-static void
-value_read(struct front_lane *l, struct view v, uint32_t *bytes)
-{
-	struct front_key *key = l->keys[l->reply.key];
-	uint32_t n = v.len < l->value_left ? v.len : l->value_left;
-
-	n = n < *bytes ? n : *bytes;
-	if (l->asked.ask == FRONT_ASK_MA) {
-		memcpy(l->line + l->line_len, v.data, n);
-		l->line_len += n;
-	} else if (key->fill.item != NULL) {
-		store_fill(l->front->store, &key->fill, v.data, n);
-	}
-	conn_advance(l->front->stack, l->conn, n);
-	l->value_left -= n;
-	*bytes -= n;
-}
-
 static enum read_step
 value_answered(struct front_lane *l)
 {
@@ -227,6 +209,35 @@ number_answered(struct front_lane *l)
 }
 
 static enum read_step
+value_ended(struct front_lane *l)
+{
+	return l->asked.ask == FRONT_ASK_MA ? number_answered(l) : value_answered(l);
+}
+
+/* As much as is here; its end with it, if that is here, too. */
+static enum read_step
+value_read(struct front_lane *l, struct view v, uint32_t *bytes)
+{
+	struct front_key *key = l->keys[l->reply.key];
+	uint32_t n = v.len < l->value_left ? v.len : l->value_left;
+	bool ends;
+
+	n = n < *bytes ? n : *bytes;
+	if (l->asked.ask == FRONT_ASK_MA) {
+		memcpy(l->line + l->line_len, v.data, n);
+		l->line_len += n;
+	} else if (key->fill.item != NULL) {
+		store_fill(l->front->store, &key->fill, v.data, n);
+	}
+	l->value_left -= n;
+	*bytes -= n;
+	v = (struct view){.data = v.data + n, .len = v.len - n};
+	ends = l->value_left == 0 && v.len >= MC_BODY_END && front_value_end(v);
+	conn_advance(l->front->stack, l->conn, ends ? n + MC_BODY_END : n);
+	return ends ? value_ended(l) : READ_ON;
+}
+
+static enum read_step
 value_end_read(struct front_lane *l, struct view v)
 {
 	static const uint8_t end[] = "\r\n";
@@ -236,7 +247,7 @@ value_end_read(struct front_lane *l, struct view v)
 	conn_advance(l->front->stack, l->conn, 1);
 	if (--l->end_left > 0)
 		return READ_ON;
-	return l->asked.ask == FRONT_ASK_MA ? number_answered(l) : value_answered(l);
+	return value_ended(l);
 }
 
 /* ---- lines ---- */
@@ -405,8 +416,7 @@ step(struct front_lane *l, uint32_t *bytes)
 		return conn_eof(l->conn) ? READ_BROKEN : READ_LATER;
 	switch (l->reading) {
 	case READING_VALUE:
-		value_read(l, v, bytes);
-		return READ_ON;
+		return value_read(l, v, bytes);
 	case READING_VALUE_END:
 		return value_end_read(l, v);
 	default:

@@ -283,11 +283,30 @@ read_error(struct front_reply *r, const struct front_asked *asked, struct view l
 	return true;
 }
 
+/* What most lines are: values and ends of `get`. */
+static bool
+read_retrieved(struct front_reply *r, struct front_asked *asked, struct view line)
+{
+	struct words w;
+
+	if (begins_with(line, "VALUE ")) {
+		if (split(&w, line))
+			read_text_value(r, asked, &w);
+		return true;
+	}
+	if (!view_equal(line, text_view("END")))
+		return false;
+	r->kind = FRONT_REPLY_END;
+	return true;
+}
+
 static void
 read_line(struct front_reply *r, struct front_asked *asked, struct view line)
 {
 	struct words w;
 
+	if (asked->ask == FRONT_ASK_GET && read_retrieved(r, asked, line))
+		return;
 	if (read_error(r, asked, line))
 		return;
 	if (asked->ask == FRONT_ASK_VERSION && begins_with(line, "VERSION ")) {
@@ -297,11 +316,7 @@ read_line(struct front_reply *r, struct front_asked *asked, struct view line)
 	}
 	if (!split(&w, line) || read_status(r, asked, &w))
 		return;
-	if (asked->ask == FRONT_ASK_GET && view_equal(w.word[0], text_view("VALUE")))
-		read_text_value(r, asked, &w);
-	else if (asked->ask == FRONT_ASK_GET && view_equal(line, text_view("END")))
-		r->kind = FRONT_REPLY_END;
-	else if (asked->ask == FRONT_ASK_ME && view_equal(w.word[0], text_view("ME")))
+	if (asked->ask == FRONT_ASK_ME && view_equal(w.word[0], text_view("ME")))
 		read_me(r, asked, &w);
 	else if ((asked->ask == FRONT_ASK_MG || asked->ask == FRONT_ASK_MA) &&
 		 view_equal(w.word[0], text_view("VA")))

@@ -131,7 +131,7 @@ reset_look(const struct front_stats *stats, struct front_looker *looker, uint64_
 
 void
 front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_t wanted,
-		 uint32_t links, struct front_load *load)
+		 uint32_t links, uint32_t servers, struct front_load *load)
 {
 	uint64_t all = 0, most = 0, most_new = 0;
 	uint32_t busiest = 0;
@@ -152,23 +152,27 @@ front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_
 		if (since > most_new)
 			most_new = since, load->busiest = i;
 	}
-	load->by_mean = thousandths(most_new, load->keys, wanted - looker->wanted, stats->servers);
+	load->by_mean = thousandths(most_new, load->keys, wanted - looker->wanted, servers);
 	looker->wanted = wanted;
 	atomic_store_explicit(&stats->busiest, busiest, memory_order_relaxed);
-	atomic_store_explicit(
-		&stats->by_mean,
-		thousandths(most, all, wanted - looker->wanted_before, stats->servers),
-		memory_order_relaxed);
+	atomic_store_explicit(&stats->by_mean,
+			      thousandths(most, all, wanted - looker->wanted_before, servers),
+			      memory_order_relaxed);
 }
 
 /* ---- rows ---- */
 
 static const char *
-state_of(const struct front_stats *stats, uint32_t server, uint32_t links)
+state_of(const struct front_stats *stats, const struct front_state *fleet, uint32_t server,
+	 uint32_t links)
 {
 	const uint64_t up = links_of(stats, server);
 
-	if (up == 0)
+	if (fleet->condition[server] == FRONT_PLACE_VACANT)
+		return "unlisted";
+	if (fleet->condition[server] == FRONT_PLACE_AWAY)
+		return "away";
+	if (fleet->condition[server] == FRONT_PLACE_REFUSED || up == 0)
 		return "down";
 	return up >= (uint64_t)links * stats->cores ? "up" : "partly";
 }
@@ -178,7 +182,7 @@ state_of(const struct front_stats *stats, uint32_t server, uint32_t links)
 /* X(kind, name, value, counts that are looked at) */
 #define SERVER_ROWS(X)                                                                             \
 	X(TEXT, "name", names->server[i].name, 0)                                                  \
-	X(TEXT, "state", state_of(stats, i, links), 2)                                             \
+	X(TEXT, "state", state_of(stats, names, i, links), 2)                                      \
 	X(NUMBER, "server_connections", links_of(stats, i), 2)                                     \
 	X(NUMBER, "keys", SUM(KEYS), 1)                                                            \
 	X(NUMBER, "requests", SUM(REQUESTS), 1)                                                    \
@@ -219,11 +223,11 @@ front_stats_row(const struct front_stats *stats, const struct front_state *names
 {
 	uint32_t i = n / front_stats_name_count, left = n % front_stats_name_count;
 
-	if (i < stats->servers) {
+	if (i < names->count) {
 		SERVER_ROWS(ROW)
 		return true;
 	}
-	left = n - stats->servers * front_stats_name_count;
+	left = n - names->count * front_stats_name_count;
 	if (left >= front_fleet_name_count)
 		return false;
 	i = SERVE_ROW_OF_ALL;

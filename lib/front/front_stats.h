@@ -51,7 +51,7 @@ struct front_server_counts {
 };
 
 struct front_stats {
-	uint32_t servers, cores; /* attached */
+	uint32_t servers, cores; /* attached; places of the fleet */
 	struct front_server_counts *counts[CORES_MAX];
 	_Atomic uint32_t resets;
 	/* What the last look has found. */
@@ -109,11 +109,11 @@ struct front_looker {
 
 /* Once a second: *load is what came since the last look; the rows busiest are what came since the
  * last reset. wanted: keys and writes that clients have asked for so far. links: connections of a
- * core to a server. */
+ * core to a server. servers: without the gutter's; the mean is theirs. */
 void front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_t wanted,
-		      uint32_t links, struct front_load *load);
+		      uint32_t links, uint32_t servers, struct front_load *load);
 
-/* Row n of `stats front`; false: there are no more. names: of the servers, in this turn. */
+/* Row n of `stats front`; false: there are no more. names: the fleet, in this turn. */
 bool front_stats_row(const struct front_stats *stats, const struct front_state *names,
 		     uint32_t links, uint32_t n, struct serve_row *row);
 

@@ -8,6 +8,9 @@
 #include "await_table.h"
 #include "serve_parse.h"
 
+#define WORD_BITS    64u
+#define WAITED_WORDS 8u
+
 /* May it be asked for before its turn, since that changes nothing? */
 static bool
 asked_ahead(const struct op *op)
@@ -37,13 +40,17 @@ offset_of(const struct session *ss, const struct op *op)
 
 /* Where the await at this offset is linked, or would be. */
 static struct await **
-link_at(struct session *ss, uint32_t offset)
+link_from(struct await **link, uint32_t offset)
 {
-	struct await **link = &ss->awaits;
-
 	while (*link != NULL && (*link)->offset < offset)
 		link = &(*link)->next;
 	return link;
+}
+
+static struct await **
+link_at(struct session *ss, uint32_t offset)
+{
+	return link_from(&ss->awaits, offset);
 }
 
 static struct await *
@@ -54,12 +61,11 @@ await_at(struct session *ss, uint32_t offset)
 	return a != NULL && a->offset == offset ? a : NULL;
 }
 
+/* link: where it is to be listed. */
 static bool
-session_ask(struct serve *sv, struct op *op, uint32_t offset)
+session_ask(struct serve *sv, struct op *op, struct await **link, uint32_t offset)
 {
-	struct session *ss = op->session;
-	struct await **link = link_at(ss, offset);
-	struct await *a = await_ask(sv, ss, NULL, &op->req, op->req.key, op->hash);
+	struct await *a = await_ask(sv, op->session, NULL, &op->req, op->req.key, op->hash);
 
 	if (a == NULL)
 		return false;
@@ -69,6 +75,24 @@ session_ask(struct serve *sv, struct op *op, uint32_t offset)
 	return true;
 }
 
+/* A bit for some hashes each: what has none is not waited for. */
+struct waited {
+	uint64_t bits[WAITED_WORDS];
+};
+
+static void
+waited_add(struct waited *w, uint64_t hash)
+{
+	w->bits[hash / WORD_BITS % WAITED_WORDS] |= 1ull << hash % WORD_BITS;
+}
+
+static bool
+is_waited_for(const struct waited *w, const struct session *ss, uint64_t hash)
+{
+	return (w->bits[hash / WORD_BITS % WAITED_WORDS] >> hash % WORD_BITS & 1) != 0 &&
+	       awaits_have(ss->awaits, hash);
+}
+
 /* Behind one that waits. Stops at the first operation that is not asked for ahead: its effect may
  * be on keys behind it. */
 static void
@@ -76,19 +100,27 @@ ask_ahead(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 	uint32_t offset = offset_of(ss, op) + op->raw.len;
+	struct await **link = &ss->awaits;
 	const struct op *end = &sv->ops[sv->op_count];
+	struct waited waited = {0};
 
+	for (const struct await *a = ss->awaits; a != NULL; a = a->next)
+		waited_add(&waited, a->hash);
 	for (struct op *next = op + 1; next < end; next++) {
 		if (next->session != ss)
 			continue;
 		if (!asked_ahead(next))
 			return;
-		if (!awaits_have(ss->awaits, next->hash) && await_at(ss, offset) == NULL &&
+		link = link_from(link, offset);
+		if (!is_waited_for(&waited, ss, next->hash) &&
+		    (*link == NULL || (*link)->offset != offset) &&
 		    await_copy(sv, &next->req,
 			       store_peek_probed(sv->store, &next->probe, next->req.key)) ==
-			    SERVE_COPY_NONE &&
-		    !session_ask(sv, next, offset))
-			return;
+			    SERVE_COPY_NONE) {
+			if (!session_ask(sv, next, link, offset))
+				return;
+			waited_add(&waited, next->hash);
+		}
 		offset += next->raw.len;
 	}
 }
@@ -124,6 +156,7 @@ static enum await_status
 session_wait_answer(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
+	uint32_t offset;
 
 	if (sv->awaits->draining || ss->await_refused || !await_may_defer(sv, ss)) {
 		ss->await_refused = false;
@@ -131,7 +164,8 @@ session_wait_answer(struct serve *sv, struct op *op)
 		return failed(sv, op);
 	}
 	ss->await_counted = (op->req.flags & MC_FIRST) != 0;
-	if (session_ask(sv, op, offset_of(ss, op))) {
+	offset = offset_of(ss, op);
+	if (session_ask(sv, op, link_at(ss, offset), offset)) {
 		ask_ahead(sv, op);
 	} else {
 		await_queue(sv, ss, op->req.key, op->hash, 0);

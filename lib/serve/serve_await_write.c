@@ -16,7 +16,7 @@ has_effect(const struct mc_req *req)
 bool
 await_is_write(const struct serve *sv, const struct mc_req *req)
 {
-	return sv->writes_wait && has_effect(req);
+	return req->verb != MC_GET && sv->writes_wait && has_effect(req);
 }
 
 bool
@@ -24,10 +24,11 @@ await_passes_copies(const struct serve *sv, const struct mc_req *req)
 {
 	const struct serve_supplier *by = &sv->awaits->supplier;
 
+	if (req->verb == MC_GET)
+		return false;
 	if (await_is_write(sv, req))
 		return true;
-	return by->passes_copies != NULL && req->verb != MC_GET &&
-	       (verb_traits[req->verb] & VERB_RETURNS_VALUE) != 0 &&
+	return by->passes_copies != NULL && (verb_traits[req->verb] & VERB_RETURNS_VALUE) != 0 &&
 	       by->passes_copies(by->arg, req);
 }
 

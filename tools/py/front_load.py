@@ -23,12 +23,13 @@ HIT_KEYS = 1000
 ZIPF = 1.01
 COLD_CLIENTS = 1000
 CALM_S, CALM_KEYS = 4, 100
-# name: ask's options, what is counted, its unit, whether a front keeps copies
+HIT_COPIES = str(4 * HIT_KEYS)  # of all its keys, however they fall into sets
+# name: ask's options, what is counted, its unit, front.items
 KERNEL = {
-    "hit": (["--sets", 0], "requests_per_s", "mops", True),
-    "forward": (["--depth", 32, "--sets", 0], "requests_per_s", "mops", False),
-    "multiget": (["--multiget", 100, "--sets", 0], "keys_per_s", "miss_mkeys", False),
-    "cpu": (["--depth", 8, "--sets", 0, "--zipf", ZIPF], "requests_per_s", "mops", True),
+    "hit": (["--sets", 0], "requests_per_s", "mops", HIT_COPIES),
+    "forward": (["--depth", 32, "--sets", 0], "requests_per_s", "mops", "0"),
+    "multiget": (["--multiget", 100, "--sets", 0], "keys_per_s", "miss_mkeys", "0"),
+    "cpu": (["--depth", 8, "--sets", 0, "--zipf", ZIPF], "requests_per_s", "mops", "auto"),
 }
 # name: bench_wire's kind and options, what is counted, the figure
 WIRE = {
@@ -90,10 +91,10 @@ class FrontLoad(Figures):
     def kernel(self, part):
         options, counted, unit, copies = KERNEL[part]
         keys = HIT_KEYS if part == "hit" else KERNEL_KEYS
-        can = self.bed.keeps_copies or not copies
+        can = self.bed.keeps_copies or copies == "0"
         if not can:
             self.leave_out(f"{OWN} in {part}", NO_COPIES)
-        front = self.bed.start_front("auto" if copies else "0")
+        front = self.bed.start_front(copies)
         own = self.bed.start_own(1) if part == "hit" else None
         targets = self.targets(front) + ([("tcp_get", own.host, PORT, own.pid, lambda: self.bed.turn_of(own))]
                                      if own else [])

@@ -187,6 +187,7 @@ draw_keys(uint64_t *keys, uint32_t count, uint64_t n, uint32_t percent)
 {
 	uint64_t state = trial.run + percent;
 
+	ensure(n != 0);
 	for (uint32_t i = 0; i < count; i++) {
 		const bool present = bench_below(&state, 100) < percent;
 

@@ -31,10 +31,10 @@ wire_fleet_bytes(const struct wire_fleet *fleet, uint32_t memory_mib)
 {
 	const struct front_settings settings = settings_of(fleet);
 
-	return fleet->servers == 0
-		       ? 0
-		       : bench_shared_bytes(memory_mib, 1) + bench_fixture_bytes() +
-				 front_bytes(&settings) + front_exchange_bytes() + (64u << 10);
+	return fleet->servers == 0 ? 0
+				   : bench_shared_bytes(memory_mib, 1) + bench_fixture_bytes() +
+					     front_bytes(&settings) +
+					     front_exchange_bytes(fleet->servers) + (64u << 10);
 }
 
 static void
@@ -47,8 +47,9 @@ exchange_make(struct wire_fleet *fleet, struct region *region)
 					  .servers = server};
 	struct front_state *draft;
 
-	fleet->exchange = region_take(region, front_exchange_bytes(), CACHE_LINE_BYTES);
-	front_exchange_init(fleet->exchange, 1);
+	fleet->exchange =
+		region_take(region, front_exchange_bytes(fleet->servers), CACHE_LINE_BYTES);
+	front_exchange_init(fleet->exchange, 1, fleet->servers);
 	draft = front_exchange_draft(fleet->exchange);
 	for (uint32_t i = 0; i < fleet->servers; i++) {
 		snprintf(server[i].name, sizeof server[i].name, "server%u", i);

@@ -24,6 +24,7 @@ start(void **state)
 	stats = (struct front_stats){0};
 	for (uint32_t i = 0; i < 2; i++)
 		front_stats_attach(&stats, counts[i], SERVERS);
+	names.count = SERVERS;
 	for (uint32_t i = 0; i < SERVERS; i++)
 		snprintf(names.server[i].name, FRONT_NAME_BYTES, "server%u", i);
 	return 0;
@@ -107,20 +108,20 @@ the_busiest_is_told_of_the_last_look_and_of_all(void **state)
 	static struct front_looker looker;
 	struct front_load load;
 
-	front_stats_look(&stats, &looker, 0, 1, &load);
+	front_stats_look(&stats, &looker, 0, 1, SERVERS, &load);
 	check_eq(load.by_mean, 0);
 	add(0, 0, FRONT_SERVER_KEYS, 100);
 	add(1, 2, FRONT_SERVER_KEYS, 200);
 	add(0, 2, FRONT_SERVER_OPENED, 1);
 	add(1, 2, FRONT_SERVER_OPENED, 1);
 	add(1, 0, FRONT_SERVER_OPENED, 1);
-	front_stats_look(&stats, &looker, 300, 1, &load);
+	front_stats_look(&stats, &looker, 300, 1, SERVERS, &load);
 	check_eq(load.keys, 300);
 	check_eq(load.busiest, 2);
 	check_eq(load.by_mean, 2000);
 	check_eq(load.live, 1);
 	add(0, 1, FRONT_SERVER_KEYS, 100);
-	front_stats_look(&stats, &looker, 500, 1, &load);
+	front_stats_look(&stats, &looker, 500, 1, SERVERS, &load);
 	check_eq(load.keys, 100);
 	check_eq(load.busiest, 1);
 	check_eq(load.by_mean, 1500); /* of 200, that copies answered too */
@@ -130,7 +131,7 @@ the_busiest_is_told_of_the_last_look_and_of_all(void **state)
 	for (uint32_t i = 0; i < 2; i++)
 		front_counts_reset(counts[i], SERVERS);
 	add(0, 0, FRONT_SERVER_KEYS, 4);
-	front_stats_look(&stats, &looker, 512, 1, &load);
+	front_stats_look(&stats, &looker, 512, 1, SERVERS, &load);
 	check_eq(load.keys, 4);
 	check_eq(load.busiest, 0);
 	check_eq(load.by_mean, 1000); /* of the 12 */
@@ -181,6 +182,23 @@ each_row_is_there_once(void **state)
 	check(!front_stats_row(&stats, &names, 1, UINT32_MAX, &row));
 }
 
+static void
+one_that_is_not_in_use_says_so(void **state)
+{
+	static const char *const words[] = {[FRONT_PLACE_IN_USE] = "up",
+					    [FRONT_PLACE_REFUSED] = "down",
+					    [FRONT_PLACE_AWAY] = "away",
+					    [FRONT_PLACE_VACANT] = "unlisted"};
+
+	add(0, 1, FRONT_SERVER_OPENED, 1);
+	add(1, 1, FRONT_SERVER_OPENED, 1);
+	for (uint8_t is = FRONT_PLACE_IN_USE; is <= FRONT_PLACE_VACANT; is++) {
+		names.condition[1] = is;
+		check_str(row_at(front_stats_name_count + 1).text, words[is]);
+	}
+	names.condition[1] = FRONT_PLACE_IN_USE;
+}
+
 int
 main(void)
 {
@@ -191,6 +209,7 @@ main(void)
 		TEST(a_reset_forgets_all_but_what_is_open),
 		TEST(the_busiest_is_told_of_the_last_look_and_of_all),
 		TEST(each_row_is_there_once),
+		TEST(one_that_is_not_in_use_says_so),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

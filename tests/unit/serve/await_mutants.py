@@ -29,7 +29,8 @@ MUTANTS = {
     # What was asked for in vain keeps its place.
     "NO_SWEEP": ("serve_execute.c", "awaits_sweep(sv, ss);", "(void)0;"),
     # One pipeline asks for a key twice at once.
-    "KEY_TWICE": ("serve_await_order.c", "if (!awaits_have(ss->awaits, next->hash) && await_at", "if (await_at"),
+    "KEY_TWICE": ("serve_await_order.c", "if (!is_waited_for(&waited, ss, next->hash) &&",
+                  "if ((is_waited_for(&waited, ss, next->hash) || true) &&"),
     "NO_SESSION_SHARE": ("serve_await.c",
                          "return ss->await_count < (share < AWAITS_SESSION_MAX ? share : AWAITS_SESSION_MAX);",
                          "return share < AWAITS_MAX;"),
