@@ -34,7 +34,11 @@ front_prepare(struct appliance *a, struct error *err)
 		return false;
 	if (a->fleet == NULL)
 		return true;
-	fprintf(stderr, "clockoo: a front keeps no copies yet: each request goes to its server\n");
+	if (a->fleet->shared.cells != NULL)
+		fprintf(stderr,
+			"clockoo: front.items: copies are right if whatever is written passes this "
+			"front; none is kept for the first %u s\n",
+			FRONT_QUIET_S);
 	return fleet_start(a->fleet, err);
 }
 
@@ -115,6 +119,7 @@ build_front(struct appliance *a, uint32_t core, struct region *region, struct se
 	struct front *front;
 
 	settings.fleet = a->fleet->exchange;
+	settings.shared = a->fleet->shared;
 	settings.stats = &a->fleet->stats;
 	settings.core = core;
 	front = front_create(region, &settings, serve, stack, store_core_of(a->store, core));

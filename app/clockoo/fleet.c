@@ -11,20 +11,52 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_BYTES 64u
+#define LINE_BYTES 128u /* and FRONT_SLOTS_ALIGN */
+
+static_assert(LINE_BYTES >= FRONT_SLOTS_ALIGN, "what is shared begins with a line");
+
+/* NULL: no memory. */
+static void *
+make(size_t bytes)
+{
+	const size_t whole = (bytes + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1);
+	void *at = aligned_alloc(LINE_BYTES, whole);
+
+	if (at != NULL)
+		memset(at, 0, whole);
+	return at;
+}
 
 static bool
 make_exchange(struct fleet *f, const struct front_config *config, uint32_t cores)
 {
 	const uint32_t room = front_control_room(config);
-	const size_t bytes =
-		(front_exchange_bytes(room) + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1);
 
-	f->exchange = aligned_alloc(LINE_BYTES, bytes);
+	f->exchange = make(front_exchange_bytes(room));
 	if (f->exchange == NULL)
 		return false;
-	memset(f->exchange, 0, bytes);
 	front_exchange_init(f->exchange, cores, room);
+	return true;
+}
+
+/* As many copies as are planned. */
+static bool
+make_shared(struct fleet *f)
+{
+	const uint32_t items = f->look->plan.items;
+
+	if (items == 0)
+		return true;
+	f->shared.cells = make(sizeof *f->shared.cells);
+	if (f->shared.cells == NULL)
+		return false;
+	front_cells_init(f->shared.cells);
+	if (items == FRONT_ITEMS_MEMORY)
+		return true;
+	f->shared.slots = make(front_slots_bytes(items));
+	if (f->shared.slots == NULL)
+		return false;
+	front_slots_init(f->shared.slots, items);
 	return true;
 }
 
@@ -67,12 +99,10 @@ fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
 	if (look == NULL)
 		return true;
 	f = calloc(1, sizeof *f);
-	if (f == NULL || !make_exchange(f, &look->config, cfg->cores)) {
-		free(f);
-		front_look_free(look);
+	if (f != NULL)
+		f->look = look;
+	if (f == NULL || !make_exchange(f, &look->config, cfg->cores) || !make_shared(f))
 		return error_set(err, "--front-servers: no memory for the fleet");
-	}
-	f->look = look;
 	f->ipv6 = !ip_addr_is_zero(&cfg->ipv6);
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);

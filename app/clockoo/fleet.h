@@ -18,6 +18,7 @@
 #define CLOCKOO_FLEET_H
 
 #include "front/front_control.h"
+#include "front/front_copy.h"
 #include "front/front_names.h"
 #include "front/front_stats.h"
 #include "front_look.h"
@@ -31,7 +32,8 @@ struct fleet {
 	struct front_look *look; /* in force */
 	struct front_look *next; /* of a reload; NULL: none is under way */
 	struct front_exchange *exchange;
-	pthread_mutex_t lock; /* of what follows, up to hosts */
+	struct front_shared shared; /* copies, of all cores */
+	pthread_mutex_t lock;       /* of what follows, up to hosts */
 	pthread_cond_t changed;
 	struct front_control control;
 	uint32_t list; /* another number: hosts is another list */

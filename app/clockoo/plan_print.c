@@ -230,8 +230,9 @@ print_copies(const struct front_plan *f, FILE *out)
 		return;
 	}
 	fprintf(out,
-		"           %u copies (8 n' ln n' + 1 is %.0f, for the smallest share, a server of "
-		"n' = %.1f), %u slots, %llu KB\n",
+		"           %u copies; 8 n' ln n' + 1 is %.0f with n' = %.1f, 1 / the smallest "
+		"share of a "
+		"server; %u slots, %llu KB\n",
 		f->items, f->formula, f->n, f->slots,
 		(unsigned long long)((f->slot_bytes + (1u << 10) - 1) >> 10));
 	fprintf(out,

@@ -93,6 +93,9 @@ extern const char *const config_offloads[];
  * words mean: they are its enums'. */
 #define CONFIG_FRONT_FNV1A_64        6u /* of hash: nutcracker's default */
 #define CONFIG_FRONT_CONNECTIONS_MAX 16u
+#define CONFIG_FRONT_ITEMS_MAX       65536u
+#define CONFIG_FRONT_ITEMS_AUTO      UINT32_MAX
+#define CONFIG_FRONT_ITEMS_MEMORY    (UINT32_MAX - 1)
 
 struct config_front {
 	char servers[CONFIG_SERVERS_BYTES]; /* a list, or the whole path of a file; empty: no front
@@ -108,6 +111,8 @@ struct config_front {
 	uint32_t server_failure_limit;
 	uint32_t server_retry_timeout_ms;
 	uint32_t on_failure;
+	uint32_t items; /* copies of keys, or one of the two below */
+	uint32_t ttl_ms;
 	bool auto_eject_hosts;
 	char gutter[CONFIG_SERVERS_BYTES]; /* as servers; empty: none */
 	uint32_t gutter_ttl_ms;

@@ -56,6 +56,21 @@ option_set_servers(char servers[CONFIG_SERVERS_BYTES], const struct option_row *
 	return true;
 }
 
+bool
+option_set_items(uint32_t *items, const char *value, struct error *err)
+{
+	if (strcmp(value, "auto") == 0)
+		*items = CONFIG_FRONT_ITEMS_AUTO;
+	else if (strcmp(value, "memory") == 0)
+		*items = CONFIG_FRONT_ITEMS_MEMORY;
+	else if (!parse_decimal(value, items) || *items > CONFIG_FRONT_ITEMS_MAX)
+		return error_set(
+			err,
+			"--front-items: \"%s\": expected auto, memory, or a number from 0 to %u",
+			value, CONFIG_FRONT_ITEMS_MAX);
+	return true;
+}
+
 /* In the order of lib/front's enums. */
 const char *const *
 option_fleet_choices(enum option_kind kind)

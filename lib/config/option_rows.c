@@ -144,6 +144,15 @@ const struct option_row option_rows[] = {
 	{"front-on-failure", 0, OPTION_FRONT_ON_FAILURE, AT(front.on_failure), 0, 0, "NAME",
 	 "what a get is told whose server does not answer: miss or error (miss)", false,
 	 "front.on_failure"},
+	{"front-items", 0, OPTION_ITEMS, AT(front.items), 0, 0, "N",
+	 "copies of what is asked for most, if whatever is written passes this front: a number, "
+	 "auto: as many as bound any server's load (--plan prints both), or memory: what -m holds, "
+	 "without a bound (auto)",
+	 false, "front.items"},
+	{"front-ttl", 0, OPTION_TIME, AT(front.ttl_ms), 16, 3600000, "TIME",
+	 "how long a copy lives whose server does not say when its item expires; below 1s there is "
+	 "none (1s)",
+	 false, "front.ttl"},
 	{"front-auto-eject-hosts", 0, FLAG(front.auto_eject_hosts),
 	 "a server that is down leaves, for --front-server-retry-timeout at least: others stand in "
 	 "for it; it is flushed before it is used again",

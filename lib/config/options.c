@@ -533,6 +533,8 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return set_keep_for(field, value, err);
 	case OPTION_OFFLOADS:
 		return set_offloads(field, value, err);
+	case OPTION_ITEMS:
+		return option_set_items(field, value, err);
 	case OPTION_SERVERS:
 		return option_set_servers(field, row, value, err);
 	case OPTION_PROFILE:

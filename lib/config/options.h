@@ -38,6 +38,7 @@ enum option_kind {
 	OPTION_KEEP_FOR,
 	OPTION_OFFLOADS, /* uint32_t, enum offload */
 	OPTION_SERVERS,
+	OPTION_ITEMS,
 	OPTION_PROFILE,
 	OPTION_PROTOCOL, /* from here: one of option_choices() */
 	OPTION_CONGESTION,
@@ -159,6 +160,7 @@ bool option_set_gateway6(struct config *cfg, const char *value, struct error *er
 /* fleet_values.c */
 bool option_set_time(uint32_t *ms, const struct option_row *row, const char *value,
 		     struct error *err);
+bool option_set_items(uint32_t *items, const char *value, struct error *err);
 bool option_set_servers(char servers[CONFIG_SERVERS_BYTES], const struct option_row *row,
 			const char *value, struct error *err);
 const char *const *option_fleet_choices(enum option_kind kind);

@@ -1,7 +1,7 @@
 /*
  * front.c - the supplier: which lane a key takes, what is asked, and what a turn looks at.
  */
-#include "front_core.h"
+#include "front_keep.h"
 
 #define OPENS_PER_TURN 64u /* lanes that are opened, or given up, in a turn */
 
@@ -20,7 +20,7 @@ lane_of(void *arg, struct view key, uint64_t hash)
 
 /* NULL: it is not asked. */
 static struct front_key *
-key_queue(struct front *f, struct front_lane *l, const struct serve_ask *ask)
+key_take(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 {
 	struct front_key *key =
 		l == NULL || front_lane_refuses(l) ? NULL : front_key_take(f, l, ask);
@@ -33,9 +33,6 @@ key_queue(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 	}
 	if (unlikely(l != &f->lanes[ask->lane]) && ask->key.len != 0)
 		front_query_stand_in(f, key);
-	list_push_back(&l->queue, &key->link);
-	if (l->state == LANE_UP && list_empty(&l->send_link))
-		list_push_back(&f->unsent, &l->send_link);
 	return key;
 }
 
@@ -43,9 +40,18 @@ static void
 ask(void *arg, const struct serve_ask *ask)
 {
 	struct front *f = arg;
+	struct front_lane *l = front_route(f, ask);
+	struct front_key *key;
 
-	if (key_queue(f, front_route(f, ask), ask) == NULL)
+	if (l != NULL && front_flight_join(f, l, ask))
+		return;
+	key = key_take(f, l, ask);
+	if (key == NULL) {
 		front_ticket_tell(f, ask->ticket, true);
+		return;
+	}
+	front_keep_asked(f, key);
+	front_key_queue(f, key);
 }
 
 /* A server that is not asked holds what this flush should have taken. Without its answer the flush
@@ -59,7 +65,7 @@ flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
 
 	if (l->condition == FRONT_PLACE_VACANT)
 		return;
-	part = in_use ? key_queue(f, l, ask) : NULL;
+	part = in_use ? key_take(f, l, ask) : NULL;
 	if (part == NULL) {
 		if (!in_use || front_lane_refuses(l))
 			front_report_owe_mt(l->report);
@@ -69,6 +75,7 @@ flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
 	part->whole = whole;
 	part->wanted = false;
 	whole->parts++;
+	front_key_queue(f, part);
 }
 
 /* Each server has a part of it, on the first of its lanes. */
@@ -77,8 +84,10 @@ flush(struct front *f, const struct serve_ask *ask)
 {
 	struct front_key *whole = front_key_take(f, &f->lanes[ask->lane], ask);
 
-	if (whole == NULL) {
+	if (whole == NULL || !front_keep_flush(f, whole)) {
 		front_ticket_tell(f, ask->ticket, true);
+		if (whole != NULL)
+			front_key_free(f, whole);
 		return;
 	}
 	whole->parts = 1; /* this function's */
@@ -99,8 +108,13 @@ write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
 		flush(f, ask);
 		return;
 	}
-	key = key_queue(f, front_route(f, ask), ask);
+	key = key_take(f, front_route(f, ask), ask);
+	if (key != NULL && !front_keep_writes(f, key)) {
+		front_key_free(f, key);
+		key = NULL;
+	}
 	if (key != NULL) {
+		front_key_queue(f, key);
 		key->fill = own;
 		key->writes = value != NULL;
 		return;
@@ -151,8 +165,8 @@ forget(void *arg, uint64_t ticket)
 		return;
 	key->wanted = false;
 	f->by_slot[serve_ticket_slot(ticket)] = NULL;
-	/* One that was sent waits for its reply; a flush for its parts. */
-	if (!key->sent && key->parts == 0)
+	/* One that was sent waits for its reply, a flush for its parts; others may have joined. */
+	if (!key->sent && key->parts == 0 && list_empty(&key->joined))
 		front_key_free(f, key);
 }
 
@@ -162,8 +176,9 @@ release(void *arg, uint64_t ticket, const struct item *item)
 	struct front *f = arg;
 	struct front_key *key = f->by_slot[serve_ticket_slot(ticket)];
 
-	ensure(key != NULL && key->ticket == ticket && key->fill.item == item);
-	front_key_free(f, key);
+	ensure(key != NULL && key->ticket == ticket);
+	ensure((key->owner != NULL ? key->owner : key)->fill.item == item);
+	front_key_release(f, key);
 }
 
 /* ---- a turn ---- */
@@ -240,9 +255,12 @@ poll(void *arg, uint64_t now_ns)
 	stats_look(f);
 	if (unlikely(!list_empty(&f->events)))
 		events_look(f);
+	front_keep_turn(f);
 	if (unlikely(f->told_head != f->told_tail))
 		front_tell(f);
+	front_flight_tell(f);
 	replies_look(f);
+	front_flight_tell(f);
 	if (unlikely(now_ns >= f->due_ns))
 		due_look(f);
 	if (unlikely(!list_empty(&f->unsent)))
@@ -253,7 +271,8 @@ static uint64_t
 next_ns(void *arg)
 {
 	const struct front *f = arg;
-	const bool now = f->more || !list_empty(&f->events) || f->told_head != f->told_tail;
+	const bool now = f->more || !list_empty(&f->events) || !list_empty(&f->landed) ||
+			 f->told_head != f->told_tail;
 
 	return now ? 0 : f->due_ns;
 }
@@ -350,7 +369,7 @@ pools_create(struct front *f)
 static void
 attach(struct front *f, struct region *region)
 {
-	const struct serve_supplier supplier = {
+	struct serve_supplier supplier = {
 		.arg = f,
 		.timeout_ns = f->cfg.timeout_ns,
 		.lanes = f->lane_count,
@@ -374,6 +393,7 @@ attach(struct front *f, struct region *region)
 		.ready = on_ready,
 	};
 
+	front_keep_supply(&supplier);
 	serve_supplier_attach(region, f->serve, &supplier);
 	serve_links_attach(f->serve, &user);
 }
@@ -390,10 +410,12 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	f->serve = sv;
 	f->stack = stack;
 	f->store = store;
+	front_keep_begin(f);
 	f->lane_count = lanes_of(settings);
 	list_init(&f->events);
 	list_init(&f->looks);
 	list_init(&f->unsent);
+	list_init(&f->landed);
 	pools_create(f);
 	f->lanes = region_take(region, f->lane_count * sizeof *f->lanes, CACHE_LINE_BYTES);
 	f->addresses =

@@ -3,13 +3,14 @@
  *
  * Shape:  a supplier of retrievals (serve_await.h). A core has its own connections to each server,
  *         all of them pipelined; a key always takes the same one of them, which is its lane.
- *         Retrievals are asked for as they came, or gathered into `get k1 .. k64`. No copies are
- *         kept.
+ *         Retrievals are asked for as they came, or gathered into `get k1 .. k64`. Of keys that
+ *         are asked for most, copies are kept in the store (front_copy.h): get, and mg that shows
+ *         no more than value, flags, size and key, are answered by them.
  *
  * Units:  ns of the clock of serve_turn().
  *
- * Owner:  the fleet is the caller's, and outlives the front. An answer's item is the front's, until
- *         the service releases it; it is never published.
+ * Owner:  the fleet and what cores share are the caller's, and outlive the front. An answer's
+ *         item is the front's, until the service releases it; it is never published.
  *
  * Thread: core-local, all of it; the fleet is shared, and looked at once a turn.
  *
@@ -26,6 +27,7 @@
 #define CLOCKOO_FRONT_H
 
 #include "base/region.h"
+#include "front_copy.h"
 #include "front_fleet.h"
 #include "front_ports.h"
 #include "front_stats.h"
@@ -42,6 +44,9 @@
 #define FRONT_PROBE_MAX_NS      60000000000ull /* the same, of one that was ejected */
 #define FRONT_REPLY_LOOK_NS     250000ull      /* whether another core has met a reply */
 #define FRONT_STABLE_NS         1000000000ull  /* a connection that ends sooner has failed */
+/* Nothing is kept for so long: what an earlier process has sent may be done yet. A time is no
+ * proof; FRONT.md 3 has one, the fence, which is not built. */
+#define FRONT_QUIET_S 60u
 
 #define FRONT_COUNTERS(X)                                                                          \
 	X(FRONT_ASKED, "keys asked of servers")                                                    \
@@ -51,6 +56,10 @@
 	X(FRONT_FAILED, "of the keys, not answered by their server")                               \
 	X(FRONT_REFUSED, "of those, not asked: server down, no place, or no way to ask it")        \
 	X(FRONT_NO_MEMORY, "of those, no memory for the value")                                    \
+	X(FRONT_FILLS, "of the keys, asked for to be kept as a copy")                              \
+	X(FRONT_EXCHANGED, "sets whose value was kept when it was stored")                         \
+	X(FRONT_JOINED, "keys answered by what another client's request has brought")              \
+	X(FRONT_WRITES_LOST, "writes whose fate nobody knows: of their keys none is kept")         \
 	X(FRONT_CONNECTED, "connections opened to servers")                                        \
 	X(FRONT_CONNECT_FAILED, "connections to servers not opened")                               \
 	X(FRONT_OTHER_CORE, "connections tried from another port: the reply came to another core") \
@@ -75,6 +84,9 @@ struct front_path {
 
 struct front_settings {
 	struct front_exchange *fleet;
+	struct front_shared shared; /* of all cores; without cells no copies are kept */
+	uint32_t ttl_s;             /* of copies, if a server does not say when its item expires */
+	uint32_t quiet_s;           /* from its start on nothing is kept */
 	uint32_t core;
 	struct front_ports *ports; /* of all cores; NULL with one */
 	/* The core that the server's frames will come to, FRONT_CORE_UNKNOWN; NULL: any port will

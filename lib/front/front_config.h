@@ -54,7 +54,8 @@ struct front_config {
 	uint32_t server_connections; /* of a core to each server: 1..FRONT_CONNECTIONS_MAX */
 	uint64_t timeout_ns;         /* of a request that was sent */
 	uint64_t connect_timeout_ns;
-	bool misses_on_failure;        /* else an error line */
+	uint64_t ttl_ns;        /* of copies, if a server does not say when its item expires */
+	bool misses_on_failure; /* else an error line */
 	uint32_t server_failure_limit; /* failures in a row */
 	uint64_t server_retry_timeout_ns;
 	bool auto_eject_hosts; /* a server that fails leaves */

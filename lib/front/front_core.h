@@ -25,7 +25,10 @@
 #include "base/list.h"
 #include "serve/serve_link.h"
 
-#define FRONT_NEVER UINT64_MAX
+#define FRONT_NEVER       UINT64_MAX
+#define FRONT_TTL_UNKNOWN INT32_MIN
+
+#define FRONT_FLIGHT_BUCKETS 4096u
 
 struct front_key {
 	struct list link; /* in pool, queue or request */
@@ -37,10 +40,27 @@ struct front_key {
 	bool wanted;             /* by the service */
 	bool sent;
 	uint8_t len;
-	bool writes; /* its fill is the value of a write */
-	bool missed; /* of a flush: a server has not answered */
+	bool writes;      /* its fill is the value of a write */
+	bool missed;      /* of a flush: a server has not answered */
+	bool reads;       /* a retrieval */
+	bool holds_cell;  /* it is a writer there */
+	bool holds_flush; /* a flush is under way */
+	bool fate_known;  /* of what was sent */
+	uint64_t hold;    /* of a copy that is to be made; 0: none is */
 	struct front_query query;
 	struct fill fill;
+
+	/* of a flight */
+	bool flies;             /* in front.flights */
+	struct front_seen seen; /* when it was sent */
+	struct front_key *flight_next, *held, *held_by;
+	struct list joined;
+	/* of its answer, which others use, too */
+	bool failed;
+	uint8_t error;           /* enum mc_error */
+	uint32_t users;          /* its own asker included */
+	struct front_key *owner; /* of an answer that this one uses; NULL: its own */
+
 	struct front_key *whole; /* the flush of all servers that this is a part of */
 	uint32_t parts;          /* of a flush: servers that have not answered */
 	uint8_t bytes[MC_KEY_MAX];
@@ -51,6 +71,9 @@ struct front_request {
 	struct list keys;
 	enum front_ask ask;
 	bool cas;
+	bool asks_ttl;   /* `me k` stands in front of it */
+	int32_t ttl_s;   /* what that has said; FRONT_TTL_UNKNOWN */
+	uint32_t sent_s; /* on the store's clock */
 	uint32_t opaque; /* of a meta line */
 	uint64_t end;    /* of its bytes, of all that were written */
 	uint64_t sent_ns;
@@ -129,8 +152,12 @@ struct front {
 	struct serve *serve;
 	struct stack *stack;
 	struct store_core *store;
+	struct front_copies copies;
+	uint32_t quiet_until_s;  /* counted as a flush under way; 0: none is */
 	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
-	uint32_t answers;        /* of this turn */
+	struct front_key *flights[FRONT_FLIGHT_BUCKETS];
+	struct list landed; /* keys whose answer is here, and not told */
+	uint32_t answers;   /* of this turn */
 	uint32_t lane_count;
 	uint32_t opening; /* lane that is looked at next for being due */
 	struct list keys_free, requests_free;
@@ -182,6 +209,10 @@ struct front_key *front_key_take(struct front *f, struct front_lane *lane,
 				 const struct serve_ask *ask);
 /* It is nowhere any more; its fill ends. */
 void front_key_free(struct front *f, struct front_key *key);
+/* It is to be sent. */
+void front_key_queue(struct front *f, struct front_key *key);
+/* Its asker has its answer, or does not want it. */
+void front_key_release(struct front *f, struct front_key *key);
 /* In poll(): this is the answer to it; false: nobody wants it. Without an item it ends. */
 void front_key_answer(struct front *f, struct front_key *key, const struct serve_answer *answer);
 /* The next poll() says so. */
@@ -196,6 +227,12 @@ static inline struct view
 front_key_view(const struct front_key *key)
 {
 	return (struct view){.data = key->bytes, .len = key->len};
+}
+
+static inline struct front_wanted
+front_key_wanted(const struct front_key *key)
+{
+	return (struct front_wanted){.key = front_key_view(key), .hash = key->hash};
 }
 
 static inline enum front_form

@@ -1,7 +1,7 @@
 /*
  * front_key.c - keys that are asked, from the ask to the end of the answer.
  */
-#include "front_core.h"
+#include "front_keep.h"
 
 static uint32_t
 slot_of(uint64_t ticket)
@@ -33,7 +33,13 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	key->len = (uint8_t)ask->key.len;
 	key->query = front_query_of(ask->req);
 	key->fill = (struct fill){0};
-	key->writes = key->missed = false;
+	key->writes = key->missed = key->reads = false;
+	key->holds_cell = key->holds_flush = key->fate_known = false;
+	key->hold = 0;
+	key->flies = key->failed = false;
+	key->held = key->held_by = key->owner = NULL;
+	key->users = 0;
+	list_init(&key->joined);
 	key->whole = NULL;
 	key->parts = 0;
 	memcpy(key->bytes, ask->key.data, ask->key.len);
@@ -54,13 +60,11 @@ fill_end(struct front *f, struct front_key *key)
 {
 	const uint32_t len = key->fill.value_len;
 
-	if (key->fill.item == NULL)
-		return;
-	store_abandon(f->store, &key->fill);
 	if (key->writes)
 		serve_value_end(f->serve, key->asked_lane, len);
-	else
+	else if (key->fill.item != NULL)
 		f->answer_bytes -= len;
+	store_abandon(f->store, &key->fill);
 }
 
 /* The last part of a flush ends it. */
@@ -74,13 +78,25 @@ front_part_end(struct front *f, struct front_key *whole)
 	front_key_free(f, whole);
 }
 
+/* One that has used its answer does not any more. */
+static void
+unuse(struct front *f, struct front_key *owner)
+{
+	if (--owner->users == 0)
+		front_key_free(f, owner);
+}
+
 void
 front_key_free(struct front *f, struct front_key *key)
 {
 	struct front_key **of_slot = &f->by_slot[slot_of(key->ticket)];
+	struct front_key *owner = key->owner;
 
+	ensure(list_empty(&key->joined));
 	key_close(f, key);
 	fill_end(f, key);
+	front_flight_end(f, key);
+	front_keep_end(f, key);
 	if (key->whole != NULL)
 		front_part_end(f, key->whole);
 	if (*of_slot == key)
@@ -90,6 +106,35 @@ front_key_free(struct front *f, struct front_key *key)
 	f->keys_left++;
 	list_unlink(&key->link);
 	list_push_front(&f->keys_free, &key->link);
+	if (owner != NULL)
+		unuse(f, owner);
+}
+
+void
+front_key_release(struct front *f, struct front_key *key)
+{
+	struct front_key **of_slot = &f->by_slot[slot_of(key->ticket)];
+
+	if (*of_slot == key)
+		*of_slot = NULL;
+	if (key->owner != NULL)
+		front_key_free(f, key);
+	else
+		unuse(f, key);
+}
+
+void
+front_key_queue(struct front *f, struct front_key *key)
+{
+	struct front_lane *l = key->lane;
+
+	list_push_back(&l->queue, &key->link);
+	if (l->state == LANE_UP && list_empty(&l->send_link))
+		list_push_back(&f->unsent, &l->send_link);
+	if (!key->reads)
+		return;
+	front_flight_begin(f, key);
+	front_keep_place(f, key);
 }
 
 void
@@ -98,6 +143,14 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 	list_unlink(&key->link);
 	key_close(f, key);
 	f->answers++;
+	key->fate_known = !answer->failed;
+	if (key->reads && !answer->failed && answer->item == NULL)
+		front_keep_missed(f, key);
+	if (key->holds_cell && key->fate_known && answer->error == MC_ERR_NONE &&
+	    answer->result == STORE_OK)
+		front_keep_stored(f, key);
+	key->users = 1;
+	front_flight_land(f, key, answer);
 	if (key->whole != NULL && (answer->failed || answer->error != 0))
 		key->whole->missed = true;
 	if (answer->failed)
@@ -105,7 +158,7 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 	else
 		front_count(f, answer->item != NULL ? FRONT_HITS : FRONT_MISSES);
 	if (!key->wanted || !serve_answer(f->serve, key->ticket, answer) || answer->item == NULL)
-		front_key_free(f, key);
+		front_key_release(f, key);
 }
 
 void
@@ -120,6 +173,7 @@ front_ticket_tell(struct front *f, uint64_t ticket, bool failed)
 void
 front_key_fail(struct front *f, struct front_key *key)
 {
+	front_flight_fail(f, key);
 	front_key_failed(f, key->lane);
 	if (key->whole != NULL) {
 		front_report_owe_mt(key->lane->report);

@@ -98,9 +98,9 @@ connection_end(struct front_lane *l)
 	l->events = 0;
 	list_unlink(&l->event_link);
 	list_unlink(&l->send_link);
+	l->state = LANE_DOWN; /* before: what waits for a flight is queued when that has failed */
 	requests_fail(l);
 	l->line_len = 0;
-	l->state = LANE_DOWN;
 }
 
 /* Each pause is half as long again as the one before. */

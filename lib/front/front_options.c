@@ -4,6 +4,7 @@
 #include "front_options.h"
 
 #include "front_servers.h"
+#include "front_slots.h"
 #include "serve/serve_await.h"
 
 #include <assert.h>
@@ -14,6 +15,10 @@
 static_assert(CONFIG_FRONT_FNV1A_64 == FRONT_HASH_FNV1A_64, "the rows of options name the hashes");
 static_assert(CONFIG_FRONT_CONNECTIONS_MAX == FRONT_CONNECTIONS_MAX, "likewise");
 static_assert(FRONT_LANES_MAX == AWAIT_LANES_MAX, "a connection is a lane");
+static_assert(CONFIG_FRONT_ITEMS_MAX == FRONT_ITEMS_MAX &&
+		      CONFIG_FRONT_ITEMS_AUTO == FRONT_ITEMS_AUTO &&
+		      CONFIG_FRONT_ITEMS_MEMORY == FRONT_ITEMS_MEMORY,
+	      "likewise");
 static_assert(CONFIG_SKIP_BYTES == FRONT_SKIP_BYTES, "the longest prefix is the ring's");
 
 static bool
@@ -56,7 +61,7 @@ front_options_read(struct front_config *front, const struct config *options, str
 {
 	const struct config_front *o = &options->front;
 
-	memset(front, 0, sizeof *front); /* what no option names: no copies */
+	memset(front, 0, sizeof *front); /* what no option names */
 	front->hash = (enum front_hash)o->hash;
 	front->distribution = (enum front_distribution)o->distribution;
 	front->given_order = o->order != 0;
@@ -69,6 +74,8 @@ front_options_read(struct front_config *front, const struct config *options, str
 	front->server_failure_limit = o->server_failure_limit;
 	front->server_retry_timeout_ns = o->server_retry_timeout_ms * NS_PER_MS;
 	front->misses_on_failure = o->on_failure == 0;
+	front->items = o->items;
+	front->ttl_ns = o->ttl_ms * NS_PER_MS;
 	front->auto_eject_hosts = o->auto_eject_hosts;
 	front->gutter_ttl_s = (o->gutter_ttl_ms + MS_PER_S - 1) / MS_PER_S;
 	front->reload_flushes = o->reload != 0;

@@ -2,7 +2,7 @@
  * front_read.c - a connection's bytes become answers: line by line, values into items. A server is
  * not trusted: front_reply.c says whether a line is an answer to the first request.
  */
-#include "front_core.h"
+#include "front_keep.h"
 
 enum read_step {
 	READ_ON,
@@ -26,8 +26,10 @@ front_read_begin(struct front_lane *l)
 		l->keys[n] = key;
 		l->views[n++] = (struct view){.data = key->bytes, .len = key->len};
 	}
-	l->asked = (struct front_asked){
-		.ask = r->ask, .wants_cas = r->cas, .nkeys = n, .keys = l->views};
+	l->asked = (struct front_asked){.ask = r->asks_ttl ? FRONT_ASK_ME : r->ask,
+					.wants_cas = r->cas,
+					.nkeys = n,
+					.keys = l->views};
 	if (r->ask < FRONT_ASK_MG || r->ask > FRONT_ASK_MA)
 		return;
 	l->asked.opaque.data = l->opaque_text;
@@ -81,6 +83,18 @@ flush_answered(struct front_lane *l)
 {
 	request_done(l);
 	front_lane_flushed(l);
+	return READ_ON;
+}
+
+/* What `get k` says comes next. */
+static enum read_step
+ttl_answered(struct front_lane *l, int32_t ttl_s)
+{
+	struct front_request *r = front_lane_first(l);
+
+	r->ttl_s = ttl_s;
+	r->asks_ttl = false;
+	front_read_begin(l);
 	return READ_ON;
 }
 
@@ -148,7 +162,7 @@ value_begin(struct front_lane *l)
 
 	if (l->asked.ask == FRONT_ASK_MA && l->reply.value_len > MC_U64_DIGITS_MAX)
 		return READ_BROKEN;
-	if (key->wanted && l->asked.ask != FRONT_ASK_MA)
+	if ((key->wanted || key->flies || key->hold != 0) && l->asked.ask != FRONT_ASK_MA)
 		r = fill_begin(l, key);
 	if (r == STORE_NOT_YET && l->memory_turns++ < FRONT_MEMORY_TURNS) {
 		l->reading = READING_BEGIN;
@@ -171,6 +185,7 @@ value_answered(struct front_lane *l)
 
 	answer.item = key->fill.item;
 	answer.failed = answer.item == NULL;
+	front_keep_value(l, key);
 	l->keys[l->reply.key] = NULL;
 	front_lane_good(l);
 	front_key_answer(l->front, key, &answer);
@@ -266,6 +281,8 @@ status_read(struct front_lane *l, const struct front_reply *r)
 		return probe_answered(l, l->front->cfg.speech == FRONT_SPEECH_META);
 	case FRONT_ASK_MN:
 		return probe_answered(l, true);
+	case FRONT_ASK_ME:
+		return ttl_answered(l, r->status == FRONT_ME ? r->ttl_s : 0);
 	case FRONT_ASK_FLUSH:
 		if (l->state == LANE_PROBING)
 			return flush_answered(l);
@@ -305,6 +322,8 @@ error_read(struct front_lane *l, const struct front_reply *r)
 		return READ_BROKEN;
 	if (l->asked.ask == FRONT_ASK_MN)
 		return probe_answered(l, false);
+	if (l->asked.ask == FRONT_ASK_ME)
+		return ttl_answered(l, FRONT_TTL_UNKNOWN);
 	if (is_retrieval(l->asked.ask))
 		return request_answered(l, true);
 	key_answered(l, &answer);

@@ -2,11 +2,12 @@
  * front_send.c - queued keys become requests on their lane's connection, in their order; plain gets
  * that follow each other share a line.
  */
-#include "front_core.h"
+#include "front_keep.h"
 
 #include "proto/mc_reply.h"
 
 #define GETS_WORD "gets"
+#define WORD_MAX  6u /* of a line beside its key */
 
 static_assert(FRONT_QUERY_LINE_MAX + ITEM_PIN_MIN_BYTES + MC_BODY_END <= CONN_RESERVE_MAX,
 	      "a request's line and a short value are one reservation");
@@ -36,7 +37,8 @@ request_take(struct front_lane *l)
 		return NULL;
 	r = container_of(list_pop_front(&f->requests_free), struct front_request, link);
 	list_init(&r->keys);
-	r->cas = false;
+	r->cas = r->asks_ttl = false;
+	r->ttl_s = FRONT_TTL_UNKNOWN;
 	return r;
 }
 
@@ -50,6 +52,7 @@ request_sent(struct front_lane *l, struct front_request *r, uint32_t bytes)
 	l->written += bytes;
 	r->end = l->written;
 	r->sent_ns = f->now_ns;
+	r->sent_s = serve_now_s(f->serve);
 	list_push_back(&l->requests, &r->link);
 	l->request_count++;
 	if (!first)
@@ -61,12 +64,40 @@ request_sent(struct front_lane *l, struct front_request *r, uint32_t bytes)
 }
 
 static void
-request_add(struct front_request *r, struct front_key *key)
+request_add(struct front_lane *l, struct front_request *r, struct front_key *key)
 {
 	list_unlink(&key->link);
 	list_push_back(&r->keys, &key->link);
 	front_server_add(key->lane->counts, FRONT_SERVER_KEYS);
 	key->sent = true;
+	if (key->flies)
+		front_flight_sent(l->front, key);
+}
+
+/* Of a key that is to be kept. */
+static bool
+asks_ttl(const struct front_lane *l, const struct front_key *key)
+{
+	return key->hold != 0 && l->meta;
+}
+
+/* `me k` and `get k`: the second would not say when the item expires, and a mg would win a stale
+ * one. Returns their bytes. */
+static uint32_t
+get_with_ttl(struct front_lane *l, struct front_request *r)
+{
+	const struct view key = front_key_view(queue_first(l));
+	uint8_t *begin = conn_reserve(l->front->stack, l->conn, 2 * (key.len + WORD_MAX));
+	uint8_t *at = begin;
+
+	memcpy(at, "me ", 3);
+	at = mc_put_line_end(mc_put_view(at + 3, key));
+	memcpy(at, "get ", 4);
+	at = mc_put_line_end(mc_put_view(at + 4, key));
+	r->ask = FRONT_ASK_GET;
+	r->asks_ttl = true;
+	request_add(l, r, queue_first(l));
+	return (uint32_t)(at - begin);
 }
 
 /* `get k1 .. kn`: as many as follow each other, and fit. Returns its bytes. */
@@ -85,11 +116,12 @@ gather(struct front_lane *l, struct front_request *r, enum front_form form)
 	for (uint32_t n = 0; n < FRONT_KEYS_MAX && !list_empty(&l->queue); n++) {
 		struct front_key *key = queue_first(l);
 
-		if (end - at < key->len + 1 || front_key_form(key, l->meta) != form)
+		if (end - at < key->len + 1 || front_key_form(key, l->meta) != form ||
+		    asks_ttl(l, key))
 			break;
 		*at++ = ' ';
 		at = mc_put_view(at, front_key_view(key));
-		request_add(r, key);
+		request_add(l, r, key);
 	}
 	return (uint32_t)(mc_put_line_end(at) - begin);
 }
@@ -167,7 +199,9 @@ send_alone(struct front_lane *l, struct front_request *r, enum front_form form)
 	r->ask = (enum front_ask)front_form_asks[form];
 	r->cas = form == FRONT_FORM_GATS;
 	r->opaque = ++l->opaque;
-	request_add(r, key);
+	request_add(l, r, key);
+	if (form == FRONT_FORM_MG && key->hold != 0)
+		key->query.flags |= MC_FLAG_TTL;
 	len = (uint32_t)(front_put_query(line, &key->query, form, front_key_view(key), r->opaque) -
 			 line);
 	at = conn_reserve(l->front->stack, l->conn, len + body);
@@ -203,7 +237,9 @@ front_lane_send(struct front_lane *l)
 			return;
 		front_count(f, FRONT_REQUESTED);
 		front_server_add(l->counts, FRONT_SERVER_REQUESTS);
-		if (form == FRONT_FORM_GET || form == FRONT_FORM_GETS)
+		if (form == FRONT_FORM_GET && asks_ttl(l, key))
+			request_sent(l, r, get_with_ttl(l, r));
+		else if (form == FRONT_FORM_GET || form == FRONT_FORM_GETS)
 			request_sent(l, r, gather(l, r, form));
 		else
 			send_alone(l, r, form);

@@ -251,7 +251,7 @@ take(struct front_set *set, uint64_t hash, uint64_t *state, uint64_t *left)
 	const uint32_t slot = is_free ? free_slot : victim_of(*state);
 
 	if (!is_free && count <= count_at(*state, slot))
-		return FRONT_REFUSED;
+		return FRONT_NOT_ENTERED;
 	if (!is_free)
 		*left = leave(set, slot, *state);
 	atomic_store_explicit(&set->key[slot], name_of(hash), memory_order_relaxed);
@@ -267,7 +267,7 @@ front_slots_enter_mt(struct front_slots *slots, uint64_t hash, uint64_t *left)
 	uint64_t state;
 
 	if (!try_lock(set, &state))
-		return FRONT_REFUSED;
+		return FRONT_NOT_ENTERED;
 	if (slot_of(set, name_of(hash)) == FRONT_SET_SLOTS)
 		entry = take(set, hash, &state, left);
 	unlock(set, state);

@@ -70,9 +70,9 @@ bool front_slots_wants_mt(const struct front_slots *slots, uint64_t hash);
 void front_slots_count_mt(struct front_slots *slots, uint64_t hash);
 
 enum front_entry {
-	FRONT_REFUSED,  /* nothing changed: keep no copy */
-	FRONT_ENTERED,  /* the slot is the key's */
-	FRONT_REPLACED, /* likewise, and *left has no slot any more: its copy must go */
+	FRONT_NOT_ENTERED, /* nothing changed: keep no copy */
+	FRONT_ENTERED,     /* the slot is the key's */
+	FRONT_REPLACED,    /* likewise, and *left has no slot any more: its copy must go */
 };
 
 /* A copy is there, to be kept if it is still wanted. */

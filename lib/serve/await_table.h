@@ -129,6 +129,12 @@ void await_postpone(struct serve *sv, struct session *ss);
 /* It leaves the queue, or does not need its place. */
 void await_unqueue(struct serve *sv, struct session *ss);
 
+/* What a retrieval may be answered with of what the store has; item: NULL is nothing. */
+enum serve_copy await_copy(const struct serve *sv, const struct mc_req *req,
+			   const struct item *item);
+/* n operations from first on were answered by copies. */
+void await_copies_used(struct serve *sv, const struct op *first, uint32_t n);
+
 /* ---- connections (serve_await_order.c) ---- */
 
 enum await_status {

@@ -447,6 +447,28 @@ serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answe
 	return true;
 }
 
+enum serve_copy
+await_copy(const struct serve *sv, const struct mc_req *req, const struct item *item)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+
+	if (item == NULL || await_passes_copies(sv, req))
+		return SERVE_COPY_NONE;
+	return by->copy != NULL ? by->copy(by->arg, req, item) : SERVE_COPY_HERE;
+}
+
+void
+await_copies_used(struct serve *sv, const struct op *first, uint32_t n)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+
+	if (by->next_sample == NULL)
+		return;
+	for (uint32_t i = by->next_sample(by->arg, n); i < n;
+	     i += 1 + by->next_sample(by->arg, n - i - 1))
+		by->sample(by->arg, first[i].hash);
+}
+
 static void
 deadlines_check(struct serve *sv, uint64_t now_ns)
 {

@@ -95,6 +95,13 @@ struct serve_answer {
 	uint32_t client_flags;   /* binary touch */
 };
 
+/* What the store has under a key, for a retrieval that does not pass copies. */
+enum serve_copy {
+	SERVE_COPY_NONE, /* nothing for it: it is asked for */
+	SERVE_COPY_HERE, /* its answer */
+	SERVE_COPY_MISS, /* the knowledge that there is none: it is told a miss */
+};
+
 /* Of a table that the supplier shows as `stats front`. */
 enum serve_row_kind { SERVE_ROW_NUMBER, SERVE_ROW_THOUSANDTHS, SERVE_ROW_TEXT };
 
@@ -125,6 +132,12 @@ struct serve_supplier {
 	/* Is this retrieval, which is no plain get of text, asked for even if a copy is here? By
 	 * the request alone. May be NULL. */
 	bool (*passes_copies)(void *arg, const struct mc_req *req);
+	/* Of get and mg: is what the store has a copy? By the item alone. NULL: all of it is. */
+	enum serve_copy (*copy)(void *arg, const struct mc_req *req, const struct item *item);
+	/* Keys that are answered by copies: of n, the index of the next one that is to be counted,
+	 * or n; and its hash. Both may be NULL. */
+	uint32_t (*next_sample)(void *arg, uint32_t n);
+	void (*sample)(void *arg, uint64_t hash);
 	void (*pass_end)(void *arg); /* may be NULL */
 	void (*poll)(void *arg, uint64_t now_ns);
 	/* No answer is wanted any more; serve_answer() would be false. */

@@ -114,8 +114,9 @@ ask_ahead(struct serve *sv, struct op *op)
 		link = link_from(link, offset);
 		if (!is_waited_for(&waited, ss, next->hash) &&
 		    (*link == NULL || (*link)->offset != offset) &&
-		    (await_passes_copies(sv, &next->req) ||
-		     store_peek_probed(sv->store, &next->probe, next->req.key) == NULL)) {
+		    await_copy(sv, &next->req,
+			       store_peek_probed(sv->store, &next->probe, next->req.key)) ==
+			    SERVE_COPY_NONE) {
 			if (!session_ask(sv, next, link, offset))
 				return;
 			waited_add(&waited, next->hash);

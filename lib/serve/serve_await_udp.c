@@ -149,7 +149,7 @@ key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req)
 	}
 	hash = store_hash(sv->store, key);
 	if (awaits_have(line->awaits, hash) ||
-	    (!await_passes_copies(sv, req) && store_peek(sv->store, key, hash) != NULL))
+	    await_copy(sv, req, store_peek(sv->store, key, hash)) != SERVE_COPY_NONE)
 		return true;
 	a = await_ask(sv, NULL, line, req, key, hash);
 	if (a == NULL)

@@ -93,6 +93,20 @@ execute_get(struct serve *sv, struct op *op)
 	return get_missed(sv, op, touch);
 }
 
+/* What the store has may be no copy, and may be another item at the next look. */
+static enum exec_status
+get_supplied(struct serve *sv, struct op *op)
+{
+	const struct item *it = store_get_probed(sv->store, &op->probe, op->req.key);
+	const enum serve_copy copy = await_copy(sv, &op->req, it);
+
+	if (copy == SERVE_COPY_NONE)
+		return get_awaited(sv, op);
+	await_copies_used(sv, op, 1);
+	return get_told(sv, op,
+			&(struct serve_answer){.item = copy == SERVE_COPY_HERE ? it : NULL});
+}
+
 /* ---- the others ---- */
 
 static enum exec_status
@@ -268,6 +282,14 @@ flush_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	return EXEC_DONE;
 }
 
+enum exec_status
+execute_mn(struct serve *sv, struct op *op)
+{
+	serve_count(sv, CMD_META);
+	reply_line(sv, op, mc_reply_line[MC_MN_LINE]);
+	return EXEC_DONE;
+}
+
 static enum exec_status
 execute_version(struct serve *sv, struct op *op)
 {
@@ -354,10 +376,12 @@ execute_supplied(struct serve *sv, struct op *op)
 		return execute_filled_write(sv, op);
 	if (write && (op->session != NULL || !op_is(op, VERB_RETURNS_VALUE)))
 		return execute_write(sv, op);
+	if (op->req.verb == MC_GET)
+		return get_supplied(sv, op);
+	if (op->req.verb == MC_MG)
+		return mg_supplied(sv, op);
 	if (!write && !await_passes_copies(sv, &op->req))
 		return executors[op->req.verb](sv, op);
-	if (op->req.verb == MC_MG)
-		return mg_awaited(sv, op);
 	return op->req.flags & MC_BINARY ? bin_get_awaited(sv, op) : get_awaited(sv, op);
 }
 
@@ -475,6 +499,8 @@ ops_execute_slow(struct serve *sv)
 
 		if (gets == 0)
 			op_execute(sv, i, sv->supplied);
+		else if (sv->supplied)
+			await_copies_used(sv, &sv->ops[i], gets);
 		i += gets != 0 ? gets : 1;
 	}
 }

@@ -93,7 +93,7 @@ teller mg_told, md_told, ma_told, bin_get_told, bin_touch_told, bin_delete_told,
 /* ---- meta commands (serve_meta.c) ---- */
 
 enum exec_status execute_mg(struct serve *sv, struct op *op);
-enum exec_status mg_awaited(struct serve *sv, struct op *op); /* the supplier is asked */
+enum exec_status mg_supplied(struct serve *sv, struct op *op); /* the supplier is asked */
 enum exec_status execute_md(struct serve *sv, struct op *op);
 enum exec_status execute_ma(struct serve *sv, struct op *op);
 enum exec_status execute_me(struct serve *sv, struct op *op);

@@ -35,8 +35,7 @@ static void
 reply_code(struct serve *sv, struct op *op, enum mc_meta_code code, struct mc_meta_item *shown)
 {
 	const struct mc_meta *meta = &op->req.meta;
-	uint8_t key[MC_KEY_MAX];
-	uint8_t *at;
+	uint8_t key[MC_KEY_MAX], *at;
 
 	shown->shown |= MC_META_ECHOED;
 	shown->base64 = (op->req.flags & MC_KEY_BASE64) != 0;
@@ -54,9 +53,7 @@ reply_code(struct serve *sv, struct op *op, enum mc_meta_code code, struct mc_me
 static void
 reply_echo(struct serve *sv, struct op *op, enum mc_meta_code code)
 {
-	struct mc_meta_item shown = {.shown = 0};
-
-	reply_code(sv, op, code, &shown);
+	reply_code(sv, op, code, &(struct mc_meta_item){.shown = 0});
 }
 
 static inline bool
@@ -132,10 +129,9 @@ set_expiry(struct serve *sv, struct op *op, struct found *f)
 static uint32_t
 expiry_before_vivify(const struct serve *sv, const struct op *op)
 {
-	const bool set =
-		has_flag(op, MC_FLAG_SET_EXPTIME) && !has_flag(op, MC_FLAG_TTL_BEFORE_TOUCH);
-
-	return set ? serve_expiry_s(&sv->clock, op->req.exptime) : 0;
+	return has_flag(op, MC_FLAG_SET_EXPTIME) && !has_flag(op, MC_FLAG_TTL_BEFORE_TOUCH)
+		       ? serve_expiry_s(&sv->clock, op->req.exptime)
+		       : 0;
 }
 
 static bool
@@ -271,7 +267,7 @@ mg_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	return answer->item != NULL ? mg_answered(sv, op, answer) : mg_missed(sv, op);
 }
 
-__attribute__((noinline)) enum exec_status
+static enum exec_status
 mg_awaited(struct serve *sv, struct op *op)
 {
 	struct serve_answer answer;
@@ -280,30 +276,44 @@ mg_awaited(struct serve *sv, struct op *op)
 
 	if (status == AWAIT_LATER)
 		return await_later(op);
-	if (status == AWAIT_FAILED) {
-		serve_count(sv, CMD_META);
-		record_get(sv, op, NULL, has_flag(op, MC_FLAG_SET_EXPTIME));
-		await_fail(sv, op, &answer);
-		return EXEC_DONE;
+	if (status == AWAIT_ANSWERED) {
+		a = mg_told(sv, op, &answer);
+		await_end(sv, op);
+		return a;
 	}
-	a = mg_told(sv, op, &answer);
-	await_end(sv, op);
+	serve_count(sv, CMD_META);
+	record_get(sv, op, NULL, has_flag(op, MC_FLAG_SET_EXPTIME));
+	await_fail(sv, op, &answer);
 	return a;
+}
+
+static inline enum exec_status
+mg_execute(struct serve *sv, struct op *op, const struct item *it)
+{
+	struct found f = {.item = it};
+
+	serve_count(sv, CMD_META);
+	find(sv, op, &f);
+	record_get(sv, op, f.item, has_flag(op, MC_FLAG_SET_EXPTIME));
+	return f.item != NULL ? reply_found(sv, op, f.item, show(sv, op, &f)) : mg_missed(sv, op);
 }
 
 enum exec_status
 execute_mg(struct serve *sv, struct op *op)
 {
-	struct found f = {.item = store_peek_probed(sv->store, &op->probe, op->req.key)};
+	return mg_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key));
+}
 
-	if (f.item == NULL && unlikely(sv->awaits != NULL))
+enum exec_status
+mg_supplied(struct serve *sv, struct op *op)
+{
+	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
+	const enum serve_copy copy = await_copy(sv, &op->req, it);
+
+	if (copy == SERVE_COPY_NONE)
 		return mg_awaited(sv, op);
-	serve_count(sv, CMD_META);
-	find(sv, op, &f);
-	record_get(sv, op, f.item, has_flag(op, MC_FLAG_SET_EXPTIME));
-	if (f.item != NULL)
-		return reply_found(sv, op, f.item, show(sv, op, &f));
-	return mg_missed(sv, op);
+	await_copies_used(sv, op, 1);
+	return mg_execute(sv, op, copy == SERVE_COPY_HERE ? it : NULL);
 }
 
 /* ---- ms ---- */
@@ -584,13 +594,5 @@ execute_me(struct serve *sv, struct op *op)
 	};
 	at = reply_begin(sv, op, MC_ITEM_INFO_LINE_MAX);
 	reply_end(sv, op, at, mc_put_debug(at, &info));
-	return EXEC_DONE;
-}
-
-enum exec_status
-execute_mn(struct serve *sv, struct op *op)
-{
-	serve_count(sv, CMD_META);
-	reply_line(sv, op, mc_reply_line[MC_MN_LINE]);
 	return EXEC_DONE;
 }

@@ -58,3 +58,35 @@ sim_front_server(struct front_exchange *fleet, struct view key)
 {
 	return front_ring_server(front_exchange_turn_mt(fleet)->ring, key);
 }
+
+static void *
+lines_of_memory(size_t bytes)
+{
+	void *at = aligned_alloc(FRONT_SLOTS_ALIGN, align_up(bytes, FRONT_SLOTS_ALIGN));
+
+	ensure(at != NULL);
+	return at;
+}
+
+struct front_shared
+sim_front_shared(uint32_t items)
+{
+	struct front_shared shared = {0};
+
+	if (items == 0)
+		return shared;
+	shared.cells = lines_of_memory(sizeof *shared.cells);
+	front_cells_init(shared.cells);
+	if (items == FRONT_ITEMS_MEMORY)
+		return shared;
+	shared.slots = lines_of_memory(front_slots_bytes(items));
+	front_slots_init(shared.slots, items);
+	return shared;
+}
+
+void
+sim_front_shared_free(struct front_shared *shared)
+{
+	free(shared->cells);
+	free(shared->slots);
+}

@@ -2,8 +2,8 @@
  * A front before one of our own servers is that server. Goal: what a client hears through it, of
  * any command that stores, changes or reads keys, is what it hears without it, byte for byte, cas
  * included. Method: three whole cores on a hub, a front, its server, and one without a front; a
- * client says the same random conversation to the first and the last. A failing seed is named; an
- * argument is the number of seeds.
+ * client says the same random conversation to the first and the last. Two in three fronts keep
+ * copies of all that is asked for. A failing seed is named; an argument is the number of seeds.
  */
 #include "sim_core.h"
 #include "sim_front.h"
@@ -40,6 +40,7 @@ struct world {
 	struct mem_port *port[STATIONS];
 	struct front *front;
 	struct front_exchange *fleet;
+	struct front_shared shared;
 	void *memory;
 	uint64_t now_ns;
 	uint32_t out_len;
@@ -88,6 +89,8 @@ front_attach(struct world *w, enum front_speech speech)
 		.timeout_ns = SECOND_NS,
 		.connect_timeout_ns = SECOND_NS,
 		.retry_timeout_ns = SECOND_NS,
+		.shared = w->shared,
+		.ttl_s = 1,
 		.failure_limit = 2,
 		.answer_bytes_max = 4u << 20,
 	};
@@ -161,7 +164,7 @@ client_turn(void *arg)
 }
 
 static struct world *
-world_create(enum front_speech speech)
+world_create(enum front_speech speech, bool copies)
 {
 	const uint8_t mac[6] = {2, 0, 0, 0, 0, 0x30};
 	struct world *w = calloc(1, sizeof *w);
@@ -182,6 +185,7 @@ world_create(enum front_speech speech)
 	w->out = malloc(TEXT_MAX);
 	for (uint32_t i = 0; i < 2; i++)
 		w->talk[i].in = malloc(TEXT_MAX);
+	w->shared = sim_front_shared(copies ? FRONT_ITEMS_MEMORY : 0);
 	front_attach(w, speech);
 	return w;
 }
@@ -198,6 +202,7 @@ world_destroy(struct world *w)
 	for (uint32_t i = 0; i < 2; i++)
 		free(w->talk[i].in);
 	sim_front_fleet_free(w->fleet);
+	sim_front_shared_free(&w->shared);
 	free(w->memory);
 	free(w);
 }
@@ -537,7 +542,8 @@ talk_both(uint64_t seed, enum front_speech speech,
 	  void (*requests)(struct world *w, struct sim_rng *rng))
 {
 	static const uint32_t stations[2] = {FRONT, ALONE};
-	struct world *w = world_create(speech);
+	const bool copies = seed % 3 != 0;
+	struct world *w = world_create(speech, copies);
 	struct sim_rng rng = {.state = seed};
 
 	until_quiet(w);
@@ -552,6 +558,8 @@ talk_both(uint64_t seed, enum front_speech speech,
 	}
 	until_quiet(w);
 	hear_the_same(w, seed);
+	check_eq(copies && requests != say_binary_requests,
+		 counter_read(&front_counters(w->front)[FRONT_FILLS]) > 0);
 	nothing_is_held(w);
 	world_destroy(w);
 }

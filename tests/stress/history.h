@@ -67,7 +67,8 @@ struct call {
 	uint32_t told_flags;
 	bool told_made; /* of count: there was none; of stale and empty: something is left */
 	bool told_stale;
-	bool told_won; /* of win: by this call */
+	bool told_no_cas; /* told_number is none */
+	bool told_won;    /* of win: by this call */
 	uint32_t told_expiry_s;
 	bool told_expiry; /* it was not in the past already */
 	uint32_t told_len;

@@ -316,6 +316,43 @@ MUTANTS = {
     "FRONT_TWO_SLOTS": [("front_slots.c", "if (slot_of(set, name_of(hash)) == FRONT_SET_SLOTS)\n\t\tentry", "entry")],
     # The lock keeps nobody out.
     "FRONT_UNLOCKED": [("front_slots.c", "return (*state & FRONT_SET_LOCK) == 0 &&", "return true ||")],
+    # A cell's writer is that of every key, or only that of the last one.
+    "FRONT_ANY_PRINT": [("front_cells.c", "(print == 0 || print == print_of(hash))", "true")],
+    "FRONT_LAST_PRINT": [("front_cells.c", "\t\tword &= ~PRINT_MASK;", "\t\tword = (word & ~PRINT_MASK) | print;")],
+    # A write that is over leaves no trace.
+    "FRONT_WRITES_UNSEEN": [("front_cells.c", "return word + VERSION_ONE + 1;", "return word + 1;")],
+    # The end of a flush does so.
+    "FRONT_FLUSH_ENDS": [("front_cells.c", "atomic_fetch_sub_explicit(&cells->flushes, 1,", "atomic_fetch_sub_explicit(&cells->flushes, EPOCH_ONE + 1,")],
+    # So does a write whose fate nobody knows.
+    "FRONT_UNKNOWN_ENDS": [("front_cells.c", "atomic_fetch_or_explicit(cell, UNKNOWN,", "atomic_fetch_or_explicit(cell, 0,")],
+    # A fill looks for writers before its placeholder is there, or not at all.
+    "F2_FIRST": [("front_copy.c", """	const uint64_t hold = ++c->last_hold;
+""", """	const uint64_t hold = ++c->last_hold;
+	const bool clean = front_cell_look_mt(c->shared.cells, wanted->hash).clean;
+
+	protocol_gap();
+"""), ("front_copy.c", "if (front_cell_look_mt(c->shared.cells, wanted->hash).clean)\n\t\treturn hold;", "if (clean)\n\t\treturn hold;")],
+    "FILL_BESIDE_WRITER": [("front_copy.c", "if (front_cell_look_mt(c->shared.cells, wanted->hash).clean)", "front_cell_look_mt(c->shared.cells, wanted->hash);\n\tif (true)")],
+    # A flight is joined although a write has begun, was under way, or a flush was.
+    "JOIN_ANY_VERSION": [("front_cells.c", "now.version == seen->version &&", "")],
+    "JOIN_BESIDE_WRITER": [("front_cells.c", "return seen->clean && now.clean && now.version", "return ((seen->flushes | now.flushes) & FLUSHING) == 0 && now.version")],
+    "JOIN_OVER_FLUSH": [("front_cells.c", "now.version == seen->version &&\n\t       now.flushes == seen->flushes;", "now.version == seen->version;")],
+    "JOIN_COUNTED_IN_FLUSH": [("front_cells.c", "!has_writer(word, hash) && (flushes & FLUSHING) == 0};", "!has_writer(word, hash)};"),
+                              ("front_cells.c", "now.flushes == seen->flushes;", "now.flushes / EPOCH_ONE == seen->flushes / EPOCH_ONE;")],
+    # A miss is told, and older fills and flights go on.
+    "MISS_KEEPS_COPY": [("front_copy.c", "	if (!put_miss(c, wanted, hold) &&", "	if (put_miss(c, wanted, hold) && false &&")],
+    "MISS_KEEPS_VERSION": [("front_copy.c", "	front_cell_step_mt(c->shared.cells, wanted->hash);\n", "")],
+    # Numbers of placeholders count for the store's floors.
+    "LOW_TOKEN": [("front_copy.c", "#define HOLD_BITS  (3ull << 62)", "#define HOLD_BITS  (3ull << 50)")],
+    # The copy goes after the write is sent.
+    "SEND_FIRST": [("front_copy.c", "		store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "		*hold = 0;\n	return true;")],
+    # A second write leaves what the first has kept, or is about to.
+    "SECOND_KEEPS": [("front_copy.c", "		store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "		if (alone)\n			store_delete(c->store, wanted->key, wanted->hash);\n	return true;")],
+    # Any flight is joined, or none that is sent; who waits for the next one waits for ever; who shares an answer does not keep it.
+    "FLIGHT_OLD": [("front_flight.c", "return !flight->sent ||", "return true ||")],
+    "FLIGHT_ALONE": [("front_flight.c", "return !flight->sent ||", "return false &&")],
+    "FLIGHT_HELD": [("front_flight.c", "	front_key_queue(f, held);", "	(void)f;")],
+    "FLIGHT_UNSHARED": [("front_flight.c", "		key->users++;", "")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # An estimate is one counter, not the least.

@@ -266,11 +266,17 @@ static const struct {
 	 "with ms or s behind it"},
 	{"front:\n  server_connections: 17\n",
 	 "f.yaml:2: front.server_connections: \"17\": expected a number from 1 to 16"},
+	{"front:\n  items: 65537\n",
+	 "f.yaml:2: front.items: \"65537\": expected auto, memory, or a number from 0 to 65536"},
+	{"front:\n  items: all\n",
+	 "f.yaml:2: front.items: \"all\": expected auto, memory, or a number from 0 to 65536"},
+	{"front:\n  ttl: 15ms\n", "f.yaml:2: front.ttl: \"15ms\": expected a time from 16ms to "
+				  "3600s, with ms or s behind it"},
 	{"front:\n  preconnect: true\n",
 	 "f.yaml:2: front.preconnect: unknown key; in front are: servers, hash, distribution, "
 	 "order, hash_tag, hash_skip, protocol, server_connections, timeout, connect_timeout, "
-	 "server_failure_limit, server_retry_timeout, on_failure, auto_eject_hosts, gutter, "
-	 "gutter_ttl, reload"},
+	 "server_failure_limit, server_retry_timeout, on_failure, items, ttl, auto_eject_hosts, "
+	 "gutter, gutter_ttl, reload"},
 	{"front:\n  servers: a:1:1\nsteering:\n  mode: flow-director\n",
 	 "f.yaml:4: steering.mode: flow-director, with front.servers: its rules look at the "
 	 "sender's port, which is one for all servers; use auto"},

@@ -8,6 +8,7 @@
 #include "config/options.h"
 #include "front/front_options.h"
 #include "front/front_plan.h"
+#include "front/front_slots.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -57,7 +58,8 @@ defaults_are_nutcrackers(void **state)
 	check_eq(front.connect_timeout_ns, 500000000ull);
 	check_eq(front.protocol, FRONT_PROTOCOL_AUTO);
 	check(front.misses_on_failure);
-	check_eq(front.items, 0);
+	check_eq(front.items, FRONT_ITEMS_AUTO);
+	check_eq(front.ttl_ns, 1000000000ull);
 	check_eq(front.servers.count, 1);
 	check(!front.auto_eject_hosts && !front.reload_flushes);
 	check_eq(front.gutter.count, 0);
@@ -124,7 +126,14 @@ words_and_times_reach_their_fields(void **state)
 	check_str(fleet.servers[1].name, "a:2");
 	check_eq(fleet.servers[1].weight, 3);
 	set("front-protocol", "meta");
+	set("front-items", "memory");
+	set("front-ttl", "16ms");
 	read_options();
+	check_eq(front.items, FRONT_ITEMS_MEMORY);
+	check_eq(front.ttl_ns, 16000000ull);
+	set("front-items", "65536");
+	read_options();
+	check_eq(front.items, FRONT_ITEMS_MAX);
 	check_eq(front.protocol, FRONT_PROTOCOL_META);
 }
 

@@ -111,7 +111,7 @@ the_one_that_is_asked_less_is_replaced(void **state)
 	count(slots, hash_of(0), 1); /* the others are asked less: the first of them is 1 */
 	count(slots, hash_of(8), 3);
 	check(!front_slots_wants_mt(slots, hash_of(8)));
-	check_eq(front_slots_enter_mt(slots, hash_of(8), &left), FRONT_REFUSED);
+	check_eq(front_slots_enter_mt(slots, hash_of(8), &left), FRONT_NOT_ENTERED);
 	count(slots, hash_of(8), 1);
 	check(front_slots_wants_mt(slots, hash_of(8)));
 	check_eq(front_slots_enter_mt(slots, hash_of(8), &left), FRONT_REPLACED);
@@ -191,8 +191,8 @@ who_finds_the_lock_held_changes_nothing(void **state)
 	memcpy(&before, &slots->sets[0], sizeof before);
 	count(slots, hash_of(9), 1);
 	count(slots, hash_of(1), 1);
-	check_eq(front_slots_enter_mt(slots, hash_of(9), &left), FRONT_REFUSED);
-	check_eq(front_slots_enter_mt(slots, hash_of(1), &left), FRONT_REFUSED);
+	check_eq(front_slots_enter_mt(slots, hash_of(9), &left), FRONT_NOT_ENTERED);
+	check_eq(front_slots_enter_mt(slots, hash_of(1), &left), FRONT_NOT_ENTERED);
 	check_bytes(&before, &slots->sets[0], sizeof before);
 	check_eq(left, 7);
 	free(slots);

@@ -1,0 +1,205 @@
+/*
+ * front_copy.c - placeholders, and what comes in their place.
+ */
+#include "front_copy.h"
+
+#include "store/gap.h"
+
+/* Holds have both top bits set: their number needs the long part of an item, so the fast path of
+ * gets leaves them; and the floors of the store, from which later numbers follow, do not follow
+ * them. */
+#define HOLD_BITS  (3ull << 62)
+#define MISS_BITS  (HOLD_BITS | 1ull << 61)
+#define CORE_SHIFT 48u
+/* Short ones. No client sees them. */
+#define CAS_VALUE 1u
+#define CAS_WHOLE 2u
+
+void
+front_copies_init(struct front_copies *c, const struct front_shared *shared,
+		  struct store_core *store, uint32_t core)
+{
+	*c = (struct front_copies){.shared = *shared,
+				   .store = store,
+				   .last_hold = HOLD_BITS | (uint64_t)core << CORE_SHIFT};
+	front_sampler_init(&c->sampler, core);
+}
+
+enum front_copy_kind
+front_copy_kind(const struct item *item)
+{
+	const uint64_t cas = item_cas(item);
+
+	if (cas >= MISS_BITS)
+		return FRONT_COPY_MISS;
+	if (cas >= HOLD_BITS)
+		return FRONT_COPY_HOLD;
+	return cas == CAS_WHOLE ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE;
+}
+
+/* An item without a value in place of what conditions say. */
+static bool
+put_empty(struct front_copies *c, const struct front_wanted *wanted,
+	  const struct store_conditions *conditions)
+{
+	const struct item *made;
+	struct fill fill;
+
+	return store_begin(c->store, &fill, wanted->key, wanted->hash, 0, 0, 0) == STORE_OK &&
+	       store_finish_with(c->store, &fill, conditions, &made) == STORE_OK;
+}
+
+/* ---- reads ---- */
+
+static bool
+is_wanted(const struct front_copies *c, uint64_t hash)
+{
+	return c->shared.slots == NULL || front_slots_wants_mt(c->shared.slots, hash);
+}
+
+/* A slot is the key's now. The copy of the one that has lost it stays while there is memory. */
+static bool
+has_slot(const struct front_copies *c, uint64_t hash)
+{
+	uint64_t left;
+
+	return c->shared.slots == NULL ||
+	       front_slots_enter_mt(c->shared.slots, hash, &left) != FRONT_NOT_ENTERED;
+}
+
+uint64_t
+front_copy_place(struct front_copies *c, const struct front_wanted *wanted)
+{
+	const uint64_t hold = ++c->last_hold;
+	const struct store_conditions add = {.mode = STORE_ADD, .set_cas = true, .new_cas = hold};
+
+	if (!is_wanted(c, wanted->hash) || !put_empty(c, wanted, &add))
+		return 0;
+	protocol_gap();
+	if (front_cell_look_mt(c->shared.cells, wanted->hash).clean)
+		return hold;
+	front_copy_drop(c, wanted, hold);
+	return 0;
+}
+
+static void
+value_copy(struct front_copies *c, struct fill *fill, const struct item *value)
+{
+	for (uint32_t at = 0; at < fill->value_len;) {
+		const struct view v = store_value_at(c->store, value, at);
+
+		store_fill(c->store, fill, v.data, v.len);
+		at += v.len;
+	}
+}
+
+/* A second item: the answer's is used until it is released. */
+static bool
+put_value(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
+	  const struct item *value, uint32_t expiry_s, enum front_copy_kind kind)
+{
+	const struct store_conditions own = {.mode = STORE_CAS,
+					     .cas = hold,
+					     .set_cas = true,
+					     .new_cas = kind == FRONT_COPY_WHOLE ? CAS_WHOLE
+										 : CAS_VALUE};
+	const uint32_t len = item_value_len(value);
+	const struct item *made;
+	struct fill fill;
+
+	if (len > FRONT_COPY_MAX || !has_slot(c, wanted->hash) ||
+	    store_begin(c->store, &fill, wanted->key, wanted->hash, len, item_flags(value),
+			expiry_s) != STORE_OK)
+		return false;
+	value_copy(c, &fill, value);
+	protocol_gap();
+	return store_finish_with(c->store, &fill, &own, &made) == STORE_OK;
+}
+
+void
+front_copy_publish(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
+		   const struct item *value, uint32_t expiry_s, enum front_copy_kind kind)
+{
+	if (!put_value(c, wanted, hold, value, expiry_s, kind))
+		front_copy_drop(c, wanted, hold);
+}
+
+static bool
+put_miss(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold)
+{
+	const struct store_conditions own = {
+		.mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = MISS_BITS};
+
+	return hold != 0 && has_slot(c, wanted->hash) && put_empty(c, wanted, &own);
+}
+
+/* Older fills may have a value that the server has forgotten: they lose their placeholders, and
+ * their copies. */
+void
+front_copy_miss(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold)
+{
+	front_cell_step_mt(c->shared.cells, wanted->hash);
+	protocol_gap();
+	if (!put_miss(c, wanted, hold) && store_peek(c->store, wanted->key, wanted->hash) != NULL)
+		store_delete(c->store, wanted->key, wanted->hash);
+}
+
+void
+front_copy_drop(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold)
+{
+	const struct store_removal own = {.compare = true, .cas = hold};
+	const struct item *left;
+
+	store_delete_with(c->store, wanted->key, wanted->hash, &own, &left);
+}
+
+/* ---- writes ---- */
+
+static bool
+is_kept(const struct front_copies *c, const struct front_wanted *wanted)
+{
+	return c->shared.slots != NULL ? front_slots_has_mt(c->shared.slots, wanted->hash)
+				       : store_peek(c->store, wanted->key, wanted->hash) != NULL;
+}
+
+/* In place of what is there. */
+static bool
+put_hold(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold)
+{
+	const struct store_conditions set = {.mode = STORE_SET, .set_cas = true, .new_cas = hold};
+
+	return put_empty(c, wanted, &set);
+}
+
+bool
+front_copy_write(struct front_copies *c, const struct front_wanted *wanted, bool sets,
+		 uint64_t *hold)
+{
+	bool alone;
+
+	*hold = 0;
+	if (!front_write_begin_mt(c->shared.cells, wanted->hash, &alone))
+		return false;
+	protocol_gap();
+	if (sets && alone && is_kept(c, wanted) && put_hold(c, wanted, c->last_hold + 1))
+		*hold = ++c->last_hold;
+	else
+		store_delete(c->store, wanted->key, wanted->hash);
+	return true;
+}
+
+void
+front_copy_exchange(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
+		    struct fill *value)
+{
+	const struct store_conditions own = {
+		.mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = CAS_WHOLE};
+	const struct item *made;
+
+	protocol_gap();
+	if (value->value_len > FRONT_COPY_MAX || !has_slot(c, wanted->hash))
+		store_abandon(c->store, value);
+	else if (store_finish_with(c->store, value, &own, &made) == STORE_OK)
+		return;
+	front_copy_drop(c, wanted, hold);
+}

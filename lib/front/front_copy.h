@@ -1,0 +1,88 @@
+/*
+ * front_copy.h - copies of what servers have, in the store: placed, published, and gone before a
+ * write is sent.
+ *
+ * Shape:  a copy is an item of the key. A miss copy, the knowledge that there is none, and a
+ *         placeholder, which a fill or a write holds until its answer, are items without a value
+ *         whose cas tells them apart. A *hold* is a placeholder's cas, which nothing else ever has;
+ *         whoever has one publishes only in place of its own placeholder.
+ * Units:  expiries in the store's seconds; 0: never.
+ * Owner:  struct front_shared: the caller, one of all cores. struct front_copies: a core. A hold
+ *         ends by front_copy_publish(), _miss(), _exchange() or _drop().
+ * Thread: init: one; else core-local, but for front_copy_kind(): any.
+ * Errors: nothing is kept: memory, slots, cells.
+ * Bounds: constant time, and a copy of the value: FRONT_COPY_MAX.
+ * Source: FRONT.md 3: F1, F2, F4; W1, W2, W4; M.
+ */
+#ifndef CLOCKOO_FRONT_COPY_H
+#define CLOCKOO_FRONT_COPY_H
+
+#include "front_cells.h"
+#include "front_slots.h"
+
+#include "store/conditional.h"
+
+#define FRONT_COPY_MAX (1u << 20) /* bytes of a value: it is copied in one go */
+
+enum front_copy_kind {
+	FRONT_COPY_HOLD,
+	FRONT_COPY_MISS,
+	FRONT_COPY_VALUE, /* value and flags are the server's */
+	FRONT_COPY_WHOLE, /* likewise, and it is not stale there */
+};
+
+/* What all cores of a front share. */
+struct front_shared {
+	struct front_cells *cells;
+	struct front_slots *slots; /* NULL: a copy of every key that is asked for */
+};
+
+/* Of one core. */
+struct front_copies {
+	struct front_shared shared; /* cells: NULL: no copies are kept */
+	struct store_core *store;
+	uint64_t last_hold;
+	struct front_sampler sampler;
+};
+
+void front_copies_init(struct front_copies *c, const struct front_shared *shared,
+		       struct store_core *store, uint32_t core);
+
+static inline bool
+front_copies_kept(const struct front_copies *c)
+{
+	return c->shared.cells != NULL;
+}
+
+/* Of an item under a key of a front. */
+enum front_copy_kind front_copy_kind(const struct item *item);
+
+/* A key that a server is asked for. */
+struct front_wanted {
+	struct view key;
+	uint64_t hash;
+};
+
+/* ---- reads ---- */
+
+/* Before a key is asked for that has no copy: the hold of its fill; 0: there is none. */
+uint64_t front_copy_place(struct front_copies *c, const struct front_wanted *wanted);
+/* The answer, of which kind is a value: to be kept until expiry_s. */
+void front_copy_publish(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
+			const struct item *value, uint32_t expiry_s, enum front_copy_kind kind);
+/* A server says that there is none: before anybody hears it. hold: 0 or the fill's, which ends. */
+void front_copy_miss(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold);
+void front_copy_drop(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold);
+
+/* ---- writes ---- */
+
+/* Before it is sent. sets: whatever the server has, its value comes in its place. *hold: of that;
+ * 0: it is not to be kept. False: it is not to be sent, the key has too many writers. */
+bool front_copy_write(struct front_copies *c, const struct front_wanted *wanted, bool sets,
+		      uint64_t *hold);
+/* The server has the value now: before anybody hears it, and before the writer goes. A write that
+ * has begun since has taken the placeholder. The hold ends, and so does the fill. */
+void front_copy_exchange(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
+			 struct fill *value);
+
+#endif

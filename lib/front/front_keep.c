@@ -1,0 +1,250 @@
+/*
+ * front_keep.c - which answers are kept as copies, for how long, and what they answer.
+ */
+#include "front_keep.h"
+
+#define DELAY_MAX_S  2592000 /* flush_all: beyond, a delay is a date */
+#define DELAY_EDGE_S 2u      /* clocks that tick at other times */
+
+/* What mg may show of a copy; those that say how, too. */
+#define SHOWN_BY_COPY                                                                              \
+	(MC_FLAG_VALUE | MC_FLAG_KEY | MC_FLAG_CLIENT | MC_FLAG_SIZE | MC_FLAG_OPAQUE |            \
+	 MC_FLAG_QUIET | MC_META_ORDER)
+
+/* ---- what copies answer ---- */
+
+/* What shows a cas, or how an item is used, is asked of its server. */
+static bool
+passes_copies(void *arg, const struct mc_req *req)
+{
+	return req->verb != MC_MG || (req->meta.flags & ~SHOWN_BY_COPY) != 0 ||
+	       (req->flags & MC_KEY_BASE64) != 0;
+}
+
+static enum serve_copy
+copy_for(void *arg, const struct mc_req *req, const struct item *item)
+{
+	switch (front_copy_kind(item)) {
+	case FRONT_COPY_MISS:
+		return SERVE_COPY_MISS;
+	case FRONT_COPY_HOLD:
+		return SERVE_COPY_NONE;
+	case FRONT_COPY_VALUE: /* an item that is stale is told so by mg */
+		return req->verb == MC_GET ? SERVE_COPY_HERE : SERVE_COPY_NONE;
+	default:
+		return SERVE_COPY_HERE;
+	}
+}
+
+static uint32_t
+next_sample(void *arg, uint32_t n)
+{
+	struct front *f = arg;
+
+	return front_sampler_next(&f->copies.sampler, n);
+}
+
+static void
+sample(void *arg, uint64_t hash)
+{
+	struct front *f = arg;
+
+	if (f->copies.shared.slots != NULL)
+		front_slots_count_mt(f->copies.shared.slots, hash);
+}
+
+void
+front_keep_supply(struct serve_supplier *supplier)
+{
+	const struct front *f = supplier->arg;
+
+	if (!front_copies_kept(&f->copies))
+		return;
+	supplier->passes_copies = passes_copies;
+	supplier->copy = copy_for;
+	supplier->next_sample = next_sample;
+	supplier->sample = sample;
+}
+
+/* ---- retrievals ---- */
+
+/* Can a copy answer what this is asked for? */
+static bool
+is_kept(const struct front_query *q)
+{
+	return q->verb == MC_GET || (q->verb == MC_MG && (q->flags & ~SHOWN_BY_COPY) == 0);
+}
+
+void
+front_keep_asked(struct front *f, struct front_key *key)
+{
+	key->reads = true;
+	if (front_copies_kept(&f->copies) && next_sample(f, 1) == 0)
+		sample(f, key->hash);
+}
+
+void
+front_keep_place(struct front *f, struct front_key *key)
+{
+	const struct front_wanted wanted = front_key_wanted(key);
+
+	if (!front_copies_kept(&f->copies) || !is_kept(&key->query))
+		return;
+	key->hold = front_copy_place(&f->copies, &wanted);
+	if (key->hold != 0)
+		front_count(f, FRONT_FILLS);
+}
+
+/* What is left to live of the value that is here, as its server has said. */
+static int32_t
+ttl_of(const struct front_lane *l)
+{
+	if (l->asked.ask != FRONT_ASK_MG)
+		return front_lane_first(l)->ttl_s;
+	return (l->reply.meta & FRONT_META_TTL) != 0 ? l->reply.ttl_s : FRONT_TTL_UNKNOWN;
+}
+
+/* A second before it ends at its server, whose seconds begin at other times. False: at once. */
+static bool
+expiry_of(const struct front_lane *l, uint32_t *expiry_s)
+{
+	const uint32_t sent_s = front_lane_first(l)->sent_s;
+	const int32_t ttl_s = ttl_of(l);
+
+	*expiry_s = 0;
+	if (ttl_s == -1)
+		return true;
+	*expiry_s =
+		sent_s + (ttl_s == FRONT_TTL_UNKNOWN ? l->front->cfg.ttl_s : (uint32_t)ttl_s - 1);
+	return ttl_s != 0 && *expiry_s > serve_now_s(l->front->serve);
+}
+
+void
+front_keep_value(struct front_lane *l, struct front_key *key)
+{
+	const struct front_wanted wanted = front_key_wanted(key);
+	const bool meta = l->asked.ask == FRONT_ASK_MG;
+	struct front *f = l->front;
+	uint32_t expiry_s;
+
+	if (key->hold == 0 || key->fill.item == NULL || !expiry_of(l, &expiry_s) ||
+	    (l->reply.meta & (FRONT_META_WIN | FRONT_META_STALE | FRONT_META_WON)) != 0)
+		return;
+	front_copy_publish(&f->copies, &wanted, key->hold, key->fill.item, expiry_s,
+			   meta ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE);
+	key->hold = 0;
+}
+
+void
+front_keep_missed(struct front *f, struct front_key *key)
+{
+	const struct front_wanted wanted = front_key_wanted(key);
+
+	if (!front_copies_kept(&f->copies))
+		return;
+	front_copy_miss(&f->copies, &wanted, key->hold);
+	key->hold = 0;
+}
+
+/* ---- writes ---- */
+
+/* What it stores is all that the key has then. When one with an expiry ends at its server is not
+ * known so well that a copy could end before it. */
+static bool
+is_kept_set(const struct front_query *q)
+{
+	return (q->verb == MC_SET || (q->verb == MC_BIN_SET && !q->compare)) && q->exptime == 0;
+}
+
+bool
+front_keep_writes(struct front *f, struct front_key *key)
+{
+	const struct front_wanted wanted = front_key_wanted(key);
+
+	if (!front_copies_kept(&f->copies))
+		return true;
+	key->holds_cell =
+		front_copy_write(&f->copies, &wanted, is_kept_set(&key->query), &key->hold);
+	return key->holds_cell;
+}
+
+void
+front_keep_stored(struct front *f, struct front_key *key)
+{
+	const struct front_wanted wanted = front_key_wanted(key);
+
+	if (key->hold == 0)
+		return;
+	front_copy_exchange(&f->copies, &wanted, key->hold, &key->fill);
+	key->hold = 0;
+	front_count(f, FRONT_EXCHANGED);
+}
+
+void
+front_keep_end(struct front *f, struct front_key *key)
+{
+	const struct front_wanted wanted = front_key_wanted(key);
+
+	if (key->hold != 0)
+		front_copy_drop(&f->copies, &wanted, key->hold);
+	if (key->holds_flush)
+		front_flush_end_mt(f->copies.shared.cells);
+	if (!key->holds_cell)
+		return;
+	if (!key->sent || key->fate_known) {
+		front_write_end_mt(f->copies.shared.cells, key->hash);
+		return;
+	}
+	front_count(f, FRONT_WRITES_LOST);
+	front_write_lost_mt(f->copies.shared.cells, key->hash);
+}
+
+/* ---- flushes ---- */
+
+static void
+quiet_until(struct front *f, uint32_t until_s)
+{
+	if (f->quiet_until_s == 0)
+		front_flush_begin_mt(f->copies.shared.cells);
+	if (until_s > f->quiet_until_s)
+		f->quiet_until_s = until_s;
+}
+
+/* One with a delay lasts until it is over everywhere; a later one may replace it at the servers,
+ * and does not here. */
+static void
+flush_delay(struct front *f, int32_t delay_s)
+{
+	const uint32_t over_s = serve_now_s(f->serve) + (uint32_t)delay_s + DELAY_EDGE_S;
+
+	quiet_until(f, delay_s <= DELAY_MAX_S ? over_s : UINT32_MAX);
+}
+
+bool
+front_keep_flush(struct front *f, struct front_key *whole)
+{
+	if (!front_copies_kept(&f->copies))
+		return true;
+	if (whole->query.exptime > 0)
+		flush_delay(f, whole->query.exptime);
+	front_flush_begin_mt(f->copies.shared.cells);
+	whole->holds_flush = true;
+	return store_flush(f->store, serve_now_s(f->serve)) == STORE_OK;
+}
+
+void
+front_keep_begin(struct front *f)
+{
+	front_copies_init(&f->copies, &f->cfg.shared, f->store, f->cfg.core);
+	if (front_copies_kept(&f->copies) && f->cfg.quiet_s > 0)
+		quiet_until(f, STORE_CLOCK_START + f->cfg.quiet_s);
+}
+
+void
+front_keep_turn(struct front *f)
+{
+	if (likely(f->quiet_until_s == 0) || serve_now_s(f->serve) < f->quiet_until_s)
+		return;
+	f->quiet_until_s = 0;
+	front_flush_end_mt(f->copies.shared.cells);
+}

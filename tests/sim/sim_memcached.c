@@ -1,0 +1,153 @@
+/*
+ * The model: a request is executed once it is all here.
+ */
+#include "sim_memcached.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define REPLY_MAX 400u
+
+static char *
+value_of(struct sim_memcached *s, const char *key)
+{
+	const uint32_t n = (uint32_t)(key[3] - '0');
+
+	ensure(strncmp(key, "key", 3) == 0 && n < SIM_MEMCACHED_KEYS && key[4] == '\0');
+	return s->value[n];
+}
+
+/* ---- requests ---- */
+
+static void
+get(struct sim_memcached *s, char *keys, char *reply)
+{
+	char *rest = keys, *key;
+
+	while ((key = strtok_r(rest, " ", &rest)) != NULL) {
+		const char *value = value_of(s, key);
+
+		s->gets++;
+		if (value[0] != '\0')
+			reply += sprintf(reply, "VALUE %s 0 %zu\r\n%s\r\n", key, strlen(value),
+					 value);
+	}
+	strcpy(reply, "END\r\n");
+}
+
+static const char *delete (struct sim_memcached *s, const char *key)
+{
+	char *value = value_of(s, key);
+	const bool there = value[0] != '\0';
+
+	value[0] = '\0';
+	return there ? "DELETED\r\n" : "NOT_FOUND\r\n";
+}
+
+/* Bytes of the whole request; 0: it is not all here. */
+static uint32_t
+store(struct sim_memcached *s, const struct sim_said *said, char *line, uint32_t len, char *reply)
+{
+	char verb[8], key[8], *value;
+	uint32_t flags, body;
+	int exptime;
+
+	ensure(sscanf(line, "%7s %7s %u %d %u", verb, key, &flags, &exptime, &body) == 5 &&
+	       body < SIM_MEMCACHED_VALUE);
+	if (said->len < len + body + 2)
+		return 0;
+	value = value_of(s, key);
+	strcpy(reply, "NOT_STORED\r\n");
+	if (verb[0] == 'a' && value[0] != '\0')
+		return len + body + 2;
+	memcpy(value, line + len, body);
+	value[body] = '\0';
+	strcpy(reply, "STORED\r\n");
+	return len + body + 2;
+}
+
+/* Bytes of the first request; 0: it is not all here. */
+static uint32_t
+execute(struct sim_memcached *s, struct sim_said *said, char *reply)
+{
+	char *line = said->bytes, *end = memchr(line, '\n', said->len);
+	uint32_t len;
+
+	if (end == NULL)
+		return 0;
+	len = (uint32_t)(end + 1 - line);
+	if (strncmp(line, "set ", 4) == 0 || strncmp(line, "add ", 4) == 0)
+		return store(s, said, line, len, reply);
+	end[-1] = '\0';
+	if (strncmp(line, "get ", 4) == 0) {
+		get(s, line + 4, reply);
+	} else if (strncmp(line, "delete ", 7) == 0) {
+		strcpy(reply, delete (s, line + 7));
+	} else if (strcmp(line, "flush_all 0") == 0) {
+		memset(s->value, 0, sizeof s->value);
+		strcpy(reply, "OK\r\n");
+	} else {
+		strcpy(reply, strcmp(line, "version") == 0 ? "VERSION 1\r\n" : "ERROR\r\n");
+	}
+	return len;
+}
+
+static bool
+take(struct sim_memcached *s, struct sim_said *said, char *reply)
+{
+	const uint32_t len = said->len > 0 ? execute(s, said, reply) : 0;
+
+	said->len -= len;
+	memmove(said->bytes, said->bytes + len, said->len);
+	return len > 0;
+}
+
+/* ---- its connection ---- */
+
+void
+sim_memcached_opened(struct sim_memcached *s, struct conn *c)
+{
+	ensure(s->conn == NULL);
+	s->conn = c;
+	s->said.len = 0;
+}
+
+void
+sim_memcached_gone(struct sim_memcached *s, const struct conn *c)
+{
+	if (s->conn != c)
+		return;
+	s->conn = NULL;
+	s->left = s->said;
+}
+
+void
+sim_memcached_turn(struct sim_memcached *s)
+{
+	char reply[REPLY_MAX];
+
+	if (s->conn == NULL)
+		return;
+	for (struct view v = conn_peek(s->conn); v.len > 0; v = conn_peek(s->conn)) {
+		ensure(s->said.len + v.len <= SIM_MEMCACHED_SAID);
+		memcpy(s->said.bytes + s->said.len, v.data, v.len);
+		s->said.len += v.len;
+		conn_advance(s->stack, s->conn, v.len);
+	}
+	while (!s->waits && conn_writable(s->stack, s->conn, 1) && take(s, &s->said, reply)) {
+		const uint32_t len = (uint32_t)strlen(reply);
+
+		memcpy(conn_reserve(s->stack, s->conn, len), reply, len);
+		conn_commit(s->stack, s->conn, len);
+	}
+}
+
+void
+sim_memcached_late(struct sim_memcached *s)
+{
+	char reply[REPLY_MAX];
+
+	take(s, &s->left, reply);
+}

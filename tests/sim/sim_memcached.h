@@ -1,0 +1,41 @@
+/*
+ * sim_memcached.h - a memcached of a few keys that knows text get, set, add, delete and flush_all,
+ * and waits when it is told to.
+ *
+ * Shape:  keys "key0" to "key2". What a connection has left unread when it ends may be executed
+ *         later, as a server may: sim_memcached_late().
+ * Owner:  the caller's struct; its stack calls sim_memcached_opened, _gone and _turn.
+ * Thread: one.
+ * Errors: another request stops the process.
+ * Bounds: one connection at a time; SIM_MEMCACHED_SAID unread bytes.
+ */
+#ifndef CLOCKOO_SIM_MEMCACHED_H
+#define CLOCKOO_SIM_MEMCACHED_H
+
+#include "stack/stack.h"
+
+#define SIM_MEMCACHED_KEYS  3u
+#define SIM_MEMCACHED_VALUE 32u
+#define SIM_MEMCACHED_SAID  16384u
+
+struct sim_said {
+	char bytes[SIM_MEMCACHED_SAID];
+	uint32_t len;
+};
+
+struct sim_memcached {
+	struct stack *stack;
+	struct conn *conn;
+	bool waits;                                          /* answers nothing */
+	uint32_t gets;                                       /* keys asked for */
+	char value[SIM_MEMCACHED_KEYS][SIM_MEMCACHED_VALUE]; /* empty: none */
+	struct sim_said said, left; /* of the connection, and of the one before it */
+};
+
+void sim_memcached_opened(struct sim_memcached *s, struct conn *c);
+void sim_memcached_gone(struct sim_memcached *s, const struct conn *c);
+void sim_memcached_turn(struct sim_memcached *s);
+/* The first of what is left. */
+void sim_memcached_late(struct sim_memcached *s);
+
+#endif

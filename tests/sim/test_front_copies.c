@@ -1,0 +1,346 @@
+/*
+ * A front with copies before one server that waits when it is told to. Goal: however many ask for a
+ * key at once, one get reaches the server; who asks after a write that was under way hears what it
+ * wrote; copies answer from then on, and not after a write, a miss, a flush, or when the front
+ * begins. Method: a whole core with a front, a thousand clients and a server of a few lines on one
+ * stack; the server counts what it is asked.
+ */
+#include "sim_front.h"
+#include "sim_memcached.h"
+#include "sim_service.h"
+
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLIENTS    1000u
+#define SLOTS      1100u
+#define HEARD_MAX  256u
+#define STEP_NS    100000u
+#define MS         1000000ull
+#define TIMEOUT_NS (200 * MS)
+
+struct client {
+	struct conn *conn;
+	bool open;
+	char heard[HEARD_MAX];
+	uint32_t heard_len;
+};
+
+struct world {
+	struct sim_service sim;
+	struct front *front;
+	struct front_exchange *fleet;
+	struct front_shared shared;
+	void *memory;
+	struct client client[CLIENTS];
+	struct client *of_slot[SLOTS];
+	struct sim_memcached server;
+};
+
+/* ---- the world ---- */
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+	struct client *cl = w->of_slot[conn_slot(c)];
+
+	if (cl != NULL) {
+		cl->open = true;
+		return;
+	}
+	sim_memcached_opened(&w->server, c);
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+
+	sim_memcached_gone(&w->server, c);
+}
+
+static void
+turn(void *arg)
+{
+	struct world *w = arg;
+
+	while (stack_pop_ready(w->sim.ss->stack) != NULL)
+		;
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		struct client *cl = &w->client[i];
+
+		for (struct view v = cl->open ? conn_peek(cl->conn) : (struct view){NULL, 0};
+		     v.len > 0; v = conn_peek(cl->conn)) {
+			check(cl->heard_len + v.len < HEARD_MAX);
+			memcpy(cl->heard + cl->heard_len, v.data, v.len);
+			cl->heard_len += v.len;
+			conn_advance(w->sim.ss->stack, cl->conn, v.len);
+		}
+	}
+	sim_memcached_turn(&w->server);
+}
+
+static void
+run(struct world *w, uint64_t for_ns)
+{
+	sim_service_run(&w->sim, for_ns, STEP_NS);
+}
+
+static void
+front_attach(struct world *w, uint32_t quiet_s)
+{
+	static const struct front_server name = {"server", 1};
+	const struct front_address address = {.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
+	struct core *core = &w->sim.sc->cores[0].core;
+	struct front_settings settings = {
+		.servers = 1,
+		.connections = 1,
+		.conns_max = SLOTS,
+		.misses_on_failure = true,
+		.timeout_ns = TIMEOUT_NS,
+		.connect_timeout_ns = TIMEOUT_NS,
+		.retry_timeout_ns = TIMEOUT_NS,
+		.failure_limit = 2,
+		.answer_bytes_max = 1u << 20,
+		.ttl_s = 1000,
+		.quiet_s = quiet_s,
+	};
+	struct region region = {.size = front_bytes(&settings)};
+
+	settings.shared = w->shared = sim_front_shared(FRONT_ITEMS_MEMORY);
+	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
+	w->memory = region.base = calloc(1, region.size);
+	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
+}
+
+static struct world *
+world_create(uint32_t clients, uint32_t quiet_s)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct sim_service_options o = sim_service_defaults();
+	const struct stack_user user = {w, on_opened, on_gone, NULL};
+
+	check_ptr(w);
+	o.cores.stack.tcp.conns_max = SLOTS;
+	o.cores.stack.tcp.active_reserve = 3;
+	o.cores.stack.tcp.chunks = 16 * CLIENTS; /* an eighth of them is for who waits */
+	o.clients.tcp.conns_max = SLOTS;
+	o.clients.tcp.port = SIM_PORT;
+	sim_service_create(&w->sim, &o, &user, turn);
+	front_attach(w, quiet_s);
+	w->server.stack = w->sim.ss->stack;
+	strcpy(w->server.value[0], "first");
+	for (uint32_t i = 0; i < clients; i++) {
+		w->client[i].conn = sim_service_connect(&w->sim);
+		w->of_slot[conn_slot(w->client[i].conn)] = &w->client[i];
+		if (i % 16 == 15)
+			run(w, MS);
+	}
+	run(w, 50 * MS);
+	check_eq(front_lane_info(w->front, 0).state, LANE_UP);
+	return w;
+}
+
+static void
+world_destroy(struct world *w)
+{
+	const struct core *core = &w->sim.sc->cores[0].core;
+
+	w->server.waits = false;
+	run(w, 2 * TIMEOUT_NS);
+	check_eq(front_keys_open(w->front), 0);
+	check_eq(serve_awaits_open(core->serve), 0);
+	sim_service_destroy(&w->sim);
+	sim_front_fleet_free(w->fleet);
+	sim_front_shared_free(&w->shared);
+	free(w->memory);
+	free(w);
+}
+
+static void
+ask(struct world *w, uint32_t client, const char *request)
+{
+	w->client[client].heard_len = 0;
+	sim_service_say(&w->sim, w->client[client].conn, request, (uint32_t)strlen(request));
+}
+
+/* They ask at once, and have no answer yet. */
+static void
+all_ask(struct world *w, uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++)
+		ask(w, i, "get key0\r\n");
+	run(w, 20 * MS);
+}
+
+static void
+heard(struct world *w, uint32_t client, const char *text)
+{
+	struct client *cl = &w->client[client];
+
+	cl->heard[cl->heard_len] = '\0';
+	check_str(cl->heard, text);
+	cl->heard_len = 0;
+}
+
+#define FIRST  "VALUE key0 0 5\r\nfirst\r\nEND\r\n"
+#define SECOND "VALUE key0 0 6\r\nsecond\r\nEND\r\n"
+#define MISS   "END\r\n"
+
+/* What one client hears, and how often the server was asked for it. */
+static void
+one_hears(struct world *w, const char *request, const char *text, uint32_t gets)
+{
+	const uint32_t before = w->server.gets;
+
+	ask(w, 0, request);
+	run(w, 10 * MS);
+	heard(w, 0, text);
+	check_eq(w->server.gets - before, gets);
+}
+
+/* ---- tests ---- */
+
+static void
+a_thousand_ask_for_a_cold_key_and_one_get_is_sent(void **state)
+{
+	struct world *w = world_create(CLIENTS, 0);
+
+	w->server.waits = true;
+	all_ask(w, 0, CLIENTS);
+	w->server.waits = false;
+	run(w, 20 * MS);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		heard(w, i, FIRST);
+	check_eq(w->server.gets, 1);
+	all_ask(w, 0, CLIENTS);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		heard(w, i, FIRST);
+	check_eq(w->server.gets, 1);
+	world_destroy(w);
+}
+
+/* Those who ask after the write has begun share the next flight. */
+static void
+who_asks_after_a_write_hears_of_it(void **state)
+{
+	struct world *w = world_create(301, 0);
+
+	w->server.waits = true;
+	all_ask(w, 0, 100);
+	ask(w, 300, "set key0 0 0 6\r\nsecond\r\n");
+	run(w, 5 * MS);
+	all_ask(w, 100, 300);
+	w->server.waits = false;
+	run(w, 30 * MS);
+	heard(w, 300, "STORED\r\n");
+	for (uint32_t i = 100; i < 300; i++)
+		heard(w, i, SECOND);
+	check(w->server.gets <= 2);
+	world_destroy(w);
+}
+
+/* A flight that fails takes those along who joined it, and no others. */
+static void
+the_next_flight_outlives_the_first(void **state)
+{
+	struct world *w = world_create(101, 0);
+
+	w->server.waits = true;
+	all_ask(w, 0, 50);
+	ask(w, 100, "set key0 0 0 6\r\nsecond\r\n");
+	run(w, TIMEOUT_NS / 2);
+	all_ask(w, 50, 100);
+	run(w, TIMEOUT_NS / 2 + 5 * MS);
+	w->server.waits = false;
+	run(w, 40 * MS);
+	heard(w, 100, "SERVER_ERROR no answer in time\r\n");
+	for (uint32_t i = 0; i < 50; i++)
+		heard(w, i, MISS);
+	for (uint32_t i = 50; i < 100; i++)
+		heard(w, i, FIRST);
+	/* Nobody knows what has become of the set: nothing of the key is kept. */
+	check_eq(counter_read(&front_counters(w->front)[FRONT_WRITES_LOST]), 1);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	world_destroy(w);
+}
+
+/* Half of those who share a flight close, the first one too. */
+static void
+who_leaves_a_flight_leaves_the_others(void **state)
+{
+	struct world *w = world_create(60, 0);
+
+	w->server.waits = true;
+	all_ask(w, 0, 60);
+	for (uint32_t i = 0; i < 60; i += 2) {
+		conn_abort(w->sim.ss->stack, w->client[i].conn);
+		w->client[i].open = false;
+	}
+	run(w, 5 * MS);
+	w->server.waits = false;
+	run(w, 20 * MS);
+	for (uint32_t i = 1; i < 60; i += 2)
+		heard(w, i, FIRST);
+	check_eq(w->server.gets, 1);
+	world_destroy(w);
+}
+
+static void
+copies_go_when_they_are_wrong(void **state)
+{
+	struct world *w = world_create(1, 0);
+
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_hears(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_hears(w, "delete key0\r\n", "DELETED\r\n", 0);
+	one_hears(w, "get key0\r\n", MISS, 1);
+	one_hears(w, "get key0\r\n", MISS, 0);
+	one_hears(w, "mg key0 v\r\n", "EN\r\n", 0);
+	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_hears(w, "mg key0 v f\r\n", "VA 5 f0\r\nfirst\r\n", 0);
+	one_hears(w, "set key0 0 1000 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", SECOND, 1);
+	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_hears(w, "mg key0 v f\r\n", "VA 6 f0\r\nsecond\r\n", 1);
+	check_eq(counter_read(&front_counters(w->front)[FRONT_EXCHANGED]), 2);
+	one_hears(w, "flush_all\r\n", "OK\r\n", 0);
+	one_hears(w, "get key0\r\n", MISS, 1);
+	one_hears(w, "get key0\r\n", MISS, 0);
+	world_destroy(w);
+}
+
+static void
+nothing_is_kept_for_a_while(void **state)
+{
+	struct world *w = world_create(1, 2);
+
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	run(w, 3000 * MS);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	world_destroy(w);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_thousand_ask_for_a_cold_key_and_one_get_is_sent),
+		cmocka_unit_test(who_asks_after_a_write_hears_of_it),
+		cmocka_unit_test(the_next_flight_outlives_the_first),
+		cmocka_unit_test(who_leaves_a_flight_leaves_the_others),
+		cmocka_unit_test(copies_go_when_they_are_wrong),
+		cmocka_unit_test(nothing_is_kept_for_a_while),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,358 @@
+/*
+ * Is a front with copies one cache, as each key's history tells? Goal: however requests overlap,
+ * and whatever the server forgets, keeps waiting, or executes after its connection has ended, each
+ * key's answers have an order (linear.h). Method: a whole core with a front, eight clients with a
+ * request each, a model server (sim_memcached.h) on the clients' stack. What is answered with an
+ * error has happened at any later time, or never. A failing seed is named; an argument is the
+ * number of seeds.
+ */
+#include "sim_front.h"
+#include "sim_memcached.h"
+#include "sim_rng.h"
+#include "sim_service.h"
+
+#include "support/test.h"
+
+#include "../stress/linear.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLIENTS    8u
+#define SLOTS      32u
+#define CALL_MAX   150u
+#define HEARD_MAX  128u
+#define STEP_NS    50000u
+#define MS         1000000ull
+#define TIMEOUT_NS (20 * MS)
+#define STEPS_MAX  200000u
+#define NEVER      (UINT64_MAX / 2)
+
+static uint64_t seeds = 20; /* or as the first argument says */
+
+struct client {
+	struct conn *conn;
+	bool gone; /* nobody knows what has become of its last write */
+	struct call *call;
+	char heard[HEARD_MAX];
+	uint32_t heard_len;
+};
+
+struct world {
+	struct sim_service sim;
+	struct front *front;
+	struct front_exchange *fleet;
+	struct front_shared shared;
+	void *memory;
+	struct client client[CLIENTS];
+	struct client *of_slot[SLOTS];
+	struct sim_memcached server;
+	struct sim_rng rng;
+	struct call call[CALL_MAX];
+	bool tells_nothing[CALL_MAX];
+	uint32_t calls;
+	uint64_t tick;
+	bool fails;
+	uint32_t wait; /* turns that the server waits yet */
+};
+
+/* ---- calls ---- */
+
+static void
+call_say(struct world *w, struct client *cl)
+{
+	static const char *const verbs[] = {[CALL_GET] = "get",
+					    [CALL_SET] = "set",
+					    [CALL_ADD] = "add",
+					    [CALL_DELETE] = "delete"};
+	const struct call *c = cl->call;
+	char text[100];
+	int n;
+
+	if (c->kind == CALL_FLUSH)
+		n = sprintf(text, "flush_all\r\n");
+	else if (c->len == 0)
+		n = sprintf(text, "%s key%u\r\n", verbs[c->kind], c->key);
+	else
+		n = sprintf(text, "%s key%u 0 0 %u\r\n%.*s\r\n", verbs[c->kind], c->key, c->len,
+			    (int)c->len, c->bytes);
+	sim_service_say(&w->sim, cl->conn, text, (uint32_t)n);
+}
+
+static void
+call_begin(struct world *w, struct client *cl)
+{
+	const uint32_t n = w->calls++, what = sim_below(&w->rng, 100);
+	struct call *c = cl->call = &w->call[n];
+
+	*c = (struct call){.invoked = ++w->tick,
+			   .thread = (uint32_t)(cl - w->client),
+			   .key = sim_below(&w->rng, 8) < 6 ? 0 : sim_below(&w->rng, 3),
+			   .now_s = STORE_CLOCK_START,
+			   .told_no_cas = true};
+	c->kind = what < 3    ? CALL_FLUSH
+		  : what < 65 ? CALL_GET
+		  : what < 85 ? CALL_SET
+		  : what < 92 ? CALL_ADD
+			      : CALL_DELETE;
+	if (c->kind == CALL_SET || c->kind == CALL_ADD)
+		c->len = (uint32_t)snprintf(c->bytes, sizeof c->bytes, "v%u", n);
+	call_say(w, cl);
+}
+
+/* A read that failed tells nothing; a write may happen as the last of all. */
+static void
+call_failed(struct world *w, struct client *cl)
+{
+	struct call *c = cl->call;
+
+	if (c->kind == CALL_GET) {
+		w->tells_nothing[c - w->call] = true;
+		return;
+	}
+	c->returned += NEVER;
+	c->result = c->kind == CALL_DELETE ? STORE_NOT_FOUND : STORE_OK;
+	cl->gone = true;
+}
+
+static void
+value_read(struct client *cl)
+{
+	struct call *c = cl->call;
+	char key[8], value[32];
+	unsigned len;
+
+	check_eq(sscanf(cl->heard, "VALUE %7s 0 %u %31s", key, &len, value), 3);
+	check_eq(key[3] - '0', c->key);
+	check_eq(strlen(value), len);
+	c->result = STORE_OK;
+	c->told_len = len;
+	memcpy(c->told, value, len);
+}
+
+static bool
+ends_with(const struct client *cl, const char *text)
+{
+	const size_t len = strlen(text);
+
+	return cl->heard_len >= len && memcmp(cl->heard + cl->heard_len - len, text, len) == 0;
+}
+
+static void
+heard(struct world *w, struct client *cl)
+{
+	struct call *c = cl->call;
+	const bool failed = strncmp(cl->heard, "SERVER_ERROR", 12) == 0;
+
+	cl->heard[cl->heard_len] = '\0';
+	if (!ends_with(cl, c->kind == CALL_GET && !failed ? "END\r\n" : "\r\n"))
+		return;
+	c->returned = ++w->tick;
+	if (failed)
+		call_failed(w, cl);
+	else if (strncmp(cl->heard, "VALUE", 5) == 0)
+		value_read(cl);
+	else
+		c->result = strcmp(cl->heard, "NOT_STORED\r\n") == 0 ? STORE_NOT_STORED
+			    : strcmp(cl->heard, "NOT_FOUND\r\n") == 0 ||
+					    strcmp(cl->heard, "END\r\n") == 0
+				    ? STORE_NOT_FOUND
+				    : STORE_OK;
+	cl->call = NULL;
+	cl->heard_len = 0;
+}
+
+/* ---- the world ---- */
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+
+	if (w->of_slot[conn_slot(c)] == NULL)
+		sim_memcached_opened(&w->server, c);
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	struct world *w = arg;
+
+	sim_memcached_gone(&w->server, c);
+}
+
+static void
+client_turn(struct world *w, struct client *cl)
+{
+	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
+		check(cl->call != NULL && cl->heard_len + v.len < HEARD_MAX);
+		memcpy(cl->heard + cl->heard_len, v.data, v.len);
+		cl->heard_len += v.len;
+		conn_advance(w->sim.ss->stack, cl->conn, v.len);
+		heard(w, cl);
+	}
+	if (cl->call == NULL && !cl->gone && w->calls < CALL_MAX && sim_below(&w->rng, 4) == 0)
+		call_begin(w, cl);
+}
+
+/* Most waits are short. */
+static void
+server_turn(struct world *w)
+{
+	struct sim_memcached *s = &w->server;
+
+	if (!s->waits && sim_below(&w->rng, 3) == 0)
+		w->wait = w->fails && sim_below(&w->rng, 150) == 0 ? 2 * TIMEOUT_NS / STEP_NS
+								   : sim_below(&w->rng, 20);
+	s->waits = w->wait > 0;
+	w->wait -= w->wait > 0;
+	if (sim_below(&w->rng, 100) == 0)
+		s->value[sim_below(&w->rng, 3)][0] = '\0';
+	if (sim_below(&w->rng, 50) == 0)
+		sim_memcached_late(s);
+	sim_memcached_turn(s);
+}
+
+static void
+turn(void *arg)
+{
+	struct world *w = arg;
+
+	while (stack_pop_ready(w->sim.ss->stack) != NULL)
+		;
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		if (w->client[i].conn != NULL)
+			client_turn(w, &w->client[i]);
+	server_turn(w);
+}
+
+static void
+front_attach(struct world *w)
+{
+	static const struct front_server name = {"server", 1};
+	const struct front_address address = {.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
+	struct core *core = &w->sim.sc->cores[0].core;
+	struct front_settings settings = {
+		.servers = 1,
+		.connections = 1,
+		.conns_max = SLOTS,
+		.timeout_ns = TIMEOUT_NS,
+		.connect_timeout_ns = TIMEOUT_NS,
+		.retry_timeout_ns = MS,
+		.failure_limit = 100,
+		.answer_bytes_max = 1u << 20,
+		.ttl_s = 1000,
+	};
+	struct region region = {.size = front_bytes(&settings)};
+
+	settings.shared = w->shared = sim_front_shared(FRONT_ITEMS_MEMORY);
+	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
+	w->memory = region.base = calloc(1, region.size);
+	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
+}
+
+static struct world *
+world_create(uint64_t seed)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct sim_service_options o = sim_service_defaults();
+	const struct stack_user user = {w, on_opened, on_gone, NULL};
+
+	check_ptr(w);
+	o.cores.memory_bytes = 16u << 20;
+	o.cores.stack.tcp.conns_max = SLOTS;
+	o.cores.stack.tcp.active_reserve = 3;
+	o.clients.tcp.conns_max = SLOTS;
+	o.clients.tcp.port = SIM_PORT;
+	o.cable.delay_ns = 10000;
+	w->rng.state = seed;
+	w->fails = seed % 2 == 0;
+	sim_service_create(&w->sim, &o, &user, turn);
+	w->server.stack = w->sim.ss->stack;
+	front_attach(w);
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		struct conn *c = sim_service_connect(&w->sim);
+
+		w->of_slot[conn_slot(c)] = &w->client[i];
+		w->client[i].conn = c;
+	}
+	return w;
+}
+
+static void
+world_destroy(struct world *w)
+{
+	sim_service_destroy(&w->sim);
+	sim_front_fleet_free(w->fleet);
+	sim_front_shared_free(&w->shared);
+	free(w->memory);
+	free(w);
+}
+
+static bool
+is_over(const struct world *w)
+{
+	bool here = false;
+
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		if (w->client[i].call != NULL)
+			return false;
+		here |= !w->client[i].gone;
+	}
+	return w->calls == CALL_MAX || !here;
+}
+
+static void
+judge(const struct world *w, uint32_t key, uint64_t seed)
+{
+	const struct call *calls[CALL_MAX], *liar;
+	struct linear *l = linear_new();
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->calls; i++)
+		if (!w->tells_nothing[i] &&
+		    (w->call[i].key == key || w->call[i].kind == CALL_FLUSH))
+			calls[n++] = &w->call[i];
+	if (linear_walk(l, calls, n, &liar) == LINEAR_LIE) {
+		n = linear_shorten(calls, n, liar);
+		for (uint32_t i = 0; i < n; i++)
+			call_print(stdout, calls[i]);
+		fail_msg("seed %llu: no order", (unsigned long long)seed);
+	}
+	linear_free(l);
+}
+
+static void
+each_keys_answers_have_an_order(void **state)
+{
+	uint64_t kept = 0, joined = 0, lost = 0;
+
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct world *w = world_create(seed);
+		const struct counter *counters = front_counters(w->front);
+
+		for (uint32_t i = 0; !is_over(w); i++) {
+			check(i < STEPS_MAX);
+			sim_service_run(&w->sim, 2 * STEP_NS, STEP_NS);
+		}
+		for (uint32_t key = 0; key < SIM_MEMCACHED_KEYS; key++)
+			judge(w, key, seed);
+		kept += counter_read(&counters[FRONT_EXCHANGED]);
+		joined += counter_read(&counters[FRONT_JOINED]);
+		lost += counter_read(&counters[FRONT_WRITES_LOST]);
+		world_destroy(w);
+	}
+	check(kept > 0 && joined > 0 && lost > 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_keys_answers_have_an_order),
+	};
+
+	if (argc > 1)
+		seeds = strtoul(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

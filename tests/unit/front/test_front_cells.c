@@ -1,0 +1,187 @@
+/*
+ * test_front_cells.c - a key has a writer from its begin to its end, and whoever looked before
+ * learns of it.
+ *
+ * Goal:   each rule of front_cells.h by itself; what they are worth together is
+ *         tests/sim/test_front_copies.
+ * Method: hashes of one cell with equal and other prints, by hand.
+ */
+#include "front/front_cells.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+
+#define HASH  0x1234000000420007ull
+#define OTHER 0x1234000000430007ull /* of the same cell, with another print */
+#define TWIN  0x9999000000420007ull /* with the same */
+#define ELSE  0x1234000000420008ull /* of another cell */
+
+static struct front_cells *cells;
+
+static int
+cells_make(void **state)
+{
+	cells = aligned_alloc(64, sizeof *cells);
+	check_ptr(cells);
+	memset(cells, 0xff, sizeof *cells);
+	front_cells_init(cells);
+	return 0;
+}
+
+static int
+cells_free(void **state)
+{
+	free(cells);
+	return 0;
+}
+
+static bool
+is_clean(uint64_t hash)
+{
+	const bool loaded = front_cell_load_mt(cells, hash).clean;
+
+	check_eq(front_cell_look_mt(cells, hash).clean, loaded);
+	return loaded;
+}
+
+/* Alone? */
+static bool
+begin(uint64_t hash)
+{
+	bool alone;
+
+	check(front_write_begin_mt(cells, hash, &alone));
+	return alone;
+}
+
+static void
+a_key_has_a_writer_until_its_end(void **state)
+{
+	check(is_clean(HASH));
+	begin(HASH);
+	check(!is_clean(HASH) && !is_clean(TWIN));
+	check(is_clean(OTHER) && is_clean(ELSE));
+	begin(HASH);
+	front_write_end_mt(cells, HASH);
+	check(!is_clean(HASH));
+	front_write_end_mt(cells, HASH);
+	check(is_clean(HASH));
+}
+
+static void
+writers_of_two_keys_are_everybodys(void **state)
+{
+	begin(HASH);
+	begin(OTHER);
+	check(!is_clean(HASH) && !is_clean(OTHER));
+	front_write_end_mt(cells, HASH);
+	check(!is_clean(HASH) && !is_clean(OTHER));
+	begin(OTHER);
+	check(!is_clean(HASH));
+	front_write_end_mt(cells, OTHER);
+	front_write_end_mt(cells, OTHER);
+	check(is_clean(HASH) && is_clean(OTHER));
+	begin(OTHER);
+	check(is_clean(HASH) && !is_clean(OTHER));
+}
+
+static void
+what_was_seen_stands_until_the_next_write(void **state)
+{
+	struct front_seen seen = front_cell_load_mt(cells, HASH);
+
+	check(front_cell_stands_mt(cells, HASH, &seen));
+	begin(HASH);
+	check(!front_cell_stands_mt(cells, HASH, &seen));
+	front_write_end_mt(cells, HASH);
+	check(!front_cell_stands_mt(cells, HASH, &seen));
+	seen = front_cell_look_mt(cells, HASH);
+	check(front_cell_stands_mt(cells, HASH, &seen));
+	front_cell_step_mt(cells, HASH);
+	check(!front_cell_stands_mt(cells, HASH, &seen));
+	begin(HASH);
+	seen = front_cell_load_mt(cells, HASH);
+	front_write_end_mt(cells, HASH);
+	check(!front_cell_stands_mt(cells, HASH, &seen));
+}
+
+static void
+a_write_is_alone_or_not(void **state)
+{
+	check(begin(HASH));
+	check(!begin(HASH) && !begin(TWIN));
+	check(begin(ELSE));
+	front_write_end_mt(cells, HASH);
+	check(!begin(HASH));
+	for (uint32_t i = 0; i < 3; i++)
+		front_write_end_mt(cells, HASH);
+	front_cell_step_mt(cells, HASH);
+	check(begin(HASH));
+}
+
+static void
+a_flush_is_every_keys(void **state)
+{
+	const struct front_seen before = front_cell_load_mt(cells, HASH);
+	struct front_seen seen;
+
+	front_flush_begin_mt(cells);
+	check(!is_clean(HASH) && !is_clean(ELSE));
+	check(!front_cell_stands_mt(cells, HASH, &before));
+	check(!begin(ELSE));
+	front_flush_begin_mt(cells);
+	seen = front_cell_load_mt(cells, HASH);
+	front_flush_end_mt(cells);
+	check(!is_clean(HASH));
+	front_flush_end_mt(cells);
+	check(is_clean(HASH));
+	check(!front_cell_stands_mt(cells, HASH, &seen));
+	check(!front_cell_stands_mt(cells, HASH, &before));
+}
+
+static void
+a_fate_that_nobody_knows_is_a_writer_for_ever(void **state)
+{
+	begin(HASH);
+	begin(HASH);
+	front_write_lost_mt(cells, HASH);
+	check(!is_clean(HASH) && !is_clean(OTHER) && is_clean(ELSE));
+	front_write_end_mt(cells, HASH);
+	check(!is_clean(HASH) && !is_clean(OTHER));
+	check(!begin(HASH));
+	front_write_lost_mt(cells, HASH);
+	check(!is_clean(HASH));
+}
+
+static void
+writers_have_a_bound(void **state)
+{
+	bool alone;
+
+	for (uint32_t i = 0; i < FRONT_WRITERS_MAX; i++)
+		begin(i % 2 ? HASH : OTHER);
+	check(!front_write_begin_mt(cells, HASH, &alone));
+	for (uint32_t i = 0; i < FRONT_WRITERS_MAX; i++)
+		front_write_end_mt(cells, HASH);
+	check(is_clean(HASH));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_key_has_a_writer_until_its_end, cells_make,
+						cells_free),
+		cmocka_unit_test_setup_teardown(writers_of_two_keys_are_everybodys, cells_make,
+						cells_free),
+		cmocka_unit_test_setup_teardown(what_was_seen_stands_until_the_next_write,
+						cells_make, cells_free),
+		cmocka_unit_test_setup_teardown(a_write_is_alone_or_not, cells_make, cells_free),
+		cmocka_unit_test_setup_teardown(a_flush_is_every_keys, cells_make, cells_free),
+		cmocka_unit_test_setup_teardown(a_fate_that_nobody_knows_is_a_writer_for_ever,
+						cells_make, cells_free),
+		cmocka_unit_test_setup_teardown(writers_have_a_bound, cells_make, cells_free),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
