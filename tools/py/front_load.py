@@ -74,6 +74,23 @@ class FrontLoad(Figures):
         self.keep(f"front_{part}_keys_a_request", [row["fleet"]["keys_a_request"] for row in rows])
         self.keep(f"front_{part}_busy", [row[kind]["server_busy"] for row in rows])
 
+    def wire_hit(self):
+        """The product as a front whose copies answer all, and without a front, by turns."""
+        if not self.bed.keeps_copies:
+            self.leave_out("front_hit_ratio_of_tcp_get", NO_COPIES)
+            return
+        rows = []
+        for number in range(self.rounds):
+            pair = [self.bed.wire(f"hit over the wire, round {number + 1} of {self.rounds}, {words}", "tcp_get", "--keys",
+                                  HIT_KEYS, "--connections", CONNECTIONS, "--runs", 1, "--ms", self.ms, "--sets", 0,
+                                  "--burst", 12, *more)["tcp_get"]
+                    for words, more in ((OWN, ["--front", SERVERS, "--copies", HIT_COPIES]), ("alone", []))]
+            rows.append(pair)
+            self.runs.append({"view": "wire", "part": "hit", "round": number, "row": pair})
+        self.keep("front_hit_mops", [mine["requests_per_s"] / 1e6 for mine, _ in rows])
+        for name, counted in (("", "requests_per_s"), ("_best_tenth", "slice_best_tenth_per_s")):
+            self.keep(f"front_hit_ratio_of_tcp_get{name}", [mine[counted] / alone[counted] for mine, alone in rows])
+
     # ---- a kernel client over veths ----
 
     def targets(self, front):
@@ -133,7 +150,7 @@ class FrontLoad(Figures):
             self.keep(f"front_{part}_server_cpu_vs_better", [
                 min(cost[who, "server"][i] for who in better) / mine for i, mine in enumerate(cost[OWN, "server"])])
         if part == "hit" and self.rows(part, OWN):
-            self.keep("front_hit_ratio_of_tcp_get", [
+            self.keep("front_kernel_hit_ratio_of_tcp_get", [
                 mine["requests_per_s"] / alone["requests_per_s"]
                 for mine, alone in zip(self.rows(part, OWN), self.rows(part, "tcp_get"))])
         table(f"{part}, a kernel client over veths: {CONNECTIONS} connections; CPU in us a request or key",
@@ -236,6 +253,8 @@ def measure(bed, quick, parts, keep):
         for part in parts:
             if part in WIRE:
                 load.wire(part)
+            if part == "hit":
+                load.wire_hit()
             if part in KERNEL:
                 load.kernel(part)
             else:

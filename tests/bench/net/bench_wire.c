@@ -11,9 +11,11 @@
  *   bench_wire KIND [--keys N] [--value BYTES] [--connections N] [--depth N] [--multiget N]
  *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--requests N] [--load PERCENT]
  *              [--memory MIB] [--burst N] [--cpus SERVER,CLIENT] [--front SERVERS]
+ *              [--copies N]
  *
- * With --front the core keeps nothing: it is a front of so many servers, connections to a core that
- * shares the generator's CPU (wire_fleet.h). The wire alone is not measured; a line is the front's.
+ * With --front the core is a front of so many servers, which keeps N copies (0): connections to a
+ * core that shares the generator's CPU (wire_fleet.h). The wire alone is not measured; a line is
+ * the front's.
  *
  * With --requests a run ends after so many, or after a minute, instead of after --ms.
  */
@@ -156,6 +158,9 @@ parse_option(struct bench *b, int c)
 	case 'f':
 		b->run.fleet.servers = number(optarg, 1, WIRE_SERVERS_MAX);
 		return true;
+	case 'C':
+		b->run.fleet.copies = number(optarg, 0, FRONT_ITEMS_MAX);
+		return true;
 	case 'p':
 		b->cpus_said = true;
 		return sscanf(optarg, "%u,%u", &b->run.cpus[0], &b->run.cpus[1]) == 2;
@@ -183,6 +188,7 @@ options_of(struct bench *b, int argc, char **argv)
 		{"burst", required_argument, NULL, 'b'},
 		{"cpus", required_argument, NULL, 'p'},
 		{"front", required_argument, NULL, 'f'},
+		{"copies", required_argument, NULL, 'C'},
 		{0},
 	};
 	int c;

@@ -67,6 +67,11 @@ class Wire(unittest.TestCase):
         self.assertGreaterEqual(fleet["keys"], 1000 + REQUESTS * 100)  # and those of the warm-up
         self.assertGreater(fleet["keys_a_request"], 1)
 
+    def test_copies_answer_what_was_asked_before(self):
+        fleet = rows("tcp_get", "--front", "4", "--copies", "8000", "--sets", "0")["fleet"]
+        # Each key is stored, and asked for until its copy is here.
+        self.assertLess(fleet["keys"], 1000 + REQUESTS)
+
     def test_mistakes_are_one_line(self):
         for words in ((), ("nonsense",), ("udp_get", "--zipf", "9"), ("udp_get", "--cpus", "1"),
                       ("udp_get", "--front", "4")):

@@ -22,6 +22,7 @@ settings_of(const struct wire_fleet *fleet)
 		.connect_timeout_ns = 5000000000ull,
 		.retry_timeout_ns = 1000000000ull,
 		.failure_limit = 2,
+		.ttl_s = 1,
 		.answer_bytes_max = 4u << 20,
 	};
 }
@@ -31,10 +32,13 @@ wire_fleet_bytes(const struct wire_fleet *fleet, uint32_t memory_mib)
 {
 	const struct front_settings settings = settings_of(fleet);
 
-	return fleet->servers == 0 ? 0
-				   : bench_shared_bytes(memory_mib, 1) + bench_fixture_bytes() +
-					     front_bytes(&settings) +
-					     front_exchange_bytes(fleet->servers) + (64u << 10);
+	return fleet->servers == 0
+		       ? 0
+		       : bench_shared_bytes(memory_mib, 1) + bench_fixture_bytes() +
+				 front_bytes(&settings) + front_exchange_bytes(fleet->servers) +
+				 sizeof(struct front_cells) +
+				 (fleet->copies != 0 ? front_slots_bytes(fleet->copies) : 0) +
+				 (64u << 10);
 }
 
 static void
@@ -63,6 +67,20 @@ exchange_make(struct wire_fleet *fleet, struct region *region)
 	front_exchange_publish(fleet->exchange);
 }
 
+static struct front_shared
+shared_make(const struct wire_fleet *fleet, struct region *region)
+{
+	struct front_shared shared = {0};
+
+	if (fleet->copies == 0)
+		return shared;
+	shared.cells = region_take(region, sizeof *shared.cells, FRONT_SLOTS_ALIGN);
+	front_cells_init(shared.cells);
+	shared.slots = region_take(region, front_slots_bytes(fleet->copies), FRONT_SLOTS_ALIGN);
+	front_slots_init(shared.slots, fleet->copies);
+	return shared;
+}
+
 void
 wire_fleet_make(struct wire_fleet *fleet, struct bench_fixture *own,
 		const struct bench_shared *shared, uint32_t memory_mib, struct region *region,
@@ -80,6 +98,7 @@ wire_fleet_make(struct wire_fleet *fleet, struct bench_fixture *own,
 	exchange_make(fleet, region);
 	settings.fleet = fleet->exchange;
 	settings.stats = &fleet->stats;
+	settings.shared = shared_make(fleet, region);
 	fleet->front = front_create(region, &settings, own->serve, own->stack, own->sc);
 }
 

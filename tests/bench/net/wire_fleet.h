@@ -5,7 +5,7 @@
  * The servers are connections to one core of the appliance, which has a store of its own and shares
  * the generator's thread; of the front's work nothing is left out.
  *
- * Shape:  servers is set by the caller, the rest by wire_fleet_make.
+ * Shape:  servers and copies are set by the caller, the rest by wire_fleet_make.
  * Owner:  the caller's region.
  * Thread: the front's half is its core's, the servers' the generator's.
  */
@@ -21,6 +21,7 @@
 
 struct wire_fleet {
 	uint32_t servers; /* 0: no front */
+	uint32_t copies;  /* that the front keeps */
 	struct bench_fixture fixture;
 	struct split_port split; /* side 0: the generator's */
 	struct front *front;
