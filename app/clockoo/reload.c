@@ -63,6 +63,8 @@ reload_servers(struct report *r, struct appliance *a, const struct config *now,
 		front_look_free(look);
 		return;
 	}
+	fprintf(stderr, "clockoo: reload: %s: front.servers: %u servers take over\n", r->file,
+		look->config.servers.count);
 	for (uint32_t i = 0; i < sizeof both / sizeof both[0]; i++) {
 		memcpy(both[i]->front.servers, now->front.servers, sizeof now->front.servers);
 		memcpy(both[i]->front.gutter, now->front.gutter, sizeof now->front.gutter);

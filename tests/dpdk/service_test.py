@@ -189,7 +189,7 @@ class ServiceTest(unittest.TestCase):
         for now, said in (
                 ("10.0.0.1:11211:1\n# the same\n", ["clockoo: reload: FILE: nothing changed"]),
                 ("10.0.0.1:11211:1\n10.0.0.2:11211:1\n",
-                 ["clockoo: reload: FILE: front.servers: SERVERS changes only after a restart"]),
+                 ["clockoo: reload: FILE: front.servers: 2 servers take over"]),
                 ("10.0.0.1:11211:0\n",
                  ["clockoo: reload: FILE:2: front.servers: SERVERS:1: weight 0: no key would be there; "
                   "leave the server out; the configuration is unchanged"])):
