@@ -118,6 +118,7 @@ struct front_lane {
 	uint64_t pause_max_ns;
 	uint32_t failures; /* in a row */
 	bool meta;
+	bool tells_ttl;            /* its server's version: as front_reply.h says */
 	struct front_key *sending; /* whose value is not all queued yet; NULL: there is none */
 	uint32_t sending_at;
 	uint64_t written;

@@ -86,13 +86,13 @@ flush_answered(struct front_lane *l)
 	return READ_ON;
 }
 
-/* What `get k` says comes next. */
+/* What `get k` says comes next: if nothing is there, or what was there ends meanwhile, a miss. */
 static enum read_step
 ttl_answered(struct front_lane *l, int32_t ttl_s)
 {
 	struct front_request *r = front_lane_first(l);
 
-	r->ttl_s = ttl_s;
+	r->ttl_s = ttl_s == -1 && !l->tells_ttl ? FRONT_TTL_UNKNOWN : ttl_s;
 	r->asks_ttl = false;
 	front_read_begin(l);
 	return READ_ON;
@@ -278,6 +278,7 @@ status_read(struct front_lane *l, const struct front_reply *r)
 
 	switch (l->asked.ask) {
 	case FRONT_ASK_VERSION:
+		l->tells_ttl = r->tells_ttl;
 		return probe_answered(l, l->front->cfg.speech == FRONT_SPEECH_META);
 	case FRONT_ASK_MN:
 		return probe_answered(l, true);

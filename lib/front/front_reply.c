@@ -9,6 +9,7 @@
 
 #define WORDS_MAX 24u /* a meta reply with each of its flags, a line of `me` */
 #define CRLF      2u
+#define ME_MENDED 24u /* memcached 1.6.24, commit 1776b021e */
 
 struct words {
 	uint32_t n;
@@ -99,6 +100,32 @@ read_text_value(struct front_reply *r, struct front_asked *asked, const struct w
 		r->kind = FRONT_REPLY_VALUE;
 }
 
+/* Up to 1.6.23 `me` tells what is left to live with its sign reversed: a second is -1, as no expiry
+ * is. Builds without their history say UNKNOWN. */
+static bool
+tells_ttl(struct view version)
+{
+	uint32_t n = 0;
+
+	if (!begins_with(version, "1.6."))
+		return false;
+	for (uint32_t i = 4;
+	     i < version.len && n < ME_MENDED && version.data[i] >= '0' && version.data[i] <= '9';
+	     i++)
+		n = 10 * n + (version.data[i] - '0');
+	return n >= ME_MENDED;
+}
+
+static bool
+read_exp(struct view number, int32_t *ttl_s)
+{
+	if (!mc_read_i32(number, ttl_s) || *ttl_s == INT32_MIN)
+		return false;
+	if (*ttl_s < -1)
+		*ttl_s = -*ttl_s;
+	return true;
+}
+
 /* ME key exp=-1 la=0 cas=2 ...: what is left to live is all that is asked for. */
 static void
 read_me(struct front_reply *r, struct front_asked *asked, const struct words *w)
@@ -110,8 +137,7 @@ read_me(struct front_reply *r, struct front_asked *asked, const struct words *w)
 			const struct view exp = {.data = w->word[i].data + 4,
 						 .len = w->word[i].len - 4};
 
-			if ((r->meta & FRONT_META_TTL) != 0 || !mc_read_i32(exp, &r->ttl_s) ||
-			    r->ttl_s < -1)
+			if ((r->meta & FRONT_META_TTL) != 0 || !read_exp(exp, &r->ttl_s))
 				return;
 			r->meta |= FRONT_META_TTL;
 		}
@@ -311,6 +337,7 @@ read_line(struct front_reply *r, struct front_asked *asked, struct view line)
 		return;
 	if (asked->ask == FRONT_ASK_VERSION && begins_with(line, "VERSION ")) {
 		r->text = (struct view){.data = line.data + 8, .len = line.len - 8};
+		r->tells_ttl = tells_ttl(r->text);
 		set_status(r, FRONT_VERSION);
 		return;
 	}

@@ -114,6 +114,7 @@ struct front_reply {
 	uint64_t cas;
 	uint64_t number;
 	struct view text; /* FRONT_VERSION: the version */
+	bool tells_ttl;   /* FRONT_VERSION: -1 of `me` is no expiry there, never a second */
 };
 
 /* The line at the beginning of bytes. */

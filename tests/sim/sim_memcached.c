@@ -46,6 +46,24 @@ static const char *delete (struct sim_memcached *s, const char *key)
 	return there ? "DELETED\r\n" : "NOT_FOUND\r\n";
 }
 
+static void
+me(struct sim_memcached *s, const char *key, char *reply)
+{
+	if (value_of(s, key)[0] == '\0')
+		strcpy(reply, "EN\r\n");
+	else
+		sprintf(reply, "ME %s exp=%d la=0 cas=1 fetch=no cls=1 size=61\r\n", key, s->exp);
+}
+
+/* What tells who it is; ERROR to all else. */
+static const char *
+told(const struct sim_memcached *s, const char *line)
+{
+	if (strcmp(line, "version") == 0)
+		return s->version != NULL ? s->version : "VERSION 1\r\n";
+	return strcmp(line, "mn") == 0 && s->version != NULL ? "MN\r\n" : "ERROR\r\n";
+}
+
 /* Bytes of the whole request; 0: it is not all here. */
 static uint32_t
 store(struct sim_memcached *s, const struct sim_said *said, char *line, uint32_t len, char *reply)
@@ -88,8 +106,10 @@ execute(struct sim_memcached *s, struct sim_said *said, char *reply)
 	} else if (strcmp(line, "flush_all 0") == 0) {
 		memset(s->value, 0, sizeof s->value);
 		strcpy(reply, "OK\r\n");
+	} else if (strncmp(line, "me ", 3) == 0 && s->version != NULL) {
+		me(s, line + 3, reply);
 	} else {
-		strcpy(reply, strcmp(line, "version") == 0 ? "VERSION 1\r\n" : "ERROR\r\n");
+		strcpy(reply, told(s, line));
 	}
 	return len;
 }

@@ -1,6 +1,6 @@
 /*
  * sim_memcached.h - a memcached of a few keys that knows text get, set, add, delete and flush_all,
- * and waits when it is told to.
+ * with a version also me, and waits when it is told to.
  *
  * Shape:  keys "key0" to "key2". What a connection has left unread when it ends may be executed
  *         later, as a server may: sim_memcached_late().
@@ -28,6 +28,8 @@ struct sim_memcached {
 	struct conn *conn;
 	bool waits;                                          /* answers nothing */
 	uint32_t gets;                                       /* keys asked for */
+	const char *version;                                 /* its line; NULL: no me */
+	int32_t exp;                                         /* what me says of all keys */
 	char value[SIM_MEMCACHED_KEYS][SIM_MEMCACHED_VALUE]; /* empty: none */
 	struct sim_said said, left; /* of the connection, and of the one before it */
 };

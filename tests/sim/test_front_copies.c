@@ -20,6 +20,7 @@
 #define STEP_NS    100000u
 #define MS         1000000ull
 #define TIMEOUT_NS (200 * MS)
+#define TTL_S      2u
 
 struct client {
 	struct conn *conn;
@@ -105,7 +106,7 @@ front_attach(struct world *w, uint32_t quiet_s)
 		.retry_timeout_ns = TIMEOUT_NS,
 		.failure_limit = 2,
 		.answer_bytes_max = 1u << 20,
-		.ttl_s = 1000,
+		.ttl_s = TTL_S,
 		.quiet_s = quiet_s,
 	};
 	struct region region = {.size = front_bytes(&settings)};
@@ -116,8 +117,9 @@ front_attach(struct world *w, uint32_t quiet_s)
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
 
+/* version: the server's; NULL: it does not know me. */
 static struct world *
-world_create(uint32_t clients, uint32_t quiet_s)
+world_of(const char *version, uint32_t clients, uint32_t quiet_s)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
@@ -132,6 +134,7 @@ world_create(uint32_t clients, uint32_t quiet_s)
 	sim_service_create(&w->sim, &o, &user, turn);
 	front_attach(w, quiet_s);
 	w->server.stack = w->sim.ss->stack;
+	w->server.version = version;
 	strcpy(w->server.value[0], "first");
 	for (uint32_t i = 0; i < clients; i++) {
 		w->client[i].conn = sim_service_connect(&w->sim);
@@ -142,6 +145,12 @@ world_create(uint32_t clients, uint32_t quiet_s)
 	run(w, 50 * MS);
 	check_eq(front_lane_info(w->front, 0).state, LANE_UP);
 	return w;
+}
+
+static struct world *
+world_create(uint32_t clients, uint32_t quiet_s)
+{
+	return world_of(NULL, clients, quiet_s);
 }
 
 static void
@@ -330,6 +339,37 @@ nothing_is_kept_for_a_while(void **state)
 	world_destroy(w);
 }
 
+/* What a server of this version says of its item, and whether its copy is there at once, and after
+ * front.ttl. */
+static void
+lives(const char *version, int32_t exp, bool at_once, bool later)
+{
+	struct world *w = world_of(version, 1, 0);
+
+	w->server.exp = exp;
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, at_once ? 0 : 1);
+	run(w, (TTL_S + 1) * 1000 * MS);
+	one_hears(w, "get key0\r\n", FIRST, later ? 0 : 1);
+	check_eq(counter_read(&front_counters(w->front)[FRONT_SERVER_BROKEN]), 0);
+	world_destroy(w);
+}
+
+#define REVERSED "VERSION 1.6.18\r\n" /* its item with 1 s to live: -1, as one without expiry */
+#define MENDED   "VERSION 1.6.45\r\n"
+
+static void
+a_copy_does_not_outlive_its_item(void **state)
+{
+	lives(REVERSED, -100, true, true);
+	lives(REVERSED, -3, true, false);
+	lives(REVERSED, -1, true, false);
+	lives(MENDED, 100, true, true);
+	lives(MENDED, 3, true, false);
+	lives(MENDED, 1, false, false);
+	lives(MENDED, -1, true, true);
+}
+
 int
 main(void)
 {
@@ -340,6 +380,7 @@ main(void)
 		cmocka_unit_test(who_leaves_a_flight_leaves_the_others),
 		cmocka_unit_test(copies_go_when_they_are_wrong),
 		cmocka_unit_test(nothing_is_kept_for_a_while),
+		cmocka_unit_test(a_copy_does_not_outlive_its_item),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

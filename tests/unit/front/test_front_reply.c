@@ -102,7 +102,7 @@ static const struct {
 	STATUS(ME, "ME a exp=-1 la=0 cas=2 fetch=no cls=1 size=63\r\n", ME),
 	IS(BROKEN, ME, "ME a la=0\r\n"),
 	IS(BROKEN, ME, "ME a exp=1 exp=2\r\n"),
-	IS(BROKEN, ME, "ME a exp=-2\r\n"),
+	IS(BROKEN, ME, "ME a exp=-2147483648\r\n"),
 	IS(BROKEN, ME, "ME b exp=1\r\n"),
 	STATUS(ME, "EN\r\n", EN),
 	IS(VALUE, MG, "VA 5 f3 t-1 s5 c9 h1 l0 ka Oo7\r\n"),
@@ -287,6 +287,61 @@ a_line_without_end_is_broken(void **state)
 	check_eq(r.text.len, FRONT_REPLY_LINE_MAX - 10);
 }
 
+/* Of memcached 1.6.18 and 1.6.45. */
+static void
+what_is_left_to_live_is_read_of_either_sign(void **state)
+{
+	static const struct {
+		const char *line;
+		int32_t ttl_s;
+	} told[] = {
+		{"ME a exp=-100 la=0 cas=1 fetch=no cls=1 size=61\r\n", 100},
+		{"ME a exp=100 la=0 cas=1 fetch=no cls=1 size=61\r\n", 100},
+		{"ME a exp=-1 la=0 cas=1 fetch=no cls=1 size=61\r\n", -1},
+		{"ME a exp=-2\r\n", 2},
+		{"ME a exp=1\r\n", 1},
+		{"ME a exp=0\r\n", 0},
+		{"ME a exp=-2147483647\r\n", INT32_MAX},
+	};
+	struct front_reply r;
+
+	for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+		struct front_asked asked = ask(FRONT_ASK_ME);
+
+		read_one(&r, &asked, told[i].line);
+		check_eq(r.kind, FRONT_REPLY_STATUS);
+		check_eq(r.ttl_s, told[i].ttl_s);
+	}
+}
+
+static void
+versions_whose_me_can_be_told_are_known(void **state)
+{
+	static const char *const known[] = {"1.6.24", "1.6.45", "1.6.45-clockoo-0.1", "1.6.100",
+					    "1.6.24_3_gabc"};
+	static const char *const others[] = {"1.6.18",  "1.6.23", "1.6.23_9_gabc", "1.6.9",  "1.6.",
+					     "UNKNOWN", "1",      "1.5.24",        "1.7.30", "1.6",
+					     "0.5.0",   "",       "1.6.x24"};
+	struct front_reply r;
+	char line[64];
+
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+		struct front_asked asked = ask(FRONT_ASK_VERSION);
+
+		snprintf(line, sizeof line, "VERSION %s\r\n", known[i]);
+		read_one(&r, &asked, line);
+		check(r.tells_ttl);
+	}
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+		struct front_asked asked = ask(FRONT_ASK_VERSION);
+
+		snprintf(line, sizeof line, "VERSION %s\r\n", others[i]);
+		read_one(&r, &asked, line);
+		check_eq(r.kind, FRONT_REPLY_STATUS);
+		check(!r.tells_ttl);
+	}
+}
+
 static void
 numbers_of_a_meta_reply_are_read(void **state)
 {
@@ -328,6 +383,8 @@ main(void)
 		cmocka_unit_test(a_key_asked_twice_has_two_values),
 		cmocka_unit_test(an_answer_before_its_question_is_broken),
 		cmocka_unit_test(a_line_without_end_is_broken),
+		cmocka_unit_test(what_is_left_to_live_is_read_of_either_sign),
+		cmocka_unit_test(versions_whose_me_can_be_told_are_known),
 		cmocka_unit_test(numbers_of_a_meta_reply_are_read),
 		cmocka_unit_test(a_value_ends_with_its_line),
 	};
