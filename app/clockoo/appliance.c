@@ -36,7 +36,7 @@ front_prepare(struct appliance *a, struct error *err)
 		return true;
 	if (a->fleet->shared.cells != NULL)
 		fprintf(stderr,
-			"clockoo: front.items: copies are right if whatever is written passes this "
+			"clockoo: front.items: copies are right if all writes come through this "
 			"front; none is kept for the first %u s\n",
 			FRONT_QUIET_S);
 	return fleet_start(a->fleet, err);

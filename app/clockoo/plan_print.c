@@ -217,16 +217,21 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 		PROGRAM_MB, mb(all + beside), mb(all + beside - z->store.memory_bytes));
 }
 
+#define RIGHT_IF "right if all writes come through this front"
+
 /* Its copies, and what they bound. */
 static void
 print_copies(const struct front_plan *f, FILE *out)
 {
 	if (f->items == 0) {
-		fputs("           no copies: every get goes to its server\n", out);
+		fputs("           no copies: every get goes to its server; where all writes come "
+		      "through this front, --front-items auto\n",
+		      out);
 		return;
 	}
 	if (f->items == FRONT_ITEMS_MEMORY) {
-		fputs("           copies: as many as -m holds, without a bound\n", out);
+		fputs("           copies: as many as -m holds, without a bound; " RIGHT_IF "\n",
+		      out);
 		return;
 	}
 	fprintf(out,
@@ -239,6 +244,7 @@ print_copies(const struct front_plan *f, FILE *out)
 		"           whatever is asked for, no server has more than %.2f of its share of "
 		"gets\n",
 		f->bound);
+	fputs("           copies are " RIGHT_IF "\n", out);
 }
 
 static void

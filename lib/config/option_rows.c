@@ -145,9 +145,9 @@ const struct option_row option_rows[] = {
 	 "what a get is told whose server does not answer: miss or error (miss)", false,
 	 "front.on_failure"},
 	{"front-items", 0, OPTION_ITEMS, AT(front.items), 0, 0, "N",
-	 "copies of what is asked for most, if whatever is written passes this front: a number, "
-	 "auto: as many as bound any server's load (--plan prints both), or memory: what -m holds, "
-	 "without a bound (auto)",
+	 "copies of what is asked for most; anything but 0 says that all writes come through this "
+	 "front, else copies are wrong: a number, auto: as many as bound any server's load (--plan "
+	 "prints both), or memory: what -m holds, without a bound (0)",
 	 false, "front.items"},
 	{"front-ttl", 0, OPTION_TIME, AT(front.ttl_ms), 16, 3600000, "TIME",
 	 "how long a copy lives whose server does not say when its item expires; below 1s there is "

@@ -200,6 +200,11 @@ class FrontBed(VsBed):
         return self.start_own(2, "--front-servers", fleet, "--front-timeout", "5s",
                               *(["--front-items", copies] if copies is not None and self.keeps_copies else []))
 
+    def await_copies(self, front):
+        """Until it keeps some; what was asked before is asked of its servers."""
+        with self.turn_of(front):
+            run_front.await_copies(lambda text: self._nc(front.host, PORT, text))
+
     # ---- clients ----
 
     def ask_at(self, words, host, port, pid, keys, *options):

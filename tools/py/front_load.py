@@ -116,6 +116,8 @@ class FrontLoad(Figures):
         targets = self.targets(front) + ([("tcp_get", own.host, PORT, own.pid, lambda: self.bed.turn_of(own))]
                                      if own else [])
         targets = [target for target in targets if can or target[0] != OWN]
+        if can and copies != "0":
+            self.bed.await_copies(front)
         for target in targets:
             self.ask(f"{part}: storing {keys} keys, {target[0]}", target, keys, "--fill", "--depth", 32)
         for number in range(self.rounds):
@@ -165,6 +167,8 @@ class FrontLoad(Figures):
                 self.leave_out(name, NO_COPIES)
                 continue
             front = self.bed.start_front(copies)
+            if copies != "0":
+                self.bed.await_copies(front)
             target = self.targets(front)[0]
             self.ask(f"level: storing {KERNEL_KEYS} keys", target, KERNEL_KEYS, "--fill", "--depth", 32)
             found = []
@@ -181,7 +185,8 @@ class FrontLoad(Figures):
     # ---- one cold key ----
 
     def cold(self):
-        """One key, asked by 1,000 clients at once before a server that waits 100 ms."""
+        """One key, asked by 1,000 clients at once before a server that waits 100 ms. They share a get; a copy
+        is not needed, and not waited for."""
         lines = []
         with self.bed.slow_server() as server, self.bed.proxies_of([server], 11300) as peers:
             front = self.bed.start_front("auto", [server])

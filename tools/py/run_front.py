@@ -11,7 +11,7 @@ import threading
 import time
 
 import netns
-from progress import Failed, say
+from progress import Failed, Step, say
 
 SERVERS_MAX = 8
 FIRST_PORT = 11311
@@ -19,6 +19,9 @@ START_S = 5.0
 POLL_S = 1.0
 WITHOUT_S = 8  # how long the servers are shown without the front's copies
 CELLS = 12     # of a bar; a server with a mean's load has half of them
+STATS = b"stats front\r\nquit\r\n"
+PROBE = 16 * b"get are-copies-kept\r\n" + b"quit\r\n"
+COPIES_S = 80.0  # beyond FRONT_QUIET_S of lib/front/front.h
 HOT = "hot:50:0.01"  # half of all requests are for one key of ten thousand
 KEYS = 10_000
 
@@ -125,3 +128,20 @@ def keeps_copies(program):
     """Does this build have copies to show the fleet with and without them?"""
     done = subprocess.run([program, "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     return "--front-items" in done.stdout
+
+
+def await_copies(ask):
+    """Until the front answers of its copies: for the first FRONT_QUIET_S of a process it may keep none.
+    ask: what it answers to these bytes. Nobody else asks it meanwhile."""
+    end = time.monotonic() + COPIES_S
+    before = []
+    with Step("waiting until the front keeps copies: none for its first minute"):
+        while True:
+            servers = counts(ask(STATS).decode(errors="replace"))[1]
+            if servers and servers == before:
+                return
+            if time.monotonic() > end:
+                raise Failed(f"the front keeps no copies {COPIES_S:.0f} s after its start")
+            time.sleep(POLL_S)
+            before = counts(ask(STATS).decode(errors="replace"))[1]
+            ask(PROBE)

@@ -204,6 +204,8 @@ def front_phase(args, bed, copies, seconds, prove=None):
         session.first_reply(bed.wire, PORT, server)
         if prove is not None:
             prove()
+        if copies not in (None, "0"):
+            run_front.await_copies(lambda text: bed.fleet.ask(bed.wire.host, PORT, text))
         load = run_load.Load(args.build, bed.wire, f"{bed.ledger.name}-3", bed.profiles, PORT, run_front.HOT,
                              run_front.KEYS)
         undo.callback(load.stop)

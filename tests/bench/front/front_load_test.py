@@ -13,12 +13,14 @@ import pathlib
 import sys
 import types
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/py"))
 
 import front_clients  # noqa: E402
 import front_load  # noqa: E402
 import run_front  # noqa: E402
+from progress import Failed  # noqa: E402
 
 
 class Bed:
@@ -28,7 +30,7 @@ class Bed:
     CPU = {1: 0.1, 2: 0.5, 3: 0.8, 4: 0.2}
 
     def __init__(self, keeps_copies=True, peers=("nutcracker", "mcproxy")):
-        self.keeps_copies, self.asked, self.started = keeps_copies, [], []
+        self.keeps_copies, self.asked, self.started, self.awaited = keeps_copies, [], [], []
         self.absent = {who: "it is not there" for who in front_load.PROXIES if who not in peers}
         self.peers = [types.SimpleNamespace(name=who, port=1000 + pid, pid=pid)
                       for pid, who in ((2, "nutcracker"), (3, "mcproxy")) if who in peers]
@@ -40,6 +42,9 @@ class Bed:
 
     def start_own(self, number):
         return types.SimpleNamespace(host="own", pid=4)
+
+    def await_copies(self, front):
+        self.awaited.append(self.started[-1])
 
     def end(self, server):
         pass
@@ -147,6 +152,31 @@ class FrontLoadTest(unittest.TestCase):
             bed = Bed()
             measure(bed, part)
             self.assertEqual(bed.started, copies, part)
+            # Of a cold key there is none; those who ask for it share a get.
+            self.assertEqual(bed.awaited, [one for one in copies if one != "0" and part != "cold"], part)
+
+    def test_copies_are_awaited_until_no_get_reaches_a_server(self):
+        class Front:
+            keys, gets, silent = 0, 0, True
+
+            def ask(self, text):
+                if text != run_front.STATS:
+                    self.gets += 1
+                    self.keys += 16 if self.gets < 3 else 1 if self.gets == 3 else 0
+                    return b""
+                if self.silent:  # nothing is told until it serves
+                    self.silent = False
+                    return b""
+                return b"STAT 0:keys %d\r\nSTAT 1:keys 7\r\nEND\r\n" % self.keys
+
+        front = Front()
+        with mock.patch.multiple(run_front, POLL_S=0), contextlib.redirect_stderr(io.StringIO()):
+            run_front.await_copies(front.ask)
+            self.assertEqual(front.gets, 4)
+            never = Front()
+            never.gets = -1000000
+            with mock.patch.multiple(run_front, COPIES_S=0.01), self.assertRaises(Failed):
+                run_front.await_copies(never.ask)
 
     def test_a_full_run_asks_for_as_many_keys_as_the_issue(self):
         bed = Bed()
