@@ -12,6 +12,7 @@ lays it out.
 
 import os
 import pathlib
+import select
 import shutil
 import signal
 import struct
@@ -368,6 +369,7 @@ class MemoryFileTest(unittest.TestCase):
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=WAIT_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         pid = int(pid_file.read_text())
+        ended = os.pidfd_open(pid)
         try:
             self.assertEqual(Page(self.path).pid, pid)
             with self.assertRaises(AssertionError) as caught, Server(self.path):
@@ -375,6 +377,8 @@ class MemoryFileTest(unittest.TestCase):
             self.assertIn(f"in use by process {pid}", str(caught.exception))
         finally:
             os.kill(pid, signal.SIGKILL)
+            self.assertNotEqual(select.select([ended], [], [], WAIT_S)[0], [])
+            os.close(ended)
 
 
 if __name__ == "__main__":
