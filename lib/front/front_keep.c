@@ -211,13 +211,15 @@ quiet_until(struct front *f, uint32_t until_s)
 }
 
 /* One with a delay lasts until it is over everywhere; a later one may replace it at the servers,
- * and does not here. */
+ * and does not here. A date that is past is over. */
 static void
 flush_delay(struct front *f, int32_t delay_s)
 {
-	const uint32_t over_s = serve_now_s(f->serve) + (uint32_t)delay_s + DELAY_EDGE_S;
+	int64_t left_s = delay_s;
 
-	quiet_until(f, delay_s <= DELAY_MAX_S ? over_s : UINT32_MAX);
+	if (delay_s > DELAY_MAX_S)
+		left_s -= serve_unix_s(f->serve);
+	quiet_until(f, serve_now_s(f->serve) + (uint32_t)(left_s > 0 ? left_s : 0) + DELAY_EDGE_S);
 }
 
 bool

@@ -103,8 +103,9 @@ execute(struct sim_memcached *s, struct sim_said *said, char *reply)
 		get(s, line + 4, reply);
 	} else if (strncmp(line, "delete ", 7) == 0) {
 		strcpy(reply, delete (s, line + 7));
-	} else if (strcmp(line, "flush_all 0") == 0) {
-		memset(s->value, 0, sizeof s->value);
+	} else if (strncmp(line, "flush_all ", 10) == 0) {
+		if (strcmp(line + 10, "0") == 0) /* a later one takes what is stored by then */
+			memset(s->value, 0, sizeof s->value);
 		strcpy(reply, "OK\r\n");
 	} else if (strncmp(line, "me ", 3) == 0 && s->version != NULL) {
 		me(s, line + 3, reply);

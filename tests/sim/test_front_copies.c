@@ -370,6 +370,29 @@ a_copy_does_not_outlive_its_item(void **state)
 	lives(MENDED, -1, true, true);
 }
 
+/* One that names a date, as one that names a delay. */
+static void
+nothing_is_kept_until_a_flush_of_later_is_over(void **state)
+{
+	struct world *w = world_create(1, 0);
+	const struct serve *serve = w->sim.sc->cores[0].core.serve;
+	char line[40];
+
+	for (uint32_t date = 0; date < 2; date++) {
+		const long long from_s = date == 1 ? serve_unix_s(serve) : 0;
+
+		snprintf(line, sizeof line, "flush_all %lld\r\n", from_s + 1);
+		one_hears(w, line, "OK\r\n", 0);
+		one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+		one_hears(w, "get key0\r\n", FIRST, 1);
+		one_hears(w, "get key0\r\n", FIRST, 1);
+		run(w, 5000 * MS);
+		one_hears(w, "get key0\r\n", FIRST, 1);
+		one_hears(w, "get key0\r\n", FIRST, 0);
+	}
+	world_destroy(w);
+}
+
 int
 main(void)
 {
@@ -381,6 +404,7 @@ main(void)
 		cmocka_unit_test(copies_go_when_they_are_wrong),
 		cmocka_unit_test(nothing_is_kept_for_a_while),
 		cmocka_unit_test(a_copy_does_not_outlive_its_item),
+		cmocka_unit_test(nothing_is_kept_until_a_flush_of_later_is_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
