@@ -326,6 +326,29 @@ read_retrieved(struct front_reply *r, struct front_asked *asked, struct view lin
 	return true;
 }
 
+/* STAT name value: the value is what is left, which may be nothing. */
+static bool
+read_row(struct front_reply *r, struct view line)
+{
+	static const char word[] = "STAT ";
+	const uint8_t *name = line.data + sizeof word - 1, *end = line.data + line.len, *space;
+
+	if (view_equal(line, text_view("END"))) {
+		r->kind = FRONT_REPLY_END;
+		return true;
+	}
+	if (!begins_with(line, word))
+		return false;
+	space = memchr(name, ' ', (size_t)(end - name));
+	r->name = (struct view){.data = name,
+				.len = (uint32_t)((space != NULL ? space : end) - name)};
+	if (space != NULL)
+		r->text = (struct view){.data = space + 1, .len = (uint32_t)(end - space) - 1};
+	if (r->name.len != 0)
+		r->kind = FRONT_REPLY_ROW;
+	return true;
+}
+
 static void
 read_line(struct front_reply *r, struct front_asked *asked, struct view line)
 {
@@ -333,7 +356,7 @@ read_line(struct front_reply *r, struct front_asked *asked, struct view line)
 
 	if (asked->ask == FRONT_ASK_GET && read_retrieved(r, asked, line))
 		return;
-	if (read_error(r, asked, line))
+	if ((asked->ask == FRONT_ASK_STATS && read_row(r, line)) || read_error(r, asked, line))
 		return;
 	if (asked->ask == FRONT_ASK_VERSION && begins_with(line, "VERSION ")) {
 		r->text = (struct view){.data = line.data + 8, .len = line.len - 8};

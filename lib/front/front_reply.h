@@ -16,7 +16,7 @@
  * Invariants (tests/unit/front/test_front_reply, tests/fuzz/front_reply):
  * - A value is that of a key which was asked and has had none yet; key is its index.
  * - No byte of a line is passed on: a reply is one of a few kinds, with numbers, and views of text
- *   that is the server's own (versions).
+ *   that is the server's own (versions, rows of stats).
  * - A reply does not depend on how its bytes were cut.
  */
 #ifndef CLOCKOO_FRONT_REPLY_H
@@ -43,6 +43,7 @@ enum front_ask {
 	FRONT_ASK_MD,
 	FRONT_ASK_MA,
 	FRONT_ASK_MN,
+	FRONT_ASK_STATS, /* of any kind: rows, and END */
 	FRONT_ASKS_COUNT
 };
 
@@ -58,9 +59,10 @@ struct front_asked {
 };
 
 enum front_reply_kind {
-	FRONT_REPLY_MORE,   /* no whole line yet */
-	FRONT_REPLY_VALUE,  /* a value follows; a text get goes on behind it, a meta reply ends */
-	FRONT_REPLY_END,    /* the last line of a text get; the others of its keys are misses */
+	FRONT_REPLY_MORE,  /* no whole line yet */
+	FRONT_REPLY_VALUE, /* a value follows; a text get goes on behind it, a meta reply ends */
+	FRONT_REPLY_ROW,   /* of stats, which go on */
+	FRONT_REPLY_END,   /* the last line of stats, or of a text get: its other keys are misses */
 	FRONT_REPLY_STATUS, /* the last, and only, line */
 	FRONT_REPLY_NUMBER, /* likewise */
 	FRONT_REPLY_ERROR,  /* likewise: the request failed */
@@ -113,7 +115,8 @@ struct front_reply {
 	int32_t ttl_s;
 	uint64_t cas;
 	uint64_t number;
-	struct view text; /* FRONT_VERSION: the version */
+	struct view text; /* FRONT_VERSION: the version; of a row: its value */
+	struct view name; /* of a row */
 	bool tells_ttl;   /* FRONT_VERSION: -1 of `me` is no expiry there, never a second */
 };
 

@@ -134,6 +134,15 @@ static const struct {
 	STATUS(MA, "NS Oo7\r\n", NS),
 	STATUS(MN, "MN\r\n", MN),
 	IS(BROKEN, MN, "MN x\r\n"),
+	IS(ROW, STATS, "STAT 31:addr tcp:10.99.0.1:41234\r\n"),
+	IS(ROW, STATS, "STAT auth \r\n"),
+	IS(ROW, STATS, "STAT auth\r\n"),
+	IS(BROKEN, STATS, "STAT \r\n"),
+	IS(BROKEN, STATS, "STAT  x\r\n"),
+	IS(BROKEN, STATS, "STATS a b\r\n"),
+	IS(BROKEN, STATS, "VALUE a 0 5\r\n"),
+	IS(END, STATS, "END\r\n"),
+	IS(ERROR, STATS, "CLIENT_ERROR unauthenticated\r\n"),
 };
 
 #define CASES (sizeof cases / sizeof cases[0])
@@ -198,7 +207,8 @@ a_cut_line_waits(void **state)
 static void
 a_line_answers_no_other_question(void **state)
 {
-	static const char *const shared[] = {"NOT_FOUND", "EN\r", "HD", "NS", "EX ", "NF", "VA "};
+	static const char *const shared[] = {"END", "NOT_FOUND", "EN\r", "HD",
+					     "NS",  "EX ",       "NF",   "VA "};
 
 	for (size_t i = 0; i < CASES; i++) {
 		bool many =
@@ -360,6 +370,28 @@ numbers_of_a_meta_reply_are_read(void **state)
 				 FRONT_META_HIT | FRONT_META_LAST_ACCESS | FRONT_META_STALE);
 }
 
+static bool
+is_text(struct view v, const char *text)
+{
+	return view_equal(v, view_of(text));
+}
+
+static void
+a_row_has_a_name_and_what_is_left(void **state)
+{
+	struct front_asked asked = ask(FRONT_ASK_STATS);
+	struct front_reply r;
+
+	read_one(&r, &asked, "STAT 31:addr tcp:10.99.0.1:41234\r\n");
+	check(is_text(r.name, "31:addr") && is_text(r.text, "tcp:10.99.0.1:41234"));
+	read_one(&r, &asked, "STAT path a b \r\n");
+	check(is_text(r.name, "path") && is_text(r.text, "a b "));
+	read_one(&r, &asked, "STAT inter \r\n");
+	check(is_text(r.name, "inter") && r.text.len == 0);
+	read_one(&r, &asked, "STAT inter\r\n");
+	check(is_text(r.name, "inter") && r.text.len == 0);
+}
+
 static void
 a_value_ends_with_its_line(void **state)
 {
@@ -386,6 +418,7 @@ main(void)
 		cmocka_unit_test(what_is_left_to_live_is_read_of_either_sign),
 		cmocka_unit_test(versions_whose_me_can_be_told_are_known),
 		cmocka_unit_test(numbers_of_a_meta_reply_are_read),
+		cmocka_unit_test(a_row_has_a_name_and_what_is_left),
 		cmocka_unit_test(a_value_ends_with_its_line),
 	};
 
