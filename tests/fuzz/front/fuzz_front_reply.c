@@ -6,6 +6,7 @@
  */
 #include "fuzz_target.h"
 
+#include "front/front_listing.h"
 #include "front/front_reply.h"
 
 #include <stdlib.h>
@@ -23,6 +24,8 @@ static const struct view keys[KEYS] = {{(const uint8_t *)"a", 1},   {(const uint
 				       {(const uint8_t *)"ab", 2},  {(const uint8_t *)"a", 1},
 				       {(const uint8_t *)"key", 3}, {(const uint8_t *)"\xff", 1},
 				       {(const uint8_t *)"k7", 2},  {(const uint8_t *)"k8", 2}};
+
+static struct front_listing listing; /* of any port */
 
 /* A view of the line, which is gone soon. */
 static void
@@ -43,6 +46,8 @@ read_exactly(struct front_reply *r, struct front_asked *asked, const uint8_t *da
 	must(exact != NULL);
 	memcpy(exact, data, len);
 	front_reply_read(r, asked, (struct view){.data = exact, .len = len});
+	if (r->kind == FRONT_REPLY_ROW)
+		front_listing_row(&listing, r->name, r->text);
 	check_view(&r->text, exact, len);
 	check_view(&r->name, exact, len);
 	free(exact);
@@ -112,6 +117,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	asked.nkeys = asked.ask == FRONT_ASK_GET ? 1 + data[1] % KEYS : 1;
 	if ((data[1] & 0x40) != 0)
 		asked.opaque = (struct view){.data = (const uint8_t *)"o7", .len = 2};
+	listing = (struct front_listing){.port = {data[1]}};
+	front_listing_begin(&listing, &(struct ip_addr){{0xfd, [15] = 1}}, data[1]);
 	data += 2, size -= 2;
 	for (int lines = 0; lines < LINES_MAX; lines++) {
 		const struct front_asked before = asked;
