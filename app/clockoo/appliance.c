@@ -37,7 +37,8 @@ front_prepare(struct appliance *a, struct error *err)
 	if (a->fleet->shared.cells != NULL)
 		fprintf(stderr,
 			"clockoo: front.items: copies are right if all writes come through this "
-			"front; none is kept for the first %u s\n",
+			"front; none is kept for the first %u s of a server that does not list its "
+			"connections, or lists one of an earlier process\n",
 			FRONT_QUIET_S);
 	return fleet_start(a->fleet, err);
 }

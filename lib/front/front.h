@@ -44,8 +44,8 @@
 #define FRONT_PROBE_MAX_NS      60000000000ull /* the same, of one that was ejected */
 #define FRONT_REPLY_LOOK_NS     250000ull      /* whether another core has met a reply */
 #define FRONT_STABLE_NS         1000000000ull  /* a connection that ends sooner has failed */
-/* Nothing is kept for so long: what an earlier process has sent may be done yet. A time is no
- * proof; FRONT.md 3 has one, the fence, which is not built. */
+/* Nothing is kept for so long of a server that does not say that it is done with what an earlier
+ * process has sent (front_fence.c). A time is no proof. */
 #define FRONT_QUIET_S 60u
 
 #define FRONT_COUNTERS(X)                                                                          \
@@ -86,7 +86,7 @@ struct front_settings {
 	struct front_exchange *fleet;
 	struct front_shared shared; /* of all cores; without cells no copies are kept */
 	uint32_t ttl_s;             /* of copies, if a server does not say when its item expires */
-	uint32_t quiet_s;           /* from its start on nothing is kept */
+	uint32_t quiet_s; /* from its start on nothing is kept of a server that is not fenced */
 	uint32_t core;
 	struct front_ports *ports; /* of all cores; NULL with one */
 	/* The core that the server's frames will come to, FRONT_CORE_UNKNOWN; NULL: any port will

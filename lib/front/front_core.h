@@ -20,6 +20,7 @@
 
 #include "front.h"
 #include "front_compose.h"
+#include "front_fence.h"
 #include "front_reply.h"
 
 #include "base/list.h"
@@ -124,6 +125,8 @@ struct front_lane {
 	uint64_t written;
 	uint32_t opaque; /* of the last meta line */
 
+	struct front_fence fence;
+
 	/* the reply that comes */
 	enum front_reading reading;
 	struct front_asked asked; /* of the first request */
@@ -155,6 +158,7 @@ struct front {
 	struct store_core *store;
 	struct front_copies copies;
 	uint32_t quiet_until_s;  /* counted as a flush under way; 0: none is */
+	uint32_t fence_until_s;  /* until then copies are a fenced server's; 0: it is over */
 	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
 	struct front_key *flights[FRONT_FLIGHT_BUCKETS];
 	struct list landed; /* keys whose answer is here, and not told */
@@ -266,6 +270,8 @@ uint64_t front_lane_due(const struct front_lane *l);
 void front_lane_on_time(struct front_lane *l);
 /* It does not take this key now, so that it fails at once. */
 bool front_lane_refuses(const struct front_lane *l);
+/* It asks its server what no key asks: one lane of all cores'. */
+bool front_lane_probes(const struct front_lane *l);
 /* Its connection ends, if it is there; all that it owes fails. */
 void front_lane_failed(struct front_lane *l, enum front_counter why);
 /* It has answered what was asked. */
@@ -312,6 +318,8 @@ void front_link_opened(const struct front_lane *l);
 void front_lane_send(struct front_lane *l);
 void front_lane_probe(struct front_lane *l);
 void front_lane_flush(struct front_lane *l);
+/* False: there is no room for it now. */
+bool front_lane_ask_stats(struct front_lane *l, const char *line);
 void front_request_free(struct front *f, struct front_request *r);
 
 static inline struct front_request *

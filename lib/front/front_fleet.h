@@ -29,6 +29,7 @@
 #include "base/ip_addr.h"
 #include "config/lcores.h"
 #include "front_config.h"
+#include "front_listing.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -71,6 +72,11 @@ struct front_report {
 	_Atomic uint32_t probed;               /* front_state.probe that it has answered */
 	/* Unequal: it holds what a flush should have taken, and is flushed before it is used. */
 	_Atomic uint32_t flush_due, flush_done;
+	/* Nothing is executed any more that an earlier process of our address has sent it. */
+	_Atomic bool fenced;
+	/* Local ports of connections that it has answered, of all cores; 0: none. Those that find
+	 * no place are taken for an earlier process's. */
+	_Atomic uint16_t port[FRONT_LISTING_PORTS];
 };
 
 struct front_exchange {

@@ -88,7 +88,7 @@ front_keep_place(struct front *f, struct front_key *key)
 {
 	const struct front_wanted wanted = front_key_wanted(key);
 
-	if (!front_copies_kept(&f->copies) || !is_kept(&key->query))
+	if (!front_copies_kept(&f->copies) || !is_kept(&key->query) || !front_may_keep(key->lane))
 		return;
 	key->hold = front_copy_place(&f->copies, &wanted);
 	if (key->hold != 0)
@@ -164,7 +164,8 @@ front_keep_writes(struct front *f, struct front_key *key)
 	if (!front_copies_kept(&f->copies))
 		return true;
 	key->holds_cell =
-		front_copy_write(&f->copies, &wanted, is_kept_set(&key->query), &key->hold);
+		front_copy_write(&f->copies, &wanted,
+				 is_kept_set(&key->query) && front_may_keep(key->lane), &key->hold);
 	return key->holds_cell;
 }
 
@@ -239,12 +240,14 @@ front_keep_begin(struct front *f)
 {
 	front_copies_init(&f->copies, &f->cfg.shared, f->store, f->cfg.core);
 	if (front_copies_kept(&f->copies) && f->cfg.quiet_s > 0)
-		quiet_until(f, STORE_CLOCK_START + f->cfg.quiet_s);
+		f->fence_until_s = STORE_CLOCK_START + f->cfg.quiet_s;
 }
 
 void
 front_keep_turn(struct front *f)
 {
+	if (unlikely(f->fence_until_s != 0) && serve_now_s(f->serve) >= f->fence_until_s)
+		f->fence_until_s = 0;
 	if (likely(f->quiet_until_s == 0) || serve_now_s(f->serve) < f->quiet_until_s)
 		return;
 	f->quiet_until_s = 0;

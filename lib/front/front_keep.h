@@ -30,6 +30,15 @@ void front_flight_fail(struct front *f, struct front_key *key);
 
 /* ---- copies (front_keep.c) ---- */
 
+/* Of what this lane's server has, as far as the fence goes. */
+static inline bool
+front_may_keep(const struct front_lane *l)
+{
+	/* Acquire: what is asked now is asked after the list was made. */
+	return likely(l->front->fence_until_s == 0) ||
+	       (!l->fence.moved && atomic_load_explicit(&l->report->fenced, memory_order_acquire));
+}
+
 /* What the service is told of copies. */
 void front_keep_supply(struct serve_supplier *supplier);
 /* The key is a retrieval's. */

@@ -13,6 +13,7 @@ front_lane_create(struct front *f, struct front_lane *l, uint32_t server)
 	l->report = &f->cfg.fleet->report[server];
 	l->pause_ns = FRONT_REOPEN_NS;
 	l->pause_max_ns = f->cfg.retry_timeout_ns;
+	l->fence.ask_ns = FRONT_NEVER;
 	list_init(&l->event_link);
 	list_init(&l->look_link);
 	list_init(&l->send_link);
@@ -26,6 +27,15 @@ front_lane_event(struct front_lane *l, enum front_event event)
 	l->events |= event;
 	if (list_empty(&l->event_link))
 		list_push_back(&l->front->events, &l->event_link);
+}
+
+bool
+front_lane_probes(const struct front_lane *l)
+{
+	const struct front *f = l->front;
+	const uint32_t lane = (uint32_t)(l - f->lanes);
+
+	return lane % f->cfg.connections == 0 && l->server % f->cfg.fleet->cores == f->cfg.core;
 }
 
 static bool
@@ -49,15 +59,18 @@ due_at(struct front_lane *l, uint64_t ns)
 		l->front->due_ns = ns;
 }
 
-/* Of a lane that is up, or is probed: the answer that it owes longest. */
+/* Of a lane that is up, or is probed: the answer that it owes longest, or the fence. */
 uint64_t
 front_lane_due(const struct front_lane *l)
 {
+	uint64_t late_ns;
+
 	if (l->state == LANE_DOWN || l->state == LANE_CONNECTING)
 		return l->due_ns;
 	if (list_empty(&l->requests))
-		return FRONT_NEVER;
-	return front_lane_first(l)->sent_ns + l->front->cfg.timeout_ns;
+		return l->fence.ask_ns;
+	late_ns = front_lane_first(l)->sent_ns + l->front->cfg.timeout_ns;
+	return l->fence.ask_ns < late_ns ? l->fence.ask_ns : late_ns;
 }
 
 /* ---- the end of a connection ---- */
@@ -87,8 +100,10 @@ connection_end(struct front_lane *l)
 {
 	struct front *f = l->front;
 
-	if (l->state == LANE_UP)
+	if (l->state == LANE_UP) {
 		front_server_add(l->counts, FRONT_SERVER_ENDED);
+		front_fence_down(l);
+	}
 	if (l->conn != NULL) {
 		f->lane_of_slot[conn_slot(l->conn)] = 0;
 		serve_link_abort(f->serve, l->conn);
@@ -264,6 +279,7 @@ up(struct front_lane *l)
 	l->state = LANE_UP;
 	front_server_add(l->counts, FRONT_SERVER_OPENED);
 	l->up_ns = l->front->now_ns;
+	front_fence_up(l);
 	/* Pairs with front_control: it is flushed, if it had to be. */
 	if (l->probe != 0)
 		atomic_store_explicit(&l->report->probed, l->probe, memory_order_release);
@@ -326,6 +342,9 @@ front_lane_on_time(struct front_lane *l)
 		connecting(l);
 		break;
 	default:
-		front_lane_failed(l, FRONT_SERVER_LATE);
+		if (l->fence.ask_ns <= l->front->now_ns)
+			front_fence_ask(l);
+		else
+			front_lane_failed(l, FRONT_SERVER_LATE);
 	}
 }

@@ -86,6 +86,16 @@ flush_answered(struct front_lane *l)
 	return READ_ON;
 }
 
+/* The list of a server's connections: its end, or an error. */
+static enum read_step
+stats_answered(struct front_lane *l, bool listed)
+{
+	front_lane_good(l);
+	request_done(l);
+	front_fence_answered(l, listed);
+	return READ_ON;
+}
+
 /* What `get k` says comes next: if nothing is there, or what was there ends meanwhile, a miss. */
 static enum read_step
 ttl_answered(struct front_lane *l, int32_t ttl_s)
@@ -325,6 +335,8 @@ error_read(struct front_lane *l, const struct front_reply *r)
 		return probe_answered(l, false);
 	if (l->asked.ask == FRONT_ASK_ME)
 		return ttl_answered(l, FRONT_TTL_UNKNOWN);
+	if (l->asked.ask == FRONT_ASK_STATS)
+		return stats_answered(l, false);
 	if (is_retrieval(l->asked.ask))
 		return request_answered(l, true);
 	key_answered(l, &answer);
@@ -347,8 +359,12 @@ reply_read(struct front_lane *l, const struct front_reply *reply)
 		l->reply = *reply;
 		l->memory_turns = 0;
 		return value_begin(l);
+	case FRONT_REPLY_ROW:
+		front_listing_row(&l->fence.listing, reply->name, reply->text);
+		return READ_ON;
 	case FRONT_REPLY_END:
-		return request_answered(l, false);
+		return l->asked.ask == FRONT_ASK_STATS ? stats_answered(l, true)
+						       : request_answered(l, false);
 	case FRONT_REPLY_STATUS:
 		return status_read(l, reply);
 	case FRONT_REPLY_NUMBER:

@@ -3,14 +3,6 @@
  */
 #include "front_core.h"
 
-static bool
-may_probe(const struct front *f, const struct front_lane *l)
-{
-	const uint32_t lane = (uint32_t)(l - f->lanes);
-
-	return lane % f->cfg.connections == 0 && l->server % f->cfg.fleet->cores == f->cfg.core;
-}
-
 static void
 lane_look(struct front *f, struct front_lane *l, const struct front_state *now)
 {
@@ -18,11 +10,13 @@ lane_look(struct front *f, struct front_lane *l, const struct front_state *now)
 	const struct front_address *was = &f->addresses[l->server];
 	const uint32_t probe = now->probe[l->server];
 
-	if (!ip_addr_equal(&is->ip, &was->ip) || is->port != was->port)
+	if (!ip_addr_equal(&is->ip, &was->ip) || is->port != was->port) {
+		l->fence.moved |= !ip_addr_is_zero(&was->ip);
 		front_lane_moved(l);
+	}
 	front_lane_condition(l, l->server < now->count ? now->condition[l->server]
 						       : FRONT_PLACE_VACANT);
-	if (probe != l->probe && may_probe(f, l))
+	if (probe != l->probe && front_lane_probes(l))
 		front_lane_reprobe(l, probe, now->pause_ms[l->server] * 1000000ull);
 }
 

@@ -263,6 +263,18 @@ probe_send(struct front_lane *l, const char *line, enum front_ask ask)
 	request_sent(l, r, write_bytes(l, line, len));
 }
 
+bool
+front_lane_ask_stats(struct front_lane *l, const char *line)
+{
+	struct front_request *r = l->sending == NULL ? request_take(l) : NULL;
+
+	if (r == NULL)
+		return false;
+	r->ask = FRONT_ASK_STATS;
+	request_sent(l, r, write_bytes(l, line, (uint32_t)strlen(line)));
+	return true;
+}
+
 /* What answers `version` is a process; what it answers to `mn` tells its protocol. */
 void
 front_lane_probe(struct front_lane *l)

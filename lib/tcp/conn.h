@@ -78,6 +78,7 @@ uint32_t conn_slot(const struct conn *c); /* 0..conns_max-1, stable for its life
 void conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port);
 /* The local address: enum local. */
 uint8_t conn_local(const struct conn *c);
+struct ip_addr conn_local_ip(const struct stack *s, const struct conn *c);
 
 /* Active open (RFC 9293 section 3.10.1). Call between stack_input() and stack_output(). Either
  * opened() or failed() follows, unless the connection is closed or aborted before; until then it

@@ -36,6 +36,12 @@ conn_local(const struct conn *c)
 	return c->local;
 }
 
+struct ip_addr
+conn_local_ip(const struct stack *s, const struct conn *c)
+{
+	return stack_tcp(s)->net.ip[c->local];
+}
+
 struct view
 conn_peek(const struct conn *c)
 {

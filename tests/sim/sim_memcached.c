@@ -86,6 +86,31 @@ store(struct sim_memcached *s, const struct sim_said *said, char *line, uint32_t
 	return len + body + 2;
 }
 
+static char *
+list_row(char *reply, uint32_t number, const struct ip_addr *ip, uint16_t port)
+{
+	reply += sprintf(reply, "STAT %u:addr tcp:", number);
+	reply = ip_addr_text(reply, ip);
+	return reply + sprintf(reply, ":%u\r\nSTAT %u:state conn_new_cmd\r\n", port, number);
+}
+
+static void
+list(struct sim_memcached *s, char *reply)
+{
+	const struct ip_addr other = ip_addr_v4(0x0a000909);
+	struct ip_addr ip;
+	uint16_t port;
+
+	conn_peer(s->conn, &ip, &port);
+	s->listed++;
+	reply = list_row(reply, 23, &other, port);
+	if (s->lists == SIM_LISTS)
+		reply = list_row(reply, 31, &ip, port);
+	if (s->lists_former)
+		reply = list_row(reply, 24, &ip, SIM_FORMER_PORT);
+	strcpy(reply, s->lists == SIM_LISTS_NONSENSE ? "VALUE\r\n" : "END\r\n");
+}
+
 /* Bytes of the first request; 0: it is not all here. */
 static uint32_t
 execute(struct sim_memcached *s, struct sim_said *said, char *reply)
@@ -103,6 +128,8 @@ execute(struct sim_memcached *s, struct sim_said *said, char *reply)
 		get(s, line + 4, reply);
 	} else if (strncmp(line, "delete ", 7) == 0) {
 		strcpy(reply, delete (s, line + 7));
+	} else if (strcmp(line, "stats conns") == 0 && s->lists != SIM_LISTS_NOT) {
+		list(s, reply);
 	} else if (strncmp(line, "flush_all ", 10) == 0) {
 		if (strcmp(line + 10, "0") == 0) /* a later one takes what is stored by then */
 			memset(s->value, 0, sizeof s->value);

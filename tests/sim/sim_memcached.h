@@ -1,6 +1,6 @@
 /*
  * sim_memcached.h - a memcached of a few keys that knows text get, set, add, delete and flush_all,
- * with a version also me, and waits when it is told to.
+ * with a version also me, if it is told to stats conns, and waits when it is told to.
  *
  * Shape:  keys "key0" to "key2". What a connection has left unread when it ends may be executed
  *         later, as a server may: sim_memcached_late().
@@ -17,6 +17,7 @@
 #define SIM_MEMCACHED_KEYS  3u
 #define SIM_MEMCACHED_VALUE 32u
 #define SIM_MEMCACHED_SAID  16384u
+#define SIM_FORMER_PORT     7u
 
 struct sim_said {
 	char bytes[SIM_MEMCACHED_SAID];
@@ -26,10 +27,14 @@ struct sim_said {
 struct sim_memcached {
 	struct stack *stack;
 	struct conn *conn;
-	bool waits;                                          /* answers nothing */
-	uint32_t gets;                                       /* keys asked for */
-	const char *version;                                 /* its line; NULL: no me */
-	int32_t exp;                                         /* what me says of all keys */
+	/* Its answer to `stats conns`. */
+	enum { SIM_LISTS_NOT, SIM_LISTS, SIM_LISTS_OTHERS, SIM_LISTS_NONSENSE } lists;
+	bool lists_former;   /* port SIM_FORMER_PORT of its peer's address too */
+	uint32_t listed;     /* times */
+	bool waits;          /* answers nothing */
+	uint32_t gets;       /* keys asked for */
+	const char *version; /* its line; NULL: no me */
+	int32_t exp;         /* what me says of all keys */
 	char value[SIM_MEMCACHED_KEYS][SIM_MEMCACHED_VALUE]; /* empty: none */
 	struct sim_said said, left; /* of the connection, and of the one before it */
 };

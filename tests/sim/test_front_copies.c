@@ -21,6 +21,7 @@
 #define MS         1000000ull
 #define TIMEOUT_NS (200 * MS)
 #define TTL_S      2u
+#define QUIET_S    FRONT_QUIET_S
 
 struct client {
 	struct conn *conn;
@@ -117,9 +118,9 @@ front_attach(struct world *w, uint32_t quiet_s)
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
 
-/* version: the server's; NULL: it does not know me. */
+/* list: what its server knows of connections when the front begins. */
 static struct world *
-world_of(const char *version, uint32_t clients, uint32_t quiet_s)
+world_create_listing(uint32_t clients, uint32_t quiet_s, const struct sim_memcached *list)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
@@ -133,8 +134,8 @@ world_of(const char *version, uint32_t clients, uint32_t quiet_s)
 	o.clients.tcp.port = SIM_PORT;
 	sim_service_create(&w->sim, &o, &user, turn);
 	front_attach(w, quiet_s);
+	w->server = *list;
 	w->server.stack = w->sim.ss->stack;
-	w->server.version = version;
 	strcpy(w->server.value[0], "first");
 	for (uint32_t i = 0; i < clients; i++) {
 		w->client[i].conn = sim_service_connect(&w->sim);
@@ -150,7 +151,9 @@ world_of(const char *version, uint32_t clients, uint32_t quiet_s)
 static struct world *
 world_create(uint32_t clients, uint32_t quiet_s)
 {
-	return world_of(NULL, clients, quiet_s);
+	static const struct sim_memcached lists_nothing;
+
+	return world_create_listing(clients, quiet_s, &lists_nothing);
 }
 
 static void
@@ -198,6 +201,7 @@ heard(struct world *w, uint32_t client, const char *text)
 #define FIRST  "VALUE key0 0 5\r\nfirst\r\nEND\r\n"
 #define SECOND "VALUE key0 0 6\r\nsecond\r\nEND\r\n"
 #define MISS   "END\r\n"
+#define LATE   "set key0 0 0 6\r\nsecond\r\n"
 
 /* What one client hears, and how often the server was asked for it. */
 static void
@@ -339,12 +343,20 @@ nothing_is_kept_for_a_while(void **state)
 	world_destroy(w);
 }
 
+static struct world *
+world_of(const char *version)
+{
+	const struct sim_memcached server = {.version = version};
+
+	return world_create_listing(1, 0, &server);
+}
+
 /* What a server of this version says of its item, and whether its copy is there at once, and after
  * front.ttl. */
 static void
 lives(const char *version, int32_t exp, bool at_once, bool later)
 {
-	struct world *w = world_of(version, 1, 0);
+	struct world *w = world_of(version);
 
 	w->server.exp = exp;
 	one_hears(w, "get key0\r\n", FIRST, 1);
@@ -393,6 +405,63 @@ nothing_is_kept_until_a_flush_of_later_is_over(void **state)
 	world_destroy(w);
 }
 
+static void
+nothing_else_is_listed_and_copies_are_kept_at_once(void **state)
+{
+	static const struct sim_memcached ours = {.lists = SIM_LISTS};
+	struct world *w = world_create_listing(1, QUIET_S, &ours);
+
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_hears(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", SECOND, 0);
+	check_eq(w->server.listed, 1);
+	world_destroy(w);
+}
+
+/* What an earlier process has sent is executed late: a copy would be older than that. */
+static void
+nothing_is_kept_while_an_earlier_process_is_listed(void **state)
+{
+	static const struct sim_memcached both = {.lists = SIM_LISTS, .lists_former = true};
+	struct world *w = world_create_listing(1, QUIET_S, &both);
+
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	run(w, 10000 * MS);
+	w->server.left.len = (uint32_t)strlen(LATE);
+	memcpy(w->server.left.bytes, LATE, sizeof LATE);
+	sim_memcached_late(&w->server);
+	one_hears(w, "get key0\r\n", SECOND, 1);
+	check(w->server.listed >= 10 && w->server.listed <= 20);
+	w->server.lists_former = false;
+	run(w, 1100 * MS);
+	one_hears(w, "get key0\r\n", SECOND, 1);
+	one_hears(w, "get key0\r\n", SECOND, 0);
+	world_destroy(w);
+}
+
+/* Then a time must do. */
+static void
+a_list_that_says_nothing_is_asked_for_once(void **state)
+{
+	static const struct sim_memcached others = {.lists = SIM_LISTS_OTHERS},
+					  nonsense = {.lists = SIM_LISTS_NONSENSE};
+	const struct sim_memcached *list[] = {&others, &nonsense};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct world *w = world_create_listing(1, 3, list[i]);
+
+		run(w, 1500 * MS);
+		one_hears(w, "get key0\r\n", FIRST, 1);
+		one_hears(w, "get key0\r\n", FIRST, 1);
+		check_eq(w->server.listed, 1);
+		run(w, 2500 * MS);
+		one_hears(w, "get key0\r\n", FIRST, 1);
+		one_hears(w, "get key0\r\n", FIRST, 0);
+		world_destroy(w);
+	}
+}
+
 int
 main(void)
 {
@@ -405,6 +474,9 @@ main(void)
 		cmocka_unit_test(nothing_is_kept_for_a_while),
 		cmocka_unit_test(a_copy_does_not_outlive_its_item),
 		cmocka_unit_test(nothing_is_kept_until_a_flush_of_later_is_over),
+		cmocka_unit_test(nothing_else_is_listed_and_copies_are_kept_at_once),
+		cmocka_unit_test(nothing_is_kept_while_an_earlier_process_is_listed),
+		cmocka_unit_test(a_list_that_says_nothing_is_asked_for_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

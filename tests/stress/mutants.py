@@ -349,6 +349,8 @@ MUTANTS = {
     # A second write leaves what the first has kept, or is about to.
     "SECOND_KEEPS": [("front_copy.c", "		store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "		if (alone)\n			store_delete(c->store, wanted->key, wanted->hash);\n	return true;")],
     # Any flight is joined, or none that is sent; who waits for the next one waits for ever; who shares an answer does not keep it.
+    # Whoever a server lists, copies are kept at once.
+    "FENCE_OPEN": [("front_fence.c", "listed ? front_listing_end(&l->fence.listing) : FRONT_LISTING_UNABLE", "listed ? FRONT_LISTING_OURS : FRONT_LISTING_UNABLE")],
     "FLIGHT_OLD": [("front_flight.c", "return !flight->sent ||", "return true ||")],
     "FLIGHT_ALONE": [("front_flight.c", "return !flight->sent ||", "return false &&")],
     "FLIGHT_HELD": [("front_flight.c", "	front_key_queue(f, held);", "	(void)f;")],

@@ -1,0 +1,117 @@
+/*
+ * front_fence.c - when a server is asked for its connections, and what follows from its list.
+ */
+#include "front_keep.h"
+
+#define AGAIN_NS     100000000ull  /* half as much more after each list, */
+#define AGAIN_MAX_NS 1000000000ull /* and no more than that */
+
+static bool
+is_wanted(const struct front_lane *l)
+{
+	return l->front->fence_until_s != 0 && front_lane_probes(l) && !l->fence.moved &&
+	       !l->fence.unable && !front_may_keep(l);
+}
+
+/* Who looks at what is due has forgotten when this lane is due next. */
+static void
+due_note(struct front_lane *l)
+{
+	const uint64_t due_ns = front_lane_due(l);
+
+	if (due_ns < l->front->due_ns)
+		l->front->due_ns = due_ns;
+}
+
+static void
+ask_at(struct front_lane *l, uint64_t ns)
+{
+	l->fence.ask_ns = ns;
+	due_note(l);
+}
+
+/* NULL: there is no place for this lane's. */
+static _Atomic uint16_t *
+port_of(const struct front_lane *l)
+{
+	const struct front_settings *cfg = &l->front->cfg;
+	const uint32_t nth = (uint32_t)(l - l->front->lanes) % cfg->connections;
+	const uint32_t place = cfg->core * cfg->connections + nth;
+
+	return place < FRONT_LISTING_PORTS ? &l->report->port[place] : NULL;
+}
+
+/* The process has answered on it, so it lists it. */
+void
+front_fence_up(struct front_lane *l)
+{
+	_Atomic uint16_t *port = port_of(l);
+
+	if (port != NULL)
+		atomic_store_explicit(port, conn_local_port(l->conn), memory_order_release);
+	l->fence.pause_ns = AGAIN_NS;
+	if (is_wanted(l))
+		ask_at(l, l->front->now_ns);
+}
+
+/* Whatever it has left unread may be executed yet: it is not one of ours any more. */
+void
+front_fence_down(struct front_lane *l)
+{
+	_Atomic uint16_t *port = port_of(l);
+
+	if (port != NULL)
+		atomic_store_explicit(port, 0, memory_order_release);
+	l->fence.ask_ns = FRONT_NEVER;
+	l->fence.unable |= l->fence.asked;
+	l->fence.asked = false;
+}
+
+static void
+listing_begin(struct front_lane *l)
+{
+	const struct ip_addr ip = conn_local_ip(l->front->stack, l->conn);
+
+	for (uint32_t i = 0; i < FRONT_LISTING_PORTS; i++)
+		l->fence.listing.port[i] =
+			atomic_load_explicit(&l->report->port[i], memory_order_acquire);
+	front_listing_begin(&l->fence.listing, &ip, conn_local_port(l->conn));
+}
+
+/* Ports are noted before the list is made: whatever takes one of them later is listed beside it. */
+void
+front_fence_ask(struct front_lane *l)
+{
+	l->fence.ask_ns = FRONT_NEVER;
+	if (is_wanted(l) && l->conn != NULL) {
+		listing_begin(l);
+		l->fence.asked = front_lane_ask_stats(l, "stats conns\r\n");
+		if (!l->fence.asked)
+			l->fence.ask_ns = l->front->now_ns + AGAIN_NS;
+	}
+	due_note(l);
+}
+
+void
+front_fence_answered(struct front_lane *l, bool listed)
+{
+	const enum front_listed all =
+		listed ? front_listing_end(&l->fence.listing) : FRONT_LISTING_UNABLE;
+
+	l->fence.asked = false;
+	switch (all) {
+	case FRONT_LISTING_OURS:
+		/* Release: what is kept is asked for after the list was made. */
+		if (!l->fence.moved)
+			atomic_store_explicit(&l->report->fenced, true, memory_order_release);
+		break;
+	case FRONT_LISTING_OTHERS:
+		ask_at(l, l->front->now_ns + l->fence.pause_ns);
+		l->fence.pause_ns += l->fence.pause_ns / 2;
+		if (l->fence.pause_ns > AGAIN_MAX_NS)
+			l->fence.pause_ns = AGAIN_MAX_NS;
+		break;
+	case FRONT_LISTING_UNABLE:
+		l->fence.unable = true;
+	}
+}
