@@ -236,6 +236,35 @@ answer(struct sim_fleet *fleet, struct fleet_conn *fc, struct view verb, struct 
 	return true;
 }
 
+static void
+list_row(struct fleet_conn *fc, const struct ip_addr *ip, uint16_t port)
+{
+	const bool v4 = ip_addr_is_v4(ip);
+	char text[IP_ADDR_TEXT_MAX + 1], row[100];
+
+	*ip_addr_text(text, ip) = '\0';
+	sprintf(row, "STAT 9:addr %s%s%s:%u\r\n", v4 ? "tcp:" : "tcp6:[", text, v4 ? "" : "]",
+		port);
+	say_text(fc, row);
+}
+
+static void
+list(struct sim_fleet *fleet, struct fleet_conn *fc)
+{
+	struct ip_addr ip;
+	uint16_t port;
+
+	for (uint32_t i = 0; i < FLEET_CONNS; i++) {
+		if (fleet->conn[i].conn == NULL || fleet->conn[i].server != fc->server)
+			continue;
+		conn_peer(fleet->conn[i].conn, &ip, &port);
+		list_row(fc, &ip, port);
+	}
+	if (fleet->server[fc->server].lists_former)
+		list_row(fc, &ip, 7);
+	say_text(fc, "END\r\n");
+}
+
 static bool
 execute(struct sim_fleet *fleet, struct fleet_conn *fc, struct view line)
 {
@@ -244,6 +273,8 @@ execute(struct sim_fleet *fleet, struct fleet_conn *fc, struct view line)
 
 	if (is(verb, "version")) {
 		say_text(fc, "VERSION 1.6.0\r\n");
+	} else if (is(verb, "stats")) {
+		list(fleet, fc);
 	} else if (is(verb, "mn")) {
 		say_text(fc, server->meta ? "MN\r\n" : "ERROR\r\n");
 	} else {

@@ -41,7 +41,8 @@ struct fleet_server {
 	enum fleet_mode mode;
 	bool meta;
 	const char *says;
-	uint32_t piece; /* bytes sent a turn; 0: any number */
+	bool lists_former; /* a connection that is not there, of the front's address */
+	uint32_t piece;    /* bytes sent a turn; 0: any number */
 	uint64_t asked, requests, opened;
 };
 

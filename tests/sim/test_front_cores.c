@@ -61,6 +61,7 @@ struct world {
 	struct sim_fleet fleet;
 	struct front_exchange *servers;
 	struct front_ports *ports;
+	struct front_shared shared; /* without cells no copies are kept */
 	struct front *front[CORES_MOST];
 	struct region region;
 	struct sim_rng rng;
@@ -375,6 +376,8 @@ settings_of(const struct world *w)
 	return (struct front_settings){
 		.fleet = w->servers,
 		.ports = w->ports,
+		.shared = w->shared,
+		.quiet_s = FRONT_QUIET_S,
 		.core_of = core_of,
 		.core_of_arg = w,
 		.servers = FLEET_SERVERS,
@@ -455,7 +458,7 @@ outside_create(struct world *w)
 }
 
 static struct world *
-world_create(enum nic nic, uint32_t cores)
+world_create_keeping(enum nic nic, uint32_t cores, struct front_shared shared)
 {
 	static const struct front_server names[FLEET_SERVERS] = {{"one", 1}, {"two", 1}};
 	struct front_address addresses[FLEET_SERVERS] = {
@@ -465,6 +468,7 @@ world_create(enum nic nic, uint32_t cores)
 
 	check_ptr(w);
 	w->nic = nic;
+	w->shared = shared;
 	w->cores = cores;
 	w->spread = 1;
 	w->rng.state = cores;
@@ -482,6 +486,12 @@ world_create(enum nic nic, uint32_t cores)
 	fronts_attach(w);
 	outside_create(w);
 	return w;
+}
+
+static struct world *
+world_create(enum nic nic, uint32_t cores)
+{
+	return world_create_keeping(nic, cores, (struct front_shared){.cells = NULL});
 }
 
 static void
@@ -719,6 +729,33 @@ a_reply_is_told_while_it_is_waited_for(void **state)
 	free(region.base);
 }
 
+static bool
+is_fenced(const struct world *w, uint32_t server)
+{
+	return atomic_load(&w->servers->report[server].fenced);
+}
+
+/* Of both families; a server's connections are those of all cores. */
+static void
+connections_of_all_cores_are_ours(void **state)
+{
+	struct front_shared shared = sim_front_shared(FRONT_ITEMS_MEMORY);
+	struct world *w = world_create_keeping(NIC_RSS, 3, shared);
+
+	w->fleet.server[0].lists_former = true;
+	run(w, 200 * MS);
+	all_lanes_are_up(w);
+	check(!is_fenced(w, 0));
+	check(is_fenced(w, 1));
+	w->fleet.server[0].lists_former = false;
+	w->fleet.server[1].lists_former = true;
+	run(w, 300 * MS);
+	check(is_fenced(w, 0));
+	check(is_fenced(w, 1));
+	world_destroy(w);
+	sim_front_shared_free(&shared);
+}
+
 int
 main(void)
 {
@@ -729,6 +766,7 @@ main(void)
 		cmocka_unit_test(a_connection_whose_frames_move_is_learned_anew),
 		cmocka_unit_test(a_forged_reply_costs_no_port),
 		cmocka_unit_test(a_server_whose_replies_never_reach_a_core_is_named),
+		cmocka_unit_test(connections_of_all_cores_are_ours),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
