@@ -426,8 +426,8 @@ nothing_is_kept_while_an_earlier_process_is_listed(void **state)
 	static const struct sim_memcached both = {.lists = SIM_LISTS, .lists_former = true};
 	struct world *w = world_create_listing(1, QUIET_S, &both);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
 	run(w, 10000 * MS);
+	one_hears(w, "get key0\r\n", FIRST, 1);
 	w->server.left.len = (uint32_t)strlen(LATE);
 	memcpy(w->server.left.bytes, LATE, sizeof LATE);
 	sim_memcached_late(&w->server);
