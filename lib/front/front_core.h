@@ -21,9 +21,8 @@
 #include "front.h"
 #include "front_compose.h"
 #include "front_fence.h"
-#include "front_reply.h"
+#include "front_lane.h"
 
-#include "base/list.h"
 #include "serve/serve_link.h"
 
 #define FRONT_NEVER       UINT64_MAX
@@ -65,78 +64,6 @@ struct front_key {
 	struct front_key *whole; /* the flush of all servers that this is a part of */
 	uint32_t parts;          /* of a flush: servers that have not answered */
 	uint8_t bytes[MC_KEY_MAX];
-};
-
-struct front_request {
-	struct list link; /* in pool or lane */
-	struct list keys;
-	enum front_ask ask;
-	bool cas;
-	bool asks_ttl;   /* `me k` stands in front of it */
-	int32_t ttl_s;   /* what that has said; FRONT_TTL_UNKNOWN */
-	uint32_t sent_s; /* on the store's clock */
-	uint32_t opaque; /* of a meta line */
-	uint64_t end;    /* of its bytes, of all that were written */
-	uint64_t sent_ns;
-};
-
-enum front_reading {
-	READING_LINE,
-	READING_BEGIN, /* a value waits for memory */
-	READING_VALUE,
-	READING_VALUE_END,
-};
-
-/* What a connection has told its front since the front looked last: bits. */
-enum front_event {
-	EVENT_OPENED = 1u << 0,
-	EVENT_READY = 1u << 1,
-	EVENT_LOST = 1u << 2, /* it is not there any more */
-};
-
-struct front_lane {
-	struct front *front;
-	struct front_server_counts *counts; /* its server's */
-	struct conn *conn;                  /* NULL: LANE_DOWN, or it is lost */
-	enum front_lane_state state;
-	uint32_t server;
-	struct front_report *report; /* of its server, all cores' */
-	uint8_t condition;           /* enum front_condition */
-	uint32_t probe;              /* this lane probes its server, which is not in use; else 0 */
-	uint32_t flush;              /* flush_due when it was sent */
-	uint64_t opened_ns;          /* or tried */
-	uint32_t events;             /* enum front_event */
-	struct list event_link;      /* in front.events while there are some */
-	struct list look_link;       /* in front.looks while it owes replies */
-	struct list send_link;       /* in front.unsent while keys are queued */
-	struct list queue, requests;
-	uint32_t key_count, request_count;
-	uint64_t due_ns;         /* DOWN: to be opened; CONNECTING: to be looked at */
-	uint64_t connect_end_ns; /* CONNECTING: it has failed then */
-	uint32_t lost_tries;     /* whose reply came to another core, in a row */
-	uint64_t up_ns;
-	uint64_t pause_ns; /* before it is opened again, beyond failure_limit */
-	uint64_t pause_max_ns;
-	uint32_t failures; /* in a row */
-	bool meta;
-	bool tells_ttl;            /* its server's version: as front_reply.h says */
-	struct front_key *sending; /* whose value is not all queued yet; NULL: there is none */
-	uint32_t sending_at;
-	uint64_t written;
-	uint32_t opaque; /* of the last meta line */
-
-	struct front_fence fence;
-
-	/* the reply that comes */
-	enum front_reading reading;
-	struct front_asked asked; /* of the first request */
-	uint8_t opaque_text[MC_U64_DIGITS_MAX];
-	struct view views[FRONT_KEYS_MAX];
-	struct front_key *keys[FRONT_KEYS_MAX]; /* NULL: answered */
-	struct front_reply reply;               /* whose value is read */
-	uint32_t value_left, end_left, memory_turns;
-	uint32_t line_len;
-	uint8_t line[FRONT_REPLY_LINE_MAX]; /* one that came in pieces */
 };
 
 /* What the next poll() tells. */
