@@ -270,28 +270,33 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run,
          "package": part_package, "quick": part_quick, "coverage": part_coverage, "analyze": part_analyze}
 ONLY_BY_NAME = ("quick", "coverage", "analyze")
-BESIDE = "package"  # mostly waits for a compiler and a machine: runs beside what comes after release
+# What mostly waits, for clients, a machine or a package's compiler: each row runs beside what comes after release.
+BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "run"), ("package",))
+TIMES = re.compile(r"^\w+ +\d+ passed, .*\)$")
 
 
 class Beside:
-    """A part in a process of its own; its lines are printed when its turn comes."""
+    """Parts in a process of their own; their lines are printed when the turn of the first one comes."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, names):
+        self.names = names
         self.lines = tempfile.TemporaryFile("w+", errors="replace")
-        self.child = subprocess.Popen([str(ROOT / "tools/test"), name], stdin=subprocess.DEVNULL,
+        self.child = subprocess.Popen([str(ROOT / "tools/test"), *names], stdin=subprocess.DEVNULL,
                                       stdout=self.lines, stderr=subprocess.STDOUT)
 
     def counts(self):
+        """Of all of them, and a line of each with its times."""
         status = self.child.wait()
         self.lines.seek(0)
         lines = self.lines.read().splitlines()
+        times = [line for line in lines if TIMES.match(line)]
         print("\n".join(lines[:-1]), flush=True)
         found = COUNTS.match(lines[-1]) if lines else None
         if found is None:
-            return Counts(failed=1, told=[f"{self.name}: ended with status {status} before its count"])
+            why = f"{' '.join(self.names)}: ended with status {status} before its count"
+            return Counts(failed=1, told=[why]), times
         return Counts(*(int(n or 0) for n in found.groups()),
-                      told=[line for line in lines if line.strip().startswith("not ok")])
+                      told=[line for line in lines if line.strip().startswith("not ok")]), times
 
     def end(self):
         self.child.terminate()
@@ -304,6 +309,20 @@ def cpu_seconds():
     return times.user + times.system + times.children_user + times.children_system
 
 
+def alone(name, times):
+    """A part, in this process."""
+    start, cpu = time.monotonic(), cpu_seconds()
+    print(f"\n== {name}", flush=True)
+    try:
+        counts = PARTS[name]()
+    except Failed as failed:
+        print(failed, flush=True)
+        counts = Counts(failed=1, told=[f"{name}: {failed}"])
+    times.append(f"{name:9} {counts} ({time.monotonic() - start:.0f} s, {cpu_seconds() - cpu:.0f} s of CPU)")
+    print(f"== {times[-1]}", flush=True)
+    return counts
+
+
 def main(argv):
     for word in argv:
         if word not in PARTS:
@@ -312,24 +331,26 @@ def main(argv):
     chosen = argv or [p for p in PARTS if p not in ONLY_BY_NAME]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ.setdefault("CLOCKOO_BUILD", str(build_tree.default_folder()))
-    total, times, beside = Counts(), [], None
+    total, times, beside, waited = Counts(), [], [], set()
     try:
         for name in chosen:
-            start, cpu = time.monotonic(), cpu_seconds()
-            print(f"\n== {name}", flush=True)
-            try:
-                counts = beside.counts() if beside and name == BESIDE else PARTS[name]()
-            except Failed as failed:
-                print(failed, flush=True)
-                counts = Counts(failed=1, told=[f"{name}: {failed}"])
-            total.add(counts)
-            times.append(f"{name:9} {counts} ({time.monotonic() - start:.0f} s, {cpu_seconds() - cpu:.0f} s of CPU)")
-            print(f"== {times[-1]}", flush=True)
-            if name == "release" and BESIDE in chosen:
-                beside = Beside(BESIDE)
+            at = next((b for b in beside if name in b.names), None)
+            if at is not None:
+                if at not in waited:
+                    waited.add(at)
+                    counts, lines = at.counts()
+                    total.add(counts)
+                    times += lines
+                continue
+            total.add(alone(name, times))
+            if name == "release" and len(chosen) > 1:
+                # Not by several at a time: apt's lists have one lock.
+                subprocess.run([ROOT / "tools/install", "lint", "boot", "package", "clean"], stdin=subprocess.DEVNULL)
+                rows = ([part for part in row if part in chosen] for row in BESIDE)
+                beside = [Beside(row) for row in rows if row]
     finally:
-        if beside:
-            beside.end()
+        for b in beside:
+            b.end()
     if total.told:
         print("\nfailed:\n" + "\n".join(total.told))
     print("\n" + "\n".join(times))
