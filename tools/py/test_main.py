@@ -123,14 +123,14 @@ def told_again(folder, test):
 
 
 def sanitized_names(folder):
-    """Names of the tests whose program lies under one of SANITIZED. Slow ones are left out: they repeat for
-    minutes what shorter ones reach."""
+    """Names of the tests whose program lies under one of SANITIZED. Left out are slow ones, which repeat for
+    minutes what shorter ones reach, and mutants, which are wrong on purpose."""
     tests = json.loads(subprocess.run(["meson", "introspect", "--tests", str(folder)], check=True,
                                       capture_output=True, text=True).stdout)
     homes = tuple(f"{folder}/tests/{name}/" for name in SANITIZED)
     suites = {t["name"]: {suite.rpartition(":")[2] for suite in t["suite"]} for t in tests}
     return sorted({t["name"] for t in tests if any(w.startswith(homes) for w in t["cmd"])
-                   and "slow" not in suites[t["name"]]})
+                   and not suites[t["name"]] & {"slow", "mutant"}})
 
 
 def part_quick():
