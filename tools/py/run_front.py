@@ -135,7 +135,7 @@ def await_copies(ask):
     ask: what it answers to these bytes. Nobody else asks it meanwhile."""
     end = time.monotonic() + COPIES_S
     before = []
-    with Step("waiting until the front keeps copies: none for its first minute"):
+    with Step("waiting until the front keeps copies"):
         while True:
             servers = counts(ask(STATS).decode(errors="replace"))[1]
             if servers and servers == before:
