@@ -181,6 +181,34 @@ mem_port_done(struct mem_port *p)
 	p->unused[p->unused_count++] = p->tx.frame[p->tx.head++ & RING_MASK];
 }
 
+static void
+hub_deliver(struct mem_port *const *ports, uint32_t n, const bool *cut, uint32_t from)
+{
+	uint32_t len;
+	const uint8_t *bytes = mem_port_sent(ports[from], &len);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *to;
+
+		if (i == from || (cut != NULL && (cut[i] || cut[from])) ||
+		    ((bytes[0] & 1) == 0 && memcmp(bytes, ports[i]->port.mac, 6) != 0))
+			continue;
+		to = mem_port_feed(ports[i], len, 0);
+		ensure(to != NULL);
+		memcpy(to, bytes, len);
+	}
+}
+
+void
+mem_port_hub(struct mem_port *const *ports, uint32_t n, const bool *cut)
+{
+	uint32_t len;
+
+	for (uint32_t i = 0; i < n; i++)
+		for (; mem_port_sent(ports[i], &len) != NULL; mem_port_done(ports[i]))
+			hub_deliver(ports, n, cut, i);
+}
+
 uint32_t
 mem_port_held(const struct mem_port *p)
 {

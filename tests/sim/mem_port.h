@@ -50,6 +50,10 @@ uint8_t *mem_port_feed(struct mem_port *p, uint32_t len, uint32_t ol_flags);
 const uint8_t *mem_port_sent(struct mem_port *p, uint32_t *len);
 void mem_port_done(struct mem_port *p);
 
+/* Passes what each of n ports has sent to those whose address it names, or to all others. cut:
+ * ports that neither hear nor are heard; NULL: none is. */
+void mem_port_hub(struct mem_port *const *ports, uint32_t n, const bool *cut);
+
 /* Frames the core holds now: neither free nor in a ring. */
 uint32_t mem_port_held(const struct mem_port *p);
 

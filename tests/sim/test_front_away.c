@@ -296,31 +296,9 @@ front_attach(struct world *w)
 }
 
 static void
-deliver(struct world *w, uint32_t from, const uint8_t *bytes, uint32_t len)
-{
-	for (uint32_t i = 0; i < STATIONS; i++) {
-		uint8_t *to;
-
-		if (i == from || w->cut[i] || w->cut[from] ||
-		    ((bytes[0] & 1) == 0 && memcmp(bytes, w->port[i]->port.mac, 6) != 0))
-			continue;
-		to = mem_port_feed(w->port[i], len, 0);
-		check_ptr(to);
-		memcpy(to, bytes, len);
-	}
-}
-
-static void
 step(struct world *w)
 {
-	const uint8_t *bytes;
-	uint32_t len;
-
-	for (uint32_t i = 0; i < STATIONS; i++)
-		while ((bytes = mem_port_sent(w->port[i], &len)) != NULL) {
-			deliver(w, i, bytes, len);
-			mem_port_done(w->port[i]);
-		}
+	mem_port_hub(w->port, STATIONS, w->cut);
 	w->now_ns += STEP_NS;
 	for (uint32_t i = 0; i <= SERVERS; i++) {
 		w->cores[i]->now_ns = w->now_ns;

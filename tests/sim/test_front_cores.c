@@ -15,6 +15,7 @@
 #include "pkt/handover.h"
 #include "steer/steer_flow.h"
 #include "support/test.h"
+#include "support/toeplitz.h"
 #include "tcp/pending_connects.h"
 
 #include <stdlib.h>
@@ -218,19 +219,6 @@ tuple_of(uint8_t tuple[36], const uint8_t *frame)
 		return 0;
 	memcpy(tuple, ip + 8, 36);
 	return 36;
-}
-
-/* As Microsoft defines it: for each bit that is set, 32 bits of the key from there on. */
-static uint32_t
-toeplitz(const uint8_t *key, const uint8_t *input, uint32_t len)
-{
-	uint32_t hash = 0;
-
-	for (uint32_t bit = 0; bit < len * 8; bit++)
-		for (uint32_t k = 0; k < 32 && (input[bit / 8] >> (7 - bit % 8) & 1); k++)
-			hash ^= (uint32_t)(key[(bit + k) / 8] >> (7 - (bit + k) % 8) & 1)
-				<< (31 - k);
-	return hash;
 }
 
 static uint32_t

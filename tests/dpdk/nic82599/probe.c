@@ -1,6 +1,7 @@
 #include "probe.h"
 
 #include "steer/steer_flow.h"
+#include "support/toeplitz.h"
 
 #include <string.h>
 
@@ -157,19 +158,6 @@ matches(const struct steer_match *m, const struct probe *p)
 	       ((m->dst_port ^ p->dst_port) & m->dst_port_mask) == 0;
 }
 
-/* Microsoft's definition: for every bit of the input that is set, 32 bits of the key from there. */
-static uint32_t
-hash_of(const uint8_t *key, const uint8_t *input, uint32_t len)
-{
-	uint32_t hash = 0;
-
-	for (uint32_t bit = 0; bit < len * 8; bit++)
-		for (uint32_t k = 0; k < 32 && (input[bit / 8] >> (7 - bit % 8) & 1); k++)
-			hash ^= (uint32_t)(key[(bit + k) / 8] >> (7 - (bit + k) % 8) & 1)
-				<< (31 - k);
-	return hash;
-}
-
 static uint32_t
 kind_of(const struct probe *p, uint32_t kinds)
 {
@@ -195,7 +183,7 @@ probe_queue(const struct steer_plan *plan, const struct probe *p, uint32_t rss_k
 	if (kind == 0 || plan->reta_size == 0)
 		return 0;
 	len += kind & (RSS_KIND_IP4 | RSS_KIND_IP6) ? 0 : 4;
-	return plan->reta[hash_of(plan->rss_key, input, len) % plan->reta_size];
+	return plan->reta[toeplitz(plan->rss_key, input, len) % plan->reta_size];
 }
 
 bool
