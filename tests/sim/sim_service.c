@@ -120,7 +120,8 @@ sim_service_send_body(struct sim_service *s, struct conn *c, uint32_t *left, uin
 	static uint8_t bytes[1460];
 	const uint32_t was = *left;
 
-	memset(bytes, 'v', sizeof bytes);
+	if (bytes[0] == 0)
+		memset(bytes, 'v', sizeof bytes);
 	while (*left > 0 && most > 0 && conn_writable(s->ss->stack, c, 1)) {
 		uint32_t n = *left > 2 ? *left - 2 : *left;
 

@@ -3,14 +3,13 @@
 #include "sim_frame.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "wire/eth_wire.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define NS_A_SECOND 1000000000ull
-#define FNV_PRIME   0x100000001b3ull /* Fowler, Noll, Vo: FNV-1a, here over words */
-#define FNV_START   0xcbf29ce484222325ull
 
 struct sim_wire *
 sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults *faults,
@@ -25,7 +24,6 @@ sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults 
 	w->end[1] = b;
 	w->faults = *faults;
 	w->rng.state = seed;
-	w->hash = FNV_START;
 	for (uint32_t i = 0; i < WIRE_FLIGHTS; i++)
 		w->heap[i] = &w->flights[i];
 	return w;
@@ -180,12 +178,7 @@ send_on(struct sim_wire *w, uint32_t end, const uint8_t *bytes, uint32_t len, ui
 static void
 remember(struct sim_wire *w, uint32_t end, const uint8_t *bytes, uint32_t len, uint64_t now_ns)
 {
-	uint64_t h = w->hash;
-
-	h = (h ^ (now_ns << 1 | end)) * FNV_PRIME;
-	for (uint32_t i = 0; i < len; i++)
-		h = (h ^ bytes[i]) * FNV_PRIME;
-	w->hash = h;
+	w->hash = hash_bytes(bytes, len, w->hash ^ (now_ns << 1 | end));
 }
 
 static void

@@ -119,7 +119,8 @@ send_on(struct world *w, struct client *cl)
 {
 	static uint8_t bytes[1460];
 
-	memset(bytes, 'v', sizeof bytes);
+	if (bytes[0] == 0)
+		memset(bytes, 'v', sizeof bytes);
 	while (conn_writable(w->sim.ss->stack, cl->base.conn, 1)) {
 		uint32_t n = cl->left > 2 ? cl->left - 2 : cl->left;
 
