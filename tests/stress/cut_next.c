@@ -6,12 +6,14 @@
 #include "cut_run.h"
 
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define SUCCESSOR_CALLS  40u
-#define SUCCESSOR_S      20u /* no repair takes as long; */
-#define WATCHED_S        90u /* nor one with all that are opened anew amid it */
+#define SUCCESSOR_S      2u  /* of CPU; a successor takes milliseconds of it, */
+#define WATCHED_S        60u /* one with all that are opened anew amid it some seconds */
+#define SLEEPS_S         200u
 #define WATCHED_OF       61u /* one successor in so many is cut off amid the opening */
 #define OPENING_OF       1499u
 #define OPENING_PAGES_OF 251u /* while pages are made anew */
@@ -79,6 +81,17 @@ go_on(struct run *r, struct reopened *next)
 	_exit(0);
 }
 
+/* The end of a process that hangs: by the CPU it takes, which a busy machine does not change, and
+ * by a clock if it takes none. */
+static void
+end_after(uint32_t cpu_s)
+{
+	const struct itimerval left = {.it_value = {.tv_sec = cpu_s}};
+
+	ensure(setitimer(ITIMER_PROF, &left, NULL) == 0);
+	alarm(SLEEPS_S);
+}
+
 /* A process that is new: nothing of the one before is left but the image. */
 static pid_t
 fork_successor(struct run *r)
@@ -88,7 +101,7 @@ fork_successor(struct run *r)
 	ensure(child >= 0);
 	if (child != 0)
 		return child;
-	alarm(SUCCESSOR_S);
+	end_after(SUCCESSOR_S);
 	r->is_successor = true;
 	r->alone++;
 	catch_end();
@@ -150,12 +163,12 @@ open_watched(struct watch *w)
 	struct run *r = w->run;
 
 	r->shared->openings++;
-	alarm(WATCHED_S);
+	end_after(WATCHED_S);
 	catch_stores(w->image, r->cfg.memory_bytes, on_opening_cut, w);
 	catch_close();
 	reopen_at(&w->next, w->image, &r->cfg, r->now_s);
 	catch_end();
-	alarm(SUCCESSOR_S);
+	end_after(SUCCESSOR_S);
 }
 
 /* ---- cut off ---- */
