@@ -38,7 +38,7 @@
 #define FLASH_TRANSFER_MAX (2u << 20)
 #define FLASH_DEPTH_MAX    512u
 
-enum flash_kind {
+enum flash_io_kind {
 	FLASH_READ,
 	FLASH_WRITE,
 	FLASH_SYNC /* without data */
@@ -49,7 +49,7 @@ struct flash_io {
 	uint64_t offset;
 	uint8_t *data;
 	uint32_t len;
-	enum flash_kind kind;
+	enum flash_io_kind kind;
 };
 
 struct flash_result {

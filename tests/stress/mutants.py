@@ -357,6 +357,8 @@ MUTANTS = {
     "FLIGHT_UNSHARED": [("front_flight.c", "		key->users++;", "")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
+    # The tier: an erasure leaves a neighbour's entry, or its key's own.
+    "ONE_MATCH": [("flash_index.c", "for (uint32_t hits = bucket_match(b, p.tag); hits != 0; hits &= hits - 1) {\n\t\t\tbucket_clear", "for (uint32_t hits = bucket_match(b, p.tag); hits != 0 && erased == 0; hits = 0) {\n\t\t\tbucket_clear")],
     # An estimate is one counter, not the least.
     "FRONT_ONE_COUNTER": [("front_sketch.c", "count < least ? count : least", "count")],
 }

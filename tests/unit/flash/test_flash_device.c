@@ -146,7 +146,7 @@ wait_for(struct rig *r, struct flash_result *results, uint32_t count)
 
 /* One transfer alone; its error. */
 static int32_t
-alone(struct rig *r, enum flash_kind kind, uint32_t page, uint32_t pages, uint8_t *data)
+alone(struct rig *r, enum flash_io_kind kind, uint32_t page, uint32_t pages, uint8_t *data)
 {
 	const struct flash_io io = {7, page * (uint64_t)FLASH_PAGE, data, pages * FLASH_PAGE, kind};
 	struct flash_result result = {0};

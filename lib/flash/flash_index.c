@@ -1,0 +1,181 @@
+/*
+ * flash_index.c - entries found, moved along a path found breadth first, erased by their tags.
+ */
+#include "flash_index.h"
+
+#include "base/prefetch.h"
+
+struct node {
+	uint32_t bucket;
+	uint16_t parent; /* itself: a root */
+	uint16_t slot;   /* of the parent: its entry would come to this bucket */
+};
+
+static uint32_t
+matches(const struct flash_index *ix, uint32_t bucket, uint16_t tag, uint32_t *locations)
+{
+	const struct bucket *b = &ix->buckets[bucket];
+	uint32_t count = 0;
+
+	for (uint32_t hits = bucket_match(b, tag); hits != 0; hits &= hits - 1) {
+		const uint32_t location = bucket_ref(b, (uint32_t)__builtin_ctz(hits));
+
+		if (location != 0)
+			locations[count++] = location;
+	}
+	return count;
+}
+
+uint32_t
+flash_index_look(const struct flash_index *ix, uint64_t hash, uint32_t *locations)
+{
+	const struct place p = flash_index_place(ix, hash);
+	uint32_t count = matches(ix, p.primary, p.tag, locations);
+
+	protocol_gap();
+	count += matches(ix, p.alternate, p.tag, locations + count);
+	/* Acquire: pairs with the release in bucket_clear; who sees a slot that a move cleared sees
+	 * the step before it. */
+	atomic_thread_fence(memory_order_acquire);
+	return count;
+}
+
+/* The slot of this location, whatever its used bit. */
+static struct spot
+spot_of(const struct flash_index *ix, uint64_t hash, uint32_t location)
+{
+	const struct place p = flash_index_place(ix, hash);
+	const uint32_t buckets[] = {p.primary, p.alternate};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct bucket *b = &ix->buckets[buckets[i]];
+
+		for (uint32_t hits = bucket_match(b, p.tag); hits != 0; hits &= hits - 1) {
+			const uint32_t slot = (uint32_t)__builtin_ctz(hits);
+
+			if (((bucket_ref(b, slot) ^ location) & ~FLASH_USED) == 0)
+				return (struct spot){b, slot, p.tag};
+		}
+	}
+	return (struct spot){.bucket = NULL};
+}
+
+bool
+flash_index_has(const struct flash_index *ix, uint64_t hash, uint32_t location)
+{
+	return spot_of(ix, hash, location).bucket != NULL;
+}
+
+bool
+flash_index_use(struct flash_index *ix, uint64_t hash, uint32_t location)
+{
+	const struct spot s = spot_of(ix, hash, location);
+	uint32_t unused = location & ~FLASH_USED;
+
+	/* By compare-and-exchange: a slot that was emptied or filled meanwhile stays as it is. */
+	return s.bucket != NULL &&
+	       !atomic_compare_exchange_strong_explicit(&s.bucket->ref[s.slot], &unused,
+							unused | FLASH_USED, memory_order_relaxed,
+							memory_order_relaxed) &&
+	       unused == (location | FLASH_USED);
+}
+
+/* From the free slot of the last bucket back to its root: each entry is in both of its buckets
+ * before it is in one. Returns the root's slot that is free then. */
+static struct spot
+move_along(struct flash_index *ix, const struct node *nodes, uint32_t at, uint32_t slot)
+{
+	struct bucket *to = &ix->buckets[nodes[at].bucket];
+
+	while (nodes[at].parent != at) {
+		const struct node *n = &nodes[at];
+		struct bucket *from = &ix->buckets[nodes[n->parent].bucket];
+
+		bucket_put(to, slot, bucket_ref(from, n->slot), bucket_tag(from, n->slot));
+		protocol_gap();
+		flash_index_step(ix);
+		protocol_gap();
+		bucket_clear(from, n->slot);
+		to = from;
+		slot = n->slot;
+		at = n->parent;
+	}
+	return (struct spot){to, slot, 0};
+}
+
+/* The buckets that this one's entries could go to. Returns the number of nodes then. */
+static uint32_t
+branch(const struct flash_index *ix, struct node *nodes, uint32_t at, uint32_t count)
+{
+	const uint32_t bucket = nodes[at].bucket;
+
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS && count < FLASH_INDEX_NODES; slot++) {
+		const uint32_t other = bucket_alternate(ix->bucket_count, bucket,
+							bucket_tag(&ix->buckets[bucket], slot));
+
+		prefetch(&ix->buckets[other]);
+		nodes[count++] = (struct node){other, (uint16_t)at, (uint16_t)slot};
+	}
+	return count;
+}
+
+/* A free slot in one of the two buckets. No path to one has a bucket twice: a shorter one would
+ * have been found before. */
+static struct spot
+make_room(struct flash_index *ix, const struct place *p)
+{
+	struct node nodes[FLASH_INDEX_NODES] = {{p->primary, 0, 0}, {p->alternate, 1, 0}};
+	uint32_t count = 2;
+
+	for (uint32_t at = 0; at < count; at++) {
+		const uint32_t slot = bucket_empty_slot(&ix->buckets[nodes[at].bucket]);
+
+		if (slot < BUCKET_SLOTS)
+			return move_along(ix, nodes, at, slot);
+		count = branch(ix, nodes, at, count);
+	}
+	return (struct spot){.bucket = NULL};
+}
+
+bool
+flash_index_insert(struct flash_index *ix, uint64_t hash, uint32_t location)
+{
+	const struct place p = flash_index_place(ix, hash);
+	const struct spot s = make_room(ix, &p);
+
+	if (s.bucket != NULL)
+		bucket_put(s.bucket, s.slot, location, p.tag);
+	return s.bucket != NULL;
+}
+
+uint32_t
+flash_index_erase(struct flash_index *ix, uint64_t hash)
+{
+	const struct place p = flash_index_place(ix, hash);
+	const uint32_t buckets[] = {p.primary, p.alternate};
+	uint32_t erased = 0;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct bucket *b = &ix->buckets[buckets[i]];
+
+		for (uint32_t hits = bucket_match(b, p.tag); hits != 0; hits &= hits - 1) {
+			bucket_clear(b, (uint32_t)__builtin_ctz(hits));
+			erased++;
+		}
+	}
+	return erased;
+}
+
+void
+flash_index_sweep(struct flash_index *ix, uint32_t bucket, flash_index_dead_fn *dead,
+		  const void *arg)
+{
+	struct bucket *b = &ix->buckets[bucket];
+
+	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
+		const uint32_t location = bucket_ref(b, slot);
+
+		if (location != 0 && dead(arg, location & ~FLASH_USED))
+			bucket_clear(b, slot);
+	}
+}
