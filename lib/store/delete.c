@@ -26,8 +26,11 @@ delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct st
 					 : STORE_OK;
 		if (result != STORE_EXISTS)
 			unlink_spot(sc, lock.spot, UNLINK_REQUESTED);
-	} else if (unlikely(sc->marks)) {
-		load_mark(sc, hash);
+	} else {
+		if (unlikely(sc->marks))
+			load_mark(sc, hash);
+		if (unlikely(sc->tier != NULL))
+			tier_shadow(sc, hash, store_generation(st), NULL);
 	}
 	index_unlock_key(&st->ix, &lock);
 	return result;

@@ -13,6 +13,22 @@ struct evicted {
 	uint32_t young, kept;
 };
 
+/* The same as unlink_victim, where a tier is asked first. */
+static __attribute__((noinline)) enum unlinked
+evict_to_tier(struct store_core *sc, const struct victim *v, enum ghost ghost, struct departures *d)
+{
+	const struct store_tier *tier = sc->tier;
+	const struct item *it = item_at(sc->store, v->ref);
+	enum unlinked how;
+
+	sc->offer = item_dead(sc, it) ? 0 : tier->evicting(tier->arg, sc, it, v->hash);
+	how = unlink_victim(sc, v, false, ghost, d);
+	if (sc->offer != 0)
+		tier->evicted(tier->arg, sc, sc->offer, NULL, 0);
+	sc->offer = 0;
+	return how;
+}
+
 /* Evict these objects' items; the first on_probation of them were on probation. Returns those that
  * were still in the index. */
 static struct evicted
@@ -24,15 +40,21 @@ evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 
 	struct victim victims[VICTIMS_MAX];
 	struct departures d = {.class = class};
+	const bool tiered = sc->tier != NULL;
+	enum unlinked how;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const bool is_new = i < on_probation;
+		const enum ghost ghost = is_new ? GHOST_OF_NEW : GHOST_OF_KEPT;
 		const uint32_t left = n - i < VICTIMS_MAX ? n - i : VICTIMS_MAX;
 
 		if (i % VICTIMS_MAX == 0)
 			unlink_look(sc->store, refs + i, left, victims);
-		if (unlink_victim(sc, &victims[i % VICTIMS_MAX], false,
-				  is_new ? GHOST_OF_NEW : GHOST_OF_KEPT, &d) == UNLINKED_NOT)
+		if (unlikely(tiered))
+			how = evict_to_tier(sc, &victims[i % VICTIMS_MAX], ghost, &d);
+		else
+			how = unlink_victim(sc, &victims[i % VICTIMS_MAX], false, ghost, &d);
+		if (how == UNLINKED_NOT)
 			continue;
 		e.young += is_new;
 		e.kept += !is_new;

@@ -202,6 +202,20 @@ find_slot(struct store_core *sc, struct link *link, const struct place *place, b
 	return force && !set_fields(sc, link, place->tag, NULL) ? STEP_ADD_FIELDS : STEP_DONE;
 }
 
+/* The same, and the tier has no copy of the key from now on. */
+static enum step
+take_slot(struct store_core *sc, struct link *link, const struct place *place, bool force,
+	  struct found *found)
+{
+	const enum step step = find_slot(sc, link, place, force, &found->spot);
+
+	if (step != STEP_DONE || sc->tier == NULL ||
+	    tier_shadow(sc, link->hash, link->generation, link->claim))
+		return step;
+	link->result = STORE_NOT_FOUND;
+	return STEP_REFUSED;
+}
+
 /* A write that stores nothing is a use of what it found. */
 static enum step
 refuse(struct store_core *sc, const struct link *link, const struct found *found)
@@ -232,6 +246,12 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 
 	const struct item *alive = found->alive ? found->old : NULL;
 
+	/* Where a slot has the key, be it of a dead version, the tier has none. */
+	if (unlikely(link->claim != NULL) && found->old != NULL) {
+		link->result = STORE_EXISTS;
+		return STEP_REFUSED;
+	}
+
 	protocol_gap();
 	if (!still_fits(sc, link, alive))
 		return STEP_CHANGED;
@@ -244,8 +264,7 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 	if (unlikely(alive != found->old) && link->rmw == NULL &&
 	    link->conditions.mode != STORE_SET)
 		account_missed(sc, found->old, link->generation);
-	return found->old != NULL ? STEP_DONE
-				  : find_slot(sc, link, &lock->place, force, &found->spot);
+	return found->old != NULL ? STEP_DONE : take_slot(sc, link, &lock->place, force, found);
 }
 
 /* A new key is on probation, unless its ghost says that it was evicted from there too early. */
@@ -367,6 +386,8 @@ insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struc
 	spot = spot_for_new(sc, &lock->place);
 	if (unlikely(spot.bucket == NULL))
 		return false;
+	if (unlikely(sc->tier != NULL))
+		tier_shadow(sc, hash, generation, NULL);
 	it->cas_form = (uint32_t)(floor + 1) << 8 | (generation << ITEM_FLUSH_SHIFT & 0xff);
 	account_in_simple(sc, ref, it, generation);
 	slab_set_live(&st->slab, ref,
@@ -445,6 +466,8 @@ link_item(struct store_core *sc, struct link *link)
 		step = decide(sc, link, &lock, force, &found);
 		if (step == STEP_DONE)
 			publish(sc, link, &lock.place, &found);
+		if (step == STEP_DONE && unlikely(link->claim != NULL))
+			link->claim->end(link->claim->arg, sc);
 		index_unlock_key(&sc->store->ix, &lock);
 		switch (step) {
 		case STEP_DONE:

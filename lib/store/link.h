@@ -20,6 +20,7 @@ struct link {
 	struct item *item;
 	uint64_t hash;
 	struct store_conditions conditions;
+	const struct store_claim *claim; /* of a tier's copy; NULL: it is a client's write */
 	struct rmw *rmw; /* how the item is made from an old version; NULL: it is not */
 	uint32_t expect; /* with rmw: reference of the version that the item was made from, and that
 			  * it replaces; 0: it is made under the lock, from the version found */
@@ -35,6 +36,18 @@ enum link_verdict link_item(struct store_core *sc, struct link *link);
 /* The same for an unconditional set of a simple item, in a third of the instructions. False: it is
  * another case, and nothing was done. */
 bool link_simple(struct store_core *sc, struct item *it, uint64_t hash);
+
+/* Under the lock of a key without a slot: the tier forgets it, or its copy is claimed. False: it
+ * was not. */
+static inline bool
+tier_shadow(struct store_core *sc, uint64_t hash, uint32_t generation,
+	    const struct store_claim *claim)
+{
+	if (claim != NULL)
+		return claim->begin(claim->arg, sc, generation);
+	sc->tier->absent(sc->tier->arg, sc, hash, generation);
+	return true;
+}
 
 /* ---- rmw.c ---- */
 

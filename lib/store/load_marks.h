@@ -20,12 +20,13 @@ void load_mark_item(struct store_core *sc, const struct item *it);
 bool load_is_marked(const struct store *st, uint64_t hash);
 void load_mark_prefetch(const struct store *st, uint64_t hash);
 
-/* Does the core ask for marks? Evictions that do, or that are watched, are done one by one. */
+/* Does the core ask for marks? Evictions that do, are watched, or told to a tier, are
+ * done one by one. */
 static inline void
 store_core_marks(struct store_core *sc, bool marks)
 {
 	sc->marks = marks;
-	sc->evicts_slowly = marks || sc->evicted != NULL;
+	sc->evicts_slowly = marks || sc->evicted != NULL || sc->tier != NULL;
 }
 
 #endif

@@ -19,6 +19,7 @@
 #include "introspect.h"
 #include "conditional.h"
 #include "store_limits.h"
+#include "tier.h"
 #include "base/hash.h"
 
 struct retired_item {
@@ -161,9 +162,11 @@ struct store_core {
 	uint32_t referenced_pending[REFERENCED_PENDING_MAX];
 	bool online;
 	bool marks;                /* removals leave marks (load_marks.h) */
-	bool evicts_slowly;        /* an eviction is to be marked, or watched */
+	bool evicts_slowly;        /* an eviction is to be marked, watched, or told to the tier */
 	store_evicted_fn *evicted; /* NULL: none */
 	void *evicted_arg;
+	const struct store_tier *tier; /* NULL: none */
+	uint64_t offer;                /* to it, of the item that is evicted now; 0: none */
 	struct magazine magazines[SLAB_CLASSES_MAX];
 	uint32_t class_recall[SLAB_CLASSES_MAX]; /* the same of each class */
 	struct retire_list retire_list;

@@ -230,8 +230,10 @@ linked_ever(const struct store *st)
 
 /* Under the flush's lock. False: no number is free. */
 static bool
-step_generation(struct store *st)
+step_generation(struct store_core *sc)
 {
+	struct store *st = sc->store;
+
 	if (store_generations_left(st) == 0)
 		return false;
 	protocol_gap();
@@ -239,6 +241,8 @@ step_generation(struct store *st)
 	/* Sequentially consistent: either a writer sees the step, or the sweep, which begins after
 	 * it, sees that writer's lock or its item. */
 	atomic_fetch_add_explicit(&st->generation, 1, memory_order_seq_cst);
+	if (sc->tier != NULL)
+		sc->tier->flushed(sc->tier->arg, sc, store_generation(st));
 	return true;
 }
 
@@ -256,22 +260,23 @@ flush_due(struct store_core *sc)
 	/* The step comes first: a core that sees no flush pending finds no item of before. */
 	if (due != 0 && (uint32_t)due <= sc->now_s) {
 		if (due == store_due_flush((uint32_t)due, store_generation(st)))
-			ensure(step_generation(st));
+			ensure(step_generation(sc));
 		atomic_store_explicit(&st->due_flush, 0, memory_order_release);
 	}
 	spin_unlock(&st->flush_lock);
 }
 
 /* Under the flush's lock: flush now or later; nothing is flushed if nothing was stored since the
- * last time. A delayed flush will find the number that is free now, since another flush before then
- * replaces it. */
+ * last time, unless a tier may have older items. A delayed flush will find the number that is free
+ * now, since another flush before then replaces it. */
 static bool
 flush_at(struct store_core *sc, uint32_t at_s)
 {
 	struct store *st = sc->store;
-	const bool later = at_s > sc->now_s, nothing = linked_ever(st) == st->linked_at_flush;
+	const bool later = at_s > sc->now_s,
+		   nothing = sc->tier == NULL && linked_ever(st) == st->linked_at_flush;
 
-	if (later ? store_generations_left(st) == 0 : !nothing && !step_generation(st))
+	if (later ? store_generations_left(st) == 0 : !nothing && !step_generation(sc))
 		return false;
 	atomic_store_explicit(&st->due_flush,
 			      later ? store_due_flush(at_s, store_generation(st)) : 0,

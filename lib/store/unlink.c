@@ -75,6 +75,19 @@ retires_with_page(const struct item *it)
 	return (item_form(it) & (ITEM_HAS_LONG | ITEM_IS_CHUNKED)) == 0;
 }
 
+/* The tier takes the item that it was offered, unless it is dead by now. */
+static void
+offer_take(struct store_core *sc, const struct item *it)
+{
+	const uint32_t generation = store_generation(sc->store);
+	const uint64_t offer = sc->offer;
+
+	if (offer == 0 || item_flushed(it, generation) || item_expired(it, sc->now_s))
+		return;
+	sc->offer = 0;
+	sc->tier->evicted(sc->tier->arg, sc, offer, it, generation);
+}
+
 static enum unlinked
 unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 {
@@ -86,6 +99,7 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 	}
 	if (!retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_EVICTION))
 		return UNLINKED_NOT;
+	offer_take(sc, item_at(sc->store, bucket_ref(spot.bucket, spot.slot)));
 	unlink_spot(sc, spot, UNLINK_EVICTED);
 	return UNLINKED_RETIRED;
 }

@@ -178,12 +178,12 @@ MUTANTS = {
     # A flush is in the memory only some time after it was acknowledged: in the next turn.
     "FLUSH_LATER": [
         ("sweep.c", "static uint64_t\nlinked_ever(",
-         "static _Atomic bool flush_later;\nstatic bool step_generation(struct store *st);\n\n"
+         "static _Atomic bool flush_later;\nstatic bool step_generation(struct store_core *sc);\n\n"
          "static uint64_t\nlinked_ever("),
-        ("sweep.c", "!nothing && !step_generation(st))", "!nothing && !(flush_later = true))"),
+        ("sweep.c", "!nothing && !step_generation(sc))", "!nothing && !(flush_later = true))"),
         ("sweep.c", "void\nflush_due(struct store_core *sc)\n{\n\tstruct store *st = sc->store;\n",
          "void\nflush_due(struct store_core *sc)\n{\n\tstruct store *st = sc->store;\n\n"
-         "\tif (flush_later) {\n\t\tflush_later = false;\n\t\tstep_generation(st);\n\t}\n"),
+         "\tif (flush_later) {\n\t\tflush_later = false;\n\t\tstep_generation(sc);\n\t}\n"),
         ("store.c", "if (unlikely(atomic_load_explicit(&st->due_flush, memory_order_relaxed) != 0))\n\t\tflush_due(sc);",
          "flush_due(sc);"),
     ],
@@ -319,6 +319,47 @@ MUTANTS = {
     # A cell's writer is that of every key, or only that of the last one.
     "FRONT_ANY_PRINT": [("front_cells.c", "(print == 0 || print == print_of(hash))", "true")],
     "FRONT_LAST_PRINT": [("front_cells.c", "\t\tword &= ~PRINT_MASK;", "\t\tword = (word & ~PRINT_MASK) | print;")],
+    # With a tier: it forgets a key after the version is published, or without the key's lock.
+    "TIER_PUBLISH_FIRST": [
+        ("link.c", "	if (unlikely(sc->tier != NULL))\n		tier_shadow(sc, hash, generation, NULL);\n", ""),
+        ("link.c", "	index_put(&st->ix, &lock->place, spot, ref);\n",
+         "	index_put(&st->ix, &lock->place, spot, ref);\n"
+         "	if (unlikely(sc->tier != NULL))\n		tier_shadow(sc, hash, generation, NULL);\n"),
+    ],
+    "TIER_ERASE_OUTSIDE": [
+        ("link.c", "	if (step != STEP_DONE || sc->tier == NULL ||\n", "	if (step != STEP_DONE || link->claim == NULL ||\n"),
+        ("link.c", "			publish(sc, link, &lock.place, &found);\n		if (step == STEP_DONE && unlikely",
+         "			publish(sc, link, &lock.place, &found);\n"
+         "		if (step == STEP_DONE && found.old == NULL && sc->tier != NULL && link->claim == NULL) {\n"
+         "			index_unlock_key(&sc->store->ix, &lock);\n"
+         "			tier_shadow(sc, link->hash, link->generation, NULL);\n"
+         "			return LINK_DONE;\n		}\n"
+         "		if (step == STEP_DONE && unlikely"),
+    ],
+    # A delete of a key that no slot has does not ask the tier.
+    "TIER_DELETE_SILENT": [("delete.c", "if (unlikely(sc->tier != NULL))", "if (false)")],
+    # An offer ends as taken without a look at the slot: the item may be another version's, or touched since.
+    "TIER_EVICT_UNCHECKED": [
+        ("evict.c", "		tier->evicted(tier->arg, sc, sc->offer, NULL, 0);",
+         "		tier->evicted(tier->arg, sc, sc->offer, it, store_generation(sc->store));")],
+    # So does one of an item that was flushed meanwhile.
+    "TIER_EVICT_FLUSHED": [("unlink.c", "offer == 0 || item_flushed(it, generation) ||", "offer == 0 ||")],
+    # The slot is cleared, and then the tier has it.
+    "TIER_CLEAR_FIRST": [
+        ("unlink.c", "	offer_take(sc, item_at(sc->store, bucket_ref(spot.bucket, spot.slot)));\n"
+         "	unlink_spot(sc, spot, UNLINK_EVICTED);\n",
+         "	const struct item *gone = item_at(sc->store, bucket_ref(spot.bucket, spot.slot));\n\n"
+         "	unlink_spot(sc, spot, UNLINK_EVICTED);\n	offer_take(sc, gone);\n")],
+    # A copy is promoted over a dead version; the tier forgets it when its lock is gone.
+    "TIER_PROMOTE_OVER": [("link.c", "if (unlikely(link->claim != NULL) && found->old != NULL) {", "if (false) {")],
+    "TIER_CLAIM_LATE": [
+        ("link.c", "		if (step == STEP_DONE && unlikely(link->claim != NULL))\n"
+         "			link->claim->end(link->claim->arg, sc);\n		index_unlock_key(&sc->store->ix, &lock);\n",
+         "		index_unlock_key(&sc->store->ix, &lock);\n"
+         "		if (step == STEP_DONE && unlikely(link->claim != NULL))\n"
+         "			link->claim->end(link->claim->arg, sc);\n")],
+    # A store that has nothing is not flushed, though the tier may have something.
+    "TIER_FIRST_FLUSH_SKIPPED": [("sweep.c", "nothing = sc->tier == NULL && linked_ever(st)", "nothing = linked_ever(st)")],
     # A write that is over leaves no trace.
     "FRONT_WRITES_UNSEEN": [("front_cells.c", "return word + VERSION_ONE + 1;", "return word + 1;")],
     # The end of a flush does so.

@@ -1,0 +1,89 @@
+/*
+ * tier.h - what the store tells a second tier, and does for it (lib/flash/FLASH.md, section 5).
+ *
+ * A key is in the store or in the tier, never in both. The store says which item a hand evicts, of
+ * which absent key a version is about to be published or a removal was asked for, and that a flush
+ * was done. What sweeps, expiry, resizes, evacuations and full buckets take out is forgotten: of
+ * that the tier hears nothing.
+ *
+ * Shape:  a claim is the tier's say over one key, between two calls under the key's locks.
+ *
+ * Units:  generation: of flush; it wraps. Items of another one than the present are dead.
+ *
+ * Owner:  the tier is the caller's, and outlives the store's last call; its table is not changed.
+ *         An item is looked at in the call only.
+ *
+ * Thread: the core named. "Under the lock": of a bucket that every writer of the key needs; the
+ *         function may take locks of the tier's, which are never held while the store is called,
+ *         and calls nothing of the store's but what reads the item. Never two of a core's at once.
+ *
+ * Errors: a tier may keep nothing of what it is offered; it never refuses to forget.
+ *
+ * Bounds: an offer is ended in the call that made it. One evicted item has at most one.
+ */
+#ifndef CLOCKOO_TIER_H
+#define CLOCKOO_TIER_H
+
+#include "store.h"
+
+struct store_tier {
+	void *arg;
+	/* Without a lock: a hand evicts this item, which was alive. Its key and value, which do not
+	 * change, may be copied now. Returns an offer; 0: the item is not wanted. */
+	uint64_t (*evicting)(void *arg, struct store_core *sc, const struct item *it,
+			     uint64_t hash);
+	/* The end of an offer. Under the lock, with the item still in its slot, alive and of this
+	 * generation: in the tier from now on, with its expiry and status as they are now; unless
+	 * the tier has seen a later generation. NULL, without a lock: the item is not the tier's.
+	 */
+	void (*evicted)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
+			uint32_t generation);
+	/* Under the lock: no slot has the key. After the call the tier leads to no copy of it, nor
+	 * does one that recovers. Before a version is published; or a delete found none. */
+	void (*absent)(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation);
+	/* Under the lock of flushes: this generation has begun. */
+	void (*flushed)(void *arg, struct store_core *sc, uint32_t generation);
+};
+
+/* Before any core turns, and once. Not of a store that never evicts. */
+void store_tier_attach(struct store *store, const struct store_tier *tier);
+
+uint32_t store_core_number(const struct store_core *sc); /* below config.cores */
+
+/* The status bits (item.h), which store_promote takes back. */
+static inline uint32_t
+item_status(const struct item *it)
+{
+	return atomic_load_explicit(&it->head, memory_order_relaxed) & ITEM_STATUS_MASK;
+}
+
+/* ---- from the tier ---- */
+
+struct store_claim {
+	void *arg;
+	/* Under the lock, if no slot has the key: is the copy that was read still the tier's, and
+	 * of this generation? True: end() follows, and the tier's locks may be held until then. */
+	bool (*begin)(void *arg, struct store_core *sc, uint32_t generation);
+	/* Under the same lock: the copy is the store's, or nobody's; the tier forgets it. */
+	void (*end)(void *arg, struct store_core *sc);
+};
+
+struct store_promotion {
+	uint64_t cas;
+	uint32_t status; /* item_status */
+	struct store_claim claim;
+};
+
+/* Publish a copy of the tier's: a fill with its flags, expiry and value. OK, and *made is the item;
+ * STORE_EXISTS: a slot has the key; STORE_NOT_FOUND: it was not claimed; STORE_NO_MEMORY. The fill
+ * ends in every case. */
+enum store_result store_promote(struct store_core *sc, struct fill *f,
+				const struct store_promotion *promotion, const struct item **made);
+
+/* Nothing of the key is left in the tier: a copy that was read is to be deleted, or could not be
+ * read (claim NULL: absent() is called). OK; STORE_EXISTS: a slot has the key, and so the tier has
+ * nothing of it; STORE_NOT_FOUND: it was not claimed. */
+enum store_result store_shadow(struct store_core *sc, struct view key, uint64_t hash,
+			       const struct store_claim *claim);
+
+#endif

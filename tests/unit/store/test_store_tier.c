@@ -1,0 +1,592 @@
+/*
+ * What the store tells a second tier. Goal: a key is in the store or in the tier, never in both,
+ * and what either has is the last version. Method: a tier that keeps one copy a key, and looks in
+ * every call at the locks and at the slots; what may come between an offer and its end comes there;
+ * then random operations against a table of versions.
+ */
+#include "support/test.h"
+#include "store_rig.h"
+
+#define KEYS       1000u
+#define LONG_BYTES 20000u  /* KEYS of them are more than the store holds */
+#define BIG_BYTES  100000u /* chunked */
+#define OPERATIONS 30000u
+
+struct copy {
+	bool here;
+	uint32_t version, len, flags, expiry_s, status;
+	uint64_t cas;
+};
+
+/* What comes between an offer and its end. */
+enum meanwhile { NOTHING, TOUCH, REPLACE, DELETE, FLUSH, MEANWHILES };
+
+struct fake {
+	struct rig rig;
+	struct store_tier tier;
+	uint64_t hashes[KEYS];
+	struct copy copies[KEYS];
+	struct copy offered;
+	uint32_t open, offers, taken, ended, absents, claims, flushes, generation;
+	enum meanwhile meanwhile;
+	bool absent_key_seen; /* in the store, while absent() was told */
+	bool claimed, refuse;
+};
+
+static uint8_t bytes[BIG_BYTES];
+
+static struct view
+key_of(uint32_t n, char *to)
+{
+	return (struct view){(const uint8_t *)to, (uint32_t)sprintf(to, "key%u", n)};
+}
+
+static uint32_t
+number_of(const struct fake *t, uint64_t hash)
+{
+	for (uint32_t n = 0; n < KEYS; n++)
+		if (t->hashes[n] == hash)
+			return n;
+	return KEYS;
+}
+
+static bool
+is_locked(const struct fake *t, uint64_t hash)
+{
+	const struct index *ix = &t->rig.store->ix;
+	const struct place p = index_place(ix, hash);
+
+	return bucket_locked(index_bucket(ix, p.primary)) ||
+	       bucket_locked(index_bucket(ix, p.alternate));
+}
+
+/* Has any slot the key, its item alive or dead? */
+static uint32_t
+slot_of(const struct fake *t, uint32_t n)
+{
+	char text_of_key[16];
+	struct place p = index_place(&t->rig.store->ix, t->hashes[n]);
+	uint32_t tries;
+
+	return index_find(&t->rig.store->ix, key_of(n, text_of_key), &p, &tries);
+}
+
+static struct copy
+copy_of(const struct fake *t, const struct item *it)
+{
+	struct copy c = {.here = true,
+			 .len = item_value_len(it),
+			 .flags = item_flags(it),
+			 .expiry_s = item_expiry_s(it),
+			 .status = item_status(it),
+			 .cas = item_cas(it)};
+
+	memcpy(&c.version, store_value_at(t->rig.core, it, 0).data, sizeof c.version);
+	return c;
+}
+
+static enum store_result
+store_as(struct store_core *sc, uint32_t n, uint32_t version, uint32_t len, enum store_mode mode,
+	 uint32_t expiry_s)
+{
+	char text_of_key[16];
+	const struct view key = key_of(n, text_of_key);
+	struct fill f;
+	enum store_result r;
+
+	for (uint32_t turn = 0; turn < 1000; turn++) {
+		r = store_begin(sc, &f, key, store_hash(sc, key), len, 0, expiry_s);
+		if (r != STORE_NOT_YET)
+			break;
+		turns(sc, 1);
+	}
+	if (r != STORE_OK)
+		return r;
+	memcpy(bytes, &version, sizeof version);
+	store_fill(sc, &f, bytes, len);
+	return store_finish(sc, &f, mode, 0);
+}
+
+/* ---- the tier ---- */
+
+static void
+comes_meanwhile(struct fake *t, uint32_t n)
+{
+	struct store_core *other = store_core_of(t->rig.store, 1);
+	char text_of_key[16];
+	const struct view key = key_of(n, text_of_key);
+	const struct item *it;
+
+	switch (t->meanwhile) {
+	case TOUCH:
+		store_touch(other, key, t->hashes[n], 1000, &it);
+		break;
+	case REPLACE:
+		check_eq(store_as(other, n, 7777, 8, STORE_SET, 0), STORE_OK);
+		break;
+	case DELETE:
+		check_eq(store_delete(other, key, t->hashes[n]), STORE_OK);
+		break;
+	case FLUSH:
+		check_eq(store_flush(other, 0), STORE_OK);
+		break;
+	default:
+		break;
+	}
+}
+
+static uint64_t
+evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
+{
+	struct fake *t = arg;
+	const uint32_t n = number_of(t, hash);
+
+	check(sc == t->rig.core);
+	check_eq(t->open, 0);
+	check(n < KEYS);
+	check(!is_locked(t, hash));
+	t->offered = copy_of(t, it);
+	t->open = n + 1;
+	t->offers++;
+	comes_meanwhile(t, n);
+	return t->open;
+}
+
+static void
+evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
+	uint32_t generation)
+{
+	struct fake *t = arg;
+	const uint32_t n = t->open - 1;
+
+	check_eq(offer, t->open);
+	t->open = 0;
+	t->ended++;
+	if (it == NULL) {
+		check(!is_locked(t, t->hashes[n]));
+		return;
+	}
+	check(is_locked(t, t->hashes[n]));
+	check_eq(slot_of(t, n), item_ref(t->rig.store, it));
+	check(!item_flushed(it, generation) && !item_expired(it, sc->now_s));
+	check_eq(generation, t->generation);
+	t->copies[n] = t->offered;
+	t->copies[n].expiry_s = item_expiry_s(it);
+	t->copies[n].status = item_status(it);
+	t->taken++;
+}
+
+static void
+absent(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation)
+{
+	struct fake *t = arg;
+	const uint32_t n = number_of(t, hash);
+
+	check(sc->store == t->rig.store);
+	check_eq(generation, t->generation);
+	check(is_locked(t, hash));
+	t->absents++;
+	t->absent_key_seen |= slot_of(t, n) != 0;
+	t->copies[n].here = false;
+}
+
+static void
+flushed(void *arg, struct store_core *sc, uint32_t generation)
+{
+	struct fake *t = arg;
+
+	check_eq(generation, store_flushes(sc));
+	t->generation = generation;
+	t->flushes++;
+	for (uint32_t n = 0; n < KEYS; n++)
+		t->copies[n].here = false;
+}
+
+struct claim_of {
+	struct fake *t;
+	uint32_t n;
+	bool publishes;
+};
+
+static bool
+claim_begin(void *arg, struct store_core *sc, uint32_t generation)
+{
+	const struct claim_of *c = arg;
+
+	check(sc == c->t->rig.core);
+	check(is_locked(c->t, c->t->hashes[c->n]));
+	check_eq(slot_of(c->t, c->n), 0);
+	check(!c->t->claimed);
+	check_eq(generation, c->t->generation);
+	c->t->claims++;
+	c->t->claimed = !c->t->refuse && c->t->copies[c->n].here;
+	return c->t->claimed;
+}
+
+static void
+claim_end(void *arg, struct store_core *sc)
+{
+	const struct claim_of *c = arg;
+
+	check(sc == c->t->rig.core);
+	check(is_locked(c->t, c->t->hashes[c->n]));
+	check_eq(slot_of(c->t, c->n) != 0, c->publishes);
+	check(c->t->claimed);
+	c->t->claimed = false;
+	c->t->copies[c->n].here = false;
+}
+
+static enum store_result
+promote(struct fake *t, uint32_t n)
+{
+	struct claim_of c = {t, n, true};
+	const struct copy copy = t->copies[n];
+	const struct store_promotion promotion = {
+		.cas = copy.cas, .status = copy.status, .claim = {&c, claim_begin, claim_end}};
+	char text_of_key[16];
+	struct fill f;
+	const struct item *made;
+	enum store_result r;
+
+	for (uint32_t turn = 0; turn < 1000; turn++) {
+		r = store_begin(t->rig.core, &f, key_of(n, text_of_key), t->hashes[n], copy.len,
+				copy.flags, copy.expiry_s);
+		if (r != STORE_NOT_YET)
+			break;
+		turns(t->rig.core, 1);
+	}
+	check_eq(r, STORE_OK);
+	memcpy(bytes, &copy.version, sizeof copy.version);
+	store_fill(t->rig.core, &f, bytes, copy.len);
+	r = store_promote(t->rig.core, &f, &promotion, &made);
+	check_eq(made != NULL, r == STORE_OK);
+	check(f.item == NULL);
+	check(!t->claimed);
+	if (r != STORE_OK)
+		return r;
+
+	const struct copy now = copy_of(t, made);
+
+	check(now.version == copy.version && now.len == copy.len && now.flags == copy.flags &&
+	      now.expiry_s == copy.expiry_s && now.status == copy.status && now.cas == copy.cas);
+	return r;
+}
+
+static void
+fake_up(struct fake *t)
+{
+	char text_of_key[16];
+
+	*t = (struct fake){.rig = rig_up(8, 2), .meanwhile = NOTHING};
+	t->tier = (struct store_tier){t, evicting, evicted, absent, flushed};
+	store_tier_attach(t->rig.store, &t->tier);
+	t->generation = store_flushes(t->rig.core);
+	store_offline(store_core_of(t->rig.store, 1));
+	for (uint32_t n = 0; n < KEYS; n++)
+		t->hashes[n] = store_hash(t->rig.core, key_of(n, text_of_key));
+}
+
+/* Fill it until a hand has offered something, and return the first key that it took. */
+static uint32_t
+fill_until_evicted(struct fake *t, enum meanwhile meanwhile)
+{
+	for (uint32_t n = 0; n < KEYS && t->offers == 0; n++) {
+		check_eq(store_as(t->rig.core, n, n, LONG_BYTES, STORE_SET, 500), STORE_OK);
+		t->meanwhile = n < KEYS / 4 ? NOTHING : meanwhile;
+		turns(t->rig.core, 1);
+	}
+	check(t->offers != 0);
+	t->meanwhile = NOTHING;
+	for (uint32_t n = 0; n < KEYS; n++)
+		if (t->copies[n].here)
+			return n;
+	return KEYS;
+}
+
+/* ---- the tests ---- */
+
+static void
+what_a_hand_evicts_is_the_tiers_before_its_slot_is_cleared(void **state)
+{
+	struct fake t;
+	uint32_t n;
+
+	fake_up(&t);
+	n = fill_until_evicted(&t, NOTHING);
+	check(n < KEYS);
+	check_eq(t.copies[n].version, n);
+	check_eq(t.copies[n].len, LONG_BYTES);
+	check_eq(t.offers, t.ended);
+	check_eq(t.offers, t.taken);
+	check_eq(slot_of(&t, n), 0);
+	rig_down(&t.rig);
+}
+
+static void
+between_offer_and_end_a_touch_is_seen_and_what_ends_the_item_ends_the_offer(void **state)
+{
+	for (enum meanwhile m = TOUCH; m < MEANWHILES; m++) {
+		struct fake t;
+		uint32_t n;
+
+		fake_up(&t);
+		n = fill_until_evicted(&t, m);
+		check_eq(t.offers, t.ended);
+		check_eq(t.taken != 0, m == TOUCH);
+		check_eq(n < KEYS, m == TOUCH);
+		if (m == TOUCH)
+			check_eq(t.copies[n].expiry_s, 1000);
+		rig_down(&t.rig);
+	}
+}
+
+/* Writes of a key that no slot has: the tier forgets it first, and hears of each once. */
+static void
+the_tier_forgets_an_absent_key_before_a_version_is_published(void **state)
+{
+	static const char *const what[] = {"set", "add", "long",     "binary", "append",
+					   "one", "del", "too long", "touch",  "replace"};
+	const struct store_conditions ways[] = {
+		{.mode = STORE_SET},
+		{.mode = STORE_ADD},
+		{.mode = STORE_SET},
+		{.mode = STORE_SET, .binary_key = true},
+		{.mode = STORE_APPEND, .vivify = true},
+	};
+	struct fake t;
+
+	fake_up(&t);
+	for (uint32_t i = 0; i < sizeof what / sizeof *what; i++) {
+		struct store_core *sc = t.rig.core;
+		char text_of_key[16];
+		const struct view key = key_of(i, text_of_key);
+		const struct item *it;
+		struct fill f;
+		uint64_t value;
+
+		t.absents = 0;
+		t.copies[i].here = true;
+		if (i < sizeof ways / sizeof *ways) {
+			const uint32_t len = what[i][0] == 'l' ? LONG_BYTES : 4;
+
+			check_eq(store_begin(sc, &f, key, t.hashes[i], len, 0, 0), STORE_OK);
+			store_fill(sc, &f, bytes, len);
+			check_eq(store_finish_with(sc, &f, &ways[i], &it), STORE_OK);
+		} else if (what[i][0] == 'o') {
+			const struct store_arith_args args = {.vivify = true, .initial = 1};
+			struct store_arith_result r;
+
+			check_eq(store_arith_with(sc, key, t.hashes[i], &args, &r), STORE_OK);
+		} else if (what[i][0] == 'd') {
+			check_eq(store_delete(sc, key, t.hashes[i]), STORE_NOT_FOUND);
+		} else {
+			/* These find nothing, and change nothing. */
+			if (what[i][0] == 't' && what[i][1] == 'o' && what[i][2] == 'o')
+				check_eq(store_as(sc, i, 0, STORE_VALUE_MAX + 1, STORE_SET, 0),
+					 STORE_TOO_LARGE);
+			else if (what[i][0] == 't')
+				check_eq(store_touch(sc, key, t.hashes[i], 9, &it),
+					 STORE_NOT_FOUND);
+			else
+				check_eq(store_as(sc, i, 0, 8, STORE_REPLACE, 0), STORE_NOT_STORED);
+			check_eq(store_arith(sc, key, t.hashes[i], 1, false, &value),
+				 STORE_NOT_FOUND);
+			check_eq(t.absents, 0);
+			check(t.copies[i].here);
+			continue;
+		}
+		check_eq(t.absents, 1);
+		check(!t.copies[i].here);
+		if (what[i][0] == 'd')
+			continue;
+		/* Where a slot has it, be it dead, the tier is not asked. */
+		check_eq(store_as(sc, i, 0, 8, STORE_SET, 0), STORE_OK);
+		check_eq(store_as(sc, i, 0, 8, STORE_REPLACE, sc->now_s), STORE_OK);
+		check_eq(store_as(sc, i, 0, 8, STORE_ADD, 0), STORE_OK);
+		check_eq(store_delete(sc, key, t.hashes[i]), STORE_OK);
+		check_eq(t.absents, 1);
+	}
+	check(!t.absent_key_seen);
+	rig_down(&t.rig);
+}
+
+static void
+a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed(void **state)
+{
+	struct fake t;
+	const struct copy copies[] = {
+		{true, 1, 8, 0, 0, 0, 9},
+		{true, 2, 8, 5, 700, ITEM_FETCHED | ITEM_WON, 1ull << 40},
+		{true, 3, LONG_BYTES, 0, 0, ITEM_STALE | ITEM_BINARY_KEY, 1},
+		{true, 4, BIG_BYTES, 1, 900, 0, UINT64_MAX},
+	};
+
+	fake_up(&t);
+	for (uint32_t n = 0; n < sizeof copies / sizeof *copies; n++) {
+		struct claim_of c = {&t, n, false};
+		const struct store_claim claim = {&c, claim_begin, claim_end};
+		char text_of_key[16];
+		const struct view key = key_of(n, text_of_key);
+
+		t.copies[n] = copies[n];
+		t.refuse = true;
+		check_eq(promote(&t, n), STORE_NOT_FOUND);
+		check_eq(store_shadow(t.rig.core, key, t.hashes[n], &claim), STORE_NOT_FOUND);
+		check_eq(slot_of(&t, n), 0);
+		check(t.copies[n].here);
+		t.refuse = false;
+		check_eq(promote(&t, n), STORE_OK);
+		check(!t.copies[n].here);
+		check_eq(store_shadow(t.rig.core, key, t.hashes[n], &claim), STORE_EXISTS);
+
+		/* Over a slot, alive and dead, nothing is promoted, nor claimed. */
+		const uint32_t claims = t.claims;
+
+		t.copies[n] = copies[n];
+		t.copies[n].len = 8;
+		check_eq(promote(&t, n), STORE_EXISTS);
+		flush_now(t.rig.core);
+		t.copies[n] = copies[n];
+		t.copies[n].len = 8;
+		check_eq(promote(&t, n), STORE_EXISTS);
+		check_eq(t.claims, claims);
+		check_eq(store_delete(t.rig.core, key, t.hashes[n]), STORE_NOT_FOUND);
+		check_eq(slot_of(&t, n), 0);
+
+		/* Without a slot it goes for good, claimed or not. */
+		t.copies[n].here = true;
+		check_eq(store_shadow(t.rig.core, key, t.hashes[n], &claim), STORE_OK);
+		check(!t.copies[n].here);
+		t.copies[n].here = true;
+		check_eq(store_shadow(t.rig.core, key, t.hashes[n], NULL), STORE_OK);
+		check(!t.copies[n].here);
+	}
+	rig_down(&t.rig);
+}
+
+static void
+every_flush_is_told_also_of_an_empty_store(void **state)
+{
+	struct fake t;
+
+	fake_up(&t);
+	check_eq(store_flush(t.rig.core, 0), STORE_OK);
+	check_eq(t.flushes, 1);
+	check_eq(store_flush(t.rig.core, 0), STORE_OK);
+	check_eq(t.flushes, 2);
+	check_eq(store_flush(t.rig.core, t.rig.core->now_s + 2), STORE_OK);
+	seconds(t.rig.core, 1);
+	check_eq(t.flushes, 2);
+	seconds(t.rig.core, 1);
+	check_eq(t.flushes, 3);
+	rig_down(&t.rig);
+}
+
+/* ---- random operations ---- */
+
+struct model {
+	struct fake t;
+	uint32_t versions[KEYS]; /* the last one; 0: none */
+	uint32_t expiries[KEYS];
+	uint32_t next, hits, tier_hits, promoted;
+	uint64_t random;
+};
+
+static uint32_t
+draw(struct model *m, uint32_t below)
+{
+	m->random = m->random * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((m->random >> 33) % below);
+}
+
+/* What is found of the key, in either, is its last version; and never both have it. */
+static void
+look(struct model *m, uint32_t n)
+{
+	struct store_core *sc = m->t.rig.core;
+	char text_of_key[16];
+	const struct item *it = store_get(sc, key_of(n, text_of_key), m->t.hashes[n]);
+	const struct copy *c = &m->t.copies[n];
+	const bool expired = m->expiries[n] != 0 && m->expiries[n] <= sc->now_s;
+	const uint32_t want = expired ? 0 : m->versions[n];
+
+	check(slot_of(&m->t, n) == 0 || !c->here);
+	if (it != NULL) {
+		check_eq(copy_of(&m->t, it).version, want);
+		m->hits++;
+	} else if (c->here && !(c->expiry_s != 0 && c->expiry_s <= sc->now_s)) {
+		check_eq(c->version, want);
+		m->tier_hits++;
+	}
+}
+
+static void
+operate(struct model *m, uint32_t n)
+{
+	struct store_core *sc = m->t.rig.core;
+	char text_of_key[16];
+	const struct view key = key_of(n, text_of_key);
+	const uint32_t what = draw(m, 1000);
+	const uint32_t expiry = draw(m, 4) == 0 ? sc->now_s + 1 + draw(m, 20) : 0;
+	const struct item *it;
+
+	if (what < 400) {
+		m->versions[n] = ++m->next;
+		m->expiries[n] = expiry;
+		check_eq(store_as(sc, n, m->next, LONG_BYTES - draw(m, 2000), STORE_SET, expiry),
+			 STORE_OK);
+	} else if (what < 700 && m->t.copies[n].here) {
+		check_eq(promote(&m->t, n), STORE_OK);
+		m->promoted++;
+	} else if (what < 760) {
+		store_delete(sc, key, m->t.hashes[n]);
+		m->versions[n] = 0;
+	} else if (what < 850 && store_touch(sc, key, m->t.hashes[n], expiry, &it) == STORE_OK) {
+		m->expiries[n] = expiry;
+	} else if (what == 999 && draw(m, 8) == 0) {
+		flush_now(sc);
+		memset(m->versions, 0, sizeof m->versions);
+	}
+}
+
+static void
+what_either_has_is_the_last_version(void **state)
+{
+	static struct model m;
+	uint32_t operations = 0;
+
+	m.random = 18;
+	fake_up(&m.t);
+	for (; operations < OPERATIONS; operations++) {
+		const uint32_t n = draw(&m, KEYS);
+
+		operate(&m, n);
+		look(&m, n);
+		store_turn(m.t.rig.core, m.t.rig.core->now_s + (draw(&m, 200) == 0));
+		turns(m.t.rig.core, 1);
+	}
+	for (uint32_t n = 0; n < KEYS; n++)
+		look(&m, n);
+	printf("hits %u, of the tier %u, promoted %u, offers %u, taken %u\n", m.hits, m.tier_hits,
+	       m.promoted, m.t.offers, m.t.taken);
+	check(m.tier_hits > 500 && m.promoted > 500 && m.t.taken > 2000);
+	check(!m.t.absent_key_seen);
+	rig_down(&m.t.rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_hand_evicts_is_the_tiers_before_its_slot_is_cleared),
+		cmocka_unit_test(
+			between_offer_and_end_a_touch_is_seen_and_what_ends_the_item_ends_the_offer),
+		cmocka_unit_test(the_tier_forgets_an_absent_key_before_a_version_is_published),
+		cmocka_unit_test(
+			a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed),
+		cmocka_unit_test(every_flush_is_told_also_of_an_empty_store),
+		cmocka_unit_test(what_either_has_is_the_last_version),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
