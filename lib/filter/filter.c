@@ -132,34 +132,46 @@ scaled(uint32_t number, uint32_t below)
 }
 
 static uint32_t
-fingerprint_of(const struct filter *f, uint64_t hash)
+fingerprint_of(uint32_t values, uint64_t hash)
 {
-	return 1 + scaled((uint32_t)hash, f->values - 1);
+	return 1 + scaled((uint32_t)hash, values - 1);
 }
 
 static uint32_t
-first_bucket(const struct filter *f, uint64_t hash)
+first_bucket(const struct filter_shape *s, uint64_t hash)
 {
-	return scaled((uint32_t)(hash >> 32), f->shape.buckets);
+	return scaled((uint32_t)(hash >> 32), s->buckets);
 }
 
 /* The sum of a fingerprint's two buckets, modulo their number: Knuth's multiplier, its high bits
  * brought down, again. */
 static uint32_t
-sum_of(const struct filter *f, uint32_t fingerprint)
+sum_of(const struct filter_shape *s, uint32_t fingerprint)
 {
 	uint32_t h = fingerprint * 0x9e3779b1u;
 
 	h = (h ^ h >> 15) * 0x85ebca77u;
-	return scaled(h ^ h >> 13, f->shape.buckets);
+	return scaled(h ^ h >> 13, s->buckets);
 }
 
 static uint32_t
-other_bucket(const struct filter *f, uint32_t bucket, uint32_t fingerprint)
+other_bucket(const struct filter_shape *s, uint32_t bucket, uint32_t fingerprint)
 {
-	const uint32_t sum = sum_of(f, fingerprint);
+	const uint32_t sum = sum_of(s, fingerprint);
 
-	return sum >= bucket ? sum - bucket : sum + (f->shape.buckets - bucket);
+	return sum >= bucket ? sum - bucket : sum + (s->buckets - bucket);
+}
+
+struct filter_place
+filter_place(const struct filter_shape *s, uint64_t hash)
+{
+	const uint32_t fingerprint = fingerprint_of(values_of(s), hash),
+		       first = first_bucket(s, hash);
+
+	return (struct filter_place){
+		.fingerprint = fingerprint,
+		.buckets = {first, other_bucket(s, first, fingerprint)},
+	};
 }
 
 /* ---- buckets as bits ---- */
@@ -225,6 +237,15 @@ read_bucket(const struct filter *f, uint32_t bucket, struct bucket *b)
 	}
 	for (uint32_t i = 0; i < f->shape.slots; i++)
 		b->slot[i] = (uint32_t)load_bits(f, place_of(f, bucket) + i * bits, bits);
+}
+
+void
+filter_bucket(const struct filter *f, uint32_t bucket, uint32_t slots[FILTER_SLOTS_MAX])
+{
+	struct bucket b;
+
+	read_bucket(f, bucket, &b);
+	memcpy(slots, b.slot, f->shape.slots * sizeof slots[0]);
 }
 
 static void
@@ -345,8 +366,9 @@ fetch(const struct filter *f, uint32_t bucket)
 bool
 filter_has(const struct filter *f, uint64_t hash)
 {
-	const uint32_t fingerprint = fingerprint_of(f, hash), first = first_bucket(f, hash),
-		       other = other_bucket(f, first, fingerprint);
+	const uint32_t fingerprint = fingerprint_of(f->values, hash),
+		       first = first_bucket(&f->shape, hash),
+		       other = other_bucket(&f->shape, first, fingerprint);
 
 	fetch(f, other);
 	return bucket_has(f, first, fingerprint) || bucket_has(f, other, fingerprint);
@@ -359,10 +381,10 @@ filter_has_many(const struct filter *f, const uint64_t *hashes, uint32_t n)
 
 	ensure(n <= FILTER_BATCH);
 	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t first = first_bucket(f, hashes[i]);
+		const uint32_t first = first_bucket(&f->shape, hashes[i]);
 
 		fetch(f, first);
-		fetch(f, other_bucket(f, first, fingerprint_of(f, hashes[i])));
+		fetch(f, other_bucket(&f->shape, first, fingerprint_of(f->values, hashes[i])));
 	}
 	for (uint32_t i = 0; i < n; i++)
 		found |= (uint64_t)filter_has(f, hashes[i]) << i;
@@ -422,7 +444,7 @@ walk(struct filter *f, uint32_t bucket, uint32_t fingerprint)
 		kicks[n] = (struct kick){.bucket = bucket, .in = fingerprint, .out = b.slot[slot]};
 		set_slot(f, bucket, &b, slot, fingerprint);
 		fingerprint = kicks[n].out;
-		bucket = other_bucket(f, bucket, fingerprint);
+		bucket = other_bucket(&f->shape, bucket, fingerprint);
 		if (replace(f, bucket, 0, fingerprint))
 			return true;
 	}
@@ -433,8 +455,9 @@ walk(struct filter *f, uint32_t bucket, uint32_t fingerprint)
 bool
 filter_insert(struct filter *f, uint64_t hash)
 {
-	const uint32_t fingerprint = fingerprint_of(f, hash), first = first_bucket(f, hash),
-		       other = other_bucket(f, first, fingerprint);
+	const uint32_t fingerprint = fingerprint_of(f->values, hash),
+		       first = first_bucket(&f->shape, hash),
+		       other = other_bucket(&f->shape, first, fingerprint);
 
 	fetch(f, first);
 	fetch(f, other);
@@ -448,10 +471,11 @@ filter_insert(struct filter *f, uint64_t hash)
 bool
 filter_delete(struct filter *f, uint64_t hash)
 {
-	const uint32_t fingerprint = fingerprint_of(f, hash), first = first_bucket(f, hash);
+	const uint32_t fingerprint = fingerprint_of(f->values, hash),
+		       first = first_bucket(&f->shape, hash);
 
 	if (!replace(f, first, fingerprint, 0) &&
-	    !replace(f, other_bucket(f, first, fingerprint), fingerprint, 0))
+	    !replace(f, other_bucket(&f->shape, first, fingerprint), fingerprint, 0))
 		return false;
 	f->count--;
 	return true;

@@ -87,6 +87,15 @@ bool filter_insert(struct filter *filter, uint64_t hash);
  * there is none. */
 bool filter_delete(struct filter *filter, uint64_t hash);
 
+/* A hash's fingerprint, and the two buckets that may have it: in every filter of this shape. */
+struct filter_place {
+	uint32_t fingerprint, buckets[2];
+};
+struct filter_place filter_place(const struct filter_shape *shape, uint64_t hash);
+
+/* A bucket's fingerprints, 0 is a free slot; semi-sorted ones ascend. */
+void filter_bucket(const struct filter *filter, uint32_t bucket, uint32_t slots[FILTER_SLOTS_MAX]);
+
 /* False: it is not there. True: it is, or one of a rate of absent ones. */
 bool filter_has(const struct filter *filter, uint64_t hash);
 

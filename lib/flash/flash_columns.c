@@ -1,0 +1,374 @@
+/*
+ * flash_columns.c - lower bytes of a bucket of all columns compared at once; digits decoded of what
+ * is the same there; a look that a change came into is made again.
+ */
+#include "flash_columns.h"
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/prefetch.h"
+#include "filter/filter_codes.h"
+#include "store/gap.h"
+
+#include <immintrin.h>
+
+#define LOW_BITS  8u
+#define LOW_MASK  0xffu
+#define CODE_LOW  16u /* bits of a code that lie apart from the others */
+#define SLOT_MASK ((1u << FLASH_COLUMN_SLOTS) - 1)
+static_assert(FLASH_COLUMN_SLOTS == FILTER_QUAD, "a code has a bucket's digits");
+static_assert(FLASH_COLUMN_BITS - FILTER_CODE_BITS / FILTER_QUAD == LOW_BITS, "the rest is a byte");
+
+/* ---- sizes ---- */
+
+struct filter_shape
+flash_column_shape(uint32_t buckets)
+{
+	return (struct filter_shape){.buckets = buckets,
+				     .slots = FLASH_COLUMN_SLOTS,
+				     .bits = FLASH_COLUMN_BITS,
+				     .sorted = true};
+}
+
+static uint32_t
+border_lines(uint32_t buckets)
+{
+	return (buckets + FLASH_BORDERS_A_LINE - 1) / FLASH_BORDERS_A_LINE;
+}
+
+size_t
+flash_columns_bytes(uint32_t buckets)
+{
+	return (size_t)buckets *
+		       (sizeof(struct flash_column_lows) + sizeof(struct flash_column_digits)) +
+	       (size_t)FLASH_COLUMNS * border_lines(buckets) * sizeof(struct flash_column_borders) +
+	       3 * CACHE_LINE_BYTES;
+}
+
+void
+flash_columns_init(struct flash_columns *c, struct region *region, uint32_t buckets)
+{
+	ensure(buckets >= FILTER_BUCKETS_MIN && buckets <= FILTER_BUCKETS_MAX);
+	*c = (struct flash_columns){.shape = flash_column_shape(buckets)};
+	c->lows = region_take(region, buckets * sizeof c->lows[0], CACHE_LINE_BYTES);
+	c->digits = region_take(region, buckets * sizeof c->digits[0], CACHE_LINE_BYTES);
+	c->borders = region_take(
+		region, (size_t)FLASH_COLUMNS * border_lines(buckets) * sizeof c->borders[0],
+		CACHE_LINE_BYTES);
+}
+
+/* ---- a bucket of a column ---- */
+
+/* What a look has read: a bucket with the byte that it looks for in these slots. */
+struct seen {
+	uint32_t bucket, code;
+	uint8_t column, slots;
+};
+
+static uint32_t
+code_of(const struct flash_column_digits *d, uint32_t column)
+{
+	const uint64_t high = atomic_load_explicit(&d->high, memory_order_relaxed);
+
+	return atomic_load_explicit(&d->low[column], memory_order_relaxed) |
+	       (uint32_t)(high >> column * FLASH_COLUMN_SLOTS & 0xf) << CODE_LOW;
+}
+
+/* Bit i: byte i of the line is this one. */
+static uint64_t
+bytes_same(const struct flash_column_lows *line, uint8_t byte)
+{
+	const __m128i *at = (const __m128i *)(const void *)line;
+	const __m128i want = _mm_set1_epi8((char)byte);
+	uint64_t same = 0;
+
+	for (uint32_t i = 0; i < 4; i++)
+		same |= (uint64_t)(uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(at[i], want))
+			<< 16 * i;
+	return same;
+}
+
+/* The buckets of these columns that may match. */
+static uint32_t
+read_row(const struct flash_columns *c, uint32_t bucket, uint8_t low, uint32_t of,
+	 struct seen *seen)
+{
+	uint64_t same = bytes_same(&c->lows[bucket], low);
+	uint32_t n = 0;
+
+	while (same != 0) {
+		const uint32_t column = (uint32_t)__builtin_ctzll(same) / FLASH_COLUMN_SLOTS;
+		const uint64_t mask = (uint64_t)SLOT_MASK << column * FLASH_COLUMN_SLOTS;
+
+		if ((of >> column & 1) != 0)
+			seen[n++] = (struct seen){
+				.bucket = bucket,
+				.code = code_of(&c->digits[bucket], column),
+				.column = (uint8_t)column,
+				.slots = (uint8_t)(same >> column * FLASH_COLUMN_SLOTS & SLOT_MASK),
+			};
+		same &= ~mask;
+	}
+	return n;
+}
+
+static uint32_t
+read_rows(const struct flash_columns *c, const struct filter_place *p, uint32_t of,
+	  struct seen *seen)
+{
+	const uint8_t low = (uint8_t)p->fingerprint;
+	uint32_t n = read_row(c, p->buckets[0], low, of, seen);
+
+	if (p->buckets[1] != p->buckets[0])
+		n += read_row(c, p->buckets[1], low, of, seen + n);
+	return n;
+}
+
+/* Slots whose digit is the fingerprint's, too. */
+static uint32_t
+slots_with(const struct seen *s, uint32_t fingerprint)
+{
+	uint8_t digits[FILTER_QUAD];
+	uint32_t slots = 0;
+
+	filter_digits(s->code, digits);
+	for (uint32_t i = 0; i < FLASH_COLUMN_SLOTS; i++)
+		slots |= (uint32_t)(digits[i] == fingerprint >> LOW_BITS) << i;
+	return slots & s->slots;
+}
+
+static uint32_t
+decide(const struct seen *seen, uint32_t n, uint32_t fingerprint, struct flash_candidate *found)
+{
+	uint32_t matches = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t slots = slots_with(&seen[i], fingerprint);
+
+		if (slots != 0)
+			found[matches++] = (struct flash_candidate){
+				.bucket = seen[i].bucket,
+				.column = seen[i].column,
+				.slots = (uint8_t)slots,
+			};
+	}
+	return matches;
+}
+
+/* ---- looking ---- */
+
+struct filter_place
+flash_columns_fetch(const struct flash_columns *c, uint64_t hash)
+{
+	const struct filter_place p = filter_place(&c->shape, hash);
+
+	prefetch(&c->lows[p.buckets[0]]);
+	prefetch(&c->lows[p.buckets[1]]);
+	return p;
+}
+
+/* Codes are decoded once it is sure that they were read whole. */
+uint32_t
+flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
+		   struct flash_candidate *found)
+{
+	struct seen seen[FLASH_CANDIDATES_MAX];
+
+	for (uint32_t tries = 0; tries < FLASH_COLUMNS_TRIES; tries++) {
+		const uint32_t before = flash_columns_sequence(c);
+		const uint32_t visible = atomic_load_explicit(&c->visible, memory_order_relaxed);
+		const uint32_t n = read_rows(c, p, visible, seen);
+
+		/* Acquire: what was read is older than the sequence that is read next; pairs with
+		 * the release in change_begin. */
+		atomic_thread_fence(memory_order_acquire);
+		if ((before & 1) == 0 &&
+		    atomic_load_explicit(&c->sequence, memory_order_relaxed) == before)
+			return decide(seen, n, p->fingerprint, found);
+	}
+	return FLASH_COLUMNS_TORN;
+}
+
+static struct flash_column_borders *
+borders_of(const struct flash_columns *c, uint32_t column, uint32_t bucket)
+{
+	return &c->borders[(size_t)column * border_lines(c->shape.buckets) +
+			   bucket / FLASH_BORDERS_A_LINE];
+}
+
+static uint64_t
+border_bits(const struct flash_column_borders *line)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < FLASH_BORDERS_A_LINE / 64; i++)
+		n += (uint32_t)__builtin_popcountll(line->bits[i]);
+	return n;
+}
+
+uint32_t
+flash_columns_pages(const struct flash_columns *c, uint32_t column, uint32_t bucket,
+		    uint32_t *first)
+{
+	const struct flash_column_borders *line = borders_of(c, column, bucket);
+	const uint32_t at = bucket % FLASH_BORDERS_A_LINE;
+	uint64_t page = line->before;
+
+	for (uint32_t i = 0; i < at / 64; i++)
+		page += (uint32_t)__builtin_popcountll(line->bits[i]);
+	page += (uint32_t)__builtin_popcountll(line->bits[at / 64] & ((1ull << at % 64) - 1));
+	*first = (uint32_t)page;
+	return 1 + (uint32_t)(line->bits[at / 64] >> at % 64 & 1);
+}
+
+bool
+flash_columns_use(struct flash_columns *c, const struct flash_candidate *candidate)
+{
+	_Atomic uint64_t *used = &c->digits[candidate->bucket].used;
+	const uint64_t bits = (uint64_t)candidate->slots << candidate->column * FLASH_COLUMN_SLOTS;
+
+	if ((atomic_load_explicit(used, memory_order_relaxed) & bits) == bits)
+		return true;
+	return (atomic_fetch_or_explicit(used, bits, memory_order_relaxed) & bits) == bits;
+}
+
+uint32_t
+flash_columns_used(const struct flash_columns *c, uint32_t column, uint32_t bucket)
+{
+	const uint64_t used = atomic_load_explicit(&c->digits[bucket].used, memory_order_relaxed);
+
+	return (uint32_t)(used >> column * FLASH_COLUMN_SLOTS) & SLOT_MASK;
+}
+
+uint32_t
+flash_columns_having(const struct flash_columns *c, uint64_t hash, uint32_t of)
+{
+	const struct filter_place p = filter_place(&c->shape, hash);
+	struct seen seen[FLASH_CANDIDATES_MAX];
+	const uint32_t n = read_rows(c, &p, of, seen);
+	uint32_t columns = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (slots_with(&seen[i], p.fingerprint) != 0)
+			columns |= 1u << seen[i].column;
+	return columns;
+}
+
+/* ---- changing ---- */
+
+static void
+change_begin(struct flash_columns *c)
+{
+	const uint32_t now = atomic_load_explicit(&c->sequence, memory_order_relaxed);
+
+	atomic_store_explicit(&c->sequence, now + 1, memory_order_relaxed);
+	/* Release: who reads what is written next reads this number, or a later one. */
+	atomic_thread_fence(memory_order_release);
+}
+
+static void
+change_end(struct flash_columns *c)
+{
+	const uint32_t now = atomic_load_explicit(&c->sequence, memory_order_relaxed);
+
+	atomic_store_explicit(&c->sequence, now + 1, memory_order_release);
+}
+
+static void
+used_set(struct flash_column_digits *d, uint32_t column, uint32_t used)
+{
+	const uint32_t shift = column * FLASH_COLUMN_SLOTS;
+
+	atomic_fetch_and_explicit(&d->used, ~((uint64_t)SLOT_MASK << shift), memory_order_relaxed);
+	atomic_fetch_or_explicit(&d->used, (uint64_t)used << shift, memory_order_relaxed);
+}
+
+static void
+write_bucket(struct flash_columns *c, uint32_t column, uint32_t bucket,
+	     const uint32_t fingerprints[FLASH_COLUMN_SLOTS], uint32_t used)
+{
+	struct flash_column_digits *d = &c->digits[bucket];
+	const uint32_t shift = column * FLASH_COLUMN_SLOTS;
+	const uint64_t high = atomic_load_explicit(&d->high, memory_order_relaxed);
+	uint8_t digits[FILTER_QUAD];
+	uint32_t lows = 0, code;
+
+	for (uint32_t i = 0; i < FLASH_COLUMN_SLOTS; i++) {
+		digits[i] = (uint8_t)(fingerprints[i] >> LOW_BITS);
+		lows |= (fingerprints[i] & LOW_MASK) << i * LOW_BITS;
+	}
+	code = filter_code(digits);
+	atomic_store_explicit(&c->lows[bucket].of[column], lows, memory_order_relaxed);
+	protocol_gap();
+	atomic_store_explicit(&d->low[column], (uint16_t)code, memory_order_relaxed);
+	atomic_store_explicit(&d->high,
+			      (high & ~(0xfull << shift)) | (uint64_t)(code >> CODE_LOW) << shift,
+			      memory_order_relaxed);
+	used_set(d, column, used);
+}
+
+void
+flash_columns_put(struct flash_columns *c, uint32_t column, uint32_t bucket,
+		  const uint32_t fingerprints[FLASH_COLUMN_SLOTS], bool ends_page)
+{
+	struct flash_column_borders *line = borders_of(c, column, bucket);
+	const uint32_t at = bucket % FLASH_BORDERS_A_LINE;
+
+	write_bucket(c, column, bucket, fingerprints, 0);
+	if (at == 0)
+		*line = (struct flash_column_borders){
+			.before = bucket == 0 ? 0 : line[-1].before + border_bits(&line[-1])};
+	line->bits[at / 64] |= (uint64_t)ends_page << at % 64;
+}
+
+void
+flash_columns_show(struct flash_columns *c, uint32_t visible)
+{
+	change_begin(c);
+	atomic_store_explicit(&c->visible, visible, memory_order_relaxed);
+	change_end(c);
+}
+
+/* The fingerprints of a bucket without those of some slots, which are free then; the others keep
+ * their order, and their used bits. */
+static void
+erase_slots(struct flash_columns *c, const struct seen *s, uint32_t slots)
+{
+	const uint32_t lows =
+		atomic_load_explicit(&c->lows[s->bucket].of[s->column], memory_order_relaxed);
+	const uint32_t was = flash_columns_used(c, s->column, s->bucket);
+	uint32_t left[FLASH_COLUMN_SLOTS] = {0}, used = 0, to = FLASH_COLUMN_SLOTS;
+	uint8_t digits[FILTER_QUAD];
+
+	filter_digits(s->code, digits);
+	for (uint32_t i = FLASH_COLUMN_SLOTS; i-- != 0;) {
+		if ((slots >> i & 1) != 0)
+			continue;
+		left[--to] = (uint32_t)digits[i] << LOW_BITS | (lows >> i * LOW_BITS & LOW_MASK);
+		used |= (was >> i & 1) << to;
+	}
+	write_bucket(c, s->column, s->bucket, left, used);
+}
+
+uint32_t
+flash_columns_erase(struct flash_columns *c, uint64_t hash, uint32_t of)
+{
+	const struct filter_place p = filter_place(&c->shape, hash);
+	struct seen seen[FLASH_CANDIDATES_MAX];
+	const uint32_t n = read_rows(c, &p, of, seen);
+	uint32_t columns = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t slots = slots_with(&seen[i], p.fingerprint);
+
+		if (slots == 0)
+			continue;
+		if (columns == 0)
+			change_begin(c);
+		columns |= 1u << seen[i].column;
+		erase_slots(c, &seen[i], slots);
+	}
+	if (columns != 0)
+		change_end(c);
+	return columns;
+}
