@@ -97,6 +97,12 @@ front_cell_step_mt(struct front_cells *cells, uint64_t hash)
 	atomic_fetch_add_explicit(cell_of(cells, hash), VERSION_ONE, memory_order_seq_cst);
 }
 
+void
+front_cells_step_mt(struct front_cells *cells)
+{
+	atomic_fetch_add_explicit(&cells->flushes, EPOCH_ONE, memory_order_seq_cst);
+}
+
 /* ---- writes ---- */
 
 /* The first writer's print counts until another key has one, and then none. */

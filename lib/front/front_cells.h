@@ -52,6 +52,8 @@ struct front_seen front_cell_look_mt(struct front_cells *cells, uint64_t hash);
 bool front_cell_stands_mt(struct front_cells *cells, uint64_t hash, const struct front_seen *seen);
 /* A miss is told: older flights are not joined any more. */
 void front_cell_step_mt(struct front_cells *cells, uint64_t hash);
+/* The same of all keys. */
+void front_cells_step_mt(struct front_cells *cells);
 
 /* ---- writes ---- */
 

@@ -153,6 +153,18 @@ front_copy_drop(struct front_copies *c, const struct front_wanted *wanted, uint6
 	store_delete_with(c->store, wanted->key, wanted->hash, &own, &left);
 }
 
+void
+front_copy_unsure(struct front_copies *c, const struct front_wanted *wanted)
+{
+	front_cell_step_mt(c->shared.cells, wanted->hash);
+}
+
+void
+front_copies_sure(struct front_copies *c)
+{
+	front_cells_step_mt(c->shared.cells);
+}
+
 /* ---- writes ---- */
 
 static bool

@@ -73,6 +73,11 @@ void front_copy_publish(struct front_copies *c, const struct front_wanted *wante
 /* A server says that there is none: before anybody hears it. hold: 0 or the fill's, which ends. */
 void front_copy_miss(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold);
 void front_copy_drop(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold);
+/* A server that may yet do what an earlier process has sent it tells a value: before anybody hears
+ * it. Older flights may have the one before. */
+void front_copy_unsure(struct front_copies *c, const struct front_wanted *wanted);
+/* None of them does that any more: before anything is kept. */
+void front_copies_sure(struct front_copies *c);
 
 /* ---- writes ---- */
 

@@ -102,6 +102,7 @@ front_fence_answered(struct front_lane *l, bool listed)
 	switch (all) {
 	case FRONT_LISTING_OURS:
 		/* Release: what is kept is asked for after the list was made. */
+		front_copies_sure(&l->front->copies);
 		if (!l->fence.moved)
 			atomic_store_explicit(&l->report->fenced, true, memory_order_release);
 		break;

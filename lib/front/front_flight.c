@@ -40,7 +40,6 @@ void
 front_flight_sent(struct front *f, struct front_key *key)
 {
 	key->seen = front_cell_load_mt(f->copies.shared.cells, key->hash);
-	key->seen.clean &= front_may_keep(key->lane);
 }
 
 static bool

@@ -127,6 +127,8 @@ front_keep_value(struct front_lane *l, struct front_key *key)
 	struct front *f = l->front;
 	uint32_t expiry_s;
 
+	if (unlikely(!front_may_keep(l)))
+		front_copy_unsure(&f->copies, &wanted);
 	if (key->hold == 0 || key->fill.item == NULL || !expiry_of(l, &expiry_s) ||
 	    (l->reply.meta & (FRONT_META_WIN | FRONT_META_STALE | FRONT_META_WON)) != 0)
 		return;
@@ -246,8 +248,10 @@ front_keep_begin(struct front *f)
 void
 front_keep_turn(struct front *f)
 {
-	if (unlikely(f->fence_until_s != 0) && serve_now_s(f->serve) >= f->fence_until_s)
+	if (unlikely(f->fence_until_s != 0) && serve_now_s(f->serve) >= f->fence_until_s) {
+		front_copies_sure(&f->copies);
 		f->fence_until_s = 0;
+	}
 	if (likely(f->quiet_until_s == 0) || serve_now_s(f->serve) < f->quiet_until_s)
 		return;
 	f->quiet_until_s = 0;

@@ -236,6 +236,24 @@ a_thousand_ask_for_a_cold_key_and_one_get_is_sent(void **state)
 	world_destroy(w);
 }
 
+/* The server may yet do what an earlier process has sent it: nothing is kept. */
+static void
+nothing_is_kept_yet_and_a_get_is_shared(void **state)
+{
+	struct world *w = world_create(CLIENTS, QUIET_S);
+
+	w->server.waits = true;
+	all_ask(w, 0, CLIENTS / 2);
+	all_ask(w, CLIENTS / 2, CLIENTS);
+	w->server.waits = false;
+	run(w, 20 * MS);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		heard(w, i, FIRST);
+	check_eq(w->server.gets, 1);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	world_destroy(w);
+}
+
 /* Those who ask after the write has begun share the next flight. */
 static void
 who_asks_after_a_write_hears_of_it(void **state)
@@ -467,6 +485,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thousand_ask_for_a_cold_key_and_one_get_is_sent),
+		cmocka_unit_test(nothing_is_kept_yet_and_a_get_is_shared),
 		cmocka_unit_test(who_asks_after_a_write_hears_of_it),
 		cmocka_unit_test(the_next_flight_outlives_the_first),
 		cmocka_unit_test(who_leaves_a_flight_leaves_the_others),

@@ -389,7 +389,10 @@ MUTANTS = {
                               ("front_cells.c", "now.flushes == seen->flushes;", "now.flushes / EPOCH_ONE == seen->flushes / EPOCH_ONE;")],
     # A miss is told, and older fills and flights go on.
     "MISS_KEEPS_COPY": [("front_copy.c", "	if (!put_miss(c, wanted, hold) &&", "	if (put_miss(c, wanted, hold) && false &&")],
-    "MISS_KEEPS_VERSION": [("front_copy.c", "	front_cell_step_mt(c->shared.cells, wanted->hash);\n", "")],
+    "MISS_KEEPS_VERSION": [("front_copy.c", "	front_cell_step_mt(c->shared.cells, wanted->hash);\n	protocol_gap();\n", "")],
+    # A value is told that an earlier process has written late, or was kept once it could not any more, and older flights go on.
+    "UNSURE_KEEPS_VERSION": [("front_copy.c", "{\n	front_cell_step_mt(c->shared.cells, wanted->hash);\n}", "{\n}")],
+    "SURE_KEEPS_EPOCH": [("front_copy.c", "	front_cells_step_mt(c->shared.cells);\n", "")],
     # Numbers of placeholders count for the store's floors.
     "LOW_TOKEN": [("front_copy.c", "#define HOLD_BITS  (3ull << 62)", "#define HOLD_BITS  (3ull << 50)")],
     # The copy goes after the write is sent.

@@ -76,9 +76,12 @@ static struct {
 	uint64_t tick, random;
 	uint32_t core; /* whose step it is */
 	bool in_gap, lost;
-	bool slow;        /* replies of core 0 come late */
-	uint32_t flushes; /* of 100 calls */
-	uint32_t forgets; /* of 64 steps */
+	bool slow;              /* replies of core 0 come late */
+	bool sure;              /* the server has done all that an earlier process has sent it */
+	struct request *former; /* what that is; NULL: nothing */
+	uint32_t flushes;       /* of 100 calls */
+	uint32_t reads;         /* and those */
+	uint32_t forgets;       /* of 64 steps */
 } w;
 
 static uint32_t
@@ -158,7 +161,7 @@ static void
 flight_begin(struct request *r)
 {
 	r->held = false;
-	r->hold = front_copy_place(&w.copies[r->core], &w.key[r->key]);
+	r->hold = w.sure ? front_copy_place(&w.copies[r->core], &w.key[r->key]) : 0;
 }
 
 static void
@@ -209,6 +212,8 @@ read_answered(struct request *r)
 	struct front_copies *copies = &w.copies[r->core];
 	struct fill value;
 
+	if (r->there && !w.sure)
+		front_copy_unsure(copies, key);
 	if (!r->there) {
 		front_copy_miss(copies, key, r->hold);
 	} else if (r->hold != 0 && store_begin(copies->store, &value, key->key, key->hash, r->len,
@@ -233,7 +238,8 @@ write_start(struct call *c, uint32_t core)
 	struct request *r;
 	uint64_t hold;
 
-	ensure(front_copy_write(&w.copies[core], &w.key[c->key], c->kind == CALL_SET, &hold));
+	ensure(front_copy_write(&w.copies[core], &w.key[c->key], c->kind == CALL_SET && w.sure,
+				&hold));
 	r = request_new(WRITE, core, c->key, c);
 	r->hold = hold;
 }
@@ -399,6 +405,43 @@ late_step(void)
 		}
 }
 
+/* A set of somebody who has gone. */
+static void
+former_begin(void)
+{
+	struct call *c = &w.call[w.calls++];
+
+	*c = (struct call){.invoked = ++w.tick,
+			   .thread = CLIENTS,
+			   .kind = CALL_SET,
+			   .now_s = STORE_CLOCK_START,
+			   .len = 6,
+			   .bytes = "former"};
+	w.former = request_new(WRITE, 0, 0, c);
+	w.former->stage = OVER;
+	c->returned = NEVER + ++w.tick;
+	c->result = STORE_OK;
+}
+
+static void
+former_step(void)
+{
+	const struct request *flight = flight_of(w.slow ? 0 : w.core, 0, false);
+
+	/* Best between the server's answer to a flight and its core. */
+	if (w.former != NULL) {
+		if (flight == NULL || flight->stage != EXECUTED || !flight->there || below(8) != 0)
+			return;
+		execute(w.former);
+		w.former = NULL;
+	}
+	if (below(32) != 0)
+		return;
+	front_copies_sure(&w.copies[w.core]);
+	stress_gap();
+	w.sure = true;
+}
+
 static void
 call_step(uint32_t core)
 {
@@ -415,7 +458,7 @@ call_step(uint32_t core)
 			   .now_s = STORE_CLOCK_START};
 	w.now[client] = c;
 	c->kind = what < w.flushes ? CALL_FLUSH
-		  : what < 70      ? CALL_GET
+		  : what < w.reads ? CALL_GET
 		  : what < 88      ? CALL_SET
 		  : what < 93      ? CALL_ADD
 				   : CALL_DELETE;
@@ -453,6 +496,8 @@ world_step(void)
 
 	if (below(64) < w.forgets)
 		w.server[below(KEYS)].there = false;
+	if (!w.sure)
+		former_step();
 	switch (below(64)) {
 	case 0:
 		late_step();
@@ -503,9 +548,14 @@ world_reset(uint64_t seed)
 	w.tick = 0;
 	w.random = seed;
 	w.lost = seed % 2 == 0;
-	w.slow = seed % 3 == 1;
+	w.slow = seed % 3 == 1 || seed % 4 == 1;
 	w.flushes = seed % 4 == 0 ? 20 : 4;
 	w.forgets = seed % 5 == 0 ? 6 : 1;
+	w.sure = seed % 4 != 1;
+	w.reads = w.sure ? 70 : 85;
+	w.former = NULL;
+	if (!w.sure)
+		former_begin();
 }
 
 static bool
