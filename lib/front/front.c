@@ -109,14 +109,11 @@ write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
 		return;
 	}
 	key = key_take(f, front_route(f, ask), ask);
-	if (key != NULL && !front_keep_writes(f, key)) {
-		front_key_free(f, key);
-		key = NULL;
-	}
 	if (key != NULL) {
-		front_key_queue(f, key);
 		key->fill = own;
 		key->writes = value != NULL;
+		if (!front_flight_wait(f, key))
+			front_write_queue(f, key);
 		return;
 	}
 	front_ticket_tell(f, ask->ticket, true);

@@ -40,6 +40,7 @@
 #define FRONT_READ_TURN         (256u << 10)
 #define FRONT_READ_VISIT        (64u << 10)
 #define FRONT_MEMORY_TURNS      64u            /* that a value waits for memory */
+#define FRONT_COMBINED_MAX      (64u << 10)    /* bytes of a value that replaces another one */
 #define FRONT_REOPEN_NS         100000000ull   /* half as much more after each failure */
 #define FRONT_PROBE_MAX_NS      60000000000ull /* the same, of one that was ejected */
 #define FRONT_REPLY_LOOK_NS     250000ull      /* whether another core has met a reply */
@@ -59,6 +60,7 @@
 	X(FRONT_FILLS, "of the keys, asked for to be kept as a copy")                              \
 	X(FRONT_EXCHANGED, "sets whose value was kept when it was stored")                         \
 	X(FRONT_JOINED, "keys answered by what another client's request has brought")              \
+	X(FRONT_COMBINED, "sets answered by the one of their key that came last")                  \
 	X(FRONT_WRITES_LOST, "writes whose fate nobody knows: of their keys none is kept")         \
 	X(FRONT_CONNECTED, "connections opened to servers")                                        \
 	X(FRONT_CONNECT_FAILED, "connections to servers not opened")                               \

@@ -91,6 +91,16 @@ front_query_of(const struct mc_req *req)
 	return q;
 }
 
+/* Of a binary one it tells the cas. */
+bool
+front_query_is_plain_set(const struct front_query *q)
+{
+	if (q->verb == MC_SET)
+		return true;
+	return q->verb == MC_MS && q->mode == MC_MODE_SET &&
+	       (q->flags & ~(TEXT_MS & ~MC_FLAG_COMPARE)) == 0;
+}
+
 static bool
 touches(const struct front_query *q)
 {

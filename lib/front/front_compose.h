@@ -53,6 +53,10 @@ struct front_query {
 #define FRONT_QUERY_LINE_MAX (3u + MC_KEY_BASE64_MAX + 12u + 10 * 2 + 5 * 13 + 4 * 22 + 12 + 2)
 
 struct front_query front_query_of(const struct mc_req *req);
+/* A set that stores whatever was there before, and whose answer tells nothing of what it has
+ * stored.
+ */
+bool front_query_is_plain_set(const struct front_query *q);
 /* What it stores, or touches, ends in most_s at the latest; unix_s: the wall clock's second. */
 void front_query_cut(struct front_query *q, int32_t most_s, int64_t unix_s);
 /* How a server is asked that speaks meta commands, or text alone. */

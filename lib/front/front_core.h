@@ -57,7 +57,7 @@ struct front_key {
 	struct list joined;
 	/* of its answer, which others use, too */
 	bool failed;
-	uint8_t error;           /* enum mc_error */
+	uint8_t error, result;   /* enum mc_error, store_result */
 	uint32_t users;          /* its own asker included */
 	struct front_key *owner; /* of an answer that this one uses; NULL: its own */
 
@@ -143,6 +143,10 @@ struct front_key *front_key_take(struct front *f, struct front_lane *lane,
 void front_key_free(struct front *f, struct front_key *key);
 /* It is to be sent. */
 void front_key_queue(struct front *f, struct front_key *key);
+/* The same of a write, which has its value. It may fail at once. */
+void front_write_queue(struct front *f, struct front_key *key);
+/* It has no value any more. */
+void front_key_value_end(struct front *f, struct front_key *key);
 /* Its asker has its answer, or does not want it. */
 void front_key_release(struct front *f, struct front_key *key);
 /* In poll(): this is the answer to it; false: nobody wants it. Without an item it ends. */

@@ -1,9 +1,13 @@
 /*
- * front_flight.c - one get of a key on its way: who asks meanwhile joins it, or waits for the next.
+ * front_flight.c - one get of a key on its way, and one set: who asks meanwhile joins it, or waits
+ * for the next.
  *
  * A flight is the key that was asked for first. It may be joined before it is sent; after that as
  * long as nobody has written its key, told a miss of it, or flushed, and nobody did when it was
  * sent. Who may not is the next flight, or joins that: it is sent when the first is back.
+ *
+ * Sets that come while one is under way are one set, with the value of the last: theirs is over at
+ * once, just before it, as nobody has had an answer yet.
  */
 #include "front_keep.h"
 
@@ -14,14 +18,22 @@ bucket_of(struct front *f, uint64_t hash)
 }
 
 static struct front_key *
-flight_of(struct front *f, const struct serve_ask *ask)
+flight_of(struct front *f, struct front_wanted wanted, bool reads)
 {
-	struct front_key *key = *bucket_of(f, ask->hash);
+	struct front_key *key = *bucket_of(f, wanted.hash);
 
-	while (key != NULL &&
-	       (key->hash != ask->hash || !view_equal(front_key_view(key), ask->key)))
+	while (key != NULL && (key->hash != wanted.hash || key->reads != reads ||
+			       !view_equal(front_key_view(key), wanted.key)))
 		key = key->flight_next;
 	return key;
+}
+
+static bool
+may_fly(const struct front *f, const struct front_key *key)
+{
+	if (key->reads)
+		return front_copies_kept(&f->copies) && key->query.verb == MC_GET;
+	return key->fill.value_len <= FRONT_COMBINED_MAX && front_query_is_plain_set(&key->query);
 }
 
 void
@@ -29,7 +41,7 @@ front_flight_begin(struct front *f, struct front_key *key)
 {
 	struct front_key **bucket = bucket_of(f, key->hash);
 
-	if (!front_copies_kept(&f->copies) || key->query.verb != MC_GET)
+	if (!may_fly(f, key))
 		return;
 	key->flies = true;
 	key->flight_next = *bucket;
@@ -39,7 +51,8 @@ front_flight_begin(struct front *f, struct front_key *key)
 void
 front_flight_sent(struct front *f, struct front_key *key)
 {
-	key->seen = front_cell_load_mt(f->copies.shared.cells, key->hash);
+	if (key->reads)
+		key->seen = front_cell_load_mt(f->copies.shared.cells, key->hash);
 }
 
 static bool
@@ -52,8 +65,9 @@ may_join(struct front *f, const struct front_key *flight)
 bool
 front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 {
+	const struct front_wanted wanted = {.key = ask->key, .hash = ask->hash};
 	struct front_key *flight = ask->req->verb == MC_GET && front_copies_kept(&f->copies)
-					   ? flight_of(f, ask)
+					   ? flight_of(f, wanted, true)
 					   : NULL;
 	struct front_key *key;
 
@@ -72,6 +86,37 @@ front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask 
 		flight->held = key;
 		key->held_by = flight;
 	}
+	return true;
+}
+
+/* The one that waits is sent with the value that came last. */
+static void
+replace(struct front *f, struct front_key *held, struct front_key *key)
+{
+	const struct fill older = held->fill;
+
+	held->query = key->query;
+	held->fill = key->fill;
+	key->fill = older;
+	front_key_value_end(f, key);
+	list_push_back(&held->joined, &key->link);
+	front_count(f, FRONT_COMBINED);
+}
+
+bool
+front_flight_wait(struct front *f, struct front_key *key)
+{
+	struct front_key *flight =
+		may_fly(f, key) ? flight_of(f, front_key_wanted(key), false) : NULL;
+
+	if (flight == NULL || flight->lane != key->lane)
+		return false;
+	if (flight->held != NULL) {
+		replace(f, flight->held, key);
+		return true;
+	}
+	flight->held = key;
+	key->held_by = flight;
 	return true;
 }
 
@@ -99,7 +144,10 @@ front_flight_end(struct front *f, struct front_key *key)
 	if (held == NULL)
 		return;
 	held_end(held);
-	front_key_queue(f, held);
+	if (held->reads)
+		front_key_queue(f, held);
+	else
+		front_write_queue(f, held);
 }
 
 void
@@ -108,6 +156,7 @@ front_flight_land(struct front *f, struct front_key *key, const struct serve_ans
 	front_flight_end(f, key);
 	key->failed = answer->failed;
 	key->error = answer->error;
+	key->result = answer->result;
 	while (!list_empty(&key->joined)) {
 		struct front_key *other = container_of(key->joined.next, struct front_key, link);
 
@@ -132,8 +181,10 @@ front_flight_tell(struct front *f)
 	while (!list_empty(&f->landed) && front_may_answer(f)) {
 		struct front_key *key = container_of(f->landed.next, struct front_key, link);
 		const struct front_key *owner = key->owner;
-		const struct serve_answer answer = {
-			.failed = owner->failed, .error = owner->error, .item = owner->fill.item};
+		const struct serve_answer answer = {.failed = owner->failed,
+						    .error = owner->error,
+						    .result = owner->result,
+						    .item = owner->reads ? owner->fill.item : NULL};
 
 		list_unlink(&key->link);
 		f->answers++;

@@ -190,10 +190,13 @@ front_keep_end(struct front *f, struct front_key *key)
 
 	if (key->hold != 0)
 		front_copy_drop(&f->copies, &wanted, key->hold);
+	key->hold = 0;
 	if (key->holds_flush)
 		front_flush_end_mt(f->copies.shared.cells);
+	key->holds_flush = false;
 	if (!key->holds_cell)
 		return;
+	key->holds_cell = false;
 	if (!key->sent || key->fate_known) {
 		front_write_end_mt(f->copies.shared.cells, key->hash);
 		return;

@@ -3,8 +3,9 @@
  *
  * Private to lib/front.
  *
- * Shape:  a key that is queued may hold the placeholder of a copy, and may be a flight; a key that
- *         joined one is nowhere but with it, and uses its answer (front_key.owner).
+ * Shape:  a key that is queued may hold the placeholder of a copy, and may be a flight, of plain
+ *         gets or plain sets. A key that joined one is nowhere but with it, and uses its answer
+ *         (front_key.owner); a set that did has no value any more.
  *
  * Thread: core-local; cells and slots are shared.
  */
@@ -17,6 +18,9 @@
 
 /* The key that is asked for is on its way by this lane. False: it is to be queued. */
 bool front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask *ask);
+/* A set of this key is under way: this one, which has its value, follows it, or is what follows it.
+ * False: it is to be queued. */
+bool front_flight_wait(struct front *f, struct front_key *key);
 /* The key is queued, and may be joined; it is sent. */
 void front_flight_begin(struct front *f, struct front_key *key);
 void front_flight_sent(struct front *f, struct front_key *key);
@@ -52,7 +56,7 @@ void front_keep_value(struct front_lane *l, struct front_key *key);
 void front_keep_missed(struct front *f, struct front_key *key);
 /* Likewise to a write: it is done. */
 void front_keep_stored(struct front *f, struct front_key *key);
-/* The key ends. */
+/* The key ends, or what was sent for it is over; no more than once. */
 void front_keep_end(struct front *f, struct front_key *key);
 /* Before any server has its part; false: it is not to be sent. */
 bool front_keep_flush(struct front *f, struct front_key *whole);

@@ -67,6 +67,14 @@ fill_end(struct front *f, struct front_key *key)
 	store_abandon(f->store, &key->fill);
 }
 
+void
+front_key_value_end(struct front *f, struct front_key *key)
+{
+	fill_end(f, key);
+	key->fill = (struct fill){0};
+	key->writes = false;
+}
+
 /* The last part of a flush ends it. */
 void
 front_part_end(struct front *f, struct front_key *whole)
@@ -131,10 +139,18 @@ front_key_queue(struct front *f, struct front_key *key)
 	list_push_back(&l->queue, &key->link);
 	if (l->state == LANE_UP && list_empty(&l->send_link))
 		list_push_back(&f->unsent, &l->send_link);
-	if (!key->reads)
-		return;
 	front_flight_begin(f, key);
-	front_keep_place(f, key);
+	if (key->reads)
+		front_keep_place(f, key);
+}
+
+void
+front_write_queue(struct front *f, struct front_key *key)
+{
+	if (front_keep_writes(f, key))
+		front_key_queue(f, key);
+	else
+		front_key_fail(f, key);
 }
 
 void
@@ -149,6 +165,7 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 	if (key->holds_cell && key->fate_known && answer->error == MC_ERR_NONE &&
 	    answer->result == STORE_OK)
 		front_keep_stored(f, key);
+	front_keep_end(f, key); /* before the next write begins */
 	key->users = 1;
 	front_flight_land(f, key, answer);
 	if (key->whole != NULL && (answer->failed || answer->error != 0))

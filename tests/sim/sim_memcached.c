@@ -121,8 +121,11 @@ execute(struct sim_memcached *s, struct sim_said *said, char *reply)
 	if (end == NULL)
 		return 0;
 	len = (uint32_t)(end + 1 - line);
-	if (strncmp(line, "set ", 4) == 0 || strncmp(line, "add ", 4) == 0)
-		return store(s, said, line, len, reply);
+	if (strncmp(line, "set ", 4) == 0 || strncmp(line, "add ", 4) == 0) {
+		len = store(s, said, line, len, reply);
+		s->sets += len > 0 && line[0] == 's';
+		return len;
+	}
 	end[-1] = '\0';
 	if (strncmp(line, "get ", 4) == 0) {
 		get(s, line + 4, reply);
@@ -171,6 +174,19 @@ sim_memcached_gone(struct sim_memcached *s, const struct conn *c)
 	s->left = s->said;
 }
 
+/* A value has no spaces. */
+static void
+sets_count(struct sim_memcached *s)
+{
+	const struct sim_said *said = &s->said;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i + 4 <= said->len; i++)
+		n += memcmp(said->bytes + i, "set ", 4) == 0;
+	if (n > s->sets_most)
+		s->sets_most = n;
+}
+
 void
 sim_memcached_turn(struct sim_memcached *s)
 {
@@ -184,6 +200,7 @@ sim_memcached_turn(struct sim_memcached *s)
 		s->said.len += v.len;
 		conn_advance(s->stack, s->conn, v.len);
 	}
+	sets_count(s);
 	while (!s->waits && conn_writable(s->stack, s->conn, 1) && take(s, &s->said, reply)) {
 		const uint32_t len = (uint32_t)strlen(reply);
 

@@ -33,6 +33,8 @@ struct sim_memcached {
 	uint32_t listed;     /* times */
 	bool waits;          /* answers nothing */
 	uint32_t gets;       /* keys asked for */
+	uint32_t sets;       /* executed */
+	uint32_t sets_most;  /* that were here at once */
 	const char *version; /* its line; NULL: no me */
 	int32_t exp;         /* what me says of all keys */
 	char value[SIM_MEMCACHED_KEYS][SIM_MEMCACHED_VALUE]; /* empty: none */

@@ -1,6 +1,7 @@
 /*
  * A front with copies before one server that waits when it is told to. Goal: however many ask for a
- * key at once, one get reaches the server; who asks after a write that was under way hears what it
+ * key at once, one get reaches the server, and of those who write it one set at a time; who asks
+ * after a write that was under way hears what it
  * wrote; copies answer from then on, and not after a write, a miss, a flush, or when the front
  * begins. Method: a whole core with a front, a thousand clients and a server of a few lines on one
  * stack; the server counts what it is asked.
@@ -321,6 +322,74 @@ who_leaves_a_flight_leaves_the_others(void **state)
 	world_destroy(w);
 }
 
+/* Each with its own value, flags, and verb. */
+static void
+all_write(struct world *w, uint32_t first, uint32_t end)
+{
+	char line[40];
+
+	for (uint32_t i = first; i < end; i++) {
+		snprintf(line, sizeof line, "set key0 %u 0 5\r\nv%04u\r\n", i, i);
+		ask(w, i, line);
+	}
+	run(w, 20 * MS);
+}
+
+static void
+all_are_told(struct world *w, uint32_t first, uint32_t end, const char *text)
+{
+	for (uint32_t i = first; i < end; i++)
+		heard(w, i, text);
+}
+
+/* The first, and the last for all others. */
+static void
+a_thousand_write_a_key_and_one_set_is_sent_at_a_time(void **state)
+{
+	struct world *w = world_create(CLIENTS, 0);
+	const char *last = w->server.value[0];
+	char text[80];
+
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	w->server.waits = true;
+	all_write(w, 0, CLIENTS);
+	all_are_told(w, 0, CLIENTS, "");
+	w->server.waits = false;
+	run(w, 20 * MS);
+	all_are_told(w, 0, CLIENTS, "STORED\r\n");
+	check_eq(w->server.sets_most, 1);
+	check_eq(w->server.sets, 2);
+	check_eq(counter_read(&front_counters(w->front)[FRONT_COMBINED]), CLIENTS - 2);
+	sprintf(text, "VALUE key0 %lu 5\r\n%s\r\nEND\r\n", strtoul(last + 1, NULL, 10), last);
+	one_hears(w, "get key0\r\n", text, 0);
+	world_destroy(w);
+}
+
+/* One that is lost takes nobody along that came after it; who closes leaves the others' value. */
+static void
+the_next_set_outlives_the_first(void **state)
+{
+	struct world *w = world_create(51, 0);
+
+	w->server.waits = true;
+	all_write(w, 0, 1);
+	run(w, TIMEOUT_NS / 2);
+	all_write(w, 1, 51);
+	for (uint32_t i = 1; i < 51; i += 2) {
+		conn_abort(w->sim.ss->stack, w->client[i].conn);
+		w->client[i].open = false;
+	}
+	run(w, TIMEOUT_NS / 2 + 5 * MS);
+	w->server.waits = false;
+	run(w, 40 * MS);
+	heard(w, 0, "SERVER_ERROR no answer in time\r\n");
+	for (uint32_t i = 2; i < 51; i += 2)
+		heard(w, i, "STORED\r\n");
+	check_eq(w->server.sets_most, 1);
+	check_eq(w->server.value[0][0], 'v');
+	world_destroy(w);
+}
+
 static void
 copies_go_when_they_are_wrong(void **state)
 {
@@ -489,6 +558,8 @@ main(void)
 		cmocka_unit_test(who_asks_after_a_write_hears_of_it),
 		cmocka_unit_test(the_next_flight_outlives_the_first),
 		cmocka_unit_test(who_leaves_a_flight_leaves_the_others),
+		cmocka_unit_test(a_thousand_write_a_key_and_one_set_is_sent_at_a_time),
+		cmocka_unit_test(the_next_set_outlives_the_first),
 		cmocka_unit_test(copies_go_when_they_are_wrong),
 		cmocka_unit_test(nothing_is_kept_for_a_while),
 		cmocka_unit_test(a_copy_does_not_outlive_its_item),
