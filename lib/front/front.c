@@ -277,9 +277,11 @@ next_ns(void *arg)
 static bool
 row(void *arg, uint32_t n, struct serve_row *row)
 {
-	const struct front *f = arg;
+	struct front *f = arg;
 
-	return front_stats_row(f->stats, f->state, f->cfg.connections, n, row);
+	f->shown.names = f->state;
+	f->shown.fence = f->fence_until_s != 0;
+	return front_stats_row(f->stats, &f->shown, n, row);
 }
 
 static void
@@ -422,6 +424,9 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	f->counts = region_take(region, settings->servers * sizeof *f->counts, CACHE_LINE_BYTES);
 	f->stats = settings->stats != NULL ? settings->stats : &f->own_stats;
 	front_stats_attach(f->stats, f->counts, settings->servers);
+	f->shown.exchange = settings->fleet;
+	f->shown.links = settings->connections;
+	f->shown.copies = front_copies_kept(&f->copies);
 	for (uint32_t i = 0; i < f->lane_count; i++)
 		front_lane_create(f, &f->lanes[i], i / settings->connections);
 	attach(f, region);

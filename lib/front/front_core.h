@@ -108,6 +108,7 @@ struct front {
 	struct front_stats own_stats; /* of one that is alone */
 	struct front_server_counts *counts;
 	uint32_t resets; /* of stats that were obeyed */
+	struct front_shown shown;
 	struct front_key key_pool[FRONT_KEYS];
 	struct front_request request_pool[FRONT_REQUESTS];
 };

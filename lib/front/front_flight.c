@@ -77,6 +77,7 @@ front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask 
 	if (key == NULL)
 		return false;
 	front_count(f, FRONT_JOINED);
+	front_server_add(l->counts, FRONT_SERVER_JOINED);
 	front_keep_asked(f, key);
 	if (may_join(f, flight)) {
 		list_push_back(&flight->joined, &key->link);

@@ -5,6 +5,7 @@
 
 #define DELAY_MAX_S  2592000 /* flush_all: beyond, a delay is a date */
 #define DELAY_EDGE_S 2u      /* clocks that tick at other times */
+#define LOOK_BITS    ((FRONT_LOOK_SAMPLES - 1ull) << 24)
 
 /* What mg may show of a copy; those that say how, too. */
 #define SHOWN_BY_COPY                                                                              \
@@ -44,13 +45,41 @@ next_sample(void *arg, uint32_t n)
 	return front_sampler_next(&f->copies.sampler, n);
 }
 
+/* Of few samples the server and the name are looked at: the sampler has drawn a number since the
+ * last one, and some of its bits decide. */
+static inline bool
+is_looked_at(const struct front *f)
+{
+	return unlikely((f->copies.sampler.random & LOOK_BITS) == 0);
+}
+
+static inline void
+sample_count(struct front *f, uint64_t hash)
+{
+	if (f->copies.shared.slots != NULL)
+		front_slots_count_mt(f->copies.shared.slots, hash);
+}
+
+static __attribute__((noinline, cold)) void
+spared_look(struct front *f, const struct view *key, uint64_t hash)
+{
+	struct front_server_counts *counts = &f->counts[front_ring_server(f->ring, *key)];
+
+	counter_add(&counts->count[FRONT_SERVER_SPARED], FRONT_LOOK_WEIGHT);
+	front_top_count_mt(&f->stats->top, *key, hash);
+	sample_count(f, hash);
+}
+
+/* Of a key that a copy has answered. */
 static void
-sample(void *arg, uint64_t hash)
+sample(void *arg, const struct view *key, uint64_t hash)
 {
 	struct front *f = arg;
 
-	if (f->copies.shared.slots != NULL)
-		front_slots_count_mt(f->copies.shared.slots, hash);
+	if (is_looked_at(f))
+		spared_look(f, key, hash);
+	else
+		sample_count(f, hash);
 }
 
 void
@@ -79,8 +108,11 @@ void
 front_keep_asked(struct front *f, struct front_key *key)
 {
 	key->reads = true;
-	if (front_copies_kept(&f->copies) && next_sample(f, 1) == 0)
-		sample(f, key->hash);
+	if (!front_copies_kept(&f->copies) || next_sample(f, 1) != 0)
+		return;
+	sample_count(f, key->hash);
+	if (is_looked_at(f))
+		front_top_count_mt(&f->stats->top, front_key_view(key), key->hash);
 }
 
 void
@@ -91,8 +123,10 @@ front_keep_place(struct front *f, struct front_key *key)
 	if (!front_copies_kept(&f->copies) || !is_kept(&key->query) || !front_may_keep(key->lane))
 		return;
 	key->hold = front_copy_place(&f->copies, &wanted);
-	if (key->hold != 0)
-		front_count(f, FRONT_FILLS);
+	if (key->hold == 0)
+		return;
+	front_count(f, FRONT_FILLS);
+	front_server_add(key->lane->counts, FRONT_SERVER_FILLS);
 }
 
 /* What is left to live of the value that is here, as its server has said. */
@@ -202,6 +236,7 @@ front_keep_end(struct front *f, struct front_key *key)
 		return;
 	}
 	front_count(f, FRONT_WRITES_LOST);
+	front_server_add(key->lane->counts, FRONT_SERVER_LOST);
 	front_write_lost_mt(f->copies.shared.cells, key->hash);
 }
 

@@ -183,6 +183,17 @@ front_lane_moved(struct front_lane *l)
 	due_at(l, l->front->now_ns);
 }
 
+/* One lane of all cores' counts it. */
+static void
+count_ejection(struct front_lane *l)
+{
+	if (!front_lane_probes(l))
+		return;
+	front_server_add(l->counts, FRONT_SERVER_EJECTED);
+	atomic_store_explicit(&l->counts->count[FRONT_SERVER_LEFT_AT_S].value,
+			      (uint64_t)serve_unix_s(l->front->serve), memory_order_relaxed);
+}
+
 void
 front_lane_condition(struct front_lane *l, enum front_condition condition)
 {
@@ -190,6 +201,8 @@ front_lane_condition(struct front_lane *l, enum front_condition condition)
 		return;
 	l->condition = (uint8_t)condition;
 	keys_fail(l->front, &l->queue);
+	if (condition == FRONT_PLACE_AWAY)
+		count_ejection(l);
 	if (condition == FRONT_PLACE_VACANT)
 		connection_end(l);
 	if (condition != FRONT_PLACE_IN_USE)

@@ -5,7 +5,9 @@
 
 #include "base/check.h"
 
-#define WORK_SUM 10u /* ns, about: one count of one core */
+#define WORK_SUM 10u    /* ns, about: one count of one core */
+#define WORK_TOP 10000u /* a list of keys */
+#define US_PER_S 1000000ull
 
 void
 front_stats_attach(struct front_stats *stats, struct front_server_counts *counts, uint32_t servers)
@@ -30,6 +32,7 @@ front_counts_reset(struct front_server_counts *counts, uint32_t servers)
 			counter_read(&c[FRONT_SERVER_TAKEN]) - counter_read(&c[FRONT_SERVER_FREED]);
 		const uint64_t links = counter_read(&c[FRONT_SERVER_OPENED]) -
 				       counter_read(&c[FRONT_SERVER_ENDED]);
+		const uint64_t left_at_s = counter_read(&c[FRONT_SERVER_LEFT_AT_S]);
 
 		for (uint32_t k = 0; k < FRONT_SERVER_COUNTS; k++)
 			counter_set(&c[k], 0);
@@ -37,6 +40,7 @@ front_counts_reset(struct front_server_counts *counts, uint32_t servers)
 			counter_set(&counts[i].trips[k], 0);
 		counter_set(&c[FRONT_SERVER_TAKEN], keys);
 		counter_set(&c[FRONT_SERVER_OPENED], links);
+		counter_set(&c[FRONT_SERVER_LEFT_AT_S], left_at_s);
 	}
 }
 
@@ -44,6 +48,7 @@ void
 front_stats_reset_mt(struct front_stats *stats)
 {
 	atomic_fetch_add_explicit(&stats->resets, 1, memory_order_relaxed);
+	front_top_reset_mt(&stats->top);
 }
 
 uint64_t
@@ -129,6 +134,21 @@ reset_look(const struct front_stats *stats, struct front_looker *looker, uint64_
 	looker->wanted_before = wanted;
 }
 
+static void
+sums_look(struct front_stats *stats)
+{
+	static const enum front_server_count shown[] = {FRONT_SERVER_SPARED, FRONT_SERVER_FILLS,
+							FRONT_SERVER_JOINED, FRONT_SERVER_LOST};
+
+	for (uint32_t k = 0; k < sizeof shown / sizeof shown[0]; k++) {
+		uint64_t sum = 0;
+
+		for (uint32_t i = 0; i < stats->servers; i++)
+			sum += front_stats_sum_mt(stats, i, shown[k]);
+		atomic_store_explicit(&stats->sum[shown[k]], sum, memory_order_relaxed);
+	}
+}
+
 void
 front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_t wanted,
 		 uint32_t links, uint32_t servers, struct front_load *load)
@@ -137,6 +157,7 @@ front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_
 	uint32_t busiest = 0;
 
 	reset_look(stats, looker, wanted);
+	sums_look(stats);
 	*load = (struct front_load){0};
 	for (uint32_t i = 0; i < stats->servers; i++) {
 		const uint64_t now = front_stats_sum_mt(stats, i, FRONT_SERVER_KEYS);
@@ -177,12 +198,24 @@ state_of(const struct front_stats *stats, const struct front_state *fleet, uint3
 	return up >= (uint64_t)links * stats->cores ? "up" : "partly";
 }
 
+/* Whether answers of this server are kept now. */
+static const char *
+copies_of(const struct front_shown *shown, uint32_t server)
+{
+	const _Atomic bool *fenced = &shown->exchange->report[server].fenced;
+
+	if (!shown->copies)
+		return "none";
+	return !shown->fence || atomic_load_explicit(fenced, memory_order_relaxed) ? "kept"
+										   : "fence";
+}
+
 #define SUM(which) front_stats_sum_mt(stats, i, FRONT_SERVER_##which)
 
 /* X(kind, name, value, counts that are looked at) */
 #define SERVER_ROWS(X)                                                                             \
-	X(TEXT, "name", names->server[i].name, 0)                                                  \
-	X(TEXT, "state", state_of(stats, names, i, links), 2)                                      \
+	X(TEXT, "name", shown->names->server[i].name, 0)                                           \
+	X(TEXT, "state", state_of(stats, shown->names, i, shown->links), 2)                        \
 	X(NUMBER, "server_connections", links_of(stats, i), 2)                                     \
 	X(NUMBER, "keys", SUM(KEYS), 1)                                                            \
 	X(NUMBER, "requests", SUM(REQUESTS), 1)                                                    \
@@ -192,18 +225,36 @@ state_of(const struct front_stats *stats, const struct front_state *fleet, uint3
 	X(NUMBER, "server_eof", SUM(EOF), 1)                                                       \
 	X(NUMBER, "queue", open_of(stats, i, FRONT_SERVER_TAKEN, FRONT_SERVER_FREED), 2)           \
 	X(NUMBER, "round_trip_p50_us", front_stats_trip_us_mt(stats, i, 50), FRONT_TRIP_CELLS)     \
-	X(NUMBER, "round_trip_p99_us", front_stats_trip_us_mt(stats, i, 99), FRONT_TRIP_CELLS)
+	X(NUMBER, "round_trip_p99_us", front_stats_trip_us_mt(stats, i, 99), FRONT_TRIP_CELLS)     \
+	X(NUMBER, "server_ejected_at", SUM(LEFT_AT_S) * US_PER_S, 1)                               \
+	X(NUMBER, "server_ejections", SUM(EJECTED), 1)                                             \
+	X(TEXT, "copies", copies_of(shown, i), 0)                                                  \
+	X(NUMBER, "spared", SUM(SPARED), 1)                                                        \
+	X(NUMBER, "fills", SUM(FILLS), 1)                                                          \
+	X(NUMBER, "joined", SUM(JOINED), 1)                                                        \
+	X(NUMBER, "writes_lost", SUM(LOST), 1)
+
+#define OF_ALL(which) atomic_load_explicit(&stats->sum[FRONT_SERVER_##which], memory_order_relaxed)
 
 #define FLEET_ROWS(X)                                                                              \
 	X(NUMBER, "busiest_server", atomic_load_explicit(&stats->busiest, memory_order_relaxed),   \
 	  0)                                                                                       \
 	X(THOUSANDTHS, "busiest_by_mean",                                                          \
-	  atomic_load_explicit(&stats->by_mean, memory_order_relaxed), 0)
+	  atomic_load_explicit(&stats->by_mean, memory_order_relaxed), 0)                          \
+	X(NUMBER, "spared", OF_ALL(SPARED), 0)                                                     \
+	X(NUMBER, "fills", OF_ALL(FILLS), 0)                                                       \
+	X(NUMBER, "joined", OF_ALL(JOINED), 0)                                                     \
+	X(NUMBER, "writes_lost", OF_ALL(LOST), 0)
 
 #define ROW_NAME(kind, name, value, looks) name,
 
 const char *const front_stats_names[] = {SERVER_ROWS(ROW_NAME)};
 const char *const front_fleet_names[] = {FLEET_ROWS(ROW_NAME)};
+const char *const front_top_names[FRONT_TOP_SHOWN] = {
+	"top_key_1",  "top_key_2",  "top_key_3",  "top_key_4",  "top_key_5",  "top_key_6",
+	"top_key_7",  "top_key_8",  "top_key_9",  "top_key_10", "top_key_11", "top_key_12",
+	"top_key_13", "top_key_14", "top_key_15", "top_key_16",
+};
 const uint32_t front_stats_name_count = sizeof front_stats_names / sizeof front_stats_names[0];
 const uint32_t front_fleet_name_count = sizeof front_fleet_names / sizeof front_fleet_names[0];
 
@@ -217,19 +268,35 @@ const uint32_t front_fleet_name_count = sizeof front_fleet_names / sizeof front_
 					  .work = WORK_SUM * stats->cores * (looks),               \
 					  VALUE_##kind_(value)};
 
+/* The list is made with its first row, which others follow. */
+static bool
+top_row(struct front_stats *stats, struct front_shown *shown, uint32_t n, struct serve_row *row)
+{
+	if (n == 0)
+		front_top_list_mt(&stats->top, &shown->top);
+	if (n >= shown->top.count)
+		return false;
+	*row = (struct serve_row){.name = front_top_names[n],
+				  .of = SERVE_ROW_OF_ALL,
+				  .kind = SERVE_ROW_TEXT,
+				  .text = front_top_text(&shown->top, n),
+				  .work = n == 0 ? WORK_TOP : 0};
+	return true;
+}
+
 bool
-front_stats_row(const struct front_stats *stats, const struct front_state *names, uint32_t links,
-		uint32_t n, struct serve_row *row)
+front_stats_row(struct front_stats *stats, struct front_shown *shown, uint32_t n,
+		struct serve_row *row)
 {
 	uint32_t i = n / front_stats_name_count, left = n % front_stats_name_count;
 
-	if (i < names->count) {
+	if (i < shown->names->count) {
 		SERVER_ROWS(ROW)
 		return true;
 	}
-	left = n - names->count * front_stats_name_count;
+	left = n - shown->names->count * front_stats_name_count;
 	if (left >= front_fleet_name_count)
-		return false;
+		return top_row(stats, shown, left - front_fleet_name_count, row);
 	i = SERVE_ROW_OF_ALL;
 	FLEET_ROWS(ROW)
 	return true;

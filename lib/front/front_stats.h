@@ -24,6 +24,8 @@
 #define CLOCKOO_FRONT_STATS_H
 
 #include "front_fleet.h"
+#include "front_slots.h"
+#include "front_top.h"
 #include "serve/serve_await.h"
 
 #include "base/counter.h"
@@ -39,8 +41,19 @@ enum front_server_count {
 	FRONT_SERVER_ERR,      /* not opened, or reset: nonsense came */
 	FRONT_SERVER_TIMEDOUT,
 	FRONT_SERVER_EOF,
+	FRONT_SERVER_SPARED,  /* keys that copies answered: FRONT_LOOK_WEIGHT for each looked at */
+	FRONT_SERVER_FILLS,   /* keys sent to be kept as copies */
+	FRONT_SERVER_JOINED,  /* keys that another client's request answered */
+	FRONT_SERVER_LOST,    /* writes whose fate was not known when they were told */
+	FRONT_SERVER_EJECTED, /* times that it has left */
+	FRONT_SERVER_LEFT_AT_S, /* Unix time of the last one; of one core */
 	FRONT_SERVER_COUNTS,
 };
+
+/* Of the requests that are sampled (front_slots.h) one in FRONT_LOOK_SAMPLES is looked at for its
+ * key's server and name. */
+#define FRONT_LOOK_SAMPLES 64u
+#define FRONT_LOOK_WEIGHT  ((FRONT_SAMPLE_MAX + 1) / 2 * FRONT_LOOK_SAMPLES) /* requests */
 
 #define FRONT_TRIP_SHIFT 10u /* cells count in 1.024 us: */
 #define FRONT_TRIP_CELLS 80u /* 4 of one, then quarters of powers of two up to 2.1 s */
@@ -56,6 +69,8 @@ struct front_stats {
 	_Atomic uint32_t resets;
 	/* What the last look has found. */
 	_Atomic uint32_t busiest, by_mean;
+	_Atomic uint64_t sum[FRONT_SERVER_COUNTS]; /* of all servers */
+	struct front_top top;
 };
 
 /* counts: one for each server. */
@@ -113,12 +128,23 @@ struct front_looker {
 void front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_t wanted,
 		      uint32_t links, uint32_t servers, struct front_load *load);
 
-/* Row n of `stats front`; false: there are no more. names: the fleet, in this turn. */
-bool front_stats_row(const struct front_stats *stats, const struct front_state *names,
-		     uint32_t links, uint32_t n, struct serve_row *row);
+/* Of what is shown, what counts do not tell. */
+struct front_shown {
+	const struct front_state *names;       /* the fleet, in this turn */
+	const struct front_exchange *exchange; /* its reports */
+	uint32_t links;
+	bool copies;               /* are kept at all */
+	bool fence;                /* only of servers that are fenced */
+	struct front_top_list top; /* made with the first of its rows */
+};
+
+/* Row n of `stats front`; false: there are no more. */
+bool front_stats_row(struct front_stats *stats, struct front_shown *shown, uint32_t n,
+		     struct serve_row *row);
 
 extern const char *const front_stats_names[]; /* a server's rows */
 extern const char *const front_fleet_names[]; /* behind them */
+extern const char *const front_top_names[];   /* and behind those, FRONT_TOP_SHOWN at most */
 extern const uint32_t front_stats_name_count, front_fleet_name_count;
 
 #endif

@@ -466,7 +466,7 @@ await_copies_used(struct serve *sv, const struct op *first, uint32_t n)
 		return;
 	for (uint32_t i = by->next_sample(by->arg, n); i < n;
 	     i += 1 + by->next_sample(by->arg, n - i - 1))
-		by->sample(by->arg, first[i].hash);
+		by->sample(by->arg, &first[i].req.key, first[i].hash);
 }
 
 static void

@@ -135,9 +135,9 @@ struct serve_supplier {
 	/* Of get and mg: is what the store has a copy? By the item alone. NULL: all of it is. */
 	enum serve_copy (*copy)(void *arg, const struct mc_req *req, const struct item *item);
 	/* Keys that are answered by copies: of n, the index of the next one that is to be counted,
-	 * or n; and its hash. Both may be NULL. */
+	 * or n; and that key. Both may be NULL. */
 	uint32_t (*next_sample)(void *arg, uint32_t n);
-	void (*sample)(void *arg, uint64_t hash);
+	void (*sample)(void *arg, const struct view *key, uint64_t hash);
 	void (*pass_end)(void *arg); /* may be NULL */
 	void (*poll)(void *arg, uint64_t now_ns);
 	/* No answer is wanted any more; serve_answer() would be false. */

@@ -63,6 +63,7 @@ struct world {
 	bool cut[STATIONS];
 	struct front *front;
 	struct front_exchange *exchange;
+	struct front_stats stats;
 	struct front_shared shared;
 	struct front_control control;
 	struct front_config config[3];
@@ -278,6 +279,7 @@ front_attach(struct world *w)
 		.failure_limit = 2,
 		.gutter_ttl_s = TTL_S,
 		.answer_bytes_max = 4u << 20,
+		.stats = &w->stats,
 	};
 	struct region region = {.size = front_bytes(&settings)};
 	const size_t bytes = align_up(front_exchange_bytes(room), CACHE_LINE_BYTES);
@@ -473,6 +475,9 @@ what_it_had_is_not_served_when_it_is_back(void **state)
 		w->cut[0] = false;
 		until(w, 0, FRONT_HEALTH_LIVE);
 		SAYS(w, "END\r\n", "get %s\r\n", key);
+		check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_EJECTED), 2);
+		check(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_LEFT_AT_S) > 0);
+		check_eq(front_stats_sum_mt(&w->stats, 1, FRONT_SERVER_EJECTED), 0);
 		world_destroy(w);
 	}
 }

@@ -36,6 +36,7 @@ struct world {
 	struct front *front;
 	struct front_exchange *fleet;
 	struct front_shared shared;
+	struct front_stats stats;
 	void *memory;
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
@@ -110,6 +111,7 @@ front_attach(struct world *w, uint32_t quiet_s)
 		.answer_bytes_max = 1u << 20,
 		.ttl_s = TTL_S,
 		.quiet_s = quiet_s,
+		.stats = &w->stats,
 	};
 	struct region region = {.size = front_bytes(&settings)};
 
@@ -216,6 +218,29 @@ one_hears(struct world *w, const char *request, const char *text, uint32_t gets)
 	check_eq(w->server.gets - before, gets);
 }
 
+/* A thousand have joined a flight, and copies have answered a thousand: of these and of those that
+ * follow a few samples and their names are known. */
+static void
+copies_are_counted(struct world *w)
+{
+	static struct front_top_list list;
+	uint64_t spared;
+
+	for (uint32_t round = 0; round < 4; round++) {
+		all_ask(w, 0, CLIENTS);
+		for (uint32_t i = 0; i < CLIENTS; i++)
+			heard(w, i, FIRST);
+	}
+	spared = front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_SPARED);
+
+	check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_FILLS), 1);
+	check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_JOINED), CLIENTS - 1);
+	check(spared > 2 * CLIENTS && spared < 10 * CLIENTS);
+	front_top_list_mt(&w->stats.top, &list);
+	check_eq(list.count, 1);
+	check_str(front_top_text(&list, 0), "1.000 key0");
+}
+
 /* ---- tests ---- */
 
 static void
@@ -234,6 +259,7 @@ a_thousand_ask_for_a_cold_key_and_one_get_is_sent(void **state)
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		heard(w, i, FIRST);
 	check_eq(w->server.gets, 1);
+	copies_are_counted(w);
 	world_destroy(w);
 }
 

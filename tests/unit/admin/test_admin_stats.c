@@ -252,6 +252,9 @@ document(void)
 	len += say_words(out + len, front_stats_names, front_stats_name_count);
 	len += sprintf(out + len, "\n\nand of all of them\n\n");
 	len += say_words(out + len, front_fleet_names, front_fleet_name_count);
+	len += sprintf(out + len, "\n\nand keys that are asked for most, each with its part of all "
+				  "requests, as samples tell:\n\n");
+	len += say_words(out + len, front_top_names, FRONT_TOP_SHOWN);
 	sprintf(out + len, "\n");
 	return out;
 }

@@ -2,8 +2,10 @@
  * test_front_stats.c - what each server was asked and how it answered.
  *
  * Goal:   percentiles are at most a quarter above the true ones, and never below; sums are of all
- *         cores; a reset forgets all but what is open; the busiest is the busiest; each row once.
- * Method: round trips drawn here and sorted; counts of two cores made by hand.
+ *         cores; a reset forgets all but what is open; the busiest is the busiest; each row once;
+ *         keys that are asked much are named, whatever else is asked.
+ * Method: round trips drawn here and sorted; counts of two cores made by hand; samples of keys
+ *         whose parts are known.
  */
 #include "front/front_stats.h"
 #include "support/test.h"
@@ -16,12 +18,15 @@
 static struct front_server_counts counts[2][SERVERS];
 static struct front_stats stats;
 static struct front_state names;
+static struct front_exchange exchange;
+static struct front_shown shown;
 
 static int
 start(void **state)
 {
 	memset(counts, 0, sizeof counts);
-	stats = (struct front_stats){0};
+	memset(&stats, 0, sizeof stats);
+	shown = (struct front_shown){.names = &names, .exchange = &exchange, .links = 1};
 	for (uint32_t i = 0; i < 2; i++)
 		front_stats_attach(&stats, counts[i], SERVERS);
 	names.count = SERVERS;
@@ -87,6 +92,8 @@ a_reset_forgets_all_but_what_is_open(void **state)
 	add(1, 1, FRONT_SERVER_OPENED, 2);
 	add(1, 1, FRONT_SERVER_ENDED, 1);
 	add(1, 1, FRONT_SERVER_EOF, 1);
+	add(1, 1, FRONT_SERVER_LEFT_AT_S, 1000);
+	add(1, 1, FRONT_SERVER_EJECTED, 1);
 	front_trip_add(&counts[0][1], 5000);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_TAKEN), 15);
 	front_stats_reset_mt(&stats);
@@ -99,6 +106,8 @@ a_reset_forgets_all_but_what_is_open(void **state)
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_OPENED), 1);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_ENDED), 0);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_EOF), 0);
+	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_EJECTED), 0);
+	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_LEFT_AT_S), 1000);
 	check_eq(front_stats_trip_us_mt(&stats, 1, 99), 0);
 }
 
@@ -144,17 +153,29 @@ row_at(uint32_t n)
 {
 	struct serve_row row = {.name = "none"};
 
-	check(front_stats_row(&stats, &names, 1, n, &row));
+	check(front_stats_row(&stats, &shown, n, &row));
 	return row;
 }
 
 static void
 each_row_is_there_once(void **state)
 {
-	static const char *const texts[] = {"server1", "partly"};
-	static const uint64_t numbers[] = {1, 9, 4, 3, 5, 6, 7, 8, 5, 5};
+	static const struct row {
+		const char *text;
+		uint64_t number;
+	} rows[] = {
+		{.text = "server1"},  {.text = "partly"}, {.number = 1},    {.number = 9},
+		{.number = 4},        {.number = 3},      {.number = 5},    {.number = 6},
+		{.number = 7},        {.number = 8},      {.number = 5},    {.number = 5},
+		{.number = 15000000}, {.number = 14},     {.text = "none"}, {.number = 256},
+		{.number = 11},       {.number = 12},     {.number = 13},
+	};
 	const uint32_t all = SERVERS * front_stats_name_count + front_fleet_name_count;
-	static const uint32_t added[FRONT_SERVER_COUNTS] = {10, 2, 9, 4, 3, 1, 0, 5, 6, 7};
+	static const uint32_t added[FRONT_SERVER_COUNTS] = {10, 2, 9,   4,  3,  1,  0,  5,
+							    6,  7, 256, 11, 12, 13, 14, 15};
+	static const uint64_t sums[] = {256, 11, 12, 13};
+	static struct front_looker looker;
+	struct front_load load;
 	struct serve_row row;
 
 	for (uint32_t i = 0; i < FRONT_SERVER_COUNTS; i++)
@@ -168,18 +189,21 @@ each_row_is_there_once(void **state)
 		check_str(row.name, front_stats_names[which]);
 		if (row.of != 1)
 			continue;
-		if (which < 2)
-			check_str(row.text, texts[which]);
+		if (rows[which].text != NULL)
+			check_str(row.text, rows[which].text);
 		else
-			check_eq(row.number, numbers[which - 2]);
+			check_eq(row.number, rows[which].number);
 	}
+	front_stats_look(&stats, &looker, 0, 1, SERVERS, &load);
 	for (uint32_t n = 0; n < front_fleet_name_count; n++) {
 		row = row_at(SERVERS * front_stats_name_count + n);
 		check_str(row.name, front_fleet_names[n]);
 		check_eq(row.of, SERVE_ROW_OF_ALL);
+		if (n >= 2)
+			check_eq(row.number, sums[n - 2]);
 	}
-	check(!front_stats_row(&stats, &names, 1, all, &row));
-	check(!front_stats_row(&stats, &names, 1, UINT32_MAX, &row));
+	check(!front_stats_row(&stats, &shown, all, &row));
+	check(!front_stats_row(&stats, &shown, UINT32_MAX, &row));
 }
 
 static void
@@ -199,6 +223,109 @@ one_that_is_not_in_use_says_so(void **state)
 	names.condition[1] = FRONT_PLACE_IN_USE;
 }
 
+/* ---- copies, and keys by name ---- */
+
+static void
+one_says_whether_its_answers_are_kept(void **state)
+{
+	const uint32_t at = front_stats_name_count - 5;
+
+	check_str(row_at(at).name, "copies");
+	shown.copies = shown.fence = true;
+	check_str(row_at(at).text, "fence");
+	atomic_store(&exchange.report[0].fenced, true);
+	check_str(row_at(at).text, "kept");
+	check_str(row_at(front_stats_name_count + at).text, "fence");
+	shown.fence = false;
+	check_str(row_at(front_stats_name_count + at).text, "kept");
+}
+
+static void
+ask(const char *name, uint32_t n)
+{
+	const struct view key = {(const uint8_t *)name, (uint32_t)strlen(name)};
+	const uint64_t hash = key.data[0] + 256ull * key.len;
+
+	for (uint32_t i = 0; i < n; i++)
+		front_top_count_mt(&stats.top, key, hash);
+}
+
+/* Each is asked once, and there are more than there is room for. */
+static void
+ask_others(uint32_t n)
+{
+	static uint64_t hash = 1u << 20;
+
+	for (uint32_t i = 0; i < n; i++)
+		front_top_count_mt(&stats.top, (struct view){(const uint8_t *)"other", 5}, hash++);
+}
+
+static uint32_t
+top_at(uint32_t n)
+{
+	return SERVERS * front_stats_name_count + front_fleet_name_count + n;
+}
+
+static void
+is_part(uint32_t n, uint32_t least, uint32_t most, const char *key)
+{
+	const char *text = row_at(top_at(n)).text;
+	uint32_t part;
+
+	check_eq(sscanf(text, "0.%3u", &part), 1);
+	if (part < least || part > most || strcmp(text + 6, key) != 0)
+		fail_msg("key %u is \"%s\"", n, text);
+}
+
+static void
+what_is_asked_most_is_named(void **state)
+{
+	for (uint32_t round = 0; round < 100; round++) {
+		ask_others(5);
+		ask("a b", 2);
+		ask("second", 1);
+		ask("hot", 4);
+	}
+	check_str(row_at(top_at(0)).name, "top_key_1");
+	is_part(0, 330, 333, "hot");
+	is_part(1, 160, 166, "a%20b");
+	is_part(2, 70, 83, "second");
+	is_part(3, 0, 2, "other");
+	check(front_stats_row(&stats, &shown, top_at(FRONT_TOP_SHOWN - 1), &(struct serve_row){0}));
+	check(!front_stats_row(&stats, &shown, top_at(FRONT_TOP_SHOWN), &(struct serve_row){0}));
+	front_stats_reset_mt(&stats);
+	ask("new", 1);
+	check_str(row_at(top_at(0)).text, "1.000 new");
+	check(!front_stats_row(&stats, &shown, top_at(1), &(struct serve_row){0}));
+}
+
+static void
+a_long_name_is_cut(void **state)
+{
+	char name[MC_KEY_MAX + 1];
+
+	memset(name, 'x', MC_KEY_MAX);
+	name[MC_KEY_MAX] = '\0';
+	ask(name, 1);
+	check_eq(strlen(row_at(top_at(0)).text), FRONT_TOP_TEXT - 2);
+	check_str(row_at(top_at(0)).text + FRONT_TOP_TEXT - 6, "x...");
+	start(state);
+	memset(name, '\n', MC_KEY_MAX);
+	ask(name, 1);
+	check_eq(strlen(row_at(top_at(0)).text), 6 + 3 * 50 + 3);
+	check_str(row_at(top_at(0)).text + 6 + 3 * 49, "%0A...");
+}
+
+/* All counts are halved from time to time, so what is not asked any more leaves. */
+static void
+what_was_asked_once_is_forgotten(void **state)
+{
+	ask("old", FRONT_TOP_AGE - 1);
+	ask("new", 13 * FRONT_TOP_AGE);
+	is_part(0, 999, 999, "new");
+	check(!front_stats_row(&stats, &shown, top_at(1), &(struct serve_row){0}));
+}
+
 int
 main(void)
 {
@@ -210,6 +337,10 @@ main(void)
 		TEST(the_busiest_is_told_of_the_last_look_and_of_all),
 		TEST(each_row_is_there_once),
 		TEST(one_that_is_not_in_use_says_so),
+		TEST(one_says_whether_its_answers_are_kept),
+		TEST(what_is_asked_most_is_named),
+		TEST(a_long_name_is_cut),
+		TEST(what_was_asked_once_is_forgotten),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,152 @@
+/*
+ * front_top.c - Space-Saving under a lock that nobody who counts waits for.
+ */
+#include "front_top.h"
+
+#include "base/check.h"
+#include "proto/mc_meta.h"
+#include "proto/mc_reply.h"
+
+#include <string.h>
+
+#define ESCAPED_MAX 3u /* bytes of text a byte of a key */
+#define THOUSAND    1000u
+
+static void
+age(struct front_top *top)
+{
+	top->samples /= 2;
+	for (uint32_t i = 0; i < top->count; i++) {
+		top->key[i].count /= 2;
+		top->key[i].error /= 2;
+	}
+}
+
+static uint32_t
+place_of(const struct front_top *top, uint64_t hash)
+{
+	uint32_t i = 0;
+
+	while (i < top->count && top->hash[i] != hash)
+		i++;
+	return i;
+}
+
+/* A free one, or the one with the least count. */
+static uint32_t
+place_taken(struct front_top *top)
+{
+	uint32_t least = 0;
+
+	if (top->count < FRONT_TOP_KEYS) {
+		top->key[top->count].count = 0;
+		return top->count++;
+	}
+	for (uint32_t i = 1; i < FRONT_TOP_KEYS; i++)
+		if (top->key[i].count < top->key[least].count)
+			least = i;
+	return least;
+}
+
+static void
+enter(struct front_top *top, struct view key, uint64_t hash)
+{
+	const uint32_t at = place_taken(top);
+	struct front_top_key *to = &top->key[at];
+
+	top->hash[at] = hash;
+	to->error = to->count++;
+	to->len = (uint8_t)key.len;
+	memcpy(to->bytes, key.data, key.len);
+}
+
+void
+front_top_count_mt(struct front_top *top, struct view key, uint64_t hash)
+{
+	uint32_t at;
+
+	if (key.len > MC_KEY_MAX || !spin_try(&top->lock))
+		return;
+	at = place_of(top, hash);
+	if (at < top->count)
+		top->key[at].count++;
+	else
+		enter(top, key, hash);
+	if (++top->samples == FRONT_TOP_AGE)
+		age(top);
+	spin_unlock(&top->lock);
+}
+
+void
+front_top_reset_mt(struct front_top *top)
+{
+	spin_lock(&top->lock);
+	top->samples = top->count = 0;
+	spin_unlock(&top->lock);
+}
+
+static uint32_t
+sure_of(const struct front_top_key *key)
+{
+	return key->count - key->error;
+}
+
+/* Behind those that are asked for more. */
+static void
+list_add(struct front_top_list *list, const struct front_top_key *key)
+{
+	uint32_t at = list->count;
+
+	while (at > 0 && sure_of(&list->key[at - 1]) < sure_of(key))
+		at--;
+	if (at == FRONT_TOP_SHOWN)
+		return;
+	list->count += list->count < FRONT_TOP_SHOWN;
+	memmove(&list->key[at + 1], &list->key[at], (list->count - 1 - at) * sizeof *key);
+	list->key[at] = *key;
+}
+
+void
+front_top_list_mt(struct front_top *top, struct front_top_list *list)
+{
+	list->count = 0;
+	spin_lock(&top->lock);
+	list->samples = top->samples;
+	for (uint32_t i = 0; i < top->count; i++)
+		if (sure_of(&top->key[i]) > 0)
+			list_add(list, &top->key[i]);
+	spin_unlock(&top->lock);
+}
+
+static uint8_t *
+put_part(uint8_t *at, uint32_t part, uint32_t of)
+{
+	const uint32_t n = (uint32_t)((uint64_t)part * THOUSAND / of);
+
+	at = mc_put_u64(at, n / THOUSAND);
+	*at++ = '.';
+	for (uint32_t unit = THOUSAND / 10; unit > 0; unit /= 10)
+		*at++ = (uint8_t)('0' + n / unit % 10);
+	*at++ = ' ';
+	return at;
+}
+
+const char *
+front_top_text(struct front_top_list *list, uint32_t n)
+{
+	static const char cut[] = "...";
+	const struct front_top_key *key = &list->key[n];
+	uint8_t *at = (uint8_t *)list->text, *end = at + FRONT_TOP_TEXT;
+	uint32_t i = 0;
+
+	ensure(n < list->count);
+	at = put_part(at, sure_of(key), list->samples);
+	while (i < key->len && end - at >= (ptrdiff_t)(ESCAPED_MAX + sizeof cut - 1))
+		at = mc_put_uri(at, (struct view){key->bytes + i++, 1});
+	if (i < key->len) {
+		memcpy(at, cut, sizeof cut - 1);
+		at += sizeof cut - 1;
+	}
+	*at = '\0';
+	return list->text;
+}
