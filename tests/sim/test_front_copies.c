@@ -576,7 +576,7 @@ a_list_that_says_nothing_is_asked_for_once(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thousand_ask_for_a_cold_key_and_one_get_is_sent),
@@ -595,5 +595,7 @@ main(void)
 		cmocka_unit_test(a_list_that_says_nothing_is_asked_for_once),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]); /* the one that must see a mutant */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
