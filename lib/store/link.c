@@ -216,10 +216,13 @@ take_slot(struct store_core *sc, struct link *link, const struct place *place, b
 	return STEP_REFUSED;
 }
 
-/* A write that stores nothing is a use of what it found. */
+/* A write that stores nothing is a use of what it found; where it found no slot, the tier has
+ * nothing from now on. */
 static enum step
 refuse(struct store_core *sc, const struct link *link, const struct found *found)
 {
+	if (found->old == NULL && unlikely(sc->tier != NULL))
+		tier_shadow(sc, link->hash, link->generation, NULL);
 	if (found->alive)
 		slab_set_referenced(&sc->store->slab, item_ref(sc->store, found->old));
 	else if (found->old != NULL)
@@ -448,6 +451,22 @@ free_slot(struct store_core *sc, const struct place *place, uint32_t tries)
 		return false;
 	sc->crowded += MIGRATE_WORK;
 	return true;
+}
+
+bool
+tier_shadow_missed(struct store_core *sc, struct view key, uint64_t hash)
+{
+	struct key_lock lock;
+	bool alive = false;
+
+	index_lock_key(&sc->store->ix, key, hash, LOCK_KEY, &lock);
+	if (lock.spot.bucket == NULL)
+		tier_shadow(sc, hash, store_generation(sc->store), NULL);
+	else
+		alive = !item_dead(
+			sc, item_at(sc->store, bucket_ref(lock.spot.bucket, lock.spot.slot)));
+	index_unlock_key(&sc->store->ix, &lock);
+	return !alive;
 }
 
 enum link_verdict

@@ -49,6 +49,9 @@ tier_shadow(struct store_core *sc, uint64_t hash, uint32_t generation,
 	return true;
 }
 
+/* A lookup has missed: the tier forgets the key. False: it is there by now. */
+bool tier_shadow_missed(struct store_core *sc, struct view key, uint64_t hash);
+
 /* ---- rmw.c ---- */
 
 /* Read the old version, make the new one, link it; from the start if another came first. */

@@ -86,7 +86,9 @@ rmw_run(struct store_core *sc, struct rmw *rm)
 			count(sc, STORE_ITEMS_RENEWED, rm->renews);
 			return STORE_OK;
 		}
-		if (v == LINK_REFUSED)
+		if (v == LINK_REFUSED &&
+		    (likely(sc->tier == NULL) || link.result != STORE_NOT_FOUND ||
+		     tier_shadow_missed(sc, rm->key, rm->hash)))
 			return link.result;
 	}
 	return STORE_NO_MEMORY;

@@ -2,9 +2,8 @@
  * tier.h - what the store tells a second tier, and does for it (lib/flash/FLASH.md, section 5).
  *
  * A key is in the store or in the tier, never in both. The store says which item a hand evicts, of
- * which absent key a version is about to be published or a removal was asked for, and that a flush
- * was done. What sweeps, expiry, resizes, evacuations and full buckets take out is forgotten: of
- * that the tier hears nothing.
+ * which key a write finds no slot, and that a flush was done. What sweeps, expiry, resizes,
+ * evacuations and full buckets take out is forgotten: of that the tier hears nothing.
  *
  * Shape:  a claim is the tier's say over one key, between two calls under the key's locks.
  *
@@ -39,7 +38,8 @@ struct store_tier {
 	void (*evicted)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 			uint32_t generation);
 	/* Under the lock: no slot has the key. After the call the tier leads to no copy of it, nor
-	 * does one that recovers. Before a version is published; or a delete found none. */
+	 * does one that recovers. Before a version is published; and before any write is told that
+	 * there is none. So who wants an effect on the tier's copy promotes it first. */
 	void (*absent)(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation);
 	/* Under the lock of flushes: this generation has begun. */
 	void (*flushed)(void *arg, struct store_core *sc, uint32_t generation);

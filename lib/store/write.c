@@ -351,8 +351,12 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			item_note_due(st, it);
 			item_bump(sc, it, item_ref(st, it));
 		}
-	} else if (unlikely(sc->marks) && expiry_s != 0 && expiry_s <= sc->now_s) {
-		load_mark(sc, hash); /* a touch with a past expiry removes */
+	} else {
+		/* A touch with a past expiry removes. */
+		if (unlikely(sc->marks) && expiry_s != 0 && expiry_s <= sc->now_s)
+			load_mark(sc, hash);
+		if (unlikely(sc->tier != NULL))
+			tier_shadow(sc, hash, store_generation(st), NULL);
 	}
 	index_unlock_key(&st->ix, &lock);
 	return done;

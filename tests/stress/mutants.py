@@ -338,6 +338,10 @@ MUTANTS = {
     ],
     # A delete of a key that no slot has does not ask the tier.
     "TIER_DELETE_SILENT": [("delete.c", "if (unlikely(sc->tier != NULL))", "if (false)")],
+    # So does a touch, a count, a replacement.
+    "TIER_TOUCH_SILENT": [("write.c", "		if (unlikely(sc->tier != NULL))\n			tier_shadow(", "		if (false)\n			tier_shadow(")],
+    "TIER_COUNT_SILENT": [("rmw.c", "(likely(sc->tier == NULL) ||", "(likely(true) ||")],
+    "TIER_REFUSED_SILENT": [("link.c", "if (found->old == NULL && unlikely(sc->tier != NULL))", "if (false)")],
     # An offer ends as taken without a look at the slot: the item may be another version's, or touched since.
     "TIER_EVICT_UNCHECKED": [
         ("evict.c", "		tier->evicted(tier->arg, sc, sc->offer, NULL, 0);",
