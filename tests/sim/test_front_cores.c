@@ -67,6 +67,7 @@ struct world {
 	struct region region;
 	struct sim_rng rng;
 	bool may_fail;
+	bool asks_one; /* all lines are of the same key */
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 };
@@ -106,10 +107,11 @@ ask(struct world *w, struct client *cl)
 
 	cl->lines--;
 	cl->want_len = cl->in_len = 0;
-	for (uint32_t i = 0; i < KEYS; i++) {
+	for (uint32_t i = 0; i < (w->asks_one ? 1 : KEYS); i++) {
 		const uint32_t at = len + 1;
 
-		len += (uint32_t)sprintf(line + len, " s%u", sim_below(&w->rng, 1000));
+		len += (uint32_t)sprintf(line + len, " s%u",
+					 w->asks_one ? 1 : sim_below(&w->rng, 1000));
 		want_value(w, cl, (struct view){(uint8_t *)line + at, len - at});
 	}
 	len += (uint32_t)sprintf(line + len, "\r\n");
@@ -366,6 +368,7 @@ settings_of(const struct world *w)
 		.ports = w->ports,
 		.shared = w->shared,
 		.quiet_s = FRONT_QUIET_S,
+		.ttl_s = 100,
 		.core_of = core_of,
 		.core_of_arg = w,
 		.servers = FLEET_SERVERS,
@@ -744,6 +747,31 @@ connections_of_all_cores_are_ours(void **state)
 	sim_front_shared_free(&shared);
 }
 
+/* Flights are a core's own: n cores ask for a cold key n times at most, and once it is here never.
+ */
+static void
+a_cold_key_costs_each_core_one_get(void **state)
+{
+	for (uint32_t cores = 2; cores <= CORES_MOST; cores++) {
+		struct front_shared shared = sim_front_shared(FRONT_ITEMS_MEMORY);
+		struct world *w = world_create_keeping(NIC_RSS, cores, shared);
+		uint64_t asked;
+
+		run(w, 200 * MS);
+		check(is_fenced(w, 0) && is_fenced(w, 1));
+		clients_open(w);
+		w->asks_one = true;
+		clients_talk(w, 1);
+		asked = fronts_count(w, FRONT_ASKED);
+		print_message("%u cores: %llu gets\n", cores, (unsigned long long)asked);
+		check(asked >= 1 && asked <= cores);
+		clients_talk(w, 20);
+		check_eq(fronts_count(w, FRONT_ASKED), asked);
+		world_destroy(w);
+		sim_front_shared_free(&shared);
+	}
+}
+
 int
 main(void)
 {
@@ -755,6 +783,7 @@ main(void)
 		cmocka_unit_test(a_forged_reply_costs_no_port),
 		cmocka_unit_test(a_server_whose_replies_never_reach_a_core_is_named),
 		cmocka_unit_test(connections_of_all_cores_are_ours),
+		cmocka_unit_test(a_cold_key_costs_each_core_one_get),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
