@@ -97,7 +97,7 @@ front_query_is_plain_set(const struct front_query *q)
 {
 	if (q->verb == MC_SET)
 		return true;
-	return q->verb == MC_MS && q->mode == MC_MODE_SET &&
+	return q->verb == MC_MS && (q->mode == MC_MODE_NONE || q->mode == MC_MODE_SET) &&
 	       (q->flags & ~(TEXT_MS & ~MC_FLAG_COMPARE)) == 0;
 }
 

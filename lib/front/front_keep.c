@@ -3,7 +3,7 @@
  */
 #include "front_keep.h"
 
-#define DELAY_MAX_S  2592000 /* flush_all: beyond, a delay is a date */
+#define DELAY_MAX_S  2592000 /* beyond, a delay, or an expiry, is a date */
 #define DELAY_EDGE_S 2u      /* clocks that tick at other times */
 #define LOOK_BITS    ((FRONT_LOOK_SAMPLES - 1ull) << 24)
 
@@ -184,12 +184,24 @@ front_keep_missed(struct front *f, struct front_key *key)
 
 /* ---- writes ---- */
 
-/* What it stores is all that the key has then. When one with an expiry ends at its server is not
- * known so well that a copy could end before it. */
 static bool
-is_kept_set(const struct front_query *q)
+stands_in_for_none(const struct front_key *key)
 {
-	return (q->verb == MC_SET || (q->verb == MC_BIN_SET && !q->compare)) && q->exptime == 0;
+	return key->lane == &key->lane->front->lanes[key->asked_lane];
+}
+
+/* What it stores is all that the key has then, and when it ends is known. */
+static bool
+is_kept_set(const struct front_key *key)
+{
+	const struct front_query *q = &key->query;
+	const bool stores = q->verb == MC_BIN_SET ? !q->compare
+						  : front_query_is_plain_set(q) &&
+							    (q->flags & MC_FLAG_BASE64) == 0;
+
+	if (!stores || q->exptime == 0)
+		return stores;
+	return q->exptime > 1 && q->exptime <= DELAY_MAX_S && stands_in_for_none(key);
 }
 
 bool
@@ -199,10 +211,23 @@ front_keep_writes(struct front *f, struct front_key *key)
 
 	if (!front_copies_kept(&f->copies))
 		return true;
-	key->holds_cell =
-		front_copy_write(&f->copies, &wanted,
-				 is_kept_set(&key->query) && front_may_keep(key->lane), &key->hold);
+	key->holds_cell = front_copy_write(
+		&f->copies, &wanted, is_kept_set(key) && front_may_keep(key->lane), &key->hold);
 	return key->holds_cell;
+}
+
+/* A second before it ends at its server, which has not had it for longer than since it was sent.
+ * False: that is over. */
+static bool
+ends_before(struct front_key *key)
+{
+	const uint32_t end_s =
+		front_lane_first(key->lane)->sent_s + (uint32_t)key->query.exptime - 1;
+
+	if (key->query.exptime == 0)
+		return true;
+	store_fill_expiry(&key->fill, end_s);
+	return end_s > serve_now_s(key->lane->front->serve);
 }
 
 void
@@ -210,7 +235,7 @@ front_keep_stored(struct front *f, struct front_key *key)
 {
 	const struct front_wanted wanted = front_key_wanted(key);
 
-	if (key->hold == 0)
+	if (key->hold == 0 || !ends_before(key))
 		return;
 	front_copy_exchange(&f->copies, &wanted, key->hold, &key->fill);
 	key->hold = 0;

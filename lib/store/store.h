@@ -201,6 +201,8 @@ enum store_result store_begin(struct store_core *sc, struct fill *f, struct view
 			      uint32_t value_len, uint32_t flags, uint32_t expiry_s);
 /* Append len bytes; never more than value_len in all. */
 void store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t len);
+/* Of an item that was begun with an expiry: another one. */
+void store_fill_expiry(struct fill *f, uint32_t expiry_s);
 /* Publish, once all bytes are there, according to mode; cas counts for STORE_CAS only. The fill
  * ends in every case. APPEND and PREPEND keep the old item's flags and expiry. */
 enum store_result store_finish(struct store_core *sc, struct fill *f, enum store_mode mode,

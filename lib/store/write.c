@@ -73,6 +73,13 @@ store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t has
 }
 
 void
+store_fill_expiry(struct fill *f, uint32_t expiry_s)
+{
+	ensure((item_form(f->item) & ITEM_HAS_EXPIRY) != 0);
+	item_set_expiry(f->item, expiry_s);
+}
+
+void
 store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t len)
 {
 	ensure(len <= f->value_len - f->filled);

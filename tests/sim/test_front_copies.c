@@ -355,17 +355,18 @@ all_write(struct world *w, uint32_t first, uint32_t end)
 	char line[40];
 
 	for (uint32_t i = first; i < end; i++) {
-		snprintf(line, sizeof line, "set key0 %u 0 5\r\nv%04u\r\n", i, i);
+		snprintf(line, sizeof line,
+			 i % 3 != 2 ? "set key0 %u 0 5\r\nv%04u\r\n" : "ms key0 5 F%u\r\nv%04u\r\n",
+			 i, i);
 		ask(w, i, line);
 	}
 	run(w, 20 * MS);
 }
 
 static void
-all_are_told(struct world *w, uint32_t first, uint32_t end, const char *text)
+it_is_stored(struct world *w, uint32_t client)
 {
-	for (uint32_t i = first; i < end; i++)
-		heard(w, i, text);
+	heard(w, client, client % 3 != 2 ? "STORED\r\n" : "HD\r\n");
 }
 
 /* The first, and the last for all others. */
@@ -379,10 +380,12 @@ a_thousand_write_a_key_and_one_set_is_sent_at_a_time(void **state)
 	one_hears(w, "get key0\r\n", FIRST, 1);
 	w->server.waits = true;
 	all_write(w, 0, CLIENTS);
-	all_are_told(w, 0, CLIENTS, "");
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		heard(w, i, "");
 	w->server.waits = false;
 	run(w, 20 * MS);
-	all_are_told(w, 0, CLIENTS, "STORED\r\n");
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		it_is_stored(w, i);
 	check_eq(w->server.sets_most, 1);
 	check_eq(w->server.sets, 2);
 	check_eq(counter_read(&front_counters(w->front)[FRONT_COMBINED]), CLIENTS - 2);
@@ -410,7 +413,7 @@ the_next_set_outlives_the_first(void **state)
 	run(w, 40 * MS);
 	heard(w, 0, "SERVER_ERROR no answer in time\r\n");
 	for (uint32_t i = 2; i < 51; i += 2)
-		heard(w, i, "STORED\r\n");
+		it_is_stored(w, i);
 	check_eq(w->server.sets_most, 1);
 	check_eq(w->server.value[0][0], 'v');
 	world_destroy(w);
@@ -433,13 +436,41 @@ copies_go_when_they_are_wrong(void **state)
 	one_hears(w, "get key0\r\n", FIRST, 0);
 	one_hears(w, "mg key0 v f\r\n", "VA 5 f0\r\nfirst\r\n", 0);
 	one_hears(w, "set key0 0 1000 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 1);
 	one_hears(w, "get key0\r\n", SECOND, 0);
-	one_hears(w, "mg key0 v f\r\n", "VA 6 f0\r\nsecond\r\n", 1);
-	check_eq(counter_read(&front_counters(w->front)[FRONT_EXCHANGED]), 2);
+	one_hears(w, "mg key0 v f\r\n", "VA 6 f0\r\nsecond\r\n", 0);
+	one_hears(w, "ms key0 5 T100\r\nthird\r\n", "HD\r\n", 0);
+	one_hears(w, "get key0\r\n", "VALUE key0 0 5\r\nthird\r\nEND\r\n", 0);
+	check_eq(counter_read(&front_counters(w->front)[FRONT_EXCHANGED]), 4);
 	one_hears(w, "flush_all\r\n", "OK\r\n", 0);
 	one_hears(w, "get key0\r\n", MISS, 1);
 	one_hears(w, "get key0\r\n", MISS, 0);
+	world_destroy(w);
+}
+
+/* At its server it ends ttl_s after its second, which may have been about to end. */
+static void
+what_is_set_with_an_expiry_ends_here_first(void **state)
+{
+	struct world *w = world_create(1, 0);
+	const struct serve *serve = w->sim.sc->cores[0].core.serve;
+	char line[60];
+
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "set key0 0 3 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", SECOND, 0);
+	run(w, 900 * MS);
+	one_hears(w, "get key0\r\n", SECOND, 0);
+	run(w, 1100 * MS);
+	one_hears(w, "get key0\r\n", SECOND, 1);
+	one_hears(w, "set key0 0 1 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "set key0 0 -1 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", SECOND, 1);
+	snprintf(line, sizeof line, "set key0 0 %lld 5\r\nfirst\r\n",
+		 (long long)serve_unix_s(serve) + 100);
+	one_hears(w, line, "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	check_eq(counter_read(&front_counters(w->front)[FRONT_EXCHANGED]), 1);
 	world_destroy(w);
 }
 
@@ -587,6 +618,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_thousand_write_a_key_and_one_set_is_sent_at_a_time),
 		cmocka_unit_test(the_next_set_outlives_the_first),
 		cmocka_unit_test(copies_go_when_they_are_wrong),
+		cmocka_unit_test(what_is_set_with_an_expiry_ends_here_first),
 		cmocka_unit_test(nothing_is_kept_for_a_while),
 		cmocka_unit_test(a_copy_does_not_outlive_its_item),
 		cmocka_unit_test(nothing_is_kept_until_a_flush_of_later_is_over),

@@ -414,6 +414,8 @@ MUTANTS = {
     "SET_JOINS": [("front_flight.c", "	flight->held = key;\n	key->held_by = flight;\n	return true;\n}\n\n/* The one that waits has", "	front_key_value_end(f, key);\n	list_push_back(&flight->joined, &key->link);\n	return true;\n}\n\n/* The one that waits has")],
     "SET_UNWRITTEN": [("front_flight.c", "		front_write_queue(f, held);", "		front_key_queue(f, held);")],
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
+    # The copy of a set ends when its item does, as if seconds began at the same time.
+    "SET_OUTLIVES": [("front_keep.c", "(uint32_t)key->query.exptime - 1;", "(uint32_t)key->query.exptime;")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # The tier: an erasure leaves a neighbour's entry, or its key's own.
