@@ -88,6 +88,9 @@ struct front_settings {
 	struct front_exchange *fleet;
 	struct front_shared shared; /* of all cores; without cells no copies are kept */
 	uint32_t ttl_s;             /* of copies, if a server does not say when its item expires */
+	/* Others write to the servers, too: a copy answers no longer than this after it was asked
+	 * for. 0: nobody else does, and it answers as long as nobody has written its key. */
+	uint64_t copy_ns;
 	uint32_t quiet_s; /* from its start on nothing is kept of a server that is not fenced */
 	uint32_t core;
 	struct front_ports *ports; /* of all cores; NULL with one */

@@ -5,8 +5,9 @@
  * Shape:  a copy is an item of the key. A miss copy, the knowledge that there is none, and a
  *         placeholder, which a fill or a write holds until its answer, are items without a value
  *         whose cas tells them apart. A *hold* is a placeholder's cas, which nothing else ever has;
- *         whoever has one publishes only in place of its own placeholder.
- * Units:  expiries in the store's seconds; 0: never.
+ *         whoever has one publishes only in place of its own placeholder. A copy may say until when
+ *         it answers; after that it is nothing but the place of the next one.
+ * Units:  expiries in the store's seconds; 0: never. until_ns: of the clock of now_ns, told in us.
  * Owner:  struct front_shared: the caller, one of all cores. struct front_copies: a core. A hold
  *         ends by front_copy_publish(), _miss(), _exchange() or _drop().
  * Thread: init: one; else core-local, but for front_copy_kind(): any.
@@ -41,6 +42,7 @@ struct front_shared {
 struct front_copies {
 	struct front_shared shared; /* cells: NULL: no copies are kept */
 	struct store_core *store;
+	uint64_t now_ns; /* of this turn: the caller's */
 	uint64_t last_hold;
 	struct front_sampler sampler;
 };
@@ -56,11 +58,14 @@ front_copies_kept(const struct front_copies *c)
 
 /* Of an item under a key of a front. */
 enum front_copy_kind front_copy_kind(const struct item *item);
+/* It does not answer any more. */
+bool front_copy_is_over(const struct item *item, uint64_t now_ns);
 
 /* A key that a server is asked for. */
 struct front_wanted {
 	struct view key;
 	uint64_t hash;
+	uint64_t until_ns; /* of a copy that is published; 0: it answers as long as it is there */
 };
 
 /* ---- reads ---- */

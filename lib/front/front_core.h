@@ -29,6 +29,7 @@
 #define FRONT_TTL_UNKNOWN INT32_MIN
 
 #define FRONT_FLIGHT_BUCKETS 4096u
+#define FRONT_COPY_SPARE     16u /* a part of a copy's life, in shared mode */
 
 struct front_key {
 	struct list link; /* in pool, queue or request */
@@ -47,6 +48,7 @@ struct front_key {
 	bool holds_flush; /* a flush is under way */
 	bool fate_known;  /* of what was sent */
 	uint64_t hold;    /* of a copy that is to be made; 0: none is */
+	uint64_t sent_ns; /* what is answered is no older */
 	struct front_query query;
 	struct fill fill;
 
@@ -166,10 +168,27 @@ front_key_view(const struct front_key *key)
 	return (struct view){.data = key->bytes, .len = key->len};
 }
 
+/* Do others write to the servers? */
+static inline bool
+front_is_shared(const struct front *f)
+{
+	return f->cfg.copy_ns != 0;
+}
+
+/* A turn that has begun before a copy is over may be as long as what is left out. */
+static inline uint64_t
+front_key_until(const struct front_key *key)
+{
+	const uint64_t life_ns = key->lane->front->cfg.copy_ns;
+
+	return life_ns == 0 ? 0 : key->sent_ns + life_ns - life_ns / FRONT_COPY_SPARE;
+}
+
 static inline struct front_wanted
 front_key_wanted(const struct front_key *key)
 {
-	return (struct front_wanted){.key = front_key_view(key), .hash = key->hash};
+	return (struct front_wanted){
+		.key = front_key_view(key), .hash = key->hash, .until_ns = front_key_until(key)};
 }
 
 static inline enum front_form

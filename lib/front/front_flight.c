@@ -11,6 +11,10 @@
  */
 #include "front_keep.h"
 
+#define JOIN_PART                                                                                  \
+	4u /* of a copy's life, in shared mode: how old a flight may be that is joined             \
+	    */
+
 static struct front_key **
 bucket_of(struct front *f, uint64_t hash)
 {
@@ -55,11 +59,19 @@ front_flight_sent(struct front *f, struct front_key *key)
 		key->seen = front_cell_load_mt(f->copies.shared.cells, key->hash);
 }
 
+/* Its answer may be as old as it is, and others may have written since. */
+static bool
+is_young(const struct front *f, const struct front_key *flight)
+{
+	return !front_is_shared(f) || f->now_ns - flight->sent_ns <= f->cfg.copy_ns / JOIN_PART;
+}
+
 static bool
 may_join(struct front *f, const struct front_key *flight)
 {
 	return !flight->sent ||
-	       front_cell_stands_mt(f->copies.shared.cells, flight->hash, &flight->seen);
+	       (is_young(f, flight) &&
+		front_cell_stands_mt(f->copies.shared.cells, flight->hash, &flight->seen));
 }
 
 bool

@@ -25,6 +25,10 @@ passes_copies(void *arg, const struct mc_req *req)
 static enum serve_copy
 copy_for(void *arg, const struct mc_req *req, const struct item *item)
 {
+	const struct front *f = arg;
+
+	if (front_copy_is_over(item, f->now_ns))
+		return SERVE_COPY_NONE;
 	switch (front_copy_kind(item)) {
 	case FRONT_COPY_MISS:
 		return SERVE_COPY_MISS;
@@ -146,7 +150,7 @@ expiry_of(const struct front_lane *l, uint32_t *expiry_s)
 	const int32_t ttl_s = ttl_of(l);
 
 	*expiry_s = 0;
-	if (ttl_s == -1)
+	if (ttl_s == -1 || (ttl_s == FRONT_TTL_UNKNOWN && front_is_shared(l->front)))
 		return true;
 	*expiry_s =
 		sent_s + (ttl_s == FRONT_TTL_UNKNOWN ? l->front->cfg.ttl_s : (uint32_t)ttl_s - 1);
@@ -256,7 +260,8 @@ front_keep_end(struct front *f, struct front_key *key)
 	if (!key->holds_cell)
 		return;
 	key->holds_cell = false;
-	if (!key->sent || key->fate_known) {
+	/* In shared mode any value may change at any time: one more does not matter. */
+	if (!key->sent || key->fate_known || front_is_shared(f)) {
 		front_write_end_mt(f->copies.shared.cells, key->hash);
 		return;
 	}
@@ -311,6 +316,7 @@ front_keep_begin(struct front *f)
 void
 front_keep_turn(struct front *f)
 {
+	f->copies.now_ns = f->now_ns;
 	if (unlikely(f->fence_until_s != 0) && serve_now_s(f->serve) >= f->fence_until_s) {
 		front_copies_sure(&f->copies);
 		f->fence_until_s = 0;

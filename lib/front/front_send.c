@@ -70,6 +70,7 @@ request_add(struct front_lane *l, struct front_request *r, struct front_key *key
 	list_push_back(&r->keys, &key->link);
 	front_server_add(key->lane->counts, FRONT_SERVER_KEYS);
 	key->sent = true;
+	key->sent_ns = l->front->now_ns;
 	if (key->flies)
 		front_flight_sent(l->front, key);
 }

@@ -152,6 +152,8 @@ take(struct sim_memcached *s, struct sim_said *said, char *reply)
 
 	said->len -= len;
 	memmove(said->bytes, said->bytes + len, said->len);
+	if (len > 0 && s->executed != NULL)
+		s->executed(s->arg);
 	return len > 0;
 }
 
@@ -160,9 +162,14 @@ take(struct sim_memcached *s, struct sim_said *said, char *reply)
 void
 sim_memcached_opened(struct sim_memcached *s, struct conn *c)
 {
-	ensure(s->conn == NULL);
+	struct conn *before = s->conn; /* its end was lost on the way */
+
+	if (before != NULL)
+		s->left = s->said;
 	s->conn = c;
-	s->said.len = 0;
+	s->said.len = s->replies.len = 0;
+	if (before != NULL)
+		conn_abort(s->stack, before);
 }
 
 void
@@ -187,6 +194,21 @@ sets_count(struct sim_memcached *s)
 		s->sets_most = n;
 }
 
+static void
+replies_send(struct sim_memcached *s)
+{
+	struct sim_said *r = &s->replies;
+
+	while (r->len > 0 && conn_writable(s->stack, s->conn, 1)) {
+		const uint32_t len = r->len < REPLY_MAX ? r->len : REPLY_MAX;
+
+		memcpy(conn_reserve(s->stack, s->conn, len), r->bytes, len);
+		conn_commit(s->stack, s->conn, len);
+		r->len -= len;
+		memmove(r->bytes, r->bytes + len, r->len);
+	}
+}
+
 void
 sim_memcached_turn(struct sim_memcached *s)
 {
@@ -201,12 +223,13 @@ sim_memcached_turn(struct sim_memcached *s)
 		conn_advance(s->stack, s->conn, v.len);
 	}
 	sets_count(s);
-	while (!s->waits && conn_writable(s->stack, s->conn, 1) && take(s, &s->said, reply)) {
-		const uint32_t len = (uint32_t)strlen(reply);
-
-		memcpy(conn_reserve(s->stack, s->conn, len), reply, len);
-		conn_commit(s->stack, s->conn, len);
+	while (!s->waits && s->replies.len + REPLY_MAX <= SIM_MEMCACHED_SAID &&
+	       take(s, &s->said, reply)) {
+		memcpy(s->replies.bytes + s->replies.len, reply, strlen(reply));
+		s->replies.len += (uint32_t)strlen(reply);
 	}
+	if (!s->mute)
+		replies_send(s);
 }
 
 void

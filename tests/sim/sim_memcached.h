@@ -3,7 +3,7 @@
  * with a version also me, if it is told to stats conns, and waits when it is told to.
  *
  * Shape:  keys "key0" to "key2". What a connection has left unread when it ends may be executed
- *         later, as a server may: sim_memcached_late().
+ *         later, as a server may: sim_memcached_late(). What it has executed it may answer later.
  * Owner:  the caller's struct; its stack calls sim_memcached_opened, _gone and _turn.
  * Thread: one.
  * Errors: another request stops the process.
@@ -29,16 +29,20 @@ struct sim_memcached {
 	struct conn *conn;
 	/* Its answer to `stats conns`. */
 	enum { SIM_LISTS_NOT, SIM_LISTS, SIM_LISTS_OTHERS, SIM_LISTS_NONSENSE } lists;
-	bool lists_former;   /* port SIM_FORMER_PORT of its peer's address too */
-	uint32_t listed;     /* times */
-	bool waits;          /* answers nothing */
-	uint32_t gets;       /* keys asked for */
-	uint32_t sets;       /* executed */
-	uint32_t sets_most;  /* that were here at once */
-	const char *version; /* its line; NULL: no me */
-	int32_t exp;         /* what me says of all keys */
+	bool lists_former;           /* port SIM_FORMER_PORT of its peer's address too */
+	uint32_t listed;             /* times */
+	bool waits;                  /* answers nothing */
+	bool mute;                   /* executes, and keeps its replies */
+	void (*executed)(void *arg); /* a request; may be NULL */
+	void *arg;
+	uint32_t gets;                                       /* keys asked for */
+	uint32_t sets;                                       /* executed */
+	uint32_t sets_most;                                  /* that were here at once */
+	const char *version;                                 /* its line; NULL: no me */
+	int32_t exp;                                         /* what me says of all keys */
 	char value[SIM_MEMCACHED_KEYS][SIM_MEMCACHED_VALUE]; /* empty: none */
 	struct sim_said said, left; /* of the connection, and of the one before it */
+	struct sim_said replies;
 };
 
 void sim_memcached_opened(struct sim_memcached *s, struct conn *c);

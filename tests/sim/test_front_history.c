@@ -5,6 +5,10 @@
  * request each, a model server (sim_memcached.h) on the clients' stack. What is answered with an
  * error has happened at any later time, or never. A failing seed is named; an argument is the
  * number of seeds.
+ *
+ * In shared mode another client writes to the server. Goal: what a get is told was there no longer
+ * than a copy's life before it was asked, and no earlier than what this front has stored before.
+ * Method: the server notes when it had which value, and answers late what it has executed.
  */
 #include "sim_front.h"
 #include "sim_memcached.h"
@@ -27,6 +31,8 @@
 #define TIMEOUT_NS (20 * MS)
 #define STEPS_MAX  200000u
 #define NEVER      (UINT64_MAX / 2)
+#define COPY_NS    (4 * MS)
+#define NOTES_MAX  4000u
 
 static uint64_t seeds = 20; /* or as the first argument says */
 
@@ -36,6 +42,13 @@ struct client {
 	struct call *call;
 	char heard[HEARD_MAX];
 	uint32_t heard_len;
+};
+
+/* From ns on a key has a value at its server. */
+struct note {
+	uint64_t ns;
+	uint32_t key;
+	char value[SIM_MEMCACHED_VALUE];
 };
 
 struct world {
@@ -54,7 +67,16 @@ struct world {
 	uint64_t tick;
 	bool fails;
 	uint32_t reads; /* below this, of 100 calls */
-	uint32_t wait;  /* turns that the server waits yet */
+	uint32_t wait; /* turns that the server waits yet */
+
+	/* shared mode */
+	uint64_t copy_ns; /* 0: it is not */
+	uint32_t mute;    /* turns that the server keeps its replies */
+	uint32_t foreign; /* writes of others */
+	uint64_t invoked_ns[CALL_MAX], returned_ns[CALL_MAX];
+	struct note note[NOTES_MAX];
+	uint32_t notes;
+	uint64_t oldest_ns; /* of what a get was told, when it was asked */
 };
 
 /* ---- calls ---- */
@@ -91,6 +113,7 @@ call_begin(struct world *w, struct client *cl)
 			   .key = sim_below(&w->rng, 8) < 6 ? 0 : sim_below(&w->rng, 3),
 			   .now_s = STORE_CLOCK_START,
 			   .told_no_cas = true};
+	w->invoked_ns[n] = w->sim.ss->now_ns;
 	c->kind = what < 3          ? CALL_FLUSH
 		  : what < w->reads ? CALL_GET
 		  : what < 85       ? CALL_SET
@@ -149,6 +172,7 @@ heard(struct world *w, struct client *cl)
 	if (!ends_with(cl, c->kind == CALL_GET && !failed ? "END\r\n" : "\r\n"))
 		return;
 	c->returned = ++w->tick;
+	w->returned_ns[c - w->call] = w->sim.ss->now_ns;
 	if (failed)
 		call_failed(w, cl);
 	else if (strncmp(cl->heard, "VALUE", 5) == 0)
@@ -192,8 +216,44 @@ client_turn(struct world *w, struct client *cl)
 		conn_advance(w->sim.ss->stack, cl->conn, v.len);
 		heard(w, cl);
 	}
-	if (cl->call == NULL && !cl->gone && w->calls < CALL_MAX && sim_below(&w->rng, 4) == 0)
+	if (cl->call == NULL && !cl->gone && w->calls < CALL_MAX &&
+	    sim_below(&w->rng, w->copy_ns != 0 ? 40 : 4) == 0)
 		call_begin(w, cl);
+}
+
+/* What the server has that it had not. */
+static void
+note_values(void *arg)
+{
+	struct world *w = arg;
+
+	for (uint32_t key = 0; key < SIM_MEMCACHED_KEYS; key++) {
+		uint32_t last = w->notes;
+
+		while (last > 0 && w->note[last - 1].key != key)
+			last--;
+		if (last > 0 && strcmp(w->note[last - 1].value, w->server.value[key]) == 0)
+			continue;
+		check(w->notes < NOTES_MAX);
+		w->note[w->notes].ns = w->sim.ss->now_ns;
+		w->note[w->notes].key = key;
+		strcpy(w->note[w->notes++].value, w->server.value[key]);
+	}
+}
+
+/* Another client's. Replies are late for up to three times a copy's life. */
+static void
+others_turn(struct world *w)
+{
+	struct sim_memcached *s = &w->server;
+
+	if (sim_below(&w->rng, 20) == 0)
+		sprintf(s->value[sim_below(&w->rng, 2)], "x%u", w->foreign++);
+	if (!s->mute && sim_below(&w->rng, 20) == 0)
+		w->mute = sim_below(&w->rng, 3 * COPY_NS / STEP_NS);
+	s->mute = w->mute > 0;
+	w->mute -= w->mute > 0;
+	note_values(w);
 }
 
 /* Most waits are short. */
@@ -211,6 +271,8 @@ server_turn(struct world *w)
 		s->value[sim_below(&w->rng, 3)][0] = '\0';
 	if (sim_below(&w->rng, 50) == 0)
 		sim_memcached_late(s);
+	if (w->copy_ns != 0)
+		others_turn(w);
 	sim_memcached_turn(s);
 }
 
@@ -243,6 +305,7 @@ front_attach(struct world *w)
 		.failure_limit = 100,
 		.answer_bytes_max = 1u << 20,
 		.ttl_s = 1000,
+		.copy_ns = w->copy_ns,
 	};
 	struct region region = {.size = front_bytes(&settings)};
 
@@ -253,7 +316,7 @@ front_attach(struct world *w)
 }
 
 static struct world *
-world_create(uint64_t seed)
+world_create(uint64_t seed, uint64_t copy_ns)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
@@ -269,6 +332,12 @@ world_create(uint64_t seed)
 	w->rng.state = seed;
 	w->fails = seed % 2 == 0;
 	w->reads = seed % 3 == 0 ? 30 : 65;
+	w->copy_ns = copy_ns;
+	if (copy_ns != 0) {
+		o.cable.lose = seed % 4 == 0 ? 10 : 0;
+		w->server.executed = note_values;
+		w->server.arg = w;
+	}
 	sim_service_create(&w->sim, &o, &user, turn);
 	w->server.stack = w->sim.ss->stack;
 	front_attach(w);
@@ -325,18 +394,24 @@ judge(const struct world *w, uint32_t key, uint64_t seed)
 }
 
 static void
+run_all(struct world *w)
+{
+	for (uint32_t i = 0; !is_over(w); i++) {
+		check(i < STEPS_MAX);
+		sim_service_run(&w->sim, 2 * STEP_NS, STEP_NS);
+	}
+}
+
+static void
 each_keys_answers_have_an_order(void **state)
 {
 	uint64_t kept = 0, joined = 0, combined = 0, lost = 0;
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
-		struct world *w = world_create(seed);
+		struct world *w = world_create(seed, 0);
 		const struct counter *counters = front_counters(w->front);
 
-		for (uint32_t i = 0; !is_over(w); i++) {
-			check(i < STEPS_MAX);
-			sim_service_run(&w->sim, 2 * STEP_NS, STEP_NS);
-		}
+		run_all(w);
 		for (uint32_t key = 0; key < SIM_MEMCACHED_KEYS; key++)
 			judge(w, key, seed);
 		kept += counter_read(&counters[FRONT_EXCHANGED]);
@@ -348,11 +423,92 @@ each_keys_answers_have_an_order(void **state)
 	check(kept > 0 && joined > 0 && combined > 0 && lost > 0);
 }
 
+/* What was there before is not told to this get: what is older than a copy's life, or what this
+ * front has stored by then. */
+static uint64_t
+oldest_allowed(const struct world *w, uint32_t get)
+{
+	const struct call *c = &w->call[get];
+	uint64_t from_ns = w->invoked_ns[get] > COPY_NS ? w->invoked_ns[get] - COPY_NS : 0;
+
+	for (uint32_t i = 0; i < w->calls; i++) {
+		const struct call *by = &w->call[i];
+		const bool writes = by->kind != CALL_GET &&
+				    (by->key == c->key || by->kind == CALL_FLUSH) &&
+				    by->result == STORE_OK;
+
+		if (writes && by->returned < c->invoked && w->invoked_ns[i] > from_ns)
+			from_ns = w->invoked_ns[i];
+	}
+	return from_ns;
+}
+
+/* Until when the server had at last what a get was told, before it was told; 0: never. */
+static uint64_t
+had_until(const struct world *w, uint32_t get)
+{
+	const struct call *c = &w->call[get];
+	char value[SIM_MEMCACHED_VALUE] = "";
+	uint64_t until_ns = 0;
+	bool has = true; /* nothing, at first */
+
+	if (c->result == STORE_OK)
+		snprintf(value, sizeof value, "%.*s", (int)c->told_len, c->told);
+	for (uint32_t i = 0; i < w->notes && w->note[i].ns <= w->returned_ns[get]; i++) {
+		const struct note *n = &w->note[i];
+
+		if (n->key != c->key)
+			continue;
+		if (has)
+			until_ns = n->ns;
+		has = strcmp(n->value, value) == 0;
+	}
+	return has ? w->returned_ns[get] : until_ns;
+}
+
+static void
+judge_age(struct world *w, uint32_t get, uint64_t seed)
+{
+	const uint64_t until_ns = had_until(w, get), asked_ns = w->invoked_ns[get];
+
+	if (until_ns < oldest_allowed(w, get)) {
+		call_print(stdout, &w->call[get]);
+		fail_msg("seed %llu: asked at %llu us, it was there until %llu us",
+			 (unsigned long long)seed, (unsigned long long)asked_ns / 1000,
+			 (unsigned long long)until_ns / 1000);
+	}
+	if (until_ns < asked_ns && asked_ns - until_ns > w->oldest_ns)
+		w->oldest_ns = asked_ns - until_ns;
+}
+
+static void
+nothing_is_told_that_is_older_than_a_copy_lives(void **state)
+{
+	uint64_t kept = 0, joined = 0, oldest_ns = 0;
+
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct world *w = world_create(seed, COPY_NS);
+		const struct counter *counters = front_counters(w->front);
+
+		run_all(w);
+		for (uint32_t i = 0; i < w->calls; i++)
+			if (w->call[i].kind == CALL_GET && !w->tells_nothing[i])
+				judge_age(w, i, seed);
+		kept += counter_read(&counters[FRONT_EXCHANGED]);
+		joined += counter_read(&counters[FRONT_JOINED]);
+		oldest_ns = w->oldest_ns > oldest_ns ? w->oldest_ns : oldest_ns;
+		world_destroy(w);
+	}
+	check(kept > 0 && joined > 0);
+	check(oldest_ns > COPY_NS * 3 / 4);
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_keys_answers_have_an_order),
+		cmocka_unit_test(nothing_is_told_that_is_older_than_a_copy_lives),
 	};
 
 	if (argc > 1)

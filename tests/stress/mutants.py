@@ -416,6 +416,12 @@ MUTANTS = {
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
     # The copy of a set ends when its item does, as if seconds began at the same time.
     "SET_OUTLIVES": [("front_keep.c", "(uint32_t)key->query.exptime - 1;", "(uint32_t)key->query.exptime;")],
+    # In shared mode a copy's life begins when its get is answered; has no end, with a value, of a miss, of what a set has stored; any flight is joined.
+    "AGE_FROM_ANSWER": [("front_keep.c", "front_keep_value(struct front_lane *l, struct front_key *key)\n{", "front_keep_value(struct front_lane *l, struct front_key *key)\n{\n\tkey->sent_ns = l->front->now_ns;\n")],
+    "AGE_OF_VALUES": [("front_copy.c", "	if (wanted->until_ns != 0)\n		return UNTIL_BITS", "	if (wanted->until_ns != 0 && kind == FRONT_COPY_WHOLE)\n		return UNTIL_BITS")],
+    "AGE_OF_MISSES": [("front_copy.c", "MISS_BITS | until_bits(wanted)", "MISS_BITS")],
+    "AGE_OF_SETS": [("front_copy.c", "value_cas(wanted, FRONT_COPY_WHOLE)", "CAS_WHOLE")],
+    "AGE_OF_FLIGHTS": [("front_flight.c", "(is_young(f, flight) &&", "(true &&")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # The tier: an erasure leaves a neighbour's entry, or its key's own.
