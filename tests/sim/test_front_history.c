@@ -3,8 +3,8 @@
  * and whatever the server forgets, keeps waiting, or executes after its connection has ended, each
  * key's answers have an order (linear.h). Method: a whole core with a front, eight clients with a
  * request each, a model server (sim_memcached.h) on the clients' stack. What is answered with an
- * error has happened at any later time, or never. A failing seed is named; an argument is the
- * number of seeds.
+ * error has happened at any later time, or never. A failing seed is named; arguments are the
+ * number of seeds, and the name of one test.
  *
  * In shared mode another client writes to the server. Goal: what a get is told was there no longer
  * than a copy's life before it was asked, and no earlier than what this front has stored before.
@@ -513,5 +513,7 @@ main(int argc, char **argv)
 
 	if (argc > 1)
 		seeds = strtoul(argv[1], NULL, 10);
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
