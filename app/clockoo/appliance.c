@@ -34,7 +34,7 @@ front_prepare(struct appliance *a, struct error *err)
 		return false;
 	if (a->fleet == NULL)
 		return true;
-	if (a->fleet->shared.cells != NULL)
+	if (a->fleet->shared.cells != NULL && !a->fleet->look->config.shared)
 		fprintf(stderr,
 			"clockoo: front.items: copies are right if all writes come through this "
 			"front; none is kept for the first %u s of a server that does not list its "

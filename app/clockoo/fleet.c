@@ -279,6 +279,9 @@ fleet_tick(struct fleet *f, uint64_t now_ns)
 static void
 keep_the_rest(struct front_config *config, const struct front_config *now)
 {
+	config->shared = now->shared;
+	config->items = now->items;
+	config->ttl_ns = now->ttl_ns;
 	config->distribution = now->distribution;
 	config->hash = now->hash;
 	config->given_order = now->given_order;

@@ -171,7 +171,7 @@ say_what_is_kept(const struct appliance *a)
 static int
 check_file(struct appliance *a)
 {
-	char size[FRONT_LOOK_SIZE_BYTES];
+	char size[FRONT_LOOK_SIZE_BYTES], age[FRONT_AGE_BYTES];
 	struct front_look *front;
 	struct error err;
 
@@ -180,7 +180,8 @@ check_file(struct appliance *a)
 	printf("%s: configuration OK\n", a->source.file);
 	if (front != NULL) {
 		front_look_size(front, &a->config, size);
-		printf("front: %s\n", size);
+		front_plan_age(&front->plan, &front->config, age);
+		printf("front: %s\nfront: %s\n", size, age);
 		say_what_is_uneven(front);
 	}
 	front_look_free(front);

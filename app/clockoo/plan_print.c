@@ -217,21 +217,12 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 		PROGRAM_MB, mb(all + beside), mb(all + beside - z->store.memory_bytes));
 }
 
-#define RIGHT_IF "right if all writes come through this front"
-
-/* Its copies, and what they bound. */
+/* As many as are planned, and what they bound. */
 static void
-print_copies(const struct front_plan *f, FILE *out)
+print_size(const struct front_plan *f, FILE *out)
 {
-	if (f->items == 0) {
-		fputs("           no copies: every get goes to its server; where all writes come "
-		      "through this front, --front-items auto\n",
-		      out);
-		return;
-	}
 	if (f->items == FRONT_ITEMS_MEMORY) {
-		fputs("           copies: as many as -m holds, without a bound; " RIGHT_IF "\n",
-		      out);
+		fputs("           copies: as many as -m holds, without a bound\n", out);
 		return;
 	}
 	fprintf(out,
@@ -244,7 +235,17 @@ print_copies(const struct front_plan *f, FILE *out)
 		"           whatever is asked for, no server has more than %.2f of its share of "
 		"gets\n",
 		f->bound);
-	fputs("           copies are " RIGHT_IF "\n", out);
+}
+
+static void
+print_copies(const struct front_look *front, FILE *out)
+{
+	char words[FRONT_AGE_BYTES];
+
+	if (front->plan.items != 0)
+		print_size(&front->plan, out);
+	front_plan_age(&front->plan, &front->config, words);
+	fprintf(out, "           %s\n", words);
 }
 
 static void
@@ -259,9 +260,9 @@ print_ejection(const struct front_config *c, FILE *out)
 		return;
 	}
 	fprintf(out,
-		"leaves for %.10g s, and returns flushed; in its place: %u %s, whose values live "
-		"%u s\n",
-		(double)c->server_retry_timeout_ns / 1e9, others,
+		"leaves for %.10g s, and returns %s; in its place: %u %s, whose values live %u s\n",
+		(double)c->server_retry_timeout_ns / 1e9,
+		c->shared ? "with what it has" : "flushed", others,
 		gutter ? "of the gutter" : "of the fleet", c->gutter_ttl_s);
 }
 
@@ -279,7 +280,7 @@ print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 		fprintf(out, " by %s", front_hash_name(front->config.hash));
 	fprintf(out, "; the busiest has %.2f times the keys its weight asks for\n",
 		front->plan.busiest);
-	print_copies(&front->plan, out);
+	print_copies(front, out);
 	print_ejection(&front->config, out);
 }
 

@@ -74,7 +74,8 @@ front_of(const struct config *cfg, const struct front_config *front)
 		.retry_timeout_ns = front->server_retry_timeout_ns,
 		.failure_limit = front->server_failure_limit,
 		.ttl_s = (uint32_t)(front->ttl_ns / 1000000000),
-		.quiet_s = FRONT_QUIET_S,
+		.copy_ns = front->shared ? front->ttl_ns : 0,
+		.quiet_s = front->shared ? 0 : FRONT_QUIET_S,
 		.gutter_ttl_s = (int32_t)front->gutter_ttl_s,
 		.answer_bytes_max = store_memory(cfg) / FRONT_ANSWERS_PART / cfg->cores,
 	};

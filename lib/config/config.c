@@ -29,6 +29,7 @@ config_defaults(struct config *cfg)
 	cfg->front.timeout_ms = 1000;
 	cfg->front.connect_timeout_ms = 500;
 	cfg->front.server_failure_limit = 2;
+	cfg->front.items = CONFIG_FRONT_ITEMS_BY_MODE;
 	cfg->front.ttl_ms = 1000;
 	cfg->front.server_retry_timeout_ms = 30000;
 	cfg->front.gutter_ttl_ms = 10000;

@@ -96,6 +96,7 @@ extern const char *const config_offloads[];
 #define CONFIG_FRONT_ITEMS_MAX       65536u
 #define CONFIG_FRONT_ITEMS_AUTO      UINT32_MAX
 #define CONFIG_FRONT_ITEMS_MEMORY    (UINT32_MAX - 1)
+#define CONFIG_FRONT_ITEMS_BY_MODE   (UINT32_MAX - 2) /* auto if shared, none if sole */
 
 struct config_front {
 	char servers[CONFIG_SERVERS_BYTES]; /* a list, or the whole path of a file; empty: no front
@@ -111,7 +112,8 @@ struct config_front {
 	uint32_t server_failure_limit;
 	uint32_t server_retry_timeout_ms;
 	uint32_t on_failure;
-	uint32_t items; /* copies of keys, or one of the two below */
+	uint32_t mode;  /* 0: others write to the servers, too */
+	uint32_t items; /* copies of keys, or one of the three above */
 	uint32_t ttl_ms;
 	bool auto_eject_hosts;
 	char gutter[CONFIG_SERVERS_BYTES]; /* as servers; empty: none */

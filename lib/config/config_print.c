@@ -260,11 +260,12 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		return put_time(o, *number);
 	case OPTION_ITEMS:
 		put(o,
-		    *number == CONFIG_FRONT_ITEMS_AUTO     ? "auto"
+		    *number >= CONFIG_FRONT_ITEMS_BY_MODE && *number != CONFIG_FRONT_ITEMS_MEMORY
+			    ? "auto"
 		    : *number == CONFIG_FRONT_ITEMS_MEMORY ? "memory"
 							   : "%u",
 		    *number);
-		return true;
+		return *number != CONFIG_FRONT_ITEMS_BY_MODE;
 	case OPTION_SERVERS:
 		return put_servers(o, field);
 	case OPTION_DELIMITER:

@@ -93,6 +93,7 @@ option_fleet_choices(enum option_kind kind)
 	static const char *const front_protocols[] = {"auto", "text", "meta", NULL};
 	static const char *const on_failures[] = {"miss", "error", NULL};
 	static const char *const reloads[] = {"keep", "flush", NULL};
+	static const char *const modes[] = {"shared", "sole", NULL};
 
 	switch (kind) {
 	case OPTION_FRONT_HASH:
@@ -107,6 +108,8 @@ option_fleet_choices(enum option_kind kind)
 		return on_failures;
 	case OPTION_FRONT_RELOAD:
 		return reloads;
+	case OPTION_FRONT_MODE:
+		return modes;
 	default:
 		return NULL;
 	}

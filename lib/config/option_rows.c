@@ -144,18 +144,23 @@ const struct option_row option_rows[] = {
 	{"front-on-failure", 0, OPTION_FRONT_ON_FAILURE, AT(front.on_failure), 0, 0, "NAME",
 	 "what a get is told whose server does not answer: miss or error (miss)", false,
 	 "front.on_failure"},
+	{"front-mode", 0, OPTION_FRONT_MODE, AT(front.mode), 0, 0, "NAME",
+	 "who writes to the servers: shared: others, too, so a copy is at most --front-ttl old; or "
+	 "sole: this front alone, so copies are never old, but wrong if anybody else writes "
+	 "(shared)",
+	 false, "front.mode"},
 	{"front-items", 0, OPTION_ITEMS, AT(front.items), 0, 0, "N",
-	 "copies of what is asked for most; anything but 0 says that all writes come through this "
-	 "front, else copies are wrong: a number, auto: as many as bound any server's load (--plan "
-	 "prints both), or memory: what -m holds, without a bound (0)",
+	 "copies of what is asked for most: a number, 0: none, auto: as many as bound any server's "
+	 "load (--plan prints both), or memory: what -m holds, without a bound (shared: auto; "
+	 "sole: 0)",
 	 false, "front.items"},
 	{"front-ttl", 0, OPTION_TIME, AT(front.ttl_ms), 16, 3600000, "TIME",
-	 "how long a copy lives whose server does not say when its item expires; below 1s there is "
-	 "none (1s)",
+	 "shared: how old a copy gets, from when its server was asked; sole: how long one lives "
+	 "whose server does not say when its item expires, below 1s there is none (1s)",
 	 false, "front.ttl"},
 	{"front-auto-eject-hosts", 0, FLAG(front.auto_eject_hosts),
 	 "a server that is down leaves, for --front-server-retry-timeout at least: others stand in "
-	 "for it; it is flushed before it is used again",
+	 "for it; in sole mode it is flushed before it is used again",
 	 false, "front.auto_eject_hosts"},
 	{"front-gutter", 0, OPTION_SERVERS, AT(front.gutter), 0, 0, "LIST",
 	 "servers that stand in for those that have left, given as --front-servers are (the others "

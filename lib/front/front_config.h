@@ -49,12 +49,13 @@ struct front_config {
 	bool given_order; /* this and the next two as in front_fleet */
 	char tag[2];
 	char skip[FRONT_SKIP_BYTES];
+	bool shared; /* others write to the servers, too: copies are ttl_ns old at most */
 	uint32_t items;
 	enum front_protocol protocol;
 	uint32_t server_connections; /* of a core to each server: 1..FRONT_CONNECTIONS_MAX */
 	uint64_t timeout_ns;         /* of a request that was sent */
 	uint64_t connect_timeout_ns;
-	uint64_t ttl_ns;        /* of copies, if a server does not say when its item expires */
+	uint64_t ttl_ns;        /* sole: of copies whose server does not say when they expire */
 	bool misses_on_failure; /* else an error line */
 	uint32_t server_failure_limit; /* failures in a row */
 	uint64_t server_retry_timeout_ns;

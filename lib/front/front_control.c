@@ -250,11 +250,11 @@ down_step(struct front_control *c, struct front_state *draft, uint32_t place, ui
 	return true;
 }
 
-/* What it holds from now on is old. */
+/* What it holds from now on is old, unless others go on using it. */
 static void
 leave(struct front_control *c, struct front_state *draft, uint32_t place, uint64_t now_ns)
 {
-	if (c->returns_flushed)
+	if (!front_control_config(c)->shared)
 		front_report_owe_mt(report_of(c, place));
 	probe(c, draft, place, front_control_config(c)->server_retry_timeout_ns);
 	health_set(c, place, FRONT_HEALTH_AWAY);
@@ -540,7 +540,6 @@ front_control_init(struct front_control *c, struct front_exchange *exchange,
 
 	ensure(config->servers.count + config->gutter.count <= exchange->room);
 	c->exchange = exchange;
-	c->returns_flushed = true;
 	seats->config = config;
 	for (uint32_t i = 0; i < config->servers.count; i++)
 		seats->server[i] = (uint16_t)n++;

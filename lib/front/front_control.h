@@ -11,7 +11,7 @@
  *   LIVE -> LEAVING    with auto_eject_hosts: its keys fail
  *   LEAVING -> AWAY    all cores have settled that: its keys are those of a stand-in, a server of
  *                      the gutter or, without one, of the ring of those that are not away
- *   AWAY -> RETURNING  probed and flushed: its keys fail
+ *   AWAY -> RETURNING  probed, and flushed but in shared mode: its keys fail
  *   RETURNING -> LIVE  all cores have settled that
  *   LIVE -> MOVING     its name has another address: its keys fail until all cores have settled
  * that
@@ -70,7 +70,6 @@ struct front_control {
 	bool reloading, refusing; /* to the other one; its keys are refused already */
 	uint64_t locate_ns;       /* until then a reload waits for addresses */
 	uint64_t quiet_ns;        /* until then stand-ins do not change */
-	bool returns_flushed;     /* no value is used that was stored before it left */
 	/* A server's health is another. */
 	void (*tell)(void *arg, const struct front_host *host, enum front_health health);
 	void *arg;

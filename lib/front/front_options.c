@@ -56,6 +56,16 @@ connections_fit(const struct front_config *front, struct error *err)
 			 FRONT_LANES_MAX);
 }
 
+/* Without shared mode's bound copies are right only if all writes come this way: somebody has to
+ * say so. */
+static uint32_t
+items_of(const struct config_front *options)
+{
+	if (options->items != CONFIG_FRONT_ITEMS_BY_MODE)
+		return options->items;
+	return options->mode == 0 ? FRONT_ITEMS_AUTO : 0;
+}
+
 bool
 front_options_read(struct front_config *front, const struct config *options, struct error *err)
 {
@@ -74,7 +84,8 @@ front_options_read(struct front_config *front, const struct config *options, str
 	front->server_failure_limit = o->server_failure_limit;
 	front->server_retry_timeout_ns = o->server_retry_timeout_ms * NS_PER_MS;
 	front->misses_on_failure = o->on_failure == 0;
-	front->items = o->items;
+	front->shared = o->mode == 0;
+	front->items = items_of(o);
 	front->ttl_ns = o->ttl_ms * NS_PER_MS;
 	front->auto_eject_hosts = o->auto_eject_hosts;
 	front->gutter_ttl_s = (o->gutter_ttl_ms + MS_PER_S - 1) / MS_PER_S;

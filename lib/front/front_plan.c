@@ -12,6 +12,7 @@
 #define KEYS_MIN    60000u
 #define KEYS_SERVER 1000u /* so that chance adds little */
 #define KEY_BYTES   24u
+#define NS_PER_S    1e9
 #define UNEVEN      1.1 /* by this times more than the points: the hash is what is uneven */
 #define EVEN_HASHES "murmur, one_at_a_time or md5; of a running fleet they move the keys"
 
@@ -162,6 +163,22 @@ front_plan_make(struct front_plan *plan, struct front_ring *ring, const struct f
 	return true;
 }
 
+void
+front_plan_age(const struct front_plan *plan, const struct front_config *config,
+	       char words[FRONT_AGE_BYTES])
+{
+	if (plan->items == 0)
+		snprintf(words, FRONT_AGE_BYTES, "no copies: every get goes to its server");
+	else if (config->shared)
+		snprintf(words, FRONT_AGE_BYTES,
+			 "copies are at most %.10g s old, whoever writes to the servers (shared)",
+			 (double)config->ttl_ns / NS_PER_S);
+	else
+		snprintf(words, FRONT_AGE_BYTES,
+			 "copies are right only if every write passes this front (sole); where "
+			 "others write, too: shared");
+}
+
 static void
 warn_of_hash(struct front_warning *w, const struct front_plan *plan, const char *hash)
 {
@@ -193,6 +210,14 @@ front_plan_warnings(const struct front_plan *plan, const struct front_config *co
 	}
 	if (plan->one_has_all || plan->sequence > UNEVEN * plan->busiest)
 		warn_of_hash(&out[n++], plan, front_hash_name(config->hash));
+	if (config->shared && config->auto_eject_hosts) {
+		out[n] = (struct front_warning){
+			.key = "front.auto_eject_hosts",
+			.fix = "sole, where every write passes this front: it returns flushed"};
+		snprintf(out[n++].words, sizeof out[0].words,
+			 "shared: a server that has left returns with what it had then, however "
+			 "old, and this front's writes went elsewhere");
+	}
 	if (config->items == FRONT_ITEMS_MEMORY) {
 		out[n] = (struct front_warning){.key = "front.items", .fix = "auto"};
 		snprintf(out[n++].words, sizeof out[0].words,

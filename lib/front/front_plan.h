@@ -19,7 +19,7 @@
 #include "config/errors.h"
 #include "front_config.h"
 
-#define FRONT_WARNINGS_MAX  3u
+#define FRONT_WARNINGS_MAX  4u
 #define FRONT_WARNING_BYTES 192u
 
 struct front_plan {
@@ -41,7 +41,12 @@ struct front_plan {
 bool front_plan_make(struct front_plan *plan, struct front_ring *ring,
 		     const struct front_config *config, struct error *err);
 
-/* What costs evenness, and what would be better: one line each. */
+/* How old a copy gets, or when it is right. */
+#define FRONT_AGE_BYTES 160u
+void front_plan_age(const struct front_plan *plan, const struct front_config *config,
+		    char words[FRONT_AGE_BYTES]);
+
+/* What costs evenness or is old, and what would be better: one line each. */
 struct front_warning {
 	const char *key; /* of the configuration file */
 	char words[FRONT_WARNING_BYTES];

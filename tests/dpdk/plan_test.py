@@ -42,8 +42,9 @@ GOLDEN = [
     ("paper-numa.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "1", "--numa", "interleave"], 0),
     # Before a fleet that others may write to.
     ("paper-front-plain.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET], 0),
-    # With copies; the hash that is nutcracker's default.
-    ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET, "--front-items", "auto",
+    # No others write to it; the hash that is nutcracker's default.
+    ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET, "--front-mode", "sole",
+                                           "--front-items", "auto",
                                            "--front-auto-eject-hosts", "--front-gutter", "10.0.2.1:11211:1"], 0),
     ("vm.plan", "vm", ["--plan", "--iface", "eth0"], 0),
     ("paper.doctor", "xeon-e5-2660", ["doctor", *PAPER, "-t", "8"], 1),

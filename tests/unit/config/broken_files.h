@@ -275,7 +275,8 @@ static const struct {
 	{"front:\n  preconnect: true\n",
 	 "f.yaml:2: front.preconnect: unknown key; in front are: servers, hash, distribution, "
 	 "order, hash_tag, hash_skip, protocol, server_connections, timeout, connect_timeout, "
-	 "server_failure_limit, server_retry_timeout, on_failure, items, ttl, auto_eject_hosts, "
+	 "server_failure_limit, server_retry_timeout, on_failure, mode, items, ttl, "
+	 "auto_eject_hosts, "
 	 "gutter, gutter_ttl, reload"},
 	{"front:\n  servers: a:1:1\nsteering:\n  mode: flow-director\n",
 	 "f.yaml:4: steering.mode: flow-director, with front.servers: its rules look at the "

@@ -304,6 +304,23 @@ it_returns_flushed_and_in_two_phases(void **state)
 	}
 }
 
+/* It was not away for others. */
+static void
+in_shared_mode_it_returns_with_what_it_has(void **state)
+{
+	struct world *w = world_create(3, 0, true);
+
+	w->config[0].shared = true;
+	fails(w, 0, 2);
+	steps(w);
+	check_eq(condition(w, 0), FRONT_PLACE_AWAY);
+	check(!front_report_owes_mt(&w->x->report[0]));
+	answers(w, 0, false);
+	steps(w);
+	check_eq(condition(w, 0), FRONT_PLACE_IN_USE);
+	world_destroy(w);
+}
+
 /* Stand-ins hold values of its former absence for gutter_ttl. */
 static void
 it_does_not_leave_again_within_gutter_ttl(void **state)
@@ -572,6 +589,7 @@ main(void)
 		cmocka_unit_test(one_incident_is_one_failure),
 		cmocka_unit_test(it_leaves_when_all_cores_have_settled_that),
 		cmocka_unit_test(it_returns_flushed_and_in_two_phases),
+		cmocka_unit_test(in_shared_mode_it_returns_with_what_it_has),
 		cmocka_unit_test(it_does_not_leave_again_within_gutter_ttl),
 		cmocka_unit_test(stand_ins_change_no_sooner_than_gutter_ttl),
 		cmocka_unit_test(one_that_nobody_stands_in_for_stays),

@@ -58,7 +58,8 @@ defaults_are_nutcrackers(void **state)
 	check_eq(front.connect_timeout_ns, 500000000ull);
 	check_eq(front.protocol, FRONT_PROTOCOL_AUTO);
 	check(front.misses_on_failure);
-	check_eq(front.items, 0); /* nothing says that all writes come through this front */
+	check(front.shared); /* nothing says that all writes come through this front */
+	check_eq(front.items, FRONT_ITEMS_AUTO);
 	check_eq(front.ttl_ns, 1000000000ull);
 	check_eq(front.servers.count, 1);
 	check(!front.auto_eject_hosts && !front.reload_flushes);
@@ -126,6 +127,10 @@ words_and_times_reach_their_fields(void **state)
 	check_str(fleet.servers[1].name, "a:2");
 	check_eq(fleet.servers[1].weight, 3);
 	set("front-protocol", "meta");
+	set("front-mode", "sole");
+	read_options();
+	check(!front.shared);
+	check_eq(front.items, 0);
 	set("front-items", "auto");
 	read_options();
 	check_eq(front.items, FRONT_ITEMS_AUTO);
@@ -134,8 +139,10 @@ words_and_times_reach_their_fields(void **state)
 	read_options();
 	check_eq(front.items, FRONT_ITEMS_MEMORY);
 	check_eq(front.ttl_ns, 16000000ull);
+	set("front-mode", "shared");
 	set("front-items", "65536");
 	read_options();
+	check(front.shared);
 	check_eq(front.items, FRONT_ITEMS_MAX);
 	check_eq(front.protocol, FRONT_PROTOCOL_META);
 }

@@ -295,8 +295,32 @@ a_weight_without_a_point_is_a_warning(void **state)
 	check_str(w[0].words, "weights so small that 2 of 4 servers have no key, b:1 is the first");
 	config.items = FRONT_ITEMS_MEMORY;
 	config.hash = FRONT_HASH_CRC32;
+	config.shared = config.auto_eject_hosts = true;
 	check_eq(warnings_of(w), FRONT_WARNINGS_MAX);
-	check_str(w[2].key, "front.items");
+	check_str(w[2].key, "front.auto_eject_hosts");
+	check_str(w[3].key, "front.items");
+	config.shared = false;
+	check_eq(warnings_of(w), FRONT_WARNINGS_MAX - 1);
+}
+
+static void
+how_old_copies_get_is_said(void **state)
+{
+	char words[FRONT_AGE_BYTES];
+	struct front_plan plan;
+
+	set_equal(4, FRONT_KETAMA, FRONT_HASH_MD5);
+	config.shared = true;
+	config.ttl_ns = 250000000;
+	free(plan_of(&plan));
+	front_plan_age(&plan, &config, words);
+	check_ptr(strstr(words, "at most 0.25 s old"));
+	config.shared = false;
+	front_plan_age(&plan, &config, words);
+	check_ptr(strstr(words, "only if every write passes this front"));
+	plan.items = 0;
+	front_plan_age(&plan, &config, words);
+	check_ptr(strstr(words, "no copies"));
 }
 
 int
@@ -312,6 +336,7 @@ main(void)
 		cmocka_unit_test(an_uneven_hash_is_a_warning_and_an_even_one_is_none),
 		cmocka_unit_test(crc32_on_ketama_gives_all_keys_to_one),
 		cmocka_unit_test(a_weight_without_a_point_is_a_warning),
+		cmocka_unit_test(how_old_copies_get_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
