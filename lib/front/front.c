@@ -427,6 +427,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	f->shown.exchange = settings->fleet;
 	f->shown.links = settings->connections;
 	f->shown.copies = front_copies_kept(&f->copies);
+	f->shown.copy_ns = settings->copy_ns;
 	for (uint32_t i = 0; i < f->lane_count; i++)
 		front_lane_create(f, &f->lanes[i], i / settings->connections);
 	attach(f, region);

@@ -236,7 +236,11 @@ copies_of(const struct front_shown *shown, uint32_t server)
 
 #define OF_ALL(which) atomic_load_explicit(&stats->sum[FRONT_SERVER_##which], memory_order_relaxed)
 
+#define NS_PER_MS 1000000u
+
 #define FLEET_ROWS(X)                                                                              \
+	X(TEXT, "mode", shown->copy_ns != 0 ? "shared" : "sole", 0)                                \
+	X(NUMBER, "copy_ttl_ms", shown->copy_ns / NS_PER_MS, 0)                                    \
 	X(NUMBER, "busiest_server", atomic_load_explicit(&stats->busiest, memory_order_relaxed),   \
 	  0)                                                                                       \
 	X(THOUSANDTHS, "busiest_by_mean",                                                          \

@@ -134,6 +134,7 @@ struct front_shown {
 	const struct front_exchange *exchange; /* its reports */
 	uint32_t links;
 	bool copies;               /* are kept at all */
+	uint64_t copy_ns;          /* how old they get; 0: they are right, or gone */
 	bool fence;                /* only of servers that are fenced */
 	struct front_top_list top; /* made with the first of its rows */
 };

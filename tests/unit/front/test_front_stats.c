@@ -199,9 +199,13 @@ each_row_is_there_once(void **state)
 		row = row_at(SERVERS * front_stats_name_count + n);
 		check_str(row.name, front_fleet_names[n]);
 		check_eq(row.of, SERVE_ROW_OF_ALL);
-		if (n >= 2)
-			check_eq(row.number, sums[n - 2]);
+		if (n >= 4)
+			check_eq(row.number, sums[n - 4]);
 	}
+	check_str(row_at(SERVERS * front_stats_name_count).text, "sole");
+	shown.copy_ns = 250000000;
+	check_str(row_at(SERVERS * front_stats_name_count).text, "shared");
+	check_eq(row_at(SERVERS * front_stats_name_count + 1).number, 250);
 	check(!front_stats_row(&stats, &shown, all, &row));
 	check(!front_stats_row(&stats, &shown, UINT32_MAX, &row));
 }
