@@ -67,7 +67,7 @@ struct world {
 	uint64_t tick;
 	bool fails;
 	uint32_t reads; /* below this, of 100 calls */
-	uint32_t wait; /* turns that the server waits yet */
+	uint32_t wait;  /* turns that the server waits yet */
 
 	/* shared mode */
 	uint64_t copy_ns; /* 0: it is not */

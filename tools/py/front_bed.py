@@ -114,6 +114,9 @@ class FrontBed(VsBed):
         self.servers[port] = child
         self._await_listener(self.client, port, child)
 
+    def ports(self):
+        return sorted(self.servers)
+
     def kill_server(self, port):
         self.servers[port].kill()
         self.servers[port].wait()
@@ -193,11 +196,11 @@ class FrontBed(VsBed):
         server.host = wire.host
         return server
 
-    def start_front(self, copies=None, servers=None):
+    def start_front(self, copies=None, servers=None, mode="sole"):
         """copies: of --front-items, None in a build that has none."""
         here = self._wires[1].here
         fleet = ",".join(f"{here}:{port}:1 s{port}" for port in servers or sorted(self.servers))
-        return self.start_own(2, "--front-servers", fleet, "--front-timeout", "5s",
+        return self.start_own(2, "--front-servers", fleet, "--front-timeout", "5s", "--front-mode", mode,
                               *(["--front-items", copies] if copies is not None and self.keeps_copies else []))
 
     def await_copies(self, front):

@@ -4,21 +4,27 @@
     front_clients.py slow PORT                a server that answers a get after 100 ms; counts gets
     front_clients.py cold HOST PORT N SERVER  N connections ask for one key at once; SERVER: slow's port
     front_clients.py calm HOST PORT SECONDS KEY...  p99 of those keys, one after the other
+    front_clients.py age HOST PORT SECONDS TTL_MS KEY:SERVER...  how old values are that a front tells of keys which
+                                              another client writes at their servers, ports of 127.0.0.1
 
 slow lives until its stdin ends. It says how many gets have come to whoever asks it for `stats`.
 """
 
 import asyncio
 import contextlib
+import itertools
 import json
 import resource
 import socket
 import sys
+import threading
 import time
 
 WAIT_S = 0.1      # of slow, before it answers
 PATIENCE_S = 20
 CALM_GAP_S = 0.0005
+AGE_GAP_S = 0.005  # between two writes of a key
+AGE_READERS = 4
 
 
 def answer_of(verb, words):
@@ -114,6 +120,80 @@ def calm(host, port, seconds, keys):
                       "p99_us": round(times[n * 99 // 100] * 1e6, 1)}))
 
 
+class Ages:
+    """Each key's writes, numbered; when the server had said of each that it is there."""
+
+    def __init__(self, ttl_s, keys):
+        self.ttl_s, self.end = ttl_s, threading.Event()
+        self.done_s = {key: [] for key in keys}
+        self.lock = threading.Lock()
+        self.gets = self.old = self.violations = self.missed = 0
+        self.oldest_s, self.faults = 0.0, []
+
+    def write(self, servers):
+        with contextlib.ExitStack() as undo:
+            files = {}
+            for port in set(servers.values()):
+                conn = undo.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
+                files[port] = undo.enter_context(conn.makefile("rwb"))
+            while not self.end.wait(AGE_GAP_S):
+                for key, port in servers.items():
+                    text = b"%d" % len(self.done_s[key])
+                    files[port].write(b"set %s 0 0 %d\r\n%s\r\n" % (key.encode(), len(text), text))
+                    files[port].flush()
+                    if files[port].readline() != b"STORED\r\n":
+                        raise ValueError("a server does not store")
+                    self.done_s[key].append(time.monotonic())
+
+    def read(self, host, port, first):
+        keys = sorted(self.done_s)
+        with socket.create_connection((host, port), PATIENCE_S) as conn, conn.makefile("rwb") as file:
+            for n in itertools.count(first):
+                if self.end.is_set():
+                    return
+                key, asked_s = keys[n % len(keys)], time.monotonic()
+                file.write(b"get %s\r\n" % key.encode())
+                file.flush()
+                value = None
+                while (line := file.readline()) != b"END\r\n":
+                    value = int(line) if line.strip().isdigit() else None
+                self.judge(self.done_s[key], asked_s, value)
+
+    def judge(self, done_s, asked_s, value):
+        """When it was asked for, how long had the write after this one been there?"""
+        next_s = done_s[value + 1] if value is not None and value + 1 < len(done_s) else asked_s
+        age_s = max(0.0, asked_s - next_s)
+        with self.lock:
+            self.gets += 1
+            self.missed += value is None
+            self.old += age_s > 0
+            self.violations += age_s > self.ttl_s
+            self.oldest_s = max(self.oldest_s, age_s)
+
+    def run(self, work, *words):
+        try:
+            work(*words)
+        except (OSError, ValueError) as fault:
+            self.faults.append(f"{type(fault).__name__}: {fault}")
+            self.end.set()
+
+
+def age(host, port, seconds, ttl_ms, places):
+    servers = {key: int(server) for key, server in (place.split(":") for place in places)}
+    ages = Ages(ttl_ms / 1000, servers)
+    threads = [threading.Thread(target=ages.run, args=(ages.write, servers))]
+    threads += [threading.Thread(target=ages.run, args=(ages.read, host, port, first)) for first in range(AGE_READERS)]
+    for thread in threads:
+        thread.start()
+    ages.end.wait(seconds)
+    ages.end.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    print(json.dumps({"part": "age", "gets": ages.gets, "old": ages.old, "missed": ages.missed,
+                      "violations": ages.violations, "max_ms": round(ages.oldest_s * 1000, 3),
+                      "writes": sum(map(len, ages.done_s.values())), "faults": ages.faults}))
+
+
 def main(argv):
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -122,6 +202,8 @@ def main(argv):
         asyncio.run(slow(int(words[0])))
     elif what == "cold":
         asyncio.run(cold(words[0], int(words[1]), int(words[2]), int(words[3])))
+    elif what == "age":
+        age(words[0], int(words[1]), float(words[2]), float(words[3]), words[4:])
     else:
         calm(words[0], int(words[1]), float(words[2]), words[3:])
 

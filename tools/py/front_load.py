@@ -23,6 +23,7 @@ HIT_KEYS = 1000
 ZIPF = 1.01
 COLD_CLIENTS = 1000
 CALM_S, CALM_KEYS = 4, 100
+AGE_S, QUICK_AGE_S, AGE_KEYS, AGE_TTL_MS = 20, 4, 8, 1000  # front.ttl as it comes
 HIT_COPIES = str(4 * HIT_KEYS)  # of all its keys, however they fall into sets
 # name: ask's options, what is counted, its unit, front.items
 KERNEL = {
@@ -36,7 +37,7 @@ WIRE = {
     "forward": ("tcp_pipelined", ["--depth", 32, "--sets", 0], "requests_per_s", "front_forward_mops"),
     "multiget": ("multiget", ["--depth", 2], "keys_per_s", "front_multiget_miss_mkeys"),
 }
-TIMED = ("hit", "forward", "multiget", "cpu", "level", "cold", "kill")
+TIMED = ("hit", "forward", "multiget", "cpu", "level", "cold", "kill", "staleness")
 NO_COPIES = "this build keeps no copies (front.items)"
 
 
@@ -240,6 +241,30 @@ class FrontLoad(Figures):
         self.keep("front_kill_p99_ratio", ratios)
         self.figures["front_kill_missed"] = sum(run["rows"][1]["missed"] for run in self.runs if run["view"] == "kill")
         table("One of four servers killed: p99 of the others' keys, us", ["round", "before", "after", "missed"], lines)
+
+    # ---- shared mode ----
+
+    def staleness(self):
+        """Keys that another client writes at their servers: how old is what the front tells?"""
+        if not self.bed.keeps_copies:
+            self.leave_out("staleness_max_ms", NO_COPIES)
+            return
+        front = self.bed.start_front("auto", mode="shared")
+        with self.bed.turn_of(front):
+            keys = [f"aged{i}" for i in range(AGE_KEYS)]
+            places = [f"{key}:{port}" for port in self.bed.ports()
+                      for key in sorted(self.bed.store_where(front.host, keys, port))]
+            row = self.bed.clients_program("staleness", "age", front.host, PORT,
+                                           QUICK_AGE_S if self.quick else AGE_S, AGE_TTL_MS, *places)
+        self.bed.end(front)
+        self.runs.append({"view": "staleness", "row": row})
+        if row["faults"] or len(places) != AGE_KEYS or row["max_ms"] < AGE_TTL_MS / 4:
+            raise Failed(f"staleness: {row['faults'] or places or row}")
+        self.figures |= {"staleness_max_ms": row["max_ms"], "staleness_violations": row["violations"],
+                         "staleness_gets": row["gets"]}
+        table(f"Shared mode: keys that another client writes at their servers, copies of {AGE_TTL_MS} ms",
+              ["gets", "of them old", "oldest, ms", "too old"],
+              [[row["gets"], row["old"], row["max_ms"], row["violations"]]])
 
     def keys_elsewhere(self, host, port):
         """Keys that are not on this server: stored through the front, looked for there."""

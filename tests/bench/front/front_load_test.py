@@ -36,7 +36,7 @@ class Bed:
                       for pid, who in ((2, "nutcracker"), (3, "mcproxy")) if who in peers]
         self.rounds, self.gets, self.dead, self.loads = {}, [0, 0, 0, 0], None, []
 
-    def start_front(self, copies=None, servers=None):
+    def start_front(self, copies=None, servers=None, mode="sole"):
         self.started.append(copies)
         return types.SimpleNamespace(host="front", pid=1)
 
@@ -87,10 +87,15 @@ class Bed:
     def clients_program(self, words, what, host, *options):
         if what == "cold":
             return {"gets": 1 if host == "front" else 1000, "right": 999, "of": 1000}
+        if what == "age":
+            return {"gets": 1000, "old": 900, "max_ms": 937.5, "violations": 0, "faults": []}
         return {"p99_us": 110.0 if self.dead else 100.0, "missed": 0}
 
     def store_where(self, host, keys, port):
-        return set(keys[::4])
+        return set(keys[port % 4::4])
+
+    def ports(self):
+        return [11312, 11313, 11314, 11315]
 
     def kill_server(self, port):
         self.dead = port
@@ -125,6 +130,7 @@ class FrontLoadTest(unittest.TestCase):
         self.assertEqual(figures["front_kill_p99_ratio"], 1.1)
         self.assertEqual(figures["busiest_by_mean_real_zipf101"], 0.4)
         self.assertEqual(figures["busiest_by_mean_real_zipf101_no_copies"], 2.8)
+        self.assertEqual((figures["staleness_max_ms"], figures["staleness_violations"]), (937.5, 0))
         self.assertEqual(figures["front_left_out"], [])
         self.assertEqual(kept[-1]["front_runs"], figures["front_runs"])
         for words in ("Over the wire", "One cold key", "hit, a kernel client"):
@@ -137,7 +143,7 @@ class FrontLoadTest(unittest.TestCase):
                      "busiest_by_mean_real_zipf101"):
             self.assertNotIn(name, figures)
         self.assertIn("front_nutcracker_hit_mops", figures)
-        self.assertEqual(len(figures["front_left_out"]), 4)
+        self.assertEqual(len(figures["front_left_out"]), 5)
         self.assertIn("front in hit is not measured: this build keeps no copies", tables)
 
     def test_who_is_absent_is_named(self):
@@ -197,6 +203,17 @@ class LevelTest(unittest.TestCase):
         self.assertEqual(run_front.level((0, [0, 0]), (0, [20, 0])),
                          "level |############|            | busiest 2.00 of the mean, 100% of all reaches servers")
         self.assertIsNone(run_front.level(now, now))
+
+
+class AgesTest(unittest.TestCase):
+    def test_an_age_is_counted_from_the_write_that_came_next(self):
+        ages = front_clients.Ages(1.0, ["a"])
+        done_s = [10.0, 11.0, 12.0]
+        for asked_s, value, oldest_s, violations in ((12.5, 2, 0, 0), (11.0, 0, 0, 0), (12.5, 1, 0.5, 0),
+                                                     (12.0, 0, 1.0, 0), (12.5, None, 1.0, 0), (12.5, 0, 1.5, 1)):
+            ages.judge(done_s, asked_s, value)
+            self.assertEqual((ages.oldest_s, ages.violations), (oldest_s, violations))
+        self.assertEqual((ages.gets, ages.old, ages.missed), (6, 3, 1))
 
 
 class SlowServerTest(unittest.TestCase):
