@@ -9,6 +9,12 @@
  * spare gives first. One that is filling a page neither gives nor gets: its hand stands still
  * meanwhile.
  *
+ * A hand also has a speed by the size of its objects alone, as if all hands took equally long for a
+ * round: of a page at most, and less where keys do not come back (guess_of). Else small classes, of
+ * which hardly anything is evicted yet, give their pages when memory is full first, and keys that
+ * come back later than ghosts live count for nothing. Two speeds are compared as they will be once
+ * the page has moved: else a class with two pages and one with one would exchange it for ever.
+ *
  * A hand's speed counts what is asked for:
  * - items evicted for want of memory, but not those evicted to empty a page: else a class that
  * gives pages would look as if it needed some. One that the CLOCK hand evicts counts PASSED_KEPT
@@ -23,13 +29,26 @@
 #include "evacuate.h"
 #include "expire.h"
 
-#define FIXED_SHIFT      32u
+#define FIXED_SHIFT      26u
 #define PAGE_PARTS_SHIFT 4u
 /* Count and time of a speed are halved once the hand has passed so much for each live object, or so
  * many times all memory was evicted. Shorter times would let chance move pages: small objects live
  * long. */
 #define SPEED_PASSED (4 * PASSED_KEPT)
 #define SPEED_ROUNDS 4u
+/* What a hand is taken to pass for each object of a page while all memory is evicted once, besides
+ * what it does pass in this time. A larger class shows by itself what it passes. */
+#define GUESS 64u
+/* It is less where less than one of so many evicted keys comes back while its ghost is there; */
+#define GUESS_BACK 16u
+/* as far as more than so many were evicted; */
+#define GUESS_FEW 64u
+/* nothing for a class that was idle while so much of all memory was evicted; */
+#define GUESS_PARTS 1u
+/* and nothing before such a part of it was evicted since the hand is counted: where pins stop
+ * evictions pages are spared while hardly any time passes, and a guess of much time and few objects
+ * would make the classes whose pages are spared look slow. */
+#define GUESS_AFTER 4u
 /* That is looked at each time a 16th of all memory was evicted. A class that got a page since then
  * gives none, and one that allocated nothing gets none. */
 #define SPEED_PARTS 16u
@@ -94,24 +113,66 @@ class_span(const struct slab *sl, const struct slab_class *c)
 	return slab_age(sl) - atomic_load_explicit(&c->passed_since, memory_order_relaxed);
 }
 
-/* What a class's hand passed, by time and by the memory of what is live; fixed point. */
-static uint64_t
-hand_speed(const struct slab *sl, const struct slab_class *c)
-{
-	const uint64_t passed = atomic_load_explicit(&c->passed, memory_order_relaxed);
-	const uint64_t bytes = (uint64_t)class_live(c) * c->size;
-	const uint64_t parts = (bytes << PAGE_PARTS_SHIFT >> sl->arena->page_shift) + 1;
-
-	if (slab_class_pages(c) == 0)
-		return 0;
-	return (passed << FIXED_SHIFT) / (class_span(sl, c) + 1ull) / parts;
-}
-
 /* Is then, in slab_age, less than a parts-th of all memory evicted ago? */
 static bool
 age_within(const struct slab *sl, uint32_t then, uint32_t parts)
 {
 	return slab_age(sl) - then <= sl->arena->page_count * AGE_PAGE / parts;
+}
+
+/* Has the class neither allocated nor had a page spared while so much was evicted? */
+static bool
+class_is_idle(const struct slab *sl, const struct slab_class *c, uint32_t parts)
+{
+	return !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
+			   parts) &&
+	       !age_within(sl, atomic_load_explicit(&c->spared_at, memory_order_relaxed), parts);
+}
+
+/* What is taken to have been passed, and the time for it. */
+struct guess {
+	uint64_t passed;
+	uint32_t span;
+};
+
+static struct guess
+guess_of(const struct slab *sl, const struct slab_class *c)
+{
+	const struct evictions *young = &c->probation.young, *kept = &c->probation.kept;
+	const uint64_t left = GUESS_FEW + atomic_load_explicit(&young->left, memory_order_relaxed) +
+			      atomic_load_explicit(&kept->left, memory_order_relaxed);
+	const uint64_t back =
+		GUESS_FEW +
+		GUESS_BACK * (atomic_load_explicit(&young->returned, memory_order_relaxed) +
+			      atomic_load_explicit(&kept->returned, memory_order_relaxed));
+	const uint64_t whole = sl->arena->page_count * AGE_PAGE;
+
+	if (class_span(sl, c) <= whole / GUESS_AFTER)
+		return (struct guess){.passed = 0, .span = 0};
+	return (struct guess){.passed = class_is_idle(sl, c, GUESS_PARTS)
+						? 0
+						: GUESS * (uint64_t)c->per_page *
+							  (back < left ? back : left) / left,
+			      .span = (uint32_t)(whole * c->per_page / class_live(c))};
+}
+
+/* What a class's hand passed, by time and by the memory of what is live; fixed point. */
+static uint64_t
+passed_by(const struct slab *sl, const struct slab_class *c, uint64_t passed, uint32_t span)
+{
+	const uint64_t bytes = (uint64_t)class_live(c) * c->size;
+	const uint64_t parts = (bytes << PAGE_PARTS_SHIFT >> sl->arena->page_shift) + 1;
+
+	passed += atomic_load_explicit(&c->passed, memory_order_relaxed);
+	return (passed << FIXED_SHIFT) / (class_span(sl, c) + span) / parts;
+}
+
+static uint64_t
+hand_speed(const struct slab *sl, const struct slab_class *c)
+{
+	const struct guess g = guess_of(sl, c);
+
+	return slab_class_pages(c) == 0 ? 0 : passed_by(sl, c, g.passed, g.span + 1);
 }
 
 /* Has the class grown so lately that its hand's speed says little? */
@@ -161,15 +222,6 @@ class_is_filling(const struct slab *sl, struct slab_class *c)
 			  SPEED_PARTS);
 }
 
-static bool
-class_is_dead(const struct slab *sl, const struct slab_class *c)
-{
-	return !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
-			   DEAD_PARTS) &&
-	       !age_within(sl, atomic_load_explicit(&c->spared_at, memory_order_relaxed),
-			   DEAD_PARTS);
-}
-
 enum donor { DONOR_SLACK, DONOR_DEAD, DONOR_SLOW, DONOR_GROWING, DONOR_LAST };
 
 /* Rank of a class as a donor, lowest first. A class keeps its last page while others have more,
@@ -180,7 +232,7 @@ donor_rank(const struct slab *sl, struct slab_class *c)
 	if (class_slack(sl, c) != 0)
 		return DONOR_SLACK;
 	if (slab_class_pages(c) == 1)
-		return class_is_dead(sl, c) ? DONOR_DEAD : DONOR_LAST;
+		return class_is_idle(sl, c, DEAD_PARTS) ? DONOR_DEAD : DONOR_LAST;
 	return class_is_growing(sl, c) || class_is_filling(sl, c) ? DONOR_GROWING : DONOR_SLOW;
 }
 
@@ -191,7 +243,9 @@ struct candidate {
 	uint32_t pages; /* 0: it is none */
 };
 
-/* Those with slack are worth less the more bytes of it they have, others the slower their hands. */
+/* Those with slack are worth less the more bytes of it they have, others the slower their hands;
+ * last pages without a guess: where nothing is evicted the smallest class's, whose items have most
+ * classes to move to. */
 static struct candidate
 candidate_of(const struct slab *sl, struct slab_class *c)
 {
@@ -200,8 +254,10 @@ candidate_of(const struct slab *sl, struct slab_class *c)
 	if (d.pages == 0)
 		return d;
 	d.rank = donor_rank(sl, c);
-	d.worth = d.rank == DONOR_SLACK ? UINT64_MAX - (uint64_t)class_slack(sl, c) * c->size
-					: hand_speed(sl, c);
+	if (d.rank == DONOR_SLACK)
+		d.worth = UINT64_MAX - (uint64_t)class_slack(sl, c) * c->size;
+	else
+		d.worth = d.rank == DONOR_LAST ? passed_by(sl, c, 0, 1) : hand_speed(sl, c);
 	return d;
 }
 
@@ -390,7 +446,7 @@ forget_half(struct slab *sl)
 static uint32_t
 age_between(struct slab *sl, uint32_t from, uint32_t to)
 {
-	struct slab_class *slow = &sl->classes[from];
+	struct slab_class *slow = &sl->classes[from], *fast = &sl->classes[to];
 
 	switch (donor_rank(sl, slow)) {
 	case DONOR_SLACK:
@@ -403,9 +459,13 @@ age_between(struct slab *sl, uint32_t from, uint32_t to)
 	case DONOR_LAST:
 		return 0;
 	}
+
+	const uint64_t gives = slab_class_pages(slow), gets = slab_class_pages(fast);
+	const uint64_t slow_then = hand_speed(sl, slow) * gives / (gives - 1);
+	const uint64_t fast_then = hand_speed(sl, fast) * gets / (gets + 1);
+
 	for (uint32_t i = 0; i < sizeof pace / sizeof *pace; i++)
-		if (hand_speed(sl, &sl->classes[to]) * pace[i].slow >=
-		    hand_speed(sl, slow) * pace[i].fast)
+		if (fast_then * pace[i].slow >= slow_then * pace[i].fast)
 			return pace[i].between;
 	return 0;
 }

@@ -353,6 +353,52 @@ a_class_that_stores_nothing_fills_no_page(void **state)
 	rig_down(&rig);
 }
 
+/* Log-uniform from 16 bytes: each power of two has as many keys, and each key one length. */
+static uint32_t
+length_of(uint64_t key)
+{
+	const uint32_t bits = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40);
+	const uint32_t octave = 16u << (bits & 7);
+
+	return octave + (uint32_t)((uint64_t)octave * (bits >> 8) >> 16);
+}
+
+/* All lengths are asked for alike, so a page of small values has most hits: of the small ones most
+ * that were asked for are kept, of the large ones those that are asked for often. */
+static void
+small_values_get_the_memory_that_their_hits_are_worth(void **state)
+{
+	enum { GETS = 1000000, KEYS_SHIFT = 18 };
+	struct rig rig = rig_up(16, 1);
+	uint64_t random = 1, hits = 0;
+	struct store_usage usage;
+	char text[24];
+
+	for (uint32_t i = 0; i < GETS; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+
+		/* Zipf: each power of two of the keys is asked for as often as any other. */
+		const uint64_t first = 1ull << (random >> 56) % KEYS_SHIFT;
+		const uint32_t key = (uint32_t)(first + (random >> 24 & (first - 1)));
+
+		turns(rig.core, i % 32 == 0);
+		store_housekeeping(rig.core);
+		if (item_number(rig.core, key) != NULL) {
+			hits += i >= GETS / 2;
+			continue;
+		}
+		check_eq(put(rig.core, name_of(key, text), (struct view){bytes, length_of(key)},
+			     STORE_SET, 0),
+			 STORE_OK);
+	}
+	store_usage_mt(rig.store, &usage);
+	printf("%.3f of the gets hit, %llu items\n", 2.0 * (double)hits / GETS,
+	       (unsigned long long)usage.items);
+	check(hits * 1000 > GETS / 2 * 797ull);
+	check(usage.items > 50000);
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
@@ -364,6 +410,7 @@ main(void)
 		cmocka_unit_test(a_class_read_and_never_written_keeps_what_is_in_use),
 		cmocka_unit_test(a_class_that_borrows_gives_the_next_page),
 		cmocka_unit_test(a_class_that_stores_nothing_fills_no_page),
+		cmocka_unit_test(small_values_get_the_memory_that_their_hits_are_worth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
