@@ -39,13 +39,16 @@ struct batch {
 	uint32_t cost; /* store_limits.h */
 };
 
-/* The class that items of a class move to. A class that gave its last page leaves them to the next
- * larger one with pages, if its objects are no more than twice as large. */
+/* The class that items of a class move to: it, or the one it is merged into. A class that gave its
+ * last page leaves them to the next larger one with pages, if its objects are no more than twice as
+ * large. */
 static uint32_t
 class_for_rescue(const struct slab *sl, uint32_t class)
 {
-	for (uint32_t c = class; c < sl->class_count; c++) {
-		if (sl->classes[c].size > 2 * sl->classes[class].size)
+	const uint32_t first = slab_class_taken(sl, class);
+
+	for (uint32_t c = first; c < sl->class_count; c++) {
+		if (sl->classes[c].size > 2 * sl->classes[first].size)
 			break;
 		if (slab_class_pages(&sl->classes[c]) != 0)
 			return c;

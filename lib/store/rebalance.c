@@ -26,6 +26,7 @@
  * moves.
  */
 #include "rebalance.h"
+#include "class_merge.h"
 #include "evacuate.h"
 #include "expire.h"
 
@@ -113,20 +114,14 @@ class_span(const struct slab *sl, const struct slab_class *c)
 	return slab_age(sl) - atomic_load_explicit(&c->passed_since, memory_order_relaxed);
 }
 
-/* Is then, in slab_age, less than a parts-th of all memory evicted ago? */
-static bool
-age_within(const struct slab *sl, uint32_t then, uint32_t parts)
-{
-	return slab_age(sl) - then <= sl->arena->page_count * AGE_PAGE / parts;
-}
-
 /* Has the class neither allocated nor had a page spared while so much was evicted? */
 static bool
 class_is_idle(const struct slab *sl, const struct slab_class *c, uint32_t parts)
 {
-	return !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
-			   parts) &&
-	       !age_within(sl, atomic_load_explicit(&c->spared_at, memory_order_relaxed), parts);
+	return !slab_age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
+				parts) &&
+	       !slab_age_within(sl, atomic_load_explicit(&c->spared_at, memory_order_relaxed),
+				parts);
 }
 
 /* What is taken to have been passed, and the time for it. */
@@ -179,8 +174,8 @@ hand_speed(const struct slab *sl, const struct slab_class *c)
 static bool
 class_is_growing(const struct slab *sl, const struct slab_class *c)
 {
-	return age_within(sl, atomic_load_explicit(&c->grown_at, memory_order_relaxed),
-			  SPEED_PARTS);
+	return slab_age_within(sl, atomic_load_explicit(&c->grown_at, memory_order_relaxed),
+			       SPEED_PARTS);
 }
 
 /* Free objects of the class beyond slab_class_ahead and a page and an eighth. None of chunks, which
@@ -207,8 +202,8 @@ class_has_spare(const struct slab_class *c)
 static bool
 class_allocates(const struct slab *sl, const struct slab_class *c)
 {
-	return age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
-			  SPEED_PARTS);
+	return slab_age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
+			       SPEED_PARTS);
 }
 
 /* Has it had such lately? Then its hand stood still, and says little. One that allocates nothing
@@ -218,8 +213,8 @@ class_is_filling(const struct slab *sl, struct slab_class *c)
 {
 	if (class_has_spare(c) && class_allocates(sl, c))
 		atomic_store_explicit(&c->filled_at, slab_age(sl), memory_order_relaxed);
-	return age_within(sl, atomic_load_explicit(&c->filled_at, memory_order_relaxed),
-			  SPEED_PARTS);
+	return slab_age_within(sl, atomic_load_explicit(&c->filled_at, memory_order_relaxed),
+			       SPEED_PARTS);
 }
 
 enum donor { DONOR_SLACK, DONOR_DEAD, DONOR_SLOW, DONOR_GROWING, DONOR_LAST };
@@ -327,6 +322,20 @@ borrower_gives(struct slab *sl)
 	       slab_evacuate_start(sl, borrower - 1);
 }
 
+/* A class whose items have free objects in another one gives its page. Only one core merges, and
+ * this one does not wait for it. */
+static bool
+merged_class_gives(struct slab *sl)
+{
+	bool gives;
+
+	if (!spin_try(&sl->balance_lock))
+		return false;
+	gives = class_merge(sl);
+	spin_unlock(&sl->balance_lock);
+	return gives;
+}
+
 /* Evacuate a page of the best donor. If all of its pages hold something pinned or are being filled,
  * of the next one. */
 static bool
@@ -334,7 +343,7 @@ evacuate_donor(struct slab *sl)
 {
 	struct donors donors;
 
-	if (borrower_gives(sl))
+	if (borrower_gives(sl) || merged_class_gives(sl))
 		return true;
 	donors = donors_now(sl);
 	for (uint32_t n = 0; n < DONORS_TRIED; n++) {
@@ -476,7 +485,14 @@ move_page(struct slab *sl, uint32_t age)
 	const struct donors donors = donors_now(sl);
 	const uint32_t from = best_donor(sl, &donors), to = recipient_class(sl);
 
-	if (from == UINT32_MAX || to == UINT32_MAX || from == to)
+	if (from == UINT32_MAX || to == UINT32_MAX)
+		return;
+	if (age - sl->moved_at >= AGE_PAGE && class_merge(sl)) {
+		sl->moved_at = age;
+		sl->moving++;
+		return;
+	}
+	if (from == to)
 		return;
 
 	const uint32_t between = age_between(sl, from, to);
@@ -493,13 +509,15 @@ static void
 grant_page(struct store *st)
 {
 	struct slab *sl = &st->slab;
-	const uint32_t to = recipient_class(sl);
+	uint32_t to = recipient_class(sl);
 
 	if (rebalance_pool_is_low(st)) {
 		if (atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) == 0)
 			sl->moving = 0;
 		return;
 	}
+	if (to != UINT32_MAX)
+		to = class_split(st, to);
 	if (to == UINT32_MAX || slab_grant(sl, to, rebalance_pool_keep(st)))
 		sl->moving--;
 }
@@ -515,8 +533,9 @@ look_for_idle(struct store_core *sc)
 		const struct slab_class *c = &sl->classes[sl->idle_class];
 
 		if (slab_class_is_due(c, sc->now_s) &&
-		    !age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
-				IDLE_PARTS)) {
+		    !slab_age_within(sl,
+				     atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
+				     IDLE_PARTS)) {
 			sc->idle_class = sl->idle_class;
 			sc->idle_expiry = EXPIRY_IDLE;
 			expire_idle(sc);
@@ -538,7 +557,9 @@ rebalance_step(struct store_core *sc)
 
 	if (sl->moving != 0)
 		grant_page(sc->store);
-	if (!age_within(sl, sl->halved_at, SPEED_PARTS)) {
+	else if (sl->merged && slab_pool(sl) > rebalance_pool_keep(sc->store) + slab_moves_max(sl))
+		class_unmerge(sl);
+	if (!slab_age_within(sl, sl->halved_at, SPEED_PARTS)) {
 		sl->halved_at = age;
 		forget_half(sl);
 	}

@@ -61,11 +61,19 @@ init_classes(struct slab *sl)
 	uint32_t sizes[SLAB_CLASSES_MAX];
 	const uint32_t count = slab_class_sizes(sl->arena, sizes);
 
-	for (uint32_t i = 0, n = 0; i < count; i++) {
-		for (; n <= sizes[i] / 8; n++)
-			sl->class_of[n] = (uint8_t)i;
+	for (uint32_t i = 0; i < count; i++) {
 		add_class(sl, sizes[i]);
+		slab_class_take(sl, i, i);
 	}
+}
+
+void
+slab_class_take(struct slab *sl, uint32_t class, uint32_t from)
+{
+	uint32_t n = class != 0 ? sl->classes[class - 1].size / 8 + 1 : 0;
+
+	for (; n <= sl->classes[class].size / 8; n++)
+		atomic_store_explicit(&sl->class_of[n], (uint8_t)from, memory_order_relaxed);
 }
 
 void
@@ -410,9 +418,9 @@ page_is_spared(struct slab *sl, struct slab_class *c, const struct page *p, stru
 
 /* Under the class's lock: the page to evacuate, of those that the hand comes to next: their objects
  * had most time to be used again. A page half of which is being filled will not be empty soon, and
- * one with a pinned object perhaps never. NULL: all are so, or spared. */
+ * one with a pinned object perhaps never. NULL: all are so, or spared if they may be. */
 static struct page *
-page_to_evacuate(struct slab *sl, struct slab_class *c)
+page_to_evacuate(struct slab *sl, struct slab_class *c, bool spare)
 {
 	struct page *best = NULL;
 	uint32_t best_cost = UINT32_MAX, looks = 0, passed = 0;
@@ -436,7 +444,7 @@ page_to_evacuate(struct slab *sl, struct slab_class *c)
 		const uint32_t cost = load.live + 2 * load.used + each * filling;
 
 		if (2 * filling < p->objects && cost < best_cost &&
-		    !page_is_spared(sl, c, p, load)) {
+		    !(spare && page_is_spared(sl, c, p, load))) {
 			best_cost = cost;
 			best = p;
 		}
@@ -446,14 +454,14 @@ page_to_evacuate(struct slab *sl, struct slab_class *c)
 	return best;
 }
 
-bool
-slab_evacuate_start(struct slab *sl, uint32_t class)
+static bool
+evacuate_start(struct slab *sl, uint32_t class, bool spare)
 {
 	struct slab_class *c = &sl->classes[class];
 	struct page *p;
 
 	spin_lock(&c->lock);
-	p = page_to_evacuate(sl, c);
+	p = page_to_evacuate(sl, c, spare);
 	if (p != NULL) {
 		spin_lock(&sl->pool_lock);
 		slab_evacuate_page(sl, c, p);
@@ -462,6 +470,18 @@ slab_evacuate_start(struct slab *sl, uint32_t class)
 	}
 	spin_unlock(&c->lock);
 	return p != NULL;
+}
+
+bool
+slab_evacuate_start(struct slab *sl, uint32_t class)
+{
+	return evacuate_start(sl, class, true);
+}
+
+bool
+slab_evacuate_last(struct slab *sl, uint32_t class)
+{
+	return evacuate_start(sl, class, false);
 }
 
 void

@@ -119,7 +119,7 @@ struct slab {
 	uint32_t class_count;
 	uint32_t reserve; /* pages to keep in the pool for classes that have none */
 	bool probation;   /* new objects are on probation */
-	uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1];
+	_Atomic uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1]; /* or that one is merged into */
 	struct slab_class classes[SLAB_CLASSES_MAX];
 
 	_Alignas(CACHE_LINE_BYTES) struct spin pool_lock;
@@ -144,6 +144,7 @@ struct slab {
 	/* Under it: pages that move for balance; slab_age of what was done last. */
 	uint32_t moving, moved_at, halved_at, checked_at;
 	uint32_t idle_class; /* in whose pages expired items are looked for, if it is idle */
+	bool merged;         /* some class takes another one's objects (class_merge.c) */
 	_Atomic uint64_t evicted_bytes; /* ever */
 	_Atomic uint32_t borrower;      /* class that borrowed last (memory.c), and one; 0: none */
 };
@@ -248,7 +249,7 @@ slab_class_ahead(const struct slab_class *c)
 static inline uint32_t
 slab_class_for(const struct slab *sl, uint32_t bytes)
 {
-	return sl->class_of[(bytes + 7) / 8];
+	return atomic_load_explicit(&sl->class_of[(bytes + 7) / 8], memory_order_relaxed);
 }
 
 static inline uint32_t

@@ -11,6 +11,21 @@
 
 #include "slab_states.h"
 
+/* The class whose objects the sizes of a class take; and from now on. */
+static inline uint32_t
+slab_class_taken(const struct slab *sl, uint32_t class)
+{
+	return slab_class_for(sl, sl->classes[class].size);
+}
+void slab_class_take(struct slab *sl, uint32_t class, uint32_t from);
+
+/* Is then, in slab_age, less than a parts-th of all memory evicted ago? */
+static inline bool
+slab_age_within(const struct slab *sl, uint32_t then, uint32_t parts)
+{
+	return slab_age(sl) - then <= sl->arena->page_count * AGE_PAGE / parts;
+}
+
 /* Under the class's lock: note when the hand passed the page; called before the page goes to the
  * end of the class's list. */
 void slab_page_hand_passed(struct slab *sl, struct slab_class *c, struct page *p);
@@ -66,6 +81,9 @@ slab_moves_max(const struct slab *sl)
 /* Start to evacuate a page of a class: of those the hand comes to next, the one with least to move
  * or to evict. False: it has none, or each has a pinned object, or is being filled. */
 bool slab_evacuate_start(struct slab *sl, uint32_t class);
+/* The same of a class whose items have free objects elsewhere: no page is spared since it is in
+ * use. */
+bool slab_evacuate_last(struct slab *sl, uint32_t class);
 /* So many objects at most, that cost so much at most; one is taken at any cost. */
 struct evacuation_slice {
 	uint32_t objects, work;

@@ -353,6 +353,54 @@ a_class_that_stores_nothing_fills_no_page(void **state)
 	rig_down(&rig);
 }
 
+static uint32_t
+how_many(struct rig *rig, const struct row *row, uint32_t from)
+{
+	uint32_t there = 0;
+
+	for (uint32_t i = from; i < from + row->count; i++)
+		there += value_is(rig->core, item_number(rig->core, i), value_of(row, i));
+	return there;
+}
+
+/* Two classes of a few items each, which are in use, in a full store: they share a page, and no
+ * item is lost. Once pages are free each has its own again. */
+static void
+classes_that_hardly_fill_a_page_share_one(void **state)
+{
+	enum { USE_EVERY = 100 };
+	static const struct row small = {100, 3, 0, 100}, larger = {300, 0, 0, 100};
+	static const struct row stream = {1000, 0, 0, 60000};
+	struct rig rig = rig_up(16, 1);
+	const struct slab *sl = &rig.store->slab;
+	uint32_t class, other;
+
+	for (uint32_t i = 0; i < small.count; i++)
+		store_item(rig.core, &small, i);
+	for (uint32_t i = 0; i < larger.count; i++)
+		store_item(rig.core, &larger, small.count + i);
+	class = class_of(&rig, item_number(rig.core, 0));
+	other = class_of(&rig, item_number(rig.core, small.count));
+	check(other > class);
+	for (uint32_t i = 0; i < stream.count; i++) {
+		store_item(rig.core, &stream, 1000 + i);
+		for (uint32_t n = 0; i % USE_EVERY == 0 && n < small.count + larger.count; n++)
+			item_number(rig.core, n);
+		turns(rig.core, i % 32 == 0);
+		store_housekeeping(rig.core);
+	}
+	check_eq(slab_class_pages(&sl->classes[class]), 0);
+	check_eq(slab_class_taken(sl, class), other);
+	check_eq(how_many(&rig, &small, 0), small.count);
+	check_eq(how_many(&rig, &larger, small.count), larger.count);
+	store_item(rig.core, &small, 1);
+	check_eq(class_of(&rig, item_number(rig.core, 1)), other);
+	store_flush(rig.core, 0);
+	seconds(rig.core, 120);
+	check_eq(slab_class_taken(sl, class), class);
+	rig_down(&rig);
+}
+
 /* Log-uniform from 16 bytes: each power of two has as many keys, and each key one length. */
 static uint32_t
 length_of(uint64_t key)
@@ -410,6 +458,7 @@ main(void)
 		cmocka_unit_test(a_class_read_and_never_written_keeps_what_is_in_use),
 		cmocka_unit_test(a_class_that_borrows_gives_the_next_page),
 		cmocka_unit_test(a_class_that_stores_nothing_fills_no_page),
+		cmocka_unit_test(classes_that_hardly_fill_a_page_share_one),
 		cmocka_unit_test(small_values_get_the_memory_that_their_hits_are_worth),
 	};
 

@@ -1,0 +1,123 @@
+/*
+ * class_merge.c - classes that hardly fill their only page share one.
+ *
+ * In a small memory most classes have one page. Where few keys have a class's sizes they fill a
+ * small part of it. If a larger class has as many free objects, the items move there, sets of these
+ * sizes take its objects from then on, and the page goes to others. Rounding then takes what lay
+ * free. Once that is used up the larger class gets pages by the speed of its hand, as all do. If by
+ * then a page can be saved, it is for the sizes below its mean item, which take objects of their
+ * own again.
+ */
+#include "class_merge.h"
+
+/* A class is merged if its items take no more than this part of a page in the larger class; */
+#define MERGE_LIVE 2u
+/* if this part of a page of the larger class stays free, beyond what it holds back; */
+#define MERGE_SPARE 8u
+/* and once this part of all memory was evicted after it got its page: it may fill it. */
+#define MERGE_PARTS 2u
+
+static uint32_t
+class_free(const struct slab_class *c)
+{
+	return atomic_load_explicit(&c->free_count, memory_order_relaxed);
+}
+
+/* Objects of a class of one page that are not free. */
+static uint32_t
+class_used(const struct slab_class *c)
+{
+	const uint32_t free = class_free(c);
+
+	return free < c->per_page ? c->per_page - free : 0;
+}
+
+/* May the class give its only page? Not that of chunks: items that have some do not move. */
+static bool
+class_may_merge(const struct slab *sl, const struct slab_class *c)
+{
+	return slab_class_pages(c) == 1 && c->size != SLAB_OBJECT_MAX &&
+	       !slab_age_within(sl, atomic_load_explicit(&c->grown_at, memory_order_relaxed),
+				MERGE_PARTS);
+}
+
+/* The next larger class with free objects for all of a class's items; itself: there is none. */
+static uint32_t
+class_with_room(const struct slab *sl, uint32_t class)
+{
+	const uint32_t used = class_used(&sl->classes[class]);
+	const uint64_t most = (1ull << sl->arena->page_shift) / MERGE_LIVE;
+
+	for (uint32_t i = class + 1; i < sl->class_count; i++) {
+		const struct slab_class *c = &sl->classes[i];
+
+		if (c->size == SLAB_OBJECT_MAX || (uint64_t)used * c->size > most)
+			break;
+		if (slab_class_pages(c) != 0 && slab_class_taken(sl, i) == i &&
+		    class_free(c) >= used + slab_class_ahead(c) + c->per_page / MERGE_SPARE)
+			return i;
+	}
+	return class;
+}
+
+/* All sizes up to those of a class that take objects of from take objects of to. */
+static void
+redirect(struct slab *sl, uint32_t up_to, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = 0; i <= up_to; i++)
+		if (slab_class_taken(sl, i) == from)
+			slab_class_take(sl, i, to);
+}
+
+bool
+class_merge(struct slab *sl)
+{
+	for (uint32_t i = 0; i < sl->class_count; i++) {
+		const uint32_t into =
+			class_may_merge(sl, &sl->classes[i]) ? class_with_room(sl, i) : i;
+
+		if (into == i || !slab_evacuate_last(sl, i))
+			continue;
+		redirect(sl, i, i, into);
+		/* What moves there has had no time to be used. */
+		atomic_store_explicit(&sl->classes[into].spared_at, slab_age(sl),
+				      memory_order_relaxed);
+		sl->merged = true;
+		return true;
+	}
+	return false;
+}
+
+void
+class_unmerge(struct slab *sl)
+{
+	for (uint32_t i = 0; i < sl->class_count && sl->merged; i++)
+		slab_class_take(sl, i, i);
+	sl->merged = false;
+}
+
+uint32_t
+class_split(struct store *st, uint32_t class)
+{
+	struct slab *sl = &st->slab;
+	struct store_class_usage usage;
+
+	if (!sl->merged)
+		return class;
+	store_class_usage_mt(st, class + 1, 0, &usage);
+	if (usage.items == 0 || usage.item_bytes / usage.items >= usage.size)
+		return class;
+
+	/* At least half of the items are no larger than the mean, where small ones are more. */
+	uint32_t mean = 0;
+
+	while (sl->classes[mean].size < usage.item_bytes / usage.items)
+		mean++;
+
+	const uint64_t saved = usage.items / 2 * (usage.size - sl->classes[mean].size);
+
+	if (slab_class_taken(sl, mean) != class || saved < 1ull << sl->arena->page_shift)
+		return class;
+	redirect(sl, mean, class, mean);
+	return mean;
+}
