@@ -4,6 +4,7 @@
 #include "flash_segment.h"
 
 #include <isa-l/crc.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define SEGMENT_MAGIC 0x31676573666b6c63ull /* "clkfseg1" */
@@ -223,6 +224,26 @@ flash_record_read(const uint8_t *at, uint32_t len, struct flash_record *r)
 	at = take(at, bit(head, EXPIRY_SHIFT), &r->expiry_s, sizeof r->expiry_s);
 	r->key = (struct view){at, head & 0xff};
 	return r->head;
+}
+
+void
+flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32_t expiry_s)
+{
+	uint64_t head;
+
+	flash_payload_get(pages, offset, &head, sizeof head);
+	if (bit(head, EXPIRY_SHIFT))
+		flash_payload_put(pages,
+				  offset + FLASH_RECORD_HEAD +
+					  (bit(head, LONG_CAS_SHIFT) ? 8u : 0) +
+					  (bit(head, FLAGS_SHIFT) ? 4u : 0),
+				  &expiry_s, sizeof expiry_s);
+	/* One byte, so that it is of either kind whenever the process ends. */
+	const uint8_t kind = (uint8_t)(FLASH_PUT | status << (STATUS_SHIFT - KIND_SHIFT) |
+				       bit(head, LONG_CAS_SHIFT) << (LONG_CAS_SHIFT - KIND_SHIFT));
+
+	atomic_thread_fence(memory_order_release);
+	flash_payload_put(pages, offset + KIND_SHIFT / 8, &kind, sizeof kind);
 }
 
 /* ---- looking through pages ---- */

@@ -85,6 +85,10 @@ uint32_t flash_record_write(uint8_t *to, const struct flash_record *record);
 /* The same from len bytes, or from as many as there are. 0: it is no record. */
 uint32_t flash_record_read(const uint8_t *at, uint32_t len, struct flash_record *record);
 
+/* A VOID that stands at this offset becomes a PUT with this status, and this expiry if it has one;
+ * its kind comes last. */
+void flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32_t expiry_s);
+
 /* ---- looking through pages ---- */
 
 /* Consecutive pages of a segment, as they were read. */

@@ -426,6 +426,29 @@ MUTANTS = {
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # The tier: an erasure leaves a neighbour's entry, or its key's own.
     "ONE_MATCH": [("flash_index.c", "for (uint32_t hits = bucket_match(b, p.tag); hits != 0; hits &= hits - 1) {\n\t\t\tbucket_clear", "for (uint32_t hits = bucket_match(b, p.tag); hits != 0 && erased == 0; hits = 0) {\n\t\t\tbucket_clear")],
+    # A promotion is no step for looks; a claim looks for no entry, not at its segment's sequence, not at flushes.
+    "NO_STEP": [("flash_shard.c", "	/* Looks that saw neither the store's copy nor this one look again. */\n	flash_index_step(&s->index);\n", "")],
+    "NO_CLAIM": [("flash_shard.c", " &&\n	    flash_index_has(&s->index, hash, at->location)) {", ") {")],
+    "SHORT_TOKEN": [("flash_shard.c", "flash_log_live(&s->log, at->location) == at->sequence &&", "flash_log_live(&s->log, at->location) != 0 &&")],
+    "PROMOTE_OVER_FLUSH": [("flash_shard.c", "	catch_up(s, generation);\n	if (s->generation == generation && flash_log_live", "	if (flash_log_live")],
+    # A look counts if it found anything.
+    "EARLY_LOOK": [("flash_shard.c", "	return flash_index_moves(&s->index) == l->moves;", "	return l->count != 0 || flash_index_moves(&s->index) == l->moves;")],
+    # A move along a path is no step.
+    "PATH_UNSEEN": [("flash_index.c", "		flash_index_step(ix);\n", "")],
+    # A segment that was lost has another key's record.
+    "LOST_IS_OTHER": [("flash_read.c", ": FLASH_AGAIN;", ": FLASH_OTHER;")],
+    # What cannot be read is another key's.
+    "MISS_KEEPS": [("flash_read.c", "? FLASH_UNREADABLE", "? FLASH_OTHER")],
+    # A page gets entries although one of it was erased: of records reserved later, or before.
+    "PAGE_REUSED": [("flash_log.c", "	if (is_spent(&log->buffer[log->open], 1 + log->at / FLASH_PAYLOAD_BYTES))\n		flash_log_turn_page(log);\n", ""), ("flash_log.c", " &&\n	       !is_spent(&log->buffer[r->buffer], flash_location_page(r->location));", ";")],
+    "PAGE_SPENT_LATE": [("flash_log.c", " &&\n	       !is_spent(&log->buffer[r->buffer], flash_location_page(r->location));", ";")],
+    # A buffer is used again while somebody reads it; written while somebody copies into it.
+    "BUFFER_UNPINNED": [("flash_log.c", "	if (atomic_load_explicit(&b->readers, memory_order_seq_cst) == 0)\n", "")],
+    "SEALED_EARLY": [("flash_log.c", " ||\n		    atomic_load_explicit(&b->copies, memory_order_acquire) != 0)", ")")],
+    # A pin does not look again whose buffer it is.
+    "PIN_UNCHECKED": [("flash_log.c", "		if (atomic_load_explicit(&log->kept->sequence[i], memory_order_seq_cst) == sequence)\n			return i;\n		flash_log_unpin(log, i);", "		return i;")],
+    # A flush leaves the mark.
+    "NO_MARK": [("flash_shard.c", "	atomic_store_explicit(&s->log.mark, mark, memory_order_release);\n", "	(void)mark;\n")],
     # An estimate is one counter, not the least.
     "FRONT_ONE_COUNTER": [("front_sketch.c", "count < least ? count : least", "count")],
 }

@@ -1,0 +1,325 @@
+/*
+ * flash_shard.c - what changes a shard: entries made, erased, claimed; flushes; lost segments.
+ */
+#include "flash_shard_inside.h"
+
+static void
+count(struct flash_shard *s, enum flash_counter what, uint64_t n)
+{
+	s->counters[what] += n;
+}
+
+/* ---- the sweep ---- */
+
+static bool
+is_dead(const void *arg, uint32_t location)
+{
+	const struct flash_log *log = arg;
+
+	return flash_log_live(log, location) == 0;
+}
+
+/* A pass is worth it, or ends: its segments' entries are gone. */
+static void
+sweep(struct flash_shard *s)
+{
+	const uint64_t head = s->log.head;
+	const uint64_t dead = head > s->log.c.live ? head - s->log.c.live : 0;
+	const uint32_t spare = s->log.c.segments - s->log.c.live;
+
+	if (s->next == s->index.bucket_count && s->clean + (spare + 1) / 2 <= dead) {
+		s->pass = dead;
+		s->next = 0;
+	}
+	for (uint32_t i = 0; i < FLASH_SWEEP_SLICE && s->next < s->index.bucket_count; i++) {
+		flash_index_sweep(&s->index, s->next, is_dead, &s->log);
+		if (++s->next == s->index.bucket_count)
+			s->clean = s->pass;
+	}
+}
+
+/* ---- the journal ---- */
+
+/* The slot of the next segment has no entries. */
+static bool
+is_next_clean(const struct flash_shard *s)
+{
+	return s->log.head + 1 <= s->clean + s->log.c.segments;
+}
+
+/* Room for so many bytes, in another segment if need be. */
+static void
+make_room(struct flash_shard *s, uint32_t bytes)
+{
+	if (!flash_log_wants_segment(&s->log, bytes) || !is_next_clean(s))
+		return;
+	/* What is dropped by it is so for looks that have begun, too. */
+	if (flash_log_open(&s->log))
+		flash_index_step(&s->index);
+}
+
+void
+flash_shard_journal(struct flash_shard *s, enum flash_kind kind, uint64_t number)
+{
+	make_room(s, FLASH_JOURNAL_BYTES);
+	if (flash_log_journal(&s->log, kind, number))
+		return;
+	atomic_store_explicit(&s->log.kept->unjournaled, 1, memory_order_release); /* U */
+	count(s, FLASH_UNJOURNALED, 1);
+}
+
+/* Everything that is there is dead: first in the log, then for looks. */
+void
+flash_shard_kill_all(struct flash_shard *s)
+{
+	make_room(s, FLASH_JOURNAL_BYTES);
+	flash_log_turn_page(&s->log);
+	make_room(s, FLASH_JOURNAL_BYTES);
+
+	const uint64_t mark = flash_log_position(&s->log);
+
+	flash_shard_journal(s, FLASH_FLUSH, 0);
+	protocol_gap();
+	/* Release: pairs with the acquire in flash_log_live. */
+	atomic_store_explicit(&s->log.mark, mark, memory_order_release);
+	flash_index_step(&s->index);
+}
+
+/* F: whoever has the lock, and knows of a flush that the shard does not. A generation's number
+ * wraps in half of its range, and the store does a flush when the one before is here. */
+static void
+catch_up(struct flash_shard *s, uint32_t generation)
+{
+	if ((int32_t)(generation - s->generation) <= 0)
+		return;
+	flash_shard_kill_all(s);
+	s->generation = generation;
+}
+
+void
+flash_shard_flushed(struct flash_shard *s, uint32_t generation)
+{
+	spin_lock(&s->lock);
+	catch_up(s, generation);
+	spin_unlock(&s->lock);
+}
+
+/* ---- erasures ---- */
+
+/* All entries that match: a tombstone, then their pages are spent, then they are gone. */
+void
+flash_shard_forget(struct flash_shard *s, uint64_t hash)
+{
+	uint32_t locations[FLASH_INDEX_MATCHES];
+	const uint32_t n = flash_index_look(&s->index, hash, locations);
+
+	flash_shard_journal(s, FLASH_TOMB, hash);
+	count(s, FLASH_TOMBS, 1);
+	for (uint32_t i = 0; i < n; i++)
+		flash_log_spend(&s->log, locations[i]);
+	protocol_gap();
+	count(s, FLASH_ERASED, flash_index_erase(&s->index, hash));
+	protocol_gap();
+}
+
+/* Entries that match, and are not dead. The caller looks beside moves. */
+static uint32_t
+look(const struct flash_shard *s, uint64_t hash, struct flash_candidate *at)
+{
+	uint32_t locations[FLASH_INDEX_MATCHES], count_live = 0;
+	const uint32_t n = flash_index_look(&s->index, hash, locations);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t sequence = flash_log_live(&s->log, locations[i]);
+
+		if (sequence != 0)
+			at[count_live++] = (struct flash_candidate){sequence, locations[i]};
+	}
+	return count_live;
+}
+
+bool
+flash_may_have(struct flash_shard *s, uint64_t hash)
+{
+	struct flash_candidate at[FLASH_INDEX_MATCHES];
+
+	for (uint32_t i = 0; i < FLASH_LOOK_TRIES; i++) {
+		const uint32_t moves = flash_index_moves(&s->index);
+
+		if (look(s, hash, at) != 0)
+			return true;
+		if (flash_index_moves(&s->index) == moves)
+			return false;
+		protocol_gap();
+	}
+	return true;
+}
+
+void
+flash_shard_erase(struct flash_shard *s, uint64_t hash)
+{
+	if (!flash_may_have(s, hash))
+		return;
+	spin_lock(&s->lock);
+	flash_shard_forget(s, hash);
+	spin_unlock(&s->lock);
+}
+
+/* ---- looks ---- */
+
+void
+flash_look_begin(struct flash_shard *s, struct flash_look *l)
+{
+	l->locked = l->tries >= FLASH_LOOK_TRIES;
+	if (l->locked)
+		spin_lock(&s->lock);
+	l->moves = flash_index_moves(&s->index);
+}
+
+bool
+flash_look_end(struct flash_shard *s, struct flash_look *l, uint64_t hash)
+{
+	l->count = look(s, hash, l->at);
+	l->tries++;
+	if (l->locked) {
+		spin_unlock(&s->lock);
+		return true;
+	}
+	return flash_index_moves(&s->index) == l->moves;
+}
+
+/* ---- claims ---- */
+
+static void
+intend(struct flash_shard *s, uint32_t core, uint64_t hash)
+{
+	atomic_store_explicit(&s->intents->hash[core], hash, memory_order_release);
+}
+
+bool
+flash_shard_claim(struct flash_shard *s, uint32_t core, uint64_t hash, uint32_t generation,
+		  const struct flash_candidate *at)
+{
+	spin_lock(&s->lock);
+	catch_up(s, generation);
+	if (s->generation == generation && flash_log_live(&s->log, at->location) == at->sequence &&
+	    flash_index_has(&s->index, hash, at->location)) {
+		intend(s, core, hash);
+		count(s, FLASH_CLAIMED, 1);
+		return true;
+	}
+	spin_unlock(&s->lock);
+	return false;
+}
+
+void
+flash_shard_claimed(struct flash_shard *s, uint64_t hash)
+{
+	/* Looks that saw neither the store's copy nor this one look again. */
+	flash_index_step(&s->index);
+	flash_shard_forget(s, hash);
+	spin_unlock(&s->lock);
+}
+
+/* ---- evictions ---- */
+
+bool
+flash_shard_reserve(struct flash_shard *s, const struct flash_record *record,
+		    struct flash_reserved *reserved)
+{
+	const uint32_t most = FLASH_HEAD_BYTES_MAX + record->value_len;
+
+	spin_lock(&s->lock);
+	if (most <= flash_log_capacity(&s->log))
+		make_room(s, most);
+
+	const bool there = flash_log_reserve(&s->log, record, reserved);
+
+	count(s, FLASH_REFUSED_ROOM, !there);
+	spin_unlock(&s->lock);
+	return there;
+}
+
+bool
+flash_shard_put(struct flash_shard *s, uint32_t core, uint64_t hash, const struct flash_reserved *r,
+		uint8_t status, uint32_t expiry_s)
+{
+	bool there = false;
+
+	spin_lock(&s->lock);
+	if (!flash_log_may_settle(&s->log, r, expiry_s)) {
+		count(s, FLASH_REFUSED_CHANGED, 1);
+	} else if (!flash_index_insert(&s->index, hash, r->location)) {
+		count(s, FLASH_REFUSED_INDEX, 1);
+	} else {
+		intend(s, core, hash);
+		protocol_gap();
+		flash_log_settle(&s->log, r, status, expiry_s);
+		count(s, FLASH_PUTS, 1);
+		there = true;
+	}
+	spin_unlock(&s->lock);
+	return there;
+}
+
+/* ---- ends of writes ---- */
+
+/* W: what shadows is written again, before the segment counts for nothing. */
+static void
+lose(struct flash_shard *s, uint32_t buffer)
+{
+	const struct flash_pages pages = flash_log_pages(&s->log, buffer);
+	struct flash_walk walk = {0};
+	struct flash_record record;
+
+	while (flash_walk_next(&pages, &walk, &record) == FLASH_RECORD) {
+		if (record.kind == FLASH_FLUSH)
+			flash_shard_kill_all(s);
+		else if (record.kind == FLASH_TOMB || record.kind == FLASH_DROP)
+			flash_shard_journal(s, record.kind, record.number);
+	}
+	flash_shard_journal(s, FLASH_DROP, pages.sequence);
+	protocol_gap();
+	flash_log_lose(&s->log, pages.sequence);
+	flash_index_step(&s->index);
+	count(s, FLASH_SEGMENTS_LOST, 1);
+}
+
+static void
+end_write(struct flash_shard *s, uint32_t i)
+{
+	struct flash_buffer *b = &s->log.buffer[i];
+	/* Acquire: pairs with the release in flash_log_wrote. */
+	const uint32_t state = atomic_load_explicit(&b->state, memory_order_acquire);
+
+	if (state != FLASH_WRITTEN && state != FLASH_FAILED)
+		return;
+	if (state == FLASH_FAILED) {
+		lose(s, i);
+		atomic_store_explicit(&b->state, FLASH_WRITTEN, memory_order_relaxed);
+	} else if (s->log.kept->sequence[i] != 0) {
+		count(s, FLASH_SEGMENTS_WRITTEN, 1);
+	}
+	flash_log_free(&s->log, i);
+}
+
+void
+flash_shard_turn(struct flash_shard *s)
+{
+	spin_lock(&s->lock);
+	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
+		end_write(s, i);
+	sweep(s);
+	spin_unlock(&s->lock);
+}
+
+void
+flash_shard_init(struct flash_shard *s, const struct flash_shard_config *c)
+{
+	*s = (struct flash_shard){.index = {.buckets = c->buckets, .bucket_count = c->bucket_count},
+				  .intents = c->intents,
+				  .generation = c->generation,
+				  .next = c->bucket_count};
+	flash_log_init(&s->log, &c->log, c->kept, c->pages);
+	s->clean = s->log.head;
+}

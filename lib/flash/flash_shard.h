@@ -1,0 +1,151 @@
+/*
+ * flash_shard.h - one shard of the tier: which keys it has, and that no copy of it is stale.
+ *
+ * A key is in the store or here, never in both (FLASH.md, section 5, whose letters name the rules).
+ *
+ * Shape:  an index over a log. An entry of the index leads to a page and the record of its key that
+ *         begins there. A page of which an entry was erased gets no entry more: so an entry that
+ *         was seen, erased and is seen again is the same only if its record is.
+ * Units:  hash: of the key by the index's seed. generation: the store's, of flush. core: below
+ *         FLASH_CORES_MAX.
+ * Owner:  the caller: memory for buckets and buffers, and what is kept over a restart.
+ * Thread: looks and reads: any, without a lock. flash_log_write and _wrote: the tier's thread. All
+ *         else: a core; those that say so under the key's lock in the store, which is always taken
+ *         before the shard's.
+ * Errors: results; nothing is refused that forgets.
+ * Bounds: under the lock an insert, an erasure, a slice of the sweep; a walk of one segment after
+ *         a failed write.
+ */
+#ifndef CLOCKOO_FLASH_SHARD_H
+#define CLOCKOO_FLASH_SHARD_H
+
+#include "flash_index.h"
+#include "flash_log.h"
+
+#include "store/spin.h"
+
+#define FLASH_CORES_MAX   128u
+#define FLASH_LOOK_TRIES  8u
+#define FLASH_SWEEP_SLICE 64u /* buckets a turn */
+
+/* Name, and what happened. Changed under the shard's lock. */
+#define FLASH_COUNTERS(X)                                                                          \
+	X(FLASH_PUTS, "entries made")                                                              \
+	X(FLASH_REFUSED_ROOM, "evicted without a copy: no room in the log")                        \
+	X(FLASH_REFUSED_INDEX, "evicted without a copy: no room in the index")                     \
+	X(FLASH_REFUSED_CHANGED, "evicted without a copy: changed, flushed, or on a spent page")   \
+	X(FLASH_TOMBS, "tombstones")                                                               \
+	X(FLASH_ERASED, "entries erased")                                                          \
+	X(FLASH_CLAIMED, "entries claimed")                                                        \
+	X(FLASH_UNJOURNALED, "not journaled: the next start is cold")                              \
+	X(FLASH_SEGMENTS_WRITTEN, "segments written")                                              \
+	X(FLASH_SEGMENTS_LOST, "segments lost to write errors")
+
+#define FLASH_COUNTER_SYMBOL(symbol, words) symbol,
+enum flash_counter { FLASH_COUNTERS(FLASH_COUNTER_SYMBOL) FLASH_COUNTERS_COUNT };
+
+/* Of all shards, kept as flash_kept is: keys that may be in the store and here if the process is
+ * killed now, one a core. */
+struct flash_intents {
+	_Atomic uint64_t hash[FLASH_CORES_MAX];
+};
+
+struct flash_shard {
+	struct spin lock;
+	struct flash_index index;
+	struct flash_log log;
+	struct flash_intents *intents;
+	uint32_t generation; /* of flush, that the log knows of */
+	/* The sweep: entries of segments up to clean are gone; a pass under way will say so of
+	 * pass. */
+	uint64_t clean, pass;
+	uint32_t next; /* bucket of the pass; bucket_count: none is under way */
+	uint64_t counters[FLASH_COUNTERS_COUNT];
+};
+
+struct flash_shard_config {
+	struct flash_log_config log;
+	struct bucket *buckets; /* zeroed */
+	uint32_t bucket_count;
+	struct flash_kept *kept;
+	struct flash_intents *intents;
+	uint8_t *pages; /* of the buffers, zeroed or kept */
+	uint32_t generation;
+};
+
+/* Empty; a segment is open. What was kept is overwritten (flash_recover.h reads it first). */
+void flash_shard_init(struct flash_shard *s, const struct flash_shard_config *config);
+
+/* ---- looks (L) ---- */
+
+struct flash_candidate {
+	uint64_t sequence;
+	uint32_t location;
+};
+
+struct flash_look {
+	uint32_t moves, tries;
+	bool locked;
+	uint32_t count;
+	struct flash_candidate at[FLASH_INDEX_MATCHES];
+};
+
+/* Zero at first. Between begin and end the caller looks at the store; what it finds there is the
+ * answer, but end is called. True: a miss of the store and of all candidates is final. False: begin
+ * again. */
+void flash_look_begin(struct flash_shard *s, struct flash_look *look);
+bool flash_look_end(struct flash_shard *s, struct flash_look *look, uint64_t hash);
+
+/* A look for one of several keys that only asks whether it is worth a closer one. */
+bool flash_may_have(struct flash_shard *s, uint64_t hash);
+
+/* ---- reads (V) ---- */
+
+enum flash_verdict {
+	FLASH_FOUND,
+	FLASH_OTHER,      /* another key's */
+	FLASH_AGAIN,      /* its segment is gone: look again */
+	FLASH_UNREADABLE, /* a miss, once the key is erased (E) */
+};
+
+struct flash_found {
+	struct flash_record record; /* its key is in walk.head */
+	struct flash_walk walk;     /* value_at: the value, in the payloads that were read */
+};
+
+/* The candidate's pages, if they are in memory still; else they are to be read from flash, at
+ * flash_log_offset. */
+bool flash_read_buffer(struct flash_shard *s, const struct flash_candidate *at, uint8_t *pages);
+enum flash_verdict flash_read_judge(struct flash_shard *s, const struct flash_candidate *at,
+				    const uint8_t *pages, bool was_buffer, struct view key,
+				    struct flash_found *found);
+
+/* ---- changes ---- */
+
+/* The store has no slot of the key, under its lock: no entry matches it any more, nor will one that
+ * recovers (S, N, E). */
+void flash_shard_erase(struct flash_shard *s, uint64_t hash);
+
+/* Under the key's lock, without a slot in the store: is this still the key's entry, of this
+ * generation? True: the shard's lock is held; the copy is published, or deleted, and
+ * flash_shard_claimed called (P, X). */
+bool flash_shard_claim(struct flash_shard *s, uint32_t core, uint64_t hash, uint32_t generation,
+		       const struct flash_candidate *at);
+void flash_shard_claimed(struct flash_shard *s, uint64_t hash);
+
+/* The eviction of an item: room for its record, without a lock of the store; flash_log_fill; then
+ * under the key's lock, while it is there and alive, an entry, before its slot
+ * is emptied. False: it is evicted as without a tier. After true, or instead of it, the room is
+ * released by flash_log_release. */
+bool flash_shard_reserve(struct flash_shard *s, const struct flash_record *record,
+			 struct flash_reserved *reserved);
+bool flash_shard_put(struct flash_shard *s, uint32_t core, uint64_t hash,
+		     const struct flash_reserved *reserved, uint8_t status, uint32_t expiry_s);
+
+/* A flush has begun this generation in the store (F). */
+void flash_shard_flushed(struct flash_shard *s, uint32_t generation);
+
+/* Ends of writes (W), a slice of the sweep. */
+void flash_shard_turn(struct flash_shard *s);
+
+#endif

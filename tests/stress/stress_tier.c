@@ -1,0 +1,236 @@
+/*
+ * stress_tier.c - is a store over a shard of the tier one cache, as each key's history tells?
+ *
+ * Goal:   however calls, evictions, promotions, flushes, lost segments and faults of the device
+ *         overlap, no answer is a stale copy (lib/flash/FLASH.md, section 5).
+ * Method: the product's shard, log and index on a device of memory, a model of the store's side,
+ * two cores and the tier's thread as fibres that change at any gap. Histories are judged by
+ *         linear.h. A failing seed is printed.
+ *
+ *   stress_tier [caught] [seeds [first]]: with "caught" a rule is broken, and must be seen to be.
+ */
+#include "caught.h"
+#include "linear.h"
+#include "tier_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLS_MAX    60u
+#define STEPS_MAX    20000u
+#define SEEDS        2000u
+#define CAUGHT_SEEDS 200000u
+#define TURNS        20u        /* of 100 */
+#define THREAD       TIER_CORES /* the tier's own, as a fibre */
+
+static struct {
+	struct call call[CALLS_MAX + TIER_KEYS];
+	uint32_t calls;
+	uint64_t tick;
+	uint32_t flushes, evictions, fills; /* of 100 */
+	uint32_t burst;                     /* gaps at once, at most */
+	bool sleepy;
+} h;
+
+struct task {
+	uint32_t core, what;
+	struct call *call;
+};
+static struct task tasks[FIBRES_MAX];
+
+static void
+run_call(void *arg)
+{
+	const struct task *t = arg;
+
+	tier_call(t->core, t->call);
+	t->call->returned = ++h.tick;
+}
+
+static void
+run_evict(void *arg)
+{
+	const struct task *t = arg;
+
+	tier_evict(t->core, sim_below(&w.rng, TIER_KEYS));
+}
+
+static void
+run_fill(void *arg)
+{
+	const struct task *t = arg;
+
+	tier_fill(t->core);
+}
+
+static void
+run_turn(void *arg)
+{
+	flash_shard_turn(&w.shard);
+}
+
+static void
+run_work(void *arg)
+{
+	tier_work();
+}
+
+static struct call *
+new_call(uint32_t core, enum call_kind kind, uint32_t key)
+{
+	struct call *c = &h.call[h.calls++];
+
+	*c = (struct call){.invoked = ++h.tick,
+			   .kind = kind,
+			   .thread = core,
+			   .key = key,
+			   .flags = h.calls % 2 ? h.calls : 0,
+			   .told_no_cas = true};
+	if (kind == CALL_SET || kind == CALL_ADD || kind == CALL_APPEND)
+		c->len = (uint32_t)snprintf(c->bytes, sizeof c->bytes, "v%u", h.calls);
+	if (kind == CALL_APPEND || kind == CALL_GET)
+		c->flags = 0;
+	return c;
+}
+
+static void
+start_call(uint32_t core)
+{
+	const uint32_t what = sim_below(&w.rng, 100);
+	const enum call_kind kind = what < h.flushes ? CALL_FLUSH
+				    : what < 50      ? CALL_GET
+				    : what < 70      ? CALL_SET
+				    : what < 76      ? CALL_ADD
+				    : what < 88      ? CALL_DELETE
+						     : CALL_APPEND;
+
+	tasks[core].call = new_call(core, kind, sim_below(&w.rng, TIER_KEYS));
+	fibre_begin(core, run_call, &tasks[core]);
+}
+
+static void
+start(uint32_t fibre)
+{
+	const uint32_t what = sim_below(&w.rng, 100);
+
+	tasks[fibre].core = fibre;
+	if (fibre == THREAD)
+		fibre_begin(fibre, run_work, &tasks[fibre]);
+	else if (what < h.evictions)
+		fibre_begin(fibre, run_evict, &tasks[fibre]);
+	else if (what < h.evictions + h.fills)
+		fibre_begin(fibre, run_fill, &tasks[fibre]);
+	else if (what < h.evictions + h.fills + TURNS)
+		fibre_begin(fibre, run_turn, &tasks[fibre]);
+	else if (h.calls < CALLS_MAX)
+		start_call(fibre);
+}
+
+static bool
+all_idle(void)
+{
+	for (uint32_t i = 0; i < FIBRES_MAX; i++)
+		if (!fibre_is_idle(i))
+			return false;
+	return true;
+}
+
+static void
+step(void)
+{
+	const uint32_t drawn = sim_below(&w.rng, TIER_CORES + 1);
+	/* A core that has lost its CPU. */
+	const uint32_t fibre = h.sleepy && drawn == 1 && sim_chance(&w.rng, 970) ? 0 : drawn;
+
+	tier_poll();
+	if (fibre_is_idle(fibre) && sim_chance(&w.rng, 500))
+		start(fibre);
+	if (!fibre_is_idle(fibre))
+		fibre_run(fibre, 1 + sim_below(&w.rng, h.burst));
+}
+
+/* What was begun ends: device and calls. */
+static void
+settle(void)
+{
+	for (uint32_t i = 0; i < STEPS_MAX && !all_idle(); i++) {
+		tier_poll();
+		if (!fibre_is_idle(i % FIBRES_MAX))
+			fibre_run(i % FIBRES_MAX, 1);
+	}
+	ensure(all_idle());
+}
+
+static bool
+judge(uint32_t key)
+{
+	const struct call *calls[CALLS_MAX + TIER_KEYS], *liar;
+	struct linear *l = linear_new();
+	uint32_t n = 0;
+	bool ok;
+
+	for (uint32_t i = 0; i < h.calls; i++)
+		if (h.call[i].key == key || h.call[i].kind == CALL_FLUSH)
+			calls[n++] = &h.call[i];
+	linear_begin_empty(l);
+	ok = linear_walk(l, calls, n, &liar) == LINEAR_TRUE;
+	if (!ok) {
+		n = linear_shorten(calls, n, liar);
+		for (uint32_t i = 0; i < n; i++)
+			call_print(stdout, calls[i]);
+	}
+	linear_free(l);
+	return ok;
+}
+
+static bool
+run(uint64_t seed)
+{
+	bool ok = true;
+
+	tier_begin(seed);
+	memset(&h, 0, sizeof h);
+	h.flushes = sim_chance(&w.rng, 500) ? 0 : 8;
+	h.evictions = 15 + sim_below(&w.rng, 30);
+	h.fills = sim_below(&w.rng, 35);
+	h.burst = sim_chance(&w.rng, 500) ? 1 : 1 + sim_below(&w.rng, 40);
+	h.sleepy = sim_chance(&w.rng, 400);
+	for (uint32_t i = 0; i < STEPS_MAX && h.calls < CALLS_MAX; i++)
+		step();
+	settle();
+	for (uint32_t key = 0; key < TIER_KEYS; key++) {
+		tasks[0].call = new_call(0, CALL_GET, key);
+		fibre_begin(0, run_call, &tasks[0]);
+		settle();
+	}
+	for (uint32_t key = 0; key < TIER_KEYS && ok; key++)
+		ok = judge(key);
+	if (ok && !tier_read_all()) {
+		printf("something cannot be read\n");
+		ok = false;
+	}
+	if (!ok)
+		printf("seed %llu\n", (unsigned long long)seed);
+	return ok;
+}
+
+int
+main(int argc, char **argv)
+{
+	const bool caught = argc > 1 && strcmp(argv[1], "caught") == 0;
+	const uint64_t seeds = argc > 2 ? strtoull(argv[2], NULL, 10)
+			       : caught ? CAUGHT_SEEDS
+					: SEEDS,
+		       first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+
+	if (caught)
+		crash_is_harm();
+	tier_create();
+	for (uint64_t seed = first; seed < first + seeds; seed++)
+		if (!run(seed)) {
+			printf("after %llu seeds\n", (unsigned long long)(seed - first + 1));
+			return caught ? 0 : 1;
+		}
+	tier_print();
+	return caught ? 1 : 0;
+}

@@ -1,0 +1,578 @@
+/*
+ * tier_world.c - the rules of the store's side (FLASH.md, section 5), as lib/store keeps them, over
+ * the product's shard.
+ */
+#include "tier_world.h"
+
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WRITE_TAG  (1ull << 32)
+#define NAME_LEN   2u
+#define SHORT_NS   20u /* a step is one */
+#define LONG_NS    400u
+#define FILL_SMALL 20u
+#define FILL_LARGE 4u
+#define FILLER_MAX 2500u
+
+struct tier_world w;
+
+/* Memory of all worlds, and what they have reached. */
+static struct {
+	struct bucket *buckets;
+	uint8_t *pages, *read[FIBRES_MAX];
+	uint64_t verdicts[FLASH_UNREADABLE + 1], buffered, steps;
+	uint64_t counters[FLASH_COUNTERS_COUNT];
+} all;
+
+enum where { IN_STORE, IN_TIER, NOWHERE };
+
+struct fetched {
+	enum where where;
+	struct tier_slot slot; /* in the store, or the tier's copy */
+	struct flash_candidate at;
+};
+
+static void
+lock_key(uint32_t key)
+{
+	do
+		fibre_gap();
+	while (w.locked[key]);
+	w.locked[key] = true;
+}
+
+static void
+unlock_key(uint32_t key)
+{
+	w.locked[key] = false;
+	fibre_gap();
+}
+
+static struct view
+name_of(uint32_t key)
+{
+	return (struct view){(const uint8_t *)w.name[key], NAME_LEN};
+}
+
+/* ---- the device ---- */
+
+void
+tier_poll(void)
+{
+	struct flash_result r;
+
+	mem_flash_tick(&w.device, ++w.now_ns);
+	while (w.device.device.ops->poll(&w.device.device, &r, 1) == 1) {
+		if ((r.tag & WRITE_TAG) != 0) {
+			w.writing = false;
+			flash_log_wrote(&w.shard.log, (uint32_t)r.tag, r.error);
+			continue;
+		}
+		w.done[r.tag] = true;
+		w.error[r.tag] = r.error;
+	}
+}
+
+void
+tier_work(void)
+{
+	struct flash_io io;
+
+	if (w.writing || !flash_log_write(&w.shard.log, &io))
+		return;
+	io.tag |= WRITE_TAG;
+	fibre_gap();
+	w.writing = true;
+	ensure(w.device.device.ops->submit(&w.device.device, &io, 1) == 1);
+}
+
+static int32_t
+read_flash(uint32_t core, const struct flash_candidate *at)
+{
+	const struct flash_io io = {.tag = core,
+				    .offset = flash_log_offset(&w.shard.log, at->location),
+				    .data = all.read[core],
+				    .len = flash_location_pages(at->location) * FLASH_PAGE_BYTES,
+				    .kind = FLASH_READ};
+
+	w.done[core] = false;
+	ensure(w.device.device.ops->submit(&w.device.device, &io, 1) == 1);
+	while (!w.done[core])
+		fibre_gap();
+	return w.error[core];
+}
+
+/* ---- fetches ---- */
+
+/* E: under the key's lock, and only if the store still lacks it. */
+static bool
+erase_unread(uint32_t key)
+{
+	lock_key(key);
+
+	const bool absent = !w.d[key].there;
+
+	if (absent)
+		flash_shard_erase(&w.shard, w.hash[key]);
+	unlock_key(key);
+	return absent;
+}
+
+static void
+take(uint32_t core, const struct flash_found *found, struct tier_slot *slot)
+{
+	const uint32_t value_len = found->record.value_len;
+	char value[TIER_VALUE_MAX];
+
+	ensure(value_len != 0 && value_len <= sizeof value);
+	flash_payload_get(all.read[core], found->walk.value_at, value, value_len);
+	slot->flags = found->record.flags;
+	slot->len = (uint32_t)strnlen(value, value_len);
+	ensure(slot->len < HISTORY_VALUE_MAX);
+	memcpy(slot->text, value, slot->len);
+}
+
+static enum flash_verdict
+read_at(uint32_t core, uint32_t key, const struct flash_candidate *at, struct tier_slot *slot)
+{
+	const bool was_buffer = flash_read_buffer(&w.shard, at, all.read[core]);
+	struct flash_found found;
+
+	all.buffered += was_buffer;
+	fibre_gap();
+	if (!was_buffer && read_flash(core, at) != 0)
+		return FLASH_UNREADABLE;
+
+	const enum flash_verdict v =
+		flash_read_judge(&w.shard, at, all.read[core], was_buffer, name_of(key), &found);
+
+	if (v == FLASH_FOUND)
+		take(core, &found, slot);
+	return v;
+}
+
+/* L: the store's slot, and the candidates of a look that counts. */
+static bool
+look(uint32_t key, struct flash_look *l, struct tier_slot *slot)
+{
+	*l = (struct flash_look){0};
+	do {
+		flash_look_begin(&w.shard, l);
+		fibre_gap();
+		*slot = w.d[key];
+		fibre_gap();
+	} while (!flash_look_end(&w.shard, l, w.hash[key]) && !slot->there);
+	return slot->there;
+}
+
+/* The candidates one after the other. AGAIN: one was gone. UNREADABLE: it is erased, if it is the
+ * store's no more. */
+static enum flash_verdict
+read_all(uint32_t core, uint32_t key, const struct flash_look *l, struct fetched *f)
+{
+	enum flash_verdict worst = FLASH_OTHER;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		const enum flash_verdict v = read_at(core, key, &l->at[i], &f->slot);
+
+		all.verdicts[v]++;
+		w.unreadable += v == FLASH_UNREADABLE;
+		if (v == FLASH_FOUND) {
+			f->at = l->at[i];
+			return v;
+		}
+		if (v == FLASH_UNREADABLE)
+			return erase_unread(key) ? v : FLASH_AGAIN;
+		if (v == FLASH_AGAIN)
+			worst = v;
+	}
+	return worst;
+}
+
+static struct fetched
+fetch(uint32_t core, uint32_t key)
+{
+	struct fetched f;
+	struct flash_look l;
+
+	for (uint32_t again = 0;;) {
+		f.where = IN_STORE;
+		if (look(key, &l, &f.slot))
+			return f;
+
+		const enum flash_verdict v = read_all(core, key, &l, &f);
+
+		f.where = v == FLASH_FOUND ? IN_TIER : NOWHERE;
+		if (v != FLASH_AGAIN || (++again > TIER_TRIES && erase_unread(key)))
+			return f;
+	}
+}
+
+/* ---- calls ---- */
+
+static void
+publish(uint32_t key, const char *text, uint32_t len, uint32_t flags, uint32_t generation)
+{
+	struct tier_slot *d = &w.d[key];
+
+	*d = (struct tier_slot){.there = true,
+				.version = ++w.versions,
+				.generation = generation,
+				.len = len,
+				.flags = flags};
+	memcpy(d->text, text, len);
+}
+
+/* P */
+static void
+promote(uint32_t core, uint32_t key, const struct fetched *f)
+{
+	lock_key(key);
+	if (!w.d[key].there) {
+		const uint32_t generation = w.generation;
+
+		fibre_gap();
+		if (flash_shard_claim(&w.shard, core, w.hash[key], generation, &f->at)) {
+			fibre_gap();
+			publish(key, f->slot.text, f->slot.len, f->slot.flags, generation);
+			fibre_gap();
+			flash_shard_claimed(&w.shard, w.hash[key]);
+		}
+	}
+	unlock_key(key);
+}
+
+static void
+tell(struct call *c, const struct tier_slot *s)
+{
+	c->told_len = s->len;
+	c->told_flags = s->flags;
+	memcpy(c->told, s->text, s->len);
+}
+
+static enum store_result
+do_get(uint32_t core, struct call *c)
+{
+	const uint32_t generation = w.generation;
+
+	fibre_gap();
+
+	const struct fetched f = fetch(core, c->key);
+
+	if (f.where == NOWHERE || (f.where == IN_STORE && f.slot.generation != generation))
+		return STORE_NOT_FOUND;
+	if (f.where == IN_TIER && sim_chance(&w.rng, 400))
+		promote(core, c->key, &f);
+	tell(c, &f.slot);
+	return STORE_OK;
+}
+
+/* S */
+static enum store_result
+do_set(struct call *c)
+{
+	lock_key(c->key);
+	if (!w.d[c->key].there)
+		flash_shard_erase(&w.shard, w.hash[c->key]);
+	fibre_gap();
+	publish(c->key, c->bytes, c->len, c->flags, w.generation);
+	unlock_key(c->key);
+	return STORE_OK;
+}
+
+/* X */
+static enum store_result
+do_delete(uint32_t core, struct call *c)
+{
+	const uint32_t key = c->key;
+
+	for (;;) {
+		const struct fetched f = fetch(core, key);
+		enum store_result told = STORE_NOT_YET;
+
+		lock_key(key);
+		if (w.d[key].there) {
+			told = w.d[key].generation == w.generation ? STORE_OK : STORE_NOT_FOUND;
+			w.d[key].there = false;
+		} else if (f.where == NOWHERE) {
+			told = STORE_NOT_FOUND;
+		} else if (f.where == IN_TIER &&
+			   flash_shard_claim(&w.shard, core, w.hash[key], w.generation, &f.at)) {
+			flash_shard_claimed(&w.shard, w.hash[key]);
+			told = STORE_OK;
+		}
+		unlock_key(key);
+		if (told != STORE_NOT_YET)
+			return told;
+	}
+}
+
+/* N */
+static enum store_result
+do_add(uint32_t core, struct call *c)
+{
+	const uint32_t key = c->key, generation = w.generation;
+
+	fibre_gap();
+
+	const struct fetched f = fetch(core, key);
+
+	if (f.where == IN_TIER || (f.where == IN_STORE && f.slot.generation == generation))
+		return STORE_NOT_STORED;
+	lock_key(key);
+
+	const bool alive = w.d[key].there && w.d[key].generation == w.generation;
+
+	if (!w.d[key].there)
+		flash_shard_erase(&w.shard, w.hash[key]);
+	if (!alive) {
+		fibre_gap();
+		publish(key, c->bytes, c->len, c->flags, w.generation);
+	}
+	unlock_key(key);
+	return alive ? STORE_NOT_STORED : STORE_OK;
+}
+
+/* Brings the key into the store, and then is its business. */
+static enum store_result
+do_append(uint32_t core, struct call *c)
+{
+	const uint32_t key = c->key;
+
+	for (;;) {
+		const struct fetched f = fetch(core, key);
+		enum store_result told = STORE_NOT_YET;
+
+		if (f.where == NOWHERE)
+			return STORE_NOT_STORED;
+		if (f.where == IN_TIER)
+			promote(core, key, &f);
+		lock_key(key);
+		if (w.d[key].there) {
+			struct tier_slot d = w.d[key];
+
+			told = d.generation != w.generation              ? STORE_NOT_STORED
+			       : d.len + c->len >= HISTORY_VALUE_MAX / 2 ? STORE_NO_MEMORY
+									 : STORE_OK;
+			if (told == STORE_OK) {
+				memcpy(d.text + d.len, c->bytes, c->len);
+				publish(key, d.text, d.len + c->len, d.flags, d.generation);
+			}
+		}
+		unlock_key(key);
+		if (told != STORE_NOT_YET)
+			return told;
+	}
+}
+
+/* F: the store's flushes come one after the other. */
+static enum store_result
+do_flush(void)
+{
+	do
+		fibre_gap();
+	while (w.flushing);
+	w.flushing = true;
+
+	const uint32_t generation = ++w.generation;
+
+	fibre_gap();
+	flash_shard_flushed(&w.shard, generation);
+	fibre_gap();
+	w.flushing = false;
+	return STORE_OK;
+}
+
+void
+tier_call(uint32_t core, struct call *c)
+{
+	switch (c->kind) {
+	case CALL_GET:
+		c->result = do_get(core, c);
+		break;
+	case CALL_SET:
+		c->result = do_set(c);
+		break;
+	case CALL_DELETE:
+		c->result = do_delete(core, c);
+		break;
+	case CALL_ADD:
+		c->result = do_add(core, c);
+		break;
+	case CALL_APPEND:
+		c->result = do_append(core, c);
+		break;
+	default:
+		c->result = do_flush();
+	}
+}
+
+/* ---- evictions ---- */
+
+static struct flash_record
+record_of(uint32_t key, const struct tier_slot *d)
+{
+	return (struct flash_record){
+		.kind = FLASH_PUT,
+		.cas = d->version % 2 ? d->version : 1ull << 40,
+		.flags = d->flags,
+		.expiry_s = d->version % 3 ? 0 : d->version,
+		.key = name_of(key),
+		.value_len =
+			HISTORY_VALUE_MAX + sim_below(&w.rng, sim_chance(&w.rng, 200) ? 2500 : 20)};
+}
+
+void
+tier_evict(uint32_t core, uint32_t key)
+{
+	const struct tier_slot d = w.d[key];
+	const struct flash_record record = record_of(key, &d);
+	const bool wanted = !sim_chance(&w.rng, 300);
+	struct flash_reserved r;
+	char value[HISTORY_VALUE_MAX] = {0};
+
+	if (!d.there)
+		return;
+
+	const bool reserved = wanted && flash_shard_reserve(&w.shard, &record, &r);
+
+	if (reserved) {
+		fibre_gap();
+		memcpy(value, d.text, d.len);
+		flash_log_fill(&w.shard.log, &r, 0, value, sizeof value);
+	}
+	lock_key(key);
+	if (w.d[key].there && w.d[key].version == d.version) {
+		const uint32_t generation = w.generation;
+
+		fibre_gap();
+		if (reserved && d.generation == generation)
+			flash_shard_put(&w.shard, core, w.hash[key], &r, 0, record.expiry_s);
+		fibre_gap();
+		w.d[key].there = false;
+	}
+	unlock_key(key);
+	if (reserved)
+		flash_log_release(&w.shard.log, &r);
+}
+
+/* Where the index is crowded, most of it goes to the judged keys' buckets. */
+static uint64_t
+filler_hash(void)
+{
+	const uint64_t hash = hash_word(++w.fillers, 99), key = w.hash[w.fillers % TIER_KEYS];
+
+	return w.crowded ? key >> 32 << 32 | (hash & UINT32_MAX) : hash;
+}
+
+static void
+fill_one(uint32_t core, uint32_t value_len)
+{
+	const uint64_t hash = filler_hash();
+	const struct flash_record record = {
+		.kind = FLASH_PUT, .key = {(const uint8_t *)"filler", 6}, .value_len = value_len};
+	struct flash_reserved r;
+
+	if (!flash_shard_reserve(&w.shard, &record, &r))
+		return;
+	flash_shard_put(&w.shard, core, hash, &r, 0, 0);
+	flash_log_release(&w.shard.log, &r);
+}
+
+void
+tier_fill(uint32_t core)
+{
+	const uint32_t n = w.small_fillers ? FILL_SMALL : FILL_LARGE;
+
+	for (uint32_t i = 0; i < n; i++)
+		fill_one(core, w.small_fillers ? 100 : sim_below(&w.rng, FILLER_MAX));
+}
+
+/* ---- a world ---- */
+
+static void *
+aligned(size_t bytes)
+{
+	void *p = aligned_alloc(FLASH_PAGE_BYTES, bytes);
+
+	ensure(p != NULL);
+	return p;
+}
+
+void
+tier_create(void)
+{
+	all.pages = aligned((size_t)FLASH_BUFFERS * TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES);
+	all.buckets = aligned(TIER_BUCKETS * sizeof *all.buckets + FLASH_PAGE_BYTES);
+	for (uint32_t i = 0; i < FIBRES_MAX; i++)
+		all.read[i] = aligned((size_t)TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES);
+}
+
+void
+tier_begin(uint64_t seed)
+{
+	const struct flash_shard_config c = {.log = {.segments = TIER_SEGMENTS,
+						     .segment_pages = TIER_SEGMENT_PAGES,
+						     .live = TIER_LIVE,
+						     .id = {.device = 1, .incarnation = seed}},
+					     .buckets = all.buckets,
+					     .bucket_count = TIER_BUCKETS,
+					     .kept = &w.kept,
+					     .intents = &w.intents,
+					     .pages = all.pages};
+
+	for (uint32_t i = 0; i < FLASH_COUNTERS_COUNT; i++)
+		all.counters[i] += w.shard.counters[i];
+	all.steps += flash_index_moves(&w.shard.index);
+	if (w.device.now != NULL)
+		mem_flash_close(&w.device);
+	w = (struct tier_world){.rng = {seed}};
+	for (uint32_t key = 0; key < TIER_KEYS; key++)
+		snprintf(w.name[key], sizeof w.name[key], "k%u", key);
+	memset(all.buckets, 0, TIER_BUCKETS * sizeof *all.buckets);
+	mem_flash_open(&w.device, (uint64_t)TIER_SEGMENTS * TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES,
+		       8, seed);
+	w.device.faults = (struct mem_flash_faults){
+		.read_ns = sim_below(&w.rng, sim_chance(&w.rng, 500) ? SHORT_NS : LONG_NS),
+		.write_ns = sim_below(&w.rng, sim_chance(&w.rng, 700) ? SHORT_NS : LONG_NS),
+		.jitter_ns = 10,
+		.read_errors = sim_chance(&w.rng, 300) ? 100000 : 0,
+		.flips = sim_chance(&w.rng, 300) ? 50000 : 0,
+		.write_errors = sim_chance(&w.rng, 300) ? 300000 : 0};
+	w.small_fillers = sim_chance(&w.rng, 300);
+	w.crowded = sim_chance(&w.rng, 300);
+	if (sim_chance(&w.rng, 300))
+		w.device.faults = (struct mem_flash_faults){.read_ns = 1};
+	/* Half of the worlds have two keys that no entry tells apart. */
+	w.hash[0] = hash_word(seed, 5);
+	w.hash[1] = sim_chance(&w.rng, 500) ? w.hash[0] ^ 1 : hash_word(seed, 6);
+	flash_shard_init(&w.shard, &c);
+}
+
+bool
+tier_read_all(void)
+{
+	const struct mem_flash_faults *f = &w.device.faults;
+
+	return w.unreadable == 0 || f->read_errors != 0 || f->write_errors != 0 || f->flips != 0;
+}
+
+#define COUNTER_WORDS(symbol, words) words,
+
+void
+tier_print(void)
+{
+	static const char *const words[] = {FLASH_COUNTERS(COUNTER_WORDS)};
+	static const char *const verdicts[] = {"found", "another key's", "again", "unreadable"};
+
+	tier_begin(0); /* adds the last one's */
+	for (uint32_t i = 0; i < FLASH_COUNTERS_COUNT; i++)
+		printf("%8llu %s\n", (unsigned long long)all.counters[i], words[i]);
+	for (uint32_t i = 0; i <= FLASH_UNREADABLE; i++)
+		printf("%8llu reads: %s\n", (unsigned long long)all.verdicts[i], verdicts[i]);
+	printf("%8llu of them from buffers\n%8llu moves\n", (unsigned long long)all.buffered,
+	       (unsigned long long)all.steps);
+}

@@ -1,0 +1,70 @@
+/*
+ * tier_world.h - a model store over one shard of the product's tier, for stress_tier.
+ *
+ * Shape:  a few judged keys, which may be in the store (D) or the tier; fillers, which are not
+ *         judged and push the log on; a device of memory. All of it runs in fibres.
+ * Thread: one.
+ */
+#ifndef CLOCKOO_TIER_WORLD_H
+#define CLOCKOO_TIER_WORLD_H
+
+#include "fibres.h"
+#include "history.h"
+
+#include "flash/flash_shard.h"
+#include "../sim/mem_flash.h"
+
+#define TIER_KEYS          2u
+#define TIER_SEGMENT_PAGES 3u
+#define TIER_SEGMENTS      8u
+#define TIER_LIVE          5u
+#define TIER_BUCKETS       32u
+#define TIER_CORES         2u
+#define TIER_TRIES         3u /* of a look whose segment was gone */
+#define TIER_VALUE_MAX     2600u
+
+/* What D has of a key. A slot may be dead: flushed. */
+struct tier_slot {
+	bool there;
+	uint32_t version; /* of its bytes: a reference */
+	uint32_t generation;
+	uint32_t len, flags;
+	char text[HISTORY_VALUE_MAX];
+};
+
+struct tier_world {
+	struct sim_rng rng;
+	struct mem_flash device;
+	struct flash_shard shard;
+	struct flash_kept kept;
+	struct flash_intents intents;
+	struct tier_slot d[TIER_KEYS];
+	bool locked[TIER_KEYS], flushing, small_fillers, crowded;
+	uint64_t hash[TIER_KEYS];
+	char name[TIER_KEYS][8];
+	uint32_t generation, versions, fillers;
+	uint64_t now_ns;
+	bool done[FIBRES_MAX]; /* the fibre's read has ended */
+	int32_t error[FIBRES_MAX];
+	bool writing;
+	uint64_t unreadable;
+};
+extern struct tier_world w;
+
+void tier_create(void);
+void tier_begin(uint64_t seed);
+/* What has been reached, in one line each. */
+void tier_print(void);
+/* Nothing was unreadable but by a fault. */
+bool tier_read_all(void);
+/* What the device has done by now. */
+void tier_poll(void);
+
+/* One call, or what the store does of itself, by this core. Values are told in call. */
+void tier_call(uint32_t core, struct call *call);
+void tier_evict(uint32_t core, uint32_t key);
+void tier_fill(uint32_t core);
+/* A step of the tier's thread. */
+void tier_work(void);
+
+#endif

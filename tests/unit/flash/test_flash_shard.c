@@ -1,0 +1,276 @@
+/*
+ * What a shard of the tier does where random schedules seldom come (tests/stress/stress_tier).
+ * Goal: looks, pins and claims hold while the rest happens in the one gap where they could fail.
+ * Method: a shard in memory, compiled with gaps; in the gap named, this test does the rest itself.
+ */
+#include "support/test.h"
+#include "flash/flash_shard.h"
+
+#include <stdlib.h>
+
+#define PAGES     3u
+#define SEGMENTS  8u
+#define BUCKETS   16u
+#define KEY       ((struct view){(const uint8_t *)"key", 3})
+#define NEIGHBOUR ((struct view){(const uint8_t *)"other", 5})
+#define HASH      0x1234567812340000ull
+
+static struct flash_shard shard;
+static struct flash_kept kept;
+static struct flash_intents intents;
+static struct bucket buckets[BUCKETS];
+static _Alignas(FLASH_PAGE_BYTES) uint8_t pages[FLASH_BUFFERS * PAGES * FLASH_PAGE_BYTES];
+static _Alignas(FLASH_PAGE_BYTES) uint8_t read_pages[PAGES * FLASH_PAGE_BYTES];
+static void (*in_gap)(void);
+static uint32_t gaps; /* until then */
+
+void stress_gap(void);
+
+void
+stress_gap(void)
+{
+	void (*fn)(void) = in_gap;
+
+	if (fn == NULL || gaps-- != 0)
+		return;
+	in_gap = NULL;
+	fn();
+}
+
+static int
+setup(void **unused)
+{
+	const struct flash_shard_config c = {
+		.log = {.segments = SEGMENTS, .segment_pages = PAGES, .live = SEGMENTS - 2},
+		.buckets = buckets,
+		.bucket_count = BUCKETS,
+		.kept = &kept,
+		.intents = &intents,
+		.pages = pages};
+
+	memset(buckets, 0, sizeof buckets);
+	memset(&kept, 0, sizeof kept);
+	memset(pages, 0, sizeof pages);
+	in_gap = NULL;
+	flash_shard_init(&shard, &c);
+	return 0;
+}
+
+static bool
+put(struct view key, uint64_t hash, uint32_t value_len)
+{
+	const struct flash_record record = {.kind = FLASH_PUT, .key = key, .value_len = value_len};
+	struct flash_reserved r;
+
+	if (!flash_shard_reserve(&shard, &record, &r))
+		return false;
+
+	const bool there = flash_shard_put(&shard, 0, hash, &r, 0, 0);
+
+	flash_log_release(&shard.log, &r);
+	return there;
+}
+
+static bool
+look(struct flash_look *l, uint64_t hash)
+{
+	*l = (struct flash_look){0};
+	flash_look_begin(&shard, l);
+	return flash_look_end(&shard, l, hash);
+}
+
+/* The open segment is written, or lost, and another one open. */
+static void
+roll(int32_t error)
+{
+	const uint64_t head = shard.log.head;
+	struct flash_io io;
+
+	while (shard.log.head == head)
+		check(put(NEIGHBOUR, head * 977 << 32 | 0x7770000, 3000));
+	check(flash_log_write(&shard.log, &io));
+	check(!flash_log_write(&shard.log, &io));
+	flash_log_wrote(&shard.log, (uint32_t)io.tag, error);
+	flash_shard_turn(&shard);
+}
+
+static void
+a_lost_segment_is_looked_for_again(void **unused)
+{
+	struct flash_found found;
+	struct flash_look l;
+
+	check(put(KEY, HASH, 10));
+	check(look(&l, HASH));
+	check_eq(l.count, 1);
+	check(flash_read_buffer(&shard, &l.at[0], read_pages));
+	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, true, KEY, &found), FLASH_FOUND);
+	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, true, NEIGHBOUR, &found),
+		 FLASH_OTHER);
+	roll(-5);
+	check(!flash_read_buffer(&shard, &l.at[0], read_pages));
+	memset(read_pages, 0xee, sizeof read_pages);
+	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, false, KEY, &found), FLASH_AGAIN);
+	check(look(&l, HASH));
+	check_eq(l.count, 0);
+}
+
+static void
+what_cannot_be_read_is_no_other_key(void **unused)
+{
+	struct flash_found found;
+	struct flash_look l;
+
+	check(put(KEY, HASH, 10));
+	check(look(&l, HASH));
+	roll(0);
+	memset(read_pages, 0xee, sizeof read_pages);
+	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, false, KEY, &found),
+		 FLASH_UNREADABLE);
+}
+
+static void
+a_claim_is_of_its_segment_not_of_its_slot(void **unused)
+{
+	struct flash_look l;
+
+	check(put(KEY, HASH, 10));
+	check(look(&l, HASH));
+
+	const struct flash_candidate old = l.at[0];
+
+	for (uint32_t i = 0; i < SEGMENTS; i++)
+		roll(0);
+	/* A page of the slot that the key was in. */
+	while (flash_location_page(old.location) != shard.log.at / FLASH_PAYLOAD_BYTES + 1 ||
+	       flash_slot(&shard.log, shard.log.head) != flash_location_slot(old.location))
+		check(put(NEIGHBOUR, 0x55555550000ull, 500));
+	check(put(KEY, HASH, 10));
+	check(look(&l, HASH));
+	check_eq(l.at[0].location & ~FLASH_USED, old.location & ~FLASH_USED);
+	check(!flash_shard_claim(&shard, 0, HASH, 0, &old));
+	check(flash_shard_claim(&shard, 0, HASH, 0, &l.at[0]));
+	flash_shard_claimed(&shard, HASH);
+	check(!flash_shard_claim(&shard, 0, HASH, 0, &l.at[0]));
+}
+
+static void
+roll_on(void)
+{
+	roll(0);
+	roll(0);
+}
+
+static void
+a_pin_is_of_a_buffer_that_has_the_segment_still(void **unused)
+{
+	struct flash_look l;
+
+	check(put(KEY, HASH, 10));
+	check(look(&l, HASH));
+	in_gap = roll_on;
+	gaps = 0;
+	check(!flash_read_buffer(&shard, &l.at[0], read_pages));
+	check_null(in_gap);
+}
+
+static void
+a_buffer_that_is_read_is_not_used_again(void **unused)
+{
+	const uint64_t sequence = shard.log.head + 1;
+	uint32_t buffer;
+
+	check(put(KEY, HASH, 10));
+	check_eq(sequence, shard.log.head);
+	buffer = flash_log_pin(&shard.log, sequence);
+	roll(0);
+	check_eq(shard.log.buffer[buffer].state, FLASH_WRITTEN);
+	flash_log_unpin(&shard.log, buffer);
+	flash_shard_turn(&shard);
+	check_eq(shard.log.buffer[buffer].state, FLASH_FREE);
+}
+
+static struct flash_candidate key_at;
+
+static void
+promote(void)
+{
+	check(flash_shard_claim(&shard, 0, HASH, 0, &key_at));
+	flash_shard_claimed(&shard, HASH);
+}
+
+/* The neighbour's entry is read, the key is promoted, its own is not there any more. */
+static void
+a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour(void **unused)
+{
+	struct flash_look l;
+
+	for (uint32_t i = 0; i < BUCKET_SLOTS - 1; i++) /* the primary bucket is full then */
+		check(put(NEIGHBOUR, HASH ^ (uint64_t)(i + 1) << 16, 10));
+	check(put(NEIGHBOUR, HASH, 10));
+	check(put(KEY, HASH, 10));
+	check(look(&l, HASH));
+	check_eq(l.count, 2);
+	key_at = l.at[1];
+	in_gap = promote;
+	gaps = 0;
+	check(!look(&l, HASH));
+	check_eq(l.count, 1);
+}
+
+static uint64_t crowd;
+
+static void
+crowd_in(void)
+{
+	for (uint32_t i = 0; i < 10; i++)
+		flash_index_erase(&shard.index, hash_word(crowd - i, 3));
+	for (uint32_t i = 0; i < 10; i++)
+		flash_index_insert(&shard.index, hash_word(++crowd, 3), 1);
+}
+
+static void
+a_look_beside_a_move_does_not_count(void **unused)
+{
+	uint32_t hidden = 0;
+
+	for (uint32_t round = 0; round < 4000; round++) {
+		uint32_t locations[FLASH_INDEX_MATCHES];
+		const uint64_t hash = hash_word(round, 4);
+
+		memset(buckets, 0, sizeof buckets);
+		for (uint32_t i = 0; i < 150; i++)
+			flash_index_insert(&shard.index, hash_word(++crowd, 3), 1);
+		if (!flash_index_insert(&shard.index, hash, 7))
+			continue;
+
+		const uint32_t moves = flash_index_moves(&shard.index);
+
+		in_gap = crowd_in;
+		gaps = 0;
+
+		const uint32_t n = flash_index_look(&shard.index, hash, locations);
+
+		hidden += n == 0;
+		check(n != 0 || flash_index_moves(&shard.index) != moves);
+	}
+	check(hidden != 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_lost_segment_is_looked_for_again, setup),
+		cmocka_unit_test_setup(what_cannot_be_read_is_no_other_key, setup),
+		cmocka_unit_test_setup(a_claim_is_of_its_segment_not_of_its_slot, setup),
+		cmocka_unit_test_setup(a_pin_is_of_a_buffer_that_has_the_segment_still, setup),
+		cmocka_unit_test_setup(a_buffer_that_is_read_is_not_used_again, setup),
+		cmocka_unit_test_setup(
+			a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour,
+			setup),
+		cmocka_unit_test_setup(a_look_beside_a_move_does_not_count, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
