@@ -86,6 +86,7 @@ use_pages(uint8_t *pages, uint32_t offset, uint32_t len)
 			h->first = (uint16_t)in;
 		atomic_signal_fence(memory_order_seq_cst);
 		h->used = (uint16_t)(in + run);
+		protocol_gap();
 	}
 }
 
@@ -391,4 +392,42 @@ flash_log_lose(struct flash_log *log, uint64_t sequence)
 	const uint32_t slot = flash_slot(log, sequence);
 
 	atomic_fetch_or_explicit(&log->lost[slot / 64], 1ull << slot % 64, memory_order_relaxed);
+}
+
+/* ---- what a killed process left ---- */
+
+/* The pages end there. */
+static void
+truncate(const struct flash_log *log, uint8_t *pages, uint32_t offset)
+{
+	for (uint32_t p = offset / FLASH_PAYLOAD_BYTES; p < log->c.segment_pages - 1; p++) {
+		struct flash_page *h =
+			(struct flash_page *)(void *)(pages + (size_t)p * FLASH_PAGE_BYTES);
+		const uint32_t used =
+			p == offset / FLASH_PAYLOAD_BYTES ? offset % FLASH_PAYLOAD_BYTES : 0;
+
+		h->used = (uint16_t)(h->used < used ? h->used : used);
+		if (h->first >= h->used)
+			h->first = FLASH_NO_RECORD;
+	}
+}
+
+void
+flash_log_adopt(struct flash_log *log, uint32_t buffer)
+{
+	struct flash_buffer *b = &log->buffer[buffer];
+	const uint64_t sequence = log->kept->sequence[buffer];
+	const struct flash_pages pages = flash_log_pages(log, buffer);
+	struct flash_walk walk = {0};
+	struct flash_record record;
+	uint32_t whole = 0;
+
+	if (sequence < log->kept->first || sequence == 0 || !flash_log_has(log, sequence)) {
+		log->kept->sequence[buffer] = 0;
+		return;
+	}
+	while (flash_walk_next(&pages, &walk, &record) == FLASH_RECORD)
+		whole = walk.next - 1;
+	truncate(log, payload(log, buffer), whole);
+	b->state = FLASH_CLOSED;
 }

@@ -34,7 +34,8 @@
 
 /* What a restart after a kill needs beside the buffers' pages. */
 struct flash_kept {
-	_Atomic uint64_t head; /* the newest segment */
+	_Atomic uint64_t head;  /* the newest segment */
+	_Atomic uint64_t first; /* what is older was forgotten whole */
 	_Atomic uint64_t
 		sequence[FLASH_BUFFERS]; /* in this buffer, not on flash for certain; 0: none */
 	_Atomic uint32_t unjournaled;    /* something was forgotten that the log does not say */
@@ -189,6 +190,9 @@ void flash_log_wrote(struct flash_log *log, uint32_t buffer, int32_t error);
 /* Lets go of a buffer whose segment is on flash, or lost. */
 void flash_log_free(struct flash_log *log, uint32_t buffer);
 void flash_log_lose(struct flash_log *log, uint64_t sequence);
+
+/* A buffer as a killed process left it: closed, with whole records, if its segment counts. */
+void flash_log_adopt(struct flash_log *log, uint32_t buffer);
 
 /* A buffer's pages as they are. */
 struct flash_pages flash_log_pages(const struct flash_log *log, uint32_t buffer);

@@ -26,16 +26,25 @@ sweep(struct flash_shard *s)
 	const uint64_t head = s->log.head;
 	const uint64_t dead = head > s->log.c.live ? head - s->log.c.live : 0;
 	const uint32_t spare = s->log.c.segments - s->log.c.live;
+	const bool is_due = s->died || s->clean + (spare + 1) / 2 <= dead;
 
-	if (s->next == s->index.bucket_count && s->clean + (spare + 1) / 2 <= dead) {
-		s->pass = dead;
+	if (s->next == s->index.bucket_count && is_due) {
+		s->pass = dead > s->clean ? dead : s->clean;
 		s->next = 0;
+		s->died = false;
 	}
 	for (uint32_t i = 0; i < FLASH_SWEEP_SLICE && s->next < s->index.bucket_count; i++) {
 		flash_index_sweep(&s->index, s->next, is_dead, &s->log);
 		if (++s->next == s->index.bucket_count)
 			s->clean = s->pass;
 	}
+}
+
+void
+flash_shard_sweep(struct flash_shard *s)
+{
+	for (uint32_t bucket = 0; bucket < s->index.bucket_count; bucket++)
+		flash_index_sweep(&s->index, bucket, is_dead, &s->log);
 }
 
 /* ---- the journal ---- */
@@ -68,6 +77,16 @@ flash_shard_journal(struct flash_shard *s, enum flash_kind kind, uint64_t number
 	count(s, FLASH_UNJOURNALED, 1);
 }
 
+void
+flash_shard_mark(struct flash_shard *s, uint64_t mark)
+{
+	/* Release: pairs with the acquire in flash_log_live. */
+	if (mark > s->log.mark)
+		atomic_store_explicit(&s->log.mark, mark, memory_order_release);
+	s->died = true;
+	flash_index_step(&s->index);
+}
+
 /* Everything that is there is dead: first in the log, then for looks. */
 void
 flash_shard_kill_all(struct flash_shard *s)
@@ -80,9 +99,7 @@ flash_shard_kill_all(struct flash_shard *s)
 
 	flash_shard_journal(s, FLASH_FLUSH, 0);
 	protocol_gap();
-	/* Release: pairs with the acquire in flash_log_live. */
-	atomic_store_explicit(&s->log.mark, mark, memory_order_release);
-	flash_index_step(&s->index);
+	flash_shard_mark(s, mark);
 }
 
 /* F: whoever has the lock, and knows of a flush that the shard does not. A generation's number
@@ -281,6 +298,7 @@ lose(struct flash_shard *s, uint32_t buffer)
 	flash_shard_journal(s, FLASH_DROP, pages.sequence);
 	protocol_gap();
 	flash_log_lose(&s->log, pages.sequence);
+	s->died = true;
 	flash_index_step(&s->index);
 	count(s, FLASH_SEGMENTS_LOST, 1);
 }

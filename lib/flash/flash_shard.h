@@ -60,6 +60,7 @@ struct flash_shard {
 	 * pass. */
 	uint64_t clean, pass;
 	uint32_t next; /* bucket of the pass; bucket_count: none is under way */
+	bool died;     /* entries have, other than by age */
 	uint64_t counters[FLASH_COUNTERS_COUNT];
 };
 

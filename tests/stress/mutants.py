@@ -449,6 +449,21 @@ MUTANTS = {
     "PIN_UNCHECKED": [("flash_log.c", "		if (atomic_load_explicit(&log->kept->sequence[i], memory_order_seq_cst) == sequence)\n			return i;\n		flash_log_unpin(log, i);", "		return i;")],
     # A flush leaves the mark.
     "NO_MARK": [("flash_shard.c", "	atomic_store_explicit(&s->log.mark, mark, memory_order_release);\n", "	(void)mark;\n")],
+    # What is forgotten is not in the log, or after it is gone; nor is a flush, nor what a lost segment had.
+    "NO_TOMB": [("flash_shard.c", "	flash_shard_journal(s, FLASH_TOMB, hash);\n", "")],
+    "TOMB_LATE": [("flash_shard.c", "	flash_shard_journal(s, FLASH_TOMB, hash);\n", ""), ("flash_shard.c", "	count(s, FLASH_ERASED, flash_index_erase(&s->index, hash));\n	protocol_gap();\n", "	count(s, FLASH_ERASED, flash_index_erase(&s->index, hash));\n	protocol_gap();\n	flash_shard_journal(s, FLASH_TOMB, hash);\n")],
+    "FLUSH_SILENT": [("flash_shard.c", "	flash_shard_journal(s, FLASH_FLUSH, 0);\n", "")],
+    "LOST_TOMBS": [("flash_shard.c", "			flash_shard_journal(s, record.kind, record.number);\n", "			continue;\n")],
+    # What could not be journaled is not said either.
+    "UNJOURNALED_SILENT": [("flash_shard.c", "	atomic_store_explicit(&s->log.kept->unjournaled, 1, memory_order_release); /* U */\n", "")],
+    # A key on its way between store and tier is not said to be.
+    "NO_INTENT": [("flash_shard.c", "	atomic_store_explicit(&s->intents->hash[core], hash, memory_order_release);\n", "")],
+    # A restart leaves a page out, or a record, and says so to nobody.
+    "PAGE_SKIPPED": [("flash_recover.c", "		r->bad[slot / 64] |= 1ull << slot % 64;\n", "")],
+    "FORGETS_SILENTLY": [("flash_recover.c", "	flash_shard_forget(r->s, hash);\n}\n\nstatic void\nredo_drop", "}\n\nstatic void\nredo_drop")],
+    "BAD_SILENT": [("flash_recover.c", "		flash_shard_journal(r->s, FLASH_DROP, sequence | FLASH_DROP_OLDER);\n", "")],
+    # A record that was being begun is written as the page's end says.
+    "TORN_TAIL": [("flash_log.c", "	truncate(log, payload(log, buffer), whole);\n", "	(void)whole;\n	(void)truncate;\n")],
     # An estimate is one counter, not the least.
     "FRONT_ONE_COUNTER": [("front_sketch.c", "count < least ? count : least", "count")],
 }

@@ -18,8 +18,10 @@
 
 #define CALLS_MAX    60u
 #define STEPS_MAX    20000u
-#define SEEDS        2000u
+#define SEEDS        1200u
 #define CAUGHT_SEEDS 200000u
+#define COPIES       20u /* of 1000 steps */
+#define NEVER        (UINT64_MAX / 2)
 #define TURNS        20u        /* of 100 */
 #define THREAD       TIER_CORES /* the tier's own, as a fibre */
 
@@ -30,6 +32,9 @@ static struct {
 	uint32_t flushes, evictions, fills; /* of 100 */
 	uint32_t burst;                     /* gaps at once, at most */
 	bool sleepy;
+	bool killing;                        /* whether an append was done nobody could judge */
+	uint32_t kills, killed;              /* to come; that were */
+	bool unheard[CALLS_MAX + TIER_KEYS]; /* nobody was answered, and nothing changed */
 } h;
 
 struct task {
@@ -82,7 +87,7 @@ new_call(uint32_t core, enum call_kind kind, uint32_t key)
 
 	*c = (struct call){.invoked = ++h.tick,
 			   .kind = kind,
-			   .thread = core,
+			   .thread = h.killed * TIER_CORES + core,
 			   .key = key,
 			   .flags = h.calls % 2 ? h.calls : 0,
 			   .told_no_cas = true};
@@ -97,12 +102,12 @@ static void
 start_call(uint32_t core)
 {
 	const uint32_t what = sim_below(&w.rng, 100);
-	const enum call_kind kind = what < h.flushes ? CALL_FLUSH
-				    : what < 50      ? CALL_GET
-				    : what < 70      ? CALL_SET
-				    : what < 76      ? CALL_ADD
-				    : what < 88      ? CALL_DELETE
-						     : CALL_APPEND;
+	const enum call_kind kind = what < h.flushes         ? CALL_FLUSH
+				    : what < 50              ? CALL_GET
+				    : what < 70              ? CALL_SET
+				    : what < 76              ? CALL_ADD
+				    : what < 88 || h.killing ? CALL_DELETE
+							     : CALL_APPEND;
 
 	tasks[core].call = new_call(core, kind, sim_below(&w.rng, TIER_KEYS));
 	fibre_begin(core, run_call, &tasks[core]);
@@ -114,6 +119,7 @@ start(uint32_t fibre)
 	const uint32_t what = sim_below(&w.rng, 100);
 
 	tasks[fibre].core = fibre;
+	tasks[fibre].call = NULL;
 	if (fibre == THREAD)
 		fibre_begin(fibre, run_work, &tasks[fibre]);
 	else if (what < h.evictions)
@@ -135,7 +141,29 @@ all_idle(void)
 	return true;
 }
 
+/* It may be done at any time, or never: that is, as the last of all. */
 static void
+unheard(struct call *c)
+{
+	c->returned = NEVER + ++h.tick;
+	c->result = c->kind == CALL_DELETE ? STORE_NOT_FOUND : STORE_OK;
+	h.unheard[c - h.call] = c->kind == CALL_GET;
+}
+
+static bool
+kill_all(void)
+{
+	for (uint32_t i = 0; i < FIBRES_MAX; i++) {
+		if (!fibre_is_idle(i) && tasks[i].call != NULL && tasks[i].call->returned == 0)
+			unheard(tasks[i].call);
+		fibre_kill(i);
+	}
+	h.kills--;
+	h.killed++;
+	return tier_kill(sim_chance(&w.rng, 500));
+}
+
+static bool
 step(void)
 {
 	const uint32_t drawn = sim_below(&w.rng, TIER_CORES + 1);
@@ -143,10 +171,13 @@ step(void)
 	const uint32_t fibre = h.sleepy && drawn == 1 && sim_chance(&w.rng, 970) ? 0 : drawn;
 
 	tier_poll();
+	if (h.kills != 0 && sim_chance(&w.rng, 4) && !kill_all())
+		return false;
 	if (fibre_is_idle(fibre) && sim_chance(&w.rng, 500))
 		start(fibre);
 	if (!fibre_is_idle(fibre))
 		fibre_run(fibre, 1 + sim_below(&w.rng, h.burst));
+	return true;
 }
 
 /* What was begun ends: device and calls. */
@@ -170,7 +201,7 @@ judge(uint32_t key)
 	bool ok;
 
 	for (uint32_t i = 0; i < h.calls; i++)
-		if (h.call[i].key == key || h.call[i].kind == CALL_FLUSH)
+		if (!h.unheard[i] && (h.call[i].key == key || h.call[i].kind == CALL_FLUSH))
 			calls[n++] = &h.call[i];
 	linear_begin_empty(l);
 	ok = linear_walk(l, calls, n, &liar) == LINEAR_TRUE;
@@ -195,10 +226,15 @@ run(uint64_t seed)
 	h.fills = sim_below(&w.rng, 35);
 	h.burst = sim_chance(&w.rng, 500) ? 1 : 1 + sim_below(&w.rng, 40);
 	h.sleepy = sim_chance(&w.rng, 400);
-	for (uint32_t i = 0; i < STEPS_MAX && h.calls < CALLS_MAX; i++)
-		step();
+	h.killing = sim_chance(&w.rng, 700);
+	h.kills = h.killing ? 1 + sim_below(&w.rng, 2) : 0;
+	for (uint32_t i = 0; i < STEPS_MAX && h.calls < CALLS_MAX && ok; i++) {
+		ok = step();
+		if (ok && sim_chance(&w.rng, COPIES))
+			ok = tier_copy_has_no_more();
+	}
 	settle();
-	for (uint32_t key = 0; key < TIER_KEYS; key++) {
+	for (uint32_t key = 0; key < TIER_KEYS && ok; key++) {
 		tasks[0].call = new_call(0, CALL_GET, key);
 		fibre_begin(0, run_call, &tasks[0]);
 		settle();
@@ -226,11 +262,13 @@ main(int argc, char **argv)
 	if (caught)
 		crash_is_harm();
 	tier_create();
+	tier_kill_create();
 	for (uint64_t seed = first; seed < first + seeds; seed++)
 		if (!run(seed)) {
 			printf("after %llu seeds\n", (unsigned long long)(seed - first + 1));
 			return caught ? 0 : 1;
 		}
 	tier_print();
+	tier_kill_print();
 	return caught ? 1 : 0;
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define WRITE_TAG  (1ull << 32)
-#define NAME_LEN   2u
 #define SHORT_NS   20u /* a step is one */
 #define LONG_NS    400u
 #define FILL_SMALL 20u
@@ -54,7 +53,7 @@ unlock_key(uint32_t key)
 static struct view
 name_of(uint32_t key)
 {
-	return (struct view){(const uint8_t *)w.name[key], NAME_LEN};
+	return (struct view){(const uint8_t *)w.name[key], TIER_NAME_LEN};
 }
 
 /* ---- the device ---- */
@@ -472,8 +471,9 @@ static void
 fill_one(uint32_t core, uint32_t value_len)
 {
 	const uint64_t hash = filler_hash();
-	const struct flash_record record = {
-		.kind = FLASH_PUT, .key = {(const uint8_t *)"filler", 6}, .value_len = value_len};
+	const struct flash_record record = {.kind = FLASH_PUT,
+					    .key = {(const uint8_t *)&hash, sizeof hash},
+					    .value_len = value_len};
 	struct flash_reserved r;
 
 	if (!flash_shard_reserve(&w.shard, &record, &r))
@@ -511,22 +511,32 @@ tier_create(void)
 		all.read[i] = aligned((size_t)TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES);
 }
 
-void
-tier_begin(uint64_t seed)
+struct flash_shard_config
+tier_config(void)
 {
-	const struct flash_shard_config c = {.log = {.segments = TIER_SEGMENTS,
-						     .segment_pages = TIER_SEGMENT_PAGES,
-						     .live = TIER_LIVE,
-						     .id = {.device = 1, .incarnation = seed}},
-					     .buckets = all.buckets,
-					     .bucket_count = TIER_BUCKETS,
-					     .kept = &w.kept,
-					     .intents = &w.intents,
-					     .pages = all.pages};
+	return (struct flash_shard_config){.log = {.segments = TIER_SEGMENTS,
+						   .segment_pages = TIER_SEGMENT_PAGES,
+						   .live = TIER_LIVE,
+						   .id = {.device = 1}},
+					   .buckets = all.buckets,
+					   .bucket_count = TIER_BUCKETS,
+					   .kept = &w.kept,
+					   .intents = &w.intents,
+					   .pages = all.pages};
+}
 
+void
+tier_count(void)
+{
 	for (uint32_t i = 0; i < FLASH_COUNTERS_COUNT; i++)
 		all.counters[i] += w.shard.counters[i];
 	all.steps += flash_index_moves(&w.shard.index);
+}
+
+void
+tier_begin(uint64_t seed)
+{
+	tier_count();
 	if (w.device.now != NULL)
 		mem_flash_close(&w.device);
 	w = (struct tier_world){.rng = {seed}};
@@ -544,11 +554,14 @@ tier_begin(uint64_t seed)
 		.write_errors = sim_chance(&w.rng, 300) ? 300000 : 0};
 	w.small_fillers = sim_chance(&w.rng, 300);
 	w.crowded = sim_chance(&w.rng, 300);
+	w.rots = sim_chance(&w.rng, 300);
 	if (sim_chance(&w.rng, 300))
 		w.device.faults = (struct mem_flash_faults){.read_ns = 1};
 	/* Half of the worlds have two keys that no entry tells apart. */
 	w.hash[0] = hash_word(seed, 5);
 	w.hash[1] = sim_chance(&w.rng, 500) ? w.hash[0] ^ 1 : hash_word(seed, 6);
+	const struct flash_shard_config c = tier_config();
+
 	flash_shard_init(&w.shard, &c);
 }
 
@@ -557,7 +570,8 @@ tier_read_all(void)
 {
 	const struct mem_flash_faults *f = &w.device.faults;
 
-	return w.unreadable == 0 || f->read_errors != 0 || f->write_errors != 0 || f->flips != 0;
+	return w.unreadable == 0 || w.rots || f->read_errors != 0 || f->write_errors != 0 ||
+	       f->flips != 0;
 }
 
 #define COUNTER_WORDS(symbol, words) words,

@@ -20,6 +20,7 @@
 #define TIER_LIVE          5u
 #define TIER_BUCKETS       32u
 #define TIER_CORES         2u
+#define TIER_NAME_LEN      2u
 #define TIER_TRIES         3u /* of a look whose segment was gone */
 #define TIER_VALUE_MAX     2600u
 
@@ -39,7 +40,7 @@ struct tier_world {
 	struct flash_kept kept;
 	struct flash_intents intents;
 	struct tier_slot d[TIER_KEYS];
-	bool locked[TIER_KEYS], flushing, small_fillers, crowded;
+	bool locked[TIER_KEYS], flushing, small_fillers, crowded, rots;
 	uint64_t hash[TIER_KEYS];
 	char name[TIER_KEYS][8];
 	uint32_t generation, versions, fillers;
@@ -53,6 +54,9 @@ extern struct tier_world w;
 
 void tier_create(void);
 void tier_begin(uint64_t seed);
+struct flash_shard_config tier_config(void);
+/* Adds up what the shard counted, before it begins anew. */
+void tier_count(void);
 /* What has been reached, in one line each. */
 void tier_print(void);
 /* Nothing was unreadable but by a fault. */
@@ -66,5 +70,15 @@ void tier_evict(uint32_t core, uint32_t key);
 void tier_fill(uint32_t core);
 /* A step of the tier's thread. */
 void tier_work(void);
+
+/* ---- tier_kill.c ---- */
+
+void tier_kill_create(void);
+void tier_kill_print(void);
+/* The process is killed, and the next one begins, with the store's items or without.
+ * False: it lost what was whole. */
+bool tier_kill(bool keeps_store);
+/* Would one that is killed now find only what is reachable, and nothing that the store has? */
+bool tier_copy_has_no_more(void);
 
 #endif

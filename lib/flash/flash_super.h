@@ -1,0 +1,68 @@
+/*
+ * flash_super.h - the first pages of a device: whose it is, and where each shard's log ended when
+ * it was left whole.
+ *
+ * Shape:  two copies, of FLASH_SUPER_PAGES pages each, written in turn: the older one is written
+ *         over. That with the higher counter and a right sum counts. CLEAN says that all of the
+ *         tier's records are on flash; whoever serves from it writes DIRTY first, and syncs.
+ * Owner:  the caller.
+ * Thread: pure functions of bytes.
+ * Errors: false: there is none, and the tier starts cold.
+ */
+#ifndef CLOCKOO_FLASH_SUPER_H
+#define CLOCKOO_FLASH_SUPER_H
+
+#include "flash_log.h"
+
+#define FLASH_SHARDS_MAX  64u
+#define FLASH_SUPER_BYTES FLASH_PAGE_BYTES /* of a copy */
+
+/* What must be the same, or the segments are another tier's. */
+struct flash_layout {
+	uint64_t device; /* random, of its first start */
+	uint64_t seed;   /* of the keys' hash */
+	uint32_t shards, segments, segment_pages;
+	uint32_t buckets; /* of a shard: which neighbours an erasure took */
+};
+
+struct flash_super {
+	uint64_t counter;     /* one more with each write */
+	uint64_t incarnation; /* of the process, one more with each start */
+	uint32_t clean;
+	uint32_t reserved;
+	struct flash_layout layout;
+	struct {
+		uint64_t head, first; /* struct flash_kept */
+	} shard[FLASH_SHARDS_MAX];
+};
+
+/* Into the copy that its counter names. Returns that copy's offset on the device. */
+uint64_t flash_super_write(uint8_t *page, const struct flash_super *super);
+/* Of both copies, one behind the other. */
+bool flash_super_read(const uint8_t *pages, struct flash_super *super);
+
+/* ---- which start ---- */
+
+enum flash_start {
+	FLASH_FROM_STATE, /* the process before was killed; what it kept is here */
+	FLASH_FROM_CLEAN, /* it left */
+	FLASH_COLD,       /* nothing that is there counts */
+};
+
+/* What flash.state begins with: a process's own. Zero: there is none. */
+struct flash_state_id {
+	uint64_t incarnation;
+	struct flash_layout layout;
+};
+
+/* super NULL: none was read. state: of the file, which only the process that wrote the superblock
+ * last may have left. */
+enum flash_start flash_start_of(const struct flash_super *super, const struct flash_state_id *state,
+				const struct flash_layout *layout);
+
+/* kept of one shard, for this start. random: where sequences begin on a device that is not known.
+ */
+void flash_start_kept(enum flash_start start, const struct flash_super *super, uint32_t shard,
+		      uint64_t random, struct flash_kept *kept);
+
+#endif

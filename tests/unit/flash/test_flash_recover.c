@@ -1,0 +1,353 @@
+/*
+ * A shard after a restart. Goal: what was left whole is found whole; what a restart cannot keep
+ * does not come back at the next; a superblock torn at any sector is the one before, and a start is
+ * warm only if it may be. Method: a shard on a device of memory, small; starts by a table. Kills at
+ * any gap: tests/stress/stress_tier.
+ */
+#include "support/test.h"
+#include "flash/flash_recover.h"
+#include "flash/flash_super.h"
+#include "sim/mem_flash.h"
+
+#include <stdlib.h>
+
+#define PAGES    3u
+#define SEGMENTS 8u
+#define LARGE    64u /* buckets */
+#define SMALL    16u
+#define KEYS     240u
+#define HALF     100u
+#define TEARS    300u
+
+static struct flash_shard shard;
+static struct flash_kept kept;
+static struct flash_intents intents;
+static struct bucket buckets[LARGE];
+static _Alignas(FLASH_PAGE_BYTES) uint8_t pages[FLASH_BUFFERS * PAGES * FLASH_PAGE_BYTES];
+static _Alignas(FLASH_PAGE_BYTES) uint8_t memory[2 * PAGES * FLASH_PAGE_BYTES];
+static _Alignas(FLASH_PAGE_BYTES) uint8_t copies[2 * FLASH_SUPER_BYTES];
+static struct mem_flash device;
+
+static uint64_t
+hash_of(void *arg, struct view key)
+{
+	return hash_bytes(key.data, key.len, 77);
+}
+
+static uint64_t
+hash_of_number(uint32_t n)
+{
+	return hash_of(NULL, (struct view){(const uint8_t *)&n, sizeof n});
+}
+
+static void
+wait(void *arg)
+{
+	mem_flash_tick(&device, device.now_ns + 1);
+}
+
+static const struct flash_recover_config how = {.device = &device.device,
+						.memory = memory,
+						.depth = 2,
+						.shards = 1,
+						.hash = hash_of,
+						.wait = wait};
+
+static struct flash_recovered
+start(uint32_t bucket_count)
+{
+	const struct flash_shard_config c = {
+		.log = {.segments = SEGMENTS, .segment_pages = PAGES, .live = SEGMENTS - 2},
+		.buckets = buckets,
+		.bucket_count = bucket_count,
+		.kept = &kept,
+		.intents = &intents,
+		.pages = pages};
+
+	memset(buckets, 0, sizeof buckets);
+	memset(&intents, 0, sizeof intents);
+	return flash_shard_recover(&shard, &c, &how);
+}
+
+static int
+setup(void **unused)
+{
+	if (device.now != NULL)
+		mem_flash_close(&device);
+	mem_flash_open(&device, SEGMENTS * PAGES * FLASH_PAGE_BYTES, 4, 1);
+	memset(&kept, 0, sizeof kept);
+	memset(pages, 0, sizeof pages);
+	start(LARGE);
+	return 0;
+}
+
+/* Segments that are full are written when another is needed. */
+static bool
+try_put(uint32_t n, uint32_t value_len)
+{
+	const struct flash_record record = {
+		.kind = FLASH_PUT, .key = {(const uint8_t *)&n, sizeof n}, .value_len = value_len};
+	struct flash_reserved r;
+	struct flash_io io;
+	struct flash_result ended;
+
+	if (flash_log_write(&shard.log, &io)) {
+		check_eq(device.device.ops->submit(&device.device, &io, 1), 1);
+		check_eq(device.device.ops->poll(&device.device, &ended, 1), 1);
+		flash_log_wrote(&shard.log, (uint32_t)ended.tag, ended.error);
+		flash_shard_turn(&shard);
+	}
+	check(flash_shard_reserve(&shard, &record, &r));
+
+	const bool there = flash_shard_put(&shard, 0, hash_of_number(n), &r, 0, 0);
+
+	flash_log_release(&shard.log, &r);
+	return there;
+}
+
+static void
+put(uint32_t n, uint32_t value_len)
+{
+	check(try_put(n, value_len));
+}
+
+static bool
+has(uint32_t n)
+{
+	struct flash_look l = {0};
+
+	flash_look_begin(&shard, &l);
+	check(flash_look_end(&shard, &l, hash_of_number(n)));
+	return l.count != 0;
+}
+
+static void
+what_left_is_found_whole(void **unused)
+{
+	for (uint32_t n = 0; n < KEYS; n++)
+		put(n, 20);
+	flash_shard_erase(&shard, hash_of_number(3));
+	check(flash_shard_leave(&shard, &how));
+
+	/* Only what the superblock says is known: buffers are gone. */
+	const struct flash_kept left = {.head = kept.head, .first = kept.first};
+
+	memset(pages, 0xaa, sizeof pages);
+	memcpy(&kept, &left, sizeof kept);
+
+	const struct flash_recovered r = start(LARGE);
+
+	check_eq(r.puts, KEYS);
+	check_eq(r.bad, 0);
+	for (uint32_t n = 0; n < KEYS; n++)
+		check_eq(has(n), n != 3);
+}
+
+static void
+what_was_forgotten_whole_does_not_come_back(void **unused)
+{
+	for (uint32_t n = 0; n < KEYS; n++)
+		put(n, 20);
+	kept.unjournaled = 1;
+	check_eq(start(LARGE).puts, 0);
+	put(KEYS, 20);
+	check_eq(start(LARGE).puts, 1);
+	check(has(KEYS));
+	check(!has(0));
+}
+
+static void
+a_buffer_that_cannot_be_written_makes_it_cold(void **unused)
+{
+	put(1, 20);
+	device.faults.write_errors = 1000000;
+	check_eq(start(LARGE).puts, 0);
+	device.faults.write_errors = 0;
+	check_eq(start(LARGE).puts, 0);
+	check(!has(1));
+}
+
+/* The segment that is open is written, and said to be lost. */
+static void
+lose_segment(void)
+{
+	struct flash_result ended;
+	struct flash_io io;
+
+	flash_log_close(&shard.log);
+	check(flash_log_write(&shard.log, &io));
+	check_eq(device.device.ops->submit(&device.device, &io, 1), 1);
+	check_eq(device.device.ops->poll(&device.device, &ended, 1), 1);
+	flash_log_wrote(&shard.log, (uint32_t)io.tag, -5);
+	flash_shard_turn(&shard);
+}
+
+/* A restart meets what is dead by a later word, and has no room for all of the others. */
+static void
+what_the_index_has_no_room_for_does_not_come_back(void **unused)
+{
+	bool there[KEYS];
+	uint32_t gone = 0;
+
+	start(SMALL);
+	for (uint32_t n = 0; n < HALF; n++)
+		put(n, 20);
+	lose_segment();
+	for (uint32_t i = 0; i < 4; i++) /* swept */
+		flash_shard_turn(&shard);
+	for (uint32_t n = HALF; n < KEYS; n++)
+		put(n, 20);
+
+	const struct flash_recovered r = start(SMALL);
+
+	check_eq(r.puts, KEYS);
+	check(r.unindexed > 0);
+	for (uint32_t n = 0; n < KEYS; n++)
+		gone += !(there[n] = has(n));
+	check(gone > HALF);
+	/* The lost one leaves; then there would be room. */
+	for (uint32_t i = 0; i < SEGMENTS - 5; i++) {
+		flash_log_close(&shard.log);
+		try_put(KEYS + i, 20);
+	}
+	check_eq(start(SMALL).unindexed, 0);
+	for (uint32_t n = 0; n < KEYS; n++)
+		if (!there[n] && has(n))
+			fail_msg("%u", n);
+}
+
+static void
+a_bad_segment_takes_those_before_it_for_good(void **unused)
+{
+	uint8_t *byte;
+
+	for (uint32_t n = 0; n < 3; n++) {
+		put(n, 20);
+		check_eq(start(LARGE).bad, 0);
+	}
+	/* The second one's records, for a while. */
+	byte = device.now +
+	       (flash_slot(&shard.log, shard.log.head - 2) * PAGES + 1) * FLASH_PAGE_BYTES;
+	byte[100] ^= 1;
+	check_eq(start(LARGE).bad, 1);
+	check(!has(0));
+	check(!has(1));
+	check(has(2));
+	byte[100] ^= 1;
+	check_eq(start(LARGE).bad, 0);
+	check(!has(0));
+	check(!has(1));
+	check(has(2));
+}
+
+static int32_t
+write_super(const struct flash_super *super, bool syncs)
+{
+	static _Alignas(FLASH_PAGE_BYTES) uint8_t page[FLASH_SUPER_BYTES];
+	const uint64_t offset = flash_super_write(page, super);
+	const struct flash_io ios[] = {
+		{.offset = offset, .data = page, .len = sizeof page, .kind = FLASH_WRITE},
+		{.kind = FLASH_SYNC}};
+	struct flash_result ended;
+
+	for (uint32_t i = 0; i < (syncs ? 2u : 1u); i++) {
+		check_eq(device.device.ops->submit(&device.device, &ios[i], 1), 1);
+		check_eq(device.device.ops->poll(&device.device, &ended, 1), 1);
+		check_eq(ended.error, 0);
+	}
+	return ended.error;
+}
+
+static void
+a_torn_superblock_is_the_one_before(void **unused)
+{
+	struct flash_super s = {.clean = 1, .layout = {.device = 5}}, found;
+	uint32_t old = 0;
+
+	memset(copies, 0, sizeof copies);
+	check(!flash_super_read(copies, &found));
+	write_super(&s, true);
+	for (uint32_t i = 0; i < TEARS; i++) {
+		s.counter++;
+		s.clean ^= 1;
+		s.shard[FLASH_SHARDS_MAX - 1].head = s.counter;
+		write_super(&s, false);
+		mem_flash_cut(&device);
+		memcpy(copies, device.now, sizeof copies);
+		check(flash_super_read(copies, &found));
+		check(found.counter == s.counter || found.counter + 1 == s.counter);
+		check_eq(found.shard[FLASH_SHARDS_MAX - 1].head, found.counter);
+		old += found.counter != s.counter;
+		s = found;
+	}
+	check(old > TEARS / 10);
+	check(old < TEARS);
+}
+
+static void
+a_start_is_warm_only_if_it_may_be(void **unused)
+{
+	const struct flash_layout mine = {.device = 1,
+					  .seed = 2,
+					  .shards = 3,
+					  .segments = 8,
+					  .segment_pages = 512,
+					  .buckets = 16};
+	const struct {
+		const char *what;
+		bool no_super;
+		uint32_t clean;
+		uint64_t super_device, state_incarnation, state_seed;
+		enum flash_start start;
+	} rows[] = {
+		{"left", false, 1, 1, 0, 0, FLASH_FROM_CLEAN},
+		{"left, and an older state is here", false, 1, 1, 8, 2, FLASH_FROM_CLEAN},
+		{"killed", false, 0, 1, 9, 2, FLASH_FROM_STATE},
+		{"power was lost", false, 0, 1, 0, 0, FLASH_COLD},
+		{"the state is of a process before", false, 0, 1, 8, 2, FLASH_COLD},
+		{"the state has another seed", false, 0, 1, 9, 3, FLASH_COLD},
+		{"another device", false, 1, 4, 0, 0, FLASH_COLD},
+		{"no superblock", true, 1, 1, 9, 2, FLASH_COLD},
+	};
+
+	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct flash_super super = {
+			.incarnation = 9, .clean = rows[i].clean, .layout = mine};
+		struct flash_state_id state = {.incarnation = rows[i].state_incarnation,
+					       .layout = mine};
+		struct flash_kept k = {.head = 70, .first = 60};
+
+		super.layout.device = rows[i].super_device;
+		super.shard[1].head = 50;
+		super.shard[1].first = 40;
+		state.layout.seed = rows[i].state_seed;
+		if (flash_start_of(rows[i].no_super ? NULL : &super, &state, &mine) !=
+		    rows[i].start)
+			fail_msg("%s", rows[i].what);
+		flash_start_kept(rows[i].start, &super, 1, 1000, &k);
+		if (rows[i].start == FLASH_FROM_STATE)
+			check_eq(k.head, 70);
+		else if (rows[i].start == FLASH_FROM_CLEAN)
+			check(k.head == 50 && k.first == 40);
+		else
+			check(k.first == k.head + 1 && k.head > 1000);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(what_left_is_found_whole, setup),
+		cmocka_unit_test_setup(what_was_forgotten_whole_does_not_come_back, setup),
+		cmocka_unit_test_setup(a_buffer_that_cannot_be_written_makes_it_cold, setup),
+		cmocka_unit_test_setup(what_the_index_has_no_room_for_does_not_come_back, setup),
+		cmocka_unit_test_setup(a_bad_segment_takes_those_before_it_for_good, setup),
+		cmocka_unit_test_setup(a_torn_superblock_is_the_one_before, setup),
+		cmocka_unit_test(a_start_is_warm_only_if_it_may_be),
+	};
+	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	mem_flash_close(&device);
+	return failed;
+}
