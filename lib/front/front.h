@@ -61,7 +61,8 @@
 	X(FRONT_EXCHANGED, "sets whose value was kept when it was stored")                         \
 	X(FRONT_JOINED, "keys answered by what another client's request has brought")              \
 	X(FRONT_COMBINED, "sets answered by the one of their key that came last")                  \
-	X(FRONT_WRITES_LOST, "writes whose fate nobody knows: of their keys none is kept")         \
+	X(FRONT_WRITES_LOST, "writes whose fate nobody knew: of their keys none was kept")         \
+	X(FRONT_SETTLED, "of the cells of these, those of which copies may be kept again")         \
 	X(FRONT_CONNECTED, "connections opened to servers")                                        \
 	X(FRONT_CONNECT_FAILED, "connections to servers not opened")                               \
 	X(FRONT_OTHER_CORE, "connections tried from another port: the reply came to another core") \

@@ -20,6 +20,7 @@
 
 #include "front.h"
 #include "front_compose.h"
+#include "front_fates.h"
 #include "front_fence.h"
 #include "front_lane.h"
 
@@ -86,6 +87,7 @@ struct front {
 	struct stack *stack;
 	struct store_core *store;
 	struct front_copies copies;
+	struct front_fates fates;
 	uint32_t quiet_until_s;  /* counted as a flush under way; 0: none is */
 	uint32_t fence_until_s;  /* until then copies are a fenced server's; 0: it is over */
 	uint64_t now_ns, due_ns; /* of the lanes, the soonest */

@@ -3,14 +3,30 @@
  */
 #include "front_keep.h"
 
-#define AGAIN_NS     100000000ull  /* half as much more after each list, */
-#define AGAIN_MAX_NS 1000000000ull /* and no more than that */
+#define AGAIN_NS      100000000ull   /* half as much more after each list, */
+#define AGAIN_MAX_NS  1000000000ull  /* and no more than that at the start, */
+#define SELDOM_MAX_NS 60000000000ull /* or than that for lost writes */
+
+static bool
+start_is_open(const struct front_lane *l)
+{
+	return l->front->fence_until_s != 0 && front_lane_probes(l) && !l->fence.moved &&
+	       l->fence.cuts == 0 && !front_may_keep(l);
+}
+
+static struct front_lane *
+first_lane(const struct front_lane *l)
+{
+	return &l->front->lanes[l->server * l->front->cfg.connections];
+}
 
 static bool
 is_wanted(const struct front_lane *l)
 {
-	return l->front->fence_until_s != 0 && front_lane_probes(l) && !l->fence.moved &&
-	       !l->fence.unable && !front_may_keep(l);
+	if (l->fence.unable || l->fence.cuts >= FRONT_FENCE_CUTS)
+		return false;
+	return start_is_open(l) ||
+	       (first_lane(l) == l && front_fates_has(&l->front->fates, l->server));
 }
 
 /* Who looks at what is due has forgotten when this lane is due next. */
@@ -47,8 +63,9 @@ front_fence_up(struct front_lane *l)
 {
 	_Atomic uint16_t *port = port_of(l);
 
+	l->fence.port = conn_local_port(l->conn);
 	if (port != NULL)
-		atomic_store_explicit(port, conn_local_port(l->conn), memory_order_release);
+		atomic_store_explicit(port, l->fence.port, memory_order_release);
 	l->fence.pause_ns = AGAIN_NS;
 	if (is_wanted(l))
 		ask_at(l, l->front->now_ns);
@@ -63,8 +80,30 @@ front_fence_down(struct front_lane *l)
 	if (port != NULL)
 		atomic_store_explicit(port, 0, memory_order_release);
 	l->fence.ask_ns = FRONT_NEVER;
-	l->fence.unable |= l->fence.asked;
+	l->fence.cuts += l->fence.asked;
 	l->fence.asked = false;
+}
+
+void
+front_fence_moved(struct front_lane *l)
+{
+	struct front *f = l->front;
+
+	if (front_copies_kept(&f->copies))
+		front_fates_drop(&f->fates, f->copies.shared.cells, l->server);
+}
+
+void
+front_fence_lost(struct front_lane *l)
+{
+	struct front *f = l->front;
+	struct front_lane *first = first_lane(l);
+
+	if (first->state != LANE_UP || first->fence.asked || !is_wanted(first))
+		return;
+	first->fence.pause_ns = AGAIN_NS;
+	if (first->fence.ask_ns > f->now_ns + AGAIN_NS)
+		ask_at(first, f->now_ns + AGAIN_NS);
 }
 
 static void
@@ -85,11 +124,46 @@ front_fence_ask(struct front_lane *l)
 	l->fence.ask_ns = FRONT_NEVER;
 	if (is_wanted(l) && l->conn != NULL) {
 		listing_begin(l);
+		l->fence.pass = front_fates_begin(&l->front->fates);
 		l->fence.asked = front_lane_ask_stats(l, "stats conns\r\n");
 		if (!l->fence.asked)
 			l->fence.ask_ns = l->front->now_ns + AGAIN_NS;
 	}
 	due_note(l);
+}
+
+void
+front_fence_row(struct front_lane *l, struct view name, struct view value)
+{
+	const uint16_t port = front_listing_row(&l->fence.listing, name, value);
+
+	if (port != 0)
+		front_fates_listed(&l->front->fates, l->fence.pass, l->server, port);
+}
+
+static void
+settle(struct front_lane *l)
+{
+	struct front *f = l->front;
+	const uint32_t ended =
+		front_fates_end(&f->fates, f->copies.shared.cells, l->fence.pass, l->server);
+
+	counter_add(&f->counters[FRONT_SETTLED], ended);
+	counter_add(&l->counts->count[FRONT_SERVER_SETTLED], ended);
+}
+
+/* Another list, if this one has left anything open. */
+static void
+again(struct front_lane *l)
+{
+	const uint64_t max_ns = start_is_open(l) ? AGAIN_MAX_NS : SELDOM_MAX_NS;
+
+	if (!is_wanted(l))
+		return;
+	ask_at(l, l->front->now_ns + l->fence.pause_ns);
+	l->fence.pause_ns += l->fence.pause_ns / 2;
+	if (l->fence.pause_ns > max_ns)
+		l->fence.pause_ns = max_ns;
 }
 
 void
@@ -99,20 +173,17 @@ front_fence_answered(struct front_lane *l, bool listed)
 		listed ? front_listing_end(&l->fence.listing) : FRONT_LISTING_UNABLE;
 
 	l->fence.asked = false;
-	switch (all) {
-	case FRONT_LISTING_OURS:
+	if (all == FRONT_LISTING_UNABLE) {
+		l->fence.unable = true;
+		return;
+	}
+	if (!l->fence.listing.unclear)
+		settle(l);
+	if (all == FRONT_LISTING_OURS && start_is_open(l)) {
 		/* Release: what is kept is asked for after the list was made. */
 		front_copies_sure(&l->front->copies);
-		if (!l->fence.moved)
-			atomic_store_explicit(&l->report->fenced, true, memory_order_release);
-		break;
-	case FRONT_LISTING_OTHERS:
-		ask_at(l, l->front->now_ns + l->fence.pause_ns);
-		l->fence.pause_ns += l->fence.pause_ns / 2;
-		if (l->fence.pause_ns > AGAIN_MAX_NS)
-			l->fence.pause_ns = AGAIN_MAX_NS;
-		break;
-	case FRONT_LISTING_UNABLE:
-		l->fence.unable = true;
+		atomic_store_explicit(&l->report->fenced, true, memory_order_release);
 	}
+	l->fence.cuts = 0;
+	again(l);
 }

@@ -246,6 +246,17 @@ front_keep_stored(struct front *f, struct front_key *key)
 	front_count(f, FRONT_EXCHANGED);
 }
 
+/* The writer stays, if the fate may be known later. */
+static void
+fate_add(struct front *f, const struct front_key *key)
+{
+	const struct front_lane *l = key->lane;
+
+	if (front_fates_add(&f->fates, f->copies.shared.cells, l->server, l->fence.port,
+			    key->hash) != FRONT_FATE_STANDS)
+		front_server_add(l->counts, FRONT_SERVER_UNKNOWN);
+}
+
 void
 front_keep_end(struct front *f, struct front_key *key)
 {
@@ -267,7 +278,7 @@ front_keep_end(struct front *f, struct front_key *key)
 	}
 	front_count(f, FRONT_WRITES_LOST);
 	front_server_add(key->lane->counts, FRONT_SERVER_LOST);
-	front_write_lost_mt(f->copies.shared.cells, key->hash);
+	fate_add(f, key);
 }
 
 /* ---- flushes ---- */

@@ -115,6 +115,7 @@ connection_end(struct front_lane *l)
 	list_unlink(&l->send_link);
 	l->state = LANE_DOWN; /* before: what waits for a flight is queued when that has failed */
 	requests_fail(l);
+	front_fence_lost(l);
 	l->line_len = 0;
 }
 

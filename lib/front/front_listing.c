@@ -17,7 +17,7 @@ front_listing_begin(struct front_listing *l, const struct ip_addr *ip, uint16_t 
 	memcpy(at, end, strlen(end));
 	l->prefix_len = (uint32_t)(at + strlen(end) - (char *)l->prefix);
 	l->own = own;
-	l->own_is_listed = l->another_is = false;
+	l->own_is_listed = l->another_is = l->unclear = false;
 }
 
 static bool
@@ -41,7 +41,7 @@ take_port(struct front_listing *l, uint32_t port)
 	return false;
 }
 
-void
+uint16_t
 front_listing_row(struct front_listing *l, struct view name, struct view value)
 {
 	struct view port_text;
@@ -49,13 +49,18 @@ front_listing_row(struct front_listing *l, struct view name, struct view value)
 
 	if (!is_address(name) || value.len < l->prefix_len ||
 	    memcmp(value.data, l->prefix, l->prefix_len) != 0)
-		return;
+		return 0;
 	port_text =
 		(struct view){.data = value.data + l->prefix_len, .len = value.len - l->prefix_len};
-	if (!mc_read_u32(port_text, &port) || port == 0 || !take_port(l, port))
+	if (!mc_read_u32(port_text, &port) || port - 1 >= UINT16_MAX) {
+		l->another_is = l->unclear = true;
+		return 0;
+	}
+	if (!take_port(l, port))
 		l->another_is = true;
 	else
 		l->own_is_listed |= port == l->own;
+	return (uint16_t)port;
 }
 
 enum front_listed

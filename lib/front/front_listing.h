@@ -9,7 +9,8 @@
  * Owner:  the caller's struct, of one list at a time.
  * Thread: pure functions.
  * Errors: FRONT_LISTING_UNABLE: the list lacks the connection that it came on: it says nothing of
- *         others (another address on the way, another form).
+ *         others (another address on the way, another form). unclear: a port of ours is none; it is
+ *         taken for another's.
  * Bounds: any number of rows; FRONT_LISTING_PORTS known ports, which a row of ours is compared
  *         with.
  * Source: memcached doc/protocol.txt, "stats conns"; rows as observed on 1.6.18.
@@ -26,7 +27,7 @@ struct front_listing {
 	uint32_t prefix_len;
 	uint16_t port[FRONT_LISTING_PORTS]; /* ours, and not listed yet */
 	uint16_t own;                       /* of the connection that the list comes on */
-	bool own_is_listed, another_is;
+	bool own_is_listed, another_is, unclear;
 };
 
 enum front_listed {
@@ -37,7 +38,8 @@ enum front_listed {
 
 /* The caller fills in port, own among them, before. */
 void front_listing_begin(struct front_listing *l, const struct ip_addr *ip, uint16_t own);
-void front_listing_row(struct front_listing *l, struct view name, struct view value);
+/* The port of a connection from our address; 0: it is none. */
+uint16_t front_listing_row(struct front_listing *l, struct view name, struct view value);
 enum front_listed front_listing_end(const struct front_listing *l);
 
 #endif

@@ -360,7 +360,7 @@ reply_read(struct front_lane *l, const struct front_reply *reply)
 		l->memory_turns = 0;
 		return value_begin(l);
 	case FRONT_REPLY_ROW:
-		front_listing_row(&l->fence.listing, reply->name, reply->text);
+		front_fence_row(l, reply->name, reply->text);
 		return READ_ON;
 	case FRONT_REPLY_END:
 		return l->asked.ask == FRONT_ASK_STATS ? stats_answered(l, true)

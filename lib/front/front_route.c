@@ -13,6 +13,7 @@ lane_look(struct front *f, struct front_lane *l, const struct front_state *now)
 	if (!ip_addr_equal(&is->ip, &was->ip) || is->port != was->port) {
 		l->fence.moved |= !ip_addr_is_zero(&was->ip);
 		front_lane_moved(l);
+		front_fence_moved(l);
 	}
 	front_lane_condition(l, l->server < now->count ? now->condition[l->server]
 						       : FRONT_PLACE_VACANT);

@@ -32,6 +32,8 @@ front_counts_reset(struct front_server_counts *counts, uint32_t servers)
 			counter_read(&c[FRONT_SERVER_TAKEN]) - counter_read(&c[FRONT_SERVER_FREED]);
 		const uint64_t links = counter_read(&c[FRONT_SERVER_OPENED]) -
 				       counter_read(&c[FRONT_SERVER_ENDED]);
+		const uint64_t unknown = counter_read(&c[FRONT_SERVER_UNKNOWN]) -
+					 counter_read(&c[FRONT_SERVER_SETTLED]);
 		const uint64_t left_at_s = counter_read(&c[FRONT_SERVER_LEFT_AT_S]);
 
 		for (uint32_t k = 0; k < FRONT_SERVER_COUNTS; k++)
@@ -40,6 +42,7 @@ front_counts_reset(struct front_server_counts *counts, uint32_t servers)
 			counter_set(&counts[i].trips[k], 0);
 		counter_set(&c[FRONT_SERVER_TAKEN], keys);
 		counter_set(&c[FRONT_SERVER_OPENED], links);
+		counter_set(&c[FRONT_SERVER_UNKNOWN], unknown);
 		counter_set(&c[FRONT_SERVER_LEFT_AT_S], left_at_s);
 	}
 }
@@ -137,8 +140,9 @@ reset_look(const struct front_stats *stats, struct front_looker *looker, uint64_
 static void
 sums_look(struct front_stats *stats)
 {
-	static const enum front_server_count shown[] = {FRONT_SERVER_SPARED, FRONT_SERVER_FILLS,
-							FRONT_SERVER_JOINED, FRONT_SERVER_LOST};
+	static const enum front_server_count shown[] = {FRONT_SERVER_SPARED,  FRONT_SERVER_FILLS,
+							FRONT_SERVER_JOINED,  FRONT_SERVER_LOST,
+							FRONT_SERVER_UNKNOWN, FRONT_SERVER_SETTLED};
 
 	for (uint32_t k = 0; k < sizeof shown / sizeof shown[0]; k++) {
 		uint64_t sum = 0;
@@ -232,7 +236,8 @@ copies_of(const struct front_shown *shown, uint32_t server)
 	X(NUMBER, "spared", SUM(SPARED), 1)                                                        \
 	X(NUMBER, "fills", SUM(FILLS), 1)                                                          \
 	X(NUMBER, "joined", SUM(JOINED), 1)                                                        \
-	X(NUMBER, "writes_lost", SUM(LOST), 1)
+	X(NUMBER, "writes_lost", SUM(LOST), 1)                                                     \
+	X(NUMBER, "fates_unknown", open_of(stats, i, FRONT_SERVER_UNKNOWN, FRONT_SERVER_SETTLED), 2)
 
 #define OF_ALL(which) atomic_load_explicit(&stats->sum[FRONT_SERVER_##which], memory_order_relaxed)
 
@@ -248,7 +253,8 @@ copies_of(const struct front_shown *shown, uint32_t server)
 	X(NUMBER, "spared", OF_ALL(SPARED), 0)                                                     \
 	X(NUMBER, "fills", OF_ALL(FILLS), 0)                                                       \
 	X(NUMBER, "joined", OF_ALL(JOINED), 0)                                                     \
-	X(NUMBER, "writes_lost", OF_ALL(LOST), 0)
+	X(NUMBER, "writes_lost", OF_ALL(LOST), 0)                                                  \
+	X(NUMBER, "fates_unknown", OF_ALL(UNKNOWN) - OF_ALL(SETTLED), 0)
 
 #define ROW_NAME(kind, name, value, looks) name,
 

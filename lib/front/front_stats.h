@@ -45,6 +45,8 @@ enum front_server_count {
 	FRONT_SERVER_FILLS,   /* keys sent to be kept as copies */
 	FRONT_SERVER_JOINED,  /* keys that another client's request answered */
 	FRONT_SERVER_LOST,    /* writes whose fate was not known when they were told */
+	FRONT_SERVER_UNKNOWN, /* of their cells, those of which nothing was kept any more */
+	FRONT_SERVER_SETTLED, /* of them: lists have told that all is over */
 	FRONT_SERVER_EJECTED, /* times that it has left */
 	FRONT_SERVER_LEFT_AT_S, /* Unix time of the last one; of one core */
 	FRONT_SERVER_COUNTS,

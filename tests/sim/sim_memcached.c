@@ -106,6 +106,8 @@ list(struct sim_memcached *s, char *reply)
 	reply = list_row(reply, 23, &other, port);
 	if (s->lists == SIM_LISTS)
 		reply = list_row(reply, 31, &ip, port);
+	if (s->left.len > 0)
+		reply = list_row(reply, 25, &ip, s->left_port);
 	if (s->lists_former)
 		reply = list_row(reply, 24, &ip, SIM_FORMER_PORT);
 	strcpy(reply, s->lists == SIM_LISTS_NONSENSE ? "VALUE\r\n" : "END\r\n");
@@ -163,10 +165,14 @@ void
 sim_memcached_opened(struct sim_memcached *s, struct conn *c)
 {
 	struct conn *before = s->conn; /* its end was lost on the way */
+	struct ip_addr ip;
 
-	if (before != NULL)
+	if (before != NULL) {
 		s->left = s->said;
+		s->left_port = s->port;
+	}
 	s->conn = c;
+	conn_peer(c, &ip, &s->port);
 	s->said.len = s->replies.len = 0;
 	if (before != NULL)
 		conn_abort(s->stack, before);
@@ -179,6 +185,7 @@ sim_memcached_gone(struct sim_memcached *s, const struct conn *c)
 		return;
 	s->conn = NULL;
 	s->left = s->said;
+	s->left_port = s->port;
 }
 
 /* A value has no spaces. */
@@ -237,5 +244,6 @@ sim_memcached_late(struct sim_memcached *s)
 {
 	char reply[REPLY_MAX];
 
-	take(s, &s->left, reply);
+	if (!take(s, &s->left, reply)) /* what is incomplete never is */
+		s->left.len = 0;
 }

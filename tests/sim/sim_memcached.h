@@ -3,7 +3,8 @@
  * with a version also me, if it is told to stats conns, and waits when it is told to.
  *
  * Shape:  keys "key0" to "key2". What a connection has left unread when it ends may be executed
- *         later, as a server may: sim_memcached_late(). What it has executed it may answer later.
+ *         later, as a server may, which lists it until then: sim_memcached_late(). What it has
+ *         executed it may answer later.
  * Owner:  the caller's struct; its stack calls sim_memcached_opened, _gone and _turn.
  * Thread: one.
  * Errors: another request stops the process.
@@ -27,6 +28,7 @@ struct sim_said {
 struct sim_memcached {
 	struct stack *stack;
 	struct conn *conn;
+	uint16_t port, left_port; /* of its peer; of what is left, and listed with it */
 	/* Its answer to `stats conns`. */
 	enum { SIM_LISTS_NOT, SIM_LISTS, SIM_LISTS_OTHERS, SIM_LISTS_NONSENSE } lists;
 	bool lists_former;           /* port SIM_FORMER_PORT of its peer's address too */

@@ -606,6 +606,33 @@ a_list_that_says_nothing_is_asked_for_once(void **state)
 	}
 }
 
+/* A set whose connection has ended may be executed until its server does not list that any more. */
+static void
+a_lost_write_ends_copies_until_its_server_is_done(void **state)
+{
+	static const struct sim_memcached ours = {.lists = SIM_LISTS};
+	struct world *w = world_create_listing(1, QUIET_S, &ours);
+
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	w->server.waits = true;
+	ask(w, 0, LATE);
+	run(w, TIMEOUT_NS + 20 * MS);
+	heard(w, 0, "SERVER_ERROR no answer in time\r\n");
+	w->server.waits = false;
+	run(w, 1000 * MS);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	check(w->server.listed > 3 && w->server.listed < 10);
+	check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_UNKNOWN), 1);
+	sim_memcached_late(&w->server);
+	one_hears(w, "get key0\r\n", SECOND, 1);
+	run(w, 2000 * MS);
+	check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_SETTLED), 1);
+	one_hears(w, "get key0\r\n", SECOND, 1);
+	one_hears(w, "get key0\r\n", SECOND, 0);
+	world_destroy(w);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -625,6 +652,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(nothing_else_is_listed_and_copies_are_kept_at_once),
 		cmocka_unit_test(nothing_is_kept_while_an_earlier_process_is_listed),
 		cmocka_unit_test(a_list_that_says_nothing_is_asked_for_once),
+		cmocka_unit_test(a_lost_write_ends_copies_until_its_server_is_done),
 	};
 
 	if (argc > 1)

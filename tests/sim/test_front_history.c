@@ -331,6 +331,7 @@ world_create(uint64_t seed, uint64_t copy_ns)
 	o.cable.delay_ns = 10000;
 	w->rng.state = seed;
 	w->fails = seed % 2 == 0;
+	w->server.lists = seed % 4 == 0 ? SIM_LISTS : SIM_LISTS_NOT; /* fates may end */
 	w->reads = seed % 3 == 0 ? 30 : 65;
 	w->copy_ns = copy_ns;
 	if (copy_ns != 0) {

@@ -377,6 +377,13 @@ MUTANTS = {
     "FRONT_FLUSH_ENDS": [("front_cells.c", "atomic_fetch_sub_explicit(&cells->flushes, 1,", "atomic_fetch_sub_explicit(&cells->flushes, EPOCH_ONE + 1,")],
     # So does a write whose fate nobody knows.
     "FRONT_UNKNOWN_ENDS": [("front_cells.c", "atomic_fetch_or_explicit(cell, UNKNOWN,", "atomic_fetch_or_explicit(cell, 0,")],
+    # A fate ends although its connection is listed; by a list that was asked for before it was lost.
+    "FATE_ANY_LIST": [("front_fates.c", "c->listed != pass && ", "")],
+    "FATE_ANY_PASS": [("front_fates.c", "c->listed != pass && c->pass < pass", "c->listed != pass")],
+    "FATE_ANY_SERVER": [("front_fates.c", "c->count != 0 && c->server == server && c->listed", "c->count != 0 && c->listed")],
+    # A second lost write of a cell does not go on waiting for the next list.
+    "FATE_OLD_PASS": [("front_fates.c", "	conn->pass = f->pass;\n	if (f->fate[at].conn != 0) {", "	if (f->fate[at].conn != 0) {"),
+                      ("front_fates.c", "	conn->count++;", "	if (conn->count++ == 0)\n		conn->pass = f->pass;")],
     # A fill looks for writers before its placeholder is there, or not at all.
     "F2_FIRST": [("front_copy.c", """	const uint64_t hold = ++c->last_hold;
 """, """	const uint64_t hold = ++c->last_hold;
@@ -406,6 +413,7 @@ MUTANTS = {
     # Any flight is joined, or none that is sent; who waits for the next one waits for ever; who shares an answer does not keep it.
     # Whoever a server lists, copies are kept at once.
     "FENCE_OPEN": [("front_fence.c", "listed ? front_listing_end(&l->fence.listing) : FRONT_LISTING_UNABLE", "listed ? FRONT_LISTING_OURS : FRONT_LISTING_UNABLE")],
+    "FATE_ROWS_UNHEARD": [("front_fence.c", "	if (port != 0)", "	if (port == 0)")],
     "FLIGHT_OLD": [("front_flight.c", "return !flight->sent ||", "return true ||")],
     "FLIGHT_ALONE": [("front_flight.c", "return !flight->sent ||", "return false &&")],
     "FLIGHT_HELD": [("front_flight.c", "	front_key_queue(f, held);", "	(void)f;")],

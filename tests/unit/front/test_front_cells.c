@@ -2,11 +2,11 @@
  * test_front_cells.c - a key has a writer from its begin to its end, and whoever looked before
  * learns of it.
  *
- * Goal:   each rule of front_cells.h by itself; what they are worth together is
+ * Goal:   each rule of front_cells.h and front_fates.h by itself; what they are worth together is
  *         tests/sim/test_front_copies.
  * Method: hashes of one cell with equal and other prints, by hand.
  */
-#include "front/front_cells.h"
+#include "front/front_fates.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #define ELSE  0x1234000000420008ull /* of another cell */
 
 static struct front_cells *cells;
+static struct front_fates fates;
 
 static int
 cells_make(void **state)
@@ -25,6 +26,7 @@ cells_make(void **state)
 	check_ptr(cells);
 	memset(cells, 0xff, sizeof *cells);
 	front_cells_init(cells);
+	memset(&fates, 0, sizeof fates);
 	return 0;
 }
 
@@ -166,6 +168,117 @@ writers_have_a_bound(void **state)
 	check(is_clean(HASH));
 }
 
+/* ---- fates ---- */
+
+#define SERVER 3u
+#define PORT   40000u
+
+static enum front_fate
+lose(uint32_t server, uint16_t port, uint64_t hash)
+{
+	begin(hash);
+	return front_fates_add(&fates, cells, server, port, hash);
+}
+
+/* A list of that server's, with that port, if it is not 0. */
+static uint32_t
+list(uint32_t server, uint16_t port)
+{
+	const uint32_t pass = front_fates_begin(&fates);
+
+	if (port != 0)
+		front_fates_listed(&fates, pass, server, port);
+	return front_fates_end(&fates, cells, pass, server);
+}
+
+static void
+a_list_without_its_connection_ends_a_fate(void **state)
+{
+	check(!front_fates_has(&fates, SERVER));
+	check_eq(lose(SERVER, PORT, HASH), FRONT_FATE_NOTED);
+	check_eq(lose(SERVER, PORT, ELSE), FRONT_FATE_NOTED);
+	check(front_fates_has(&fates, SERVER) && !front_fates_has(&fates, SERVER + 1));
+	check_eq(list(SERVER, PORT), 0);
+	check_eq(list(SERVER + 1, 0), 0);
+	check(!is_clean(HASH) && !is_clean(ELSE) && is_clean(OTHER));
+	check_eq(list(SERVER, PORT + 1), 2);
+	check(is_clean(HASH) && is_clean(ELSE));
+	check(!front_fates_has(&fates, SERVER));
+	check_eq(list(SERVER, 0), 0);
+}
+
+/* What a list that is under way has of it may be older. */
+static void
+a_list_says_nothing_of_what_is_lost_later(void **state)
+{
+	uint32_t pass;
+
+	lose(SERVER, PORT, ELSE);
+	pass = front_fates_begin(&fates);
+	lose(SERVER, PORT + 1, HASH);
+	check_eq(lose(SERVER, PORT, OTHER), FRONT_FATE_NOTED);
+	check_eq(front_fates_end(&fates, cells, pass, SERVER), 0);
+	check_eq(list(SERVER, 0), 3);
+	check(is_clean(HASH) && is_clean(ELSE));
+}
+
+/* All its connections must have ended. */
+static void
+a_cell_waits_for_each_of_its_connections(void **state)
+{
+	lose(SERVER, PORT, HASH);
+	check_eq(lose(SERVER, PORT + 1, HASH), FRONT_FATE_NOTED);
+	check_eq(lose(SERVER + 1, PORT, HASH), FRONT_FATE_NOTED);
+	check_eq(list(SERVER, PORT + 1), 1);
+	check_eq(list(SERVER, 0), 1);
+	check(!is_clean(HASH));
+	check_eq(list(SERVER + 1, 0), 1);
+	check(is_clean(HASH));
+}
+
+static void
+a_key_that_is_lost_often_takes_one_place(void **state)
+{
+	check_eq(lose(SERVER, PORT, HASH), FRONT_FATE_NOTED);
+	for (uint32_t i = 0; i < 2 * FRONT_FATES; i++)
+		check_eq(lose(SERVER, PORT, i % 2 ? HASH : OTHER), FRONT_FATE_STANDS);
+	check_eq(list(SERVER, 0), 1);
+	check(is_clean(HASH) && is_clean(OTHER));
+}
+
+static void
+what_finds_no_place_is_unknown_for_good(void **state)
+{
+	static enum front_fate fate[2 * FRONT_FATES];
+	uint32_t noted = 0;
+
+	for (uint32_t i = 0; i < 2 * FRONT_FATES; i++) {
+		fate[i] = lose(SERVER, (uint16_t)(PORT + i % 7), i);
+		noted += fate[i] == FRONT_FATE_NOTED;
+	}
+	check(noted > FRONT_FATES * 9 / 10 && noted <= FRONT_FATES);
+	check_eq(list(SERVER, 0), noted);
+	for (uint32_t i = 0; i < 2 * FRONT_FATES; i++)
+		check_eq(is_clean(i), fate[i] == FRONT_FATE_NOTED);
+	for (uint32_t i = 0; i <= FRONT_FATES_CONNS; i++)
+		fate[i] = lose(SERVER, (uint16_t)(1 + i), 3 * FRONT_FATES + i);
+	check_eq(fate[FRONT_FATES_CONNS - 1], FRONT_FATE_NOTED);
+	check_eq(fate[FRONT_FATES_CONNS], FRONT_FATE_UNKNOWN);
+	check_eq(list(SERVER, 0), FRONT_FATES_CONNS);
+}
+
+static void
+who_has_moved_tells_nothing(void **state)
+{
+	lose(SERVER, PORT, HASH);
+	lose(SERVER + 1, PORT, ELSE);
+	front_fates_drop(&fates, cells, SERVER);
+	check(!front_fates_has(&fates, SERVER));
+	check_eq(list(SERVER, 0), 0);
+	check_eq(list(SERVER + 1, 0), 1);
+	check(!is_clean(HASH) && is_clean(ELSE));
+}
+
 int
 main(void)
 {
@@ -181,6 +294,18 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_fate_that_nobody_knows_is_a_writer_for_ever,
 						cells_make, cells_free),
 		cmocka_unit_test_setup_teardown(writers_have_a_bound, cells_make, cells_free),
+		cmocka_unit_test_setup_teardown(a_list_without_its_connection_ends_a_fate,
+						cells_make, cells_free),
+		cmocka_unit_test_setup_teardown(a_list_says_nothing_of_what_is_lost_later,
+						cells_make, cells_free),
+		cmocka_unit_test_setup_teardown(a_cell_waits_for_each_of_its_connections,
+						cells_make, cells_free),
+		cmocka_unit_test_setup_teardown(a_key_that_is_lost_often_takes_one_place,
+						cells_make, cells_free),
+		cmocka_unit_test_setup_teardown(what_finds_no_place_is_unknown_for_good, cells_make,
+						cells_free),
+		cmocka_unit_test_setup_teardown(who_has_moved_tells_nothing, cells_make,
+						cells_free),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
