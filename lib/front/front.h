@@ -58,6 +58,7 @@
 	X(FRONT_REFUSED, "of those, not asked: server down, no place, or no way to ask it")        \
 	X(FRONT_NO_MEMORY, "of those, no memory for the value")                                    \
 	X(FRONT_FILLS, "of the keys, asked for to be kept as a copy")                              \
+	X(FRONT_COPIES_WAITED, "turns in which no copy answered: older ones were not gone yet")    \
 	X(FRONT_EXCHANGED, "sets whose value was kept when it was stored")                         \
 	X(FRONT_JOINED, "keys answered by what another client's request has brought")              \
 	X(FRONT_COMBINED, "sets answered by the one of their key that came last")                  \

@@ -103,6 +103,29 @@ front_cells_step_mt(struct front_cells *cells)
 	atomic_fetch_add_explicit(&cells->flushes, EPOCH_ONE, memory_order_seq_cst);
 }
 
+/* ---- shared mode ---- */
+
+bool
+front_cells_fresh_mt(struct front_cells *cells, uint64_t now_ns, uint64_t life_ns)
+{
+	/* Acquire: older copies are gone for who sees it. */
+	return now_ns < atomic_load_explicit(&cells->fresh_ns, memory_order_acquire) + life_ns;
+}
+
+bool
+front_cells_renew_mt(struct front_cells *cells)
+{
+	return !atomic_exchange_explicit(&cells->renewing, true, memory_order_acquire);
+}
+
+void
+front_cells_renewed_mt(struct front_cells *cells, bool done, uint64_t now_ns)
+{
+	if (done)
+		atomic_store_explicit(&cells->fresh_ns, now_ns, memory_order_release);
+	atomic_store_explicit(&cells->renewing, false, memory_order_release);
+}
+
 /* ---- writes ---- */
 
 /* The first writer's print counts until another key has one, and then none. */

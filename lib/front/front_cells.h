@@ -30,6 +30,8 @@
 
 struct front_cells {
 	alignas(64) _Atomic uint64_t flushes;
+	_Atomic uint64_t fresh_ns; /* shared mode: no copy was asked for before */
+	atomic_bool renewing;      /* somebody makes it later */
 	alignas(64) _Atomic uint64_t cell[FRONT_CELLS];
 };
 
@@ -54,6 +56,15 @@ bool front_cell_stands_mt(struct front_cells *cells, uint64_t hash, const struct
 void front_cell_step_mt(struct front_cells *cells, uint64_t hash);
 /* The same of all keys. */
 void front_cells_step_mt(struct front_cells *cells);
+
+/* ---- shared mode ---- */
+
+/* Is no copy older than that? */
+bool front_cells_fresh_mt(struct front_cells *cells, uint64_t now_ns, uint64_t life_ns);
+/* From now on this core alone makes copies end; false: another one does. */
+bool front_cells_renew_mt(struct front_cells *cells);
+/* It does not any more. done: none is left that was asked for before now_ns. */
+void front_cells_renewed_mt(struct front_cells *cells, bool done, uint64_t now_ns);
 
 /* ---- writes ---- */
 

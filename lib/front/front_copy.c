@@ -11,12 +11,6 @@
 #define HOLD_BITS  (3ull << 62)
 #define MISS_BITS  (HOLD_BITS | 1ull << 61)
 #define CORE_SHIFT 48u
-/* So does the number of a copy that is over some time: us until then, and a bit of its kind. */
-#define UNTIL_BITS  (1ull << 63)
-#define UNTIL_WHOLE 1u
-#define UNTIL_SHIFT 1u
-#define UNTIL_MAX   (1ull << 60) /* us */
-#define NS_PER_US   1000u
 /* Short ones. No client sees them. */
 #define CAS_VALUE 1u
 #define CAS_WHOLE 2u
@@ -40,43 +34,7 @@ front_copy_kind(const struct item *item)
 		return FRONT_COPY_MISS;
 	if (cas >= HOLD_BITS)
 		return FRONT_COPY_HOLD;
-	if (cas >= UNTIL_BITS)
-		return cas & UNTIL_WHOLE ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE;
 	return cas == CAS_WHOLE ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE;
-}
-
-/* 0: never. */
-static uint64_t
-until_us(uint64_t cas)
-{
-	if (cas >= MISS_BITS)
-		return (cas & ~MISS_BITS) >> UNTIL_SHIFT;
-	return cas >= UNTIL_BITS && cas < HOLD_BITS ? (cas & ~UNTIL_BITS) >> UNTIL_SHIFT : 0;
-}
-
-bool
-front_copy_is_over(const struct item *item, uint64_t now_ns)
-{
-	const uint64_t us = until_us(item_cas(item));
-
-	return us != 0 && now_ns >= us * NS_PER_US;
-}
-
-static uint64_t
-until_bits(const struct front_wanted *wanted)
-{
-	return wanted->until_ns / NS_PER_US % UNTIL_MAX << UNTIL_SHIFT;
-}
-
-/* The number of a copy with a value. */
-static uint64_t
-value_cas(const struct front_wanted *wanted, enum front_copy_kind kind)
-{
-	const bool whole = kind == FRONT_COPY_WHOLE;
-
-	if (wanted->until_ns != 0)
-		return UNTIL_BITS | until_bits(wanted) | (whole ? UNTIL_WHOLE : 0);
-	return whole ? CAS_WHOLE : CAS_VALUE;
 }
 
 /* An item without a value in place of what conditions say. */
@@ -89,6 +47,24 @@ put_empty(struct front_copies *c, const struct front_wanted *wanted,
 
 	return store_begin(c->store, &fill, wanted->key, wanted->hash, 0, 0, 0) == STORE_OK &&
 	       store_finish_with(c->store, &fill, conditions, &made) == STORE_OK;
+}
+
+/* Whoever comes first flushes them; then it says so. */
+bool
+front_copies_renew(struct front_copies *c, uint64_t now_ns, uint64_t life_ns)
+{
+	struct front_cells *cells = c->shared.cells;
+
+	if (likely(front_cells_fresh_mt(cells, now_ns, life_ns)))
+		return true;
+	if (!front_cells_renew_mt(cells))
+		return false;
+	protocol_gap();
+	if (front_cells_fresh_mt(cells, now_ns, life_ns))
+		front_cells_renewed_mt(cells, false, now_ns);
+	else
+		front_cells_renewed_mt(cells, store_flush(c->store, 0) == STORE_OK, now_ns);
+	return front_cells_fresh_mt(cells, now_ns, life_ns);
 }
 
 /* ---- reads ---- */
@@ -109,35 +85,13 @@ has_slot(const struct front_copies *c, uint64_t hash)
 	       front_slots_enter_mt(c->shared.slots, hash, &left) != FRONT_NOT_ENTERED;
 }
 
-static bool
-may_publish(const struct front_copies *c, const struct front_wanted *wanted)
-{
-	return (wanted->until_ns == 0 || wanted->until_ns > c->now_ns) && has_slot(c, wanted->hash);
-}
-
-/* Where there is nothing, or a copy that is over. */
-static bool
-put_placeholder(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold)
-{
-	struct store_conditions add = {.mode = STORE_ADD, .set_cas = true, .new_cas = hold};
-	const struct item *old;
-
-	if (put_empty(c, wanted, &add))
-		return true;
-	old = store_peek(c->store, wanted->key, wanted->hash);
-	if (old == NULL || !front_copy_is_over(old, c->now_ns))
-		return false;
-	add.mode = STORE_CAS;
-	add.cas = item_cas(old);
-	return put_empty(c, wanted, &add);
-}
-
 uint64_t
 front_copy_place(struct front_copies *c, const struct front_wanted *wanted)
 {
 	const uint64_t hold = ++c->last_hold;
+	const struct store_conditions add = {.mode = STORE_ADD, .set_cas = true, .new_cas = hold};
 
-	if (!is_wanted(c, wanted->hash) || !put_placeholder(c, wanted, hold))
+	if (!is_wanted(c, wanted->hash) || !put_empty(c, wanted, &add))
 		return 0;
 	protocol_gap();
 	if (front_cell_look_mt(c->shared.cells, wanted->hash).clean)
@@ -165,12 +119,13 @@ put_value(struct front_copies *c, const struct front_wanted *wanted, uint64_t ho
 	const struct store_conditions own = {.mode = STORE_CAS,
 					     .cas = hold,
 					     .set_cas = true,
-					     .new_cas = value_cas(wanted, kind)};
+					     .new_cas = kind == FRONT_COPY_WHOLE ? CAS_WHOLE
+										 : CAS_VALUE};
 	const uint32_t len = item_value_len(value);
 	const struct item *made;
 	struct fill fill;
 
-	if (len > FRONT_COPY_MAX || !may_publish(c, wanted) ||
+	if (len > FRONT_COPY_MAX || !has_slot(c, wanted->hash) ||
 	    store_begin(c->store, &fill, wanted->key, wanted->hash, len, item_flags(value),
 			expiry_s) != STORE_OK)
 		return false;
@@ -190,12 +145,10 @@ front_copy_publish(struct front_copies *c, const struct front_wanted *wanted, ui
 static bool
 put_miss(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold)
 {
-	const struct store_conditions own = {.mode = STORE_CAS,
-					     .cas = hold,
-					     .set_cas = true,
-					     .new_cas = MISS_BITS | until_bits(wanted)};
+	const struct store_conditions own = {
+		.mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = MISS_BITS};
 
-	return hold != 0 && may_publish(c, wanted) && put_empty(c, wanted, &own);
+	return hold != 0 && has_slot(c, wanted->hash) && put_empty(c, wanted, &own);
 }
 
 /* Older fills may have a value that the server has forgotten: they lose their placeholders, and
@@ -269,14 +222,12 @@ void
 front_copy_exchange(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
 		    struct fill *value)
 {
-	const struct store_conditions own = {.mode = STORE_CAS,
-					     .cas = hold,
-					     .set_cas = true,
-					     .new_cas = value_cas(wanted, FRONT_COPY_WHOLE)};
+	const struct store_conditions own = {
+		.mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = CAS_WHOLE};
 	const struct item *made;
 
 	protocol_gap();
-	if (value->value_len > FRONT_COPY_MAX || !may_publish(c, wanted))
+	if (value->value_len > FRONT_COPY_MAX || !has_slot(c, wanted->hash))
 		store_abandon(c->store, value);
 	else if (store_finish_with(c->store, value, &own, &made) == STORE_OK)
 		return;

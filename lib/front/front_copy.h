@@ -5,9 +5,8 @@
  * Shape:  a copy is an item of the key. A miss copy, the knowledge that there is none, and a
  *         placeholder, which a fill or a write holds until its answer, are items without a value
  *         whose cas tells them apart. A *hold* is a placeholder's cas, which nothing else ever has;
- *         whoever has one publishes only in place of its own placeholder. A copy may say until when
- *         it answers; after that it is nothing but the place of the next one.
- * Units:  expiries in the store's seconds; 0: never. until_ns: of the clock of now_ns, told in us.
+ *         whoever has one publishes only in place of its own placeholder.
+ * Units:  expiries in the store's seconds; 0: never.
  * Owner:  struct front_shared: the caller, one of all cores. struct front_copies: a core. A hold
  *         ends by front_copy_publish(), _miss(), _exchange() or _drop().
  * Thread: init: one; else core-local, but for front_copy_kind(): any.
@@ -42,13 +41,18 @@ struct front_shared {
 struct front_copies {
 	struct front_shared shared; /* cells: NULL: no copies are kept */
 	struct store_core *store;
-	uint64_t now_ns; /* of this turn: the caller's */
 	uint64_t last_hold;
 	struct front_sampler sampler;
 };
 
 void front_copies_init(struct front_copies *c, const struct front_shared *shared,
 		       struct store_core *store, uint32_t core);
+
+/* Shared mode, once a turn: what was asked for life_ns ago, or longer, is over. All copies are at
+ * once, so that none needs a time of its own, and with them the placeholders of fills, which begin
+ * before they are asked for. False: not all of them are gone yet, and none may answer in this turn.
+ */
+bool front_copies_renew(struct front_copies *c, uint64_t now_ns, uint64_t life_ns);
 
 static inline bool
 front_copies_kept(const struct front_copies *c)
@@ -58,14 +62,11 @@ front_copies_kept(const struct front_copies *c)
 
 /* Of an item under a key of a front. */
 enum front_copy_kind front_copy_kind(const struct item *item);
-/* It does not answer any more. */
-bool front_copy_is_over(const struct item *item, uint64_t now_ns);
 
 /* A key that a server is asked for. */
 struct front_wanted {
 	struct view key;
 	uint64_t hash;
-	uint64_t until_ns; /* of a copy that is published; 0: it answers as long as it is there */
 };
 
 /* ---- reads ---- */

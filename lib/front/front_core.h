@@ -30,7 +30,6 @@
 #define FRONT_TTL_UNKNOWN INT32_MIN
 
 #define FRONT_FLIGHT_BUCKETS 4096u
-#define FRONT_COPY_SPARE     16u /* a part of a copy's life, in shared mode */
 
 struct front_key {
 	struct list link; /* in pool, queue or request */
@@ -88,6 +87,7 @@ struct front {
 	struct store_core *store;
 	struct front_copies copies;
 	struct front_fates fates;
+	bool copies_wait;        /* shared mode: older ones are not gone yet, so none answers */
 	uint32_t quiet_until_s;  /* counted as a flush under way; 0: none is */
 	uint32_t fence_until_s;  /* until then copies are a fenced server's; 0: it is over */
 	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
@@ -177,20 +177,10 @@ front_is_shared(const struct front *f)
 	return f->cfg.copy_ns != 0;
 }
 
-/* A turn that has begun before a copy is over may be as long as what is left out. */
-static inline uint64_t
-front_key_until(const struct front_key *key)
-{
-	const uint64_t life_ns = key->lane->front->cfg.copy_ns;
-
-	return life_ns == 0 ? 0 : key->sent_ns + life_ns - life_ns / FRONT_COPY_SPARE;
-}
-
 static inline struct front_wanted
 front_key_wanted(const struct front_key *key)
 {
-	return (struct front_wanted){
-		.key = front_key_view(key), .hash = key->hash, .until_ns = front_key_until(key)};
+	return (struct front_wanted){.key = front_key_view(key), .hash = key->hash};
 }
 
 static inline enum front_form

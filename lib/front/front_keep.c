@@ -5,6 +5,8 @@
 
 #define DELAY_MAX_S  2592000 /* beyond, a delay, or an expiry, is a date */
 #define DELAY_EDGE_S 2u      /* clocks that tick at other times */
+#define COPY_SPARE   16u     /* a part of a copy's life, in shared mode */
+#define NS_PER_S     1000000000ull
 #define LOOK_BITS    ((FRONT_LOOK_SAMPLES - 1ull) << 24)
 
 /* What mg may show of a copy; those that say how, too. */
@@ -27,7 +29,7 @@ copy_for(void *arg, const struct mc_req *req, const struct item *item)
 {
 	const struct front *f = arg;
 
-	if (front_copy_is_over(item, f->now_ns))
+	if (f->copies_wait)
 		return SERVE_COPY_NONE;
 	switch (front_copy_kind(item)) {
 	case FRONT_COPY_MISS:
@@ -142,6 +144,16 @@ ttl_of(const struct front_lane *l)
 	return (l->reply.meta & FRONT_META_TTL) != 0 ? l->reply.ttl_s : FRONT_TTL_UNKNOWN;
 }
 
+/* In shared mode an expiry is what others do, too: only one that is sooner than a copy's end
+ * counts.
+ */
+static bool
+outlives_copies(const struct front *f, int32_t ttl_s)
+{
+	return front_is_shared(f) && (ttl_s == FRONT_TTL_UNKNOWN ||
+				      (ttl_s > 0 && (ttl_s - 1) * NS_PER_S >= f->cfg.copy_ns));
+}
+
 /* A second before it ends at its server, whose seconds begin at other times. False: at once. */
 static bool
 expiry_of(const struct front_lane *l, uint32_t *expiry_s)
@@ -150,7 +162,7 @@ expiry_of(const struct front_lane *l, uint32_t *expiry_s)
 	const int32_t ttl_s = ttl_of(l);
 
 	*expiry_s = 0;
-	if (ttl_s == -1 || (ttl_s == FRONT_TTL_UNKNOWN && front_is_shared(l->front)))
+	if (ttl_s == -1 || outlives_copies(l->front, ttl_s))
 		return true;
 	*expiry_s =
 		sent_s + (ttl_s == FRONT_TTL_UNKNOWN ? l->front->cfg.ttl_s : (uint32_t)ttl_s - 1);
@@ -324,10 +336,25 @@ front_keep_begin(struct front *f)
 		f->fence_until_s = STORE_CLOCK_START + f->cfg.quiet_s;
 }
 
+/* A turn may be as long as what is left out of a copy's life. */
+static void
+renew(struct front *f)
+{
+	const uint64_t life_ns = f->cfg.copy_ns - f->cfg.copy_ns / COPY_SPARE;
+	const bool wait = !front_copies_renew(&f->copies, f->now_ns, life_ns);
+
+	if (unlikely(wait != f->copies_wait))
+		serve_copies_wait(f->serve, wait);
+	f->copies_wait = wait;
+	if (wait)
+		front_count(f, FRONT_COPIES_WAITED);
+}
+
 void
 front_keep_turn(struct front *f)
 {
-	f->copies.now_ns = f->now_ns;
+	if (front_is_shared(f) && front_copies_kept(&f->copies))
+		renew(f);
 	if (unlikely(f->fence_until_s != 0) && serve_now_s(f->serve) >= f->fence_until_s) {
 		front_copies_sure(&f->copies);
 		f->fence_until_s = 0;

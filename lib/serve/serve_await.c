@@ -447,6 +447,12 @@ serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answe
 	return true;
 }
 
+void
+serve_copies_wait(struct serve *sv, bool wait)
+{
+	sv->copies_wait = wait;
+}
+
 enum serve_copy
 await_copy(const struct serve *sv, const struct mc_req *req, const struct item *item)
 {

@@ -174,6 +174,10 @@ int64_t serve_unix_s(const struct serve *sv);
 /* In poll(). False: nobody waits for it any more, and no release() follows. */
 bool serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer);
 
+/* In poll(), from now on: copy() decides of plain gets, too, which else are answered at once by
+ * what the store has. */
+void serve_copies_wait(struct serve *sv, bool wait);
+
 /* The value of a write to this lane is published or abandoned. */
 void serve_value_end(struct serve *sv, uint32_t lane, uint32_t value_len);
 

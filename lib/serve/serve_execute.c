@@ -494,7 +494,8 @@ static __attribute__((noinline)) void
 ops_execute_slow(struct serve *sv)
 {
 	for (uint32_t i = 0; i < sv->op_count;) {
-		const bool get = sv->ops[i].req.verb == MC_GET && !sv->observed;
+		const bool get =
+			sv->ops[i].req.verb == MC_GET && (sv->observed | sv->copies_wait) == 0;
 		const uint32_t gets = get ? gets_execute_hits(sv, i) : 0;
 
 		if (gets == 0)

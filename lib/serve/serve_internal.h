@@ -137,6 +137,7 @@ struct serve {
 		struct {
 			bool observed : 1; /* some watcher wants to know, or prefixes are counted */
 			bool supplied : 1; /* misses are not answered at once */
+			bool copies_wait : 1; /* nor are hits: the supplier is asked */
 		};
 	};
 	struct store_class_map class_map;

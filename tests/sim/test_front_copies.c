@@ -10,6 +10,8 @@
 #include "sim_memcached.h"
 #include "sim_service.h"
 
+#include "store/item_simple.h"
+#include "store/store_state.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -22,6 +24,8 @@
 #define MS         1000000ull
 #define TIMEOUT_NS (200 * MS)
 #define TTL_S      2u
+#define COPY_NS    (500 * MS)
+#define OTHERS     "VALUE key0 0 6\r\nothers\r\nEND\r\n"
 #define QUIET_S    FRONT_QUIET_S
 
 struct client {
@@ -94,7 +98,7 @@ run(struct world *w, uint64_t for_ns)
 }
 
 static void
-front_attach(struct world *w, uint32_t quiet_s)
+front_attach(struct world *w, uint32_t quiet_s, uint64_t copy_ns)
 {
 	static const struct front_server name = {"server", 1};
 	const struct front_address address = {.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
@@ -111,6 +115,7 @@ front_attach(struct world *w, uint32_t quiet_s)
 		.answer_bytes_max = 1u << 20,
 		.ttl_s = TTL_S,
 		.quiet_s = quiet_s,
+		.copy_ns = copy_ns,
 		.stats = &w->stats,
 	};
 	struct region region = {.size = front_bytes(&settings)};
@@ -121,9 +126,11 @@ front_attach(struct world *w, uint32_t quiet_s)
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
 
-/* list: what its server knows of connections when the front begins. */
+/* list: what its server knows of connections when the front begins. copy_ns: of shared mode, or 0.
+ */
 static struct world *
-world_create_listing(uint32_t clients, uint32_t quiet_s, const struct sim_memcached *list)
+world_create_as(uint32_t clients, uint32_t quiet_s, uint64_t copy_ns,
+		const struct sim_memcached *list)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
@@ -136,7 +143,7 @@ world_create_listing(uint32_t clients, uint32_t quiet_s, const struct sim_memcac
 	o.clients.tcp.conns_max = SLOTS;
 	o.clients.tcp.port = SIM_PORT;
 	sim_service_create(&w->sim, &o, &user, turn);
-	front_attach(w, quiet_s);
+	front_attach(w, quiet_s, copy_ns);
 	w->server = *list;
 	w->server.stack = w->sim.ss->stack;
 	strcpy(w->server.value[0], "first");
@@ -149,6 +156,12 @@ world_create_listing(uint32_t clients, uint32_t quiet_s, const struct sim_memcac
 	run(w, 50 * MS);
 	check_eq(front_lane_info(w->front, 0).state, LANE_UP);
 	return w;
+}
+
+static struct world *
+world_create_listing(uint32_t clients, uint32_t quiet_s, const struct sim_memcached *list)
+{
+	return world_create_as(clients, quiet_s, 0, list);
 }
 
 static struct world *
@@ -633,6 +646,124 @@ a_lost_write_ends_copies_until_its_server_is_done(void **state)
 	world_destroy(w);
 }
 
+static struct world *
+world_shared(const char *version, int32_t exp)
+{
+	const struct sim_memcached server = {.version = version, .exp = exp};
+
+	return world_create_as(1, 0, COPY_NS, &server);
+}
+
+/* From when copies were last over on, they are what the server had since. */
+static void
+copies_of_shared_mode_are_over_some_time(void **state)
+{
+	struct world *w = world_shared(NULL, 0);
+
+	run(w, COPY_NS);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key1\r\n", MISS, 1);
+	one_hears(w, "set key2 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	for (uint32_t key = 0; key < SIM_MEMCACHED_KEYS; key++)
+		strcpy(w->server.value[key], "others");
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_hears(w, "get key1\r\n", MISS, 0);
+	run(w, COPY_NS);
+	one_hears(w, "get key0\r\n", OTHERS, 1);
+	one_hears(w, "get key1\r\n", "VALUE key1 0 6\r\nothers\r\nEND\r\n", 1);
+	one_hears(w, "get key2\r\n", "VALUE key2 0 6\r\nothers\r\nEND\r\n", 1);
+	world_destroy(w);
+}
+
+/* Of one that lives longer the copy is over sooner by itself, and is kept as of one without
+ * expiry: plain gets of it take the fast path. */
+static void
+only_an_expiry_that_is_soon_counts(void **state)
+{
+	static const struct {
+		int32_t exp;
+		bool simple, kept;
+	} cases[] = {{-1, true, true}, {1000, true, true}, {2, true, true}, {1, false, false}};
+
+	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct world *w = world_shared(MENDED, cases[i].exp);
+		struct store_core *store = w->sim.sc->cores[0].core.store;
+		const struct view key = {.data = (const uint8_t *)"key0", .len = 4};
+		const struct item *copy;
+
+		one_hears(w, "get key0\r\n", FIRST, 1);
+		copy = store_peek(store, key, store_hash(store, key));
+		check_eq(copy != NULL, cases[i].kept);
+		check_eq(copy != NULL && item_is_simple(copy), cases[i].simple);
+		world_destroy(w);
+	}
+}
+
+/* What it will bring may be as old as it is. */
+static void
+in_shared_mode_an_old_flight_is_not_joined(void **state)
+{
+	static const struct sim_memcached server;
+	struct world *w = world_create_as(3, 0, TIMEOUT_NS / 2, &server);
+
+	w->server.mute = true;
+	ask(w, 0, "get key0\r\n");
+	run(w, TIMEOUT_NS / 10);
+	ask(w, 1, "get key0\r\n");
+	run(w, TIMEOUT_NS / 10);
+	strcpy(w->server.value[0], "others");
+	run(w, TIMEOUT_NS * 6 / 10);
+	ask(w, 2, "get key0\r\n");
+	run(w, 10 * MS);
+	w->server.mute = false;
+	run(w, 10 * MS);
+	heard(w, 0, FIRST);
+	heard(w, 1, FIRST);
+	heard(w, 2, OTHERS);
+	check_eq(w->server.gets, 2);
+	world_destroy(w);
+}
+
+/* Each flush takes a number, which a sweep gives back. */
+static void
+numbers_use_up(struct world *w)
+{
+	struct store_core *store = w->sim.sc->cores[0].core.store;
+	const struct view key = {.data = (const uint8_t *)"any", .len = 3};
+	struct fill fill;
+
+	do {
+		check_eq(store_begin(store, &fill, key, store_hash(store, key), 0, 0, 0), STORE_OK);
+		check_eq(store_finish(store, &fill, STORE_SET, 0), STORE_OK);
+	} while (store_flush(store, 0) == STORE_OK);
+}
+
+/* Another core is amid a sweep, and stalls. */
+static void
+no_copy_answers_before_older_ones_are_over(void **state)
+{
+	struct world *w = world_shared(NULL, 0);
+	struct store *store = w->sim.sc->cores[0].core.store->store;
+	const struct counter *waits = &front_counters(w->front)[FRONT_COPIES_WAITED];
+
+	run(w, COPY_NS);
+	spin_lock(&store->sweep.lock);
+	numbers_use_up(w);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	strcpy(w->server.value[0], "others");
+	check_eq(counter_read(waits), 0);
+	run(w, COPY_NS);
+	check(counter_read(waits) > 0);
+	for (uint32_t i = 0; i < 2; i++)
+		one_hears(w, "get key0\r\n", OTHERS, 1);
+	spin_unlock(&store->sweep.lock);
+	run(w, COPY_NS);
+	one_hears(w, "get key0\r\n", OTHERS, 1);
+	one_hears(w, "get key0\r\n", OTHERS, 0);
+	world_destroy(w);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -653,6 +784,10 @@ main(int argc, char **argv)
 		cmocka_unit_test(nothing_is_kept_while_an_earlier_process_is_listed),
 		cmocka_unit_test(a_list_that_says_nothing_is_asked_for_once),
 		cmocka_unit_test(a_lost_write_ends_copies_until_its_server_is_done),
+		cmocka_unit_test(copies_of_shared_mode_are_over_some_time),
+		cmocka_unit_test(only_an_expiry_that_is_soon_counts),
+		cmocka_unit_test(in_shared_mode_an_old_flight_is_not_joined),
+		cmocka_unit_test(no_copy_answers_before_older_ones_are_over),
 	};
 
 	if (argc > 1)

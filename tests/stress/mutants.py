@@ -424,11 +424,11 @@ MUTANTS = {
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
     # The copy of a set ends when its item does, as if seconds began at the same time.
     "SET_OUTLIVES": [("front_keep.c", "(uint32_t)key->query.exptime - 1;", "(uint32_t)key->query.exptime;")],
-    # In shared mode a copy's life begins when its get is answered; has no end, with a value, of a miss, of what a set has stored; any flight is joined.
-    "AGE_FROM_ANSWER": [("front_keep.c", "front_keep_value(struct front_lane *l, struct front_key *key)\n{", "front_keep_value(struct front_lane *l, struct front_key *key)\n{\n\tkey->sent_ns = l->front->now_ns;\n")],
-    "AGE_OF_VALUES": [("front_copy.c", "	if (wanted->until_ns != 0)\n		return UNTIL_BITS", "	if (wanted->until_ns != 0 && kind == FRONT_COPY_WHOLE)\n		return UNTIL_BITS")],
-    "AGE_OF_MISSES": [("front_copy.c", "MISS_BITS | until_bits(wanted)", "MISS_BITS")],
-    "AGE_OF_SETS": [("front_copy.c", "value_cas(wanted, FRONT_COPY_WHOLE)", "CAS_WHOLE")],
+    # In shared mode copies do not end; a fill that began before they did is kept; they answer although they could not be ended; any flight is joined.
+    "AGE_OF_COPIES": [("front_copy.c", "	if (likely(front_cells_fresh_mt(cells, now_ns, life_ns)))", "	if (true)")],
+    "AGE_FROM_ANSWER": [("front_copy.c", "const struct store_conditions own = {.mode = STORE_CAS,\n					     .cas = hold,", "const struct store_conditions own = {.mode = STORE_SET,")],
+    "AGE_UNFLUSHED": [("front_copy.c", "store_flush(c->store, 0) == STORE_OK", "store_flush(c->store, 0) <= STORE_NOT_YET")],
+    "AGE_UNWAITED": [("front_keep.c", "		serve_copies_wait(f->serve, wait);", "		(void)0;")],
     "AGE_OF_FLIGHTS": [("front_flight.c", "(is_young(f, flight) &&", "(true &&")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
