@@ -506,7 +506,7 @@ void
 tier_create(void)
 {
 	all.pages = aligned((size_t)FLASH_BUFFERS * TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES);
-	all.buckets = aligned(TIER_BUCKETS * sizeof *all.buckets + FLASH_PAGE_BYTES);
+	all.buckets = aligned(FLASH_PAGE_BYTES);
 	for (uint32_t i = 0; i < FIBRES_MAX; i++)
 		all.read[i] = aligned((size_t)TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES);
 }

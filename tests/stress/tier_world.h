@@ -52,6 +52,8 @@ struct tier_world {
 };
 extern struct tier_world w;
 
+static_assert(TIER_BUCKETS * sizeof(struct bucket) <= FLASH_PAGE_BYTES, "their memory is a page");
+
 void tier_create(void);
 void tier_begin(uint64_t seed);
 struct flash_shard_config tier_config(void);
