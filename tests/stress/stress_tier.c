@@ -263,9 +263,9 @@ main(int argc, char **argv)
 		crash_is_harm();
 	tier_create();
 	tier_kill_create();
-	for (uint64_t seed = first; seed < first + seeds; seed++)
-		if (!run(seed)) {
-			printf("after %llu seeds\n", (unsigned long long)(seed - first + 1));
+	for (uint64_t done = 0; done < seeds; done++)
+		if (!run(first + done)) {
+			printf("after %llu seeds\n", (unsigned long long)done + 1);
 			return caught ? 0 : 1;
 		}
 	tier_print();
