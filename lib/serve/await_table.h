@@ -161,6 +161,24 @@ await_later(const struct op *op)
  * others. */
 bool await_may_defer(const struct serve *sv, const struct session *ss);
 
+/* May it be asked for before its turn, since that changes nothing? */
+bool await_reads(const struct mc_req *req);
+static inline bool
+await_may_have(const struct serve *sv, struct view key, uint64_t hash)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+
+	return by->may_have == NULL || by->may_have(by->arg, key, hash);
+}
+/* Has this request an effect on the version that is there, or shows what only the store knows? */
+bool await_brings(const struct mc_req *req); /* serve_storage.c */
+/* Of such a request, or of the body of one, whose key the store lacks: is it waited for?
+ * await_later() follows; of a body the session is BODY_FILLED. */
+bool await_bring(struct serve *sv, struct op *op);
+/* A miss is to be told, though the supplier may have the key: it has nothing from now on. NULL, or
+ * what the store has by then. */
+const struct item *await_missed(struct serve *sv, const struct op *op);
+
 /* Operations from ops[first] on go back into the read buffer. */
 void awaits_rebase(struct serve *sv, struct session *ss, uint32_t first);
 /* Whether the session's next request waits. If not, nothing behind one that does is parsed; and

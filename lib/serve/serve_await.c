@@ -21,6 +21,7 @@ serve_supplier_attach(struct region *region, struct serve *sv,
 {
 	struct awaits *aw = region_take(region, sizeof *aw, CACHE_LINE_BYTES);
 
+	ensure(!supplier->brings || supplier->write == NULL);
 	ensure(supplier->timeout_ns > 0 && supplier->lanes > 0 &&
 	       supplier->lanes <= AWAIT_LANES_MAX &&
 	       (supplier->lane != NULL || supplier->lanes == 1));
@@ -49,6 +50,7 @@ serve_supplier_attach(struct region *region, struct serve *sv,
 	sv->awaits = aw;
 	sv->supplied = true;
 	sv->writes_wait = supplier->write != NULL;
+	sv->brings = supplier->brings;
 }
 
 uint32_t
@@ -329,7 +331,8 @@ await_ask(struct serve *sv, struct session *ss, struct awaited_line *line, const
 	  struct view key, uint64_t hash)
 {
 	const struct serve_supplier *by = &sv->awaits->supplier;
-	struct serve_ask ask = {.hash = hash, .key = key, .req = req};
+	struct serve_ask ask = {
+		.hash = hash, .key = key, .req = req, .bring = sv->brings && !await_reads(req)};
 	struct await *a = await_begin(sv, ss, &ask);
 
 	if (a == NULL)

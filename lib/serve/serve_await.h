@@ -19,6 +19,10 @@
  *         copy of the key, write() does. Each is asked at its turn, when all before it of its
  *         connection is answered, and once; nothing behind it is executed before its answer. Of a
  *         datagram's line of gat all keys are asked for at once, each once.
+ *         If it brings instead (a second tier): a write that depends on the version that is there,
+ *         of a key that the store lacks and may_have() says it may have, is asked for as a
+ *         retrieval is, at its turn and once. Its answer says no more than that the store has it
+ *         now, or nobody. Then the write is executed on the store, whatever came of the ask.
  *
  * Units:  ns of the clock of serve_turn().
  *
@@ -78,6 +82,7 @@ struct serve_ask {
 	struct view key;          /* decoded; flush_all: no bytes, and hash is 0 */
 	const struct mc_req *req; /* verb and arguments; its key may be base64 */
 	uint32_t lane;
+	bool bring; /* to be in the store before the answer, which has no item */
 };
 
 struct serve_answer {
@@ -122,6 +127,13 @@ struct serve_supplier {
 	uint64_t timeout_ns;    /* above 0 */
 	uint32_t lanes;         /* 1..AWAIT_LANES_MAX */
 	bool misses_on_failure; /* a get that failed is told as a miss */
+	bool brings;            /* without write() */
+	/* False: a key that the store was seen to lack is in neither at an instant since, and a
+	 * miss is told now. May be NULL: true. */
+	bool (*may_have)(void *arg, struct view key, uint64_t hash);
+	/* It was not asked, or has not answered, and a miss is to be told, or a write to be
+	 * executed: it has nothing of the key any more. False: the store has it. May be NULL. */
+	bool (*missed)(void *arg, struct view key, uint64_t hash);
 	/* Which lane a key takes. May be NULL with one. */
 	uint32_t (*lane)(void *arg, struct view key, uint64_t hash);
 	/* Does not answer: poll() does. */

@@ -8,20 +8,20 @@
 #include "await_table.h"
 #include "serve_parse.h"
 
-#define WORD_BITS    64u
-#define WAITED_WORDS 8u
+#define WORD_BITS        64u
+#define WAITED_WORDS     8u
+#define MISSED_TRIES_MAX 8u /* an item that comes and goes meanwhile */
 
-/* May it be asked for before its turn, since that changes nothing? */
-static bool
-asked_ahead(const struct op *op)
+bool
+await_reads(const struct mc_req *req)
 {
-	switch (op->req.verb) {
+	switch (req->verb) {
 	case MC_GET:
 	case MC_GETS:
 	case MC_BIN_GET:
 		return true;
 	case MC_MG:
-		return (op->req.meta.flags & MG_EFFECTS) == 0;
+		return (req->meta.flags & MG_EFFECTS) == 0;
 	default:
 		return false;
 	}
@@ -109,14 +109,15 @@ ask_ahead(struct serve *sv, struct op *op)
 	for (struct op *next = op + 1; next < end; next++) {
 		if (next->session != ss)
 			continue;
-		if (!asked_ahead(next))
+		if (!await_reads(&next->req))
 			return;
 		link = link_from(link, offset);
 		if (!is_waited_for(&waited, ss, next->hash) &&
 		    (*link == NULL || (*link)->offset != offset) &&
 		    await_copy(sv, &next->req,
 			       store_peek_probed(sv->store, &next->probe, next->req.key)) ==
-			    SERVE_COPY_NONE) {
+			    SERVE_COPY_NONE &&
+		    await_may_have(sv, next->req.key, next->hash)) {
 			if (!session_ask(sv, next, link, offset))
 				return;
 			waited_add(&waited, next->hash);
@@ -131,15 +132,29 @@ await_may_defer(const struct serve *sv, const struct session *ss)
 	return ss->read_buf != NULL || sv->read_bufs_used < sv->read_bufs_max / 2;
 }
 
+const struct item *
+await_missed(struct serve *sv, const struct op *op)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+	const struct item *it = NULL;
+
+	for (uint32_t tries = 0; by->missed != NULL && it == NULL && tries < MISSED_TRIES_MAX &&
+				 !by->missed(by->arg, op->req.key, op->hash);
+	     tries++)
+		it = store_peek(sv->store, op->req.key, op->hash);
+	return it;
+}
+
 static enum await_status
-failed(struct serve *sv, const struct op *op)
+failed(struct serve *sv, const struct op *op, struct serve_answer *answer)
 {
 	serve_count(sv, AWAITS_FAILED);
-	return sv->awaits->supplier.misses_on_failure && op->req.verb != MC_GAT &&
-			       op->req.verb != MC_GATS && op->req.verb != MC_BIN_GAT &&
-			       !await_is_write(sv, &op->req)
-		       ? AWAIT_ANSWERED
-		       : AWAIT_FAILED;
+	if (!sv->awaits->supplier.misses_on_failure || op->req.verb == MC_GAT ||
+	    op->req.verb == MC_GATS || op->req.verb == MC_BIN_GAT || await_is_write(sv, &op->req))
+		return AWAIT_FAILED;
+	answer->item = await_missed(sv, op);
+	answer->cas = answer->item != NULL ? item_cas(answer->item) : 0;
+	return AWAIT_ANSWERED;
 }
 
 static struct await *
@@ -147,13 +162,15 @@ await_of(struct serve *sv, const struct op *op)
 {
 	if (op->session == NULL)
 		return awaited_line_find(sv, op);
+	if (op->raw.data == NULL)
+		return op->session->awaits; /* of a body: nothing else is asked for */
 	return op->session->awaits != NULL ? await_at(op->session, offset_of(op->session, op))
 					   : NULL;
 }
 
 /* It has not been asked for yet. */
 static enum await_status
-session_wait_answer(struct serve *sv, struct op *op)
+session_wait_answer(struct serve *sv, struct op *op, struct serve_answer *answer)
 {
 	struct session *ss = op->session;
 	uint32_t offset;
@@ -161,7 +178,7 @@ session_wait_answer(struct serve *sv, struct op *op)
 	if (sv->awaits->draining || ss->await_refused || !await_may_defer(sv, ss)) {
 		ss->await_refused = false;
 		ss->await_since_ns = 0;
-		return failed(sv, op);
+		return failed(sv, op, answer);
 	}
 	ss->await_counted = (op->req.flags & MC_FIRST) != 0;
 	offset = offset_of(ss, op);
@@ -183,18 +200,66 @@ await_read(struct serve *sv, struct op *op, struct serve_answer *answer)
 		*answer = a->answer;
 		if (answer->error != MC_ERR_NONE)
 			return AWAIT_FAILED;
-		return answer->failed ? failed(sv, op) : AWAIT_ANSWERED;
+		return answer->failed ? failed(sv, op, answer) : AWAIT_ANSWERED;
 	}
+	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))
+		return AWAIT_ANSWERED;
 	if (op->session == NULL) {
 		if (sv->awaits->draining)
-			return failed(sv, op);
+			return failed(sv, op, answer);
 		awaited_line_keep(sv, op);
 		return AWAIT_LATER;
 	}
 	if (a == NULL)
-		return session_wait_answer(sv, op);
+		return session_wait_answer(sv, op, answer);
 	op->session->await_counted = (op->req.flags & MC_FIRST) != 0;
 	return AWAIT_LATER;
+}
+
+/* ---- what is to be in the store first ---- */
+
+/* False: there is no place, and it is executed without. */
+static bool
+session_bring(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	const bool bytes = op->raw.data != NULL;
+	const uint32_t offset = offset_of(ss, op);
+
+	if (sv->awaits->draining || ss->await_refused || (bytes && !await_may_defer(sv, ss))) {
+		ss->await_refused = false;
+		ss->await_since_ns = 0;
+		return false;
+	}
+	ss->await_counted = bytes && (op->req.flags & MC_FIRST) != 0;
+	if (!session_ask(sv, op, link_at(ss, offset), offset))
+		await_queue(sv, ss, op->req.key, op->hash, 0);
+	return true;
+}
+
+bool
+await_bring(struct serve *sv, struct op *op)
+{
+	const struct await *a = await_of(sv, op);
+
+	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))
+		return false;
+	if (a == NULL && op->session != NULL && session_bring(sv, op))
+		return true;
+	if (a == NULL && op->session == NULL && !sv->awaits->draining) {
+		awaited_line_keep(sv, op);
+		return true;
+	}
+	if (a != NULL && a->state != AWAIT_READY) {
+		if (op->session != NULL)
+			op->session->await_counted = (op->req.flags & MC_FIRST) != 0;
+		return true;
+	}
+	if (a == NULL || a->answer.failed) {
+		serve_count(sv, AWAITS_FAILED);
+		await_missed(sv, op);
+	}
+	return false;
 }
 
 static void
@@ -329,6 +394,8 @@ awaits_wait(struct serve *sv, struct session *ss)
 			return true;
 		if (ss->body != BODY_FILLED || ss->await_queued)
 			return retrievals_wait(ss);
+		if (first_open(ss) != NULL)
+			return true;
 		if (!reply_has_room(sv, ss))
 			return true;
 		ss->body = BODY_NONE;
@@ -347,6 +414,8 @@ awaits_sweep(struct serve *sv, struct session *ss)
 {
 	const bool none = ss->read_buf == NULL || ss->read_buf_at == ss->read_buf_len;
 
+	if (ss->body == BODY_FILLED)
+		return;
 	while (session_write(ss) == NULL && ss->awaits != NULL &&
 	       (none || ss->awaits->offset < ss->read_buf_at))
 		session_await_end(sv, ss, &ss->awaits);

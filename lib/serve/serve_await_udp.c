@@ -149,7 +149,8 @@ key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req)
 	}
 	hash = store_hash(sv->store, key);
 	if (awaits_have(line->awaits, hash) ||
-	    await_copy(sv, req, store_peek(sv->store, key, hash)) != SERVE_COPY_NONE)
+	    await_copy(sv, req, store_peek(sv->store, key, hash)) != SERVE_COPY_NONE ||
+	    !await_may_have(sv, key, hash))
 		return true;
 	a = await_ask(sv, NULL, line, req, key, hash);
 	if (a == NULL)
@@ -158,6 +159,12 @@ key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req)
 	line->awaits = a;
 	line->open++;
 	return true;
+}
+
+static uint32_t
+body_bytes(const struct mc_req *req)
+{
+	return req->flags & MC_HAS_BODY ? req->body_len + req->body_end : 0;
 }
 
 /* Bounded: each step uses up bytes. */
@@ -171,12 +178,17 @@ keys_ask(struct serve *sv, struct awaited_line *line)
 		const struct mc_result r =
 			mc_parse(&parser, &req, line->bytes + at, line->len - at);
 
-		if (r.status != MC_OK || !(verb_traits[req.verb] & VERB_RETURNS_VALUE) ||
+		if (r.status != MC_OK ||
+		    !((verb_traits[req.verb] & VERB_RETURNS_VALUE) || sv->brings) ||
 		    !key_ask(sv, line, &req))
 			return false;
-		at += r.used;
+		at += r.used + body_bytes(&req);
 	}
-	return line->open > 0;
+	if (line->open == 0) { /* by now nothing is missed that the supplier may have */
+		list_push_back(&sv->awaits->lines_ready, &line->link);
+		sv->more = true;
+	}
+	return true;
 }
 
 /* A key that was there when the line was asked for is gone. */
@@ -248,20 +260,21 @@ line_parse(struct serve *sv, struct awaited_line *line)
 	struct op *op = &sv->ops[sv->op_count];
 	const struct view rest = {line->bytes + line->at, line->len - line->at};
 	const struct mc_result r = mc_parse(&line->parser, &op->req, rest.data, rest.len);
+	const uint32_t body = r.status == MC_OK ? body_bytes(&op->req) : 0;
 
-	if (r.status != MC_OK)
+	if (r.status != MC_OK || r.used + (uint64_t)body > rest.len)
 		return false;
 	op->session = NULL;
 	op->datagram = &line->datagram;
 	op->udp_id = line->id;
 	op->in_place = false;
 	op->probed = false;
-	op->body = (struct view){NULL, 0};
-	op->raw = (struct view){rest.data, r.used};
+	op->body = (struct view){body != 0 ? rest.data + r.used : NULL, body};
+	op->raw = (struct view){rest.data, r.used + body};
 	op->req.flags &= (uint8_t)~MC_FIRST; /* it was counted when it came */
 	sv->unprobed = true;
 	sv->op_count++;
-	line->at += r.used;
+	line->at += r.used + body;
 	return true;
 }
 

@@ -106,7 +106,7 @@ execute_bin_get(struct serve *sv, struct op *op)
 	const struct item *it = touch ? touch_and_get(sv, op)
 				      : store_get_probed(sv->store, &op->probe, op->req.key);
 
-	if (it == NULL && unlikely(sv->awaits != NULL))
+	if (it == NULL && unlikely(sv->awaits != NULL) && !(touch && sv->brings))
 		return bin_get_awaited(sv, op);
 	record_get(sv, op, it, touch);
 	if (it != NULL)

@@ -88,7 +88,7 @@ execute_get(struct serve *sv, struct op *op)
 
 	if (it != NULL)
 		return get_found(sv, op, it, shows_cas(op) ? item_cas(it) : 0, touch);
-	if (unlikely(sv->awaits != NULL))
+	if (unlikely(sv->awaits != NULL) && !(touch && sv->brings))
 		return get_awaited(sv, op);
 	return get_missed(sv, op, touch);
 }
@@ -291,6 +291,12 @@ execute_mn(struct serve *sv, struct op *op)
 }
 
 static enum exec_status
+execute_me(struct serve *sv, struct op *op)
+{
+	return me_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key));
+}
+
+static enum exec_status
 execute_version(struct serve *sv, struct op *op)
 {
 	const struct view word = serve_version(sv);
@@ -366,6 +372,50 @@ static enum exec_status (*const executors[OP_VERB_COUNT])(struct serve *sv, stru
 	[OP_ANSWERED] = execute_answered,
 };
 
+/* What depends on the version that is there: it is here, or nowhere. Writes that find none take
+ * away what the supplier may have; these two only look. */
+static enum exec_status
+execute_brought(struct serve *sv, struct op *op)
+{
+	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
+
+	/* Its body is to come. */
+	if ((op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
+		return executors[op->req.verb](sv, op);
+	if (it == NULL && await_bring(sv, op)) {
+		if (op->session != NULL && op->session->memory_wait_turns != 0)
+			session_go_on(sv, op->session);
+		return await_later(op);
+	}
+	if (op->req.verb != MC_MG && op->req.verb != MC_ME)
+		return executors[op->req.verb](sv, op);
+	if (it == NULL)
+		it = store_peek(sv->store, op->req.key, op->hash);
+	if (it == NULL)
+		it = await_missed(sv, op);
+	return op->req.verb == MC_MG ? mg_execute(sv, op, it) : me_execute(sv, op, it);
+}
+
+/* The same of one whose body came in pieces. */
+static enum exec_status
+execute_body_brought(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+
+	if (!ss->bad_end && await_brings(&ss->filling_req)) {
+		op->req = ss->filling_req;
+		op->req.key = item_key(ss->fill.item);
+		op->hash = ss->fill.hash;
+		list_unlink(&ss->quota_link); /* it is complete, and keeps its part of the quota */
+		if (store_peek(sv->store, op->req.key, op->hash) == NULL && await_bring(sv, op)) {
+			ss->body = BODY_FILLED;
+			return EXEC_RETRY;
+		}
+	}
+	awaits_give_up(sv, ss);
+	return execute_body_done(sv, op);
+}
+
 /* A supplier is asked for what others are executed as. */
 static __attribute__((noinline)) enum exec_status
 execute_supplied(struct serve *sv, struct op *op)
@@ -374,6 +424,10 @@ execute_supplied(struct serve *sv, struct op *op)
 
 	if (op->req.verb == OP_BODY_DONE && sv->writes_wait)
 		return execute_filled_write(sv, op);
+	if (op->req.verb == OP_BODY_DONE && sv->brings)
+		return execute_body_brought(sv, op);
+	if (sv->brings && await_brings(&op->req))
+		return execute_brought(sv, op);
 	if (write && (op->session != NULL || !op_is(op, VERB_RETURNS_VALUE)))
 		return execute_write(sv, op);
 	if (op->req.verb == MC_GET)

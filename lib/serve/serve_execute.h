@@ -93,10 +93,12 @@ teller mg_told, md_told, ma_told, bin_get_told, bin_touch_told, bin_delete_told,
 /* ---- meta commands (serve_meta.c) ---- */
 
 enum exec_status execute_mg(struct serve *sv, struct op *op);
+/* Of an item that was found, or NULL. */
+enum exec_status mg_execute(struct serve *sv, struct op *op, const struct item *it);
+enum exec_status me_execute(struct serve *sv, struct op *op, const struct item *it);
 enum exec_status mg_supplied(struct serve *sv, struct op *op); /* the supplier is asked */
 enum exec_status execute_md(struct serve *sv, struct op *op);
 enum exec_status execute_ma(struct serve *sv, struct op *op);
-enum exec_status execute_me(struct serve *sv, struct op *op);
 enum exec_status execute_mn(struct serve *sv, struct op *op);
 /* What came of an ms; made is NULL unless STORE_OK. */
 void meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);

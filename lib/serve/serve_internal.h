@@ -89,9 +89,9 @@ struct serve {
 	union {
 		uint16_t few_behind; /* 0: requests are parsed behind others */
 		struct {
-			/* Of chunks or memory: none behind one that may wait. */
-			bool under_pressure;
-			bool writes_wait; /* for a supplier: none behind a write */
+			bool under_pressure;  /* of chunks or memory: none behind what may wait */
+			bool writes_wait : 1; /* for a supplier: none behind a write */
+			bool brings : 1;      /* some do: none behind one of these */
 		};
 	};
 	uint32_t fills_pressure_s;                 /* when a value last found no memory; 0: never */
@@ -176,6 +176,7 @@ enum verb_trait {
 	VERB_ENDS_PASS = 1u << 4,
 	/* May need a share of the turn's work: copies a value (copy_admit), or moves a page. */
 	VERB_TAKES_WORK = 1u << 5,
+	VERB_BRINGS = 1u << 6, /* may wait for what a supplier brings (await_brings) */
 };
 extern const uint8_t verb_traits[OP_VERB_COUNT];
 

@@ -287,7 +287,7 @@ mg_awaited(struct serve *sv, struct op *op)
 	return a;
 }
 
-static inline enum exec_status
+enum exec_status
 mg_execute(struct serve *sv, struct op *op, const struct item *it)
 {
 	struct found f = {.item = it};
@@ -569,9 +569,8 @@ execute_ma(struct serve *sv, struct op *op)
 /* ---- me, mn ---- */
 
 enum exec_status
-execute_me(struct serve *sv, struct op *op)
+me_execute(struct serve *sv, struct op *op, const struct item *it)
 {
-	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	struct mc_item_info info;
 	uint8_t *at;
 

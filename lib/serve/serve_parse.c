@@ -183,6 +183,15 @@ op_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t byt
 									: PARSE_CONTINUE;
 }
 
+/* Where few are parsed behind others: traits of those that may have to wait. */
+static inline uint8_t
+waiting_traits(const struct serve *sv)
+{
+	if (sv->under_pressure)
+		return VERB_RETURNS_VALUE | VERB_WRITES;
+	return sv->writes_wait ? VERB_WRITES : VERB_BRINGS;
+}
+
 /* Whether the request can be taken with its body. While it may have to wait, only one that fits a
  * read buffer is taken whole; of a longer one only the line is taken. */
 static inline bool
@@ -190,14 +199,15 @@ body_is_complete(const struct serve *sv, const struct mc_req *req, uint32_t used
 {
 	const uint64_t bytes = (uint64_t)used + req->body_len + req->body_end;
 
-	return len >= bytes && (likely(sv->few_behind == 0) || bytes <= MC_LINE_MAX);
+	return len >= bytes && (likely(sv->few_behind == 0) || bytes <= MC_LINE_MAX ||
+				(verb_traits[req->verb] & waiting_traits(sv)) == 0);
 }
 
 /* What stands behind a request that waits would be parsed again, and is to fit its buffer. */
 static inline bool
 ends_pass(const struct serve *sv, const struct op *op)
 {
-	return op_is(op, sv->under_pressure ? VERB_RETURNS_VALUE | VERB_WRITES : VERB_WRITES);
+	return (verb_traits[op->req.verb] & waiting_traits(sv)) != 0;
 }
 
 /* A request is parsed: take its body along if all of it is here. */
@@ -270,8 +280,9 @@ body_step(struct serve *sv, struct session *ss)
 {
 	const enum parse_step step = body_receive(sv, ss);
 
-	return step == PARSE_CONTINUE && sv->writes_wait && ss->pass_ops > 0 ? PARSE_NEXT_PASS
-									     : step;
+	return step == PARSE_CONTINUE && (sv->writes_wait | sv->brings) && ss->pass_ops > 0
+		       ? PARSE_NEXT_PASS
+		       : step;
 }
 
 static enum parse_step

@@ -2,6 +2,7 @@
  * serve_storage.c - commands that store, in every protocol: a request's conditions and expiry, its
  * body, its reply.
  */
+#include "await_table.h"
 #include "serve_record.h"
 
 #define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a wall clock second */
@@ -81,6 +82,22 @@ store_mode_of(const struct mc_req *req)
 		return req->cas != 0 ? STORE_CAS : STORE_REPLACE;
 	default:
 		return STORE_SET;
+	}
+}
+
+bool
+await_brings(const struct mc_req *req)
+{
+	switch (req->verb) {
+	case MC_BIN_SET:
+	case MC_MS:
+		return store_mode_of(req) != STORE_SET;
+	case MC_DELETE:
+		return (req->flags & MC_NOREPLY) == 0;
+	case MC_MG:
+		return (req->meta.flags & MG_EFFECTS) != 0;
+	default:
+		return (verb_traits[req->verb] & VERB_BRINGS) != 0;
 	}
 }
 

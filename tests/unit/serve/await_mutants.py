@@ -53,11 +53,11 @@ MUTANTS = {
     "ASKED_TWICE": ("serve_write.c", "op->session != NULL ? EXEC_PARTIAL : EXEC_DONE;",
                     "op->session != NULL ? EXEC_RETRY : EXEC_DONE;"),
     # What has an effect is asked before its turn.
-    "WRITE_AHEAD": ("serve_await_order.c", "return (op->req.meta.flags & MG_EFFECTS) == 0;", "return true;"),
+    "WRITE_AHEAD": ("serve_await_order.c", "return (req->meta.flags & MG_EFFECTS) == 0;", "return true;"),
     "SWEPT_WRITE": ("serve_await_order.c", "while (session_write(ss) == NULL && ss->awaits", "while (ss->awaits"),
     # What stands behind a write goes back, and does not fit.
-    "BEHIND_WRITES": ("serve_parse.c", "VERB_RETURNS_VALUE | VERB_WRITES : VERB_WRITES", "VERB_RETURNS_VALUE | VERB_WRITES : 0"),
-    "BEHIND_BODY": ("serve_parse.c", "ss->pass_ops > 0 ? PARSE_NEXT_PASS", "ss->pass_ops > OPS_MAX ? PARSE_NEXT_PASS"),
+    "BEHIND_WRITES": ("serve_parse.c", "sv->writes_wait ? VERB_WRITES : VERB_BRINGS", "sv->writes_wait ? 0 : VERB_BRINGS"),
+    "BEHIND_BODY": ("serve_parse.c", "ss->pass_ops > 0\n\t\t       ? PARSE_NEXT_PASS", "ss->pass_ops > OPS_MAX\n\t\t       ? PARSE_NEXT_PASS"),
     "BEHIND_ANSWER": ("serve_await_order.c", "ss->deferrable_bytes = 1;", ";"),
     "WHOLE_BODY": ("serve_parse.c", "(likely(sv->few_behind == 0) ||", "(likely(!sv->under_pressure) ||"),
     # The reply has no room, or its chunk does not come back.
@@ -74,6 +74,16 @@ MUTANTS = {
     "COPY_ANSWERS": ("serve_await_write.c", "by->passes_copies(by->arg, req);", "false;"),
     "DRAIN_ASKS": ("serve_await_write.c", "if (sv->awaits->draining || ss->await_refused)", "if (ss->await_refused)"),
     "SILENT_FLUSH": ("serve_write.c", "if (ss == NULL || !is_flush(op) || !op_noreply(op))", "if (true)"),
+    # What was answered is asked for again; a body that waits for what is brought goes with its ask; an add is not
+    # for a copy that the supplier has; the supplier does not hear that a write wants it; a datagram's body is left out.
+    "BRING_TWICE": ("serve_await_order.c", "	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))\n\t\treturn false;",
+                    "	if (a != NULL && a->state == AWAIT_READY && !a->answer.failed)\n\t\ta = NULL;\n"
+                    "	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))\n\t\treturn false;"),
+    "BODY_LOST": ("serve_await_order.c", "	if (ss->body == BODY_FILLED)\n\t\treturn;\n", ""),
+    "ADD_UNREAD": ("serve_storage.c", "	switch (req->verb) {\n	case MC_BIN_SET:",
+                   "	switch (req->verb) {\n	case MC_ADD:\n		return false;\n	case MC_BIN_SET:"),
+    "BRING_UNSAID": ("serve_await.c", ".bring = sv->brings && !await_reads(req)", ".bring = false"),
+    "BODY_LOST_UDP": ("serve_await_udp.c", "	const uint32_t body = r.status == MC_OK ? body_bytes(&op->req) : 0;", "	const uint32_t body = 0;"),
     # A datagram's write is answered, and nobody looks.
     "LOST_WRITE": ("serve_await_udp.c", "\tawaited_writes_parse(sv);", ";"),
     "SILENT_WRITE": ("serve_await.c", "if (a->session != NULL)\n\t\t\tconn_requeue", "if (false)\n\t\t\tconn_requeue"),

@@ -5,11 +5,13 @@
 #include "serve/serve_execute.h"
 #include "store/conditional.h"
 #include "store/introspect.h"
+#include "store/tier.h"
 
 #include <stdlib.h>
 
 #define RECLAIM_TURNS_MAX 20000u
 #define ASKS_MAX          8192u /* open, or their answers on their way */
+#define COPIES_MAX        256u  /* on the flash; a further one is lost */
 
 enum ask_state {
 	ASK_NONE,
@@ -24,10 +26,18 @@ struct ask {
 	char key[16];
 	uint32_t key_len;
 	struct fill fill; /* of an item that it answers with */
-	bool write, valued;
+	bool write, valued, bring;
 	uint8_t verb;
 	struct fill value; /* that it was asked with */
 	struct serve_answer said;
+};
+
+/* An item on the flash. */
+struct copy {
+	uint8_t *value; /* NULL: none */
+	uint64_t hash, cas;
+	char key[16];
+	uint32_t key_len, len, flags, expiry_s, status;
 };
 
 struct late {
@@ -40,6 +50,9 @@ struct late {
 	struct rig *server; /* its store is what clients write to */
 	uint64_t values;
 	uint8_t written[LATE_NUMBERS];
+	struct store_tier tier;
+	uint64_t brought, read;
+	struct copy copies[COPIES_MAX];
 	struct ask asks[ASKS_MAX];
 	uint64_t tickets[1u << 16]; /* the last one of each slot */
 };
@@ -101,6 +114,210 @@ written_copy(struct late *late, struct ask *a)
 	value_copy_to(sc, &a->fill, late->server->core, it);
 }
 
+/* ---- the flash ---- */
+
+static struct copy *
+copy_of(struct late *late, uint64_t hash)
+{
+	for (uint32_t i = 0; late->cfg.flash && i < COPIES_MAX; i++)
+		if (late->copies[i].value != NULL && late->copies[i].hash == hash)
+			return &late->copies[i];
+	return NULL;
+}
+
+static void
+copy_drop(struct copy *c)
+{
+	if (c == NULL)
+		return;
+	free(c->value);
+	c->value = NULL;
+}
+
+static uint64_t
+flash_evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
+{
+	return 0; /* the test evicts */
+}
+
+static void
+flash_evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
+	      uint32_t generation)
+{
+	fail_msg("nothing was offered");
+}
+
+static void
+flash_absent(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation)
+{
+	copy_drop(copy_of(arg, hash));
+}
+
+static void
+flash_flushed(void *arg, struct store_core *sc, uint32_t generation)
+{
+	struct late *late = arg;
+
+	for (uint32_t i = 0; i < COPIES_MAX; i++)
+		copy_drop(&late->copies[i]);
+}
+
+static struct view
+key_with_l(char text[static 16], uint32_t number)
+{
+	return (struct view){(const uint8_t *)text, (uint32_t)sprintf(text, "l%u", number)};
+}
+
+/* What was brought for a write stays until that is executed: else it would be lost, which a cache
+ * may, and the client would see it. */
+static bool
+is_awaited(const struct late *late, uint64_t hash)
+{
+	const struct awaits *aw = late->rig->serve->awaits;
+
+	for (uint32_t i = 0; i < AWAITS_MAX; i++)
+		if (aw->table[i].state == AWAIT_READY && aw->table[i].hash == hash)
+			return true;
+	return false;
+}
+
+void
+late_evict(struct late *late, uint32_t number)
+{
+	struct store_core *sc = late->rig->core;
+	struct copy *c = late->copies;
+	char text[16];
+	const struct view key = key_with_l(text, number);
+	const struct item *it = store_peek(sc, key, store_hash(sc, key));
+	struct copy new = {.hash = store_hash(sc, key), .key_len = key.len};
+
+	if (it == NULL || is_awaited(late, new.hash))
+		return;
+	check(copy_of(late, new.hash) == NULL);
+	memcpy(new.key, text, sizeof new.key);
+	new.len = item_value_len(it);
+	new.flags = item_flags(it);
+	new.expiry_s = item_expiry_s(it);
+	new.status = item_status(it);
+	new.cas = item_cas(it);
+	new.value = malloc(new.len + 1);
+	for (uint32_t at = 0; at < new.len;) {
+		const struct view run = store_value_at(sc, it, at);
+
+		memcpy(new.value + at, run.data, run.len);
+		at += run.len;
+	}
+	check_eq(store_delete(sc, key, new.hash), STORE_OK);
+	while (c < late->copies + COPIES_MAX && c->value != NULL)
+		c++;
+	check(c < late->copies + COPIES_MAX);
+	*c = new;
+}
+
+void
+late_put(struct late *late, uint32_t number)
+{
+	struct store_core *sc = late->rig->core;
+	char text[16];
+	const struct view key = key_with_l(text, number);
+	struct fill f;
+
+	check_eq(store_begin(sc, &f, key, store_hash(sc, key), 2, 5, 0), STORE_OK);
+	store_fill(sc, &f, "17", 2);
+	check_eq(store_finish(sc, &f, STORE_SET, 0), STORE_OK);
+}
+
+static bool
+claim_begin(void *arg, struct store_core *sc, uint32_t generation)
+{
+	return ((struct copy *)arg)->value != NULL;
+}
+
+static void
+claim_end(void *arg, struct store_core *sc)
+{
+	copy_drop(arg);
+}
+
+static void
+copy_begin(struct late *late, const struct copy *c, struct fill *f)
+{
+	struct store_core *sc = late->rig->core;
+	const struct view key = {(const uint8_t *)c->key, c->key_len};
+
+	check_eq(store_begin(sc, f, key, c->hash, c->len, c->flags, c->expiry_s), STORE_OK);
+	store_fill(sc, f, c->value, c->len);
+}
+
+static void
+copy_promote(struct late *late, struct copy *c, struct fill *f)
+{
+	const struct store_promotion promotion = {
+		.cas = c->cas, .status = c->status, .claim = {c, claim_begin, claim_end}};
+	const struct item *made;
+
+	check_eq(store_promote(late->rig->core, f, &promotion, &made), STORE_OK);
+	check(c->value == NULL);
+	late->brought++;
+}
+
+static void
+copy_bring(struct late *late, struct copy *c)
+{
+	struct fill f;
+
+	copy_begin(late, c, &f);
+	copy_promote(late, c, &f);
+}
+
+/* What was told of a copy becomes an item now and then, if the copy is still there. */
+static void
+copy_release(struct late *late, struct ask *a)
+{
+	struct copy *c = copy_of(late, a->fill.hash);
+
+	if (c != NULL && c->cas == a->said.cas && below(late, 3) == 0)
+		copy_promote(late, c, &a->fill);
+	else
+		store_abandon(late->rig->core, &a->fill);
+}
+
+static bool
+may_have(void *arg, struct view key, uint64_t hash)
+{
+	struct late *late = arg;
+
+	/* Others are the supplier's in any case; one in eight seems to be there. */
+	return key.data[0] != 'l' || copy_of(late, hash) != NULL || hash % 8 == 0;
+}
+
+/* A real one forgets the copy; here the client's answer is to be the same. */
+static bool
+missed(void *arg, struct view key, uint64_t hash)
+{
+	struct late *late = arg;
+	struct copy *c = copy_of(late, hash);
+
+	if (c != NULL)
+		copy_bring(late, c);
+	return store_shadow(late->rig->core, key, hash, NULL) != STORE_EXISTS;
+}
+
+/* Of a key with an l: told, or brought. */
+static bool
+flash_is_here(struct late *late, struct ask *a)
+{
+	const struct view key = {(const uint8_t *)a->key, a->key_len};
+	struct copy *c = copy_of(late, store_hash(late->rig->core, key));
+
+	if (c == NULL)
+		return false;
+	if (!a->bring)
+		return true;
+	copy_bring(late, c);
+	return false;
+}
+
 static void
 value_make(struct late *late, struct ask *a)
 {
@@ -109,6 +326,15 @@ value_make(struct late *late, struct ask *a)
 	const uint32_t n = number_of(a), len = a->key[0] == 'v' ? 6 : length_of(n);
 	struct store_core *sc = late->rig->core;
 
+	if (a->key[0] == 'l' && late->cfg.flash) {
+		struct copy *c = copy_of(late, store_hash(sc, key));
+
+		c->status |= ITEM_FETCHED;
+		copy_begin(late, c, &a->fill);
+		a->said.cas = c->cas;
+		late->read++;
+		return;
+	}
 	if (a->key[0] == 'l') {
 		written_copy(late, a);
 		return;
@@ -191,7 +417,11 @@ ask_new(struct late *late, const struct serve_ask *q)
 static void
 ask(void *arg, const struct serve_ask *q)
 {
-	ask_new(arg, q);
+	struct late *late = arg;
+	struct ask *a = ask_new(late, q);
+
+	check(!q->bring || late->cfg.flash);
+	a->bring = q->bring;
 }
 
 static bool
@@ -357,9 +587,13 @@ write_end(struct late *late, struct ask *a, bool wanted)
 /* ---- answers ---- */
 
 static bool
-is_here(struct late *late, const struct ask *a)
+is_here(struct late *late, struct ask *a)
 {
 	if (a->write && !returns_value(a))
+		return false;
+	if (a->key[0] == 'l' && late->cfg.flash)
+		return flash_is_here(late, a);
+	if (a->bring)
 		return false;
 	if (a->key[0] == 'l')
 		return written_item(late, a) != NULL;
@@ -388,7 +622,9 @@ answer(struct late *late, struct ask *a)
 	check(!serve_answer(late->rig->serve, a->ticket, &said));
 	late->stale += !wanted;
 	a->state = here && wanted ? ASK_TAKEN : ASK_NONE;
-	if (here && !wanted)
+	if (here && !wanted && late->cfg.flash && a->key[0] == 'l')
+		store_abandon(late->rig->core, &a->fill);
+	else if (here && !wanted)
 		value_end(late, a, false);
 }
 
@@ -430,7 +666,10 @@ release(void *arg, uint64_t ticket, const struct item *item)
 	check_eq(a->state, ASK_TAKEN);
 	check_ptr(item);
 	check(item == a->fill.item);
-	value_end(late, a, below(late, 10) < late->cfg.copies_of_ten);
+	if (late->cfg.flash && a->key[0] == 'l')
+		copy_release(late, a);
+	else
+		value_end(late, a, below(late, 10) < late->cfg.copies_of_ten);
 	a->state = ASK_NONE;
 }
 
@@ -452,6 +691,9 @@ late_create(const struct late_config *cfg)
 		.release = release,
 		.write = cfg->writes ? write_ask : NULL,
 		.passes_copies = cfg->writes ? passes_copies : NULL,
+		.brings = cfg->flash,
+		.may_have = cfg->flash ? may_have : NULL,
+		.missed = cfg->flash ? missed : NULL,
 	};
 	struct region region = {.size = serve_awaits_bytes() + CACHE_LINE_BYTES};
 
@@ -461,6 +703,10 @@ late_create(const struct late_config *cfg)
 	late->server = rig_create();
 	if (cfg->plain)
 		return late;
+	late->tier = (struct store_tier){late, flash_evicting, flash_evicted, flash_absent,
+					 flash_flushed};
+	if (cfg->flash)
+		store_tier_attach(late->rig->store, &late->tier);
 	late->memory = region.base = calloc(1, region.size);
 	serve_supplier_attach(&region, late->rig->serve, &supplier);
 	return late;
@@ -578,6 +824,18 @@ late_forget(struct late *late, uint32_t number)
 	store_delete(sc, key, store_hash(sc, key));
 	store_delete(copies, key, store_hash(copies, key));
 	late->written[number % LATE_NUMBERS] = 0;
+}
+
+uint64_t
+late_brought(const struct late *late)
+{
+	return late->brought;
+}
+
+uint64_t
+late_read(const struct late *late)
+{
+	return late->read;
 }
 
 uint64_t

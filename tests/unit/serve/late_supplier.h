@@ -10,6 +10,9 @@
  *           v  how many answers there have been
  *           l  what was written there, in a store of the supplier's own
  *
+ *         With flash it is a second tier instead: what late_evict() has taken from the store is
+ *         there for gets, comes back for them now and then, and always for what changes it.
+ *
  *         Writes of f fail, those of d are never answered; those of s and v change nothing, and are
  *         told one result or another, by the number. What a write brings is kept as a copy, or not.
  *
@@ -38,6 +41,7 @@ struct late_config {
 	uint32_t copies_of_ten; /* values that are kept in the store, of ten */
 	bool misses_on_failure;
 	bool writes; /* it is asked to write, and for gets and binary gets that have copies */
+	bool flash;  /* or brings what was evicted, of keys with an l */
 	bool plain;  /* no supplier: a rig by itself */
 	uint64_t seed;
 };
@@ -59,7 +63,13 @@ uint64_t late_asked(const struct late *late); /* ever */
 /* Writes of this key with an l that were asked for, since it was forgotten. */
 uint32_t late_written(const struct late *late, uint32_t number);
 void late_forget(struct late *late, uint32_t number);
-uint64_t late_values(const struct late *late); /* that it was given and has not ended */
-uint64_t late_stale(const struct late *late);  /* answers that came after the end of their ask */
+/* A number is stored under this key with an l. */
+void late_put(struct late *late, uint32_t number);
+/* The store's item of this key with an l goes to the flash, if it is there. */
+void late_evict(struct late *late, uint32_t number);
+uint64_t late_brought(const struct late *late); /* copies that came back, ever */
+uint64_t late_read(const struct late *late);    /* gets that were answered by a copy */
+uint64_t late_values(const struct late *late);  /* that it was given and has not ended */
+uint64_t late_stale(const struct late *late);   /* answers that came after the end of their ask */
 
 #endif

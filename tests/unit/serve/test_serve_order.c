@@ -7,7 +7,8 @@
  * late answers, with values that are kept as copies and copies that go; connections that are lost
  * amid awaits leave their place to the next one, while the supplier's answers still come. Writes of
  * a conversation's own keys are done by the supplier, or by the store: each is asked for exactly
- * once. A conversation that has no other keys is told to a service without a supplier instead.
+ * once. Or the supplier is a second tier, to which items go at any time. A conversation that has no
+ * other keys is told to a service without a supplier instead.
  */
 #include "binary_talk.h"
 #include "late_supplier.h"
@@ -42,6 +43,7 @@
 
 static uint64_t rng;
 static bool writes; /* are the supplier's */
+static bool flash;  /* or the supplier is a second tier, and items go there all the time */
 
 static uint32_t
 below(uint32_t n)
@@ -265,9 +267,9 @@ static void
 add_line(struct talk *t)
 {
 	static const char *const others[] = {
-		"version\r\n",       "mn\r\n",          "bogus\r\n",        "gat 0 s5\r\n",
-		"gat 0 s10 s15\r\n", "mg s5 v N30\r\n", "mg s20 T30 v\r\n", "get\r\n",
-		"gat 0 f1\r\n"};
+		"version\r\n",       "mn\r\n",           "bogus\r\n", "gat 0 s5\r\n",
+		"gat 0 s10 s15\r\n", "mg s20 T30 v\r\n", "get\r\n",   "gat 0 f1\r\n",
+		"mg s5 v N30\r\n"};
 
 	if (t->own || below(3) == 0) {
 		add_local(t);
@@ -278,7 +280,8 @@ add_line(struct talk *t)
 		add_refused(t);
 		break;
 	case 0:
-		add_text(t, others[below(sizeof others / sizeof others[0])]);
+		/* The last one makes an item that others would see. */
+		add_text(t, others[below(sizeof others / sizeof others[0] - flash)]);
 		break;
 	case 1:
 	case 2:
@@ -395,7 +398,7 @@ talk_make(struct talk *t, uint32_t number)
 {
 	const bool binary = below(3) == 0;
 
-	*t = (struct talk){.number = number, .own = writes && below(3) == 0};
+	*t = (struct talk){.number = number, .own = (writes || flash) && below(3) == 0};
 	for (uint32_t n = 4 + below(REQS_MAX - 6); n > 0; n--) {
 		if (binary)
 			add_packet(t);
@@ -585,6 +588,7 @@ struct letter {
 
 static struct letter *letters;
 static uint64_t seeds = SEEDS;
+static bool only_flash;
 static uint64_t all_lost;
 
 static void
@@ -636,6 +640,8 @@ letter_write(struct talk *t, uint32_t id)
 	t->writes = below(sizeof lines / sizeof lines[0] + 2);
 	if (t->writes < sizeof lines / sizeof lines[0])
 		sprintf(line, lines[t->writes], LETTERS_FIRST + id);
+	else if (flash)
+		sprintf(line, "gat 0 l%u s5 l%u\r\n", LETTERS_FIRST + id, LETTERS_FIRST + id);
 	else
 		sprintf(line, "gat 0 s%u s%u s%u\r\n", below(40), below(40), below(40));
 	add_text(t, line);
@@ -651,7 +657,9 @@ letter_make(struct letter *letter, struct late *reference, uint32_t id)
 	uint32_t count;
 
 	letter_clear(letter);
-	if (writes && below(3) == 0)
+	if (flash && id % 2 == 0)
+		late_put(reference, LETTERS_FIRST + id);
+	if ((writes || flash) && below(3) == 0)
 		letter_write(t, id);
 	else if (below(4) == 0)
 		add_meta(t);
@@ -685,7 +693,8 @@ letters_judge(struct late *late, struct late *reference)
 			lost++;
 		} else {
 			if (l->talk.reply_len > 0)
-				check_eq(late_written(late, LETTERS_FIRST + i), l->talk.writes);
+				check_eq(late_written(late, LETTERS_FIRST + i),
+					 writes ? l->talk.writes : 0);
 			check_eq(l->reply_len, l->talk.reply_len);
 			check_bytes(l->reply, l->talk.reply, l->reply_len);
 		}
@@ -707,6 +716,10 @@ letters_send(struct late *late)
 	if (letters[i].sent || below(4) != 0)
 		return;
 	letters[i].sent = true;
+	if (flash && i % 2 == 0) {
+		late_put(late, LETTERS_FIRST + i);
+		late_evict(late, LETTERS_FIRST + i);
+	}
 	rig_datagram(late_rig(late), (uint16_t)i, 1, letters[i].talk.bytes, letters[i].talk.len);
 }
 
@@ -720,6 +733,15 @@ copy_evict(struct late *late)
 	const struct view key = {(const uint8_t *)text, (uint32_t)len};
 
 	store_delete(rig->core, key, store_hash(rig->core, key));
+}
+
+/* Items of conversations. */
+static void
+items_evict(struct late *late)
+{
+	for (uint32_t i = 0; flash && i < CONNS; i++)
+		if (clients[i].talk != NULL)
+			late_evict(late, OWN_FIRST + clients[i].talk->number * 8 + below(OWN_KEYS));
 }
 
 static bool
@@ -764,6 +786,7 @@ run(struct late *late, struct late *reference, uint64_t seed)
 		letters_send(late);
 		if (below(3) == 0)
 			copy_evict(late);
+		items_evict(late);
 		rig_set_pieces(late_rig(late), below(3) == 0 ? 0 : 1 + below(20));
 		late_turn(late);
 		letters_gather(late, letters);
@@ -777,17 +800,19 @@ run(struct late *late, struct late *reference, uint64_t seed)
 	check_eq(rig_chunks_used(late_rig(late)), 0);
 	check_eq(serve_awaits_open(late_rig(late)->serve), 0);
 	check_eq(late_values(late), 0);
-	check(late_stale(late) > stale);
+	check(flash || late_stale(late) > stale);
 }
 
 static void
-runs(bool misses_on_failure, bool supplier_writes)
+runs(bool misses_on_failure, bool supplier_writes, bool supplier_brings)
 {
 	const struct late_config cfg = {.misses_on_failure = misses_on_failure,
-					.writes = supplier_writes};
+					.writes = supplier_writes,
+					.flash = supplier_brings};
 	struct late *reference = late_create(&cfg), *late = late_create(&cfg);
 
 	writes = supplier_writes;
+	flash = supplier_brings;
 	plain = late_create(&(struct late_config){.plain = true});
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		late_pace(late, seed % 4 == 0 ? 2 : DELAY, seed % 3 == 0 ? 5 : 0);
@@ -795,6 +820,11 @@ runs(bool misses_on_failure, bool supplier_writes)
 	}
 	for (uint32_t i = 0; i < 2 * LATE_TIMEOUT_NS / LATE_TURN_NS; i++)
 		late_turn(reference);
+	if (flash) {
+		printf("brought %u, read %u\n", (uint32_t)late_brought(late),
+		       (uint32_t)late_read(late));
+		check(late_brought(late) > 10 * seeds && late_read(late) > 2 * seeds);
+	}
 	late_destroy(late);
 	late_destroy(reference);
 	late_destroy(plain);
@@ -805,13 +835,40 @@ replies_do_not_depend_on_when_the_supplier_answers(void **state)
 {
 	letters = calloc(DATAGRAMS, sizeof *letters);
 	all_lost = 0;
-	runs(false, true);
-	runs(true, true);
-	runs(false, false);
+	if (!only_flash) {
+		runs(false, true, false);
+		runs(true, true, false);
+		runs(false, false, false);
+	}
+	runs(true, false, true);
 #ifndef FEW_AWAITS
 	check(all_lost < 3 * seeds * DATAGRAMS / 100);
 #endif
 	free(letters);
+}
+
+/* Whose reply has numbers that depend on where the item was. */
+static void
+an_item_that_was_evicted_is_shown_by_me(void **state)
+{
+	struct late *late = late_create(&(struct late_config){.flash = true, .delay_max = 2});
+	struct conn *c = rig_open(late_rig(late));
+	const char *sent;
+	uint32_t len;
+
+	late_put(late, 1);
+	late_evict(late, 1);
+	check_eq(late_brought(late), 0);
+	rig_receive(late_rig(late), c, "me l1\r\nme l2\r\n", 14);
+	settle(late, c);
+	sent = rig_sent(c, &len);
+	check_eq(late_brought(late), 1);
+	check_bytes(sent, "ME l1 exp=-1 ", 13);
+	check(len > 17);
+	check_bytes(sent + len - 4, "EN\r\n", 4);
+	rig_lose(late_rig(late), c);
+	settle(late, NULL);
+	late_destroy(late);
 }
 
 int
@@ -819,9 +876,11 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replies_do_not_depend_on_when_the_supplier_answers),
+		cmocka_unit_test(an_item_that_was_evicted_is_shown_by_me),
 	};
 
 	if (argc > 1)
 		seeds = strtoull(argv[1], NULL, 10);
+	only_flash = argc > 2; /* any word */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
