@@ -12,8 +12,10 @@ time is what it used; it is stopped (SIGSTOP) while others have their turn.
 
 import contextlib
 import json
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -21,7 +23,7 @@ import time
 import netns
 import run_front
 from links import checked, inside
-from progress import Failed
+from progress import Failed, Step
 from vs_bed import PORT, Peer, VsBed
 
 SERVERS = 4
@@ -30,12 +32,15 @@ KEY_HASH = "fnv1a_64"
 MCPROXY = "mcproxy"
 NUTCRACKER = "nutcracker"
 CLIENTS = pathlib.Path(__file__).with_name("front_clients.py")
+HISTORY = pathlib.Path(__file__).with_name("front_history.py")
 START_S = 5.0
 UP_S = 40.0
 PEER_SIDE = "10.99.9"
 OPEN_FILES = 8192
 CONNECTIONS_MAX = 2048
 SLOW_PORT = 11399
+# Of a history: the time between two faults, that of a server that is stopped or dead, of 100 frames.
+CALM_S, STALL_S, DOWN_S, LOST_PERCENT = 1.5, 1.2, 0.3, 3
 # Of memcached's proxy: the ring that nutcracker has is not among its own; jump spreads as evenly.
 LUA = """
 function mcp_config_pools()
@@ -198,10 +203,95 @@ class FrontBed(VsBed):
 
     def start_front(self, copies=None, servers=None, mode="sole"):
         """copies: of --front-items, None in a build that has none."""
+        return self._front(copies, servers, mode, "--front-timeout", "5s")
+
+    def _front(self, copies, servers, mode, *options):
         here = self._wires[1].here
         fleet = ",".join(f"{here}:{port}:1 s{port}" for port in servers or sorted(self.servers))
-        return self.start_own(2, "--front-servers", fleet, "--front-timeout", "5s", "--front-mode", mode,
+        return self.start_own(2, "--front-servers", fleet, "--front-mode", mode, *options,
                               *(["--front-items", copies] if copies is not None and self.keeps_copies else []))
+
+    # ---- histories ----
+
+    def history(self, words, number):
+        """The row of clients whose calls are judged, while what they need fails."""
+        with Step(words), self._history_front(), self._history_of(number) as row:
+            time.sleep(CALM_S)
+            with self._lossy():
+                time.sleep(2 * CALM_S)
+                self._stop_server(self.ports()[(number + 1) % SERVERS])
+            time.sleep(CALM_S)
+            port = self.ports()[number % SERVERS]
+            self.kill_server(port)
+            time.sleep(DOWN_S)
+            self.start_server(port)
+            time.sleep(CALM_S)
+            self._stop_server(self.ports()[(number + 2) % SERVERS])
+            time.sleep(CALM_S)
+            self._kill_front()
+            time.sleep(2 * CALM_S)
+        return row
+
+    def _stop_server(self, port):
+        self.servers[port].send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(STALL_S)
+        finally:
+            self.servers[port].send_signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def _lossy(self):
+        """Of what comes to servers and clients, and goes from them, over all of their veths."""
+        nft = [*inside(self.client), "nft"]
+        chains = "".join(f"chain {hook} {{ type filter hook {hook} priority 0; numgen random mod 100 < {LOST_PERCENT} drop; }}\n"
+                         for hook in ("input", "output"))
+        subprocess.run([*nft, "-f", "-"], input=f"table ip lossy {{\n{chains}}}\n", text=True, check=True)
+        try:
+            yield
+        finally:
+            checked(*nft, "delete", "table", "ip", "lossy")
+
+    @contextlib.contextmanager
+    def _history_front(self):
+        """It fails soon, and says so. It runs until the end."""
+        self._start_history_front()
+        try:
+            run_front.await_copies(lambda text: self._nc(self._judged.host, PORT, text))
+            yield
+        finally:
+            self.end(self._judged)
+
+    def _start_history_front(self):
+        self._judged = self._front("auto", None, "sole", "--front-timeout", "300ms", "--front-on-failure", "error",
+                                   "--front-server-retry-timeout", "400ms")
+        os.kill(self._judged.pid, signal.SIGCONT)
+
+    def _kill_front(self):
+        """Its copies are gone; what it has sent is executed yet."""
+        self._copied += self._spared()
+        os.kill(self._judged.pid, signal.SIGKILL)
+        self.end(self._judged)
+        self._start_history_front()
+
+    def _spared(self):
+        text = self._nc(self._judged.host, PORT, b"stats front\r\nquit\r\n").decode(errors="replace")
+        return sum(int(line.split()[2]) for line in text.splitlines() if line.startswith("STAT spared "))
+
+    @contextlib.contextmanager
+    def _history_of(self, seed):
+        """Clients until the end, whose row is filled in then."""
+        command = ["setpriv", "--pdeathsig", "KILL", *inside(self.client), sys.executable, "-B", str(HISTORY),
+                   self._judged.host, str(PORT), str(seed)]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        row, self._copied = {}, 0
+        try:
+            yield row
+            self._copied += self._spared()
+            out, _ = child.communicate(timeout=UP_S)
+            row |= json.loads(out.splitlines()[-1]) | {"copied": self._copied}
+        finally:
+            child.kill()
+            child.wait()
 
     def await_copies(self, front):
         """Until it keeps some; what was asked before is asked of its servers."""

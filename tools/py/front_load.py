@@ -24,6 +24,7 @@ ZIPF = 1.01
 COLD_CLIENTS = 1000
 CALM_S, CALM_KEYS = 4, 100
 AGE_S, QUICK_AGE_S, AGE_KEYS, AGE_TTL_MS = 20, 4, 8, 1000  # front.ttl as it comes
+HISTORY_ROUNDS, QUICK_HISTORY_ROUNDS = 8, 1
 HIT_COPIES = str(4 * HIT_KEYS)  # of all its keys, however they fall into sets
 # name: ask's options, what is counted, its unit, front.items
 KERNEL = {
@@ -37,7 +38,7 @@ WIRE = {
     "forward": ("tcp_pipelined", ["--depth", 32, "--sets", 0], "requests_per_s", "front_forward_mops"),
     "multiget": ("multiget", ["--depth", 2], "keys_per_s", "front_multiget_miss_mkeys"),
 }
-TIMED = ("hit", "forward", "multiget", "cpu", "level", "cold", "kill", "staleness")
+TIMED = ("hit", "forward", "multiget", "cpu", "level", "cold", "kill", "staleness", "violations")
 NO_COPIES = "this build keeps no copies (front.items)"
 
 
@@ -241,6 +242,26 @@ class FrontLoad(Figures):
         self.keep("front_kill_p99_ratio", ratios)
         self.figures["front_kill_missed"] = sum(run["rows"][1]["missed"] for run in self.runs if run["view"] == "kill")
         table("One of four servers killed: p99 of the others' keys, us", ["round", "before", "after", "missed"], lines)
+
+    # ---- sole mode ----
+
+    def violations(self):
+        """Histories of keys while frames are lost, servers are killed and stopped, and the front is killed."""
+        if not self.bed.keeps_copies:
+            self.leave_out("violations", NO_COPIES)
+            return
+        rounds = QUICK_HISTORY_ROUNDS if self.quick else HISTORY_ROUNDS
+        rows = [self.bed.history(f"histories, round {number + 1} of {rounds}", number) for number in range(rounds)]
+        self.runs.append({"view": "violations", "rows": rows})
+        sums = {name: sum(row[name] for row in rows) for name in ("violations", "get", "miss", "write", "lost", "copied")}
+        if sums["get"] < 1000 or sums["lost"] == 0 or sums["copied"] == 0:
+            raise Failed(f"violations: nothing was tried: {sums}")
+        for fault in (fault for row in rows for fault in row["faults"]):
+            print(f"  {fault}", flush=True)
+        self.figures |= {"violations": sums["violations"], "violations_calls": sums["get"] + sums["miss"] + sums["write"]}
+        table("Sole mode: some frames lost, servers killed and stopped, the front killed",
+              ["values told", "misses", "writes done", "calls without an answer", "by copies", "violations"],
+              [[sums[name] for name in ("get", "miss", "write", "lost", "copied", "violations")]])
 
     # ---- shared mode ----
 

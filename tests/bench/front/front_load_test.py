@@ -18,6 +18,7 @@ from unittest import mock
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/py"))
 
 import front_clients  # noqa: E402
+import front_history  # noqa: E402
 import front_load  # noqa: E402
 import run_front  # noqa: E402
 from progress import Failed  # noqa: E402
@@ -91,6 +92,9 @@ class Bed:
             return {"gets": 1000, "old": 900, "max_ms": 937.5, "violations": 0, "faults": []}
         return {"p99_us": 110.0 if self.dead else 100.0, "missed": 0}
 
+    def history(self, words, number):
+        return {"violations": number + 1, "faults": ["k1: old"], "get": 1250, "miss": 20, "write": 30, "lost": 1, "copied": 512}
+
     def store_where(self, host, keys, port):
         return set(keys[port % 4::4])
 
@@ -131,6 +135,8 @@ class FrontLoadTest(unittest.TestCase):
         self.assertEqual(figures["busiest_by_mean_real_zipf101"], 0.4)
         self.assertEqual(figures["busiest_by_mean_real_zipf101_no_copies"], 2.8)
         self.assertEqual((figures["staleness_max_ms"], figures["staleness_violations"]), (937.5, 0))
+        self.assertEqual((figures["violations"], figures["violations_calls"]), (1, 1300))
+        self.assertIn("k1: old", tables)
         self.assertEqual(figures["front_left_out"], [])
         self.assertEqual(kept[-1]["front_runs"], figures["front_runs"])
         for words in ("Over the wire", "One cold key", "hit, a kernel client"):
@@ -143,7 +149,7 @@ class FrontLoadTest(unittest.TestCase):
                      "busiest_by_mean_real_zipf101"):
             self.assertNotIn(name, figures)
         self.assertIn("front_nutcracker_hit_mops", figures)
-        self.assertEqual(len(figures["front_left_out"]), 5)
+        self.assertEqual(len(figures["front_left_out"]), 6)
         self.assertIn("front in hit is not measured: this build keeps no copies", tables)
 
     def test_who_is_absent_is_named(self):
@@ -214,6 +220,36 @@ class AgesTest(unittest.TestCase):
             ages.judge(done_s, asked_s, value)
             self.assertEqual((ages.oldest_s, ages.violations), (oldest_s, violations))
         self.assertEqual((ages.gets, ages.old, ages.missed), (6, 3, 1))
+
+
+class HistoryTest(unittest.TestCase):
+    """Each history: what was noted, and whether an order explains it. A set of 1, 2 is from 10, 30 to 20, 40."""
+
+    SETS = (("write", 10, 20, "1"), ("write", 30, 40, "2"))
+
+    def test_an_order_is_found_or_missed(self):
+        for calls, lies in (
+                ((("get", 21, 29, "1"), ("get", 41, 50, "2")), 0),
+                ((("get", 31, 39, "2"), ("get", 31, 38, "1")), 0),
+                ((("get", 41, 50, "1"),), 1),                          # old
+                ((("get", 11, 15, "1"), ("get", 45, 50, "1")), 1),
+                ((("get", 5, 8, "1"),), 1),                            # before it was there
+                ((("get", 21, 29, "9"),), 1),                          # nobody's
+                ((("miss", 21, 29, None), ("get", 41, 50, "2")), 0),   # a cache forgets,
+                ((("miss", 41, 45, None), ("get", 46, 50, "2")), 1),   # once
+                ((("miss", 15, 55, None), ("get", 46, 50, "2")), 0),
+                ((("lost", 21, 25, "3"), ("get", 90, 95, "3")), 0),    # executed late
+                ((("lost", 21, 25, "3"), ("get", 90, 95, "2")), 0),    # or never
+                ((("lost", 21, 25, "3"), ("get", 26, 28, "3"), ("get", 90, 95, "2")), 0),
+                ((("lost", 41, 45, "3"), ("get", 46, 48, "3"), ("get", 90, 95, "2")), 1),
+                ((("lost", 41, 45, "3"), ("get", 46, 48, "3"), ("get", 50, 52, "2"), ("get", 90, 95, "3")), 1),
+                ((("write", 50, 60, 5_000_000), ("write", 61, 65, 5_000_001), ("get", 66, 70, 5_000_001)), 0),
+                ((("write", 50, 60, 5_000_001), ("write", 61, 65, 5_000_001)), 1),  # two counted the same
+                ((("lost", 41, 45, None), ("get", 66, 70, 5_000_001)), 0)):         # a count without an answer
+            key = front_history.Key()
+            for kind, began, ended, value in (*self.SETS, *calls):
+                key.note(kind, began, ended, value)
+            self.assertEqual(bool(key.judge()), bool(lies), calls)
 
 
 class SlowServerTest(unittest.TestCase):
