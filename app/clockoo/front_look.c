@@ -2,14 +2,39 @@
  * front_look.c - reads the fleet and makes its plan, on the heap: some MB with many servers.
  */
 #include "front_look.h"
+#include "front/front_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A front that asks itself would ask for ever. Of names nobody knows yet. */
+static bool
+is_own(const struct front_host *host, const struct config *cfg)
+{
+	const struct ip_addr v4 = ip_addr_v4(cfg->ipv4);
+	struct ip_addr ip;
+
+	return host->port == cfg->tcp_port && front_host_address(host->host, &ip) &&
+	       (ip_addr_equal(&ip, &v4) || ip_addr_equal(&ip, &cfg->ipv6));
+}
+
+static bool
+none_is_own(const struct front_servers *servers, const char *option, const struct config *cfg,
+	    struct error *err)
+{
+	for (uint32_t i = 0; i < servers->count; i++)
+		if (is_own(&servers->host[i], cfg))
+			return error_set(err, "%s: %s:%u is the front itself", option,
+					 servers->host[i].host, servers->host[i].port);
+	return true;
+}
+
 static bool
 fill(struct front_look *look, const struct config *cfg, struct error *err)
 {
-	if (!front_options_read(&look->config, cfg, err))
+	if (!front_options_read(&look->config, cfg, err) ||
+	    !none_is_own(&look->config.servers, "--front-servers", cfg, err) ||
+	    !none_is_own(&look->config.gutter, "--front-gutter", cfg, err))
 		return false;
 	look->ring = malloc(front_ring_bytes(look->config.servers.count));
 	if (look->ring == NULL)

@@ -61,6 +61,8 @@ MISTAKES = [
      "--numa: there is no node 2; nodes with memory: 0-1"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "/no/such"], 1,
      "--front-servers: /no/such: No such file or directory"),
+    (["--plan", "--port", "0000:04:00.0", "--address", "10.0.1.9/24", "--front-servers", "10.0.1.8:11211:1,10.0.1.9:11211:1"],
+     1, "--front-servers: 10.0.1.9:11211 is the front itself"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1,b:1:2", "--front-distribution", "jump"],
      1, "--front-distribution: jump, and server a:1 has weight 1, b:1 has 2; it knows equal weights only"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1,b:1:1", "--front-distribution", "jump",
