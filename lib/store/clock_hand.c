@@ -314,13 +314,10 @@ slab_new_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *
 struct page_load
 slab_page_load(const struct slab *sl, const struct page *p)
 {
-	const _Atomic uint64_t *const word = state_word(sl, p, 0);
-	const uint32_t words = page_words(p);
 	struct page_load load = {0, 0};
 
-	for (uint32_t w = 0; w < words; w++) {
-		/* Relaxed: only counted. */
-		const uint64_t states = atomic_load_explicit(&word[w], memory_order_relaxed);
+	for (uint32_t w = 0; w < page_words(p); w++) {
+		const uint64_t states = page_states(sl, p, w);
 
 		load.live += (uint32_t)__builtin_popcountll(states_in(states));
 		load.used += (uint32_t)__builtin_popcountll(states_used(states));

@@ -26,17 +26,6 @@ stored_since(const struct store_core *sc, uint32_t class)
 	       sc->magazines[class].evicted_at;
 }
 
-/* How many this turn may evict ahead: fewer beside an evacuation, which is as long. */
-static uint32_t
-evictions_most(const struct store_core *sc, bool some)
-{
-	const uint32_t most = some ? EVICT_TURN : EVICT_TURN_MOST;
-	const uint32_t evacuated =
-		sc->evacuated[EVACUATION_FOR_TURN] + sc->evacuated[EVACUATION_FOR_SETS];
-
-	return evacuated < EVACUATE_SLICE / 2 ? most : most - EVICT_TURN_LESS;
-}
-
 /* Each core evicts as many as it stores, so that it stores into what it evicted itself: those
  * objects and their states are in its cache. Only where half of what is to be ahead is missing one
  * core evicts for all. */
@@ -50,7 +39,7 @@ evict_ahead(struct store_core *sc, uint32_t class)
 	const bool some = waiting >= want / 2;
 	const uint32_t share = stored > c->batch ? stored : c->batch;
 	/* A later refill evicts for this one, too. */
-	const uint32_t most = evictions_most(sc, some);
+	const uint32_t most = some ? EVICT_TURN : EVICT_TURN_MOST;
 	uint32_t n = want - waiting;
 
 	if (sc->store->never_evict || waiting >= want || !rebalance_pool_is_low(sc->store) ||
@@ -58,8 +47,8 @@ evict_ahead(struct store_core *sc, uint32_t class)
 		return;
 	if (c->batch != 0 && some && n > share)
 		n = share;
-	if (n > most - sc->evicted_ahead)
-		n = most - sc->evicted_ahead;
+	if (n > EVICT_TURN_MOST - sc->evicted_ahead)
+		n = EVICT_TURN_MOST - sc->evicted_ahead;
 	sc->magazines[class].evicted_at += stored;
 	sc->evicted_ahead += evict_for_memory(sc, class, n);
 }
@@ -74,7 +63,7 @@ memory_turn(struct store_core *sc)
 	const uint32_t class = sc->unpublished_class;
 	const uint32_t batch = sc->store->slab.classes[class].batch;
 
-	memset(sc->evacuated, 0, sizeof sc->evacuated);
+	sc->evacuated[EVACUATION_FOR_SETS] = sc->evacuated[EVACUATION_FOR_LARGE] = 0;
 	sc->crowded = sc->evicted_ahead = 0;
 	if (batch != 0 && sc->magazines[class].evicted_at != 0 && stored_since(sc, class) >= batch)
 		evict_ahead(sc, class);

@@ -59,8 +59,6 @@
 #define SWEEP_ITEMS_MAX (SWEEP_SLICE_MIN * BUCKET_SLOTS)
 /* Work of an urgent sweep in one turn: 1 a bucket and 1 an item, some 300 ns each; so 40 us. */
 #define SWEEP_WORK_TURN 128u
-/* The same while the index is resized, which is as long. */
-#define SWEEP_WORK_RESIZING 64u
 /* Work of the sweep in one store_housekeeping. */
 #define SWEEP_WORK_MAX 1536u
 
@@ -87,10 +85,8 @@
 #define EVICT_SLICE 128u
 /* After so many in a turn a class that has half of what it holds back waits. */
 #define EVICT_TURN 96u
-/* After so many any class does; */
+/* After so many any class does. */
 #define EVICT_TURN_MOST 144u
-/* after so many fewer in a turn that has evacuated as much as half a slice. */
-#define EVICT_TURN_LESS 48u
 /* Work of evacuation in one turn, in items evicted, some 100 ns each: in store_turn; */
 #define EVACUATE_SLICE 112u
 /* the same while the index waits for pages and there are free ones, when sets evacuate none; */

@@ -207,9 +207,7 @@ sweep_turn(struct store_core *sc)
 
 	if (likely(!sweep_is_urgent(sc->store)) || !spin_try(&sw->lock))
 		return;
-	sweep_advance(sc, SWEEP_SLICE_MAX,
-		      (index_seq(&sc->store->ix) & GEOMETRY_RESIZING) != 0 ? SWEEP_WORK_RESIZING
-									   : SWEEP_WORK_TURN);
+	sweep_advance(sc, SWEEP_SLICE_MAX, SWEEP_WORK_TURN);
 	spin_unlock(&sw->lock);
 }
 
