@@ -279,6 +279,24 @@ who_has_moved_tells_nothing(void **state)
 	check(!is_clean(HASH) && is_clean(ELSE));
 }
 
+/* One core at a time makes copies end; who cannot changes nothing. */
+static void
+copies_are_fresh_once_one_core_has_ended_them(void **state)
+{
+	check(front_cells_fresh_mt(cells, 99, 100));
+	check(!front_cells_fresh_mt(cells, 100, 100));
+	check(front_cells_renew_mt(cells));
+	check(!front_cells_renew_mt(cells));
+	check(!front_cells_fresh_mt(cells, 100, 100));
+	front_cells_renewed_mt(cells, false, 100);
+	check(!front_cells_fresh_mt(cells, 100, 100));
+	check(front_cells_renew_mt(cells));
+	front_cells_renewed_mt(cells, true, 100);
+	/* A core whose turn began sooner. */
+	check(front_cells_fresh_mt(cells, 50, 100) && front_cells_fresh_mt(cells, 199, 100));
+	check(!front_cells_fresh_mt(cells, 200, 100));
+}
+
 int
 main(void)
 {
@@ -306,6 +324,8 @@ main(void)
 						cells_free),
 		cmocka_unit_test_setup_teardown(who_has_moved_tells_nothing, cells_make,
 						cells_free),
+		cmocka_unit_test_setup_teardown(copies_are_fresh_once_one_core_has_ended_them,
+						cells_make, cells_free),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
