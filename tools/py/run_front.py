@@ -131,7 +131,7 @@ def keeps_copies(program):
 
 
 def await_copies(ask):
-    """Until the front answers of its copies: for the first FRONT_QUIET_S of a process it may keep none.
+    """Until the front answers of its copies: in sole mode, for the first FRONT_QUIET_S of a process, it may keep none.
     ask: what it answers to these bytes. Nobody else asks it meanwhile."""
     end = time.monotonic() + COPIES_S
     before = []
@@ -143,5 +143,6 @@ def await_copies(ask):
             if time.monotonic() > end:
                 raise Failed(f"the front keeps no copies {COPIES_S:.0f} s after its start")
             time.sleep(POLL_S)
+            ask(PROBE)  # in shared mode a copy of before is over by now
             before = counts(ask(STATS).decode(errors="replace"))[1]
             ask(PROBE)

@@ -190,6 +190,23 @@ class FrontLoadTest(unittest.TestCase):
             with mock.patch.multiple(run_front, COPIES_S=0.01), self.assertRaises(Failed):
                 run_front.await_copies(never.ask)
 
+    def test_copies_of_shared_mode_are_awaited_although_they_end_between_two_looks(self):
+        class Front:
+            keys, over = 0, True
+
+            def ask(self, text):
+                if text != run_front.STATS:
+                    self.keys, self.over = self.keys + self.over, False
+                return b"STAT 0:keys %d\r\nEND\r\n" % self.keys
+
+            def sleep(self, seconds):
+                self.over = True
+
+        front = Front()
+        with mock.patch.multiple(run_front, COPIES_S=0.1), mock.patch.object(run_front.time, "sleep", front.sleep), \
+                contextlib.redirect_stderr(io.StringIO()):
+            run_front.await_copies(front.ask)
+
     def test_a_full_run_asks_for_as_many_keys_as_the_issue(self):
         bed = Bed()
         measure(bed, "forward", quick=False)
