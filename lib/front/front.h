@@ -4,8 +4,8 @@
  * Shape:  a supplier of retrievals (serve_await.h). A core has its own connections to each server,
  *         all of them pipelined; a key always takes the same one of them, which is its lane.
  *         Retrievals are asked for as they came, or gathered into `get k1 .. k64`. Of keys that
- *         are asked for most, copies are kept in the store (front_copy.h): get, and mg that shows
- *         no more than value, flags, size and key, are answered by them.
+ *         are asked for most, copies are kept in the store (front_copy.h): get, gets, binary get,
+ *         and mg that shows no more than value, flags, size, key and cas, are answered by them.
  *
  * Units:  ns of the clock of serve_turn().
  *

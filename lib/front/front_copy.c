@@ -14,6 +14,10 @@
 /* Short ones. No client sees them. */
 #define CAS_VALUE 1u
 #define CAS_WHOLE 2u
+/* The server's, and long whatever it is. A larger one is not kept. */
+#define CAS_KNOWN       (1ull << 62)
+#define CAS_KNOWN_WHOLE (1ull << 61)
+#define CAS_MASK        (CAS_KNOWN_WHOLE - 1)
 
 void
 front_copies_init(struct front_copies *c, const struct front_shared *shared,
@@ -34,7 +38,21 @@ front_copy_kind(const struct item *item)
 		return FRONT_COPY_MISS;
 	if (cas >= HOLD_BITS)
 		return FRONT_COPY_HOLD;
+	if (cas >= CAS_KNOWN)
+		return cas & CAS_KNOWN_WHOLE ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE;
 	return cas == CAS_WHOLE ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE;
+}
+
+bool
+front_copy_has_cas(const struct item *item)
+{
+	return item_cas(item) >= CAS_KNOWN;
+}
+
+uint64_t
+front_copy_cas(const struct item *item)
+{
+	return item_cas(item) & CAS_MASK;
 }
 
 /* An item without a value in place of what conditions say. */
@@ -85,13 +103,27 @@ has_slot(const struct front_copies *c, uint64_t hash)
 	       front_slots_enter_mt(c->shared.slots, hash, &left) != FRONT_NOT_ENTERED;
 }
 
+/* Where there is nothing, or in place of a copy that lacks its cas. */
+static struct store_conditions
+place_conditions(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
+		 bool with_cas)
+{
+	const struct item *copy = with_cas ? store_peek(c->store, wanted->key, wanted->hash) : NULL;
+	const bool lacks = copy != NULL && !front_copy_has_cas(copy);
+
+	return (struct store_conditions){.mode = lacks ? STORE_CAS : STORE_ADD,
+					 .cas = lacks ? item_cas(copy) : 0,
+					 .set_cas = true,
+					 .new_cas = hold};
+}
+
 uint64_t
-front_copy_place(struct front_copies *c, const struct front_wanted *wanted)
+front_copy_place(struct front_copies *c, const struct front_wanted *wanted, bool with_cas)
 {
 	const uint64_t hold = ++c->last_hold;
-	const struct store_conditions add = {.mode = STORE_ADD, .set_cas = true, .new_cas = hold};
+	const struct store_conditions where = place_conditions(c, wanted, hold, with_cas);
 
-	if (!is_wanted(c, wanted->hash) || !put_empty(c, wanted, &add))
+	if (!is_wanted(c, wanted->hash) || !put_empty(c, wanted, &where))
 		return 0;
 	protocol_gap();
 	if (front_cell_look_mt(c->shared.cells, wanted->hash).clean)
@@ -111,34 +143,42 @@ value_copy(struct front_copies *c, struct fill *fill, const struct item *value)
 	}
 }
 
+static uint64_t
+number_of(const struct front_brought *b)
+{
+	const bool whole = b->kind == FRONT_COPY_WHOLE;
+
+	if (!b->has_cas)
+		return whole ? CAS_WHOLE : CAS_VALUE;
+	return CAS_KNOWN | (whole ? CAS_KNOWN_WHOLE : 0) | b->cas;
+}
+
 /* A second item: the answer's is used until it is released. */
 static bool
 put_value(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
-	  const struct item *value, uint32_t expiry_s, enum front_copy_kind kind)
+	  const struct front_brought *b)
 {
-	const struct store_conditions own = {.mode = STORE_CAS,
-					     .cas = hold,
-					     .set_cas = true,
-					     .new_cas = kind == FRONT_COPY_WHOLE ? CAS_WHOLE
-										 : CAS_VALUE};
-	const uint32_t len = item_value_len(value);
+	const struct store_conditions own = {
+		.mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = number_of(b)};
+	const uint32_t len = item_value_len(b->value);
 	const struct item *made;
 	struct fill fill;
 
-	if (len > FRONT_COPY_MAX || !has_slot(c, wanted->hash) ||
-	    store_begin(c->store, &fill, wanted->key, wanted->hash, len, item_flags(value),
-			expiry_s) != STORE_OK)
+	if (len > FRONT_COPY_MAX || (b->has_cas && b->cas > CAS_MASK) ||
+	    !has_slot(c, wanted->hash) ||
+	    store_begin(c->store, &fill, wanted->key, wanted->hash, len, item_flags(b->value),
+			b->expiry_s) != STORE_OK)
 		return false;
-	value_copy(c, &fill, value);
+	value_copy(c, &fill, b->value);
 	protocol_gap();
 	return store_finish_with(c->store, &fill, &own, &made) == STORE_OK;
 }
 
 void
 front_copy_publish(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
-		   const struct item *value, uint32_t expiry_s, enum front_copy_kind kind)
+		   const struct front_brought *brought)
 {
-	if (!put_value(c, wanted, hold, value, expiry_s, kind))
+	if (!put_value(c, wanted, hold, brought))
 		front_copy_drop(c, wanted, hold);
 }
 

@@ -5,7 +5,8 @@
  * Shape:  a copy is an item of the key. A miss copy, the knowledge that there is none, and a
  *         placeholder, which a fill or a write holds until its answer, are items without a value
  *         whose cas tells them apart. A *hold* is a placeholder's cas, which nothing else ever has;
- *         whoever has one publishes only in place of its own placeholder.
+ *         whoever has one publishes only in place of its own placeholder. A copy whose cas at the
+ *         server is known has that within its own, in an item with a long part.
  * Units:  expiries in the store's seconds; 0: never.
  * Owner:  struct front_shared: the caller, one of all cores. struct front_copies: a core. A hold
  *         ends by front_copy_publish(), _miss(), _exchange() or _drop().
@@ -62,6 +63,9 @@ front_copies_kept(const struct front_copies *c)
 
 /* Of an item under a key of a front. */
 enum front_copy_kind front_copy_kind(const struct item *item);
+/* Of a value: is its cas known, and which is it? */
+bool front_copy_has_cas(const struct item *item);
+uint64_t front_copy_cas(const struct item *item);
 
 /* A key that a server is asked for. */
 struct front_wanted {
@@ -71,11 +75,20 @@ struct front_wanted {
 
 /* ---- reads ---- */
 
-/* Before a key is asked for that has no copy: the hold of its fill; 0: there is none. */
-uint64_t front_copy_place(struct front_copies *c, const struct front_wanted *wanted);
-/* The answer, of which kind is a value: to be kept until expiry_s. */
+/* An answer: to be kept until expiry_s. */
+struct front_brought {
+	const struct item *value;
+	uint32_t expiry_s;
+	enum front_copy_kind kind; /* of a value */
+	bool has_cas;
+	uint64_t cas;
+};
+
+/* Before a key is asked for that has no copy, or, with_cas, none that has one: the hold of its
+ * fill; 0: there is none. */
+uint64_t front_copy_place(struct front_copies *c, const struct front_wanted *wanted, bool with_cas);
 void front_copy_publish(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
-			const struct item *value, uint32_t expiry_s, enum front_copy_kind kind);
+			const struct front_brought *brought);
 /* A server says that there is none: before anybody hears it. hold: 0 or the fill's, which ends. */
 void front_copy_miss(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold);
 void front_copy_drop(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold);

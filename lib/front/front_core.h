@@ -53,13 +53,14 @@ struct front_key {
 	struct fill fill;
 
 	/* of a flight */
-	bool flies;             /* in front.flights */
+	uint8_t flies;          /* in front.flights; 0: it is not */
 	struct front_seen seen; /* when it was sent */
 	struct front_key *flight_next, *held, *held_by;
 	struct list joined;
 	/* of its answer, which others use, too */
 	bool failed;
-	uint8_t error, result;   /* enum mc_error, store_result */
+	uint8_t error, result; /* enum mc_error, store_result */
+	uint64_t cas;
 	uint32_t users;          /* its own asker included */
 	struct front_key *owner; /* of an answer that this one uses; NULL: its own */
 

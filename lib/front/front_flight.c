@@ -14,6 +14,13 @@
 #define JOIN_PART                                                                                  \
 	4u /* of a copy's life, in shared mode: how old a flight may be that is joined             \
 	    */
+/* What is asked for alike, or stored: others may use the answer. */
+enum flight {
+	FLIGHT_NONE,
+	FLIGHT_GET,
+	FLIGHT_GETS, /* its answer has a cas */
+	FLIGHT_SET,
+};
 
 static struct front_key **
 bucket_of(struct front *f, uint64_t hash)
@@ -22,22 +29,34 @@ bucket_of(struct front *f, uint64_t hash)
 }
 
 static struct front_key *
-flight_of(struct front *f, struct front_wanted wanted, bool reads)
+flight_of(struct front *f, struct front_wanted wanted, enum flight kind)
 {
 	struct front_key *key = *bucket_of(f, wanted.hash);
 
-	while (key != NULL && (key->hash != wanted.hash || key->reads != reads ||
+	while (key != NULL && (key->hash != wanted.hash || key->flies != kind ||
 			       !view_equal(front_key_view(key), wanted.key)))
 		key = key->flight_next;
 	return key;
 }
 
-static bool
-may_fly(const struct front *f, const struct front_key *key)
+static enum flight
+kind_of_read(const struct front *f, uint8_t verb)
+{
+	if (!front_copies_kept(&f->copies))
+		return FLIGHT_NONE;
+	if (verb == MC_GET)
+		return FLIGHT_GET;
+	return verb == MC_GETS || verb == MC_BIN_GET ? FLIGHT_GETS : FLIGHT_NONE;
+}
+
+static enum flight
+kind_of(const struct front *f, const struct front_key *key)
 {
 	if (key->reads)
-		return front_copies_kept(&f->copies) && key->query.verb == MC_GET;
-	return key->fill.value_len <= FRONT_COMBINED_MAX && front_query_is_plain_set(&key->query);
+		return kind_of_read(f, key->query.verb);
+	return key->fill.value_len <= FRONT_COMBINED_MAX && front_query_is_plain_set(&key->query)
+		       ? FLIGHT_SET
+		       : FLIGHT_NONE;
 }
 
 void
@@ -45,9 +64,9 @@ front_flight_begin(struct front *f, struct front_key *key)
 {
 	struct front_key **bucket = bucket_of(f, key->hash);
 
-	if (!may_fly(f, key))
+	key->flies = kind_of(f, key);
+	if (key->flies == FLIGHT_NONE)
 		return;
-	key->flies = true;
 	key->flight_next = *bucket;
 	*bucket = key;
 }
@@ -78,9 +97,8 @@ bool
 front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 {
 	const struct front_wanted wanted = {.key = ask->key, .hash = ask->hash};
-	struct front_key *flight = ask->req->verb == MC_GET && front_copies_kept(&f->copies)
-					   ? flight_of(f, wanted, true)
-					   : NULL;
+	const enum flight kind = kind_of_read(f, ask->req->verb);
+	struct front_key *flight = kind != FLIGHT_NONE ? flight_of(f, wanted, kind) : NULL;
 	struct front_key *key;
 
 	if (flight == NULL || flight->lane != l)
@@ -119,8 +137,9 @@ replace(struct front *f, struct front_key *held, struct front_key *key)
 bool
 front_flight_wait(struct front *f, struct front_key *key)
 {
-	struct front_key *flight =
-		may_fly(f, key) ? flight_of(f, front_key_wanted(key), false) : NULL;
+	struct front_key *flight = kind_of(f, key) == FLIGHT_SET
+					   ? flight_of(f, front_key_wanted(key), FLIGHT_SET)
+					   : NULL;
 
 	if (flight == NULL || flight->lane != key->lane)
 		return false;
@@ -153,7 +172,7 @@ front_flight_end(struct front *f, struct front_key *key)
 	while (*at != key)
 		at = &(*at)->flight_next;
 	*at = key->flight_next;
-	key->flies = false;
+	key->flies = FLIGHT_NONE;
 	if (held == NULL)
 		return;
 	held_end(held);
@@ -170,6 +189,7 @@ front_flight_land(struct front *f, struct front_key *key, const struct serve_ans
 	key->failed = answer->failed;
 	key->error = answer->error;
 	key->result = answer->result;
+	key->cas = answer->cas;
 	while (!list_empty(&key->joined)) {
 		struct front_key *other = container_of(key->joined.next, struct front_key, link);
 
@@ -197,6 +217,7 @@ front_flight_tell(struct front *f)
 		const struct serve_answer answer = {.failed = owner->failed,
 						    .error = owner->error,
 						    .result = owner->result,
+						    .cas = owner->cas,
 						    .item = owner->reads ? owner->fill.item : NULL};
 
 		list_unlink(&key->link);

@@ -9,10 +9,10 @@
 #define NS_PER_S     1000000000ull
 #define LOOK_BITS    ((FRONT_LOOK_SAMPLES - 1ull) << 24)
 
-/* What mg may show of a copy; those that say how, too. */
+/* What mg may show of a copy; those that say how, too. c is told of one that knows. */
 #define SHOWN_BY_COPY                                                                              \
 	(MC_FLAG_VALUE | MC_FLAG_KEY | MC_FLAG_CLIENT | MC_FLAG_SIZE | MC_FLAG_OPAQUE |            \
-	 MC_FLAG_QUIET | MC_META_ORDER)
+	 MC_FLAG_CAS | MC_FLAG_QUIET | MC_META_ORDER)
 
 /* ---- what copies answer ---- */
 
@@ -20,8 +20,18 @@
 static bool
 passes_copies(void *arg, const struct mc_req *req)
 {
+	if (req->verb == MC_GETS || req->verb == MC_BIN_GET)
+		return false;
 	return req->verb != MC_MG || (req->meta.flags & ~SHOWN_BY_COPY) != 0 ||
 	       (req->flags & MC_KEY_BASE64) != 0;
+}
+
+static bool
+tells_cas(const struct mc_req *req)
+{
+	if (req->verb == MC_MG)
+		return (req->meta.flags & MC_FLAG_CAS) != 0;
+	return req->verb == MC_GETS || req->verb == MC_BIN_GET;
 }
 
 static enum serve_copy
@@ -37,10 +47,19 @@ copy_for(void *arg, const struct mc_req *req, const struct item *item)
 	case FRONT_COPY_HOLD:
 		return SERVE_COPY_NONE;
 	case FRONT_COPY_VALUE: /* an item that is stale is told so by mg */
-		return req->verb == MC_GET ? SERVE_COPY_HERE : SERVE_COPY_NONE;
+		if (req->verb == MC_MG)
+			return SERVE_COPY_NONE;
+		break;
 	default:
-		return SERVE_COPY_HERE;
+		break;
 	}
+	return tells_cas(req) && !front_copy_has_cas(item) ? SERVE_COPY_NONE : SERVE_COPY_HERE;
+}
+
+static uint64_t
+cas_of(void *arg, const struct item *item)
+{
+	return front_copy_cas(item);
 }
 
 static uint32_t
@@ -97,6 +116,7 @@ front_keep_supply(struct serve_supplier *supplier)
 		return;
 	supplier->passes_copies = passes_copies;
 	supplier->copy = copy_for;
+	supplier->copy_cas = cas_of;
 	supplier->next_sample = next_sample;
 	supplier->sample = sample;
 }
@@ -107,7 +127,8 @@ front_keep_supply(struct serve_supplier *supplier)
 static bool
 is_kept(const struct front_query *q)
 {
-	return q->verb == MC_GET || (q->verb == MC_MG && (q->flags & ~SHOWN_BY_COPY) == 0);
+	return q->verb == MC_GET || q->verb == MC_GETS || q->verb == MC_BIN_GET ||
+	       (q->verb == MC_MG && (q->flags & ~SHOWN_BY_COPY) == 0);
 }
 
 void
@@ -128,7 +149,7 @@ front_keep_place(struct front *f, struct front_key *key)
 
 	if (!front_copies_kept(&f->copies) || !is_kept(&key->query) || !front_may_keep(key->lane))
 		return;
-	key->hold = front_copy_place(&f->copies, &wanted);
+	key->hold = front_copy_place(&f->copies, &wanted, key->query.cas);
 	if (key->hold == 0)
 		return;
 	front_count(f, FRONT_FILLS);
@@ -175,15 +196,19 @@ front_keep_value(struct front_lane *l, struct front_key *key)
 	const struct front_wanted wanted = front_key_wanted(key);
 	const bool meta = l->asked.ask == FRONT_ASK_MG;
 	struct front *f = l->front;
-	uint32_t expiry_s;
+	struct front_brought brought = {
+		.value = key->fill.item,
+		.kind = meta ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE,
+		.has_cas = meta ? (l->reply.meta & FRONT_META_CAS) != 0 : l->asked.wants_cas,
+		.cas = l->reply.cas,
+	};
 
 	if (unlikely(!front_may_keep(l)))
 		front_copy_unsure(&f->copies, &wanted);
-	if (key->hold == 0 || key->fill.item == NULL || !expiry_of(l, &expiry_s) ||
+	if (key->hold == 0 || key->fill.item == NULL || !expiry_of(l, &brought.expiry_s) ||
 	    (l->reply.meta & (FRONT_META_WIN | FRONT_META_STALE | FRONT_META_WON)) != 0)
 		return;
-	front_copy_publish(&f->copies, &wanted, key->hold, key->fill.item, expiry_s,
-			   meta ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE);
+	front_copy_publish(&f->copies, &wanted, key->hold, &brought);
 	key->hold = 0;
 }
 

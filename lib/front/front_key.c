@@ -36,7 +36,8 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	key->writes = key->missed = key->reads = false;
 	key->holds_cell = key->holds_flush = key->fate_known = false;
 	key->hold = 0;
-	key->flies = key->failed = false;
+	key->flies = 0;
+	key->failed = false;
 	key->held = key->held_by = key->owner = NULL;
 	key->users = 0;
 	list_init(&key->joined);

@@ -7,7 +7,7 @@
 #include "proto/mc_reply.h"
 
 #define GETS_WORD "gets"
-#define WORD_MAX  6u /* of a line beside its key */
+#define WORD_MAX  7u /* of a line beside its key */
 
 static_assert(FRONT_QUERY_LINE_MAX + ITEM_PIN_MIN_BYTES + MC_BODY_END <= CONN_RESERVE_MAX,
 	      "a request's line and a short value are one reservation");
@@ -82,21 +82,24 @@ asks_ttl(const struct front_lane *l, const struct front_key *key)
 	return key->hold != 0 && l->meta;
 }
 
-/* `me k` and `get k`: the second would not say when the item expires, and a mg would win a stale
- * one. Returns their bytes. */
+/* `me k` and `get k`, or `gets k`: the second would not say when the item expires, and a mg would
+ * win a stale one. Returns their bytes. */
 static uint32_t
-get_with_ttl(struct front_lane *l, struct front_request *r)
+get_with_ttl(struct front_lane *l, struct front_request *r, enum front_form form)
 {
+	const uint32_t word = form == FRONT_FORM_GETS ? 4 : 3;
 	const struct view key = front_key_view(queue_first(l));
 	uint8_t *begin = conn_reserve(l->front->stack, l->conn, 2 * (key.len + WORD_MAX));
 	uint8_t *at = begin;
 
 	memcpy(at, "me ", 3);
 	at = mc_put_line_end(mc_put_view(at + 3, key));
-	memcpy(at, "get ", 4);
-	at = mc_put_line_end(mc_put_view(at + 4, key));
+	memcpy(at, GETS_WORD, word);
+	at[word] = ' ';
+	at = mc_put_line_end(mc_put_view(at + word + 1, key));
 	r->ask = FRONT_ASK_GET;
 	r->asks_ttl = true;
+	r->cas = form == FRONT_FORM_GETS;
 	request_add(l, r, queue_first(l));
 	return (uint32_t)(at - begin);
 }
@@ -238,12 +241,12 @@ front_lane_send(struct front_lane *l)
 			return;
 		front_count(f, FRONT_REQUESTED);
 		front_server_add(l->counts, FRONT_SERVER_REQUESTS);
-		if (form == FRONT_FORM_GET && asks_ttl(l, key))
-			request_sent(l, r, get_with_ttl(l, r));
-		else if (form == FRONT_FORM_GET || form == FRONT_FORM_GETS)
-			request_sent(l, r, gather(l, r, form));
-		else
+		if (form != FRONT_FORM_GET && form != FRONT_FORM_GETS)
 			send_alone(l, r, form);
+		else if (asks_ttl(l, key))
+			request_sent(l, r, get_with_ttl(l, r, form));
+		else
+			request_sent(l, r, gather(l, r, form));
 	}
 	if (list_empty(&l->queue) && l->sending == NULL)
 		list_unlink(&l->send_link);

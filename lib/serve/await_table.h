@@ -132,6 +132,8 @@ void await_unqueue(struct serve *sv, struct session *ss);
 /* What a retrieval may be answered with of what the store has; item: NULL is nothing. */
 enum serve_copy await_copy(const struct serve *sv, const struct mc_req *req,
 			   const struct item *item);
+/* Of one that is here. */
+uint64_t await_copy_cas(const struct serve *sv, const struct item *item);
 /* n operations from first on were answered by copies. */
 void await_copies_used(struct serve *sv, const struct op *first, uint32_t n);
 

@@ -466,6 +466,14 @@ await_copy(const struct serve *sv, const struct mc_req *req, const struct item *
 	return by->copy != NULL ? by->copy(by->arg, req, item) : SERVE_COPY_HERE;
 }
 
+uint64_t
+await_copy_cas(const struct serve *sv, const struct item *item)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+
+	return by->copy_cas != NULL ? by->copy_cas(by->arg, item) : item_cas(item);
+}
+
 void
 await_copies_used(struct serve *sv, const struct op *first, uint32_t n)
 {

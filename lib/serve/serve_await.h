@@ -146,6 +146,8 @@ struct serve_supplier {
 	bool (*passes_copies)(void *arg, const struct mc_req *req);
 	/* Of get and mg: is what the store has a copy? By the item alone. NULL: all of it is. */
 	enum serve_copy (*copy)(void *arg, const struct mc_req *req, const struct item *item);
+	/* The cas of a copy that is here; NULL: the item's. */
+	uint64_t (*copy_cas)(void *arg, const struct item *item);
 	/* Keys that are answered by copies: of n, the index of the next one that is to be counted,
 	 * or n; and that key. Both may be NULL. */
 	uint32_t (*next_sample)(void *arg, uint32_t n);

@@ -100,6 +100,21 @@ bin_get_awaited(struct serve *sv, struct op *op)
 }
 
 enum exec_status
+bin_get_supplied(struct serve *sv, struct op *op)
+{
+	const struct item *it = store_get_probed(sv->store, &op->probe, op->req.key);
+	const enum serve_copy copy = await_copy(sv, &op->req, it);
+
+	if (copy == SERVE_COPY_NONE)
+		return bin_get_awaited(sv, op);
+	await_copies_used(sv, op, 1);
+	if (copy == SERVE_COPY_MISS)
+		return bin_get_told(sv, op, &(struct serve_answer){.item = NULL});
+	return bin_get_told(sv, op,
+			    &(struct serve_answer){.item = it, .cas = await_copy_cas(sv, it)});
+}
+
+enum exec_status
 execute_bin_get(struct serve *sv, struct op *op)
 {
 	const bool touch = op->req.verb == MC_BIN_GAT;

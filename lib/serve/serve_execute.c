@@ -93,6 +93,12 @@ execute_get(struct serve *sv, struct op *op)
 	return get_missed(sv, op, touch);
 }
 
+static uint64_t
+copy_cas(const struct serve *sv, const struct op *op, const struct item *it)
+{
+	return shows_cas(op) ? await_copy_cas(sv, it) : 0;
+}
+
 /* What the store has may be no copy, and may be another item at the next look. */
 static enum exec_status
 get_supplied(struct serve *sv, struct op *op)
@@ -103,8 +109,9 @@ get_supplied(struct serve *sv, struct op *op)
 	if (copy == SERVE_COPY_NONE)
 		return get_awaited(sv, op);
 	await_copies_used(sv, op, 1);
-	return get_told(sv, op,
-			&(struct serve_answer){.item = copy == SERVE_COPY_HERE ? it : NULL});
+	if (copy == SERVE_COPY_MISS)
+		return get_told(sv, op, &(struct serve_answer){.item = NULL});
+	return get_told(sv, op, &(struct serve_answer){.item = it, .cas = copy_cas(sv, op, it)});
 }
 
 /* ---- the others ---- */
@@ -393,7 +400,7 @@ execute_brought(struct serve *sv, struct op *op)
 		it = store_peek(sv->store, op->req.key, op->hash);
 	if (it == NULL)
 		it = await_missed(sv, op);
-	return op->req.verb == MC_MG ? mg_execute(sv, op, it) : me_execute(sv, op, it);
+	return op->req.verb == MC_MG ? mg_execute(sv, op, it, false) : me_execute(sv, op, it);
 }
 
 /* The same of one whose body came in pieces. */
@@ -430,10 +437,12 @@ execute_supplied(struct serve *sv, struct op *op)
 		return execute_brought(sv, op);
 	if (write && (op->session != NULL || !op_is(op, VERB_RETURNS_VALUE)))
 		return execute_write(sv, op);
-	if (op->req.verb == MC_GET)
+	if (op->req.verb == MC_GET || op->req.verb == MC_GETS)
 		return get_supplied(sv, op);
 	if (op->req.verb == MC_MG)
 		return mg_supplied(sv, op);
+	if (op->req.verb == MC_BIN_GET)
+		return bin_get_supplied(sv, op);
 	if (!write && !await_passes_copies(sv, &op->req))
 		return executors[op->req.verb](sv, op);
 	return op->req.flags & MC_BINARY ? bin_get_awaited(sv, op) : get_awaited(sv, op);

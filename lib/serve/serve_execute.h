@@ -93,8 +93,8 @@ teller mg_told, md_told, ma_told, bin_get_told, bin_touch_told, bin_delete_told,
 /* ---- meta commands (serve_meta.c) ---- */
 
 enum exec_status execute_mg(struct serve *sv, struct op *op);
-/* Of an item that was found, or NULL. */
-enum exec_status mg_execute(struct serve *sv, struct op *op, const struct item *it);
+/* Of an item that was found, or NULL; a copy of the supplier's. */
+enum exec_status mg_execute(struct serve *sv, struct op *op, const struct item *it, bool copy);
 enum exec_status me_execute(struct serve *sv, struct op *op, const struct item *it);
 enum exec_status mg_supplied(struct serve *sv, struct op *op); /* the supplier is asked */
 enum exec_status execute_md(struct serve *sv, struct op *op);
@@ -108,6 +108,7 @@ void meta_store_told(struct serve *sv, struct op *op, const struct serve_answer 
 
 enum exec_status execute_bin_get(struct serve *sv, struct op *op);
 enum exec_status bin_get_awaited(struct serve *sv, struct op *op);
+enum exec_status bin_get_supplied(struct serve *sv, struct op *op);
 enum exec_status execute_bin_touch(struct serve *sv, struct op *op);
 enum exec_status execute_bin_delete(struct serve *sv, struct op *op);
 enum exec_status execute_bin_arith(struct serve *sv, struct op *op);

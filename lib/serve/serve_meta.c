@@ -188,7 +188,7 @@ find(struct serve *sv, struct op *op, struct found *f)
 }
 
 static struct mc_meta_item
-show(const struct serve *sv, const struct op *op, const struct found *f)
+show(const struct serve *sv, const struct op *op, const struct found *f, bool copy)
 {
 	const struct item *it = f->item;
 
@@ -204,7 +204,7 @@ show(const struct serve *sv, const struct op *op, const struct found *f)
 		.client_flags = item_flags(it),
 		.ttl_s = ttl_s(sv, f->ttl_expiry_s),
 		.idle_s = f->idle_s,
-		.cas = item_cas(it),
+		.cas = copy ? await_copy_cas(sv, it) : item_cas(it),
 	};
 }
 
@@ -250,7 +250,7 @@ mg_answered(struct serve *sv, struct op *op, const struct serve_answer *answer)
 				.fetched = answer->fetched,
 				.idle_s = answer->idle_s,
 				.ttl_expiry_s = item_expiry_s(answer->item)};
-	struct mc_meta_item shown = show(sv, op, &f);
+	struct mc_meta_item shown = show(sv, op, &f, false);
 
 	shown.cas = answer->cas;
 	shown.won = answer->won;
@@ -288,20 +288,21 @@ mg_awaited(struct serve *sv, struct op *op)
 }
 
 enum exec_status
-mg_execute(struct serve *sv, struct op *op, const struct item *it)
+mg_execute(struct serve *sv, struct op *op, const struct item *it, bool copy)
 {
 	struct found f = {.item = it};
 
 	serve_count(sv, CMD_META);
 	find(sv, op, &f);
 	record_get(sv, op, f.item, has_flag(op, MC_FLAG_SET_EXPTIME));
-	return f.item != NULL ? reply_found(sv, op, f.item, show(sv, op, &f)) : mg_missed(sv, op);
+	return f.item != NULL ? reply_found(sv, op, f.item, show(sv, op, &f, copy))
+			      : mg_missed(sv, op);
 }
 
 enum exec_status
 execute_mg(struct serve *sv, struct op *op)
 {
-	return mg_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key));
+	return mg_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key), false);
 }
 
 enum exec_status
@@ -313,7 +314,7 @@ mg_supplied(struct serve *sv, struct op *op)
 	if (copy == SERVE_COPY_NONE)
 		return mg_awaited(sv, op);
 	await_copies_used(sv, op, 1);
-	return mg_execute(sv, op, copy == SERVE_COPY_HERE ? it : NULL);
+	return mg_execute(sv, op, copy == SERVE_COPY_HERE ? it : NULL, true);
 }
 
 /* ---- ms ---- */

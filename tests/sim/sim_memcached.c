@@ -22,7 +22,7 @@ value_of(struct sim_memcached *s, const char *key)
 /* ---- requests ---- */
 
 static void
-get(struct sim_memcached *s, char *keys, char *reply)
+get(struct sim_memcached *s, char *keys, bool with_cas, char *reply)
 {
 	char *rest = keys, *key;
 
@@ -30,9 +30,13 @@ get(struct sim_memcached *s, char *keys, char *reply)
 		const char *value = value_of(s, key);
 
 		s->gets++;
-		if (value[0] != '\0')
-			reply += sprintf(reply, "VALUE %s 0 %zu\r\n%s\r\n", key, strlen(value),
-					 value);
+		if (value[0] == '\0')
+			continue;
+		reply += sprintf(reply, "VALUE %s 0 %zu", key, strlen(value));
+		if (with_cas)
+			reply += sprintf(reply, " %llu",
+					 (unsigned long long)s->cas[(uint32_t)(key[3] - '0')]);
+		reply += sprintf(reply, "\r\n%s\r\n", value);
 	}
 	strcpy(reply, "END\r\n");
 }
@@ -82,6 +86,7 @@ store(struct sim_memcached *s, const struct sim_said *said, char *line, uint32_t
 		return len + body + 2;
 	memcpy(value, line + len, body);
 	value[body] = '\0';
+	s->cas[(uint32_t)(key[3] - '0')]++;
 	strcpy(reply, "STORED\r\n");
 	return len + body + 2;
 }
@@ -130,7 +135,9 @@ execute(struct sim_memcached *s, struct sim_said *said, char *reply)
 	}
 	end[-1] = '\0';
 	if (strncmp(line, "get ", 4) == 0) {
-		get(s, line + 4, reply);
+		get(s, line + 4, false, reply);
+	} else if (strncmp(line, "gets ", 5) == 0) {
+		get(s, line + 5, true, reply);
 	} else if (strncmp(line, "delete ", 7) == 0) {
 		strcpy(reply, delete (s, line + 7));
 	} else if (strcmp(line, "stats conns") == 0 && s->lists != SIM_LISTS_NOT) {

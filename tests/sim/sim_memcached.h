@@ -1,6 +1,6 @@
 /*
- * sim_memcached.h - a memcached of a few keys that knows text get, set, add, delete and flush_all,
- * with a version also me, if it is told to stats conns, and waits when it is told to.
+ * sim_memcached.h - a memcached of a few keys that knows text get, gets, set, add, delete and
+ * flush_all, with a version also me, if it is told to stats conns, and waits when it is told to.
  *
  * Shape:  keys "key0" to "key2". What a connection has left unread when it ends may be executed
  *         later, as a server may, which lists it until then: sim_memcached_late(). What it has
@@ -43,6 +43,7 @@ struct sim_memcached {
 	const char *version;                                 /* its line; NULL: no me */
 	int32_t exp;                                         /* what me says of all keys */
 	char value[SIM_MEMCACHED_KEYS][SIM_MEMCACHED_VALUE]; /* empty: none */
+	uint64_t cas[SIM_MEMCACHED_KEYS];
 	struct sim_said said, left; /* of the connection, and of the one before it */
 	struct sim_said replies;
 };

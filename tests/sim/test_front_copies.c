@@ -460,6 +460,39 @@ copies_go_when_they_are_wrong(void **state)
 	world_destroy(w);
 }
 
+/* A copy of a get does not know its cas, and one that does answers both; of both kinds one flight.
+ */
+static void
+gets_have_copies_with_the_servers_cas(void **state)
+{
+	static const struct sim_memcached mended = {.version = "VERSION 1.6.45\r\n", .exp = -1};
+	struct world *w = world_create_listing(100, 0, &mended);
+
+	w->server.cas[0] = 7;
+	w->server.waits = true;
+	for (uint32_t i = 0; i < 100; i++)
+		ask(w, i, i % 2 == 0 ? "gets key0\r\n" : "get key0\r\n");
+	run(w, 20 * MS);
+	w->server.waits = false;
+	run(w, 20 * MS);
+	for (uint32_t i = 0; i < 100; i++)
+		heard(w, i, i % 2 == 0 ? "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n" : FIRST);
+	check_eq(w->server.gets, 2);
+	one_hears(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 8\r\nsecond\r\nEND\r\n", 1);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 8\r\nsecond\r\nEND\r\n", 0);
+	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_hears(w, "delete key0\r\n", "DELETED\r\n", 0);
+	one_hears(w, "gets key0\r\n", MISS, 1);
+	one_hears(w, "gets key0\r\n", MISS, 0);
+	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	w->server.cas[0] = 1ull << 61; /* too large to be kept */
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 2305843009213693952\r\nfirst\r\nEND\r\n", 1);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 2305843009213693952\r\nfirst\r\nEND\r\n", 1);
+	world_destroy(w);
+}
+
 /* At its server it ends ttl_s after its second, which may have been about to end. */
 static void
 what_is_set_with_an_expiry_ends_here_first(void **state)
@@ -776,6 +809,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_thousand_write_a_key_and_one_set_is_sent_at_a_time),
 		cmocka_unit_test(the_next_set_outlives_the_first),
 		cmocka_unit_test(copies_go_when_they_are_wrong),
+		cmocka_unit_test(gets_have_copies_with_the_servers_cas),
 		cmocka_unit_test(what_is_set_with_an_expiry_ends_here_first),
 		cmocka_unit_test(nothing_is_kept_for_a_while),
 		cmocka_unit_test(a_copy_does_not_outlive_its_item),

@@ -63,10 +63,13 @@ struct world {
 	struct sim_rng rng;
 	struct call call[CALL_MAX];
 	bool tells_nothing[CALL_MAX];
+	bool shows_cas[CALL_MAX];  /* a gets */
+	uint64_t cas_of[CALL_MAX]; /* of the value of this call, as was heard; 0: not yet */
 	uint32_t calls;
 	uint64_t tick;
 	bool fails;
-	uint32_t reads; /* below this, of 100 calls */
+	uint32_t reads; /* below this, of 100 calls; */
+	uint32_t sets;  /* and these */
 	uint32_t wait;  /* turns that the server waits yet */
 
 	/* shared mode */
@@ -95,7 +98,8 @@ call_say(struct world *w, struct client *cl)
 	if (c->kind == CALL_FLUSH)
 		n = sprintf(text, "flush_all\r\n");
 	else if (c->len == 0)
-		n = sprintf(text, "%s key%u\r\n", verbs[c->kind], c->key);
+		n = sprintf(text, "%s%s key%u\r\n", verbs[c->kind],
+			    w->shows_cas[c - w->call] ? "s" : "", c->key);
 	else
 		n = sprintf(text, "%s key%u 0 0 %u\r\n%.*s\r\n", verbs[c->kind], c->key, c->len,
 			    (int)c->len, c->bytes);
@@ -116,11 +120,12 @@ call_begin(struct world *w, struct client *cl)
 	w->invoked_ns[n] = w->sim.ss->now_ns;
 	c->kind = what < 3          ? CALL_FLUSH
 		  : what < w->reads ? CALL_GET
-		  : what < 85       ? CALL_SET
+		  : what < w->sets  ? CALL_SET
 		  : what < 92       ? CALL_ADD
 				    : CALL_DELETE;
 	if (c->kind == CALL_SET || c->kind == CALL_ADD)
 		c->len = (uint32_t)snprintf(c->bytes, sizeof c->bytes, "v%u", n);
+	w->shows_cas[n] = c->kind == CALL_GET && sim_below(&w->rng, 3) == 0;
 	call_say(w, cl);
 }
 
@@ -139,14 +144,33 @@ call_failed(struct world *w, struct client *cl)
 	cl->gone = true;
 }
 
+/* Each value of a client's has one, and no other. */
 static void
-value_read(struct client *cl)
+cas_check(struct world *w, const char *value, uint64_t cas)
+{
+	uint64_t *of;
+
+	if (value[0] != 'v')
+		return;
+	of = &w->cas_of[strtoul(value + 1, NULL, 10)];
+	check(cas != 0 && (*of == 0 || *of == cas));
+	*of = cas;
+}
+
+static void
+value_read(struct world *w, struct client *cl)
 {
 	struct call *c = cl->call;
+	unsigned long long cas = 0;
 	char key[8], value[32];
 	unsigned len;
 
-	check_eq(sscanf(cl->heard, "VALUE %7s 0 %u %31s", key, &len, value), 3);
+	if (w->shows_cas[c - w->call]) {
+		check_eq(sscanf(cl->heard, "VALUE %7s 0 %u %llu %31s", key, &len, &cas, value), 4);
+		cas_check(w, value, cas);
+	} else {
+		check_eq(sscanf(cl->heard, "VALUE %7s 0 %u %31s", key, &len, value), 3);
+	}
 	check_eq(key[3] - '0', c->key);
 	check_eq(strlen(value), len);
 	c->result = STORE_OK;
@@ -176,7 +200,7 @@ heard(struct world *w, struct client *cl)
 	if (failed)
 		call_failed(w, cl);
 	else if (strncmp(cl->heard, "VALUE", 5) == 0)
-		value_read(cl);
+		value_read(w, cl);
 	else
 		c->result = strcmp(cl->heard, "NOT_STORED\r\n") == 0 ? STORE_NOT_STORED
 			    : strcmp(cl->heard, "NOT_FOUND\r\n") == 0 ||
@@ -333,6 +357,7 @@ world_create(uint64_t seed, uint64_t copy_ns)
 	w->fails = seed % 2 == 0;
 	w->server.lists = seed % 4 == 0 ? SIM_LISTS : SIM_LISTS_NOT; /* fates may end */
 	w->reads = seed % 3 == 0 ? 30 : 65;
+	w->sets = seed % 3 == 0 ? 65 : 85;
 	w->copy_ns = copy_ns;
 	if (copy_ns != 0) {
 		o.cable.lose = seed % 4 == 0 ? 10 : 0;

@@ -422,11 +422,13 @@ MUTANTS = {
     "SET_JOINS": [("front_flight.c", "	flight->held = key;\n	key->held_by = flight;\n	return true;\n}\n\n/* The one that waits has", "	front_key_value_end(f, key);\n	list_push_back(&flight->joined, &key->link);\n	return true;\n}\n\n/* The one that waits has")],
     "SET_UNWRITTEN": [("front_flight.c", "		front_write_queue(f, held);", "		front_key_queue(f, held);")],
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
+    # A copy that does not know its cas answers who asks for it.
+    "GETS_ANY_COPY": [("front_keep.c", "tells_cas(req) && !front_copy_has_cas(item) ? SERVE_COPY_NONE", "false ? SERVE_COPY_NONE")],
     # The copy of a set ends when its item does, as if seconds began at the same time.
     "SET_OUTLIVES": [("front_keep.c", "(uint32_t)key->query.exptime - 1;", "(uint32_t)key->query.exptime;")],
     # In shared mode copies do not end; a fill that began before they did is kept; they answer although they could not be ended; any flight is joined.
     "AGE_OF_COPIES": [("front_copy.c", "	if (likely(front_cells_fresh_mt(cells, now_ns, life_ns)))", "	if (true)")],
-    "AGE_FROM_ANSWER": [("front_copy.c", "const struct store_conditions own = {.mode = STORE_CAS,\n					     .cas = hold,", "const struct store_conditions own = {.mode = STORE_SET,")],
+    "AGE_FROM_ANSWER": [("front_copy.c", ".mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = number_of(b)}", ".mode = STORE_SET, .set_cas = true, .new_cas = number_of(b)}")],
     "AGE_UNFLUSHED": [("front_copy.c", "store_flush(c->store, 0) == STORE_OK", "store_flush(c->store, 0) <= STORE_NOT_YET")],
     "AGE_UNWAITED": [("front_keep.c", "		serve_copies_wait(f->serve, wait);", "		(void)0;")],
     "AGE_OF_FLIGHTS": [("front_flight.c", "(is_young(f, flight) &&", "(true &&")],

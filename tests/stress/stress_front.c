@@ -45,7 +45,7 @@ struct request {
 	struct call *asker[CLIENTS];
 	uint32_t askers;
 	bool held;  /* the next flight: the first is on its way */
-	bool alone; /* a gets: no flight, and nothing is kept */
+	bool alone; /* a gets: its copy replaces one without a cas. No flight */
 	/* what the server has told */
 	bool there;
 	enum store_result result;
@@ -161,7 +161,7 @@ static void
 flight_begin(struct request *r)
 {
 	r->held = false;
-	r->hold = w.sure ? front_copy_place(&w.copies[r->core], &w.key[r->key]) : 0;
+	r->hold = w.sure ? front_copy_place(&w.copies[r->core], &w.key[r->key], r->alone) : 0;
 }
 
 static void
@@ -173,16 +173,20 @@ read_start(struct call *c, uint32_t core)
 		       *next = flight_of(core, c->key, true);
 	char value[HISTORY_ARGUMENT];
 	const enum front_copy_kind kind = it != NULL ? front_copy_kind(it) : FRONT_COPY_HOLD;
+	const bool alone = below(5) == 0;
 
-	if (below(5) == 0) {
-		request_new(READ, core, c->key, c)->alone = true;
-	} else if (kind == FRONT_COPY_MISS) {
+	if (kind == FRONT_COPY_MISS) {
 		answer(c, STORE_NOT_FOUND, NULL, 0, 0);
-	} else if (kind != FRONT_COPY_HOLD) {
+	} else if (kind != FRONT_COPY_HOLD && (!alone || front_copy_has_cas(it))) {
 		const struct view v = store_value_at(core_of(core), it, 0);
 
 		memcpy(value, v.data, v.len);
 		answer(c, STORE_OK, value, v.len, item_flags(it));
+	} else if (alone) {
+		struct request *r = request_new(READ, core, c->key, c);
+
+		r->alone = true;
+		flight_begin(r);
 	} else if (first == NULL) {
 		flight_begin(request_new(READ, core, c->key, c));
 	} else if (first->stage == QUEUED ||
@@ -219,7 +223,11 @@ read_answered(struct request *r)
 	} else if (r->hold != 0 && store_begin(copies->store, &value, key->key, key->hash, r->len,
 					       r->flags, 0) == STORE_OK) {
 		store_fill(copies->store, &value, r->value, r->len);
-		front_copy_publish(copies, key, r->hold, value.item, 0, FRONT_COPY_VALUE);
+		front_copy_publish(copies, key, r->hold,
+				   &(struct front_brought){.value = value.item,
+							   .kind = FRONT_COPY_VALUE,
+							   .has_cas = r->alone,
+							   .cas = w.tick});
 		store_abandon(copies->store, &value);
 	} else if (r->hold != 0) {
 		front_copy_drop(copies, key, r->hold);
@@ -605,7 +613,7 @@ copies_are_short(void)
 		const struct item *it = store_peek(core_of(0), w.key[i].key, w.key[i].hash);
 
 		if (it != NULL && (it->cas_form & ITEM_HAS_LONG) != 0 &&
-		    front_copy_kind(it) >= FRONT_COPY_VALUE)
+		    front_copy_kind(it) >= FRONT_COPY_VALUE && !front_copy_has_cas(it))
 			return false;
 	}
 	return true;
