@@ -40,7 +40,10 @@ fill(struct front_look *look, const struct config *cfg, struct error *err)
 	if (look->ring == NULL)
 		return error_set(err, "--front-servers: no memory for a ring of %u servers",
 				 look->config.servers.count);
-	return front_plan_make(&look->plan, look->ring, &look->config, err);
+	if (!front_plan_make(&look->plan, look->ring, &look->config, err))
+		return false;
+	look->plan.memory_bytes = (uint64_t)cfg->memory_mb << 20;
+	return true;
 }
 
 bool

@@ -218,6 +218,15 @@ front_plan_warnings(const struct front_plan *plan, const struct front_config *co
 			 "shared: a server that has left returns with what it had then, however "
 			 "old, and this front's writes went elsewhere");
 	}
+	if (config->items != FRONT_ITEMS_MEMORY && plan->items != 0 && plan->memory_bytes != 0 &&
+	    plan->memory_bytes / plan->items < FRONT_COPY_BYTES) {
+		out[n] = (struct front_warning){.key = "front.items",
+						.fix = "more memory (-m), or fewer items"};
+		snprintf(out[n++].words, sizeof out[0].words,
+			 "%u copies have %llu bytes each, with keys and what an item takes: larger "
+			 "ones push each other out, and the bound on a server is lost",
+			 plan->items, (unsigned long long)(plan->memory_bytes / plan->items));
+	}
 	if (config->items == FRONT_ITEMS_MEMORY) {
 		out[n] = (struct front_warning){.key = "front.items", .fix = "auto"};
 		snprintf(out[n++].words, sizeof out[0].words,

@@ -21,6 +21,7 @@
 
 #define FRONT_WARNINGS_MAX  4u
 #define FRONT_WARNING_BYTES 192u
+#define FRONT_COPY_BYTES    1024u /* with less memory a copy there is a warning */
 
 struct front_plan {
 	uint32_t servers;
@@ -34,7 +35,8 @@ struct front_plan {
 	uint32_t items;          /* copies of keys; 0: none; FRONT_ITEMS_MEMORY: no slots */
 	uint32_t slots;
 	size_t slot_bytes;
-	double bound; /* load of any server by its share of the points; 0: none is known */
+	double bound;          /* load of any server by its share of the points; 0: none is known */
+	uint64_t memory_bytes; /* of all copies; the caller fills it in; 0: not known */
 };
 
 /* The ring of all servers, and its figures; *config must outlive the plan. */

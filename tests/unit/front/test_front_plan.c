@@ -304,6 +304,26 @@ a_weight_without_a_point_is_a_warning(void **state)
 }
 
 static void
+memory_that_is_too_little_for_the_copies_is_a_warning(void **state)
+{
+	struct front_warning w[FRONT_WARNINGS_MAX];
+	struct front_plan plan;
+
+	set_equal(4, FRONT_KETAMA, FRONT_HASH_MD5);
+	config.items = 65536;
+	free(plan_of(&plan));
+	check_eq(front_plan_warnings(&plan, &config, w), 0);
+	plan.memory_bytes = 64ull << 20;
+	check_eq(front_plan_warnings(&plan, &config, w), 0);
+	plan.memory_bytes = 8ull << 20;
+	check_eq(front_plan_warnings(&plan, &config, w), 1);
+	check_str(w[0].key, "front.items");
+	check_ptr(strstr(w[0].words, "65536 copies have 128 bytes each"));
+	plan.items = 0;
+	check_eq(front_plan_warnings(&plan, &config, w), 0);
+}
+
+static void
 how_old_copies_get_is_said(void **state)
 {
 	char words[FRONT_AGE_BYTES];
@@ -336,6 +356,7 @@ main(void)
 		cmocka_unit_test(an_uneven_hash_is_a_warning_and_an_even_one_is_none),
 		cmocka_unit_test(crc32_on_ketama_gives_all_keys_to_one),
 		cmocka_unit_test(a_weight_without_a_point_is_a_warning),
+		cmocka_unit_test(memory_that_is_too_little_for_the_copies_is_a_warning),
 		cmocka_unit_test(how_old_copies_get_is_said),
 	};
 
