@@ -214,7 +214,11 @@ class FrontBed(VsBed):
     # ---- histories ----
 
     def history(self, words, number):
-        """The row of clients whose calls are judged, while what they need fails."""
+        """The row of clients whose calls are judged, while what they need fails. Servers that list connections of
+        a front that was killed would keep the next one from copies for a minute: they begin anew."""
+        for port in self.ports():
+            self.kill_server(port)
+            self.start_server(port)
         with Step(words), self._history_front(), self._history_of(number) as row:
             time.sleep(CALM_S)
             with self._lossy():
