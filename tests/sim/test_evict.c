@@ -12,12 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENTS 1024u
-#ifdef __SANITIZE_ADDRESS__
-#define BAD 300u /* the same, in a tenth of the time */
-#else
-#define BAD 1000u
-#endif
+#define CLIENTS   1024u
+#define BAD       rounds(1000u, 300u) /* the same, in a tenth of the time */
 #define GOOD      10u
 #define SECOND_NS 1000000000ull
 #define STEP_NS   200000u /* between two turns, at most */

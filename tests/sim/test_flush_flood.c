@@ -12,14 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ATTACKERS 20u
-#define VICTIMS   3u
-#define CLIENTS   (ATTACKERS + VICTIMS)
-#ifdef __SANITIZE_ADDRESS__
-#define SAMPLES 600u /* the same, in less time */
-#else
-#define SAMPLES 900u
-#endif
+#define ATTACKERS   20u
+#define VICTIMS     3u
+#define CLIENTS     (ATTACKERS + VICTIMS)
+#define SAMPLES     rounds(900u, 600u)
 #define WARM        60u /* that do not count */
 #define LARGE       20000u
 #define BLOCK_MAX   16384u

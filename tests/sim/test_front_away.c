@@ -35,7 +35,7 @@
 #define QUIET_NS   (6 * SECOND_NS) /* longer than what stand-ins hold */
 #define FRAMES     4096u
 
-static uint64_t seeds = 2; /* or as the first argument says */
+static uint64_t seeds = rounds(2, 1); /* or as the first argument says */
 /* Of what is created next: copies are kept, and a miss that is told is final until a write. */
 static bool copies;
 

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define KEYS 400000u
+#define KEYS rounds(400000u, 100000u)
 
 static struct front_config config;
 
