@@ -142,7 +142,7 @@ with_writer(uint64_t word, uint64_t hash)
 }
 
 bool
-front_write_begin_mt(struct front_cells *cells, uint64_t hash, bool *alone)
+front_write_begin_mt(struct front_cells *cells, uint64_t hash, struct front_seen *own)
 {
 	_Atomic uint64_t *cell = cell_of(cells, hash);
 	/* Relaxed: the exchange finds out if it is another one. */
@@ -153,9 +153,17 @@ front_write_begin_mt(struct front_cells *cells, uint64_t hash, bool *alone)
 			return false;
 	} while (!atomic_compare_exchange_weak_explicit(
 		cell, &word, with_writer(word, hash), memory_order_seq_cst, memory_order_relaxed));
-	*alone = seen_of(word, atomic_load_explicit(&cells->flushes, memory_order_seq_cst), hash)
-			 .clean;
+	*own = seen_of(word, atomic_load_explicit(&cells->flushes, memory_order_seq_cst), hash);
+	own->version++;
 	return true;
+}
+
+bool
+front_write_is_alone_mt(struct front_cells *cells, uint64_t hash, const struct front_seen *own)
+{
+	const struct front_seen now = front_cell_look_mt(cells, hash);
+
+	return own->clean && now.version == own->version && now.flushes == own->flushes;
 }
 
 void

@@ -68,8 +68,12 @@ void front_cells_renewed_mt(struct front_cells *cells, bool done, uint64_t now_n
 
 /* ---- writes ---- */
 
-/* One more. *alone: the key has no other, and no flush is under way. */
-bool front_write_begin_mt(struct front_cells *cells, uint64_t hash, bool *alone);
+/* One more. *own: the cell with it; clean: the key has no other, and no flush is under way. */
+bool front_write_begin_mt(struct front_cells *cells, uint64_t hash, struct front_seen *own);
+/* After its placeholder is there, by an atomic that changes nothing: was it alone, and has neither
+ * a write nor a flush begun since? One that begins later finds the placeholder. */
+bool front_write_is_alone_mt(struct front_cells *cells, uint64_t hash,
+			     const struct front_seen *own);
 void front_write_end_mt(struct front_cells *cells, uint64_t hash);
 /* It may be done, at any later time, or never. */
 void front_write_lost_mt(struct front_cells *cells, uint64_t hash);

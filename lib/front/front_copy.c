@@ -241,18 +241,33 @@ put_hold(struct front_copies *c, const struct front_wanted *wanted, uint64_t hol
 	return put_empty(c, wanted, &set);
 }
 
+/* Whoever has begun to write since this one did may have removed what was there before this hold
+ * came, and would not find it. */
+static bool
+holds_alone(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
+	    const struct front_seen *own)
+{
+	if (!own->clean || !is_kept(c, wanted))
+		return false;
+	protocol_gap();
+	if (!put_hold(c, wanted, hold))
+		return false;
+	protocol_gap();
+	return front_write_is_alone_mt(c->shared.cells, wanted->hash, own);
+}
+
 bool
 front_copy_write(struct front_copies *c, const struct front_wanted *wanted, bool sets,
 		 uint64_t *hold)
 {
-	bool alone;
+	struct front_seen own;
 
 	*hold = 0;
-	if (!front_write_begin_mt(c->shared.cells, wanted->hash, &alone))
+	if (!front_write_begin_mt(c->shared.cells, wanted->hash, &own))
 		return false;
 	protocol_gap();
-	if (sets && alone && is_kept(c, wanted) && put_hold(c, wanted, c->last_hold + 1))
-		*hold = ++c->last_hold;
+	if (sets && holds_alone(c, wanted, ++c->last_hold, &own))
+		*hold = c->last_hold;
 	else
 		store_delete(c->store, wanted->key, wanted->hash);
 	return true;

@@ -409,7 +409,9 @@ MUTANTS = {
     # The copy goes after the write is sent.
     "SEND_FIRST": [("front_copy.c", "		store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "		*hold = 0;\n	return true;")],
     # A second write leaves what the first has kept, or is about to.
-    "SECOND_KEEPS": [("front_copy.c", "		store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "		if (alone)\n			store_delete(c->store, wanted->key, wanted->hash);\n	return true;")],
+    "SECOND_KEEPS": [("front_copy.c", "		store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "		if (own.clean)\n			store_delete(c->store, wanted->key, wanted->hash);\n	return true;")],
+    # A set is kept although another write has begun before its placeholder came.
+    "HOLD_BEHIND_WRITER": [("front_copy.c", "return front_write_is_alone_mt(c->shared.cells, wanted->hash, own);", "return true;")],
     # Any flight is joined, or none that is sent; who waits for the next one waits for ever; who shares an answer does not keep it.
     # Whoever a server lists, copies are kept at once.
     "FENCE_OPEN": [("front_fence.c", "listed ? front_listing_end(&l->fence.listing) : FRONT_LISTING_UNABLE", "listed ? FRONT_LISTING_OURS : FRONT_LISTING_UNABLE")],

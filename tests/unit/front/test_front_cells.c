@@ -50,10 +50,11 @@ is_clean(uint64_t hash)
 static bool
 begin(uint64_t hash)
 {
-	bool alone;
+	struct front_seen own;
 
-	check(front_write_begin_mt(cells, hash, &alone));
-	return alone;
+	check(front_write_begin_mt(cells, hash, &own));
+	check_eq(front_write_is_alone_mt(cells, hash, &own), own.clean);
+	return own.clean;
 }
 
 static void
@@ -122,6 +123,23 @@ a_write_is_alone_or_not(void **state)
 }
 
 static void
+a_write_is_alone_until_another_begins(void **state)
+{
+	struct front_seen own, flushed;
+
+	check(front_write_begin_mt(cells, HASH, &own));
+	check(front_write_begin_mt(cells, ELSE, &flushed));
+	check(front_write_is_alone_mt(cells, HASH, &own));
+	begin(HASH);
+	front_write_end_mt(cells, HASH);
+	check(!front_write_is_alone_mt(cells, HASH, &own));
+	check(front_write_is_alone_mt(cells, ELSE, &flushed));
+	front_flush_begin_mt(cells);
+	front_flush_end_mt(cells);
+	check(!front_write_is_alone_mt(cells, ELSE, &flushed));
+}
+
+static void
 a_flush_is_every_keys(void **state)
 {
 	const struct front_seen before = front_cell_load_mt(cells, HASH);
@@ -158,11 +176,11 @@ a_fate_that_nobody_knows_is_a_writer_for_ever(void **state)
 static void
 writers_have_a_bound(void **state)
 {
-	bool alone;
+	struct front_seen own;
 
 	for (uint32_t i = 0; i < FRONT_WRITERS_MAX; i++)
 		begin(i % 2 ? HASH : OTHER);
-	check(!front_write_begin_mt(cells, HASH, &alone));
+	check(!front_write_begin_mt(cells, HASH, &own));
 	for (uint32_t i = 0; i < FRONT_WRITERS_MAX; i++)
 		front_write_end_mt(cells, HASH);
 	check(is_clean(HASH));
@@ -308,6 +326,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_was_seen_stands_until_the_next_write,
 						cells_make, cells_free),
 		cmocka_unit_test_setup_teardown(a_write_is_alone_or_not, cells_make, cells_free),
+		cmocka_unit_test_setup_teardown(a_write_is_alone_until_another_begins, cells_make,
+						cells_free),
 		cmocka_unit_test_setup_teardown(a_flush_is_every_keys, cells_make, cells_free),
 		cmocka_unit_test_setup_teardown(a_fate_that_nobody_knows_is_a_writer_for_ever,
 						cells_make, cells_free),
