@@ -112,6 +112,13 @@ struct start {
 	int64_t unix_ns;
 };
 
+/* Of worker.c's turns. */
+static uint64_t
+turn_clock_ns(const void *arg)
+{
+	return tsc_clock_ns(arg);
+}
+
 static void
 build_front(struct appliance *a, uint32_t core, struct region *region, struct serve *serve,
 	    struct stack *stack)
@@ -123,6 +130,10 @@ build_front(struct appliance *a, uint32_t core, struct region *region, struct se
 	settings.shared = a->fleet->shared;
 	settings.stats = &a->fleet->stats;
 	settings.core = core;
+	if (settings.copy_ns != 0) {
+		settings.clock_ns = turn_clock_ns;
+		settings.clock_arg = &a->nic.clock;
+	}
 	front = front_create(region, &settings, serve, stack, store_core_of(a->store, core));
 	ensure(telemetry_add(&a->telemetry,
 			     &(struct telemetry_set){core, FRONT_COUNTER_COUNT, front_counter_names,

@@ -242,9 +242,11 @@ replies_look(struct front *f)
 }
 
 static void
-poll(void *arg, uint64_t now_ns)
+poll(void *arg, uint64_t turn_ns)
 {
 	struct front *f = arg;
+	const uint64_t now_ns =
+		f->cfg.clock_ns != NULL ? f->cfg.clock_ns(f->cfg.clock_arg) : turn_ns;
 
 	f->now_ns = now_ns;
 	f->answers = 0;

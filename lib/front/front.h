@@ -93,6 +93,11 @@ struct front_settings {
 	/* Others write to the servers, too: a copy answers no longer than this after it was asked
 	 * for. 0: nobody else does, and it answers as long as nobody has written its key. */
 	uint64_t copy_ns;
+	/* Of the turn's clock: what it is in poll(). A turn may begin long before its frames are
+	 * taken, and copies that end by time must not answer what is asked later. NULL: when the
+	 * turn began. */
+	uint64_t (*clock_ns)(const void *arg);
+	const void *clock_arg;
 	uint32_t quiet_s; /* from its start on nothing is kept of a server that is not fenced */
 	uint32_t core;
 	struct front_ports *ports; /* of all cores; NULL with one */

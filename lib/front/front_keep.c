@@ -361,7 +361,8 @@ front_keep_begin(struct front *f)
 		f->fence_until_s = STORE_CLOCK_START + f->cfg.quiet_s;
 }
 
-/* A turn may be as long as what is left out of a copy's life. */
+/* The clock was looked at behind the turn's frames; what follows may take as long as what is left
+ * out of a copy's life. */
 static void
 renew(struct front *f)
 {

@@ -45,9 +45,18 @@ struct world {
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 	struct sim_memcached server;
+	uint64_t stall_ns; /* between the begin of a turn and its frames */
 };
 
 /* ---- the world ---- */
+
+static uint64_t
+clock_ns(const void *arg)
+{
+	const struct world *w = arg;
+
+	return w->sim.sc->now_ns + w->stall_ns;
+}
 
 static void
 on_opened(void *arg, struct conn *c)
@@ -116,6 +125,8 @@ front_attach(struct world *w, uint32_t quiet_s, uint64_t copy_ns)
 		.ttl_s = TTL_S,
 		.quiet_s = quiet_s,
 		.copy_ns = copy_ns,
+		.clock_ns = clock_ns,
+		.clock_arg = w,
 		.stats = &w->stats,
 	};
 	struct region region = {.size = front_bytes(&settings)};
@@ -708,6 +719,21 @@ copies_of_shared_mode_are_over_some_time(void **state)
 	world_destroy(w);
 }
 
+/* What is asked during a stall is not told what was there before it. */
+static void
+a_turn_may_stall_before_it_takes_its_frames(void **state)
+{
+	struct world *w = world_shared(NULL, 0);
+
+	run(w, COPY_NS);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	strcpy(w->server.value[0], "others");
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	w->stall_ns = COPY_NS;
+	one_hears(w, "get key0\r\n", OTHERS, 1);
+	world_destroy(w);
+}
+
 /* Of one that lives longer the copy is over sooner by itself, and is kept as of one without
  * expiry: plain gets of it take the fast path. */
 static void
@@ -819,6 +845,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_list_that_says_nothing_is_asked_for_once),
 		cmocka_unit_test(a_lost_write_ends_copies_until_its_server_is_done),
 		cmocka_unit_test(copies_of_shared_mode_are_over_some_time),
+		cmocka_unit_test(a_turn_may_stall_before_it_takes_its_frames),
 		cmocka_unit_test(only_an_expiry_that_is_soon_counts),
 		cmocka_unit_test(in_shared_mode_an_old_flight_is_not_joined),
 		cmocka_unit_test(no_copy_answers_before_older_ones_are_over),
