@@ -245,13 +245,15 @@ flash_shard_reserve(struct flash_shard *s, const struct flash_record *record,
 		    struct flash_reserved *reserved)
 {
 	const uint32_t most = FLASH_HEAD_BYTES_MAX + record->value_len;
+	bool there = false;
 
 	spin_lock(&s->lock);
-	if (most <= flash_log_capacity(&s->log))
-		make_room(s, most);
-
-	const bool there = flash_log_reserve(&s->log, record, reserved);
-
+	/* The first try may end on a spent page, the last one of its segment. */
+	for (uint32_t tries = 0; tries < 2 && !there; tries++) {
+		if (most <= flash_log_capacity(&s->log))
+			make_room(s, most);
+		there = flash_log_reserve(&s->log, record, reserved);
+	}
 	count(s, FLASH_REFUSED_ROOM, !there);
 	spin_unlock(&s->lock);
 	return there;

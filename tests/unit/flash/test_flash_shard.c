@@ -257,6 +257,17 @@ a_look_beside_a_move_does_not_count(void **unused)
 	check(hidden != 0);
 }
 
+/* The page on which an entry was erased is its segment's last, and there is another buffer. */
+static void
+a_spent_last_page_is_followed_by_the_next_segment(void **unused)
+{
+	check(put(NEIGHBOUR, HASH, FLASH_PAYLOAD_BYTES));
+	check(put(KEY, ~HASH, 10));
+	flash_shard_erase(&shard, ~HASH);
+	check(put(KEY, ~HASH, 10));
+	check_eq(shard.log.head, 2);
+}
+
 int
 main(void)
 {
@@ -270,6 +281,7 @@ main(void)
 			a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour,
 			setup),
 		cmocka_unit_test_setup(a_look_beside_a_move_does_not_count, setup),
+		cmocka_unit_test_setup(a_spent_last_page_is_followed_by_the_next_segment, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
