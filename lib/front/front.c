@@ -80,21 +80,46 @@ flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
 
 /* Each server has a part of it, on the first of its lanes. */
 static void
+flush_parts(struct front *f, struct front_key *whole)
+{
+	const struct mc_req req = {.verb = whole->query.verb, .exptime = whole->query.exptime};
+	const struct serve_ask ask = {.ticket = whole->ticket,
+				      .hash = whole->hash,
+				      .key = front_key_view(whole),
+				      .req = &req,
+				      .lane = whole->asked_lane};
+
+	whole->parts = 1; /* this function's */
+	for (uint32_t i = 0; i < f->lane_count; i += f->cfg.connections)
+		flush_part(f, &f->lanes[i], whole, &ask);
+	f->by_slot[serve_ticket_slot(whole->ticket)] = whole;
+	front_part_end(f, whole);
+}
+
+/* The store may have no number for one now, until its sweep is round. */
+static void
+flushes_look(struct front *f)
+{
+	while (!list_empty(&f->flushes) && front_keep_flushed(f)) {
+		struct front_key *whole = container_of(f->flushes.next, struct front_key, link);
+
+		list_unlink(&whole->link);
+		flush_parts(f, whole);
+	}
+}
+
+static void
 flush(struct front *f, const struct serve_ask *ask)
 {
 	struct front_key *whole = front_key_take(f, &f->lanes[ask->lane], ask);
 
-	if (whole == NULL || !front_keep_flush(f, whole)) {
+	if (whole == NULL) {
 		front_ticket_tell(f, ask->ticket, true);
-		if (whole != NULL)
-			front_key_free(f, whole);
 		return;
 	}
-	whole->parts = 1; /* this function's */
-	for (uint32_t i = 0; i < f->lane_count; i += f->cfg.connections)
-		flush_part(f, &f->lanes[i], whole, ask);
-	f->by_slot[serve_ticket_slot(ask->ticket)] = whole;
-	front_part_end(f, whole);
+	front_keep_flush(f, whole);
+	list_push_back(&f->flushes, &whole->link);
+	flushes_look(f);
 }
 
 static void
@@ -255,6 +280,8 @@ poll(void *arg, uint64_t turn_ns)
 	if (unlikely(!list_empty(&f->events)))
 		events_look(f);
 	front_keep_turn(f);
+	if (unlikely(!list_empty(&f->flushes)))
+		flushes_look(f);
 	if (unlikely(f->told_head != f->told_tail))
 		front_tell(f);
 	front_flight_tell(f);
@@ -271,7 +298,7 @@ next_ns(void *arg)
 {
 	const struct front *f = arg;
 	const bool now = f->more || !list_empty(&f->events) || !list_empty(&f->landed) ||
-			 f->told_head != f->told_tail;
+			 !list_empty(&f->flushes) || f->told_head != f->told_tail;
 
 	return now ? 0 : f->due_ns;
 }
@@ -417,6 +444,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	list_init(&f->looks);
 	list_init(&f->unsent);
 	list_init(&f->landed);
+	list_init(&f->flushes);
 	pools_create(f);
 	f->lanes = region_take(region, f->lane_count * sizeof *f->lanes, CACHE_LINE_BYTES);
 	f->addresses =

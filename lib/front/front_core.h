@@ -93,8 +93,9 @@ struct front {
 	uint32_t fence_until_s;  /* until then copies are a fenced server's; 0: it is over */
 	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
 	struct front_key *flights[FRONT_FLIGHT_BUCKETS];
-	struct list landed; /* keys whose answer is here, and not told */
-	uint32_t answers;   /* of this turn */
+	struct list landed;  /* keys whose answer is here, and not told */
+	struct list flushes; /* that wait for the store's */
+	uint32_t answers;    /* of this turn */
 	uint32_t lane_count;
 	uint32_t opening; /* lane that is looked at next for being due */
 	struct list keys_free, requests_free;

@@ -341,16 +341,22 @@ flush_delay(struct front *f, int32_t delay_s)
 	quiet_until(f, serve_now_s(f->serve) + (uint32_t)(left_s > 0 ? left_s : 0) + DELAY_EDGE_S);
 }
 
-bool
+void
 front_keep_flush(struct front *f, struct front_key *whole)
 {
 	if (!front_copies_kept(&f->copies))
-		return true;
+		return;
 	if (whole->query.exptime > 0)
 		flush_delay(f, whole->query.exptime);
 	front_flush_begin_mt(f->copies.shared.cells);
 	whole->holds_flush = true;
-	return store_flush(f->store, serve_now_s(f->serve)) == STORE_OK;
+}
+
+bool
+front_keep_flushed(struct front *f)
+{
+	return !front_copies_kept(&f->copies) ||
+	       store_flush(f->store, serve_now_s(f->serve)) == STORE_OK;
 }
 
 void

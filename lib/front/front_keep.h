@@ -58,8 +58,10 @@ void front_keep_missed(struct front *f, struct front_key *key);
 void front_keep_stored(struct front *f, struct front_key *key);
 /* The key ends, or what was sent for it is over; no more than once. */
 void front_keep_end(struct front *f, struct front_key *key);
-/* Before any server has its part; false: it is not to be sent. */
-bool front_keep_flush(struct front *f, struct front_key *whole);
+/* A flush begins. */
+void front_keep_flush(struct front *f, struct front_key *whole);
+/* Before any server has its part; false: again in the next turn. */
+bool front_keep_flushed(struct front *f);
 /* Once. */
 void front_keep_begin(struct front *f);
 /* In poll(). */

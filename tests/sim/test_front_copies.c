@@ -823,6 +823,36 @@ no_copy_answers_before_older_ones_are_over(void **state)
 	world_destroy(w);
 }
 
+/* The same, and a client flushes: the first waits, the second's client leaves. */
+static void
+a_flush_waits_for_a_number(void **state)
+{
+	static const struct sim_memcached server;
+	struct world *w = world_create_as(2, 0, 0, &server);
+	struct store *store = w->sim.sc->cores[0].core.store->store;
+
+	spin_lock(&store->sweep.lock);
+	numbers_use_up(w);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	ask(w, 0, "flush_all\r\n");
+	ask(w, 1, "flush_all\r\n");
+	run(w, TIMEOUT_NS / 2);
+	heard(w, 0, "");
+	check_eq(front_keys_open(w->front), 2);
+	conn_abort(w->sim.ss->stack, w->client[1].conn);
+	w->client[1].open = false;
+	run(w, 10 * MS);
+	check_eq(front_keys_open(w->front), 1);
+	spin_unlock(&store->sweep.lock);
+	run(w, 10 * MS);
+	heard(w, 0, "OK\r\n");
+	one_hears(w, "get key0\r\n", MISS, 1);
+	one_hears(w, "get key0\r\n", MISS, 0);
+	check_eq(front_keys_open(w->front), 0);
+	world_destroy(w);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -849,6 +879,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(only_an_expiry_that_is_soon_counts),
 		cmocka_unit_test(in_shared_mode_an_old_flight_is_not_joined),
 		cmocka_unit_test(no_copy_answers_before_older_ones_are_over),
+		cmocka_unit_test(a_flush_waits_for_a_number),
 	};
 
 	if (argc > 1)
