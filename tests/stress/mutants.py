@@ -452,6 +452,8 @@ MUTANTS = {
     "LOST_IS_OTHER": [("flash_read.c", ": FLASH_AGAIN;", ": FLASH_OTHER;")],
     # What cannot be read is another key's.
     "MISS_KEEPS": [("flash_read.c", "? FLASH_UNREADABLE", "? FLASH_OTHER")],
+    # What had no answer stays where it is.
+    "MISSED_KEEPS": [("flash_supplier.c", "return store_shadow(s->c.store, key, hash, NULL) != STORE_EXISTS;", "return true;")],
     # A page gets entries although one of it was erased: of records reserved later, or before.
     "PAGE_REUSED": [("flash_log.c", "	if (is_spent(&log->buffer[log->open], 1 + log->at / FLASH_PAYLOAD_BYTES))\n		flash_log_turn_page(log);\n", ""), ("flash_log.c", " &&\n	       !is_spent(&log->buffer[r->buffer], flash_location_page(r->location));", ";")],
     "PAGE_SPENT_LATE": [("flash_log.c", " &&\n	       !is_spent(&log->buffer[r->buffer], flash_location_page(r->location));", ";")],

@@ -1,0 +1,455 @@
+/*
+ * flash_ask.c - looks, reads, records told or promoted, and misses that are final.
+ */
+#include "flash_ask.h"
+
+#include "store/conditional.h"
+
+#define RESULTS   64u /* of the device at once */
+#define STEPS_MAX 64u /* of an ask in a turn: every one of them is bounded by another limit */
+
+/* A mg of these is the store's to answer. */
+#define STORE_ONLY (ITEM_STALE | ITEM_WON | ITEM_BINARY_KEY)
+
+static void
+count(struct flash_supplier *s, enum flash_ask_counter what)
+{
+	s->counters[what]++;
+}
+
+static struct view
+key_of(const struct flash_ask *a)
+{
+	return (struct view){a->key, a->key_len};
+}
+
+static void
+make_runnable(struct flash_supplier *s, struct flash_ask *a)
+{
+	list_push_back(&s->runnable, &a->link);
+	a->is_runnable = true;
+	s->runnable_count++;
+}
+
+void
+flash_ask_stop(struct flash_supplier *s, struct flash_ask *a)
+{
+	s->runnable_count -= a->is_runnable;
+	a->is_runnable = false;
+	list_unlink(&a->link);
+}
+
+/* ---- memory of reads ---- */
+
+static struct flash_read *
+read_take(struct flash_supplier *s, struct flash_ask *a, uint32_t pages)
+{
+	const bool large = pages > FLASH_SMALL_PAGES;
+	struct flash_read *r = s->free[large];
+
+	if (r == NULL)
+		return NULL;
+	s->free[large] = r->next;
+	r->ask = a;
+	a->read = r;
+	return r;
+}
+
+void
+flash_read_put(struct flash_supplier *s, struct flash_read *r)
+{
+	if (r->ask != NULL)
+		r->ask->read = NULL;
+	r->ask = NULL;
+	r->next = s->free[r->large];
+	s->free[r->large] = r;
+}
+
+/* False: all memory is in use. */
+static bool
+read_begin(struct flash_supplier *s, struct flash_ask *a)
+{
+	const struct flash_candidate *at = &a->candidates[a->at];
+	const uint32_t pages = flash_location_pages(at->location);
+	struct flash_read *r = read_take(s, a, pages);
+
+	if (r == NULL)
+		return false;
+	s->ios[s->io_count++] =
+		(struct flash_io){.tag = (uint64_t)(r - s->reads),
+				  .offset = flash_log_offset(&a->shard->log, at->location),
+				  .data = r->pages,
+				  .len = pages * FLASH_PAGE_BYTES,
+				  .kind = FLASH_READ};
+	s->under_way++;
+	s->wanted++;
+	a->reads++;
+	a->state = ASK_UNDER_WAY;
+	count(s, FLASH_ASK_READS);
+	return true;
+}
+
+void
+flash_reads_submit(struct flash_supplier *s)
+{
+	struct flash_device *d = s->c.device;
+	const uint32_t taken = s->io_count != 0 ? d->ops->submit(d, s->ios, s->io_count) : 0;
+
+	s->io_count -= taken;
+	memmove(s->ios, s->ios + taken, s->io_count * sizeof *s->ios);
+}
+
+void
+flash_reads_hear(struct flash_supplier *s)
+{
+	struct flash_device *d = s->c.device;
+	struct flash_result results[RESULTS];
+	const uint32_t n = s->under_way != 0 ? d->ops->poll(d, results, RESULTS) : 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct flash_read *r = &s->reads[results[i].tag];
+
+		s->under_way--;
+		if (r->ask == NULL) {
+			flash_read_put(s, r);
+			continue;
+		}
+		s->wanted--;
+		r->ask->error = results[i].error;
+		r->ask->state = ASK_READ;
+		make_runnable(s, r->ask);
+	}
+}
+
+/* ---- answers ---- */
+
+/* Its read, if it has one under way, ends by itself. */
+void
+flash_ask_free(struct flash_supplier *s, struct flash_ask *a)
+{
+	if (a->state == ASK_UNDER_WAY) {
+		a->read->ask = NULL;
+		s->wanted--;
+	} else if (a->read != NULL) {
+		flash_read_put(s, a->read);
+	}
+	a->read = NULL;
+	a->state = ASK_FREE;
+}
+
+static void
+answer(struct flash_supplier *s, struct flash_ask *a, bool failed)
+{
+	const struct serve_answer said = {.failed = failed};
+
+	serve_answer(s->c.serve, a->ticket, &said);
+	flash_ask_free(s, a);
+}
+
+/* The store has the key by now, and answers by itself. If it does not any more when the request is
+ * executed, this one has failed, and the miss is made final then. */
+static void
+store_has_it(struct flash_supplier *s, struct flash_ask *a)
+{
+	answer(s, a, !a->bring);
+}
+
+/* E */
+static void
+give_up(struct flash_supplier *s, struct flash_ask *a)
+{
+	if (store_shadow(s->c.store, key_of(a), a->hash, NULL) == STORE_EXISTS) {
+		store_has_it(s, a);
+		return;
+	}
+	count(s, FLASH_ASK_ERROR);
+	answer(s, a, false);
+}
+
+/* ---- records ---- */
+
+static bool
+claim_begin(void *arg, struct store_core *sc, uint32_t generation)
+{
+	const struct flash_ask *a = arg;
+
+	return flash_shard_claim(a->shard, store_core_number(sc), a->hash, generation,
+				 &a->candidates[a->at]);
+}
+
+static void
+claim_end(void *arg, struct store_core *sc)
+{
+	const struct flash_ask *a = arg;
+
+	(void)sc;
+	flash_shard_claimed(a->shard, a->hash);
+}
+
+static void
+fill_from(struct store_core *sc, struct fill *f, const uint8_t *pages, uint32_t at, uint32_t len)
+{
+	for (uint32_t run; len != 0; at += run, len -= run) {
+		const uint32_t in = at % FLASH_PAYLOAD_BYTES;
+
+		run = FLASH_PAYLOAD_BYTES - in < len ? FLASH_PAYLOAD_BYTES - in : len;
+		store_fill(sc, f,
+			   pages + (size_t)(at / FLASH_PAYLOAD_BYTES) * FLASH_PAGE_BYTES +
+				   sizeof(struct flash_page) + in,
+			   run);
+	}
+}
+
+/* A fill of the record; OK, NOT_YET, or what else store_begin says. */
+static enum store_result
+copy_record(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
+	    const struct flash_found *found)
+{
+	const struct flash_record *r = &found->record;
+	const bool used = (a->used >> a->at & 1) != 0;
+	enum store_result result = store_begin(s->c.store, &a->fill, key_of(a), a->hash,
+					       r->value_len, r->flags, r->expiry_s);
+
+	if (result != STORE_OK)
+		return result == STORE_NO_MEMORY ? STORE_NOT_YET : result;
+	fill_from(s->c.store, &a->fill, pages, found->walk.value_at, r->value_len);
+	a->promotion = (struct store_promotion){.cas = r->cas,
+						.status = (uint32_t)r->status << ITEM_STATUS_SHIFT |
+							  (used ? ITEM_FETCHED : 0),
+						.claim = {a, claim_begin, claim_end}};
+	return STORE_OK;
+}
+
+/* P */
+enum store_result
+flash_ask_promote(struct flash_supplier *s, struct flash_ask *a)
+{
+	const struct item *made;
+	const enum store_result result = store_promote(s->c.store, &a->fill, &a->promotion, &made);
+
+	s->counters[FLASH_ASK_PROMOTED] += result == STORE_OK;
+	return result;
+}
+
+/* What is to be done next with an ask. */
+enum step {
+	STEP_ENDED, /* answered, or its read is under way */
+	STEP_ON,
+	STEP_NEXT_TURN,
+};
+
+static enum step
+look_again(struct flash_supplier *s, struct flash_ask *a)
+{
+	count(s, FLASH_ASK_AGAIN);
+	if (a->read != NULL)
+		flash_read_put(s, a->read);
+	a->state = ASK_LOOKS;
+	if (a->looks < FLASH_LOOKS_MAX)
+		return STEP_ON;
+	give_up(s, a);
+	return STEP_ENDED;
+}
+
+static enum step
+bring(struct flash_supplier *s, struct flash_ask *a)
+{
+	switch (flash_ask_promote(s, a)) {
+	case STORE_OK:
+	case STORE_EXISTS:
+		store_has_it(s, a);
+		return STEP_ENDED;
+	case STORE_NOT_FOUND:
+		return look_again(s, a);
+	default:
+		count(s, FLASH_ASK_NO_MEMORY);
+		return STEP_NEXT_TURN;
+	}
+}
+
+static enum step
+tell(struct flash_supplier *s, struct flash_ask *a)
+{
+	const struct flash_candidate *at = &a->candidates[a->at];
+	const bool used = a->uses && flash_index_use(&a->shard->index, a->hash, at->location);
+	const struct serve_answer said = {.item = a->fill.item,
+					  .cas = a->promotion.cas,
+					  .fetched = (a->promotion.status & ITEM_FETCHED) != 0};
+
+	a->is_promoted = used && a->promotes;
+	if (a->uses)
+		a->promotion.status |= ITEM_FETCHED;
+	if (!serve_answer(s->c.serve, a->ticket, &said)) {
+		store_abandon(s->c.store, &a->fill);
+		flash_ask_free(s, a);
+		return STEP_ENDED;
+	}
+	count(s, FLASH_ASK_TOLD);
+	if (a->read != NULL)
+		flash_read_put(s, a->read);
+	a->state = ASK_TOLD;
+	return STEP_ENDED;
+}
+
+static enum step
+found_it(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
+	 const struct flash_found *found)
+{
+	const uint32_t expiry_s = found->record.expiry_s;
+
+	if (expiry_s != 0 && expiry_s <= serve_now_s(s->c.serve)) {
+		give_up(s, a);
+		return STEP_ENDED;
+	}
+	switch (copy_record(s, a, pages, found)) {
+	case STORE_OK:
+		break;
+	case STORE_NOT_YET:
+		count(s, FLASH_ASK_NO_MEMORY);
+		return STEP_NEXT_TURN;
+	default:
+		give_up(s, a);
+		return STEP_ENDED;
+	}
+	if (a->bring || (a->is_meta && (a->promotion.status & STORE_ONLY) != 0))
+		return bring(s, a);
+	return tell(s, a);
+}
+
+/* ---- looks and reads ---- */
+
+/* L. False: the store has the key. */
+static bool
+look(struct flash_supplier *s, struct flash_ask *a)
+{
+	struct flash_look l = {0};
+	const struct item *it;
+
+	do {
+		flash_look_begin(a->shard, &l);
+		it = store_peek(s->c.store, key_of(a), a->hash);
+	} while (!flash_look_end(a->shard, &l, a->hash) && it == NULL);
+	a->more = l.count > FLASH_CANDIDATES_MAX;
+	a->count = (uint8_t)(a->more ? FLASH_CANDIDATES_MAX : l.count);
+	a->at = a->used = 0;
+	for (uint32_t i = 0; i < a->count; i++) {
+		a->candidates[i] = l.at[i];
+		a->candidates[i].location &= ~FLASH_USED;
+		if ((l.at[i].location & FLASH_USED) != 0)
+			a->used = (uint8_t)(a->used | 1u << i);
+	}
+	a->looks++;
+	a->state = ASK_READS;
+	return it == NULL;
+}
+
+/* V */
+static enum step
+judge(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages, bool was_buffer)
+{
+	struct flash_found found;
+
+	switch (flash_read_judge(a->shard, &a->candidates[a->at], pages, was_buffer, key_of(a),
+				 &found)) {
+	case FLASH_FOUND:
+		return found_it(s, a, pages, &found);
+	case FLASH_AGAIN:
+		return look_again(s, a);
+	case FLASH_UNREADABLE:
+		give_up(s, a);
+		return STEP_ENDED;
+	default:
+		count(s, FLASH_ASK_OTHERS);
+		if (a->read != NULL)
+			flash_read_put(s, a->read);
+		a->at++;
+		a->state = ASK_READS;
+		return STEP_ON;
+	}
+}
+
+static enum step
+run_look(struct flash_supplier *s, struct flash_ask *a)
+{
+	if (look(s, a))
+		return STEP_ON;
+	store_has_it(s, a);
+	return STEP_ENDED;
+}
+
+/* None of the candidates was the key's. */
+static enum step
+run_out(struct flash_supplier *s, struct flash_ask *a)
+{
+	if (a->more) {
+		give_up(s, a);
+	} else {
+		count(s, FLASH_ASK_NOT_FOUND);
+		answer(s, a, false);
+	}
+	return STEP_ENDED;
+}
+
+static enum step
+run_reads(struct flash_supplier *s, struct flash_ask *a)
+{
+	if (a->at == a->count)
+		return run_out(s, a);
+	if (flash_read_buffer(a->shard, &a->candidates[a->at], s->scratch)) {
+		count(s, FLASH_ASK_BUFFERED);
+		return judge(s, a, s->scratch, true);
+	}
+	if (a->reads == FLASH_READS_MAX) {
+		give_up(s, a);
+		return STEP_ENDED;
+	}
+	return read_begin(s, a) ? STEP_ENDED : STEP_NEXT_TURN;
+}
+
+static enum step
+run_read(struct flash_supplier *s, struct flash_ask *a)
+{
+	if (a->error == 0)
+		return judge(s, a, a->read->pages, false);
+	give_up(s, a);
+	return STEP_ENDED;
+}
+
+void
+flash_ask_run(struct flash_supplier *s, struct flash_ask *a)
+{
+	enum step step = STEP_ON;
+
+	for (uint32_t i = 0; i < STEPS_MAX && step == STEP_ON; i++)
+		step = a->state == ASK_LOOKS   ? run_look(s, a)
+		       : a->state == ASK_READS ? run_reads(s, a)
+					       : run_read(s, a);
+	if (step != STEP_ENDED)
+		make_runnable(s, a);
+}
+
+/* Is the first candidate to be read from there? */
+static bool
+is_on_flash(const struct flash_ask *a)
+{
+	struct flash_log *log = &a->shard->log;
+	uint32_t buffer;
+
+	if (a->count == 0)
+		return false;
+	buffer = flash_log_pin(log, a->candidates[0].sequence);
+	if (buffer == FLASH_BUFFERS)
+		return true;
+	flash_log_unpin(log, buffer);
+	return false;
+}
+
+void
+flash_ask_begin(struct flash_supplier *s, struct flash_ask *a)
+{
+	if (!look(s, a))
+		a->state = ASK_LOOKS;
+	else if (is_on_flash(a) && read_begin(s, a))
+		return;
+	make_runnable(s, a);
+}

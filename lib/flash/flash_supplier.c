@@ -1,0 +1,201 @@
+/*
+ * flash_supplier.c - a core's supplier over its asks, and their memory.
+ */
+#include "flash_ask.h"
+
+#include "proto/mc_req.h"
+#include "store/conditional.h"
+
+static void
+count(struct flash_supplier *s, enum flash_ask_counter what)
+{
+	s->counters[what]++;
+}
+
+static bool
+may_have(void *arg, struct view key, uint64_t hash)
+{
+	const struct flash_supplier *s = arg;
+	struct flash_shard *shard = flash_tier_shard(s->c.tier, hash);
+	struct flash_look l = {0};
+	const struct item *it;
+
+	do {
+		flash_look_begin(shard, &l);
+		it = store_peek(s->c.store, key, hash);
+	} while (!flash_look_end(shard, &l, hash) && it == NULL);
+	return it != NULL || l.count != 0;
+}
+
+/* E */
+static bool
+missed(void *arg, struct view key, uint64_t hash)
+{
+	struct flash_supplier *s = arg;
+
+	count(s, FLASH_ASK_LATE);
+	return store_shadow(s->c.store, key, hash, NULL) != STORE_EXISTS;
+}
+
+static void
+ask(void *arg, const struct serve_ask *q)
+{
+	struct flash_supplier *s = arg;
+	struct flash_ask *a = &s->asks[serve_ticket_slot(q->ticket)];
+	const uint32_t flags = q->req->verb == MC_MG ? q->req->meta.flags : MC_FLAG_VALUE;
+
+	ensure(a->state == ASK_FREE && q->key.len <= sizeof a->key);
+	a->state = ASK_LOOKS;
+	a->ticket = q->ticket;
+	a->hash = q->hash;
+	a->shard = flash_tier_shard(s->c.tier, q->hash);
+	a->bring = q->bring;
+	a->is_meta = q->req->verb == MC_MG;
+	a->uses = !q->bring && (flags & MC_FLAG_NO_BUMP) == 0;
+	a->promotes = (flags & MC_FLAG_VALUE) != 0;
+	a->looks = a->reads = 0;
+	a->key_len = (uint8_t)q->key.len;
+	memcpy(a->key, q->key.data, q->key.len);
+	list_push_back(&s->asked, &a->link);
+	count(s, FLASH_ASKED);
+}
+
+/* Looks are made and reads begun; what has an answer waits for poll(). */
+static void
+pass_end(void *arg)
+{
+	struct flash_supplier *s = arg;
+	struct list *node;
+
+	while ((node = list_pop_front(&s->asked)) != NULL) {
+		struct flash_ask *a = container_of(node, struct flash_ask, link);
+
+		flash_ask_begin(s, a);
+	}
+	flash_reads_submit(s);
+}
+
+static void
+poll(void *arg, uint64_t now_ns)
+{
+	struct flash_supplier *s = arg;
+
+	(void)now_ns;
+	flash_tier_turn(s->c.tier, s->core);
+	flash_reads_hear(s);
+
+	const uint32_t n = s->runnable_count < AWAITS_ENDED_PER_TURN ? s->runnable_count
+								     : AWAITS_ENDED_PER_TURN;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct flash_ask *a = container_of(s->runnable.next, struct flash_ask, link);
+
+		flash_ask_stop(s, a);
+		flash_ask_run(s, a);
+	}
+	flash_reads_submit(s);
+}
+
+static struct flash_ask *
+ask_of(struct flash_supplier *s, uint64_t ticket)
+{
+	struct flash_ask *a = &s->asks[serve_ticket_slot(ticket)];
+
+	ensure(a->state != ASK_FREE && a->ticket == ticket);
+	return a;
+}
+
+static void
+forget(void *arg, uint64_t ticket)
+{
+	struct flash_supplier *s = arg;
+	struct flash_ask *a = ask_of(s, ticket);
+
+	ensure(a->state != ASK_TOLD);
+	flash_ask_stop(s, a);
+	flash_ask_free(s, a);
+}
+
+static void
+release(void *arg, uint64_t ticket, const struct item *item)
+{
+	struct flash_supplier *s = arg;
+	struct flash_ask *a = ask_of(s, ticket);
+
+	ensure(a->state == ASK_TOLD && a->fill.item == item);
+	if (a->is_promoted)
+		flash_ask_promote(s, a);
+	else
+		store_abandon(s->c.store, &a->fill);
+	flash_ask_free(s, a);
+}
+
+static uint64_t
+next_ns(void *arg)
+{
+	const struct flash_supplier *s = arg;
+
+	return s->runnable_count != 0 || s->wanted != 0 ? 0 : UINT64_MAX;
+}
+
+struct serve_supplier
+flash_supplier_of(struct flash_supplier *s)
+{
+	return (struct serve_supplier){.arg = s,
+				       .timeout_ns = s->c.deadline_ns,
+				       .lanes = 1,
+				       .misses_on_failure = true,
+				       .brings = true,
+				       .may_have = may_have,
+				       .missed = missed,
+				       .ask = ask,
+				       .pass_end = pass_end,
+				       .poll = poll,
+				       .forget = forget,
+				       .release = release,
+				       .next_ns = next_ns};
+}
+
+/* ---- start ---- */
+
+size_t
+flash_supplier_bytes(void)
+{
+	return sizeof(struct flash_supplier) + AWAITS_MAX * sizeof(struct flash_ask) +
+	       2 * CACHE_LINE_BYTES;
+}
+
+uint32_t
+flash_supplier_pages(const struct flash_supplier_config *c)
+{
+	return c->reads_small * FLASH_SMALL_PAGES + (c->reads_large + 1) * FLASH_RECORD_PAGES;
+}
+
+struct flash_supplier *
+flash_supplier_create(struct region *region, const struct flash_supplier_config *config)
+{
+	struct flash_supplier *s = region_take(region, sizeof *s, CACHE_LINE_BYTES);
+	const uint32_t reads = config->reads_small + config->reads_large;
+	uint8_t *pages = config->pages;
+
+	ensure(config->reads_small != 0 && config->reads_large != 0);
+	ensure(reads <= FLASH_DEPTH_MAX && reads <= config->device->depth);
+	s->c = *config;
+	s->core = store_core_number(config->store);
+	s->asks = region_take(region, AWAITS_MAX * sizeof *s->asks, CACHE_LINE_BYTES);
+	list_init(&s->asked);
+	list_init(&s->runnable);
+	for (uint32_t i = 0; i < AWAITS_MAX; i++)
+		list_init(&s->asks[i].link);
+	for (uint32_t i = 0; i < reads; i++) {
+		struct flash_read *r = &s->reads[i];
+
+		r->large = i >= config->reads_small;
+		r->pages = pages;
+		flash_read_put(s, r);
+		pages += (size_t)(r->large ? FLASH_RECORD_PAGES : FLASH_SMALL_PAGES) *
+			 FLASH_PAGE_BYTES;
+	}
+	s->scratch = pages;
+	return s;
+}

@@ -1,0 +1,93 @@
+/*
+ * flash_supplier.h - what one core's store lacks, from the tier: the supplier of serve_await.h.
+ *
+ * An ask is looked up, its candidates are read one after the other, and the record of its key is
+ * told, or becomes an item of the store (FLASH.md, sections 5 and 7, whose letters name the rules).
+ *
+ * Shape:  a retrieval is answered by the record alone, from a fill; where it is promoted, that fill
+ *         becomes the item when it is released. What brings is promoted at once, and then the store
+ *         answers; so does a mg of a record that is stale or won, or whose key came in base64.
+ * Units:  ns of the clock of serve_turn(); seconds of the store's clock.
+ * Owner:  the caller: the tier, the device and the memory of reads, which outlive the core's turns.
+ *         A read that is not wanted any more keeps its memory until the device ends it.
+ * Thread: core-local; the device is this core's.
+ * Errors: what cannot be read, is late, or is not found FLASH_LOOKS_MAX times over, is a miss once
+ *         the key is erased (E). No memory for a value: again next turn, until the deadline.
+ * Bounds: reads_small and reads_large at a time, of which others wait; an ask has FLASH_READS_MAX
+ *         reads and FLASH_CANDIDATES_MAX candidates, beyond which its key is erased; a turn has
+ *         AWAITS_ENDED_PER_TURN asks.
+ */
+#ifndef CLOCKOO_FLASH_SUPPLIER_H
+#define CLOCKOO_FLASH_SUPPLIER_H
+
+#include "flash_tier.h"
+
+#include "base/list.h"
+#include "serve/serve_await.h"
+
+#define FLASH_SMALL_PAGES    2u /* of most reads */
+#define FLASH_READS_MAX      8u
+#define FLASH_LOOKS_MAX      4u
+#define FLASH_CANDIDATES_MAX 8u
+
+/* Name, and what happened: a core's. */
+#define FLASH_ASK_COUNTERS(X)                                                                      \
+	X(FLASH_ASKED, "keys asked for")                                                           \
+	X(FLASH_ASK_READS, "reads of flash")                                                       \
+	X(FLASH_ASK_BUFFERED, "records looked for in buffers")                                     \
+	X(FLASH_ASK_TOLD, "retrievals answered by a record")                                       \
+	X(FLASH_ASK_PROMOTED, "records that became items")                                         \
+	X(FLASH_ASK_OTHERS, "records of other keys read")                                          \
+	X(FLASH_ASK_AGAIN, "segments lost or claims refused meanwhile")                            \
+	X(FLASH_ASK_NOT_FOUND, "asks answered by a miss, nothing having failed")                   \
+	X(FLASH_ASK_ERROR, "asks answered by a miss: unreadable, expired, or lost for long")       \
+	X(FLASH_ASK_LATE, "misses told, or writes done, of what had no answer")                    \
+	X(FLASH_ASK_NO_MEMORY, "turns in which a record waited for memory")
+
+#define FLASH_ASK_SYMBOL(symbol, words) symbol,
+enum flash_ask_counter { FLASH_ASK_COUNTERS(FLASH_ASK_SYMBOL) FLASH_ASK_COUNTERS_COUNT };
+
+struct flash_ask;
+
+struct flash_read {
+	uint8_t *pages;
+	struct flash_ask *ask;   /* NULL: nobody wants it any more */
+	struct flash_read *next; /* free */
+	bool large;
+};
+
+struct flash_supplier_config {
+	struct flash_tier *tier;
+	struct serve *serve;
+	struct store_core *store;
+	struct flash_device *device; /* depth: all reads */
+	/* flash_supplier_pages() of them at a multiple of FLASH_PAGE, the device's. */
+	uint8_t *pages;
+	uint32_t reads_small, reads_large; /* 1 of each, together FLASH_DEPTH_MAX at most */
+	uint64_t deadline_ns;
+};
+
+struct flash_supplier {
+	struct flash_supplier_config c;
+	uint32_t core;
+	uint8_t *scratch; /* of a record in a buffer */
+	struct flash_ask *asks;
+	struct list asked, runnable; /* since the last pass; that poll() looks at */
+	uint32_t runnable_count;
+	struct flash_read reads[FLASH_DEPTH_MAX];
+	struct flash_read *free[2];           /* small, large */
+	uint32_t under_way, wanted;           /* reads; those that an ask waits for */
+	struct flash_io ios[FLASH_DEPTH_MAX]; /* to be submitted */
+	uint32_t io_count;
+	uint64_t counters[FLASH_ASK_COUNTERS_COUNT];
+};
+
+size_t flash_supplier_bytes(void);
+uint32_t flash_supplier_pages(const struct flash_supplier_config *config);
+struct flash_supplier *flash_supplier_create(struct region *region,
+					     const struct flash_supplier_config *config);
+
+/* For serve_supplier_attach. */
+struct serve_supplier flash_supplier_of(struct flash_supplier *supplier);
+
+#endif

@@ -1,0 +1,166 @@
+/*
+ * flash_tier.c - the store's hooks as calls of shards; admission; segments handed to the device.
+ */
+#include "flash_tier.h"
+
+#define RESULTS 16u /* of the device at once */
+
+static void
+count(struct flash_tier_core *c, enum flash_offer_counter what)
+{
+	c->counters[what]++;
+}
+
+/* ---- evictions ---- */
+
+static bool
+is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct item *it)
+{
+	count(c, FLASH_OFFERED);
+	if (!t->c.admit_all && (item_status(it) & ITEM_FETCHED) == 0)
+		count(c, FLASH_REFUSED_UNUSED);
+	else if (item_value_len(it) > t->c.item_max)
+		count(c, FLASH_REFUSED_LARGE);
+	else if (c->copied >= FLASH_COPY_TURN)
+		count(c, FLASH_REFUSED_COPIES);
+	else
+		return true;
+	return false;
+}
+
+static void
+copy_value(struct flash_tier_core *c, const struct store_core *sc, const struct item *it,
+	   uint32_t len)
+{
+	for (uint32_t at = 0; at < len;) {
+		const struct view run = store_value_at(sc, it, at);
+
+		flash_log_fill(&c->shard->log, &c->reserved, at, run.data, run.len);
+		at += run.len;
+	}
+	c->copied += len;
+}
+
+static uint64_t
+evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
+{
+	struct flash_tier *t = arg;
+	struct flash_tier_core *c = &t->core[store_core_number(sc)];
+	const struct flash_record record = {.kind = FLASH_PUT,
+					    .value_len = item_value_len(it),
+					    .flags = item_flags(it),
+					    .expiry_s = item_expiry_s(it),
+					    .cas = item_cas(it),
+					    .key = item_key(it)};
+
+	if (!is_admitted(t, c, it))
+		return 0;
+	c->shard = flash_tier_shard(t, hash);
+	c->hash = hash;
+	if (!flash_shard_reserve(c->shard, &record, &c->reserved))
+		return 0;
+	copy_value(c, sc, it, record.value_len);
+	return 1;
+}
+
+static void
+evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
+	uint32_t generation)
+{
+	struct flash_tier *t = arg;
+	const uint32_t core = store_core_number(sc);
+	struct flash_tier_core *c = &t->core[core];
+
+	(void)offer;
+	(void)generation; /* a reservation before a flush's mark makes no entry */
+	if (it != NULL)
+		flash_shard_put(c->shard, core, c->hash, &c->reserved,
+				(uint8_t)(item_status(it) >> ITEM_STATUS_SHIFT), item_expiry_s(it));
+	flash_log_release(&c->shard->log, &c->reserved);
+}
+
+/* ---- forgetting ---- */
+
+static void
+absent(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation)
+{
+	(void)sc;
+	(void)generation;
+	flash_shard_erase(flash_tier_shard(arg, hash), hash);
+}
+
+static void
+flushed(void *arg, struct store_core *sc, uint32_t generation)
+{
+	struct flash_tier *t = arg;
+
+	(void)sc;
+	for (uint32_t i = 0; i < t->c.shard_count; i++)
+		flash_shard_flushed(&t->c.shards[i], generation);
+}
+
+/* ---- turns ---- */
+
+void
+flash_tier_turn(struct flash_tier *t, uint32_t core)
+{
+	struct flash_tier_core *c = &t->core[core];
+	const uint32_t owned =
+		core < t->c.shard_count ? (t->c.shard_count - core - 1) / t->c.cores + 1 : 0;
+
+	c->copied = 0;
+	for (uint32_t i = 0; i < FLASH_SHARDS_TURN && i < owned; i++) {
+		c->next = c->next + 1 < owned ? c->next + 1 : 0;
+		flash_shard_turn(&t->c.shards[core + c->next * t->c.cores]);
+	}
+}
+
+void
+flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
+{
+	const uint32_t n = config->shard_count;
+
+	ensure(n != 0 && (n & (n - 1)) == 0 && n <= FLASH_SHARDS_MAX);
+	ensure(config->cores != 0 && config->cores <= FLASH_CORES_MAX);
+	ensure(config->item_max <= FLASH_VALUE_MAX);
+	memset(t, 0, sizeof *t);
+	t->c = *config;
+	t->hooks = (struct store_tier){t, evicting, evicted, absent, flushed};
+}
+
+/* ---- the tier's thread ---- */
+
+static bool
+submit(struct flash_writer *w, const struct flash_io *io)
+{
+	w->refused = *io;
+	w->is_refused = w->device->ops->submit(w->device, io, 1) == 0;
+	return !w->is_refused;
+}
+
+static void
+hear(struct flash_writer *w)
+{
+	struct flash_result r[RESULTS];
+	const uint32_t n = w->device->ops->poll(w->device, r, RESULTS);
+
+	for (uint32_t i = 0; i < n; i++)
+		flash_log_wrote(&w->tier->c.shards[r[i].tag / FLASH_BUFFERS].log,
+				(uint32_t)(r[i].tag % FLASH_BUFFERS), r[i].error);
+}
+
+void
+flash_writer_work(struct flash_writer *w)
+{
+	struct flash_io io;
+
+	hear(w);
+	if (w->is_refused && !submit(w, &w->refused))
+		return;
+	for (uint32_t i = 0; i < w->tier->c.shard_count; i++)
+		while (flash_log_write(&w->tier->c.shards[i].log, &io)) {
+			io.tag += i * FLASH_BUFFERS;
+			if (!submit(w, &io))
+				return;
+		}
+}

@@ -1,0 +1,83 @@
+/*
+ * flash_tier.h - the tier of one store: its shards behind the store's hooks, and its thread's work.
+ *
+ * Shape:  a key is of shard hash % shards. What a hand evicts is reserved and copied without a lock
+ *         of the store, and becomes an entry under the key's (FLASH.md, section 4).
+ * Units:  bytes.
+ * Owner:  the caller: shards, initialised or recovered, and the tier, which outlive the store's
+ *         last call.
+ * Thread: hooks and flash_tier_turn: the core named. struct flash_writer: the tier's thread.
+ * Errors: none: what is not admitted is evicted as without a tier, and counted.
+ * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and what was begun below that;
+ *         FLASH_SHARDS_TURN shards are looked after a core and turn.
+ */
+#ifndef CLOCKOO_FLASH_TIER_H
+#define CLOCKOO_FLASH_TIER_H
+
+#include "flash_shard.h"
+#include "flash_super.h"
+
+#include "base/region.h"
+#include "store/tier.h"
+
+#define FLASH_COPY_TURN   (256u << 10)
+#define FLASH_SHARDS_TURN 4u
+
+/* Name, and what happened: a core's. */
+#define FLASH_OFFER_COUNTERS(X)                                                                    \
+	X(FLASH_OFFERED, "items that a hand evicted alive")                                        \
+	X(FLASH_REFUSED_UNUSED, "of those, not admitted: nobody had asked for them")               \
+	X(FLASH_REFUSED_LARGE, "of those, not admitted: too large")                                \
+	X(FLASH_REFUSED_COPIES, "of those, not admitted: enough was copied in this turn")
+
+#define FLASH_OFFER_SYMBOL(symbol, words) symbol,
+enum flash_offer_counter { FLASH_OFFER_COUNTERS(FLASH_OFFER_SYMBOL) FLASH_OFFER_COUNTERS_COUNT };
+
+/* What one core is about. */
+struct flash_tier_core {
+	struct flash_shard *shard; /* of the open offer */
+	uint64_t hash;
+	struct flash_reserved reserved;
+	uint32_t copied; /* in this turn */
+	uint32_t next;   /* shard to be looked after */
+	uint64_t counters[FLASH_OFFER_COUNTERS_COUNT];
+} __attribute__((aligned(CACHE_LINE_BYTES)));
+
+struct flash_tier_config {
+	struct flash_shard *shards;
+	uint32_t shard_count; /* a power of two, FLASH_SHARDS_MAX at most */
+	uint32_t cores;
+	uint32_t item_max; /* of value, FLASH_VALUE_MAX at most */
+	bool admit_all;    /* also what nobody has asked for */
+};
+
+struct flash_tier {
+	struct flash_tier_config c;
+	struct store_tier hooks; /* for store_tier_attach */
+	struct flash_tier_core core[FLASH_CORES_MAX];
+};
+
+void flash_tier_init(struct flash_tier *tier, const struct flash_tier_config *config);
+
+static inline struct flash_shard *
+flash_tier_shard(const struct flash_tier *tier, uint64_t hash)
+{
+	return &tier->c.shards[hash & (tier->c.shard_count - 1)];
+}
+
+/* Once a turn of the core: some of the shards that it owns. */
+void flash_tier_turn(struct flash_tier *tier, uint32_t core);
+
+/* ---- the tier's thread ---- */
+
+struct flash_writer {
+	struct flash_tier *tier;
+	struct flash_device *device; /* depth: FLASH_BUFFERS a shard */
+	struct flash_io refused;     /* by the device, for now */
+	bool is_refused;
+};
+
+/* Writes what is closed, and hears of what was written. Never waits. */
+void flash_writer_work(struct flash_writer *writer);
+
+#endif

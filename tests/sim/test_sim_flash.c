@@ -1,0 +1,937 @@
+/*
+ * A core whose store evicts to flash. Goal: clients cannot tell it from one whose memory is large
+ * enough, and what it loses is a miss for good (lib/flash/FLASH.md, sections 5 and 7). Method:
+ * whole cores, the tier over a device in memory with a clock; items are evicted all the time.
+ * Random conversations, cut anywhere, of keys of their own: their replies are, byte for byte, those
+ * of a core without a tier that evicts nothing. No two keys match each other's entries, and nothing
+ * is refused or dropped, else a cache may forget. Then single faults: reads that hang, fail, or
+ * come when their segment is another one. An argument is the number of seeds.
+ */
+#include "mem_flash.h"
+#include "sim_client.h"
+#include "sim_rng.h"
+
+#include "flash/flash_supplier.h"
+#include "serve/await_table.h"
+#include "store/evict.h"
+#include "store/introspect.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+
+#define CLIENTS       4u
+#define KEYS          16u /* of a client's own */
+#define REQUESTS      500u
+#define FRAMES        1024u
+#define MEMORY_BYTES  (24u << 20)
+#define TALK_MAX      (1u << 20)
+#define REPLY_MAX     (4u << 20)
+#define SHARDS        2u
+#define BUCKETS       512u
+#define SEGMENT_PAGES 16u
+#define SEGMENTS      256u /* of a shard: a talk does not fill them */
+#define SEGMENTS_FEW  8u
+#define VALUE_LARGE   9000u
+#define ITEM_MAX      55000u /* appends make them larger */
+#define FILLER_BYTES  20000u
+#define PAD_BYTES     8000u
+#define READS_SMALL   12u /* so few that some wait */
+#define READS_LARGE   2u
+#define STEP_NS       40000u
+#define MS            1000000ull
+#define DEADLINE_NS   (100 * MS)
+#define LONG_NS       (20000 * MS)
+#define WAIT_NS       (4000 * MS)
+
+static uint64_t seeds = 3; /* or as the argument says */
+
+struct talker {
+	struct sim_client client;
+	uint8_t *bytes, *reply;
+	uint32_t len, fed, reply_len;
+};
+
+/* One end of the device that the core and the tier's thread share. */
+struct end {
+	struct flash_device device;
+	struct world *w;
+	uint64_t number;
+	struct flash_result results[FLASH_DEPTH_MAX];
+	uint32_t count;
+};
+
+struct world {
+	struct sim_service sim;
+	struct sim_clients clients;
+	struct sim_rng rng;
+	struct talker talker[CLIENTS];
+	bool whole; /* what clients say is not cut */
+	/* The tier. */
+	struct mem_flash media;
+	struct end core_end, thread_end;
+	struct flash_tier *tier;
+	struct flash_supplier *supplier;
+	struct flash_writer writer;
+	struct flash_shard shard[SHARDS];
+	struct flash_kept kept[SHARDS];
+	struct flash_intents intents;
+	struct bucket *buckets;
+	uint8_t *pages, *read_pages;
+	void *memory;
+	uint64_t evicted;
+	uint32_t fillers;
+	bool evicts; /* all the time */
+};
+
+/* ---- the device, twice ---- */
+
+#define END_SHIFT 48u
+
+static uint32_t
+end_submit(struct flash_device *device, const struct flash_io *ios, uint32_t n)
+{
+	struct end *e = (struct end *)device;
+	struct flash_device *media = &e->w->media.device;
+	uint32_t taken = 0;
+
+	for (; taken < n; taken++) {
+		struct flash_io io = ios[taken];
+
+		io.tag |= e->number << END_SHIFT;
+		if (media->ops->submit(media, &io, 1) == 0)
+			break;
+	}
+	return taken;
+}
+
+static uint32_t
+end_poll(struct flash_device *device, struct flash_result *results, uint32_t n)
+{
+	struct end *e = (struct end *)device;
+	struct flash_device *media = &e->w->media.device;
+	struct flash_result r;
+	uint32_t told = 0;
+
+	while (media->ops->poll(media, &r, 1) == 1) {
+		struct end *of = r.tag >> END_SHIFT == 0 ? &e->w->core_end : &e->w->thread_end;
+
+		r.tag &= (1ull << END_SHIFT) - 1;
+		of->results[of->count++] = r;
+	}
+	while (told < n && e->count != 0)
+		results[told++] = e->results[--e->count];
+	return told;
+}
+
+static const struct flash_device_ops end_ops = {end_submit, end_poll};
+
+/* ---- clients ---- */
+
+static void
+client_turn(void *arg, struct sim_client *cl)
+{
+	struct world *w = arg;
+	struct talker *t = container_of(cl, struct talker, client);
+	struct stack *s = w->sim.ss->stack;
+
+	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
+		check(t->reply_len + v.len < REPLY_MAX);
+		memcpy(t->reply + t->reply_len, v.data, v.len);
+		t->reply_len += v.len;
+		conn_advance(s, cl->conn, v.len);
+	}
+	if (t->fed < t->len && (w->whole || sim_chance(&w->rng, 300)) &&
+	    conn_writable(s, cl->conn, 1)) {
+		const uint32_t left = t->len - t->fed, most = sim_chance(&w->rng, 300) ? 30 : 700;
+		uint32_t n = w->whole ? 1400 : 1 + sim_below(&w->rng, most);
+
+		n = n < left ? n : left;
+		sim_service_say(&w->sim, cl->conn, t->bytes + t->fed, n);
+		t->fed += n;
+	}
+}
+
+/* ---- the world ---- */
+
+static struct store_core *
+store_of(struct world *w)
+{
+	return store_core_of(w->sim.sc->store, 0);
+}
+
+static void *
+aligned(size_t bytes)
+{
+	void *p = aligned_alloc(FLASH_PAGE_BYTES, align_up(bytes, FLASH_PAGE_BYTES));
+
+	check_ptr(p);
+	memset(p, 0, align_up(bytes, FLASH_PAGE_BYTES));
+	return p;
+}
+
+static void
+shards_create(struct world *w, uint32_t segments)
+{
+	const size_t of_one = (size_t)FLASH_BUFFERS * SEGMENT_PAGES * FLASH_PAGE_BYTES;
+
+	w->pages = aligned(SHARDS * of_one);
+	w->buckets = aligned(SHARDS * BUCKETS * sizeof *w->buckets);
+	for (uint32_t i = 0; i < SHARDS; i++) {
+		const struct flash_shard_config c = {
+			.log = {.id = {.device = 1, .shard = i},
+				.offset = (uint64_t)i * segments * SEGMENT_PAGES * FLASH_PAGE_BYTES,
+				.segments = segments,
+				.segment_pages = SEGMENT_PAGES,
+				.live = segments - segments / 4},
+			.buckets = w->buckets + (size_t)i * BUCKETS,
+			.bucket_count = BUCKETS,
+			.kept = &w->kept[i],
+			.intents = &w->intents,
+			.pages = w->pages + i * of_one,
+			.generation = store_flushes(store_of(w))};
+
+		flash_shard_init(&w->shard[i], &c);
+	}
+}
+
+static void
+supplier_create(struct world *w, uint64_t deadline_ns)
+{
+	struct flash_supplier_config c = {.tier = w->tier,
+					  .serve = w->sim.sc->cores[0].core.serve,
+					  .store = store_of(w),
+					  .device = &w->core_end.device,
+					  .reads_small = READS_SMALL,
+					  .reads_large = READS_LARGE,
+					  .deadline_ns = deadline_ns};
+	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
+	struct serve_supplier supplier;
+
+	w->memory = region.base = calloc(1, region.size);
+	w->read_pages = c.pages = aligned((size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES);
+	w->supplier = flash_supplier_create(&region, &c);
+	supplier = flash_supplier_of(w->supplier);
+	serve_supplier_attach(&region, c.serve, &supplier);
+}
+
+static void
+tier_create(struct world *w, uint32_t segments, uint64_t deadline_ns, uint64_t seed)
+{
+	const uint64_t bytes = (uint64_t)SHARDS * segments * SEGMENT_PAGES * FLASH_PAGE_BYTES;
+	struct flash_tier_config c = {.shards = w->shard,
+				      .shard_count = SHARDS,
+				      .cores = 1,
+				      .item_max = ITEM_MAX,
+				      .admit_all = true};
+
+	mem_flash_open(&w->media, bytes, 64, seed);
+	w->media.faults =
+		(struct mem_flash_faults){.read_ns = 50000, .write_ns = 5000, .jitter_ns = 60000};
+	w->core_end = (struct end){.device = {&end_ops, bytes, 32}, .w = w};
+	w->thread_end = (struct end){.device = {&end_ops, bytes, 32}, .w = w, .number = 1};
+	shards_create(w, segments);
+	w->tier = aligned(sizeof *w->tier);
+	flash_tier_init(w->tier, &c);
+	w->writer = (struct flash_writer){.tier = w->tier, .device = &w->thread_end.device};
+	store_tier_attach(w->sim.sc->store, &w->tier->hooks);
+	supplier_create(w, deadline_ns);
+}
+
+static void run(struct world *w, uint64_t for_ns);
+
+/* segments: 0 is a world without a tier. */
+static struct world *
+begin(uint32_t segments, uint64_t deadline_ns, uint64_t seed)
+{
+	struct world *w = calloc(1, sizeof *w);
+	const struct sim_clients_user user = {w, client_turn, NULL, NULL};
+	struct sim_service_options o = sim_service_defaults();
+
+	check_ptr(w);
+	w->rng = (struct sim_rng){seed};
+	o.cores.frames = o.client_frames = FRAMES;
+	o.cores.stack.net.rx_frames_max = o.clients.net.rx_frames_max = FRAMES / 2;
+	o.cores.memory_bytes = MEMORY_BYTES;
+	sim_clients_create(&w->clients, &w->sim, &o, &user);
+	if (segments != 0)
+		tier_create(w, segments, deadline_ns, seed);
+	else
+		w->whole = true;
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		w->talker[i].bytes = malloc(TALK_MAX);
+		w->talker[i].reply = malloc(REPLY_MAX);
+		sim_client_connect(&w->clients, &w->talker[i].client);
+	}
+	run(w, 5 * MS);
+	return w;
+}
+
+static void
+end(struct world *w)
+{
+	sim_service_destroy(&w->sim);
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		free(w->talker[i].bytes);
+		free(w->talker[i].reply);
+	}
+	if (w->tier != NULL)
+		mem_flash_close(&w->media);
+	free(w->tier);
+	free(w->memory);
+	free(w->read_pages);
+	free(w->buckets);
+	free(w->pages);
+	free(w);
+}
+
+/* About max of each class, as the hands find them. */
+static uint32_t
+evict(struct world *w, uint32_t max)
+{
+	const uint32_t classes = store_class_count_mt(w->sim.sc->store);
+	uint32_t n = 0;
+
+	for (uint32_t class = 0; class < classes; class ++)
+		n += evict_by_hand(store_of(w), class, max);
+	w->evicted += n;
+	return n;
+}
+
+/* Else what was brought for a request could be lost before it is executed. A cache may do that, and
+ * the client would see it. */
+static bool
+all_is_executed(const struct world *w)
+{
+	return list_empty(&w->sim.sc->cores[0].core.serve->awaits->ready);
+}
+
+static bool
+has_free_buffer(const struct flash_log *log)
+{
+	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
+		if (log->buffer[i].state == FLASH_FREE)
+			return true;
+	return false;
+}
+
+/* The logs go on, and leave room for what is evicted. */
+static void
+pad(struct world *w)
+{
+	const struct flash_record record = {
+		.kind = FLASH_PUT, .key = {(const uint8_t *)"pad", 3}, .value_len = PAD_BYTES};
+	struct flash_reserved r;
+
+	for (uint32_t i = 0; i < SHARDS; i++)
+		if (has_free_buffer(&w->shard[i].log) &&
+		    flash_shard_reserve(&w->shard[i], &record, &r))
+			flash_log_release(&w->shard[i].log, &r);
+}
+
+static void
+run(struct world *w, uint64_t for_ns)
+{
+	const uint64_t until_ns = w->sim.ss->now_ns + for_ns;
+
+	while (w->sim.ss->now_ns < until_ns) {
+		if (w->tier != NULL) {
+			mem_flash_tick(&w->media, w->sim.ss->now_ns);
+			flash_writer_work(&w->writer);
+		}
+		sim_service_run(&w->sim, STEP_NS, STEP_NS);
+		if (w->evicts && all_is_executed(w))
+			evict(w, sim_below(&w->rng, 4));
+		if (w->evicts && sim_chance(&w->rng, 200))
+			pad(w);
+	}
+}
+
+static void
+say(struct world *w, uint32_t client, const char *text)
+{
+	struct talker *t = &w->talker[client];
+
+	check(t->fed == t->len);
+	t->len = (uint32_t)strlen(text);
+	memcpy(t->bytes, text, t->len);
+	t->fed = t->reply_len = 0;
+	run(w, MS);
+}
+
+/* The whole reply. */
+static void
+hear(struct world *w, uint32_t client, const char *text)
+{
+	struct talker *t = &w->talker[client];
+
+	for (uint64_t waited = 0; t->reply_len < strlen(text) && waited < WAIT_NS; waited += MS)
+		run(w, MS);
+	t->reply[t->reply_len] = 0;
+	check_str((const char *)t->reply, text);
+}
+
+static void
+ask(struct world *w, uint32_t client, const char *text, const char *reply)
+{
+	say(w, client, text);
+	hear(w, client, reply);
+}
+
+static uint64_t
+items(struct world *w)
+{
+	struct store_usage u;
+
+	store_usage_mt(w->sim.sc->store, &u);
+	return u.items;
+}
+
+static void
+evict_all(struct world *w)
+{
+	for (uint32_t i = 0; i < 1000 && items(w) != 0; i++) {
+		evict(w, EVICT_SLICE);
+		run(w, STEP_NS);
+	}
+	check_eq(items(w), 0);
+}
+
+/* So many segments of each shard are written. */
+static void
+fill(struct world *w, uint32_t segments)
+{
+	uint64_t to[SHARDS];
+
+	for (uint32_t i = 0; i < SHARDS; i++)
+		to[i] = w->shard[i].log.head + segments;
+	for (uint32_t i = 0; w->shard[0].log.head < to[0] || w->shard[1].log.head < to[1]; i++) {
+		char name[16];
+
+		check(i < 100 * segments);
+		sprintf(name, "f%u", w->fillers++);
+		check_eq(sim_service_set(&w->sim, name, FILLER_BYTES), STORE_OK);
+		run(w, STEP_NS);
+		evict_all(w);
+		run(w, MS);
+	}
+}
+
+/* What the store has is read from flash from now on. */
+static void
+to_flash(struct world *w)
+{
+	evict_all(w);
+	fill(w, 3);
+}
+
+static uint64_t
+told(const struct world *w)
+{
+	return w->supplier->counters[FLASH_ASK_TOLD];
+}
+
+static uint64_t
+promoted(const struct world *w)
+{
+	return w->supplier->counters[FLASH_ASK_PROMOTED];
+}
+
+static uint64_t
+counted(const struct world *w, enum flash_counter which)
+{
+	return w->shard[0].counters[which] + w->shard[1].counters[which];
+}
+
+/* ---- conversations ---- */
+
+struct talk {
+	char bytes[TALK_MAX];
+	uint32_t len;
+	struct sim_rng rng;
+	uint32_t client, versions;
+};
+
+static uint32_t
+below(struct talk *t, uint32_t n)
+{
+	return sim_below(&t->rng, n);
+}
+
+static void
+add(struct talk *t, const char *text)
+{
+	const size_t len = strlen(text);
+
+	check(t->len + len < TALK_MAX);
+	memcpy(t->bytes + t->len, text, len + 1);
+	t->len += (uint32_t)len;
+}
+
+static void
+add_key(struct talk *t)
+{
+	char key[32];
+
+	sprintf(key, "c%uk%u", t->client, below(t, KEYS));
+	add(t, key);
+}
+
+/* A number now and then; else bytes that tell the version. */
+static void
+add_body(struct talk *t, uint32_t len)
+{
+	char number[16];
+	const uint32_t n = (uint32_t)sprintf(number, "%u.", t->versions++);
+
+	if (len == 2) {
+		add(t, "17\r\n");
+		return;
+	}
+	check(t->len + len < TALK_MAX);
+	for (uint32_t i = 0; i < len; i++)
+		t->bytes[t->len++] = number[i % n];
+	add(t, "\r\n");
+}
+
+static uint32_t
+any_length(struct talk *t)
+{
+	const uint32_t what = below(t, 20);
+
+	return what < 7    ? 2
+	       : what < 17 ? below(t, 400)
+	       : what < 19 ? below(t, 6000)
+			   : below(t, VALUE_LARGE);
+}
+
+static void
+add_flags(struct talk *t, const char *const *flags)
+{
+	for (; *flags != NULL; flags++)
+		if (below(t, 2) == 0) {
+			add(t, " ");
+			add(t, *flags);
+		}
+	add(t, "\r\n");
+}
+
+#define FLAGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void
+add_storage(struct talk *t)
+{
+	static const char *const verbs[] = {"set", "set",     "set",    "set",     "add",
+					    "add", "replace", "append", "prepend", "cas"};
+	const char *verb = verbs[below(t, 10)];
+	const uint32_t len = any_length(t);
+	char rest[64];
+
+	add(t, verb);
+	add(t, " ");
+	add_key(t);
+	sprintf(rest, " %u %s %u%s%s\r\n", below(t, 3), below(t, 3) == 0 ? "1000" : "0", len,
+		verb[0] == 'c' ? " 999999999" : "", below(t, 4) == 0 ? " noreply" : "");
+	add(t, rest);
+	add_body(t, len);
+}
+
+static void
+add_ms(struct talk *t)
+{
+	static const char *const modes[] = {"", "", " ME", " MR", " MA N0", " MP", " MA"};
+	const uint32_t len = any_length(t);
+	char rest[64];
+
+	add(t, "ms ");
+	add_key(t);
+	sprintf(rest, " %u%s", len, modes[below(t, 7)]);
+	add(t, rest);
+	add_flags(t, FLAGS("k", "q", "Oab", "s", "F5"));
+	add_body(t, len);
+}
+
+static void
+add_get(struct talk *t)
+{
+	add(t, "get");
+	for (uint32_t n = below(t, 4) == 0 ? 1 + below(t, 12) : 1; n > 0; n--) {
+		add(t, " ");
+		add_key(t);
+	}
+	add(t, "\r\n");
+}
+
+static void
+add_line(struct talk *t, const char *verb, const char *rest)
+{
+	add(t, verb);
+	add(t, " ");
+	add_key(t);
+	add(t, rest);
+}
+
+static void
+add_request(struct talk *t)
+{
+	switch (below(t, 24)) {
+	case 0:
+		add_line(t, "delete", below(t, 2) ? " noreply\r\n" : "\r\n");
+		break;
+	case 1:
+		add_line(t, below(t, 2) ? "incr" : "decr", " 5\r\n");
+		break;
+	case 2:
+		add_line(t, "touch", below(t, 2) ? " 0\r\n" : " 2000\r\n");
+		break;
+	case 3:
+		add_line(t, "gat 0", "\r\n");
+		break;
+	case 4:
+		add_line(t, "ma", "");
+		add_flags(t, FLAGS("v", "k", "q", "N0", "J7", "D3"));
+		break;
+	case 5:
+		add_line(t, "md", "");
+		add_flags(t, FLAGS("k", "q", "I", "Oz"));
+		break;
+	case 6:
+		add_line(t, "mg", " v N30 k");
+		add_flags(t, FLAGS("f", "s"));
+		break;
+	case 7:
+		add_line(t, "mg", " T0 v\r\n");
+		break;
+	case 8:
+	case 9:
+	case 10:
+	case 11:
+		add_line(t, "mg", "");
+		add_flags(t, FLAGS("v", "k", "f", "s", "h", "q", "u", "Oq"));
+		break;
+	case 12:
+	case 13:
+		add_ms(t);
+		break;
+	case 14:
+	case 15:
+	case 16:
+	case 17:
+		add_storage(t);
+		break;
+	default:
+		add_get(t);
+		break;
+	}
+}
+
+/* Both worlds' clients say the same. */
+static void
+talks_make(struct world *w, struct world *large, uint64_t seed)
+{
+	static struct talk t;
+
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		t = (struct talk){.rng = {seed * CLIENTS + i}, .client = i};
+		for (uint32_t n = 0; n < REQUESTS; n++)
+			add_request(&t);
+		add(&t, "mn\r\n");
+		memcpy(w->talker[i].bytes, t.bytes, t.len);
+		memcpy(large->talker[i].bytes, t.bytes, t.len);
+		w->talker[i].len = large->talker[i].len = t.len;
+	}
+}
+
+static bool
+is_told(const struct talker *t)
+{
+	return t->fed == t->len && t->reply_len >= 4 &&
+	       memcmp(t->reply + t->reply_len - 4, "MN\r\n", 4) == 0;
+}
+
+static void
+talk(struct world *w)
+{
+	bool all = false;
+
+	for (uint64_t waited = 0; !all && waited < WAIT_NS; waited += MS) {
+		run(w, MS);
+		all = true;
+		for (uint32_t i = 0; i < CLIENTS; i++)
+			all = all && is_told(&w->talker[i]);
+	}
+	check(all);
+}
+
+static bool
+do_match(const struct flash_index *ix, uint64_t a, uint64_t b)
+{
+	const struct place p = flash_index_place(ix, a), q = flash_index_place(ix, b);
+
+	return p.tag == q.tag && (p.primary == q.primary || p.primary == q.alternate);
+}
+
+static void
+no_two_keys_match(struct world *w)
+{
+	uint64_t hash[CLIENTS * KEYS];
+
+	for (uint32_t i = 0; i < CLIENTS * KEYS; i++) {
+		char key[32];
+		const int len = sprintf(key, "c%uk%u", i / KEYS, i % KEYS);
+
+		hash[i] = store_hash(store_of(w), (struct view){(uint8_t *)key, (uint32_t)len});
+		for (uint32_t j = 0; j < i; j++)
+			check(!do_match(&w->shard[0].index, hash[i], hash[j]));
+	}
+}
+
+static void
+nothing_was_dropped(const struct world *w)
+{
+	const struct flash_tier_core *c = &w->tier->core[0];
+
+	check_eq(counted(w, FLASH_PUTS), c->counters[FLASH_OFFERED]);
+	check_eq(counted(w, FLASH_REFUSED_INDEX), 0);
+	check_eq(counted(w, FLASH_REFUSED_CHANGED), 0);
+	check_eq(c->counters[FLASH_REFUSED_LARGE], 0);
+	check_eq(c->counters[FLASH_REFUSED_COPIES], 0);
+	check_eq(w->supplier->counters[FLASH_ASK_ERROR], 0);
+	for (uint32_t i = 0; i < SHARDS; i++)
+		check(w->shard[i].log.head < w->shard[i].log.c.live);
+}
+
+static void
+judge(const struct world *w, const struct world *large, uint64_t seed)
+{
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		const struct talker *a = &w->talker[i], *b = &large->talker[i];
+		const uint32_t n = a->reply_len < b->reply_len ? a->reply_len : b->reply_len;
+		uint32_t same = 0;
+
+		while (same < n && a->reply[same] == b->reply[same])
+			same++;
+		if (same == n && a->reply_len == b->reply_len)
+			continue;
+		fail_msg("seed %llu: client %u, from byte %u of %u on: %.60s\nis to be: %.60s",
+			 (unsigned long long)seed, i, same, a->reply_len, a->reply + same,
+			 b->reply + same);
+	}
+}
+
+static void
+conversations_are_those_of_a_core_with_enough_memory(void **state)
+{
+	uint64_t all_told = 0, all_promoted = 0, read = 0, buffered = 0, evicted = 0;
+
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct world *w = begin(SEGMENTS, LONG_NS, seed), *large = begin(0, 0, seed);
+
+		no_two_keys_match(w);
+		talks_make(w, large, seed);
+		w->evicts = true;
+		talk(w);
+		talk(large);
+		nothing_was_dropped(w);
+		judge(w, large, seed);
+		all_told += told(w);
+		all_promoted += promoted(w);
+		read += w->supplier->counters[FLASH_ASK_READS];
+		buffered += w->supplier->counters[FLASH_ASK_BUFFERED];
+		evicted += w->evicted;
+		end(w);
+		end(large);
+	}
+	printf("evicted %u, told %u, promoted %u, read %u, from buffers %u\n", (uint32_t)evicted,
+	       (uint32_t)all_told, (uint32_t)all_promoted, (uint32_t)read, (uint32_t)buffered);
+	check(evicted > 150 * seeds && all_told > 100 * seeds && all_promoted > 100 * seeds);
+	check(read > 40 * seeds && buffered > 40 * seeds);
+}
+
+/* ---- single ones ---- */
+
+#define VALUE(n) "VALUE k 0 2\r\nv" n "\r\nEND\r\n"
+#define SET(n)   "set k 0 0 2\r\nv" n "\r\n"
+#define ALL      1000000u
+
+static void
+the_second_hit_promotes_and_the_third_asks_nothing(void **state)
+{
+	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 1);
+
+	ask(w, 0, SET("1"), "STORED\r\n");
+	to_flash(w);
+	ask(w, 0, "mg k h k\r\n", "HD h0 kk\r\n");
+	ask(w, 0, "mg k h u v\r\n", "VA 2 h1\r\nv1\r\n");
+	check_eq(promoted(w), 0);
+	check_eq(items(w), 0);
+	ask(w, 0, "get k\r\n", VALUE("1"));
+	check_eq(told(w), 3);
+	check_eq(promoted(w), 1);
+	ask(w, 0, "mg k h v\r\n", "VA 2 h1\r\nv1\r\n");
+	check_eq(told(w), 3);
+	ask(w, 0, "get none\r\n", "END\r\n");
+	check_eq(w->supplier->counters[FLASH_ASKED], 3);
+	end(w);
+}
+
+static void
+a_flush_and_an_expiry_hold_for_what_is_on_flash(void **state)
+{
+	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 2);
+
+	ask(w, 0, SET("1"), "STORED\r\n");
+	to_flash(w);
+	ask(w, 0, "flush_all\r\n", "OK\r\n");
+	ask(w, 0, "get k\r\n", "END\r\n");
+	ask(w, 0, "set k 0 2 2\r\nv2\r\n", "STORED\r\n");
+	to_flash(w);
+	run(w, 3000 * MS);
+	ask(w, 0, "get k\r\n", "END\r\n");
+	ask(w, 0, "add k 0 0 2\r\nv3\r\n", "STORED\r\n");
+	ask(w, 0, "get k\r\n", VALUE("3"));
+	end(w);
+}
+
+/* Whoever is told a miss is told it until a write. */
+static void
+is_gone_for_good(struct world *w)
+{
+	w->media.faults.read_errors = w->media.faults.flips = w->media.faults.hangs = 0;
+	mem_flash_release(&w->media);
+	run(w, 10 * MS);
+	ask(w, 1, "get k\r\n", "END\r\n");
+	ask(w, 0, SET("2"), "STORED\r\n");
+	to_flash(w);
+	ask(w, 1, "get k\r\n", VALUE("2"));
+}
+
+static void
+a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good(void **state)
+{
+	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 3);
+
+	ask(w, 0, SET("1"), "STORED\r\n");
+	to_flash(w);
+	w->media.faults.hangs = ALL;
+	say(w, 0, "get k\r\n");
+	run(w, DEADLINE_NS - 10 * MS);
+	check_eq(w->talker[0].reply_len, 0);
+	run(w, 20 * MS);
+	hear(w, 0, "END\r\n");
+	is_gone_for_good(w);
+	end(w);
+}
+
+static void
+what_cannot_be_read_is_a_miss_for_good(void **state)
+{
+	for (uint32_t wrong = 0; wrong < 2; wrong++) {
+		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 4);
+
+		ask(w, 0, SET("1"), "STORED\r\n");
+		to_flash(w);
+		w->media.faults.read_errors = wrong ? 0 : ALL;
+		w->media.faults.flips = wrong ? ALL : 0;
+		ask(w, 0, "get k\r\n", "END\r\n");
+		is_gone_for_good(w);
+		end(w);
+	}
+}
+
+/* The read ends when its pages are another segment's, and the key's copy lies elsewhere. */
+static void
+a_read_that_comes_too_late_is_made_again(void **state)
+{
+	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 5);
+
+	ask(w, 0, SET("1"), "STORED\r\n");
+	to_flash(w);
+	w->media.faults.hangs = ALL;
+	say(w, 0, "get k\r\n");
+	check_eq(w->supplier->under_way, 1);
+	w->media.faults.hangs = 0;
+	fill(w, SEGMENTS_FEW + 2);
+	ask(w, 1, SET("3"), "STORED\r\n");
+	evict_all(w);
+	check_eq(w->talker[0].reply_len, 0);
+	mem_flash_release(&w->media);
+	hear(w, 0, VALUE("3"));
+	check(w->supplier->counters[FLASH_ASK_AGAIN] != 0);
+	end(w);
+}
+
+/* A second hit, and what is to change it: their reads end after the key is gone. */
+static void
+what_was_deleted_while_it_was_read_does_not_come_back(void **state)
+{
+	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 6);
+
+	ask(w, 0, SET("1"), "STORED\r\n");
+	to_flash(w);
+	ask(w, 0, "get k\r\n", VALUE("1"));
+	w->media.faults.hangs = ALL;
+	say(w, 0, "get k\r\n");
+	say(w, 2, "append k 0 0 1\r\nx\r\n");
+	check_eq(w->supplier->under_way, 2);
+	ask(w, 1, "delete k noreply\r\nmn\r\n", "MN\r\n");
+	w->media.faults.hangs = 0;
+	mem_flash_release(&w->media);
+	hear(w, 0, VALUE("1"));
+	hear(w, 2, "NOT_STORED\r\n");
+	ask(w, 1, "get k\r\n", "END\r\n");
+	check_eq(promoted(w), 0);
+	end(w);
+}
+
+/* More of them than there is memory for, of both sizes. */
+static void
+reads_wait_for_memory_and_all_are_answered(void **state)
+{
+	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 7);
+	char text[32];
+
+	for (uint32_t i = 0; i < 3 * READS_SMALL; i++) {
+		sprintf(text, "w%u", i);
+		check_eq(sim_service_set(&w->sim, text, i % 6 == 0 ? 9000 : 3), STORE_OK);
+	}
+	to_flash(w);
+	w->media.faults.hangs = ALL;
+	for (uint32_t i = 0; i < 3 * READS_SMALL; i++) {
+		sprintf(text, "mg w%u s\r\n", i);
+		memcpy(w->talker[0].bytes + w->talker[0].len, text, strlen(text));
+		w->talker[0].len += (uint32_t)strlen(text);
+	}
+	w->talker[0].fed = w->talker[0].reply_len = 0;
+	w->whole = true;
+	run(w, 10 * MS);
+	check_eq(w->supplier->under_way, READS_SMALL + READS_LARGE);
+	w->media.faults.hangs = 0;
+	mem_flash_release(&w->media);
+	run(w, 50 * MS);
+	w->talker[0].reply[w->talker[0].reply_len] = 0;
+	check_null(strstr((char *)w->talker[0].reply, "EN"));
+	check_eq(told(w), 3 * READS_SMALL);
+	check_eq(w->supplier->under_way, 0);
+	end(w);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(conversations_are_those_of_a_core_with_enough_memory),
+		cmocka_unit_test(the_second_hit_promotes_and_the_third_asks_nothing),
+		cmocka_unit_test(a_flush_and_an_expiry_hold_for_what_is_on_flash),
+		cmocka_unit_test(a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good),
+		cmocka_unit_test(what_cannot_be_read_is_a_miss_for_good),
+		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
+		cmocka_unit_test(what_was_deleted_while_it_was_read_does_not_come_back),
+		cmocka_unit_test(reads_wait_for_memory_and_all_are_answered),
+	};
+
+	if (argc > 1)
+		seeds = strtoull(argv[1], NULL, 10);
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
