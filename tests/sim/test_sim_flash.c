@@ -792,6 +792,26 @@ a_flush_and_an_expiry_hold_for_what_is_on_flash(void **state)
 	end(w);
 }
 
+static void
+its_cas_and_who_won_it_travel_with_an_item(void **state)
+{
+	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 8);
+
+	ask(w, 0, "ms k 2 c T1000\r\nv1\r\n", "HD c1\r\n");
+	ask(w, 0, "ms k 2 c T1000\r\nv2\r\n", "HD c2\r\n");
+	to_flash(w);
+	ask(w, 0, "mg k c v\r\n", "VA 2 c2\r\nv2\r\n");
+	ask(w, 0, "cas k 0 1000 2 1\r\nno\r\n", "EXISTS\r\n");
+	to_flash(w);
+	ask(w, 0, "cas k 0 1000 2 2\r\nv3\r\n", "STORED\r\n");
+	ask(w, 0, "md k I\r\n", "HD\r\n");
+	to_flash(w);
+	ask(w, 0, "mg k v\r\n", "VA 2 X W\r\nv3\r\n");
+	to_flash(w);
+	ask(w, 1, "mg k v\r\n", "VA 2 Z X\r\nv3\r\n");
+	end(w);
+}
+
 /* Whoever is told a miss is told it until a write. */
 static void
 is_gone_for_good(struct world *w)
@@ -922,6 +942,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(conversations_are_those_of_a_core_with_enough_memory),
 		cmocka_unit_test(the_second_hit_promotes_and_the_third_asks_nothing),
 		cmocka_unit_test(a_flush_and_an_expiry_hold_for_what_is_on_flash),
+		cmocka_unit_test(its_cas_and_who_won_it_travel_with_an_item),
 		cmocka_unit_test(a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good),
 		cmocka_unit_test(what_cannot_be_read_is_a_miss_for_good),
 		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
