@@ -23,13 +23,13 @@
 #define KEYS          16u /* of a client's own */
 #define REQUESTS      500u
 #define FRAMES        1024u
-#define MEMORY_BYTES  (24u << 20)
+#define MEMORY_BYTES  (16u << 20)
 #define TALK_MAX      (1u << 20)
 #define REPLY_MAX     (4u << 20)
 #define SHARDS        2u
 #define BUCKETS       512u
 #define SEGMENT_PAGES 16u
-#define SEGMENTS      256u /* of a shard: a talk does not fill them */
+#define SEGMENTS      96u /* of a shard: a talk does not fill them */
 #define SEGMENTS_FEW  8u
 #define VALUE_LARGE   9000u
 #define ITEM_MAX      55000u /* appends make them larger */
