@@ -402,20 +402,10 @@ is_over(const struct world *w)
 static void
 judge(const struct world *w, uint32_t key, uint64_t seed)
 {
-	const struct call *calls[CALL_MAX], *liar;
 	struct linear *l = linear_new();
-	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < w->calls; i++)
-		if (!w->tells_nothing[i] &&
-		    (w->call[i].key == key || w->call[i].kind == CALL_FLUSH))
-			calls[n++] = &w->call[i];
-	if (linear_walk(l, calls, n, &liar) == LINEAR_LIE) {
-		n = linear_shorten(calls, n, liar);
-		for (uint32_t i = 0; i < n; i++)
-			call_print(stdout, calls[i]);
+	if (!linear_judge_key(l, w->call, w->tells_nothing, w->calls, key))
 		fail_msg("seed %llu: no order", (unsigned long long)seed);
-	}
 	linear_free(l);
 }
 

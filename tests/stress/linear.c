@@ -293,3 +293,25 @@ linear_shorten(const struct call **calls, uint32_t count, const struct call *lia
 	linear_free(l);
 	return count;
 }
+
+bool
+linear_judge_key(struct linear *l, const struct call *calls, const bool *unheard, uint32_t count,
+		 uint32_t key)
+{
+	const struct call **own = calloc(count + 1, sizeof *own), *liar;
+	uint32_t n = 0;
+	bool ok;
+
+	ensure(own != NULL);
+	for (uint32_t i = 0; i < count; i++)
+		if (!unheard[i] && (calls[i].key == key || calls[i].kind == CALL_FLUSH))
+			own[n++] = &calls[i];
+	ok = linear_walk(l, own, n, &liar) == LINEAR_TRUE;
+	if (!ok) {
+		n = linear_shorten(own, n, liar);
+		for (uint32_t i = 0; i < n; i++)
+			call_print(stdout, own[i]);
+	}
+	free(own);
+	return ok;
+}

@@ -42,4 +42,10 @@ uint64_t linear_given_up(const struct linear *l);
  * by the time of their return; the count is returned. */
 uint32_t linear_shorten(const struct call **calls, uint32_t count, const struct call *liar);
 
+/* Walk on through the history of a key, among the calls of all keys: its own, and flushes, without
+ * those marked as unheard. On a lie, false, and the calls that linear_shorten() leaves are printed.
+ */
+bool linear_judge_key(struct linear *l, const struct call *calls, const bool *unheard,
+		      uint32_t count, uint32_t key);
+
 #endif

@@ -587,20 +587,10 @@ anybody_here(void)
 static bool
 judge(uint32_t key)
 {
-	const struct call *calls[CALLS_MAX], *liar;
 	struct linear *l = linear_new();
-	uint32_t n = 0;
 	bool ok;
 
-	for (uint32_t i = 0; i < w.calls; i++)
-		if (!w.unheard[i] && (w.call[i].key == key || w.call[i].kind == CALL_FLUSH))
-			calls[n++] = &w.call[i];
-	ok = linear_walk(l, calls, n, &liar) == LINEAR_TRUE;
-	if (!ok) {
-		n = linear_shorten(calls, n, liar);
-		for (uint32_t i = 0; i < n; i++)
-			call_print(stdout, calls[i]);
-	}
+	ok = linear_judge_key(l, w.call, w.unheard, w.calls, key);
 	linear_free(l);
 	return ok;
 }

@@ -195,21 +195,11 @@ settle(void)
 static bool
 judge(uint32_t key)
 {
-	const struct call *calls[CALLS_MAX + TIER_KEYS], *liar;
 	struct linear *l = linear_new();
-	uint32_t n = 0;
 	bool ok;
 
-	for (uint32_t i = 0; i < h.calls; i++)
-		if (!h.unheard[i] && (h.call[i].key == key || h.call[i].kind == CALL_FLUSH))
-			calls[n++] = &h.call[i];
 	linear_begin_empty(l);
-	ok = linear_walk(l, calls, n, &liar) == LINEAR_TRUE;
-	if (!ok) {
-		n = linear_shorten(calls, n, liar);
-		for (uint32_t i = 0; i < n; i++)
-			call_print(stdout, calls[i]);
-	}
+	ok = linear_judge_key(l, h.call, h.unheard, h.calls, key);
 	linear_free(l);
 	return ok;
 }
