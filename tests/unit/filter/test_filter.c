@@ -9,6 +9,8 @@
  */
 #include "filter/filter.h"
 #include "filter/filter_codes.h"
+
+#include "base/hash.h"
 #include "support/guard.h"
 #include "support/test.h"
 
@@ -29,15 +31,11 @@ static const struct filter_shape shapes[] = {
 #define SHAPES     (SHAPES_ALL - 3)
 #define SHAPE_STEP rounds(1u, 3u)
 
-/* Evenly spread, each once: an odd multiplier and Stafford's mixer 13. */
+/* Evenly spread, each once. */
 static uint64_t
 hash_of(uint64_t i)
 {
-	uint64_t h = i * 0x9e3779b97f4a7c15ull;
-
-	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ull;
-	h = (h ^ h >> 27) * 0x94d049bb133111ebull;
-	return h ^ h >> 31;
+	return hash_word(i, 1);
 }
 
 static struct filter *

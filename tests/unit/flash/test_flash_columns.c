@@ -7,6 +7,8 @@
  * Method: filters of lib/filter beside; lists of what is in; a look at the gap within an erasure.
  */
 #include "flash/flash_columns.h"
+
+#include "base/hash.h"
 #include "store/gap.h"
 #include "support/test.h"
 
@@ -30,11 +32,7 @@ struct rig {
 static uint64_t
 hash_of(uint64_t i)
 {
-	uint64_t h = i * 0x9e3779b97f4a7c15ull;
-
-	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ull;
-	h = (h ^ h >> 27) * 0x94d049bb133111ebull;
-	return h ^ h >> 31;
+	return hash_word(i, 1);
 }
 
 static uint64_t
