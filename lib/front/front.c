@@ -96,11 +96,14 @@ flush_parts(struct front *f, struct front_key *whole)
 	front_part_end(f, whole);
 }
 
-/* The store may have no number for one now, until its sweep is round. */
+/* One of the store is for all that wait. It may have no number for one now, until its sweep is
+ * round. */
 static void
 flushes_look(struct front *f)
 {
-	while (!list_empty(&f->flushes) && front_keep_flushed(f)) {
+	if (!front_keep_flushed(f))
+		return;
+	while (!list_empty(&f->flushes)) {
 		struct front_key *whole = container_of(f->flushes.next, struct front_key, link);
 
 		list_unlink(&whole->link);

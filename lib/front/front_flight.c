@@ -11,9 +11,8 @@
  */
 #include "front_keep.h"
 
-#define JOIN_PART                                                                                  \
-	4u /* of a copy's life, in shared mode: how old a flight may be that is joined             \
-	    */
+/* In shared mode a flight is joined that is no older than this part of a copy's life. */
+#define JOIN_PART 4u
 /* What is asked for alike, or stored: others may use the answer. */
 enum flight {
 	FLIGHT_NONE,

@@ -165,9 +165,7 @@ ttl_of(const struct front_lane *l)
 	return (l->reply.meta & FRONT_META_TTL) != 0 ? l->reply.ttl_s : FRONT_TTL_UNKNOWN;
 }
 
-/* In shared mode an expiry is what others do, too: only one that is sooner than a copy's end
- * counts.
- */
+/* In shared mode an expiry counts only if it is sooner than a copy's end. */
 static bool
 outlives_copies(const struct front *f, int32_t ttl_s)
 {
