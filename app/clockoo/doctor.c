@@ -109,7 +109,7 @@ check_memory_file(struct dry_run *p, const struct config *cfg)
 
 	if (cfg->memory_file[0] == '\0' || !tree_is_live(&p->machine.tree))
 		return;
-	if (!memory_file_place_ok(cfg->memory_file, &huge, &err)) {
+	if (!memory_file_place_ok(MEMORY_OPTION, cfg->memory_file, &huge, &err)) {
 		advice_fix(advice_add(&p->advice, ADVICE_FAIL, "memory file", "%s", err.text),
 			   "hugeadm --create-user-mounts=clockoo makes "
 			   "/var/lib/hugetlbfs/user/clockoo");

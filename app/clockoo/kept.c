@@ -52,6 +52,8 @@ static struct memory_file_wanted
 wanted_of(const struct appliance *a)
 {
 	return (struct memory_file_wanted){
+		.option = MEMORY_OPTION,
+		.size_option = "-m",
 		.path = a->config.memory_file,
 		.bytes = a->sizes.file_bytes,
 		.page_at = STORE_IMAGE_APP_AT,
@@ -96,15 +98,18 @@ note_change(struct kept *k)
 static void
 judge(struct kept *k, const struct config *cfg)
 {
-	const struct kept_file file = {k->file.id, k->file.changed_ns};
+	const struct memory_page_file file = {k->file.id, k->file.changed_ns};
+	struct gap_now now;
 
 	if (k->file.before_bytes != 0)
 		snprintf(k->words, sizeof k->words, "it had %zu MB, and %zu are configured",
 			 k->file.before_bytes >> MB_SHIFT, k->file.bytes >> MB_SHIFT);
 	else if (k->file.fresh)
 		strcpy(k->words, "it is new");
-	else
-		kept_page_is_whole(k->page, &file, cfg->keep_for_s, &k->gap, k->words);
+	else {
+		kept_now(&now);
+		memory_page_is_whole(k->page, &file, &now, cfg->keep_for_s, &k->gap, k->words);
+	}
 	k->judged_ns = clock_ns(CLOCK_BOOTTIME);
 }
 

@@ -47,42 +47,6 @@ kept_now(struct gap_now *now)
 	fclose(file);
 }
 
-static void
-say_crashes(const struct memory_page *page, uint32_t attempts, char words[KEPT_WORDS])
-{
-	const uint32_t number = atomic_load_explicit(&page->signal, memory_order_relaxed);
-	char how[32] = "amid a start";
-
-	if (number != 0)
-		snprintf(how, sizeof how, "by signal %u", number);
-	snprintf(words, KEPT_WORDS, "%u crashes with the kept memory, the last %s", attempts, how);
-}
-
-bool
-kept_page_is_whole(const struct memory_page *page, const struct kept_file *file,
-		   uint32_t keep_for_s, struct gap *gap, char words[KEPT_WORDS])
-{
-	const uint32_t attempts = atomic_load_explicit(&page->attempts, memory_order_relaxed);
-	struct gap_now now;
-
-	kept_now(&now);
-	words[0] = '\0';
-	if (!memory_page_is_set(page))
-		strcpy(words, "nothing whole lies there");
-	else if (page->file.device != file->id.device || page->file.inode != file->id.inode)
-		strcpy(words, "it is a copy of another file");
-	else if (memory_page_is_changed(page, file->changed_ns))
-		strcpy(words,
-		       "its file was changed while nobody served from it (cp, mv, chmod, chown)");
-	else if (attempts >= CRASHES_MAX)
-		say_crashes(page, attempts, words);
-	else {
-		gap_judge(gap, &page->heartbeat, page->boot_id, &now, keep_for_s);
-		strcpy(words, gap->words);
-	}
-	return words[0] == '\0';
-}
-
 /* A shared lock for a moment: a start that meets it tries again. */
 static bool
 is_in_use(int fd)
@@ -93,14 +57,14 @@ is_in_use(int fd)
 	return false;
 }
 
-static struct kept_file
+static struct memory_page_file
 file_of(int fd, const struct stat *st)
 {
 	struct memory_file file = {.fd = fd};
 	struct statfs fs;
 
 	file.huge = fstatfs(fd, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC;
-	return (struct kept_file){{st->st_dev, st->st_ino}, memory_file_changed_ns(&file)};
+	return (struct memory_page_file){{st->st_dev, st->st_ino}, memory_file_changed_ns(&file)};
 }
 
 /* Would the store of that size go on with it? 0: of whatever size it has. */
@@ -128,11 +92,13 @@ look_into(struct kept_look *look, int fd, const struct stat *st, const struct co
 {
 	static uint8_t head[STORE_IMAGE_HEAD_BYTES];
 	const struct memory_page *page = (const void *)(head + STORE_IMAGE_APP_AT);
-	const struct kept_file file = file_of(fd, st);
+	const struct memory_page_file file = file_of(fd, st);
 	const ssize_t got = pread(fd, head, sizeof head, 0);
+	struct gap_now now;
 	struct gap gap;
 
 	look->state = KEPT_LOST;
+	kept_now(&now);
 	if (got != (ssize_t)sizeof head || !memory_page_is_set(page)) {
 		strcpy(look->words, "nothing whole lies there");
 		return;
@@ -145,7 +111,7 @@ look_into(struct kept_look *look, int fd, const struct stat *st, const struct co
 		snprintf(look->words, sizeof look->words, "it has %llu MB, and %llu are configured",
 			 (unsigned long long)look->bytes >> MB_SHIFT,
 			 (unsigned long long)bytes >> MB_SHIFT);
-	} else if (kept_page_is_whole(page, &file, cfg->keep_for_s, &gap, look->words) &&
+	} else if (memory_page_is_whole(page, &file, &now, cfg->keep_for_s, &gap, look->words) &&
 		   image_is_whole(look, head, store_bytes)) {
 		look->state = KEPT_WHOLE;
 		snprintf(look->words, sizeof look->words, "would be %skept, %.0f s without service",
@@ -193,7 +159,7 @@ kept_place_warnings(const struct config *cfg, struct memory_warning out[MEMORY_P
 	FILE *swaps;
 
 	snprintf(path, sizeof path, "%s", cfg->memory_file);
-	if (!memory_file_place_ok(cfg->memory_file, &place.huge, &err) ||
+	if (!memory_file_place_ok(MEMORY_OPTION, cfg->memory_file, &place.huge, &err) ||
 	    realpath(dirname(path), folder) == NULL)
 		return 0;
 	place.folder = folder;
@@ -215,7 +181,8 @@ kept_huge_bytes_needed(const struct config *cfg)
 	struct error err;
 	bool huge;
 
-	if (bytes == 0 || !memory_file_place_ok(cfg->memory_file, &huge, &err) || !huge)
+	if (bytes == 0 || !memory_file_place_ok(MEMORY_OPTION, cfg->memory_file, &huge, &err) ||
+	    !huge)
 		return 0;
 	kept_look_at_configured(&look, cfg);
 	return bytes > look.allocated ? bytes - look.allocated : 0;
@@ -285,6 +252,8 @@ arena_remove(const struct config *cfg, FILE *out, struct error *err)
 	}
 	if (!memory_file_open(&file,
 			      &(struct memory_file_wanted){
+				      .option = MEMORY_OPTION,
+				      .size_option = "-m",
 				      .path = cfg->memory_file,
 				      .bytes = (size_t)st.st_size,
 				      .page_at = STORE_IMAGE_APP_AT,

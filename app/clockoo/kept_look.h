@@ -17,7 +17,8 @@
 
 #include <stdio.h>
 
-#define KEPT_WORDS     256u
+#define MEMORY_OPTION  "--memory-file"
+#define KEPT_WORDS     MEMORY_PAGE_WORDS
 #define ARENA_LIST_MAX 1024u
 
 enum kept_state {
@@ -38,16 +39,6 @@ struct kept_look {
 };
 
 void kept_now(struct gap_now *now);
-
-/* The file that a page lies in. */
-struct kept_file {
-	struct file_id id;
-	uint64_t changed_ns; /* memory_file_changed_ns */
-};
-
-/* Does a start go on from that page? words: why not, else empty. */
-bool kept_page_is_whole(const struct memory_page *page, const struct kept_file *file,
-			uint32_t keep_for_s, struct gap *gap, char words[KEPT_WORDS]);
 
 /* cfg names the file; bytes: the size that a start would give it, or 0 for any. */
 void kept_look(struct kept_look *look, const struct config *cfg, const char *path, uint64_t bytes);

@@ -155,7 +155,7 @@ say_what_is_kept(const struct appliance *a)
 	}
 	if (a->config.memory_file[0] == '\0')
 		return;
-	if (!memory_file_place_ok(a->config.memory_file, &huge, &err)) {
+	if (!memory_file_place_ok(MEMORY_OPTION, a->config.memory_file, &huge, &err)) {
 		config_error_locate(&a->source, &err);
 		printf("not ready to start: %s\n", err.text);
 		return;

@@ -20,7 +20,7 @@
 #define NS_PER_MS   1000000
 #define MODE        0600
 #define HUGE_REMEDY "reserve more (clockoo doctor says how many)"
-#define OPTION      "--memory-file: %s: "
+#define OPTION      "%s: %s: " /* struct memory_file: option, path */
 #define NS_PER_S    1000000000ull
 #define STAT_BLOCK  512u /* of st_blocks */
 #define HUGE_BYTES  ((size_t)2 << 20)
@@ -31,15 +31,15 @@
 #define OPENED_ONLY (O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
 
 static bool
-refuse_place(const char *path, struct error *err)
+refuse_place(const char *option, const char *path, struct error *err)
 {
 	return error_set(err, OPTION "not on a hugetlbfs or tmpfs; choose a path on one of them",
-			 path);
+			 option, path);
 }
 
 /* The folder that the file is or will be in, and what kind of file system that is. */
 static int
-open_folder(const char *path, struct statfs *fs, struct error *err)
+open_folder(const char *option, const char *path, struct statfs *fs, struct error *err)
 {
 	char text[2 * CONFIG_PATH_BYTES];
 	const char *folder;
@@ -49,9 +49,9 @@ open_folder(const char *path, struct statfs *fs, struct error *err)
 	folder = dirname(text);
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fstatfs(fd, fs) != 0) {
-		error_set(err, OPTION "its folder %s: %s", path, folder, strerror(errno));
+		error_set(err, OPTION "its folder %s: %s", option, path, folder, strerror(errno));
 	} else if (fs->f_type != HUGETLBFS_MAGIC && fs->f_type != TMPFS_MAGIC) {
-		refuse_place(path, err);
+		refuse_place(option, path, err);
 	} else {
 		return fd;
 	}
@@ -61,10 +61,10 @@ open_folder(const char *path, struct statfs *fs, struct error *err)
 }
 
 bool
-memory_file_place_ok(const char *path, bool *huge, struct error *err)
+memory_file_place_ok(const char *option, const char *path, bool *huge, struct error *err)
 {
 	struct statfs fs;
-	const int fd = open_folder(path, &fs, err);
+	const int fd = open_folder(option, path, &fs, err);
 
 	if (fd >= 0)
 		close(fd);
@@ -77,14 +77,15 @@ static bool
 is_ours(const struct memory_file *f, const struct stat *st, uid_t other_uid, struct error *err)
 {
 	if (!S_ISREG(st->st_mode) || st->st_nlink > 1)
-		return error_set(err, OPTION "not a file of its own; choose another path", f->path);
+		return error_set(err, OPTION "not a file of its own; choose another path",
+				 f->option, f->path);
 	if (st->st_uid != geteuid() && (other_uid == MEMORY_FILE_NO_UID || st->st_uid != other_uid))
 		return error_set(err,
 				 OPTION "belongs to user %u; remove it, or choose another path",
-				 f->path, st->st_uid);
+				 f->option, f->path, st->st_uid);
 	if ((st->st_mode & 077) != 0)
 		return error_set(err, OPTION "others may open it; chmod 600, or remove it",
-				 f->path);
+				 f->option, f->path);
 	return true;
 }
 
@@ -109,7 +110,8 @@ refuse_in_use(const struct memory_file *f, const struct memory_file_wanted *want
 
 	if (pid != 0)
 		snprintf(who, sizeof who, "process %u", pid);
-	return error_set(err, OPTION "in use by %s; stop it, or choose another path", f->path, who);
+	return error_set(err, OPTION "in use by %s; stop it, or choose another path", f->option,
+			 f->path, who);
 }
 
 static uint64_t
@@ -137,7 +139,7 @@ try_lock(struct memory_file *f, int folder, const char *name, uid_t other_uid, s
 
 	f->fd = openat(folder, name, OPENED_ONLY | O_CREAT, MODE);
 	if (f->fd < 0 || fstat(f->fd, &st) != 0) {
-		error_set(err, OPTION "%s", f->path,
+		error_set(err, OPTION "%s", f->option, f->path,
 			  errno == ELOOP ? "a symbolic link; name the file itself"
 					 : strerror(errno));
 		return LOCK_FAILED;
@@ -152,8 +154,8 @@ try_lock(struct memory_file *f, int folder, const char *name, uid_t other_uid, s
 	/* Root made it, or will have it made, for the user that it becomes (-u). */
 	if (other_uid != MEMORY_FILE_NO_UID && st.st_uid != other_uid &&
 	    fchown(f->fd, other_uid, (gid_t)-1) != 0) {
-		error_set(err, OPTION "cannot give it to user %u: %s", f->path, other_uid,
-			  strerror(errno));
+		error_set(err, OPTION "cannot give it to user %u: %s", f->option, f->path,
+			  other_uid, strerror(errno));
 		return LOCK_FAILED;
 	}
 	f->id = (struct file_id){st.st_dev, st.st_ino};
@@ -185,7 +187,7 @@ lock(struct memory_file *f, int folder, const struct memory_file_wanted *wanted,
 		if (got == LOCK_BUSY && waited_ms >= wanted->wait_ms)
 			refuse_in_use(f, wanted, err);
 		else if (waited_ms >= wanted->wait_ms && got == LOCK_OTHER_FILE)
-			error_set(err, OPTION "another process exchanges it", f->path);
+			error_set(err, OPTION "another process exchanges it", f->option, f->path);
 		drop(f);
 		if (got == LOCK_FAILED || waited_ms >= wanted->wait_ms)
 			return false;
@@ -217,7 +219,7 @@ refuse_foreign(const struct memory_file *f, size_t page_at, struct error *err)
 {
 	return !is_foreign(f, page_at) ||
 	       error_set(err, OPTION "not a memory file of clockoo's; choose another path",
-			 f->path);
+			 f->option, f->path);
 }
 
 /* Would it fit, with what it has given back? A file system that does not count its blocks
@@ -232,11 +234,11 @@ fits(const struct memory_file *f, const struct statfs *fs, struct error *err)
 	    left + (uint64_t)st.st_blocks * STAT_BLOCK >= f->bytes)
 		return true;
 	return error_set(err,
-			 OPTION "%zu MB do not fit: it has %llu, and %llu are free; lower -m, or "
+			 OPTION "%zu MB do not fit: it has %llu, and %llu are free; lower %s, or "
 				"enlarge the file system",
-			 f->path, f->bytes >> 20,
+			 f->option, f->path, f->bytes >> 20,
 			 (unsigned long long)st.st_blocks * STAT_BLOCK >> 20,
-			 (unsigned long long)left >> 20);
+			 (unsigned long long)left >> 20, f->size_option);
 }
 
 /* What has another size is given back whole first: both may not fit. */
@@ -251,8 +253,8 @@ resize(struct memory_file *f, const struct statfs *fs, struct error *err)
 		return false;
 	f->fresh = true;
 	if (ftruncate(f->fd, 0) != 0 || ftruncate(f->fd, (off_t)f->bytes) != 0)
-		return error_set(err, OPTION "cannot make it %zu MB: %s", f->path, f->bytes >> 20,
-				 strerror(errno));
+		return error_set(err, OPTION "cannot make it %zu MB: %s", f->option, f->path,
+				 f->bytes >> 20, strerror(errno));
 	return true;
 }
 
@@ -264,8 +266,10 @@ memory_file_open(struct memory_file *f, const struct memory_file_wanted *wanted,
 	int folder;
 
 	*f = (struct memory_file){.fd = -1};
+	f->option = wanted->option;
+	f->size_option = wanted->size_option;
 	snprintf(f->path, sizeof f->path, "%s", wanted->path);
-	folder = open_folder(wanted->path, &fs, err);
+	folder = open_folder(f->option, wanted->path, &fs, err);
 	if (folder < 0)
 		return false;
 	f->huge = fs.f_type == HUGETLBFS_MAGIC;
@@ -283,7 +287,8 @@ bool
 memory_file_renew(struct memory_file *f, const struct memory_file_wanted *wanted, struct error *err)
 {
 	if (unlink(f->path) != 0)
-		return error_set(err, OPTION "cannot remove it: %s", f->path, strerror(errno));
+		return error_set(err, OPTION "cannot remove it: %s", f->option, f->path,
+				 strerror(errno));
 	drop(f);
 	return memory_file_open(f, wanted, err);
 }
@@ -312,8 +317,9 @@ memory_file_map(struct memory_file *f, struct error *err)
 	void *at = mmap(huge_place(f), f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 
 	if (at == MAP_FAILED)
-		return error_set(err, OPTION "cannot map %zu MB: %s; %s", f->path, f->bytes >> 20,
-				 strerror(errno), f->huge ? HUGE_REMEDY : "lower -m");
+		return error_set(err, OPTION "cannot map %zu MB: %s; %s%s", f->option, f->path,
+				 f->bytes >> 20, strerror(errno), f->huge ? HUGE_REMEDY : "lower ",
+				 f->huge ? "" : f->size_option);
 	f->base = at;
 	/* A child that kept the mapping would keep the lock; a core file needs no copy of it. */
 	madvise(at, f->bytes, MADV_DONTFORK);
@@ -351,8 +357,10 @@ memory_file_populate(struct memory_file *f, struct error *err)
 	f->populated = f->huge ? f->bytes : 0;
 	/* A kernel before 5.14 does not know the advice: hugepages are reserved all the same. */
 	return there || (f->huge && errno == EINVAL) ||
-	       error_set(err, OPTION "%zu MB are not there (%s): %s", f->path, f->bytes >> 20,
-			 strerror(errno), f->huge ? HUGE_REMEDY : "lower -m, or enlarge the tmpfs");
+	       error_set(err, OPTION "%zu MB are not there (%s): %s%s", f->option, f->path,
+			 f->bytes >> 20, strerror(errno),
+			 f->huge ? HUGE_REMEDY : "enlarge the tmpfs, or lower ",
+			 f->huge ? "" : f->size_option);
 }
 
 bool
@@ -381,21 +389,4 @@ memory_file_close(struct memory_file *f)
 {
 	memory_file_unmap(f);
 	drop(f);
-}
-
-size_t
-memory_file_peek(const char *path, void *head, size_t bytes, struct error *err)
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	ssize_t got;
-
-	if (fd < 0) {
-		error_set(err, OPTION "%s", path, strerror(errno));
-		return 0;
-	}
-	got = pread(fd, head, bytes, 0);
-	if (got <= 0)
-		error_set(err, OPTION "%s", path, got < 0 ? strerror(errno) : "empty");
-	close(fd);
-	return got > 0 ? (size_t)got : 0;
 }

@@ -25,6 +25,8 @@
 #define MEMORY_FILE_NO_UID  ((uid_t)-1)
 
 struct memory_file_wanted {
+	const char *option;      /* "--memory-file": what errors begin with */
+	const char *size_option; /* "-m": what makes it smaller */
 	const char *path;
 	size_t bytes;
 	size_t page_at;   /* of the page of memory_page.h in it */
@@ -43,6 +45,7 @@ struct memory_file {
 	bool fresh;          /* all zeros: nothing is kept */
 	uint64_t changed_ns; /* memory_file_changed_ns, as it was found */
 	struct file_id id;
+	const char *option, *size_option;
 	char path[2 * CONFIG_PATH_BYTES];
 };
 
@@ -65,9 +68,7 @@ uint64_t memory_file_changed_ns(const struct memory_file *f);
 void memory_file_unmap(struct memory_file *f);
 void memory_file_close(struct memory_file *f);
 
-/* The first bytes of a file, without its lock. Returns how many were read; 0: *err says why. */
-size_t memory_file_peek(const char *path, void *head, size_t bytes, struct error *err);
 /* May a file of that name be memory: is its folder on hugetlbfs (*huge) or tmpfs? */
-bool memory_file_place_ok(const char *path, bool *huge, struct error *err);
+bool memory_file_place_ok(const char *option, const char *path, bool *huge, struct error *err);
 
 #endif

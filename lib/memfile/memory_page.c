@@ -3,6 +3,7 @@
  */
 #include "memory_page.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool
@@ -12,6 +13,42 @@ memory_page_is_changed(const struct memory_page *p, uint64_t changed_ns)
 							  : p->changed_ns - changed_ns;
 
 	return changed_ns != 0 && p->changed_ns != 0 && apart > CHANGED_BY_OTHERS_NS;
+}
+
+static void
+say_crashes(const struct memory_page *page, uint32_t attempts, char words[MEMORY_PAGE_WORDS])
+{
+	const uint32_t number = atomic_load_explicit(&page->signal, memory_order_relaxed);
+	char how[32] = "amid a start";
+
+	if (number != 0)
+		snprintf(how, sizeof how, "by signal %u", number);
+	snprintf(words, MEMORY_PAGE_WORDS, "%u crashes with the kept memory, the last %s", attempts,
+		 how);
+}
+
+bool
+memory_page_is_whole(const struct memory_page *page, const struct memory_page_file *file,
+		     const struct gap_now *now, uint32_t keep_for_s, struct gap *gap,
+		     char words[MEMORY_PAGE_WORDS])
+{
+	const uint32_t attempts = atomic_load_explicit(&page->attempts, memory_order_relaxed);
+
+	words[0] = '\0';
+	if (!memory_page_is_set(page))
+		strcpy(words, "nothing whole lies there");
+	else if (page->file.device != file->id.device || page->file.inode != file->id.inode)
+		strcpy(words, "it is a copy of another file");
+	else if (memory_page_is_changed(page, file->changed_ns))
+		strcpy(words,
+		       "its file was changed while nobody served from it (cp, mv, chmod, chown)");
+	else if (attempts >= CRASHES_MAX)
+		say_crashes(page, attempts, words);
+	else {
+		gap_judge(gap, &page->heartbeat, page->boot_id, now, keep_for_s);
+		strcpy(words, gap->words);
+	}
+	return words[0] == '\0';
 }
 
 void

@@ -18,6 +18,7 @@
 #include <assert.h>
 
 #define MEMORY_PAGE_BYTES 4096u
+#define MEMORY_PAGE_WORDS 256u
 /* The page's own layout is in the last digit. */
 #define MEMORY_PAGE_MAGIC 0x31656761706b6c63ull /* "clkpage1" */
 /* So many crashes with one memory, and the next start does without it. */
@@ -55,6 +56,17 @@ memory_page_is_set(const struct memory_page *p)
 /* Did another program change the file since its process ended? changed_ns: the inode's time
  * (memory_file.h); 0: it has none. */
 bool memory_page_is_changed(const struct memory_page *p, uint64_t changed_ns);
+
+/* The file that a page lies in. changed_ns: memory_file_changed_ns; 0: it has none. */
+struct memory_page_file {
+	struct file_id id;
+	uint64_t changed_ns;
+};
+
+/* Does a start go on from that page? words: why not, else empty. */
+bool memory_page_is_whole(const struct memory_page *page, const struct memory_page_file *file,
+			  const struct gap_now *now, uint32_t keep_for_s, struct gap *gap,
+			  char words[MEMORY_PAGE_WORDS]);
 
 /* A page becomes this process's, whose start counts as an attempt. */
 void memory_page_begin(struct memory_page *p, struct file_id file, const char *boot_id,

@@ -50,7 +50,8 @@ remove_file(void **state)
 static struct memory_file_wanted
 wanted(size_t bytes)
 {
-	return (struct memory_file_wanted){path, bytes, PAGE_AT, MEMORY_FILE_NO_UID, 0};
+	return (struct memory_file_wanted){"--memory-file",    "-m", path, bytes, PAGE_AT,
+					   MEMORY_FILE_NO_UID, 0};
 }
 
 static void
@@ -348,28 +349,12 @@ a_disk_is_refused_before_anything_is_made(void **state)
 	w.path = "/proc/clockoo-no-memory";
 	check(!memory_file_open(&f, &w, &err));
 	check_ptr(strstr(err.text, "not on a hugetlbfs or tmpfs"));
-	check(!memory_file_place_ok(w.path, &huge, &err));
+	check(!memory_file_place_ok("--memory-file", w.path, &huge, &err));
 	w.path = "/dev/shm/no/such/folder";
 	check(!memory_file_open(&f, &w, &err));
 	check_ptr(strstr(err.text, "its folder /dev/shm/no/such: No such file"));
-	check(memory_file_place_ok(path, &huge, &err));
+	check(memory_file_place_ok("--memory-file", path, &huge, &err));
 	check(!huge);
-}
-
-static void
-a_file_is_peeked_at_without_its_lock(void **state)
-{
-	const pid_t child = start_holder();
-	static char head[2 * PAGE_AT];
-	struct error err;
-
-	check_eq(memory_file_peek(path, head, sizeof head, &err), sizeof head);
-	check_eq(((struct memory_page *)(void *)(head + PAGE_AT))->pid, 4711);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	unlink(path);
-	check_eq(memory_file_peek(path, head, sizeof head, &err), 0);
-	check_ptr(strstr(err.text, "No such file"));
 }
 
 static uint64_t
@@ -451,7 +436,6 @@ main(void)
 		CASE(what_others_may_write_is_refused),
 		CASE(the_user_to_become_owns_it),
 		CASE(a_disk_is_refused_before_anything_is_made),
-		CASE(a_file_is_peeked_at_without_its_lock),
 		CASE(a_new_file_on_a_tmpfs_lies_in_huge_pages),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
