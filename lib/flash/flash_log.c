@@ -412,7 +412,21 @@ truncate(const struct flash_log *log, uint8_t *pages, uint32_t offset)
 	}
 }
 
-void
+static bool
+are_pages(const struct flash_log *log, const uint8_t *pages)
+{
+	for (uint32_t p = 0; p < log->c.segment_pages - 1; p++) {
+		struct flash_page h;
+
+		memcpy(&h, pages + (size_t)p * FLASH_PAGE_BYTES, sizeof h);
+		if (h.used > FLASH_PAYLOAD_BYTES ||
+		    (h.first != FLASH_NO_RECORD && h.first > h.used))
+			return false;
+	}
+	return true;
+}
+
+bool
 flash_log_adopt(struct flash_log *log, uint32_t buffer)
 {
 	struct flash_buffer *b = &log->buffer[buffer];
@@ -424,10 +438,13 @@ flash_log_adopt(struct flash_log *log, uint32_t buffer)
 
 	if (sequence < log->kept->first || sequence == 0 || !flash_log_has(log, sequence)) {
 		log->kept->sequence[buffer] = 0;
-		return;
+		return true;
 	}
+	if (!are_pages(log, payload(log, buffer)))
+		return false;
 	while (flash_walk_next(&pages, &walk, &record) == FLASH_RECORD)
 		whole = walk.next - 1;
 	truncate(log, payload(log, buffer), whole);
 	b->state = FLASH_CLOSED;
+	return true;
 }

@@ -191,8 +191,9 @@ void flash_log_wrote(struct flash_log *log, uint32_t buffer, int32_t error);
 void flash_log_free(struct flash_log *log, uint32_t buffer);
 void flash_log_lose(struct flash_log *log, uint64_t sequence);
 
-/* A buffer as a killed process left it: closed, with whole records, if its segment counts. */
-void flash_log_adopt(struct flash_log *log, uint32_t buffer);
+/* A buffer as a killed process left it: closed, with whole records, if its segment counts. False:
+ * no process left it so. */
+bool flash_log_adopt(struct flash_log *log, uint32_t buffer);
 
 /* A buffer's pages as they are. */
 struct flash_pages flash_log_pages(const struct flash_log *log, uint32_t buffer);

@@ -261,7 +261,7 @@ static bool
 write_kept(struct recovery *r)
 {
 	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
-		flash_log_adopt(&r->s->log, i);
+		r->failed |= !flash_log_adopt(&r->s->log, i);
 	write_closed(r);
 	for (uint32_t i = 0; i < FLASH_BUFFERS && !r->failed; i++)
 		if (r->s->log.buffer[i].state == FLASH_WRITTEN)

@@ -1,0 +1,448 @@
+/*
+ * flash.state. Goal: the next process finds what a killed one left, and nothing of what may not be
+ * believed, each with one line; records in buffers are there again, and what was erased is not.
+ * Method: a file on a tmpfs, opened twice; the second time it, or the machine, has changed. A
+ * shard over it on a device of memory.
+ */
+#include "flash/flash_recover.h"
+#include "flash/flash_state.h"
+#include "sim/mem_flash.h"
+#include "support/test.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TMPFS    "/dev/shm"
+#define SHARDS   2u
+#define PAGES    3u
+#define SEGMENTS 8u
+#define BUCKETS  64u
+#define KEYS     400u
+#define HEAD_AT  8192 /* of the file: after the page */
+#define S        1000000000ull
+#define BOOT     (1000 * S)
+
+static char folder[64], path[96];
+
+static const struct gap_now at_kill = {BOOT, 5 * BOOT, "here"};
+
+static const struct flash_state_id mine = {
+	.incarnation = 7,
+	.layout = {.device = 1, .seed = 2, .shards = SHARDS, .segments = SEGMENTS}};
+
+static int
+make_folder(void **unused)
+{
+	snprintf(folder, sizeof folder, TMPFS "/clockoo-test-XXXXXX");
+	check_ptr(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/state", folder);
+	return 0;
+}
+
+static int
+remove_folder(void **unused)
+{
+	return rmdir(folder);
+}
+
+static int
+remove_file(void **unused)
+{
+	unlink(path);
+	return 0;
+}
+
+static struct flash_state_config
+config(void)
+{
+	return (struct flash_state_config){.path = path,
+					   .shards = SHARDS,
+					   .segment_pages = PAGES,
+					   .other_uid = MEMORY_FILE_NO_UID,
+					   .keep_for_s = 60,
+					   .pid = 4711};
+}
+
+static void
+open_at(struct flash_state *s, const struct gap_now *now)
+{
+	const struct flash_state_config c = config();
+	struct error err;
+
+	if (!flash_state_open(s, &c, now, &err))
+		fail_msg("%s", err.text);
+}
+
+static void
+begin(struct flash_state *s)
+{
+	const struct beat beat = {BOOT, 5 * BOOT, 100 * S, BOOT};
+
+	flash_state_begin(s, &mine, &at_kill);
+	flash_state_beat(s, &beat, 55);
+}
+
+/* What a process leaves that was killed. */
+static void
+leave_killed(void)
+{
+	struct flash_state s;
+
+	open_at(&s, &at_kill);
+	begin(&s);
+	s.kept[1].head = 9;
+	s.kept[1].first = 3;
+	s.intents->hash[2] = 77;
+	memset(s.pages, 0x5a, s.pages_bytes);
+	flash_state_close(&s);
+}
+
+static void
+a_killed_process_leaves_all_of_it(void **unused)
+{
+	struct flash_state s;
+
+	for (uint32_t i = 0; i < 2; i++) { /* the next, and the one after that */
+		leave_killed();
+		open_at(&s, &at_kill);
+		check_str(s.words, "");
+		check_eq(s.id.incarnation, 7);
+		check_eq(memcmp(&s.id.layout, &mine.layout, sizeof mine.layout), 0);
+		check_eq(s.kept[1].head, 9);
+		check_eq(s.kept[1].first, 3);
+		check_eq(s.intents->hash[2], 77);
+		check_eq(s.pages[s.pages_bytes - 1], 0x5a);
+		check_eq(s.flush_due, 55);
+		check_eq(s.gap.store_ns, 100 * S);
+		begin(&s);
+		flash_state_close(&s);
+	}
+}
+
+/* ---- what is not kept ---- */
+
+static void
+poke(size_t at, const void *bytes, size_t len)
+{
+	const int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	check(pwrite(fd, bytes, len, (off_t)at) == (ssize_t)len);
+	close(fd);
+}
+
+static void
+poke_word(size_t at, uint64_t word)
+{
+	poke(at, &word, sizeof word);
+}
+
+static void
+leave_graceful(void)
+{
+	struct flash_state s;
+
+	open_at(&s, &at_kill);
+	flash_state_end(&s);
+	flash_state_close(&s);
+}
+
+static void
+leave_amid_start(void)
+{
+	struct flash_state s;
+
+	open_at(&s, &at_kill);
+	flash_state_forget(&s);
+	flash_state_close(&s);
+}
+
+/* Three starts that come to nothing. */
+static void
+crash_at_starts(void)
+{
+	struct flash_state s;
+
+	for (uint32_t i = 0; i < CRASHES_MAX; i++) {
+		open_at(&s, &at_kill);
+		check_eq(s.id.incarnation, 7);
+		flash_state_close(&s);
+	}
+}
+
+static void
+change_long_ago(void)
+{
+	poke_word(MEMORY_PAGE_BYTES + offsetof(struct memory_page, changed_ns), 1);
+}
+
+static void
+damage_numbers(void)
+{
+	struct flash_state s;
+
+	open_at(&s, &at_kill);
+	s.kept[1].first = s.kept[1].head + 2;
+	flash_state_close(&s);
+}
+
+static void
+cut(void)
+{
+	check_eq(truncate(path, 16384), 0);
+}
+
+static void
+nothing(void)
+{
+}
+
+static void
+what_may_not_be_believed_is_not_kept(void **unused)
+{
+	static const struct {
+		void (*happens)(void);
+		struct gap_now now;
+		const char *words;
+	} rows[] = {
+		{nothing, {BOOT + 61 * S, 5 * BOOT + 61 * S, "here"}, "has not served for 61.0 s"},
+		{nothing, {BOOT, 5 * BOOT, "there"}, "the machine has been started since"},
+		{nothing, {BOOT, 5 * BOOT + 9 * S, "here"}, "the wall clock moved by +9 s"},
+		{leave_graceful, at_kill, "had not begun to serve, or has ended"},
+		{leave_amid_start, at_kill, "nothing whole lies there"},
+		{crash_at_starts, at_kill, "3 crashes with the kept memory"},
+		{change_long_ago, at_kill, "its file was changed"},
+		{damage_numbers, at_kill, "its numbers are damaged"},
+		{cut, at_kill, "it had 16 KB, and"},
+	};
+
+	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct flash_state s;
+
+		unlink(path);
+		leave_killed();
+		rows[i].happens();
+		open_at(&s, &rows[i].now);
+		if (strstr(s.words, rows[i].words) == NULL || strchr(s.words, '\n') != NULL)
+			fail_msg("%u: %s", i, s.words);
+		check_eq(s.id.incarnation, 0);
+		check_eq(s.kept[1].head, 0);
+		check_eq(s.intents->hash[2], 0);
+		begin(&s);
+		flash_state_close(&s);
+		open_at(&s, &at_kill); /* it goes on from there */
+		check_eq(s.id.incarnation, 7);
+		flash_state_close(&s);
+	}
+}
+
+static void
+an_altered_byte_of_its_head_is_seen(void **unused)
+{
+	const uint32_t bytes = sizeof(struct flash_state_id) + 16;
+
+	for (uint32_t at = 0; at < bytes; at++) {
+		struct flash_state s;
+		uint8_t byte;
+		int fd;
+
+		leave_killed();
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		check(pread(fd, &byte, 1, HEAD_AT + at) == 1);
+		close(fd);
+		byte ^= 0x10;
+		poke(HEAD_AT + at, &byte, 1);
+		open_at(&s, &at_kill);
+		if (s.id.incarnation != 0 || strcmp(s.words, "it is damaged") != 0)
+			fail_msg("%u: %s", at, s.words);
+		flash_state_close(&s);
+	}
+}
+
+static void
+check_refused(const char *words)
+{
+	const struct flash_state_config c = config();
+	struct flash_state s;
+	struct error err;
+
+	check(!flash_state_open(&s, &c, &at_kill, &err));
+	if (strncmp(err.text, "--flash-state: ", 15) != 0 || strstr(err.text, words) == NULL)
+		fail_msg("%s", err.text);
+}
+
+static void
+what_others_have_or_may_open_is_refused(void **unused)
+{
+	struct flash_state s;
+
+	leave_killed();
+	chmod(path, 0644);
+	check_refused("others may open it; chmod 600");
+	chmod(path, 0600);
+	open_at(&s, &at_kill);
+	check_refused("in use by process 4711");
+	flash_state_close(&s);
+	poke_word(0, 1);
+	poke_word(MEMORY_PAGE_BYTES, 1);
+	check_refused("not a memory file of clockoo's");
+}
+
+static void
+without_a_path_it_is_memory(void **unused)
+{
+	struct flash_state_config c = config();
+	struct flash_state s;
+	struct error err;
+
+	c.path = NULL;
+	check(flash_state_open(&s, &c, &at_kill, &err));
+	check_str(s.words, "flash.state names no file");
+	begin(&s);
+	memset(s.pages, 1, s.pages_bytes);
+	flash_state_end(&s);
+	flash_state_close(&s);
+}
+
+/* ---- a shard over it ---- */
+
+static struct mem_flash device;
+static struct bucket buckets[BUCKETS];
+static _Alignas(FLASH_PAGE_BYTES) uint8_t memory[2 * PAGES * FLASH_PAGE_BYTES];
+
+static uint64_t
+hash_of(void *arg, struct view key)
+{
+	return hash_bytes(key.data, key.len, 77);
+}
+
+static uint64_t
+hash_of_number(uint32_t n)
+{
+	return hash_of(NULL, (struct view){(const uint8_t *)&n, sizeof n});
+}
+
+static void
+tick(void *arg)
+{
+	mem_flash_tick(&device, device.now_ns + 1);
+}
+
+static struct flash_recovered
+recover(struct flash_state *s, struct flash_shard *shard)
+{
+	const struct flash_recover_config how = {.device = &device.device,
+						 .memory = memory,
+						 .depth = 2,
+						 .shards = 1,
+						 .hash = hash_of,
+						 .wait = tick};
+	const struct flash_shard_config c = {
+		.log = {.segments = SEGMENTS, .segment_pages = PAGES, .live = SEGMENTS - 2},
+		.buckets = buckets,
+		.bucket_count = BUCKETS,
+		.kept = s->kept,
+		.intents = s->intents,
+		.pages = s->pages};
+
+	memset(buckets, 0, sizeof buckets);
+	return flash_shard_recover(shard, &c, &how);
+}
+
+static void
+put(struct flash_shard *shard, uint32_t n)
+{
+	const struct flash_record record = {
+		.kind = FLASH_PUT, .key = {(const uint8_t *)&n, sizeof n}, .value_len = 20};
+	struct flash_reserved r;
+	struct flash_io io;
+	struct flash_result ended;
+
+	if (flash_log_write(&shard->log, &io)) {
+		check_eq(device.device.ops->submit(&device.device, &io, 1), 1);
+		check_eq(device.device.ops->poll(&device.device, &ended, 1), 1);
+		flash_log_wrote(&shard->log, (uint32_t)ended.tag, ended.error);
+		flash_shard_turn(shard);
+	}
+	check(flash_shard_reserve(shard, &record, &r));
+	check(flash_shard_put(shard, 0, hash_of_number(n), &r, 0, 0));
+	flash_log_release(&shard->log, &r);
+}
+
+static void
+fill_and_kill(void)
+{
+	struct flash_shard shard;
+	struct flash_state s;
+
+	unlink(path);
+	mem_flash_open(&device, SEGMENTS * PAGES * FLASH_PAGE_BYTES, 4, 1);
+	open_at(&s, &at_kill);
+	recover(&s, &shard);
+	begin(&s);
+	for (uint32_t n = 0; n < KEYS; n++)
+		put(&shard, n);
+	flash_shard_erase(&shard, hash_of_number(3));
+	check(s.kept[0].sequence[0] != 0 || s.kept[0].sequence[1] != 0);
+	check(device.writes > 0); /* some of them are on flash */
+	s.intents->hash[0] = hash_of_number(4);
+	flash_state_close(&s);
+}
+
+static void
+records_of_buffers_are_there_again(void **unused)
+{
+	struct flash_shard shard;
+	struct flash_state s;
+
+	fill_and_kill();
+	open_at(&s, &at_kill);
+	check_eq(recover(&s, &shard).puts, KEYS);
+	for (uint32_t n = 0; n < KEYS; n++)
+		check_eq(flash_may_have(&shard, hash_of_number(n)), n != 3 && n != 4);
+	flash_state_close(&s);
+	mem_flash_close(&device);
+}
+
+/* Whatever word of a page's head is another one. */
+static void
+buffers_that_no_process_left_are_forgotten(void **unused)
+{
+	static const uint16_t words[] = {0xfff0, FLASH_PAYLOAD_BYTES + 1, 0x1001};
+
+	for (uint32_t i = 0; i < 2 * sizeof words / sizeof *words; i++) {
+		const uint32_t buffers = FLASH_BUFFERS;
+		struct flash_shard shard;
+		struct flash_state s;
+
+		fill_and_kill();
+		open_at(&s, &at_kill);
+		for (uint32_t b = 0; b < buffers; b++)
+			for (uint32_t p = 1; p < PAGES; p++)
+				memcpy(s.pages + (b * PAGES + p) * FLASH_PAGE_BYTES +
+					       (i % 2 == 0 ? offsetof(struct flash_page, used)
+							   : offsetof(struct flash_page, first)),
+				       &words[i / 2], sizeof *words);
+		check_eq(recover(&s, &shard).puts, 0);
+		check_eq(recover(&s, &shard).puts, 0);
+		flash_state_close(&s);
+		mem_flash_close(&device);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_killed_process_leaves_all_of_it, remove_file),
+		cmocka_unit_test_teardown(what_may_not_be_believed_is_not_kept, remove_file),
+		cmocka_unit_test_teardown(an_altered_byte_of_its_head_is_seen, remove_file),
+		cmocka_unit_test_teardown(what_others_have_or_may_open_is_refused, remove_file),
+		cmocka_unit_test(without_a_path_it_is_memory),
+		cmocka_unit_test_teardown(records_of_buffers_are_there_again, remove_file),
+		cmocka_unit_test_teardown(buffers_that_no_process_left_are_forgotten, remove_file),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
