@@ -14,7 +14,7 @@
 static void
 count(struct flash_supplier *s, enum flash_ask_counter what)
 {
-	s->counters[what]++;
+	counter_add(&s->counters[what], 1);
 }
 
 static struct view
@@ -227,7 +227,8 @@ flash_ask_promote(struct flash_supplier *s, struct flash_ask *a)
 	const struct item *made;
 	const enum store_result result = store_promote(s->c.store, &a->fill, &a->promotion, &made);
 
-	s->counters[FLASH_ASK_PROMOTED] += result == STORE_OK;
+	if (result == STORE_OK)
+		count(s, FLASH_ASK_PROMOTED);
 	return result;
 }
 

@@ -3,10 +3,13 @@
  */
 #include "flash_shard_inside.h"
 
+const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT] = {
+	FLASH_COUNTERS(COUNTER_NAME)};
+
 static void
 count(struct flash_shard *s, enum flash_counter what, uint64_t n)
 {
-	s->counters[what] += n;
+	counter_add(&s->counters[what], n);
 }
 
 /* ---- the sweep ---- */

@@ -22,6 +22,7 @@
 #include "flash_index.h"
 #include "flash_log.h"
 
+#include "base/counter.h"
 #include "store/spin.h"
 
 #define FLASH_CORES_MAX   128u
@@ -41,8 +42,8 @@
 	X(FLASH_SEGMENTS_WRITTEN, "segments written")                                              \
 	X(FLASH_SEGMENTS_LOST, "segments lost to write errors")
 
-#define FLASH_COUNTER_SYMBOL(symbol, words) symbol,
-enum flash_counter { FLASH_COUNTERS(FLASH_COUNTER_SYMBOL) FLASH_COUNTERS_COUNT };
+enum flash_counter { FLASH_COUNTERS(COUNTER_SYMBOL) FLASH_COUNTERS_COUNT };
+extern const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT];
 
 /* Of all shards, kept as flash_kept is: keys that may be in the store and here if the process is
  * killed now, one a core. */
@@ -61,7 +62,7 @@ struct flash_shard {
 	uint64_t clean, pass;
 	uint32_t next; /* bucket of the pass; bucket_count: none is under way */
 	bool died;     /* entries have, other than by age */
-	uint64_t counters[FLASH_COUNTERS_COUNT];
+	struct counter counters[FLASH_COUNTERS_COUNT]; /* whoever has the lock writes */
 };
 
 struct flash_shard_config {

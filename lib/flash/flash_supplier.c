@@ -6,10 +6,13 @@
 #include "proto/mc_req.h"
 #include "store/conditional.h"
 
+const struct counter_name flash_ask_counter_names[FLASH_ASK_COUNTERS_COUNT] = {
+	FLASH_ASK_COUNTERS(COUNTER_NAME)};
+
 static void
 count(struct flash_supplier *s, enum flash_ask_counter what)
 {
-	s->counters[what]++;
+	counter_add(&s->counters[what], 1);
 }
 
 static bool

@@ -44,8 +44,8 @@
 	X(FLASH_ASK_LATE, "misses told, or writes done, of what had no answer")                    \
 	X(FLASH_ASK_NO_MEMORY, "turns in which a record waited for memory")
 
-#define FLASH_ASK_SYMBOL(symbol, words) symbol,
-enum flash_ask_counter { FLASH_ASK_COUNTERS(FLASH_ASK_SYMBOL) FLASH_ASK_COUNTERS_COUNT };
+enum flash_ask_counter { FLASH_ASK_COUNTERS(COUNTER_SYMBOL) FLASH_ASK_COUNTERS_COUNT };
+extern const struct counter_name flash_ask_counter_names[FLASH_ASK_COUNTERS_COUNT];
 
 struct flash_ask;
 
@@ -79,7 +79,7 @@ struct flash_supplier {
 	uint32_t under_way, wanted;           /* reads; those that an ask waits for */
 	struct flash_io ios[FLASH_DEPTH_MAX]; /* to be submitted */
 	uint32_t io_count;
-	uint64_t counters[FLASH_ASK_COUNTERS_COUNT];
+	struct counter counters[FLASH_ASK_COUNTERS_COUNT];
 };
 
 size_t flash_supplier_bytes(void);

@@ -5,10 +5,13 @@
 
 #define RESULTS 16u /* of the device at once */
 
+const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT] = {
+	FLASH_OFFER_COUNTERS(COUNTER_NAME)};
+
 static void
 count(struct flash_tier_core *c, enum flash_offer_counter what)
 {
-	c->counters[what]++;
+	counter_add(&c->counters[what], 1);
 }
 
 /* ---- evictions ---- */

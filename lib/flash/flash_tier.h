@@ -30,8 +30,8 @@
 	X(FLASH_REFUSED_LARGE, "of those, not admitted: too large")                                \
 	X(FLASH_REFUSED_COPIES, "of those, not admitted: enough was copied in this turn")
 
-#define FLASH_OFFER_SYMBOL(symbol, words) symbol,
-enum flash_offer_counter { FLASH_OFFER_COUNTERS(FLASH_OFFER_SYMBOL) FLASH_OFFER_COUNTERS_COUNT };
+enum flash_offer_counter { FLASH_OFFER_COUNTERS(COUNTER_SYMBOL) FLASH_OFFER_COUNTERS_COUNT };
+extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT];
 
 /* What one core is about. */
 struct flash_tier_core {
@@ -40,7 +40,7 @@ struct flash_tier_core {
 	struct flash_reserved reserved;
 	uint32_t copied; /* in this turn */
 	uint32_t next;   /* shard to be looked after */
-	uint64_t counters[FLASH_OFFER_COUNTERS_COUNT];
+	struct counter counters[FLASH_OFFER_COUNTERS_COUNT];
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
 struct flash_tier_config {

@@ -529,7 +529,7 @@ void
 tier_count(void)
 {
 	for (uint32_t i = 0; i < FLASH_COUNTERS_COUNT; i++)
-		all.counters[i] += w.shard.counters[i];
+		all.counters[i] += counter_read(&w.shard.counters[i]);
 	all.steps += flash_index_moves(&w.shard.index);
 }
 
@@ -574,17 +574,15 @@ tier_read_all(void)
 	       f->flips != 0;
 }
 
-#define COUNTER_WORDS(symbol, words) words,
-
 void
 tier_print(void)
 {
-	static const char *const words[] = {FLASH_COUNTERS(COUNTER_WORDS)};
 	static const char *const verdicts[] = {"found", "another key's", "again", "unreadable"};
 
 	tier_begin(0); /* adds the last one's */
 	for (uint32_t i = 0; i < FLASH_COUNTERS_COUNT; i++)
-		printf("%8llu %s\n", (unsigned long long)all.counters[i], words[i]);
+		printf("%8llu %s\n", (unsigned long long)all.counters[i],
+		       flash_counter_names[i].words);
 	for (uint32_t i = 0; i <= FLASH_UNREADABLE; i++)
 		printf("%8llu reads: %s\n", (unsigned long long)all.verdicts[i], verdicts[i]);
 	printf("%8llu of them from buffers\n%8llu moves\n", (unsigned long long)all.buffered,
