@@ -126,6 +126,37 @@ front_cells_renewed_mt(struct front_cells *cells, bool done, uint64_t now_ns)
 	atomic_store_explicit(&cells->renewing, false, memory_order_release);
 }
 
+/* ---- connections ---- */
+
+uint32_t
+front_cells_opened_mt(const struct front_cells *cells)
+{
+	return atomic_load_explicit(&cells->opened, memory_order_acquire);
+}
+
+bool
+front_cells_open_mt(struct front_cells *cells)
+{
+	/* Relaxed: the exchange finds out if it is another one. */
+	uint32_t n = atomic_load_explicit(&cells->opened, memory_order_relaxed);
+
+	do {
+		if (n == FRONT_OPENED_MAX)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&cells->opened, &n, n + 1, memory_order_seq_cst, memory_order_relaxed));
+	return n + 1 < FRONT_OPENED_MAX;
+}
+
+bool
+front_cells_open_anew_mt(struct front_cells *cells)
+{
+	uint32_t n = FRONT_OPENED_MAX;
+
+	return atomic_compare_exchange_strong_explicit(&cells->opened, &n, 0, memory_order_seq_cst,
+						       memory_order_relaxed);
+}
+
 /* ---- writes ---- */
 
 /* The first writer's print counts until another key has one, and then none. */

@@ -3,7 +3,7 @@
  *
  * Shape:  a word of 64 bits a cell: version 32, print 16, unknown 1, writers 15. A key's hash names
  *         its cell; keys that share one disturb each other, and nothing else happens. Beside them a
- *         word of flushes: epoch 48, flushes under way 16.
+ *         word of flushes: epoch 48, flushes under way 16; and a count of connections to servers.
  *         A write adds a writer and a version before it is sent, and takes the writer away when its
  *         fate is known. If it never is, the cell stays unknown: all its keys have a writer.
  * Units:  hashes as the store has them.
@@ -27,9 +27,11 @@
 
 #define FRONT_CELLS       65536u
 #define FRONT_WRITERS_MAX 30000u
+#define FRONT_OPENED_MAX  0xffffu
 
 struct front_cells {
 	alignas(64) _Atomic uint64_t flushes;
+	_Atomic uint32_t opened;   /* connections, FRONT_OPENED_MAX at most */
 	_Atomic uint64_t fresh_ns; /* shared mode: no copy was asked for before */
 	atomic_bool renewing;      /* somebody makes it later */
 	alignas(64) _Atomic uint64_t cell[FRONT_CELLS];
@@ -65,6 +67,14 @@ bool front_cells_fresh_mt(struct front_cells *cells, uint64_t now_ns, uint64_t l
 bool front_cells_renew_mt(struct front_cells *cells);
 /* It does not any more. done: none is left that was asked for before now_ns. */
 void front_cells_renewed_mt(struct front_cells *cells, bool done, uint64_t now_ns);
+
+/* ---- connections ---- */
+
+uint32_t front_cells_opened_mt(const struct front_cells *cells);
+/* One more. False: they are as many as can be told from each other. */
+bool front_cells_open_mt(struct front_cells *cells);
+/* Then, once no copy has a number: from 0 on again. False: another core has done that. */
+bool front_cells_open_anew_mt(struct front_cells *cells);
 
 /* ---- writes ---- */
 

@@ -17,7 +17,10 @@
 /* The server's, and long whatever it is. A larger one is not kept. */
 #define CAS_KNOWN       (1ull << 62)
 #define CAS_KNOWN_WHOLE (1ull << 61)
-#define CAS_MASK        (CAS_KNOWN_WHOLE - 1)
+#define OPENED_SHIFT    45u
+#define CAS_MASK        ((1ull << OPENED_SHIFT) - 1)
+
+static_assert(FRONT_OPENED_MAX < CAS_KNOWN_WHOLE >> OPENED_SHIFT, "it has its bits");
 
 void
 front_copies_init(struct front_copies *c, const struct front_shared *shared,
@@ -49,10 +52,29 @@ front_copy_has_cas(const struct item *item)
 	return item_cas(item) >= CAS_KNOWN;
 }
 
+bool
+front_copy_tells_cas(const struct front_copies *c, const struct item *item)
+{
+	const uint32_t opened = front_cells_opened_mt(c->shared.cells);
+
+	return front_copy_has_cas(item) && opened != FRONT_OPENED_MAX &&
+	       (item_cas(item) >> OPENED_SHIFT & FRONT_OPENED_MAX) == opened;
+}
+
 uint64_t
 front_copy_cas(const struct item *item)
 {
 	return item_cas(item) & CAS_MASK;
+}
+
+/* What was asked for when there were as many is gone before they are counted anew. */
+void
+front_copies_opened(struct front_copies *c)
+{
+	if (!front_copies_kept(c) || front_cells_open_mt(c->shared.cells) ||
+	    store_flush(c->store, 0) != STORE_OK || front_cells_open_anew_mt(c->shared.cells))
+		return;
+	front_cells_open_mt(c->shared.cells); /* another core has begun anew since */
 }
 
 /* An item without a value in place of what conditions say. */
@@ -103,13 +125,14 @@ has_slot(const struct front_copies *c, uint64_t hash)
 	       front_slots_enter_mt(c->shared.slots, hash, &left) != FRONT_NOT_ENTERED;
 }
 
-/* Where there is nothing, or in place of a copy that lacks its cas. */
+/* Where there is nothing, or in place of a value that does not tell its cas. */
 static struct store_conditions
 place_conditions(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
 		 bool with_cas)
 {
 	const struct item *copy = with_cas ? store_peek(c->store, wanted->key, wanted->hash) : NULL;
-	const bool lacks = copy != NULL && !front_copy_has_cas(copy);
+	const bool lacks = copy != NULL && front_copy_kind(copy) >= FRONT_COPY_VALUE &&
+			   !front_copy_tells_cas(c, copy);
 
 	return (struct store_conditions){.mode = lacks ? STORE_CAS : STORE_ADD,
 					 .cas = lacks ? item_cas(copy) : 0,
@@ -150,7 +173,8 @@ number_of(const struct front_brought *b)
 
 	if (!b->has_cas)
 		return whole ? CAS_WHOLE : CAS_VALUE;
-	return CAS_KNOWN | (whole ? CAS_KNOWN_WHOLE : 0) | b->cas;
+	return CAS_KNOWN | (whole ? CAS_KNOWN_WHOLE : 0) | (uint64_t)b->opened << OPENED_SHIFT |
+	       b->cas;
 }
 
 /* A second item: the answer's is used until it is released. */

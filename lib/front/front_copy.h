@@ -6,7 +6,9 @@
  *         placeholder, which a fill or a write holds until its answer, are items without a value
  *         whose cas tells them apart. A *hold* is a placeholder's cas, which nothing else ever has;
  *         whoever has one publishes only in place of its own placeholder. A copy whose cas at the
- *         server is known has that within its own, in an item with a long part.
+ *         server is known has that within its own, in an item with a long part, with the number of
+ *         connections that had been opened to servers when it was asked for: it tells it until
+ *         there is another one, which may be to another process, whose numbers begin again.
  * Units:  expiries in the store's seconds; 0: never.
  * Owner:  struct front_shared: the caller, one of all cores. struct front_copies: a core. A hold
  *         ends by front_copy_publish(), _miss(), _exchange() or _drop().
@@ -63,9 +65,14 @@ front_copies_kept(const struct front_copies *c)
 
 /* Of an item under a key of a front. */
 enum front_copy_kind front_copy_kind(const struct item *item);
-/* Of a value: is its cas known, and which is it? */
+/* Of a value: is its cas known, may it be told, and which is it? */
 bool front_copy_has_cas(const struct item *item);
+bool front_copy_tells_cas(const struct front_copies *c, const struct item *item);
 uint64_t front_copy_cas(const struct item *item);
+
+/* Before anything is written on a connection that is new, or to a server that keys have moved to.
+ */
+void front_copies_opened(struct front_copies *c);
 
 /* A key that a server is asked for. */
 struct front_wanted {
@@ -82,6 +89,7 @@ struct front_brought {
 	enum front_copy_kind kind; /* of a value */
 	bool has_cas;
 	uint64_t cas;
+	uint32_t opened; /* front_cells_opened_mt() before it was asked for */
 };
 
 /* Before a key is asked for that has no copy, or, with_cas, none that has one: the hold of its

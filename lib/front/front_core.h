@@ -48,6 +48,7 @@ struct front_key {
 	bool holds_flush; /* a flush is under way */
 	bool fate_known;  /* of what was sent */
 	uint64_t hold;    /* of a copy that is to be made; 0: none is */
+	uint32_t opened;  /* connections, before it was asked for */
 	uint64_t sent_ns; /* what is answered is no older */
 	struct front_query query;
 	struct fill fill;

@@ -53,7 +53,8 @@ copy_for(void *arg, const struct mc_req *req, const struct item *item)
 	default:
 		break;
 	}
-	return tells_cas(req) && !front_copy_has_cas(item) ? SERVE_COPY_NONE : SERVE_COPY_HERE;
+	return tells_cas(req) && !front_copy_tells_cas(&f->copies, item) ? SERVE_COPY_NONE
+									 : SERVE_COPY_HERE;
 }
 
 static uint64_t
@@ -149,6 +150,7 @@ front_keep_place(struct front *f, struct front_key *key)
 
 	if (!front_copies_kept(&f->copies) || !is_kept(&key->query) || !front_may_keep(key->lane))
 		return;
+	key->opened = front_cells_opened_mt(f->copies.shared.cells);
 	key->hold = front_copy_place(&f->copies, &wanted, key->query.cas);
 	if (key->hold == 0)
 		return;
@@ -199,6 +201,7 @@ front_keep_value(struct front_lane *l, struct front_key *key)
 		.kind = meta ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE,
 		.has_cas = meta ? (l->reply.meta & FRONT_META_CAS) != 0 : l->asked.wants_cas,
 		.cas = l->reply.cas,
+		.opened = key->opened,
 	};
 
 	if (unlikely(!front_may_keep(l)))

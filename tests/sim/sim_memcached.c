@@ -68,26 +68,44 @@ told(const struct sim_memcached *s, const char *line)
 	return strcmp(line, "mn") == 0 && s->version != NULL ? "MN\r\n" : "ERROR\r\n";
 }
 
+/* NULL: it is stored. */
+static const char *
+refusal(char verb, const char *value, uint64_t is, uint64_t expected)
+{
+	const bool there = value[0] != '\0';
+
+	if (verb == 'a' && there)
+		return "NOT_STORED\r\n";
+	if (verb != 'c' || (there && is == expected))
+		return NULL;
+	return there ? "EXISTS\r\n" : "NOT_FOUND\r\n";
+}
+
 /* Bytes of the whole request; 0: it is not all here. */
 static uint32_t
 store(struct sim_memcached *s, const struct sim_said *said, char *line, uint32_t len, char *reply)
 {
 	char verb[8], key[8], *value;
+	unsigned long long expected = 0;
 	uint32_t flags, body;
+	const char *refused;
+	uint64_t *cas;
 	int exptime;
 
-	ensure(sscanf(line, "%7s %7s %u %d %u", verb, key, &flags, &exptime, &body) == 5 &&
+	ensure(sscanf(line, "%7s %7s %u %d %u %llu", verb, key, &flags, &exptime, &body,
+		      &expected) >= 5 &&
 	       body < SIM_MEMCACHED_VALUE);
 	if (said->len < len + body + 2)
 		return 0;
 	value = value_of(s, key);
-	strcpy(reply, "NOT_STORED\r\n");
-	if (verb[0] == 'a' && value[0] != '\0')
+	cas = &s->cas[(uint32_t)(key[3] - '0')];
+	refused = refusal(verb[0], value, *cas, expected);
+	strcpy(reply, refused != NULL ? refused : "STORED\r\n");
+	if (refused != NULL)
 		return len + body + 2;
 	memcpy(value, line + len, body);
 	value[body] = '\0';
-	s->cas[(uint32_t)(key[3] - '0')]++;
-	strcpy(reply, "STORED\r\n");
+	++*cas;
 	return len + body + 2;
 }
 
@@ -128,7 +146,8 @@ execute(struct sim_memcached *s, struct sim_said *said, char *reply)
 	if (end == NULL)
 		return 0;
 	len = (uint32_t)(end + 1 - line);
-	if (strncmp(line, "set ", 4) == 0 || strncmp(line, "add ", 4) == 0) {
+	if (strncmp(line, "set ", 4) == 0 || strncmp(line, "add ", 4) == 0 ||
+	    strncmp(line, "cas ", 4) == 0) {
 		len = store(s, said, line, len, reply);
 		s->sets += len > 0 && line[0] == 's';
 		return len;
@@ -244,6 +263,17 @@ sim_memcached_turn(struct sim_memcached *s)
 	}
 	if (!s->mute)
 		replies_send(s);
+}
+
+void
+sim_memcached_restart(struct sim_memcached *s)
+{
+	if (s->conn != NULL)
+		conn_abort(s->stack, s->conn);
+	s->conn = NULL;
+	s->said.len = s->left.len = s->replies.len = 0;
+	memset(s->value, 0, sizeof s->value);
+	memset(s->cas, 0, sizeof s->cas);
 }
 
 void

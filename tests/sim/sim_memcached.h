@@ -1,5 +1,5 @@
 /*
- * sim_memcached.h - a memcached of a few keys that knows text get, gets, set, add, delete and
+ * sim_memcached.h - a memcached of a few keys that knows text get, gets, set, add, cas, delete and
  * flush_all, with a version also me, if it is told to stats conns, and waits when it is told to.
  *
  * Shape:  keys "key0" to "key2". What a connection has left unread when it ends may be executed
@@ -51,6 +51,8 @@ struct sim_memcached {
 void sim_memcached_opened(struct sim_memcached *s, struct conn *c);
 void sim_memcached_gone(struct sim_memcached *s, const struct conn *c);
 void sim_memcached_turn(struct sim_memcached *s);
+/* Another process: it has nothing, no connection, and numbers from 1 on. */
+void sim_memcached_restart(struct sim_memcached *s);
 /* The first of what is left. */
 void sim_memcached_late(struct sim_memcached *s);
 

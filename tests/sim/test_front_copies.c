@@ -498,9 +498,53 @@ gets_have_copies_with_the_servers_cas(void **state)
 	one_hears(w, "gets key0\r\n", MISS, 1);
 	one_hears(w, "gets key0\r\n", MISS, 0);
 	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-	w->server.cas[0] = 1ull << 61; /* too large to be kept */
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 2305843009213693952\r\nfirst\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 2305843009213693952\r\nfirst\r\nEND\r\n", 1);
+	w->server.cas[0] = 1ull << 45; /* too large to be kept */
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 35184372088832\r\nfirst\r\nEND\r\n", 1);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 35184372088832\r\nfirst\r\nEND\r\n", 1);
+	world_destroy(w);
+}
+
+/* Another process, with another value of the same number. */
+static void
+restart(struct world *w)
+{
+	sim_memcached_restart(&w->server);
+	strcpy(w->server.value[0], "second");
+	w->server.cas[0] = 1;
+	run(w, 2 * TIMEOUT_NS);
+}
+
+static void
+a_copy_tells_no_cas_of_a_server_that_was_restarted(void **state)
+{
+	struct world *w = world_create(1, 0);
+
+	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 0);
+	restart(w);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
+	one_hears(w, "cas key0 0 0 5 1\r\nfirst\r\n", "STORED\r\n", 0);
+	one_hears(w, "cas key0 0 0 5 1\r\nfirst\r\n", "EXISTS\r\n", 0);
+	world_destroy(w);
+}
+
+/* Beyond FRONT_OPENED_MAX connections are counted from 0 on. */
+static void
+the_first_connections_copies_are_not_the_last_ones(void **state)
+{
+	struct world *w = world_create(1, 0);
+
+	atomic_store(&w->shared.cells->opened, 0);
+	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
+	atomic_store(&w->shared.cells->opened, FRONT_OPENED_MAX - 1);
+	restart(w);
+	check_eq(atomic_load(&w->shared.cells->opened), 0);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
 	world_destroy(w);
 }
 
@@ -866,6 +910,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(the_next_set_outlives_the_first),
 		cmocka_unit_test(copies_go_when_they_are_wrong),
 		cmocka_unit_test(gets_have_copies_with_the_servers_cas),
+		cmocka_unit_test(a_copy_tells_no_cas_of_a_server_that_was_restarted),
+		cmocka_unit_test(the_first_connections_copies_are_not_the_last_ones),
 		cmocka_unit_test(what_is_set_with_an_expiry_ends_here_first),
 		cmocka_unit_test(nothing_is_kept_for_a_while),
 		cmocka_unit_test(a_copy_does_not_outlive_its_item),

@@ -425,7 +425,9 @@ MUTANTS = {
     "SET_UNWRITTEN": [("front_flight.c", "		front_write_queue(f, held);", "		front_key_queue(f, held);")],
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
     # A copy that does not know its cas answers who asks for it.
-    "GETS_ANY_COPY": [("front_keep.c", "tells_cas(req) && !front_copy_has_cas(item) ? SERVE_COPY_NONE", "false ? SERVE_COPY_NONE")],
+    "GETS_ANY_COPY": [("front_keep.c", "tells_cas(req) && !front_copy_tells_cas(&f->copies, item) ? SERVE_COPY_NONE", "false ? SERVE_COPY_NONE")],
+    # A copy tells the cas of a process that its server is not any more.
+    "GETS_OF_FORMER": [("front_copy.c", "(item_cas(item) >> OPENED_SHIFT & FRONT_OPENED_MAX) == opened", "true")],
     # The copy of a set ends when its item does, as if seconds began at the same time.
     "SET_OUTLIVES": [("front_keep.c", "(uint32_t)key->query.exptime - 1;", "(uint32_t)key->query.exptime;")],
     # In shared mode copies do not end; a fill that began before they did is kept; they answer although they could not be ended; any flight is joined.
