@@ -125,26 +125,39 @@ has_slot(const struct front_copies *c, uint64_t hash)
 	       front_slots_enter_mt(c->shared.slots, hash, &left) != FRONT_NOT_ENTERED;
 }
 
-/* Where there is nothing, or in place of a value that does not tell its cas. */
+static uint32_t
+told_by(const struct front_copies *c, const struct item *value)
+{
+	return (front_copy_tells_cas(c, value) ? FRONT_TELLS_CAS : 0) |
+	       (front_copy_kind(value) == FRONT_COPY_WHOLE ? FRONT_TELLS_WHOLE : 0);
+}
+
+/* Where there is nothing, or in place of a value that tells less. */
 static struct store_conditions
 place_conditions(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
-		 bool with_cas)
+		 uint32_t *tells)
 {
-	const struct item *copy = with_cas ? store_peek(c->store, wanted->key, wanted->hash) : NULL;
-	const bool lacks = copy != NULL && front_copy_kind(copy) >= FRONT_COPY_VALUE &&
-			   !front_copy_tells_cas(c, copy);
+	const struct item *copy =
+		*tells != 0 ? store_peek(c->store, wanted->key, wanted->hash) : NULL;
+	struct store_conditions where = {.mode = STORE_ADD, .set_cas = true, .new_cas = hold};
+	uint32_t told;
 
-	return (struct store_conditions){.mode = lacks ? STORE_CAS : STORE_ADD,
-					 .cas = lacks ? item_cas(copy) : 0,
-					 .set_cas = true,
-					 .new_cas = hold};
+	if (copy == NULL || front_copy_kind(copy) < FRONT_COPY_VALUE)
+		return where;
+	told = told_by(c, copy);
+	if ((*tells & ~told) == 0)
+		return where;
+	*tells |= told;
+	where.mode = STORE_CAS;
+	where.cas = item_cas(copy);
+	return where;
 }
 
 uint64_t
-front_copy_place(struct front_copies *c, const struct front_wanted *wanted, bool with_cas)
+front_copy_place(struct front_copies *c, const struct front_wanted *wanted, uint32_t *tells)
 {
 	const uint64_t hold = ++c->last_hold;
-	const struct store_conditions where = place_conditions(c, wanted, hold, with_cas);
+	const struct store_conditions where = place_conditions(c, wanted, hold, tells);
 
 	if (!is_wanted(c, wanted->hash) || !put_empty(c, wanted, &where))
 		return 0;

@@ -92,9 +92,13 @@ struct front_brought {
 	uint32_t opened; /* front_cells_opened_mt() before it was asked for */
 };
 
-/* Before a key is asked for that has no copy, or, with_cas, none that has one: the hold of its
- * fill; 0: there is none. */
-uint64_t front_copy_place(struct front_copies *c, const struct front_wanted *wanted, bool with_cas);
+/* What a copy tells beside value and flags: bits. */
+enum { FRONT_TELLS_CAS = 1u << 0, FRONT_TELLS_WHOLE = 1u << 1 };
+
+/* Before a key is asked for that has no copy, or none that tells this: the hold of its fill; 0:
+ * there is none. *tells: and what the copy told in whose place it comes. */
+uint64_t front_copy_place(struct front_copies *c, const struct front_wanted *wanted,
+			  uint32_t *tells);
 void front_copy_publish(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
 			const struct front_brought *brought);
 /* A server says that there is none: before anybody hears it. hold: 0 or the fill's, which ends. */

@@ -143,17 +143,21 @@ front_keep_asked(struct front *f, struct front_key *key)
 		front_top_count_mt(&f->stats->top, front_key_view(key), key->hash);
 }
 
+/* The copy that mg makes tells all that the one before it did. */
 void
 front_keep_place(struct front *f, struct front_key *key)
 {
 	const struct front_wanted wanted = front_key_wanted(key);
+	uint32_t tells = (key->query.cas ? FRONT_TELLS_CAS : 0) |
+			 (key->query.verb == MC_MG ? FRONT_TELLS_WHOLE : 0);
 
 	if (!front_copies_kept(&f->copies) || !is_kept(&key->query) || !front_may_keep(key->lane))
 		return;
 	key->opened = front_cells_opened_mt(f->copies.shared.cells);
-	key->hold = front_copy_place(&f->copies, &wanted, key->query.cas);
+	key->hold = front_copy_place(&f->copies, &wanted, &tells);
 	if (key->hold == 0)
 		return;
+	key->query.cas = (tells & FRONT_TELLS_CAS) != 0;
 	front_count(f, FRONT_FILLS);
 	front_server_add(key->lane->counts, FRONT_SERVER_FILLS);
 }

@@ -59,6 +59,31 @@ me(struct sim_memcached *s, const char *key, char *reply)
 		sprintf(reply, "ME %s exp=%d la=0 cas=1 fetch=no cls=1 size=61\r\n", key, s->exp);
 }
 
+/* Of v, f, c, t and O what it asks for. */
+static void
+mg(struct sim_memcached *s, char *line, char *reply)
+{
+	char *rest = line, *key = strtok_r(rest, " ", &rest), *flag;
+	const char *value = value_of(s, key);
+
+	s->gets++;
+	if (value[0] == '\0') {
+		strcpy(reply, "EN\r\n");
+		return;
+	}
+	reply += sprintf(reply, "VA %zu", strlen(value));
+	while ((flag = strtok_r(rest, " ", &rest)) != NULL) {
+		if (flag[0] == 'c')
+			reply += sprintf(reply, " c%llu",
+					 (unsigned long long)s->cas[(uint32_t)(key[3] - '0')]);
+		else if (flag[0] == 't')
+			reply += sprintf(reply, " t%d", s->exp);
+		else if (flag[0] != 'v')
+			reply += sprintf(reply, " %s%s", flag, flag[0] == 'f' ? "0" : "");
+	}
+	sprintf(reply, "\r\n%s\r\n", value);
+}
+
 /* What tells who it is; ERROR to all else. */
 static const char *
 told(const struct sim_memcached *s, const char *line)
@@ -167,6 +192,8 @@ execute(struct sim_memcached *s, struct sim_said *said, char *reply)
 		strcpy(reply, "OK\r\n");
 	} else if (strncmp(line, "me ", 3) == 0 && s->version != NULL) {
 		me(s, line + 3, reply);
+	} else if (strncmp(line, "mg ", 3) == 0 && s->version != NULL) {
+		mg(s, line + 3, reply);
 	} else {
 		strcpy(reply, told(s, line));
 	}

@@ -1,6 +1,7 @@
 /*
  * sim_memcached.h - a memcached of a few keys that knows text get, gets, set, add, cas, delete and
- * flush_all, with a version also me, if it is told to stats conns, and waits when it is told to.
+ * flush_all, with a version also me and mg, if it is told to stats conns, and waits when it is told
+ * to.
  *
  * Shape:  keys "key0" to "key2". What a connection has left unread when it ends may be executed
  *         later, as a server may, which lists it until then: sim_memcached_late(). What it has

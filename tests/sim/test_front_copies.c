@@ -504,6 +504,26 @@ gets_have_copies_with_the_servers_cas(void **state)
 	world_destroy(w);
 }
 
+/* One that tells less goes, and what it told the next one tells, too. */
+static void
+a_copy_is_replaced_by_one_that_tells_more(void **state)
+{
+	static const struct sim_memcached mended = {.version = "VERSION 1.6.45\r\n", .exp = -1};
+	struct world *w = world_create_listing(1, 0, &mended);
+
+	w->server.cas[0] = 7;
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "mg key0 v\r\n", "VA 5\r\nfirst\r\n", 1);
+	one_hears(w, "mg key0 s v k\r\n", "VA 5 s5 kkey0\r\nfirst\r\n", 0);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n", 1);
+	one_hears(w, "mg key0 v\r\n", "VA 5\r\nfirst\r\n", 1);
+	one_hears(w, "mg key0 v c\r\n", "VA 5 c7\r\nfirst\r\n", 0);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n", 0);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	world_destroy(w);
+}
+
 /* Another process, with another value of the same number. */
 static void
 restart(struct world *w)
@@ -910,6 +930,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(the_next_set_outlives_the_first),
 		cmocka_unit_test(copies_go_when_they_are_wrong),
 		cmocka_unit_test(gets_have_copies_with_the_servers_cas),
+		cmocka_unit_test(a_copy_is_replaced_by_one_that_tells_more),
 		cmocka_unit_test(a_copy_tells_no_cas_of_a_server_that_was_restarted),
 		cmocka_unit_test(the_first_connections_copies_are_not_the_last_ones),
 		cmocka_unit_test(what_is_set_with_an_expiry_ends_here_first),

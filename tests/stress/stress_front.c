@@ -160,8 +160,10 @@ join(struct request *r, struct call *asker)
 static void
 flight_begin(struct request *r)
 {
+	uint32_t tells = r->alone ? FRONT_TELLS_CAS : 0;
+
 	r->held = false;
-	r->hold = w.sure ? front_copy_place(&w.copies[r->core], &w.key[r->key], r->alone) : 0;
+	r->hold = w.sure ? front_copy_place(&w.copies[r->core], &w.key[r->key], &tells) : 0;
 }
 
 static void
