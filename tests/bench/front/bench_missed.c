@@ -1,0 +1,319 @@
+/*
+ * bench_missed.c - what a key costs a front's core that has no copy of it: instructions, frames
+ * and requests towards its servers.
+ *
+ * A front, its servers (one core with as many connections) and eight clients on a hub in memory.
+ * Every byte of every reply is compared. Instructions are callgrind's, of the front's turns alone:
+ *
+ *   valgrind --tool=callgrind --instr-atstart=no --collect-atstart=no bench_missed CASE
+ *
+ * CASE: lines (of 100 keys), pipelined (50 gets), singles.
+ */
+#include "sim/sim_core.h"
+#include "sim/sim_front.h"
+#include "sim/sim_rng.h"
+
+#include "base/check.h"
+
+#ifdef HAVE_CALLGRIND
+#include <valgrind/callgrind.h>
+#else
+#define CALLGRIND_START_INSTRUMENTATION ((void)0)
+#define CALLGRIND_TOGGLE_COLLECT        ((void)0)
+#endif
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STEP_NS      4000u
+#define FRAMES       4096u
+#define CLIENTS      8u
+#define KEYS         1000u
+#define SERVERS      2u
+#define VALUE_MIN    24u
+#define VALUE_SPREAD 17u
+#define WARM_STEPS   200u
+#define STEPS_MAX    1000000u
+#define STEPS        400u
+#define REPLY_MAX    16384u
+#define REQUEST_MAX  2048u
+#define OFFLOADS     (PORT_TX_IP_CKSUM | PORT_TX_UDP_CKSUM | PORT_TX_TCP_CKSUM)
+
+enum station { FRONT, SERVER, CLIENT, STATIONS };
+
+struct shape {
+	const char *name;
+	uint32_t lines, keys;
+};
+
+static const struct shape shapes[] = {{"lines", 1, 100}, {"pipelined", 50, 1}, {"singles", 1, 1}};
+
+struct client {
+	struct conn *conn;
+	bool open;
+	char reply[REPLY_MAX];
+	uint32_t reply_len, had;
+	uint64_t keys;
+};
+
+struct world {
+	const struct shape *shape;
+	struct sim_cores *cores[2];
+	struct sim_stack *clients;
+	struct mem_port *port[STATIONS];
+	struct front *front;
+	struct client client[CLIENTS];
+	struct sim_rng rng;
+	uint32_t stored;
+	uint64_t frames; /* from the front to its servers */
+};
+
+/* ---- clients ---- */
+
+static uint32_t
+value_len(uint32_t key)
+{
+	return VALUE_MIN + key % VALUE_SPREAD;
+}
+
+static uint32_t
+put_value(char *at, uint32_t key)
+{
+	memset(at, 'a' + (int)(key % 26), value_len(key));
+	return value_len(key);
+}
+
+static void
+send_bytes(struct world *w, struct client *c, const char *bytes, uint32_t len)
+{
+	ensure(conn_writable(w->clients->stack, c->conn, 1) && len <= CONN_RESERVE_MAX);
+	memcpy(conn_reserve(w->clients->stack, c->conn, len), bytes, len);
+	conn_commit(w->clients->stack, c->conn, len);
+}
+
+/* Each key is stored once, through the front. */
+static void
+store_next(struct world *w, struct client *c)
+{
+	char request[256];
+	const uint32_t key = w->stored++;
+	uint32_t n = (uint32_t)sprintf(request, "set k%05u 0 0 %u\r\n", key, value_len(key));
+
+	n += put_value(request + n, key);
+	memcpy(request + n, "\r\n", 2);
+	c->reply_len = (uint32_t)sprintf(c->reply, "STORED\r\n");
+	send_bytes(w, c, request, n + 2);
+}
+
+static void
+ask_next(struct world *w, struct client *c)
+{
+	char request[REQUEST_MAX];
+	uint32_t n = 0;
+
+	c->reply_len = 0;
+	for (uint32_t i = 0; i < w->shape->lines; i++) {
+		n += (uint32_t)sprintf(request + n, "get");
+		for (uint32_t k = 0; k < w->shape->keys; k++) {
+			const uint32_t key = sim_below(&w->rng, KEYS);
+
+			n += (uint32_t)sprintf(request + n, " k%05u", key);
+			c->reply_len +=
+				(uint32_t)sprintf(c->reply + c->reply_len, "VALUE k%05u 0 %u\r\n",
+						  key, value_len(key));
+			c->reply_len += put_value(c->reply + c->reply_len, key);
+			c->reply_len += (uint32_t)sprintf(c->reply + c->reply_len, "\r\n");
+			c->keys++;
+		}
+		n += (uint32_t)sprintf(request + n, "\r\n");
+		c->reply_len += (uint32_t)sprintf(c->reply + c->reply_len, "END\r\n");
+	}
+	ensure(n <= REQUEST_MAX && c->reply_len <= REPLY_MAX);
+	send_bytes(w, c, request, n);
+}
+
+static void
+client_turn(struct world *w, struct client *c)
+{
+	for (struct view v = conn_peek(c->conn); v.len > 0; v = conn_peek(c->conn)) {
+		ensure(c->had + v.len <= c->reply_len &&
+		       memcmp(c->reply + c->had, v.data, v.len) == 0);
+		c->had += v.len;
+		conn_advance(w->clients->stack, c->conn, v.len);
+	}
+	if (c->had != c->reply_len)
+		return;
+	c->had = 0;
+	if (w->stored < KEYS)
+		store_next(w, c);
+	else
+		ask_next(w, c);
+}
+
+static void
+clients_turn(void *arg)
+{
+	struct world *w = arg;
+
+	while (stack_pop_ready(w->clients->stack) != NULL)
+		;
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		if (w->client[i].open)
+			client_turn(w, &w->client[i]);
+}
+
+static void
+on_opened(void *arg, struct conn *conn)
+{
+	struct world *w = arg;
+
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		w->client[i].open |= w->client[i].conn == conn;
+}
+
+static void
+on_gone(void *arg, struct conn *conn)
+{
+	ensure(false);
+}
+
+static void
+on_failed(void *arg, struct conn *conn, enum conn_failure why)
+{
+	ensure(false);
+}
+
+/* ---- the world ---- */
+
+static struct sim_cores *
+cores_create(struct world *w, enum station station)
+{
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(0x20 + station)};
+	struct sim_cores_options o = sim_cores_defaults(11);
+	struct port *port;
+
+	w->port[station] = mem_port_create(mac, FRAMES, OFFLOADS);
+	port = &w->port[station]->port;
+	o.ports = &port;
+	o.stack.net.ipv4 = SIM_IP + station;
+	o.memory_bytes = 16u << 20;
+	o.stack.tcp.active_reserve = station == FRONT ? 3 * SERVERS : 0;
+	return sim_cores_create(&o);
+}
+
+static void
+front_make(struct world *w)
+{
+	static const struct front_server names[SERVERS] = {{"server1", 1}, {"server2", 1}};
+	const struct front_address at = {.ip = ip_addr_v4(SIM_IP + SERVER), .port = SIM_PORT};
+	const struct front_address addresses[SERVERS] = {at, at};
+	struct core *core = &w->cores[FRONT]->cores[0].core;
+	struct front_settings settings = {
+		.servers = SERVERS,
+		.connections = 1,
+		.conns_max = 64,
+		.misses_on_failure = true,
+		.timeout_ns = 1000000000ull,
+		.connect_timeout_ns = 1000000000ull,
+		.retry_timeout_ns = 1000000000ull,
+		.ttl_s = 1,
+		.failure_limit = 2,
+		.answer_bytes_max = 4u << 20,
+	};
+	struct region region = {.size = front_bytes(&settings)};
+
+	settings.fleet = sim_front_fleet(names, addresses, SERVERS);
+	region.base = calloc(1, region.size);
+	ensure(region.base != NULL);
+	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
+}
+
+static void
+world_make(struct world *w)
+{
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, 0x30};
+	const struct stack_user user = {w, on_opened, on_gone, on_failed};
+	struct stack_config cfg = sim_config(5);
+
+	w->cores[FRONT] = cores_create(w, FRONT);
+	w->cores[SERVER] = cores_create(w, SERVER);
+	cfg.net.ipv4 = SIM_IP + CLIENT;
+	cfg.tcp.port = 0;
+	w->clients = sim_stack_create_as(&cfg, FRAMES, OFFLOADS, mac);
+	w->clients->serve = clients_turn;
+	w->clients->arg = w;
+	stack_attach(w->clients->stack, &user);
+	w->port[CLIENT] = w->clients->port;
+	front_make(w);
+}
+
+static void
+step(struct world *w, bool counted)
+{
+	const struct mem_ring *server_rx = &w->port[SERVER]->rx;
+	const uint32_t before = server_rx->tail;
+
+	mem_port_hub(w->port, STATIONS, NULL);
+	w->frames += server_rx->tail - before;
+	w->clients->now_ns += STEP_NS;
+	for (uint32_t i = 0; i < 2; i++) {
+		w->cores[i]->now_ns = w->clients->now_ns;
+		if (counted && i == FRONT)
+			CALLGRIND_TOGGLE_COLLECT;
+		sim_cores_turn(w->cores[i]);
+		if (counted && i == FRONT)
+			CALLGRIND_TOGGLE_COLLECT;
+	}
+	sim_stack_turn(w->clients);
+}
+
+static void
+connect_all(struct world *w)
+{
+	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP + FRONT), .port = SIM_PORT};
+
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		ensure((w->client[i].conn = conn_connect(w->clients->stack, &to)) != NULL);
+}
+
+static uint64_t
+count_of(const struct world *w, enum front_counter which)
+{
+	return counter_read(&front_counters(w->front)[which]);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct world w;
+	uint64_t keys, requests, steps = argc > 2 ? strtoul(argv[2], NULL, 10) : STEPS;
+
+	for (uint32_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+		if (argc > 1 && strcmp(argv[1], shapes[i].name) == 0)
+			w.shape = &shapes[i];
+	if (w.shape == NULL) {
+		fputs("usage: bench_missed lines|pipelined|singles [STEPS]\n", stderr);
+		return 1;
+	}
+	world_make(&w);
+	for (uint32_t i = 0; i < 100; i++)
+		step(&w, false);
+	connect_all(&w);
+	for (uint32_t i = 0, warm = 0; warm < WARM_STEPS; i++, warm += w.stored == KEYS) {
+		ensure(i < STEPS_MAX);
+		step(&w, false);
+	}
+	keys = count_of(&w, FRONT_HITS);
+	requests = count_of(&w, FRONT_REQUESTED);
+	w.frames = 0;
+	CALLGRIND_START_INSTRUMENTATION;
+	for (uint64_t i = 0; i < steps; i++)
+		step(&w, true);
+	keys = count_of(&w, FRONT_HITS) - keys;
+	requests = count_of(&w, FRONT_REQUESTED) - requests;
+	ensure(keys > 0);
+	printf("{\"keys\": %llu, \"keys_a_request\": %.2f, \"frames_a_key\": %.4f}\n",
+	       (unsigned long long)keys, (double)keys / (double)requests,
+	       (double)w.frames / (double)keys);
+	return 0;
+}
