@@ -41,7 +41,9 @@ struct await {
 	struct await *next;          /* its owner's; a free one's: the next free one */
 	uint32_t offset;             /* of its request, in the read buffer */
 	uint16_t lane;
-	uint8_t state;   /* enum await_state */
+	uint16_t bytes;              /* of a plain get; 0: of anything else */
+	uint8_t state;               /* enum await_state */
+	bool begins_line, ends_line; /* of a plain get */
 	struct list due; /* in awaits.asked; answered, of a line in none, else in another one */
 	struct serve_answer answer;
 };
@@ -190,6 +192,8 @@ bool awaits_wait(struct serve *sv, struct session *ss);
 void awaits_sweep(struct serve *sv, struct session *ss);
 /* The answer has not been used for long: it is to be asked for again. */
 void await_drop(struct serve *sv, struct await *a);
+/* The first of the session's awaits has been told. */
+void awaits_pop(struct serve *sv, struct session *ss);
 /* None of the session's asks is wanted. */
 void awaits_give_up(struct serve *sv, struct session *ss);
 /* The session ends. */

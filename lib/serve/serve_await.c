@@ -315,6 +315,7 @@ await_begin(struct serve *sv, struct session *ss, struct serve_ask *ask)
 	a->line = NULL;
 	a->write = NULL;
 	a->next = NULL;
+	a->bytes = 0;
 	a->hash = ask->hash;
 	a->lane = (uint16_t)(lane - aw->lanes);
 	a->deadline_ns = sv->clock.now_ns + aw->supplier.timeout_ns;

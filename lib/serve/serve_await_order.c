@@ -8,6 +8,8 @@
 #include "await_table.h"
 #include "serve_parse.h"
 
+#include "proto/mc_fast_path.h"
+
 #define WORD_BITS        64u
 #define WAITED_WORDS     8u
 #define MISSED_TRIES_MAX 8u /* an item that comes and goes meanwhile */
@@ -61,6 +63,17 @@ await_at(struct session *ss, uint32_t offset)
 	return a != NULL && a->offset == offset ? a : NULL;
 }
 
+/* Of `get` as clients write it: its answer is told without parsing it again (gets_tell()). */
+static uint16_t
+plain_get_bytes(const struct op *op)
+{
+	const uint8_t flags = op->req.flags;
+	const uint32_t bytes = op->req.key.len + (flags & MC_FIRST ? MC_GET_PREFIX_BYTES : 0) +
+			       (flags & MC_LAST ? MC_BODY_END : 1);
+
+	return op->req.verb == MC_GET && op->raw.len == bytes ? (uint16_t)bytes : 0;
+}
+
 /* link: where it is to be listed. */
 static bool
 session_ask(struct serve *sv, struct op *op, struct await **link, uint32_t offset)
@@ -70,6 +83,9 @@ session_ask(struct serve *sv, struct op *op, struct await **link, uint32_t offse
 	if (a == NULL)
 		return false;
 	a->offset = offset;
+	a->bytes = plain_get_bytes(op);
+	a->begins_line = (op->req.flags & MC_FIRST) != 0;
+	a->ends_line = op_last(op);
 	a->next = *link;
 	*link = a;
 	return true;
@@ -269,6 +285,12 @@ session_await_end(struct serve *sv, struct session *ss, struct await **link)
 
 	*link = a->next;
 	await_free(sv, a);
+}
+
+void
+awaits_pop(struct serve *sv, struct session *ss)
+{
+	session_await_end(sv, ss, &ss->awaits);
 }
 
 void

@@ -3,6 +3,7 @@
  * datagram as far as operations. Credits, reservations, commits and counters are done once a run;
  * the slow path gives the same replies, one by one, and takes all else.
  */
+#include "await_table.h"
 #include "serve_parse.h"
 #include "serve_record.h"
 
@@ -411,4 +412,107 @@ gets_execute_hits(struct serve *sv, uint32_t first)
 
 	return op->session != NULL ? conn_gets_execute(sv, op, 0)
 				   : datagram_gets_execute(sv, op, 0);
+}
+
+/* ---- answers that are here, to replies ---- */
+
+/* 0: not for this path. */
+static inline uint32_t
+answer_bytes(const struct item *it)
+{
+	uint32_t len;
+
+	if (it == NULL)
+		return MISS_BYTES;
+	len = item_value_len(it);
+	return len < ITEM_PIN_MIN_BYTES ? MC_VALUE_HEAD_MAX + len + WORD_BYTES : 0;
+}
+
+static inline uint8_t *
+answer_put(struct serve *sv, uint8_t *at, const struct item *it, bool last)
+{
+	struct item_lengths bare;
+	uint32_t len;
+
+	if (it == NULL)
+		return last ? end_put(at) : at;
+	class_count(sv, it, CLASS_GET_HITS);
+	bare = item_simple_lengths(it);
+	if (likely(item_is_simple(it) && bare.value_len < GET_LENGTHS))
+		return value_put(sv, at, it, bare, last);
+	len = item_value_len(it);
+	at = mc_put_value_head(at, item_key(it), item_flags(it), len, NULL);
+	return value_tail_put(value_copy(sv, at, it, len), last ? TAIL_END : TAIL_LINE);
+}
+
+/* Its turn has come, and its answer. */
+static inline bool
+may_tell(const struct serve *sv, const struct session *ss, const struct await *a)
+{
+	return a != NULL && a->bytes != 0 && a->state == AWAIT_READY &&
+	       a->offset == ss->read_buf_at && !a->answer.failed &&
+	       a->answer.error == MC_ERR_NONE && ss->served < sv->cfg.conn_requests_max;
+}
+
+/* False: there is no room for so many bytes now. */
+static inline bool
+answers_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
+{
+	struct session *ss = w->session;
+	uint32_t room;
+
+	if (w->begin != NULL)
+		conn_commit(sv->stack, ss->conn, (uint32_t)(w->at - w->begin));
+	w->begin = NULL;
+	if (conn_is_full(sv->stack, ss->conn) ||
+	    (!ss->has_credit && !conn_writable(sv->stack, ss->conn, 1)))
+		return false;
+	ss->has_credit = false;
+	w->begin = w->at = conn_reserve_room(sv->stack, ss->conn, bytes, &room);
+	ensure(w->begin != NULL);
+	w->end = w->begin + room;
+	return true;
+}
+
+static inline void
+answers_tell(struct serve *sv, struct session *ss)
+{
+	struct reply_writer w = {.session = ss};
+	struct tally tally = {0};
+	uint32_t keys = 0;
+	bool out = false;
+
+	for (const struct await *a = ss->awaits; may_tell(sv, ss, a); a = ss->awaits) {
+		const struct item *it = a->answer.item;
+		const uint32_t bytes = answer_bytes(it);
+
+		if (bytes == 0 ||
+		    (bytes > (size_t)(w.end - w.at) && !answers_reserve(sv, &w, bytes)))
+			break;
+		out = a->ends_line;
+		w.at = answer_put(sv, w.at, it, out);
+		ss->read_buf_at += a->bytes;
+		ss->served += out;
+		keys++;
+		tally.misses += it == NULL;
+		tally.lines += a->begins_line && !ss->await_counted;
+		ss->await_counted = false;
+		awaits_pop(sv, ss);
+	}
+	if (w.begin != NULL)
+		conn_commit(sv->stack, ss->conn, (uint32_t)(w.at - w.begin));
+	if (keys == 0)
+		return;
+	tally_end(sv, &tally, keys, REQ_TCP);
+	parser_move(&ss->parser, out);
+}
+
+FLAT void
+gets_tell(struct serve *sv, struct session *ss)
+{
+	if (ss->awaits == NULL || ss->read_buf == NULL || ss->await_queued ||
+	    ss->body != BODY_NONE || ss->parser.swallow || ss->value.item != NULL ||
+	    ss->stream.kind != NULL || sv->observed || sv->brings)
+		return;
+	answers_tell(sv, ss);
 }

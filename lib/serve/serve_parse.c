@@ -373,8 +373,10 @@ still_waiting(struct serve *sv, struct session *ss)
 {
 	enum fill_quota_state look;
 
-	if (ss->memory_wait_turns == 0)
+	if (ss->memory_wait_turns == 0) {
+		gets_tell(sv, ss);
 		return awaits_wait(sv, ss);
+	}
 	if (fill_quota_sleeps(sv, ss))
 		return true; /* the peer's retransmission makes it ready */
 	look = fill_quota_state(sv, ss);
