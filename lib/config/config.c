@@ -33,6 +33,9 @@ config_defaults(struct config *cfg)
 	cfg->front.ttl_ms = 1000;
 	cfg->front.server_retry_timeout_ms = 30000;
 	cfg->front.gutter_ttl_ms = 10000;
+	cfg->flash.item_size = 256;
+	cfg->flash.item_max_bytes = 256u << 10;
+	cfg->flash.deadline_ms = 100;
 	strcpy(cfg->port, "af_packet");
 	strcpy(cfg->file_prefix, "clockoo");
 }
@@ -198,6 +201,23 @@ finish_front(const struct config *cfg, struct error *err)
 	return true;
 }
 
+/* One supplier a core; and what is never evicted never comes to flash. */
+static bool
+finish_flash(const struct config *cfg, struct error *err)
+{
+	if (cfg->flash.device[0] == '\0')
+		return cfg->flash.size_mb == 0 ||
+		       error_set(err, "--flash-size without --flash-device: name the file or "
+				      "block device, or leave it out");
+	if (config_has_front(cfg))
+		return error_set(err, "--flash-device with --front-servers: a front keeps no items "
+				      "of its own; leave one of them out");
+	if (cfg->no_evict)
+		return error_set(err, "--flash-device with -M: flash has what memory evicts; leave "
+				      "one of them out");
+	return true;
+}
+
 /* EAL makes a directory of it in /run/dpdk, which must be this instance's and nowhere else. */
 static bool
 is_prefix(const char *name)
@@ -223,5 +243,6 @@ config_finish(struct config *cfg, struct error *err)
 		return false;
 	if (cfg->vlan_priority != 0 && cfg->vlan == 0)
 		return error_set(err, "--vlan-priority without --vlan: there is no tag to hold it");
-	return finish_cores(cfg, err) && finish_udp(cfg, err) && finish_front(cfg, err);
+	return finish_cores(cfg, err) && finish_udp(cfg, err) && finish_front(cfg, err) &&
+	       finish_flash(cfg, err);
 }

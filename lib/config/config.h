@@ -121,6 +121,23 @@ struct config_front {
 	uint32_t reload;
 };
 
+/* The second tier, on flash. */
+#define CONFIG_FLASH_MIN_MB 256u
+#define CONFIG_FLASH_MAX_MB                                                                        \
+	(2u << 20) /* app/clockoo/second_tier.c holds them and lib/flash together */
+
+enum config_flash_admit { FLASH_ADMIT_USED, FLASH_ADMIT_ALL }; /* of what memory evicts */
+
+struct config_flash {
+	char device[CONFIG_PATH_BYTES]; /* file or block device; empty: there is no tier */
+	uint32_t size_mb;               /* 0: what the device has */
+	uint32_t budget_mb;             /* written a second; 0: any */
+	uint32_t admit;                 /* enum config_flash_admit */
+	uint32_t item_size;             /* mean bytes of an item on flash */
+	uint32_t item_max_bytes;        /* of value */
+	uint32_t deadline_ms;
+};
+
 /* What sets the pace of TCP. */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
 
@@ -195,7 +212,8 @@ struct config {
 	char pid_file[CONFIG_PATH_BYTES];
 	char user[CONFIG_NAME_BYTES];
 	struct config_front front;
-	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* options set that have no effect */
+	struct config_flash flash;
+	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* options set of which a start warns */
 	struct lcore_set lcores; /* count 0 = spread over the CPUs at start */
 };
 
@@ -268,7 +286,7 @@ void config_differ(const struct config_loaded *was, const struct config_loaded *
 /* A configuration before config_finish, as a file that sets the same. */
 void config_print(const struct config *cfg, FILE *out);
 
-/* One line for each option set that is ignored. */
+/* One line for each option set that is ignored, or another one here. */
 void config_warn(const struct config *cfg, FILE *out);
 
 /* A decimal number and nothing else. */

@@ -19,6 +19,7 @@ const struct config_section config_sections[] = {
 	{"steering", "distribution of flows to cores"},
 	{"cache", "limits of items"},
 	{"front", "a fleet of servers behind this one"},
+	{"flash", "a second tier on flash"},
 	{"protocol", "ports, limits and commands of clients"},
 	{"auth", "authentication"},
 	{"telemetry", "statistics and logging"},

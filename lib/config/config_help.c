@@ -91,9 +91,10 @@ void
 config_warn(const struct config *cfg, FILE *out)
 {
 	for (uint32_t n = 0; n < option_count(); n++)
-		if (cfg->ignored_options[n / 64] >> n % 64 & 1)
-			fprintf(out, "clockoo: warning: %s%s is ignored: %s\n",
+		if (option_is_marked(cfg, option_at(n)))
+			fprintf(out, "clockoo: warning: %s%s%s: %s\n",
 				n < option_row_count ? "--" : "-o ", option_at(n)->name,
+				option_has_effect(option_at(n)) ? "" : " is ignored",
 				option_at(n)->help);
 }
 

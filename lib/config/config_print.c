@@ -189,6 +189,15 @@ put_size(struct out *o, uint32_t bytes)
 }
 
 static bool
+put_space(struct out *o, uint32_t mb)
+{
+	const uint32_t shift = mb % (1u << 20) == 0 ? 20 : mb % (1u << 10) == 0 ? 10 : 0;
+
+	put(o, "%u%c", mb >> shift, "mgt"[shift / 10]);
+	return mb != 0;
+}
+
+static bool
 put_address(struct out *o, const struct config *cfg)
 {
 	put_ip4(o, cfg->ipv4);
@@ -266,6 +275,8 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 							   : "%u",
 		    *number);
 		return *number != CONFIG_FRONT_ITEMS_BY_MODE;
+	case OPTION_SPACE:
+		return put_space(o, *number);
 	case OPTION_SERVERS:
 		return put_servers(o, field);
 	case OPTION_DELIMITER:

@@ -61,6 +61,8 @@ option_choices(enum option_kind kind)
 		[EVICTION_2Q] = "2q", [EVICTION_CLOCK] = "clock", NULL};
 	static const char *const compressions[] = {
 		[SAVE_COMPRESS_0] = "0", [SAVE_COMPRESS_1] = "1", [SAVE_COMPRESS_NO] = "no", NULL};
+	static const char *const admits[] = {
+		[FLASH_ADMIT_USED] = "used", [FLASH_ADMIT_ALL] = "all", NULL};
 
 	switch (kind) {
 	case OPTION_PROTOCOL:
@@ -79,6 +81,8 @@ option_choices(enum option_kind kind)
 		return evictions;
 	case OPTION_SAVE_COMPRESS:
 		return compressions;
+	case OPTION_FLASH_ADMIT:
+		return admits;
 	default:
 		return option_fleet_choices(kind);
 	}
@@ -292,15 +296,6 @@ set_extended(struct config *cfg, const char *value, struct error *err)
 	return true;
 }
 
-static bool
-mark_ignored(struct config *cfg, const struct option_row *row)
-{
-	const uint32_t n = option_number(row);
-
-	cfg->ignored_options[n / 64] |= 1ull << n % 64;
-	return true;
-}
-
 /* 0000:03:00.0 or 03:00.0, as lspci prints them. */
 static bool
 is_pci_address(const char *text)
@@ -433,8 +428,9 @@ set_size(uint32_t *field, const struct option_row *row, const char *value, struc
 	if (len >= sizeof digits || !parse_decimal(digits, &n) || n > max >> shift ||
 	    n << shift < min)
 		return error_set(err,
-				 "--%s: \"%s\": expected %uk to %um, in bytes or with a k or m",
-				 row->name, value, min >> 10, max >> 20);
+				 "--%s: \"%s\": expected %uk to %u%c, in bytes or with a k or m",
+				 row->name, value, min >> 10, max >> (max < 1u << 20 ? 10 : 20),
+				 max < 1u << 20 ? 'k' : 'm');
 	*field = n << shift;
 	return true;
 }
@@ -535,16 +531,19 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return set_offloads(field, value, err);
 	case OPTION_ITEMS:
 		return option_set_items(field, value, err);
+	case OPTION_SPACE:
+	case OPTION_EXT_PATH:
+		return option_set_flash(cfg, row, value, err);
 	case OPTION_SERVERS:
 		return option_set_servers(field, row, value, err);
 	case OPTION_PROFILE:
 		return set_profile(cfg, value, err);
 	case OPTION_EXTENDED:
 		return set_extended(cfg, value, err);
+	case OPTION_IGNORED:
+		option_mark(cfg, row); /* fallthrough */
 	case OPTION_ALWAYS_ON:
 		return true;
-	case OPTION_IGNORED:
-		return mark_ignored(cfg, row);
 	case OPTION_REFUSED:
 		return refuse(row, err);
 	default:

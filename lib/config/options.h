@@ -39,6 +39,8 @@ enum option_kind {
 	OPTION_OFFLOADS, /* uint32_t, enum offload */
 	OPTION_SERVERS,
 	OPTION_ITEMS,
+	OPTION_SPACE,    /* uint32_t of MB; m, g and t */
+	OPTION_EXT_PATH, /* memcached's ext_path: two fields */
 	OPTION_PROFILE,
 	OPTION_PROTOCOL, /* from here: one of option_choices() */
 	OPTION_CONGESTION,
@@ -55,6 +57,7 @@ enum option_kind {
 	OPTION_FRONT_ON_FAILURE,
 	OPTION_FRONT_RELOAD,
 	OPTION_FRONT_MODE,
+	OPTION_FLASH_ADMIT,
 	OPTION_EXTENDED,  /* -o: names of extended_rows */
 	OPTION_ALWAYS_ON, /* what it asks for is always so */
 	OPTION_IGNORED,   /* it is ignored: a warning at start */
@@ -115,6 +118,22 @@ uint32_t option_number(const struct option_row *row);
 const struct option_row *option_at(uint32_t number);
 uint32_t option_count(void);
 
+/* A start warns of it. */
+static inline void
+option_mark(struct config *cfg, const struct option_row *row)
+{
+	const uint32_t n = option_number(row);
+
+	cfg->ignored_options[n / 64] |= 1ull << n % 64;
+}
+static inline bool
+option_is_marked(const struct config *cfg, const struct option_row *row)
+{
+	const uint32_t n = option_number(row);
+
+	return (cfg->ignored_options[n / 64] >> n % 64 & 1) != 0;
+}
+
 /* False of an option of memcached that is always on, ignored or refused here. */
 bool option_has_effect(const struct option_row *row);
 
@@ -165,6 +184,9 @@ bool option_set_items(uint32_t *items, const char *value, struct error *err);
 bool option_set_servers(char servers[CONFIG_SERVERS_BYTES], const struct option_row *row,
 			const char *value, struct error *err);
 const char *const *option_fleet_choices(enum option_kind kind);
+/* flash_values.c */
+bool option_set_flash(struct config *cfg, const struct option_row *row, const char *value,
+		      struct error *err);
 /* What the options of IPv6 say together; after the one of IPv4 have been settled. */
 bool finish_address6(struct config *cfg, struct error *err);
 

@@ -38,7 +38,7 @@ static const struct {
 	{"network:\n  mtu: \"15\\000\"\n", "f.yaml:2: network.mtu: a NUL byte in the value"},
 	{"a: {b: {c: {d: {e: {f: {g: {h: 1}}}}}}}\n",
 	 "f.yaml:1: a: unknown section; there are: network, port, cores, memory, "
-	 "steering, cache, front, protocol, auth, telemetry, process"},
+	 "steering, cache, front, flash, protocol, auth, telemetry, process"},
 	{"net\xff: 1\n",
 	 "f.yaml: byte 3: invalid leading UTF-8 octet; expected a text file of UTF-8"},
 	{"mtu: 1500\n", "f.yaml:1: mtu: unknown key; did you mean network.mtu?"},
@@ -55,7 +55,7 @@ static const struct {
 	 "f.yaml:2: memory.limits: unknown key; did you mean memory.limit?"},
 	{"wibble:\n  wobble: 1\n",
 	 "f.yaml:1: wibble: unknown section; there are: network, port, cores, memory, "
-	 "steering, cache, front, protocol, auth, telemetry, process"},
+	 "steering, cache, front, flash, protocol, auth, telemetry, process"},
 	{"network:\n  wobble: 1\n",
 	 "f.yaml:2: network.wobble: unknown key; in network are: address, gateway, "
 	 "address6, gateway6, vlan, vlan_priority, mtu"},
@@ -284,6 +284,18 @@ static const struct {
 	{"front:\n  servers: a:1:1\nmemory:\n  file: /dev/shm/x\n",
 	 "f.yaml:4: memory.file with front.servers: copies of a fleet's items may not outlive a "
 	 "restart; leave one of them out"},
+	{"flash:\n  device: /f\nfront:\n  servers: a:1:1\n",
+	 "f.yaml:2: flash.device with front.servers: a front keeps no items of its own; leave one "
+	 "of them out"},
+	{"flash:\n  device: /f\n  size: 100m\n",
+	 "f.yaml:3: flash.size: \"100m\": expected 256m to 2t, in megabytes or with m, g or t"},
+	{"flash:\n  deadline: 2s\n", "f.yaml:2: flash.deadline: \"2s\": expected a time from 1ms "
+				     "to 1s, with ms or s behind it"},
+	{"flash:\n  size: 1g\n", "f.yaml:2: flash.size without flash.device: name the file or "
+				 "block device, or leave it out"},
+	{"flash:\n  device: /f\ncache:\n  disable_evictions: yes\n",
+	 "f.yaml:2: flash.device with cache.disable_evictions: flash has what memory evicts; leave "
+	 "one of them out"},
 	{"front:\n  servers: a:1:1\nmemory:\n  save: /var/x\n",
 	 "f.yaml:4: memory.save with front.servers: copies of a fleet's items may not outlive a "
 	 "restart; leave one of them out"},

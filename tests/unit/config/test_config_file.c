@@ -107,6 +107,12 @@ static const struct {
 	{"front:\n  gutter_ttl: 1500ms\n", NUMBER(front.gutter_ttl_ms), 1500},
 	{"front:\n  reload: flush\n", NUMBER(front.reload), 1},
 	{"", NUMBER(front.gutter_ttl_ms), 10000},
+	{"flash:\n  device: /f\n  size: 2g\n", NUMBER(flash.size_mb), 2048},
+	{"flash:\n  admit: all\n", NUMBER(flash.admit), FLASH_ADMIT_ALL},
+	{"flash:\n  item_max: 4k\n", NUMBER(flash.item_max_bytes), 4096},
+	{"flash:\n  item_size: 600\n", NUMBER(flash.item_size), 600},
+	{"flash:\n  budget: 50\n", NUMBER(flash.budget_mb), 50},
+	{"flash:\n  deadline: 20ms\n", NUMBER(flash.deadline_ms), 20},
 	{"", NUMBER(front.hash), CONFIG_FRONT_FNV1A_64},
 	{"", NUMBER(front.timeout_ms), 1000},
 	{"", NUMBER(front.connect_timeout_ms), 500},
@@ -287,6 +293,12 @@ static const struct {
 	{"front-items", "65536", NULL, NULL},
 	{"front-auto-eject-hosts", "yes", "front-gutter", "10.0.0.9:11211:1,b:1:1 c"},
 	{"front-gutter-ttl", "90s", "front-reload", "flush"},
+	{"flash-device", "/var/x y", "flash-size", "2t"},
+	{"flash-device", "/dev/nvme0n1", "flash-size", "3g"},
+	{"flash-device", "f", "flash-size", "2049"},
+	{"flash-admit", "all", "flash-item-size", "600"},
+	{"flash-budget", "200", NULL, NULL},
+	{"flash-item-max", "4k", "flash-deadline", "20ms"},
 };
 
 static void
