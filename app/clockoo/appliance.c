@@ -47,6 +47,7 @@ front_prepare(struct appliance *a, struct error *err)
 static bool
 prepare(struct appliance *a, struct error *err)
 {
+	struct sizes_asked asked;
 	struct secrets secrets;
 
 	if (!nic_prepare(&a->nic, &a->config, err))
@@ -55,8 +56,11 @@ prepare(struct appliance *a, struct error *err)
 		return error_set(err, "no random numbers from the kernel");
 	if (!front_prepare(a, err))
 		return config_error_permanent(&a->source, err);
-	sizes_compute(&a->sizes, &a->config, &a->nic.profile,
-		      a->fleet != NULL ? &a->fleet->look->config : NULL, &secrets);
+	if (!second_tier_open(&a->flash, &a->config, err))
+		return false;
+	asked.front = a->fleet != NULL ? &a->fleet->look->config : NULL;
+	asked.flash_bytes = a->flash.used ? a->flash.file.bytes : 0;
+	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &asked, &secrets);
 	return nic_check_resources(&a->nic, &a->config,
 				   a->sizes.block_bytes + kept_huge_bytes_needed(&a->config),
 				   a->sizes.frames, err) &&
@@ -157,6 +161,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 	admin_create(region, serve);
 	if (a->fleet != NULL)
 		build_front(a, i, region, serve, stack);
+	second_tier_attach(&a->flash, region, a, i, serve);
 	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i), start->ns,
 		  start->unix_ns);
 	a->cores[i].last_ns = a->begun_ns;
@@ -205,7 +210,7 @@ build(struct appliance *a, struct error *err)
 	front_cores_create(a, &region);
 	a->store = a->kept.used ? kept_make_store(&a->kept, &region, a, err)
 				: store_create(&region, &a->sizes.store);
-	if (a->store == NULL) {
+	if (a->store == NULL || !second_tier_create(&a->flash, &region, a, err)) {
 		huge_block_free(&a->block);
 		return false;
 	}
@@ -305,7 +310,7 @@ appliance_run(struct appliance *a, struct error *err)
 	for (uint32_t i = 0; i < a->config.cores; i++)
 		args[i] = &a->workers[i];
 	kept_ready(&a->kept, a);
-	if (!control_start(&control, a, err))
+	if (!second_tier_start(&a->flash, a, err) || !control_start(&control, a, err))
 		return false;
 	saved_start(&a->saved, a);
 	print_ready(a);
@@ -316,6 +321,7 @@ appliance_run(struct appliance *a, struct error *err)
 	pthread_join(control, NULL);
 	kept_end_service(&a->kept);
 	saved_join(&a->saved, a);
+	second_tier_stop(&a->flash);
 	kept_stop(&a->kept, a->store);
 	saved_stop(&a->saved, a);
 	return !a->front_refused || error_set(err, "%s", a->front_refusal);
@@ -337,6 +343,7 @@ appliance_stop(struct appliance *a)
 		telemetry_each(&a->telemetry, print_counter, NULL);
 	saved_give_back(&a->saved);
 	nic_stop(&a->nic);
+	second_tier_close(&a->flash);
 	huge_block_free(&a->block);
 	kept_close(&a->kept);
 }

@@ -18,6 +18,7 @@
 #include "kept.h"
 #include "privileges.h"
 #include "saved.h"
+#include "second_tier.h"
 #include "nic.h"
 #include "notify.h"
 #include "pid_file.h"
@@ -50,9 +51,10 @@ struct sizes {
 	uint32_t frames;             /* of one core */
 	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes,
 		pmtu_reports_bytes, front_cores_bytes,
-		front_bytes; /* serve's with a front's; 0: there is none */
-	size_t block_bytes;  /* all of them together, but for: */
-	size_t file_bytes;   /* of --memory-file, which has the items then; 0: none */
+		front_bytes;            /* serve's with a front's; 0: there is none */
+	size_t block_bytes;             /* all of them together, but for: */
+	struct second_tier_sizes flash; /* in block_bytes, too */
+	size_t file_bytes;              /* of --memory-file, which has the items then; 0: none */
 	uint64_t pool_bytes;
 	uint64_t program_bytes; /* measured, once DPDK runs */
 };
@@ -69,6 +71,7 @@ struct appliance {
 	struct huge_block block;
 	struct kept kept;
 	struct saved saved;
+	struct second_tier flash;
 	uint64_t start_ns; /* on nic.clock: the store's second STORE_CLOCK_START; */
 	uint64_t begun_ns; /* this process's */
 	struct store *store;

@@ -4,6 +4,7 @@
  */
 #include "dry_run.h"
 #include "firmware.h"
+#include "flash_look.h"
 #include "nic_profile.h"
 #include "paths.h"
 #include "sizes.h"
@@ -80,16 +81,18 @@ static bool
 run(struct dry_run *p, struct config *cfg, struct error *err)
 {
 	const struct secrets none = {0};
+	struct sizes_asked asked;
 	struct port_caps expected;
 
 	if (!nic_profile(&p->profile, cfg, err) || !place_workers(p, cfg, err) ||
-	    !front_look_make(&p->front, cfg, err))
+	    !front_look_make(&p->front, cfg, err) ||
+	    !flash_look_bytes(&asked.flash_bytes, cfg, err))
 		return false;
 	steer_caps_max(&p->profile, &expected);
 	if (!steer_plan_make(&p->steer, cfg, &p->profile, &expected, err))
 		return false;
-	sizes_compute(&p->sizes, cfg, &p->profile, p->front != NULL ? &p->front->config : NULL,
-		      &none);
+	asked.front = p->front != NULL ? &p->front->config : NULL;
+	sizes_compute(&p->sizes, cfg, &p->profile, &asked, &none);
 	collect_advice(p, cfg);
 	return true;
 }

@@ -6,6 +6,7 @@
  */
 #include "appliance.h"
 #include "file_check.h"
+#include "flash_look.h"
 #include "front_look.h"
 #include "kept_look.h"
 #include "paths.h"
@@ -168,6 +169,22 @@ say_what_is_kept(const struct appliance *a)
 		printf("memory.file: %s; better: %s\n", warnings[i].words, warnings[i].fix);
 }
 
+static void
+say_what_is_on_flash(const struct appliance *a)
+{
+	char words[FLASH_LOOK_BYTES];
+	struct error err;
+	uint64_t bytes;
+
+	if (!flash_look_check(&a->config, &err) || !flash_look_bytes(&bytes, &a->config, &err)) {
+		config_error_locate(&a->source, &err);
+		printf("not ready to start: %s\n", err.text);
+	} else if (bytes != 0) {
+		flash_look_words(&a->config, bytes, words);
+		printf("flash.device: %s: %s\n", a->config.flash.device, words);
+	}
+}
+
 static int
 check_file(struct appliance *a)
 {
@@ -190,6 +207,7 @@ check_file(struct appliance *a)
 		printf("not ready to start: %s\n", err.text);
 	}
 	say_what_is_kept(a);
+	say_what_is_on_flash(a);
 	return 0;
 }
 

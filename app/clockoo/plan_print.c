@@ -5,6 +5,7 @@
 #include "topology/memory_nodes.h"
 #include "topology/number_list.h"
 #include "dry_run.h"
+#include "flash_look.h"
 #include "front_cores.h"
 #include "sizes.h"
 
@@ -177,6 +178,23 @@ print_nodes(const struct dry_run *p, const struct config *cfg, FILE *out)
 	}
 }
 
+/* Of the memory. */
+static void
+print_flash(const struct sizes *z, const struct config *cfg, FILE *out)
+{
+	const struct second_tier_sizes *f = &z->flash;
+
+	if (f->device == 0)
+		return;
+	fprintf(out, "           flash: index %llu MB, %.2f bytes an item\n", mb(f->index),
+		(double)f->index / (double)f->plan.items);
+	fprintf(out, "           flash: buffers %llu MB\n", mb(f->buffers));
+	fprintf(out, "           flash: asks %llu MB (%llu MB per core)\n", mb(f->asks),
+		mb(f->asks / cfg->cores));
+	fprintf(out, "           flash: reads %llu MB (%llu MB per core), tables %llu MB\n",
+		mb(f->reads), mb(f->reads / cfg->cores), mb(f->tables));
+}
+
 static void
 print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 {
@@ -201,7 +219,9 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	print_nodes(p, cfg, out);
 	fprintf(out, "           connections and requests %llu MB (%llu MB per core)\n", mb(conns),
 		mb(conns / cfg->cores));
-	fprintf(out, "           tables of the cores %llu MB\n", mb(sizes_tables(z, cfg)));
+	fprintf(out, "           tables of the cores %llu MB\n",
+		mb(sizes_tables(z, cfg) - second_tier_bytes(&z->flash)));
+	print_flash(z, cfg, out);
 	fprintf(out, "           frames %llu MB, ", mb(z->pool_bytes));
 	if (p->steer.handover)
 		fprintf(out, "one pool for all cores\n           rings between cores %llu MB\n",
@@ -285,6 +305,22 @@ print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 }
 
 static void
+print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *out)
+{
+	char words[FLASH_LOOK_BYTES];
+
+	if (f->device == 0)
+		return;
+	flash_look_words(cfg, f->device, words);
+	fprintf(out, "flash      %s: %s\n", cfg->flash.device, words);
+	fprintf(out,
+		"           %u shard%s of %u segments of 2 MB, %u of them full and the others "
+		"being "
+		"emptied\n",
+		f->plan.shards, plural(f->plan.shards), f->plan.segments, f->plan.live);
+}
+
+static void
 print_warnings(const struct advice_list *list, FILE *out)
 {
 	uint32_t count = 0;
@@ -319,6 +355,7 @@ plan_print(struct config *cfg, FILE *out, struct error *err)
 	print_front(p.front, cfg, out);
 	if (p.front != NULL && cfg->cores > 1)
 		fprintf(out, "           %s\n", front_cores_words(&p.steer, cfg->cores));
+	print_device(&p.sizes.flash, cfg, out);
 	print_warnings(&p.advice, out);
 	dry_run_close(&p);
 	return true;

@@ -96,17 +96,19 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
 	z->front_cores_bytes = front_cores_bytes(cfg, &z->front);
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
-	z->block_bytes = z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
-			 z->pmtu_reports_bytes + z->front_cores_bytes +
-			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
-				       2 * PAGE_BYTES) +
-			 PARTS * PAGE_BYTES;
+	z->block_bytes =
+		z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
+		z->pmtu_reports_bytes + z->front_cores_bytes + second_tier_bytes(&z->flash) +
+		cfg->cores *
+			(sizeof(struct core) + z->stack_bytes + z->serve_bytes + 2 * PAGE_BYTES) +
+		PARTS * PAGE_BYTES;
 }
 
 void
 sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
-	      const struct front_config *front, const struct secrets *secrets)
+	      const struct sizes_asked *asked, const struct secrets *secrets)
 {
+	const struct front_config *front = asked->front;
 	const struct front_settings settings =
 		front != NULL ? front_of(cfg, front) : (struct front_settings){0};
 	const uint32_t links = front_links_max(&settings);
@@ -163,6 +165,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		    STACK_FRAMES_MAX + 2 * BURST_MAX;
 	z->front = settings;
 	z->front.conns_max = conns;
+	second_tier_sizes(&z->flash, cfg, asked->flash_bytes);
 	bytes_compute(z, cfg);
 	z->pool_bytes = device_pool_bytes(profile, cfg, z->frames);
 }

@@ -26,8 +26,13 @@ uint64_t sizes_tables(const struct sizes *z, const struct config *cfg);
 /* Of --memory-file; 0: there is none. */
 size_t sizes_file_bytes(const struct config *cfg);
 
-/* front NULL: there is none. */
+/* What lies outside of the configuration. */
+struct sizes_asked {
+	const struct front_config *front; /* NULL: there is none */
+	uint64_t flash_bytes;             /* of --flash-device; 0: there is none */
+};
+
 void sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
-		   const struct front_config *front, const struct secrets *secrets);
+		   const struct sizes_asked *asked, const struct secrets *secrets);
 
 #endif

@@ -43,6 +43,17 @@ flash_super_read(const uint8_t *pages, struct flash_super *super)
 	return found;
 }
 
+bool
+flash_super_may_take(const uint8_t *bytes, size_t len)
+{
+	struct flash_page h;
+
+	for (uint32_t i = 0; i < COPIES && len >= (i + 1) * FLASH_SUPER_BYTES; i++)
+		if (flash_page_read(bytes + i * FLASH_SUPER_BYTES, SUPER_SEQUENCE, i, &h))
+			return true;
+	return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
+}
+
 static bool
 is_layout(const struct flash_layout *a, const struct flash_layout *b)
 {

@@ -3,7 +3,9 @@
  */
 #include "flash_tier.h"
 
-#define RESULTS 16u /* of the device at once */
+#define RESULTS  16u /* of the device at once */
+#define NS_PER_S 1000000000ull
+#define US_PER_S 1000000ull /* budget * a second of them fits */
 
 const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT] = {
 	FLASH_OFFER_COUNTERS(COUNTER_NAME)};
@@ -26,9 +28,20 @@ is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct 
 		count(c, FLASH_REFUSED_LARGE);
 	else if (c->copied >= FLASH_COPY_TURN)
 		count(c, FLASH_REFUSED_COPIES);
+	else if (t->c.budget != 0 && atomic_load_explicit(&t->tokens, memory_order_relaxed) <= 0)
+		count(c, FLASH_REFUSED_BUDGET);
 	else
 		return true;
 	return false;
+}
+
+/* By several cores at once, so it may go below 0 a little. */
+static void
+spend(struct flash_tier *t, const struct flash_reserved *r, uint32_t value_len)
+{
+	if (t->c.budget != 0)
+		atomic_fetch_sub_explicit(&t->tokens, (int64_t)r->head + value_len,
+					  memory_order_relaxed);
 }
 
 static void
@@ -62,6 +75,7 @@ evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
 	c->hash = hash;
 	if (!flash_shard_reserve(c->shard, &record, &c->reserved))
 		return 0;
+	spend(t, &c->reserved, record.value_len);
 	copy_value(c, sc, it, record.value_len);
 	return 1;
 }
@@ -128,6 +142,7 @@ flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
 	ensure(config->item_max <= FLASH_VALUE_MAX);
 	memset(t, 0, sizeof *t);
 	t->c = *config;
+	t->tokens = (int64_t)t->c.budget;
 	t->hooks = (struct store_tier){t, evicting, evicted, absent, flushed};
 }
 
@@ -141,7 +156,7 @@ submit(struct flash_writer *w, const struct flash_io *io)
 	return !w->is_refused;
 }
 
-static void
+static uint32_t
 hear(struct flash_writer *w)
 {
 	struct flash_result r[RESULTS];
@@ -150,20 +165,36 @@ hear(struct flash_writer *w)
 	for (uint32_t i = 0; i < n; i++)
 		flash_log_wrote(&w->tier->c.shards[r[i].tag / FLASH_BUFFERS].log,
 				(uint32_t)(r[i].tag % FLASH_BUFFERS), r[i].error);
+	return n;
+}
+
+bool
+flash_writer_work(struct flash_writer *w)
+{
+	bool did = hear(w) != 0;
+	struct flash_io io;
+
+	if (w->is_refused && !submit(w, &w->refused))
+		return did;
+	for (uint32_t i = 0; i < w->tier->c.shard_count; i++)
+		while (flash_log_write(&w->tier->c.shards[i].log, &io)) {
+			did = true;
+			io.tag += i * FLASH_BUFFERS;
+			if (!submit(w, &io))
+				return did;
+		}
+	return did;
 }
 
 void
-flash_writer_work(struct flash_writer *w)
+flash_tier_earn(struct flash_tier *t, uint64_t ns)
 {
-	struct flash_io io;
+	const uint64_t budget = t->c.budget;
+	const int64_t more = (int64_t)(ns >= NS_PER_S ? budget : budget * (ns / 1000) / US_PER_S);
+	int64_t had = atomic_load_explicit(&t->tokens, memory_order_relaxed), now;
 
-	hear(w);
-	if (w->is_refused && !submit(w, &w->refused))
-		return;
-	for (uint32_t i = 0; i < w->tier->c.shard_count; i++)
-		while (flash_log_write(&w->tier->c.shards[i].log, &io)) {
-			io.tag += i * FLASH_BUFFERS;
-			if (!submit(w, &io))
-				return;
-		}
+	do
+		now = had + more > (int64_t)budget ? (int64_t)budget : had + more;
+	while (!atomic_compare_exchange_weak_explicit(&t->tokens, &had, now, memory_order_relaxed,
+						      memory_order_relaxed));
 }

@@ -9,7 +9,8 @@
  * Thread: hooks and flash_tier_turn: the core named. struct flash_writer: the tier's thread.
  * Errors: none: what is not admitted is evicted as without a tier, and counted.
  * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and what was begun below that;
- *         FLASH_SHARDS_TURN shards are looked after a core and turn.
+ *         FLASH_SHARDS_TURN shards are looked after a core and turn. What is not written of the
+ *         budget is kept for a second.
  */
 #ifndef CLOCKOO_FLASH_TIER_H
 #define CLOCKOO_FLASH_TIER_H
@@ -28,7 +29,8 @@
 	X(FLASH_OFFERED, "items that a hand evicted alive")                                        \
 	X(FLASH_REFUSED_UNUSED, "of those, not admitted: nobody had asked for them")               \
 	X(FLASH_REFUSED_LARGE, "of those, not admitted: too large")                                \
-	X(FLASH_REFUSED_COPIES, "of those, not admitted: enough was copied in this turn")
+	X(FLASH_REFUSED_COPIES, "of those, not admitted: enough was copied in this turn")          \
+	X(FLASH_REFUSED_BUDGET, "of those, not admitted: above the budget of writes")
 
 enum flash_offer_counter { FLASH_OFFER_COUNTERS(COUNTER_SYMBOL) FLASH_OFFER_COUNTERS_COUNT };
 extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT];
@@ -49,11 +51,13 @@ struct flash_tier_config {
 	uint32_t cores;
 	uint32_t item_max; /* of value, FLASH_VALUE_MAX at most */
 	bool admit_all;    /* also what nobody has asked for */
+	uint64_t budget;   /* bytes of records a second; 0: any number */
 };
 
 struct flash_tier {
 	struct flash_tier_config c;
 	struct store_tier hooks; /* for store_tier_attach */
+	_Atomic int64_t tokens;  /* bytes of the budget that may be written now; below 0: none */
 	struct flash_tier_core core[FLASH_CORES_MAX];
 };
 
@@ -77,7 +81,9 @@ struct flash_writer {
 	bool is_refused;
 };
 
-/* Writes what is closed, and hears of what was written. Never waits. */
-void flash_writer_work(struct flash_writer *writer);
+/* Writes what is closed, and hears of what was written. Never waits. False: there was nothing. */
+bool flash_writer_work(struct flash_writer *writer);
+/* So much time has passed: the budget grows. */
+void flash_tier_earn(struct flash_tier *tier, uint64_t ns);
 
 #endif

@@ -46,6 +46,9 @@ GOLDEN = [
     ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET, "--front-mode", "sole",
                                            "--front-items", "auto",
                                            "--front-auto-eject-hosts", "--front-gutter", "10.0.2.1:11211:1"], 0),
+    # A second tier on an NVMe device.
+    ("paper-flash.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--flash-device", "/dev/nvme0n1", "--flash-size",
+                                           "64g", "--flash-budget", "20"], 0),
     ("vm.plan", "vm", ["--plan", "--iface", "eth0"], 0),
     ("paper.doctor", "xeon-e5-2660", ["doctor", *PAPER, "-t", "8"], 1),
     ("paper-tuned.doctor", "xeon-e5-2660-tuned", ["doctor", *PAPER, "-t", "7"], 0),
@@ -69,6 +72,8 @@ MISTAKES = [
       "--front-auto-eject-hosts"], 1, "--front-distribution: jump, with --front-auto-eject-hosts"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1", "--front-gutter", "b:1:1"], 1,
      "--front-gutter without --front-auto-eject-hosts"),
+    (["--plan", "--port", "0000:04:00.0", "--flash-device", "/dev/nvme0n1"], 1,
+     "--flash-device: --sysfs does not tell how large it is: give --flash-size"),
     (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,
      "--control-cpu: there is no CPU 99"),
     (["doctor", "--no-such-option"], 2, "--no-such-option: unknown option"),

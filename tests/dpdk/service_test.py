@@ -3,7 +3,7 @@
 time the manager waits, says when a reload begins and ends, and when it stops, also when nobody
 reads what it writes; without a manager it says nothing and runs. Method: the built program on the
 null port, and a socket of ours where systemd's would be, named as a file and in the abstract
-namespace.
+namespace. Beside that, how the device of a second tier is taken and left.
 
     service_test.py CLOCKOO
 """
@@ -14,6 +14,7 @@ import pathlib
 import pty
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -321,6 +322,67 @@ class ServiceTest(unittest.TestCase):
                 with self.assertRaises(subprocess.TimeoutExpired):
                     service.process.wait(timeout=1)
             (self.folder / "other").unlink()
+
+
+class FlashTest(unittest.TestCase):
+    """A device of the second tier is taken by one process, left as it says, and nobody else's is written over."""
+    MB = 256
+    COUNTER = struct.Struct("<QQI")  # of a superblock: its number, its process's, is it clean?
+    PAGE, PAYLOAD = 4096, 16
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="clockoo-service-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.device = self.folder / "flash"
+        try:
+            os.close(os.open(self.folder / "probe", os.O_RDWR | os.O_CREAT | os.O_DIRECT))
+        except OSError as error:
+            self.skipTest(f"no O_DIRECT in {self.folder}: {error}")
+
+    def service(self, *options):
+        return Service(str(self.folder / f"socket{len(list(self.folder.iterdir()))}"), "--flash-device",
+                       str(self.device), *options)
+
+    def super(self):
+        """The newest: (number, process, clean)."""
+        with open(self.device, "rb") as file:
+            pages = [file.read(self.PAGE) for _ in range(2)]
+        return max(self.COUNTER.unpack_from(page, self.PAYLOAD) for page in pages)
+
+    def refused(self, *options):
+        with self.service(*options) as service:
+            _, err = service.process.communicate(timeout=WAIT_S)
+            self.assertEqual((service.process.returncode, err.count("\n")), (1, 1), err)
+            return err
+
+    def test_a_device_is_left_clean_begun_dirty_and_one_process_has_it(self):
+        for start in (1, 2):
+            with self.service("--flash-size", f"{self.MB}m") as service:
+                service.hear()
+                self.assertEqual(self.super(), (2 * start - 1, start, 0))
+                self.assertEqual(self.refused("--file-prefix", "other"),
+                                 f"clockoo: --flash-device: {self.device}: another process has it\n")
+                _, status, err = service.end()
+                self.assertEqual(status, 0, err)
+                self.assertRegex(err, rf"^clockoo: flash.device: {self.device}: starts empty"
+                                      rf"{', what was there before is not kept' if start == 2 else ''}; "
+                                      r"room for \d+ items of 256 bytes; io_uring, O_DIRECT.*\n$")
+            self.assertEqual(self.super(), (2 * start, start, 1))
+            self.assertEqual(self.device.stat().st_size, self.MB << 20)
+        with self.service() as service:
+            service.hear()
+            service.process.kill()
+        self.assertEqual(self.super(), (5, 3, 0))
+
+    def test_what_is_not_a_tiers_is_not_written_over(self):
+        self.assertEqual(self.refused(), f"clockoo: --flash-device: {self.device}: No such file or directory; "
+                                         "give --flash-size to make it\n")
+        self.device.write_bytes(b"mine" * 10)
+        self.assertIn("has something else's data", self.refused("--flash-size", "300m"))
+        self.assertEqual(self.device.read_bytes(), b"mine" * 10)
+        self.device.write_bytes(bytes(1 << 20))
+        self.assertIn("has 1 MB, expected 256 to 2097152: give --flash-size", self.refused())
 
 
 if __name__ == "__main__":

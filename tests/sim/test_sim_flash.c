@@ -936,6 +936,43 @@ reads_wait_for_memory_and_all_are_answered(void **state)
 	end(w);
 }
 
+/* Of items of 20,000 bytes each. */
+static uint64_t
+puts_of(struct world *w, uint32_t count)
+{
+	const uint64_t before = counted(w, FLASH_PUTS);
+
+	for (uint32_t i = 0; i < count; i++) {
+		char name[16];
+
+		sprintf(name, "b%u", w->fillers++);
+		check_eq(sim_service_set(&w->sim, name, FILLER_BYTES), STORE_OK);
+	}
+	run(w, STEP_NS);
+	evict_all(w);
+	run(w, MS);
+	return counted(w, FLASH_PUTS) - before;
+}
+
+static void
+the_budget_is_what_is_written_and_is_kept_for_a_second(void **state)
+{
+	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
+
+	w->tier->c.budget = 2 * FILLER_BYTES;
+	w->tier->tokens = 0;
+	check_eq(puts_of(w, 2), 0);
+	flash_tier_earn(w->tier, 500 * MS);
+	check_eq(puts_of(w, 3), 1);
+	/* Somewhat more than earned was written, by the heads. */
+	flash_tier_earn(w->tier, 499 * MS);
+	check_eq(puts_of(w, 3), 1);
+	flash_tier_earn(w->tier, LONG_NS);
+	check_eq(puts_of(w, 6), 2);
+	check_eq(w->tier->core[0].counters[FLASH_REFUSED_BUDGET], 2 + 2 + 2 + 4);
+	end(w);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -949,6 +986,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
 		cmocka_unit_test(what_was_deleted_while_it_was_read_does_not_come_back),
 		cmocka_unit_test(reads_wait_for_memory_and_all_are_answered),
+		cmocka_unit_test(the_budget_is_what_is_written_and_is_kept_for_a_second),
 	};
 
 	if (argc > 1)

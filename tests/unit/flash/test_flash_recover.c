@@ -1,10 +1,12 @@
 /*
  * A shard after a restart. Goal: what was left whole is found whole; what a restart cannot keep
  * does not come back at the next; a superblock torn at any sector is the one before, and a start is
- * warm only if it may be. Method: a shard on a device of memory, small; starts by a table. Kills at
- * any gap: tests/stress/stress_tier.
+ * warm only if it may be; a device of any size is divided, and none of somebody else's is taken.
+ * Method: a shard on a device of memory, small; starts by a table. Kills at any gap:
+ * tests/stress/stress_tier.
  */
 #include "support/test.h"
+#include "flash/flash_plan.h"
 #include "flash/flash_recover.h"
 #include "flash/flash_super.h"
 #include "sim/mem_flash.h"
@@ -334,6 +336,63 @@ a_start_is_warm_only_if_it_may_be(void **unused)
 	}
 }
 
+#define GB (1ull << 30)
+
+static void
+a_device_of_any_size_is_divided(void **unused)
+{
+	static const struct {
+		uint64_t bytes;
+		uint32_t shards, segments, live;
+	} rows[] = {
+		{FLASH_PLAN_MIN, 1, 127, 120},
+		{FLASH_PLAN_MIN + FLASH_SEGMENT_BYTES - 1, 1, 127, 120},
+		{2 * GB, 1, 1023, 960},
+		{16 * GB - 1, 1, 8190, 7679},
+		{16 * GB, 2, 4095, 3840},
+		{64 * GB, 8, 4095, 3840},
+		{512 * GB, 64, 4095, 3840},
+		{FLASH_PLAN_MAX, 64, FLASH_SLOTS_MAX - 1, 15360},
+	};
+
+	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		for (uint32_t item = 64; item <= 65536; item *= 4) {
+			const uint64_t slot = FLASH_SEGMENT_BYTES;
+			struct flash_plan p;
+
+			flash_plan_make(&p, rows[i].bytes, item);
+			check_eq(p.shards, rows[i].shards);
+			check_eq(p.segments, rows[i].segments);
+			check_eq(p.live, rows[i].live);
+			check_eq(flash_plan_offset(&p, 0), slot);
+			check_eq(flash_plan_offset(&p, 1), (1 + p.segments) * slot);
+			check(flash_plan_offset(&p, p.shards) <= rows[i].bytes);
+			check(p.items * item <= rows[i].bytes);
+			/* The index has slots for them, 98.6 % full, and hardly more. */
+			check(p.items * 1000 / 986 <= (uint64_t)p.shards * (p.buckets + 2) * 10);
+			check(item > 16384 ||
+			      (double)flash_plan_index_bytes(&p) / (double)p.items < 6.6);
+		}
+}
+
+static void
+what_is_somebody_elses_is_not_taken(void **unused)
+{
+	const struct flash_super super = {.counter = 3};
+
+	memset(copies, 0, sizeof copies);
+	check(flash_super_may_take(copies, 0));
+	check(flash_super_may_take(copies, sizeof copies));
+	copies[sizeof copies - 1] = 1;
+	check(!flash_super_may_take(copies, sizeof copies));
+	copies[0] = 1;
+	check(!flash_super_may_take(copies, 1));
+	flash_super_write(copies + FLASH_SUPER_BYTES, &super);
+	check(flash_super_may_take(copies, sizeof copies));
+	copies[FLASH_SUPER_BYTES + 100] ^= 1;
+	check(!flash_super_may_take(copies, sizeof copies));
+}
+
 int
 main(void)
 {
@@ -345,6 +404,8 @@ main(void)
 		cmocka_unit_test_setup(a_bad_segment_takes_those_before_it_for_good, setup),
 		cmocka_unit_test_setup(a_torn_superblock_is_the_one_before, setup),
 		cmocka_unit_test(a_start_is_warm_only_if_it_may_be),
+		cmocka_unit_test(a_device_of_any_size_is_divided),
+		cmocka_unit_test(what_is_somebody_elses_is_not_taken),
 	};
 	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -1,0 +1,193 @@
+/*
+ * flash_look.c - a file or block device for the second tier: is it there, is it large enough, may
+ * it be written over?
+ */
+#include "flash_look.h"
+#include "flash/flash_plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define MB_SHIFT   20
+#define STAT_BLOCK 512u
+#define DAY_S      (24.0 * 3600)
+
+static_assert((uint64_t)CONFIG_FLASH_MIN_MB << MB_SHIFT == FLASH_PLAN_MIN &&
+		      (uint64_t)CONFIG_FLASH_MAX_MB << MB_SHIFT == FLASH_PLAN_MAX,
+	      "what the option allows can be divided");
+
+static unsigned long long
+mb(uint64_t bytes)
+{
+	return bytes >> MB_SHIFT;
+}
+
+static uint64_t
+wanted(const struct config *cfg)
+{
+	return (uint64_t)cfg->flash.size_mb << MB_SHIFT;
+}
+
+/* ---- its size ---- */
+
+/* What it has. */
+static uint64_t
+size_of(int fd)
+{
+	const off_t end = lseek(fd, 0, SEEK_END);
+
+	return end > 0 ? (uint64_t)end : 0;
+}
+
+static bool
+is_large_enough(const struct config *cfg, uint64_t have, struct error *err)
+{
+	if (have >= FLASH_PLAN_MIN && have <= FLASH_PLAN_MAX)
+		return true;
+	return error_set(err,
+			 "--flash-device: %s has %llu MB, expected %u to %u: give --flash-size",
+			 cfg->flash.device, mb(have), CONFIG_FLASH_MIN_MB, CONFIG_FLASH_MAX_MB);
+}
+
+bool
+flash_look_bytes(uint64_t *bytes, const struct config *cfg, struct error *err)
+{
+	int fd;
+
+	*bytes = wanted(cfg);
+	if (cfg->flash.device[0] == '\0' || *bytes != 0)
+		return true;
+	if (cfg->sysfs[0] != '\0')
+		return error_set(err, "--flash-device: --sysfs does not tell how large it is: give "
+				      "--flash-size");
+	fd = open(cfg->flash.device, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set(err, "--flash-device: %s: %s%s", cfg->flash.device,
+				 strerror(errno),
+				 errno == ENOENT ? "; give --flash-size to make it" : "");
+	*bytes = size_of(fd);
+	close(fd);
+	return is_large_enough(cfg, *bytes, err);
+}
+
+/* So much more is to be in that file system. */
+static bool
+has_room(const struct config *cfg, const struct statvfs *fs, uint64_t more, struct error *err)
+{
+	const uint64_t free_bytes = (uint64_t)fs->f_bavail * fs->f_frsize;
+
+	return more <= free_bytes ||
+	       error_set(err, "--flash-size: %s lacks %llu MB, its file system has %llu MB left",
+			 cfg->flash.device, mb(more), mb(free_bytes));
+}
+
+/* ---- what is there ---- */
+
+/* A file that is to be made. */
+static bool
+check_folder(const struct config *cfg, struct error *err)
+{
+	char path[CONFIG_PATH_BYTES];
+	struct statvfs fs;
+	const char *folder;
+
+	if (wanted(cfg) == 0)
+		return error_set(err,
+				 "--flash-device: %s: No such file or directory; give --flash-size "
+				 "to make it",
+				 cfg->flash.device);
+	strcpy(path, cfg->flash.device);
+	folder = dirname(path);
+	if (statvfs(folder, &fs) != 0 || (access(folder, W_OK) != 0 && errno != EACCES))
+		return error_set(err, "--flash-device: %s: %s: %s", cfg->flash.device, folder,
+				 strerror(errno));
+	return has_room(cfg, &fs, wanted(cfg), err);
+}
+
+static bool
+check_size(const struct config *cfg, int fd, struct error *err)
+{
+	const uint64_t have = size_of(fd);
+	struct statvfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode)))
+		return error_set(err,
+				 "--flash-device: %s is neither a file nor a block device: name "
+				 "one",
+				 cfg->flash.device);
+	if (wanted(cfg) == 0)
+		return is_large_enough(cfg, have, err);
+	if (S_ISBLK(st.st_mode))
+		return have >= wanted(cfg) ||
+		       error_set(err, "--flash-size: %u MB, and %s has %llu; give less, or none",
+				 cfg->flash.size_mb, cfg->flash.device, mb(have));
+
+	const uint64_t there = (uint64_t)st.st_blocks * STAT_BLOCK;
+
+	return fstatvfs(fd, &fs) != 0 || there >= wanted(cfg) ||
+	       has_room(cfg, &fs, wanted(cfg) - there, err);
+}
+
+static bool
+check_bytes(const struct config *cfg, int fd, struct error *err)
+{
+	uint8_t *bytes = aligned_alloc(FLASH_PAGE_BYTES, FLASH_SEGMENT_BYTES);
+	const ssize_t got = bytes != NULL ? pread(fd, bytes, FLASH_SEGMENT_BYTES, 0) : 0;
+	const int error = errno;
+	const bool ours = got >= 0 && flash_super_may_take(bytes, (size_t)got);
+
+	free(bytes);
+	if (got < 0)
+		return error_set(err, "--flash-device: %s: %s", cfg->flash.device, strerror(error));
+	return ours || error_set(err,
+				 "--flash-device: %s has something else's data, and would be "
+				 "written over: name another, remove the file, or wipe the device",
+				 cfg->flash.device);
+}
+
+bool
+flash_look_check(const struct config *cfg, struct error *err)
+{
+	const char *path = cfg->flash.device;
+	bool ok;
+	int fd;
+
+	if (path[0] == '\0' || cfg->sysfs[0] != '\0')
+		return true;
+	fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT)
+		return check_folder(cfg, err);
+	if (fd < 0 && errno == EACCES && geteuid() != 0)
+		return true;
+	if (fd < 0)
+		return error_set(err, "--flash-device: %s: %s%s", path, strerror(errno),
+				 errno == EINVAL  ? "; its file system has no O_DIRECT: use another"
+				 : errno == ELOOP ? "; name what the symbolic link leads to"
+						  : "");
+	ok = check_size(cfg, fd, err) && check_bytes(cfg, fd, err);
+	close(fd);
+	return ok;
+}
+
+void
+flash_look_words(const struct config *cfg, uint64_t bytes, char words[FLASH_LOOK_BYTES])
+{
+	const double writes = cfg->flash.budget_mb * DAY_S / (double)mb(bytes);
+	struct flash_plan p;
+	int n;
+
+	flash_plan_make(&p, bytes, cfg->flash.item_size);
+	n = snprintf(words, FLASH_LOOK_BYTES, "%llu MB, room for %llu items of %u bytes", mb(bytes),
+		     (unsigned long long)p.items, cfg->flash.item_size);
+	if (cfg->flash.budget_mb != 0)
+		snprintf(words + n, FLASH_LOOK_BYTES - (size_t)n,
+			 "; --flash-budget is %.3g drive writes a day, a turnover in %.3g days",
+			 writes, 1 / writes);
+}

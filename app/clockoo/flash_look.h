@@ -1,0 +1,26 @@
+/*
+ * flash_look.h - the device that --flash-device names, looked at before anything is started.
+ *
+ * Units:  bytes.
+ * Thread: main.
+ * Errors: struct error: the option, what is wrong, what to do. Nothing is made or written.
+ */
+#ifndef CLOCKOO_FLASH_LOOK_H
+#define CLOCKOO_FLASH_LOOK_H
+
+#include "config/config.h"
+
+#include <stdint.h>
+
+/* What the tier has of the device, or would have; 0: there is no tier. */
+bool flash_look_bytes(uint64_t *bytes, const struct config *cfg, struct error *err);
+
+/* Could a start take it? It can be opened, has room, and nothing of anybody else's is there. Of
+ * another machine's, and where only the service's user may open it, nothing is said. */
+bool flash_look_check(const struct config *cfg, struct error *err);
+
+#define FLASH_LOOK_BYTES 200u
+/* "2048 MB, room for 8 million items of 256 bytes; --flash-budget: 4.2 drive writes a day" */
+void flash_look_words(const struct config *cfg, uint64_t bytes, char words[FLASH_LOOK_BYTES]);
+
+#endif

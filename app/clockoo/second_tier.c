@@ -1,0 +1,418 @@
+/*
+ * second_tier.c - the tier's parts in their order: device, shards, rings, suppliers, thread; and
+ * what a stop writes.
+ */
+#include "second_tier.h"
+#include "appliance.h"
+#include "control.h"
+#include "crash_count.h"
+#include "flash/flash_recover.h"
+#include "flash_look.h"
+#include "store/store_saved.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE         "clockoo: flash.device: "
+#define THREAD_NAME  "clockoo-flash"
+#define READS_SMALL  256u /* of a core, at a time */
+#define READS_LARGE  8u
+#define PAUSE_MIN_NS 50000u /* of the thread, between two rounds without work */
+#define PAUSE_MAX_NS 5000000u
+#define NS_PER_S     1000000000ull
+#define MS_NS        1000000ull
+#define PARTS        8u /* of the tier's memory, each aligned */
+
+static_assert(CORES_MAX + 1 <= FLASH_CORES_MAX, "cores of the store, with the loader");
+static_assert(READS_SMALL + READS_LARGE <= FLASH_DEPTH_MAX, "a ring has all reads");
+static_assert(FLASH_BUFFERS * FLASH_SHARDS_MAX <= FLASH_DEPTH_MAX, "and all writes");
+
+/* ---- sizes ---- */
+
+static struct flash_supplier_config
+supplier_config(void)
+{
+	return (struct flash_supplier_config){.reads_small = READS_SMALL,
+					      .reads_large = READS_LARGE};
+}
+
+static size_t
+read_bytes_of_core(void)
+{
+	const struct flash_supplier_config c = supplier_config();
+
+	return (size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES;
+}
+
+void
+second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg, uint64_t device_bytes)
+{
+	*z = (struct second_tier_sizes){.device = device_bytes};
+	if (device_bytes == 0)
+		return;
+	flash_plan_make(&z->plan, device_bytes, cfg->flash.item_size);
+	z->index = flash_plan_index_bytes(&z->plan);
+	z->buffers = flash_plan_buffer_bytes(&z->plan);
+	z->asks = cfg->cores * (flash_supplier_bytes() + serve_awaits_bytes());
+	z->reads = cfg->cores * read_bytes_of_core();
+	z->tables = sizeof(struct flash_tier) + sizeof(struct flash_intents) +
+		    z->plan.shards * (sizeof(struct flash_shard) + sizeof(struct flash_kept)) +
+		    (cfg->cores + 1) * sizeof(struct flash_uring);
+}
+
+size_t
+second_tier_bytes(const struct second_tier_sizes *z)
+{
+	if (z->device == 0)
+		return 0;
+	return z->index + z->buffers + z->asks + z->reads + z->tables +
+	       (PARTS + CORES_MAX) * FLASH_PAGE_BYTES;
+}
+
+/* ---- the device ---- */
+
+/* flash_file_open has O_DIRECT: the page is aligned. */
+static int
+super_write(struct second_tier *t, bool clean)
+{
+	_Alignas(FLASH_PAGE_BYTES) uint8_t page[FLASH_SUPER_BYTES] = {0};
+	uint64_t offset;
+
+	t->super.counter++;
+	t->super.clean = clean;
+	offset = flash_super_write(page, &t->super);
+	errno = EIO; /* of a short write */
+	return pwrite(t->file.fd, page, sizeof page, (off_t)offset) == (ssize_t)sizeof page &&
+			       fdatasync(t->file.fd) == 0
+		       ? 0
+		       : -errno;
+}
+
+static int
+super_read(struct second_tier *t)
+{
+	_Alignas(FLASH_PAGE_BYTES) uint8_t pages[2 * FLASH_SUPER_BYTES] = {0};
+
+	if (pread(t->file.fd, pages, sizeof pages, 0) != (ssize_t)sizeof pages)
+		return -errno;
+	t->had_super = flash_super_read(pages, &t->super);
+	return 0;
+}
+
+static bool
+refuse(struct second_tier *t, const struct config *cfg, int e, struct error *err)
+{
+	second_tier_close(t);
+	return error_set(err, "--flash-device: %s: %s", cfg->flash.device,
+			 e == -EWOULDBLOCK ? "another process has it" : strerror(-e));
+}
+
+bool
+second_tier_open(struct second_tier *t, const struct config *cfg, struct error *err)
+{
+	int e;
+
+	t->file.fd = -1;
+	if (cfg->flash.device[0] == '\0')
+		return true;
+	if (!flash_look_check(cfg, err))
+		return false;
+	e = flash_file_open(&t->file, cfg->flash.device, (uint64_t)cfg->flash.size_mb << 20);
+	if (e == 0 && flock(t->file.fd, LOCK_EX | LOCK_NB) != 0)
+		e = -errno;
+	if (e == 0)
+		e = super_read(t);
+	t->used = e == 0;
+	return t->used || refuse(t, cfg, e, err);
+}
+
+/* ---- its parts ---- */
+
+static bool
+layout_make(struct second_tier *t, const struct appliance *a, uint64_t *random, struct error *err)
+{
+	const struct flash_plan *p = &a->sizes.flash.plan;
+	const uint64_t device = t->super.layout.device;
+
+	if (getrandom(random, sizeof *random, 0) != (ssize_t)sizeof *random)
+		return error_set(err, "no random numbers from the kernel");
+	t->super = (struct flash_super){.counter = t->super.counter,
+					.incarnation = t->super.incarnation + 1,
+					.layout = {.device = t->had_super ? device : *random,
+						   .seed = store_seed(a->store),
+						   .shards = p->shards,
+						   .segments = p->segments,
+						   .segment_pages = FLASH_SEGMENT_PAGES,
+						   .buckets = p->buckets}};
+	return true;
+}
+
+static void
+shards_make(struct second_tier *t, struct region *region, const struct appliance *a, uint8_t *pages,
+	    uint64_t random)
+{
+	const struct flash_plan *p = &a->sizes.flash.plan;
+	struct flash_kept *kept = region_take(region, p->shards * sizeof *kept, CACHE_LINE_BYTES);
+	struct flash_shard_config c = {
+		.log = {.id = {.device = t->super.layout.device,
+			       .incarnation = t->super.incarnation},
+			.segments = p->segments,
+			.segment_pages = FLASH_SEGMENT_PAGES,
+			.live = p->live},
+		.buckets = region_take(region, flash_plan_index_bytes(p), CACHE_LINE_BYTES),
+		.bucket_count = p->buckets,
+		.kept = kept,
+		.intents = region_take(region, sizeof *c.intents, CACHE_LINE_BYTES),
+		.pages = pages,
+		.generation = store_flushes(store_core_of(a->store, 0))};
+
+	t->shards = region_take(region, p->shards * sizeof *t->shards, CACHE_LINE_BYTES);
+	for (uint32_t i = 0; i < p->shards; i++) {
+		c.log.id.shard = i;
+		c.log.offset = flash_plan_offset(p, i);
+		flash_start_kept(FLASH_COLD, NULL, i, random, c.kept);
+		flash_shard_init(&t->shards[i], &c);
+		c.buckets += c.bucket_count;
+		c.kept++;
+		c.pages += (size_t)FLASH_BUFFERS * FLASH_SEGMENT_BYTES;
+	}
+}
+
+/* The next one. */
+static bool
+ring_open(struct second_tier *t, uint32_t depth, void *memory, size_t bytes, struct error *err)
+{
+	const int e = flash_uring_open(&t->rings[t->rings_open], &t->file, depth, memory, bytes);
+
+	t->rings_open += e == 0;
+	return e == 0 || error_set(err,
+				   "--flash-device: no io_uring: %s; see kernel.io_uring_disabled, "
+				   "and seccomp",
+				   strerror(-e));
+}
+
+static bool
+rings_make(struct second_tier *t, struct region *region, const struct appliance *a, uint8_t *pages,
+	   struct error *err)
+{
+	const struct second_tier_sizes *z = &a->sizes.flash;
+	const uint32_t cores = a->config.cores;
+
+	t->reads = region_take(region, z->reads, FLASH_PAGE_BYTES);
+	t->rings = region_take(region, (cores + 1) * sizeof *t->rings, CACHE_LINE_BYTES);
+	if (!ring_open(t, FLASH_BUFFERS * z->plan.shards, pages, z->buffers, err))
+		return false;
+	for (uint32_t i = 0; i < cores; i++)
+		if (!ring_open(t, READS_SMALL + READS_LARGE, t->reads + i * read_bytes_of_core(),
+			       read_bytes_of_core(), err))
+			return false;
+	return true;
+}
+
+static void
+tier_make(struct second_tier *t, struct region *region, const struct appliance *a)
+{
+	const struct config_flash *f = &a->config.flash;
+	const uint32_t most = f->item_max_bytes;
+	const struct flash_tier_config c = {
+		.shards = t->shards,
+		.shard_count = a->sizes.flash.plan.shards,
+		.cores = a->config.cores,
+		.item_max = most < FLASH_VALUE_MAX ? most : FLASH_VALUE_MAX,
+		.admit_all = f->admit == FLASH_ADMIT_ALL,
+		.budget = (uint64_t)f->budget_mb << 20,
+	};
+
+	t->tier = region_take(region, sizeof *t->tier, CACHE_LINE_BYTES);
+	flash_tier_init(t->tier, &c);
+	t->writer = (struct flash_writer){.tier = t->tier, .device = &t->rings[0].device};
+	store_tier_attach(a->store, &t->tier->hooks);
+}
+
+static void
+say_begun(const struct second_tier *t, const struct appliance *a)
+{
+	fprintf(stderr, LINE "%s: starts empty%s; room for %llu items of %u bytes; %s\n",
+		a->config.flash.device, t->had_super ? ", what was there before is not kept" : "",
+		(unsigned long long)a->sizes.flash.plan.items, a->config.flash.item_size,
+		flash_uring_words(&t->rings[0]));
+}
+
+bool
+second_tier_create(struct second_tier *t, struct region *region, const struct appliance *a,
+		   struct error *err)
+{
+	uint64_t random;
+	uint8_t *pages;
+
+	if (!t->used)
+		return true;
+	pages = region_take(region, a->sizes.flash.buffers, FLASH_PAGE_BYTES);
+	if (!layout_make(t, a, &random, err) || !rings_make(t, region, a, pages, err))
+		return false;
+	shards_make(t, region, a, pages, random);
+	tier_make(t, region, a);
+	say_begun(t, a);
+	return true;
+}
+
+void
+second_tier_attach(struct second_tier *t, struct region *region, const struct appliance *a,
+		   uint32_t core, struct serve *serve)
+{
+	struct flash_supplier_config c = supplier_config();
+	struct serve_supplier supplier;
+
+	if (!t->used)
+		return;
+	c.tier = t->tier;
+	c.serve = serve;
+	c.store = store_core_of(a->store, core);
+	c.device = &t->rings[1 + core].device;
+	c.pages = t->reads + core * read_bytes_of_core();
+	c.deadline_ns = a->config.flash.deadline_ms * MS_NS;
+	supplier = flash_supplier_of(flash_supplier_create(region, &c));
+	serve_supplier_attach(region, serve, &supplier);
+}
+
+/* ---- the thread ---- */
+
+static void
+pause_for(uint32_t ns)
+{
+	const struct timespec t = {.tv_nsec = ns};
+
+	nanosleep(&t, NULL);
+}
+
+static void *
+work(void *arg)
+{
+	struct appliance *a = arg;
+	struct second_tier *t = &a->flash;
+	uint64_t before_ns = control_now_ns();
+	uint32_t pause_ns = PAUSE_MIN_NS;
+
+	crash_count_stack();
+	control_pin(a);
+	/* Pairs with the store in end_thread, which carries no data. */
+	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
+		const bool did = flash_writer_work(&t->writer);
+		const uint64_t now_ns = control_now_ns();
+
+		flash_tier_earn(t->tier, now_ns - before_ns);
+		before_ns = now_ns;
+		if (!did)
+			pause_for(pause_ns);
+		pause_ns = did                           ? PAUSE_MIN_NS
+			   : pause_ns < PAUSE_MAX_NS / 2 ? 2 * pause_ns
+							 : PAUSE_MAX_NS;
+	}
+	return NULL;
+}
+
+bool
+second_tier_start(struct second_tier *t, struct appliance *a, struct error *err)
+{
+	int e;
+
+	if (!t->used)
+		return true;
+	e = super_write(t, false);
+	if (e != 0)
+		return error_set(err, "--flash-device: %s: cannot be written: %s",
+				 a->config.flash.device, strerror(-e));
+	e = pthread_create(&t->thread, NULL, work, a);
+	t->runs = e == 0;
+	if (t->runs)
+		pthread_setname_np(t->thread, THREAD_NAME);
+	return t->runs ||
+	       error_set(err, "cannot start the thread of --flash-device: %s", strerror(e));
+}
+
+/* ---- the stop ---- */
+
+/* Segments that are not on flash yet; or one that could not be written. */
+static uint32_t
+count_buffers(const struct second_tier *t, bool *failed)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < t->tier->c.shard_count; i++)
+		for (uint32_t b = 0; b < FLASH_BUFFERS; b++) {
+			const uint32_t state = atomic_load_explicit(
+				&t->shards[i].log.buffer[b].state, memory_order_relaxed);
+
+			*failed |= state == FLASH_FAILED;
+			left += state == FLASH_CLOSED || state == FLASH_WRITING;
+		}
+	return left;
+}
+
+/* All that is in buffers is on flash then. */
+static bool
+write_all(struct second_tier *t)
+{
+	const uint64_t end_ns = control_now_ns() + SECOND_TIER_LEAVE_S * NS_PER_S;
+	bool failed = false, whole = true;
+
+	for (uint32_t i = 0; i < t->tier->c.shard_count; i++)
+		flash_log_close(&t->shards[i].log);
+	while (count_buffers(t, &failed) != 0) {
+		if (control_now_ns() >= end_ns)
+			return false;
+		if (!flash_writer_work(&t->writer))
+			pause_for(PAUSE_MIN_NS);
+	}
+	for (uint32_t i = 0; i < t->tier->c.shard_count && !failed; i++)
+		whole &= flash_shard_leave(&t->shards[i], &(struct flash_recover_config){0});
+	return whole && !failed && fdatasync(t->file.fd) == 0;
+}
+
+static bool
+leave(struct second_tier *t)
+{
+	if (!write_all(t))
+		return false;
+	for (uint32_t i = 0; i < t->tier->c.shard_count; i++) {
+		t->super.shard[i].head = t->shards[i].log.kept->head;
+		t->super.shard[i].first = t->shards[i].log.kept->first;
+	}
+	return super_write(t, true) == 0;
+}
+
+static void
+end_thread(struct second_tier *t)
+{
+	if (!t->runs)
+		return;
+	atomic_store_explicit(&t->stop, true, memory_order_relaxed);
+	pthread_join(t->thread, NULL);
+	t->runs = false;
+}
+
+void
+second_tier_stop(struct second_tier *t)
+{
+	if (!t->runs)
+		return;
+	end_thread(t);
+	if (!leave(t))
+		fprintf(stderr, LINE "not all of it could be written\n");
+}
+
+/* A ring whose transfers hang keeps its memory until the process ends. */
+void
+second_tier_close(struct second_tier *t)
+{
+	end_thread(t);
+	while (t->rings_open != 0)
+		flash_uring_close(&t->rings[--t->rings_open]);
+	if (t->file.fd >= 0)
+		flash_file_close(&t->file);
+	t->used = false;
+}

@@ -1,0 +1,71 @@
+/*
+ * second_tier.h - the tier on --flash-device, from the start that opens it to the stop that leaves
+ * it: its memory, a ring and a supplier a core, and its thread.
+ *
+ * Shape:  opened and locked before DPDK starts; made when the store is there; its thread writes
+ *         from the first request on, until no core and no loader evicts any more.
+ * Owner:  struct appliance; without --flash-device nothing here does anything.
+ * Thread: main. The tier's thread has the writer and its ring; a core has its supplier and its
+ *         ring.
+ * Errors: struct error. A stop that cannot write all says so in a line, and leaves the superblock
+ *         DIRTY.
+ * Bounds: SECOND_TIER_LEAVE_S for what is to be written at a stop.
+ */
+#ifndef CLOCKOO_SECOND_TIER_H
+#define CLOCKOO_SECOND_TIER_H
+
+#include "flash/flash_plan.h"
+#include "flash/flash_supplier.h"
+#include "flash/flash_uring.h"
+
+#include <pthread.h>
+
+#define SECOND_TIER_LEAVE_S 10u
+
+struct appliance;
+struct config;
+struct error;
+
+/* Bytes of memory; of all cores. */
+struct second_tier_sizes {
+	uint64_t device; /* its bytes; 0: there is no tier, and all else is 0 */
+	struct flash_plan plan;
+	size_t index, buffers, asks, reads, tables;
+};
+
+void second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg,
+		       uint64_t device_bytes);
+/* All of them, with what is lost to alignment. */
+size_t second_tier_bytes(const struct second_tier_sizes *z);
+
+struct second_tier {
+	bool used;
+	struct flash_file file;
+	struct flash_super super; /* as it was last written, or read */
+	bool had_super;           /* the device was a tier's */
+	struct flash_tier *tier;
+	struct flash_shard *shards;
+	struct flash_uring *rings; /* the writer's, and of core 0 on */
+	uint32_t rings_open;
+	uint8_t *reads; /* of core 0 on */
+	struct flash_writer writer;
+	atomic_bool stop;
+	bool runs; /* the thread is to be joined */
+	pthread_t thread;
+};
+
+/* Before sizes are computed. The device is made, if it is to be, and locked. */
+bool second_tier_open(struct second_tier *t, const struct config *cfg, struct error *err);
+/* Once the store is there, and no core turns. Says in a line what it starts with. */
+bool second_tier_create(struct second_tier *t, struct region *region, const struct appliance *a,
+			struct error *err);
+/* The supplier of this core, which is not turned yet. */
+void second_tier_attach(struct second_tier *t, struct region *region, const struct appliance *a,
+			uint32_t core, struct serve *serve);
+/* Before the first request: the superblock says DIRTY; the thread starts. */
+bool second_tier_start(struct second_tier *t, struct appliance *a, struct error *err);
+/* Nobody uses the store any more: what is in buffers is written, and the superblock says CLEAN. */
+void second_tier_stop(struct second_tier *t);
+void second_tier_close(struct second_tier *t);
+
+#endif
