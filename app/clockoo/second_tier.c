@@ -301,7 +301,7 @@ work(void *arg)
 	control_pin(a);
 	/* Pairs with the store in end_thread, which carries no data. */
 	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
-		const bool did = flash_writer_work(&t->writer);
+		const bool did = flash_writer_work(&t->writer, control_now_ns());
 		const uint64_t now_ns = control_now_ns();
 
 		flash_tier_earn(t->tier, now_ns - before_ns);
@@ -365,7 +365,7 @@ write_all(struct second_tier *t)
 	while (count_buffers(t, &failed) != 0) {
 		if (control_now_ns() >= end_ns)
 			return false;
-		if (!flash_writer_work(&t->writer))
+		if (!flash_writer_work(&t->writer, control_now_ns()))
 			pause_for(PAUSE_MIN_NS);
 	}
 	for (uint32_t i = 0; i < t->tier->c.shard_count && !failed; i++)

@@ -81,6 +81,7 @@ read_begin(struct flash_supplier *s, struct flash_ask *a)
 				  .data = r->pages,
 				  .len = pages * FLASH_PAGE_BYTES,
 				  .kind = FLASH_READ};
+	r->begun_ns = s->now_ns;
 	s->under_way++;
 	s->wanted++;
 	a->reads++;
@@ -110,6 +111,8 @@ flash_reads_hear(struct flash_supplier *s)
 		struct flash_read *r = &s->reads[results[i].tag];
 
 		s->under_way--;
+		r->begun_ns = 0;
+		flash_health_ended(&s->c.tier->health, &s->ends, false, results[i].error);
 		if (r->ask == NULL) {
 			flash_read_put(s, r);
 			continue;
@@ -164,6 +167,13 @@ give_up(struct flash_supplier *s, struct flash_ask *a)
 	}
 	count(s, FLASH_ASK_ERROR);
 	answer(s, a, false);
+}
+
+static void
+unreadable(struct flash_supplier *s, struct flash_ask *a)
+{
+	flash_shard_unreadable(a->shard, &a->candidates[a->at]);
+	give_up(s, a);
 }
 
 /* ---- records ---- */
@@ -357,7 +367,8 @@ judge(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages, bool 
 	case FLASH_AGAIN:
 		return look_again(s, a);
 	case FLASH_UNREADABLE:
-		give_up(s, a);
+		count(s, FLASH_ASK_BAD_PAGES);
+		unreadable(s, a);
 		return STEP_ENDED;
 	default:
 		count(s, FLASH_ASK_OTHERS);
@@ -412,7 +423,8 @@ run_read(struct flash_supplier *s, struct flash_ask *a)
 {
 	if (a->error == 0)
 		return judge(s, a, a->read->pages, false);
-	give_up(s, a);
+	count(s, FLASH_ASK_READ_ERRORS);
+	unreadable(s, a);
 	return STEP_ENDED;
 }
 

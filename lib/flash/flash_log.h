@@ -31,6 +31,8 @@
 #define FLASH_TOMBS_SHARE    16u /* of a segment: where only tombstones go while no buffer is free */
 #define FLASH_POSITION(s, p) ((s)*FLASH_SEGMENT_PAGES + (p))
 #define FLASH_DROP_OLDER     (1ull << 63) /* in a DROP's number: and all segments before it */
+#define FLASH_DROP_ENTRIES   (1ull << 62) /* its entries alone: what else it says holds */
+#define FLASH_MARK_OFF       UINT64_MAX   /* all is dead, for good */
 
 /* What a restart after a kill needs beside the buffers' pages. */
 struct flash_kept {

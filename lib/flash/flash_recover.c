@@ -129,14 +129,15 @@ redo_put(struct recovery *r, uint64_t sequence, const struct flash_record *recor
 static void
 redo_drop(struct recovery *r, uint64_t number)
 {
-	const uint64_t sequence = number & ~FLASH_DROP_OLDER;
+	const uint64_t sequence = number & ~(FLASH_DROP_OLDER | FLASH_DROP_ENTRIES);
 	const uint32_t slot = flash_slot(&r->s->log, sequence);
 
 	if ((number & FLASH_DROP_OLDER) != 0)
 		flash_shard_mark(r->s, FLASH_POSITION(sequence + 1, 0));
 	else if (flash_log_has(&r->s->log, sequence)) {
 		flash_log_lose(&r->s->log, sequence);
-		r->bad[slot / 64] &= ~(1ull << slot % 64);
+		if ((number & FLASH_DROP_ENTRIES) == 0)
+			r->bad[slot / 64] &= ~(1ull << slot % 64);
 	}
 }
 

@@ -28,6 +28,13 @@
 #define FLASH_CORES_MAX   128u
 #define FLASH_LOOK_TRIES  8u
 #define FLASH_SWEEP_SLICE 64u /* buckets a turn */
+#define FLASH_BAD_MAX     8u  /* segments whose read errors are counted */
+
+#ifndef STORE_GAPS
+#define FLASH_BAD_ERRORS 3u /* and so many are enough */
+#else
+#define FLASH_BAD_ERRORS 1u
+#endif
 
 /* Name, and what happened. Changed under the shard's lock. */
 #define FLASH_COUNTERS(X)                                                                          \
@@ -40,7 +47,8 @@
 	X(FLASH_CLAIMED, "entries claimed")                                                        \
 	X(FLASH_UNJOURNALED, "not journaled: the next start is cold")                              \
 	X(FLASH_SEGMENTS_WRITTEN, "segments written")                                              \
-	X(FLASH_SEGMENTS_LOST, "segments lost to write errors")
+	X(FLASH_SEGMENTS_LOST, "segments lost to write errors")                                    \
+	X(FLASH_SEGMENTS_GIVEN_UP, "segments of which too much could not be read")
 
 enum flash_counter { FLASH_COUNTERS(COUNTER_SYMBOL) FLASH_COUNTERS_COUNT };
 extern const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT];
@@ -49,6 +57,11 @@ extern const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT];
  * killed now, one a core. */
 struct flash_intents {
 	_Atomic uint64_t hash[FLASH_CORES_MAX];
+};
+
+struct flash_bad {
+	uint64_t sequence;
+	uint32_t errors;
 };
 
 struct flash_shard {
@@ -62,6 +75,8 @@ struct flash_shard {
 	uint64_t clean, pass;
 	uint32_t next; /* bucket of the pass; bucket_count: none is under way */
 	bool died;     /* entries have, other than by age */
+	struct flash_bad bad[FLASH_BAD_MAX];
+	uint32_t next_bad;
 	struct counter counters[FLASH_COUNTERS_COUNT]; /* whoever has the lock writes */
 };
 

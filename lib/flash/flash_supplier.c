@@ -79,13 +79,28 @@ pass_end(void *arg)
 }
 
 static void
+look_at_oldest(struct flash_supplier *s)
+{
+	const uint32_t reads = s->c.reads_small + s->c.reads_large;
+	uint64_t oldest_ns = s->now_ns;
+
+	s->looked_ns = s->now_ns;
+	for (uint32_t i = 0; i < reads; i++)
+		if (s->reads[i].begun_ns != 0 && s->reads[i].begun_ns < oldest_ns)
+			oldest_ns = s->reads[i].begun_ns;
+	flash_health_waited(&s->c.tier->health, s->now_ns - oldest_ns);
+}
+
+static void
 poll(void *arg, uint64_t now_ns)
 {
 	struct flash_supplier *s = arg;
 
-	(void)now_ns;
+	s->now_ns = now_ns;
 	flash_tier_turn(s->c.tier, s->core);
 	flash_reads_hear(s);
+	if (s->under_way != 0 && now_ns - s->looked_ns >= FLASH_LOOK_NS)
+		look_at_oldest(s);
 
 	const uint32_t n = s->runnable_count < AWAITS_ENDED_PER_TURN ? s->runnable_count
 								     : AWAITS_ENDED_PER_TURN;

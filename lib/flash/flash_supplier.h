@@ -41,6 +41,8 @@
 	X(FLASH_ASK_AGAIN, "segments lost or claims refused meanwhile")                            \
 	X(FLASH_ASK_NOT_FOUND, "asks answered by a miss, nothing having failed")                   \
 	X(FLASH_ASK_ERROR, "asks answered by a miss: unreadable, expired, or lost for long")       \
+	X(FLASH_ASK_READ_ERRORS, "of those, reads that failed")                                    \
+	X(FLASH_ASK_BAD_PAGES, "of those, pages that are not what was written")                    \
 	X(FLASH_ASK_LATE, "misses told, or writes done, of what had no answer")                    \
 	X(FLASH_ASK_NO_MEMORY, "turns in which a record waited for memory")
 
@@ -54,6 +56,7 @@ struct flash_read {
 	struct flash_ask *ask;   /* NULL: nobody wants it any more */
 	struct flash_read *next; /* free */
 	bool large;
+	uint64_t begun_ns; /* 0: it is not under way */
 };
 
 struct flash_supplier_config {
@@ -75,8 +78,10 @@ struct flash_supplier {
 	struct list asked, runnable; /* since the last pass; that poll() looks at */
 	uint32_t runnable_count;
 	struct flash_read reads[FLASH_DEPTH_MAX];
-	struct flash_read *free[2];           /* small, large */
-	uint32_t under_way, wanted;           /* reads; those that an ask waits for */
+	struct flash_read *free[2]; /* small, large */
+	uint32_t under_way, wanted; /* reads; those that an ask waits for */
+	uint64_t now_ns, looked_ns; /* of this turn; at the oldest read, last */
+	struct flash_ends ends;
 	struct flash_io ios[FLASH_DEPTH_MAX]; /* to be submitted */
 	uint32_t io_count;
 	struct counter counters[FLASH_ASK_COUNTERS_COUNT];

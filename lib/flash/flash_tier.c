@@ -24,6 +24,8 @@ is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct 
 	count(c, FLASH_OFFERED);
 	if (!t->c.admit_all && (item_status(it) & ITEM_FETCHED) == 0)
 		count(c, FLASH_REFUSED_UNUSED);
+	else if (flash_health_off(&t->health) != FLASH_ON)
+		count(c, FLASH_REFUSED_OFF);
 	else if (item_value_len(it) > t->c.item_max)
 		count(c, FLASH_REFUSED_LARGE);
 	else if (c->copied >= FLASH_COPY_TURN)
@@ -127,8 +129,13 @@ flash_tier_turn(struct flash_tier *t, uint32_t core)
 
 	c->copied = 0;
 	for (uint32_t i = 0; i < FLASH_SHARDS_TURN && i < owned; i++) {
+		struct flash_shard *s;
+
 		c->next = c->next + 1 < owned ? c->next + 1 : 0;
-		flash_shard_turn(&t->c.shards[core + c->next * t->c.cores]);
+		s = &t->c.shards[core + c->next * t->c.cores];
+		if (flash_health_off(&t->health) != FLASH_ON)
+			flash_shard_turn_off(s);
+		flash_shard_turn(s);
 	}
 }
 
@@ -151,6 +158,8 @@ flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
 static bool
 submit(struct flash_writer *w, const struct flash_io *io)
 {
+	if (!w->is_refused)
+		w->begun_ns[io->tag] = w->now_ns;
 	w->refused = *io;
 	w->is_refused = w->device->ops->submit(w->device, io, 1) == 0;
 	return !w->is_refused;
@@ -162,18 +171,41 @@ hear(struct flash_writer *w)
 	struct flash_result r[RESULTS];
 	const uint32_t n = w->device->ops->poll(w->device, r, RESULTS);
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		w->begun_ns[r[i].tag] = 0;
+		flash_health_ended(&w->tier->health, &w->ends, true, r[i].error);
 		flash_log_wrote(&w->tier->c.shards[r[i].tag / FLASH_BUFFERS].log,
 				(uint32_t)(r[i].tag % FLASH_BUFFERS), r[i].error);
+	}
 	return n;
 }
 
-bool
-flash_writer_work(struct flash_writer *w)
+static void
+look_at_oldest(struct flash_writer *w)
 {
-	bool did = hear(w) != 0;
-	struct flash_io io;
+	uint64_t oldest_ns = w->now_ns;
 
+	if (w->now_ns - w->looked_ns < FLASH_LOOK_NS)
+		return;
+	w->looked_ns = w->now_ns;
+	for (uint32_t i = 0; i < FLASH_BUFFERS * w->tier->c.shard_count; i++)
+		if (w->begun_ns[i] != 0 && w->begun_ns[i] < oldest_ns)
+			oldest_ns = w->begun_ns[i];
+	flash_health_waited(&w->tier->health, w->now_ns - oldest_ns);
+}
+
+bool
+flash_writer_work(struct flash_writer *w, uint64_t now_ns)
+{
+	struct flash_io io;
+	bool did;
+
+	w->now_ns = now_ns;
+	did = hear(w) != 0;
+	look_at_oldest(w);
+	/* Nothing is under way by now, or it is the device's for ever. */
+	if (flash_health_off(&w->tier->health) != FLASH_ON)
+		return did;
 	if (w->is_refused && !submit(w, &w->refused))
 		return did;
 	for (uint32_t i = 0; i < w->tier->c.shard_count; i++)

@@ -15,7 +15,7 @@
 #ifndef CLOCKOO_FLASH_TIER_H
 #define CLOCKOO_FLASH_TIER_H
 
-#include "flash_shard.h"
+#include "flash_fault.h"
 #include "flash_super.h"
 
 #include "base/region.h"
@@ -30,7 +30,8 @@
 	X(FLASH_REFUSED_UNUSED, "of those, not admitted: nobody had asked for them")               \
 	X(FLASH_REFUSED_LARGE, "of those, not admitted: too large")                                \
 	X(FLASH_REFUSED_COPIES, "of those, not admitted: enough was copied in this turn")          \
-	X(FLASH_REFUSED_BUDGET, "of those, not admitted: above the budget of writes")
+	X(FLASH_REFUSED_BUDGET, "of those, not admitted: above the budget of writes")              \
+	X(FLASH_REFUSED_OFF, "of those, not admitted: the tier is off")
 
 enum flash_offer_counter { FLASH_OFFER_COUNTERS(COUNTER_SYMBOL) FLASH_OFFER_COUNTERS_COUNT };
 extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT];
@@ -56,6 +57,7 @@ struct flash_tier_config {
 
 struct flash_tier {
 	struct flash_tier_config c;
+	struct flash_health health;
 	struct store_tier hooks; /* for store_tier_attach */
 	_Atomic int64_t tokens;  /* bytes of the budget that may be written now; below 0: none */
 	struct flash_tier_core core[FLASH_CORES_MAX];
@@ -79,10 +81,14 @@ struct flash_writer {
 	struct flash_device *device; /* depth: FLASH_BUFFERS a shard */
 	struct flash_io refused;     /* by the device, for now */
 	bool is_refused;
+	struct flash_ends ends;
+	uint64_t now_ns, looked_ns;                          /* at the oldest transfer, last */
+	uint64_t begun_ns[FLASH_BUFFERS * FLASH_SHARDS_MAX]; /* of a transfer's tag; 0: none */
 };
 
-/* Writes what is closed, and hears of what was written. Never waits. False: there was nothing. */
-bool flash_writer_work(struct flash_writer *writer);
+/* Writes what is closed, and hears of what was written. Never waits. False: there was nothing.
+ * now_ns: above 0. */
+bool flash_writer_work(struct flash_writer *writer, uint64_t now_ns);
 /* So much time has passed: the budget grows. */
 void flash_tier_earn(struct flash_tier *tier, uint64_t ns);
 

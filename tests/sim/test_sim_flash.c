@@ -336,7 +336,7 @@ run(struct world *w, uint64_t for_ns)
 	while (w->sim.ss->now_ns < until_ns) {
 		if (w->tier != NULL) {
 			mem_flash_tick(&w->media, w->sim.ss->now_ns);
-			flash_writer_work(&w->writer);
+			flash_writer_work(&w->writer, w->sim.ss->now_ns);
 		}
 		sim_service_run(&w->sim, STEP_NS, STEP_NS);
 		if (w->evicts && all_is_executed(w))
@@ -969,8 +969,177 @@ the_budget_is_what_is_written_and_is_kept_for_a_second(void **state)
 	check_eq(puts_of(w, 3), 1);
 	flash_tier_earn(w->tier, LONG_NS);
 	check_eq(puts_of(w, 6), 2);
-	check_eq(w->tier->core[0].counters[FLASH_REFUSED_BUDGET], 2 + 2 + 2 + 4);
+	check_eq(counter_read(&w->tier->core[0].counters[FLASH_REFUSED_BUDGET]), 2 + 2 + 2 + 4);
 	end(w);
+}
+
+/* ---- faults ---- */
+
+#define MANY 16u
+
+/* Asks for n0, n1 and so on, which are misses. */
+static void
+miss_many(struct world *w, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		char text[32];
+
+		sprintf(text, "get n%u\r\n", i);
+		ask(w, 0, text, "END\r\n");
+	}
+}
+
+static void
+many_to_flash(struct world *w)
+{
+	for (uint32_t i = 0; i < MANY; i++) {
+		char name[16];
+
+		sprintf(name, "n%u", i);
+		check_eq(sim_service_set(&w->sim, name, 3), STORE_OK);
+	}
+	to_flash(w);
+}
+
+static uint64_t
+unread(const struct world *w)
+{
+	return counter_read(&w->supplier->counters[FLASH_ASK_BAD_PAGES]) +
+	       counter_read(&w->supplier->counters[FLASH_ASK_READ_ERRORS]);
+}
+
+/* They lie in one segment of each shard. */
+static void
+a_segment_that_cannot_be_read_three_times_is_given_up(void **state)
+{
+	for (uint32_t wrong = 0; wrong < 2; wrong++) {
+		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
+
+		many_to_flash(w);
+		w->media.faults.read_errors = wrong ? 0 : ALL;
+		w->media.faults.flips = wrong ? ALL : 0;
+		miss_many(w, MANY);
+		check_eq(unread(w), SHARDS * FLASH_BAD_ERRORS);
+		check_eq(counted(w, FLASH_SEGMENTS_GIVEN_UP), SHARDS);
+		check_eq(flash_health_off(&w->tier->health), FLASH_ON);
+		w->media.faults.read_errors = w->media.faults.flips = 0;
+		miss_many(w, MANY);
+		ask(w, 0, SET("2"), "STORED\r\n");
+		to_flash(w);
+		ask(w, 1, "get k\r\n", VALUE("2"));
+		end(w);
+	}
+}
+
+static void
+wait_long(struct world *w, uint64_t for_ns)
+{
+	const uint64_t until_ns = w->sim.ss->now_ns + for_ns;
+
+	while (w->sim.ss->now_ns < until_ns) {
+		mem_flash_tick(&w->media, w->sim.ss->now_ns);
+		flash_writer_work(&w->writer, w->sim.ss->now_ns);
+		sim_service_run(&w->sim, 20 * MS, 20 * MS);
+	}
+}
+
+/* Memory serves on; what was on flash is a miss for good, whatever the device does by now; nothing
+ * is written any more; the next start is cold. */
+static void
+is_off(struct world *w, enum flash_off why)
+{
+	const uint64_t reads = w->media.reads, writes = w->media.writes;
+
+	if (flash_health_off(&w->tier->health) != why)
+		fail_msg("%s", flash_off_names[flash_health_off(&w->tier->health)].words);
+	w->media.faults = (struct mem_flash_faults){.read_ns = 50000};
+	mem_flash_release(&w->media);
+	run(w, MS);
+	ask(w, 1, "get n0 n1 n2\r\n", "END\r\n");
+	ask(w, 1, SET("5"), "STORED\r\n");
+	ask(w, 1, "get k\r\n", VALUE("5"));
+	evict_all(w);
+	run(w, 20 * MS);
+	ask(w, 1, "get k\r\n", "END\r\n");
+	ask(w, 1, "append k 0 0 1\r\nx\r\n", "NOT_STORED\r\n");
+	check_eq(w->media.reads, reads);
+	check_eq(w->media.writes, writes);
+	check(counter_read(&w->tier->core[0].counters[FLASH_REFUSED_OFF]) != 0);
+	for (uint32_t i = 0; i < SHARDS; i++)
+		check_eq(w->kept[i].unjournaled, 1);
+}
+
+static void
+a_device_that_is_gone_turns_the_tier_off(void **state)
+{
+	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 10);
+
+	many_to_flash(w);
+	w->media.faults.gone = true;
+	ask(w, 0, "get n5\r\n", "END\r\n");
+	is_off(w, FLASH_OFF_GONE);
+	end(w);
+}
+
+static void
+reads_that_all_fail_turn_it_off(void **state)
+{
+	struct world *w = begin(SEGMENTS, DEADLINE_NS, 11);
+
+	for (uint32_t i = 0; i < 4; i++) /* segments that are not given up by then */
+		many_to_flash(w);
+	w->supplier->ends.row = FLASH_ERRORS_ROW - 2;
+	w->media.faults.read_errors = ALL;
+	ask(w, 0, "get n5\r\n", "END\r\n");
+	check_eq(flash_health_off(&w->tier->health), FLASH_ON);
+	ask(w, 0, "get n6\r\n", "END\r\n");
+	is_off(w, FLASH_OFF_READS);
+	end(w);
+}
+
+static void
+writes_that_fail_turn_it_off(void **state)
+{
+	struct world *w = begin(SEGMENTS, DEADLINE_NS, 12);
+
+	many_to_flash(w);
+	w->media.faults.write_errors = ALL;
+	fill(w, FLASH_ERRORS_ROW / SHARDS - 2);
+	check_eq(flash_health_off(&w->tier->health), FLASH_ON);
+	check(counted(w, FLASH_SEGMENTS_LOST) != 0);
+	ask(w, 0, "get n0\r\n", "VALUE n0 0 3\r\n");
+	for (uint32_t i = 0; i < 100 && flash_health_off(&w->tier->health) == FLASH_ON; i++) {
+		check_eq(sim_service_set(&w->sim, "f", FILLER_BYTES), STORE_OK);
+		evict_all(w);
+		run(w, MS);
+	}
+	is_off(w, FLASH_OFF_WRITES);
+	end(w);
+}
+
+static void
+a_transfer_that_hangs_for_long_turns_it_off(void **state)
+{
+	for (uint32_t writes = 0; writes < 2; writes++) {
+		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 13);
+
+		many_to_flash(w);
+		w->media.faults.hangs = ALL;
+		if (writes) {
+			for (uint32_t i = 0; i < 60; i++) {
+				check_eq(sim_service_set(&w->sim, "f", FILLER_BYTES), STORE_OK);
+				evict_all(w);
+				run(w, STEP_NS);
+			}
+		} else {
+			ask(w, 0, "get n5\r\n", "END\r\n");
+		}
+		wait_long(w, FLASH_HANG_NS - 2 * FLASH_LOOK_NS);
+		check_eq(flash_health_off(&w->tier->health), FLASH_ON);
+		wait_long(w, 4 * FLASH_LOOK_NS);
+		is_off(w, FLASH_OFF_HANGS);
+		end(w);
+	}
 }
 
 int
@@ -987,6 +1156,11 @@ main(int argc, char **argv)
 		cmocka_unit_test(what_was_deleted_while_it_was_read_does_not_come_back),
 		cmocka_unit_test(reads_wait_for_memory_and_all_are_answered),
 		cmocka_unit_test(the_budget_is_what_is_written_and_is_kept_for_a_second),
+		cmocka_unit_test(a_segment_that_cannot_be_read_three_times_is_given_up),
+		cmocka_unit_test(a_device_that_is_gone_turns_the_tier_off),
+		cmocka_unit_test(reads_that_all_fail_turn_it_off),
+		cmocka_unit_test(writes_that_fail_turn_it_off),
+		cmocka_unit_test(a_transfer_that_hangs_for_long_turns_it_off),
 	};
 
 	if (argc > 1)

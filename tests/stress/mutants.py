@@ -478,6 +478,8 @@ MUTANTS = {
     # A restart leaves a page out, or a record, and says so to nobody.
     "PAGE_SKIPPED": [("flash_recover.c", "		r->bad[slot / 64] |= 1ull << slot % 64;\n", "")],
     "FORGETS_SILENTLY": [("flash_recover.c", "	flash_shard_forget(r->s, hash);\n}\n\nstatic void\nredo_drop", "}\n\nstatic void\nredo_drop")],
+    # A segment that was given up may have shadowed what is older.
+    "GIVES_UP_ALL": [("flash_recover.c", "		if ((number & FLASH_DROP_ENTRIES) == 0)\n	", "")],
     "BAD_SILENT": [("flash_recover.c", "		flash_shard_journal(r->s, FLASH_DROP, sequence | FLASH_DROP_OLDER);\n", "")],
     # A record that was being begun is written as the page's end says.
     "TORN_TAIL": [("flash_log.c", "	truncate(log, payload(log, buffer), whole);\n", "	(void)whole;\n	(void)truncate;\n")],

@@ -5,6 +5,7 @@
 #include "tier_world.h"
 
 #include "base/hash.h"
+#include "flash/flash_fault.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -183,8 +184,11 @@ read_all(uint32_t core, uint32_t key, const struct flash_look *l, struct fetched
 			f->at = l->at[i];
 			return v;
 		}
-		if (v == FLASH_UNREADABLE)
+		if (v == FLASH_UNREADABLE) {
+			flash_shard_unreadable(&w.shard, &l->at[i]);
+			fibre_gap();
 			return erase_unread(key) ? v : FLASH_AGAIN;
+		}
 		if (v == FLASH_AGAIN)
 			worst = v;
 	}

@@ -1,16 +1,18 @@
 /*
  * A shard after a restart. Goal: what was left whole is found whole; what a restart cannot keep
  * does not come back at the next; a superblock torn at any sector is the one before, and a start is
- * warm only if it may be; a device of any size is divided, and none of somebody else's is taken.
- * Method: a shard on a device of memory, small; starts by a table. Kills at any gap:
- * tests/stress/stress_tier.
+ * warm only if it may be; a device of any size is divided, and none of somebody else's is taken;
+ * errors turn a device off when they are enough. Method: a shard on a device of memory, small;
+ * starts by a table. Kills at any gap: tests/stress/stress_tier.
  */
 #include "support/test.h"
+#include "flash/flash_fault.h"
 #include "flash/flash_plan.h"
 #include "flash/flash_recover.h"
 #include "flash/flash_super.h"
 #include "sim/mem_flash.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define PAGES    3u
@@ -242,6 +244,90 @@ a_bad_segment_takes_those_before_it_for_good(void **unused)
 	check(has(2));
 }
 
+/* Its third error. */
+static void
+give_up_segment_of(uint32_t n)
+{
+	struct flash_look l = {0};
+
+	flash_look_begin(&shard, &l);
+	check(flash_look_end(&shard, &l, hash_of_number(n)));
+	check_eq(l.count, 1);
+	for (uint32_t i = 0; i < FLASH_BAD_ERRORS; i++) {
+		check(has(n));
+		flash_shard_unreadable(&shard, &l.at[0]);
+	}
+	check(!has(n));
+	flash_shard_unreadable(&shard, &l.at[0]);
+	check_eq(counter_read(&shard.counters[FLASH_SEGMENTS_GIVEN_UP]), 1);
+}
+
+static void
+what_a_segment_given_up_shadowed_stays_gone(void **unused)
+{
+	for (uint32_t readable = 0; readable < 2; readable++) {
+		setup(NULL);
+		put(0, 20);
+		put(1, 20);
+		start(LARGE);
+		flash_shard_erase(&shard, hash_of_number(0));
+		put(2, 20);
+		start(LARGE);
+		check(has(1) && has(2));
+		give_up_segment_of(2);
+		check(has(1));
+		start(LARGE);
+		check_eq(has(1), true);
+		if (!readable)
+			device.now[(flash_slot(&shard.log, shard.log.head - 2) * PAGES + 1) *
+					   FLASH_PAGE_BYTES +
+				   100] ^= 1;
+		check_eq(start(LARGE).bad, !readable);
+		check_eq(has(1), readable);
+		check(!has(0));
+		check(!has(2));
+	}
+}
+
+static void
+a_device_is_turned_off_when_it_is_enough(void **unused)
+{
+	static const struct {
+		const char *ends; /* each: ok, error, gone, or ten times ok */
+		bool writes;
+		enum flash_off off;
+	} rows[] = {
+		{"eeeeeeeeeeeeeee", false, FLASH_ON},
+		{"eeeeeeeeeeeeeeee", false, FLASH_OFF_READS},
+		{"eeeeeeeeeeeeeeeoeeeeeeeeeeeeeee", false, FLASH_ON},
+		{"og", false, FLASH_OFF_GONE},
+		{"og", true, FLASH_OFF_GONE},
+		{"eeeeeeeeeeeeeee", true, FLASH_ON},
+		{"eeeeeeeeeeeeeeee", true, FLASH_OFF_WRITES},
+		{"etetetetetetetetetetetetetetet", true, FLASH_ON},
+		{"etetetetetetetetetetetetetetete", true, FLASH_OFF_WRITES},
+		/* One in 21: not before, nor when the window halves. */
+		{"ettettettettettettettettettettettettettettettettettettettettettettettettett",
+		 true, FLASH_ON},
+		{"eeeeeeeeeeeeeeeeg", true, FLASH_OFF_WRITES}, /* the first word stays */
+	};
+
+	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct flash_health h = {FLASH_ON};
+		struct flash_ends e = {0};
+
+		for (const char *end = rows[i].ends; *end != '\0'; end++)
+			for (uint32_t n = 0; n < (*end == 't' ? 10u : 1u); n++)
+				flash_health_ended(&h, &e, rows[i].writes,
+						   *end == 'e'   ? -EIO
+						   : *end == 'g' ? -ENODEV
+								 : 0);
+		if (flash_health_off(&h) != rows[i].off)
+			fail_msg("%s: %s", rows[i].ends,
+				 flash_off_names[flash_health_off(&h)].words);
+	}
+}
+
 static int32_t
 write_super(const struct flash_super *super, bool syncs)
 {
@@ -402,6 +488,8 @@ main(void)
 		cmocka_unit_test_setup(a_buffer_that_cannot_be_written_makes_it_cold, setup),
 		cmocka_unit_test_setup(what_the_index_has_no_room_for_does_not_come_back, setup),
 		cmocka_unit_test_setup(a_bad_segment_takes_those_before_it_for_good, setup),
+		cmocka_unit_test_setup(what_a_segment_given_up_shadowed_stays_gone, setup),
+		cmocka_unit_test(a_device_is_turned_off_when_it_is_enough),
 		cmocka_unit_test_setup(a_torn_superblock_is_the_one_before, setup),
 		cmocka_unit_test(a_start_is_warm_only_if_it_may_be),
 		cmocka_unit_test(a_device_of_any_size_is_divided),
