@@ -1,5 +1,6 @@
 /*
- * admin_front_stats.c - stats front: what the supplier of this core shows, a row a step.
+ * admin_front_stats.c - stats front, stats extstore, and a tier's rows of stats: what the supplier
+ * of this core shows, a row a step.
  */
 #include "admin_internal.h"
 
@@ -52,13 +53,12 @@ row_write(struct out_buffer *buffer, const struct stream *st, const struct serve
 }
 
 static bool
-front_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
+row_step(struct stream *st, struct out_buffer *buffer, const struct serve_supplier *supplier,
+	 serve_row_fn *rows, uint32_t first)
 {
-	const struct serve_supplier *supplier = serve_supplier_of(sv);
 	struct serve_row row;
 
-	if (supplier == NULL || supplier->row == NULL ||
-	    !supplier->row(supplier->arg, st->row, &row))
+	if (rows == NULL || !rows(supplier->arg, st->row - first, &row))
 		return false;
 	st->row++;
 	st->work += row.work;
@@ -66,4 +66,36 @@ front_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return true;
 }
 
+static bool
+front_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
+{
+	const struct serve_supplier *supplier = serve_supplier_of(sv);
+
+	return supplier != NULL && !supplier->brings &&
+	       row_step(st, buffer, supplier, supplier->row, 0);
+}
+
+static bool
+extstore_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
+{
+	const struct serve_supplier *supplier = serve_supplier_of(sv);
+
+	return supplier != NULL && supplier->brings &&
+	       row_step(st, buffer, supplier, supplier->row, 0);
+}
+
+bool
+supplier_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer, uint32_t first)
+{
+	const struct serve_supplier *supplier = serve_supplier_of(sv);
+
+	if (supplier == NULL)
+		return false;
+	while (out_room(buffer) >= ROW_MAX)
+		if (!row_step(st, buffer, supplier, supplier->stat, first))
+			return false;
+	return true;
+}
+
 const struct stream_kind front_stream = {front_step, ROW_MAX, MC_END};
+const struct stream_kind extstore_stream = {extstore_step, ROW_MAX, MC_END};

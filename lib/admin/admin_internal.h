@@ -4,8 +4,8 @@
  *
  * Private to lib/admin. One file a concern: admin.c the table that the service calls, the commands
  * of one line; admin_stats.c admin_class_stats.c admin_conns.c admin_prefix.c admin_dump.c long
- * replies; admin_front_stats.c rows of a front; admin_rows.c parts of rows; admin_sums.c sums over
- * all cores; admin_observe.c events; admin_watch.c watchers.
+ * replies; admin_front_stats.c rows of a supplier; admin_rows.c parts of rows; admin_sums.c sums
+ * over all cores; admin_observe.c events; admin_watch.c watchers.
  *
  * Thread: struct admin is its core's, but for its atomics and its ring; struct admin_shared is
  *         set at start, but for its atomics.
@@ -133,7 +133,11 @@ enum exec_status execute_dump(struct serve *sv, struct op *op);
 enum exec_status execute_watch(struct serve *sv, struct op *op);
 
 extern const struct stream_kind items_stream, slabs_stream, sizes_stream, conns_stream,
-	front_stream;
+	front_stream, extstore_stream;
+
+/* The supplier's rows of stats, which is at row first behind all others. */
+bool supplier_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
+			 uint32_t first);
 
 /* stats detail on or off: done, st->rows_done; dump: begin st. False: refused, and answered. */
 bool detail_switch(struct serve *sv, struct op *op, struct stream *st);

@@ -1,7 +1,8 @@
 /*
  * admin_stats.c - stats and stats settings, summed over all cores. Every name of memcached's is
  * there; those of mechanisms that do not exist here count nothing (STATS.md). A row of our own goes
- * before lru_bumps_dropped, the last one. stats stays below 4096 bytes: collectd reads no more.
+ * before lru_bumps_dropped, the last one but for those of a second tier. stats stays below 4096
+ * bytes: collectd reads no more.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
@@ -285,7 +286,7 @@ stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 
 	stats_view_read(&v, sv, st);
 	STATS_ROWS(ROW)
-	return st->row < n;
+	return st->row < n || supplier_stats_step(sv, st, buffer, n);
 }
 
 static bool
@@ -326,6 +327,8 @@ stream_of(uint8_t verb)
 		return &sizes_stream;
 	case MC_STATS_FRONT:
 		return &front_stream;
+	case MC_STATS_EXTSTORE:
+		return &extstore_stream;
 	default:
 		return &conns_stream;
 	}

@@ -87,6 +87,7 @@ read_begin(struct flash_supplier *s, struct flash_ask *a)
 	a->reads++;
 	a->state = ASK_UNDER_WAY;
 	count(s, FLASH_ASK_READS);
+	counter_add(&s->counters[FLASH_ASK_READ_PAGES], pages);
 	return true;
 }
 
@@ -112,6 +113,7 @@ flash_reads_hear(struct flash_supplier *s)
 
 		s->under_way--;
 		r->begun_ns = 0;
+		count(s, FLASH_ASK_ENDED);
 		flash_health_ended(&s->c.tier->health, &s->ends, false, results[i].error);
 		if (r->ask == NULL) {
 			flash_read_put(s, r);
@@ -250,6 +252,15 @@ enum step {
 };
 
 static enum step
+no_memory(struct flash_supplier *s, struct flash_ask *a)
+{
+	if (!a->waited)
+		count(s, FLASH_ASK_NO_MEMORY);
+	a->waited = true;
+	return STEP_NEXT_TURN;
+}
+
+static enum step
 look_again(struct flash_supplier *s, struct flash_ask *a)
 {
 	count(s, FLASH_ASK_AGAIN);
@@ -273,8 +284,7 @@ bring(struct flash_supplier *s, struct flash_ask *a)
 	case STORE_NOT_FOUND:
 		return look_again(s, a);
 	default:
-		count(s, FLASH_ASK_NO_MEMORY);
-		return STEP_NEXT_TURN;
+		return no_memory(s, a);
 	}
 }
 
@@ -316,8 +326,7 @@ found_it(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 	case STORE_OK:
 		break;
 	case STORE_NOT_YET:
-		count(s, FLASH_ASK_NO_MEMORY);
-		return STEP_NEXT_TURN;
+		return no_memory(s, a);
 	default:
 		give_up(s, a);
 		return STEP_ENDED;

@@ -26,6 +26,7 @@ struct flash_ask {
 	bool bring, is_meta, is_runnable;
 	bool uses;     /* a hit of it is one of the key's */
 	bool promotes; /* a second one makes it an item */
+	bool waited;   /* for memory */
 	uint8_t key_len, looks, reads;
 	uint8_t at, count; /* candidates */
 	bool more;         /* than there is room for */

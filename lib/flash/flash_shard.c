@@ -66,8 +66,11 @@ make_room(struct flash_shard *s, uint32_t bytes)
 	if (!flash_log_wants_segment(&s->log, bytes) || !is_next_clean(s))
 		return;
 	/* What is dropped by it is so for looks that have begun, too. */
-	if (flash_log_open(&s->log))
-		flash_index_step(&s->index);
+	if (!flash_log_open(&s->log))
+		return;
+	flash_index_step(&s->index);
+	count(s, FLASH_SEGMENTS_OPENED, 1);
+	count(s, FLASH_SEGMENTS_LEFT, s->log.head >= s->log.kept->first + s->log.c.live);
 }
 
 void

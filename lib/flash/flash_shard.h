@@ -46,6 +46,8 @@
 	X(FLASH_ERASED, "entries erased")                                                          \
 	X(FLASH_CLAIMED, "entries claimed")                                                        \
 	X(FLASH_UNJOURNALED, "not journaled: the next start is cold")                              \
+	X(FLASH_SEGMENTS_OPENED, "segments begun")                                                 \
+	X(FLASH_SEGMENTS_LEFT, "of those, those that took the place of an older one")              \
 	X(FLASH_SEGMENTS_WRITTEN, "segments written")                                              \
 	X(FLASH_SEGMENTS_LOST, "segments lost to write errors")                                    \
 	X(FLASH_SEGMENTS_GIVEN_UP, "segments of which too much could not be read")

@@ -2,12 +2,10 @@
  * flash_supplier.c - a core's supplier over its asks, and their memory.
  */
 #include "flash_ask.h"
+#include "flash_stats.h"
 
 #include "proto/mc_req.h"
 #include "store/conditional.h"
-
-const struct counter_name flash_ask_counter_names[FLASH_ASK_COUNTERS_COUNT] = {
-	FLASH_ASK_COUNTERS(COUNTER_NAME)};
 
 static void
 count(struct flash_supplier *s, enum flash_ask_counter what)
@@ -57,6 +55,7 @@ ask(void *arg, const struct serve_ask *q)
 	a->uses = !q->bring && (flags & MC_FLAG_NO_BUMP) == 0;
 	a->promotes = (flags & MC_FLAG_VALUE) != 0;
 	a->looks = a->reads = 0;
+	a->waited = false;
 	a->key_len = (uint8_t)q->key.len;
 	memcpy(a->key, q->key.data, q->key.len);
 	list_push_back(&s->asked, &a->link);
@@ -148,6 +147,30 @@ release(void *arg, uint64_t ticket, const struct item *item)
 	flash_ask_free(s, a);
 }
 
+static bool
+row(void *arg, uint32_t n, struct serve_row *row)
+{
+	const struct flash_supplier *s = arg;
+
+	return flash_stats_extstore_row(s->c.tier, n, row);
+}
+
+static bool
+stat(void *arg, uint32_t n, struct serve_row *row)
+{
+	const struct flash_supplier *s = arg;
+
+	return flash_stats_row(s->c.tier, n, row);
+}
+
+static void
+reset(void *arg)
+{
+	struct flash_supplier *s = arg;
+
+	flash_stats_reset(s->c.tier);
+}
+
 static uint64_t
 next_ns(void *arg)
 {
@@ -171,6 +194,9 @@ flash_supplier_of(struct flash_supplier *s)
 				       .poll = poll,
 				       .forget = forget,
 				       .release = release,
+				       .row = row,
+				       .stat = stat,
+				       .reset = reset,
 				       .next_ns = next_ns};
 }
 
@@ -200,6 +226,7 @@ flash_supplier_create(struct region *region, const struct flash_supplier_config 
 	ensure(reads <= FLASH_DEPTH_MAX && reads <= config->device->depth);
 	s->c = *config;
 	s->core = store_core_number(config->store);
+	s->counters = config->tier->core[s->core].asks;
 	s->asks = region_take(region, AWAITS_MAX * sizeof *s->asks, CACHE_LINE_BYTES);
 	list_init(&s->asked);
 	list_init(&s->runnable);

@@ -30,25 +30,6 @@
 #define FLASH_LOOKS_MAX      4u
 #define FLASH_CANDIDATES_MAX 8u
 
-/* Name, and what happened: a core's. */
-#define FLASH_ASK_COUNTERS(X)                                                                      \
-	X(FLASH_ASKED, "keys asked for")                                                           \
-	X(FLASH_ASK_READS, "reads of flash")                                                       \
-	X(FLASH_ASK_BUFFERED, "records looked for in buffers")                                     \
-	X(FLASH_ASK_TOLD, "retrievals answered by a record")                                       \
-	X(FLASH_ASK_PROMOTED, "records that became items")                                         \
-	X(FLASH_ASK_OTHERS, "records of other keys read")                                          \
-	X(FLASH_ASK_AGAIN, "segments lost or claims refused meanwhile")                            \
-	X(FLASH_ASK_NOT_FOUND, "asks answered by a miss, nothing having failed")                   \
-	X(FLASH_ASK_ERROR, "asks answered by a miss: unreadable, expired, or lost for long")       \
-	X(FLASH_ASK_READ_ERRORS, "of those, reads that failed")                                    \
-	X(FLASH_ASK_BAD_PAGES, "of those, pages that are not what was written")                    \
-	X(FLASH_ASK_LATE, "misses told, or writes done, of what had no answer")                    \
-	X(FLASH_ASK_NO_MEMORY, "turns in which a record waited for memory")
-
-enum flash_ask_counter { FLASH_ASK_COUNTERS(COUNTER_SYMBOL) FLASH_ASK_COUNTERS_COUNT };
-extern const struct counter_name flash_ask_counter_names[FLASH_ASK_COUNTERS_COUNT];
-
 struct flash_ask;
 
 struct flash_read {
@@ -84,7 +65,7 @@ struct flash_supplier {
 	struct flash_ends ends;
 	struct flash_io ios[FLASH_DEPTH_MAX]; /* to be submitted */
 	uint32_t io_count;
-	struct counter counters[FLASH_ASK_COUNTERS_COUNT];
+	struct counter *counters; /* the tier has them */
 };
 
 size_t flash_supplier_bytes(void);

@@ -10,6 +10,9 @@
 const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT] = {
 	FLASH_OFFER_COUNTERS(COUNTER_NAME)};
 
+const struct counter_name flash_ask_counter_names[FLASH_ASK_COUNTERS_COUNT] = {
+	FLASH_ASK_COUNTERS(COUNTER_NAME)};
+
 static void
 count(struct flash_tier_core *c, enum flash_offer_counter what)
 {
@@ -75,6 +78,7 @@ evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
 		return 0;
 	c->shard = flash_tier_shard(t, hash);
 	c->hash = hash;
+	c->bytes = record.key.len + record.value_len;
 	if (!flash_shard_reserve(c->shard, &record, &c->reserved))
 		return 0;
 	spend(t, &c->reserved, record.value_len);
@@ -92,9 +96,10 @@ evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 
 	(void)offer;
 	(void)generation; /* a reservation before a flush's mark makes no entry */
-	if (it != NULL)
-		flash_shard_put(c->shard, core, c->hash, &c->reserved,
-				(uint8_t)(item_status(it) >> ITEM_STATUS_SHIFT), item_expiry_s(it));
+	if (it != NULL &&
+	    flash_shard_put(c->shard, core, c->hash, &c->reserved,
+			    (uint8_t)(item_status(it) >> ITEM_STATUS_SHIFT), item_expiry_s(it)))
+		counter_add(&c->counters[FLASH_ADMITTED_BYTES], c->bytes);
 	flash_log_release(&c->shard->log, &c->reserved);
 }
 

@@ -27,6 +27,7 @@
 /* Name, and what happened: a core's. */
 #define FLASH_OFFER_COUNTERS(X)                                                                    \
 	X(FLASH_OFFERED, "items that a hand evicted alive")                                        \
+	X(FLASH_ADMITTED_BYTES, "of those that became entries, bytes of keys and values")          \
 	X(FLASH_REFUSED_UNUSED, "of those, not admitted: nobody had asked for them")               \
 	X(FLASH_REFUSED_LARGE, "of those, not admitted: too large")                                \
 	X(FLASH_REFUSED_COPIES, "of those, not admitted: enough was copied in this turn")          \
@@ -36,14 +37,37 @@
 enum flash_offer_counter { FLASH_OFFER_COUNTERS(COUNTER_SYMBOL) FLASH_OFFER_COUNTERS_COUNT };
 extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT];
 
+/* The same of what it asked for. */
+#define FLASH_ASK_COUNTERS(X)                                                                      \
+	X(FLASH_ASKED, "keys asked for")                                                           \
+	X(FLASH_ASK_READS, "reads of flash")                                                       \
+	X(FLASH_ASK_READ_PAGES, "pages of them")                                                   \
+	X(FLASH_ASK_ENDED, "of these reads, those that have ended")                                \
+	X(FLASH_ASK_BUFFERED, "records looked for in buffers")                                     \
+	X(FLASH_ASK_TOLD, "retrievals answered by a record")                                       \
+	X(FLASH_ASK_PROMOTED, "records that became items")                                         \
+	X(FLASH_ASK_OTHERS, "records of other keys read")                                          \
+	X(FLASH_ASK_AGAIN, "segments lost or claims refused meanwhile")                            \
+	X(FLASH_ASK_NOT_FOUND, "asks answered by a miss, nothing having failed")                   \
+	X(FLASH_ASK_ERROR, "asks answered by a miss: unreadable, expired, or lost for long")       \
+	X(FLASH_ASK_READ_ERRORS, "of those, reads that failed")                                    \
+	X(FLASH_ASK_BAD_PAGES, "of those, pages that are not what was written")                    \
+	X(FLASH_ASK_LATE, "misses told, or writes done, of what had no answer")                    \
+	X(FLASH_ASK_NO_MEMORY, "asks that have waited for memory of the store")
+
+enum flash_ask_counter { FLASH_ASK_COUNTERS(COUNTER_SYMBOL) FLASH_ASK_COUNTERS_COUNT };
+extern const struct counter_name flash_ask_counter_names[FLASH_ASK_COUNTERS_COUNT];
+
 /* What one core is about. */
 struct flash_tier_core {
 	struct flash_shard *shard; /* of the open offer */
 	uint64_t hash;
 	struct flash_reserved reserved;
+	uint32_t bytes;  /* of its key and value */
 	uint32_t copied; /* in this turn */
 	uint32_t next;   /* shard to be looked after */
 	struct counter counters[FLASH_OFFER_COUNTERS_COUNT];
+	struct counter asks[FLASH_ASK_COUNTERS_COUNT]; /* of its supplier */
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
 struct flash_tier_config {
@@ -61,6 +85,11 @@ struct flash_tier {
 	struct store_tier hooks; /* for store_tier_attach */
 	_Atomic int64_t tokens;  /* bytes of the budget that may be written now; below 0: none */
 	struct flash_tier_core core[FLASH_CORES_MAX];
+	struct { /* what `stats reset` found */
+		_Atomic uint64_t offer[FLASH_OFFER_COUNTERS_COUNT];
+		_Atomic uint64_t ask[FLASH_ASK_COUNTERS_COUNT];
+		_Atomic uint64_t shard[FLASH_COUNTERS_COUNT];
+	} base;
 };
 
 void flash_tier_init(struct flash_tier *tier, const struct flash_tier_config *config);

@@ -83,6 +83,7 @@ enum mc_syntax {
 	X(MC_STATS_SLABS, "stats", "slabs", ANYTHING, YES, "", "memory by slab class") \
 	X(MC_STATS_SIZES, "stats", "sizes", ANYTHING, YES, "", "items by size") \
 	X(MC_STATS_FRONT, "stats", "front", ANYTHING, NO, "", "servers behind a front") \
+	X(MC_STATS_EXTSTORE, "stats", "extstore", ANYTHING, NO, "", "the second tier, on flash") \
 	X(MC_STATS_CONNS, "stats", "conns", ANYTHING, NO, "", "open connections") \
 	X(MC_STATS_RESET, "stats", "reset", ANYTHING, NO, "", "set the counters to zero") \
 	X(MC_STATS_DETAIL, "stats", "detail", DETAIL, NO, "on|off|dump", "counters by key prefix") \

@@ -107,7 +107,7 @@ enum serve_copy {
 	SERVE_COPY_MISS, /* the knowledge that there is none: it is told a miss */
 };
 
-/* Of a table that the supplier shows as `stats front`. */
+/* Of a table that the supplier shows. */
 enum serve_row_kind { SERVE_ROW_NUMBER, SERVE_ROW_THOUSANDTHS, SERVE_ROW_TEXT };
 
 #define SERVE_ROW_OF_ALL   UINT32_MAX
@@ -121,6 +121,9 @@ struct serve_row {
 	const char *text; /* valid in this turn, SERVE_ROW_TEXT_MAX bytes at most */
 	uint32_t work;    /* ns that it took, about */
 };
+
+/* Row n; false: there is none. */
+typedef bool serve_row_fn(void *arg, uint32_t n, struct serve_row *row);
 
 struct serve_supplier {
 	void *arg;
@@ -159,8 +162,9 @@ struct serve_supplier {
 	/* The item of a taken answer is not used any more. */
 	void (*release)(void *arg, uint64_t ticket, const struct item *item);
 	uint64_t (*next_ns)(void *arg); /* when poll() has something to do; may be NULL */
-	/* Row n of what it shows; false: there is none. NULL: it shows nothing. */
-	bool (*row)(void *arg, uint32_t n, struct serve_row *row);
+	/* Of `stats front`, or, if it brings, of `stats extstore`. NULL: it shows nothing. */
+	serve_row_fn *row;
+	serve_row_fn *stat;       /* of `stats`, behind all others; may be NULL */
 	void (*reset)(void *arg); /* `stats reset`, on one core of all; NULL with row */
 };
 

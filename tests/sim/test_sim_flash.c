@@ -1142,6 +1142,51 @@ a_transfer_that_hangs_for_long_turns_it_off(void **state)
 	}
 }
 
+/* ---- statistics ---- */
+
+static void
+says(struct world *w, const char *command, const char *const *rows)
+{
+	struct talker *t = &w->talker[3];
+
+	say(w, 3, command);
+	run(w, 10 * MS);
+	t->reply[t->reply_len] = 0;
+	for (; *rows != NULL; rows++)
+		if (strstr((const char *)t->reply, *rows) == NULL)
+			fail_msg("no %s in %s", *rows, t->reply);
+}
+
+#define ROWS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void
+statistics_tell_what_happened(void **state)
+{
+	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 14);
+
+	ask(w, 0, SET("1"), "STORED\r\n");
+	many_to_flash(w);
+	ask(w, 0, "get k\r\n", VALUE("1"));
+	ask(w, 0, "get k\r\n", VALUE("1"));
+	w->media.faults.flips = ALL;
+	ask(w, 0, "get n1\r\n", "END\r\n");
+	w->media.faults.flips = 0;
+	says(w, "stats\r\n",
+	     ROWS("get_extstore 2\r\n", "recache_from_extstore 1\r\n", "miss_from_extstore 1\r\n",
+		  "badcrc_from_extstore 1\r\n", "get_aborted_extstore 0\r\n",
+		  "get_oom_extstore 0\r\n"));
+	says(w, "stats extstore\r\n",
+	     ROWS("extstore_objects_read 3\r\n", "extstore_bytes_read 12288\r\n",
+		  "extstore_limit_maxbytes 1048576\r\n", "extstore_io_queue 0\r\n",
+		  "flash_state on\r\n", "flash_asked 3\r\n", "flash_claimed 1\r\n",
+		  "extstore_pages_free ", "flash_write_amplification 0.9"));
+	ask(w, 0, "stats reset\r\n", "RESET\r\n");
+	says(w, "stats\r\n", ROWS("get_extstore 0\r\n", "badcrc_from_extstore 0\r\n"));
+	says(w, "stats extstore\r\n",
+	     ROWS("flash_offered 0\r\n", "flash_tombstones 0\r\n", "pages_used "));
+	end(w);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -1161,6 +1206,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(reads_that_all_fail_turn_it_off),
 		cmocka_unit_test(writes_that_fail_turn_it_off),
 		cmocka_unit_test(a_transfer_that_hangs_for_long_turns_it_off),
+		cmocka_unit_test(statistics_tell_what_happened),
 	};
 
 	if (argc > 1)

@@ -7,6 +7,7 @@
 #include "unit/serve/one_rig.h"
 #include "serve/serve_policy.h"
 #include "admin/stat_names.h"
+#include "flash/flash_stats.h"
 #include "front/front_stats.h"
 #include "serve/serve_await.h"
 
@@ -213,9 +214,9 @@ say_names(char *out, const struct stat_name *names, uint32_t count, bool unsuppo
 static int
 say_words(char *out, const char *const *names, uint32_t count)
 {
-	struct stat_name list[32] = {{0}};
+	struct stat_name list[48] = {{0}};
 
-	check(count <= 32);
+	check(count <= 48);
 	for (uint32_t i = 0; i < count; i++)
 		list[i].name = names[i];
 	return say_names(out, list, count, false);
@@ -255,6 +256,13 @@ document(void)
 	len += sprintf(out + len, "\n\nand keys that are asked for most, each with its part of all "
 				  "requests, as samples tell:\n\n");
 	len += say_words(out + len, front_top_names, FRONT_TOP_SHOWN);
+	len += sprintf(out + len,
+		       "\n\n## stats extstore\n\nOf a second tier on flash (--flash-device), whose "
+		       "rows of `stats` stand behind its last:\n\n");
+	len += say_words(out + len, flash_stat_names, flash_stat_count);
+	len += sprintf(out + len,
+		       "\n\nand of `stats extstore`, where a page is a segment of 2 MiB\n\n");
+	len += say_words(out + len, flash_extstore_names, flash_extstore_count);
 	sprintf(out + len, "\n");
 	return out;
 }
@@ -308,6 +316,9 @@ stats_stays_short_when_numbers_are_long(void **state)
 	for (uint32_t i = 0; i < stats_name_count; i++)
 		bytes += 8 + (uint32_t)strlen(stats_names[i].name) +
 			 (stats_names[i].unsupported ? 4 : 14); /* up to a hundred trillion */
+	/* Errors and waits of a tier are less. */
+	for (uint32_t i = 0; i < flash_stat_count; i++)
+		bytes += 8 + (uint32_t)strlen(flash_stat_names[i]) + 11;
 	check(bytes < 4096);
 }
 
@@ -385,6 +396,46 @@ a_front_shows_what_it_counts(void **state)
 	rig_turn(rig);
 	check_eq(rig_datagrams_sent(rig, &sent), 1);
 	check_bytes(sent[0].bytes + 8, "CLIENT_ERROR", 12);
+}
+
+/* ---- of a second tier ---- */
+
+static bool
+row_of_stats(void *arg, uint32_t n, struct serve_row *row)
+{
+	*row = (struct serve_row){.name = n == 0 ? "get_extstore" : "badcrc_from_extstore",
+				  .of = SERVE_ROW_OF_ALL,
+				  .number = 100 + n};
+	return n < 2;
+}
+
+static void
+a_tier_shows_its_rows_in_stats_and_apart(void **state)
+{
+	const struct serve_supplier supplier = {.timeout_ns = 1,
+						.lanes = 1,
+						.brings = true,
+						.poll = nothing_is_asked,
+						.row = row_of_front,
+						.stat = row_of_stats,
+						.reset = reset_of_front};
+	static void *memory; /* until the rig is gone */
+	struct region region = {.size = serve_awaits_bytes()};
+	const char *stats;
+
+	check_null(strstr(answer("stats\r\n"), "extstore"));
+	check_str(answer("stats extstore\r\n"), "END\r\n");
+	memory = calloc(1, region.size);
+	check_ptr(memory);
+	region.base = memory;
+	serve_supplier_attach(&region, rig->serve, &supplier);
+	stats = answer("stats\r\n");
+	check_str(strstr(stats, "STAT lru_bumps_dropped"),
+		  "STAT lru_bumps_dropped 0\r\nSTAT get_extstore 100\r\n"
+		  "STAT badcrc_from_extstore 101\r\nEND\r\n");
+	check_bytes(answer("stats extstore\r\n"), "STAT 0:state up\r\n", 17);
+	check_str(answer("stats front\r\n"), "END\r\n");
+	check_null(strstr(answer("stats settings\r\n"), "extstore"));
 }
 
 /* ---- the others ---- */
@@ -696,6 +747,7 @@ main(int argc, char **argv)
 		TEST(every_name_is_shown_once_in_its_order),
 		cmocka_unit_test(stats_stays_short_when_numbers_are_long),
 		TEST(a_front_shows_what_it_counts),
+		TEST(a_tier_shows_its_rows_in_stats_and_apart),
 		TEST(classes_are_told_apart),
 		TEST(settings_say_what_is_set),
 		TEST(memory_is_told_part_by_part_and_summed),

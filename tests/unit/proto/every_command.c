@@ -74,6 +74,7 @@ static const char *const lines[] = {
 	"stats sizes\r\n",
 	"stats conns\r\n",
 	"stats front\r\n",
+	"stats extstore\r\n",
 	"stats reset\r\n",
 	"stats detail on\r\n",
 	"stats detail off\r\n",

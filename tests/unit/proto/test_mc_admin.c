@@ -17,6 +17,7 @@ stats_is_a_command_for_each_second_word(void **state)
 		{"stats sizes\r\n", "stats sizes\n"},
 		{"stats conns\r\n", "stats conns\n"},
 		{"stats front\r\n", "stats front\n"},
+		{"stats extstore\r\n", "stats extstore\n"},
 		{"stats reset\r\n", "stats reset\n"},
 		{"stats rese\r\n", "bad unknown\n"},
 		{"stats enable\r\n", "bad unknown\n"},

@@ -1,0 +1,26 @@
+/*
+ * flash_stats.h - what the tier counts, summed over cores and shards: rows of `stats` and of
+ * `stats extstore`, with extstore's names where they mean the same.
+ *
+ * Shape:  counts since the start or the last reset; what is there now is not reset. A page of
+ *         extstore's is a segment.
+ * Units:  as the rows' names say; thousandths of amplification.
+ * Owner:  struct flash_tier has it.
+ * Thread: rows: any core; relaxed. reset: any core, one at a time.
+ * Bounds: a row looks at all cores, or at all shards.
+ */
+#ifndef CLOCKOO_FLASH_STATS_H
+#define CLOCKOO_FLASH_STATS_H
+
+#include "flash_tier.h"
+
+#include "serve/serve_await.h"
+
+extern const char *const flash_stat_names[], *const flash_extstore_names[];
+extern const uint32_t flash_stat_count, flash_extstore_count;
+
+bool flash_stats_row(const struct flash_tier *tier, uint32_t n, struct serve_row *row);
+bool flash_stats_extstore_row(const struct flash_tier *tier, uint32_t n, struct serve_row *row);
+void flash_stats_reset(struct flash_tier *tier);
+
+#endif
