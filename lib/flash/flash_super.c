@@ -3,6 +3,7 @@
  */
 #include "flash_super.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A page as segments have them: its sum covers this sequence and number. */
@@ -57,23 +58,61 @@ flash_super_may_take(const uint8_t *bytes, size_t len)
 static bool
 is_layout(const struct flash_layout *a, const struct flash_layout *b)
 {
-	return a->device == b->device && a->seed == b->seed && a->shards == b->shards &&
-	       a->segments == b->segments && a->segment_pages == b->segment_pages &&
-	       a->buckets == b->buckets;
+	return a->shards == b->shards && a->segments == b->segments &&
+	       a->segment_pages == b->segment_pages && a->buckets == b->buckets;
+}
+
+static bool
+is_state(const struct flash_state_id *state, const struct flash_super *super)
+{
+	return state->incarnation == super->incarnation &&
+	       state->layout.device == super->layout.device &&
+	       state->layout.seed == super->layout.seed &&
+	       is_layout(&state->layout, &super->layout);
+}
+
+/* Why nothing of it is kept; NULL: that follows from the start. */
+static const char *
+fault_of(const struct flash_before *b, const struct flash_layout *layout)
+{
+	const struct flash_super *s = b->super;
+
+	if (s == NULL)
+		return "it is new";
+	if (s->layout.device != layout->device)
+		return "it is another device";
+	if (!is_layout(&s->layout, layout))
+		return "it was divided for another flash.size or flash.item_size";
+	if (s->layout.seed != layout->seed)
+		return "memory has another hash of keys";
+	if (b->has_store &&
+	    (b->store.device != layout->device || b->store.incarnation != s->incarnation))
+		return "what memory keeps was last served without it";
+	return NULL;
 }
 
 enum flash_start
-flash_start_of(const struct flash_super *super, const struct flash_state_id *state,
-	       const struct flash_layout *layout)
+flash_start_of(const struct flash_before *b, const struct flash_layout *layout,
+	       char words[FLASH_START_WORDS])
 {
-	if (super == NULL || !is_layout(&super->layout, layout))
+	const char *fault = fault_of(b, layout);
+
+	words[0] = '\0';
+	if (fault != NULL) {
+		strcpy(words, fault);
 		return FLASH_COLD;
+	}
 	/* Left whole: what a killed process kept is older. */
-	if (super->clean != 0)
-		return FLASH_FROM_CLEAN;
-	return state->incarnation == super->incarnation && is_layout(&state->layout, layout)
-		       ? FLASH_FROM_STATE
-		       : FLASH_COLD;
+	if (b->super->clean != 0) {
+		snprintf(words, FLASH_START_WORDS, "%s", b->gap_words);
+		return words[0] == '\0' ? FLASH_FROM_CLEAN : FLASH_COLD;
+	}
+	if (b->state->incarnation != 0 && is_state(b->state, b->super))
+		return FLASH_FROM_STATE;
+	snprintf(words, FLASH_START_WORDS,
+		 "its process was killed, and of flash.state nothing is kept: %s",
+		 b->state->incarnation != 0 ? "it is of another process" : b->state_words);
+	return FLASH_COLD;
 }
 
 void

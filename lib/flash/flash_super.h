@@ -14,8 +14,11 @@
 
 #include "flash_log.h"
 
+#include "memfile/keep_gap.h"
+
 #define FLASH_SHARDS_MAX  64u
 #define FLASH_SUPER_BYTES FLASH_PAGE_BYTES /* of a copy */
+#define FLASH_START_WORDS 320u
 
 /* What must be the same, or the segments are another tier's. */
 struct flash_layout {
@@ -31,6 +34,10 @@ struct flash_super {
 	uint32_t clean;
 	uint32_t reserved;
 	struct flash_layout layout;
+	/* Of CLEAN: how the clocks stood at the end of its service, and the flush to come. */
+	struct beat beat;
+	char boot_id[BOOT_ID_BYTES];
+	uint32_t flush_due_s; /* on the store's clock; 0: none */
 	struct {
 		uint64_t head, first; /* struct flash_kept */
 	} shard[FLASH_SHARDS_MAX];
@@ -58,10 +65,25 @@ struct flash_state_id {
 	struct flash_layout layout;
 };
 
-/* super NULL: none was read. state: of the file, which only the process that wrote the superblock
- * last may have left. */
-enum flash_start flash_start_of(const struct flash_super *super, const struct flash_state_id *state,
-				const struct flash_layout *layout);
+/* Which tier a store's items were served with last. device 0: with none. */
+struct flash_served {
+	uint64_t device, incarnation;
+};
+
+/* What lies there. */
+struct flash_before {
+	const struct flash_super *super; /* NULL: none */
+	const struct flash_state_id
+		*state;            /* only who wrote the superblock last may have left it */
+	const char *state_words;   /* why there is none */
+	const char *gap_words;     /* why what was left is not kept (gap_judge_saved), or empty */
+	bool has_store;            /* the store begins with items: */
+	struct flash_served store; /* of a process with this tier */
+};
+
+/* words: why it is cold, else empty. */
+enum flash_start flash_start_of(const struct flash_before *before,
+				const struct flash_layout *layout, char words[FLASH_START_WORDS]);
 
 /* kept of one shard, for this start. random: where sequences begin on a device that is not known.
  */

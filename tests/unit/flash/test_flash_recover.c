@@ -382,20 +382,38 @@ a_start_is_warm_only_if_it_may_be(void **unused)
 					  .segment_pages = 512,
 					  .buckets = 16};
 	const struct {
-		const char *what;
-		bool no_super;
-		uint32_t clean;
-		uint64_t super_device, state_incarnation, state_seed;
+		const char *words; /* where it is cold */
 		enum flash_start start;
+		uint32_t clean;
+		uint64_t state_incarnation; /* 9 is the superblock's */
+		const char *gap_words;
+		bool no_super;
+		uint32_t other; /* of the superblock: device, seed, segments; of the state: seed */
+		bool has_store;
+		struct flash_served store;
 	} rows[] = {
-		{"left", false, 1, 1, 0, 0, FLASH_FROM_CLEAN},
-		{"left, and an older state is here", false, 1, 1, 8, 2, FLASH_FROM_CLEAN},
-		{"killed", false, 0, 1, 9, 2, FLASH_FROM_STATE},
-		{"power was lost", false, 0, 1, 0, 0, FLASH_COLD},
-		{"the state is of a process before", false, 0, 1, 8, 2, FLASH_COLD},
-		{"the state has another seed", false, 0, 1, 9, 3, FLASH_COLD},
-		{"another device", false, 1, 4, 0, 0, FLASH_COLD},
-		{"no superblock", true, 1, 1, 9, 2, FLASH_COLD},
+		{"", FLASH_FROM_CLEAN, .clean = 1},
+		{"", FLASH_FROM_CLEAN, .clean = 1,
+		 .state_incarnation = 8}, /* an older state is here */
+		{"", FLASH_FROM_CLEAN, .clean = 1, .has_store = true, .store = {1, 9}},
+		{"", FLASH_FROM_STATE, .state_incarnation = 9},
+		{"", FLASH_FROM_STATE, .state_incarnation = 9, .has_store = true, .store = {1, 9}},
+		{"killed, and of flash.state nothing is kept: no file", FLASH_COLD, .clean = 0,
+		 .state_incarnation = 0},
+		{"nothing is kept: it is of another process", FLASH_COLD, .clean = 0,
+		 .state_incarnation = 8},
+		{"nothing is kept: it is of another process", FLASH_COLD, .clean = 0,
+		 .state_incarnation = 9, .other = 4},
+		{"too long ago", FLASH_COLD, .clean = 1, .state_incarnation = 9,
+		 .gap_words = "too long ago"},
+		{"it is new", FLASH_COLD, .clean = 1, .state_incarnation = 9, .no_super = true},
+		{"another device", FLASH_COLD, .clean = 1, .state_incarnation = 9, .other = 1},
+		{"another hash", FLASH_COLD, .clean = 1, .state_incarnation = 9, .other = 2},
+		{"another flash.size", FLASH_COLD, .clean = 1, .state_incarnation = 9, .other = 3},
+		{"served without it", FLASH_COLD, .clean = 1, .has_store = true},
+		{"served without it", FLASH_COLD, .clean = 1, .has_store = true, .store = {1, 8}},
+		{"served without it", FLASH_COLD, .clean = 0, .state_incarnation = 9,
+		 .has_store = true, .store = {2, 9}},
 	};
 
 	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -403,15 +421,26 @@ a_start_is_warm_only_if_it_may_be(void **unused)
 			.incarnation = 9, .clean = rows[i].clean, .layout = mine};
 		struct flash_state_id state = {.incarnation = rows[i].state_incarnation,
 					       .layout = mine};
+		const struct flash_before before = {
+			.super = rows[i].no_super ? NULL : &super,
+			.state = &state,
+			.state_words = "no file",
+			.gap_words = rows[i].gap_words != NULL ? rows[i].gap_words : "",
+			.has_store = rows[i].has_store,
+			.store = rows[i].store};
 		struct flash_kept k = {.head = 70, .first = 60};
+		char words[FLASH_START_WORDS];
 
-		super.layout.device = rows[i].super_device;
+		super.layout.device += rows[i].other == 1;
+		super.layout.seed += rows[i].other == 2;
+		super.layout.segments += rows[i].other == 3;
+		state.layout.seed += rows[i].other == 4;
 		super.shard[1].head = 50;
 		super.shard[1].first = 40;
-		state.layout.seed = rows[i].state_seed;
-		if (flash_start_of(rows[i].no_super ? NULL : &super, &state, &mine) !=
-		    rows[i].start)
-			fail_msg("%s", rows[i].what);
+		if (flash_start_of(&before, &mine, words) != rows[i].start ||
+		    (words[0] == '\0') != (rows[i].words[0] == '\0') ||
+		    strstr(words, rows[i].words) == NULL)
+			fail_msg("%u: %s", i, words);
 		flash_start_kept(rows[i].start, &super, 1, 1000, &k);
 		if (rows[i].start == FLASH_FROM_STATE)
 			check_eq(k.head, 70);
