@@ -9,6 +9,7 @@ import os
 import subprocess
 
 import netns
+import run_flash
 from progress import Failed, say
 
 CONNECTIONS, DEPTH, KEYS = 50, 8, 20_000
@@ -28,11 +29,15 @@ def command(build, wire, name, profiles, port, keys, more):
 
 
 class Load:
-    def __init__(self, build, wire, name, profiles, port, hot=None, keys=KEYS):
+    def __init__(self, build, wire, name, profiles, port, hot=None, keys=KEYS, flash=None):
         more = ["--popularity", hot, "--sets", "1"] if hot else []
+        if flash is not None:
+            keys = flash.load_keys()
+            more = ["--popularity", "zipf:0.9", "--value-size", str(run_flash.LOAD_VALUE)]
         words = command(build, wire, name, profiles, port, keys, more)
         say(f"\nThe load: clockoo-load, {CONNECTIONS} connections with {DEPTH} requests each on their way, "
-            f"{keys} keys, " + ("half of the requests for one of them, 1 % sets" if hot else "5 % sets"))
+            f"{keys} keys, " + ("half of the requests for one of them, 1 % sets" if hot else
+                                f"{'more than memory holds, ' if flash else ''}5 % sets"))
         # setpriv and nsenter become the program (exec), so the pid is its own.
         self._child = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", *netns.inside(wire.client), *words],

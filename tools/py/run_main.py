@@ -23,6 +23,7 @@ import lendings
 import netns
 import progress
 import rings
+import run_flash
 import run_front
 import run_load
 import session
@@ -68,6 +69,7 @@ def parse(argv):
     p.add_argument("--appliances", type=int, default=1)
     p.add_argument("--load", action="store_true")
     p.add_argument("--front", type=int, default=0)
+    p.add_argument("--flash")
     p.add_argument("--no-huge", action="store_true")
     p.add_argument("--no-udp", action="store_true")
     p.add_argument("--server-args", default="")
@@ -95,6 +97,11 @@ def parse(argv):
         p.error(f"--front: 1 to {run_front.SERVERS_MAX} servers")
     if args.front and (args.port == "tap" or args.appliances > 1):
         p.error("--front: needs one appliance, and no tap")
+    if args.flash is not None and not run_flash.SIZE.fullmatch(args.flash):
+        p.error("--flash: a size, as 2G")
+    if args.flash is not None and (args.port == "tap" or args.appliances > 1 or args.front):
+        p.error("--flash: needs one appliance, no front and no tap")
+    args.load |= args.flash is not None and args.command is None
     args.load |= args.front > 0 and args.command is None  # what the front is for is seen under load
     progress.quiet = args.quiet and args.command is not None
     return args
@@ -260,7 +267,11 @@ def serve(args, userns, undo):
         if args.command is None:
             return serve_front(args, userns, undo, types.SimpleNamespace(
                 wire=wire, ledger=ledger, profiles=profiles, fleet=fleet))
-    command = server_command(args, wire, ledger.name, profiles, fleet.options() if fleet else ())
+    flash = run_flash.Flash(args.build, ledger.name, args.flash, wire, PORT) if args.flash else None
+    if flash is not None:
+        undo.callback(flash.remove)
+    behind = fleet or flash
+    command = server_command(args, wire, ledger.name, profiles, behind.options() if behind else ())
     server, huge = appliance.start(command, wire, ledger, args.no_huge)
     undo.callback(server.stop)
     if not huge and not args.no_huge:
@@ -273,7 +284,9 @@ def serve(args, userns, undo):
         return run_command(args, wire, server, second)
 
     def load():
-        one = run_load.Load(args.build, wire, f"{ledger.name}-3", profiles, PORT)
+        if flash is not None:
+            flash.prove()
+        one = run_load.Load(args.build, wire, f"{ledger.name}-3", profiles, PORT, flash=flash)
         undo.callback(one.stop)
         return one
 
