@@ -124,9 +124,11 @@ branch(const struct flash_index *ix, struct node *nodes, uint32_t at, uint32_t c
 static struct spot
 make_room(struct flash_index *ix, const struct place *p)
 {
-	struct node nodes[FLASH_INDEX_NODES] = {{p->primary, 0, 0}, {p->alternate, 1, 0}};
+	struct node nodes[FLASH_INDEX_NODES]; /* 2 KiB, of which most calls need two */
 	uint32_t count = 2;
 
+	nodes[0] = (struct node){p->primary, 0, 0};
+	nodes[1] = (struct node){p->alternate, 1, 0};
 	for (uint32_t at = 0; at < count; at++) {
 		const uint32_t slot = bucket_empty_slot(&ix->buckets[nodes[at].bucket]);
 

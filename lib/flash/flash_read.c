@@ -29,7 +29,8 @@ walk_to(const struct flash_pages *p, struct view key, struct flash_found *found)
 	struct flash_record *r = &found->record;
 	enum flash_step step;
 
-	*w = (struct flash_walk){0};
+	w->next = 0;
+	flash_walk_skip(p, w, key);
 	while ((step = flash_walk_next(p, w, r)) == FLASH_RECORD) {
 		if (w->value_at - r->head >= FLASH_PAYLOAD_BYTES)
 			return FLASH_END;

@@ -4,15 +4,27 @@
 #include "flash_recover.h"
 #include "flash_shard_inside.h"
 
+#include "base/prefetch.h"
+
+#define AHEAD 16u /* records whose buckets come into the cache meanwhile */
+
+/* What a record is to do to the index. */
+struct change {
+	uint64_t hash;
+	uint32_t location; /* 0: a tombstone */
+};
+
 struct recovery {
 	struct flash_shard *s;
 	const struct flash_recover_config *c;
 	struct flash_recovered told;
 	bool done[FLASH_RECOVER_DEPTH_MAX];
 	int32_t error[FLASH_RECOVER_DEPTH_MAX];
-	uint32_t writes; /* under way */
-	bool failed;     /* one has */
-	uint64_t swept;  /* mark at the last sweep */
+	uint32_t writes;     /* under way */
+	bool failed;         /* one has */
+	uint64_t swept;      /* mark at the last sweep */
+	uint32_t read, made; /* changes */
+	struct change change[AHEAD];
 	/* Slots whose segments do not count, unless a DROP names them. */
 	uint64_t bad[FLASH_SLOTS_MAX / 64];
 };
@@ -110,20 +122,48 @@ insert(struct recovery *r, uint64_t hash, uint32_t location)
 
 /* What has no slot is forgotten as anything else is: in the log first. */
 static void
+make(struct recovery *r, const struct change *c)
+{
+	if (c->location == 0) {
+		flash_index_erase(&r->s->index, c->hash);
+		return;
+	}
+	r->told.puts++;
+	if (insert(r, c->hash, c->location))
+		return;
+	r->told.unindexed++;
+	flash_shard_forget(r->s, c->hash);
+}
+
+/* In their order, until no more than these are left. */
+static void
+make_changes(struct recovery *r, uint32_t left)
+{
+	for (; r->read - r->made > left; r->made++)
+		make(r, &r->change[r->made % AHEAD]);
+}
+
+static void
+add_change(struct recovery *r, uint64_t hash, uint32_t location)
+{
+	const struct place p = flash_index_place(&r->s->index, hash);
+
+	prefetch(&r->s->index.buckets[p.primary]);
+	prefetch(&r->s->index.buckets[p.alternate]);
+	make_changes(r, AHEAD - 1);
+	r->change[r->read++ % AHEAD] = (struct change){hash, location};
+}
+
+static void
 redo_put(struct recovery *r, uint64_t sequence, const struct flash_record *record,
 	 const struct flash_walk *w)
 {
 	const uint32_t begin = w->value_at - record->head;
 	const uint32_t page = begin / FLASH_PAYLOAD_BYTES;
 	const uint32_t last = (w->value_at + record->value_len - 1) / FLASH_PAYLOAD_BYTES;
-	const uint64_t hash = r->c->hash(r->c->arg, record->key);
 
-	r->told.puts++;
-	if (insert(r, hash,
-		   flash_location(flash_slot(&r->s->log, sequence), 1 + page, last - page + 1)))
-		return;
-	r->told.unindexed++;
-	flash_shard_forget(r->s, hash);
+	add_change(r, r->c->hash(r->c->arg, record->key),
+		   flash_location(flash_slot(&r->s->log, sequence), 1 + page, last - page + 1));
 }
 
 static void
@@ -152,12 +192,14 @@ redo(struct recovery *r, uint64_t sequence, const struct flash_record *record,
 		redo_put(r, sequence, record, w);
 		break;
 	case FLASH_TOMB:
-		flash_index_erase(&r->s->index, record->number);
+		add_change(r, record->number, 0);
 		break;
 	case FLASH_FLUSH:
+		make_changes(r, 0);
 		flash_shard_mark(r->s, FLASH_POSITION(sequence, page));
 		break;
 	case FLASH_DROP:
+		make_changes(r, 0);
 		redo_drop(r, record->number);
 		break;
 	default:
@@ -195,6 +237,7 @@ redo_segment(struct recovery *r, const uint8_t *bytes, uint64_t sequence)
 		return false;
 	while ((step = flash_walk_next(&p, &walk, &record)) == FLASH_RECORD)
 		redo(r, sequence, &record, &walk);
+	make_changes(r, 0);
 	return step == FLASH_END;
 }
 

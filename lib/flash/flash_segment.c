@@ -312,8 +312,22 @@ page_ends(const struct flash_pages *p, uint32_t offset)
 	       offset % FLASH_PAYLOAD_BYTES >= h.used;
 }
 
-enum flash_step
-flash_walk_next(const struct flash_pages *p, struct flash_walk *w, struct flash_record *r)
+/* Most records begin and end on one page. */
+static bool
+is_within_page(const struct flash_pages *p, uint32_t offset, struct flash_record *r)
+{
+	const uint32_t page = offset / FLASH_PAYLOAD_BYTES, at = offset % FLASH_PAYLOAD_BYTES;
+	struct flash_page h;
+
+	return page < p->count && page_at(p, page, &h) && at < h.used &&
+	       h.used <= FLASH_PAYLOAD_BYTES &&
+	       flash_record_read(p->bytes + place_of(offset), h.used - at, r) != 0 &&
+	       r->head + r->value_len <= h.used - at;
+}
+
+/* Its parts may lie on several pages, and so does its key: it is put together in head. */
+static enum flash_step
+next_across(const struct flash_pages *p, struct flash_walk *w, struct flash_record *r)
 {
 	const uint32_t end = p->count * FLASH_PAYLOAD_BYTES;
 	uint32_t offset = w->next - 1, len;
@@ -339,4 +353,56 @@ flash_walk_next(const struct flash_pages *p, struct flash_walk *w, struct flash_
 	if (len == r->head + r->value_len)
 		return FLASH_RECORD;
 	return offset + len == end ? FLASH_PART : FLASH_BAD;
+}
+
+enum flash_step
+flash_walk_next(const struct flash_pages *p, struct flash_walk *w, struct flash_record *r)
+{
+	const uint32_t offset = w->next - 1;
+
+	if (w->next == 0 || !is_within_page(p, offset, r))
+		return next_across(p, w, r);
+	w->value_at = offset + r->head;
+	w->next = w->value_at + r->value_len + 1;
+	return FLASH_RECORD;
+}
+
+/* The bytes of a record that begins and ends here and is not this key's; 0: it is no such one. */
+static uint32_t
+other_bytes(const uint8_t *at, uint32_t left, struct view key)
+{
+	uint64_t head;
+	uint32_t before, all;
+
+	if (left < FLASH_RECORD_HEAD)
+		return 0;
+	memcpy(&head, at, FLASH_RECORD_HEAD);
+	before = head_bytes(head);
+	all = before + (head >> VALUE_SHIFT & FLASH_VALUE_MAX);
+	if (before == 0 || all > left)
+		return 0;
+	return (head & 0xff) == key.len && memcmp(at + before - key.len, key.data, key.len) == 0
+		       ? 0
+		       : all;
+}
+
+void
+flash_walk_skip(const struct flash_pages *p, struct flash_walk *w, struct view key)
+{
+	uint32_t offset = w->next - 1, bytes;
+	struct flash_page h;
+
+	if (w->next == 0 && !first_from(p, 0, &offset))
+		return;
+
+	const uint32_t page = offset / FLASH_PAYLOAD_BYTES;
+
+	if (page < p->count && page_at(p, page, &h) && h.used <= FLASH_PAYLOAD_BYTES)
+		for (uint32_t at = offset % FLASH_PAYLOAD_BYTES; at < h.used; at += bytes) {
+			bytes = other_bytes(p->bytes + place_of(offset), h.used - at, key);
+			if (bytes == 0)
+				break;
+			offset += bytes;
+		}
+	w->next = offset + 1;
 }

@@ -101,7 +101,7 @@ struct flash_pages {
 void flash_pages_check(struct flash_pages *pages);
 
 /* A walk over the records that begin in these pages, in their order. Zero is its beginning. Its
- * record's key is in head. */
+ * record's key is in the pages, or in head if it may be on two of them. */
 struct flash_walk {
 	uint32_t next; /* offset, plus 1; 0: not begun */
 	uint32_t value_at;
@@ -116,5 +116,7 @@ enum flash_step {
 };
 enum flash_step flash_walk_next(const struct flash_pages *pages, struct flash_walk *walk,
 				struct flash_record *record);
+/* Passes over records of other keys on the page that it stands on, as far as it may. */
+void flash_walk_skip(const struct flash_pages *pages, struct flash_walk *walk, struct view key);
 
 #endif

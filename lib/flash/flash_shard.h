@@ -128,7 +128,7 @@ enum flash_verdict {
 };
 
 struct flash_found {
-	struct flash_record record; /* its key is in walk.head */
+	struct flash_record record; /* its key: flash_walk's */
 	struct flash_walk walk;     /* value_at: the value, in the payloads that were read */
 };
 

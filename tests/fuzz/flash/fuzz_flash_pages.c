@@ -35,6 +35,9 @@ walk(const uint8_t *bytes, uint32_t count)
 		ensure(flash_record_write(head, &r) <= r.head);
 	}
 	ensure(step != FLASH_END || p.good == count);
+	w.next = 0;
+	flash_walk_skip(&p, &w, (struct view){(const uint8_t *)"k", 1});
+	ensure(w.next <= end + 1);
 }
 
 int

@@ -155,6 +155,46 @@ records_come_back_from_any_page_on(void **unused)
 	}
 }
 
+/* The first record of this key that begins on the first of these pages or behind it. */
+static uint32_t
+first_of(struct view key, uint32_t start)
+{
+	uint32_t i = 0;
+
+	while (begins[i] < start || written[i].key.len != key.len)
+		i++;
+	return i;
+}
+
+static void
+none_of_a_key_is_passed_over(void **unused)
+{
+	uint32_t passed = 0;
+
+	(void)unused;
+	fill(11);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t from = begins[i] / FLASH_PAYLOAD_BYTES;
+		const uint32_t start = from * FLASH_PAYLOAD_BYTES;
+		struct flash_pages p = {.bytes = pages + from * FLASH_PAGE_BYTES,
+					.count = PAGES - from,
+					.good = PAGES - from};
+		struct flash_walk w = {0};
+		struct flash_record r = {0};
+		uint32_t want;
+
+		if (written[i].key.len == 0)
+			continue;
+		want = first_of(written[i].key, start);
+		flash_walk_skip(&p, &w, written[i].key);
+		passed += w.next == begins[want] - start + 1;
+		while (r.key.len != written[i].key.len)
+			check_eq(flash_walk_next(&p, &w, &r), FLASH_RECORD);
+		check_eq(w.value_at, begins[want] + written[want].head - start);
+	}
+	check(passed > count / 2);
+}
+
 static void
 an_altered_byte_makes_it_no_page(void **unused)
 {
@@ -253,6 +293,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_come_back_from_any_page_on),
+		cmocka_unit_test(none_of_a_key_is_passed_over),
 		cmocka_unit_test(an_altered_byte_makes_it_no_page),
 		cmocka_unit_test(a_page_counts_at_its_place_only),
 		cmocka_unit_test(nothing_behind_a_bad_page_is_known),
