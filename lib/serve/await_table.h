@@ -42,8 +42,10 @@ struct await {
 	uint32_t offset;             /* of its request, in the read buffer */
 	uint16_t lane;
 	uint16_t bytes;              /* of a plain get; 0: of anything else */
+	uint16_t more;               /* to the last one of its line that names the key, too */
 	uint8_t state;               /* enum await_state */
 	bool begins_line, ends_line; /* of a plain get */
+	bool passed_on;              /* its request is answered, and others of its line are not */
 	struct list due; /* in awaits.asked; answered, of a line in none, else in another one */
 	struct serve_answer answer;
 };
@@ -105,15 +107,14 @@ void awaits_turn(struct serve *sv);
  */
 struct await *await_ask(struct serve *sv, struct session *ss, struct awaited_line *line,
 			const struct mc_req *req, struct view key, uint64_t hash);
-/* Does the owner of this list wait for the key? Then it is asked for once more only at its turn, so
- * that a connection never reads an older value after a newer one. */
-static inline bool
-awaits_have(const struct await *first, uint64_t hash)
+/* Does the owner of this list wait for the key? Then it is asked for once more only at its turn, if
+ * not in the same line, so that a connection never reads an older value after a newer one. */
+static inline struct await *
+awaits_find(struct await *first, uint64_t hash)
 {
-	for (const struct await *a = first; a != NULL; a = a->next)
-		if (a->hash == hash)
-			return true;
-	return false;
+	while (first != NULL && first->hash != hash)
+		first = first->next;
+	return first;
 }
 /* The same of a write of session ss, or of a datagram. There is a place: await_has_place(). */
 void await_ask_write(struct serve *sv, struct session *ss, struct awaited_write *write,

@@ -12,7 +12,8 @@
  * Shape:  a ticket names one ask, and never another one. Operations of a connection are executed in
  *         their order, and answered so. Retrievals of one pass that stand behind one that waits are
  *         asked for ahead, as far as they may be asked twice: get, gets, mg without N, R, T and E,
- *         binary gets; not a key for which this connection waits already.
+ *         binary gets; not a key for which this connection waits already: in the same line of text
+ *         it has the same answer.
  *         Writes, if the supplier has write(): all commands that store, delete, incr and decr,
  *         touch, gat, flush_all, ms, md, ma, mg with N, R, T or E, and their binary twins, noreply
  *         and quiet ones too. None of them is executed on the store: what that is to do with its

@@ -55,12 +55,17 @@ link_at(struct session *ss, uint32_t offset)
 	return link_from(&ss->awaits, offset);
 }
 
+/* Its own, or one of the same line that has answered another one. */
 static struct await *
-await_at(struct session *ss, uint32_t offset)
+await_at(struct session *ss, uint32_t offset, uint64_t hash)
 {
 	struct await *a = *link_at(ss, offset);
 
-	return a != NULL && a->offset == offset ? a : NULL;
+	if (a != NULL && a->offset == offset)
+		return a;
+	while (a != NULL && (!a->passed_on || a->hash != hash))
+		a = a->next;
+	return a;
 }
 
 /* Of `get` as clients write it: its answer is told without parsing it again (gets_tell()). */
@@ -86,6 +91,8 @@ session_ask(struct serve *sv, struct op *op, struct await **link, uint32_t offse
 	a->bytes = plain_get_bytes(op);
 	a->begins_line = (op->req.flags & MC_FIRST) != 0;
 	a->ends_line = op_last(op);
+	a->more = 0;
+	a->passed_on = false;
 	a->next = *link;
 	*link = a;
 	return true;
@@ -102,11 +109,21 @@ waited_add(struct waited *w, uint64_t hash)
 	w->bits[hash / WORD_BITS % WAITED_WORDS] |= 1ull << hash % WORD_BITS;
 }
 
-static bool
-is_waited_for(const struct waited *w, const struct session *ss, uint64_t hash)
+static struct await *
+waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
 {
-	return (w->bits[hash / WORD_BITS % WAITED_WORDS] >> hash % WORD_BITS & 1) != 0 &&
-	       awaits_have(ss->awaits, hash);
+	return (w->bits[hash / WORD_BITS % WAITED_WORDS] >> hash % WORD_BITS & 1) != 0
+		       ? awaits_find(ss->awaits, hash)
+		       : NULL;
+}
+
+/* Is it asked for, before its turn? */
+static bool
+lacks(struct serve *sv, const struct op *op)
+{
+	return await_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key)) ==
+		       SERVE_COPY_NONE &&
+	       await_may_have(sv, op->req.key, op->hash);
 }
 
 /* Behind one that waits. Stops at the first operation that is not asked for ahead: its effect may
@@ -115,8 +132,9 @@ static void
 ask_ahead(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
-	uint32_t offset = offset_of(ss, op) + op->raw.len;
-	struct await **link = &ss->awaits;
+	const uint32_t begin = offset_of(ss, op);
+	uint32_t offset = begin + op->raw.len, line = op_last(op) ? offset : begin;
+	struct await **link = &ss->awaits, *same;
 	const struct op *end = &sv->ops[sv->op_count];
 	struct waited waited = {0};
 
@@ -128,17 +146,17 @@ ask_ahead(struct serve *sv, struct op *op)
 		if (!await_reads(&next->req))
 			return;
 		link = link_from(link, offset);
-		if (!is_waited_for(&waited, ss, next->hash) &&
-		    (*link == NULL || (*link)->offset != offset) &&
-		    await_copy(sv, &next->req,
-			       store_peek_probed(sv->store, &next->probe, next->req.key)) ==
-			    SERVE_COPY_NONE &&
-		    await_may_have(sv, next->req.key, next->hash)) {
+		same = waiting_for(&waited, ss, next->hash);
+		if (same != NULL) {
+			if (same->offset >= line && same->offset < offset)
+				same->more = (uint16_t)(offset - same->offset);
+		} else if ((*link == NULL || (*link)->offset != offset) && lacks(sv, next)) {
 			if (!session_ask(sv, next, link, offset))
 				return;
 			waited_add(&waited, next->hash);
 		}
 		offset += next->raw.len;
+		line = op_last(next) ? offset : line;
 	}
 }
 
@@ -180,8 +198,9 @@ await_of(struct serve *sv, const struct op *op)
 		return awaited_line_find(sv, op);
 	if (op->raw.data == NULL)
 		return op->session->awaits; /* of a body: nothing else is asked for */
-	return op->session->awaits != NULL ? await_at(op->session, offset_of(op->session, op))
-					   : NULL;
+	return op->session->awaits != NULL
+		       ? await_at(op->session, offset_of(op->session, op), op->hash)
+		       : NULL;
 }
 
 /* It has not been asked for yet. */
@@ -287,10 +306,36 @@ session_await_end(struct serve *sv, struct session *ss, struct await **link)
 	await_free(sv, a);
 }
 
+/* Others are told its answer, too: it stands where the last of them does. */
+static void
+pass_on(struct await **link)
+{
+	struct await *a = *link;
+
+	*link = a->next;
+	a->offset += a->more;
+	a->more = 0;
+	a->passed_on = true;
+	a->bytes = 0; /* theirs are others */
+	link = link_from(link, a->offset);
+	a->next = *link;
+	*link = a;
+}
+
+/* Its request is answered. */
+static void
+session_await_used(struct serve *sv, struct session *ss, struct await **link)
+{
+	if (unlikely((*link)->more != 0))
+		pass_on(link);
+	else
+		session_await_end(sv, ss, link);
+}
+
 void
 awaits_pop(struct serve *sv, struct session *ss)
 {
-	session_await_end(sv, ss, &ss->awaits);
+	session_await_used(sv, ss, &ss->awaits);
 }
 
 void
@@ -312,7 +357,7 @@ await_end(struct serve *sv, struct op *op)
 	offset = offset_of(ss, op);
 	link = link_at(ss, offset);
 	if (*link != NULL && (*link)->offset == offset)
-		session_await_end(sv, ss, link);
+		session_await_used(sv, ss, link);
 }
 
 /* The rest of a retrieval line is skipped, which no operation shows: what was asked ahead is given

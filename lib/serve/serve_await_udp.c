@@ -148,7 +148,7 @@ key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req)
 		key.data = bytes;
 	}
 	hash = store_hash(sv->store, key);
-	if (awaits_have(line->awaits, hash) ||
+	if (awaits_find(line->awaits, hash) != NULL ||
 	    await_copy(sv, req, store_peek(sv->store, key, hash)) != SERVE_COPY_NONE ||
 	    !await_may_have(sv, key, hash))
 		return true;
@@ -247,10 +247,7 @@ awaited_line_find(struct serve *sv, const struct op *op)
 
 	if (line == NULL)
 		return NULL;
-	for (struct await *a = line->awaits; a != NULL; a = a->next)
-		if (a->hash == op->hash)
-			return a;
-	return NULL;
+	return awaits_find(line->awaits, op->hash);
 }
 
 /* False: no operation begins there. */

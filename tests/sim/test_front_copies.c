@@ -302,6 +302,8 @@ nothing_is_kept_yet_and_a_get_is_shared(void **state)
 		heard(w, i, FIRST);
 	check_eq(w->server.gets, 1);
 	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0 key1 key0 key0\r\n",
+		  "VALUE key0 0 5\r\nfirst\r\nVALUE key0 0 5\r\nfirst\r\n" FIRST, 2);
 	world_destroy(w);
 }
 

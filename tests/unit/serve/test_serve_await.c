@@ -234,6 +234,28 @@ a_connection_reads_no_older_value_after_a_newer_one(void **state)
 	}
 }
 
+/* v1 tells how many answers there have been. */
+static void
+a_line_asks_for_a_key_once(void **state)
+{
+	for (uint32_t round = 0; round < 50; round++) {
+		struct conn *c = say("get v1 s2 v1 s3 v1 v1\r\nget v1\r\n");
+		long told[5];
+		uint32_t n = 0;
+
+		late_pace(late, 7, 0);
+		turns(60);
+		for (const char *p = rig_sent(c, NULL); (p = strstr(p, "\r\n0")) != NULL; p += 3) {
+			check(n < 5);
+			told[n++] = strtol(p + 2, NULL, 10);
+		}
+		check_eq(n, 5);
+		check(told[0] == told[1] && told[0] == told[2] && told[0] == told[3]);
+		check(told[4] > told[0]);
+		rig_lose(rig, c);
+	}
+}
+
 static void
 in_a_drain_nothing_new_is_asked(void **state)
 {
@@ -331,6 +353,7 @@ main(void)
 		TEST(who_does_not_read_keeps_no_places),
 		TEST(nor_is_it_granted_any),
 		TEST(a_connection_reads_no_older_value_after_a_newer_one),
+		TEST(a_line_asks_for_a_key_once),
 		TEST(in_a_drain_nothing_new_is_asked),
 		TEST(a_hurried_drain_ends_what_is_open),
 		TEST(a_datagram_is_answered_when_all_its_keys_are_known),
