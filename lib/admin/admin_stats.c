@@ -90,6 +90,9 @@ restart_kind(const struct serve_shared *sh)
 	return sh->info.restart.kind != NULL ? sh->info.restart.kind : "private";
 }
 
+/* A front's items are copies: when one is over a server is asked, and nothing is missed yet. */
+#define OWN(number) (sv->writes_wait ? 0 : (number))
+
 /* In memcached's order, which some people read by eye: X(kind, name, value). UNSUPPORTED and NONE
  * are names that tools expect, for mechanisms that do not exist here. */
 #define STATS_ROWS(X)                                                                              \
@@ -121,8 +124,8 @@ restart_kind(const struct serve_shared *sh)
 	X(NUMBER, "cmd_meta", SERVE(CMD_META))                                                     \
 	X(NUMBER, "get_hits", SERVE(GET_HITS))                                                     \
 	X(NUMBER, "get_misses", SERVE(GET_MISSES))                                                 \
-	X(NUMBER, "get_expired", STORE(STORE_GOT_EXPIRED))                                         \
-	X(NUMBER, "get_flushed", STORE(STORE_GOT_FLUSHED))                                         \
+	X(NUMBER, "get_expired", OWN(STORE(STORE_GOT_EXPIRED)))                                    \
+	X(NUMBER, "get_flushed", OWN(STORE(STORE_GOT_FLUSHED)))                                    \
 	X(NUMBER, "delete_misses", SERVE(DELETE_MISSES))                                           \
 	X(NUMBER, "delete_hits", SERVE(DELETE_HITS))                                               \
 	X(NUMBER, "incr_misses", SERVE(INCR_MISSES))                                               \

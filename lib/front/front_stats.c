@@ -241,6 +241,15 @@ copies_of(const struct front_shown *shown, uint32_t server)
 
 #define OF_ALL(which) atomic_load_explicit(&stats->sum[FRONT_SERVER_##which], memory_order_relaxed)
 
+/* Sums are looked at one by one. */
+static uint64_t
+fates_of_all(const struct front_stats *stats)
+{
+	const uint64_t settled = OF_ALL(SETTLED), unknown = OF_ALL(UNKNOWN);
+
+	return unknown > settled ? unknown - settled : 0;
+}
+
 #define NS_PER_MS 1000000u
 
 #define FLEET_ROWS(X)                                                                              \
@@ -254,7 +263,7 @@ copies_of(const struct front_shown *shown, uint32_t server)
 	X(NUMBER, "fills", OF_ALL(FILLS), 0)                                                       \
 	X(NUMBER, "joined", OF_ALL(JOINED), 0)                                                     \
 	X(NUMBER, "writes_lost", OF_ALL(LOST), 0)                                                  \
-	X(NUMBER, "fates_unknown", OF_ALL(UNKNOWN) - OF_ALL(SETTLED), 0)
+	X(NUMBER, "fates_unknown", fates_of_all(stats), 0)
 
 #define ROW_NAME(kind, name, value, looks) name,
 

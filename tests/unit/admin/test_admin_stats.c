@@ -357,6 +357,11 @@ nothing_is_asked(void *arg, uint64_t now_ns)
 }
 
 static void
+nothing_is_written(void *arg, const struct serve_ask *ask, const struct fill *value)
+{
+}
+
+static void
 a_front_shows_what_it_counts(void **state)
 {
 	static const char shown[] = "STAT 0:state up\r\nSTAT 1023:keys 18446744073709551615\r\n"
@@ -365,6 +370,7 @@ a_front_shows_what_it_counts(void **state)
 					"front";
 	const struct serve_supplier supplier = {.timeout_ns = 1,
 						.lanes = 1,
+						.write = nothing_is_written,
 						.poll = nothing_is_asked,
 						.row = row_of_front,
 						.reset = reset_of_front};
@@ -376,11 +382,14 @@ a_front_shows_what_it_counts(void **state)
 	const char *out;
 
 	check_str(answer("stats front\r\n"), "END\r\n");
+	answer("set a 0 0 1\r\n5\r\nflush_all\r\nget a\r\n");
+	row_is(answer("stats\r\n"), "get_flushed", "1");
 	memory = calloc(1, region.size);
 	check_ptr(memory);
 	region.base = memory;
 	serve_supplier_attach(&region, rig->serve, &supplier);
 	check_str(answer("stats front\r\n"), shown);
+	row_is(answer("stats\r\n"), "get_flushed", "0");
 	check_str(answer("stats reset\r\n"), "RESET\r\n");
 	check_eq(resets, 1);
 	c = rig_open(rig);

@@ -202,6 +202,9 @@ each_row_is_there_once(void **state)
 		if (n >= 4)
 			check_eq(row.number, sums[n - 4]);
 	}
+	/* Cores count meanwhile. */
+	atomic_store(&stats.sum[FRONT_SERVER_SETTLED], 1000);
+	check_eq(row_at(SERVERS * front_stats_name_count + front_fleet_name_count - 1).number, 0);
 	check_str(row_at(SERVERS * front_stats_name_count).text, "sole");
 	shown.copy_ns = 250000000;
 	check_str(row_at(SERVERS * front_stats_name_count).text, "shared");
