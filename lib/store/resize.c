@@ -354,7 +354,7 @@ grow_late(const struct store *st, uint64_t items)
 }
 
 /* The number of buckets when memory is full: smaller only after evictions, which tell that memory
- * is wanted. */
+ * is wanted, and with room for the items that come before the shrink ends. */
 static uint64_t
 shrink(struct store *st, uint64_t items)
 {
@@ -362,7 +362,9 @@ shrink(struct store *st, uint64_t items)
 	const uint64_t now = index_bucket_count(&st->ix);
 	const uint64_t evicted = store_sum(st, STORE_EVICTED);
 	const uint64_t part = now / SHRINK_PART / rs->step * rs->step;
-	const uint64_t fit = buckets_for(st, items + items_coming(st));
+	const uint64_t soon = items + items_coming(st), most = items + now * SHRINK_ITEMS_BUCKET;
+	const uint64_t fit = buckets_for(st, soon > most ? soon : most);
+	const uint64_t spare = SHRINK_SPARE * buckets_for(st, soon);
 	uint64_t least = now - (part > rs->step ? part : rs->step);
 	const uint64_t lowest = (now / SHRINK_FACTOR_MAX / rs->step + 1) * rs->step;
 
@@ -371,8 +373,8 @@ shrink(struct store *st, uint64_t items)
 	if (evicted - rs->evicted <= items / SPARSE_PART)
 		return now;
 	rs->evicted = evicted;
-	if (least > SHRINK_SPARE * fit)
-		least = SHRINK_SPARE * fit;
+	if (least > spare)
+		least = spare;
 	if (least < lowest)
 		least = lowest;
 	return fit > least ? fit : least;

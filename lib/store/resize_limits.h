@@ -41,6 +41,10 @@
 #define SHRINK_SPARE 2u
 /* and to a fourth at most: what items that come back fill before the shrink ends is bounded so. */
 #define SHRINK_FACTOR_MAX 4u
+/* What it shrinks to has room for so many items more, a bucket that there is. A bucket of seven
+ * items is 18 units of work, so 1.5 may come for each, and the other half finds slots still: 0.97
+ * of them are taken then. */
+#define SHRINK_ITEMS_BUCKET 1u
 /* Shrinking begins once evictions are a 16th of the items: then the memory is wanted. */
 #define SPARSE_PART 16u
 /* The growth of the number of items is a mean over so many samples (resize_consider). */

@@ -377,6 +377,37 @@ a_shrink_ends_before_items_that_come_back_fill_it(void **state)
 	}
 }
 
+#define SHRINK_TURNS 10000u
+
+/* Memory is withheld until the index shrinks for the third time, and given back then. What comes
+ * back before that shrink ends finds slots. */
+static void
+a_shrink_leaves_room_for_what_comes_meanwhile(void **state)
+{
+	static const uint32_t limits_kib[] = {7424, 7680};
+
+	for (uint32_t i = 0; i < sizeof limits_kib / sizeof limits_kib[0]; i++) {
+		struct rig rig = rig_up(16, 1);
+		uint64_t next = fill_store(&rig, 8), come = 0, n = 0;
+
+		check(store_limit_mt(rig.store, (size_t)limits_kib[i] << 10));
+		while (!shrinks(rig.store) || counted(rig.core, STORE_INDEX_SHRUNK) != 2) {
+			check(n++ < SHRINK_TURNS);
+			next += put_some(&rig, next, SETS_A_TURN, 8);
+			turns(rig.core, 1);
+		}
+		check(store_limit_mt(rig.store, 16u << 20));
+		while (come < 100000) {
+			come += put_some(&rig, next + come, SETS_A_TURN, 8);
+			turns(rig.core, 1);
+		}
+		printf("%u of %u items evicted for slots\n", (unsigned)lost_for_slots(&rig),
+		       (unsigned)come);
+		check_eq(lost_for_slots(&rig), 0);
+		rig_down(&rig);
+	}
+}
+
 /* ---- what is dead, and who walks ---- */
 
 static void
@@ -476,6 +507,7 @@ main(void)
 		cmocka_unit_test(a_growing_index_moves_a_share_of_buckets),
 		cmocka_unit_test(a_shrinking_index_that_items_fill_hurries),
 		cmocka_unit_test(a_shrink_ends_before_items_that_come_back_fill_it),
+		cmocka_unit_test(a_shrink_leaves_room_for_what_comes_meanwhile),
 		cmocka_unit_test(sets_evict_a_share_of_what_has_expired),
 		cmocka_unit_test(sets_of_many_sizes_evict_a_share_together),
 		cmocka_unit_test(a_step_of_a_walk_does_a_share),
