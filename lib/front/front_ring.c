@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define RING_SHIFT (32 - FRONT_RING_BITS)
+
 #define POINTS_PER_DIGEST 4u
 #define ORDINAL_BYTES     12u /* "-" and a number */
 
@@ -136,6 +138,20 @@ add_server(struct front_ring *ring, const struct front_server *server, uint32_t 
 	}
 }
 
+/* Where a search begins, and ends: that of most values has no point between. */
+static void
+index_points(struct front_ring *ring)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < 1u << FRONT_RING_BITS; i++) {
+		while (at < ring->npoints && ring->points[at].value >> RING_SHIFT < i)
+			at++;
+		ring->from[i] = at;
+	}
+	ring->from[1u << FRONT_RING_BITS] = ring->npoints;
+}
+
 bool
 front_ring_build(struct front_ring *ring, const struct front_fleet *fleet, const bool *live)
 {
@@ -159,6 +175,7 @@ front_ring_build(struct front_ring *ring, const struct front_fleet *fleet, const
 	qsort(ring->points, ring->npoints, sizeof ring->points[0], compare_points);
 	for (uint32_t i = 0; i < ring->npoints; i++)
 		ring->points[i].server = l.index[ring->points[i].server];
+	index_points(ring);
 	return ring->npoints != 0;
 }
 
@@ -193,7 +210,8 @@ tagged(const struct front_ring *ring, struct view key)
 static uint32_t
 server_at(const struct front_ring *ring, uint32_t value)
 {
-	uint32_t low = 0, high = ring->npoints;
+	const uint32_t *from = &ring->from[value >> RING_SHIFT];
+	uint32_t low = from[0], high = from[1];
 
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;

@@ -21,6 +21,7 @@
 #define FRONT_WEIGHT_MAX      1000000u
 #define FRONT_NAME_BYTES      76u /* with its end; nutcracker reads behind the end of longer ones */
 #define FRONT_SKIP_BYTES      129u /* with its end: libmemcached's longest namespace */
+#define FRONT_RING_BITS       10u
 #define FRONT_POINTS_WEIGHTED 160u
 #define FRONT_POINTS_EQUAL    100u
 #define FRONT_POINTS_MAX      164u /* rounding gives a server four more at most */
@@ -63,6 +64,8 @@ struct front_ring {
 	uint32_t skip_len;
 	uint32_t nservers; /* live or not */
 	uint32_t npoints;
+	/* Of values with these highest bits: the first point that is not below the least. */
+	uint32_t from[(1u << FRONT_RING_BITS) + 1];
 	struct front_point points[];
 };
 
