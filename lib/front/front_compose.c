@@ -216,6 +216,8 @@ front_query_form(const struct front_query *q, struct view key, bool meta)
 	const enum kind kind = kind_of(q->verb);
 	const bool text = mc_key_is_text(key);
 
+	if (likely(text && q->verb == MC_GET))
+		return FRONT_FORM_GET;
 	if (meta && (asks_in_meta(q, kind) || !text))
 		return text || key.len <= MC_KEY_DECODED_MAX ? meta_form(kind) : FRONT_FORM_NONE;
 	return text ? text_form(q, kind) : FRONT_FORM_NONE;

@@ -41,9 +41,30 @@ mc_put_base64(uint8_t *at, struct view bytes)
 	return at + len;
 }
 
+#define EACH_BYTE 0x0101010101010101ull
+
+/* Of eight bytes: is none at most ' ', or 127? The highest bit of one that is not is set. */
+static inline bool
+word_is_text(uint64_t word)
+{
+	const uint64_t del = word ^ 127 * EACH_BYTE;
+
+	return ((((word - ('\x21') * EACH_BYTE) & ~word) | ((del - EACH_BYTE) & ~del)) &
+		128 * EACH_BYTE) == 0;
+}
+
 bool
 mc_key_is_text(struct view key)
 {
+	if (key.len >= 8) {
+		for (uint32_t at = 0; at + 8 < key.len; at += 8)
+			if (!word_is_text(load_u64(key.data + at)))
+				return false;
+		return word_is_text(load_u64(key.data + key.len - 8));
+	}
+	if (key.len >= 4)
+		return word_is_text((uint64_t)load_u32(key.data) << 32 |
+				    load_u32(key.data + key.len - 4));
 	for (uint32_t i = 0; i < key.len; i++)
 		if (key.data[i] <= ' ' || key.data[i] == 127)
 			return false;
