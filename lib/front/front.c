@@ -202,7 +202,7 @@ release(void *arg, uint64_t ticket, const struct item *item)
 	struct front_key *key = f->by_slot[serve_ticket_slot(ticket)];
 
 	ensure(key != NULL && key->ticket == ticket);
-	ensure((key->owner != NULL ? key->owner : key)->fill.item == item);
+	ensure((key->owner != NULL ? key->owner : key)->answer == item);
 	front_key_release(f, key);
 }
 

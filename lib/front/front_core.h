@@ -9,9 +9,9 @@
  *
  *         A flush is a key too, that waits nowhere while each server has a part of it.
  *
- * Owner:  keys and requests are pools. A key owns its fill. Replies are read only once all of the
- *         request is acknowledged, and a connection ends before its keys do: so no value ends that
- *         a send queue holds.
+ * Owner:  keys and requests are pools. A key owns its fill, and a short value that it was told.
+ * Replies are read only once all of the request is acknowledged, and a connection ends before its
+ * keys do: so no value ends that a send queue holds.
  *
  * Thread: core-local.
  */
@@ -30,6 +30,7 @@
 #define FRONT_TTL_UNKNOWN INT32_MIN
 
 #define FRONT_FLIGHT_BUCKETS 4096u
+#define FRONT_SHORT_MAX      312u /* bytes of a key and a value that need no memory of the store */
 
 struct front_key {
 	struct list link; /* in pool, queue or request */
@@ -65,10 +66,18 @@ struct front_key {
 	uint32_t users;          /* its own asker included */
 	struct front_key *owner; /* of an answer that this one uses; NULL: its own */
 
-	struct front_key *whole; /* the flush of all servers that this is a part of */
-	uint32_t parts;          /* of a flush: servers that have not answered */
-	uint8_t bytes[MC_KEY_MAX];
+	struct front_key *whole;   /* the flush of all servers that this is a part of */
+	uint32_t parts;            /* of a flush: servers that have not answered */
+	const struct item *answer; /* what was read: of its fill, or here; NULL: nothing */
+	/* The key, and behind it a short value: the body of an item. */
+	_Alignas(struct item) uint8_t item[sizeof(struct item)];
+	uint8_t bytes[FRONT_SHORT_MAX];
 };
+static_assert(offsetof(struct front_key, bytes) ==
+		      offsetof(struct front_key, item) + sizeof(struct item),
+	      "an item's body is behind its head");
+static_assert(FRONT_SHORT_MAX >= MC_KEY_MAX && FRONT_SHORT_MAX < ITEM_PIN_MIN_BYTES,
+	      "bytes holds any key, and what is in it is not pinned");
 
 /* What the next poll() tells. */
 struct front_told {
@@ -184,6 +193,13 @@ static inline struct front_wanted
 front_key_wanted(const struct front_key *key)
 {
 	return (struct front_wanted){.key = front_key_view(key), .hash = key->hash};
+}
+
+/* Has it something to be ended by front_keep_end()? */
+static inline bool
+front_key_keeps(const struct front_key *key)
+{
+	return key->hold != 0 || key->holds_cell || key->holds_flush;
 }
 
 static inline enum front_form

@@ -160,18 +160,26 @@ held_end(struct front_key *key)
 	key->held_by = NULL;
 }
 
-void
-front_flight_end(struct front *f, struct front_key *key)
+static void
+leave(struct front *f, struct front_key *key)
 {
-	struct front_key **at = bucket_of(f, key->hash), *held = key->held;
+	struct front_key **at = bucket_of(f, key->hash);
 
-	held_end(key);
-	if (!key->flies)
-		return;
 	while (*at != key)
 		at = &(*at)->flight_next;
 	*at = key->flight_next;
 	key->flies = FLIGHT_NONE;
+}
+
+void
+front_flight_end(struct front *f, struct front_key *key)
+{
+	struct front_key *held = key->held;
+
+	held_end(key);
+	if (!key->flies)
+		return;
+	leave(f, key);
 	if (held == NULL)
 		return;
 	held_end(held);
@@ -217,7 +225,7 @@ front_flight_tell(struct front *f)
 						    .error = owner->error,
 						    .result = owner->result,
 						    .cas = owner->cas,
-						    .item = owner->reads ? owner->fill.item : NULL};
+						    .item = owner->answer};
 
 		list_unlink(&key->link);
 		f->answers++;

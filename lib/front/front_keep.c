@@ -201,7 +201,7 @@ front_keep_value(struct front_lane *l, struct front_key *key)
 	const bool meta = l->asked.ask == FRONT_ASK_MG;
 	struct front *f = l->front;
 	struct front_brought brought = {
-		.value = key->fill.item,
+		.value = key->answer,
 		.kind = meta ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE,
 		.has_cas = meta ? (l->reply.meta & FRONT_META_CAS) != 0 : l->asked.wants_cas,
 		.cas = l->reply.cas,
@@ -210,7 +210,7 @@ front_keep_value(struct front_lane *l, struct front_key *key)
 
 	if (unlikely(!front_may_keep(l)))
 		front_copy_unsure(&f->copies, &wanted);
-	if (key->hold == 0 || key->fill.item == NULL || !expiry_of(l, &brought.expiry_s) ||
+	if (key->hold == 0 || key->answer == NULL || !expiry_of(l, &brought.expiry_s) ||
 	    (l->reply.meta & (FRONT_META_WIN | FRONT_META_STALE | FRONT_META_WON)) != 0)
 		return;
 	front_copy_publish(&f->copies, &wanted, key->hold, &brought);

@@ -3,6 +3,8 @@
  */
 #include "front_keep.h"
 
+#include "base/copy.h"
+
 static uint32_t
 slot_of(uint64_t ticket)
 {
@@ -21,6 +23,9 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	f->keys_left--;
 	lane->key_count++;
 	front_server_add(lane->counts, FRONT_SERVER_TAKEN);
+	memset(key, 0, offsetof(struct front_key, bytes));
+	list_init(&key->link);
+	list_init(&key->joined);
 	key->ticket = ask->ticket;
 	key->hash = ask->hash;
 	key->lane = lane;
@@ -29,21 +34,12 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	key->parity = f->generation & 1;
 	f->open[key->parity]++;
 	key->wanted = true;
-	key->sent = false;
 	key->len = (uint8_t)ask->key.len;
-	key->query = front_query_of(ask->req);
-	key->fill = (struct fill){0};
-	key->writes = key->missed = key->reads = false;
-	key->holds_cell = key->holds_flush = key->fate_known = false;
-	key->hold = 0;
-	key->flies = 0;
-	key->failed = false;
-	key->held = key->held_by = key->owner = NULL;
-	key->users = 0;
-	list_init(&key->joined);
-	key->whole = NULL;
-	key->parts = 0;
-	memcpy(key->bytes, ask->key.data, ask->key.len);
+	if (ask->req->verb == MC_GET)
+		key->query.verb = MC_GET;
+	else
+		key->query = front_query_of(ask->req);
+	bytes_copy(key->bytes, ask->key.data, ask->key.len);
 	f->by_slot[slot_of(ask->ticket)] = key;
 	return key;
 }
@@ -105,7 +101,8 @@ front_key_free(struct front *f, struct front_key *key)
 	key_close(f, key);
 	fill_end(f, key);
 	front_flight_end(f, key);
-	front_keep_end(f, key);
+	if (front_key_keeps(key))
+		front_keep_end(f, key);
 	if (key->whole != NULL)
 		front_part_end(f, key->whole);
 	if (*of_slot == key)
@@ -166,7 +163,8 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 	if (key->holds_cell && key->fate_known && answer->error == MC_ERR_NONE &&
 	    answer->result == STORE_OK)
 		front_keep_stored(f, key);
-	front_keep_end(f, key); /* before the next write begins */
+	if (front_key_keeps(key))
+		front_keep_end(f, key); /* before the next write begins */
 	key->users = 1;
 	front_flight_land(f, key, answer);
 	if (key->whole != NULL && (answer->failed || answer->error != 0))

@@ -4,6 +4,9 @@
  */
 #include "front_keep.h"
 
+#include "base/copy.h"
+#include "store/item_simple.h"
+
 enum read_step {
 	READ_ON,
 	READ_LATER, /* nothing is here, or there is no memory for it */
@@ -193,7 +196,8 @@ value_answered(struct front_lane *l)
 	struct front_key *key = l->keys[l->reply.key];
 	struct serve_answer answer = answer_of(&l->reply);
 
-	answer.item = key->fill.item;
+	key->answer = key->fill.item;
+	answer.item = key->answer;
 	answer.failed = answer.item == NULL;
 	front_keep_value(l, key);
 	l->keys[l->reply.key] = NULL;
@@ -203,6 +207,67 @@ value_answered(struct front_lane *l)
 	if (l->asked.ask != FRONT_ASK_GET)
 		request_done(l);
 	return READ_ON;
+}
+
+/* ---- values of `get` that are here as a whole ---- */
+
+/* Is there no need for the store's memory? */
+static bool
+is_short(const struct front_key *key, const struct front_value *v)
+{
+	return key->query.verb == MC_GET && v->client_flags == 0 &&
+	       key->len + v->value_len <= FRONT_SHORT_MAX;
+}
+
+static void
+short_answered(struct front_lane *l, struct front_key *key, const struct front_value *v,
+	       const uint8_t *value)
+{
+	struct item *item = item_simple_make(
+		key->item, (struct item_lengths){.key_len = key->len, .value_len = v->value_len});
+	const struct serve_answer answer = {.item = item};
+
+	bytes_copy(item->body + key->len, value, v->value_len);
+	key->answer = item;
+	if (key->hold != 0 || unlikely(!front_may_keep(l)))
+		front_keep_value(l, key);
+	front_key_answer(l->front, key, &answer);
+}
+
+/* One after the other, as step() takes them. False: the first one is for that. */
+static bool
+values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step *s)
+{
+	struct front *f = l->front;
+	struct front_value value;
+	uint32_t used = 0;
+
+	*s = READ_ON;
+	l->reply = (struct front_reply){.kind = FRONT_REPLY_VALUE};
+	while (used < *bytes && front_may_answer(f) &&
+	       front_value_read(&value, &l->asked,
+				(struct view){.data = v.data + used, .len = v.len - used})) {
+		struct front_key *key = l->keys[value.key];
+
+		if (unlikely(!is_short(key, &value))) {
+			l->reply.key = value.key;
+			l->reply.value_len = value.value_len;
+			l->reply.client_flags = value.client_flags;
+			l->memory_turns = 0;
+			used += value.at;
+			*s = value_begin(l);
+			break;
+		}
+		short_answered(l, key, &value, v.data + used + value.at);
+		l->keys[value.key] = NULL;
+		used += value.bytes;
+	}
+	if (used == 0)
+		return false;
+	front_lane_good(l);
+	conn_advance(f->stack, l->conn, used);
+	*bytes -= used < *bytes ? used : *bytes;
+	return true;
 }
 
 /* What `ma` has made. */
@@ -400,7 +465,6 @@ line_read(struct front_lane *l, struct view v, uint32_t *bytes)
 	struct view line = {.data = v.data, .len = n};
 	struct front_reply reply;
 
-	l->asked.received = l->written - conn_unacknowledged(l->conn) >= front_lane_first(l)->end;
 	if (unlikely(!l->asked.received) && refuses_early(l, v))
 		return READ_LATER;
 	if (lf == NULL || l->line_len != 0) {
@@ -415,6 +479,15 @@ line_read(struct front_lane *l, struct view v, uint32_t *bytes)
 		return READ_ON;
 	l->line_len = 0;
 	return reply_read(l, &reply);
+}
+
+static enum read_step
+reply_begin_read(struct front_lane *l, struct view v, uint32_t *bytes)
+{
+	enum read_step s;
+
+	l->asked.received = l->written - conn_unacknowledged(l->conn) >= front_lane_first(l)->end;
+	return l->line_len == 0 && values_read(l, v, bytes, &s) ? s : line_read(l, v, bytes);
 }
 
 static enum read_step
@@ -437,7 +510,7 @@ step(struct front_lane *l, uint32_t *bytes)
 	case READING_VALUE_END:
 		return value_end_read(l, v);
 	default:
-		return line_read(l, v, bytes);
+		return reply_begin_read(l, v, bytes);
 	}
 }
 

@@ -4,12 +4,16 @@
  */
 #include "front_reply.h"
 
+#include "base/check.h"
 #include "proto/mc_error.h"
 #include "proto/mc_number.h"
 
-#define WORDS_MAX 24u /* a meta reply with each of its flags, a line of `me` */
-#define CRLF      2u
-#define ME_MENDED 24u /* memcached 1.6.24, commit 1776b021e */
+#define WORDS_MAX       24u /* a meta reply with each of its flags, a line of `me` */
+#define CRLF            2
+#define FEW_DIGITS      8   /* a line of them is within its limit */
+#define WORD_BYTES      6u  /* "VALUE " */
+#define VALUE_LINE_REST 6u  /* " 0 0", CR LF */
+#define ME_MENDED       24u /* memcached 1.6.24, commit 1776b021e */
 
 struct words {
 	uint32_t n;
@@ -373,6 +377,51 @@ read_line(struct front_reply *r, struct front_asked *asked, struct view line)
 		read_meta_value(r, asked, &w);
 	else if (asked->ask == FRONT_ASK_ARITHMETIC && w.n == 1 && mc_read_u64(line, &r->number))
 		r->kind = FRONT_REPLY_NUMBER;
+}
+
+/* A number of few digits: what stands behind it; at itself: there is none. */
+static inline const uint8_t *
+read_digits(const uint8_t *at, const uint8_t *end, uint32_t *n)
+{
+	const uint8_t *stop = end - at > FEW_DIGITS ? at + FEW_DIGITS : end;
+
+	for (*n = 0; at < stop && (uint8_t)(*at - '0') < 10; at++)
+		*n = 10 * *n + (uint32_t)(*at - '0');
+	return at;
+}
+
+bool
+front_value_read(struct front_value *value, struct front_asked *asked, struct view bytes)
+{
+	static const char word[8] = "VALUE ";
+	const uint32_t key = asked->next;
+	const uint8_t *at = bytes.data + WORD_BYTES, *end = bytes.data + bytes.len, *number;
+	struct view name;
+
+	if (unlikely(asked->ask != FRONT_ASK_GET || asked->wants_cas || !asked->received ||
+		     key >= asked->nkeys || (asked->had >> key & 1) != 0))
+		return false;
+	name = asked->keys[key];
+	if (bytes.len < WORD_BYTES + name.len + VALUE_LINE_REST ||
+	    memcmp(bytes.data, word, WORD_BYTES) != 0 || memcmp(at, name.data, name.len) != 0)
+		return false;
+	at += name.len;
+	number = at + 1;
+	if (*at != ' ' || (at = read_digits(number, end, &value->client_flags)) == number ||
+	    end - at < CRLF || *at != ' ')
+		return false;
+	number = at + 1;
+	at = read_digits(number, end, &value->value_len);
+	if (at == number || (uint64_t)(end - at) < (uint64_t)value->value_len + 2 * CRLF ||
+	    at[0] != '\r' || at[1] != '\n' || at[CRLF + value->value_len] != '\r' ||
+	    at[CRLF + value->value_len + 1] != '\n')
+		return false;
+	value->key = key;
+	value->at = (uint32_t)(at - bytes.data) + CRLF;
+	value->bytes = value->at + value->value_len + CRLF;
+	asked->had |= 1ull << key;
+	asked->next = key + 1;
+	return true;
 }
 
 void

@@ -120,6 +120,17 @@ struct front_reply {
 	bool tells_ttl;   /* FRONT_VERSION: -1 of `me` is no expiry there, never a second */
 };
 
+/* A value of `get` that is here as a whole. */
+struct front_value {
+	uint32_t key; /* index of asked->keys */
+	uint32_t value_len, client_flags;
+	uint32_t at, bytes; /* the value, and the first byte behind its end, in what was read */
+};
+
+/* Is the value of the key that is expected first here, with its end? As front_reply_read() and
+ * front_value_end() have it, in fewer steps. False: it is for those, and nothing is changed. */
+bool front_value_read(struct front_value *value, struct front_asked *asked, struct view bytes);
+
 /* The line at the beginning of bytes. */
 void front_reply_read(struct front_reply *reply, struct front_asked *asked, struct view bytes);
 

@@ -73,7 +73,7 @@ bin_get_found(struct serve *sv, struct op *op, const struct item *it, uint64_t c
 enum exec_status
 bin_get_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 {
-	record_get(sv, op, answer->item, op->req.verb == MC_BIN_GAT);
+	record_told(sv, op, answer->item, op->req.verb == MC_BIN_GAT);
 	if (answer->item != NULL)
 		return bin_get_found(sv, op, answer->item, answer->cas);
 	reply_miss(sv, op);

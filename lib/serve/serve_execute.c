@@ -24,13 +24,12 @@ get_missed(struct serve *sv, struct op *op, bool touch)
 }
 
 static inline enum exec_status
-get_found(struct serve *sv, struct op *op, const struct item *it, uint64_t cas, bool touch)
+get_reply(struct serve *sv, struct op *op, const struct item *it, uint64_t cas)
 {
 	const bool with_cas = shows_cas(op);
 	const uint32_t len = item_value_len(it);
 	uint8_t *begin, *at;
 
-	record_get(sv, op, it, touch);
 	if (unlikely(len >= ITEM_PIN_MIN_BYTES)) {
 		reply_in_parts(op);
 		begin = reply_begin(sv, op, MC_VALUE_HEAD_MAX);
@@ -48,13 +47,22 @@ get_found(struct serve *sv, struct op *op, const struct item *it, uint64_t cas, 
 	return EXEC_DONE;
 }
 
+static inline enum exec_status
+get_found(struct serve *sv, struct op *op, const struct item *it, uint64_t cas, bool touch)
+{
+	record_get(sv, op, it, touch);
+	return get_reply(sv, op, it, cas);
+}
+
 __attribute__((noinline)) enum exec_status
 get_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 {
 	const bool touch = op->req.verb >= MC_GAT;
 
-	return answer->item != NULL ? get_found(sv, op, answer->item, answer->cas, touch)
-				    : get_missed(sv, op, touch);
+	if (answer->item == NULL)
+		return get_missed(sv, op, touch);
+	record_told(sv, op, answer->item, touch);
+	return get_reply(sv, op, answer->item, answer->cas);
 }
 
 static __attribute__((noinline)) enum exec_status
@@ -557,11 +565,11 @@ static __attribute__((noinline)) void
 ops_execute_slow(struct serve *sv)
 {
 	for (uint32_t i = 0; i < sv->op_count;) {
-		const bool get =
-			sv->ops[i].req.verb == MC_GET && (sv->observed | sv->copies_wait) == 0;
+		const uint8_t verb = sv->ops[i].req.verb;
+		const bool get = verb == MC_GET && (sv->observed | sv->copies_wait) == 0;
 		const uint32_t gets = get ? gets_execute_hits(sv, i) : 0;
 
-		if (gets == 0)
+		if (gets == 0 && verb != OP_SKIP)
 			op_execute(sv, i, sv->supplied);
 		else if (sv->supplied)
 			await_copies_used(sv, &sv->ops[i], gets);

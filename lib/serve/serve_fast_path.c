@@ -436,7 +436,8 @@ answer_put(struct serve *sv, uint8_t *at, const struct item *it, bool last)
 
 	if (it == NULL)
 		return last ? end_put(at) : at;
-	class_count(sv, it, CLASS_GET_HITS);
+	if (store_has_item(&sv->class_map, it))
+		class_count(sv, it, CLASS_GET_HITS);
 	bare = item_simple_lengths(it);
 	if (likely(item_is_simple(it) && bare.value_len < GET_LENGTHS))
 		return value_put(sv, at, it, bare, last);

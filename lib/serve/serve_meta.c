@@ -263,7 +263,7 @@ enum exec_status
 mg_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 {
 	serve_count(sv, CMD_META);
-	record_get(sv, op, answer->item, has_flag(op, MC_FLAG_SET_EXPTIME));
+	record_told(sv, op, answer->item, has_flag(op, MC_FLAG_SET_EXPTIME));
 	return answer->item != NULL ? mg_answered(sv, op, answer) : mg_missed(sv, op);
 }
 

@@ -31,6 +31,17 @@ record_get(struct serve *sv, const struct op *op, const struct item *it, bool to
 		sv->admin_ops->got(sv, op, it);
 }
 
+/* The same of one that a supplier has answered, with an item of the store's or of its own. */
+static inline void
+record_told(struct serve *sv, const struct op *op, const struct item *it, bool touch)
+{
+	count_get(sv, touch, it != NULL);
+	if (it != NULL && store_has_item(&sv->class_map, it))
+		class_count(sv, it, touch ? CLASS_TOUCH_HITS : CLASS_GET_HITS);
+	if (unlikely(sv->observed))
+		sv->admin_ops->got(sv, op, it);
+}
+
 /* Of a command that is no retrieval; it NULL: there was none. */
 static inline void
 record_lookup(struct serve *sv, const struct op *op, const struct item *it)

@@ -55,12 +55,6 @@ store_class_count_mt(const struct store *store)
 	return store->slab.class_count;
 }
 
-uint32_t
-store_class_of(const struct store_core *sc, const struct item *it)
-{
-	return slab_class_of_ref(&sc->store->slab, item_ref(sc->store, it)) + 1;
-}
-
 void
 store_class_map(const struct store *store, struct store_class_map *map)
 {
@@ -69,7 +63,19 @@ store_class_map(const struct store *store, struct store_class_map *map)
 		.classes = &store->slab.pages[0].class,
 		.page_shift = store->arena.page_shift,
 		.stride = sizeof store->slab.pages[0],
+		.bytes = (size_t)store->arena.page_count << store->arena.page_shift,
 	};
+}
+
+uint32_t
+store_class_of(const struct store_core *sc, const struct item *it)
+{
+	struct store_class_map map;
+
+	store_class_map(sc->store, &map);
+	return store_has_item(&map, it)
+		       ? slab_class_of_ref(&sc->store->slab, item_ref(sc->store, it)) + 1
+		       : 0;
 }
 
 void

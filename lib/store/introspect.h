@@ -72,6 +72,7 @@ struct store_class_usage {
 };
 
 uint32_t store_class_count_mt(const struct store *store);
+/* 0: the item is not the store's. */
 uint32_t store_class_of(const struct store_core *sc, const struct item *it);
 
 /* The same in a few instructions, for a caller that needs it with every get. */
@@ -79,10 +80,19 @@ struct store_class_map {
 	const uint8_t *items;   /* where the first page begins */
 	const uint8_t *classes; /* of the first page; each further one is stride bytes on */
 	uint32_t page_shift, stride;
+	size_t bytes; /* of all pages */
 };
 
 void store_class_map(const struct store *store, struct store_class_map *map);
 
+/* Or does it lie elsewhere? */
+static inline bool
+store_has_item(const struct store_class_map *map, const struct item *it)
+{
+	return (size_t)((const uint8_t *)it - map->items) < map->bytes;
+}
+
+/* Of the store's items. */
 static inline uint32_t
 store_class_lookup(const struct store_class_map *map, const struct item *it)
 {

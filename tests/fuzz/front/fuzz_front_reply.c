@@ -103,6 +103,29 @@ check_pieces(const struct front_reply *whole, struct front_asked asked, const ui
 	}
 }
 
+/* A whole value is read at once as it is in steps, or left to them. */
+static void
+check_whole(const struct front_reply *r, struct front_asked before, const struct front_asked *after,
+	    const uint8_t *data, uint32_t len)
+{
+	uint8_t *exact = malloc(len != 0 ? len : 1);
+	const struct front_asked was = before;
+	struct front_value v;
+
+	must(exact != NULL);
+	memcpy(exact, data, len);
+	if (front_value_read(&v, &before, (struct view){.data = exact, .len = len})) {
+		must(r->kind == FRONT_REPLY_VALUE && r->key == v.key);
+		must(r->value_len == v.value_len && r->client_flags == v.client_flags);
+		must(v.at == r->line_len && v.bytes == v.at + v.value_len + 2 && v.bytes <= len);
+		must(front_value_end((struct view){.data = data + v.bytes - 2, .len = 2}));
+		must(before.had == after->had && before.next == after->next);
+	} else {
+		must(memcmp(&was, &before, sizeof was) == 0);
+	}
+	free(exact);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -129,6 +152,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_exactly(&r, &asked, data, (uint32_t)size);
 		check_reply(&r, &asked, before.had, (uint32_t)size, data);
 		check_pieces(&r, before, data, (uint32_t)size);
+		check_whole(&r, before, &asked, data, (uint32_t)size);
 		if (r.kind == FRONT_REPLY_ROW) {
 			must(asked.ask == FRONT_ASK_STATS && r.name.len != 0);
 			data += r.line_len, size -= r.line_len;

@@ -393,6 +393,44 @@ a_row_has_a_name_and_what_is_left(void **state)
 }
 
 static void
+a_whole_value_of_the_expected_key_is_read_at_once(void **state)
+{
+	static const struct {
+		const char *bytes;
+		bool read;
+	} rows[] = {
+		{"VALUE a 0 3\r\nabc\r\n", true},
+		{"VALUE a 12345678 0\r\n\r\nEND\r\n", true},
+		{"VALUE a 123456789 3\r\nabc\r\n", false}, /* more digits than are looked at */
+		{"VALUE a 0 3\r\nabc\r", false},
+		{"VALUE a 0 3\r\nabcd\r\n", false},
+		{"VALUE a 0 \r\nabc\r\n", false},
+		{"VALUE a  3\r\nabc\r\n", false},
+		{"VALUE a 0 3\nabcd\r\n", false},
+		{"VALUE a 0 3 7\r\nabc\r\n", false},
+		{"VALUE a 0 -3\r\nabc\r\n", false},
+		{"VALUE key 0 3\r\nabc\r\n", false}, /* comes later */
+		{"END\r\n", false},
+		{"", false},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct front_asked asked = ask(FRONT_ASK_GET), late = asked, cas = asked;
+		const struct view v = view_of(rows[i].bytes);
+		struct front_value value;
+
+		late.received = false;
+		cas.wants_cas = true;
+		check(!front_value_read(&value, &late, v));
+		check(!front_value_read(&value, &cas, v));
+		check_eq(front_value_read(&value, &asked, v), rows[i].read);
+		check_eq(asked.next, rows[i].read);
+		check_eq(asked.had, rows[i].read);
+		check(!front_value_read(&value, &asked, v)); /* another key is expected now */
+	}
+}
+
+static void
 a_value_ends_with_its_line(void **state)
 {
 	check(front_value_end(view_of("")));
@@ -419,6 +457,7 @@ main(void)
 		cmocka_unit_test(versions_whose_me_can_be_told_are_known),
 		cmocka_unit_test(numbers_of_a_meta_reply_are_read),
 		cmocka_unit_test(a_row_has_a_name_and_what_is_left),
+		cmocka_unit_test(a_whole_value_of_the_expected_key_is_read_at_once),
 		cmocka_unit_test(a_value_ends_with_its_line),
 	};
 
