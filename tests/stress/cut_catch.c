@@ -3,6 +3,8 @@
  */
 #include "cut_catch.h"
 
+#include "base/check.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,19 +14,25 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define CATCH_PAGES_MAX 4u /* listed; a repeated string instruction may store to more */
+#define CATCH_PAGES_MAX 4u /* that one instruction stores to */
 #define PAGE_BYTES      4096u
 #define TRAP_FLAG       0x100
+
+/* x86's string instructions, of eight bytes with REX_W. */
+#define REP   0xf3
+#define REX_W 0x48
+#define MOVSB 0xa4
+#define MOVSQ 0xa5
+#define STOSB 0xaa
+#define STOSQ 0xab
 
 static struct {
 	uint8_t *memory;
 	size_t bytes;
 	catch_fn *fn;
 	void *arg;
-	uint8_t *open[CATCH_PAGES_MAX]; /* pages opened for the instruction under way */
+	uint8_t *open[CATCH_PAGES_MAX]; /* pages, for the instruction under way */
 	uint32_t open_count;
-	bool all;  /* they are more than these */
-	greg_t at; /* that instruction */
 } caught;
 
 static void
@@ -42,6 +50,32 @@ end_by_default(int number)
 	signal(number, SIG_DFL);
 }
 
+/* A repeated string instruction is done here: the processor would trap after each of its bytes. No
+ * item is published by one, so the cut after it stands for all. */
+static bool
+repeat(greg_t *regs)
+{
+	const uint8_t *at = (const uint8_t *)regs[REG_RIP];
+	const bool quads = at[1] == REX_W;
+	const uint8_t what = at[1 + quads];
+	const size_t bytes = (size_t)regs[REG_RCX] * (quads ? 8 : 1);
+	const bool stores = what == (quads ? STOSQ : STOSB);
+	const uint8_t *from = (const uint8_t *)regs[REG_RSI];
+	uint8_t *to = (uint8_t *)regs[REG_RDI];
+
+	if (at[0] != REP || (!stores && what != (quads ? MOVSQ : MOVSB)))
+		return false;
+	catch_open();
+	for (size_t i = 0; i < bytes; i++)
+		to[i] = stores ? (uint8_t)(regs[REG_RAX] >> (quads ? 8 * (i % 8) : 0)) : from[i];
+	regs[REG_RSI] += stores ? 0 : (greg_t)bytes;
+	regs[REG_RDI] += (greg_t)bytes;
+	regs[REG_RCX] = 0;
+	regs[REG_RIP] += 2 + quads;
+	catch_close();
+	return true;
+}
+
 static void
 on_store(int number, siginfo_t *info, void *context)
 {
@@ -52,14 +86,13 @@ on_store(int number, siginfo_t *info, void *context)
 		end_by_default(number);
 		return;
 	}
-	if (caught.open_count < CATCH_PAGES_MAX) {
-		protect(page, PAGE_BYTES, PROT_READ | PROT_WRITE);
-		caught.open[caught.open_count++] = page;
-	} else { /* a repeated string instruction */
-		catch_open();
-		caught.all = true;
+	if (caught.open_count == 0 && repeat(uc->uc_mcontext.gregs)) {
+		caught.fn(caught.arg);
+		return;
 	}
-	caught.at = uc->uc_mcontext.gregs[REG_RIP];
+	ensure(caught.open_count < CATCH_PAGES_MAX);
+	protect(page, PAGE_BYTES, PROT_READ | PROT_WRITE);
+	caught.open[caught.open_count++] = page;
 	uc->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
 }
 
@@ -73,17 +106,10 @@ on_trap(int number, siginfo_t *info, void *context)
 		end_by_default(number);
 		return;
 	}
-	/* A repeated string instruction is at its next iteration: no item is published by one, so
-	 * the cut after its last one stands for all. */
-	if (uc->uc_mcontext.gregs[REG_RIP] == caught.at)
-		return;
 	uc->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
-	if (caught.all)
-		catch_close();
 	for (uint32_t i = 0; i < caught.open_count; i++)
 		protect(caught.open[i], PAGE_BYTES, PROT_READ);
 	caught.open_count = 0;
-	caught.all = false;
 	caught.fn(caught.arg);
 }
 
