@@ -157,16 +157,17 @@ what_the_budget_allows_is_answered_at_once(void **state)
 	sim_stack_destroy(f.ss);
 }
 
-#define TURNS 2u /* more than a burst may wait */
+#define TURNS   2u /* more than a burst may wait */
+#define SYNS_MS rounds(20000ull, 5000ull)
 
-/* SYNs of 20 s at one stack that comes back after so long. */
+/* SYNs of SYNS_MS at one stack that comes back after so long. */
 static void
 check_none_deferred(uint64_t turn_ns, uint32_t rate)
 {
 	struct flood f = flood_create(1024);
 	uint64_t fed = 0;
 
-	for (uint64_t ns = 0; ns < 20000 * MS; ns += turn_ns) {
+	for (uint64_t ns = 0; ns < SYNS_MS * MS; ns += turn_ns) {
 		for (; fed < ns * rate / (1000 * MS); fed++)
 			feed_syn(&f, 0x0b000000u + (uint32_t)fed, 5000, (uint32_t)fed);
 		for (uint32_t i = 0; i < TURNS; i++) {

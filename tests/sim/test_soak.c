@@ -8,8 +8,8 @@
 
 #include "support/test.h"
 
-#define SEEDS       200u
-#define SEEDS_TWICE 20u
+#define SEEDS       rounds(200u, 60u)
+#define SEEDS_TWICE rounds(20u, 5u)
 
 static void
 every_reply_stream_is_right_or_ends_for_a_reason(void **state)
