@@ -157,9 +157,10 @@ def part_check():
     return counts
 
 
-def part_release():
+def part_release(built=lambda: None):
     folder = build_tree.default_folder()
     build_tree.build(folder, build_tree.TESTED)
+    built()
     return meson_tests(folder)
 
 
@@ -270,7 +271,7 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run,
          "package": part_package, "quick": part_quick, "coverage": part_coverage, "analyze": part_analyze}
 ONLY_BY_NAME = ("quick", "coverage", "analyze")
-# What mostly waits, for clients, a machine or a package's compiler: each row runs beside what comes after release.
+# What mostly waits, for clients, a machine or a package's compiler: each row runs beside what comes after the release build.
 BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "run"), ("package",))
 TIMES = re.compile(r"^\w+ +\d+ passed, .*\)$")
 
@@ -309,12 +310,12 @@ def cpu_seconds():
     return times.user + times.system + times.children_user + times.children_system
 
 
-def alone(name, times):
+def alone(name, times, *how):
     """A part, in this process."""
     start, cpu = time.monotonic(), cpu_seconds()
     print(f"\n== {name}", flush=True)
     try:
-        counts = PARTS[name]()
+        counts = PARTS[name](*how)
     except Failed as failed:
         print(failed, flush=True)
         counts = Counts(failed=1, told=[f"{name}: {failed}"])
@@ -332,6 +333,13 @@ def main(argv):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ.setdefault("CLOCKOO_BUILD", str(build_tree.default_folder()))
     total, times, beside, waited = Counts(), [], [], set()
+
+    def start_beside():
+        # Not by several at a time: apt's lists have one lock.
+        subprocess.run([ROOT / "tools/install", "lint", "boot", "package", "clean"], stdin=subprocess.DEVNULL)
+        rows = ([part for part in row if part in chosen] for row in BESIDE)
+        beside.extend(Beside(row) for row in rows if row)
+
     try:
         for name in chosen:
             at = next((b for b in beside if name in b.names), None)
@@ -342,12 +350,7 @@ def main(argv):
                     total.add(counts)
                     times += lines
                 continue
-            total.add(alone(name, times))
-            if name == "release" and len(chosen) > 1:
-                # Not by several at a time: apt's lists have one lock.
-                subprocess.run([ROOT / "tools/install", "lint", "boot", "package", "clean"], stdin=subprocess.DEVNULL)
-                rows = ([part for part in row if part in chosen] for row in BESIDE)
-                beside = [Beside(row) for row in rows if row]
+            total.add(alone(name, times, *([start_beside] if name == "release" and len(chosen) > 1 else [])))
     finally:
         for b in beside:
             b.end()
