@@ -101,6 +101,26 @@ register_counters(struct appliance *a, uint32_t core)
 					     handover_counters(a->nic.handover, core)}));
 }
 
+/* A core's shards are those that it looks after. */
+static void
+register_flash(struct appliance *a, uint32_t core)
+{
+	const struct flash_tier *t = a->flash.tier;
+	const struct telemetry_set sets[] = {
+		{core, FLASH_OFFER_COUNTERS_COUNT, flash_offer_counter_names,
+		 t->core[core].counters},
+		{core, FLASH_ASK_COUNTERS_COUNT, flash_ask_counter_names, t->core[core].asks},
+	};
+
+	for (uint32_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+		ensure(telemetry_add(&a->telemetry, &sets[i]));
+	for (uint32_t i = core; i < t->c.shard_count; i += t->c.cores)
+		ensure(telemetry_add(&a->telemetry,
+				     &(struct telemetry_set){core, FLASH_COUNTERS_COUNT,
+							     flash_counter_names,
+							     t->c.shards[i].counters}));
+}
+
 static int64_t
 wall_clock_ns(void)
 {
@@ -176,6 +196,8 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 		.forwards_frames = a->nic.handover != NULL && i < a->nic.plan.queues,
 	};
 	register_counters(a, i);
+	if (a->flash.used)
+		register_flash(a, i);
 }
 
 /* A kept store's clock goes on, so its second STORE_CLOCK_START lies before this process. */

@@ -9,7 +9,17 @@
 
 #include "appliance.h"
 
-enum live_figure { LIVE_GET, LIVE_SET, LIVE_OTHER, LIVE_HITS, LIVE_MISSES, LIVE_FIGURES };
+enum live_figure {
+	LIVE_GET,
+	LIVE_SET,
+	LIVE_OTHER,
+	LIVE_HITS, /* of both tiers */
+	LIVE_MISSES,
+	LIVE_TOLD,    /* gets answered by the second one */
+	LIVE_READS,   /* of its device */
+	LIVE_WRITTEN, /* segments */
+	LIVE_FIGURES
+};
 
 struct live {
 	uint64_t last[LIVE_FIGURES];

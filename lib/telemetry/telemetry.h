@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TELEMETRY_SETS_MAX  512u
+#define TELEMETRY_SETS_MAX  768u
 #define TELEMETRY_ALL_CORES UINT32_MAX
 
 struct telemetry_set {
