@@ -17,6 +17,7 @@ import budget
 import build_tree
 import charts
 import filter_bench
+import flash_bench
 import flood_bench
 import front_bench
 import idle_bench
@@ -253,14 +254,22 @@ def measure_filter(args, keep_figures):
     return filter_bench.measure(folder / "tests/bench/filter", args.quick, keep_figures)
 
 
+def measure_flash(args, keep_figures):
+    parts = args.part or list(flash_bench.PARTS)
+    folder = folder_of_builds()
+    build_tree.build(folder, build_tree.RELEASE,
+                     targets=sorted({flash_bench.TARGETS.get(part, flash_bench.PROGRAM) for part in parts}))
+    return flash_bench.measure(folder, args.quick, parts, keep_figures)
+
+
 def measure_budget(args, keep_figures):
     return budget.measure(build_request(), args.keep, machine()["cpu"], keep_figures)
 
 
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
             "budget": measure_budget, "idle": measure_idle, "vs": measure_vs,
-            "sla": measure_sla, "restart": measure_restart, "front": measure_front, "filter": measure_filter}
-PARTS = {"front": front_bench.PARTS, "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
+            "sla": measure_sla, "restart": measure_restart, "front": measure_front, "filter": measure_filter, "flash": measure_flash}
+PARTS = {"flash": flash_bench.PARTS, "front": front_bench.PARTS, "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [*(str(loss) for loss in loss_bench.LOSSES), loss_bench.BULK]}
 
 

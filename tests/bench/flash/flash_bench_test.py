@@ -1,0 +1,156 @@
+#!/usr/bin/python3 -B
+"""tools/bench flash around the program that measures.
+
+Goal: every figure is under the name that others look for, a goal that is missed is said to be; a ratio is of the
+round it was measured in; two runs agree in what they count. Method: a program that answers with rows made up here;
+then the real one, small, twice.
+"""
+
+import contextlib
+import io
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/py"))
+
+import bench_main  # noqa: E402
+import flash_bench  # noqa: E402
+import progress  # noqa: E402
+from progress import Failed  # noqa: E402
+
+FAKE = """#!/bin/sh
+here=${0%/tests/*}
+echo "$*" >> "$here/asked"
+for part; do :; done
+case "$part $*" in
+hits*--peer*) part=hits-peer ;;
+*--file*) part=$part-file ;;
+esac
+[ "$part" != "$(cat "$here/fails")" ] || exit 3
+echo "working 50 %" >&2
+cat "$here/$part"
+"""
+STRESS = """#!/bin/sh
+echo "     400 kills: 3 records, 1 bad segments, 0 without room in the index"
+echo "      70 copies recovered, 9 judged keys in them"
+exit $(cat "$(dirname "$0")/status")
+"""
+RATES = ((80, 100), (99, 110), (45, 50))  # tier and raw, of three rounds
+ROWS = {
+    "bytes": [{"bytes_per_item": 6.5, "full": 0.985, "fixed_bytes": 4200000}],
+    "reads": [{"reads_per_hit": 1.0001, "reads_per_miss": 0.0003, "two_pages": 0.05, "amplification": 1.0433,
+               "amplification_long_cas": 1.08}],
+    "misses": [{"mops": 12.5, "column_bytes": 67_000_000, "candidates": 0.0072, "column_bytes_per_item": 1.88}],
+    "raw-file": [{"who": who, "round": i, "per_s": both[turn], "cpu_ns": 5, "puts_per_s": 7}
+                 for i, both in enumerate(RATES) for turn, who in enumerate(("tier", "raw"))],
+    "recover-file": [{"who": who, "gb_per_s": rate, "cpu_ns_per_record": 5}
+                     for who, rate in (("raw", 2.0), ("tier", 1.8), ("raw", 1.6), ("tier", 1.2), ("raw", 1.6))],
+    "recover": [{"who": who, "gb_per_s": 1, "cpu_ns_per_record": ns}
+                for who, ns in (("raw", 20), ("tier", 95), ("raw", 22))],
+    "extstore": [{"items": 300_000, "bytes_per_item": 104.0}],
+    "hits": [{"who": "used", "hits": 0.61}, {"who": "all", "hits": 0.82}],
+    "hits-peer": [{"who": "extstore", "hits": 0.66}],
+    "sized": [{"part": "sized", "filter": name, "bits_per_item": 12.5, "rate": rate}
+              for name, rate in (("cf", 0.0018), ("ss_cf", 0.0008))],
+    "loads": [{"part": "loads", "slots": 4, "load": load} for load in (0.96, 0.955)],
+}
+COUNTS = {"bytes": ("--mib", "32"), "reads": ("--mib", "32", "--gets", "20000"),
+          "misses": ("--mib", "4", "--gets", "6400"), "recover": ("--mib", "32", "--rounds", "1"),
+          "hits": ("--mib", "32", "--flash-mib", "32", "--keys", "60000", "--gets", "30000")}
+TIMES = {"mops", "ns", "gb_per_s", "cpu_ns_per_record", "rss_and_flash_kb"}
+
+
+class FlashBenchTest(unittest.TestCase):
+    def setUp(self):
+        progress.quiet = True
+        folder = tempfile.TemporaryDirectory(prefix="clockoo-bench-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for name, text in ((flash_bench.PROGRAM, FAKE), (flash_bench.FILTER, FAKE), (flash_bench.STRESS, STRESS)):
+            program = self.folder / name
+            program.parent.mkdir(parents=True, exist_ok=True)
+            program.write_text(text)
+            program.chmod(0o755)
+        (self.folder / "fails").write_text("")
+        (self.folder / "tests/stress/status").write_text("0")
+        for part, rows in ROWS.items():
+            (self.folder / part).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self.was = flash_bench.extstore
+        self.addCleanup(setattr, flash_bench, "extstore", self.was)
+        flash_bench.extstore = lambda *_: contextlib.nullcontext("socket")
+
+    def measure(self, parts=flash_bench.PARTS, quick=True):
+        kept = []
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            figures = flash_bench.measure(self.folder, quick, parts, lambda found: kept.append(dict(found)))
+        return figures, out.getvalue(), kept
+
+    def test_figures_have_their_names_and_are_kept_part_by_part(self):
+        figures, tables, kept = self.measure()
+        want = {"log_dram_bytes_per_item": 6.5, "hash_dram_bytes_per_item": 1.88, "extstore_dram_bytes_per_item": 104.0,
+                "reads_per_hit": 1.0001, "reads_per_miss": 0.0003, "write_amplification_log": 1.0433,
+                "misses_mops": 12.5, "filter_bits_per_item": 12.5, "filter_false_positives": 0.0018,
+                "filter_sorted_false_positives": 0.0008, "filter_occupancy": 0.955, "items_at_equal_dram": 8.0,
+                "recovery_cpu_ns_per_record": 74, "hits_all_64mib": 0.82, "hits_extstore_64mib": 0.66,
+                "simulated_kills": 400, "wrong_values": 0, "resurrected": 0}
+        self.assertEqual({name: figures[name] for name in want}, want)
+        self.assertEqual([len(kept), kept[0].get("reads_per_hit"), kept[1]["reads_per_hit"]],
+                         [len(flash_bench.PARTS), None, 1.0001])
+        self.assertIn("204,600", tables)
+
+    def test_a_ratio_is_of_its_round(self):
+        figures, _, _ = self.measure(("raw", "recover"))
+        self.assertEqual(figures["read_ratio_of_raw"], 0.9)  # 0.8, 0.9, 0.9: not of the medians
+        self.assertEqual(figures["read_ratio_of_raw_spread"], [0.8, 0.9])
+        self.assertEqual((figures["recovery_ratio_of_raw"], figures["recovery_ratio_of_raw_spread"]), (0.875, [0.75, 1.0]))
+        self.assertFalse((self.folder / "flash-bench.file").exists())
+
+    def test_goals_are_said_to_be_met_or_missed(self):
+        figures, tables, _ = self.measure()
+        self.assertEqual(flash_bench.goals_missed(figures | {"simulated_kills": 10_000}), [])
+        self.assertNotIn("missed", tables)
+        self.assertIn("not measured", tables)  # write_amplification_hash
+        (self.folder / "misses").write_text(json.dumps(ROWS["misses"][0] | {"mops": 9.9}))
+        figures, tables, _ = self.measure()
+        self.assertEqual(flash_bench.goals_missed(figures | {"simulated_kills": 10_000}), ["misses_mops"])
+        self.assertIn("missed", tables)
+
+    def test_in_full_it_kills_until_there_were_enough(self):
+        figures, _, _ = self.measure(("kills",), quick=False)
+        self.assertEqual((figures["simulated_kills"], figures["simulated_copies"]), (10_000, 25 * 70))
+
+    def test_a_program_that_fails_is_no_figure(self):
+        (self.folder / "fails").write_text("reads")
+        with self.assertRaisesRegex(Failed, "status 3"):
+            self.measure()
+        (self.folder / "fails").write_text("")
+        (self.folder / "tests/stress/status").write_text("1")
+        with self.assertRaisesRegex(Failed, "stress_tier from seed 1 on"):
+            self.measure(("kills",))
+
+    def test_parts_are_chosen_by_name(self):
+        self.assertEqual(bench_main.arguments(["flash", "--part", "raw"]).part, ["raw"])
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):
+            bench_main.arguments(["flash", "--part", "no"])
+
+
+class CountsTest(unittest.TestCase):
+    def rows(self, part):
+        done = subprocess.run([PROGRAM, *COUNTS[part], part], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=True)
+        return [{name: value for name, value in json.loads(line).items() if name not in TIMES}
+                for line in done.stdout.splitlines()]
+
+    def test_two_runs_agree_in_what_they_count(self):
+        for part in COUNTS:
+            with self.subTest(part):
+                self.assertEqual(self.rows(part), self.rows(part))
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()

@@ -1,0 +1,472 @@
+/*
+ * flash_rig.c - a shard, its device, and gets of many keys at once.
+ */
+#include "flash_rig.h"
+
+#include "base/hash.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEED          4711u
+#define FULL          0.985 /* of the index's slots */
+#define TURN_EVERY    32u   /* puts */
+#define TRIES_MAX     100000000u
+#define BUFFERS_BYTES ((size_t)FLASH_BUFFERS * FLASH_SEGMENT_BYTES)
+#define VALUE_MAX     3072u
+
+/* ---- memory as a device ---- */
+
+static uint32_t
+ram_submit(struct flash_device *device, const struct flash_io *ios, uint32_t n)
+{
+	struct ram_device *ram = (struct ram_device *)device;
+	uint32_t taken = 0;
+
+	for (; taken < n && ram->count < device->depth; taken++) {
+		const struct flash_io *io = &ios[taken];
+
+		if (io->kind == FLASH_READ)
+			memcpy(io->data, ram->bytes + io->offset, io->len);
+		else if (io->kind == FLASH_WRITE)
+			memcpy(ram->bytes + io->offset, io->data, io->len);
+		ram->reads += io->kind == FLASH_READ;
+		ram->read_bytes += io->kind == FLASH_READ ? io->len : 0;
+		ram->write_bytes += io->kind == FLASH_WRITE ? io->len : 0;
+		ram->ended[ram->count++] = (struct flash_result){.tag = io->tag};
+	}
+	return taken;
+}
+
+static uint32_t
+ram_poll(struct flash_device *device, struct flash_result *results, uint32_t n)
+{
+	struct ram_device *ram = (struct ram_device *)device;
+	uint32_t told = 0;
+
+	while (told < n && ram->count != 0)
+		results[told++] = ram->ended[--ram->count];
+	return told;
+}
+
+static const struct flash_device_ops ram_ops = {ram_submit, ram_poll};
+
+void
+ram_device_open(struct ram_device *ram, uint64_t bytes, uint32_t depth)
+{
+	*ram = (struct ram_device){.device = {&ram_ops, bytes, depth}, .bytes = bench_map(bytes)};
+}
+
+void
+ram_device_close(struct ram_device *ram)
+{
+	bench_unmap(ram->bytes, ram->device.bytes);
+}
+
+/* ---- a shard ---- */
+
+static void
+fail(const char *words, int error)
+{
+	fprintf(stderr, "flash_trial: %s: %s\n", words, strerror(error));
+	exit(1);
+}
+
+static uint32_t
+record_bytes(const struct flash_rig_config *c)
+{
+	return FLASH_RECORD_HEAD + (c->long_cas ? 8 : 0) + BENCH_KEY_BYTES + c->value_bytes;
+}
+
+static void
+open_device(struct flash_rig *rig)
+{
+	if (rig->c.path == NULL) {
+		ram_device_open(&rig->ram, rig->c.bytes, rig->c.depth + FLASH_BUFFERS);
+		rig->device = &rig->ram.device;
+		return;
+	}
+
+	int e = flash_file_open(&rig->file, rig->c.path, rig->c.bytes);
+
+	if (e == 0)
+		e = flash_uring_open(&rig->uring, &rig->file, rig->c.depth + FLASH_BUFFERS,
+				     rig->memory, rig->memory_bytes);
+	if (e != 0)
+		fail(rig->c.path, -e);
+	fprintf(stderr, "%s\n", flash_uring_words(&rig->uring));
+	rig->device = &rig->uring.device;
+}
+
+static struct flash_shard_config
+shard_config(struct flash_rig *rig)
+{
+	const uint32_t segments = (uint32_t)(rig->c.bytes / FLASH_SEGMENT_BYTES);
+	const uint32_t live = segments - segments / 16 - 1;
+	const uint64_t room = (uint64_t)live * (FLASH_SEGMENT_PAGES - 1) * FLASH_PAYLOAD_BYTES;
+	const uint64_t items = rig->c.items != 0 ? rig->c.items : room / record_bytes(&rig->c);
+	const uint32_t buckets = (uint32_t)((double)items / (BUCKET_SLOTS * FULL)) + 2;
+
+	return (struct flash_shard_config){.log = {.id = {.device = SEED},
+						   .segments = segments,
+						   .segment_pages = FLASH_SEGMENT_PAGES,
+						   .live = live},
+					   .bucket_count = align_up(buckets, 2),
+					   .kept = &rig->kept,
+					   .intents = &rig->intents,
+					   .pages = rig->memory};
+}
+
+void
+flash_rig_open(struct flash_rig *rig, const struct flash_rig_config *config)
+{
+	const size_t reads = (size_t)config->depth * RIG_SMALL_PAGES * FLASH_PAGE_BYTES;
+	const size_t segments = (size_t)FLASH_RECOVER_DEPTH_MAX * FLASH_SEGMENT_BYTES;
+	const struct flash_tier_config t = {.shards = &rig->shard,
+					    .shard_count = 1,
+					    .cores = 1,
+					    .item_max = VALUE_MAX,
+					    .admit_all = true};
+
+	memset(rig, 0, sizeof *rig);
+	rig->c = *config;
+	ensure(config->value_bytes % 8 == 0 && config->value_bytes <= VALUE_MAX);
+	rig->memory_bytes = BUFFERS_BYTES + reads + segments;
+	rig->memory = bench_map(rig->memory_bytes);
+	rig->reads = rig->memory + BUFFERS_BYTES;
+	rig->segments = rig->reads + reads;
+	open_device(rig);
+	rig->shard_config = shard_config(rig);
+	rig->shard_config.buckets =
+		bench_map(rig->shard_config.bucket_count * sizeof(struct bucket));
+	flash_tier_init(&rig->tier, &t);
+	rig->writer = (struct flash_writer){.tier = &rig->tier, .device = rig->device};
+	flash_shard_init(&rig->shard, &rig->shard_config);
+}
+
+void
+flash_rig_close(struct flash_rig *rig)
+{
+	if (rig->c.path == NULL)
+		ram_device_close(&rig->ram);
+	else if (!flash_uring_close(&rig->uring))
+		fail("the device does not end", ETIMEDOUT);
+	else
+		flash_file_close(&rig->file);
+	bench_unmap(rig->shard_config.buckets,
+		    rig->shard_config.bucket_count * sizeof(struct bucket));
+	bench_unmap(rig->memory, rig->memory_bytes);
+}
+
+uint64_t
+flash_rig_hash(void *rig, struct view key)
+{
+	return hash_bytes(key.data, key.len, SEED);
+}
+
+size_t
+flash_rig_fixed_bytes(const struct flash_rig *rig)
+{
+	return BUFFERS_BYTES + sizeof rig->shard + sizeof rig->kept;
+}
+
+/* ---- items ---- */
+
+static struct view
+key_view(const struct bench_key *k)
+{
+	return (struct view){(const uint8_t *)k, sizeof *k};
+}
+
+static void
+value_of(uint64_t n, uint64_t *words, uint32_t count)
+{
+	uint64_t x = bench_mix(n);
+
+	for (uint32_t i = 0; i < count; i++)
+		words[i] = x += 0x9e3779b97f4a7c15ull;
+}
+
+static void
+turn(struct flash_rig *rig)
+{
+	flash_writer_work(&rig->writer, bench_ns());
+	flash_tier_turn(&rig->tier, 0);
+}
+
+static void
+reserve(struct flash_rig *rig, const struct flash_record *record, struct flash_reserved *r)
+{
+	for (uint32_t i = 0; i < TRIES_MAX; i++) {
+		if (flash_shard_reserve(&rig->shard, record, r))
+			return;
+		turn(rig);
+		sched_yield();
+	}
+	fail("no buffer becomes free", ETIMEDOUT);
+}
+
+bool
+flash_rig_put(struct flash_rig *rig, uint64_t n)
+{
+	const struct bench_key key = bench_key_of(n);
+	const struct flash_record record = {.kind = FLASH_PUT,
+					    .value_len = rig->c.value_bytes,
+					    .cas = n + (rig->c.long_cas ? RIG_CAS_LONG : 1),
+					    .key = key_view(&key)};
+	uint64_t words[VALUE_MAX / 8];
+	struct flash_reserved r;
+
+	value_of(n, words, rig->c.value_bytes / 8);
+	if (n % TURN_EVERY == 0)
+		turn(rig);
+	reserve(rig, &record, &r);
+	flash_log_fill(&rig->shard.log, &r, 0, words, rig->c.value_bytes);
+
+	const bool there =
+		flash_shard_put(&rig->shard, 0, flash_rig_hash(rig, record.key), &r, 0, 0);
+
+	flash_log_release(&rig->shard.log, &r);
+	return there;
+}
+
+static void
+wait(void *arg)
+{
+	sched_yield();
+}
+
+static struct flash_recover_config
+recover_config(struct flash_rig *rig)
+{
+	return (struct flash_recover_config){.device = rig->device,
+					     .memory = rig->segments,
+					     .depth = FLASH_RECOVER_DEPTH_MAX,
+					     .shards = 1,
+					     .hash = flash_rig_hash,
+					     .wait = wait,
+					     .arg = rig};
+}
+
+void
+flash_rig_leave(struct flash_rig *rig)
+{
+	const struct flash_recover_config c = recover_config(rig);
+
+	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
+		while (rig->shard.log.buffer[i].state >= FLASH_CLOSED)
+			turn(rig);
+	if (!flash_shard_leave(&rig->shard, &c))
+		fail("a segment was not written", EIO);
+}
+
+struct flash_recovered
+flash_rig_recover(struct flash_rig *rig)
+{
+	const struct flash_recover_config c = recover_config(rig);
+
+	return flash_shard_recover(&rig->shard, &rig->shard_config, &c);
+}
+
+struct flash_result
+flash_rig_poll(struct flash_rig *rig)
+{
+	struct flash_result r = {0};
+
+	for (uint32_t i = 0; rig->device->ops->poll(rig->device, &r, 1) == 0; i++) {
+		ensure(i < TRIES_MAX);
+		wait(NULL);
+	}
+	if (r.error != 0)
+		fail("a transfer", -r.error);
+	return r;
+}
+
+/* ---- gets ---- */
+
+/* One of those under way. */
+struct get {
+	uint64_t n, hash;
+	struct bench_key key;
+	struct flash_look look;
+	uint32_t at, reads;
+	uint8_t *pages;
+};
+
+struct batch {
+	struct flash_io ios[FLASH_DEPTH_MAX];
+	uint32_t count;
+};
+
+static void
+submit(struct flash_rig *rig, struct batch *b)
+{
+	const uint32_t taken =
+		b->count == 0 ? 0 : rig->device->ops->submit(rig->device, b->ios, b->count);
+
+	ensure(taken == b->count);
+	b->count = 0;
+}
+
+static void
+look(struct flash_rig *rig, struct get *g)
+{
+	g->look = (struct flash_look){0};
+	do
+		flash_look_begin(&rig->shard, &g->look);
+	while (!flash_look_end(&rig->shard, &g->look, g->hash));
+	g->at = 0;
+}
+
+static void
+check_value(const struct flash_rig *rig, const struct get *g, const struct flash_found *found)
+{
+	uint64_t want[VALUE_MAX / 8], have[VALUE_MAX / 8];
+
+	ensure(found->record.value_len == rig->c.value_bytes);
+	flash_payload_get(g->pages, found->walk.value_at, have, rig->c.value_bytes);
+	value_of(g->n, want, rig->c.value_bytes / 8);
+	ensure(memcmp(have, want, rig->c.value_bytes) == 0);
+}
+
+/* True: it has ended. */
+static bool
+judge(struct flash_rig *rig, struct get *g, bool was_buffer, struct flash_gets *told)
+{
+	struct flash_found found;
+
+	switch (flash_read_judge(&rig->shard, &g->look.at[g->at], g->pages, was_buffer,
+				 key_view(&g->key), &found)) {
+	case FLASH_FOUND:
+		check_value(rig, g, &found);
+		told->found++;
+		told->flash_found += !was_buffer;
+		told->flash_reads += was_buffer ? 0 : g->reads;
+		return true;
+	case FLASH_OTHER:
+		g->at++;
+		return false;
+	case FLASH_AGAIN:
+		look(rig, g);
+		return false;
+	default:
+		fail("a record cannot be read", EIO);
+		return true;
+	}
+}
+
+/* True: it has ended; else its read is in the batch. */
+static bool
+go_on(struct flash_rig *rig, struct get *g, uint64_t tag, struct batch *b, struct flash_gets *told)
+{
+	while (g->at < g->look.count) {
+		const struct flash_candidate *at = &g->look.at[g->at];
+		const uint32_t pages = flash_location_pages(at->location);
+
+		ensure(pages <= RIG_SMALL_PAGES);
+		if (!flash_read_buffer(&rig->shard, at, g->pages)) {
+			b->ios[b->count++] = (struct flash_io){
+				.tag = tag,
+				.offset = flash_log_offset(&rig->shard.log, at->location),
+				.data = g->pages,
+				.len = pages * FLASH_PAGE_BYTES,
+				.kind = FLASH_READ};
+			g->reads++;
+			told->reads++;
+			told->pages += pages;
+			return false;
+		}
+		told->buffered++;
+		if (judge(rig, g, true, told))
+			return true;
+	}
+	return true;
+}
+
+/* The next ones, until one of them has to read. False: there are none. */
+static bool
+begin(struct flash_rig *rig, struct get *g, uint64_t tag, uint64_t first, uint64_t of,
+      uint64_t count, uint64_t *random, struct batch *b, struct flash_gets *told)
+{
+	while (told->asked < count) {
+		g->n = first + bench_random(random) % of;
+		g->key = bench_key_of(g->n);
+		g->hash = flash_rig_hash(rig, key_view(&g->key));
+		g->reads = 0;
+		told->asked++;
+		look(rig, g);
+		if (!go_on(rig, g, tag, b, told))
+			return true;
+	}
+	return false;
+}
+
+struct flash_gets
+flash_rig_get(struct flash_rig *rig, uint64_t first, uint64_t of, uint64_t count, uint64_t seed)
+{
+	static struct get gets[FLASH_DEPTH_MAX];
+	static struct batch b;
+	struct flash_gets told = {0};
+	uint32_t under_way = 0;
+
+	for (uint32_t i = 0; i < rig->c.depth; i++) {
+		gets[i].pages = rig->reads + (size_t)i * RIG_SMALL_PAGES * FLASH_PAGE_BYTES;
+		under_way += begin(rig, &gets[i], i, first, of, count, &seed, &b, &told);
+	}
+	while (under_way != 0) {
+		struct flash_result ended[FLASH_DEPTH_MAX];
+		uint32_t n;
+
+		submit(rig, &b);
+		ended[0] = flash_rig_poll(rig);
+		n = 1 + rig->device->ops->poll(rig->device, ended + 1, rig->c.depth - 1);
+		for (uint32_t i = 0; i < n; i++) {
+			struct get *g = &gets[ended[i].tag];
+
+			ensure(ended[i].error == 0);
+			if (!judge(rig, g, false, &told) && !go_on(rig, g, ended[i].tag, &b, &told))
+				continue;
+			under_way -=
+				!begin(rig, g, ended[i].tag, first, of, count, &seed, &b, &told);
+		}
+	}
+	return told;
+}
+
+static void
+read_any(struct flash_rig *rig, struct batch *b, uint64_t tag, double two_pages, uint64_t *random)
+{
+	const uint64_t pages = rig->c.bytes / FLASH_PAGE_BYTES - 1;
+	const bool two = (double)(bench_random(random) >> 11) * 0x1p-53 < two_pages;
+
+	b->ios[b->count++] =
+		(struct flash_io){.tag = tag,
+				  .offset = bench_random(random) % pages * FLASH_PAGE_BYTES,
+				  .data = rig->reads + tag * RIG_SMALL_PAGES * FLASH_PAGE_BYTES,
+				  .len = (two ? 2 : 1) * FLASH_PAGE_BYTES,
+				  .kind = FLASH_READ};
+}
+
+void
+flash_rig_read_raw(struct flash_rig *rig, uint64_t count, double two_pages, uint64_t seed)
+{
+	static struct batch b;
+	uint64_t begun = 0, done = 0;
+
+	for (; begun < rig->c.depth && begun < count; begun++)
+		read_any(rig, &b, begun, two_pages, &seed);
+	while (done < count) {
+		struct flash_result ended[FLASH_DEPTH_MAX];
+		uint32_t n;
+
+		submit(rig, &b);
+		ended[0] = flash_rig_poll(rig);
+		n = 1 + rig->device->ops->poll(rig->device, ended + 1, rig->c.depth - 1);
+		done += n;
+		for (uint32_t i = 0; i < n && begun < count; i++, begun++)
+			read_any(rig, &b, ended[i].tag, two_pages, &seed);
+	}
+}

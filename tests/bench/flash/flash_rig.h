@@ -1,0 +1,92 @@
+/*
+ * flash_rig.h - one shard of the tier over a device in memory, or over io_uring on a file, and
+ * items by their number: what the parts of flash_trial share.
+ *
+ * Shape:  item n has a key of BENCH_KEY_BYTES and a value of value_bytes that n names. What is put
+ *         goes the way of what a hand evicts: reserved, copied, entered, written by the tier's
+ *         thread, which is this one.
+ * Units:  bytes of flash; CPU times are the calling thread's.
+ * Owner:  the caller, until flash_rig_close; the file stays.
+ * Thread: one.
+ * Errors: none; a device that fails, or a value that is not the item's, ends the bench.
+ */
+#ifndef CLOCKOO_FLASH_RIG_H
+#define CLOCKOO_FLASH_RIG_H
+
+#include "../store/bench_load.h"
+
+#include "flash/flash_recover.h"
+#include "flash/flash_tier.h"
+#include "flash/flash_uring.h"
+
+#define RIG_SMALL_PAGES 2u /* of a read */
+#define RIG_ABSENT_FROM (1ull << 40)
+#define RIG_CAS_LONG    (1ull << 25)
+
+/* A device without latency: it ends at once what is submitted. */
+struct ram_device {
+	struct flash_device device;
+	uint8_t *bytes;
+	struct flash_result ended[FLASH_DEPTH_MAX];
+	uint32_t count;
+	uint64_t reads, read_bytes, write_bytes;
+};
+
+void ram_device_open(struct ram_device *ram, uint64_t bytes, uint32_t depth);
+void ram_device_close(struct ram_device *ram);
+
+struct flash_rig_config {
+	uint64_t bytes;       /* of flash, whole segments */
+	uint64_t items;       /* that the index has room for; 0: as many as the segments */
+	uint32_t value_bytes; /* a multiple of 8 */
+	uint32_t depth;       /* reads at once */
+	const char *path;     /* NULL: memory */
+	bool long_cas;        /* as after 16 million stores */
+};
+
+struct flash_rig {
+	struct flash_rig_config c;
+	struct flash_tier tier;
+	struct flash_shard shard;
+	struct flash_shard_config shard_config;
+	struct flash_kept kept;
+	struct flash_intents intents;
+	struct flash_writer writer;
+	struct ram_device ram;
+	struct flash_file file;
+	struct flash_uring uring;
+	struct flash_device *device;
+	uint8_t *memory; /* of transfers: buffers, reads, a recovery's segments */
+	size_t memory_bytes;
+	uint8_t *reads, *segments;
+};
+
+void flash_rig_open(struct flash_rig *rig, const struct flash_rig_config *config);
+void flash_rig_close(struct flash_rig *rig);
+
+uint64_t flash_rig_hash(void *rig, struct view key);
+/* Bytes of DRAM that the shard has beside its index. */
+size_t flash_rig_fixed_bytes(const struct flash_rig *rig);
+
+/* False: the index has no room. */
+bool flash_rig_put(struct flash_rig *rig, uint64_t n);
+/* All that was put is on flash. */
+void flash_rig_leave(struct flash_rig *rig);
+/* The shard of a next process. Returns what it found. */
+struct flash_recovered flash_rig_recover(struct flash_rig *rig);
+/* Waits for an end. */
+struct flash_result flash_rig_poll(struct flash_rig *rig);
+
+struct flash_gets {
+	uint64_t asked, found, buffered, reads, pages;
+	uint64_t flash_found; /* of those found, by a read */
+	uint64_t flash_reads; /* for these */
+};
+
+/* count gets of random items from first on, below first + of, depth at once. */
+struct flash_gets flash_rig_get(struct flash_rig *rig, uint64_t first, uint64_t of, uint64_t count,
+				uint64_t seed);
+/* The same device, depth and shares of lengths, and nothing done with the bytes. */
+void flash_rig_read_raw(struct flash_rig *rig, uint64_t count, double two_pages, uint64_t seed);
+
+#endif

@@ -1,0 +1,273 @@
+"""tools/bench flash: the second tier by itself, beside extstore, a raw device, and what chapter 5 of B. Fan's thesis says.
+
+Counts (bytes an item, reads, bytes written, hits) come from a device in memory and are alike in every run; rates
+are medians of rounds in which both sides take turns, over io_uring on a file beside the builds.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import tempfile
+
+import filter_bench
+from bench_figures import Figures, bar, table
+from progress import Failed, Step
+
+PROGRAM = "tests/bench/flash/flash_trial"
+STRESS = "tests/stress/stress_tier"
+FILTER = "tests/bench/filter/filter_trial"
+PARTS = ("bytes", "reads", "misses", "filter", "raw", "recover", "extstore", "hits", "kills")
+TARGETS = {"filter": FILTER, "kills": STRESS}  # of a part; PROGRAM of the others
+
+# Gets, puts and conversions a second that the thesis has of its SSD (table 5.4, sections 5.4.2, 5.4.3).
+THESIS = {"gets": "44,900 to 46,800", "puts": "204,600", "conversions": "68,000", "of the device": "0.94 to 0.975"}
+MOST = {"log_dram_bytes_per_item": 6.6, "hash_dram_bytes_per_item": 2.0, "reads_per_hit": 1.01, "reads_per_miss": 0.01,
+        "write_amplification_log": 1.05, "write_amplification_hash": 2.1, "filter_bits_per_item": 12.6,
+        "filter_false_positives": 0.0019, "filter_sorted_false_positives": 0.0009, "wrong_values": 0, "resurrected": 0}
+LEAST = {"read_ratio_of_raw": 0.90, "misses_mops": 10, "recovery_ratio_of_raw": 0.8, "filter_occupancy": 0.95,
+         "items_at_equal_dram": 5, "simulated_kills": 10_000}
+
+# Of each part: runs and options, quick and in full.
+RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
+        "reads": ((1, ("--mib", 512, "--gets", 400_000)), (1, ("--mib", 1024, "--gets", 4_000_000))),
+        "misses": ((3, ("--mib", 64, "--gets", 3_000_000)), (5, ("--mib", 128, "--gets", 20_000_000))),
+        "raw": ((1, ("--mib", 256, "--gets", 40_000, "--rounds", 5)), (1, ("--mib", 1024, "--gets", 200_000, "--rounds", 5))),
+        "recover": ((1, ("--mib", 512, "--rounds", 3)), (1, ("--mib", 1100, "--rounds", 5))),
+        "filter": ((1, ("--buckets", 1 << 16, "--looks", 400_000)), (3, ("--buckets", 1 << 20, "--looks", 1_000_000)))}
+LOADS = ("--buckets", 1 << 15)
+# MiB of DRAM and of flash, keys of 216 bytes, and gets that count.
+HITS = ((32, (0, 64, 128, 256), 1_000_000, 500_000), (64, (0, 128, 256, 512, 1024), 4_000_000, 6_000_000))
+PEER_GETS = (150_000, 4_000_000)
+# A fill of memcached: MiB, sets, bytes of flash.
+FILLS = ((32, 400_000), (64, 2_000_000))
+EXTSTORE_MIB = 1024
+KILL_SEEDS, QUICK_KILL_SEEDS, KILLS = 1000, 300, 10_000
+KILLED = re.compile(r"^ *(\d+) kills: .*$", re.M)
+COPIED = re.compile(r"^ *(\d+) copies recovered", re.M)
+
+
+@contextlib.contextmanager
+def extstore(mebibytes, flash_mib):
+    """Debian's memcached with extstore on a unix socket, ended with us whatever happens."""
+    with tempfile.TemporaryDirectory(prefix="clockoo-bench-") as folder:
+        socket, user = pathlib.Path(folder) / "socket", []
+        if os.geteuid() == 0:  # it will not run as root
+            os.chmod(folder, 0o777)
+            user = ["--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
+        command = ["setpriv", *user, "--pdeathsig", "KILL", "memcached", "-s", str(socket), "-U", "0", "-t", "1", "-R",
+                   "1000", "-m", str(mebibytes)]
+        if flash_mib != 0:
+            command += ["-o", f"ext_page_size=8,ext_wbuf_size=4,ext_path={folder}/extstore:{flash_mib}M,ext_item_size=64"]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as child:
+            try:
+                yield socket
+            finally:
+                child.kill()
+
+
+class Bench(Figures):
+    def __init__(self, folder, quick):
+        super().__init__()
+        self.folder, self.quick = folder, quick
+        self.rows = {}
+
+    def program(self, part, *options):
+        """Its rows; they are kept by part."""
+        command = [str(self.folder / PROGRAM), *map(str, options), part]
+        with Step(f"flash: {part}") as step, tempfile.TemporaryFile("w+") as out:
+            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True,
+                                  errors="replace") as child:
+                last = ""
+                for line in child.stderr:
+                    last = line.strip()[:80]
+                    step.note = bar(last)
+            if child.returncode != 0:
+                raise Failed(f"{' '.join(command)}: status {child.returncode}, last words: {last}")
+            out.seek(0)
+            rows = [json.loads(line) for line in out]
+        self.rows.setdefault(part, []).extend(rows)
+        return rows
+
+    def runs(self, part, *more):
+        times, options = RUNS[part][0 if self.quick else 1]
+        return [row for run in range(times) for row in self.program(part, "--run", run, *options, *more)]
+
+
+def memory(bench):
+    row, = bench.runs("bytes")
+    bench.keep("log_dram_bytes_per_item", [row["bytes_per_item"]])
+    bench.keep("log_full", [row["full"]], 4)
+    bench.keep("shard_fixed_mb", [row["fixed_bytes"] / 1e6])
+
+
+def reads(bench):
+    row, = bench.runs("reads")
+    bench.keep("reads_per_hit", [row["reads_per_hit"]], 5)
+    bench.keep("reads_per_miss", [row["reads_per_miss"]], 5)
+    bench.keep("reads_of_two_pages", [row["two_pages"]], 4)
+    bench.keep("write_amplification_log", [row["amplification"]], 4)
+    bench.keep("write_amplification_log_long_cas", [row["amplification_long_cas"]], 4)
+
+
+def misses(bench):
+    rows = bench.runs("misses")
+    bench.keep("misses_mops", [r["mops"] for r in rows], 2)
+    bench.keep("misses_column_mb", [rows[0]["column_bytes"] / 1e6], 1)
+    bench.keep("misses_candidates", [rows[0]["candidates"]], 5)
+    bench.keep("hash_dram_bytes_per_item", [rows[0]["column_bytes_per_item"]])
+
+
+def filters(bench):
+    times, options = RUNS["filter"][0 if bench.quick else 1]
+    with Step("flash: filter"):
+        rows = [row for run in range(times)
+                for row in filter_bench.rows_of(bench.folder / FILTER, "sized", run, options)]
+        loads = filter_bench.rows_of(bench.folder / FILTER, "loads", 0, LOADS)
+    for name, words in (("cf", "filter"), ("ss_cf", "filter_sorted")):
+        of = filter_bench.chosen(rows, "sized", filter=name)
+        bench.keep(f"{words}_bits_per_item", [r["bits_per_item"] for r in of], 3)
+        bench.keep(f"{words}_false_positives", [r["rate"] for r in of], 6)
+    bench.figures["filter_occupancy"] = round(min(r["load"] for r in filter_bench.chosen(loads, "loads", slots=4)), 4)
+
+
+@contextlib.contextmanager
+def file_beside(folder):
+    """For a device: on the disk of the builds, gone afterwards."""
+    path = folder / "flash-bench.file"
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def pairs(rows, by):
+    """[(tier, raw)] of the same round."""
+    found = {}
+    for row in rows:
+        found.setdefault(row[by], {})[row["who"]] = row
+    return [(both["tier"], both["raw"]) for both in found.values()]
+
+
+def raw(bench):
+    with file_beside(bench.folder) as path:
+        rows = bench.runs("raw", "--file", path)
+    both = pairs(rows, "round")
+    bench.keep("read_ratio_of_raw", [tier["per_s"] / plain["per_s"] for tier, plain in both])
+    for who, at in (("flash", 0), ("raw", 1)):
+        bench.keep(f"{who}_gets_per_s", [pair[at]["per_s"] for pair in both], 0)
+        bench.keep(f"{who}_get_cpu_ns", [pair[at]["cpu_ns"] for pair in both], 0)
+    bench.keep("flash_puts_per_s", [rows[0]["puts_per_s"]], 0)
+
+
+def recover(bench):
+    with file_beside(bench.folder) as path:
+        rows = bench.runs("recover", "--file", path)
+    # Before and behind each recovery the same bytes are read alone.
+    ratios, rates = [], []
+    for i, row in enumerate(rows):
+        if row["who"] == "tier":
+            ratios.append(2 * row["gb_per_s"] / (rows[i - 1]["gb_per_s"] + rows[i + 1]["gb_per_s"]))
+            rates.append(row["gb_per_s"])
+    bench.keep("recovery_ratio_of_raw", ratios)
+    bench.keep("recovery_gb_per_s", rates)
+    bench.keep("raw_gb_per_s", [r["gb_per_s"] for r in rows if r["who"] == "raw"])
+    # The device in memory: what a record costs the processor, without the copy that such a read is.
+    rows = bench.runs("recover")
+    copy = statistics.median(r["cpu_ns_per_record"] for r in rows if r["who"] == "raw")
+    bench.keep("recovery_cpu_ns_per_record", [r["cpu_ns_per_record"] - copy for r in rows if r["who"] == "tier"], 1)
+
+
+def extstore_memory(bench):
+    mebibytes, sets = FILLS[0 if bench.quick else 1]
+    with extstore(mebibytes, EXTSTORE_MIB) as socket:
+        row, = bench.program("extstore", "--mib", mebibytes, "--gets", sets, "--peer", socket)
+    bench.keep("extstore_dram_bytes_per_item", [row["bytes_per_item"]], 1)
+    bench.keep("extstore_items_held", [row["items"]], 0)
+    # As many as if all of its memory were headers; half of ours is left to the store, and counted for nothing.
+    ours = bench.figures.get("log_dram_bytes_per_item")
+    if ours is not None:
+        bench.keep("items_at_equal_dram", [row["bytes_per_item"] / ours / 2])
+    hashed = bench.figures.get("hash_dram_bytes_per_item")
+    if hashed is not None:
+        bench.keep("items_at_equal_dram_hash", [row["bytes_per_item"] / hashed / 2])
+
+
+def hits(bench):
+    mebibytes, flashes, keys, gets = HITS[0 if bench.quick else 1]
+    lines = []
+    for flash in flashes:
+        shape = ("--mib", mebibytes, "--flash-mib", flash, "--keys", keys)
+        rows = bench.program("hits", *shape, "--gets", gets)
+        with extstore(mebibytes, flash) as socket:
+            rows += bench.program("hits", *shape, "--gets", PEER_GETS[0 if bench.quick else 1], "--peer", socket)
+        for row in rows:
+            bench.keep(f"hits_{row['who']}_{flash}mib", [row["hits"]], 4)
+        of = {row["who"]: f"{row['hits']:.4f}" for row in rows}
+        lines.append([flash, of.get("none", "-"), of.get("used", "-"), of.get("all", "-"), of["extstore"]])
+    table(f"Hits by MiB of flash: {mebibytes} MiB of DRAM, {keys / 1e6:g} million keys of 216 bytes, Zipf 0.9, a tenth scanned",
+          ["MiB", "ours, none", "admit used", "admit all", "extstore"], lines)
+
+
+def kills(bench):
+    """The simulator's: it ends with a status if a value is wrong or has come back."""
+    done = copies = first = 0
+    wanted, seeds = (0, QUICK_KILL_SEEDS) if bench.quick else (KILLS, KILL_SEEDS)
+    with Step("flash: kills in the simulator") as step:
+        while first == 0 or done < wanted:
+            run = subprocess.run([str(bench.folder / STRESS), "tier", str(seeds), str(1 + first)],
+                                 stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            if run.returncode != 0:
+                raise Failed(f"stress_tier from seed {1 + first} on: {run.stdout[-500:]}")
+            done += int(KILLED.search(run.stdout)[1])
+            copies += int(COPIED.search(run.stdout)[1])
+            first += seeds
+            step.note = bar(f"kills {min(100, 100 * done // max(1, wanted))} %")
+    bench.figures |= {"simulated_kills": done, "simulated_copies": copies, "wrong_values": 0, "resurrected": 0}
+
+
+MEASURES = {"bytes": memory, "reads": reads, "misses": misses, "filter": filters, "raw": raw, "recover": recover,
+            "extstore": extstore_memory, "hits": hits, "kills": kills}
+
+
+def goals_missed(figures):
+    return [name for name, most in MOST.items() if figures.get(name, most) > most] + \
+        [name for name, least in LEAST.items() if figures.get(name, least) < least]
+
+
+def value_of(figures, name):
+    if name not in figures:
+        return "-"
+    low_high = figures.get(f"{name}_spread")
+    return f"{figures[name]}" + (f" ({low_high[0]}..{low_high[1]})" if low_high else "")
+
+
+def show(figures, quick):
+    goals = {name: f"<= {most}" for name, most in MOST.items()} | {name: f">= {least}" for name, least in LEAST.items()}
+    if quick:
+        goals.pop("simulated_kills")
+    missed = goals_missed(figures)
+    table("What the second tier was asked to show", ["figure", "here", "asked", ""],
+          [[name, value_of(figures, name), asked, "not measured" if name not in figures else
+            "missed" if name in missed else "met"] for name, asked in goals.items()])
+    others = [name for name in figures if name not in goals and not name.endswith("_spread") and
+              not name.startswith("hits_") and not isinstance(figures[name], (dict, list))]
+    table("Beside it", ["figure", "here"], [[name, value_of(figures, name)] for name in others])
+    table("What the thesis says of its SSD, a second", ["", "there", "here"],
+          [["gets", THESIS["gets"], value_of(figures, "flash_gets_per_s")],
+           ["puts", THESIS["puts"], value_of(figures, "flash_puts_per_s")],
+           ["conversions", THESIS["conversions"], value_of(figures, "conversions_per_s")],
+           ["of the device", THESIS["of the device"], value_of(figures, "read_ratio_of_raw")]])
+
+
+def measure(folder, quick, parts, keep):
+    bench = Bench(folder, quick)
+    for part in parts:
+        MEASURES[part](bench)
+        keep(bench.figures)
+    show(bench.figures, quick)
+    return bench.figures
