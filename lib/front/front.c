@@ -151,6 +151,25 @@ write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
 	serve_value_end(f->serve, ask->lane, own.value_len);
 }
 
+/* What its client does on this connection, it does after this. */
+static void
+drop(void *arg, struct view name, uint64_t hash)
+{
+	static const struct mc_req req = {.verb = MC_BIN_DELETE};
+	struct front *f = arg;
+	const struct serve_ask ask = {.ticket = AWAITS_MAX,
+				      .hash = hash,
+				      .key = name,
+				      .req = &req,
+				      .lane = lane_of(f, name, hash)};
+	struct front_key *key = key_take(f, front_route(f, &ask), &ask);
+
+	if (key == NULL)
+		return;
+	key->wanted = false;
+	front_write_queue(f, key);
+}
+
 /* What cannot be sent now stays in the list, behind the others. */
 static void
 send_queued(struct front *f)
@@ -408,6 +427,7 @@ attach(struct front *f, struct region *region)
 		.lane = lane_of,
 		.ask = ask,
 		.write = write_ask,
+		.drop = drop,
 		.pass_end = pass_end,
 		.poll = poll,
 		.forget = forget,

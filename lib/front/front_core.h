@@ -115,9 +115,9 @@ struct front {
 	struct list events, looks, unsent;
 	uint32_t look_count; /* lanes in looks */
 	struct front_lane *lanes;
-	uint32_t *lane_of_slot; /* and one; 0: none */
-	struct front_key *by_slot[AWAITS_MAX];
-	struct front_told told[FRONT_KEYS]; /* a ring */
+	uint32_t *lane_of_slot;                    /* and one; 0: none */
+	struct front_key *by_slot[AWAITS_MAX + 1]; /* the last one's nobody asks for */
+	struct front_told told[FRONT_KEYS];        /* a ring */
 	uint32_t told_head, told_tail;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[FRONT_COUNTER_COUNT];
 	struct front_stats *stats;

@@ -218,6 +218,8 @@ enum await_turn await_write_turn(struct serve *sv, struct op *op, uint32_t value
 void await_write_queue(struct serve *sv, struct op *op, uint32_t value_len);
 /* Asks. False: a datagram's is dropped, there is no chunk, and the value is still the caller's. */
 bool await_write(struct serve *sv, struct op *op, const struct fill *value);
+/* A set of this key is refused: what there is goes. */
+void await_drop_key(struct serve *sv, struct view key, uint64_t hash);
 /* The write of this session; NULL: it has none. */
 static inline struct await *
 session_write(const struct session *ss)

@@ -42,7 +42,7 @@
  *         within timeout_ns is released, and its key is asked for once more.
  *         A write that fails is always told as an error; if it was asked, nobody knows whether it
  *         is done. flush_all with noreply then ends its connection. The answer to a write has its
- *         room from write() on.
+ *         room from write() on. One that is refused for its size or its memory is not asked.
  *
  * Bounds: AWAITS_MAX asks a core. A connection has AWAITS_SESSION_MAX, and less while few are free;
  *         the last AWAITS_FIRST_ONLY are for connections that have none. A lane, which is a server
@@ -145,6 +145,9 @@ struct serve_supplier {
 	/* The same for a write. value: filled, its expiry and flags those of the request; NULL: the
 	 * command has none. NULL instead of a function: writes are the store's. */
 	void (*write)(void *arg, const struct serve_ask *ask, const struct fill *value);
+	/* A set of this key is refused before it is asked, so what there is goes. Nobody hears of
+	 * it. May be NULL with write(). */
+	void (*drop)(void *arg, struct view key, uint64_t hash);
 	/* Is this retrieval, which is no plain get of text, asked for even if a copy is here? By
 	 * the request alone. May be NULL. */
 	bool (*passes_copies)(void *arg, const struct mc_req *req);

@@ -126,6 +126,17 @@ await_write(struct serve *sv, struct op *op, const struct fill *value)
 	return true;
 }
 
+void
+await_drop_key(struct serve *sv, struct view key, uint64_t hash)
+{
+	struct awaits *aw = sv->awaits;
+
+	if (aw->supplier.drop == NULL)
+		return;
+	aw->supplier.drop(aw->supplier.arg, key, hash);
+	aw->asked_in_pass = true;
+}
+
 /* ---- answers ---- */
 
 struct await *

@@ -157,8 +157,11 @@ storage_refused(struct serve *sv, struct op *op, enum store_result r)
 
 	serve_count(sv, large ? STORE_TOO_LARGE_COUNT : STORE_NO_MEMORY_COUNT);
 	record_store(sv, op, r, NULL);
-	if (replaces(&op->req, large))
+	if (replaces(&op->req, large)) {
 		store_delete(sv->store, op->req.key, op->hash);
+		if (sv->writes_wait)
+			await_drop_key(sv, op->req.key, op->hash);
+	}
 	reply_error(sv, op, large ? MC_ERR_TOO_LARGE : MC_ERR_MEMORY);
 }
 

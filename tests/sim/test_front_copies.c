@@ -473,6 +473,26 @@ copies_go_when_they_are_wrong(void **state)
 	world_destroy(w);
 }
 
+/* Its client believes the value gone. One that compares leaves it. */
+static void
+a_set_that_is_too_large_deletes(void **state)
+{
+	struct world *w = world_create(3, 0);
+
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	ask(w, 2, "add key0 0 0 900000000\r\n");
+	run(w, 10 * MS);
+	heard(w, 2, "SERVER_ERROR object too large for cache\r\n");
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	ask(w, 1, "set key0 0 0 900000000\r\n");
+	run(w, 10 * MS);
+	heard(w, 1, "SERVER_ERROR object too large for cache\r\n");
+	one_hears(w, "get key0\r\n", MISS, 1);
+	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	world_destroy(w);
+}
+
 /* A copy of a get does not know its cas, and one that does answers both; of both kinds one flight.
  */
 static void
@@ -931,6 +951,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_thousand_write_a_key_and_one_set_is_sent_at_a_time),
 		cmocka_unit_test(the_next_set_outlives_the_first),
 		cmocka_unit_test(copies_go_when_they_are_wrong),
+		cmocka_unit_test(a_set_that_is_too_large_deletes),
 		cmocka_unit_test(gets_have_copies_with_the_servers_cas),
 		cmocka_unit_test(a_copy_is_replaced_by_one_that_tells_more),
 		cmocka_unit_test(a_copy_tells_no_cas_of_a_server_that_was_restarted),
