@@ -7,6 +7,13 @@
 
 #define DUMP_BATCH 16u
 
+/* What a front has are copies, and no list of its servers' keys. */
+bool
+admin_dumps_off(const struct serve *sv)
+{
+	return sv->shared->policy.no_dumps || sv->writes_wait;
+}
+
 static int64_t
 expiry_unix(const struct serve *sv, const struct item *it)
 {
@@ -86,7 +93,7 @@ execute_cachedump(struct serve *sv, struct op *op)
 		.rows_done = class == 0,
 	};
 
-	if (sv->shared->policy.no_dumps)
+	if (admin_dumps_off(sv))
 		reply_error(sv, op, MC_ERR_CACHEDUMP_OFF);
 	else if (op->req.error != MC_ERR_NONE)
 		reply_error(sv, op, (enum mc_error)op->req.error);
@@ -157,7 +164,7 @@ execute_dump(struct serve *sv, struct op *op)
 		memset(st.classes, 0xff, sizeof st.classes);
 	if (atomic_load_explicit(&sv->shared->admin->crawler_off, memory_order_relaxed))
 		reply_error(sv, op, MC_ERR_CRAWLER_OFF);
-	else if (sv->shared->policy.no_dumps)
+	else if (admin_dumps_off(sv))
 		reply_error(sv, op, meta ? MC_ERR_METADUMP_OFF : MC_ERR_MGDUMP_OFF);
 	else if (op->req.error != MC_ERR_NONE)
 		reply_error(sv, op, (enum mc_error)op->req.error);

@@ -128,6 +128,7 @@ enum exec_status execute_stats(struct serve *sv, struct op *op);
 enum exec_status execute_stats_reset(struct serve *sv, struct op *op);
 enum exec_status execute_bin_stat(struct serve *sv, struct op *op);
 enum exec_status execute_detail(struct serve *sv, struct op *op);
+bool admin_dumps_off(const struct serve *sv);
 enum exec_status execute_cachedump(struct serve *sv, struct op *op);
 enum exec_status execute_dump(struct serve *sv, struct op *op);
 enum exec_status execute_watch(struct serve *sv, struct op *op);

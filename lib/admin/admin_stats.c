@@ -247,7 +247,7 @@ restart_kind(const struct serve_shared *sh)
 	X(NUMBER, "slab_automove", 1)                                                              \
 	X(TEXT, "lru_crawler", YES_NO(!WORD(admin->crawler_off)))                                  \
 	X(TEXT, "flush_enabled", YES_NO(!policy->no_flush))                                        \
-	X(TEXT, "dump_enabled", YES_NO(!policy->no_dumps))                                         \
+	X(TEXT, "dump_enabled", YES_NO(!admin_dumps_off(sv)))                                      \
 	X(TEXT, "watch_enabled", YES_NO(!policy->no_watch))                                        \
 	X(TEXT, "hash_algorithm", "xxh3")                                                          \
 	X(TEXT, "lru_segmented", "no")                                                             \

@@ -577,7 +577,8 @@ me_execute(struct serve *sv, struct op *op, const struct item *it)
 
 	serve_count(sv, CMD_META);
 	record_lookup(sv, op, it);
-	if (it == NULL) {
+	/* A front's may be what stands for a copy, or the knowledge that there is none. */
+	if (it == NULL || (sv->writes_wait && await_copy(sv, &op->req, it) != SERVE_COPY_HERE)) {
 		reply_echo(sv, op, MC_META_EN);
 		return EXEC_DONE;
 	}

@@ -473,6 +473,24 @@ copies_go_when_they_are_wrong(void **state)
 	world_destroy(w);
 }
 
+/* A miss copy is no item, and copies are no list of keys. */
+static void
+what_stands_for_nothing_is_not_shown(void **state)
+{
+	struct world *w = world_create(1, 0);
+
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	ask(w, 0, "me key0\r\n");
+	run(w, 10 * MS);
+	check(memcmp(w->client[0].heard, "ME key0 exp=", 12) == 0);
+	one_hears(w, "get key1\r\n", MISS, 1);
+	one_hears(w, "me key1\r\n", "EN\r\n", 0);
+	one_hears(w, "lru_crawler metadump all\r\n", "ERROR metadump not allowed\r\n", 0);
+	one_hears(w, "stats cachedump 1 10\r\n", "CLIENT_ERROR stats cachedump not allowed\r\n",
+		  0);
+	world_destroy(w);
+}
+
 /* Its client believes the value gone. One that compares leaves it. */
 static void
 a_set_that_is_too_large_deletes(void **state)
@@ -951,6 +969,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_thousand_write_a_key_and_one_set_is_sent_at_a_time),
 		cmocka_unit_test(the_next_set_outlives_the_first),
 		cmocka_unit_test(copies_go_when_they_are_wrong),
+		cmocka_unit_test(what_stands_for_nothing_is_not_shown),
 		cmocka_unit_test(a_set_that_is_too_large_deletes),
 		cmocka_unit_test(gets_have_copies_with_the_servers_cas),
 		cmocka_unit_test(a_copy_is_replaced_by_one_that_tells_more),
