@@ -246,7 +246,6 @@ front_lane_good(struct front_lane *l)
 }
 /* Its first answers are here. */
 void front_lane_probed(struct front_lane *l, bool meta);
-/* Its server is flushed. */
 void front_lane_flushed(struct front_lane *l);
 
 /* It owes replies, or does not any more. */

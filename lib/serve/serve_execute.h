@@ -21,6 +21,7 @@ serve_version(const struct serve *sv)
 }
 
 enum exec_status execute_store(struct serve *sv, struct op *op);
+enum exec_status execute_flush_all(struct serve *sv, struct op *op);
 enum exec_status execute_set(struct serve *sv, struct op *op);
 enum store_mode store_mode_of(const struct mc_req *req);
 /* store_begin for a command that stores. */

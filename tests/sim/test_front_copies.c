@@ -486,8 +486,7 @@ what_stands_for_nothing_is_not_shown(void **state)
 	one_hears(w, "get key1\r\n", MISS, 1);
 	one_hears(w, "me key1\r\n", "EN\r\n", 0);
 	one_hears(w, "lru_crawler metadump all\r\n", "ERROR metadump not allowed\r\n", 0);
-	one_hears(w, "stats cachedump 1 10\r\n", "CLIENT_ERROR stats cachedump not allowed\r\n",
-		  0);
+	one_hears(w, "stats cachedump 1 10\r\n", "CLIENT_ERROR stats cachedump not allowed\r\n", 0);
 	world_destroy(w);
 }
 

@@ -1,0 +1,70 @@
+/*
+ * serve_flush.c - flush_all, in every protocol: a store that has no number for it yet is waited for.
+ */
+#include "serve_record.h"
+
+/* The deadline is the second before the one named, as in memcached: what is stored in that
+ * second itself stays. */
+static enum store_result
+flush_try(struct serve *sv, const struct op *op)
+{
+	const int32_t exptime = op->req.exptime;
+	const struct session *ss = op->session;
+
+	/* A flush by another client during the wait has the same effect. */
+	if (exptime <= 0 && ss != NULL && ss->memory_wait_turns != 0 &&
+	    ss->flushes != store_flushes(sv->store))
+		return STORE_OK;
+	return store_flush(sv->store,
+			   exptime > 0 ? serve_expiry_s(&sv->clock, exptime) - 1 : sv->clock.now_s);
+}
+
+/* The store has no free generation number until it has reclaimed the items of earlier flushes. */
+static bool
+flush_wait(struct serve *sv, struct session *ss)
+{
+	if (ss->memory_wait_turns == 0)
+		ss->flushes = store_flushes(sv->store);
+	return session_wait(sv, ss);
+}
+
+/* With noreply the end of the connection is the answer: without one the client would believe its
+ * items flushed. */
+static void
+flush_refuse(struct serve *sv, struct op *op)
+{
+	reply_error(sv, op, MC_ERR_FLUSH_BUSY);
+	if (op->session == NULL || !op_noreply(op))
+		return;
+	op->session->end = SESSION_END_ERROR;
+	session_close(sv, op->session);
+}
+
+enum exec_status
+execute_flush_all(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+
+	if (ss == NULL || ss->memory_wait_turns == 0)
+		serve_count(sv, CMD_FLUSH);
+	if (unlikely(sv->shared->policy.no_flush)) {
+		reply_error(sv, op, MC_ERR_FLUSH_OFF);
+		return EXEC_DONE;
+	}
+	if (likely(flush_try(sv, op) == STORE_OK))
+		reply_flushed(sv, op);
+	else if (ss != NULL && flush_wait(sv, ss))
+		return EXEC_RETRY;
+	else
+		flush_refuse(sv, op);
+	if (ss != NULL && unlikely(ss->memory_wait_turns != 0))
+		session_go_on(sv, ss);
+	return EXEC_DONE;
+}
+
+enum exec_status
+flush_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+{
+	reply_flushed(sv, op);
+	return EXEC_DONE;
+}
