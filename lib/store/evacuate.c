@@ -5,8 +5,8 @@
  *   objects than it needs (slab_class_ahead). A copy on another page of the class, with the same
  *   key, cas, flags, expiry and flush generation, takes its slot under the lock of its bucket. A
  * lookup finds the item or its copy, which are the same.
- * - The other items are evicted, as the CLOCK hand would have. So are chunked items, since their
- *   chunks name them.
+ * - The other items are evicted, as the CLOCK hand would have, to the tier if there is one. So are
+ *   chunked items, since their chunks name them.
  * - Objects on a retire list, in a magazine or in a fill are freed by their cores.
  *
  * Unchunked items that leave take no space on a retire list: they wait for their grace period
@@ -200,10 +200,20 @@ class_to_keep(const struct store *st, uint32_t ref)
 	return class_for(st, ref);
 }
 
+static uint32_t
+cost_of_copy(const struct slab *sl, uint32_t ref)
+{
+	return EVACUATE_RESCUE + slab_size_of_ref(sl, ref) / EVACUATE_COPY_BYTES;
+}
+
 static enum evacuation
 evict_object(struct store_core *sc, struct batch *b, const struct victim *v)
 {
-	switch (unlink_victim(sc, v, true, GHOST_NONE, &b->departures)) {
+	const bool tiered = sc->tier != NULL;
+
+	b->cost += tiered ? cost_of_copy(&sc->store->slab, v->ref) : 0;
+	switch (tiered ? evict_to_tier(sc, v, true, GHOST_NONE, &b->departures)
+		       : unlink_victim(sc, v, true, GHOST_NONE, &b->departures)) {
 	case UNLINKED_WITH_PAGE:
 		return EVACUATE_WITH_PAGE;
 	case UNLINKED_RETIRED:
@@ -224,12 +234,6 @@ waits_in_hurry(const struct store *st, const struct batch *b, uint32_t ref, uint
 
 	return slab_is_referenced(&st->slab, ref) && c->batch != 0 &&
 	       slab_class_waiting(c) > b->stuck;
-}
-
-static uint32_t
-cost_of_copy(const struct slab *sl, uint32_t ref)
-{
-	return EVACUATE_RESCUE + slab_size_of_ref(sl, ref) / EVACUATE_COPY_BYTES;
 }
 
 /* What an object costs at most. */

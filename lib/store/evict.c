@@ -13,16 +13,16 @@ struct evicted {
 	uint32_t young, kept;
 };
 
-/* The same as unlink_victim, where a tier is asked first. */
-static __attribute__((noinline)) enum unlinked
-evict_to_tier(struct store_core *sc, const struct victim *v, enum ghost ghost, struct departures *d)
+enum unlinked
+evict_to_tier(struct store_core *sc, const struct victim *v, bool with_page, enum ghost ghost,
+	      struct departures *d)
 {
 	const struct store_tier *tier = sc->tier;
 	const struct item *it = item_at(sc->store, v->ref);
 	enum unlinked how;
 
 	sc->offer = item_dead(sc, it) ? 0 : tier->evicting(tier->arg, sc, it, v->hash);
-	how = unlink_victim(sc, v, false, ghost, d);
+	how = unlink_victim(sc, v, with_page, ghost, d);
 	if (sc->offer != 0)
 		tier->evicted(tier->arg, sc, sc->offer, NULL, 0);
 	sc->offer = 0;
@@ -51,7 +51,7 @@ evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 		if (i % VICTIMS_MAX == 0)
 			unlink_look(sc->store, refs + i, left, victims);
 		if (unlikely(tiered))
-			how = evict_to_tier(sc, &victims[i % VICTIMS_MAX], ghost, &d);
+			how = evict_to_tier(sc, &victims[i % VICTIMS_MAX], false, ghost, &d);
 		else
 			how = unlink_victim(sc, &victims[i % VICTIMS_MAX], false, ghost, &d);
 		if (how == UNLINKED_NOT)

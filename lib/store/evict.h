@@ -6,11 +6,15 @@
 #ifndef CLOCKOO_EVICT_H
 #define CLOCKOO_EVICT_H
 
-#include "store_state.h"
+#include "unlink.h"
 
 /* Evict up to max items of a class, EVICT_SLICE at most. Returns how many. */
 uint32_t evict_by_hand(struct store_core *sc, uint32_t class, uint32_t max);
 /* The same for want of memory: the rebalancer counts these evictions. */
 uint32_t evict_for_memory(struct store_core *sc, uint32_t class, uint32_t max);
+
+/* The same as unlink_victim, where a tier is asked first. */
+enum unlinked evict_to_tier(struct store_core *sc, const struct victim *v, bool with_page,
+			    enum ghost ghost, struct departures *d);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * tier.h - what the store tells a second tier, and does for it (lib/flash/FLASH.md, section 5).
  *
- * A key is in the store or in the tier, never in both. The store says which item a hand evicts, of
- * which key a write finds no slot, and that a flush was done. What sweeps, expiry, resizes,
- * evacuations and full buckets take out is forgotten: of that the tier hears nothing.
+ * A key is in the store or in the tier, never in both. The store says which item is evicted by a
+ * hand or with its page, of which key a write finds no slot, and that a flush was done. What
+ * sweeps, expiry, resizes and full buckets take out is forgotten: of that the tier hears nothing.
  *
  * Shape:  a claim is the tier's say over one key, between two calls under the key's locks.
  *
@@ -27,7 +27,7 @@
 
 struct store_tier {
 	void *arg;
-	/* Without a lock: a hand evicts this item, which was alive. Its key and value, which do not
+	/* Without a lock: this item is evicted, which was alive. Its key and value, which do not
 	 * change, may be copied now. Returns an offer; 0: the item is not wanted. */
 	uint64_t (*evicting)(void *arg, struct store_core *sc, const struct item *it,
 			     uint64_t hash);

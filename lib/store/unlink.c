@@ -93,6 +93,7 @@ unlink_how(struct store_core *sc, struct spot spot, bool with_page)
 {
 	if (with_page &&
 	    retires_with_page(item_at(sc->store, bucket_ref(spot.bucket, spot.slot)))) {
+		offer_take(sc, item_at(sc->store, bucket_ref(spot.bucket, spot.slot)));
 		unlink_finish(sc, spot, UNLINK_EVICTED);
 		bucket_clear(spot.bucket, spot.slot);
 		return UNLINKED_WITH_PAGE;

@@ -322,6 +322,35 @@ what_a_hand_evicts_is_the_tiers_before_its_slot_is_cleared(void **state)
 	rig_down(&t.rig);
 }
 
+/* Items that no free object waits for elsewhere. */
+static void
+what_leaves_with_its_page_is_the_tiers_too(void **state)
+{
+	struct fake t;
+	uint32_t n, before;
+
+	fake_up(&t);
+	fill_until_evicted(&t, NOTHING);
+	for (n = KEYS - 1; n > 0 && slot_of(&t, n) == 0;)
+		n--;
+
+	struct slab *sl = &t.rig.store->slab;
+
+	before = t.offers;
+	check(slab_evacuate_start(sl, slab_class_of_ref(sl, slot_of(&t, n))));
+	for (uint32_t turn = 0; turn < 200 && sl->evacuating_count != 0; turn++)
+		turns(t.rig.core, 1);
+	check_eq(sl->evacuating_count, 0);
+	check(t.offers > before);
+	check_eq(t.offers, t.taken);
+	for (n = 0; n < KEYS && (slot_of(&t, n) != 0 || t.copies[n].here); n++)
+		check(slot_of(&t, n) == 0 || !t.copies[n].here);
+	check(n > t.offers);
+	for (; n < KEYS; n++)
+		check(slot_of(&t, n) == 0 && !t.copies[n].here);
+	rig_down(&t.rig);
+}
+
 static void
 between_offer_and_end_a_touch_is_seen_and_what_ends_the_item_ends_the_offer(void **state)
 {
@@ -589,6 +618,7 @@ main(void)
 			the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told),
 		cmocka_unit_test(
 			a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed),
+		cmocka_unit_test(what_leaves_with_its_page_is_the_tiers_too),
 		cmocka_unit_test(every_flush_is_told_also_of_an_empty_store),
 		cmocka_unit_test(what_either_has_is_the_last_version),
 	};
