@@ -335,6 +335,7 @@ flash_shard_recover(struct flash_shard *s, const struct flash_shard_config *conf
 
 	/* A segment is open, for what is forgotten now. */
 	ensure(flash_log_open(&s->log));
+	s->clean = first - 1;
 	redo_all(&r, first, last);
 	forget_bad(&r, first, last);
 	forget_intents(&r);
