@@ -70,17 +70,16 @@ static bool
 read_begin(struct flash_supplier *s, struct flash_ask *a)
 {
 	const struct flash_candidate *at = &a->candidates[a->at];
-	const uint32_t pages = flash_location_pages(at->location);
+	const uint32_t pages = flash_candidate_pages(at);
 	struct flash_read *r = read_take(s, a, pages);
 
 	if (r == NULL)
 		return false;
-	s->ios[s->io_count++] =
-		(struct flash_io){.tag = (uint64_t)(r - s->reads),
-				  .offset = flash_log_offset(&a->shard->log, at->location),
-				  .data = r->pages,
-				  .len = pages * FLASH_PAGE_BYTES,
-				  .kind = FLASH_READ};
+	s->ios[s->io_count++] = (struct flash_io){.tag = (uint64_t)(r - s->reads),
+						  .offset = flash_candidate_offset(a->shard, at),
+						  .data = r->pages,
+						  .len = pages * FLASH_PAGE_BYTES,
+						  .kind = FLASH_READ};
 	r->begun_ns = s->now_ns;
 	s->under_way++;
 	s->wanted++;
@@ -292,7 +291,7 @@ static enum step
 tell(struct flash_supplier *s, struct flash_ask *a)
 {
 	const struct flash_candidate *at = &a->candidates[a->at];
-	const bool used = a->uses && flash_index_use(&a->shard->index, a->hash, at->location);
+	const bool used = a->uses && flash_candidate_use(a->shard, a->hash, at);
 	const struct serve_answer said = {.item = a->fill.item,
 					  .cas = a->promotion.cas,
 					  .fetched = (a->promotion.status & ITEM_FETCHED) != 0};
@@ -459,6 +458,8 @@ is_on_flash(const struct flash_ask *a)
 
 	if (a->count == 0)
 		return false;
+	if (flash_is_in_column(&a->candidates[0]))
+		return true;
 	buffer = flash_log_pin(log, a->candidates[0].sequence);
 	if (buffer == FLASH_BUFFERS)
 		return true;

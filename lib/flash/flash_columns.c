@@ -36,25 +36,43 @@ border_lines(uint32_t buckets)
 	return (buckets + FLASH_BORDERS_A_LINE - 1) / FLASH_BORDERS_A_LINE;
 }
 
+/* Each part at a line of its own. */
+static size_t
+part(size_t bytes)
+{
+	return align_up(bytes, CACHE_LINE_BYTES);
+}
+
 size_t
 flash_columns_bytes(uint32_t buckets)
 {
-	return (size_t)buckets *
-		       (sizeof(struct flash_column_lows) + sizeof(struct flash_column_digits)) +
-	       (size_t)FLASH_COLUMNS * border_lines(buckets) * sizeof(struct flash_column_borders) +
-	       3 * CACHE_LINE_BYTES;
+	return CACHE_LINE_BYTES + part(sizeof(struct flash_columns_kept)) +
+	       part((size_t)buckets * sizeof(struct flash_column_lows)) +
+	       part((size_t)buckets * sizeof(struct flash_column_digits)) +
+	       (size_t)FLASH_COLUMNS * border_lines(buckets) * sizeof(struct flash_column_borders);
+}
+
+static void
+lay_out(struct flash_columns *c, uint8_t *memory, uint32_t buckets)
+{
+	ensure(buckets >= FILTER_BUCKETS_MIN && buckets <= FILTER_BUCKETS_MAX);
+	ensure((uintptr_t)memory % CACHE_LINE_BYTES == 0);
+	*c = (struct flash_columns){.shape = flash_column_shape(buckets)};
+	c->kept = (void *)memory;
+	memory += part(sizeof *c->kept);
+	c->lows = (void *)memory;
+	memory += part(buckets * sizeof c->lows[0]);
+	c->digits = (void *)memory;
+	c->borders = (void *)(memory + part(buckets * sizeof c->digits[0]));
 }
 
 void
 flash_columns_init(struct flash_columns *c, struct region *region, uint32_t buckets)
 {
-	ensure(buckets >= FILTER_BUCKETS_MIN && buckets <= FILTER_BUCKETS_MAX);
-	*c = (struct flash_columns){.shape = flash_column_shape(buckets)};
-	c->lows = region_take(region, buckets * sizeof c->lows[0], CACHE_LINE_BYTES);
-	c->digits = region_take(region, buckets * sizeof c->digits[0], CACHE_LINE_BYTES);
-	c->borders = region_take(
-		region, (size_t)FLASH_COLUMNS * border_lines(buckets) * sizeof c->borders[0],
-		CACHE_LINE_BYTES);
+	lay_out(c,
+		region_take(region, flash_columns_bytes(buckets) - CACHE_LINE_BYTES,
+			    CACHE_LINE_BYTES),
+		buckets);
 }
 
 /* ---- a bucket of a column ---- */
@@ -138,7 +156,7 @@ slots_with(const struct seen *s, uint32_t fingerprint)
 }
 
 static uint32_t
-decide(const struct seen *seen, uint32_t n, uint32_t fingerprint, struct flash_candidate *found)
+decide(const struct seen *seen, uint32_t n, uint32_t fingerprint, struct flash_column_match *found)
 {
 	uint32_t matches = 0;
 
@@ -146,7 +164,7 @@ decide(const struct seen *seen, uint32_t n, uint32_t fingerprint, struct flash_c
 		const uint32_t slots = slots_with(&seen[i], fingerprint);
 
 		if (slots != 0)
-			found[matches++] = (struct flash_candidate){
+			found[matches++] = (struct flash_column_match){
 				.bucket = seen[i].bucket,
 				.column = seen[i].column,
 				.slots = (uint8_t)slots,
@@ -170,20 +188,21 @@ flash_columns_fetch(const struct flash_columns *c, uint64_t hash)
 /* Codes are decoded once it is sure that they were read whole. */
 uint32_t
 flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
-		   struct flash_candidate *found)
+		   struct flash_column_match *found)
 {
-	struct seen seen[FLASH_CANDIDATES_MAX];
+	struct seen seen[FLASH_COLUMN_MATCHES];
 
 	for (uint32_t tries = 0; tries < FLASH_COLUMNS_TRIES; tries++) {
 		const uint32_t before = flash_columns_sequence(c);
-		const uint32_t visible = atomic_load_explicit(&c->visible, memory_order_relaxed);
+		const uint32_t visible =
+			atomic_load_explicit(&c->kept->visible, memory_order_relaxed);
 		const uint32_t n = read_rows(c, p, visible, seen);
 
 		/* Acquire: what was read is older than the sequence that is read next; pairs with
 		 * the release in change_begin. */
 		atomic_thread_fence(memory_order_acquire);
 		if ((before & 1) == 0 &&
-		    atomic_load_explicit(&c->sequence, memory_order_relaxed) == before)
+		    atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == before)
 			return decide(seen, n, p->fingerprint, found);
 	}
 	return FLASH_COLUMNS_TORN;
@@ -222,10 +241,10 @@ flash_columns_pages(const struct flash_columns *c, uint32_t column, uint32_t buc
 }
 
 bool
-flash_columns_use(struct flash_columns *c, const struct flash_candidate *candidate)
+flash_columns_use(struct flash_columns *c, const struct flash_column_match *match)
 {
-	_Atomic uint64_t *used = &c->digits[candidate->bucket].used;
-	const uint64_t bits = (uint64_t)candidate->slots << candidate->column * FLASH_COLUMN_SLOTS;
+	_Atomic uint64_t *used = &c->digits[match->bucket].used;
+	const uint64_t bits = (uint64_t)match->slots << match->column * FLASH_COLUMN_SLOTS;
 
 	if ((atomic_load_explicit(used, memory_order_relaxed) & bits) == bits)
 		return true;
@@ -244,7 +263,7 @@ uint32_t
 flash_columns_having(const struct flash_columns *c, uint64_t hash, uint32_t of)
 {
 	const struct filter_place p = filter_place(&c->shape, hash);
-	struct seen seen[FLASH_CANDIDATES_MAX];
+	struct seen seen[FLASH_COLUMN_MATCHES];
 	const uint32_t n = read_rows(c, &p, of, seen);
 	uint32_t columns = 0;
 
@@ -254,14 +273,28 @@ flash_columns_having(const struct flash_columns *c, uint64_t hash, uint32_t of)
 	return columns;
 }
 
+bool
+flash_columns_is_used(const struct flash_columns *c, uint64_t hash, uint32_t column)
+{
+	const struct filter_place p = filter_place(&c->shape, hash);
+	struct seen seen[FLASH_COLUMN_MATCHES];
+	const uint32_t n = read_rows(c, &p, 1u << column, seen);
+
+	for (uint32_t i = 0; i < n; i++)
+		if ((slots_with(&seen[i], p.fingerprint) &
+		     flash_columns_used(c, column, seen[i].bucket)) != 0)
+			return true;
+	return false;
+}
+
 /* ---- changing ---- */
 
 static void
 change_begin(struct flash_columns *c)
 {
-	const uint32_t now = atomic_load_explicit(&c->sequence, memory_order_relaxed);
+	const uint32_t now = atomic_load_explicit(&c->kept->sequence, memory_order_relaxed);
 
-	atomic_store_explicit(&c->sequence, now + 1, memory_order_relaxed);
+	atomic_store_explicit(&c->kept->sequence, now + 1, memory_order_relaxed);
 	/* Release: who reads what is written next reads this number, or a later one. */
 	atomic_thread_fence(memory_order_release);
 }
@@ -269,9 +302,9 @@ change_begin(struct flash_columns *c)
 static void
 change_end(struct flash_columns *c)
 {
-	const uint32_t now = atomic_load_explicit(&c->sequence, memory_order_relaxed);
+	const uint32_t now = atomic_load_explicit(&c->kept->sequence, memory_order_relaxed);
 
-	atomic_store_explicit(&c->sequence, now + 1, memory_order_release);
+	atomic_store_explicit(&c->kept->sequence, now + 1, memory_order_release);
 }
 
 static void
@@ -298,6 +331,10 @@ write_bucket(struct flash_columns *c, uint32_t column, uint32_t bucket,
 		lows |= (fingerprints[i] & LOW_MASK) << i * LOW_BITS;
 	}
 	code = filter_code(digits);
+	/* For who finds it half written. */
+	atomic_store_explicit(&c->kept->torn_column, column, memory_order_relaxed);
+	atomic_store_explicit(&c->kept->torn, bucket + 1, memory_order_release);
+	protocol_gap();
 	atomic_store_explicit(&c->lows[bucket].of[column], lows, memory_order_relaxed);
 	protocol_gap();
 	atomic_store_explicit(&d->low[column], (uint16_t)code, memory_order_relaxed);
@@ -305,6 +342,8 @@ write_bucket(struct flash_columns *c, uint32_t column, uint32_t bucket,
 			      (high & ~(0xfull << shift)) | (uint64_t)(code >> CODE_LOW) << shift,
 			      memory_order_relaxed);
 	used_set(d, column, used);
+	protocol_gap();
+	atomic_store_explicit(&c->kept->torn, 0, memory_order_release);
 }
 
 void
@@ -325,7 +364,7 @@ void
 flash_columns_show(struct flash_columns *c, uint32_t visible)
 {
 	change_begin(c);
-	atomic_store_explicit(&c->visible, visible, memory_order_relaxed);
+	atomic_store_explicit(&c->kept->visible, visible, memory_order_relaxed);
 	change_end(c);
 }
 
@@ -354,7 +393,7 @@ uint32_t
 flash_columns_erase(struct flash_columns *c, uint64_t hash, uint32_t of)
 {
 	const struct filter_place p = filter_place(&c->shape, hash);
-	struct seen seen[FLASH_CANDIDATES_MAX];
+	struct seen seen[FLASH_COLUMN_MATCHES];
 	const uint32_t n = read_rows(c, &p, of, seen);
 	uint32_t columns = 0;
 
@@ -371,4 +410,21 @@ flash_columns_erase(struct flash_columns *c, uint64_t hash, uint32_t of)
 	if (columns != 0)
 		change_end(c);
 	return columns;
+}
+
+/* ---- what a killed process left ---- */
+
+void
+flash_columns_attach(struct flash_columns *c, uint8_t *memory, uint32_t buckets)
+{
+	static const uint32_t none[FLASH_COLUMN_SLOTS];
+
+	lay_out(c, memory, buckets);
+
+	struct flash_columns_kept *k = c->kept;
+
+	if (k->torn != 0 && k->torn <= buckets && k->torn_column < FLASH_COLUMNS)
+		write_bucket(c, k->torn_column, k->torn - 1, none, 0);
+	k->torn = 0;
+	k->sequence += k->sequence & 1;
 }

@@ -7,7 +7,8 @@
  *         fingerprints; their digits lie elsewhere, and are read of columns with such a byte. A
  *         used bit a slot and a border bit a bucket are in neither.
  * Units:  hash: as lib/filter has it. Masks: bit n is column n. Pages: from the column's first one.
- * Owner:  the caller: flash_columns_bytes of its region.
+ * Owner:  the caller: flash_columns_bytes of its memory, which may outlive the process: whoever
+ *         attaches it again has the columns as they were.
  * Thread: looks, flash_columns_use, _used and _pages: any, without a lock. Changes: one at a time.
  *         A column is put while no look and no erasure sees it.
  * Errors: FLASH_COLUMNS_TORN: changes came in FLASH_COLUMNS_TRIES times; look where none come.
@@ -30,7 +31,7 @@
 #define FLASH_COLUMNS        16u
 #define FLASH_COLUMN_SLOTS   4u
 #define FLASH_COLUMN_BITS    13u
-#define FLASH_CANDIDATES_MAX (2 * FLASH_COLUMNS)
+#define FLASH_COLUMN_MATCHES (2 * FLASH_COLUMNS)
 #define FLASH_COLUMNS_TRIES  8u
 #define FLASH_COLUMNS_TORN   UINT32_MAX
 #define FLASH_BORDERS_A_LINE 448u
@@ -52,17 +53,28 @@ struct flash_column_borders {
 	uint64_t bits[FLASH_BORDERS_A_LINE / 64];
 };
 
+/* In front of the rows, and kept as they are. */
+struct flash_columns_kept {
+	_Alignas(64) _Atomic uint32_t sequence; /* odd while what a look sees is changed */
+	_Atomic uint32_t visible;               /* columns that looks see */
+	_Atomic uint32_t torn;                  /* bucket that is written, plus 1; 0: none */
+	_Atomic uint32_t torn_column;           /* of this column */
+	uint32_t pages[FLASH_COLUMNS];          /* on flash; the caller's, as are */
+	uint64_t number[FLASH_COLUMNS];         /* of a column, never twice, and */
+	uint64_t last;                          /* the last one's */
+	uint64_t salt;                          /* of their pages' sequences, of a cold start */
+};
+
 struct flash_columns {
 	struct filter_shape shape;
-	_Atomic uint32_t sequence; /* odd while what a look sees is changed */
-	_Atomic uint32_t visible;  /* columns that looks see */
+	struct flash_columns_kept *kept;
 	struct flash_column_lows *lows;
 	struct flash_column_digits *digits;
 	struct flash_column_borders *borders; /* a column's lie together */
 };
 
 /* A bucket of a column that has the fingerprint of a hash, in these of its slots. */
-struct flash_candidate {
+struct flash_column_match {
 	uint32_t bucket;
 	uint8_t column, slots;
 };
@@ -72,22 +84,25 @@ struct filter_shape flash_column_shape(uint32_t buckets);
 
 size_t flash_columns_bytes(uint32_t buckets);
 void flash_columns_init(struct flash_columns *columns, struct region *region, uint32_t buckets);
+/* The same over memory that a process has left, at a multiple of CACHE_LINE_BYTES. A bucket that it
+ * was writing is empty. An erasure may be half done: nobody was told of it. */
+void flash_columns_attach(struct flash_columns *columns, uint8_t *memory, uint32_t buckets);
 
 /* ---- looking ---- */
 
 /* Where a hash is looked for; what a look reads first comes into the cache meanwhile. */
 struct filter_place flash_columns_fetch(const struct flash_columns *columns, uint64_t hash);
 
-/* All buckets that match, FLASH_CANDIDATES_MAX at most. Returns how many, or FLASH_COLUMNS_TORN. */
+/* All buckets that match, FLASH_COLUMN_MATCHES at most. Returns how many, or FLASH_COLUMNS_TORN. */
 uint32_t flash_columns_look(const struct flash_columns *columns, const struct filter_place *place,
-			    struct flash_candidate *found);
+			    struct flash_column_match *found);
 
 /* Steps when something that a look may have seen is gone. */
 static inline uint32_t
 flash_columns_sequence(const struct flash_columns *c)
 {
 	/* Acquire: pairs with the release of changes. */
-	return atomic_load_explicit(&c->sequence, memory_order_acquire);
+	return atomic_load_explicit(&c->kept->sequence, memory_order_acquire);
 }
 
 /* The pages that a bucket's records lie in; returns how many, one or two. */
@@ -95,9 +110,11 @@ uint32_t flash_columns_pages(const struct flash_columns *columns, uint32_t colum
 			     uint32_t *first);
 
 /* Sets used bits. Returns whether all of them were set before. */
-bool flash_columns_use(struct flash_columns *columns, const struct flash_candidate *candidate);
+bool flash_columns_use(struct flash_columns *columns, const struct flash_column_match *match);
 /* A bucket's used bits, by slot. */
 uint32_t flash_columns_used(const struct flash_columns *columns, uint32_t column, uint32_t bucket);
+/* Was one of a column's used that match? Beside changes, a hint. */
+bool flash_columns_is_used(const struct flash_columns *columns, uint64_t hash, uint32_t column);
 
 /* ---- changing ---- */
 

@@ -91,6 +91,7 @@ flash_shard_turn_off(struct flash_shard *s)
 	if (s->log.mark != FLASH_MARK_OFF) {
 		atomic_store_explicit(&s->log.kept->unjournaled, 1, memory_order_release);
 		flash_shard_mark(s, FLASH_MARK_OFF);
+		flash_shard_columns_hide(s);
 	}
 	spin_unlock(&s->lock);
 }

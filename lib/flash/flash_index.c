@@ -145,9 +145,11 @@ flash_index_insert(struct flash_index *ix, uint64_t hash, uint32_t location)
 	const struct place p = flash_index_place(ix, hash);
 	const struct spot s = make_room(ix, &p);
 
-	if (s.bucket != NULL)
-		bucket_put(s.bucket, s.slot, location, p.tag);
-	return s.bucket != NULL;
+	if (s.bucket == NULL)
+		return false;
+	bucket_put(s.bucket, s.slot, location, p.tag);
+	ix->entries++;
+	return true;
 }
 
 uint32_t
@@ -165,6 +167,7 @@ flash_index_erase(struct flash_index *ix, uint64_t hash)
 			erased++;
 		}
 	}
+	ix->entries -= erased;
 	return erased;
 }
 
@@ -177,7 +180,9 @@ flash_index_sweep(struct flash_index *ix, uint32_t bucket, flash_index_dead_fn *
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 		const uint32_t location = bucket_ref(b, slot);
 
-		if (location != 0 && dead(arg, location & ~FLASH_USED))
-			bucket_clear(b, slot);
+		if (location == 0 || !dead(arg, location & ~FLASH_USED))
+			continue;
+		bucket_clear(b, slot);
+		ix->entries--;
 	}
 }

@@ -31,6 +31,7 @@ struct flash_index {
 	uint32_t bucket_count; /* even, INDEX_BUCKETS_MIN at least */
 	/* Steps when something goes where a look that has begun may not find it. */
 	_Atomic uint32_t moves;
+	uint64_t entries;
 };
 
 static inline struct place

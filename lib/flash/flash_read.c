@@ -1,14 +1,16 @@
 /*
  * flash_read.c - the record of a key among those that begin on its entry's page.
  */
-#include "flash_shard.h"
+#include "flash_shard_columns.h"
+#include "flash_shard_inside.h"
 
 #include <string.h>
 
 bool
 flash_read_buffer(struct flash_shard *s, const struct flash_candidate *at, uint8_t *pages)
 {
-	const uint32_t buffer = flash_log_pin(&s->log, at->sequence);
+	const uint32_t buffer =
+		flash_is_in_column(at) ? FLASH_BUFFERS : flash_log_pin(&s->log, at->sequence);
 
 	if (buffer == FLASH_BUFFERS)
 		return false;
@@ -21,9 +23,9 @@ flash_read_buffer(struct flash_shard *s, const struct flash_candidate *at, uint8
 	return true;
 }
 
-/* Records that begin on the first page, up to the key's. */
+/* Records that begin on so many pages, up to the key's. */
 static enum flash_step
-walk_to(const struct flash_pages *p, struct view key, struct flash_found *found)
+walk_to(const struct flash_pages *p, uint32_t pages, struct view key, struct flash_found *found)
 {
 	struct flash_walk *w = &found->walk;
 	struct flash_record *r = &found->record;
@@ -32,7 +34,7 @@ walk_to(const struct flash_pages *p, struct view key, struct flash_found *found)
 	w->next = 0;
 	flash_walk_skip(p, w, key);
 	while ((step = flash_walk_next(p, w, r)) == FLASH_RECORD) {
-		if (w->value_at - r->head >= FLASH_PAYLOAD_BYTES)
+		if (w->value_at - r->head >= pages * FLASH_PAYLOAD_BYTES)
 			return FLASH_END;
 		if (r->kind == FLASH_PUT && r->key.len == key.len &&
 		    memcmp(r->key.data, key.data, key.len) == 0)
@@ -41,20 +43,42 @@ walk_to(const struct flash_pages *p, struct view key, struct flash_found *found)
 	return step;
 }
 
+/* Where a candidate of a column is, and its pages; else of the log. */
+static struct flash_pages
+pages_of(const struct flash_shard *s, const struct flash_candidate *at)
+{
+	const bool in_column = flash_is_in_column(at);
+
+	return (struct flash_pages){
+		.sequence = in_column ? flash_column_sequence(s, at->sequence & ~FLASH_IN_COLUMN)
+				      : at->sequence,
+		.count = flash_candidate_pages(at),
+		.first = in_column ? (at->location & ~FLASH_USED) >> 1
+				   : flash_location_page(at->location),
+	};
+}
+
+static bool
+is_live(const struct flash_shard *s, const struct flash_candidate *at)
+{
+	return flash_is_in_column(at) ? flash_column_is_shown(s, at->sequence & ~FLASH_IN_COLUMN)
+				      : flash_log_live(&s->log, at->location) == at->sequence;
+}
+
 enum flash_verdict
 flash_read_judge(struct flash_shard *s, const struct flash_candidate *at, const uint8_t *pages,
 		 bool was_buffer, struct view key, struct flash_found *found)
 {
-	struct flash_pages p = {.bytes = pages,
-				.sequence = at->sequence,
-				.count = flash_location_pages(at->location),
-				.first = flash_location_page(at->location)};
+	struct flash_pages p = pages_of(s, at);
 
+	p.bytes = pages;
 	p.good = p.count;
 	if (!was_buffer)
 		flash_pages_check(&p);
 	if (p.good == p.count) {
-		const enum flash_step step = walk_to(&p, key, found);
+		/* An entry's record begins on its first page, a bucket's on either. */
+		const enum flash_step step =
+			walk_to(&p, flash_is_in_column(at) ? p.count : 1, key, found);
 
 		if (step == FLASH_RECORD)
 			return FLASH_FOUND;
@@ -62,6 +86,5 @@ flash_read_judge(struct flash_shard *s, const struct flash_candidate *at, const 
 			return FLASH_OTHER;
 	}
 	/* What is not its segment's any more says nothing of the key. */
-	return flash_log_live(&s->log, at->location) == at->sequence ? FLASH_UNREADABLE
-								     : FLASH_AGAIN;
+	return is_live(s, at) ? FLASH_UNREADABLE : FLASH_AGAIN;
 }

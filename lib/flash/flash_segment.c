@@ -254,8 +254,9 @@ flash_pages_check(struct flash_pages *p)
 	struct flash_page h;
 
 	for (p->good = 0; p->good < p->count; p->good++)
-		if (!flash_page_read(p->bytes + (size_t)p->good * FLASH_PAGE_BYTES, p->sequence,
-				     p->first + p->good, &h))
+		if (!flash_page_read(p->bytes + (size_t)p->good * FLASH_PAGE_BYTES,
+				     p->sequence + (p->first + p->good) / FLASH_SEGMENT_PAGES,
+				     (p->first + p->good) % FLASH_SEGMENT_PAGES, &h))
 			return;
 }
 

@@ -91,7 +91,8 @@ void flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32
 
 /* ---- looking through pages ---- */
 
-/* Consecutive pages of a segment, as they were read. */
+/* Consecutive pages of a segment, as they were read; or of what has more of them: page n has the
+ * sequence and number of page n % FLASH_SEGMENT_PAGES of its segment n / FLASH_SEGMENT_PAGES. */
 struct flash_pages {
 	const uint8_t *bytes;
 	uint64_t sequence;

@@ -1,16 +1,11 @@
 /*
  * flash_shard.c - what changes a shard: entries made, erased, claimed; flushes; lost segments.
  */
+#include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
 
 const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT] = {
 	FLASH_COUNTERS(COUNTER_NAME)};
-
-static void
-count(struct flash_shard *s, enum flash_counter what, uint64_t n)
-{
-	counter_add(&s->counters[what], n);
-}
 
 /* ---- the sweep ---- */
 
@@ -69,8 +64,9 @@ make_room(struct flash_shard *s, uint32_t bytes)
 	if (!flash_log_open(&s->log))
 		return;
 	flash_index_step(&s->index);
-	count(s, FLASH_SEGMENTS_OPENED, 1);
-	count(s, FLASH_SEGMENTS_LEFT, s->log.head >= s->log.kept->first + s->log.c.live);
+	flash_shard_count(s, FLASH_SEGMENTS_OPENED, 1);
+	flash_shard_count(s, FLASH_SEGMENTS_LEFT,
+			  s->log.head >= s->log.kept->first + s->log.c.live);
 }
 
 void
@@ -80,7 +76,7 @@ flash_shard_journal(struct flash_shard *s, enum flash_kind kind, uint64_t number
 	if (flash_log_journal(&s->log, kind, number))
 		return;
 	atomic_store_explicit(&s->log.kept->unjournaled, 1, memory_order_release); /* U */
-	count(s, FLASH_UNJOURNALED, 1);
+	flash_shard_count(s, FLASH_UNJOURNALED, 1);
 }
 
 void
@@ -116,6 +112,7 @@ catch_up(struct flash_shard *s, uint32_t generation)
 	if ((int32_t)(generation - s->generation) <= 0)
 		return;
 	flash_shard_kill_all(s);
+	flash_shard_columns_hide(s);
 	s->generation = generation;
 }
 
@@ -129,42 +126,67 @@ flash_shard_flushed(struct flash_shard *s, uint32_t generation)
 
 /* ---- erasures ---- */
 
-/* All entries that match: a tombstone, then their pages are spent, then they are gone. */
-void
-flash_shard_forget(struct flash_shard *s, uint64_t hash)
+/* All that match: a tombstone, then their pages are spent, then they are gone. What columns have is
+ * kept as it is, and needs none. */
+static void
+forget(struct flash_shard *s, uint64_t hash, bool journal)
 {
 	uint32_t locations[FLASH_INDEX_MATCHES];
 	const uint32_t n = flash_index_look(&s->index, hash, locations);
 
-	flash_shard_journal(s, FLASH_TOMB, hash);
-	count(s, FLASH_TOMBS, 1);
+	if (journal || n != 0) {
+		flash_shard_journal(s, FLASH_TOMB, hash);
+		flash_shard_count(s, FLASH_TOMBS, 1);
+	}
 	for (uint32_t i = 0; i < n; i++)
 		flash_log_spend(&s->log, locations[i]);
 	protocol_gap();
-	count(s, FLASH_ERASED, flash_index_erase(&s->index, hash));
+	flash_shard_count(s, FLASH_ERASED, flash_index_erase(&s->index, hash));
 	protocol_gap();
+	if (flash_has_columns(s)) {
+		const uint32_t of = flash_columns_erase(&s->columns, hash, s->erasable);
+
+		flash_shard_count(s, FLASH_COLUMN_ERASED, (uint32_t)__builtin_popcount(of));
+		protocol_gap();
+	}
 }
 
-/* Entries that match, and are not dead. The caller looks beside moves. */
+void
+flash_shard_forget(struct flash_shard *s, uint64_t hash)
+{
+	forget(s, hash, true);
+}
+
+/* Entries that match, and are not dead; or FLASH_COLUMNS_TORN. The caller looks beside moves. */
 static uint32_t
 look(const struct flash_shard *s, uint64_t hash, struct flash_candidate *at)
 {
-	uint32_t locations[FLASH_INDEX_MATCHES], count_live = 0;
+	uint32_t locations[FLASH_INDEX_MATCHES], found = 0;
+	const struct filter_place place = flash_has_columns(s)
+						  ? flash_columns_fetch(&s->columns, hash)
+						  : (struct filter_place){0};
 	const uint32_t n = flash_index_look(&s->index, hash, locations);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const uint64_t sequence = flash_log_live(&s->log, locations[i]);
 
 		if (sequence != 0)
-			at[count_live++] = (struct flash_candidate){sequence, locations[i]};
+			at[found++] = (struct flash_candidate){.sequence = sequence,
+							       .location = locations[i]};
 	}
-	return count_live;
+	if (!flash_has_columns(s))
+		return found;
+	protocol_gap();
+
+	const uint32_t more = flash_shard_columns_look(s, &place, at + found);
+
+	return more == FLASH_COLUMNS_TORN ? more : found + more;
 }
 
 bool
 flash_may_have(struct flash_shard *s, uint64_t hash)
 {
-	struct flash_candidate at[FLASH_INDEX_MATCHES];
+	struct flash_candidate at[FLASH_LOOK_MATCHES];
 
 	for (uint32_t i = 0; i < FLASH_LOOK_TRIES; i++) {
 		const uint32_t moves = flash_index_moves(&s->index);
@@ -184,7 +206,7 @@ flash_shard_erase(struct flash_shard *s, uint64_t hash)
 	if (!flash_may_have(s, hash))
 		return;
 	spin_lock(&s->lock);
-	flash_shard_forget(s, hash);
+	forget(s, hash, false);
 	spin_unlock(&s->lock);
 }
 
@@ -204,6 +226,11 @@ flash_look_end(struct flash_shard *s, struct flash_look *l, uint64_t hash)
 {
 	l->count = look(s, hash, l->at);
 	l->tries++;
+	/* Never under the lock. */
+	if (l->count == FLASH_COLUMNS_TORN) {
+		l->count = 0;
+		return false;
+	}
 	if (l->locked) {
 		spin_unlock(&s->lock);
 		return true;
@@ -219,16 +246,27 @@ intend(struct flash_shard *s, uint32_t core, uint64_t hash)
 	atomic_store_explicit(&s->intents->hash[core], hash, memory_order_release);
 }
 
+static bool
+is_there(const struct flash_shard *s, uint64_t hash, const struct flash_candidate *at)
+{
+	const uint64_t number = at->sequence & ~FLASH_IN_COLUMN;
+
+	if (!flash_is_in_column(at))
+		return flash_log_live(&s->log, at->location) == at->sequence &&
+		       flash_index_has(&s->index, hash, at->location);
+	return flash_column_is_shown(s, number) &&
+	       flash_columns_having(&s->columns, hash, 1u << number % s->column.count) != 0;
+}
+
 bool
 flash_shard_claim(struct flash_shard *s, uint32_t core, uint64_t hash, uint32_t generation,
 		  const struct flash_candidate *at)
 {
 	spin_lock(&s->lock);
 	catch_up(s, generation);
-	if (s->generation == generation && flash_log_live(&s->log, at->location) == at->sequence &&
-	    flash_index_has(&s->index, hash, at->location)) {
+	if (s->generation == generation && is_there(s, hash, at)) {
 		intend(s, core, hash);
-		count(s, FLASH_CLAIMED, 1);
+		flash_shard_count(s, FLASH_CLAIMED, 1);
 		return true;
 	}
 	spin_unlock(&s->lock);
@@ -240,27 +278,37 @@ flash_shard_claimed(struct flash_shard *s, uint64_t hash)
 {
 	/* Looks that saw neither the store's copy nor this one look again. */
 	flash_index_step(&s->index);
-	flash_shard_forget(s, hash);
+	forget(s, hash, false);
 	spin_unlock(&s->lock);
 }
 
 /* ---- evictions ---- */
 
 bool
-flash_shard_reserve(struct flash_shard *s, const struct flash_record *record,
-		    struct flash_reserved *reserved)
+flash_shard_make_place(struct flash_shard *s, const struct flash_record *record,
+		       struct flash_reserved *reserved)
 {
 	const uint32_t most = FLASH_HEAD_BYTES_MAX + record->value_len;
 	bool there = false;
 
-	spin_lock(&s->lock);
 	/* The first try may end on a spent page, the last one of its segment. */
 	for (uint32_t tries = 0; tries < 2 && !there; tries++) {
 		if (most <= flash_log_capacity(&s->log))
 			make_room(s, most);
 		there = flash_log_reserve(&s->log, record, reserved);
 	}
-	count(s, FLASH_REFUSED_ROOM, !there);
+	return there;
+}
+
+bool
+flash_shard_reserve(struct flash_shard *s, const struct flash_record *record,
+		    struct flash_reserved *reserved)
+{
+	spin_lock(&s->lock);
+
+	const bool there = flash_shard_make_place(s, record, reserved);
+
+	flash_shard_count(s, FLASH_REFUSED_ROOM, !there);
 	spin_unlock(&s->lock);
 	return there;
 }
@@ -273,14 +321,14 @@ flash_shard_put(struct flash_shard *s, uint32_t core, uint64_t hash, const struc
 
 	spin_lock(&s->lock);
 	if (!flash_log_may_settle(&s->log, r, expiry_s)) {
-		count(s, FLASH_REFUSED_CHANGED, 1);
+		flash_shard_count(s, FLASH_REFUSED_CHANGED, 1);
 	} else if (!flash_index_insert(&s->index, hash, r->location)) {
-		count(s, FLASH_REFUSED_INDEX, 1);
+		flash_shard_count(s, FLASH_REFUSED_INDEX, 1);
 	} else {
 		intend(s, core, hash);
 		protocol_gap();
 		flash_log_settle(&s->log, r, status, expiry_s);
-		count(s, FLASH_PUTS, 1);
+		flash_shard_count(s, FLASH_PUTS, 1);
 		there = true;
 	}
 	spin_unlock(&s->lock);
@@ -308,7 +356,7 @@ lose(struct flash_shard *s, uint32_t buffer)
 	flash_log_lose(&s->log, pages.sequence);
 	s->died = true;
 	flash_index_step(&s->index);
-	count(s, FLASH_SEGMENTS_LOST, 1);
+	flash_shard_count(s, FLASH_SEGMENTS_LOST, 1);
 }
 
 static void
@@ -324,7 +372,7 @@ end_write(struct flash_shard *s, uint32_t i)
 		lose(s, i);
 		atomic_store_explicit(&b->state, FLASH_WRITTEN, memory_order_relaxed);
 	} else if (s->log.kept->sequence[i] != 0) {
-		count(s, FLASH_SEGMENTS_WRITTEN, 1);
+		flash_shard_count(s, FLASH_SEGMENTS_WRITTEN, 1);
 	}
 	flash_log_free(&s->log, i);
 }
@@ -336,6 +384,8 @@ flash_shard_turn(struct flash_shard *s)
 	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
 		end_write(s, i);
 	sweep(s);
+	if (flash_has_columns(s))
+		flash_shard_columns_turn(s);
 	spin_unlock(&s->lock);
 }
 
@@ -348,4 +398,5 @@ flash_shard_init(struct flash_shard *s, const struct flash_shard_config *c)
 				  .next = c->bucket_count};
 	flash_log_init(&s->log, &c->log, c->kept, c->pages);
 	s->clean = s->log.head;
+	flash_shard_columns_init(s, &c->column);
 }

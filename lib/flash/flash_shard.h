@@ -3,9 +3,11 @@
  *
  * A key is in the store or here, never in both (FLASH.md, section 5, whose letters name the rules).
  *
- * Shape:  an index over a log. An entry of the index leads to a page and the record of its key that
- *         begins there. A page of which an entry was erased gets no entry more: so an entry that
- *         was seen, erased and is seen again is the same only if its record is.
+ * Shape:  an index over a log, and columns, if it has any: what was in the log, by its hash. An
+ *         entry of the index leads to a page and the record of its key that begins there; a
+ *         fingerprint of a column to the pages of its bucket. A page of which an entry was erased
+ *         gets no entry more: so an entry that was seen, erased and is seen again is the same only
+ *         if its record is.
  * Units:  hash: of the key by the index's seed. generation: the store's, of flush. core: below
  *         FLASH_CORES_MAX.
  * Owner:  the caller: memory for buckets and buffers, and what is kept over a restart.
@@ -19,6 +21,7 @@
 #ifndef CLOCKOO_FLASH_SHARD_H
 #define CLOCKOO_FLASH_SHARD_H
 
+#include "flash_columns.h"
 #include "flash_index.h"
 #include "flash_log.h"
 
@@ -50,7 +53,12 @@
 	X(FLASH_SEGMENTS_LEFT, "of those, those that took the place of an older one")              \
 	X(FLASH_SEGMENTS_WRITTEN, "segments written")                                              \
 	X(FLASH_SEGMENTS_LOST, "segments lost to write errors")                                    \
-	X(FLASH_SEGMENTS_GIVEN_UP, "segments of which too much could not be read")
+	X(FLASH_SEGMENTS_GIVEN_UP, "segments of which too much could not be read")                 \
+	X(FLASH_COLUMN_ERASED, "columns in which something was erased")                            \
+	X(FLASH_COLUMNS_MADE, "columns made")                                                      \
+	X(FLASH_COLUMNS_GONE, "columns that made room for the next")                               \
+	X(FLASH_COLUMN_CHANGED, "items erased while their column was made")                        \
+	X(FLASH_REINSERTED, "items of a column that went, into the log")
 
 enum flash_counter { FLASH_COUNTERS(COUNTER_SYMBOL) FLASH_COUNTERS_COUNT };
 extern const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT];
@@ -66,6 +74,15 @@ struct flash_bad {
 	uint32_t errors;
 };
 
+/* Column n of a shard lies in place n % count, in memory and on the device. */
+struct flash_column_config {
+	uint8_t *memory; /* flash_columns_bytes(buckets), as the process before left it, if */
+	bool is_kept;    /* it did */
+	uint32_t count, buckets; /* count 0: there are none, and the log is all */
+	uint32_t pages;          /* of a column on the device, where */
+	uint64_t offset;         /* the first one begins */
+};
+
 struct flash_shard {
 	struct spin lock;
 	struct flash_index index;
@@ -79,6 +96,11 @@ struct flash_shard {
 	bool died;     /* entries have, other than by age */
 	struct flash_bad bad[FLASH_BAD_MAX];
 	uint32_t next_bad;
+	struct flash_column_config column;
+	struct flash_columns columns;
+	uint64_t building; /* number of the column that is made; 0: none */
+	_Atomic uint32_t is_column_due;
+	uint32_t erasable; /* columns that looks see, and the one that is made once it is put */
 	struct counter counters[FLASH_COUNTERS_COUNT]; /* whoever has the lock writes */
 };
 
@@ -90,6 +112,7 @@ struct flash_shard_config {
 	struct flash_intents *intents;
 	uint8_t *pages; /* of the buffers, zeroed or kept */
 	uint32_t generation;
+	struct flash_column_config column;
 };
 
 /* Empty; a segment is open. What was kept is overwritten (flash_recover.h reads it first). */
@@ -97,16 +120,40 @@ void flash_shard_init(struct flash_shard *s, const struct flash_shard_config *co
 
 /* ---- looks (L) ---- */
 
+#define FLASH_IN_COLUMN    (1ull << 63)
+#define FLASH_LOOK_MATCHES (FLASH_INDEX_MATCHES + FLASH_COLUMN_MATCHES)
+
+/* Of the log: a segment and a location there. Of a column: its number and FLASH_IN_COLUMN, the page
+ * and, in the lowest bit, whether it is two; its bucket, and the slots that match. */
 struct flash_candidate {
 	uint64_t sequence;
-	uint32_t location;
+	uint32_t location; /* and FLASH_USED */
+	uint32_t bucket;
+	uint8_t slots;
 };
+
+static inline bool
+flash_is_in_column(const struct flash_candidate *at)
+{
+	return (at->sequence & FLASH_IN_COLUMN) != 0;
+}
+
+static inline uint32_t
+flash_candidate_pages(const struct flash_candidate *at)
+{
+	return flash_is_in_column(at) ? 1 + (at->location & 1) : flash_location_pages(at->location);
+}
+
+/* Where it is read from. */
+uint64_t flash_candidate_offset(const struct flash_shard *s, const struct flash_candidate *at);
+/* Sets its used bit, if it is still there. Returns whether it was set before. */
+bool flash_candidate_use(struct flash_shard *s, uint64_t hash, const struct flash_candidate *at);
 
 struct flash_look {
 	uint32_t moves, tries;
 	bool locked;
 	uint32_t count;
-	struct flash_candidate at[FLASH_INDEX_MATCHES];
+	struct flash_candidate at[FLASH_LOOK_MATCHES];
 };
 
 /* Zero at first. Between begin and end the caller looks at the store; what it finds there is the
@@ -133,7 +180,7 @@ struct flash_found {
 };
 
 /* The candidate's pages, if they are in memory still; else they are to be read from flash, at
- * flash_log_offset. */
+ * flash_candidate_offset. */
 bool flash_read_buffer(struct flash_shard *s, const struct flash_candidate *at, uint8_t *pages);
 enum flash_verdict flash_read_judge(struct flash_shard *s, const struct flash_candidate *at,
 				    const uint8_t *pages, bool was_buffer, struct view key,

@@ -366,7 +366,7 @@ MUTANTS = {
     "TIER_FIRST_FLUSH_SKIPPED": [("sweep.c", "nothing = sc->tier == NULL && linked_ever(st)", "nothing = linked_ever(st)")],
     # Columns of filters: a look does not see that it was torn; an erasure leaves a second match; used bits stay in
     # their slots; digits are not compared; a bucket begins behind its own border.
-    "COLUMNS_SEQUENCE_UNREAD": [("flash_columns.c", "if ((before & 1) == 0 &&\n		    atomic_load_explicit(&c->sequence, memory_order_relaxed) == before)", "(void)before;\n		if (true)")],
+    "COLUMNS_SEQUENCE_UNREAD": [("flash_columns.c", "if ((before & 1) == 0 &&\n		    atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == before)", "(void)before;\n		if (true)")],
     "COLUMNS_ONE_MATCH": [("flash_columns.c", "		if (slots == 0)\n			continue;", "		if (slots == 0 || columns != 0)\n			continue;")],
     "COLUMNS_USED_STAYS": [("flash_columns.c", "used |= (was >> i & 1) << to;", "used |= (was >> i & 1) << i;")],
     "COLUMNS_ANY_DIGIT": [("flash_columns.c", "return slots & s->slots;", "return s->slots;")],
@@ -443,9 +443,9 @@ MUTANTS = {
     "ONE_MATCH": [("flash_index.c", "for (uint32_t hits = bucket_match(b, p.tag); hits != 0; hits &= hits - 1) {\n\t\t\tbucket_clear", "for (uint32_t hits = bucket_match(b, p.tag); hits != 0 && erased == 0; hits = 0) {\n\t\t\tbucket_clear")],
     # A promotion is no step for looks; a claim looks for no entry, not at its segment's sequence, not at flushes.
     "NO_STEP": [("flash_shard.c", "	/* Looks that saw neither the store's copy nor this one look again. */\n	flash_index_step(&s->index);\n", "")],
-    "NO_CLAIM": [("flash_shard.c", " &&\n	    flash_index_has(&s->index, hash, at->location)) {", ") {")],
+    "NO_CLAIM": [("flash_shard.c", " &&\n		       flash_index_has(&s->index, hash, at->location);", ";")],
     "SHORT_TOKEN": [("flash_shard.c", "flash_log_live(&s->log, at->location) == at->sequence &&", "flash_log_live(&s->log, at->location) != 0 &&")],
-    "PROMOTE_OVER_FLUSH": [("flash_shard.c", "	catch_up(s, generation);\n	if (s->generation == generation && flash_log_live", "	if (flash_log_live")],
+    "PROMOTE_OVER_FLUSH": [("flash_shard.c", "	catch_up(s, generation);\n	if (s->generation == generation && is_there", "	if (is_there")],
     # A look counts if it found anything.
     "EARLY_LOOK": [("flash_shard.c", "	return flash_index_moves(&s->index) == l->moves;", "	return l->count != 0 || flash_index_moves(&s->index) == l->moves;")],
     # A move along a path is no step.
@@ -467,8 +467,8 @@ MUTANTS = {
     # A flush leaves the mark.
     "NO_MARK": [("flash_shard.c", "	atomic_store_explicit(&s->log.mark, mark, memory_order_release);\n", "	(void)mark;\n")],
     # What is forgotten is not in the log, or after it is gone; nor is a flush, nor what a lost segment had.
-    "NO_TOMB": [("flash_shard.c", "	flash_shard_journal(s, FLASH_TOMB, hash);\n", "")],
-    "TOMB_LATE": [("flash_shard.c", "	flash_shard_journal(s, FLASH_TOMB, hash);\n", ""), ("flash_shard.c", "	count(s, FLASH_ERASED, flash_index_erase(&s->index, hash));\n	protocol_gap();\n", "	count(s, FLASH_ERASED, flash_index_erase(&s->index, hash));\n	protocol_gap();\n	flash_shard_journal(s, FLASH_TOMB, hash);\n")],
+    "NO_TOMB": [("flash_shard.c", "		flash_shard_journal(s, FLASH_TOMB, hash);\n", "")],
+    "TOMB_LATE": [("flash_shard.c", "		flash_shard_journal(s, FLASH_TOMB, hash);\n", ""), ("flash_shard.c", "	flash_shard_count(s, FLASH_ERASED, flash_index_erase(&s->index, hash));\n	protocol_gap();\n", "	flash_shard_count(s, FLASH_ERASED, flash_index_erase(&s->index, hash));\n	protocol_gap();\n	flash_shard_journal(s, FLASH_TOMB, hash);\n")],
     "FLUSH_SILENT": [("flash_shard.c", "	flash_shard_journal(s, FLASH_FLUSH, 0);\n", "")],
     "LOST_TOMBS": [("flash_shard.c", "			flash_shard_journal(s, record.kind, record.number);\n", "			continue;\n")],
     # What could not be journaled is not said either.
@@ -483,6 +483,20 @@ MUTANTS = {
     "BAD_SILENT": [("flash_recover.c", "		flash_shard_journal(r->s, FLASH_DROP, sequence | FLASH_DROP_OLDER);\n", "")],
     # A record that was being begun is written as the page's end says.
     "TORN_TAIL": [("flash_log.c", "	truncate(log, payload(log, buffer), whole);\n", "	(void)whole;\n	(void)truncate;\n")],
+    # A log that becomes a column: what was erased meanwhile stays; its entries go before the column is seen; an erasure leaves the column that is made, and one that is not seen yet.
+    "NO_DRAIN": [("flash_convert.c", "		flash_column_check(c->shard, it->hash, sequence_of(c, it->location), it->location);\n", "		(void)it;\n		(void)sequence_of;\n")],
+    "HIDE_FIRST": [("flash_shard_columns.c", "	flash_columns_show(&s->columns, visible_of(s) | bit_of(s, number));\n	protocol_gap();\n	flash_column_skip(s, to);\n", "	flash_column_skip(s, to);\n	protocol_gap();\n	flash_columns_show(&s->columns, visible_of(s) | bit_of(s, number));\n")],
+    "ERASE_VISIBLE_ONLY": [("flash_shard_columns.c", "	s->erasable |= bit_of(s, s->building);\n", ""), ("flash_shard_columns.c", "	flash_column_skip(s, to);\n	s->building = 0;", "	s->erasable |= bit_of(s, s->building);\n	flash_column_skip(s, to);\n	s->building = 0;")],
+    # A restart reads segments that have become a column; leaves a bucket half written.
+    "CONVERTED_UNKEPT": [("flash_shard_columns.c", "	atomic_store_explicit(&s->log.kept->first, to + 1, memory_order_release);\n", "")],
+    "BUCKET_TORN": [("flash_columns.c", "	atomic_store_explicit(&c->kept->torn, bucket + 1, memory_order_release);\n", "")],
+    # A column goes, and looks do not begin again; what was erased of it is put into the log; a flush leaves columns, or the one that is made.
+    "NO_DROP_STEP": [("flash_shard_columns.c", "		flash_index_step(&s->index);\n		protocol_gap();\n", "		protocol_gap();\n")],
+    "REINSERT_BLIND": [("flash_shard_columns.c", "	    flash_columns_having(&s->columns, hash, bit_of(s, number)) == 0 ||\n", "")],
+    "FLUSH_LEAVES_COLUMNS": [("flash_shard.c", "	flash_shard_columns_hide(s);\n", "")],
+    "FLUSH_LEAVES_BUILDING": [("flash_shard_columns.c", "	s->building = 0;\n	s->erasable = 0;\n", "	s->erasable = s->building != 0 ? bit_of(s, s->building) : 0;\n")],
+    # A claim takes any column's item for the one that was read.
+    "COLUMN_UNCLAIMED": [("flash_shard.c", "	return flash_column_is_shown(s, number) &&\n	       flash_columns_having(&s->columns, hash, 1u << number % s->column.count) != 0;", "	return flash_column_is_shown(s, number);")],
     # An estimate is one counter, not the least.
     "FRONT_ONE_COUNTER": [("front_sketch.c", "count < least ? count : least", "count")],
 }

@@ -18,19 +18,24 @@
 
 #define CALLS_MAX    60u
 #define STEPS_MAX    20000u
-#define SEEDS        1200u
+#define SEEDS        700u
 #define CAUGHT_SEEDS 200000u
 #define COPIES       20u /* of 1000 steps */
 #define NEVER        (UINT64_MAX / 2)
-#define TURNS        20u        /* of 100 */
+#define TURNS        20u /* of 100 */
+#define RESTS        60u /* of 1000 calls */
+#define REST         250u
 #define THREAD       TIER_CORES /* the tier's own, as a fibre */
 
 static struct {
 	struct call call[CALLS_MAX + TIER_KEYS];
 	uint32_t calls;
 	uint64_t tick;
-	uint32_t flushes, evictions, fills; /* of 100 */
-	uint32_t burst;                     /* gaps at once, at most */
+	uint32_t flushes, evictions, fills, turns; /* of 100 */
+	uint32_t rest;                             /* starts, in which nobody calls */
+	uint32_t until;                            /* a stage of a conversion */
+	uint64_t columns;
+	uint32_t burst; /* gaps at once, at most */
 	bool sleepy;
 	bool killing;                        /* whether an append was done nobody could judge */
 	uint32_t kills, killed;              /* to come; that were */
@@ -71,7 +76,9 @@ run_fill(void *arg)
 static void
 run_turn(void *arg)
 {
-	flash_shard_turn(&w.shard);
+	const struct task *t = arg;
+
+	tier_turn(t->core);
 }
 
 static void
@@ -113,6 +120,31 @@ start_call(uint32_t core)
 	fibre_begin(core, run_call, &tasks[core]);
 }
 
+/* Nobody calls until a conversion has come that far, so that what was evicted is in it. */
+static bool
+rests(void)
+{
+	const uint32_t stage = w.convert.stage;
+
+	if (stage == h.until || tier_columns_made() > h.columns + 1)
+		h.rest = 0;
+	h.rest -= h.rest != 0;
+	return h.rest != 0;
+}
+
+static void
+rest(void)
+{
+	static const enum flash_convert_stage until[] = {
+		FLASH_CONVERT_LIST,  FLASH_CONVERT_OLD,   FLASH_CONVERT_REINSERT,
+		FLASH_CONVERT_BEGIN, FLASH_CONVERT_CHECK, FLASH_CONVERT_CHECK};
+	const uint32_t drawn = sim_below(&w.rng, 2 + sizeof until / sizeof until[0]);
+
+	h.rest = REST;
+	h.columns = tier_columns_made();
+	h.until = drawn < sizeof until / sizeof until[0] ? until[drawn] : UINT32_MAX;
+}
+
 static void
 start(uint32_t fibre)
 {
@@ -122,14 +154,23 @@ start(uint32_t fibre)
 	tasks[fibre].call = NULL;
 	if (fibre == THREAD)
 		fibre_begin(fibre, run_work, &tasks[fibre]);
+	else if (rests())
+		fibre_begin(fibre,
+			    what < 30   ? run_fill
+			    : what < 35 ? run_evict
+					: run_turn,
+			    &tasks[fibre]);
 	else if (what < h.evictions)
 		fibre_begin(fibre, run_evict, &tasks[fibre]);
 	else if (what < h.evictions + h.fills)
 		fibre_begin(fibre, run_fill, &tasks[fibre]);
-	else if (what < h.evictions + h.fills + TURNS)
+	else if (what < h.evictions + h.fills + h.turns)
 		fibre_begin(fibre, run_turn, &tasks[fibre]);
-	else if (h.calls < CALLS_MAX)
+	else if (h.calls < CALLS_MAX) {
 		start_call(fibre);
+		if (w.columns != 0 && sim_chance(&w.rng, RESTS))
+			rest();
+	}
 }
 
 static bool
@@ -214,6 +255,12 @@ run(uint64_t seed)
 	h.flushes = sim_chance(&w.rng, 500) ? 0 : 8;
 	h.evictions = 15 + sim_below(&w.rng, 30);
 	h.fills = sim_below(&w.rng, 35);
+	h.turns = TURNS;
+	if (w.columns != 0) {
+		h.evictions = 15 + sim_below(&w.rng, 15);
+		h.fills = 5 + sim_below(&w.rng, 15);
+		h.turns = 25;
+	}
 	h.burst = sim_chance(&w.rng, 500) ? 1 : 1 + sim_below(&w.rng, 40);
 	h.sleepy = sim_chance(&w.rng, 400);
 	h.killing = sim_chance(&w.rng, 700);

@@ -37,7 +37,7 @@ static struct {
 	struct flash_intents intents;
 	struct mem_flash device;
 	struct bucket *buckets;
-	uint8_t *pages, *read;
+	uint8_t *pages, *read, *columns;
 } copy;
 
 static void *
@@ -57,19 +57,6 @@ tick(void *arg)
 	mem_flash_tick(m, m->now_ns + 1);
 }
 
-static uint64_t
-tier_hash(void *arg, struct view key)
-{
-	uint64_t hash;
-
-	for (uint32_t k = 0; k < TIER_KEYS; k++)
-		if (key.len == TIER_NAME_LEN && memcmp(key.data, w.name[k], key.len) == 0)
-			return w.hash[k];
-	ensure(key.len == sizeof hash); /* a filler's */
-	memcpy(&hash, key.data, sizeof hash);
-	return hash;
-}
-
 static struct flash_recovered
 recover(struct flash_shard *s, struct flash_shard_config c, struct mem_flash *m)
 {
@@ -81,6 +68,7 @@ recover(struct flash_shard *s, struct flash_shard_config c, struct mem_flash *m)
 					       .wait = tick,
 					       .arg = m};
 
+	c.column.is_kept = true;
 	memset(c.buckets, 0, TIER_BUCKETS * sizeof *c.buckets);
 	return flash_shard_recover(s, &c, &r);
 }
@@ -116,7 +104,7 @@ end_transfers(struct mem_flash *m)
 static void
 rot(void)
 {
-	const size_t page = sim_below(&w.rng, TIER_SEGMENTS * TIER_SEGMENT_PAGES);
+	const size_t page = sim_below(&w.rng, TIER_DEVICE_BYTES / FLASH_PAGE_BYTES);
 
 	w.device.now[page * FLASH_PAGE_BYTES + sim_below(&w.rng, FLASH_PAGE_BYTES)] ^= 1;
 }
@@ -147,6 +135,7 @@ tier_kill(bool keeps_store)
 	seen.unindexed += r.unindexed;
 	w.device.faults.write_errors = write_errors;
 	memset(&w.intents, 0, sizeof w.intents);
+	tier_convert_init();
 	w.now_ns = w.device.now_ns;
 	return all_whole(r);
 }
@@ -156,16 +145,18 @@ tier_kill(bool keeps_store)
 static void
 copy_world(struct flash_shard_config *c)
 {
-	const size_t device = TIER_SEGMENTS * SEGMENT_BYTES;
+	const size_t columns = flash_columns_bytes(FILTER_BUCKETS_MIN);
 
 	if (copy.buckets == NULL) {
 		copy.buckets = aligned(FLASH_PAGE_BYTES);
 		copy.pages = aligned(PAGES_BYTES);
 		copy.read = aligned(SEGMENT_BYTES);
-		mem_flash_open(&copy.device, device, 8, 1);
+		copy.columns = aligned(align_up(columns, FLASH_PAGE_BYTES));
+		mem_flash_open(&copy.device, TIER_DEVICE_BYTES, 8, 1);
 	}
 	copy.device.under_way = 0;
-	memcpy(copy.device.now, w.device.now, device);
+	memcpy(copy.device.now, w.device.now, TIER_DEVICE_BYTES);
+	memcpy(copy.columns, tier_column_memory(), columns);
 	memcpy(copy.pages, c->pages, PAGES_BYTES);
 	memcpy(&copy.kept, &w.kept, sizeof w.kept);
 	memcpy(&copy.intents, &w.intents, sizeof w.intents);
@@ -173,6 +164,7 @@ copy_world(struct flash_shard_config *c)
 	c->intents = &copy.intents;
 	c->pages = copy.pages;
 	c->buckets = copy.buckets;
+	c->column.memory = copy.columns;
 }
 
 /* The copy that this shard has of a key. Without a device: in its buffers, or not known. */
@@ -182,14 +174,24 @@ find(struct flash_shard *s, const struct mem_flash *m, uint32_t key, char *value
 	struct flash_look l = {0};
 	struct flash_found f;
 
-	flash_look_begin(s, &l);
-	flash_look_end(s, &l, w.hash[key]);
+	/* Amid a change a look is as far as it has come. */
+	if (s->column.count != 0) {
+		const uint32_t sequence = s->columns.kept->sequence;
+
+		s->columns.kept->sequence = sequence + (sequence & 1);
+		flash_look_begin(s, &l);
+		flash_look_end(s, &l, w.hash[key]);
+		s->columns.kept->sequence = sequence;
+	} else {
+		flash_look_begin(s, &l);
+		flash_look_end(s, &l, w.hash[key]);
+	}
 	for (uint32_t i = 0; i < l.count; i++) {
 		const bool was_buffer = flash_read_buffer(s, &l.at[i], copy.read);
 
 		if (!was_buffer)
-			memcpy(copy.read, m->now + flash_log_offset(&s->log, l.at[i].location),
-			       (size_t)flash_location_pages(l.at[i].location) * FLASH_PAGE_BYTES);
+			memcpy(copy.read, m->now + flash_candidate_offset(s, &l.at[i]),
+			       (size_t)flash_candidate_pages(&l.at[i]) * FLASH_PAGE_BYTES);
 		if (flash_read_judge(s, &l.at[i], copy.read, was_buffer,
 				     (struct view){(const uint8_t *)w.name[key], TIER_NAME_LEN},
 				     &f) != FLASH_FOUND)

@@ -10,21 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WRITE_TAG  (1ull << 32)
-#define SHORT_NS   20u /* a step is one */
-#define LONG_NS    400u
-#define FILL_SMALL 20u
-#define FILL_LARGE 4u
-#define FILLER_MAX 2500u
+#define WRITE_TAG   (1ull << 32)
+#define SHORT_NS    20u /* a step is one */
+#define LONG_NS     400u
+#define FILL_SMALL  12u
+#define FILL_LARGE  4u
+#define FILLER_MAX  2500u
+#define USED_BEHIND 400u
 
 struct tier_world w;
 
 /* Memory of all worlds, and what they have reached. */
 static struct {
 	struct bucket *buckets;
-	uint8_t *pages, *read[FIBRES_MAX];
+	uint8_t *pages, *read[FIBRES_MAX], *columns, *convert, *workspace;
 	uint64_t verdicts[FLASH_UNREADABLE + 1], buffered, steps;
-	uint64_t counters[FLASH_COUNTERS_COUNT];
+	uint64_t counters[FLASH_COUNTERS_COUNT], converts[FLASH_CONVERT_COUNTERS_COUNT];
+	uint64_t in_columns;
 } all;
 
 enum where { IN_STORE, IN_TIER, NOWHERE };
@@ -66,6 +68,10 @@ tier_poll(void)
 
 	mem_flash_tick(&w.device, ++w.now_ns);
 	while (w.device.device.ops->poll(&w.device.device, &r, 1) == 1) {
+		if ((r.tag & FLASH_CONVERT_TAG) != 0) {
+			flash_convert_heard(&w.convert, r.tag, r.error);
+			continue;
+		}
 		if ((r.tag & WRITE_TAG) != 0) {
 			w.writing = false;
 			flash_log_wrote(&w.shard.log, (uint32_t)r.tag, r.error);
@@ -81,6 +87,10 @@ tier_work(void)
 {
 	struct flash_io io;
 
+	if (w.columns != 0 && sim_chance(&w.rng, 700)) {
+		flash_convert_work(&w.convert);
+		return;
+	}
 	if (w.writing || !flash_log_write(&w.shard.log, &io))
 		return;
 	io.tag |= WRITE_TAG;
@@ -89,13 +99,21 @@ tier_work(void)
 	ensure(w.device.device.ops->submit(&w.device.device, &io, 1) == 1);
 }
 
+void
+tier_turn(uint32_t core)
+{
+	flash_shard_turn(&w.shard);
+	if (w.columns != 0 && core == 0)
+		flash_convert_turn(&w.convert, &w.shard);
+}
+
 static int32_t
 read_flash(uint32_t core, const struct flash_candidate *at)
 {
 	const struct flash_io io = {.tag = core,
-				    .offset = flash_log_offset(&w.shard.log, at->location),
+				    .offset = flash_candidate_offset(&w.shard, at),
 				    .data = all.read[core],
-				    .len = flash_location_pages(at->location) * FLASH_PAGE_BYTES,
+				    .len = flash_candidate_pages(at) * FLASH_PAGE_BYTES,
 				    .kind = FLASH_READ};
 
 	w.done[core] = false;
@@ -149,8 +167,12 @@ read_at(uint32_t core, uint32_t key, const struct flash_candidate *at, struct ti
 	const enum flash_verdict v =
 		flash_read_judge(&w.shard, at, all.read[core], was_buffer, name_of(key), &found);
 
-	if (v == FLASH_FOUND)
+	if (v == FLASH_FOUND) {
 		take(core, &found, slot);
+		all.in_columns += flash_is_in_column(at);
+		if (sim_chance(&w.rng, 500))
+			flash_candidate_use(&w.shard, w.hash[key], at);
+	}
 	return v;
 }
 
@@ -486,9 +508,26 @@ fill_one(uint32_t core, uint32_t value_len)
 	flash_log_release(&w.shard.log, &r);
 }
 
+/* Somebody asks for a filler. */
+static void
+use_one(void)
+{
+	const uint64_t filler = hash_word(w.fillers - sim_below(&w.rng, USED_BEHIND), 99);
+	const uint64_t hash =
+		sim_chance(&w.rng, 300) ? w.hash[sim_below(&w.rng, TIER_KEYS)] : filler;
+	struct flash_look l = {0};
+
+	flash_look_begin(&w.shard, &l);
+	flash_look_end(&w.shard, &l, hash);
+	for (uint32_t i = 0; i < l.count; i++)
+		flash_candidate_use(&w.shard, hash, &l.at[i]);
+}
+
 void
 tier_fill(uint32_t core)
 {
+	if (w.columns != 0)
+		use_one();
 	const uint32_t n = w.small_fillers ? FILL_SMALL : FILL_LARGE;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -500,7 +539,7 @@ tier_fill(uint32_t core)
 static void *
 aligned(size_t bytes)
 {
-	void *p = aligned_alloc(FLASH_PAGE_BYTES, bytes);
+	void *p = aligned_alloc(FLASH_PAGE_BYTES, align_up(bytes, FLASH_PAGE_BYTES));
 
 	ensure(p != NULL);
 	return p;
@@ -511,22 +550,85 @@ tier_create(void)
 {
 	all.pages = aligned((size_t)FLASH_BUFFERS * TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES);
 	all.buckets = aligned(FLASH_PAGE_BYTES);
+	all.columns = aligned(flash_columns_bytes(FILTER_BUCKETS_MIN));
+	all.convert = aligned((FLASH_CONVERT_TRANSFERS * TIER_SEGMENT_PAGES + TIER_OUTPUT_PAGES) *
+			      (size_t)FLASH_PAGE_BYTES);
+	all.workspace = aligned(flash_convert_bytes(FILTER_BUCKETS_MIN));
 	for (uint32_t i = 0; i < FIBRES_MAX; i++)
 		all.read[i] = aligned((size_t)TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES);
+}
+
+uint8_t *
+tier_column_memory(void)
+{
+	return all.columns;
+}
+
+uint64_t
+tier_hash(void *arg, struct view key)
+{
+	uint64_t hash;
+
+	for (uint32_t k = 0; k < TIER_KEYS; k++)
+		if (key.len == TIER_NAME_LEN && memcmp(key.data, w.name[k], key.len) == 0)
+			return w.hash[k];
+	ensure(key.len == sizeof hash); /* a filler's */
+	memcpy(&hash, key.data, sizeof hash);
+	return hash;
+}
+
+void
+tier_convert_init(void)
+{
+	struct region region = {.base = all.workspace,
+				.size = flash_convert_bytes(FILTER_BUCKETS_MIN)};
+	const struct flash_convert_config c = {.shards = &w.shard,
+					       .shard_count = 1,
+					       .device = &w.device.device,
+					       .memory = all.convert,
+					       .output_pages = TIER_OUTPUT_PAGES,
+					       .reinserted = 2,
+					       .hash = tier_hash};
+
+	for (uint32_t i = 0; i < FLASH_CONVERT_COUNTERS_COUNT; i++)
+		all.converts[i] += w.convert.counters[i];
+	if (w.columns != 0)
+		flash_convert_init(&w.convert, &region, &c);
+}
+
+/* Of the log. */
+static uint32_t
+segments(void)
+{
+	return TIER_SEGMENTS + (w.columns != 0 ? TIER_MORE : 0);
 }
 
 struct flash_shard_config
 tier_config(void)
 {
-	return (struct flash_shard_config){.log = {.segments = TIER_SEGMENTS,
-						   .segment_pages = TIER_SEGMENT_PAGES,
-						   .live = TIER_LIVE,
-						   .id = {.device = 1}},
-					   .buckets = all.buckets,
-					   .bucket_count = TIER_BUCKETS,
-					   .kept = &w.kept,
-					   .intents = &w.intents,
-					   .pages = all.pages};
+	const uint32_t more = segments() - TIER_SEGMENTS;
+
+	return (struct flash_shard_config){
+		.log = {.segments = segments(),
+			.segment_pages = TIER_SEGMENT_PAGES,
+			.live = TIER_LIVE + more,
+			.id = {.device = 1}},
+		.column = {.memory = all.columns,
+			   .count = w.columns,
+			   .buckets = FILTER_BUCKETS_MIN,
+			   .pages = TIER_COLUMN_PAGES,
+			   .offset = (uint64_t)segments() * TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES},
+		.buckets = all.buckets,
+		.bucket_count = TIER_BUCKETS,
+		.kept = &w.kept,
+		.intents = &w.intents,
+		.pages = all.pages};
+}
+
+uint64_t
+tier_columns_made(void)
+{
+	return counter_read(&w.shard.counters[FLASH_COLUMNS_MADE]);
 }
 
 void
@@ -541,14 +643,15 @@ void
 tier_begin(uint64_t seed)
 {
 	tier_count();
+	for (uint32_t i = 0; i < FLASH_CONVERT_COUNTERS_COUNT; i++)
+		all.converts[i] += w.convert.counters[i];
 	if (w.device.now != NULL)
 		mem_flash_close(&w.device);
 	w = (struct tier_world){.rng = {seed}};
 	for (uint32_t key = 0; key < TIER_KEYS; key++)
 		snprintf(w.name[key], sizeof w.name[key], "k%u", key);
 	memset(all.buckets, 0, TIER_BUCKETS * sizeof *all.buckets);
-	mem_flash_open(&w.device, (uint64_t)TIER_SEGMENTS * TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES,
-		       8, seed);
+	mem_flash_open(&w.device, TIER_DEVICE_BYTES, 8, seed);
 	w.device.faults = (struct mem_flash_faults){
 		.read_ns = sim_below(&w.rng, sim_chance(&w.rng, 500) ? SHORT_NS : LONG_NS),
 		.write_ns = sim_below(&w.rng, sim_chance(&w.rng, 700) ? SHORT_NS : LONG_NS),
@@ -559,6 +662,7 @@ tier_begin(uint64_t seed)
 	w.small_fillers = sim_chance(&w.rng, 300);
 	w.crowded = sim_chance(&w.rng, 300);
 	w.rots = sim_chance(&w.rng, 300);
+	w.columns = sim_chance(&w.rng, 600) ? 1 + sim_below(&w.rng, TIER_COLUMNS) : 0;
 	if (sim_chance(&w.rng, 300))
 		w.device.faults = (struct mem_flash_faults){.read_ns = 1};
 	/* Half of the worlds have two keys that no entry tells apart. */
@@ -567,6 +671,7 @@ tier_begin(uint64_t seed)
 	const struct flash_shard_config c = tier_config();
 
 	flash_shard_init(&w.shard, &c);
+	tier_convert_init();
 }
 
 bool
@@ -578,15 +683,21 @@ tier_read_all(void)
 	       f->flips != 0;
 }
 
+#define COUNTER_WORDS(symbol, words) words,
+
 void
 tier_print(void)
 {
+	static const char *const converts[] = {FLASH_CONVERT_COUNTERS(COUNTER_WORDS)};
 	static const char *const verdicts[] = {"found", "another key's", "again", "unreadable"};
 
 	tier_begin(0); /* adds the last one's */
 	for (uint32_t i = 0; i < FLASH_COUNTERS_COUNT; i++)
 		printf("%8llu %s\n", (unsigned long long)all.counters[i],
 		       flash_counter_names[i].words);
+	for (uint32_t i = 0; i < FLASH_CONVERT_COUNTERS_COUNT; i++)
+		printf("%8llu %s\n", (unsigned long long)all.converts[i], converts[i]);
+	printf("%8llu found in columns\n", (unsigned long long)all.in_columns);
 	for (uint32_t i = 0; i <= FLASH_UNREADABLE; i++)
 		printf("%8llu reads: %s\n", (unsigned long long)all.verdicts[i], verdicts[i]);
 	printf("%8llu of them from buffers\n%8llu moves\n", (unsigned long long)all.buffered,

@@ -11,18 +11,27 @@
 #include "fibres.h"
 #include "history.h"
 
-#include "flash/flash_shard.h"
+#include "flash/flash_convert.h"
 #include "../sim/mem_flash.h"
 
 #define TIER_KEYS          2u
 #define TIER_SEGMENT_PAGES 3u
 #define TIER_SEGMENTS      8u
 #define TIER_LIVE          5u
+#define TIER_MORE          6u /* segments, where there are columns */
+#define TIER_COLUMNS       3u
+#define TIER_COLUMN_PAGES  4u
+#define TIER_OUTPUT_PAGES  3u /* of a conversion */
 #define TIER_BUCKETS       32u
 #define TIER_CORES         2u
 #define TIER_NAME_LEN      2u
 #define TIER_TRIES         3u /* of a look whose segment was gone */
 #define TIER_VALUE_MAX     2600u
+
+#define TIER_DEVICE_BYTES                                                                          \
+	((uint64_t)((TIER_SEGMENTS + TIER_MORE) * TIER_SEGMENT_PAGES +                             \
+		    TIER_COLUMNS * TIER_COLUMN_PAGES) *                                            \
+	 FLASH_PAGE_BYTES)
 
 /* What D has of a key. A slot may be dead: flushed. */
 struct tier_slot {
@@ -39,6 +48,8 @@ struct tier_world {
 	struct flash_shard shard;
 	struct flash_kept kept;
 	struct flash_intents intents;
+	uint32_t columns; /* 0: none */
+	struct flash_convert convert;
 	struct tier_slot d[TIER_KEYS];
 	bool locked[TIER_KEYS], flushing, small_fillers, crowded, rots;
 	uint64_t hash[TIER_KEYS];
@@ -57,8 +68,13 @@ static_assert(TIER_BUCKETS * sizeof(struct bucket) <= FLASH_PAGE_BYTES, "their m
 void tier_create(void);
 void tier_begin(uint64_t seed);
 struct flash_shard_config tier_config(void);
+/* Nothing is being converted. */
+void tier_convert_init(void);
+uint64_t tier_hash(void *arg, struct view key);
+uint8_t *tier_column_memory(void); /* flash_columns_bytes(FILTER_BUCKETS_MIN) */
 /* Adds up what the shard counted, before it begins anew. */
 void tier_count(void);
+uint64_t tier_columns_made(void);
 /* What has been reached, in one line each. */
 void tier_print(void);
 /* Nothing was unreadable but by a fault. */
@@ -70,8 +86,9 @@ void tier_poll(void);
 void tier_call(uint32_t core, struct call *call);
 void tier_evict(uint32_t core, uint32_t key);
 void tier_fill(uint32_t core);
-/* A step of the tier's thread. */
+/* A step of the tier's thread; of the shard's owner. */
 void tier_work(void);
+void tier_turn(uint32_t core);
 
 /* ---- tier_kill.c ---- */
 

@@ -3,12 +3,14 @@
  *
  * Goal:   a look finds what looks at each filter would, and as seldom what is not there; an erasure
  *         takes all that match and nothing else; used bits and pages are those of their buckets; a
- *         look that an erasure comes into is told so.
- * Method: filters of lib/filter beside; lists of what is in; a look at the gap within an erasure.
+ *         look that an erasure comes into is told so; a process killed within one leaves nothing
+ * that was not there. Method: filters of lib/filter beside; lists of what is in; a look at the gap
+ * within an erasure.
  */
 #include "flash/flash_columns.h"
 
 #include "base/hash.h"
+#include "filter/filter_codes.h"
 #include "store/gap.h"
 #include "support/test.h"
 
@@ -86,7 +88,7 @@ rig_down(struct rig *r)
 }
 
 static uint32_t
-look_at(const struct rig *r, uint64_t hash, struct flash_candidate *found)
+look_at(const struct rig *r, uint64_t hash, struct flash_column_match *found)
 {
 	const struct filter_place place = flash_columns_fetch(&r->columns, hash);
 
@@ -96,11 +98,11 @@ look_at(const struct rig *r, uint64_t hash, struct flash_candidate *found)
 static uint32_t
 look(const struct rig *r, uint64_t hash)
 {
-	struct flash_candidate found[FLASH_CANDIDATES_MAX];
+	struct flash_column_match found[FLASH_COLUMN_MATCHES];
 	const uint32_t n = look_at(r, hash, found);
 	uint32_t columns = 0;
 
-	check(n <= FLASH_CANDIDATES_MAX);
+	check(n <= FLASH_COLUMN_MATCHES);
 	for (uint32_t i = 0; i < n; i++)
 		columns |= 1u << found[i].column;
 	return columns;
@@ -171,7 +173,7 @@ same_place(uint64_t a, uint64_t b)
 static bool
 is_used(const struct rig *r, uint32_t column, uint64_t hash)
 {
-	struct flash_candidate found[FLASH_CANDIDATES_MAX];
+	struct flash_column_match found[FLASH_COLUMN_MATCHES];
 	const uint32_t n = look_at(r, hash, found);
 	bool used = true, any = false;
 
@@ -188,7 +190,7 @@ is_used(const struct rig *r, uint32_t column, uint64_t hash)
 static void
 use(struct rig *r, uint32_t column, uint64_t hash)
 {
-	struct flash_candidate found[FLASH_CANDIDATES_MAX];
+	struct flash_column_match found[FLASH_COLUMN_MATCHES];
 	const uint32_t n = look_at(r, hash, found);
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -281,13 +283,60 @@ static struct {
 } between;
 
 /* None that is not erased may seem to be gone. */
+/* What a process killed at a gap leaves. */
+static struct {
+	const struct rig *r;
+	uint8_t *memory;
+	size_t bytes;
+	uint64_t gaps, strangers;
+	bool within;
+} left;
+
+static void
+fingerprints(const struct flash_columns *c, uint32_t column, uint32_t bucket,
+	     uint32_t f[FLASH_COLUMN_SLOTS])
+{
+	const struct flash_column_digits *d = &c->digits[bucket];
+	const uint32_t shift = column * FLASH_COLUMN_SLOTS;
+	uint8_t digits[FILTER_QUAD];
+
+	filter_digits(d->low[column] | (uint32_t)(d->high >> shift & 0xf) << 16, digits);
+	for (uint32_t i = 0; i < FLASH_COLUMN_SLOTS; i++)
+		f[i] = (uint32_t)digits[i] << 8 | (c->lows[bucket].of[column] >> 8 * i & 0xff);
+}
+
+static void
+look_at_what_is_left(void)
+{
+	struct flash_columns c;
+
+	memcpy(left.memory, left.r->columns.kept, left.bytes);
+	flash_columns_attach(&c, left.memory, FEW);
+	left.gaps++;
+	for (uint32_t i = 0; i < FEW * FLASH_COLUMNS; i++) {
+		uint32_t f[FLASH_COLUMN_SLOTS], had[FILTER_SLOTS_MAX];
+
+		fingerprints(&c, i % FLASH_COLUMNS, i / FLASH_COLUMNS, f);
+		filter_bucket(left.r->filters[i % FLASH_COLUMNS], i / FLASH_COLUMNS, had);
+		for (uint32_t k = 0; k < FLASH_COLUMN_SLOTS; k++)
+			left.strangers += f[k] != 0 && f[k] != had[0] && f[k] != had[1] &&
+					  f[k] != had[2] && f[k] != had[3];
+	}
+}
+
 void
 stress_gap(void)
 {
 	const uint32_t column = 3;
 
+	if (left.r != NULL && !left.within) {
+		left.within = true;
+		look_at_what_is_left();
+		left.within = false;
+	}
+
 	for (uint32_t n = 0; between.r != NULL && n < between.r->items; n++) {
-		struct flash_candidate found[FLASH_CANDIDATES_MAX];
+		struct flash_column_match found[FLASH_COLUMN_MATCHES];
 		const uint64_t hash = item_of(column, n);
 		const uint32_t had = look_at(between.r, hash, found);
 
@@ -318,6 +367,26 @@ a_look_within_an_erasure_is_torn_and_not_a_miss(void **state)
 }
 
 static void
+a_kill_within_an_erasure_leaves_only_what_was_there(void **state)
+{
+	struct rig r;
+
+	rig_up(&r, FEW);
+	flash_columns_show(&r.columns, ALL);
+	left.bytes = flash_columns_bytes(FEW) - CACHE_LINE_BYTES;
+	left.memory = aligned_alloc(CACHE_LINE_BYTES, align_up(left.bytes, CACHE_LINE_BYTES));
+	check_ptr(left.memory);
+	left.r = &r;
+	for (uint32_t n = 0; n < 100; n++)
+		flash_columns_erase(&r.columns, item_of(n % FLASH_COLUMNS, n), ALL);
+	left.r = NULL;
+	check(left.gaps > 200);
+	check_eq(left.strangers, 0);
+	free(left.memory);
+	rig_down(&r);
+}
+
+static void
 an_item_of_full_columns_has_less_than_two_bytes(void **state)
 {
 	const uint32_t buckets = 1u << 20;
@@ -336,6 +405,7 @@ main(void)
 		cmocka_unit_test(an_erasure_takes_all_that_match_in_its_columns_and_nothing_else),
 		cmocka_unit_test(a_bucket_begins_behind_the_borders_before_it),
 		cmocka_unit_test(a_look_within_an_erasure_is_torn_and_not_a_miss),
+		cmocka_unit_test(a_kill_within_an_erasure_leaves_only_what_was_there),
 		cmocka_unit_test(an_item_of_full_columns_has_less_than_two_bytes),
 	};
 

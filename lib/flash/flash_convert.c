@@ -1,0 +1,416 @@
+/*
+ * flash_convert.c - stages of a conversion: what is live, where it goes, and what the owner does.
+ */
+#include "flash_convert.h"
+#include "flash_convert_pass.h"
+
+#include "base/prefetch.h"
+#include "store/gap.h"
+
+#include <string.h>
+
+#define STEPS      4096u /* of BUILD a call */
+#define STAGE_BITS 8u
+#define STAGE_MASK ((1u << STAGE_BITS) - 1)
+
+size_t
+flash_convert_bytes(uint32_t buckets)
+{
+	const size_t slots = (size_t)buckets * FLASH_COLUMN_SLOTS;
+
+	return slots * (sizeof(struct flash_convert_item) + sizeof(uint32_t)) +
+	       ((size_t)buckets / 64 + 1) * sizeof(uint64_t) + 3 * CACHE_LINE_BYTES;
+}
+
+void
+flash_convert_init(struct flash_convert *c, struct region *region,
+		   const struct flash_convert_config *config)
+{
+	const struct flash_column_config *column = &config->shards[0].column;
+	const size_t slots = (size_t)column->buckets * FLASH_COLUMN_SLOTS;
+
+	ensure(column->count != 0 && config->output_pages != 0);
+	ensure((uint64_t)column->pages * FLASH_PAGE_BYTES < UINT32_MAX);
+	*c = (struct flash_convert){.c = *config, .random = 1};
+	c->items_max = (uint32_t)(slots * FLASH_COLUMN_FILL / 1000);
+	c->items = region_take(region, slots * sizeof c->items[0], CACHE_LINE_BYTES);
+	c->slots = region_take(region, slots * sizeof c->slots[0], CACHE_LINE_BYTES);
+	c->ends = region_take(region, (column->buckets / 64 + 1) * sizeof c->ends[0],
+			      CACHE_LINE_BYTES);
+}
+
+static void
+count(struct flash_convert *c, enum flash_convert_counter what, uint64_t n)
+{
+	c->counters[what] += n;
+}
+
+/* All that was done in this stage is the other's. */
+static void
+hand_over(struct flash_convert *c, enum flash_convert_stage stage)
+{
+	const uint32_t shard = (uint32_t)(c->shard - c->c.shards);
+
+	c->step = 0;
+	protocol_gap();
+	atomic_store_explicit(&c->stage, shard << STAGE_BITS | stage, memory_order_release);
+}
+
+static void
+give_up(struct flash_convert *c)
+{
+	count(c, FLASH_CONVERT_ENDED, 1);
+	hand_over(c, FLASH_CONVERT_IDLE);
+}
+
+/* ---- which segments ---- */
+
+/* The newest segment that is on flash, with all before it. */
+static uint64_t
+last_written(const struct flash_log *log)
+{
+	uint64_t last = atomic_load_explicit(&log->head, memory_order_acquire);
+
+	for (uint32_t i = 0; i < FLASH_BUFFERS; i++) {
+		const uint64_t sequence =
+			atomic_load_explicit(&log->kept->sequence[i], memory_order_acquire);
+
+		if (sequence != 0 && sequence <= last)
+			last = sequence - 1;
+	}
+	return last;
+}
+
+static void
+choose(struct flash_convert *c)
+{
+	struct flash_shard *s = &c->c.shards[c->next_shard];
+
+	c->next_shard = c->next_shard + 1 < c->c.shard_count ? c->next_shard + 1 : 0;
+	if (!flash_column_is_due(s))
+		return;
+	c->shard = s;
+	c->from = flash_column_log_first(s);
+	c->to = last_written(&s->log);
+	if (c->to < c->from)
+		return;
+	c->count = 0;
+	c->bytes = 0;
+	flash_pass_begin(c, c->from);
+	hand_over(c, FLASH_CONVERT_LIST);
+}
+
+/* ---- LIST ---- */
+
+static void
+list(struct flash_convert *c)
+{
+	if (!flash_pass_work(c, flash_pass_list))
+		return;
+	if (c->count == 0) {
+		hand_over(c, FLASH_CONVERT_BEGIN);
+		return;
+	}
+	memset(c->slots, 0,
+	       (size_t)c->shard->column.buckets * FLASH_COLUMN_SLOTS * sizeof c->slots[0]);
+	memset(c->ends, 0, (c->shard->column.buckets / 64 + 1) * sizeof c->ends[0]);
+	c->placed = false;
+	hand_over(c, FLASH_CONVERT_BUILD);
+}
+
+/* ---- BUILD ---- */
+
+static uint32_t
+draw(struct flash_convert *c)
+{
+	c->random = c->random * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(c->random >> 33);
+}
+
+static struct filter_place
+place_of(const struct flash_convert *c, uint32_t item)
+{
+	return filter_place(&c->shard->columns.shape, c->items[item].hash);
+}
+
+static bool
+put_into(struct flash_convert *c, uint32_t item, uint32_t bucket)
+{
+	uint32_t *slots = &c->slots[(size_t)bucket * FLASH_COLUMN_SLOTS];
+
+	for (uint32_t i = 0; i < FLASH_COLUMN_SLOTS; i++)
+		if (slots[i] == 0) {
+			slots[i] = item + 1;
+			return true;
+		}
+	return false;
+}
+
+/* One of the bucket's items makes place, and looks for its own. */
+static void
+place_item(struct flash_convert *c, uint32_t item)
+{
+	struct filter_place p = place_of(c, item);
+	uint32_t bucket = p.buckets[draw(c) & 1];
+
+	count(c, FLASH_CONVERT_ITEMS, 1);
+	if (put_into(c, item, p.buckets[0]) || put_into(c, item, p.buckets[1]))
+		return;
+	for (uint32_t kicks = 0; kicks < FLASH_CONVERT_KICKS; kicks++) {
+		uint32_t *slot = &c->slots[(size_t)bucket * FLASH_COLUMN_SLOTS +
+					   draw(c) % FLASH_COLUMN_SLOTS];
+		const uint32_t other = *slot - 1;
+
+		*slot = item + 1;
+		item = other;
+		p = place_of(c, item);
+		bucket = p.buckets[0] == bucket ? p.buckets[1] : p.buckets[0];
+		if (put_into(c, item, bucket))
+			return;
+	}
+	c->items[item].at = FLASH_CONVERT_NOWHERE;
+	count(c, FLASH_CONVERT_LOST, 1);
+}
+
+/* Its items lie where the bucket before ended. */
+static void
+place_bucket(struct flash_convert *c, uint32_t bucket)
+{
+	const uint32_t begin = c->bytes;
+
+	for (uint32_t i = 0; i < FLASH_COLUMN_SLOTS; i++) {
+		const uint32_t item = c->slots[(size_t)bucket * FLASH_COLUMN_SLOTS + i];
+
+		if (item == 0)
+			continue;
+
+		const uint32_t len = c->items[item - 1].at;
+
+		c->items[item - 1].at = c->bytes;
+		c->bytes += len;
+	}
+	if (begin / FLASH_PAYLOAD_BYTES != c->bytes / FLASH_PAYLOAD_BYTES)
+		c->ends[bucket / 64] |= 1ull << bucket % 64;
+}
+
+static void
+build(struct flash_convert *c)
+{
+	const uint32_t end = c->placed ? c->shard->column.buckets : c->count;
+
+	for (uint32_t i = 0; i < STEPS && c->step < end; i++, c->step++) {
+		if (c->placed)
+			place_bucket(c, c->step);
+		else
+			place_item(c, c->step);
+	}
+	if (c->step < end)
+		return;
+	c->step = 0;
+	if (c->placed) {
+		flash_old_begin(c);
+		hand_over(c, FLASH_CONVERT_OLD);
+	} else {
+		c->placed = true;
+		c->bytes = 0;
+	}
+}
+
+/* ---- DATA ---- */
+
+static uint32_t
+pages_of(const struct flash_convert *c)
+{
+	return (c->bytes + FLASH_PAYLOAD_BYTES - 1) / FLASH_PAYLOAD_BYTES;
+}
+
+static void
+data(struct flash_convert *c)
+{
+	if (!c->is_open)
+		flash_pass_data_begin(c);
+	c->is_open = true;
+	if (!c->writes) {
+		if (!flash_pass_work(c, flash_pass_place))
+			return;
+		if (c->failed || c->cursor != c->count) {
+			give_up(c);
+			return;
+		}
+		flash_pass_seal(c, pages_of(c));
+		c->writes = true;
+	}
+	if (!flash_pass_write(c, pages_of(c)))
+		return;
+	if (c->failed) {
+		give_up(c);
+		return;
+	}
+	c->is_open = c->writes = false;
+	c->page += c->c.output_pages;
+	if (c->page >= pages_of(c))
+		hand_over(c, FLASH_CONVERT_PUT);
+}
+
+void
+flash_convert_work(struct flash_convert *c)
+{
+	/* Acquire: pairs with the release in hand_over. */
+	switch (atomic_load_explicit(&c->stage, memory_order_acquire) & STAGE_MASK) {
+	case FLASH_CONVERT_IDLE:
+		choose(c);
+		break;
+	case FLASH_CONVERT_LIST:
+		list(c);
+		break;
+	case FLASH_CONVERT_BUILD:
+		build(c);
+		break;
+	case FLASH_CONVERT_OLD:
+		if (flash_old_work(c))
+			hand_over(c, c->again_count != 0 ? FLASH_CONVERT_REINSERT
+							 : FLASH_CONVERT_BEGIN);
+		break;
+	case FLASH_CONVERT_DATA:
+		data(c);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- the owner ---- */
+
+static void
+begin(struct flash_convert *c)
+{
+	if (c->count == 0) {
+		flash_column_skip(c->shard, c->to);
+		hand_over(c, FLASH_CONVERT_IDLE);
+		return;
+	}
+	c->number = flash_column_begin(c->shard);
+	c->page = 0;
+	c->is_open = c->writes = false;
+	hand_over(c, FLASH_CONVERT_DATA);
+}
+
+static void
+again(struct flash_convert *c)
+{
+	for (uint32_t i = 0; i < c->again_count; i++) {
+		struct flash_record record;
+
+		ensure(flash_record_read(c->again[i].bytes, sizeof c->again[i].bytes, &record) !=
+		       0);
+		flash_column_reinsert(c->shard, c->number, c->again[i].hash, &record,
+				      c->again[i].bytes + record.head);
+	}
+	c->again_count = 0;
+	hand_over(c, FLASH_CONVERT_OLD);
+}
+
+/* A bucket's fingerprints, ascending. */
+static void
+fingerprints_of(const struct flash_convert *c, uint32_t bucket, uint32_t f[FLASH_COLUMN_SLOTS])
+{
+	for (uint32_t i = 0; i < FLASH_COLUMN_SLOTS; i++) {
+		const uint32_t item = c->slots[(size_t)bucket * FLASH_COLUMN_SLOTS + i];
+		const uint32_t value = item == 0 ? 0 : place_of(c, item - 1).fingerprint;
+		uint32_t at = i;
+
+		for (; at != 0 && f[at - 1] > value; at--)
+			f[at] = f[at - 1];
+		f[at] = value;
+	}
+}
+
+static void
+put(struct flash_convert *c)
+{
+	const uint32_t end = c->shard->column.buckets;
+
+	for (uint32_t i = 0; i < FLASH_CONVERT_SLICE && c->step < end; i++, c->step++) {
+		uint32_t f[FLASH_COLUMN_SLOTS];
+
+		fingerprints_of(c, c->step, f);
+		flash_column_put(c->shard, c->step, f,
+				 (c->ends[c->step / 64] >> c->step % 64 & 1) != 0);
+	}
+	if (c->step < end)
+		return;
+	flash_column_is_put(c->shard);
+	hand_over(c, FLASH_CONVERT_CHECK);
+}
+
+/* Of the segments that are converted one alone is in the slot. */
+static uint64_t
+sequence_of(const struct flash_convert *c, uint32_t location)
+{
+	const struct flash_log *log = &c->shard->log;
+	const uint32_t n = log->c.segments;
+
+	return c->from + (flash_location_slot(location) + n - flash_slot(log, c->from)) % n;
+}
+
+static void
+check(struct flash_convert *c)
+{
+	for (uint32_t i = 0; i < FLASH_CONVERT_SLICE && c->step < c->count; i++, c->step++) {
+		const struct flash_convert_item *it = &c->items[c->step];
+
+		flash_column_check(c->shard, it->hash, sequence_of(c, it->location), it->location);
+	}
+	if (c->step < c->count)
+		return;
+	flash_column_show(c->shard, pages_of(c), c->to);
+	hand_over(c, FLASH_CONVERT_IDLE);
+}
+
+/* What a check reads comes into the cache before the lock is taken. */
+static void
+fetch(const struct flash_convert *c)
+{
+	const struct flash_shard *s = c->shard;
+
+	for (uint32_t i = 0; i < FLASH_CONVERT_SLICE && c->step + i < c->count; i++) {
+		const struct place p = flash_index_place(&s->index, c->items[c->step + i].hash);
+
+		prefetch(&s->index.buckets[p.primary]);
+		prefetch(&s->index.buckets[p.alternate]);
+	}
+}
+
+static void
+slice(struct flash_convert *c, struct flash_shard *s, uint32_t stage)
+{
+	if (stage == FLASH_CONVERT_CHECK)
+		fetch(c);
+	spin_lock(&s->lock);
+	if (stage == FLASH_CONVERT_REINSERT)
+		again(c);
+	else if (stage == FLASH_CONVERT_BEGIN)
+		begin(c);
+	else if (s->building != c->number)
+		give_up(c); /* a flush */
+	else if (stage == FLASH_CONVERT_PUT)
+		put(c);
+	else
+		check(c);
+	spin_unlock(&s->lock);
+}
+
+void
+flash_convert_turn(struct flash_convert *c, struct flash_shard *s)
+{
+	const uint32_t shard = (uint32_t)(s - c->c.shards);
+
+	for (uint32_t i = 0; i < FLASH_CONVERT_SLICES; i++) {
+		/* Acquire: pairs with the release in hand_over. */
+		const uint32_t now = atomic_load_explicit(&c->stage, memory_order_acquire);
+
+		if (now >> STAGE_BITS != shard || (now & STAGE_MASK) < FLASH_CONVERT_REINSERT)
+			return;
+		slice(c, s, now & STAGE_MASK);
+	}
+}
