@@ -108,12 +108,15 @@ class RestartBed(Bed):
         text = pathlib.Path(f"/proc/{self.server.pid}/smaps_rollup").read_text()
         return 2048 if re.search(r"^ShmemPmdMapped: +[1-9]", text, re.M) else 4
 
+    def keeping(self):
+        """What a next process finds of this one."""
+        return ["-e", str(self._memory), "--keep-for", "always"]
+
     def start(self, mebibytes, cores=1):
         command = [str(self._programs / "app/clockoo"), "--config", "none", "--port", "af_packet", "--iface",
                    self.wire.iface, "--address", f"{self.wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", "0",
                    "-m", str(mebibytes), "-c", "64", "-t", str(cores), "--share-cpus", "--file-prefix",
-                   self._ledger.name, "--data-dir", str(build_tree.ROOT / "drivers-config"), "--yield", "-e",
-                   str(self._memory), "--keep-for", "always"]
+                   self._ledger.name, "--data-dir", str(build_tree.ROOT / "drivers-config"), "--yield", *self.keeping()]
         self.server, _ = appliance.start(command, self.wire, self._ledger, True)
 
     def kill(self):

@@ -172,14 +172,14 @@ class Crowd:
 class Writer:
     """Keys of its own; may: what a get of each may return."""
 
-    def __init__(self, number):
+    def __init__(self, number, keys=KEYS):
         self.number, self.written, self.acknowledged = number, 0, 0
-        self.may = {b"w%d-%d" % (number, i): {None} for i in range(KEYS)}
+        self.may = {b"w%d-%d" % (number, i): {None} for i in range(keys)}
         self.dead_at = {}
 
     def check(self, line, told, full=False):
         keys, now = list(self.may), time.monotonic()
-        for first in range(0, KEYS, 10):
+        for first in range(0, len(keys), 10):
             part = keys[first:first + 10]
             found = line.get_many(part)
             for key in part:
@@ -272,6 +272,7 @@ def write(host, port, journal, seed, full):
     for w in writers:
         w.check(line, told, full)
     told["evictions"] = 0 if full else crowd.evicted
+    told["from_flash"] = int(stats(line).get("get_extstore", 0))
     lines = [Line(host, port) for _ in range(WRITERS + 1)]
     if seed % 5 == 4:
         flush(line, writers)
@@ -296,9 +297,9 @@ class Journal:
         self.writers, self.crowd = [], Crowd()
         self.anew()
 
-    def anew(self):
+    def anew(self, keys=KEYS):
         self._before = self.sums()
-        self.writers, self.crowd = [Writer(i) for i in range(WRITERS)], Crowd()
+        self.writers, self.crowd = [Writer(i, keys) for i in range(WRITERS)], Crowd()
         return self._before
 
     def sums(self):
@@ -314,7 +315,7 @@ def main(host, port):
         if words[0] == "write":
             answer = write(host, port, journal, int(words[1]), words[2] == "1")
         elif words[0] == "anew":
-            answer = journal.anew()
+            answer = journal.anew(*map(int, words[1:]))
         elif words[0] == "reach":
             answer = reach(host, port)
         else:

@@ -1,0 +1,75 @@
+"""The appliance with a tier on a file, killed amid the writes of four clients, and judged by their journal.
+
+Lives, bed and journal are those of tools/bench restart. Memory is small, so that what the journal asks for comes from
+flash; a cache may forget, so what is missing is counted for nothing. Every fifth life ends by SIGTERM.
+"""
+
+import random
+import subprocess
+import time
+
+from progress import Step
+from restart_bench import KILL_CORES, WRITES_S, RestartBed
+
+KILLS, QUICK_KILLS, QUICK_KILLS_S = 200, 10, 25.0
+LIVES_A_FILE = 20
+MEMORY_MB, FLASH = 12, "256m"
+KEYS = 1500  # of a writer: most are evicted before they are asked for
+STOP_EVERY = 5
+STATE = "--flash-state"
+
+
+class FlashBed(RestartBed):
+    """Its file is on the disk of the builds, what a killed process keeps on the tmpfs."""
+
+    def make(self, ledger):
+        super().make(ledger)
+        self._device = self._programs / f"flash-kills-{ledger.name}"
+        self._undo.callback(self._device.unlink, missing_ok=True)
+        said = subprocess.run([self._programs / "app/clockoo", "--help"], capture_output=True, text=True).stdout
+        self.keeps_state = STATE in said
+
+    def keeping(self):
+        return ["--flash-device", str(self._device), "--flash-size", FLASH, "--flash-admit", "all", "--keep-for", "always",
+                *([STATE, str(self._memory)] if self.keeps_state else [])]
+
+    def forget(self):
+        super().forget()
+        self._device.unlink(missing_ok=True)
+
+
+def life(bed, client, number, told):
+    if number % LIVES_A_FILE == 0:
+        bed.forget()
+        client.ask("anew", KEYS)
+    bed.start(MEMORY_MB, KILL_CORES)
+    client.tell("write", number, 1)
+    for name, value in client.row().items():
+        told[name] = told.get(name, 0) + value
+
+
+def end_life(bed, client, stops):
+    bed.end() if stops else bed.kill()
+    client.tell("gone")
+    return client.row()
+
+
+def measure(programs, quick):
+    """Its figures."""
+    rng, told, killed, number = random.Random(2), {}, 0, 0
+    wanted, deadline = QUICK_KILLS if quick else KILLS, time.monotonic() + QUICK_KILLS_S
+    with Step("flash: kills of the appliance amid writes") as step, FlashBed(programs) as bed, \
+            bed.client(bed.client_ns, bed.wire.host) as client:
+        while killed < wanted and not (quick and time.monotonic() > deadline):
+            life(bed, client, number, told)
+            time.sleep(rng.uniform(*WRITES_S))
+            number += 1
+            stops = number % STOP_EVERY == 0
+            sums = end_life(bed, client, stops)
+            killed += not stops
+            step.note = f"{killed} kills, {sums['acknowledged']} writes"
+        life(bed, client, number, told)
+        end_life(bed, client, False)
+    return {"kills_real": killed, "kills_writes": sums["acknowledged"], "kills_checked": told["checked"],
+            "kills_found_on_flash": told["from_flash"], "kills_with_state": bed.keeps_state,
+            "wrong_values": told["wrong"], "resurrected": told["resurrected"]}
