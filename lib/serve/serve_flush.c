@@ -1,5 +1,6 @@
 /*
- * serve_flush.c - flush_all, in every protocol: a store that has no number for it yet is waited for.
+ * serve_flush.c - flush_all, in every protocol: a store that has no number for it yet is waited
+ * for.
  */
 #include "serve_record.h"
 
