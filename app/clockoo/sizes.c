@@ -15,7 +15,10 @@
 #define RX_FRAMES_MIN 5120u /* 12 MB */
 #define RX_FRAMES_MAX 16384u
 #define PARTS         6u
-#define CONNS_SPARE   32u /* above -c, to send surplus clients an error */
+#define CHUNKS_CONN   4ull /* a likely connection */
+/* The same of a front: an eighth of them is for requests that wait for servers, and all may. */
+#define CHUNKS_WAITING 10ull
+#define CONNS_SPARE    32u /* above -c, to send surplus clients an error */
 #define FRONT_ANSWERS_PART                                                                         \
 	16u               /* of the memory: what servers have answered and clients not read        \
 			   */
@@ -134,7 +137,8 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.conns_max = conns,
 		.active_reserve = links,
 		.conns_per_source = cfg->conns_per_source,
-		.chunks = clamp(4ull * busy, CHUNKS_MIN, CHUNKS_MAX),
+		.chunks = clamp((front != NULL ? CHUNKS_WAITING : CHUNKS_CONN) * busy, CHUNKS_MIN,
+				CHUNKS_MAX),
 		.keepalive_idle_ns = KEEPALIVE_NS,
 		.congestion = cfg->congestion == CONGESTION_NEWRENO ? CC_NEWRENO : CC_CUBIC,
 		.timestamps = !cfg->no_timestamps,

@@ -5,13 +5,12 @@
  *
  * Shape:  a key is in its lane's queue until it is sent, then in its request until it is answered;
  *         with a value it is then nowhere but in by_slot, until the service releases it. A lane's
- *         requests are answered in the order in which they were sent.
- *
- *         A flush is a key too, that waits nowhere while each server has a part of it.
+ *         requests are answered in the order in which they were sent. A flush is a key
+ *         too, that waits nowhere while each server has a part of it.
  *
  * Owner:  keys and requests are pools. A key owns its fill, and a short value that it was told.
- * Replies are read only once all of the request is acknowledged, and a connection ends before its
- * keys do: so no value ends that a send queue holds.
+ *         Replies are read only once all of the request is acknowledged, and a connection ends
+ *         before its keys do: so no value ends that a send queue holds.
  *
  * Thread: core-local.
  */
