@@ -75,6 +75,9 @@ struct awaited_line {
 	struct await *awaits;
 };
 
+#define AHEAD_GETS_MAX      64u  /* gets of a connection that are asked for at a time... */
+#define AHEAD_GETS_PER_TURN 512u /* ... and of all, beside those that are operations */
+
 struct await_lane {
 	uint32_t open;       /* asked, or granted */
 	uint64_t values;     /* bytes of values: asked with and not ended, or granted */
@@ -95,6 +98,8 @@ struct awaits {
 	struct list lines_free, lines_ready, lines_executed;
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
 	struct await_lane lanes[AWAIT_LANES_MAX];
+	uint32_t ahead_left;             /* in this turn */
+	struct op ahead[AHEAD_GETS_MAX]; /* those that are asked for now */
 	struct await table[AWAITS_MAX];
 	struct awaited_line lines[AWAITED_LINES_MAX];
 };
@@ -189,7 +194,7 @@ void awaits_rebase(struct serve *sv, struct session *ss, uint32_t first);
 /* Whether the session's next request waits. If not, nothing behind one that does is parsed; and
  * the answer to its write is an operation now. */
 bool awaits_wait(struct serve *sv, struct session *ss);
-/* The session's operations of this pass are executed. */
+/* The session's operations of this pass are executed; what stands behind them may be asked for. */
 void awaits_sweep(struct serve *sv, struct session *ss);
 /* The answer has not been used for long: it is to be asked for again. */
 void await_drop(struct serve *sv, struct await *a);
@@ -200,6 +205,18 @@ void awaits_give_up(struct serve *sv, struct session *ss);
 /* The session ends. */
 void awaits_forget(struct serve *sv, struct session *ss);
 void awaits_pass_end(struct serve *sv);
+
+/* Operations that stand one behind the other, from offset on in the read buffer, behind all that
+ * wait. False: the last ones found no place. */
+bool awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n,
+		     uint32_t offset);
+
+/* ---- gets that are no operations yet (serve_await_ahead.c) ---- */
+
+/* When all of its operations of a pass are asked for: may gets behind them be, too? */
+bool session_is_ahead(const struct session *ss);
+/* Of a session that is ahead: those that its connection has are asked for. */
+void gets_ask_ahead(struct serve *sv, struct session *ss);
 
 /* ---- writes (serve_await_write.c) ---- */
 

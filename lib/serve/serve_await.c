@@ -524,6 +524,7 @@ awaits_turn(struct serve *sv)
 {
 	struct awaits *aw = sv->awaits;
 
+	aw->ahead_left = AHEAD_GETS_PER_TURN;
 	aw->supplier.poll(aw->supplier.arg, sv->clock.now_ns);
 	deadlines_check(sv, sv->clock.now_ns);
 	unused_check(sv);

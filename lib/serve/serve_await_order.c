@@ -11,7 +11,7 @@
 #include "proto/mc_fast_path.h"
 
 #define WORD_BITS        64u
-#define WAITED_WORDS     8u
+#define WAITED_WORDS     32u
 #define MISSED_TRIES_MAX 8u /* an item that comes and goes meanwhile */
 
 bool
@@ -126,38 +126,76 @@ lacks(struct serve *sv, const struct op *op)
 	       await_may_have(sv, op->req.key, op->hash);
 }
 
-/* Behind one that waits. Stops at the first operation that is not asked for ahead: its effect may
- * be on keys behind it. */
+/* Where operations are asked for ahead. */
+struct look {
+	struct await **link; /* where what stands in front is listed */
+	uint32_t offset;     /* of the next one */
+	uint32_t line;       /* where its line begins, or later */
+	struct waited waited;
+};
+
 static void
+look_begin(struct look *at, struct session *ss)
+{
+	memset(&at->waited, 0, sizeof at->waited);
+	at->link = &ss->awaits;
+	for (const struct await *a = ss->awaits; a != NULL; a = a->next)
+		waited_add(&at->waited, a->hash);
+}
+
+/* Asks for what is lacked and not waited for. False: there is no place. */
+static bool
+look_ask(struct serve *sv, struct op *op, struct look *at)
+{
+	struct session *ss = op->session;
+	struct await *same = waiting_for(&at->waited, ss, op->hash);
+	const uint32_t offset = at->offset;
+
+	at->link = link_from(at->link, offset);
+	if (same != NULL) {
+		if (same->offset >= at->line && same->offset < offset)
+			same->more = (uint16_t)(offset - same->offset);
+	} else if ((*at->link == NULL || (*at->link)->offset != offset) && lacks(sv, op)) {
+		if (!session_ask(sv, op, at->link, offset))
+			return false;
+		waited_add(&at->waited, op->hash);
+	}
+	at->offset += op->raw.len;
+	if (op_last(op))
+		at->line = at->offset;
+	return true;
+}
+
+/* Behind one that waits. Stops at the first operation that is not asked for ahead: its effect may
+ * be on keys behind it. False: it did, or found no place. */
+static bool
 ask_ahead(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
-	const uint32_t begin = offset_of(ss, op);
-	uint32_t offset = begin + op->raw.len, line = op_last(op) ? offset : begin;
-	struct await **link = &ss->awaits, *same;
+	const uint32_t begin = offset_of(ss, op), behind = begin + op->raw.len;
 	const struct op *end = &sv->ops[sv->op_count];
-	struct waited waited = {0};
+	struct look at;
 
-	for (const struct await *a = ss->awaits; a != NULL; a = a->next)
-		waited_add(&waited, a->hash);
-	for (struct op *next = op + 1; next < end; next++) {
-		if (next->session != ss)
-			continue;
-		if (!await_reads(&next->req))
-			return;
-		link = link_from(link, offset);
-		same = waiting_for(&waited, ss, next->hash);
-		if (same != NULL) {
-			if (same->offset >= line && same->offset < offset)
-				same->more = (uint16_t)(offset - same->offset);
-		} else if ((*link == NULL || (*link)->offset != offset) && lacks(sv, next)) {
-			if (!session_ask(sv, next, link, offset))
-				return;
-			waited_add(&waited, next->hash);
-		}
-		offset += next->raw.len;
-		line = op_last(next) ? offset : line;
-	}
+	at.offset = behind;
+	at.line = op_last(op) ? behind : begin;
+	look_begin(&at, ss);
+	for (struct op *next = op + 1; next < end; next++)
+		if (next->session == ss && (!await_reads(&next->req) || !look_ask(sv, next, &at)))
+			return false;
+	return true;
+}
+
+bool
+awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint32_t offset)
+{
+	struct look at;
+
+	at.offset = at.line = offset;
+	look_begin(&at, ss);
+	for (uint32_t i = 0; i < n; i++)
+		if (!look_ask(sv, &ops[i], &at))
+			return false;
+	return true;
 }
 
 bool
@@ -218,7 +256,8 @@ session_wait_answer(struct serve *sv, struct op *op, struct serve_answer *answer
 	ss->await_counted = (op->req.flags & MC_FIRST) != 0;
 	offset = offset_of(ss, op);
 	if (session_ask(sv, op, link_at(ss, offset), offset)) {
-		ask_ahead(sv, op);
+		ss->ahead = ask_ahead(sv, op) && session_is_ahead(ss);
+		ss->ahead_parser = ss->parser;
 	} else {
 		await_queue(sv, ss, op->req.key, op->hash, 0);
 	}
@@ -489,6 +528,8 @@ awaits_sweep(struct serve *sv, struct session *ss)
 	if (ss->await_granted)
 		await_unqueue(sv, ss);
 	ss->await_refused = false;
+	if (ss->ahead)
+		gets_ask_ahead(sv, ss);
 }
 
 void

@@ -47,21 +47,12 @@ get_reply(struct serve *sv, struct op *op, const struct item *it, uint64_t cas)
 	return EXEC_DONE;
 }
 
-static inline enum exec_status
-get_found(struct serve *sv, struct op *op, const struct item *it, uint64_t cas, bool touch)
-{
-	record_get(sv, op, it, touch);
-	return get_reply(sv, op, it, cas);
-}
-
 __attribute__((noinline)) enum exec_status
 get_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 {
-	const bool touch = op->req.verb >= MC_GAT;
-
 	if (answer->item == NULL)
-		return get_missed(sv, op, touch);
-	record_told(sv, op, answer->item, touch);
+		return get_missed(sv, op, op->req.verb >= MC_GAT);
+	record_told(sv, op, answer->item, op->req.verb >= MC_GAT);
 	return get_reply(sv, op, answer->item, answer->cas);
 }
 
@@ -94,8 +85,10 @@ execute_get(struct serve *sv, struct op *op)
 	const struct item *it = touch ? touch_and_get(sv, op)
 				      : store_get_probed(sv->store, &op->probe, op->req.key);
 
-	if (it != NULL)
-		return get_found(sv, op, it, shows_cas(op) ? item_cas(it) : 0, touch);
+	if (it != NULL) {
+		record_get(sv, op, it, touch);
+		return get_reply(sv, op, it, shows_cas(op) ? item_cas(it) : 0);
+	}
 	if (unlikely(sv->awaits != NULL) && !(touch && sv->brings))
 		return get_awaited(sv, op);
 	return get_missed(sv, op, touch);

@@ -375,7 +375,11 @@ still_waiting(struct serve *sv, struct session *ss)
 
 	if (ss->memory_wait_turns == 0) {
 		gets_tell(sv, ss);
-		return awaits_wait(sv, ss);
+		if (!awaits_wait(sv, ss))
+			return false;
+		if (ss->ahead)
+			gets_ask_ahead(sv, ss);
+		return true;
 	}
 	if (fill_quota_sleeps(sv, ss))
 		return true; /* the peer's retransmission makes it ready */
@@ -406,8 +410,11 @@ conn_parse(struct serve *sv, struct session *ss)
 		session_active(sv, ss);
 	if (unlikely(ss->sched != SCHED_READY) && !sched_visit(sv, ss))
 		return;
-	if (unlikely(ss->waits != 0) && still_waiting(sv, ss))
-		return;
+	if (unlikely(ss->waits != 0)) {
+		if (still_waiting(sv, ss))
+			return;
+		ss->ahead = false;
+	}
 	if (!reply_resume(sv, ss))
 		return;
 	do

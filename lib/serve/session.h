@@ -114,11 +114,13 @@ struct session {
 	uint32_t memory_wait_last_turn; /* the last of them */
 	uint32_t flushes;               /* store_flushes when its flush began to wait */
 	uint32_t deferrable_bytes;      /* of this pass, from the first that may have to wait */
-	bool has_credit;         /* the stack has room for the next operation's reply, this turn */
-	bool await_counted;      /* its next request was counted when it came */
-	uint16_t await_lane;     /* where it waits for a place, or has one granted */
-	uint64_t await_since_ns; /* since when it has waited for a place; 0: it does not */
-	struct await *awaits;    /* await_table.h */
+	bool has_credit;    /* the stack has room for the next operation's reply, this turn */
+	bool await_counted; /* its next request was counted when it came */
+	bool ahead;         /* gets behind its read buffer may be asked for */
+	struct mc_parser ahead_parser; /* at its end */
+	uint16_t await_lane;           /* where it waits for a place, or has one granted */
+	uint64_t await_since_ns;       /* since when it has waited for a place; 0: it does not */
+	struct await *awaits;          /* await_table.h */
 
 	/* A chunk while a line is cut, or while requests were deferred: bytes read_buf_at to
 	 * read_buf_len stand before what conn_peek shows. */

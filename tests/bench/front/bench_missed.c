@@ -29,6 +29,7 @@
 #define FRAMES       4096u
 #define CLIENTS      8u
 #define KEYS         1000u
+#define KEY_STEP     37u
 #define SERVERS      2u
 #define VALUE_MIN    24u
 #define VALUE_SPREAD 17u
@@ -109,14 +110,13 @@ static void
 ask_next(struct world *w, struct client *c)
 {
 	char request[REQUEST_MAX];
-	uint32_t n = 0;
+	uint32_t n = 0, key = sim_below(&w->rng, KEYS); /* none is asked for twice */
 
 	c->reply_len = 0;
 	for (uint32_t i = 0; i < w->shape->lines; i++) {
 		n += (uint32_t)sprintf(request + n, "get");
 		for (uint32_t k = 0; k < w->shape->keys; k++) {
-			const uint32_t key = sim_below(&w->rng, KEYS);
-
+			key = (key + KEY_STEP) % KEYS;
 			n += (uint32_t)sprintf(request + n, " k%05u", key);
 			c->reply_len +=
 				(uint32_t)sprintf(c->reply + c->reply_len, "VALUE k%05u 0 %u\r\n",

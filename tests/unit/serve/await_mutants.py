@@ -29,8 +29,13 @@ MUTANTS = {
     # What was asked for in vain keeps its place.
     "NO_SWEEP": ("serve_execute.c", "awaits_sweep(sv, ss);", "(void)0;"),
     # One pipeline asks for a key twice at once.
-    "KEY_TWICE": ("serve_await_order.c", "same = waiting_for(&waited, ss, next->hash);",
-                  "same = NULL;"),
+    "KEY_TWICE": ("serve_await_order.c", "struct await *same = waiting_for(&at->waited, ss, op->hash);",
+                  "struct await *same = NULL;"),
+    # An answer that is here is told before its turn.
+    "TOLD_EARLY": ("serve_fast_path.c", "a->offset == ss->read_buf_at && !a->answer.failed",
+                   "!a->answer.failed"),
+    # What was asked for ahead of its turn says where later bytes begin.
+    "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
     "NO_SESSION_SHARE": ("serve_await.c",
                          "return ss->await_count < (share < AWAITS_SESSION_MAX ? share : AWAITS_SESSION_MAX);",
                          "return share < AWAITS_MAX;"),
