@@ -337,9 +337,9 @@ merged_class_gives(struct slab *sl)
 }
 
 /* Evacuate a page of the best donor. If all of its pages hold something pinned or are being filled,
- * of the next one. */
+ * or are spared, of the next one. */
 static bool
-evacuate_donor(struct slab *sl)
+evacuate_donor(struct slab *sl, uint32_t *work)
 {
 	struct donors donors;
 
@@ -354,17 +354,18 @@ evacuate_donor(struct slab *sl)
 		if (slab_evacuate_start(sl, donor))
 			return true;
 		donors.of[donor].pages = 0;
+		*work += EVACUATE_NONE;
 	}
 	return false;
 }
 
 /* If no donor has one: a page of the class in need itself, so that pages come at all. */
 static bool
-evacuate_another(struct slab *sl)
+evacuate_another(struct slab *sl, uint32_t *work)
 {
 	const uint32_t need = recipient_class(sl);
 
-	return evacuate_donor(sl) || (need != UINT32_MAX && slab_evacuate_start(sl, need));
+	return evacuate_donor(sl, work) || (need != UINT32_MAX && slab_evacuate_start(sl, need));
 }
 
 void
@@ -380,7 +381,7 @@ rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t page
 	for (uint32_t idle = 0; *work < most[why] && idle <= pages;) {
 		/* In a store that never evicts, pages are evacuated for the index only. */
 		if (!sc->store->never_evict && pages_coming(sl) < pages) {
-			if (!evacuate_another(sl))
+			if (!evacuate_another(sl, work))
 				return;
 			*work += EVACUATE_CHOICE;
 		}
@@ -421,6 +422,7 @@ rebalance_turn(struct store_core *sc)
 
 	if (unlikely(atomic_load_explicit(&sl->evacuated_count, memory_order_relaxed) != 0))
 		slab_collect(sl, epoch_advance(&st->epoch), epoch_passed);
+	sc->evacuated[EVACUATION_FOR_TURN] = 0;
 	/* The reserve must be whole again before the next large value comes; and a page whose
 	 * evacuation has begun is emptied. */
 	if (unlikely(slab_pool(sl) < sl->reserve ||

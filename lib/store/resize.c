@@ -232,15 +232,18 @@ work_for_item(const struct store *st)
 
 /* Work of migration for so many items more. */
 static uint32_t
-work_for(const struct store *st, uint64_t more)
+work_for(const struct store_core *sc, uint64_t more)
 {
+	const struct store *st = sc->store;
+	const uint64_t least =
+		sc->evacuated[EVACUATION_FOR_TURN] != 0 ? MIGRATE_WORK_BESIDE : MIGRATE_WORK;
 	const uint64_t an_item = work_for_item(st);
 	const uint64_t full = more * MIGRATE_WORK_ITEM;
 	const uint64_t few = index_grows(&st->ix) ? 0 : MIGRATE_WORK_MOST;
 	const uint64_t most = full > few ? full : few;
 	const uint64_t work = more * an_item < most ? more * an_item : most;
 
-	return (uint32_t)(work > MIGRATE_WORK ? work : MIGRATE_WORK);
+	return (uint32_t)(work > least ? work : least);
 }
 
 /* What a turn, or a set without a slot, does for so many items more. */
@@ -252,7 +255,7 @@ go_on(struct store_core *sc, uint64_t more)
 
 	for (uint64_t n = 0; n <= more / CLEAR_ITEMS && phase(st) == RESIZE_CLAIM; n++)
 		claim_slice(sc);
-	if (phase(st) == RESIZE_MIGRATE && !migrate(sc, work_for(st, more) * times))
+	if (phase(st) == RESIZE_MIGRATE && !migrate(sc, work_for(sc, more) * times))
 		end_migration(sc);
 }
 

@@ -63,8 +63,9 @@
 /* A turn clears so much, and as much again for so many items that are more than before. */
 #define CLEAR_ITEMS 256u
 /* Work of migration: 1 a bucket searched, 4 a bucket emptied, 2 an item, some 45 ns each. A turn
- * does so much at least. */
+ * does so much at least; one that has evacuated, so much. */
 #define MIGRATE_WORK        200u
+#define MIGRATE_WORK_BESIDE 100u
 #define MIGRATE_BUCKET      4u
 #define MIGRATE_ITEM        2u
 #define MIGRATE_BUCKET_MOST (MIGRATE_BUCKET + MIGRATE_ITEM * BUCKET_SLOTS)

@@ -6,8 +6,9 @@
  */
 #include "slab_pages.h"
 
-#define LOOKS_MAX    8u   /* pages compared when one is to be evacuated */
-#define PASSED_PAGES 256u /* pages with a pinned object that are skipped then, at most */
+#define LOOKS_MAX    8u    /* pages compared when one is to be evacuated */
+#define LOOKS_ENOUGH 8192u /* their objects: pages of many small ones differ little */
+#define PASSED_PAGES 256u  /* pages with a pinned object that are skipped then, at most */
 
 size_t
 slab_bytes_per_page(uint32_t page_shift, uint32_t shift)
@@ -424,8 +425,11 @@ page_to_evacuate(struct slab *sl, struct slab_class *c, bool spare)
 {
 	struct page *best = NULL;
 	uint32_t best_cost = UINT32_MAX, looks = 0, passed = 0;
+	const uint32_t enough = LOOKS_ENOUGH / c->per_page;
 
-	for (struct list *at = c->pages.next; at != &c->pages && looks < LOOKS_MAX;) {
+	for (struct list *at = c->pages.next;
+	     at != &c->pages &&
+	     looks < (best != NULL && enough < LOOKS_MAX ? enough : LOOKS_MAX);) {
 		struct page *p = container_of(at, struct page, of_class);
 
 		at = at->next;

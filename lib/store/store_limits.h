@@ -98,8 +98,9 @@
 /* What an item that moves costs besides, and for so many bytes of it one more; */
 #define EVACUATE_RESCUE     3u
 #define EVACUATE_COPY_BYTES 1024u
-/* the choice of a page; a look at one. */
+/* the choice of a page; a class that has none to give; a look at one. */
 #define EVACUATE_CHOICE 24u
+#define EVACUATE_NONE   6u
 #define EVACUATE_LOOK   2u
 /* Objects of a page listed together. */
 #define EVACUATE_BATCH 64u

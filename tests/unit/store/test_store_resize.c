@@ -269,6 +269,7 @@ the_index_keeps_up_however_much_a_turn_stores(void **state)
 }
 
 static uint8_t large[10000];
+#define LARGE_KEYS 75000u
 
 static void
 fill_with(struct rig *rig, uint64_t first, uint64_t count, uint32_t len)
@@ -311,12 +312,12 @@ the_index_follows_the_sizes_and_every_page_is_returned(void **state)
 
 		store_usage_mt(rig.store, &usage);
 		check(usage.items * 100 > small * 81); /* a page is a sixth of this index */
-		fill_with(&rig, 1u << 20, 60000, sizeof large);
+		fill_with(&rig, 1u << 20, LARGE_KEYS, sizeof large);
 		check_pages(&rig);
 		check_eq(rig.store->slab.index_pages, 1);
 	}
 	check(counted(rig.core, STORE_INDEX_SHRUNK) >= 6);
-	for (uint64_t n = 0; n < (1u << 20) + 60000; n++) {
+	for (uint64_t n = 0; n < (1u << 20) + LARGE_KEYS; n++) {
 		store_delete(rig.core, number_view(&n), store_hash(rig.core, number_view(&n)));
 		turns(rig.core, n % 256 == 0);
 	}
