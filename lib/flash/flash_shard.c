@@ -134,7 +134,9 @@ forget(struct flash_shard *s, uint64_t hash, bool journal)
 	uint32_t locations[FLASH_INDEX_MATCHES];
 	const uint32_t n = flash_index_look(&s->index, hash, locations);
 
-	if (journal || n != 0) {
+	for (uint32_t i = 0; i < n && !journal; i++)
+		journal = flash_log_live(&s->log, locations[i]) != 0;
+	if (journal) {
 		flash_shard_journal(s, FLASH_TOMB, hash);
 		flash_shard_count(s, FLASH_TOMBS, 1);
 	}
