@@ -5,6 +5,7 @@
  *         the figures of FLASH.md, sections 2 and 3: bytes of memory an item, of flash written for
  *         one, reads for a hit and for a miss, slots taken.
  * Method: a shard with 16 columns, and its thread and owner by turns; items of 16 and 200 bytes.
+ * Looks at each gap of what the owner does, and a column that goes at the gap of a look.
  *
  *   test_flash_convert figures: more items, and how many of them a second of CPU converts.
  */
@@ -12,6 +13,7 @@
 
 #include "../../sim/mem_flash.h"
 #include "base/hash.h"
+#include "store/gap.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -26,6 +28,8 @@
 #define TRIES         100000u
 #define ABSENT        40000u
 #define USED_ONE_OF   40u
+#define FEW           512u /* buckets */
+#define USED_FEW      8u
 
 static uint32_t scale = 4096; /* buckets of a column */
 
@@ -244,6 +248,50 @@ look(struct rig *r, uint64_t n, struct looked *l, bool use)
 	return false;
 }
 
+/* What comes in at a gap. */
+static struct {
+	struct rig *r;
+	bool within, pumps;
+	uint64_t gaps, missed, n;
+} between;
+
+/* Looks at one of the items that are in the log or a column all the time. */
+static void
+look_between(struct rig *r)
+{
+	const uint64_t hash = hash_word(between.n, 7);
+	struct flash_look look = {0};
+
+	flash_look_begin(&r->shard, &look);
+	between.gaps++;
+	between.missed += flash_look_end(&r->shard, &look, hash) && look.count == 0;
+	between.n = (between.n + 1) % items_max();
+}
+
+static void
+go_between(struct rig *r)
+{
+	const uint64_t gone = counted(r, FLASH_COLUMNS_GONE);
+
+	for (uint32_t i = 0; i < TRIES && counted(r, FLASH_COLUMNS_GONE) == gone; i++)
+		pump(r);
+	check_ne(counted(r, FLASH_COLUMNS_GONE), gone);
+	between.pumps = false;
+}
+
+void
+stress_gap(void)
+{
+	if (between.r == NULL || between.within)
+		return;
+	between.within = true;
+	if (between.pumps)
+		go_between(between.r);
+	else
+		look_between(between.r);
+	between.within = false;
+}
+
 /* Puts items until so many columns are made. */
 static uint64_t
 fill(struct rig *r, uint64_t n, uint64_t columns)
@@ -347,6 +395,61 @@ what_a_column_has_can_be_erased_and_claimed(void **state)
 	rig_down(&r);
 }
 
+static void
+a_look_beside_a_conversion_finds_what_is_converted(void **state)
+{
+	struct rig r;
+
+	scale = FEW;
+	rig_up(&r, 2);
+	between.n = 0;
+	for (uint64_t n = 0; counted(&r, FLASH_COLUMNS_MADE) < 1; n++) {
+		put(&r, n);
+		/* All of them are there by now. */
+		between.r = n > items_max() && r.refused == 0 ? &r : NULL;
+		pump(&r);
+		between.r = NULL;
+	}
+	check(between.gaps > 100);
+	check_eq(between.missed, 0);
+	rig_down(&r);
+}
+
+static void
+a_look_beside_which_a_column_goes_finds_what_came_back_or_begins_again(void **state)
+{
+	struct looked used = {0}, now = {0};
+	uint64_t begun_again = 0;
+	struct rig r;
+
+	scale = FEW;
+	rig_up(&r, 1);
+
+	uint64_t n = fill(&r, 0, 1);
+
+	for (uint64_t i = 0; i < USED_FEW; i++)
+		check(look(&r, i, &used, true));
+	while ((r.convert.stage & 0xff) < FLASH_CONVERT_OLD)
+		put(&r, n++);
+	for (uint64_t i = 0; i < USED_FEW && between.missed == 0; i++) {
+		struct flash_look l = {0};
+
+		flash_look_begin(&r.shard, &l);
+		between.r = &r;
+		between.pumps = i == 0;
+
+		const bool final = flash_look_end(&r.shard, &l, hash_word(i, 7));
+
+		between.r = NULL;
+		begun_again += !final;
+		check(!final || l.count != 0);
+		check(look(&r, i, &now, false));
+	}
+	check_eq(begun_again, 1);
+	check_eq(now.in_columns, 0);
+	rig_down(&r);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -355,6 +458,9 @@ main(int argc, char **argv)
 			what_was_evicted_is_found_at_one_read_and_at_the_bytes_that_the_page_says),
 		cmocka_unit_test(what_was_used_comes_back_when_its_column_goes),
 		cmocka_unit_test(what_a_column_has_can_be_erased_and_claimed),
+		cmocka_unit_test(a_look_beside_a_conversion_finds_what_is_converted),
+		cmocka_unit_test(
+			a_look_beside_which_a_column_goes_finds_what_came_back_or_begins_again),
 	};
 
 	if (argc > 1)
