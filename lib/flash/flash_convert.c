@@ -198,6 +198,8 @@ build(struct flash_convert *c)
 {
 	const uint32_t end = c->placed ? c->shard->column.buckets : c->count;
 
+	c->did = true;
+
 	for (uint32_t i = 0; i < STEPS && c->step < end; i++, c->step++) {
 		if (c->placed)
 			place_bucket(c, c->step);
@@ -252,11 +254,16 @@ data(struct flash_convert *c)
 		hand_over(c, FLASH_CONVERT_PUT);
 }
 
-void
+bool
 flash_convert_work(struct flash_convert *c)
 {
 	/* Acquire: pairs with the release in hand_over. */
-	switch (atomic_load_explicit(&c->stage, memory_order_acquire) & STAGE_MASK) {
+	const uint32_t now = atomic_load_explicit(&c->stage, memory_order_acquire);
+
+	if ((now & STAGE_MASK) >= FLASH_CONVERT_REINSERT)
+		return false;
+	c->did = false;
+	switch (now & STAGE_MASK) {
 	case FLASH_CONVERT_IDLE:
 		choose(c);
 		break;
@@ -277,6 +284,8 @@ flash_convert_work(struct flash_convert *c)
 	default:
 		break;
 	}
+	/* What was handed over is not looked at. */
+	return atomic_load_explicit(&c->stage, memory_order_relaxed) != now || c->did;
 }
 
 /* ---- the owner ---- */

@@ -25,7 +25,7 @@
 
 #include "base/region.h"
 
-#define FLASH_CONVERT_TAG       (1ull << 62) /* of its transfers */
+#define FLASH_CONVERT_TAG       (1ull << 40) /* of its transfers */
 #define FLASH_CONVERT_TRANSFERS 4u           /* reads or writes under way */
 #define FLASH_CONVERT_SLICES    4u           /* a turn of the owner; each, under the lock, */
 #define FLASH_CONVERT_SLICE     16u          /* of so many buckets or items */
@@ -99,6 +99,7 @@ struct flash_convert {
 	bool ended[FLASH_CONVERT_TRANSFERS];
 	int32_t error[FLASH_CONVERT_TRANSFERS];
 	uint32_t under_way;
+	bool did;             /* something, in this call */
 	bool failed, stopped; /* it ends as soon as nothing is under way */
 	uint32_t cursor;      /* items seen */
 	uint32_t page;        /* the output's first */
@@ -119,7 +120,8 @@ size_t flash_convert_bytes(uint32_t buckets);
 void flash_convert_init(struct flash_convert *convert, struct region *region,
 			const struct flash_convert_config *config);
 
-void flash_convert_work(struct flash_convert *convert);
+/* False: there was nothing to do. */
+bool flash_convert_work(struct flash_convert *convert);
 /* The device has ended a transfer with FLASH_CONVERT_TAG. */
 void flash_convert_heard(struct flash_convert *convert, uint64_t tag, int32_t error);
 

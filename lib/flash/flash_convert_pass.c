@@ -48,6 +48,7 @@ submit(struct flash_convert *c, uint64_t n, struct flash_io io)
 	if (c->c.device->ops->submit(c->c.device, &io, 1) == 0)
 		return false;
 	c->under_way++;
+	c->did = true;
 	return true;
 }
 
@@ -102,6 +103,7 @@ flash_pass_work(struct flash_convert *c, flash_pass_fn *fn)
 	if (c->begun == c->done || !c->ended[i])
 		return false;
 	count(c, FLASH_CONVERT_SEGMENTS, 1);
+	c->did = true;
 	if (fn(c, c->error[i] == 0 ? read_memory(c, c->done) : NULL, c->done))
 		c->done++;
 	else

@@ -44,9 +44,12 @@ is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct 
 static void
 spend(struct flash_tier *t, const struct flash_reserved *r, uint32_t value_len)
 {
+	const int64_t len = (int64_t)r->head + value_len;
+	const bool twice = t->c.convert != NULL && len <= FLASH_COLUMN_RECORD_MAX;
+
+	/* What becomes a column's is written again. */
 	if (t->c.budget != 0)
-		atomic_fetch_sub_explicit(&t->tokens, (int64_t)r->head + value_len,
-					  memory_order_relaxed);
+		atomic_fetch_sub_explicit(&t->tokens, twice ? 2 * len : len, memory_order_relaxed);
 }
 
 static void
@@ -141,6 +144,8 @@ flash_tier_turn(struct flash_tier *t, uint32_t core)
 		if (flash_health_off(&t->health) != FLASH_ON)
 			flash_shard_turn_off(s);
 		flash_shard_turn(s);
+		if (t->c.convert != NULL)
+			flash_convert_turn(t->c.convert, s);
 	}
 }
 
@@ -177,6 +182,10 @@ hear(struct flash_writer *w)
 	const uint32_t n = w->device->ops->poll(w->device, r, RESULTS);
 
 	for (uint32_t i = 0; i < n; i++) {
+		if ((r[i].tag & FLASH_CONVERT_TAG) != 0) {
+			flash_convert_heard(w->tier->c.convert, r[i].tag, r[i].error);
+			continue;
+		}
 		w->begun_ns[r[i].tag] = 0;
 		flash_health_ended(&w->tier->health, &w->ends, true, r[i].error);
 		flash_log_wrote(&w->tier->c.shards[r[i].tag / FLASH_BUFFERS].log,
@@ -220,6 +229,8 @@ flash_writer_work(struct flash_writer *w, uint64_t now_ns)
 			if (!submit(w, &io))
 				return did;
 		}
+	if (w->tier->c.convert != NULL)
+		did |= flash_convert_work(w->tier->c.convert);
 	return did;
 }
 

@@ -15,6 +15,7 @@
 #ifndef CLOCKOO_FLASH_TIER_H
 #define CLOCKOO_FLASH_TIER_H
 
+#include "flash_convert.h"
 #include "flash_fault.h"
 #include "flash_super.h"
 
@@ -74,9 +75,10 @@ struct flash_tier_config {
 	struct flash_shard *shards;
 	uint32_t shard_count; /* a power of two, FLASH_SHARDS_MAX at most */
 	uint32_t cores;
-	uint32_t item_max; /* of value, FLASH_VALUE_MAX at most */
-	bool admit_all;    /* also what nobody has asked for */
-	uint64_t budget;   /* bytes of records a second; 0: any number */
+	uint32_t item_max;             /* of value, FLASH_VALUE_MAX at most */
+	bool admit_all;                /* also what nobody has asked for */
+	uint64_t budget;               /* bytes of records a second; 0: any number */
+	struct flash_convert *convert; /* of shards with columns; NULL: they have none */
 };
 
 struct flash_tier {
@@ -107,7 +109,7 @@ void flash_tier_turn(struct flash_tier *tier, uint32_t core);
 
 struct flash_writer {
 	struct flash_tier *tier;
-	struct flash_device *device; /* depth: FLASH_BUFFERS a shard */
+	struct flash_device *device; /* depth: FLASH_BUFFERS a shard; the converter's, too */
 	struct flash_io refused;     /* by the device, for now */
 	bool is_refused;
 	struct flash_ends ends;
