@@ -34,7 +34,8 @@ missed(void *arg, struct view key, uint64_t hash)
 {
 	struct flash_supplier *s = arg;
 
-	count(s, FLASH_ASK_LATE);
+	if (flash_may_have(flash_tier_shard(s->c.tier, hash), hash))
+		count(s, FLASH_ASK_LATE);
 	return store_shadow(s->c.store, key, hash, NULL) != STORE_EXISTS;
 }
 

@@ -771,7 +771,9 @@ the_second_hit_promotes_and_the_third_asks_nothing(void **state)
 	ask(w, 0, "mg k h v\r\n", "VA 2 h1\r\nv1\r\n");
 	check_eq(told(w), 3);
 	ask(w, 0, "get none\r\n", "END\r\n");
+	ask(w, 0, "me none\r\n", "EN\r\n");
 	check_eq(counter_read(&w->supplier->counters[FLASH_ASKED]), 3);
+	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_LATE]), 0);
 	end(w);
 }
 
