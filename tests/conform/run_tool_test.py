@@ -20,6 +20,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN = [str(ROOT / "tools/run"), "--no-build"]
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+BUILT = pathlib.Path(os.environ.get("CLOCKOO_BUILD", ROOT / "build"))
 DIED_STATUS = 99
 WAIT_S = 60
 # A small cache starts fast; the tests are about what is around it.
@@ -29,6 +30,8 @@ SMALL = ["--server-args", "-m 8 -c 64"]
 # Of that second, and behind the bar in all.
 LIVE_LINE = re.compile(r"get/s (?P<get>\d+) set/s (?P<set>\d+) other/s \d+ hit (?P<hit>-|[\d.]+%) busy \d+% "
                        r"\| items (?P<items>\d+) memory [\d.]+ of \d+ MB missed \d+$")
+FLASH_LINE = re.compile(LIVE_LINE.pattern[:-1] + r" \| memory (?P<memory>[\d.]+)% flash (?P<flash>[\d.]+)% of gets, "
+                        r"reads/s \d+, \d+ MB/s written$")
 LEVEL_LINE = re.compile(r"level \|(?P<bars>[# ]{12}\|[# ]{12})\| busiest (?P<busiest>\d\.\d\d) of the mean, "
                         r"\d+% of all reaches servers$")
 LOAD_LINES = 30  # on a busy machine storing all keys takes some seconds
@@ -209,6 +212,20 @@ def a_front_stands_before_servers():
     expect(abs(longest - 6 * busiest) <= 1 and busiest <= 2, True, found.group())
 
 
+def a_second_tier_has_what_memory_has_not():
+    """More items than memory holds are found, of the load, too; and the file goes with the run."""
+    r = Run("--flash", "256m", "--server-args", "-m 4 -c 64")
+    for _ in range(LOAD_LINES):
+        found = FLASH_LINE.match(r.child.stdout.readline())
+        if found is not None and float(found["flash"]) > 0:
+            break
+    r.child.send_signal(signal.SIGINT)
+    expect(r.finish().returncode, 0, r.stderr)
+    expect(found is not None and float(found["flash"]) > 0, True, r.stderr)
+    expect(re.search(r"by their values: \d+ more than memory has", r.stderr) is not None, True, r.stderr)
+    expect(list(BUILT.glob("flash-clockoo-*")), [], "the file")
+
+
 def a_killed_run_is_cleared_away_by_the_next():
     r = Run(*SMALL, "--exec", "echo up; exec sleep 1000 >/dev/null 2>&1")
     r.expect_up()
@@ -250,7 +267,7 @@ def it_works_without_root():
 
 def _copy_for_all(folder):
     """A checkout with a build that every user may read; returns how to call its tools/run."""
-    built = pathlib.Path(os.environ.get("CLOCKOO_BUILD", ROOT / "build"))
+    built = BUILT
     for name in ("tools", "drivers-config"):
         shutil.copytree(ROOT / name, folder / name)
     (folder / "build/app").mkdir(parents=True)
@@ -290,6 +307,7 @@ CASES = [
     the_live_figures_run_until_sigint,
     the_load_is_seen_in_the_live_figures,
     a_front_stands_before_servers,
+    a_second_tier_has_what_memory_has_not,
     a_killed_run_is_cleared_away_by_the_next,
     two_runs_side_by_side_do_not_meet,
     it_serves_on_ordinary_memory,

@@ -200,6 +200,7 @@ def part_conform():
         users.flush()
         counts.add(beside_appliance("with users", CONFORM / "run_secured", users.name, "--no-udp",
                                     "--appliances", "2", server_args=f"-A -Y {users.name}"))
+    counts.add(beside_appliance("items on flash", CONFORM / "run_flash", "", "--flash", "256m", server_args="-m 4"))
     for port in ("af_packet", "tap"):
         counts.add(beside_appliance(f"IPv6, tags and fragments over {port}",
                                     CONFORM / "run_families", "", "--port", port))
