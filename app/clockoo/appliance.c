@@ -64,7 +64,8 @@ prepare(struct appliance *a, struct error *err)
 	return nic_check_resources(&a->nic, &a->config,
 				   a->sizes.block_bytes + kept_huge_bytes_needed(&a->config),
 				   a->sizes.frames, err) &&
-	       saved_begin(&a->saved, a, err) && kept_open(&a->kept, a, err);
+	       second_tier_open_state(&a->flash, a, err) && saved_begin(&a->saved, a, err) &&
+	       kept_open(&a->kept, a, err);
 }
 
 /* The program, its libraries and DPDK, as the kernel counts them while nothing else of ours is
@@ -204,7 +205,8 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 static struct start
 start_of(struct appliance *a)
 {
-	const uint64_t ahead_ns = kept_ahead_ns(&a->kept);
+	const uint64_t kept_ns = kept_ahead_ns(&a->kept);
+	const uint64_t ahead_ns = kept_ns != 0 ? kept_ns : tier_start_ahead_ns(&a->flash.from);
 
 	a->begun_ns = tsc_clock_ns(&a->nic.clock);
 	a->start_ns = a->begun_ns - ahead_ns;
@@ -343,7 +345,7 @@ appliance_run(struct appliance *a, struct error *err)
 	pthread_join(control, NULL);
 	kept_end_service(&a->kept);
 	saved_join(&a->saved, a);
-	second_tier_stop(&a->flash);
+	second_tier_stop(&a->flash, a);
 	kept_stop(&a->kept, a->store);
 	saved_stop(&a->saved, a);
 	return !a->front_refused || error_set(err, "%s", a->front_refusal);

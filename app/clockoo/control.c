@@ -262,6 +262,7 @@ control_run(void *arg)
 			continue;
 		due_ns += TICK_NS;
 		kept_tick(&a->kept, &a->telemetry);
+		second_tier_tick(&a->flash, a);
 		if (a->fleet != NULL)
 			fleet_tick(a->fleet, control_now_ns());
 		if (++ticks % TICKS_S == 0) {

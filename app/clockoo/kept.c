@@ -288,6 +288,7 @@ say_kept(struct kept *k, const struct store_opening *open, uint64_t took_ns)
 		r.kind == STORE_IMAGE_CLEAN ? "" : "repaired: ", (unsigned long long)r.items,
 		(double)r.item_bytes / (1 << 30), (double)took_ns / NS_PER_S,
 		(unsigned long long)r.lost);
+	k->flushed = r.flushed;
 	if (r.flushed)
 		fprintf(stderr, "clockoo: memory.file: a delayed flush_all came due while it was "
 				"down: nothing is kept\n");

@@ -28,6 +28,7 @@ struct kept {
 	uint64_t judged_ns;       /* on boot time: when gap was taken */
 	uint64_t ahead_ns;        /* see kept_ahead_ns; 0: the store is empty */
 	struct serve_restart restart;
+	bool flushed; /* a flush came due while it was down */
 	bool started; /* this start counts as an attempt */
 	const struct tsc_clock *clock;
 	uint64_t start_ns; /* on that clock: the store's second STORE_CLOCK_START */

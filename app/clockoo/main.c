@@ -175,8 +175,11 @@ say_what_is_on_flash(const struct appliance *a)
 	char words[FLASH_LOOK_BYTES];
 	struct error err;
 	uint64_t bytes;
+	bool huge;
 
-	if (!flash_look_check(&a->config, &err) || !flash_look_bytes(&bytes, &a->config, &err)) {
+	if (!flash_look_check(&a->config, &err) || !flash_look_bytes(&bytes, &a->config, &err) ||
+	    (a->config.flash.state[0] != '\0' &&
+	     !memory_file_place_ok(FLASH_STATE_OPTION, a->config.flash.state, &huge, &err))) {
 		config_error_locate(&a->source, &err);
 		printf("not ready to start: %s\n", err.text);
 	} else if (bytes != 0) {

@@ -13,19 +13,21 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LINE         "clockoo: flash.device: "
-#define THREAD_NAME  "clockoo-flash"
-#define READS_SMALL  256u /* of a core, at a time */
-#define READS_LARGE  8u
-#define PAUSE_MIN_NS 50000u /* of the thread, between two rounds without work */
-#define PAUSE_MAX_NS 5000000u
-#define NS_PER_S     1000000000ull
-#define MS_NS        1000000ull
-#define PARTS        8u /* of the tier's memory, each aligned */
+#define LINE             "clockoo: flash.device: "
+#define THREAD_NAME      "clockoo-flash"
+#define READS_SMALL      256u /* of a core, at a time */
+#define READS_LARGE      8u
+#define PAUSE_MIN_NS     50000u /* of the thread, between two rounds without work */
+#define PAUSE_MAX_NS     5000000u
+#define RECOVER_PAUSE_NS 20000u
+#define NS_PER_S         1000000000ull
+#define MS_NS            1000000ull
+#define PARTS            8u /* of the tier's memory, each aligned */
 
 static_assert(CORES_MAX + 1 <= FLASH_CORES_MAX, "cores of the store, with the loader");
 static_assert(READS_SMALL + READS_LARGE <= FLASH_DEPTH_MAX, "a ring has all reads");
@@ -59,8 +61,7 @@ second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg, uint64_
 	z->buffers = flash_plan_buffer_bytes(&z->plan);
 	z->asks = cfg->cores * (flash_supplier_bytes() + serve_awaits_bytes());
 	z->reads = cfg->cores * read_bytes_of_core();
-	z->tables = sizeof(struct flash_tier) + sizeof(struct flash_intents) +
-		    z->plan.shards * (sizeof(struct flash_shard) + sizeof(struct flash_kept)) +
+	z->tables = sizeof(struct flash_tier) + z->plan.shards * sizeof(struct flash_shard) +
 		    (cfg->cores + 1) * sizeof(struct flash_uring);
 }
 
@@ -69,8 +70,7 @@ second_tier_bytes(const struct second_tier_sizes *z)
 {
 	if (z->device == 0)
 		return 0;
-	return z->index + z->buffers + z->asks + z->reads + z->tables +
-	       (PARTS + CORES_MAX) * FLASH_PAGE_BYTES;
+	return z->index + z->asks + z->reads + z->tables + (PARTS + CORES_MAX) * FLASH_PAGE_BYTES;
 }
 
 /* ---- the device ---- */
@@ -99,7 +99,7 @@ super_read(struct second_tier *t)
 
 	if (pread(t->file.fd, pages, sizeof pages, 0) != (ssize_t)sizeof pages)
 		return -errno;
-	t->had_super = flash_super_read(pages, &t->super);
+	t->from.had_super = flash_super_read(pages, &t->from.super);
 	return 0;
 }
 
@@ -130,33 +130,61 @@ second_tier_open(struct second_tier *t, const struct config *cfg, struct error *
 	return t->used || refuse(t, cfg, e, err);
 }
 
+bool
+second_tier_open_state(struct second_tier *t, struct appliance *a, struct error *err)
+{
+	if (!t->used)
+		return true;
+	/* What the store has in a file of its own decides later. */
+	if (t->from.had_super)
+		a->sizes.store.seed = t->from.super.layout.seed;
+	return tier_start_open(&t->from, a, err);
+}
+
 /* ---- its parts ---- */
 
 static bool
 layout_make(struct second_tier *t, const struct appliance *a, uint64_t *random, struct error *err)
 {
 	const struct flash_plan *p = &a->sizes.flash.plan;
-	const uint64_t device = t->super.layout.device;
+	const struct flash_super *before = &t->from.super;
 
 	if (getrandom(random, sizeof *random, 0) != (ssize_t)sizeof *random)
 		return error_set(err, "no random numbers from the kernel");
-	t->super = (struct flash_super){.counter = t->super.counter,
-					.incarnation = t->super.incarnation + 1,
-					.layout = {.device = t->had_super ? device : *random,
-						   .seed = store_seed(a->store),
-						   .shards = p->shards,
-						   .segments = p->segments,
-						   .segment_pages = FLASH_SEGMENT_PAGES,
-						   .buckets = p->buckets}};
+	t->super = (struct flash_super){
+		.counter = before->counter,
+		.incarnation = before->incarnation + 1,
+		.layout = {.device = t->from.had_super ? before->layout.device : *random,
+			   .seed = store_seed(a->store),
+			   .shards = p->shards,
+			   .segments = p->segments,
+			   .segment_pages = FLASH_SEGMENT_PAGES,
+			   .buckets = p->buckets}};
 	return true;
 }
 
+static uint64_t
+hash_of(void *store, struct view key)
+{
+	return store_hash(store, key);
+}
+
 static void
-shards_make(struct second_tier *t, struct region *region, const struct appliance *a, uint8_t *pages,
-	    uint64_t random)
+wait(void *store)
+{
+	const struct timespec t = {.tv_nsec = RECOVER_PAUSE_NS};
+
+	nanosleep(&t, NULL);
+}
+
+static bool
+shards_make(struct second_tier *t, struct region *region, const struct appliance *a,
+	    uint64_t random, struct error *err)
 {
 	const struct flash_plan *p = &a->sizes.flash.plan;
-	struct flash_kept *kept = region_take(region, p->shards * sizeof *kept, CACHE_LINE_BYTES);
+	const size_t bytes = (size_t)FLASH_RECOVER_DEPTH_MAX * FLASH_SEGMENT_BYTES;
+	void *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct flash_shard_config c = {
 		.log = {.id = {.device = t->super.layout.device,
 			       .incarnation = t->super.incarnation},
@@ -165,21 +193,26 @@ shards_make(struct second_tier *t, struct region *region, const struct appliance
 			.live = p->live},
 		.buckets = region_take(region, flash_plan_index_bytes(p), CACHE_LINE_BYTES),
 		.bucket_count = p->buckets,
-		.kept = kept,
-		.intents = region_take(region, sizeof *c.intents, CACHE_LINE_BYTES),
-		.pages = pages,
 		.generation = store_flushes(store_core_of(a->store, 0))};
+	const struct flash_recover_config recover = {.device = &t->rings[0].device,
+						     .memory = memory,
+						     .depth = FLASH_RECOVER_DEPTH_MAX,
+						     .shards = p->shards,
+						     .hash = hash_of,
+						     .wait = wait,
+						     .arg = store_core_of(a->store, 0)};
 
+	if (memory == MAP_FAILED)
+		return error_set(err, "--flash-device: no memory to read it");
 	t->shards = region_take(region, p->shards * sizeof *t->shards, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < p->shards; i++) {
 		c.log.id.shard = i;
 		c.log.offset = flash_plan_offset(p, i);
-		flash_start_kept(FLASH_COLD, NULL, i, random, c.kept);
-		flash_shard_init(&t->shards[i], &c);
+		tier_start_shard(&t->from, &t->shards[i], &c, &recover, random);
 		c.buckets += c.bucket_count;
-		c.kept++;
-		c.pages += (size_t)FLASH_BUFFERS * FLASH_SEGMENT_BYTES;
 	}
+	munmap(memory, bytes);
+	return true;
 }
 
 /* The next one. */
@@ -196,7 +229,7 @@ ring_open(struct second_tier *t, uint32_t depth, void *memory, size_t bytes, str
 }
 
 static bool
-rings_make(struct second_tier *t, struct region *region, const struct appliance *a, uint8_t *pages,
+rings_make(struct second_tier *t, struct region *region, const struct appliance *a,
 	   struct error *err)
 {
 	const struct second_tier_sizes *z = &a->sizes.flash;
@@ -204,7 +237,8 @@ rings_make(struct second_tier *t, struct region *region, const struct appliance 
 
 	t->reads = region_take(region, z->reads, FLASH_PAGE_BYTES);
 	t->rings = region_take(region, (cores + 1) * sizeof *t->rings, CACHE_LINE_BYTES);
-	if (!ring_open(t, FLASH_BUFFERS * z->plan.shards, pages, z->buffers, err))
+	if (!ring_open(t, FLASH_BUFFERS * z->plan.shards, t->from.state.pages,
+		       t->from.state.pages_bytes, err))
 		return false;
 	for (uint32_t i = 0; i < cores; i++)
 		if (!ring_open(t, READS_SMALL + READS_LARGE, t->reads + i * read_bytes_of_core(),
@@ -233,30 +267,24 @@ tier_make(struct second_tier *t, struct region *region, const struct appliance *
 	store_tier_attach(a->store, &t->tier->hooks);
 }
 
-static void
-say_begun(const struct second_tier *t, const struct appliance *a)
-{
-	fprintf(stderr, LINE "%s: starts empty%s; room for %llu items of %u bytes; %s\n",
-		a->config.flash.device, t->had_super ? ", what was there before is not kept" : "",
-		(unsigned long long)a->sizes.flash.plan.items, a->config.flash.item_size,
-		flash_uring_words(&t->rings[0]));
-}
-
 bool
 second_tier_create(struct second_tier *t, struct region *region, const struct appliance *a,
 		   struct error *err)
 {
 	uint64_t random;
-	uint8_t *pages;
 
 	if (!t->used)
 		return true;
-	pages = region_take(region, a->sizes.flash.buffers, FLASH_PAGE_BYTES);
-	if (!layout_make(t, a, &random, err) || !rings_make(t, region, a, pages, err))
+	if (!layout_make(t, a, &random, err) || !rings_make(t, region, a, err))
 		return false;
-	shards_make(t, region, a, pages, random);
+	tier_start_decide(&t->from, a, &t->super.layout);
+	if (!shards_make(t, region, a, random, err))
+		return false;
 	tier_make(t, region, a);
-	say_begun(t, a);
+	tier_start_end(&t->from, a);
+	fprintf(stderr, LINE "%s: room for %llu items of %u bytes; %s\n", a->config.flash.device,
+		(unsigned long long)a->sizes.flash.plan.items, a->config.flash.item_size,
+		flash_uring_words(&t->rings[0]));
 	return true;
 }
 
@@ -320,12 +348,15 @@ second_tier_start(struct second_tier *t, struct appliance *a, struct error *err)
 {
 	int e;
 
-	if (!t->used)
+	if (!t->used) {
+		tier_start_none(a);
 		return true;
+	}
 	e = super_write(t, false);
 	if (e != 0)
 		return error_set(err, "--flash-device: %s: cannot be written: %s",
 				 a->config.flash.device, strerror(-e));
+	tier_start_serve(&t->from, a, &t->super);
 	e = pthread_create(&t->thread, NULL, work, a);
 	t->runs = e == 0;
 	if (t->runs)
@@ -374,10 +405,11 @@ write_all(struct second_tier *t)
 }
 
 static bool
-leave(struct second_tier *t)
+leave(struct second_tier *t, struct appliance *a)
 {
-	if (!write_all(t))
+	if (flash_health_off(&t->tier->health) != FLASH_ON || !write_all(t))
 		return false;
+	tier_start_leave(&t->from, a, &t->super);
 	for (uint32_t i = 0; i < t->tier->c.shard_count; i++) {
 		t->super.shard[i].head = t->shards[i].log.kept->head;
 		t->super.shard[i].first = t->shards[i].log.kept->first;
@@ -396,13 +428,22 @@ end_thread(struct second_tier *t)
 }
 
 void
-second_tier_stop(struct second_tier *t)
+second_tier_stop(struct second_tier *t, struct appliance *a)
 {
 	if (!t->runs)
 		return;
 	end_thread(t);
-	if (!leave(t))
+	if (leave(t, a))
+		flash_state_end(&t->from.state);
+	else if (flash_health_off(&t->tier->health) == FLASH_ON)
 		fprintf(stderr, LINE "not all of it could be written\n");
+}
+
+void
+second_tier_tick(struct second_tier *t, struct appliance *a)
+{
+	if (t->used)
+		tier_start_tick(&t->from, a);
 }
 
 /* A ring whose transfers hang keeps its memory until the process ends. */
@@ -412,6 +453,7 @@ second_tier_close(struct second_tier *t)
 	end_thread(t);
 	while (t->rings_open != 0)
 		flash_uring_close(&t->rings[--t->rings_open]);
+	flash_state_close(&t->from.state);
 	if (t->file.fd >= 0)
 		flash_file_close(&t->file);
 	t->used = false;

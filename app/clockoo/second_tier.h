@@ -17,6 +17,7 @@
 #include "flash/flash_plan.h"
 #include "flash/flash_supplier.h"
 #include "flash/flash_uring.h"
+#include "tier_start.h"
 
 #include <pthread.h>
 
@@ -41,8 +42,8 @@ size_t second_tier_bytes(const struct second_tier_sizes *z);
 struct second_tier {
 	bool used;
 	struct flash_file file;
-	struct flash_super super; /* as it was last written, or read */
-	bool had_super;           /* the device was a tier's */
+	struct flash_super super; /* as it was last written */
+	struct tier_start from;
 	struct flash_tier *tier;
 	struct flash_shard *shards;
 	struct flash_uring *rings; /* the writer's, and of core 0 on */
@@ -56,6 +57,8 @@ struct second_tier {
 
 /* Before sizes are computed. The device is made, if it is to be, and locked. */
 bool second_tier_open(struct second_tier *t, const struct config *cfg, struct error *err);
+/* Once they are: what a killed process left. Sets the store's seed, if it may be kept. */
+bool second_tier_open_state(struct second_tier *t, struct appliance *a, struct error *err);
 /* Once the store is there, and no core turns. Says in a line what it starts with. */
 bool second_tier_create(struct second_tier *t, struct region *region, const struct appliance *a,
 			struct error *err);
@@ -65,7 +68,9 @@ void second_tier_attach(struct second_tier *t, struct region *region, const stru
 /* Before the first request: the superblock says DIRTY; the thread starts. */
 bool second_tier_start(struct second_tier *t, struct appliance *a, struct error *err);
 /* Nobody uses the store any more: what is in buffers is written, and the superblock says CLEAN. */
-void second_tier_stop(struct second_tier *t);
+void second_tier_stop(struct second_tier *t, struct appliance *a);
+/* Each tick of the control thread. */
+void second_tier_tick(struct second_tier *t, struct appliance *a);
 void second_tier_close(struct second_tier *t);
 
 #endif

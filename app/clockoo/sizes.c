@@ -158,7 +158,9 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.value_max = cfg->item_max_bytes,
 		.seed = ~secrets->seed,
 		/* Clients of a cache that was kept before may have tokens of it yet. */
-		.cas_start = cfg->memory_file[0] != '\0' ? secrets->cas & STORE_CAS_START_MAX : 0,
+		.cas_start = cfg->memory_file[0] != '\0' || asked->flash_bytes != 0
+				     ? secrets->cas & STORE_CAS_START_MAX
+				     : 0,
 		.never_evict = cfg->no_evict,
 		.clock_only = cfg->eviction == EVICTION_CLOCK,
 		.loads = cfg->memory_save[0] != '\0',

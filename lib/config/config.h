@@ -123,13 +123,13 @@ struct config_front {
 
 /* The second tier, on flash. */
 #define CONFIG_FLASH_MIN_MB 256u
-#define CONFIG_FLASH_MAX_MB                                                                        \
-	(2u << 20) /* app/clockoo/second_tier.c holds them and lib/flash together */
+#define CONFIG_FLASH_MAX_MB (2u << 20) /* second_tier.c holds them and lib/flash together */
 
 enum config_flash_admit { FLASH_ADMIT_USED, FLASH_ADMIT_ALL }; /* of what memory evicts */
 
 struct config_flash {
 	char device[CONFIG_PATH_BYTES]; /* file or block device; empty: there is no tier */
+	char state[CONFIG_PATH_BYTES];  /* memory file; empty: beside memory_file, or none */
 	uint32_t size_mb;               /* 0: what the device has */
 	uint32_t budget_mb;             /* written a second; 0: any */
 	uint32_t admit;                 /* enum config_flash_admit */

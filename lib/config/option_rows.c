@@ -181,6 +181,10 @@ const struct option_row option_rows[] = {
 	 "size of it in megabytes, or with m, g or t behind: a file is made, or grown, to it (what "
 	 "the device has)",
 	 false, "flash.size"},
+	{"flash-state", 0, OPTION_TEXT, AT(flash.state), 1, SIZE(flash.state), "FILE",
+	 "memory file of what a killed process leaves of flash, on a hugetlbfs or tmpfs (that of "
+	 "--memory-file with .flash behind it; without one a kill leaves nothing)",
+	 false, "flash.state"},
 	{"flash-budget", 0, OPTION_NUMBER, AT(flash.budget_mb), 0, 1u << 20, "MB",
 	 "most that is written to flash, in megabytes a second; 0 is any number (0)", false,
 	 "flash.budget"},

@@ -8,7 +8,8 @@
  *         is taken by submit, ends once, and its end is a result with its tag.
  * Units:  offset and len in bytes, multiples of FLASH_PAGE. error: 0 or a negative errno.
  * Owner:  data[0 .. len) is the device's from submit to the result: a write's is not changed, a
- *         read's not looked at. It lies in the memory that the device was opened with.
+ *         read's not looked at. It lies in the memory that the device was opened with, or pays
+ *         for not being known (a start's).
  * Thread: one; several cores open one each on the same file.
  * Errors: results, whatever happens: -EIO and the like of a transfer, -ENODEV of a device that is
  *         gone. A read that failed left anything in its data, a write anything in its pages. A

@@ -107,16 +107,18 @@ enter(struct flash_uring *u, uint32_t slot)
 	const uint32_t len = s->io.len - s->done;
 	const uint64_t offset = s->io.offset + s->done;
 	uint8_t *data = s->io.data + s->done;
+	const bool fixed =
+		u->fixed && s->io.data >= u->memory && s->io.data < u->memory + u->memory_bytes;
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring);
 
 	ensure(sqe != NULL);
 	if (s->io.kind == FLASH_SYNC)
 		io_uring_prep_fsync(sqe, OUR_FD, IORING_FSYNC_DATASYNC);
-	else if (s->io.kind == FLASH_READ && u->fixed)
+	else if (s->io.kind == FLASH_READ && fixed)
 		io_uring_prep_read_fixed(sqe, OUR_FD, data, len, offset, 0);
 	else if (s->io.kind == FLASH_READ)
 		io_uring_prep_read(sqe, OUR_FD, data, len, offset);
-	else if (u->fixed)
+	else if (fixed)
 		io_uring_prep_write_fixed(sqe, OUR_FD, data, len, offset, 0);
 	else
 		io_uring_prep_write(sqe, OUR_FD, data, len, offset);
@@ -144,9 +146,7 @@ is_right(const struct flash_uring *u, const struct flash_io *io)
 		return true;
 	return io->len != 0 && io->len <= FLASH_TRANSFER_MAX && io->len % FLASH_PAGE == 0 &&
 	       io->offset % FLASH_PAGE == 0 && io->offset <= u->device.bytes &&
-	       io->len <= u->device.bytes - io->offset && (uintptr_t)io->data % FLASH_PAGE == 0 &&
-	       io->data >= u->memory && io->len <= u->memory_bytes &&
-	       (size_t)(io->data - u->memory) <= u->memory_bytes - io->len;
+	       io->len <= u->device.bytes - io->offset && (uintptr_t)io->data % FLASH_PAGE == 0;
 }
 
 static uint32_t

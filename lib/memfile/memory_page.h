@@ -44,6 +44,9 @@ struct memory_page {
 	char boot_id[BOOT_ID_BYTES];
 	struct heartbeat heartbeat;
 	uint64_t changed_ns; /* the file's, when this process last looked; 0: not known */
+	struct {
+		uint64_t device, incarnation; /* 0: none */
+	} tier;                               /* that its process served with (flash_super.h) */
 };
 static_assert(sizeof(struct memory_page) <= MEMORY_PAGE_BYTES, "it is one page");
 

@@ -12,6 +12,7 @@ import contextlib
 import os
 import pathlib
 import pty
+import re
 import signal
 import socket
 import struct
@@ -365,15 +366,46 @@ class FlashTest(unittest.TestCase):
                                  f"clockoo: --flash-device: {self.device}: another process has it\n")
                 _, status, err = service.end()
                 self.assertEqual(status, 0, err)
-                self.assertRegex(err, rf"^clockoo: flash.device: {self.device}: starts empty"
-                                      rf"{', what was there before is not kept' if start == 2 else ''}; "
-                                      r"room for \d+ items of 256 bytes; io_uring, O_DIRECT.*\n$")
+                self.assertRegex(err, rf"^{self.began('starts empty: it is new' if start == 1 else 'kept as it was left')}"
+                                      rf".*\n{self.began('room for')} \d+ items of 256 bytes; io_uring, O_DIRECT.*\n$")
             self.assertEqual(self.super(), (2 * start, start, 1))
             self.assertEqual(self.device.stat().st_size, self.MB << 20)
         with self.service() as service:
             service.hear()
             service.process.kill()
         self.assertEqual(self.super(), (5, 3, 0))
+
+    def began(self, words):
+        return re.escape(f"clockoo: flash.device: {self.device}: {words}")
+
+    def said_by(self, number, *options):
+        """What a start says that the signal ends then."""
+        with self.service("--flash-size", f"{self.MB}m", *options) as service:
+            service.hear()
+            service.process.send_signal(number)
+            return service.process.communicate(timeout=WAIT_S)[1]
+
+    def test_a_start_is_warm_only_with_what_was_served_with_it(self):
+        with tempfile.TemporaryDirectory(prefix="clockoo-service-", dir="/dev/shm") as folder:
+            state, memory = ("--flash-state", f"{folder}/state"), ("-e", f"{folder}/memory")
+            for number, options, words in (
+                    (signal.SIGKILL, state, "starts empty: it is new"),
+                    (signal.SIGKILL, state, "kept after a kill: 0 records"),
+                    (signal.SIGTERM, state, "kept after a kill: 0 records"),
+                    (signal.SIGKILL, (), "kept as it was left: 0 records"),
+                    (signal.SIGKILL, state, "starts empty: its process was killed, and of flash.state nothing is kept: "
+                                            "its process had not begun to serve, or has ended"),
+                    (signal.SIGTERM, memory, "starts empty: its process was killed, and of flash.state nothing is kept: "
+                                             "it is new"),
+                    (signal.SIGKILL, memory, "kept as it was left"),
+                    (signal.SIGTERM, memory, "kept after a kill"),
+                    (signal.SIGTERM, ("--flash-item-size", "512"), "starts empty: it was divided for another flash.size"),
+                    (signal.SIGTERM, (*memory, "--flash-item-size", "512"),
+                     "starts empty: what memory keeps was last served without it"),
+                    (signal.SIGTERM, ("--keep-for", "never"), "starts empty: it was divided"),
+                    (signal.SIGTERM, ("--keep-for", "never"), "starts empty: memory.keep_for is never")):
+                with self.subTest(words):
+                    self.assertRegex(self.said_by(number, *options), self.began(words))
 
     def test_what_is_not_a_tiers_is_not_written_over(self):
         self.assertEqual(self.refused(), f"clockoo: --flash-device: {self.device}: No such file or directory; "

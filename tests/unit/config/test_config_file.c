@@ -295,6 +295,7 @@ static const struct {
 	{"front-gutter-ttl", "90s", "front-reload", "flush"},
 	{"flash-device", "/var/x y", "flash-size", "2t"},
 	{"flash-device", "/dev/nvme0n1", "flash-size", "3g"},
+	{"flash-device", "/f", "flash-state", "/dev/shm/x y"},
 	{"flash-device", "f", "flash-size", "2049"},
 	{"flash-admit", "all", "flash-item-size", "600"},
 	{"flash-budget", "200", NULL, NULL},

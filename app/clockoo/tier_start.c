@@ -1,0 +1,244 @@
+/*
+ * tier_start.c - judges what lies there by state, superblock and store, recovers shards, and keeps
+ * the beat of what is left.
+ */
+#include "tier_start.h"
+#include "appliance.h"
+
+#include "store/store_saved.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S        1000000000ull
+#define CLOCK_MARGIN_NS 10000000u
+#define STATE_SUFFIX    ".flash" /* behind memory.file, where flash.state names nothing */
+#define LINE            "clockoo: flash.device: "
+
+static uint64_t
+boot_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static const char *
+path_of(const struct config *cfg, char text[2 * CONFIG_PATH_BYTES])
+{
+	if (cfg->flash.state[0] != '\0')
+		return cfg->flash.state;
+	if (cfg->memory_file[0] == '\0')
+		return NULL;
+	snprintf(text, 2 * CONFIG_PATH_BYTES, "%s" STATE_SUFFIX, cfg->memory_file);
+	return text;
+}
+
+bool
+tier_start_open(struct tier_start *s, const struct appliance *a, struct error *err)
+{
+	char text[2 * CONFIG_PATH_BYTES];
+	const struct flash_state_config c = {.path = path_of(&a->config, text),
+					     .shards = a->sizes.flash.plan.shards,
+					     .segment_pages = FLASH_SEGMENT_PAGES,
+					     .other_uid = a->privileges.change ? a->privileges.uid
+									       : MEMORY_FILE_NO_UID,
+					     .wait_ms = MEMORY_FILE_WAIT_MS,
+					     .keep_for_s = a->config.keep_for_s,
+					     .pid = (uint32_t)getpid()};
+	struct gap_now now;
+
+	kept_now(&now);
+	return flash_state_open(&s->state, &c, &now, err);
+}
+
+/* ---- is it kept? ---- */
+
+/* By whom the store's items were served last. False: it begins empty. */
+static bool
+served_by(const struct tier_start *s, const struct appliance *a, struct flash_served *by)
+{
+	*by = (struct flash_served){0};
+	if (a->kept.used && a->kept.ahead_ns != 0) {
+		*by = (struct flash_served){a->kept.page->tier.device,
+					    a->kept.page->tier.incarnation};
+		return true;
+	}
+	if (!a->saved.used || a->saved.look.found != SAVE_FOUND_WHOLE)
+		return false;
+	/* A stop writes the same reading into both. */
+	if (memcmp(&a->saved.look.head.beat, &s->super.beat, sizeof s->super.beat) == 0)
+		*by = (struct flash_served){s->super.layout.device, s->super.incarnation};
+	return true;
+}
+
+/* A flush that was due since holds for all of it. */
+static void
+judge_flush(struct tier_start *s, const struct appliance *a, uint64_t due_s)
+{
+	const bool is_past = due_s != 0 && due_s <= s->gap.store_ns / NS_PER_S + 1;
+
+	if (s->start == FLASH_COLD || (!is_past && !a->kept.flushed))
+		return;
+	s->start = FLASH_COLD;
+	strcpy(s->words, "a delayed flush_all came due while it was down");
+}
+
+/* DPDK's start is gap, too. */
+static void
+judge_gap(struct tier_start *s, const struct appliance *a, const struct gap_now *now)
+{
+	const bool is_clean = s->had_super && s->super.clean != 0;
+
+	s->judged_ns = now->boot_ns;
+	if (is_clean)
+		gap_judge_saved(&s->gap, &s->super.beat, s->super.boot_id, now,
+				a->config.keep_for_s);
+	else if (s->state.id.incarnation != 0)
+		gap_judge(&s->gap, &s->state.page->heartbeat, s->state.page->boot_id, now,
+			  a->config.keep_for_s);
+}
+
+void
+tier_start_decide(struct tier_start *s, const struct appliance *a,
+		  const struct flash_layout *layout)
+{
+	struct flash_before before = {.super = s->had_super ? &s->super : NULL,
+				      .state = &s->state.id,
+				      .state_words = s->state.words,
+				      .gap_words = s->gap.words};
+	struct gap_now now;
+
+	kept_now(&now);
+	judge_gap(s, a, &now);
+	before.has_store = served_by(s, a, &before.store);
+	s->start = flash_start_of(&before, layout, s->words);
+	if (s->start == FLASH_FROM_STATE && s->gap.verdict != GAP_KEEP) {
+		s->start = FLASH_COLD;
+		strcpy(s->words, s->gap.words);
+	}
+	judge_flush(s, a, s->start == FLASH_FROM_STATE ? s->state.flush_due : s->super.flush_due_s);
+	if (s->start != FLASH_FROM_STATE)
+		flash_state_forget(&s->state);
+	if (s->start != FLASH_COLD && a->kept.ahead_ns == 0)
+		s->ahead_ns = s->gap.store_ns + CLOCK_MARGIN_NS - STORE_CLOCK_START * NS_PER_S;
+}
+
+uint64_t
+tier_start_ahead_ns(const struct tier_start *s)
+{
+	return s->ahead_ns != 0 ? s->ahead_ns + boot_ns() - s->judged_ns : 0;
+}
+
+/* ---- shards ---- */
+
+void
+tier_start_shard(struct tier_start *s, struct flash_shard *shard, struct flash_shard_config *c,
+		 const struct flash_recover_config *recover, uint64_t random)
+{
+	const uint32_t i = c->log.id.shard;
+	const uint64_t begun_ns = boot_ns();
+	struct flash_recovered found;
+
+	c->kept = &s->state.kept[i];
+	c->intents = s->state.intents;
+	c->pages = s->state.pages + (size_t)i * FLASH_BUFFERS * FLASH_SEGMENT_BYTES;
+	flash_start_kept(s->start, &s->super, i, random, c->kept);
+	if (s->start == FLASH_COLD) {
+		flash_shard_init(shard, c);
+		return;
+	}
+	found = flash_shard_recover(shard, c, recover);
+	s->found.segments += found.segments;
+	s->found.bad += found.bad;
+	s->found.puts += found.puts;
+	s->found.unindexed += found.unindexed;
+	s->took_ns += boot_ns() - begun_ns;
+}
+
+void
+tier_start_end(struct tier_start *s, const struct appliance *a)
+{
+	const uint64_t due_s = s->start == FLASH_FROM_STATE   ? s->state.flush_due
+			       : s->start == FLASH_FROM_CLEAN ? s->super.flush_due_s
+							      : 0;
+
+	memset(s->state.intents, 0, sizeof *s->state.intents);
+	/* A store that was kept has it. */
+	if (due_s != 0 && a->kept.ahead_ns == 0)
+		store_flush(store_core_of(a->store, 0), (uint32_t)due_s);
+	if (s->start == FLASH_COLD)
+		fprintf(stderr, LINE "%s: starts empty: %s\n", a->config.flash.device, s->words);
+	else
+		fprintf(stderr, LINE "%s: kept %s: %llu records in %u segments, read in %.2f s%s\n",
+			a->config.flash.device,
+			s->start == FLASH_FROM_CLEAN ? "as it was left" : "after a kill",
+			(unsigned long long)s->found.puts, s->found.segments,
+			(double)s->took_ns / NS_PER_S,
+			s->found.bad != 0 ? "; what is older than a bad segment is lost" : "");
+}
+
+/* ---- in service ---- */
+
+static void
+say_served(struct appliance *a, struct flash_served by)
+{
+	if (!a->kept.used)
+		return;
+	a->kept.page->tier.device = by.device;
+	a->kept.page->tier.incarnation = by.incarnation;
+}
+
+void
+tier_start_none(struct appliance *a)
+{
+	say_served(a, (struct flash_served){0});
+}
+
+void
+tier_start_serve(struct tier_start *s, struct appliance *a, const struct flash_super *super)
+{
+	const struct flash_state_id id = {super->incarnation, super->layout};
+	struct gap_now now;
+
+	kept_now(&now);
+	say_served(a, (struct flash_served){super->layout.device, super->incarnation});
+	flash_state_begin(&s->state, &id, &now);
+	tier_start_tick(s, a);
+}
+
+void
+tier_start_tick(struct tier_start *s, struct appliance *a)
+{
+	const enum flash_off off = flash_health_off(&a->flash.tier->health);
+	struct beat beat;
+
+	if (kept_read_clocks(&a->kept, &beat)) {
+		if (a->kept.used)
+			beat.served_boot_ns = a->kept.beat.served_boot_ns;
+		flash_state_beat(&s->state, &beat, store_flush_due_s(a->store));
+	}
+	if (off == FLASH_ON || s->said_off)
+		return;
+	s->said_off = true;
+	flash_state_end(&s->state);
+	fprintf(stderr, LINE "%s: off until the next start: %s; memory serves on\n",
+		a->config.flash.device, flash_off_names[off].words);
+}
+
+void
+tier_start_leave(struct tier_start *s, struct appliance *a, struct flash_super *super)
+{
+	struct gap_now now;
+
+	kept_now(&now);
+	/* One reading for both files: so a start knows that they are of the same process. */
+	if (a->saved.used && a->saved.clocks_read)
+		super->beat = a->saved.beat;
+	else if (!kept_read_clocks(&a->kept, &super->beat))
+		super->beat = (struct beat){0};
+	memcpy(super->boot_id, now.boot_id, sizeof super->boot_id);
+	super->flush_due_s = store_flush_due_s(a->store);
+}

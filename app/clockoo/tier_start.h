@@ -1,0 +1,56 @@
+/*
+ * tier_start.h - what the process before left of the second tier, whether it is kept, and what this
+ * process leaves to the next one.
+ *
+ * Shape:  opened with the device; decided when the store is there, since a store that was served
+ *         without the tier is not kept with it; begun when the superblock is on the device.
+ * Owner:  struct second_tier; its file (flash.state, or beside memory.file) has the buffers.
+ * Thread: main; tier_start_tick: the control thread.
+ * Errors: struct error: the file is another process's, or may not be believed.
+ */
+#ifndef CLOCKOO_TIER_START_H
+#define CLOCKOO_TIER_START_H
+
+#include "flash/flash_recover.h"
+#include "flash/flash_state.h"
+
+struct appliance;
+
+struct tier_start {
+	struct flash_state state;
+	struct flash_super super; /* of the process before, if there was one */
+	bool had_super;
+	struct gap gap;
+	uint64_t judged_ns; /* on boot time: when gap was taken */
+	enum flash_start start;
+	char words[FLASH_START_WORDS]; /* why it is cold */
+	uint64_t ahead_ns; /* of the store's clock, when gap was taken; 0: the store knows */
+	struct flash_recovered found;
+	uint64_t took_ns;
+	bool said_off;
+};
+
+/* With the superblock that was read. */
+bool tier_start_open(struct tier_start *s, const struct appliance *a, struct error *err);
+/* The store is there; layout is this process's. */
+void tier_start_decide(struct tier_start *s, const struct appliance *a,
+		       const struct flash_layout *layout);
+/* The shards, in their order; c is of this one, but for kept, intents and pages. */
+void tier_start_shard(struct tier_start *s, struct flash_shard *shard, struct flash_shard_config *c,
+		      const struct flash_recover_config *recover, uint64_t random);
+/* All shards are there. A flush to come is the store's again. */
+void tier_start_end(struct tier_start *s, const struct appliance *a);
+/* How far the store's clock is ahead of a process that has just begun, by the tier. */
+uint64_t tier_start_ahead_ns(const struct tier_start *s);
+
+/* ---- in service ---- */
+
+/* This process's superblock is on the device. */
+void tier_start_serve(struct tier_start *s, struct appliance *a, const struct flash_super *super);
+/* Of a store that is served without a tier. */
+void tier_start_none(struct appliance *a);
+void tier_start_tick(struct tier_start *s, struct appliance *a);
+/* What the superblock of a graceful stop says of this moment. */
+void tier_start_leave(struct tier_start *s, struct appliance *a, struct flash_super *super);
+
+#endif
