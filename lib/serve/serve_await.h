@@ -63,7 +63,7 @@
 #define AWAITS_MAX         4096u
 #define AWAITS_SESSION_MAX 128u
 #define AWAITS_FIRST_ONLY  1024u
-#define AWAITS_UDP_MAX     512u
+#define AWAITS_UDP_MAX     1536u
 #define AWAITED_LINES_MAX  64u
 #else /* a table that tests fill */
 #define AWAITS_MAX         24u
