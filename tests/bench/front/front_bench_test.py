@@ -117,7 +117,8 @@ class FrontBenchTest(unittest.TestCase):
         self.measure(quick=False)
         asked = (self.folder / "asked").read_text().splitlines()
         self.assertEqual([words.split()[-1] for words in asked], [*ROWS, *ROWS])
-        self.assertTrue(all(words.startswith("--runs 2 ") for words in asked[:len(ROWS)]))
+        runs = {words.split()[-1]: words.split()[1] for words in asked[:len(ROWS)]}
+        self.assertEqual(runs, dict.fromkeys(ROWS, "2") | {"scan": "8"})  # two draws of places judge no scan
         self.assertEqual(asked[len(ROWS):], list(ROWS))
 
     def test_a_program_that_fails_is_no_figure(self):
