@@ -98,6 +98,7 @@ front_key_free(struct front *f, struct front_key *key)
 	struct front_key *owner = key->owner;
 
 	ensure(list_empty(&key->joined));
+	memset(key->item, 0, sizeof key->item); /* whoever uses it yet has no value */
 	key_close(f, key);
 	fill_end(f, key);
 	front_flight_end(f, key);
