@@ -477,7 +477,7 @@ MUTANTS = {
     "NO_INTENT": [("flash_shard.c", "	atomic_store_explicit(&s->intents->hash[core], hash, memory_order_release);\n", "")],
     # A restart leaves a page out, or a record, and says so to nobody.
     "PAGE_SKIPPED": [("flash_recover.c", "		r->bad[slot / 64] |= 1ull << slot % 64;\n", "")],
-    "FORGETS_SILENTLY": [("flash_recover.c", "	flash_shard_forget(r->s, hash);\n}\n\nstatic void\nredo_drop", "}\n\nstatic void\nredo_drop")],
+    "FORGETS_SILENTLY": [("flash_recover.c", "	r->told.unindexed++;\n	flash_shard_forget(r->s, c->hash);\n", "	r->told.unindexed++;\n")],
     # A segment that was given up may have shadowed what is older.
     "GIVES_UP_ALL": [("flash_recover.c", "		if ((number & FLASH_DROP_ENTRIES) == 0)\n	", "")],
     "BAD_SILENT": [("flash_recover.c", "		flash_shard_journal(r->s, FLASH_DROP, sequence | FLASH_DROP_OLDER);\n", "")],
