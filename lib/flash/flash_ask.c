@@ -75,11 +75,12 @@ read_begin(struct flash_supplier *s, struct flash_ask *a)
 
 	if (r == NULL)
 		return false;
-	s->ios[s->io_count++] = (struct flash_io){.tag = (uint64_t)(r - s->reads),
-						  .offset = flash_candidate_offset(a->shard, at),
-						  .data = r->pages,
-						  .len = pages * FLASH_PAGE_BYTES,
-						  .kind = FLASH_READ};
+	s->ios[s->io_count++] =
+		(struct flash_io){.tag = (uint64_t)(r - s->reads),
+				  .offset = flash_candidate_offset(a->shards[a->at], at),
+				  .data = r->pages,
+				  .len = pages * FLASH_PAGE_BYTES,
+				  .kind = FLASH_READ};
 	r->begun_ns = s->now_ns;
 	s->under_way++;
 	s->wanted++;
@@ -173,7 +174,7 @@ give_up(struct flash_supplier *s, struct flash_ask *a)
 static void
 unreadable(struct flash_supplier *s, struct flash_ask *a)
 {
-	flash_shard_unreadable(a->shard, &a->candidates[a->at]);
+	flash_shard_unreadable(a->shards[a->at], &a->candidates[a->at]);
 	give_up(s, a);
 }
 
@@ -184,7 +185,7 @@ claim_begin(void *arg, struct store_core *sc, uint32_t generation)
 {
 	const struct flash_ask *a = arg;
 
-	return flash_shard_claim(a->shard, store_core_number(sc), a->hash, generation,
+	return flash_shard_claim(a->shards[a->at], store_core_number(sc), a->hash, generation,
 				 &a->candidates[a->at]);
 }
 
@@ -194,7 +195,7 @@ claim_end(void *arg, struct store_core *sc)
 	const struct flash_ask *a = arg;
 
 	(void)sc;
-	flash_shard_claimed(a->shard, a->hash);
+	flash_shard_claimed(a->shards[a->at], a->hash);
 }
 
 static void
@@ -291,7 +292,7 @@ static enum step
 tell(struct flash_supplier *s, struct flash_ask *a)
 {
 	const struct flash_candidate *at = &a->candidates[a->at];
-	const bool used = a->uses && flash_candidate_use(a->shard, a->hash, at);
+	const bool used = a->uses && flash_candidate_use(a->shards[a->at], a->hash, at);
 	const struct serve_answer said = {.item = a->fill.item,
 					  .cas = a->promotion.cas,
 					  .fetched = (a->promotion.status & ITEM_FETCHED) != 0};
@@ -337,26 +338,38 @@ found_it(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 
 /* ---- looks and reads ---- */
 
+static void
+add_candidate(struct flash_ask *a, struct flash_shard *shard, const struct flash_candidate *at)
+{
+	a->more = a->count == FLASH_CANDIDATES_MAX;
+	if (a->more)
+		return;
+	a->shards[a->count] = shard;
+	a->candidates[a->count] = *at;
+	a->candidates[a->count].location &= ~FLASH_USED;
+	if ((at->location & FLASH_USED) != 0)
+		a->used = (uint8_t)(a->used | 1u << a->count);
+	a->count++;
+}
+
 /* L. False: the store has the key. */
 static bool
 look(struct flash_supplier *s, struct flash_ask *a)
 {
-	struct flash_look l = {0};
+	struct flash_tier *tier = s->c.tier;
+	struct flash_tier_look l;
 	const struct item *it;
 
+	l.tries = 0;
 	do {
-		flash_look_begin(a->shard, &l);
+		flash_tier_look_begin(tier, &l, a->hash);
 		it = store_peek(s->c.store, key_of(a), a->hash);
-	} while (!flash_look_end(a->shard, &l, a->hash) && it == NULL);
-	a->more = l.count > FLASH_CANDIDATES_MAX;
-	a->count = (uint8_t)(a->more ? FLASH_CANDIDATES_MAX : l.count);
-	a->at = a->used = 0;
-	for (uint32_t i = 0; i < a->count; i++) {
-		a->candidates[i] = l.at[i];
-		a->candidates[i].location &= ~FLASH_USED;
-		if ((l.at[i].location & FLASH_USED) != 0)
-			a->used = (uint8_t)(a->used | 1u << i);
-	}
+	} while (!flash_tier_look_end(tier, &l, a->hash) && it == NULL);
+	a->at = a->used = a->count = 0;
+	a->more = false;
+	for (uint32_t i = 0; i < tier->c.streams; i++)
+		for (uint32_t k = 0; k < l.of[i].count; k++)
+			add_candidate(a, flash_tier_shard(tier, a->hash, i), &l.of[i].at[k]);
 	a->looks++;
 	a->state = ASK_READS;
 	return it == NULL;
@@ -368,8 +381,8 @@ judge(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages, bool 
 {
 	struct flash_found found;
 
-	switch (flash_read_judge(a->shard, &a->candidates[a->at], pages, was_buffer, key_of(a),
-				 &found)) {
+	switch (flash_read_judge(a->shards[a->at], &a->candidates[a->at], pages, was_buffer,
+				 key_of(a), &found)) {
 	case FLASH_FOUND:
 		return found_it(s, a, pages, &found);
 	case FLASH_AGAIN:
@@ -415,7 +428,7 @@ run_reads(struct flash_supplier *s, struct flash_ask *a)
 {
 	if (a->at == a->count)
 		return run_out(s, a);
-	if (flash_read_buffer(a->shard, &a->candidates[a->at], s->scratch)) {
+	if (flash_read_buffer(a->shards[a->at], &a->candidates[a->at], s->scratch)) {
 		count(s, FLASH_ASK_BUFFERED);
 		return judge(s, a, s->scratch, true);
 	}
@@ -453,7 +466,7 @@ flash_ask_run(struct flash_supplier *s, struct flash_ask *a)
 static bool
 is_on_flash(const struct flash_ask *a)
 {
-	struct flash_log *log = &a->shard->log;
+	struct flash_log *log = &a->shards[0]->log;
 	uint32_t buffer;
 
 	if (a->count == 0)

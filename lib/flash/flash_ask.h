@@ -21,7 +21,6 @@ enum flash_ask_state {
 struct flash_ask {
 	struct list link;
 	uint64_t ticket, hash;
-	struct flash_shard *shard;
 	uint8_t state; /* enum flash_ask_state */
 	bool bring, is_meta, is_runnable;
 	bool uses;     /* a hit of it is one of the key's */
@@ -34,6 +33,7 @@ struct flash_ask {
 	int32_t error;     /* of the read */
 	struct flash_read *read;
 	struct flash_candidate candidates[FLASH_CANDIDATES_MAX];
+	struct flash_shard *shards[FLASH_CANDIDATES_MAX]; /* that have them */
 	/* Told. */
 	struct fill fill;
 	struct store_promotion promotion;

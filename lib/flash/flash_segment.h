@@ -32,7 +32,8 @@
 #define FLASH_VALUE_MAX      ((1u << 18) - 1)
 #define FLASH_RECORD_HEAD    8u
 #define FLASH_CAS_SHORT_MAX  ((1u << 24) - 1)
-#define FLASH_HEAD_BYTES_MAX (FLASH_RECORD_HEAD + 8u + 4u + 4u + FLASH_KEY_MAX)
+#define FLASH_RECORD_FIELDS  (FLASH_RECORD_HEAD + 8u + 4u + 4u)
+#define FLASH_HEAD_BYTES_MAX (FLASH_RECORD_FIELDS + FLASH_KEY_MAX)
 
 /* ---- pages ---- */
 

@@ -17,15 +17,18 @@ static bool
 may_have(void *arg, struct view key, uint64_t hash)
 {
 	const struct flash_supplier *s = arg;
-	struct flash_shard *shard = flash_tier_shard(s->c.tier, hash);
-	struct flash_look l = {0};
+	struct flash_tier_look l;
 	const struct item *it;
+	uint32_t count = 0;
 
+	l.tries = 0;
 	do {
-		flash_look_begin(shard, &l);
+		flash_tier_look_begin(s->c.tier, &l, hash);
 		it = store_peek(s->c.store, key, hash);
-	} while (!flash_look_end(shard, &l, hash) && it == NULL);
-	return it != NULL || l.count != 0;
+	} while (!flash_tier_look_end(s->c.tier, &l, hash) && it == NULL);
+	for (uint32_t i = 0; i < s->c.tier->c.streams; i++)
+		count += l.of[i].count;
+	return it != NULL || count != 0;
 }
 
 /* E */
@@ -50,7 +53,6 @@ ask(void *arg, const struct serve_ask *q)
 	a->state = ASK_LOOKS;
 	a->ticket = q->ticket;
 	a->hash = q->hash;
-	a->shard = flash_tier_shard(s->c.tier, q->hash);
 	a->bring = q->bring;
 	a->is_meta = q->req->verb == MC_MG;
 	a->uses = !q->bring && (flags & MC_FLAG_NO_BUMP) == 0;

@@ -65,6 +65,14 @@ copy_value(struct flash_tier_core *c, const struct store_core *sc, const struct 
 	c->copied += len;
 }
 
+/* By its longest head: status and flags do not decide it. */
+static uint32_t
+stream_of(const struct flash_tier *t, const struct flash_record *r)
+{
+	return t->c.streams > 1 &&
+	       FLASH_RECORD_FIELDS + r->key.len + r->value_len > FLASH_COLUMN_RECORD_MAX;
+}
+
 static uint64_t
 evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
 {
@@ -79,7 +87,7 @@ evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
 
 	if (!is_admitted(t, c, it))
 		return 0;
-	c->shard = flash_tier_shard(t, hash);
+	c->shard = flash_tier_shard(t, hash, stream_of(t, &record));
 	c->hash = hash;
 	c->bytes = record.key.len + record.value_len;
 	if (!flash_shard_reserve(c->shard, &record, &c->reserved))
@@ -111,9 +119,13 @@ evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 static void
 absent(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation)
 {
+	struct flash_tier *t = arg;
+
 	(void)sc;
 	(void)generation;
-	flash_shard_erase(flash_tier_shard(arg, hash), hash);
+	/* A neighbour that is erased in one stream is journaled there. */
+	for (uint32_t i = 0; i < t->c.streams; i++)
+		flash_shard_erase(flash_tier_shard(t, hash, i), hash);
 }
 
 static void
@@ -124,6 +136,29 @@ flushed(void *arg, struct store_core *sc, uint32_t generation)
 	(void)sc;
 	for (uint32_t i = 0; i < t->c.shard_count; i++)
 		flash_shard_flushed(&t->c.shards[i], generation);
+}
+
+/* ---- looks ---- */
+
+void
+flash_tier_look_begin(struct flash_tier *t, struct flash_tier_look *l, uint64_t hash)
+{
+	for (uint32_t i = 0; i < t->c.streams; i++) {
+		l->of[i].tries = l->tries;
+		flash_look_begin(flash_tier_shard(t, hash, i), &l->of[i]);
+	}
+	l->tries++;
+}
+
+/* A key goes from one stream to the other by way of the store, and that is a step of the first. */
+bool
+flash_tier_look_end(struct flash_tier *t, struct flash_tier_look *l, uint64_t hash)
+{
+	bool final = true;
+
+	for (uint32_t i = 0; i < t->c.streams; i++)
+		final &= flash_look_end(flash_tier_shard(t, hash, i), &l->of[i], hash);
+	return final;
 }
 
 /* ---- turns ---- */
@@ -159,6 +194,8 @@ flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
 	ensure(config->item_max <= FLASH_VALUE_MAX);
 	memset(t, 0, sizeof *t);
 	t->c = *config;
+	t->c.streams = config->streams > 1 ? config->streams : 1;
+	ensure(t->c.streams <= FLASH_STREAMS && t->c.streams <= n);
 	t->tokens = (int64_t)t->c.budget;
 	t->hooks = (struct store_tier){t, evicting, evicted, absent, flushed};
 }

@@ -1,15 +1,14 @@
 /*
  * flash_tier.h - the tier of one store: its shards behind the store's hooks, and its thread's work.
  *
- * Shape:  a key is of shard hash % shards. What a hand evicts is reserved and copied without a lock
- *         of the store, and becomes an entry under the key's (FLASH.md, section 4).
- * Units:  bytes.
- * Owner:  the caller: shards, initialised or recovered, and the tier, which outlive the store's
- *         last call.
- * Thread: hooks and flash_tier_turn: the core named. struct flash_writer: the tier's thread.
- * Errors: none: what is not admitted is evicted as without a tier, and counted.
- * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and what was begun below that;
- *         FLASH_SHARDS_TURN shards are looked after a core and turn. What is not written of the
+ * Shape:  a key is of one shard of each stream: hash % (shards / streams). Where there are two, the
+ *         first has what may become a column's, the second what is larger. What a hand evicts is
+ * reserved and copied without a lock of the store, and becomes an entry under the key's (FLASH.md,
+ * section 4). Units:  bytes. Owner:  the caller: shards, initialised or recovered, and the tier,
+ * which outlive the store's last call. Thread: hooks and flash_tier_turn: the core named. struct
+ * flash_writer: the tier's thread. Errors: none: what is not admitted is evicted as without a tier,
+ * and counted. Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and what was begun below
+ * that; FLASH_SHARDS_TURN shards are looked after a core and turn. What is not written of the
  *         budget is kept for a second.
  */
 #ifndef CLOCKOO_FLASH_TIER_H
@@ -22,6 +21,7 @@
 #include "base/region.h"
 #include "store/tier.h"
 
+#define FLASH_STREAMS     2u
 #define FLASH_COPY_TURN   (256u << 10)
 #define FLASH_SHARDS_TURN 4u
 
@@ -73,7 +73,8 @@ struct flash_tier_core {
 
 struct flash_tier_config {
 	struct flash_shard *shards;
-	uint32_t shard_count; /* a power of two, FLASH_SHARDS_MAX at most */
+	uint32_t shard_count; /* of all streams; a power of two, FLASH_SHARDS_MAX at most */
+	uint32_t streams;     /* 0 is 1; 2: the second half of the shards is that of large items */
 	uint32_t cores;
 	uint32_t item_max;             /* of value, FLASH_VALUE_MAX at most */
 	bool admit_all;                /* also what nobody has asked for */
@@ -97,10 +98,20 @@ struct flash_tier {
 void flash_tier_init(struct flash_tier *tier, const struct flash_tier_config *config);
 
 static inline struct flash_shard *
-flash_tier_shard(const struct flash_tier *tier, uint64_t hash)
+flash_tier_shard(const struct flash_tier *tier, uint64_t hash, uint32_t stream)
 {
-	return &tier->c.shards[hash & (tier->c.shard_count - 1)];
+	const uint32_t of_one = tier->c.shard_count / tier->c.streams;
+
+	return &tier->c.shards[stream * of_one + (hash & (of_one - 1))];
 }
+
+/* A look at the shards of all streams, as flash_look_begin and flash_look_end; tries 0 at first. */
+struct flash_tier_look {
+	uint32_t tries;
+	struct flash_look of[FLASH_STREAMS];
+};
+void flash_tier_look_begin(struct flash_tier *tier, struct flash_tier_look *look, uint64_t hash);
+bool flash_tier_look_end(struct flash_tier *tier, struct flash_tier_look *look, uint64_t hash);
 
 /* Once a turn of the core: some of the shards that it owns. */
 void flash_tier_turn(struct flash_tier *tier, uint32_t core);
