@@ -19,29 +19,33 @@
 
 #include <stdlib.h>
 
-#define CLIENTS       4u
-#define KEYS          16u /* of a client's own */
-#define REQUESTS      500u
-#define FRAMES        1024u
-#define MEMORY_BYTES  (16u << 20)
-#define TALK_MAX      (1u << 20)
-#define REPLY_MAX     (4u << 20)
-#define SHARDS        2u
-#define BUCKETS       512u
-#define SEGMENT_PAGES 16u
-#define SEGMENTS      96u /* of a shard: a talk does not fill them */
-#define SEGMENTS_FEW  8u
-#define VALUE_LARGE   9000u
-#define ITEM_MAX      55000u /* appends make them larger */
-#define FILLER_BYTES  20000u
-#define PAD_BYTES     8000u
-#define READS_SMALL   12u /* so few that some wait */
-#define READS_LARGE   2u
-#define STEP_NS       40000u
-#define MS            1000000ull
-#define DEADLINE_NS   (100 * MS)
-#define LONG_NS       (20000 * MS)
-#define WAIT_NS       (4000 * MS)
+#define CLIENTS        4u
+#define KEYS           16u /* of a client's own */
+#define REQUESTS       500u
+#define FRAMES         1024u
+#define MEMORY_BYTES   (16u << 20)
+#define TALK_MAX       (1u << 20)
+#define REPLY_MAX      (4u << 20)
+#define SHARDS         2u /* of a stream */
+#define SHARDS_MAX     (2 * SHARDS)
+#define BUCKETS        512u
+#define COLUMN_BUCKETS 512u
+#define COLUMN_PAGES   16u
+#define OUTPUT_PAGES   10u
+#define SEGMENT_PAGES  16u
+#define SEGMENTS       96u /* of a shard: a talk does not fill them */
+#define SEGMENTS_FEW   8u
+#define VALUE_LARGE    9000u
+#define ITEM_MAX       55000u /* appends make them larger */
+#define FILLER_BYTES   20000u
+#define PAD_BYTES      8000u
+#define READS_SMALL    12u /* so few that some wait */
+#define READS_LARGE    2u
+#define STEP_NS        40000u
+#define MS             1000000ull
+#define DEADLINE_NS    (100 * MS)
+#define LONG_NS        (20000 * MS)
+#define WAIT_NS        (4000 * MS)
 
 static uint64_t seeds = 3; /* or as the argument says */
 
@@ -72,8 +76,11 @@ struct world {
 	struct flash_tier *tier;
 	struct flash_supplier *supplier;
 	struct flash_writer writer;
-	struct flash_shard shard[SHARDS];
-	struct flash_kept kept[SHARDS];
+	struct flash_shard shard[SHARDS_MAX];
+	struct flash_kept kept[SHARDS_MAX];
+	uint32_t shards; /* of all streams; SHARDS: without columns */
+	struct flash_convert convert;
+	uint8_t *columns, *workspace, *convert_pages;
 	struct flash_intents intents;
 	struct bucket *buckets;
 	uint8_t *pages, *read_pages;
@@ -169,16 +176,63 @@ aligned(size_t bytes)
 	return p;
 }
 
+static uint64_t
+log_bytes(const struct world *w, uint32_t segments)
+{
+	return (uint64_t)w->shards * segments * SEGMENT_PAGES * FLASH_PAGE_BYTES;
+}
+
+static size_t
+columns_bytes(void)
+{
+	return align_up(flash_columns_bytes(COLUMN_BUCKETS), CACHE_LINE_BYTES);
+}
+
+static uint64_t
+hash_of(void *arg, struct view key)
+{
+	return store_hash(arg, key);
+}
+
+static void
+convert_create(struct world *w)
+{
+	struct region region = {.size = flash_convert_bytes(COLUMN_BUCKETS)};
+	const struct flash_convert_config c = {
+		.shards = w->shard,
+		.shard_count = SHARDS,
+		.device = &w->thread_end.device,
+		.memory = w->convert_pages =
+			aligned((FLASH_CONVERT_TRANSFERS * SEGMENT_PAGES + OUTPUT_PAGES) *
+				(size_t)FLASH_PAGE_BYTES),
+		.output_pages = OUTPUT_PAGES,
+		.reinserted = 32,
+		.hash = hash_of,
+		.arg = store_of(w)};
+
+	region.base = w->workspace = aligned(region.size);
+	flash_convert_init(&w->convert, &region, &c);
+}
+
 static void
 shards_create(struct world *w, uint32_t segments)
 {
 	const size_t of_one = (size_t)FLASH_BUFFERS * SEGMENT_PAGES * FLASH_PAGE_BYTES;
 
-	w->pages = aligned(SHARDS * of_one);
-	w->buckets = aligned(SHARDS * BUCKETS * sizeof *w->buckets);
-	for (uint32_t i = 0; i < SHARDS; i++) {
+	w->pages = aligned(w->shards * of_one);
+	w->buckets = aligned(w->shards * BUCKETS * sizeof *w->buckets);
+	w->columns = aligned(SHARDS * columns_bytes());
+	for (uint32_t i = 0; i < w->shards; i++) {
+		const bool has_columns = w->shards != SHARDS && i < SHARDS;
 		const struct flash_shard_config c = {
-			.log = {.id = {.device = 1, .shard = i},
+			.column = {.memory = w->columns + i * columns_bytes(),
+				   .count = has_columns ? FLASH_COLUMNS : 0,
+				   .buckets = COLUMN_BUCKETS,
+				   .pages = COLUMN_PAGES,
+				   .offset = log_bytes(w, segments) + (uint64_t)i * FLASH_COLUMNS *
+									      COLUMN_PAGES *
+									      FLASH_PAGE_BYTES},
+			.log = {.id = {.device = 1, .shard = i % SHARDS, .stream = i / SHARDS},
 				.offset = (uint64_t)i * segments * SEGMENT_PAGES * FLASH_PAGE_BYTES,
 				.segments = segments,
 				.segment_pages = SEGMENT_PAGES,
@@ -217,9 +271,12 @@ supplier_create(struct world *w, uint64_t deadline_ns)
 static void
 tier_create(struct world *w, uint32_t segments, uint64_t deadline_ns, uint64_t seed)
 {
-	const uint64_t bytes = (uint64_t)SHARDS * segments * SEGMENT_PAGES * FLASH_PAGE_BYTES;
+	const uint64_t bytes = log_bytes(w, segments) +
+			       (uint64_t)SHARDS * FLASH_COLUMNS * COLUMN_PAGES * FLASH_PAGE_BYTES;
 	struct flash_tier_config c = {.shards = w->shard,
-				      .shard_count = SHARDS,
+				      .shard_count = w->shards,
+				      .streams = w->shards / SHARDS,
+				      .convert = w->shards != SHARDS ? &w->convert : NULL,
 				      .cores = 1,
 				      .item_max = ITEM_MAX,
 				      .admit_all = true};
@@ -230,6 +287,8 @@ tier_create(struct world *w, uint32_t segments, uint64_t deadline_ns, uint64_t s
 	w->core_end = (struct end){.device = {&end_ops, bytes, 32}, .w = w};
 	w->thread_end = (struct end){.device = {&end_ops, bytes, 32}, .w = w, .number = 1};
 	shards_create(w, segments);
+	if (w->shards != SHARDS)
+		convert_create(w);
 	w->tier = aligned(sizeof *w->tier);
 	flash_tier_init(w->tier, &c);
 	w->writer = (struct flash_writer){.tier = w->tier, .device = &w->thread_end.device};
@@ -241,7 +300,7 @@ static void run(struct world *w, uint64_t for_ns);
 
 /* segments: 0 is a world without a tier. */
 static struct world *
-begin(uint32_t segments, uint64_t deadline_ns, uint64_t seed)
+begin_with(uint32_t segments, uint64_t deadline_ns, uint64_t seed, bool columns)
 {
 	struct world *w = calloc(1, sizeof *w);
 	const struct sim_clients_user user = {w, client_turn, NULL, NULL};
@@ -249,6 +308,7 @@ begin(uint32_t segments, uint64_t deadline_ns, uint64_t seed)
 
 	check_ptr(w);
 	w->rng = (struct sim_rng){seed};
+	w->shards = columns ? SHARDS_MAX : SHARDS;
 	o.cores.frames = o.client_frames = FRAMES;
 	o.cores.stack.net.rx_frames_max = o.clients.net.rx_frames_max = FRAMES / 2;
 	o.cores.memory_bytes = MEMORY_BYTES;
@@ -266,6 +326,12 @@ begin(uint32_t segments, uint64_t deadline_ns, uint64_t seed)
 	return w;
 }
 
+static struct world *
+begin(uint32_t segments, uint64_t deadline_ns, uint64_t seed)
+{
+	return begin_with(segments, deadline_ns, seed, false);
+}
+
 static void
 end(struct world *w)
 {
@@ -279,6 +345,9 @@ end(struct world *w)
 	free(w->tier);
 	free(w->memory);
 	free(w->read_pages);
+	free(w->columns);
+	free(w->workspace);
+	free(w->convert_pages);
 	free(w->buckets);
 	free(w->pages);
 	free(w);
@@ -322,7 +391,7 @@ pad(struct world *w)
 		.kind = FLASH_PUT, .key = {(const uint8_t *)"pad", 3}, .value_len = PAD_BYTES};
 	struct flash_reserved r;
 
-	for (uint32_t i = 0; i < SHARDS; i++)
+	for (uint32_t i = 0; i < w->shards; i++)
 		if (has_free_buffer(&w->shard[i].log) &&
 		    flash_shard_reserve(&w->shard[i], &record, &r))
 			flash_log_release(&w->shard[i].log, &r);
@@ -341,7 +410,7 @@ run(struct world *w, uint64_t for_ns)
 		sim_service_run(&w->sim, STEP_NS, STEP_NS);
 		if (w->evicts && all_is_executed(w))
 			evict(w, sim_below(&w->rng, 4));
-		if (w->evicts && sim_chance(&w->rng, 200))
+		if (w->evicts && sim_chance(&w->rng, w->shards == SHARDS ? 200 : 600))
 			pad(w);
 	}
 }
@@ -439,8 +508,11 @@ promoted(const struct world *w)
 static uint64_t
 counted(const struct world *w, enum flash_counter which)
 {
-	return counter_read(&w->shard[0].counters[which]) +
-	       counter_read(&w->shard[1].counters[which]);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < w->shards; i++)
+		sum += counter_read(&w->shard[i].counters[which]);
+	return sum;
 }
 
 /* ---- conversations ---- */
@@ -697,8 +769,10 @@ nothing_was_dropped(const struct world *w)
 	check_eq(counter_read(&c->counters[FLASH_REFUSED_LARGE]), 0);
 	check_eq(counter_read(&c->counters[FLASH_REFUSED_COPIES]), 0);
 	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_ERROR]), 0);
-	for (uint32_t i = 0; i < SHARDS; i++)
-		check(w->shard[i].log.head < w->shard[i].log.c.live);
+	check_eq(counted(w, FLASH_SEGMENTS_LEFT), 0);
+	check_eq(counted(w, FLASH_COLUMNS_GONE), 0);
+	check_eq(w->convert.counters[FLASH_CONVERT_LOST], 0);
+	check_eq(w->convert.counters[FLASH_CONVERT_UNREAD], 0);
 }
 
 static void
@@ -722,10 +796,11 @@ judge(const struct world *w, const struct world *large, uint64_t seed)
 static void
 conversations_are_those_of_a_core_with_enough_memory(void **state)
 {
-	uint64_t all_told = 0, all_promoted = 0, read = 0, buffered = 0, evicted = 0;
+	uint64_t all_told = 0, all_promoted = 0, read = 0, buffered = 0, evicted = 0, columns = 0;
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
-		struct world *w = begin(SEGMENTS, LONG_NS, seed), *large = begin(0, 0, seed);
+		struct world *w = begin_with(SEGMENTS, LONG_NS, seed, seed % 2 == 0),
+			     *large = begin(0, 0, seed);
 
 		no_two_keys_match(w);
 		talks_make(w, large, seed);
@@ -739,13 +814,15 @@ conversations_are_those_of_a_core_with_enough_memory(void **state)
 		read += counter_read(&w->supplier->counters[FLASH_ASK_READS]);
 		buffered += counter_read(&w->supplier->counters[FLASH_ASK_BUFFERED]);
 		evicted += w->evicted;
+		columns += counted(w, FLASH_COLUMNS_MADE);
 		end(w);
 		end(large);
 	}
-	printf("evicted %u, told %u, promoted %u, read %u, from buffers %u\n", (uint32_t)evicted,
-	       (uint32_t)all_told, (uint32_t)all_promoted, (uint32_t)read, (uint32_t)buffered);
+	printf("evicted %u, told %u, promoted %u, read %u, from buffers %u, columns %u\n",
+	       (uint32_t)evicted, (uint32_t)all_told, (uint32_t)all_promoted, (uint32_t)read,
+	       (uint32_t)buffered, (uint32_t)columns);
 	check(evicted > 150 * seeds && all_told > 100 * seeds && all_promoted > 100 * seeds);
-	check(read > 40 * seeds && buffered > 40 * seeds);
+	check(read > 40 * seeds && buffered > 40 * seeds && columns >= seeds / 2);
 }
 
 /* ---- single ones ---- */
