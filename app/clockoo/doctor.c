@@ -4,6 +4,7 @@
 #include "file_check.h"
 #include "plan_print.h"
 #include "dry_run.h"
+#include "flash_doctor.h"
 #include "kept_look.h"
 #include "memfile/memory_file.h"
 #include "saved.h"
@@ -232,6 +233,8 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_running(&p, cfg);
 	check_memory_file(&p, cfg);
 	check_memory_save(&p, cfg);
+	if (tree_is_live(&p.machine.tree))
+		flash_doctor(&p.advice, cfg);
 	print_table(&first, out);
 	print_table(&p.advice, out);
 	count(&first, counts);

@@ -16,7 +16,7 @@
 #include "placement.h"
 #include "pci_nic.h"
 
-#define ADVICE_MAX       32u
+#define ADVICE_MAX       40u
 #define ADVICE_WORDS     192u
 #define ADVICE_FIX_BYTES 384u
 

@@ -407,6 +407,20 @@ class FlashTest(unittest.TestCase):
                 with self.subTest(words):
                     self.assertRegex(self.said_by(number, *options), self.began(words))
 
+    def test_doctor_tells_what_it_is(self):
+        def told(*options):
+            return subprocess.run([PROGRAM, "doctor", "--config", "none", "--no-huge", "--port", "null", *options],
+                                  capture_output=True, text=True).stdout
+
+        self.assertNotIn("flash", told())
+        out = told("--flash-device", str(self.device), "--flash-size", "256m")
+        self.assertRegex(out, r"(?m)^ok    flash +256 MB, room for \d+ items of 256 bytes$")
+        self.assertRegex(out, r"(?m)^warn  flash +no flash.state: after a kill or a crash it starts empty$")
+        self.device.write_bytes(bytes(256 << 20))
+        out = told("--flash-device", str(self.device), "--flash-state", "/proc/none")
+        self.assertRegex(out, r"(?m)^(ok    flash +O_DIRECT in blocks of \d+ bytes|[?]     flash +this kernel does not tell)")
+        self.assertRegex(out, r"(?m)^FAIL  flash +--flash-state: /proc/none: not on a hugetlbfs or tmpfs")
+
     def test_what_is_not_a_tiers_is_not_written_over(self):
         self.assertEqual(self.refused(), f"clockoo: --flash-device: {self.device}: No such file or directory; "
                                          "give --flash-size to make it\n")
