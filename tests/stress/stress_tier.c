@@ -38,6 +38,7 @@ static struct {
 	uint32_t burst; /* gaps at once, at most */
 	bool sleepy;
 	bool killing;                        /* whether an append was done nobody could judge */
+	bool cutting;                        /* and power is lost each time */
 	uint32_t kills, killed;              /* to come; that were */
 	bool unheard[CALLS_MAX + TIER_KEYS]; /* nobody was answered, and nothing changed */
 } h;
@@ -191,9 +192,22 @@ unheard(struct call *c)
 	h.unheard[c - h.call] = c->kind == CALL_GET;
 }
 
+static void settle(void);
+
+static bool
+stop_and_cut(void)
+{
+	settle();
+	h.kills--;
+	h.killed++;
+	return tier_cut(true);
+}
+
 static bool
 kill_all(void)
 {
+	if (h.cutting && sim_chance(&w.rng, 500))
+		return stop_and_cut();
 	for (uint32_t i = 0; i < FIBRES_MAX; i++) {
 		if (!fibre_is_idle(i) && tasks[i].call != NULL && tasks[i].call->returned == 0)
 			unheard(tasks[i].call);
@@ -201,7 +215,7 @@ kill_all(void)
 	}
 	h.kills--;
 	h.killed++;
-	return tier_kill(sim_chance(&w.rng, 500));
+	return h.cutting ? tier_cut(false) : tier_kill(sim_chance(&w.rng, 500));
 }
 
 static bool
@@ -251,6 +265,7 @@ run(uint64_t seed)
 	bool ok = true;
 
 	tier_begin(seed);
+	tier_cut_begin(seed);
 	memset(&h, 0, sizeof h);
 	h.flushes = sim_chance(&w.rng, 500) ? 0 : 8;
 	h.evictions = 15 + sim_below(&w.rng, 30);
@@ -264,6 +279,7 @@ run(uint64_t seed)
 	h.burst = sim_chance(&w.rng, 500) ? 1 : 1 + sim_below(&w.rng, 40);
 	h.sleepy = sim_chance(&w.rng, 400);
 	h.killing = sim_chance(&w.rng, 700);
+	h.cutting = h.killing && sim_chance(&w.rng, 250);
 	h.kills = h.killing ? 1 + sim_below(&w.rng, 2) : 0;
 	for (uint32_t i = 0; i < STEPS_MAX && h.calls < CALLS_MAX && ok; i++) {
 		ok = step();
@@ -307,5 +323,6 @@ main(int argc, char **argv)
 		}
 	tier_print();
 	tier_kill_print();
+	tier_cut_print();
 	return caught ? 1 : 0;
 }

@@ -57,18 +57,24 @@ tick(void *arg)
 	mem_flash_tick(m, m->now_ns + 1);
 }
 
-static struct flash_recovered
-recover(struct flash_shard *s, struct flash_shard_config c, struct mem_flash *m)
+struct flash_recover_config
+tier_recover_config(struct mem_flash *m)
 {
-	const struct flash_recover_config r = {.device = &m->device,
-					       .memory = memory,
-					       .depth = DEPTH,
-					       .hash = tier_hash,
-					       .shards = 1,
-					       .wait = tick,
-					       .arg = m};
+	return (struct flash_recover_config){.device = &m->device,
+					     .memory = memory,
+					     .depth = DEPTH,
+					     .hash = tier_hash,
+					     .shards = 1,
+					     .wait = tick,
+					     .arg = m};
+}
 
-	c.column.is_kept = true;
+static struct flash_recovered
+recover(struct flash_shard *s, struct flash_shard_config c, struct mem_flash *m, bool is_kept)
+{
+	const struct flash_recover_config r = tier_recover_config(m);
+
+	c.column.is_kept = is_kept;
 	memset(c.buckets, 0, TIER_BUCKETS * sizeof *c.buckets);
 	return flash_shard_recover(s, &c, &r);
 }
@@ -110,16 +116,12 @@ rot(void)
 }
 
 bool
-tier_kill(bool keeps_store)
+tier_restart(struct flash_recovered *told, bool is_kept)
 {
 	struct flash_shard_config c = tier_config();
-
 	const uint32_t write_errors = w.device.faults.write_errors;
 
-	end_transfers(&w.device);
 	w.device.faults.write_errors = 0; /* or it starts cold */
-	if (!keeps_store)
-		memset(w.d, 0, sizeof w.d);
 	memset(w.locked, 0, sizeof w.locked);
 	w.flushing = w.writing = false;
 	tier_count();
@@ -127,17 +129,29 @@ tier_kill(bool keeps_store)
 	if (w.rots && sim_chance(&w.rng, 500))
 		rot();
 
-	const struct flash_recovered r = recover(&w.shard, c, &w.device);
-
-	seen.kills++;
-	seen.puts += r.puts;
-	seen.bad += r.bad;
-	seen.unindexed += r.unindexed;
+	*told = recover(&w.shard, c, &w.device, is_kept);
 	w.device.faults.write_errors = write_errors;
 	memset(&w.intents, 0, sizeof w.intents);
 	tier_convert_init();
 	w.now_ns = w.device.now_ns;
-	return all_whole(r);
+	return all_whole(*told);
+}
+
+bool
+tier_kill(bool keeps_store)
+{
+	struct flash_recovered r;
+	bool whole;
+
+	end_transfers(&w.device);
+	if (!keeps_store)
+		memset(w.d, 0, sizeof w.d);
+	whole = tier_restart(&r, true);
+	seen.kills++;
+	seen.puts += r.puts;
+	seen.bad += r.bad;
+	seen.unindexed += r.unindexed;
+	return whole;
 }
 
 /* ---- beside it ---- */
@@ -209,7 +223,7 @@ tier_copy_has_no_more(void)
 	struct flash_shard_config c = tier_config();
 
 	copy_world(&c);
-	bool ok = all_whole(recover(&copy.shard, c, &copy.device));
+	bool ok = all_whole(recover(&copy.shard, c, &copy.device, true));
 
 	seen.copies++;
 	for (uint32_t key = 0; key < TIER_KEYS; key++) {

@@ -12,6 +12,7 @@
 #include "history.h"
 
 #include "flash/flash_convert.h"
+#include "flash/flash_recover.h"
 #include "../sim/mem_flash.h"
 
 #define TIER_KEYS          2u
@@ -97,7 +98,18 @@ void tier_kill_print(void);
 /* The process is killed, and the next one begins, with the store's items or without.
  * False: it lost what was whole. */
 bool tier_kill(bool keeps_store);
+/* What every restart does with the shard; is_kept: what it had in memory is there. */
+bool tier_restart(struct flash_recovered *told, bool is_kept);
+struct flash_recover_config tier_recover_config(struct mem_flash *device);
 /* Would one that is killed now find only what is reachable, and nothing that the store has? */
 bool tier_copy_has_no_more(void);
+
+/* ---- tier_cut.c ---- */
+
+void tier_cut_begin(uint64_t seed);
+void tier_cut_print(void);
+/* Power is lost, and with it the store: at once, or at a step of a stop, for which nobody calls.
+ * False: the next start is not what it may be, or lost what was whole. */
+bool tier_cut(bool stops);
 
 #endif

@@ -49,6 +49,7 @@ FILLS = ((32, 400_000), (64, 2_000_000))
 EXTSTORE_MIB = 1024
 KILL_SEEDS, QUICK_KILL_SEEDS = 1000, 300
 KILLED = re.compile(r"^ *(\d+) kills: .*$", re.M)
+CUT = re.compile(r"^ *(\d+) cuts: ", re.M)
 COPIED = re.compile(r"^ *(\d+) copies recovered", re.M)
 
 
@@ -216,8 +217,8 @@ def hits(bench):
 
 
 def kills(bench):
-    """The simulator's: it ends with a status if a value is wrong or has come back."""
-    done = copies = first = 0
+    """The simulator's, and losses of power: it ends with a status if a value is wrong or has come back."""
+    done = cuts = copies = first = 0
     wanted, seeds = (0, QUICK_KILL_SEEDS) if bench.quick else (OF_FULL["simulated_kills"], KILL_SEEDS)
     with Step("flash: kills in the simulator") as step:
         while first == 0 or done < wanted:
@@ -225,11 +226,12 @@ def kills(bench):
                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)
             if run.returncode != 0:
                 raise Failed(f"stress_tier from seed {1 + first} on: {run.stdout[-500:]}")
-            done += int(KILLED.search(run.stdout)[1])
+            cuts += int(CUT.search(run.stdout)[1])
+            done += int(KILLED.search(run.stdout)[1]) + int(CUT.search(run.stdout)[1])
             copies += int(COPIED.search(run.stdout)[1])
             first += seeds
             step.note = bar(f"kills {min(100, 100 * done // max(1, wanted))} %")
-    bench.figures |= {"simulated_kills": done, "simulated_copies": copies}
+    bench.figures |= {"simulated_kills": done, "simulated_cuts": cuts, "simulated_copies": copies}
     count_lies(bench, {"wrong_values": 0, "resurrected": 0})
 
 
