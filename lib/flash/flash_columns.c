@@ -273,18 +273,37 @@ flash_columns_having(const struct flash_columns *c, uint64_t hash, uint32_t of)
 	return columns;
 }
 
-bool
-flash_columns_is_used(const struct flash_columns *c, uint64_t hash, uint32_t column)
+/* The buckets of one column that match. */
+static uint32_t
+of_column(const struct flash_columns *c, uint64_t hash, uint32_t column,
+	  struct flash_column_match *found)
 {
 	const struct filter_place p = filter_place(&c->shape, hash);
 	struct seen seen[FLASH_COLUMN_MATCHES];
-	const uint32_t n = read_rows(c, &p, 1u << column, seen);
+
+	return decide(seen, read_rows(c, &p, 1u << column, seen), p.fingerprint, found);
+}
+
+bool
+flash_columns_is_used(const struct flash_columns *c, uint64_t hash, uint32_t column)
+{
+	struct flash_column_match found[FLASH_COLUMN_MATCHES];
+	const uint32_t n = of_column(c, hash, column, found);
 
 	for (uint32_t i = 0; i < n; i++)
-		if ((slots_with(&seen[i], p.fingerprint) &
-		     flash_columns_used(c, column, seen[i].bucket)) != 0)
+		if ((found[i].slots & flash_columns_used(c, column, found[i].bucket)) != 0)
 			return true;
 	return false;
+}
+
+void
+flash_columns_use_hash(struct flash_columns *c, uint64_t hash, uint32_t column)
+{
+	struct flash_column_match found[FLASH_COLUMN_MATCHES];
+	const uint32_t n = of_column(c, hash, column, found);
+
+	for (uint32_t i = 0; i < n; i++)
+		flash_columns_use(c, &found[i]);
 }
 
 /* ---- changing ---- */

@@ -113,8 +113,9 @@ uint32_t flash_columns_pages(const struct flash_columns *columns, uint32_t colum
 bool flash_columns_use(struct flash_columns *columns, const struct flash_column_match *match);
 /* A bucket's used bits, by slot. */
 uint32_t flash_columns_used(const struct flash_columns *columns, uint32_t column, uint32_t bucket);
-/* Was one of a column's used that match? Beside changes, a hint. */
+/* Was one of a column's used that match? Beside changes, a hint. And: all of them are. */
 bool flash_columns_is_used(const struct flash_columns *columns, uint64_t hash, uint32_t column);
+void flash_columns_use_hash(struct flash_columns *columns, uint64_t hash, uint32_t column);
 
 /* ---- changing ---- */
 

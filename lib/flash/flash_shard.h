@@ -98,7 +98,7 @@ struct flash_shard {
 	uint32_t next_bad;
 	struct flash_column_config column;
 	struct flash_columns columns;
-	uint64_t building; /* number of the column that is made; 0: none */
+	_Atomic uint64_t building; /* number of the column that is made; 0: none */
 	_Atomic uint32_t is_column_due;
 	uint32_t erasable; /* columns that looks see, and the one that is made once it is put */
 	struct counter counters[FLASH_COUNTERS_COUNT]; /* whoever has the lock writes */

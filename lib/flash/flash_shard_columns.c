@@ -6,6 +6,7 @@
 #include "flash_shard_inside.h"
 
 #include "base/hash.h"
+#include "store/item.h"
 
 #include <string.h>
 
@@ -118,11 +119,27 @@ flash_candidate_offset(const struct flash_shard *s, const struct flash_candidate
 				   (at->location & ~FLASH_USED) >> 1);
 }
 
+/* What was the log's when it was looked for may have become a column's, or be about to. */
+static void
+use_in_columns(struct flash_shard *s, uint64_t hash, const struct flash_candidate *at)
+{
+	const uint64_t building = atomic_load_explicit(&s->building, memory_order_relaxed);
+	uint32_t of = building != 0 ? bit_of(s, building) : 0;
+
+	if (flash_log_live(&s->log, at->location) != at->sequence)
+		of |= visible_of(s);
+	for (; of != 0; of &= of - 1)
+		flash_columns_use_hash(&s->columns, hash, (uint32_t)__builtin_ctz(of));
+}
+
 bool
 flash_candidate_use(struct flash_shard *s, uint64_t hash, const struct flash_candidate *at)
 {
-	if (!flash_is_in_column(at))
+	if (!flash_is_in_column(at)) {
+		if (flash_has_columns(s))
+			use_in_columns(s, hash, at);
 		return flash_index_use(&s->index, hash, at->location & ~FLASH_USED);
+	}
 
 	const struct flash_column_match m = match_of(s, at);
 
@@ -206,16 +223,32 @@ flash_column_is_put(struct flash_shard *s)
 	s->erasable |= bit_of(s, s->building);
 }
 
+/* The entry of this location, with its used bit; 0: there is none. */
+static uint32_t
+entry_of(const struct flash_shard *s, uint64_t hash, uint32_t location)
+{
+	uint32_t locations[FLASH_INDEX_MATCHES];
+	const uint32_t n = flash_index_look(&s->index, hash, locations);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (((locations[i] ^ location) & ~FLASH_USED) == 0)
+			return locations[i];
+	return 0;
+}
+
 void
 flash_column_check(struct flash_shard *s, uint64_t hash, uint64_t sequence, uint32_t location)
 {
-	const uint32_t bit = bit_of(s, s->building);
+	const uint32_t column = (uint32_t)(s->building % s->column.count);
+	const uint32_t entry =
+		flash_log_live(&s->log, location) == sequence ? entry_of(s, hash, location) : 0;
 
-	if (flash_log_live(&s->log, location) == sequence &&
-	    flash_index_has(&s->index, hash, location))
-		return;
-	flash_columns_erase(&s->columns, hash, bit);
-	flash_shard_count(s, FLASH_COLUMN_CHANGED, 1);
+	if (entry == 0) {
+		flash_columns_erase(&s->columns, hash, 1u << column);
+		flash_shard_count(s, FLASH_COLUMN_CHANGED, 1);
+	} else if ((entry & FLASH_USED) != 0) {
+		flash_columns_use_hash(&s->columns, hash, column);
+	}
 }
 
 void
@@ -247,6 +280,8 @@ bool
 flash_column_reinsert(struct flash_shard *s, uint64_t number, uint64_t hash,
 		      const struct flash_record *record, const uint8_t *value)
 {
+	/* Its entry is unused, and it has been fetched. */
+	const uint8_t status = record->status | ITEM_FETCHED >> ITEM_STATUS_SHIFT;
 	struct flash_reserved r;
 
 	if (!flash_column_is_shown(s, number) ||
@@ -260,7 +295,7 @@ flash_column_reinsert(struct flash_shard *s, uint64_t number, uint64_t hash,
 
 	if (there) {
 		protocol_gap();
-		flash_log_settle(&s->log, &r, record->status, record->expiry_s);
+		flash_log_settle(&s->log, &r, status, record->expiry_s);
 		flash_shard_count(s, FLASH_REINSERTED, 1);
 	}
 	flash_log_release(&s->log, &r);

@@ -3,12 +3,15 @@
  *
  * Shape:  a key is of one shard of each stream: hash % (shards / streams). Where there are two, the
  *         first has what may become a column's, the second what is larger. What a hand evicts is
- * reserved and copied without a lock of the store, and becomes an entry under the key's (FLASH.md,
- * section 4). Units:  bytes. Owner:  the caller: shards, initialised or recovered, and the tier,
- * which outlive the store's last call. Thread: hooks and flash_tier_turn: the core named. struct
- * flash_writer: the tier's thread. Errors: none: what is not admitted is evicted as without a tier,
- * and counted. Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and what was begun below
- * that; FLASH_SHARDS_TURN shards are looked after a core and turn. What is not written of the
+ *         reserved and copied without a lock of the store, and becomes an entry under the key's
+ *         (FLASH.md, section 4).
+ * Units:  bytes.
+ * Owner:  the caller: shards, initialised or recovered, and the tier, which outlive the store's
+ *         last call.
+ * Thread: hooks and flash_tier_turn: the core named. struct flash_writer: the tier's thread.
+ * Errors: none: what is not admitted is evicted as without a tier, and counted.
+ * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and what was begun below that;
+ *         FLASH_SHARDS_TURN shards are looked after a core and turn. What is not written of the
  *         budget is kept for a second.
  */
 #ifndef CLOCKOO_FLASH_TIER_H
