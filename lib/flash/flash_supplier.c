@@ -36,8 +36,11 @@ static bool
 missed(void *arg, struct view key, uint64_t hash)
 {
 	struct flash_supplier *s = arg;
+	bool had = false;
 
-	if (flash_may_have(flash_tier_shard(s->c.tier, hash), hash))
+	for (uint32_t i = 0; i < s->c.tier->c.streams; i++)
+		had |= flash_may_have(flash_tier_shard(s->c.tier, hash, i), hash);
+	if (had)
 		count(s, FLASH_ASK_LATE);
 	return store_shadow(s->c.store, key, hash, NULL) != STORE_EXISTS;
 }
