@@ -86,7 +86,7 @@ static uint32_t
 look_many(const struct looks *l, const uint64_t *hashes, uint32_t *candidates)
 {
 	struct filter_place places[BATCH];
-	struct flash_candidate found[FLASH_CANDIDATES_MAX];
+	struct flash_column_match found[FLASH_COLUMN_MATCHES];
 	uint32_t locations[FLASH_INDEX_MATCHES], keys = 0;
 
 	for (uint32_t i = 0; i < BATCH; i++) {
