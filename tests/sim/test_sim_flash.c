@@ -7,7 +7,7 @@
  * is refused or dropped, else a cache may forget. Then single faults: reads that hang, fail, or
  * come when their segment is another one. An argument is the number of seeds.
  */
-#include "mem_flash.h"
+#include "mem_flash_end.h"
 #include "sim_client.h"
 #include "sim_rng.h"
 
@@ -41,6 +41,7 @@
 #define PAD_BYTES      8000u
 #define READS_SMALL    12u /* so few that some wait */
 #define READS_LARGE    2u
+#define DEPTH          32u
 #define STEP_NS        40000u
 #define MS             1000000ull
 #define DEADLINE_NS    (100 * MS)
@@ -55,15 +56,6 @@ struct talker {
 	uint32_t len, fed, reply_len;
 };
 
-/* One end of the device that the core and the tier's thread share. */
-struct end {
-	struct flash_device device;
-	struct world *w;
-	uint64_t number;
-	struct flash_result results[FLASH_DEPTH_MAX];
-	uint32_t count;
-};
-
 struct world {
 	struct sim_service sim;
 	struct sim_clients clients;
@@ -72,7 +64,7 @@ struct world {
 	bool whole; /* what clients say is not cut */
 	/* The tier. */
 	struct mem_flash media;
-	struct end core_end, thread_end;
+	struct mem_flash_end ends[2]; /* the core's, the thread's */
 	struct flash_tier *tier;
 	struct flash_supplier *supplier;
 	struct flash_writer writer;
@@ -90,48 +82,6 @@ struct world {
 	bool evicts; /* all the time */
 };
 
-/* ---- the device, twice ---- */
-
-#define END_SHIFT 48u
-
-static uint32_t
-end_submit(struct flash_device *device, const struct flash_io *ios, uint32_t n)
-{
-	struct end *e = (struct end *)device;
-	struct flash_device *media = &e->w->media.device;
-	uint32_t taken = 0;
-
-	for (; taken < n; taken++) {
-		struct flash_io io = ios[taken];
-
-		io.tag |= e->number << END_SHIFT;
-		if (media->ops->submit(media, &io, 1) == 0)
-			break;
-	}
-	return taken;
-}
-
-static uint32_t
-end_poll(struct flash_device *device, struct flash_result *results, uint32_t n)
-{
-	struct end *e = (struct end *)device;
-	struct flash_device *media = &e->w->media.device;
-	struct flash_result r;
-	uint32_t told = 0;
-
-	while (media->ops->poll(media, &r, 1) == 1) {
-		struct end *of = r.tag >> END_SHIFT == 0 ? &e->w->core_end : &e->w->thread_end;
-
-		r.tag &= (1ull << END_SHIFT) - 1;
-		of->results[of->count++] = r;
-	}
-	while (told < n && e->count != 0)
-		results[told++] = e->results[--e->count];
-	return told;
-}
-
-static const struct flash_device_ops end_ops = {end_submit, end_poll};
-
 /* ---- clients ---- */
 
 static void
@@ -146,6 +96,10 @@ client_turn(void *arg, struct sim_client *cl)
 		memcpy(t->reply + t->reply_len, v.data, v.len);
 		t->reply_len += v.len;
 		conn_advance(s, cl->conn, v.len);
+	}
+	if (conn_eof(cl->conn)) {
+		conn_close(s, cl->conn);
+		return;
 	}
 	if (t->fed < t->len && (w->whole || sim_chance(&w->rng, 300)) &&
 	    conn_writable(s, cl->conn, 1)) {
@@ -201,7 +155,7 @@ convert_create(struct world *w)
 	const struct flash_convert_config c = {
 		.shards = w->shard,
 		.shard_count = SHARDS,
-		.device = &w->thread_end.device,
+		.device = &w->ends[1].device,
 		.memory = w->convert_pages =
 			aligned((FLASH_CONVERT_TRANSFERS * SEGMENT_PAGES + OUTPUT_PAGES) *
 				(size_t)FLASH_PAGE_BYTES),
@@ -254,7 +208,7 @@ supplier_create(struct world *w, uint64_t deadline_ns)
 	struct flash_supplier_config c = {.tier = w->tier,
 					  .serve = w->sim.sc->cores[0].core.serve,
 					  .store = store_of(w),
-					  .device = &w->core_end.device,
+					  .device = &w->ends[0].device,
 					  .reads_small = READS_SMALL,
 					  .reads_large = READS_LARGE,
 					  .deadline_ns = deadline_ns};
@@ -284,14 +238,13 @@ tier_create(struct world *w, uint32_t segments, uint64_t deadline_ns, uint64_t s
 	mem_flash_open(&w->media, bytes, 64, seed);
 	w->media.faults =
 		(struct mem_flash_faults){.read_ns = 50000, .write_ns = 5000, .jitter_ns = 60000};
-	w->core_end = (struct end){.device = {&end_ops, bytes, 32}, .w = w};
-	w->thread_end = (struct end){.device = {&end_ops, bytes, 32}, .w = w, .number = 1};
+	mem_flash_ends_open(w->ends, 2, &w->media, DEPTH);
 	shards_create(w, segments);
 	if (w->shards != SHARDS)
 		convert_create(w);
 	w->tier = aligned(sizeof *w->tier);
 	flash_tier_init(w->tier, &c);
-	w->writer = (struct flash_writer){.tier = w->tier, .device = &w->thread_end.device};
+	w->writer = (struct flash_writer){.tier = w->tier, .device = &w->ends[1].device};
 	store_tier_attach(w->sim.sc->store, &w->tier->hooks);
 	supplier_create(w, deadline_ns);
 }
@@ -983,6 +936,42 @@ what_was_deleted_while_it_was_read_does_not_come_back(void **state)
 	end(w);
 }
 
+/* As worker.c does it; true once nothing is left by itself. */
+static bool
+drains(struct world *w, uint64_t for_ns)
+{
+	const struct core *core = &w->sim.sc->cores[0].core;
+	const uint64_t until_ns = w->sim.ss->now_ns + for_ns;
+	bool empty = false;
+
+	while (!empty && w->sim.ss->now_ns < until_ns) {
+		empty = serve_awaits_drain(core->serve, false) &&
+			stack_drain(core->stack, w->sim.ss->now_ns);
+		run(w, MS);
+	}
+	return empty;
+}
+
+static void
+a_stop_waits_for_flash_as_long_as_a_get_does(void **state)
+{
+	for (uint32_t hangs = 0; hangs < 2; hangs++) {
+		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 15);
+
+		ask(w, 0, SET("1"), "STORED\r\n");
+		to_flash(w);
+		w->media.faults.hangs = hangs ? ALL : 0;
+		w->media.faults.read_ns = 5 * MS;
+		say(w, 0, "get k\r\n");
+		check_eq(w->supplier->under_way, 1);
+		check_eq(drains(w, 2 * MS), false);
+		check_eq(drains(w, DEADLINE_NS - 10 * MS), !hangs);
+		check(drains(w, 50 * MS));
+		hear(w, 0, hangs ? "END\r\n" : VALUE("1"));
+		end(w);
+	}
+}
+
 /* More of them than there is memory for, of both sizes. */
 static void
 reads_wait_for_memory_and_all_are_answered(void **state)
@@ -1278,6 +1267,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(what_cannot_be_read_is_a_miss_for_good),
 		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
 		cmocka_unit_test(what_was_deleted_while_it_was_read_does_not_come_back),
+		cmocka_unit_test(a_stop_waits_for_flash_as_long_as_a_get_does),
 		cmocka_unit_test(reads_wait_for_memory_and_all_are_answered),
 		cmocka_unit_test(the_budget_is_what_is_written_and_is_kept_for_a_second),
 		cmocka_unit_test(a_segment_that_cannot_be_read_three_times_is_given_up),
