@@ -161,6 +161,15 @@ flash_tier_look_end(struct flash_tier *t, struct flash_tier_look *l, uint64_t ha
 	return final;
 }
 
+bool
+flash_tier_may_have(struct flash_tier *t, uint64_t hash)
+{
+	for (uint32_t i = 0; i < t->c.streams; i++)
+		if (flash_may_have(flash_tier_shard(t, hash, i), hash))
+			return true;
+	return false;
+}
+
 /* ---- turns ---- */
 
 void

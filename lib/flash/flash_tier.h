@@ -115,6 +115,8 @@ struct flash_tier_look {
 };
 void flash_tier_look_begin(struct flash_tier *tier, struct flash_tier_look *look, uint64_t hash);
 bool flash_tier_look_end(struct flash_tier *tier, struct flash_tier_look *look, uint64_t hash);
+/* flash_may_have of any of them. */
+bool flash_tier_may_have(struct flash_tier *tier, uint64_t hash);
 
 /* Once a turn of the core: some of the shards that it owns. */
 void flash_tier_turn(struct flash_tier *tier, uint32_t core);
