@@ -25,6 +25,7 @@
 #define PAUSE_MIN_NS     50000u /* of the thread, between two rounds without work */
 #define PAUSE_MAX_NS     5000000u
 #define RECOVER_PAUSE_NS 20000u
+#define LOCK_PAUSE_MS    50u
 #define NS_PER_S         1000000000ull
 #define MS_NS            1000000ull
 #define PARTS            8u /* of the tier's memory, each aligned */
@@ -111,6 +112,21 @@ refuse(struct second_tier *t, const struct config *cfg, int e, struct error *err
 			 e == -EWOULDBLOCK ? "another process has it" : strerror(-e));
 }
 
+/* A ring of a process that was killed keeps the file for a while, and its transfers with it. */
+static int
+lock(int fd)
+{
+	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * MS_NS};
+
+	for (uint32_t waited_ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0;
+	     waited_ms += LOCK_PAUSE_MS) {
+		if (errno != EWOULDBLOCK || waited_ms >= MEMORY_FILE_WAIT_MS)
+			return -errno;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 bool
 second_tier_open(struct second_tier *t, const struct config *cfg, struct error *err)
 {
@@ -122,8 +138,8 @@ second_tier_open(struct second_tier *t, const struct config *cfg, struct error *
 	if (!flash_look_check(cfg, err))
 		return false;
 	e = flash_file_open(&t->file, cfg->flash.device, (uint64_t)cfg->flash.size_mb << 20);
-	if (e == 0 && flock(t->file.fd, LOCK_EX | LOCK_NB) != 0)
-		e = -errno;
+	if (e == 0)
+		e = lock(t->file.fd);
 	if (e == 0)
 		e = super_read(t);
 	t->used = e == 0;
@@ -257,6 +273,7 @@ tier_make(struct second_tier *t, struct region *region, const struct appliance *
 		.shard_count = a->sizes.flash.plan.shards,
 		.cores = a->config.cores,
 		.item_max = most < FLASH_VALUE_MAX ? most : FLASH_VALUE_MAX,
+		.flush_due = t->from.state.due,
 		.admit_all = f->admit == FLASH_ADMIT_ALL,
 		.budget = (uint64_t)f->budget_mb << 20,
 	};
