@@ -206,6 +206,7 @@ tier_start_serve(struct tier_start *s, struct appliance *a, const struct flash_s
 	kept_now(&now);
 	say_served(a, (struct flash_served){super->layout.device, super->incarnation});
 	flash_state_begin(&s->state, &id, &now);
+	atomic_store_explicit(s->state.due, store_flush_due_s(a->store), memory_order_relaxed);
 	tier_start_tick(s, a);
 }
 
@@ -218,7 +219,7 @@ tier_start_tick(struct tier_start *s, struct appliance *a)
 	if (kept_read_clocks(&a->kept, &beat)) {
 		if (a->kept.used)
 			beat.served_boot_ns = a->kept.beat.served_boot_ns;
-		flash_state_beat(&s->state, &beat, store_flush_due_s(a->store));
+		flash_state_beat(&s->state, &beat);
 	}
 	if (off == FLASH_ON || s->said_off)
 		return;

@@ -14,6 +14,7 @@
 #define HEAD_AT     (PAGE_AT + MEMORY_PAGE_BYTES)
 #define PAGES_AT    65536u
 #define HEAD_MAX    (1ull << 48) /* above any sequence that counting reaches */
+#define NS_PER_S    1000000000ull
 #define SUM_SEED    0x6574617473ull
 
 /* valid: the sum of what is before it. Zero: nothing is kept. */
@@ -142,6 +143,7 @@ flash_state_open(struct flash_state *s, const struct flash_state_config *c,
 		return false;
 	s->intents = &head_of(s)->intents;
 	s->kept = head_of(s)->kept;
+	s->due = &head_of(s)->flush_due;
 	s->pages = s->base + PAGES_AT;
 	s->pages_bytes = s->bytes - PAGES_AT;
 	if (s->page == NULL)
@@ -196,11 +198,16 @@ flash_state_begin(struct flash_state *s, const struct flash_state_id *id, const 
 }
 
 void
-flash_state_beat(struct flash_state *s, const struct beat *beat, uint64_t flush_due)
+flash_state_beat(struct flash_state *s, const struct beat *beat)
 {
+	uint64_t due_s = atomic_load_explicit(s->due, memory_order_relaxed);
+
 	if (s->page == NULL)
 		return;
-	atomic_store_explicit(&head_of(s)->flush_due, flush_due, memory_order_relaxed);
+	/* Not one that is set meanwhile. */
+	if (due_s != 0 && due_s < beat->store_ns / NS_PER_S)
+		atomic_compare_exchange_strong_explicit(s->due, &due_s, 0, memory_order_relaxed,
+							memory_order_relaxed);
 	note_change(s);
 	heartbeat_write(&s->page->heartbeat, beat);
 }

@@ -38,7 +38,7 @@ struct flash_state {
 	struct memory_page *page;      /* in it; NULL: none */
 	struct flash_state_id id;      /* of the process before; incarnation 0: nothing is kept */
 	struct gap gap;                /* since it served; of what is kept */
-	uint64_t flush_due;            /* flash_state_beat's, of that process */
+	uint64_t flush_due;            /* on the store's clock, s: of that process; 0: none */
 	char words[MEMORY_PAGE_WORDS]; /* why nothing is kept; else empty */
 	/* For the shards, in their order. */
 	struct flash_intents *intents;
@@ -48,6 +48,7 @@ struct flash_state {
 	uint8_t *base;
 	size_t bytes;
 	uint32_t pid;
+	_Atomic uint64_t *due; /* this process's */
 };
 
 /* Of the memory that it takes. */
@@ -65,8 +66,8 @@ void flash_state_forget(struct flash_state *s);
 void flash_state_begin(struct flash_state *s, const struct flash_state_id *id,
 		       const struct gap_now *now);
 
-/* How the clocks stand, and the flush that is due (store's; 0: none), ten times a second. */
-void flash_state_beat(struct flash_state *s, const struct beat *beat, uint64_t flush_due);
+/* How the clocks stand, ten times a second. A flush that was due is so no more. */
+void flash_state_beat(struct flash_state *s, const struct beat *beat);
 
 /* A graceful stop, before the superblock says so; or the tier is off: nothing here counts. */
 void flash_state_end(struct flash_state *s);

@@ -138,6 +138,15 @@ flushed(void *arg, struct store_core *sc, uint32_t generation)
 		flash_shard_flushed(&t->c.shards[i], generation);
 }
 
+static void
+due(void *arg, uint32_t at_s)
+{
+	const struct flash_tier *t = arg;
+
+	if (t->c.flush_due != NULL)
+		atomic_store_explicit(t->c.flush_due, at_s, memory_order_release);
+}
+
 /* ---- looks ---- */
 
 void
@@ -206,7 +215,7 @@ flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
 	t->c.streams = config->streams > 1 ? config->streams : 1;
 	ensure(t->c.streams <= FLASH_STREAMS && t->c.streams <= n);
 	t->tokens = (int64_t)t->c.budget;
-	t->hooks = (struct store_tier){t, evicting, evicted, absent, flushed};
+	t->hooks = (struct store_tier){t, evicting, evicted, absent, flushed, due};
 }
 
 /* ---- the tier's thread ---- */

@@ -80,6 +80,7 @@ struct flash_tier_config {
 	uint32_t streams;     /* 0 is 1; 2: the second half of the shards is that of large items */
 	uint32_t cores;
 	uint32_t item_max;             /* of value, FLASH_VALUE_MAX at most */
+	_Atomic uint64_t *flush_due;   /* outlives the process (flash_state.h); may be NULL */
 	bool admit_all;                /* also what nobody has asked for */
 	uint64_t budget;               /* bytes of records a second; 0: any number */
 	struct flash_convert *convert; /* of shards with columns; NULL: they have none */

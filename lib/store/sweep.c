@@ -281,6 +281,8 @@ flush_at(struct store_core *sc, uint32_t at_s)
 	atomic_store_explicit(&st->due_flush,
 			      later ? store_due_flush(at_s, store_generation(st)) : 0,
 			      memory_order_relaxed);
+	if (sc->tier != NULL && sc->tier->due != NULL)
+		sc->tier->due(sc->tier->arg, later ? at_s : 0);
 	return true;
 }
 

@@ -43,6 +43,8 @@ struct store_tier {
 	void (*absent)(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation);
 	/* Under the lock of flushes: this generation has begun. */
 	void (*flushed)(void *arg, struct store_core *sc, uint32_t generation);
+	/* Under the same: one will be due at this second; 0: none will. May be NULL. */
+	void (*due)(void *arg, uint32_t at_s);
 };
 
 /* Before any core turns, and once. Not of a store that never evicts. */

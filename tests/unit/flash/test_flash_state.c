@@ -81,7 +81,8 @@ begin(struct flash_state *s)
 	const struct beat beat = {BOOT, 5 * BOOT, 100 * S, BOOT};
 
 	flash_state_begin(s, &mine, &at_kill);
-	flash_state_beat(s, &beat, 55);
+	*s->due = 155;
+	flash_state_beat(s, &beat);
 }
 
 /* What a process leaves that was killed. */
@@ -114,11 +115,25 @@ a_killed_process_leaves_all_of_it(void **unused)
 		check_eq(s.kept[1].first, 3);
 		check_eq(s.intents->hash[2], 77);
 		check_eq(s.pages[s.pages_bytes - 1], 0x5a);
-		check_eq(s.flush_due, 55);
+		check_eq(s.flush_due, 155);
 		check_eq(s.gap.store_ns, 100 * S);
 		begin(&s);
 		flash_state_close(&s);
 	}
+}
+
+static void
+a_flush_to_come_is_told_until_it_was_due(void **unused)
+{
+	const struct beat later = {BOOT, 5 * BOOT, 156 * S, BOOT};
+	struct flash_state s;
+
+	open_at(&s, &at_kill);
+	begin(&s);
+	check_eq(*s.due, 155);
+	flash_state_beat(&s, &later);
+	check_eq(*s.due, 0);
+	flash_state_close(&s);
 }
 
 /* ---- what is not kept ---- */
@@ -436,6 +451,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_killed_process_leaves_all_of_it, remove_file),
+		cmocka_unit_test_teardown(a_flush_to_come_is_told_until_it_was_due, remove_file),
 		cmocka_unit_test_teardown(what_may_not_be_believed_is_not_kept, remove_file),
 		cmocka_unit_test_teardown(an_altered_byte_of_its_head_is_seen, remove_file),
 		cmocka_unit_test_teardown(what_others_have_or_may_open_is_refused, remove_file),

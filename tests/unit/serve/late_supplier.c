@@ -703,8 +703,8 @@ late_create(const struct late_config *cfg)
 	late->server = rig_create();
 	if (cfg->plain)
 		return late;
-	late->tier = (struct store_tier){late, flash_evicting, flash_evicted, flash_absent,
-					 flash_flushed};
+	late->tier = (struct store_tier){late,         flash_evicting, flash_evicted,
+					 flash_absent, flash_flushed,  NULL};
 	if (cfg->flash)
 		store_tier_attach(late->rig->store, &late->tier);
 	late->memory = region.base = calloc(1, region.size);

@@ -31,6 +31,7 @@ struct fake {
 	enum meanwhile meanwhile;
 	bool absent_key_seen; /* in the store, while absent() was told */
 	bool claimed, refuse;
+	uint32_t due_s;
 };
 
 static uint8_t bytes[BIG_BYTES];
@@ -202,6 +203,14 @@ flushed(void *arg, struct store_core *sc, uint32_t generation)
 		t->copies[n].here = false;
 }
 
+static void
+due(void *arg, uint32_t at_s)
+{
+	struct fake *t = arg;
+
+	t->due_s = at_s;
+}
+
 struct claim_of {
 	struct fake *t;
 	uint32_t n;
@@ -278,7 +287,7 @@ fake_up(struct fake *t)
 	char text_of_key[16];
 
 	*t = (struct fake){.rig = rig_up(8, 2), .meanwhile = NOTHING};
-	t->tier = (struct store_tier){t, evicting, evicted, absent, flushed};
+	t->tier = (struct store_tier){t, evicting, evicted, absent, flushed, due};
 	store_tier_attach(t->rig.store, &t->tier);
 	t->generation = store_flushes(t->rig.core);
 	store_offline(store_core_of(t->rig.store, 1));
@@ -507,7 +516,9 @@ every_flush_is_told_also_of_an_empty_store(void **state)
 	check_eq(t.flushes, 1);
 	check_eq(store_flush(t.rig.core, 0), STORE_OK);
 	check_eq(t.flushes, 2);
+	check_eq(t.due_s, 0);
 	check_eq(store_flush(t.rig.core, t.rig.core->now_s + 2), STORE_OK);
+	check_eq(t.due_s, t.rig.core->now_s + 2);
 	seconds(t.rig.core, 1);
 	check_eq(t.flushes, 2);
 	seconds(t.rig.core, 1);
