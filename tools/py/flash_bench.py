@@ -22,14 +22,14 @@ PROGRAM = "tests/bench/flash/flash_trial"
 STRESS = "tests/stress/stress_tier"
 FILTER = "tests/bench/filter/filter_trial"
 CONVERT = "tests/unit/flash/test_flash_convert"
-PARTS = ("bytes", "reads", "convert", "misses", "filter", "raw", "recover", "extstore", "hits", "kills", "sigkill")
+PARTS = ("bytes", "reads", "convert", "misses", "filter", "raw", "recover", "extstore", "hits", "busy", "kills", "sigkill")
 TARGETS = {"convert": CONVERT, "filter": FILTER, "kills": STRESS, "sigkill": "app/clockoo"}  # of a part; PROGRAM of the others
 
 # Gets, puts and conversions a second that the thesis has of its SSD (table 5.4, sections 5.4.2, 5.4.3).
 THESIS = {"gets": "44,900 to 46,800", "puts": "204,600", "conversions": "68,000", "of the device": "0.94 to 0.975"}
 MOST = {"log_dram_bytes_per_item": 6.6, "hash_dram_bytes_per_item": 2.0, "reads_per_hit": 1.01, "reads_per_miss": 0.01,
         "hash_reads_per_hit": 1.01, "hash_reads_per_miss": 0.01,
-        "write_amplification_log": 1.05, "write_amplification_hash": 2.1, "filter_bits_per_item": 12.6,
+        "hit_p99_busy_ratio": 1.10, "write_amplification_log": 1.05, "write_amplification_hash": 2.1, "filter_bits_per_item": 12.6,
         "filter_false_positives": 0.0019, "filter_sorted_false_positives": 0.0009, "wrong_values": 0, "resurrected": 0}
 LEAST = {"read_ratio_of_raw": 0.90, "misses_mops": 10, "recovery_ratio_of_raw": 0.8, "filter_occupancy": 0.95,
          "items_at_equal_dram": 5}
@@ -41,6 +41,7 @@ RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
         "misses": ((3, ("--mib", 64, "--gets", 3_000_000)), (5, ("--mib", 128, "--gets", 20_000_000))),
         "raw": ((1, ("--mib", 256, "--gets", 40_000, "--rounds", 5)), (1, ("--mib", 1024, "--gets", 200_000, "--rounds", 5))),
         "recover": ((1, ("--mib", 512, "--rounds", 3)), (1, ("--mib", 1100, "--rounds", 5))),
+        "busy": ((1, ("--mib", 256, "--rounds", 7)), (1, ("--mib", 1024, "--rounds", 25))),
         "filter": ((1, ("--buckets", 1 << 16, "--looks", 400_000)), (3, ("--buckets", 1 << 20, "--looks", 1_000_000)))}
 LOADS = ("--buckets", 1 << 15)
 # MiB of DRAM and of flash, keys of 216 bytes, and gets that count.
@@ -171,18 +172,18 @@ def file_beside(folder):
         path.unlink(missing_ok=True)
 
 
-def pairs(rows, by):
-    """[(tier, raw)] of the same round."""
+def pairs(rows, one, other):
+    """[(one, other)] of the same round."""
     found = {}
     for row in rows:
-        found.setdefault(row[by], {})[row["who"]] = row
-    return [(both["tier"], both["raw"]) for both in found.values()]
+        found.setdefault(row["round"], {})[row["who"]] = row
+    return [(both[one], both[other]) for both in found.values()]
 
 
 def raw(bench):
     with file_beside(bench.folder) as path:
         rows = bench.runs("raw", "--file", path)
-    both = pairs(rows, "round")
+    both = pairs(rows, "tier", "raw")
     bench.keep("read_ratio_of_raw", [tier["per_s"] / plain["per_s"] for tier, plain in both])
     for who, at in (("flash", 0), ("raw", 1)):
         bench.keep(f"{who}_gets_per_s", [pair[at]["per_s"] for pair in both], 0)
@@ -239,6 +240,14 @@ def hits(bench):
           ["MiB", "ours, none", "admit used", "admit all", "extstore"], lines)
 
 
+def busy(bench):
+    both = pairs(bench.runs("busy"), "on", "off")
+    bench.keep("hit_p99_busy_ratio", [on["p99_ns"] / off["p99_ns"] for on, off in both])
+    for name, at in (("busy", 0), ("idle", 1)):
+        bench.keep(f"hit_p99_{name}_ns", [pair[at]["p99_ns"] for pair in both], 1)
+    bench.keep("busy_puts", [sum(on["puts"] for on, _ in both)], 0)
+
+
 def kills(bench):
     """The simulator's, and losses of power: it ends with a status if a value is wrong or has come back."""
     done = cuts = copies = first = 0
@@ -270,7 +279,7 @@ def count_lies(bench, found):
 
 
 MEASURES = {"bytes": memory, "reads": reads, "convert": convert, "misses": misses, "filter": filters, "raw": raw, "recover": recover,
-            "extstore": extstore_memory, "hits": hits, "kills": kills,
+            "extstore": extstore_memory, "hits": hits, "busy": busy, "kills": kills,
             "sigkill": sigkills}
 
 

@@ -63,6 +63,8 @@ ROWS = {
     "recover": [{"who": who, "gb_per_s": 1, "cpu_ns_per_record": ns}
                 for who, ns in (("raw", 20), ("tier", 95), ("raw", 22))],
     "extstore": [{"items": 300_000, "bytes_per_item": 104.0}],
+    "busy": [{"who": who, "round": i, "p99_ns": both[turn], "puts": 100}
+             for i, both in enumerate(((50, 55), (40, 44), (80, 100))) for turn, who in enumerate(("off", "on"))],
     "hits": [{"who": "used", "hits": 0.61}, {"who": "all", "hits": 0.82}],
     "hits-peer": [{"who": "extstore", "hits": 0.66}],
     "sized": [{"part": "sized", "filter": name, "bits_per_item": 12.5, "rate": rate}
@@ -153,7 +155,7 @@ class FlashBenchTest(unittest.TestCase):
         want = {"log_dram_bytes_per_item": 6.5, "hash_dram_bytes_per_item": 1.873, "extstore_dram_bytes_per_item": 104.0,
                 "reads_per_hit": 1.0001, "reads_per_miss": 0.0003, "write_amplification_log": 1.0433,
                 "write_amplification_hash": 2.0844, "hash_reads_per_miss": 0.0075, "conversions_per_s": 1275716,
-                "misses_mops": 12.5, "filter_bits_per_item": 12.5, "filter_false_positives": 0.0018,
+                "hit_p99_busy_ratio": 1.1, "misses_mops": 12.5, "filter_bits_per_item": 12.5, "filter_false_positives": 0.0018,
                 "filter_sorted_false_positives": 0.0008, "filter_occupancy": 0.955, "items_at_equal_dram": 8.0,
                 "recovery_cpu_ns_per_record": 74, "hits_all_64mib": 0.82, "hits_extstore_64mib": 0.66,
                 "simulated_kills": 400, "wrong_values": 0, "resurrected": 0}

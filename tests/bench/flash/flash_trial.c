@@ -11,6 +11,7 @@
  *   reads    reads a hit and a miss; bytes written by bytes admitted
  *   raw      gets through the tier beside reads of the same device without it
  *   recover  a log read again beside the same bytes read alone
+ *   busy     hits of a store while another thread writes segments
  *   hits     of gets, by MiB of flash; those of a memcached at --peer
  *   extstore bytes of DRAM an item of a memcached at --peer
  *   misses   looks for keys that are nowhere, in an index and 16 columns beyond the caches
@@ -286,9 +287,10 @@ static const struct {
 	const char *name;
 	void (*run)(const struct flash_trial *trial);
 } parts[] = {
-	{"bytes", flash_part_bytes},       {"reads", flash_part_reads},   {"raw", flash_part_raw},
-	{"recover", flash_part_recover},   {"misses", flash_part_misses}, {"hits", flash_part_hits},
-	{"extstore", flash_part_extstore},
+	{"bytes", flash_part_bytes},   {"reads", flash_part_reads},
+	{"raw", flash_part_raw},       {"recover", flash_part_recover},
+	{"misses", flash_part_misses}, {"hits", flash_part_hits},
+	{"busy", flash_part_busy},     {"extstore", flash_part_extstore},
 };
 
 static void
