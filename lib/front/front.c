@@ -357,7 +357,10 @@ lane_of_link(struct front *f, const struct conn *link)
 static void
 on_opened(void *arg, struct conn *link)
 {
-	front_lane_event(lane_of_link(arg, link), EVENT_OPENED);
+	struct front_lane *l = lane_of_link(arg, link);
+
+	if (!front_fence_hastened(l, link, true))
+		front_lane_event(l, EVENT_OPENED);
 }
 
 static void
@@ -375,6 +378,8 @@ on_gone(void *arg, struct conn *link)
 	struct front *f = arg;
 	struct front_lane *l = lane_of_link(f, link);
 
+	if (front_fence_hastened(l, link, false))
+		return;
 	f->lane_of_slot[conn_slot(link)] = 0;
 	l->conn = NULL;
 	front_lane_event(l, EVENT_LOST);

@@ -152,6 +152,49 @@ settle(struct front_lane *l)
 	counter_add(&l->counts->count[FRONT_SERVER_SETTLED], ended);
 }
 
+static void
+hastens_end(struct front_lane *l, bool abort)
+{
+	struct front *f = l->front;
+	struct conn *link = l->fence.hastens;
+
+	l->fence.hastens = NULL;
+	f->lane_of_slot[conn_slot(link)] = 0;
+	if (abort)
+		serve_link_abort(f->serve, link);
+}
+
+bool
+front_fence_hastened(struct front_lane *l, struct conn *link, bool opened)
+{
+	if (l->fence.hastens != link)
+		return false;
+	hastens_end(l, opened);
+	return true;
+}
+
+/* One a list: it has come a round trip after the SYN, and more. */
+static void
+hasten(struct front_lane *l)
+{
+	struct front *f = l->front;
+	const struct conn_target from = {.ip = f->addresses[l->server].ip,
+					 .port = f->addresses[l->server].port,
+					 .local_port = l->fence.listing.another};
+
+	if (l->fence.hastens != NULL)
+		hastens_end(l, true);
+	if (from.local_port == 0)
+		return;
+	if (from.local_port !=
+	    l->fence.hastened) /* the one before is not listed any more, or not last */
+		l->fence.pause_ns = AGAIN_NS;
+	l->fence.hastened = from.local_port;
+	l->fence.hastens = serve_link_open(f->serve, &from);
+	if (l->fence.hastens != NULL)
+		f->lane_of_slot[conn_slot(l->fence.hastens)] = (uint32_t)(l - f->lanes) + 1;
+}
+
 /* Another list, if this one has left anything open. */
 static void
 again(struct front_lane *l)
@@ -184,6 +227,8 @@ front_fence_answered(struct front_lane *l, bool listed)
 		front_copies_sure(&l->front->copies);
 		atomic_store_explicit(&l->report->fenced, true, memory_order_release);
 	}
+	if (all == FRONT_LISTING_OTHERS && start_is_open(l))
+		hasten(l);
 	l->fence.cuts = 0;
 	again(l);
 }

@@ -17,6 +17,7 @@ front_listing_begin(struct front_listing *l, const struct ip_addr *ip, uint16_t 
 	memcpy(at, end, strlen(end));
 	l->prefix_len = (uint32_t)(at + strlen(end) - (char *)l->prefix);
 	l->own = own;
+	l->another = 0;
 	l->own_is_listed = l->another_is = l->unclear = false;
 }
 
@@ -56,10 +57,12 @@ front_listing_row(struct front_listing *l, struct view name, struct view value)
 		l->another_is = l->unclear = true;
 		return 0;
 	}
-	if (!take_port(l, port))
-		l->another_is = true;
-	else
+	if (take_port(l, port)) {
 		l->own_is_listed |= port == l->own;
+	} else {
+		l->another_is = true;
+		l->another = (uint16_t)port;
+	}
 	return (uint16_t)port;
 }
 

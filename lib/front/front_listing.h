@@ -27,6 +27,7 @@ struct front_listing {
 	uint32_t prefix_len;
 	uint16_t port[FRONT_LISTING_PORTS]; /* ours, and not listed yet */
 	uint16_t own;                       /* of the connection that the list comes on */
+	uint16_t another;                   /* not ours: the last that is listed */
 	bool own_is_listed, another_is, unclear;
 };
 

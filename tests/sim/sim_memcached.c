@@ -152,12 +152,14 @@ list(struct sim_memcached *s, char *reply)
 	conn_peer(s->conn, &ip, &port);
 	s->listed++;
 	reply = list_row(reply, 23, &other, port);
-	if (s->lists == SIM_LISTS)
-		reply = list_row(reply, 31, &ip, port);
-	if (s->left.len > 0)
-		reply = list_row(reply, 25, &ip, s->left_port);
 	if (s->lists_former)
 		reply = list_row(reply, 24, &ip, SIM_FORMER_PORT);
+	if (s->lists == SIM_LISTS)
+		reply = list_row(reply, 31, &ip, port);
+	if (s->former != NULL)
+		reply = list_row(reply, 26, &ip, s->former_port);
+	if (s->left.len > 0)
+		reply = list_row(reply, 25, &ip, s->left_port);
 	strcpy(reply, s->lists == SIM_LISTS_NONSENSE ? "VALUE\r\n" : "END\r\n");
 }
 
@@ -219,13 +221,24 @@ sim_memcached_opened(struct sim_memcached *s, struct conn *c)
 {
 	struct conn *before = s->conn; /* its end was lost on the way */
 	struct ip_addr ip;
+	uint16_t port;
 
+	conn_peer(c, &ip, &port);
+	if (port == SIM_FORMER_PORT) { /* which is listed, and not there */
+		conn_abort(s->stack, c);
+		return;
+	}
 	if (before != NULL) {
 		s->left = s->said;
 		s->left_port = s->port;
 	}
+	if (s->keeps_former && before != NULL) {
+		s->former = before;
+		s->former_port = s->port;
+		before = NULL;
+	}
 	s->conn = c;
-	conn_peer(c, &ip, &s->port);
+	s->port = port;
 	s->said.len = s->replies.len = 0;
 	if (before != NULL)
 		conn_abort(s->stack, before);
@@ -234,6 +247,8 @@ sim_memcached_opened(struct sim_memcached *s, struct conn *c)
 void
 sim_memcached_gone(struct sim_memcached *s, const struct conn *c)
 {
+	if (s->former == c)
+		s->former = NULL;
 	if (s->conn != c)
 		return;
 	s->conn = NULL;

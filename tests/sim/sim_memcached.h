@@ -32,6 +32,9 @@ struct sim_memcached {
 	uint16_t port, left_port; /* of its peer; of what is left, and listed with it */
 	/* Its answer to `stats conns`. */
 	enum { SIM_LISTS_NOT, SIM_LISTS, SIM_LISTS_OTHERS, SIM_LISTS_NONSENSE } lists;
+	bool keeps_former;   /* a connection whose end was lost on the way, */
+	struct conn *former; /* as sockets do, and lists it */
+	uint16_t former_port;
 	bool lists_former;           /* port SIM_FORMER_PORT of its peer's address too */
 	uint32_t listed;             /* times */
 	bool waits;                  /* answers nothing */

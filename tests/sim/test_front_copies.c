@@ -744,6 +744,36 @@ nothing_is_kept_while_an_earlier_process_is_listed(void **state)
 	world_destroy(w);
 }
 
+/* Nobody would reset it; its server keeps it. */
+static void
+what_is_left_of_an_earlier_process_is_reset(void **state)
+{
+	static const struct sim_memcached both = {
+		.lists = SIM_LISTS, .lists_former = true, .keeps_former = true};
+	struct world *w = world_create_listing(1, QUIET_S, &both);
+
+	run(w, 10000 * MS); /* a list a second */
+	for (uint32_t listed = w->server.listed; w->server.listed == listed;)
+		run(w, MS);
+	w->server.waits = true;
+	ask(w, 0, "get key1\r\n");
+	run(w, 5 * MS);
+	w->sim.wire->faults.lose = 1000;
+	run(w, TIMEOUT_NS + 20 * MS); /* our RST is lost, and the next port is another one */
+	w->server.said.len = 0;
+	w->server.waits = false;
+	w->sim.wire->faults.lose = 0;
+	run(w, 2000 * MS);
+	w->client[0].heard_len = 0;
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	w->server.lists_former = false;
+	run(w, 2000 * MS);
+	check(w->server.former_port != 0 && w->server.former == NULL);
+	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_hears(w, "get key0\r\n", FIRST, 0);
+	world_destroy(w);
+}
+
 /* Then a time must do. */
 static void
 a_list_that_says_nothing_is_asked_for_once(void **state)
@@ -980,6 +1010,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(nothing_is_kept_until_a_flush_of_later_is_over),
 		cmocka_unit_test(nothing_else_is_listed_and_copies_are_kept_at_once),
 		cmocka_unit_test(nothing_is_kept_while_an_earlier_process_is_listed),
+		cmocka_unit_test(what_is_left_of_an_earlier_process_is_reset),
 		cmocka_unit_test(a_list_that_says_nothing_is_asked_for_once),
 		cmocka_unit_test(a_lost_write_ends_copies_until_its_server_is_done),
 		cmocka_unit_test(copies_of_shared_mode_are_over_some_time),
