@@ -23,7 +23,7 @@
 #define INDEX_RESIZE   "the hash table is always resized automatically"
 #define SEEDED_HASH    "the hash is always a seeded XXH3"
 #define FIXED_CHUNKS   "values above 64 KB are stored in chunks of fixed size"
-#define OTHER_FLASH    "the second tier is another one than extstore: see the options --flash-"
+#define OTHER_FLASH    "the second tier is another one than extstore: see the options of flash"
 #define NO_PROXY       "the built-in proxy is not supported"
 #define STATIC_BUFFERS "buffers are allocated once at start, sized by -c"
 #define PRIVILEGES     "there is no seccomp filter; use -u, and systemd's SystemCallFilter"
