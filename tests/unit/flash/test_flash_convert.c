@@ -396,6 +396,47 @@ what_a_column_has_can_be_erased_and_claimed(void **state)
 }
 
 static void
+what_was_erased_of_a_column_is_not_claimed(void **state)
+{
+	struct rig r;
+
+	scale = FEW;
+	rig_up(&r, 2);
+	fill(&r, 0, 1);
+	for (uint64_t i = 0; i < USED_FEW; i++) {
+		const uint64_t hash = hash_word(i, 7);
+		struct flash_look l = {0};
+
+		flash_look_begin(&r.shard, &l);
+		check(flash_look_end(&r.shard, &l, hash));
+		check(l.count == 1 && flash_is_in_column(&l.at[0]));
+		check(flash_shard_claim(&r.shard, 0, hash, 0, &l.at[0]));
+		flash_shard_claimed(&r.shard, hash);
+		check(!flash_shard_claim(&r.shard, 0, hash, 0, &l.at[0]));
+	}
+	rig_down(&r);
+}
+
+static void
+a_flush_ends_the_column_that_is_made(void **state)
+{
+	struct looked l = {0};
+	struct rig r;
+	uint64_t n = 0;
+
+	scale = FEW;
+	rig_up(&r, 2);
+	while ((r.convert.stage & 0xff) != FLASH_CONVERT_CHECK || r.convert.step == 0)
+		put(&r, n++);
+	flash_shard_flushed(&r.shard, 1);
+	for (uint32_t i = 0; i < TRIES && (r.convert.stage & 0xff) == FLASH_CONVERT_CHECK; i++)
+		pump(&r);
+	for (uint64_t i = 0; i < n; i++)
+		check(!look(&r, i, &l, false));
+	rig_down(&r);
+}
+
+static void
 a_look_beside_a_conversion_finds_what_is_converted(void **state)
 {
 	struct rig r;
@@ -458,6 +499,8 @@ main(int argc, char **argv)
 			what_was_evicted_is_found_at_one_read_and_at_the_bytes_that_the_page_says),
 		cmocka_unit_test(what_was_used_comes_back_when_its_column_goes),
 		cmocka_unit_test(what_a_column_has_can_be_erased_and_claimed),
+		cmocka_unit_test(what_was_erased_of_a_column_is_not_claimed),
+		cmocka_unit_test(a_flush_ends_the_column_that_is_made),
 		cmocka_unit_test(a_look_beside_a_conversion_finds_what_is_converted),
 		cmocka_unit_test(
 			a_look_beside_which_a_column_goes_finds_what_came_back_or_begins_again),
