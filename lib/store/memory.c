@@ -103,7 +103,7 @@ retire_list_is_full(const struct store_core *sc)
 }
 
 /* The class took a page of the reserve while objects of it are within their grace period: it is the
- * next to give one. Not a class of large objects, whose pages are kept by values being filled. */
+ * next to give one. */
 static void
 note_borrowed(struct store_core *sc, uint32_t class)
 {
@@ -111,7 +111,7 @@ note_borrowed(struct store_core *sc, uint32_t class)
 	const struct slab_class *c = &sl->classes[class];
 
 	retire_list_publish(sc); /* what was evicted just now, too */
-	if (slab_class_pages(c) > 1 && c->batch != 0 &&
+	if (slab_class_pages(c) > 1 &&
 	    atomic_load_explicit(&c->retired_count, memory_order_relaxed) != 0)
 		atomic_store_explicit(&sl->borrower, class + 1, memory_order_relaxed);
 }

@@ -58,6 +58,12 @@
 #define DEAD_PARTS 4u
 /* A class is idle if it allocated nothing while so much of all memory was evicted. */
 #define IDLE_PARTS 64u
+/* A class with slack gives a page once so much was evicted since the last one moved. Sooner, it
+ * gives what its next sets would fill. */
+#define SLACK_BETWEEN (4 * AGE_PAGE)
+/* A class of large objects gives for a page of the reserve once so much was evicted since one last
+ * did. */
+#define BORROWED_BETWEEN AGE_PAGE
 /* Donors tried for one page. */
 #define DONORS_TRIED 8u
 
@@ -311,15 +317,26 @@ recipient_class(const struct slab *sl)
 
 /* The class that took a page of the reserve gives one: that it ran out says when it stores, not
  * that its bytes are asked for more than others', which is what speeds are for. None while pages
- * wait for a fill: its pages may, too. */
+ * wait for a fill: its pages may, too. Nor one of large objects before so much was evicted since
+ * the last one: a class that takes the place of others empties its own pages then, evicts nothing,
+ * and would not grow. */
 static bool
 borrower_gives(struct slab *sl)
 {
 	const uint32_t borrower = atomic_exchange_explicit(&sl->borrower, 0, memory_order_relaxed);
+	const uint32_t age = slab_age(sl);
+	const struct slab_class *c = &sl->classes[borrower != 0 ? borrower - 1 : 0];
+	const bool large = c->batch == 0;
 
-	return borrower != 0 && slab_class_pages(&sl->classes[borrower - 1]) > 1 &&
-	       atomic_load_explicit(&sl->waiting_count, memory_order_relaxed) == 0 &&
-	       slab_evacuate_start(sl, borrower - 1);
+	if (borrower == 0 || slab_class_pages(c) < 2 ||
+	    atomic_load_explicit(&sl->waiting_count, memory_order_relaxed) != 0 ||
+	    (large && age - atomic_load_explicit(&sl->borrowed_at, memory_order_relaxed) <
+			      BORROWED_BETWEEN) ||
+	    !slab_evacuate_start(sl, borrower - 1))
+		return false;
+	if (large)
+		atomic_store_explicit(&sl->borrowed_at, age, memory_order_relaxed);
+	return true;
 }
 
 /* A class whose items have free objects in another one gives its page. Only one core merges, and
@@ -461,7 +478,7 @@ age_between(struct slab *sl, uint32_t from, uint32_t to)
 
 	switch (donor_rank(sl, slow)) {
 	case DONOR_SLACK:
-		return 1;
+		return SLACK_BETWEEN;
 	case DONOR_DEAD:
 		return pace[0].between;
 	case DONOR_SLOW:

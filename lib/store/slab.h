@@ -146,7 +146,8 @@ struct slab {
 	uint32_t idle_class; /* in whose pages expired items are looked for, if it is idle */
 	bool merged;         /* some class takes another one's objects (class_merge.c) */
 	_Atomic uint64_t evicted_bytes; /* ever */
-	_Atomic uint32_t borrower;      /* class that borrowed last (memory.c), and one; 0: none */
+	/* Class that borrowed last (memory.c), and one; slab_age when one of large objects gave. */
+	_Atomic uint32_t borrower, borrowed_at;
 };
 
 /* Bytes beside the pages, a page. */

@@ -269,7 +269,7 @@ the_index_keeps_up_however_much_a_turn_stores(void **state)
 }
 
 static uint8_t large[10000];
-#define LARGE_KEYS 75000u
+#define LARGE_KEYS 90000u
 
 static void
 fill_with(struct rig *rig, uint64_t first, uint64_t count, uint32_t len)
