@@ -125,7 +125,7 @@ struct config_front {
 #define CONFIG_FLASH_MIN_MB 256u
 #define CONFIG_FLASH_MAX_MB (2u << 20) /* second_tier.c holds them and lib/flash together */
 
-enum config_flash_admit { FLASH_ADMIT_USED, FLASH_ADMIT_ALL }; /* of what memory evicts */
+enum config_flash_admit { FLASH_ADMIT_ALL, FLASH_ADMIT_USED }; /* of what memory evicts */
 
 struct config_flash {
 	char device[CONFIG_PATH_BYTES]; /* file or block device; empty: there is no tier */

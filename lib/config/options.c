@@ -62,7 +62,7 @@ option_choices(enum option_kind kind)
 	static const char *const compressions[] = {
 		[SAVE_COMPRESS_0] = "0", [SAVE_COMPRESS_1] = "1", [SAVE_COMPRESS_NO] = "no", NULL};
 	static const char *const admits[] = {
-		[FLASH_ADMIT_USED] = "used", [FLASH_ADMIT_ALL] = "all", NULL};
+		[FLASH_ADMIT_ALL] = "all", [FLASH_ADMIT_USED] = "used", NULL};
 
 	switch (kind) {
 	case OPTION_PROTOCOL:

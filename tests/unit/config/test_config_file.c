@@ -108,7 +108,7 @@ static const struct {
 	{"front:\n  reload: flush\n", NUMBER(front.reload), 1},
 	{"", NUMBER(front.gutter_ttl_ms), 10000},
 	{"flash:\n  device: /f\n  size: 2g\n", NUMBER(flash.size_mb), 2048},
-	{"flash:\n  admit: all\n", NUMBER(flash.admit), FLASH_ADMIT_ALL},
+	{"flash:\n  admit: used\n", NUMBER(flash.admit), FLASH_ADMIT_USED},
 	{"flash:\n  item_max: 4k\n", NUMBER(flash.item_max_bytes), 4096},
 	{"flash:\n  item_size: 600\n", NUMBER(flash.item_size), 600},
 	{"flash:\n  budget: 50\n", NUMBER(flash.budget_mb), 50},
