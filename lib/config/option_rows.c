@@ -189,8 +189,8 @@ const struct option_row option_rows[] = {
 	 "most that is written to flash, in megabytes a second; 0 is any number (0)", false,
 	 "flash.budget"},
 	{"flash-admit", 0, OPTION_FLASH_ADMIT, AT(flash.admit), 0, 0, "NAME",
-	 "which evicted items go to flash: all, or used, those that were asked for in memory (all)", false,
-	 "flash.admit"},
+	 "which evicted items go to flash: all, or used, those that were asked for in memory (all)",
+	 false, "flash.admit"},
 	{"flash-item-size", 0, OPTION_NUMBER, AT(flash.item_size), 64, 65536, "BYTES",
 	 "mean size of an item on flash: key, value and 8 to 24 bytes; the memory of the index "
 	 "follows from it (256)",

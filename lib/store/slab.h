@@ -6,7 +6,6 @@
  *         allocations touch nothing shared.
  *
  * Units:  an object is named by its reference (arena.h).
- *
  * Owner:  an allocated object belongs to its taker until slab_free.
  *
  * Thread: every function names its magazines' core. What is shared is under the class's lock, then
