@@ -1,4 +1,5 @@
 #include "sim_core.h"
+#include "zeroed.h"
 
 #include "admin/admin.h"
 #include "net/neigh_table.h"
@@ -79,8 +80,8 @@ sim_cores_create(const struct sim_cores_options *o)
 	sc->region.size = store_bytes(&store_cfg) + serve_shared_bytes(o->cores) +
 			  admin_shared_bytes() + neigh_table_bytes() + o->cores * one +
 			  8 * CACHE_LINE_BYTES;
-	sc->region.base = calloc(1, sc->region.size);
-	ensure(sc->cores != NULL && sc->region.base != NULL);
+	sc->region.base = zeroed_memory(sc->region.size);
+	ensure(sc->cores != NULL);
 	sc->store = store_create(&sc->region, &store_cfg);
 	shared = serve_shared_create(&sc->region, sc->store, o->cores, "sim");
 	admin_shared_create(&sc->region, shared);
@@ -97,7 +98,7 @@ sim_cores_destroy(struct sim_cores *sc)
 	for (uint32_t i = 0; i < sc->count; i++)
 		if (sc->cores[i].port != NULL)
 			mem_port_destroy(sc->cores[i].port);
-	free(sc->region.base);
+	zeroed_free(sc->region.base, sc->region.size);
 	free(sc->cores);
 	free(sc);
 }

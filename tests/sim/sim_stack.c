@@ -1,4 +1,5 @@
 #include "sim_stack.h"
+#include "zeroed.h"
 
 #include "base/check.h"
 #include "net/neigh_table.h"
@@ -46,8 +47,7 @@ sim_stack_create_as(const struct stack_config *cfg, uint32_t frames, uint32_t ca
 	ss->now_ns = SIM_START;
 	ss->port = mem_port_create(mac, frames, caps);
 	ss->region.size = stack_bytes(cfg) + neigh_table_bytes() + 2 * CACHE_LINE_BYTES;
-	ss->region.base = calloc(1, ss->region.size);
-	ensure(ss->region.base != NULL);
+	ss->region.base = zeroed_memory(ss->region.size);
 	neigh = neigh_table_create(&ss->region);
 	ss->stack = stack_create(&ss->region, cfg, &ss->port->port, neigh);
 	return ss;
@@ -57,7 +57,7 @@ void
 sim_stack_destroy(struct sim_stack *ss)
 {
 	mem_port_destroy(ss->port);
-	free(ss->region.base);
+	zeroed_free(ss->region.base, ss->region.size);
 	free(ss);
 }
 

@@ -8,7 +8,7 @@
 
 #include "support/test.h"
 
-#define SEEDS       rounds(200u, 60u)
+#define SEEDS       200u
 #define SEEDS_TWICE rounds(20u, 5u)
 
 static void
