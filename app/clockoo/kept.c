@@ -122,6 +122,7 @@ kept_open(struct kept *k, const struct appliance *a, struct error *err)
 	if (!k->used)
 		return true;
 	if (memory_file_open(&k->file, &wanted, err) && map(k, a, err)) {
+		k->had = k->file.before_bytes != 0 || !k->file.fresh;
 		judge(k, &a->config);
 		/* Allocation has changed the file, and this start may fail. */
 		if (k->words[0] == '\0')

@@ -22,6 +22,7 @@ struct appliance;
 struct kept {
 	bool used;
 	struct memory_file file;
+	bool had;                 /* it was there before this start */
 	struct memory_page *page; /* in it */
 	struct gap gap;           /* of what lay there */
 	char words[KEPT_WORDS];   /* why it starts empty; else empty */

@@ -369,7 +369,9 @@ second_tier_start(struct second_tier *t, struct appliance *a, struct error *err)
 		tier_start_none(a);
 		return true;
 	}
+	/* Into both copies: a bad page may not bring back an older CLEAN. */
 	e = super_write(t, false);
+	e = e != 0 ? e : super_write(t, false);
 	if (e != 0)
 		return error_set(err, "--flash-device: %s: cannot be written: %s",
 				 a->config.flash.device, strerror(-e));

@@ -56,7 +56,7 @@ tier_start_open(struct tier_start *s, const struct appliance *a, struct error *e
 
 /* ---- is it kept? ---- */
 
-/* By whom the store's items were served last. False: it begins empty. */
+/* By whom the store's items were served last. False: it begins empty, and had none. */
 static bool
 served_by(const struct tier_start *s, const struct appliance *a, struct flash_served *by)
 {
@@ -66,8 +66,10 @@ served_by(const struct tier_start *s, const struct appliance *a, struct flash_se
 					    a->kept.page->tier.incarnation};
 		return true;
 	}
+	/* What memory.file had is not kept, and who served it last is not known any more: as by
+	 * none. */
 	if (!a->saved.used || a->saved.look.found != SAVE_FOUND_WHOLE)
-		return false;
+		return a->kept.used && a->kept.had;
 	/* A stop writes the same reading into both. */
 	if (memcmp(&a->saved.look.head.beat, &s->super.beat, sizeof s->super.beat) == 0)
 		*by = (struct flash_served){s->super.layout.device, s->super.incarnation};

@@ -10,6 +10,7 @@
 #define SUPER_SEQUENCE 0x31726570757366ull /* "fsuper1" */
 #define COPIES         2u
 #define RANDOM_HEAD    (1ull << 40) /* above any that counting reaches */
+#define HEAD_MAX       (1ull << 48) /* above any that is counted from there */
 
 static_assert(sizeof(struct flash_super) <= FLASH_PAYLOAD_BYTES, "it is one page");
 
@@ -71,6 +72,16 @@ is_state(const struct flash_state_id *state, const struct flash_super *super)
 	       is_layout(&state->layout, &super->layout);
 }
 
+/* Numbers that no process left would be read for ever. */
+static bool
+are_sound(const struct flash_super *s)
+{
+	for (uint32_t i = 0; i < s->layout.shards; i++)
+		if (s->shard[i].head >= HEAD_MAX || s->shard[i].first > s->shard[i].head + 1)
+			return false;
+	return true;
+}
+
 /* Why nothing of it is kept; NULL: that follows from the start. */
 static const char *
 fault_of(const struct flash_before *b, const struct flash_layout *layout)
@@ -85,6 +96,8 @@ fault_of(const struct flash_before *b, const struct flash_layout *layout)
 		return "it was divided for another flash.size or flash.item_size";
 	if (s->layout.seed != layout->seed)
 		return "memory has another hash of keys";
+	if (s->clean != 0 && !are_sound(s))
+		return "its numbers are damaged";
 	if (b->has_store &&
 	    (b->store.device != layout->device || b->store.incarnation != s->incarnation))
 		return "what memory keeps was last served without it";

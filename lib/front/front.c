@@ -167,6 +167,7 @@ drop(void *arg, struct view name, uint64_t hash)
 	if (key == NULL)
 		return;
 	key->wanted = false;
+	front_flights_close(f, front_key_wanted(key));
 	front_write_queue(f, key);
 }
 

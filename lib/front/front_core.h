@@ -55,6 +55,7 @@ struct front_key {
 
 	/* of a flight */
 	uint8_t flies;          /* in front.flights; 0: it is not */
+	bool closed;            /* a delete is queued behind it: not joined before it is sent */
 	struct front_seen seen; /* when it was sent */
 	struct front_key *flight_next, *held, *held_by;
 	struct list joined;

@@ -87,9 +87,10 @@ is_young(const struct front *f, const struct front_key *flight)
 static bool
 may_join(struct front *f, const struct front_key *flight)
 {
-	return !flight->sent ||
-	       (is_young(f, flight) &&
-		front_cell_stands_mt(f->copies.shared.cells, flight->hash, &flight->seen));
+	if (!flight->sent)
+		return !flight->closed;
+	return is_young(f, flight) &&
+	       front_cell_stands_mt(f->copies.shared.cells, flight->hash, &flight->seen);
 }
 
 bool
@@ -232,4 +233,12 @@ front_flight_tell(struct front *f)
 		if (!serve_answer(f->serve, key->ticket, &answer) || answer.item == NULL)
 			front_key_release(f, key);
 	}
+}
+
+void
+front_flights_close(struct front *f, struct front_wanted wanted)
+{
+	for (struct front_key *key = *bucket_of(f, wanted.hash); key != NULL;
+	     key = key->flight_next)
+		key->closed |= key->hash == wanted.hash && key->reads;
 }

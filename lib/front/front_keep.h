@@ -29,6 +29,8 @@ void front_flight_end(struct front *f, struct front_key *key);
 /* Its answer is here: others are told by front_flight_tell(), in poll(). */
 void front_flight_land(struct front *f, struct front_key *key, const struct serve_answer *answer);
 void front_flight_tell(struct front *f);
+/* Who asks for the key from now on joins none that waits to be sent. */
+void front_flights_close(struct front *f, struct front_wanted wanted);
 /* It has failed, and so have those that joined. */
 void front_flight_fail(struct front *f, struct front_key *key);
 

@@ -132,12 +132,14 @@ struct look {
 	uint32_t offset;     /* of the next one */
 	uint32_t line;       /* where its line begins, or later */
 	struct waited waited;
+	bool skips; /* those of keys that an earlier get waits for, and has not asked for */
 };
 
 static void
 look_begin(struct look *at, struct session *ss)
 {
 	memset(&at->waited, 0, sizeof at->waited);
+	at->skips = false;
 	at->link = &ss->awaits;
 	for (const struct await *a = ss->awaits; a != NULL; a = a->next)
 		waited_add(&at->waited, a->hash);
@@ -155,10 +157,15 @@ look_ask(struct serve *sv, struct op *op, struct look *at)
 	if (same != NULL) {
 		if (same->offset >= at->line && same->offset < offset)
 			same->more = (uint16_t)(offset - same->offset);
-	} else if ((*at->link == NULL || (*at->link)->offset != offset) && lacks(sv, op)) {
+		else
+			ss->left_out |= 1ull << op->hash % WORD_BITS;
+	} else if ((*at->link == NULL || (*at->link)->offset != offset) &&
+		   !(at->skips && (ss->left_out >> op->hash % WORD_BITS & 1)) && lacks(sv, op)) {
 		if (!session_ask(sv, op, at->link, offset))
 			return false;
 		waited_add(&at->waited, op->hash);
+	} else {
+		ss->left_out |= 1ull << op->hash % WORD_BITS;
 	}
 	at->offset += op->raw.len;
 	if (op_last(op))
@@ -179,6 +186,7 @@ ask_ahead(struct serve *sv, struct op *op)
 	at.offset = behind;
 	at.line = op_last(op) ? behind : begin;
 	look_begin(&at, ss);
+	ss->left_out = 0;
 	for (struct op *next = op + 1; next < end; next++)
 		if (next->session == ss && (!await_reads(&next->req) || !look_ask(sv, next, &at)))
 			return false;
@@ -192,6 +200,7 @@ awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n
 
 	at.offset = at.line = offset;
 	look_begin(&at, ss);
+	at.skips = true;
 	for (uint32_t i = 0; i < n; i++)
 		if (!look_ask(sv, &ops[i], &at))
 			return false;
@@ -535,6 +544,7 @@ awaits_sweep(struct serve *sv, struct session *ss)
 void
 await_drop(struct serve *sv, struct await *a)
 {
+	a->session->left_out |= 1ull << a->hash % WORD_BITS;
 	session_await_end(sv, a->session, link_at(a->session, a->offset));
 }
 

@@ -118,6 +118,7 @@ struct session {
 	bool await_counted; /* its next request was counted when it came */
 	bool ahead;         /* gets behind its read buffer may be asked for */
 	struct mc_parser ahead_parser; /* at its end */
+	uint64_t left_out;             /* a bit for some hashes each: of gets that wait unasked */
 	uint16_t await_lane;           /* where it waits for a place, or has one granted */
 	uint64_t await_since_ns;       /* since when it has waited for a place; 0: it does not */
 	struct await *awaits;          /* await_table.h */

@@ -986,6 +986,29 @@ a_flush_waits_for_a_number(void **state)
 	world_destroy(w);
 }
 
+/* A get that was asked before, and is not sent yet, is not joined by who asks after the refusal. */
+static void
+who_asks_after_a_refused_set_hears_no_former_value(void **state)
+{
+	struct world *w = world_create(3, 0);
+
+	w->server.waits = true;
+	conn_abort(w->sim.ss->stack, w->server.conn);
+	run(w, 5 * MS);
+	ask(w, 0, "get key0\r\n");
+	run(w, 5 * MS);
+	ask(w, 1, "set key0 0 0 900000000\r\n");
+	run(w, 5 * MS);
+	heard(w, 1, "SERVER_ERROR object too large for cache\r\n");
+	ask(w, 2, "get key0\r\n");
+	run(w, 5 * MS);
+	w->server.waits = false;
+	run(w, 100 * MS);
+	heard(w, 2, MISS);
+	one_hears(w, "get key0\r\n", MISS, 1);
+	world_destroy(w);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -1019,6 +1042,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(in_shared_mode_an_old_flight_is_not_joined),
 		cmocka_unit_test(no_copy_answers_before_older_ones_are_over),
 		cmocka_unit_test(a_flush_waits_for_a_number),
+		cmocka_unit_test(who_asks_after_a_refused_set_hears_no_former_value),
 	};
 
 	if (argc > 1)

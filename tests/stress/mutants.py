@@ -416,8 +416,8 @@ MUTANTS = {
     # Whoever a server lists, copies are kept at once.
     "FENCE_OPEN": [("front_fence.c", "listed ? front_listing_end(&l->fence.listing) : FRONT_LISTING_UNABLE", "listed ? FRONT_LISTING_OURS : FRONT_LISTING_UNABLE")],
     "FATE_ROWS_UNHEARD": [("front_fence.c", "	if (port != 0)", "	if (port == 0)")],
-    "FLIGHT_OLD": [("front_flight.c", "return !flight->sent ||", "return true ||")],
-    "FLIGHT_ALONE": [("front_flight.c", "return !flight->sent ||", "return false &&")],
+    "FLIGHT_OLD": [("front_flight.c", "	if (!flight->sent)\n", "	if (true)\n")],
+    "FLIGHT_ALONE": [("front_flight.c", "	if (!flight->sent)\n		return !flight->closed;\n	return is_young", "	return false && is_young")],
     "FLIGHT_HELD": [("front_flight.c", "	front_key_queue(f, held);", "	(void)f;")],
     "FLIGHT_UNSHARED": [("front_flight.c", "		key->users++;", "")],
     # A set that waits is told what the one before it was told; it is sent as if it were no write; any command that stores may replace it.
@@ -436,7 +436,7 @@ MUTANTS = {
     "AGE_UNFLUSHED": [("front_copy.c", "store_flush(c->store, 0) == STORE_OK", "store_flush(c->store, 0) <= STORE_NOT_YET")],
     "AGE_UNWAITED": [("front_keep.c", "		serve_copies_wait(f->serve, wait);", "		(void)0;")],
     "AGE_OF_TURN": [("front.c", "f->cfg.clock_ns != NULL ? f", "false ? f")],
-    "AGE_OF_FLIGHTS": [("front_flight.c", "(is_young(f, flight) &&", "(true &&")],
+    "AGE_OF_FLIGHTS": [("front_flight.c", "return is_young(f, flight) &&", "return ")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # The tier: an erasure leaves a neighbour's entry, or its key's own.

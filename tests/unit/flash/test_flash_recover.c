@@ -410,6 +410,8 @@ a_start_is_warm_only_if_it_may_be(void **unused)
 		{"another device", FLASH_COLD, .clean = 1, .state_incarnation = 9, .other = 1},
 		{"another hash", FLASH_COLD, .clean = 1, .state_incarnation = 9, .other = 2},
 		{"another flash.size", FLASH_COLD, .clean = 1, .state_incarnation = 9, .other = 3},
+		{"its numbers are damaged", FLASH_COLD, .clean = 1, .other = 5},
+		{"its numbers are damaged", FLASH_COLD, .clean = 1, .other = 6},
 		{"served without it", FLASH_COLD, .clean = 1, .has_store = true},
 		{"served without it", FLASH_COLD, .clean = 1, .has_store = true, .store = {1, 8}},
 		{"served without it", FLASH_COLD, .clean = 0, .state_incarnation = 9,
@@ -437,6 +439,10 @@ a_start_is_warm_only_if_it_may_be(void **unused)
 		state.layout.seed += rows[i].other == 4;
 		super.shard[1].head = 50;
 		super.shard[1].first = 40;
+		if (rows[i].other == 5)
+			super.shard[0] = (typeof(super.shard[0])){.head = UINT64_MAX};
+		if (rows[i].other == 6)
+			super.shard[1].first = 52;
 		if (flash_start_of(&before, &mine, words) != rows[i].start ||
 		    (words[0] == '\0') != (rows[i].words[0] == '\0') ||
 		    strstr(words, rows[i].words) == NULL)

@@ -333,6 +333,54 @@ a_request_is_counted_once(void **state)
 	check_eq(rig_count(rig, CMD_META), 1);
 }
 
+static uint32_t
+told_of(struct conn *c, long *told, uint32_t most)
+{
+	uint32_t n = 0;
+
+	for (const char *p = rig_sent(c, NULL); (p = strstr(p, "\r\n0")) != NULL && n < most;
+	     p += 3)
+		told[n++] = strtol(p + 2, NULL, 10);
+	return n;
+}
+
+/* #2 is not asked, as #1 is waited for; #3 comes when #1 is told, and is asked. */
+static void
+a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked(void **state)
+{
+	struct conn *c = say("get v1\r\nget d1\r\nget v1\r\n");
+	long told[3];
+
+	late_pace(late, 0, 0);
+	turns(TIMEOUT_TURNS / 2);
+	rig_receive_text(rig, c, "get v1\r\n");
+	turns(TIMEOUT_TURNS / 2 + 8);
+	check_eq(told_of(c, told, 3), 3);
+	check(told[1] <= told[2]);
+}
+
+/* The first has a copy when it comes, which goes. */
+static void
+a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went(void **state)
+{
+	const struct view key = {(const uint8_t *)"v1", 2};
+	struct conn *c;
+	long told[2];
+
+	late_pace(late, 0, 10);
+	c = say("get v1\r\n");
+	turns(4);
+	c = say("get d1\r\nget v1\r\n");
+	turns(4);
+	store_delete(rig->core, key, store_hash(rig->core, key));
+	late_pace(late, 0, 0);
+	turns(TIMEOUT_TURNS / 2);
+	rig_receive_text(rig, c, "get v1\r\n");
+	turns(TIMEOUT_TURNS / 2 + 8);
+	check_eq(told_of(c, told, 2), 2);
+	check(told[0] <= told[1]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int
@@ -353,6 +401,8 @@ main(void)
 		TEST(who_does_not_read_keeps_no_places),
 		TEST(nor_is_it_granted_any),
 		TEST(a_connection_reads_no_older_value_after_a_newer_one),
+		TEST(a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked),
+		TEST(a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went),
 		TEST(a_line_asks_for_a_key_once),
 		TEST(in_a_drain_nothing_new_is_asked),
 		TEST(a_hurried_drain_ends_what_is_open),
