@@ -209,6 +209,11 @@ finish_flash(const struct config *cfg, struct error *err)
 		return cfg->flash.size_mb == 0 ||
 		       error_set(err, "--flash-size without --flash-device: name the file or "
 				      "block device, or leave it out");
+	if (cfg->memory_file[0] != '\0' && strcmp(cfg->flash.state, cfg->memory_file) == 0)
+		return error_set(err,
+				 "--flash-state and --memory-file: %s: each needs a file of its "
+				 "own; name another one, or leave --flash-state out",
+				 cfg->memory_file);
 	if (config_has_front(cfg))
 		return error_set(err, "--flash-device with --front-servers: a front keeps no items "
 				      "of its own; leave one of them out");

@@ -210,6 +210,8 @@ static const struct {
 	{{"--flash-size", "1g"}, "--flash-size without --flash-device: name the file"},
 	{{"--flash-device", ""}, "--flash-device: expected 1 to 255 characters, not 0"},
 	{{"--flash-device", "/f", "-M"}, "--flash-device with -M: flash has what memory evicts"},
+	{{"--flash-device", "/f", "--flash-state", "/m", "--memory-file", "/m"},
+	 "--flash-state and --memory-file: /m: each needs a file of its own"},
 	{{"--flash-device", "/f", "--front-servers", "a:1:1"},
 	 "--flash-device with --front-servers: a front keeps no items of its own; leave one"},
 	{{"--flash-admit", "none"}, "--flash-admit: \"none\": expected all or used"},
