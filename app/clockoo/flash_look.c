@@ -10,13 +10,18 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MB_SHIFT   20
 #define STAT_BLOCK 512u
 #define DAY_S      (24.0 * 3600)
+/* A process that ends lets go of its lock first, and of the device a moment later. */
+#define BUSY_TRIES    20u
+#define BUSY_PAUSE_NS 50000000
 
 static_assert((uint64_t)CONFIG_FLASH_MIN_MB << MB_SHIFT == FLASH_PLAN_MIN &&
 		      (uint64_t)CONFIG_FLASH_MAX_MB << MB_SHIFT == FLASH_PLAN_MAX,
@@ -135,6 +140,34 @@ check_size(const struct config *cfg, int fd, struct error *err)
 	       has_room(cfg, &fs, wanted(cfg) - there, err);
 }
 
+/* Nobody has mounted it, or made it a part of anything. Another process of ours has locked it: that
+ * is for the start to say. */
+static bool
+check_free(const struct config *cfg, int fd, struct error *err)
+{
+	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || !S_ISBLK(st.st_mode))
+		return true;
+	for (uint32_t i = 0; i < BUSY_TRIES; i++) {
+		const int alone = open(cfg->flash.device, O_RDONLY | O_EXCL | O_CLOEXEC);
+
+		if (alone >= 0)
+			close(alone);
+		if (alone >= 0 || errno != EBUSY)
+			return true;
+		if (flock(fd, LOCK_SH | LOCK_NB) != 0)
+			return true;
+		flock(fd, LOCK_UN);
+		nanosleep(&pause, NULL);
+	}
+	return error_set(err,
+			 "--flash-device: %s is mounted, or part of something else (lsblk shows "
+			 "it): name another, or free it",
+			 cfg->flash.device);
+}
+
 static bool
 check_bytes(const struct config *cfg, int fd, struct error *err)
 {
@@ -171,7 +204,7 @@ flash_look_check(const struct config *cfg, struct error *err)
 				 errno == EINVAL  ? "; its file system has no O_DIRECT: use another"
 				 : errno == ELOOP ? "; name what the symbolic link leads to"
 						  : "");
-	ok = check_size(cfg, fd, err) && check_bytes(cfg, fd, err);
+	ok = check_size(cfg, fd, err) && check_free(cfg, fd, err) && check_bytes(cfg, fd, err);
 	close(fd);
 	return ok;
 }

@@ -109,22 +109,38 @@ refuse(struct second_tier *t, const struct config *cfg, int e, struct error *err
 {
 	second_tier_close(t);
 	return error_set(err, "--flash-device: %s: %s", cfg->flash.device,
-			 e == -EWOULDBLOCK ? "another process has it" : strerror(-e));
+			 e == -EWOULDBLOCK || e == -EBUSY ? "another process has it"
+							  : strerror(-e));
+}
+
+/* One try. A block device is one process's by itself. */
+static int
+open_and_lock(struct flash_file *file, const struct config *cfg)
+{
+	int e = flash_file_open(file, cfg->flash.device, (uint64_t)cfg->flash.size_mb << 20);
+
+	if (e == 0 && flock(file->fd, LOCK_EX | LOCK_NB) != 0) {
+		e = -errno;
+		flash_file_close(file);
+	}
+	return e;
 }
 
 /* A ring of a process that was killed keeps the file for a while, and its transfers with it. */
 static int
-lock(int fd)
+wait_for(struct flash_file *file, const struct config *cfg)
 {
 	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * MS_NS};
+	uint32_t waited_ms = 0;
+	int e;
 
-	for (uint32_t waited_ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0;
+	for (; (e = open_and_lock(file, cfg)) == -EWOULDBLOCK || e == -EBUSY;
 	     waited_ms += LOCK_PAUSE_MS) {
-		if (errno != EWOULDBLOCK || waited_ms >= MEMORY_FILE_WAIT_MS)
-			return -errno;
+		if (waited_ms >= MEMORY_FILE_WAIT_MS)
+			break;
 		nanosleep(&pause, NULL);
 	}
-	return 0;
+	return e;
 }
 
 bool
@@ -137,9 +153,7 @@ second_tier_open(struct second_tier *t, const struct config *cfg, struct error *
 		return true;
 	if (!flash_look_check(cfg, err))
 		return false;
-	e = flash_file_open(&t->file, cfg->flash.device, (uint64_t)cfg->flash.size_mb << 20);
-	if (e == 0)
-		e = lock(t->file.fd);
+	e = wait_for(&t->file, cfg);
 	if (e == 0)
 		e = super_read(t);
 	t->used = e == 0;

@@ -45,15 +45,51 @@ flash_super_read(const uint8_t *pages, struct flash_super *super)
 	return found;
 }
 
+static bool
+is_zero(const uint8_t *bytes, size_t len)
+{
+	return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
+}
+
+/* A copy that power was lost over, beside a whole one: sectors of it are old, others are new, and
+ * all of them are ours. */
+static bool
+is_torn(const uint8_t *page, uint32_t copy, const struct flash_super *whole)
+{
+	struct flash_page h;
+	struct flash_super s;
+
+	memcpy(&h, page, sizeof h);
+	memcpy(&s, page + sizeof h, sizeof s);
+	if (h.sequence != (uint32_t)SUPER_SEQUENCE || h.number != copy ||
+	    s.layout.device != whole->layout.device)
+		return false;
+	/* A partition table ends in an odd number there. */
+	for (uint32_t i = 0; i < FLASH_SHARDS_MAX; i++)
+		if (s.shard[i].head >= HEAD_MAX || s.shard[i].first > HEAD_MAX)
+			return false;
+	return is_zero(page + sizeof h + sizeof s, FLASH_PAYLOAD_BYTES - sizeof s);
+}
+
 bool
 flash_super_may_take(const uint8_t *bytes, size_t len)
 {
+	const size_t copies = (size_t)COPIES * FLASH_SUPER_BYTES;
+	struct flash_super super;
 	struct flash_page h;
+	bool known;
 
-	for (uint32_t i = 0; i < COPIES && len >= (i + 1) * FLASH_SUPER_BYTES; i++)
-		if (flash_page_read(bytes + i * FLASH_SUPER_BYTES, SUPER_SEQUENCE, i, &h))
-			return true;
-	return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
+	if (len < copies)
+		return is_zero(bytes, len);
+	known = flash_super_read(bytes, &super);
+	for (uint32_t i = 0; i < COPIES; i++) {
+		const uint8_t *page = bytes + (size_t)i * FLASH_SUPER_BYTES;
+
+		if (!flash_page_read(page, SUPER_SEQUENCE, i, &h) &&
+		    !is_zero(page, FLASH_SUPER_BYTES) && !(known && is_torn(page, i, &super)))
+			return false;
+	}
+	return is_zero(bytes + copies, len - copies);
 }
 
 static bool

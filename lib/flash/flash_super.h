@@ -47,8 +47,9 @@ struct flash_super {
 uint64_t flash_super_write(uint8_t *page, const struct flash_super *super);
 /* Of both copies, one behind the other. */
 bool flash_super_read(const uint8_t *pages, struct flash_super *super);
-/* May a tier take a device that begins so? Bytes of the first segment, as many as there are: a
- * superblock of whatever version, or nothing. */
+/* May a tier take a device that begins so? Bytes of the first segment, as many as there are: copies
+ * of a superblock of whatever version, of which one may be torn, or nothing; and nothing behind
+ * them. What others write where a tier was before is seen by that. */
 bool flash_super_may_take(const uint8_t *bytes, size_t len);
 
 /* ---- which start ---- */

@@ -52,10 +52,13 @@ size_to(int fd, uint64_t want, uint64_t *bytes)
 int
 flash_file_open(struct flash_file *file, const char *path, uint64_t bytes)
 {
-	const int flags = O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW;
+	/* Of a file that is there O_EXCL says nothing. */
+	const int flags = O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW | O_EXCL;
 	int e;
 
-	file->fd = open(path, bytes != 0 ? flags | O_CREAT : flags, MODE);
+	file->fd = open(path, flags);
+	if (file->fd < 0 && errno == ENOENT && bytes != 0)
+		file->fd = open(path, flags | O_CREAT, MODE);
 	if (file->fd < 0)
 		return -errno;
 	e = size_to(file->fd, bytes, &file->bytes);

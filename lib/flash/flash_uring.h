@@ -31,7 +31,7 @@ struct flash_file {
 };
 
 /* bytes: what the file is to have, 0: what it has; it is made, and grown, never shrunk. Of a block
- * device all, or bytes of it. */
+ * device all, or bytes of it; -EBUSY: it is mounted, or somebody else's. */
 int flash_file_open(struct flash_file *file, const char *path, uint64_t bytes);
 void flash_file_close(struct flash_file *file);
 

@@ -407,11 +407,13 @@ class FlashTest(unittest.TestCase):
                 with self.subTest(words):
                     self.assertRegex(self.said_by(number, *options), self.began(words))
 
-    def test_doctor_tells_what_it_is(self):
-        def told(*options):
-            return subprocess.run([PROGRAM, "doctor", "--config", "none", "--no-huge", "--port", "null", *options],
-                                  capture_output=True, text=True).stdout
+    @staticmethod
+    def told_by_doctor(*options):
+        return subprocess.run([PROGRAM, "doctor", "--config", "none", "--no-huge", "--port", "null", *options],
+                              capture_output=True, text=True).stdout
 
+    def test_doctor_tells_what_it_is(self):
+        told = self.told_by_doctor
         self.assertNotIn("flash", told())
         out = told("--flash-device", str(self.device), "--flash-size", "256m")
         self.assertRegex(out, r"(?m)^ok    flash +256 MB, room for \d+ items of 256 bytes$")
@@ -429,6 +431,33 @@ class FlashTest(unittest.TestCase):
         self.assertEqual(self.device.read_bytes(), b"mine" * 10)
         self.device.write_bytes(bytes(1 << 20))
         self.assertIn("has 1 MB, expected 256 to 2097152: give --flash-size", self.refused())
+
+    def test_a_block_device_is_taken_if_nobody_has_it(self):
+        disk = self.folder / "disk"
+        disk.touch()
+        os.truncate(disk, self.MB << 20)
+        made = subprocess.run(["losetup", "--find", "--show", disk], capture_output=True, text=True)
+        if made.returncode != 0:
+            self.skipTest(f"no loop device: {made.stderr}")
+        self.device = pathlib.Path(made.stdout.strip())
+        self.addCleanup(subprocess.run, ["losetup", "--detach", self.device], check=True)
+        held = os.open(self.device, os.O_RDONLY | os.O_EXCL)  # as a mount does
+        self.assertEqual(self.refused(), f"clockoo: --flash-device: {self.device} is mounted, or part of something else "
+                                         "(lsblk shows it): name another, or free it\n")
+        os.close(held)
+        with self.service() as service:
+            service.hear()
+            self.assertRegex(self.told_by_doctor("--flash-device", str(self.device)), r"(?m)^ok    flash +256 MB, room")
+            with self.assertRaisesRegex(OSError, "busy"):
+                os.open(self.device, os.O_RDONLY | os.O_EXCL)
+            service.process.kill()
+        with self.service() as service:  # at once
+            service.hear()
+            self.assertEqual(service.end()[1], 0)
+        with open(self.device, "r+b") as file:  # mdadm's
+            file.seek(self.PAGE)
+            file.write(b"\xfc\x4e\x2b\xa9\1" + bytes(3))
+        self.assertIn("has something else's data", self.refused())
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 /*
  * A shard after a restart. Goal: what was left whole is found whole; what a restart cannot keep
  * does not come back at the next; a superblock torn at any sector is the one before, and a start is
- * warm only if it may be; a device of any size is divided, and none of somebody else's is taken;
- * errors turn a device off when they are enough. Method: a shard on a device of memory, small;
- * starts by a table. Kills at any gap: tests/stress/stress_tier.
+ * warm only if it may be; a device of any size is divided; errors turn a device off when they are
+ * enough. Method: a shard on a device of memory, small; starts by a table. Kills at any gap:
+ * tests/stress/stress_tier.
  */
 #include "support/test.h"
 #include "flash/flash_fault.h"
@@ -496,24 +496,6 @@ a_device_of_any_size_is_divided(void **unused)
 		}
 }
 
-static void
-what_is_somebody_elses_is_not_taken(void **unused)
-{
-	const struct flash_super super = {.counter = 3};
-
-	memset(copies, 0, sizeof copies);
-	check(flash_super_may_take(copies, 0));
-	check(flash_super_may_take(copies, sizeof copies));
-	copies[sizeof copies - 1] = 1;
-	check(!flash_super_may_take(copies, sizeof copies));
-	copies[0] = 1;
-	check(!flash_super_may_take(copies, 1));
-	flash_super_write(copies + FLASH_SUPER_BYTES, &super);
-	check(flash_super_may_take(copies, sizeof copies));
-	copies[FLASH_SUPER_BYTES + 100] ^= 1;
-	check(!flash_super_may_take(copies, sizeof copies));
-}
-
 int
 main(void)
 {
@@ -528,7 +510,6 @@ main(void)
 		cmocka_unit_test_setup(a_torn_superblock_is_the_one_before, setup),
 		cmocka_unit_test(a_start_is_warm_only_if_it_may_be),
 		cmocka_unit_test(a_device_of_any_size_is_divided),
-		cmocka_unit_test(what_is_somebody_elses_is_not_taken),
 	};
 	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
