@@ -57,6 +57,7 @@ wanted_of(const struct appliance *a)
 		.path = a->config.memory_file,
 		.bytes = a->sizes.file_bytes,
 		.page_at = STORE_IMAGE_APP_AT,
+		.magic = STORE_IMAGE_MAGIC,
 		.other_uid = a->privileges.change ? a->privileges.uid : MEMORY_FILE_NO_UID,
 		.wait_ms = MEMORY_FILE_WAIT_MS,
 	};

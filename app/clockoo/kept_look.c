@@ -257,6 +257,7 @@ arena_remove(const struct config *cfg, FILE *out, struct error *err)
 				      .path = cfg->memory_file,
 				      .bytes = (size_t)st.st_size,
 				      .page_at = STORE_IMAGE_APP_AT,
+				      .magic = STORE_IMAGE_MAGIC,
 				      .other_uid = geteuid() == 0 ? st.st_uid : MEMORY_FILE_NO_UID,
 			      },
 			      err))

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* The file's first word. It never changes: a layout of another build is seen by its sizes. */
 #define STATE_MAGIC 0x31747374736c6663ull /* "cflstst1" */
 #define PAGE_AT     4096u
 #define HEAD_AT     (PAGE_AT + MEMORY_PAGE_BYTES)
@@ -96,6 +97,7 @@ open_file(struct flash_state *s, const struct flash_state_config *c, struct erro
 						  .path = c->path,
 						  .bytes = s->bytes,
 						  .page_at = PAGE_AT,
+						  .magic = STATE_MAGIC,
 						  .other_uid = c->other_uid,
 						  .wait_ms = c->wait_ms};
 

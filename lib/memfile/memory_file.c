@@ -195,31 +195,39 @@ lock(struct memory_file *f, int folder, const struct memory_file_wanted *wanted,
 	}
 }
 
-/* A file with bytes of someone else's is not touched. Ours has its page; one that a start was
- * killed over has zeros there, or no first word. */
-static bool
-is_foreign(const struct memory_file *f, size_t page_at)
+/* A file with bytes of someone else's is not touched. Ours has its first word and its page; one
+ * that a start was killed over has zeros there, or no first word. NULL: it is ours. */
+static const char *
+foreign_words(const struct memory_file *f, const struct memory_file_wanted *wanted)
 {
+	static const char other[] = "not a memory file of clockoo's";
 	static const uint8_t zeros[sizeof(struct memory_page)];
 	uint8_t bytes[sizeof(struct memory_page)];
 	struct memory_page page;
 	uint64_t first;
 
 	if (f->before_bytes == 0)
-		return false;
+		return NULL;
 	if (pread(f->fd, &first, sizeof first, 0) != (ssize_t)sizeof first ||
-	    pread(f->fd, bytes, sizeof bytes, (off_t)page_at) != (ssize_t)sizeof bytes)
-		return true;
+	    pread(f->fd, bytes, sizeof bytes, (off_t)wanted->page_at) != (ssize_t)sizeof bytes)
+		return other;
 	memcpy(&page, bytes, sizeof page);
-	return first != 0 && !memory_page_is_set(&page) && memcmp(bytes, zeros, sizeof zeros) != 0;
+	if (first != 0 && first != wanted->magic && memory_page_is_set(&page))
+		return "another option has its memory there (memory.file or flash.state)";
+	if (first == 0 || (first == wanted->magic &&
+			   (memory_page_is_set(&page) || memcmp(bytes, zeros, sizeof zeros) == 0)))
+		return NULL;
+	return other;
 }
 
 static bool
-refuse_foreign(const struct memory_file *f, size_t page_at, struct error *err)
+refuse_foreign(const struct memory_file *f, const struct memory_file_wanted *wanted,
+	       struct error *err)
 {
-	return !is_foreign(f, page_at) ||
-	       error_set(err, OPTION "not a memory file of clockoo's; choose another path",
-			 f->option, f->path);
+	const char *words = foreign_words(f, wanted);
+
+	return words == NULL ||
+	       error_set(err, OPTION "%s; choose another path", f->option, f->path, words);
 }
 
 /* Would it fit, with what it has given back? A file system that does not count its blocks
@@ -275,7 +283,7 @@ memory_file_open(struct memory_file *f, const struct memory_file_wanted *wanted,
 	f->huge = fs.f_type == HUGETLBFS_MAGIC;
 	f->page_bytes = (size_t)fs.f_bsize;
 	f->bytes = align_up(wanted->bytes, f->page_bytes);
-	good = lock(f, folder, wanted, err) && refuse_foreign(f, wanted->page_at, err) &&
+	good = lock(f, folder, wanted, err) && refuse_foreign(f, wanted, err) &&
 	       resize(f, &fs, err);
 	close(folder);
 	if (!good)

@@ -30,6 +30,7 @@ struct memory_file_wanted {
 	const char *path;
 	size_t bytes;
 	size_t page_at;   /* of the page of memory_page.h in it */
+	uint64_t magic;   /* its first word, once it was used: whose it is */
 	uid_t other_uid;  /* may own the file beside this process's user; or MEMORY_FILE_NO_UID */
 	uint32_t wait_ms; /* for another process to end */
 };

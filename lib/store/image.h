@@ -16,7 +16,6 @@
 #include "store_plan.h"
 #include "store_state.h"
 
-#define IMAGE_MAGIC ((uint64_t)0x6f6f6b636f6c63) /* "clockoo" */
 /* Set aside, so that a new field changes no offset. */
 #define IMAGE_STORE_BYTES  40960u
 #define IMAGE_RECORD_BYTES 12288u

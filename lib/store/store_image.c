@@ -111,7 +111,7 @@ store_hashes_crc(void)
 	for (uint32_t i = 0; i < ITEM_KEY_MAX; i++)
 		text[i] = (uint8_t)(i * 37 + 1);
 	for (uint32_t len = 1; len <= ITEM_KEY_MAX; len++) {
-		const uint64_t hash = hash_bytes(text, len, IMAGE_MAGIC);
+		const uint64_t hash = hash_bytes(text, len, STORE_IMAGE_MAGIC);
 
 		crc = crc_of(&hash, sizeof hash, crc);
 	}
@@ -135,7 +135,7 @@ image_validate(void *image, const struct store *st)
 	h->hashes_crc = store_hashes_crc();
 	h->crc = header_crc(h);
 	/* Release: the last store; all before it is there. */
-	atomic_store_explicit(&h->magic, IMAGE_MAGIC, memory_order_release);
+	atomic_store_explicit(&h->magic, STORE_IMAGE_MAGIC, memory_order_release);
 }
 
 struct store *
@@ -207,7 +207,7 @@ fault_of(const struct image_header *h, const struct image_left *left,
 {
 	const uint32_t state = atomic_load_explicit(&left->state, memory_order_relaxed);
 
-	if (atomic_load_explicit(&h->magic, memory_order_relaxed) != IMAGE_MAGIC)
+	if (atomic_load_explicit(&h->magic, memory_order_relaxed) != STORE_IMAGE_MAGIC)
 		return STORE_IMAGE_NONE;
 	if (h->layout != STORE_IMAGE_LAYOUT)
 		return STORE_IMAGE_OTHER;

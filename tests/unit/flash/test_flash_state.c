@@ -7,6 +7,7 @@
 #include "flash/flash_recover.h"
 #include "flash/flash_state.h"
 #include "sim/mem_flash.h"
+#include "store/store_image.h"
 #include "support/test.h"
 
 #include <fcntl.h>
@@ -299,6 +300,8 @@ what_others_have_or_may_open_is_refused(void **unused)
 	open_at(&s, &at_kill);
 	check_refused("in use by process 4711");
 	flash_state_close(&s);
+	poke_word(0, STORE_IMAGE_MAGIC); /* an instance's memory.file */
+	check_refused("another option has its memory there");
 	poke_word(0, 1);
 	poke_word(MEMORY_PAGE_BYTES, 1);
 	check_refused("not a memory file of clockoo's");

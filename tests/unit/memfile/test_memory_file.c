@@ -18,6 +18,7 @@
 #define TMPFS   "/dev/shm"
 #define BYTES   (128u << 10)
 #define PAGE_AT 4096u
+#define MAGIC   0x1234567812345678u
 
 static char folder[64];
 static char path[96];
@@ -50,8 +51,13 @@ remove_file(void **state)
 static struct memory_file_wanted
 wanted(size_t bytes)
 {
-	return (struct memory_file_wanted){"--memory-file",    "-m", path, bytes, PAGE_AT,
-					   MEMORY_FILE_NO_UID, 0};
+	return (struct memory_file_wanted){.option = "--memory-file",
+					   .size_option = "-m",
+					   .path = path,
+					   .bytes = bytes,
+					   .page_at = PAGE_AT,
+					   .magic = MAGIC,
+					   .other_uid = MEMORY_FILE_NO_UID};
 }
 
 static void
@@ -286,6 +292,40 @@ what_is_someone_elses_is_left_alone(void **state)
 	}
 }
 
+/* Another option's, of an instance that has ended: the first word says so. */
+static void
+what_another_option_keeps_is_left_alone(void **state)
+{
+	static const struct {
+		uint64_t first, page;
+		const char *words; /* NULL: it is ours */
+	} rows[] = {
+		{MAGIC, MEMORY_PAGE_MAGIC, NULL},
+		{MAGIC, 0, NULL}, /* a start was killed over it */
+		{0, MEMORY_PAGE_MAGIC, NULL},
+		{MAGIC + 1, MEMORY_PAGE_MAGIC, "another option has its memory there"},
+		{MAGIC + 1, 0, "not a memory file of clockoo's"},
+		{MAGIC, 1, "not a memory file of clockoo's"},
+	};
+
+	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		uint64_t bytes[2 * PAGE_AT / 8] = {[0] = rows[i].first,
+						   [PAGE_AT / 8] = rows[i].page};
+		const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+		struct memory_file f;
+
+		check_eq(write(fd, bytes, sizeof bytes), sizeof bytes);
+		if (rows[i].words != NULL) {
+			check_refused(rows[i].words);
+			check_eq(lseek(fd, 0, SEEK_END), sizeof bytes);
+		} else {
+			open_well(&f, BYTES);
+			memory_file_close(&f);
+		}
+		close(fd);
+	}
+}
+
 static void
 what_others_may_write_is_refused(void **state)
 {
@@ -433,6 +473,7 @@ main(void)
 		CASE(a_removed_file_does_not_keep_its_name),
 		CASE(a_child_does_not_keep_the_file),
 		CASE(what_is_someone_elses_is_left_alone),
+		CASE(what_another_option_keeps_is_left_alone),
 		CASE(what_others_may_write_is_refused),
 		CASE(the_user_to_become_owns_it),
 		CASE(a_disk_is_refused_before_anything_is_made),
