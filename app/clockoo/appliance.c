@@ -235,6 +235,7 @@ build(struct appliance *a, struct error *err)
 	a->store = a->kept.used ? kept_make_store(&a->kept, &region, a, err)
 				: store_create(&region, &a->sizes.store);
 	if (a->store == NULL || !second_tier_create(&a->flash, &region, a, err)) {
+		second_tier_close(&a->flash);
 		huge_block_free(&a->block);
 		return false;
 	}
@@ -268,12 +269,16 @@ bool
 appliance_start(struct appliance *a, struct error *err)
 {
 	err->text[0] = '\0';
+	a->flash.file.fd = -1;
 	control_block_signals();
 	control_unblock_output();
 	sched_getaffinity(0, sizeof a->all_cpus, &a->all_cpus);
-	if (!prepare(a, err))
+	if (!prepare(a, err)) {
+		second_tier_close(&a->flash);
 		return false;
+	}
 	if (!nic_start(&a->nic, &a->config, a->sizes.frames, err)) {
+		second_tier_close(&a->flash);
 		kept_close(&a->kept);
 		return false;
 	}

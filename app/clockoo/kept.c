@@ -13,7 +13,6 @@
 
 #define MB_SHIFT        20
 #define NS_PER_S        1000000000ull
-#define EXTEND_US       "10000000" /* from one progress line to the next, and more */
 #define CLOCK_MARGIN_NS 10000000u
 /* Shares of an attachment, some 30 us each, that are done before the other lcores are awake. */
 #define ALONE_SHARES  8u
@@ -187,7 +186,7 @@ say_progress(struct opening_run *run, const struct store_open_report *r)
 	fprintf(stderr, "clockoo: memory.file: %s: %s, %.0f %%\n",
 		r->kind == STORE_IMAGE_CLEAN ? "attaching" : "repairing", steps[r->phase],
 		r->total != 0 ? 100.0 * (double)r->done / (double)r->total : 100.0);
-	notify_send(&run->a->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+	notify_send(&run->a->notify, NOTIFY_EXTEND);
 }
 
 /* Nobody is served meanwhile. An attachment is soon done, and a stop leaves it as it was. */

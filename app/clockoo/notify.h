@@ -21,6 +21,9 @@ struct notify {
 	socklen_t to_bytes;
 };
 
+/* A start that goes on: from one line of its progress to the next, and more. */
+#define NOTIFY_EXTEND "EXTEND_TIMEOUT_USEC=10000000"
+
 void notify_begin(struct notify *n);
 void notify_send(const struct notify *n, const char *lines);
 /* A reload begins; READY=1 ends it. */

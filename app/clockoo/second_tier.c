@@ -207,6 +207,24 @@ wait(void *store)
 	nanosleep(&t, NULL);
 }
 
+/* c: of the first one, without its number and place. */
+static bool
+shards_start(struct second_tier *t, const struct appliance *a, const struct flash_shard_config *c,
+	     const struct flash_recover_config *recover, uint64_t random)
+{
+	const struct flash_plan *p = &a->sizes.flash.plan;
+	struct flash_shard_config each = *c;
+	bool made = true;
+
+	for (uint32_t i = 0; i < p->shards && made; i++) {
+		each.log.id.shard = i;
+		each.log.offset = flash_plan_offset(p, i);
+		each.buckets = c->buckets + (size_t)i * c->bucket_count;
+		made = tier_start_shard(&t->from, a, &t->shards[i], &each, recover, random);
+	}
+	return made;
+}
+
 static bool
 shards_make(struct second_tier *t, struct region *region, const struct appliance *a,
 	    uint64_t random, struct error *err)
@@ -215,7 +233,7 @@ shards_make(struct second_tier *t, struct region *region, const struct appliance
 	const size_t bytes = (size_t)FLASH_RECOVER_DEPTH_MAX * FLASH_SEGMENT_BYTES;
 	void *memory =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct flash_shard_config c = {
+	const struct flash_shard_config c = {
 		.log = {.id = {.device = t->super.layout.device,
 			       .incarnation = t->super.incarnation},
 			.segments = p->segments,
@@ -232,17 +250,23 @@ shards_make(struct second_tier *t, struct region *region, const struct appliance
 						     .wait = wait,
 						     .arg = store_core_of(a->store, 0)};
 
+	bool made;
+
 	if (memory == MAP_FAILED)
 		return error_set(err, "--flash-device: no memory to read it");
 	t->shards = region_take(region, p->shards * sizeof *t->shards, CACHE_LINE_BYTES);
-	for (uint32_t i = 0; i < p->shards; i++) {
-		c.log.id.shard = i;
-		c.log.offset = flash_plan_offset(p, i);
-		tier_start_shard(&t->from, &t->shards[i], &c, &recover, random);
-		c.buckets += c.bucket_count;
+	made = shards_start(t, a, &c, &recover, random);
+	if (!made && t->from.end == TIER_START_TOO_LATE && !t->from.found.hangs) {
+		memset(c.buckets, 0, flash_plan_index_bytes(p));
+		made = shards_start(t, a, &c, &recover, random);
 	}
 	munmap(memory, bytes);
-	return true;
+	if (!made && t->from.end == TIER_START_STOPPED)
+		return error_set_code(err, ERROR_STOPPED,
+				      "flash.device: stopped amid its recovery; the next start "
+				      "does it again");
+	return made || error_set(err, "--flash-device: %s: its reads do not end: check the device",
+				 a->config.flash.device);
 }
 
 /* The next one. */

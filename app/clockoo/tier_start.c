@@ -4,6 +4,7 @@
  */
 #include "tier_start.h"
 #include "appliance.h"
+#include "control.h"
 
 #include "store/store_saved.h"
 
@@ -13,7 +14,8 @@
 
 #define NS_PER_S        1000000000ull
 #define CLOCK_MARGIN_NS 10000000u
-#define STATE_SUFFIX    ".flash" /* behind memory.file, where flash.state names nothing */
+#define SAY_AFTER_NS    (2 * NS_PER_S) /* of a recovery; then each second */
+#define STATE_SUFFIX    ".flash"       /* behind memory.file, where flash.state names nothing */
 #define LINE            "clockoo: flash.device: "
 
 static uint64_t
@@ -136,12 +138,62 @@ tier_start_ahead_ns(const struct tier_start *s)
 
 /* ---- shards ---- */
 
-void
-tier_start_shard(struct tier_start *s, struct flash_shard *shard, struct flash_shard_config *c,
-		 const struct flash_recover_config *recover, uint64_t random)
+struct recovering {
+	struct tier_start *s;
+	const struct appliance *a;
+	uint32_t shard, shards;
+};
+
+static void
+say_progress(const struct recovering *r, uint32_t done, uint32_t all)
+{
+	const double part = all != 0 ? (double)done / all : 0;
+
+	fprintf(stderr, LINE "%s: recovering, %.0f %%\n", r->a->config.flash.device,
+		100.0 * (r->shard + part) / r->shards);
+	notify_send(&r->a->notify, NOTIFY_EXTEND);
+}
+
+/* Nobody is served meanwhile, so it is gap, too. */
+static bool
+go_on(void *arg, uint32_t done, uint32_t all)
+{
+	const struct recovering *r = arg;
+	struct tier_start *s = r->s;
+	const uint64_t now_ns = boot_ns();
+	struct gap gap = s->gap;
+
+	gap_judge_later(&gap, now_ns - s->judged_ns, r->a->config.keep_for_s);
+	if (gap.verdict != GAP_KEEP) {
+		strcpy(s->words, gap.words);
+		s->end = TIER_START_TOO_LATE;
+	} else if (control_stop_is_pending())
+		s->end = TIER_START_STOPPED;
+	else if (now_ns - s->begun_ns > SAY_AFTER_NS && now_ns - s->said_ns > NS_PER_S) {
+		s->said_ns = now_ns;
+		say_progress(r, done, all);
+	}
+	return s->end == TIER_START_GOES_ON;
+}
+
+/* Nothing of what was left counts. */
+static void
+begin_again(struct tier_start *s)
+{
+	s->start = FLASH_COLD;
+	s->ahead_ns = 0;
+	s->found = (struct flash_recovered){0};
+	flash_state_forget(&s->state);
+}
+
+bool
+tier_start_shard(struct tier_start *s, const struct appliance *a, struct flash_shard *shard,
+		 struct flash_shard_config *c, const struct flash_recover_config *recover,
+		 uint64_t random)
 {
 	const uint32_t i = c->log.id.shard;
-	const uint64_t begun_ns = boot_ns();
+	struct recovering r = {s, a, i, recover->shards};
+	struct flash_recover_config config = *recover;
 	struct flash_recovered found;
 
 	c->kept = &s->state.kept[i];
@@ -150,14 +202,21 @@ tier_start_shard(struct tier_start *s, struct flash_shard *shard, struct flash_s
 	flash_start_kept(s->start, &s->super, i, random, c->kept);
 	if (s->start == FLASH_COLD) {
 		flash_shard_init(shard, c);
-		return;
+		return true;
 	}
-	found = flash_shard_recover(shard, c, recover);
+	if (i == 0)
+		s->begun_ns = boot_ns();
+	config.go_on = go_on;
+	config.go_on_arg = &r;
+	found = flash_shard_recover(shard, c, &config);
+	s->found.hangs = found.hangs;
 	s->found.segments += found.segments;
 	s->found.bad += found.bad;
 	s->found.puts += found.puts;
 	s->found.unindexed += found.unindexed;
-	s->took_ns += boot_ns() - begun_ns;
+	if (s->end == TIER_START_TOO_LATE && !found.hangs)
+		begin_again(s);
+	return !found.stopped;
 }
 
 void
@@ -178,7 +237,7 @@ tier_start_end(struct tier_start *s, const struct appliance *a)
 			a->config.flash.device,
 			s->start == FLASH_FROM_CLEAN ? "as it was left" : "after a kill",
 			(unsigned long long)s->found.puts, s->found.segments,
-			(double)s->took_ns / NS_PER_S,
+			(double)(boot_ns() - s->begun_ns) / NS_PER_S,
 			s->found.bad != 0 ? "; what is older than a bad segment is lost" : "");
 }
 

@@ -26,7 +26,8 @@ struct tier_start {
 	char words[FLASH_START_WORDS]; /* why it is cold */
 	uint64_t ahead_ns; /* of the store's clock, when gap was taken; 0: the store knows */
 	struct flash_recovered found;
-	uint64_t took_ns;
+	uint64_t begun_ns, said_ns; /* on boot time: its recovery, and what it said of that */
+	enum tier_start_end { TIER_START_GOES_ON, TIER_START_STOPPED, TIER_START_TOO_LATE } end;
 	bool said_off;
 };
 
@@ -35,9 +36,12 @@ bool tier_start_open(struct tier_start *s, const struct appliance *a, struct err
 /* The store is there; layout is this process's. */
 void tier_start_decide(struct tier_start *s, const struct appliance *a,
 		       const struct flash_layout *layout);
-/* The shards, in their order; c is of this one, but for kept, intents and pages. */
-void tier_start_shard(struct tier_start *s, struct flash_shard *shard, struct flash_shard_config *c,
-		      const struct flash_recover_config *recover, uint64_t random);
+/* The shards, in their order; c is of this one, but for kept, intents and pages. False: a stop was
+ * asked for, and the next start does it again; or it took longer than what was left is kept
+ * (TIER_START_TOO_LATE), and all shards are to be made again, cold; or the device hangs. */
+bool tier_start_shard(struct tier_start *s, const struct appliance *a, struct flash_shard *shard,
+		      struct flash_shard_config *c, const struct flash_recover_config *recover,
+		      uint64_t random);
 /* All shards are there. A flush to come is the store's again. */
 void tier_start_end(struct tier_start *s, const struct appliance *a);
 /* How far the store's clock is ahead of a process that has just begun, by the tier. */

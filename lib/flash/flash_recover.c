@@ -20,7 +20,9 @@ struct recovery {
 	struct flash_recovered told;
 	bool done[FLASH_RECOVER_DEPTH_MAX];
 	int32_t error[FLASH_RECOVER_DEPTH_MAX];
-	uint32_t writes;     /* under way */
+	uint32_t segments;   /* to be read */
+	uint32_t transfers;  /* under way */
+	uint32_t writes;     /* of them */
 	bool failed;         /* one has */
 	uint64_t swept;      /* mark at the last sweep */
 	uint32_t read, made; /* changes */
@@ -39,33 +41,67 @@ segment_bytes(const struct flash_shard *s)
 
 #define WRITE_TAG (1ull << 32)
 
-/* Waits for an end. */
-static void
+static bool
+goes_on(struct recovery *r)
+{
+	const struct flash_recover_config *c = r->c;
+
+	r->told.stopped =
+		r->told.stopped ||
+		(c->go_on != NULL && !c->go_on(c->go_on_arg, r->told.segments, r->segments));
+	return !r->told.stopped;
+}
+
+/* Waits for an end. False: for none any more. */
+static bool
 poll(struct recovery *r)
 {
 	struct flash_result ended;
 
-	while (r->c->device->ops->poll(r->c->device, &ended, 1) == 0)
+	while (r->c->device->ops->poll(r->c->device, &ended, 1) == 0) {
+		if (!goes_on(r))
+			return false;
 		r->c->wait(r->c->arg);
+	}
+	r->transfers--;
 	if ((ended.tag & WRITE_TAG) != 0) {
 		flash_log_wrote(&r->s->log, (uint32_t)ended.tag, ended.error);
 		r->writes--;
 		r->failed |= ended.error != 0;
-		return;
+		return true;
 	}
 	r->done[ended.tag] = true;
 	r->error[ended.tag] = ended.error;
+	return true;
 }
 
-static void
+static bool
 submit(struct recovery *r, const struct flash_io *io)
 {
 	while (r->c->device->ops->submit(r->c->device, io, 1) == 0)
-		poll(r);
+		if (!poll(r))
+			return false;
+	r->transfers++;
+	return true;
+}
+
+/* Whoever has the device next hears of none of them. */
+static void
+stop(struct recovery *r)
+{
+	struct flash_result ended;
+
+	for (uint32_t i = 0; i < FLASH_RECOVER_WAITS && r->transfers != 0; i++) {
+		if (r->c->device->ops->poll(r->c->device, &ended, 1) != 0)
+			r->transfers--;
+		else
+			r->c->wait(r->c->arg);
+	}
+	r->told.hangs = r->transfers != 0;
 }
 
 /* What is closed is on flash then, or failed. */
-static void
+static bool
 write_closed(struct recovery *r)
 {
 	struct flash_io io;
@@ -73,13 +109,16 @@ write_closed(struct recovery *r)
 	while (flash_log_write(&r->s->log, &io)) {
 		io.tag |= WRITE_TAG;
 		r->writes++;
-		submit(r, &io);
+		if (!submit(r, &io))
+			return false;
 	}
 	while (r->writes != 0)
-		poll(r);
+		if (!poll(r))
+			return false;
+	return true;
 }
 
-static void
+static bool
 begin_read(struct recovery *r, uint64_t sequence)
 {
 	const struct flash_log *log = &r->s->log;
@@ -92,7 +131,7 @@ begin_read(struct recovery *r, uint64_t sequence)
 		.kind = FLASH_READ};
 
 	r->done[i] = false;
-	submit(r, &io);
+	return submit(r, &io);
 }
 
 static const uint8_t *
@@ -101,7 +140,8 @@ end_read(struct recovery *r, uint64_t sequence)
 	const uint32_t i = (uint32_t)(sequence % r->c->depth);
 
 	while (!r->done[i])
-		poll(r);
+		if (!poll(r))
+			return NULL;
 	return r->error[i] == 0 ? r->c->memory + (size_t)i * segment_bytes(r->s) : NULL;
 }
 
@@ -246,18 +286,23 @@ redo_all(struct recovery *r, uint64_t first, uint64_t last)
 {
 	uint64_t begun = first;
 
-	for (uint64_t sequence = first; sequence <= last; sequence++) {
+	for (uint64_t sequence = first; sequence <= last && goes_on(r); sequence++) {
 		for (; begun <= last && begun - sequence < r->c->depth; begun++)
-			begin_read(r, begun);
-		r->told.segments++;
+			if (!begin_read(r, begun))
+				return;
 		/* Of tombstones that did not fit into the open one. */
-		write_closed(r);
+		if (!write_closed(r))
+			return;
 		flash_shard_turn(r->s);
-		if (redo_segment(r, end_read(r, sequence), sequence))
-			continue;
 
 		const uint32_t slot = flash_slot(&r->s->log, sequence);
+		const uint8_t *bytes = end_read(r, sequence);
 
+		if (r->told.stopped)
+			return;
+		r->told.segments++;
+		if (redo_segment(r, bytes, sequence))
+			continue;
 		r->told.bad++;
 		r->bad[slot / 64] |= 1ull << slot % 64;
 	}
@@ -306,11 +351,31 @@ write_kept(struct recovery *r)
 {
 	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
 		r->failed |= !flash_log_adopt(&r->s->log, i);
-	write_closed(r);
+	if (!write_closed(r))
+		return true;
 	for (uint32_t i = 0; i < FLASH_BUFFERS && !r->failed; i++)
 		if (r->s->log.buffer[i].state == FLASH_WRITTEN)
 			flash_log_free(&r->s->log, i);
 	return !r->failed;
+}
+
+static void
+recover(struct recovery *r, struct flash_kept *kept)
+{
+	struct flash_shard *s = r->s;
+	const uint64_t last = s->log.head;
+	const uint64_t oldest = last + 2 > s->log.c.live ? last + 2 - s->log.c.live : 1;
+	const uint64_t first = kept->first > oldest ? (uint64_t)kept->first : oldest;
+
+	/* A segment is open, for what is forgotten now. */
+	ensure(flash_log_open(&s->log));
+	s->clean = first - 1;
+	r->segments = (uint32_t)(last + 1 - first);
+	redo_all(r, first, last);
+	if (r->told.stopped)
+		return;
+	forget_bad(r, first, last);
+	forget_intents(r);
 }
 
 struct flash_recovered
@@ -324,21 +389,14 @@ flash_shard_recover(struct flash_shard *s, const struct flash_shard_config *conf
 	if (kept->unjournaled != 0)
 		flash_kept_forget(kept);
 	flash_shard_init(s, config);
-	if (!write_kept(&r)) {
+	if (goes_on(&r) && !write_kept(&r)) {
 		flash_kept_forget(kept);
 		flash_shard_init(s, config);
 	}
-
-	const uint64_t last = s->log.head;
-	const uint64_t oldest = last + 2 > s->log.c.live ? last + 2 - s->log.c.live : 1;
-	const uint64_t first = kept->first > oldest ? (uint64_t)kept->first : oldest;
-
-	/* A segment is open, for what is forgotten now. */
-	ensure(flash_log_open(&s->log));
-	s->clean = first - 1;
-	redo_all(&r, first, last);
-	forget_bad(&r, first, last);
-	forget_intents(&r);
+	if (!r.told.stopped)
+		recover(&r, kept);
+	if (r.told.stopped)
+		stop(&r);
 	return r.told;
 }
 

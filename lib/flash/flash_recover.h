@@ -12,7 +12,8 @@
  *         nothing has ended.
  * Errors: a segment that cannot be read, or has a page that does not count, and that no DROP names:
  *         it and all before it are forgotten. A buffer that cannot be written: the same.
- * Bounds: `live` segments are read, depth at once.
+ * Bounds: `live` segments are read, depth at once. What is stopped waits FLASH_RECOVER_WAITS times
+ *         for transfers to end.
  */
 #ifndef CLOCKOO_FLASH_RECOVER_H
 #define CLOCKOO_FLASH_RECOVER_H
@@ -20,6 +21,7 @@
 #include "flash_shard.h"
 
 #define FLASH_RECOVER_DEPTH_MAX 16u
+#define FLASH_RECOVER_WAITS     10000u
 
 struct flash_recover_config {
 	struct flash_device *device;
@@ -29,11 +31,18 @@ struct flash_recover_config {
 	uint64_t (*hash)(void *arg, struct view key); /* the store's */
 	void (*wait)(void *arg);
 	void *arg;
+	/* Asked at each segment, and while it waits; done of all segments are read. False: it ends
+	 * at once. NULL: it goes on. */
+	bool (*go_on)(void *arg, uint32_t done, uint32_t all);
+	void *go_on_arg;
 };
 
 struct flash_recovered {
 	uint32_t segments, bad;   /* read; that did not count */
 	uint64_t puts, unindexed; /* records done again; for which the index had no room */
+	bool stopped;             /* by go_on: the shard is of no use, what is kept is, as a kill
+				     would leave it */
+	bool hangs;               /* and the device has not ended what it was asked */
 };
 
 /* kept and pages as they were left, buckets zeroed. */

@@ -158,6 +158,7 @@ flash_state_open(struct flash_state *s, const struct flash_state_config *c,
 	s->id = head_of(s)->id;
 	s->flush_due = head_of(s)->flush_due;
 	memory_page_attempt(s->page, c->pid);
+	s->is_attempt = true;
 	note_change(s);
 	return true;
 }
@@ -175,6 +176,7 @@ flash_state_forget(struct flash_state *s)
 	invalidate(s);
 	s->id = (struct flash_state_id){0};
 	s->flush_due = 0;
+	s->is_attempt = false;
 	memset(s->base + PAGE_AT, 0, PAGES_AT - PAGE_AT);
 }
 
@@ -194,6 +196,7 @@ flash_state_begin(struct flash_state *s, const struct flash_state_id *id, const 
 	if (!memory_page_is_set(s->page))
 		memory_page_begin(s->page, s->file.id, now->boot_id, s->pid);
 	memory_page_ready(s->page);
+	s->is_attempt = false;
 	note_change(s);
 	/* Release: what it sums up is there. */
 	atomic_store_explicit(&h->valid, sum_of(h), memory_order_release);
@@ -225,6 +228,10 @@ flash_state_end(struct flash_state *s)
 void
 flash_state_close(struct flash_state *s)
 {
+	if (s->is_attempt) {
+		memory_page_ready(s->page);
+		note_change(s);
+	}
 	if (s->page != NULL)
 		memory_file_close(&s->file);
 	else if (s->base != NULL)

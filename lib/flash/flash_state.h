@@ -48,6 +48,7 @@ struct flash_state {
 	uint8_t *base;
 	size_t bytes;
 	uint32_t pid;
+	bool is_attempt;       /* this start counts as one yet */
 	_Atomic uint64_t *due; /* this process's */
 };
 
@@ -55,7 +56,8 @@ struct flash_state {
 size_t flash_state_bytes(uint32_t shards, uint32_t segment_pages);
 
 /* Locks, maps and populates the file, and judges what lies there. What is kept counts as an attempt
- * until flash_state_begin; else all but the buffers' bytes is zero. */
+ * until flash_state_begin, or a start that ends by itself; else all but the buffers' bytes is zero.
+ */
 bool flash_state_open(struct flash_state *s, const struct flash_state_config *config,
 		      const struct gap_now *now, struct error *err);
 

@@ -41,14 +41,14 @@ class Service:
     """with Service(NAME of the socket) as s: s.hear() is the next datagram, as a dictionary."""
 
     def __init__(self, name, *options, config="none", folder=None, before=(),
-                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **env):
+                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec=None, **env):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind("\0" + name[1:] if name[0] == "@" else name)
         self.socket.settimeout(WAIT_S)
         self.process = subprocess.Popen(
             [*before, PROGRAM, "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64",
              "--file-prefix", f"service-{os.getpid()}", "--config", config, *options],
-            env=os.environ | {"NOTIFY_SOCKET": name} | env, cwd=folder,
+            env=os.environ | {"NOTIFY_SOCKET": name} | env, cwd=folder, preexec_fn=preexec,
             stdout=stdout, stderr=stderr, text=True)
 
     def __enter__(self):
@@ -341,9 +341,9 @@ class FlashTest(unittest.TestCase):
         except OSError as error:
             self.skipTest(f"no O_DIRECT in {self.folder}: {error}")
 
-    def service(self, *options):
+    def service(self, *options, **how):
         return Service(str(self.folder / f"socket{len(list(self.folder.iterdir()))}"), "--flash-device",
-                       str(self.device), *options)
+                       str(self.device), *options, **how)
 
     def supers(self):
         """Both copies: (number, process, clean)."""
@@ -406,6 +406,21 @@ class FlashTest(unittest.TestCase):
                     (signal.SIGTERM, ("--flash-item-size", "512", "--keep-for", "never"), "starts empty: memory.keep_for is never")):
                 with self.subTest(words):
                     self.assertRegex(self.said_by(number, *options), self.began(words))
+
+    def test_a_stop_amid_its_recovery_ends_the_start(self):
+        def stop_at_once():  # it is pending when the program begins
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        with tempfile.TemporaryDirectory(prefix="clockoo-service-", dir="/dev/shm") as folder:
+            options = ("--flash-size", f"{self.MB}m", "--flash-state", f"{folder}/state")
+            self.said_by(signal.SIGKILL, *options[2:])
+            for _ in range(4):  # it is no crash
+                with self.service(*options, preexec=stop_at_once) as service:
+                    _, err = service.process.communicate(timeout=WAIT_S)
+                self.assertEqual((service.process.returncode, err.splitlines()[-1]), (0,
+                                 "clockoo: flash.device: stopped amid its recovery; the next start does it again"))
+            self.assertRegex(self.said_by(signal.SIGTERM, *options[2:]), self.began("kept after a kill"))
 
     @staticmethod
     def told_by_doctor(*options):

@@ -58,7 +58,7 @@ static const struct flash_recover_config how = {.device = &device.device,
 						.wait = wait};
 
 static struct flash_recovered
-start(uint32_t bucket_count)
+start_by(const struct flash_recover_config *by, uint32_t bucket_count)
 {
 	const struct flash_shard_config c = {
 		.log = {.segments = SEGMENTS, .segment_pages = PAGES, .live = SEGMENTS - 2},
@@ -70,7 +70,13 @@ start(uint32_t bucket_count)
 
 	memset(buckets, 0, sizeof buckets);
 	memset(&intents, 0, sizeof intents);
-	return flash_shard_recover(&shard, &c, &how);
+	return flash_shard_recover(&shard, &c, by);
+}
+
+static struct flash_recovered
+start(uint32_t bucket_count)
+{
+	return start_by(&how, bucket_count);
 }
 
 static int
@@ -218,6 +224,62 @@ what_the_index_has_no_room_for_does_not_come_back(void **unused)
 	for (uint32_t n = 0; n < KEYS; n++)
 		if (!there[n] && has(n))
 			fail_msg("%u", n);
+}
+
+static bool
+count_down(void *left, uint32_t done, uint32_t all)
+{
+	uint32_t *n = left;
+
+	check(done <= all);
+	return (*n)-- != 0;
+}
+
+/* At whatever moment: what is kept is found by the next one. */
+static void
+a_recovery_that_is_stopped_can_be_done_again(void **unused)
+{
+	struct flash_recover_config stops = how;
+	struct flash_recovered r = {.stopped = true};
+	struct flash_result ended;
+	uint32_t stopped = 0;
+
+	stops.go_on = count_down;
+	for (; r.stopped; stopped++) {
+		uint32_t left = stopped;
+
+		setup(NULL);
+		for (uint32_t n = 0; n < KEYS; n++)
+			put(n, 100);
+		flash_shard_erase(&shard, hash_of_number(3));
+		stops.go_on_arg = &left;
+		r = start_by(&stops, LARGE);
+		check(!r.hangs);
+		wait(NULL);
+		check_eq(device.device.ops->poll(&device.device, &ended, 1), 0);
+		check_eq(start(LARGE).puts, KEYS);
+		for (uint32_t n = 0; n < KEYS; n++)
+			check_eq(has(n), n != 3);
+	}
+	check(stopped > 5);
+}
+
+static void
+a_recovery_of_a_device_that_hangs_can_be_stopped(void **unused)
+{
+	struct flash_recover_config stops = how;
+	uint32_t left = 50;
+
+	put(1, 20);
+	stops.go_on = count_down;
+	stops.go_on_arg = &left;
+	device.faults.hangs = 1000000;
+
+	const struct flash_recovered r = start_by(&stops, LARGE);
+
+	check(r.stopped);
+	check(r.hangs);
+	device.faults.hangs = 0;
 }
 
 static void
@@ -504,6 +566,8 @@ main(void)
 		cmocka_unit_test_setup(what_was_forgotten_whole_does_not_come_back, setup),
 		cmocka_unit_test_setup(a_buffer_that_cannot_be_written_makes_it_cold, setup),
 		cmocka_unit_test_setup(what_the_index_has_no_room_for_does_not_come_back, setup),
+		cmocka_unit_test_setup(a_recovery_that_is_stopped_can_be_done_again, setup),
+		cmocka_unit_test_setup(a_recovery_of_a_device_that_hangs_can_be_stopped, setup),
 		cmocka_unit_test_setup(a_bad_segment_takes_those_before_it_for_good, setup),
 		cmocka_unit_test_setup(what_a_segment_given_up_shadowed_stays_gone, setup),
 		cmocka_unit_test(a_device_is_turned_off_when_it_is_enough),

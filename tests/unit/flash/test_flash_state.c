@@ -123,6 +123,21 @@ a_killed_process_leaves_all_of_it(void **unused)
 	}
 }
 
+/* It was refused something, or stopped: that is no crash. */
+static void
+a_start_that_ends_by_itself_keeps_it(void **unused)
+{
+	struct flash_state s;
+
+	leave_killed();
+	for (uint32_t i = 0; i <= CRASHES_MAX; i++) {
+		open_at(&s, &at_kill);
+		check_str(s.words, "");
+		check_eq(s.id.incarnation, 7);
+		flash_state_close(&s);
+	}
+}
+
 static void
 a_flush_to_come_is_told_until_it_was_due(void **unused)
 {
@@ -174,7 +189,7 @@ leave_amid_start(void)
 	flash_state_close(&s);
 }
 
-/* Three starts that come to nothing. */
+/* Three starts that are killed. */
 static void
 crash_at_starts(void)
 {
@@ -183,7 +198,7 @@ crash_at_starts(void)
 	for (uint32_t i = 0; i < CRASHES_MAX; i++) {
 		open_at(&s, &at_kill);
 		check_eq(s.id.incarnation, 7);
-		flash_state_close(&s);
+		memory_file_close(&s.file);
 	}
 }
 
@@ -454,6 +469,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_killed_process_leaves_all_of_it, remove_file),
+		cmocka_unit_test_teardown(a_start_that_ends_by_itself_keeps_it, remove_file),
 		cmocka_unit_test_teardown(a_flush_to_come_is_told_until_it_was_due, remove_file),
 		cmocka_unit_test_teardown(what_may_not_be_believed_is_not_kept, remove_file),
 		cmocka_unit_test_teardown(an_altered_byte_of_its_head_is_seen, remove_file),
