@@ -49,6 +49,7 @@ prepare(struct appliance *a, struct error *err)
 {
 	struct sizes_asked asked;
 	struct secrets secrets;
+	uint64_t huge_files;
 
 	if (!nic_prepare(&a->nic, &a->config, err))
 		return config_error_permanent(&a->source, err);
@@ -61,8 +62,9 @@ prepare(struct appliance *a, struct error *err)
 	asked.front = a->fleet != NULL ? &a->fleet->look->config : NULL;
 	asked.flash_bytes = a->flash.used ? a->flash.file.bytes : 0;
 	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &asked, &secrets);
-	return nic_check_resources(&a->nic, &a->config,
-				   a->sizes.block_bytes + kept_huge_bytes_needed(&a->config),
+	huge_files = kept_huge_bytes_needed(&a->config) +
+		     tier_start_huge_bytes(&a->config, a->sizes.flash.plan.shards, true).needed;
+	return nic_check_resources(&a->nic, &a->config, a->sizes.block_bytes + huge_files,
 				   a->sizes.frames, err) &&
 	       second_tier_open_state(&a->flash, a, err) && saved_begin(&a->saved, a, err) &&
 	       kept_open(&a->kept, a, err);

@@ -26,6 +26,16 @@ place_workers(struct dry_run *p, struct config *cfg, struct error *err)
 	return machine_place(&p->machine, cfg, &host.cpus, err);
 }
 
+/* Beside the block, where memory that outlives the process lies in hugepages. */
+static uint64_t
+file_bytes_needed(const struct dry_run *p, const struct config *cfg)
+{
+	const bool live = tree_is_live(&p->machine.tree);
+
+	return (live ? kept_huge_bytes_needed(cfg) : p->sizes.file_bytes) +
+	       tier_start_huge_bytes(cfg, p->sizes.flash.plan.shards, live).needed;
+}
+
 static struct advice_input
 input_of(const struct dry_run *p, const struct config *cfg)
 {
@@ -35,9 +45,7 @@ input_of(const struct dry_run *p, const struct config *cfg)
 		.placement = &p->machine.placement,
 		.nic = cfg->pci[0] != '\0' ? &p->machine.nic : NULL,
 		.config = cfg,
-		.block_bytes = p->sizes.block_bytes + (tree_is_live(&p->machine.tree)
-							       ? kept_huge_bytes_needed(cfg)
-							       : p->sizes.file_bytes),
+		.block_bytes = p->sizes.block_bytes + file_bytes_needed(p, cfg),
 		.pool_bytes = p->sizes.pool_bytes + nic_ring_bytes(&p->steer, cfg) +
 			      ((uint64_t)EAL_MB << 20),
 		.nic_tool = paths_nic_tool(),

@@ -188,7 +188,6 @@ print_flash(const struct sizes *z, const struct config *cfg, FILE *out)
 		return;
 	fprintf(out, "           flash: index %llu MB, %.2f bytes an item\n", mb(f->index),
 		(double)f->index / (double)f->plan.items);
-	fprintf(out, "           flash: buffers %llu MB\n", mb(f->buffers));
 	fprintf(out, "           flash: asks %llu MB (%llu MB per core)\n", mb(f->asks),
 		mb(f->asks / cfg->cores));
 	fprintf(out, "           flash: reads %llu MB (%llu MB per core), tables %llu MB\n",
@@ -202,9 +201,14 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	const uint64_t conns = sizes_connections(z, cfg);
 	const uint64_t rings = nic_ring_bytes(&p->steer, cfg);
 	const uint64_t kernel = nic_kernel_ring_bytes(&p->profile, cfg, p->steer.queues);
-	const uint64_t all = z->block_bytes + z->file_bytes + z->pool_bytes + rings +
+	const uint64_t state =
+		tier_start_huge_bytes(cfg, z->flash.plan.shards, tree_is_live(&p->machine.tree))
+			.all;
+	const uint64_t all = z->block_bytes + z->file_bytes + state + z->pool_bytes + rings +
 			     ((uint64_t)EAL_MB << MB_SHIFT);
-	const uint64_t beside = kernel + ((uint64_t)PROGRAM_MB << MB_SHIFT);
+	/* Of a tier, its buffers, in pages of their own or in a file on a tmpfs. */
+	const uint64_t ordinary = state != 0 ? 0 : z->flash.buffers;
+	const uint64_t beside = kernel + ordinary + ((uint64_t)PROGRAM_MB << MB_SHIFT);
 
 	fprintf(out, "memory     %llu MB on node %u, %s:\n", mb(all), p->machine.placement.node,
 		cfg->no_huge ? "ordinary pages" : "hugepages");
@@ -222,6 +226,9 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	fprintf(out, "           tables of the cores %llu MB\n",
 		mb(sizes_tables(z, cfg) - second_tier_bytes(&z->flash)));
 	print_flash(z, cfg, out);
+	if (state != 0)
+		fprintf(out, "           flash: buffers %llu MB, in flash.state\n",
+			mb(z->flash.buffers));
 	fprintf(out, "           frames %llu MB, ", mb(z->pool_bytes));
 	if (p->steer.handover)
 		fprintf(out, "one pool for all cores\n           rings between cores %llu MB\n",
@@ -233,6 +240,8 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	fputs("and        ", out);
 	if (kernel != 0)
 		fprintf(out, "%llu MB of rings in the kernel, ", mb(kernel));
+	if (ordinary != 0)
+		fprintf(out, "%llu MB of buffers for flash, ", mb(ordinary));
 	fprintf(out, "%u MB of program and libraries: %llu MB in all, %llu of them beside -m\n",
 		PROGRAM_MB, mb(all + beside), mb(all + beside - z->store.memory_bytes));
 }

@@ -9,12 +9,14 @@
 #include "store/store_saved.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define NS_PER_S        1000000000ull
 #define CLOCK_MARGIN_NS 10000000u
 #define SAY_AFTER_NS    (2 * NS_PER_S) /* of a recovery; then each second */
+#define STAT_BLOCK      512u           /* of st_blocks */
 #define STATE_SUFFIX    ".flash"       /* behind memory.file, where flash.state names nothing */
 #define LINE            "clockoo: flash.device: "
 
@@ -36,6 +38,29 @@ path_of(const struct config *cfg, char text[2 * CONFIG_PATH_BYTES])
 		return NULL;
 	snprintf(text, 2 * CONFIG_PATH_BYTES, "%s" STATE_SUFFIX, cfg->memory_file);
 	return text;
+}
+
+struct tier_start_bytes
+tier_start_huge_bytes(const struct config *cfg, uint32_t shards, bool live)
+{
+	char text[2 * CONFIG_PATH_BYTES];
+	const char *path = path_of(cfg, text);
+	const uint64_t bytes =
+		align_up(flash_state_bytes(shards, FLASH_SEGMENT_PAGES), FLASH_SEGMENT_BYTES);
+	struct error err;
+	struct stat st;
+	bool huge;
+
+	if (cfg->flash.device[0] == '\0' || path == NULL)
+		return (struct tier_start_bytes){0};
+	if (!live)
+		return (struct tier_start_bytes){bytes, bytes};
+	if (!memory_file_place_ok(FLASH_STATE_OPTION, path, &huge, &err) || !huge)
+		return (struct tier_start_bytes){0};
+
+	const uint64_t has = stat(path, &st) == 0 ? (uint64_t)st.st_blocks * STAT_BLOCK : 0;
+
+	return (struct tier_start_bytes){bytes, bytes > has ? bytes - has : 0};
 }
 
 bool

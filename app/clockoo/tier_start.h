@@ -16,6 +16,13 @@
 
 struct appliance;
 
+/* Of that file, in hugepages; 0: it has none. live: of this machine; of another one whatever is
+ * named counts. needed: only what it has not got already. */
+struct tier_start_bytes {
+	uint64_t all, needed;
+};
+struct tier_start_bytes tier_start_huge_bytes(const struct config *cfg, uint32_t shards, bool live);
+
 struct tier_start {
 	struct flash_state state;
 	struct flash_super super; /* of the process before, if there was one */

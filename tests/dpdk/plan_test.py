@@ -46,9 +46,9 @@ GOLDEN = [
     ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET, "--front-mode", "sole",
                                            "--front-items", "auto",
                                            "--front-auto-eject-hosts", "--front-gutter", "10.0.2.1:11211:1"], 0),
-    # A second tier on an NVMe device.
+    # A second tier on an NVMe device, its buffers in hugepages.
     ("paper-flash.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--flash-device", "/dev/nvme0n1", "--flash-size",
-                                           "64g", "--flash-budget", "20"], 0),
+                                           "64g", "--flash-budget", "20", "--flash-state", "/dev/hugepages/state"], 0),
     ("vm.plan", "vm", ["--plan", "--iface", "eth0"], 0),
     ("paper.doctor", "xeon-e5-2660", ["doctor", *PAPER, "-t", "8"], 1),
     ("paper-tuned.doctor", "xeon-e5-2660-tuned", ["doctor", *PAPER, "-t", "7"], 0),

@@ -438,6 +438,13 @@ class FlashTest(unittest.TestCase):
         self.assertRegex(out, r"(?m)^(ok    flash +O_DIRECT in blocks of \d+ bytes|[?]     flash +this kernel does not tell)")
         self.assertRegex(out, r"(?m)^FAIL  flash +--flash-state: /proc/none: not on a hugetlbfs or tmpfs")
 
+    def test_its_buffers_are_in_the_sum(self):
+        out = subprocess.run([PROGRAM, "--plan", "--config", "none", "--no-huge", "--port", "null", "--flash-device", self.device,
+                              "--flash-size", "2t", "-m", "64"], capture_output=True, text=True).stdout
+        pages, buffers, program, whole = (int(re.search(words, out)[1]) for words in (
+            r"memory +(\d+) MB", r"(\d+) MB of buffers for flash", r"(\d+) MB of program", r"(\d+) MB in all"))
+        self.assertEqual((buffers, whole), (256, pages + buffers + program))  # 64 shards of two
+
     def test_what_is_not_a_tiers_is_not_written_over(self):
         self.assertEqual(self.refused(), f"clockoo: --flash-device: {self.device}: No such file or directory; "
                                          "give --flash-size to make it\n")
