@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +39,39 @@ static uint64_t
 wanted(const struct config *cfg)
 {
 	return (uint64_t)cfg->flash.size_mb << MB_SHIFT;
+}
+
+/* ---- its kind ---- */
+
+/* What is not there yet is a file. */
+static bool
+check_kind(const struct config *cfg, struct error *err)
+{
+	const char *path = cfg->flash.device;
+	struct stat st;
+
+	return stat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) ||
+	       error_set(err, "--flash-device: %s is neither a file nor a block device: name one",
+			 path);
+}
+
+/* A file behind memory is to be on a disk. */
+static bool
+check_disk(const struct config *cfg, struct error *err)
+{
+	char path[CONFIG_PATH_BYTES];
+	struct stat st;
+	struct statfs fs;
+
+	strcpy(path, cfg->flash.device);
+	if (stat(path, &st) == 0 && S_ISBLK(st.st_mode))
+		return true;
+	return (statfs(path, &fs) != 0 && statfs(dirname(path), &fs) != 0) ||
+	       (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC) ||
+	       error_set(err,
+			 "--flash-device: %s is on a %s, which is memory: name a file on a disk, "
+			 "or a block device",
+			 cfg->flash.device, fs.f_type == TMPFS_MAGIC ? "tmpfs" : "hugetlbfs");
 }
 
 /* ---- its size ---- */
@@ -71,6 +106,8 @@ flash_look_bytes(uint64_t *bytes, const struct config *cfg, struct error *err)
 	if (cfg->sysfs[0] != '\0')
 		return error_set(err, "--flash-device: --sysfs does not tell how large it is: give "
 				      "--flash-size");
+	if (!check_kind(cfg, err))
+		return false;
 	fd = open(cfg->flash.device, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return error_set(err, "--flash-device: %s: %s%s", cfg->flash.device,
@@ -122,14 +159,9 @@ check_size(const struct config *cfg, int fd, struct error *err)
 	struct statvfs fs;
 	struct stat st;
 
-	if (fstat(fd, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode)))
-		return error_set(err,
-				 "--flash-device: %s is neither a file nor a block device: name "
-				 "one",
-				 cfg->flash.device);
 	if (wanted(cfg) == 0)
 		return is_large_enough(cfg, have, err);
-	if (S_ISBLK(st.st_mode))
+	if (fstat(fd, &st) != 0 || S_ISBLK(st.st_mode))
 		return have >= wanted(cfg) ||
 		       error_set(err, "--flash-size: %u MB, and %s has %llu; give less, or none",
 				 cfg->flash.size_mb, cfg->flash.device, mb(have));
@@ -194,6 +226,8 @@ flash_look_check(const struct config *cfg, struct error *err)
 
 	if (path[0] == '\0' || cfg->sysfs[0] != '\0')
 		return true;
+	if (!check_kind(cfg, err) || !check_disk(cfg, err))
+		return false;
 	fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno == ENOENT)
 		return check_folder(cfg, err);

@@ -291,8 +291,7 @@ tier_start_serve(struct tier_start *s, struct appliance *a, const struct flash_s
 
 	kept_now(&now);
 	say_served(a, (struct flash_served){super->layout.device, super->incarnation});
-	flash_state_begin(&s->state, &id, &now);
-	atomic_store_explicit(s->state.due, store_flush_due_s(a->store), memory_order_relaxed);
+	flash_state_begin(&s->state, &id, &now, store_flush_due_s(a->store));
 	tier_start_tick(s, a);
 }
 

@@ -6,6 +6,10 @@
 
 #include <string.h>
 
+#define FLASH_ITEM_SIZE      256u
+#define FLASH_ITEM_MAX_BYTES (256u << 10)
+#define FLASH_DEADLINE_MS    100u
+
 void
 config_defaults(struct config *cfg)
 {
@@ -33,9 +37,9 @@ config_defaults(struct config *cfg)
 	cfg->front.ttl_ms = 1000;
 	cfg->front.server_retry_timeout_ms = 30000;
 	cfg->front.gutter_ttl_ms = 10000;
-	cfg->flash.item_size = 256;
-	cfg->flash.item_max_bytes = 256u << 10;
-	cfg->flash.deadline_ms = 100;
+	cfg->flash.item_size = FLASH_ITEM_SIZE;
+	cfg->flash.item_max_bytes = FLASH_ITEM_MAX_BYTES;
+	cfg->flash.deadline_ms = FLASH_DEADLINE_MS;
 	strcpy(cfg->port, "af_packet");
 	strcpy(cfg->file_prefix, "clockoo");
 }
@@ -201,14 +205,33 @@ finish_front(const struct config *cfg, struct error *err)
 	return true;
 }
 
+/* Without a device nothing of it means anything. What is the default may be said all the same, as
+ * --print-config does. */
+static bool
+flash_is_unset(const struct config_flash *f, struct error *err)
+{
+	const char *option = f->size_mb != 0                             ? "size"
+			     : f->state[0] != '\0'                       ? "state"
+			     : f->budget_mb != 0                         ? "budget"
+			     : f->admit != FLASH_ADMIT_ALL               ? "admit"
+			     : f->item_size != FLASH_ITEM_SIZE           ? "item-size"
+			     : f->item_max_bytes != FLASH_ITEM_MAX_BYTES ? "item-max"
+			     : f->deadline_ms != FLASH_DEADLINE_MS       ? "deadline"
+									 : NULL;
+
+	return option == NULL ||
+	       error_set(err,
+			 "--flash-%s without --flash-device: name the file or block device, or "
+			 "leave it out",
+			 option);
+}
+
 /* One supplier a core; and what is never evicted never comes to flash. */
 static bool
 finish_flash(const struct config *cfg, struct error *err)
 {
 	if (cfg->flash.device[0] == '\0')
-		return cfg->flash.size_mb == 0 ||
-		       error_set(err, "--flash-size without --flash-device: name the file or "
-				      "block device, or leave it out");
+		return flash_is_unset(&cfg->flash, err);
 	if (cfg->memory_file[0] != '\0' && strcmp(cfg->flash.state, cfg->memory_file) == 0)
 		return error_set(err,
 				 "--flash-state and --memory-file: %s: each needs a file of its "

@@ -85,6 +85,6 @@ flash_read_judge(struct flash_shard *s, const struct flash_candidate *at, const 
 		if (step != FLASH_BAD)
 			return FLASH_OTHER;
 	}
-	/* What is not its segment's any more says nothing of the key. */
-	return is_live(s, at) ? FLASH_UNREADABLE : FLASH_AGAIN;
+	/* What is not its segment's any more says nothing of the key, nor memory of the device. */
+	return is_live(s, at) && !was_buffer ? FLASH_UNREADABLE : FLASH_AGAIN;
 }

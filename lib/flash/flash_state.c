@@ -181,17 +181,18 @@ flash_state_forget(struct flash_state *s)
 }
 
 void
-flash_state_begin(struct flash_state *s, const struct flash_state_id *id, const struct gap_now *now)
+flash_state_begin(struct flash_state *s, const struct flash_state_id *id, const struct gap_now *now,
+		  uint64_t due_s)
 {
 	struct flash_state_head *h = head_of(s);
 
 	invalidate(s);
+	h->flush_due = due_s;
 	if (s->page == NULL)
 		return;
 	h->id = *id;
 	h->head_bytes = sizeof *h;
 	h->kept_bytes = sizeof *h->kept;
-	h->flush_due = 0;
 	memcpy(s->base, &(uint64_t){STATE_MAGIC}, sizeof(uint64_t));
 	if (!memory_page_is_set(s->page))
 		memory_page_begin(s->page, s->file.id, now->boot_id, s->pid);

@@ -65,8 +65,9 @@ bool flash_state_open(struct flash_state *s, const struct flash_state_config *co
 void flash_state_forget(struct flash_state *s);
 
 /* From now on it is this process's, whose superblock is on the device. */
+/* due_s: a flush to come, on the store's clock; 0: none. */
 void flash_state_begin(struct flash_state *s, const struct flash_state_id *id,
-		       const struct gap_now *now);
+		       const struct gap_now *now, uint64_t due_s);
 
 /* How the clocks stand, ten times a second. A flush that was due is so no more. */
 void flash_state_beat(struct flash_state *s, const struct beat *beat);

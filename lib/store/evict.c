@@ -19,9 +19,11 @@ evict_to_tier(struct store_core *sc, const struct victim *v, bool with_page, enu
 {
 	const struct store_tier *tier = sc->tier;
 	const struct item *it = item_at(sc->store, v->ref);
+	/* Of an item in chunks several are named, and the first has taken it out. */
+	const bool is_out = slab_state(&sc->store->slab, v->ref) == OBJECT_OUT;
 	enum unlinked how;
 
-	sc->offer = item_dead(sc, it) ? 0 : tier->evicting(tier->arg, sc, it, v->hash);
+	sc->offer = is_out || item_dead(sc, it) ? 0 : tier->evicting(tier->arg, sc, it, v->hash);
 	how = unlink_victim(sc, v, with_page, ghost, d);
 	if (sc->offer != 0)
 		tier->evicted(tier->arg, sc, sc->offer, NULL, 0);

@@ -340,6 +340,9 @@ class FlashTest(unittest.TestCase):
             os.close(os.open(self.folder / "probe", os.O_RDWR | os.O_CREAT | os.O_DIRECT))
         except OSError as error:
             self.skipTest(f"no O_DIRECT in {self.folder}: {error}")
+        kind = subprocess.run(["stat", "-f", "-c", "%T", self.folder], capture_output=True, text=True, check=True)
+        if kind.stdout.strip() == "tmpfs":
+            self.skipTest(f"{self.folder} is on a tmpfs; TMPDIR names another folder")
 
     def service(self, *options, **how):
         return Service(str(self.folder / f"socket{len(list(self.folder.iterdir()))}"), "--flash-device",
@@ -453,6 +456,15 @@ class FlashTest(unittest.TestCase):
         self.assertEqual(self.device.read_bytes(), b"mine" * 10)
         self.device.write_bytes(bytes(1 << 20))
         self.assertIn("has 1 MB, expected 256 to 2097152: give --flash-size", self.refused())
+        self.device = "/dev/null"
+        for options in ((), ("--flash-size", "256m")):
+            self.assertEqual(self.refused(*options), "clockoo: --flash-device: /dev/null is neither a file nor a block device: "
+                                                     "name one\n")
+        with tempfile.NamedTemporaryFile(prefix="clockoo-service-", dir="/dev/shm") as file:
+            for self.device in (file.name, f"{file.name}-new"):
+                self.assertEqual(self.refused("--flash-size", "256m"),
+                                 f"clockoo: --flash-device: {self.device} is on a tmpfs, which is memory: name a file on a disk, "
+                                 "or a block device\n")
 
     def test_a_block_device_is_taken_if_nobody_has_it(self):
         disk = self.folder / "disk"

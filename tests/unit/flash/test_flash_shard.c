@@ -107,6 +107,9 @@ a_lost_segment_is_looked_for_again(void **unused)
 	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, true, KEY, &found), FLASH_FOUND);
 	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, true, NEIGHBOUR, &found),
 		 FLASH_OTHER);
+	/* A buffer is memory: no error of the device. */
+	memset(read_pages + sizeof(struct flash_page), 0xee, 64);
+	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, true, KEY, &found), FLASH_AGAIN);
 	roll(-5);
 	check(!flash_read_buffer(&shard, &l.at[0], read_pages));
 	memset(read_pages, 0xee, sizeof read_pages);

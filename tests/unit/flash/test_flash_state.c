@@ -81,8 +81,7 @@ begin(struct flash_state *s)
 {
 	const struct beat beat = {BOOT, 5 * BOOT, 100 * S, BOOT};
 
-	flash_state_begin(s, &mine, &at_kill);
-	*s->due = 155;
+	flash_state_begin(s, &mine, &at_kill, 155); /* whole from here on */
 	flash_state_beat(s, &beat);
 }
 

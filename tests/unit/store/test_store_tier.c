@@ -10,6 +10,7 @@
 #define KEYS       1000u
 #define LONG_BYTES 20000u  /* KEYS of them are more than the store holds */
 #define BIG_BYTES  100000u /* chunked */
+#define PARTS      4u      /* of a value of several chunks */
 #define OPERATIONS 30000u
 
 struct copy {
@@ -360,6 +361,42 @@ what_leaves_with_its_page_is_the_tiers_too(void **state)
 	rig_down(&t.rig);
 }
 
+/* Several of its chunks are named at once. */
+static void
+what_leaves_in_chunks_is_offered_once(void **state)
+{
+	struct fake t;
+	uint32_t n, before;
+
+	fake_up(&t);
+	for (n = 0; n < KEYS && t.offers == 0; n++) {
+		char text_of_key[16];
+		struct fill f;
+
+		check_eq(store_begin(t.rig.core, &f, key_of(n, text_of_key), t.hashes[n],
+				     PARTS * BIG_BYTES, 0, 0),
+			 STORE_OK);
+		for (uint32_t i = 0; i < PARTS; i++)
+			store_fill(t.rig.core, &f, bytes, BIG_BYTES);
+		check_eq(store_finish(t.rig.core, &f, STORE_SET, 0), STORE_OK);
+		turns(t.rig.core, 1);
+	}
+	while (n > 0 && slot_of(&t, --n) == 0)
+		continue;
+
+	struct slab *sl = &t.rig.store->slab;
+	const struct item *it = item_at(t.rig.store, slot_of(&t, n));
+	const uint32_t chunk = slab_class_of_ref(sl, item_chunk_ref(it, 1));
+
+	before = t.offers;
+	check(slab_evacuate_start(sl, chunk));
+	for (uint32_t turn = 0; turn < 200 && sl->evacuating_count != 0; turn++)
+		turns(t.rig.core, 1);
+	check(t.offers > before);
+	check_eq(t.offers, t.taken);
+	rig_down(&t.rig);
+}
+
 static void
 between_offer_and_end_a_touch_is_seen_and_what_ends_the_item_ends_the_offer(void **state)
 {
@@ -630,6 +667,7 @@ main(void)
 		cmocka_unit_test(
 			a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed),
 		cmocka_unit_test(what_leaves_with_its_page_is_the_tiers_too),
+		cmocka_unit_test(what_leaves_in_chunks_is_offered_once),
 		cmocka_unit_test(every_flush_is_told_also_of_an_empty_store),
 		cmocka_unit_test(what_either_has_is_the_last_version),
 	};
