@@ -34,21 +34,27 @@ enum await_state {
 };
 
 struct await {
-	uint64_t ticket, hash, deadline_ns;
-	struct session *session;     /* NULL: of a datagram... */
-	struct awaited_line *line;   /* ... of this line, if it is not a write of its own */
-	struct awaited_write *write; /* NULL: its request is executed again */
-	struct await *next;          /* its owner's; a free one's: the next free one */
-	uint32_t offset;             /* of its request, in the read buffer */
+	/* In awaits.asked; answered, of a line in none, else in another one. */
+	_Alignas(CACHE_LINE_BYTES) struct list due;
+	uint64_t ticket, hash;
+	struct session *session; /* NULL: of a datagram */
+	struct await *next;      /* its owner's; a free one's: the next free one */
+	uint32_t offset;         /* of its request, in the read buffer */
 	uint16_t lane;
 	uint16_t bytes;              /* of a plain get; 0: of anything else */
 	uint16_t more;               /* to the last one of its line that names the key, too */
 	uint8_t state;               /* enum await_state */
 	bool begins_line, ends_line; /* of a plain get */
 	bool passed_on;              /* its request is answered, and others of its line are not */
-	struct list due; /* in awaits.asked; answered, of a line in none, else in another one */
+	bool writes;                 /* else its request is executed again */
+	uint64_t deadline_ns;
+	union {
+		struct awaited_line *line; /* NULL: of a session */
+		struct awaited_write *write;
+	};
 	struct serve_answer answer;
 };
+static_assert(sizeof(struct await) == 2 * CACHE_LINE_BYTES, "thousands of them stay near a core");
 
 /* A write that was asked. Lies in a chunk: of a session that of its reply, which so has its room.
  */
@@ -241,7 +247,7 @@ void await_drop_key(struct serve *sv, struct view key, uint64_t hash);
 static inline struct await *
 session_write(const struct session *ss)
 {
-	return ss->awaits != NULL && ss->awaits->write != NULL ? ss->awaits : NULL;
+	return ss->awaits != NULL && ss->awaits->writes ? ss->awaits : NULL;
 }
 /* Makes op what was asked, and its answer; copies the key. The await is no one's then: its item is
  * used until await_free(). */

@@ -313,7 +313,7 @@ await_begin(struct serve *sv, struct session *ss, struct serve_ask *ask)
 	a->state = AWAIT_ASKED;
 	a->session = ss;
 	a->line = NULL;
-	a->write = NULL;
+	a->writes = false;
 	a->next = NULL;
 	a->bytes = 0;
 	a->hash = ask->hash;
@@ -356,6 +356,7 @@ await_ask_write(struct serve *sv, struct session *ss, struct awaited_write *writ
 
 	ensure(a != NULL);
 	a->write = write;
+	a->writes = true;
 	write->await = a;
 	aw->writes++;
 	if (value != NULL)
@@ -385,7 +386,7 @@ await_free(struct serve *sv, struct await *a)
 		if (a->answer.item != NULL)
 			aw->supplier.release(aw->supplier.arg, a->ticket, a->answer.item);
 	}
-	if (a->write != NULL) {
+	if (a->writes) {
 		stack_chunk_put(sv->stack, (uint8_t *)a->write);
 		aw->writes--;
 	}
@@ -410,7 +411,7 @@ make_ready(struct serve *sv, struct await *a, const struct serve_answer *answer)
 	asked_end(aw, a);
 	a->state = AWAIT_READY;
 	a->answer = *answer;
-	if (a->write != NULL) {
+	if (a->writes) {
 		list_push_back(a->session != NULL ? &aw->written : &aw->written_udp, &a->due);
 		if (a->session != NULL)
 			conn_requeue(sv->stack, a->session->conn);

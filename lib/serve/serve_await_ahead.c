@@ -77,23 +77,35 @@ buffer_room(struct serve *sv, struct session *ss)
 	return MC_LINE_MAX - ss->read_buf_len;
 }
 
-void
-gets_ask_ahead(struct serve *sv, struct session *ss)
+/* Of one segment. False: no more are asked for now. */
+static bool
+segment_ask_ahead(struct serve *sv, struct session *ss)
 {
 	struct view src = conn_peek(ss->conn);
 	uint32_t bytes, n, room;
 
-	if (src.len == 0 || ss->read_buf == NULL || sv->under_pressure || sv->brings ||
-	    sv->awaits->draining || sv->awaits->ahead_left == 0)
-		return;
+	if (src.len == 0 || sv->awaits->ahead_left == 0)
+		return false;
 	room = buffer_room(sv, ss);
 	src.len = src.len < room ? src.len : room;
 	n = ahead_parse(sv, ss, src, &bytes);
 	if (n == 0)
-		return;
+		return false;
 	ahead_prefetch(sv, n);
 	memcpy(ss->read_buf + ss->read_buf_len, src.data, bytes);
 	ss->ahead = awaits_ask_more(sv, ss, sv->awaits->ahead, n, ss->read_buf_len);
 	ss->read_buf_len += bytes;
 	conn_advance(sv->stack, ss->conn, bytes);
+	return ss->ahead;
+}
+
+/* Bounded: each step uses up bytes. */
+void
+gets_ask_ahead(struct serve *sv, struct session *ss)
+{
+	bool more =
+		ss->read_buf != NULL && !sv->under_pressure && !sv->brings && !sv->awaits->draining;
+
+	while (more)
+		more = segment_ask_ahead(sv, ss);
 }

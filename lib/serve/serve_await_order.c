@@ -117,12 +117,14 @@ waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
 		       : NULL;
 }
 
-/* Is it asked for, before its turn? */
+/* Is it asked for, before its turn? Where writes wait too, a miss that its bucket has shown may be
+ * of earlier in this pass: the connection has written nothing since. */
 static bool
 lacks(struct serve *sv, const struct op *op)
 {
-	return await_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key)) ==
-		       SERVE_COPY_NONE &&
+	return ((sv->writes_wait && store_probe_missed(&op->probe)) ||
+		await_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key)) ==
+			SERVE_COPY_NONE) &&
 	       await_may_have(sv, op->req.key, op->hash);
 }
 

@@ -160,6 +160,7 @@ await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 	ss->await_count--;
 	a->session = NULL;
 	a->write = NULL;
+	a->writes = false;
 	sv->awaits->writes--;
 	sv->awaits->udp_count++; /* as which it is freed */
 	stack_chunk_credit(sv->stack, (uint8_t *)w);
@@ -195,7 +196,7 @@ awaited_writes_drop(struct serve *sv)
 	for (uint32_t i = 0; i < AWAITS_MAX; i++) {
 		struct await *a = &sv->awaits->table[i];
 
-		if (a->state != AWAIT_FREE && a->session == NULL && a->write != NULL)
+		if (a->state != AWAIT_FREE && a->session == NULL && a->writes)
 			await_free(sv, a);
 	}
 }

@@ -50,10 +50,22 @@ value_resume(struct serve *sv, struct session *ss)
 	return true;
 }
 
-/* The raw bytes of the connection's operations from ops[first] on, and then none of them. */
+/* Behind the bytes that are there. */
+static uint32_t
+scratch_put(struct serve *sv, uint32_t bytes, struct view run)
+{
+	ensure(bytes + run.len <= sizeof sv->scratch);
+	if (run.len > 0)
+		memcpy(sv->scratch + bytes, run.data, run.len);
+	return bytes + run.len;
+}
+
+/* The raw bytes of the connection's operations from ops[first] on, and then none of them. Most
+ * stand one behind the other. */
 static uint32_t
 ops_unread(struct serve *sv, struct session *ss, uint32_t first)
 {
+	struct view run = {NULL, 0};
 	uint32_t bytes = 0;
 
 	for (uint32_t i = first; i < sv->op_count; i++) {
@@ -61,16 +73,17 @@ ops_unread(struct serve *sv, struct session *ss, uint32_t first)
 
 		if (op->session != ss)
 			continue;
-		if (bytes == 0)
+		if (bytes + run.len == 0)
 			ss->parser = op->before;
-		ensure(bytes + op->raw.len <= sizeof sv->scratch);
-		if (op->raw.len > 0) /* an end of stream has no bytes */
-			memcpy(sv->scratch + bytes, op->raw.data, op->raw.len);
-		bytes += op->raw.len;
+		if (run.len == 0 || op->raw.data != run.data + run.len) {
+			bytes = scratch_put(sv, bytes, run);
+			run = (struct view){op->raw.data, 0};
+		}
+		run.len += op->raw.len; /* an end of stream has no bytes */
 		op->req.verb = OP_SKIP;
 		op->req.flags = 0;
 	}
-	return bytes;
+	return scratch_put(sv, bytes, run);
 }
 
 bool

@@ -472,11 +472,14 @@ op_execute(struct serve *sv, uint32_t i, bool supplied)
 static void
 read_bufs_release(struct serve *sv)
 {
+	const struct session *last = NULL;
+
 	for (uint32_t i = 0; i < sv->op_count; i++) {
 		struct session *ss = sv->ops[i].session;
 
-		if (ss == NULL || ss->conn == NULL)
+		if (ss == NULL || ss == last || ss->conn == NULL)
 			continue;
+		last = ss;
 		if (ss->waits != 0)
 			awaits_sweep(sv, ss);
 		if (ss->read_buf != NULL && ss->read_buf_at == ss->read_buf_len)
@@ -498,7 +501,7 @@ ops_execute_slow(struct serve *sv)
 
 		if (gets == 0 && verb != OP_SKIP)
 			op_execute(sv, i, sv->supplied);
-		else if (sv->supplied)
+		else if (sv->supplied && gets != 0)
 			await_copies_used(sv, &sv->ops[i], gets);
 		i += gets != 0 ? gets : 1;
 	}

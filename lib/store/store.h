@@ -161,6 +161,12 @@ bool store_probe_primary(const struct store_core *sc, struct probe *p);
 bool store_probe_primary_to_write(const struct store_core *sc, struct probe *p);
 /* Third: looks into the alternate bucket, if that is needed; prefetches the item. */
 void store_probe_alternate(const struct store_core *sc, struct probe *p);
+/* Was it missed by the steps so far? Nothing was there then; what came since is not looked for. */
+static inline bool
+store_probe_missed(const struct probe *p)
+{
+	return p->state == PROBE_MISS;
+}
 /* Last: the item as it is now, its reference bit set; NULL is a miss (absent, expired, flushed). */
 const struct item *store_get_probed(struct store_core *sc, const struct probe *p, struct view key);
 /* The same for a batch of gets with no other call of this core between them: state of the store
