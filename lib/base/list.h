@@ -65,4 +65,18 @@ list_pop_front(struct list *head)
 	return node;
 }
 
+/* The nodes from the first one to last go to the end of another list. */
+static inline void
+list_move_front(struct list *from, struct list *last, struct list *to)
+{
+	struct list *first = from->next;
+
+	from->next = last->next;
+	last->next->prev = from;
+	first->prev = to->prev;
+	to->prev->next = first;
+	last->next = to;
+	to->prev = last;
+}
+
 #endif

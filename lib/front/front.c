@@ -31,8 +31,10 @@ key_take(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 		front_count(f, FRONT_REFUSED);
 		return NULL;
 	}
-	if (unlikely(l != &f->lanes[ask->lane]) && ask->key.len != 0)
+	if (unlikely(l != &f->lanes[ask->lane]) && ask->key.len != 0) {
+		front_key_use_more(key);
 		front_query_stand_in(f, key);
+	}
 	return key;
 }
 
@@ -415,8 +417,10 @@ pools_create(struct front *f)
 {
 	list_init(&f->keys_free);
 	list_init(&f->requests_free);
-	for (uint32_t i = 0; i < FRONT_KEYS; i++)
+	for (uint32_t i = 0; i < FRONT_KEYS; i++) {
+		list_init(&f->key_pool[i].joined);
 		list_push_back(&f->keys_free, &f->key_pool[i].link);
+	}
 	f->keys_left = FRONT_KEYS;
 	for (uint32_t i = 0; i < FRONT_REQUESTS; i++)
 		list_push_back(&f->requests_free, &f->request_pool[i].link);

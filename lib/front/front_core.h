@@ -21,6 +21,7 @@
 #include "front_compose.h"
 #include "front_fates.h"
 #include "front_fence.h"
+#include "front_key.h"
 #include "front_lane.h"
 
 #include "serve/serve_link.h"
@@ -29,55 +30,6 @@
 #define FRONT_TTL_UNKNOWN INT32_MIN
 
 #define FRONT_FLIGHT_BUCKETS 4096u
-#define FRONT_SHORT_MAX      312u /* bytes of a key and a value that need no memory of the store */
-
-struct front_key {
-	struct list link; /* in pool, queue or request */
-	uint64_t ticket, hash;
-	struct front_lane *lane; /* whose place it takes */
-	uint32_t asked_lane;     /* of its ticket: another one while its server is away */
-	bool open;               /* not answered yet */
-	uint8_t parity;          /* of the fleet's generation when it was asked */
-	bool wanted;             /* by the service */
-	bool sent;
-	uint8_t len;
-	bool writes;      /* its fill is the value of a write */
-	bool missed;      /* of a flush: a server has not answered */
-	bool reads;       /* a retrieval */
-	bool holds_cell;  /* it is a writer there */
-	bool holds_flush; /* a flush is under way */
-	bool fate_known;  /* of what was sent */
-	uint64_t hold;    /* of a copy that is to be made; 0: none is */
-	uint32_t opened;  /* connections, before it was asked for */
-	uint64_t sent_ns; /* what is answered is no older */
-	struct front_query query;
-	struct fill fill;
-
-	/* of a flight */
-	uint8_t flies;          /* in front.flights; 0: it is not */
-	bool closed;            /* a delete is queued behind it: not joined before it is sent */
-	struct front_seen seen; /* when it was sent */
-	struct front_key *flight_next, *held, *held_by;
-	struct list joined;
-	/* of its answer, which others use, too */
-	bool failed;
-	uint8_t error, result; /* enum mc_error, store_result */
-	uint64_t cas;
-	uint32_t users;          /* its own asker included */
-	struct front_key *owner; /* of an answer that this one uses; NULL: its own */
-
-	struct front_key *whole;   /* the flush of all servers that this is a part of */
-	uint32_t parts;            /* of a flush: servers that have not answered */
-	const struct item *answer; /* what was read: of its fill, or here; NULL: nothing */
-	/* The key, and behind it a short value: the body of an item. */
-	_Alignas(struct item) uint8_t item[sizeof(struct item)];
-	uint8_t bytes[FRONT_SHORT_MAX];
-};
-static_assert(offsetof(struct front_key, bytes) ==
-		      offsetof(struct front_key, item) + sizeof(struct item),
-	      "an item's body is behind its head");
-static_assert(FRONT_SHORT_MAX >= MC_KEY_MAX && FRONT_SHORT_MAX < ITEM_PIN_MIN_BYTES,
-	      "bytes holds any key, and what is in it is not pinned");
 
 /* What the next poll() tells. */
 struct front_told {
@@ -175,12 +127,6 @@ void front_ticket_tell(struct front *f, uint64_t ticket, bool failed);
 void front_tell(struct front *f);
 /* A part of this flush has ended. */
 void front_part_end(struct front *f, struct front_key *whole);
-
-static inline struct view
-front_key_view(const struct front_key *key)
-{
-	return (struct view){.data = key->bytes, .len = key->len};
-}
 
 /* Do others write to the servers? */
 static inline bool

@@ -73,6 +73,9 @@ front_flight_begin(struct front *f, struct front_key *key)
 void
 front_flight_sent(struct front *f, struct front_key *key)
 {
+	if (key->flies == FLIGHT_NONE)
+		return;
+	key->sent_ns = f->now_ns;
 	if (key->reads)
 		key->seen = front_cell_load_mt(f->copies.shared.cells, key->hash);
 }

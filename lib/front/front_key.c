@@ -11,6 +11,20 @@ slot_of(uint64_t ticket)
 	return serve_ticket_slot(ticket);
 }
 
+/* The first fields are cleared, the others if they were used. */
+static void
+key_clear(struct front_key *key, bool uses_more)
+{
+	if (unlikely(key->used_more)) {
+		memset((uint8_t *)key + offsetof(struct front_key, writes), 0,
+		       sizeof *key - offsetof(struct front_key, writes));
+		list_init(&key->joined);
+	}
+	memset(key, 0, offsetof(struct front_key, bytes));
+	list_init(&key->link);
+	key->used_more = uses_more;
+}
+
 /* A lane has as many as are free, so that one that stalls leaves half. */
 struct front_key *
 front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask *ask)
@@ -23,9 +37,7 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	f->keys_left--;
 	lane->key_count++;
 	front_server_add(lane->counts, FRONT_SERVER_TAKEN);
-	memset(key, 0, offsetof(struct front_key, bytes));
-	list_init(&key->link);
-	list_init(&key->joined);
+	key_clear(key, ask->req->verb != MC_GET || front_copies_kept(&f->copies));
 	key->ticket = ask->ticket;
 	key->hash = ask->hash;
 	key->lane = lane;
@@ -35,9 +47,7 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	f->open[key->parity]++;
 	key->wanted = true;
 	key->len = (uint8_t)ask->key.len;
-	if (ask->req->verb == MC_GET)
-		key->query.verb = MC_GET;
-	else
+	if (ask->req->verb != MC_GET)
 		key->query = front_query_of(ask->req);
 	bytes_copy(key->bytes, ask->key.data, ask->key.len);
 	f->by_slot[slot_of(ask->ticket)] = key;
@@ -91,21 +101,29 @@ unuse(struct front *f, struct front_key *owner)
 		front_key_free(f, owner);
 }
 
-void
-front_key_free(struct front *f, struct front_key *key)
+/* What no plain get has. */
+static void
+more_end(struct front *f, struct front_key *key)
 {
-	struct front_key **of_slot = &f->by_slot[slot_of(key->ticket)];
-	struct front_key *owner = key->owner;
-
 	ensure(list_empty(&key->joined));
-	memset(key->item, 0, sizeof key->item); /* whoever uses it yet has no value */
-	key_close(f, key);
 	fill_end(f, key);
 	front_flight_end(f, key);
 	if (front_key_keeps(key))
 		front_keep_end(f, key);
 	if (key->whole != NULL)
 		front_part_end(f, key->whole);
+}
+
+void
+front_key_free(struct front *f, struct front_key *key)
+{
+	struct front_key **of_slot = &f->by_slot[slot_of(key->ticket)];
+	struct front_key *owner = key->used_more ? key->owner : NULL;
+
+	memset(key->item, 0, sizeof key->item); /* whoever uses it yet has no value */
+	key_close(f, key);
+	if (key->used_more)
+		more_end(f, key);
 	if (*of_slot == key)
 		*of_slot = NULL;
 	key->lane->key_count--;
@@ -124,7 +142,7 @@ front_key_release(struct front *f, struct front_key *key)
 
 	if (*of_slot == key)
 		*of_slot = NULL;
-	if (key->owner != NULL)
+	if (!key->used_more || key->owner != NULL)
 		front_key_free(f, key);
 	else
 		unuse(f, key);
@@ -138,6 +156,8 @@ front_key_queue(struct front *f, struct front_key *key)
 	list_push_back(&l->queue, &key->link);
 	if (l->state == LANE_UP && list_empty(&l->send_link))
 		list_push_back(&f->unsent, &l->send_link);
+	if (!key->used_more)
+		return;
 	front_flight_begin(f, key);
 	if (key->reads)
 		front_keep_place(f, key);
@@ -152,12 +172,10 @@ front_write_queue(struct front *f, struct front_key *key)
 		front_key_fail(f, key);
 }
 
-void
-front_key_answer(struct front *f, struct front_key *key, const struct serve_answer *answer)
+/* What no plain get has, and is over with its answer. */
+static void
+more_answered(struct front *f, struct front_key *key, const struct serve_answer *answer)
 {
-	list_unlink(&key->link);
-	key_close(f, key);
-	f->answers++;
 	key->fate_known = !answer->failed;
 	if (key->reads && !answer->failed && answer->item == NULL)
 		front_keep_missed(f, key);
@@ -166,10 +184,20 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 		front_keep_stored(f, key);
 	if (front_key_keeps(key))
 		front_keep_end(f, key); /* before the next write begins */
-	key->users = 1;
 	front_flight_land(f, key, answer);
 	if (key->whole != NULL && (answer->failed || answer->error != 0))
 		key->whole->missed = true;
+}
+
+void
+front_key_answer(struct front *f, struct front_key *key, const struct serve_answer *answer)
+{
+	list_unlink(&key->link);
+	key_close(f, key);
+	f->answers++;
+	key->users = 1;
+	if (key->used_more)
+		more_answered(f, key, answer);
 	if (answer->failed)
 		front_key_failed(f, key->lane);
 	else

@@ -156,6 +156,7 @@ fill_begin(struct front_lane *l, struct front_key *key)
 	const struct view view = {.data = key->bytes, .len = key->len};
 	enum store_result r;
 
+	front_key_use_more(key);
 	/* One alone may have more. */
 	if (f->answer_bytes != 0 && f->answer_bytes + len > f->cfg.answer_bytes_max)
 		return STORE_NOT_YET;

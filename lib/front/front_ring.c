@@ -193,7 +193,8 @@ tagged(const struct front_ring *ring, struct view key)
 {
 	const uint8_t *end = key.data + key.len, *from, *to;
 
-	if (key.len > ring->skip_len && memcmp(key.data, ring->skip, ring->skip_len) == 0)
+	if (ring->skip_len != 0 && key.len > ring->skip_len &&
+	    memcmp(key.data, ring->skip, ring->skip_len) == 0)
 		key = (struct view){.data = key.data + ring->skip_len,
 				    .len = key.len - ring->skip_len};
 	if (ring->tag[0] == 0 || key.len == 0)

@@ -4,6 +4,7 @@
  */
 #include "front_keep.h"
 
+#include "base/copy.h"
 #include "proto/mc_reply.h"
 
 #define GETS_WORD "gets"
@@ -64,15 +65,20 @@ request_sent(struct front_lane *l, struct front_request *r, uint32_t bytes)
 }
 
 static void
+key_sent(struct front_lane *l, struct front_key *key)
+{
+	key->sent = true;
+	if (key->used_more)
+		front_flight_sent(l->front, key);
+}
+
+static void
 request_add(struct front_lane *l, struct front_request *r, struct front_key *key)
 {
 	list_unlink(&key->link);
 	list_push_back(&r->keys, &key->link);
-	front_server_add(key->lane->counts, FRONT_SERVER_KEYS);
-	key->sent = true;
-	key->sent_ns = l->front->now_ns;
-	if (key->flies)
-		front_flight_sent(l->front, key);
+	counter_add(&l->counts->count[FRONT_SERVER_KEYS], 1);
+	key_sent(l, key);
 }
 
 /* Of a key that is to be kept. */
@@ -113,20 +119,27 @@ gather(struct front_lane *l, struct front_request *r, enum front_form form)
 	uint8_t *begin = conn_reserve_room(l->front->stack, l->conn, room, &room);
 	const uint8_t *end = begin + room - MC_BODY_END;
 	uint8_t *at = begin + word;
+	struct list *link;
+	uint32_t n = 0;
 
 	memcpy(begin, GETS_WORD, word);
 	r->ask = FRONT_ASK_GET;
 	r->cas = form == FRONT_FORM_GETS;
-	for (uint32_t n = 0; n < FRONT_KEYS_MAX && !list_empty(&l->queue); n++) {
-		struct front_key *key = queue_first(l);
+	for (link = l->queue.next; n < FRONT_KEYS_MAX && link != &l->queue; link = link->next) {
+		struct front_key *key = container_of(link, struct front_key, link);
 
 		if (end - at < key->len + 1 || front_key_form(key, l->meta) != form ||
 		    asks_ttl(l, key))
 			break;
 		*at++ = ' ';
-		at = mc_put_view(at, front_key_view(key));
-		request_add(l, r, key);
+		bytes_copy(at, key->bytes, key->len);
+		at += key->len;
+		key_sent(l, key);
+		n++;
 	}
+	ensure(n > 0); /* there is room for the first one */
+	list_move_front(&l->queue, link->prev, &r->keys);
+	counter_add(&l->counts->count[FRONT_SERVER_KEYS], n);
 	return (uint32_t)(mc_put_line_end(at) - begin);
 }
 

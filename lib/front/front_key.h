@@ -1,0 +1,90 @@
+/*
+ * front_key.h - a key that is asked of a server, or written there.
+ *
+ * Private to lib/front.
+ *
+ * Shape:  most keys are plain gets: those use the first fields only, and an item; the others are
+ *         zeros. front_core.h says where a key is, and who owns it.
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_FRONT_KEY_H
+#define CLOCKOO_FRONT_KEY_H
+
+#include "front_compose.h"
+#include "front_copy.h"
+
+#include "base/list.h"
+
+struct front_lane;
+
+#define FRONT_SHORT_MAX 312u /* bytes of a key and a value that need no memory of the store */
+
+struct front_key {
+	_Alignas(CACHE_LINE_BYTES) struct list link; /* in pool, queue or request */
+	uint64_t ticket, hash;
+	struct front_lane *lane; /* whose place it takes */
+	uint32_t asked_lane;     /* of its ticket: another one while its server is away */
+	uint32_t users;          /* of its answer: its own asker included */
+	bool open;               /* not answered yet */
+	uint8_t parity;          /* of the fleet's generation when it was asked */
+	bool wanted;             /* by the service */
+	bool sent;
+	uint8_t len;
+	bool reads;                /* a retrieval */
+	bool used_more;            /* than this line and an item; until it is taken again */
+	const struct item *answer; /* what was read: of its fill, or here; NULL: nothing */
+
+	/* The key, and behind it a short value: the body of an item. */
+	_Alignas(struct item) uint8_t item[sizeof(struct item)];
+	uint8_t bytes[FRONT_SHORT_MAX];
+
+	/* Zeros unless used_more, but for joined. */
+	bool writes;      /* its fill is the value of a write */
+	bool missed;      /* of a flush: a server has not answered */
+	bool holds_cell;  /* it is a writer there */
+	bool holds_flush; /* a flush is under way */
+	bool fate_known;  /* of what was sent */
+	uint64_t hold;    /* of a copy that is to be made; 0: none is */
+	uint32_t opened;  /* connections, before it was asked for */
+	struct front_query query;
+	struct fill fill;
+
+	/* of a flight */
+	uint8_t flies;          /* in front.flights; 0: it is not */
+	bool closed;            /* a delete is queued behind it: not joined before it is sent */
+	struct front_seen seen; /* when it was sent... */
+	uint64_t sent_ns;       /* ... and what is answered is no older */
+	struct front_key *flight_next, *held, *held_by;
+	struct list joined;
+	/* of its answer, which others use, too */
+	bool failed;
+	uint8_t error, result; /* enum mc_error, store_result */
+	uint64_t cas;
+	struct front_key *owner; /* of an answer that this one uses; NULL: its own */
+
+	struct front_key *whole; /* the flush of all servers that this is a part of */
+	uint32_t parts;          /* of a flush: servers that have not answered */
+};
+static_assert(offsetof(struct front_key, item) == CACHE_LINE_BYTES,
+	      "a plain get takes as few lines as it can");
+static_assert(offsetof(struct front_key, bytes) ==
+		      offsetof(struct front_key, item) + sizeof(struct item),
+	      "an item's body is behind its head");
+static_assert(MC_GET == 0, "the query of a plain get is zeros");
+static_assert(FRONT_SHORT_MAX >= MC_KEY_MAX && FRONT_SHORT_MAX < ITEM_PIN_MIN_BYTES,
+	      "bytes holds any key, and what is in it is not pinned");
+
+/* It may use all of its fields from now on. */
+static inline void
+front_key_use_more(struct front_key *key)
+{
+	key->used_more = true;
+}
+
+static inline struct view
+front_key_view(const struct front_key *key)
+{
+	return (struct view){.data = key->bytes, .len = key->len};
+}
+
+#endif
