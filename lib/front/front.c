@@ -38,14 +38,14 @@ key_take(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 	return key;
 }
 
-static void
+static FLAT void
 ask(void *arg, const struct serve_ask *ask)
 {
 	struct front *f = arg;
 	struct front_lane *l = front_route(f, ask);
 	struct front_key *key;
 
-	if (l != NULL && front_flight_join(f, l, ask))
+	if (front_copies_kept(&f->copies) && l != NULL && front_flight_join(f, l, ask))
 		return;
 	key = key_take(f, l, ask);
 	if (key == NULL) {
@@ -217,14 +217,14 @@ forget(void *arg, uint64_t ticket)
 		front_key_free(f, key);
 }
 
-static void
+static FLAT void
 release(void *arg, uint64_t ticket, const struct item *item)
 {
 	struct front *f = arg;
 	struct front_key *key = f->by_slot[serve_ticket_slot(ticket)];
 
 	ensure(key != NULL && key->ticket == ticket);
-	ensure((key->owner != NULL ? key->owner : key)->answer == item);
+	ensure((key->used_more && key->owner != NULL ? key->owner : key)->answer == item);
 	front_key_release(f, key);
 }
 

@@ -60,7 +60,7 @@ is_binary(uint8_t verb)
 	return verb >= MC_BIN_GET;
 }
 
-struct front_query
+NOT_FLAT struct front_query
 front_query_of(const struct mc_req *req)
 {
 	struct front_query q = {.verb = req->verb,

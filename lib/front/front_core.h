@@ -24,6 +24,7 @@
 #include "front_key.h"
 #include "front_lane.h"
 
+#include "proto/mc_base64.h"
 #include "serve/serve_link.h"
 
 #define FRONT_NEVER       UINT64_MAX
@@ -151,6 +152,8 @@ front_key_keeps(const struct front_key *key)
 static inline enum front_form
 front_key_form(const struct front_key *key, bool meta)
 {
+	if (!key->used_more && mc_key_is_text(front_key_view(key)))
+		return FRONT_FORM_GET;
 	return front_query_form(&key->query, front_key_view(key), meta);
 }
 

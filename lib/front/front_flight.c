@@ -96,7 +96,7 @@ may_join(struct front *f, const struct front_key *flight)
 	       front_cell_stands_mt(f->copies.shared.cells, flight->hash, &flight->seen);
 }
 
-bool
+NOT_FLAT bool
 front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 {
 	const struct front_wanted wanted = {.key = ask->key, .hash = ask->hash};

@@ -102,7 +102,7 @@ unuse(struct front *f, struct front_key *owner)
 }
 
 /* What no plain get has. */
-static void
+static NOT_FLAT void
 more_end(struct front *f, struct front_key *key)
 {
 	ensure(list_empty(&key->joined));
@@ -148,6 +148,14 @@ front_key_release(struct front *f, struct front_key *key)
 		unuse(f, key);
 }
 
+static NOT_FLAT void
+more_queued(struct front *f, struct front_key *key)
+{
+	front_flight_begin(f, key);
+	if (key->reads)
+		front_keep_place(f, key);
+}
+
 void
 front_key_queue(struct front *f, struct front_key *key)
 {
@@ -156,11 +164,8 @@ front_key_queue(struct front *f, struct front_key *key)
 	list_push_back(&l->queue, &key->link);
 	if (l->state == LANE_UP && list_empty(&l->send_link))
 		list_push_back(&f->unsent, &l->send_link);
-	if (!key->used_more)
-		return;
-	front_flight_begin(f, key);
-	if (key->reads)
-		front_keep_place(f, key);
+	if (key->used_more)
+		more_queued(f, key);
 }
 
 void
@@ -173,7 +178,7 @@ front_write_queue(struct front *f, struct front_key *key)
 }
 
 /* What no plain get has, and is over with its answer. */
-static void
+static NOT_FLAT void
 more_answered(struct front *f, struct front_key *key, const struct serve_answer *answer)
 {
 	key->fate_known = !answer->failed;

@@ -216,7 +216,7 @@ value_answered(struct front_lane *l)
 static bool
 is_short(const struct front_key *key, const struct front_value *v)
 {
-	return key->query.verb == MC_GET && v->client_flags == 0 &&
+	return (!key->used_more || key->query.verb == MC_GET) && v->client_flags == 0 &&
 	       key->len + v->value_len <= FRONT_SHORT_MAX;
 }
 
@@ -230,13 +230,13 @@ short_answered(struct front_lane *l, struct front_key *key, const struct front_v
 
 	bytes_copy(item->body + key->len, value, v->value_len);
 	key->answer = item;
-	if (key->hold != 0 || unlikely(!front_may_keep(l)))
+	if (key->used_more && (key->hold != 0 || unlikely(!front_may_keep(l))))
 		front_keep_value(l, key);
 	front_key_answer(l->front, key, &answer);
 }
 
 /* One after the other, as step() takes them. False: the first one is for that. */
-static bool
+static NOT_FLAT FLAT bool
 values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step *s)
 {
 	struct front *f = l->front;

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "proto/mc_error.h"
 #include "proto/mc_number.h"
+#include "store/item_layout.h"
 
 #define WORDS_MAX       24u /* a meta reply with each of its flags, a line of `me` */
 #define CRLF            2
@@ -403,7 +404,7 @@ front_value_read(struct front_value *value, struct front_asked *asked, struct vi
 		return false;
 	name = asked->keys[key];
 	if (bytes.len < WORD_BYTES + name.len + VALUE_LINE_REST ||
-	    memcmp(bytes.data, word, WORD_BYTES) != 0 || memcmp(at, name.data, name.len) != 0)
+	    memcmp(bytes.data, word, WORD_BYTES) != 0 || !bytes_same(at, name.data, name.len))
 		return false;
 	at += name.len;
 	number = at + 1;

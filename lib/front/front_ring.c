@@ -165,6 +165,9 @@ front_ring_build(struct front_ring *ring, const struct front_fleet *fleet, const
 		.tag = {fleet->tag[0], fleet->tag[1]},
 		.skip_len = (uint32_t)strlen(fleet->skip),
 		.nservers = fleet->nservers,
+		.whole_keys = fleet->nservers > 1 && fleet->tag[0] == 0 && fleet->skip[0] == 0 &&
+			      (fleet->distribution == FRONT_KETAMA ||
+			       fleet->distribution == FRONT_CONSISTENT),
 	};
 	memcpy(ring->skip, fleet->skip, sizeof ring->skip);
 	find_live(&l, fleet, live);
@@ -193,8 +196,7 @@ tagged(const struct front_ring *ring, struct view key)
 {
 	const uint8_t *end = key.data + key.len, *from, *to;
 
-	if (ring->skip_len != 0 && key.len > ring->skip_len &&
-	    memcmp(key.data, ring->skip, ring->skip_len) == 0)
+	if (key.len > ring->skip_len && memcmp(key.data, ring->skip, ring->skip_len) == 0)
 		key = (struct view){.data = key.data + ring->skip_len,
 				    .len = key.len - ring->skip_len};
 	if (ring->tag[0] == 0 || key.len == 0)
@@ -240,8 +242,8 @@ jump(uint64_t hash, uint32_t nbuckets)
 	return (uint32_t)bucket;
 }
 
-uint32_t
-front_ring_server(const struct front_ring *ring, struct view key)
+static NOT_FLAT uint32_t
+server_of(const struct front_ring *ring, struct view key)
 {
 	const struct front_point *last = &ring->points[ring->npoints - 1];
 	struct view part;
@@ -259,6 +261,15 @@ front_ring_server(const struct front_ring *ring, struct view key)
 		break;
 	}
 	return server_at(ring, front_hash(ring->hash, part));
+}
+
+/* Most rings hash all of a key, and have points. */
+uint32_t
+front_ring_server(const struct front_ring *ring, struct view key)
+{
+	if (likely(ring->whole_keys))
+		return server_at(ring, front_hash(ring->hash, key));
+	return server_of(ring, key);
 }
 
 /* From the last point of *is on to i: the owners of before are those whose points lie there, and

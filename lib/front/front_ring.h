@@ -62,6 +62,7 @@ struct front_ring {
 	char tag[2];
 	char skip[FRONT_SKIP_BYTES];
 	uint32_t skip_len;
+	bool whole_keys;   /* points, and hashes of whole keys */
 	uint32_t nservers; /* live or not */
 	uint32_t npoints;
 	/* Of values with these highest bits: the first point that is not below the least. */

@@ -48,7 +48,7 @@ front_fleet_look(struct front *f)
 	f->settled = true;
 }
 
-static struct front_lane *
+static NOT_FLAT struct front_lane *
 route_special(struct front *f, const struct serve_ask *ask)
 {
 	const struct front_state *s = f->state;

@@ -85,7 +85,7 @@ request_add(struct front_lane *l, struct front_request *r, struct front_key *key
 static bool
 asks_ttl(const struct front_lane *l, const struct front_key *key)
 {
-	return key->hold != 0 && l->meta;
+	return key->used_more && key->hold != 0 && l->meta;
 }
 
 /* `me k` and `get k`, or `gets k`: the second would not say when the item expires, and a mg would

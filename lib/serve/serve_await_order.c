@@ -177,7 +177,7 @@ look_ask(struct serve *sv, struct op *op, struct look *at)
 
 /* Behind one that waits. Stops at the first operation that is not asked for ahead: its effect may
  * be on keys behind it. False: it did, or found no place. */
-static bool
+static FLAT bool
 ask_ahead(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
@@ -195,7 +195,7 @@ ask_ahead(struct serve *sv, struct op *op)
 	return true;
 }
 
-bool
+FLAT bool
 awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint32_t offset)
 {
 	struct look at;

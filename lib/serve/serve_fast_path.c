@@ -11,10 +11,6 @@
 #include "proto/mc_fast_path.h"
 #include "store/item_simple.h"
 
-/* For the loops over a batch: gcc takes what they call for each key, linked as a whole program, for
- * too large to be inlined, which costs a tenth (measured: gcc 12). */
-#define FLAT __attribute__((flatten))
-
 /* ---- bytes of a connection to operations ---- */
 
 /* Prefetches the bucket, which arrives while the next requests are read. */

@@ -2,12 +2,13 @@
  * bench_missed.c - what a key costs a front's core that has no copy of it: instructions, frames
  * and requests towards its servers.
  *
- * A front, its servers (one core with as many connections) and eight clients on a hub in memory.
+ * A front, its servers (one core with as many connections) and clients on a hub in memory.
  * Every byte of every reply is compared. Instructions are callgrind's, of the front's turns alone:
  *
  *   valgrind --tool=callgrind --instr-atstart=no --collect-atstart=no bench_missed CASE
  *
- * CASE: lines (of 100 keys), pipelined (50 gets), singles.
+ * CASE: lines (of 100 keys), pipelined (50 gets), singles; crowd (two lines of more clients than
+ * have places for all of their keys).
  */
 #include "sim/sim_core.h"
 #include "sim/sim_front.h"
@@ -28,6 +29,7 @@
 #define STEP_NS      4000u
 #define FRAMES       4096u
 #define CLIENTS      8u
+#define CROWD        50u
 #define KEYS         1000u
 #define KEY_STEP     37u
 #define SERVERS      2u
@@ -44,10 +46,13 @@ enum station { FRONT, SERVER, CLIENT, STATIONS };
 
 struct shape {
 	const char *name;
-	uint32_t lines, keys;
+	uint32_t lines, keys, clients;
 };
 
-static const struct shape shapes[] = {{"lines", 1, 100}, {"pipelined", 50, 1}, {"singles", 1, 1}};
+static const struct shape shapes[] = {{"lines", 1, 100, CLIENTS},
+				      {"pipelined", 50, 1, CLIENTS},
+				      {"singles", 1, 1, CLIENTS},
+				      {"crowd", 2, 100, CROWD}};
 
 struct client {
 	struct conn *conn;
@@ -63,7 +68,7 @@ struct world {
 	struct sim_stack *clients;
 	struct mem_port *port[STATIONS];
 	struct front *front;
-	struct client client[CLIENTS];
+	struct client client[CROWD];
 	struct sim_rng rng;
 	uint32_t stored;
 	uint64_t frames; /* from the front to its servers */
@@ -157,7 +162,7 @@ clients_turn(void *arg)
 
 	while (stack_pop_ready(w->clients->stack) != NULL)
 		;
-	for (uint32_t i = 0; i < CLIENTS; i++)
+	for (uint32_t i = 0; i < w->shape->clients; i++)
 		if (w->client[i].open)
 			client_turn(w, &w->client[i]);
 }
@@ -167,7 +172,7 @@ on_opened(void *arg, struct conn *conn)
 {
 	struct world *w = arg;
 
-	for (uint32_t i = 0; i < CLIENTS; i++)
+	for (uint32_t i = 0; i < w->shape->clients; i++)
 		w->client[i].open |= w->client[i].conn == conn;
 }
 
@@ -272,7 +277,7 @@ connect_all(struct world *w)
 {
 	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP + FRONT), .port = SIM_PORT};
 
-	for (uint32_t i = 0; i < CLIENTS; i++)
+	for (uint32_t i = 0; i < w->shape->clients; i++)
 		ensure((w->client[i].conn = conn_connect(w->clients->stack, &to)) != NULL);
 }
 
@@ -292,7 +297,7 @@ main(int argc, char **argv)
 		if (argc > 1 && strcmp(argv[1], shapes[i].name) == 0)
 			w.shape = &shapes[i];
 	if (w.shape == NULL) {
-		fputs("usage: bench_missed lines|pipelined|singles [STEPS]\n", stderr);
+		fputs("usage: bench_missed lines|pipelined|singles|crowd [STEPS]\n", stderr);
 		return 1;
 	}
 	world_make(&w);
