@@ -159,15 +159,18 @@ drop(void *arg, struct view name, uint64_t hash)
 {
 	static const struct mc_req req = {.verb = MC_BIN_DELETE};
 	struct front *f = arg;
-	const struct serve_ask ask = {.ticket = AWAITS_MAX,
+	const struct serve_ask ask = {.ticket = FRONT_TICKET_NONE,
 				      .hash = hash,
 				      .key = name,
 				      .req = &req,
 				      .lane = lane_of(f, name, hash)};
 	struct front_key *key = key_take(f, front_route(f, &ask), &ask);
 
-	if (key == NULL)
+	front_count(f, FRONT_DROPS);
+	if (key == NULL) {
+		front_count(f, FRONT_DROPS_FAILED);
 		return;
+	}
 	key->wanted = false;
 	front_flights_close(f, front_key_wanted(key));
 	front_write_queue(f, key);

@@ -64,6 +64,8 @@
 	X(FRONT_COMBINED, "sets answered by the one of their key that came last")                  \
 	X(FRONT_WRITES_LOST, "writes whose fate nobody knew: of their keys none was kept")         \
 	X(FRONT_SETTLED, "of the cells of these, those of which copies may be kept again")         \
+	X(FRONT_DROPS, "deletes of keys whose set was refused here")                               \
+	X(FRONT_DROPS_FAILED, "of them, those that no server has answered: it may be there yet")   \
 	X(FRONT_CONNECTED, "connections opened to servers")                                        \
 	X(FRONT_CONNECT_FAILED, "connections to servers not opened")                               \
 	X(FRONT_OTHER_CORE, "connections tried from another port: the reply came to another core") \

@@ -96,6 +96,8 @@ void front_fleet_look(struct front *f);
 struct front_lane *front_route(struct front *f, const struct serve_ask *ask);
 /* What is asked of a server that stands in for its own lives no longer than it may there. */
 void front_query_stand_in(struct front *f, struct front_key *key);
+#define FRONT_TICKET_NONE AWAITS_MAX /* of a delete that nobody has asked for */
+
 /* A key of this lane's has failed, asked or not. */
 static inline void
 front_key_failed(struct front *f, struct front_lane *l)

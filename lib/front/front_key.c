@@ -177,6 +177,14 @@ front_write_queue(struct front *f, struct front_key *key)
 		front_key_fail(f, key);
 }
 
+static void
+key_failed(struct front *f, const struct front_key *key)
+{
+	front_key_failed(f, key->lane);
+	if (key->ticket == FRONT_TICKET_NONE)
+		front_count(f, FRONT_DROPS_FAILED);
+}
+
 /* What no plain get has, and is over with its answer. */
 static NOT_FLAT void
 more_answered(struct front *f, struct front_key *key, const struct serve_answer *answer)
@@ -204,7 +212,7 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 	if (key->used_more)
 		more_answered(f, key, answer);
 	if (answer->failed)
-		front_key_failed(f, key->lane);
+		key_failed(f, key);
 	else
 		front_count(f, answer->item != NULL ? FRONT_HITS : FRONT_MISSES);
 	if (!key->wanted || !serve_answer(f->serve, key->ticket, answer) || answer->item == NULL)
@@ -224,7 +232,7 @@ void
 front_key_fail(struct front *f, struct front_key *key)
 {
 	front_flight_fail(f, key);
-	front_key_failed(f, key->lane);
+	key_failed(f, key);
 	if (key->whole != NULL) {
 		front_report_owe_mt(key->lane->report);
 		key->whole->missed = true;

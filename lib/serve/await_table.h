@@ -39,7 +39,7 @@ struct await {
 	uint64_t ticket, hash;
 	struct session *session; /* NULL: of a datagram */
 	struct await *next;      /* its owner's; a free one's: the next free one */
-	uint32_t offset;         /* of its request, in the read buffer */
+	uint32_t offset;         /* of its request, in the read buffer; of its line */
 	uint16_t lane;
 	uint16_t bytes;              /* of a plain get; 0: of anything else */
 	uint16_t more;               /* to the last one of its line that names the key, too */
@@ -63,22 +63,27 @@ struct awaited_write {
 	struct mc_req req;        /* its key is key[] */
 	struct datagram datagram; /* only who sent it */
 	uint16_t udp_id;
-	uint32_t bytes; /* of the datagram's request */
+	uint32_t bytes;            /* of the datagram's request */
+	struct awaited_line *rest; /* behind it in its datagram; NULL: nothing */
 	uint8_t key[MC_KEY_MAX];
 };
 static_assert(sizeof(struct awaited_write) <= CHUNK_BYTES, "lies in a chunk");
 
-/* A retrieval line of a datagram. */
+/* What a datagram has from a line of retrieval on that waits; or behind a write that does. */
 struct awaited_line {
-	struct list link;
-	struct datagram datagram; /* only who sent it */
-	uint16_t id;
-	uint8_t *bytes; /* a chunk */
-	uint32_t len, at;
-	uint32_t open; /* of its awaits: not ready */
+	struct list link;              /* in none while it waits */
+	struct datagram datagram;      /* only who sent it */
+	struct datagram_cursor cursor; /* over its bytes */
+	uint8_t *bytes;                /* a chunk */
+	uint32_t len;
+	uint32_t begin;        /* of the line that waits, or has waited last */
+	uint32_t line_at, cut; /* of the line that is read; of one left open by a pass */
+	uint32_t counted;      /* lines that begin in front of it were, as requests */
+	uint32_t open;         /* awaits of the line that waits: not ready */
 	uint32_t tries;
-	struct mc_parser parser;
-	struct await *awaits;
+	uint64_t since_ns;
+	uint8_t protocol;
+	struct await *awaits; /* of that line, and of some behind it */
 };
 
 #define AHEAD_GETS_MAX      64u  /* gets of a connection that are asked for at a time... */
@@ -101,7 +106,8 @@ struct awaits {
 	struct list asked, ready;         /* soonest deadline first; ready: no writes */
 	struct list written, written_udp; /* writes that are answered, and not told */
 	struct list lanes_waiting;
-	struct list lines_free, lines_ready, lines_executed;
+	struct list lines_free, lines_executed;
+	struct list lines_ready;   /* first the one that is read, if a pass left its line open */
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
 	struct await_lane lanes[AWAIT_LANES_MAX];
 	uint32_t ahead_left;             /* in this turn */
@@ -195,6 +201,10 @@ bool await_bring(struct serve *sv, struct op *op);
  * what the store has by then. */
 const struct item *await_missed(struct serve *sv, const struct op *op);
 
+/* Has its line told an answer for its key? Then it is told that one, whatever the store has: a
+ * copy may come and go between two that name the key. */
+bool await_is_told(struct serve *sv, const struct op *op);
+
 /* Operations from ops[first] on go back into the read buffer. */
 void awaits_rebase(struct serve *sv, struct session *ss, uint32_t first);
 /* Whether the session's next request waits. If not, nothing behind one that does is parsed; and
@@ -260,12 +270,16 @@ void awaited_writes_drop(struct serve *sv);
 
 /* Keeps the line of op, and asks for all its keys that are missed. */
 void awaited_line_keep(struct serve *sv, struct op *op);
-/* Operations of lines whose answers are here. False: one of them is not at its end. */
-bool awaited_lines_parse(struct serve *sv);
 void awaited_lines_pass_end(struct serve *sv);
 void awaited_lines_drop(struct serve *sv);
 struct await *awaited_line_find(struct serve *sv, const struct op *op);
-/* Nothing of the line of op is answered. */
+/* Nothing more of the line of op is answered. */
 void awaited_line_fail(struct serve *sv, struct op *op);
+/* Has its datagram waited for so long that nothing more of it is asked? */
+bool awaited_line_is_late(struct serve *sv, const struct op *op);
+/* A write is asked: what stands behind it in its datagram waits for awaited_rest_go_on(). NULL:
+ * nothing. */
+struct awaited_line *awaited_rest_keep(struct serve *sv, struct op *op);
+void awaited_rest_go_on(struct serve *sv, struct awaited_line *rest);
 
 #endif

@@ -420,7 +420,7 @@ make_ready(struct serve *sv, struct await *a, const struct serve_answer *answer)
 		list_push_back(&aw->ready, &a->due);
 		if (a->session->awaits == a)
 			conn_requeue(sv->stack, a->session->conn);
-	} else if (--a->line->open == 0) {
+	} else if (a->offset == a->line->begin && a->line->open > 0 && --a->line->open == 0) {
 		list_push_back(&aw->lines_ready, &a->line->link);
 	}
 }
@@ -558,7 +558,7 @@ serve_awaits_drain(struct serve *sv, bool hurry)
 		return true;
 	none = list_empty(&aw->asked) && list_empty(&aw->lanes_waiting) &&
 	       list_empty(&aw->written) && list_empty(&aw->written_udp) &&
-	       (hurry || list_empty(&aw->ready));
+	       (hurry || (list_empty(&aw->ready) && list_empty(&aw->lines_ready)));
 	aw->draining = true;
 	if (hurry)
 		deadlines_check(sv, UINT64_MAX);

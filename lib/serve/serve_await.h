@@ -75,6 +75,7 @@
 #define AWAITS_SESSION_PART   (AWAITS_MAX / 256 + (AWAITS_MAX < 256 ? 2 : 0)) /* of the free */
 #define AWAITS_ENDED_PER_TURN 256u
 #define AWAIT_LANES_MAX       1024u
+#define AWAITED_LINE_TIMEOUTS 4u /* after so many a datagram's requests are not asked any more */
 
 /* A key that is missed, or a write. */
 struct serve_ask {

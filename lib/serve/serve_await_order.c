@@ -290,7 +290,7 @@ await_read(struct serve *sv, struct op *op, struct serve_answer *answer)
 	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))
 		return AWAIT_ANSWERED;
 	if (op->session == NULL) {
-		if (sv->awaits->draining)
+		if (sv->awaits->draining || awaited_line_is_late(sv, op))
 			return failed(sv, op, answer);
 		awaited_line_keep(sv, op);
 		return AWAIT_LATER;
@@ -331,16 +331,16 @@ await_bring(struct serve *sv, struct op *op)
 		return false;
 	if (a == NULL && op->session != NULL && session_bring(sv, op))
 		return true;
-	if (a == NULL && op->session == NULL && !sv->awaits->draining) {
+	if (op->session == NULL && (a == NULL || a->state != AWAIT_READY) &&
+	    !sv->awaits->draining && !awaited_line_is_late(sv, op)) {
 		awaited_line_keep(sv, op);
 		return true;
 	}
-	if (a != NULL && a->state != AWAIT_READY) {
-		if (op->session != NULL)
-			op->session->await_counted = (op->req.flags & MC_FIRST) != 0;
+	if (op->session != NULL && a != NULL && a->state != AWAIT_READY) {
+		op->session->await_counted = (op->req.flags & MC_FIRST) != 0;
 		return true;
 	}
-	if (a == NULL || a->answer.failed) {
+	if (a == NULL || a->state != AWAIT_READY || a->answer.failed) {
 		serve_count(sv, AWAITS_FAILED);
 		await_missed(sv, op);
 	}
@@ -358,7 +358,7 @@ session_await_end(struct serve *sv, struct session *ss, struct await **link)
 
 /* Others are told its answer, too: it stands where the last of them does. */
 static void
-pass_on(struct await **link)
+pass_on(struct session *ss, struct await **link)
 {
 	struct await *a = *link;
 
@@ -366,6 +366,7 @@ pass_on(struct await **link)
 	a->offset += a->more;
 	a->more = 0;
 	a->passed_on = true;
+	ss->passes_on = true;
 	a->bytes = 0; /* theirs are others */
 	link = link_from(link, a->offset);
 	a->next = *link;
@@ -377,9 +378,26 @@ static void
 session_await_used(struct serve *sv, struct session *ss, struct await **link)
 {
 	if (unlikely((*link)->more != 0))
-		pass_on(link);
+		pass_on(ss, link);
 	else
 		session_await_end(sv, ss, link);
+}
+
+bool
+await_is_told(struct serve *sv, const struct op *op)
+{
+	struct session *ss = op->session;
+	const struct await *a;
+
+	if (ss == NULL)
+		return awaited_line_find(sv, op) != NULL;
+	if (likely(!ss->passes_on))
+		return false;
+	a = ss->awaits;
+	ss->passes_on = a != NULL;
+	while (a != NULL && (!a->passed_on || a->hash != op->hash))
+		a = a->next;
+	return a != NULL;
 }
 
 void

@@ -1,31 +1,56 @@
 /*
- * serve_await_udp.c - datagrams whose retrievals wait for a supplier.
+ * serve_await_udp.c - datagrams whose requests wait for a supplier.
  *
- * A line of which a key is missed is copied, all its missed keys are asked for, and it is executed
- * again when the last one is known: a message left open would stop all datagrams. Lines are no
- * connection's: each is answered when it can be.
+ * What waits, and all behind it in its datagram, is copied, and executed in its order as answers
+ * come: a message left open would stop all datagrams. A line of retrieval is executed again when
+ * the last of its keys that are missed is known; what lines of retrieval behind it lack is asked
+ * for with them. Datagrams have no order among each other.
  */
 #include "await_table.h"
 
 #define LINE_TRIES_MAX 4u /* times that a key found at first may be gone at last */
 
 static void
-line_free(struct serve *sv, struct awaited_line *line)
+awaits_free_before(struct serve *sv, struct awaited_line *line, uint32_t offset)
 {
-	while (line->awaits != NULL) {
-		struct await *a = line->awaits;
+	struct await **link = &line->awaits;
 
-		line->awaits = a->next;
+	while (*link != NULL) {
+		struct await *a = *link;
+
+		if (a->offset >= offset) {
+			link = &a->next;
+			continue;
+		}
+		*link = a->next;
 		await_free(sv, a);
 	}
+}
+
+static void
+line_free(struct serve *sv, struct awaited_line *line)
+{
+	awaits_free_before(sv, line, UINT32_MAX);
 	stack_chunk_put(sv->stack, line->bytes);
 	line->bytes = NULL;
 	list_push_back(&sv->awaits->lines_free, &line->link);
 }
 
-/* NULL: there is no place for so many bytes. */
+/* The next request that is read is the one at this offset. */
+static void
+line_go_to(struct awaited_line *line, uint32_t offset)
+{
+	line->cursor = (struct datagram_cursor){.list = &line->datagram,
+						.count = 1,
+						.text = {line->bytes, line->len},
+						.at = offset,
+						.id = line->cursor.id,
+						.parser.protocol = line->protocol};
+}
+
+/* Of a datagram that op is of. NULL: there is no place for so many bytes. */
 static struct awaited_line *
-line_alloc(struct serve *sv, struct view text)
+line_alloc(struct serve *sv, const struct op *op, struct view text)
 {
 	struct awaits *aw = sv->awaits;
 	struct awaited_line *line;
@@ -35,8 +60,16 @@ line_alloc(struct serve *sv, struct view text)
 	    (chunk = stack_chunk_get(sv->stack)) == NULL)
 		return NULL;
 	line = container_of(list_pop_front(&aw->lines_free), struct awaited_line, link);
-	*line = (struct awaited_line){.bytes = chunk, .len = text.len};
+	*line = (struct awaited_line){.bytes = chunk,
+				      .len = text.len,
+				      .datagram.from = op->datagram->from,
+				      .cursor.id = op->udp_id,
+				      .protocol = op->req.flags & MC_BINARY ? MC_PROTOCOL_BINARY
+									    : MC_PROTOCOL_TEXT,
+				      .since_ns = sv->clock.now_ns};
 	memcpy(chunk, text.data, text.len);
+	list_init(&line->link);
+	line_go_to(line, 0);
 	return line;
 }
 
@@ -49,6 +82,15 @@ line_of(struct serve *sv, const struct op *op)
 	return at < sizeof aw->lines ? &aw->lines[at / sizeof aw->lines[0]] : NULL;
 }
 
+bool
+awaited_line_is_late(struct serve *sv, const struct op *op)
+{
+	const struct awaited_line *line = line_of(sv, op);
+
+	return line != NULL && sv->clock.now_ns - line->since_ns >=
+				       AWAITED_LINE_TIMEOUTS * sv->awaits->supplier.timeout_ns;
+}
+
 /* ---- the line of an operation ---- */
 
 static bool
@@ -57,6 +99,7 @@ same_datagram(const struct op *a, const struct op *b)
 	return a->session == NULL && b->session == NULL && a->datagram == b->datagram;
 }
 
+/* As far as this pass has it. */
 static const struct op *
 line_first(const struct serve *sv, const struct op *op)
 {
@@ -65,46 +108,71 @@ line_first(const struct serve *sv, const struct op *op)
 	return op;
 }
 
-static struct op *
-line_last(struct serve *sv, struct op *op)
+/* Where the line of op begins. */
+static uint32_t
+line_offset(const struct serve *sv, const struct awaited_line *line, const struct op *op)
 {
-	while (!op_last(op) && op + 1 < &sv->ops[sv->op_count] && same_datagram(op + 1, op))
-		op++;
-	return op;
+	while (op->before.in_line && op > sv->ops && same_datagram(op - 1, op))
+		op--;
+	return op->before.in_line ? line->cut : (uint32_t)(op->raw.data - line->bytes);
 }
 
-/* The cursor stands inside the line: it goes to the line's end, which is returned. */
-static const uint8_t *
-cursor_leave_line(struct datagram_cursor *dc)
+static void
+op_skip(struct op *op)
 {
-	const uint8_t *at = dc->text.data + dc->at;
-	const uint8_t *lf = memchr(at, '\n', dc->text.len - dc->at);
-	const uint8_t *end = lf != NULL ? lf + 1 : dc->text.data + dc->text.len;
-
-	dc->at = (uint32_t)(end - dc->text.data);
-	dc->parser.in_line = 0;
-	if (dc->at == dc->text.len) {
-		dc->next++;
-		dc->text = (struct view){NULL, 0};
-		dc->at = 0;
-		dc->parser = (struct mc_parser){0};
-	}
-	return end;
+	op->req.verb = OP_SKIP;
+	op->req.flags = 0;
+	op->in_place = true;
 }
 
 /* What this pass has of the line behind op is not executed. True: that was its end. */
 static bool
-rest_skip(struct serve *sv, struct op *op)
+line_skip(struct serve *sv, struct op *op)
 {
-	struct op *last = line_last(sv, op);
-	const bool whole = op_last(last);
+	const struct op *end = &sv->ops[sv->op_count];
+	bool whole = op_last(op);
 
-	for (struct op *skip = op + 1; skip <= last; skip++) {
-		skip->req.verb = OP_SKIP;
-		skip->req.flags = 0;
-		skip->in_place = true;
+	for (struct op *next = op + 1; !whole && next < end && same_datagram(op, next); next++) {
+		whole = op_last(next);
+		op_skip(next);
 	}
 	return whole;
+}
+
+/* The same of the datagram. Where what was parsed of it ends is returned. */
+static const uint8_t *
+datagram_skip(struct serve *sv, struct op *op)
+{
+	const struct op *end = &sv->ops[sv->op_count];
+	const uint8_t *parsed = op->raw.data + op->raw.len;
+
+	for (struct op *next = op + 1; next < end && same_datagram(op, next); next++) {
+		parsed = next->raw.data + next->raw.len;
+		op_skip(next);
+	}
+	return parsed;
+}
+
+static void
+cursor_leave(struct datagram_cursor *dc)
+{
+	dc->next++;
+	dc->text = (struct view){NULL, 0};
+	dc->at = 0;
+	dc->parser = (struct mc_parser){0};
+}
+
+/* The cursor stands inside the line: it goes to the line's end. */
+static void
+cursor_leave_line(struct datagram_cursor *dc)
+{
+	const uint8_t *at = dc->text.data + dc->at;
+	const uint8_t *lf = memchr(at, '\n', dc->text.len - dc->at);
+
+	dc->at = lf != NULL ? (uint32_t)(lf + 1 - dc->text.data) : dc->text.len;
+	dc->parser.in_line = 0;
+	if (dc->at == dc->text.len)
+		cursor_leave(dc);
 }
 
 /* No message ends with op, and none is begun. */
@@ -116,48 +184,81 @@ reply_discard(struct serve *sv, struct op *op)
 	sv->request_bytes = 0;
 }
 
-/* Takes the line of op out of the pass, and returns its bytes. */
+/* As much as a chunk has room for; of text, whole lines. */
 static struct view
-line_take(struct serve *sv, struct op *op)
+text_cut(struct serve *sv, const struct op *op, struct view text)
 {
-	const struct op *first = line_first(sv, op);
-	const struct op *last = line_last(sv, op);
-	const uint8_t *begin =
-		first->req.flags & MC_FIRST ? first->raw.data : sv->awaits->line_start;
-	const uint8_t *end = last->raw.data + last->raw.len;
+	if (text.len <= CHUNK_BYTES)
+		return text;
+	serve_count(sv, UDP_DROP_TRUNCATED);
+	for (text.len = CHUNK_BYTES; (op->req.flags & MC_BINARY) == 0 && text.len > 0; text.len--)
+		if (text.data[text.len - 1] == '\n')
+			break;
+	return text;
+}
 
-	if (!rest_skip(sv, op))
-		end = cursor_leave_line(&sv->datagrams);
-	reply_discard(sv, op);
-	return (struct view){begin, (uint32_t)(end - begin)};
+/* What its datagram has from here on, which is in front of op or behind it, is taken out of the
+ * pass. NULL: there is nothing, or no place. */
+static struct awaited_line *
+rest_take(struct serve *sv, struct op *op, const uint8_t *from)
+{
+	struct datagram_cursor *dc = &sv->datagrams;
+	const uint8_t *end = datagram_skip(sv, op);
+	struct awaited_line *line;
+	struct view text;
+
+	if (dc->text.data != NULL && op->datagram == &dc->list[dc->next]) {
+		end = dc->text.data + dc->text.len;
+		cursor_leave(dc);
+	}
+	text = text_cut(sv, op, (struct view){from, (uint32_t)(end - from)});
+	if (text.len == 0)
+		return NULL;
+	line = line_alloc(sv, op, text);
+	if (line == NULL)
+		serve_count(sv, UDP_DROP_NO_MEMORY);
+	return line;
 }
 
 /* ---- asking ---- */
 
+/* A look over lines of retrieval, from the one that waits on. */
+struct line_look {
+	uint32_t begin;    /* of the line */
+	uint64_t left_out; /* hashes of keys that a line has not asked for: later ones neither */
+};
+
 /* False: there is no place. */
 static bool
-key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req)
+key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req,
+	struct line_look *look)
 {
 	uint8_t bytes[MC_KEY_DECODED_MAX];
 	struct view key = req->key;
 	struct await *a;
-	uint64_t hash;
+	uint64_t hash, bit;
 
 	if (req->flags & MC_KEY_BASE64) {
 		key.len = (uint32_t)(mc_base64_decode(bytes, key) - bytes);
 		key.data = bytes;
 	}
 	hash = store_hash(sv->store, key);
-	if (awaits_find(line->awaits, hash) != NULL ||
-	    await_copy(sv, req, store_peek(sv->store, key, hash)) != SERVE_COPY_NONE ||
-	    !await_may_have(sv, key, hash))
+	bit = 1ull << hash % 64;
+	a = awaits_find(line->awaits, hash);
+	if (a != NULL && a->offset == look->begin)
 		return true;
+	if (a != NULL || (look->begin != line->begin && (look->left_out & bit) != 0) ||
+	    await_copy(sv, req, store_peek(sv->store, key, hash)) != SERVE_COPY_NONE ||
+	    !await_may_have(sv, key, hash)) {
+		look->left_out |= bit;
+		return true;
+	}
 	a = await_ask(sv, NULL, line, req, key, hash);
 	if (a == NULL)
 		return false;
+	a->offset = look->begin;
 	a->next = line->awaits;
 	line->awaits = a;
-	line->open++;
 	return true;
 }
 
@@ -167,23 +268,42 @@ body_bytes(const struct mc_req *req)
 	return req->flags & MC_HAS_BODY ? req->body_len + req->body_end : 0;
 }
 
-/* Bounded: each step uses up bytes. */
+/* Its turn has come: it is asked for; or it may be asked for before. */
+static bool
+may_ask(const struct serve *sv, const struct mc_req *req, bool ahead)
+{
+	if (ahead)
+		return await_reads(req);
+	return (verb_traits[req->verb] & VERB_RETURNS_VALUE) != 0 || sv->brings;
+}
+
+/* What the line that waits lacks, and lines of retrieval behind it. Bounded: each step uses up
+ * bytes. False: there is no place for the first one's. */
 static bool
 keys_ask(struct serve *sv, struct awaited_line *line)
 {
-	struct mc_parser parser = line->parser;
+	struct mc_parser parser = {.protocol = line->protocol};
+	struct line_look look = {.begin = line->begin};
 	struct mc_req req;
 
-	for (uint32_t at = 0; at < line->len;) {
-		const struct mc_result r =
-			mc_parse(&parser, &req, line->bytes + at, line->len - at);
+	for (uint32_t at = line->begin; at < line->len;) {
+		struct mc_result r;
 
-		if (r.status != MC_OK ||
-		    !((verb_traits[req.verb] & VERB_RETURNS_VALUE) || sv->brings) ||
-		    !key_ask(sv, line, &req))
-			return false;
+		if (!parser.in_line)
+			look.begin = at;
+		r = mc_parse(&parser, &req, line->bytes + at, line->len - at);
+		if (r.status != MC_OK || !may_ask(sv, &req, look.begin != line->begin))
+			break;
+		if (!key_ask(sv, line, &req, &look)) {
+			if (look.begin == line->begin)
+				return false;
+			break;
+		}
 		at += r.used + body_bytes(&req);
 	}
+	line->open = 0;
+	for (const struct await *a = line->awaits; a != NULL; a = a->next)
+		line->open += a->offset == line->begin && a->state == AWAIT_ASKED;
 	if (line->open == 0) { /* by now nothing is missed that the supplier may have */
 		list_push_back(&sv->awaits->lines_ready, &line->link);
 		sv->more = true;
@@ -191,16 +311,22 @@ keys_ask(struct serve *sv, struct awaited_line *line)
 	return true;
 }
 
-/* A key that was there when the line was asked for is gone. */
+/* Its turn has come, and an answer lacks; or a key that was there when it was asked for is gone. */
 static void
 line_again(struct serve *sv, struct awaited_line *line, struct op *op)
 {
-	rest_skip(sv, op);
+	const uint32_t begin = line_offset(sv, line, op);
+
+	datagram_skip(sv, op);
 	reply_discard(sv, op);
 	list_unlink(&line->link);
-	line->at = 0;
-	line->parser = (struct mc_parser){.protocol = line->parser.protocol};
-	if (++line->tries < LINE_TRIES_MAX && keys_ask(sv, line))
+	list_init(&line->link);
+	line->tries = begin == line->begin ? line->tries + 1 : 0;
+	line->begin = begin;
+	line->counted = begin + 1;
+	awaits_free_before(sv, line, begin);
+	line_go_to(line, begin);
+	if (line->tries < LINE_TRIES_MAX && keys_ask(sv, line))
 		return;
 	serve_count(sv, UDP_DROP_NO_MEMORY);
 	list_push_back(&sv->awaits->lines_executed, &line->link);
@@ -209,18 +335,15 @@ line_again(struct serve *sv, struct awaited_line *line, struct op *op)
 static void
 line_begin(struct serve *sv, struct op *op)
 {
-	const bool binary = (op->req.flags & MC_BINARY) != 0;
-	const struct udp_peer from = op->datagram->from;
-	struct awaited_line *line = line_alloc(sv, line_take(sv, op));
+	const struct op *first = line_first(sv, op);
+	const uint8_t *begin =
+		first->req.flags & MC_FIRST ? first->raw.data : sv->awaits->line_start;
+	struct awaited_line *line = rest_take(sv, op, begin);
 
-	if (line == NULL) {
-		serve_count(sv, UDP_DROP_NO_MEMORY);
+	reply_discard(sv, op);
+	if (line == NULL)
 		return;
-	}
-	line->datagram.from = from;
-	line->id = op->udp_id;
-	line->parser.protocol = binary ? MC_PROTOCOL_BINARY : MC_PROTOCOL_TEXT;
-	list_init(&line->link);
+	line->counted = 1;
 	if (keys_ask(sv, line))
 		return;
 	serve_count(sv, UDP_DROP_NO_MEMORY);
@@ -238,82 +361,66 @@ awaited_line_keep(struct serve *sv, struct op *op)
 		line_begin(sv, op);
 }
 
+/* ---- behind a write ---- */
+
+struct awaited_line *
+awaited_rest_keep(struct serve *sv, struct op *op)
+{
+	const uint8_t *behind = op->raw.data + op->raw.len;
+	struct awaited_line *line = line_of(sv, op);
+
+	if (line == NULL)
+		return rest_take(sv, op, behind);
+	if (behind == line->bytes + line->len)
+		return NULL; /* it ends with this pass */
+	datagram_skip(sv, op);
+	list_unlink(&line->link);
+	list_init(&line->link);
+	awaits_free_before(sv, line, UINT32_MAX);
+	line->begin = (uint32_t)(behind - line->bytes);
+	line->tries = 0;
+	line_go_to(line, line->begin);
+	return line;
+}
+
+void
+awaited_rest_go_on(struct serve *sv, struct awaited_line *rest)
+{
+	list_push_back(&sv->awaits->lines_ready, &rest->link);
+	sv->more = true;
+}
+
 /* ---- executing it again ---- */
 
 struct await *
 awaited_line_find(struct serve *sv, const struct op *op)
 {
 	struct awaited_line *line = line_of(sv, op);
+	struct await *a;
+	uint32_t begin;
 
-	if (line == NULL)
+	if (line == NULL || line->awaits == NULL)
 		return NULL;
-	return awaits_find(line->awaits, op->hash);
+	begin = line_offset(sv, line, op);
+	for (a = line->awaits; a != NULL; a = a->next)
+		if (a->hash == op->hash && a->offset == begin)
+			break;
+	return a;
 }
 
-/* False: no operation begins there. */
-static bool
-line_parse(struct serve *sv, struct awaited_line *line)
-{
-	struct op *op = &sv->ops[sv->op_count];
-	const struct view rest = {line->bytes + line->at, line->len - line->at};
-	const struct mc_result r = mc_parse(&line->parser, &op->req, rest.data, rest.len);
-	const uint32_t body = r.status == MC_OK ? body_bytes(&op->req) : 0;
-
-	if (r.status != MC_OK || r.used + (uint64_t)body > rest.len)
-		return false;
-	op->session = NULL;
-	op->datagram = &line->datagram;
-	op->udp_id = line->id;
-	op->in_place = false;
-	op->probed = false;
-	op->body = (struct view){body != 0 ? rest.data + r.used : NULL, body};
-	op->raw = (struct view){rest.data, r.used + body};
-	op->req.flags &= (uint8_t)~MC_FIRST; /* it was counted when it came */
-	sv->unprobed = true;
-	sv->op_count++;
-	line->at += r.used + body;
-	return true;
-}
-
-bool
-awaited_lines_parse(struct serve *sv)
-{
-	struct awaits *aw = sv->awaits;
-	const struct datagram_cursor *dc = &sv->datagrams;
-
-	sv->read_bufs_in_use = true;
-	if (dc->text.data != NULL && dc->parser.in_line)
-		return true; /* a message is being composed */
-	awaited_writes_parse(sv);
-	while (sv->op_count < OPS_MAX && !list_empty(&aw->lines_ready)) {
-		struct awaited_line *line =
-			container_of(aw->lines_ready.next, struct awaited_line, link);
-
-		if (line_parse(sv, line) && line->at < line->len)
-			continue;
-		list_unlink(&line->link);
-		list_push_back(&aw->lines_executed, &line->link);
-	}
-	if (!list_empty(&aw->lines_ready))
-		sv->more = true;
-	return list_empty(&aw->lines_ready) ||
-	       container_of(aw->lines_ready.next, struct awaited_line, link)->at == 0;
-}
-
-/* The line's own bytes, and what is parsed of them, are not looked at any more. */
+/* What is parsed of the line is not looked at any more. */
 void
 awaited_line_fail(struct serve *sv, struct op *op)
 {
 	struct awaited_line *line = line_of(sv, op);
-	const bool whole = rest_skip(sv, op);
+	const bool whole = line_skip(sv, op);
 
 	op->req.flags |= MC_LAST; /* its message ends here */
 	if (whole)
 		return;
-	if (line == NULL) {
-		cursor_leave_line(&sv->datagrams);
+	cursor_leave_line(line != NULL ? &line->cursor : &sv->datagrams);
+	if (line == NULL || line->cursor.next == 0)
 		return;
-	}
 	list_unlink(&line->link);
 	list_push_back(&sv->awaits->lines_executed, &line->link);
 }

@@ -56,7 +56,7 @@ session_turn(struct serve *sv, const struct op *op, uint32_t value_len)
 static enum await_turn
 datagram_turn(struct serve *sv, const struct op *op, uint32_t value_len)
 {
-	if (sv->awaits->draining)
+	if (sv->awaits->draining || awaited_line_is_late(sv, op))
 		return AWAIT_NEVER;
 	if (await_has_place(sv, NULL, op->req.key, op->hash, value_len))
 		return AWAIT_NOW;
@@ -105,6 +105,7 @@ write_keep(struct serve *sv, const struct op *op)
 		w->datagram = (struct datagram){.from = op->datagram->from};
 		w->udp_id = op->udp_id;
 		w->bytes = op->raw.len;
+		w->rest = NULL;
 	}
 	return w;
 }
@@ -123,6 +124,8 @@ await_write(struct serve *sv, struct op *op, const struct fill *value)
 		return false;
 	}
 	await_ask_write(sv, ss, w, op->hash, value);
+	if (ss == NULL)
+		w->rest = awaited_rest_keep(sv, op);
 	return true;
 }
 
@@ -135,6 +138,7 @@ await_drop_key(struct serve *sv, struct view key, uint64_t hash)
 		return;
 	aw->supplier.drop(aw->supplier.arg, key, hash);
 	aw->asked_in_pass = true;
+	sv->read_bufs_in_use = true;
 }
 
 /* ---- answers ---- */
@@ -154,8 +158,11 @@ await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 	op->req.key.data = key;
 	op->hash = a->hash;
 	list_unlink(&a->due);
-	if (ss == NULL)
+	if (ss == NULL) {
+		if (w->rest != NULL)
+			awaited_rest_go_on(sv, w->rest);
 		return a; /* its reply goes to who is named in the chunk */
+	}
 	ss->awaits = NULL;
 	ss->await_count--;
 	a->session = NULL;

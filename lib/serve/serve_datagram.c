@@ -24,10 +24,10 @@ datagram_read(struct datagram_cursor *dc, uint32_t used)
 }
 
 static void
-datagram_drop(struct serve *sv, enum serve_counter why)
+datagram_drop(struct serve *sv, struct datagram_cursor *dc, enum serve_counter why)
 {
 	serve_count(sv, why);
-	datagram_next(&sv->datagrams);
+	datagram_next(dc);
 }
 
 static bool
@@ -37,7 +37,7 @@ datagram_open(struct serve *sv)
 
 	if (unlikely(sv->auth)) {
 		/* A datagram's sender cannot be known. The program does not even start so. */
-		datagram_drop(sv, UDP_DROP_AUTH);
+		datagram_drop(sv, dc, UDP_DROP_AUTH);
 		return false;
 	}
 	switch (mc_udp_parse(dc->list[dc->next].payload, &dc->id, &dc->text)) {
@@ -49,10 +49,10 @@ datagram_open(struct serve *sv)
 						      : MC_PROTOCOL_TEXT;
 		return true;
 	case MC_UDP_SHORT:
-		datagram_drop(sv, UDP_DROP_SHORT);
+		datagram_drop(sv, dc, UDP_DROP_SHORT);
 		return false;
 	default:
-		datagram_drop(sv, UDP_DROP_MULTI_DATAGRAM);
+		datagram_drop(sv, dc, UDP_DROP_MULTI_DATAGRAM);
 		return false;
 	}
 }
@@ -71,10 +71,10 @@ line_is_whole(const struct datagram_cursor *dc, struct view rest)
  * error, one forged datagram would have us and another server answer each other for ever; and what
  * stands behind it may be a value, and anything. */
 static bool
-op_check_udp(struct serve *sv, struct op *op, struct view rest)
+op_check_udp(struct serve *sv, struct datagram_cursor *dc, struct op *op, struct view rest)
 {
 	if (op->req.verb == MC_BAD && (op->req.flags & MC_FIRST) && mc_is_reply(rest)) {
-		datagram_drop(sv, UDP_DROP_REPLY);
+		datagram_drop(sv, dc, UDP_DROP_REPLY);
 		return false;
 	}
 	if (!mc_req_over_udp(&op->req))
@@ -83,20 +83,19 @@ op_check_udp(struct serve *sv, struct op *op, struct view rest)
 }
 
 static inline void
-op_from_datagram(struct serve *sv, struct view rest, uint32_t used)
+op_from_datagram(struct serve *sv, struct datagram_cursor *dc, struct view rest, uint32_t used)
 {
-	struct datagram_cursor *dc = &sv->datagrams;
 	struct op *op = &sv->ops[sv->op_count];
 	const uint32_t whole = MC_FIRST | MC_LAST;
 
-	if (unlikely(op->req.verb >= MC_STATS) && !op_check_udp(sv, op, rest))
+	if (unlikely(op->req.verb >= MC_STATS) && !op_check_udp(sv, dc, op, rest))
 		return;
 	op->body = (struct view){NULL, 0};
 	if (op->req.flags & MC_HAS_BODY) {
 		const uint64_t body = (uint64_t)op->req.body_len + op->req.body_end;
 
 		if (rest.len - used < body) {
-			datagram_drop(sv, UDP_DROP_TRUNCATED);
+			datagram_drop(sv, dc, UDP_DROP_TRUNCATED);
 			return;
 		}
 		op->body = (struct view){rest.data + used, (uint32_t)body};
@@ -117,37 +116,36 @@ op_from_datagram(struct serve *sv, struct view rest, uint32_t used)
 /* Inside a line only a run of spaces longer than MC_LINE_MAX gets here: its reply is begun, so
  * it must end. */
 static void
-line_abort(struct serve *sv, struct view rest)
+line_abort(struct serve *sv, struct datagram_cursor *dc, struct view rest)
 {
 	struct op *op = &sv->ops[sv->op_count];
 
 	op->req.verb = MC_BAD;
 	op->req.flags = MC_LAST;
 	op->req.error = MC_ERR_FORMAT;
-	op_from_datagram(sv, rest, rest.len);
+	op_from_datagram(sv, dc, rest, rest.len);
 }
 
 static inline void
-datagram_step(struct serve *sv)
+datagram_step(struct serve *sv, struct datagram_cursor *dc)
 {
-	struct datagram_cursor *dc = &sv->datagrams;
 	const struct view rest = {dc->text.data + dc->at, dc->text.len - dc->at};
 	const bool in_line = dc->parser.in_line;
 	struct mc_result r;
 
 	if (!line_is_whole(dc, rest)) {
-		datagram_drop(sv, UDP_DROP_TRUNCATED);
+		datagram_drop(sv, dc, UDP_DROP_TRUNCATED);
 		return;
 	}
 	r = mc_parse(&dc->parser, &sv->ops[sv->op_count].req, rest.data, rest.len);
 	if (r.status == MC_OK)
-		op_from_datagram(sv, rest, r.used);
+		op_from_datagram(sv, dc, rest, r.used);
 	else if (r.status == MC_MORE && r.used > 0)
 		datagram_read(dc, r.used);
 	else if (in_line)
-		line_abort(sv, rest);
+		line_abort(sv, dc, rest);
 	else
-		datagram_drop(sv, r.status == MC_MORE ? UDP_DROP_TRUNCATED : UDP_DROP_HTTP);
+		datagram_drop(sv, dc, r.status == MC_MORE ? UDP_DROP_TRUNCATED : UDP_DROP_HTTP);
 }
 
 static bool
@@ -219,7 +217,7 @@ datagram_step_some(struct serve *sv, uint32_t requests)
 			return;
 		if (!cursor_in_line(dc) && requests-- == 0)
 			return;
-		datagram_step(sv);
+		datagram_step(sv, dc);
 	}
 }
 
@@ -240,6 +238,83 @@ others_find(struct serve *sv)
 	dc->count = end;
 }
 
+/* ---- what has waited for a supplier ---- */
+
+static void
+awaited_step(struct serve *sv, struct awaited_line *line)
+{
+	struct datagram_cursor *dc = &line->cursor;
+	const struct mc_parser before = dc->parser;
+	const uint32_t count = sv->op_count, at = dc->at;
+	struct op *op = &sv->ops[count];
+
+	if (!before.in_line)
+		line->line_at = at;
+	datagram_step(sv, dc);
+	if (sv->op_count == count)
+		return;
+	op->before = before;
+	op->in_place = false;
+	if (at < line->counted) /* when it came */
+		op->req.flags &= (uint8_t)~MC_FIRST;
+}
+
+/* Between two requests it waits for messages of its source, as others do. */
+static bool
+awaited_may_begin(const struct serve *sv, const struct awaited_line *line)
+{
+	return !messages_turn_is_full(sv) &&
+	       (!messages_pending(sv) || !messages_source_waits(sv, &line->datagram.from));
+}
+
+/* Its requests, up to where the pass is full. */
+static void
+awaited_line_parse(struct serve *sv, struct awaited_line *line)
+{
+	struct datagram_cursor *dc = &line->cursor;
+
+	if (dc->parser.in_line)
+		line->cut = line->line_at;
+	while (sv->op_count < OPS_MAX && dc->next == 0 &&
+	       (cursor_in_line(dc) || awaited_may_begin(sv, line)))
+		awaited_step(sv, line);
+}
+
+/* Is a message being composed for the first one? */
+static bool
+awaited_line_is_open(const struct awaits *aw)
+{
+	return !list_empty(&aw->lines_ready) &&
+	       container_of(aw->lines_ready.next, struct awaited_line, link)->cursor.parser.in_line;
+}
+
+/* False: one of them is not at its line's end. */
+static bool
+awaited_parse(struct serve *sv)
+{
+	struct awaits *aw = sv->awaits;
+
+	sv->read_bufs_in_use = true;
+	if (sv->datagrams.text.data != NULL && sv->datagrams.parser.in_line)
+		return true; /* a message is being composed */
+	if (!awaited_line_is_open(aw))
+		awaited_writes_parse(sv);
+	for (uint32_t i = 0; i < AWAITED_LINES_MAX && sv->op_count < OPS_MAX; i++) {
+		struct awaited_line *line;
+
+		if (list_empty(&aw->lines_ready))
+			break;
+		line = container_of(aw->lines_ready.next, struct awaited_line, link);
+		awaited_line_parse(sv, line);
+		if (cursor_in_line(&line->cursor))
+			break;
+		list_unlink(&line->link);
+		list_push_back(line->cursor.next != 0 ? &aw->lines_executed : &aw->lines_ready,
+			       &line->link);
+	}
+	return !awaited_line_is_open(aw);
+}
+
 void
 datagrams_parse(struct serve *sv)
 {
@@ -247,7 +322,7 @@ datagrams_parse(struct serve *sv)
 
 	if (unlikely(sv->message_count != 0) && messages_pending(sv))
 		others_find(sv);
-	if (unlikely(sv->awaits != NULL) && !awaited_lines_parse(sv))
+	if (unlikely(sv->awaits != NULL) && !awaited_parse(sv))
 		return;
 	while (sv->op_count < OPS_MAX && dc->next < dc->count) {
 		if (dc->text.data == NULL)
@@ -255,7 +330,7 @@ datagrams_parse(struct serve *sv)
 		if (sv->op_count == OPS_MAX || dc->next == dc->count)
 			break;
 		if (dc->text.data != NULL || datagram_open(sv))
-			datagram_step(sv);
+			datagram_step(sv, dc);
 	}
 }
 

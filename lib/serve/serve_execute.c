@@ -107,7 +107,7 @@ get_supplied(struct serve *sv, struct op *op)
 	const struct item *it = store_get_probed(sv->store, &op->probe, op->req.key);
 	const enum serve_copy copy = await_copy(sv, &op->req, it);
 
-	if (copy == SERVE_COPY_NONE)
+	if (copy == SERVE_COPY_NONE || unlikely(await_is_told(sv, op)))
 		return get_awaited(sv, op);
 	await_copies_used(sv, op, 1);
 	if (copy == SERVE_COPY_MISS)

@@ -326,7 +326,9 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes)
 		const struct item *it;
 		uint32_t bytes;
 
-		if (op->session != w.session && !reply_writer_switch(sv, &w, op))
+		if (op->session != w.session &&
+		    ((miss_bytes == 0 && op->session != NULL && unlikely(op->session->passes_on)) ||
+		     !reply_writer_switch(sv, &w, op)))
 			break;
 		it = store_get_in_batch(&batch, &op->probe, op->req.key);
 		bytes = reply_bytes(it, &bare, miss_bytes);

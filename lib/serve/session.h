@@ -117,6 +117,7 @@ struct session {
 	bool has_credit;    /* the stack has room for the next operation's reply, this turn */
 	bool await_counted; /* its next request was counted when it came */
 	bool ahead;         /* gets behind its read buffer may be asked for */
+	bool passes_on;     /* an answer may be told once more, before what the store has */
 	struct mc_parser ahead_parser; /* at its end */
 	uint64_t left_out;             /* a bit for some hashes each: of gets that wait unasked */
 	uint16_t await_lane;           /* where it waits for a place, or has one granted */

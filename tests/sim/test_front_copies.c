@@ -986,6 +986,12 @@ a_flush_waits_for_a_number(void **state)
 	world_destroy(w);
 }
 
+static uint64_t
+front_count_of(const struct world *w, enum front_counter which)
+{
+	return counter_read(&front_counters(w->front)[which]);
+}
+
 /* A get that was asked before, and is not sent yet, is not joined by who asks after the refusal. */
 static void
 who_asks_after_a_refused_set_hears_no_former_value(void **state)
@@ -1006,6 +1012,19 @@ who_asks_after_a_refused_set_hears_no_former_value(void **state)
 	run(w, 100 * MS);
 	heard(w, 2, MISS);
 	one_hears(w, "get key0\r\n", MISS, 1);
+	check_eq(front_count_of(w, FRONT_DROPS), 1);
+	check_eq(front_count_of(w, FRONT_DROPS_FAILED), 0);
+	/* The delete is lost with its connection. */
+	w->server.waits = true;
+	ask(w, 2, "set key0 0 0 900000000\r\n");
+	run(w, 5 * MS);
+	heard(w, 2, "SERVER_ERROR object too large for cache\r\n");
+	conn_abort(w->sim.ss->stack, w->server.conn);
+	run(w, 5 * MS);
+	check_eq(front_count_of(w, FRONT_DROPS), 2);
+	check_eq(front_count_of(w, FRONT_DROPS_FAILED), 1);
+	w->server.waits = false;
+	run(w, 100 * MS);
 	world_destroy(w);
 }
 

@@ -31,6 +31,8 @@ MUTANTS = {
     # One pipeline asks for a key twice at once.
     "KEY_TWICE": ("serve_await_order.c", "struct await *same = waiting_for(&at->waited, ss, op->hash);",
                   "struct await *same = NULL;"),
+    # Of one line the second that names a key is told a copy, the third an older answer.
+    "COPY_BETWEEN": ("serve_await_order.c", "\tss->passes_on = true;\n", ""),
     # An answer that is here is told before its turn.
     "TOLD_EARLY": ("serve_fast_path.c", "a->offset == ss->read_buf_at && !a->answer.failed",
                    "!a->answer.failed"),
@@ -88,9 +90,13 @@ MUTANTS = {
     "ADD_UNREAD": ("serve_storage.c", "	switch (req->verb) {\n	case MC_BIN_SET:",
                    "	switch (req->verb) {\n	case MC_ADD:\n		return false;\n	case MC_BIN_SET:"),
     "BRING_UNSAID": ("serve_await.c", ".bring = sv->brings && !await_reads(req)", ".bring = false"),
-    "BODY_LOST_UDP": ("serve_await_udp.c", "	const uint32_t body = r.status == MC_OK ? body_bytes(&op->req) : 0;", "	const uint32_t body = 0;"),
+    # In a datagram what stands behind a write, or behind a line that waits, does not wait.
+    "REST_PASSES_WRITE": ("serve_await_write.c", "w->rest = awaited_rest_keep(sv, op);", "w->rest = NULL;"),
+    "REST_PASSES_LINE": ("serve_await_udp.c", "	return parsed;\n", "	return op->raw.data + op->raw.len;\n"),
+    # Of a datagram, a later line has the answer of an earlier one; or is asked for although one in front was not.
+    "LINE_TAKES_ANY": ("serve_await_udp.c", "if (a->hash == op->hash && a->offset == begin)", "if (a->hash == op->hash)"),
     # A datagram's write is answered, and nobody looks.
-    "LOST_WRITE": ("serve_await_udp.c", "\tawaited_writes_parse(sv);", ";"),
+    "LOST_WRITE": ("serve_datagram.c", "\tawaited_writes_parse(sv);", "(void)0;"),
     "SILENT_WRITE": ("serve_await.c", "if (a->session != NULL)\n\t\t\tconn_requeue", "if (false)\n\t\t\tconn_requeue"),
 }
 

@@ -381,6 +381,101 @@ a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went(void **state)
 	check(told[0] <= told[1]);
 }
 
+/* The second waits for room behind a long value, s3, the third behind s17. */
+static void
+a_line_tells_a_key_once_more_as_it_was_told(void **state)
+{
+	const struct view key = {(const uint8_t *)"v1", 2};
+	const uint64_t hash = store_hash(rig->core, key);
+	struct conn *c;
+	struct fill fill;
+	char line[64];
+	long told[3];
+
+	snprintf(line, sizeof line, "get v1 s%u v1 s%u v1\r\n", 3u, 17u);
+	late_pace(late, 0, 0);
+	rig_set_pieces(rig, 0);
+	c = say(line);
+	turns(6);
+	check_eq(told_of(c, told, 3), 1);
+	check_eq(store_begin(rig->core, &fill, key, hash, 6, 0, 0), STORE_OK);
+	store_fill(rig->core, &fill, (const uint8_t *)"000900", 6);
+	store_finish(rig->core, &fill, STORE_SET, 0);
+	rig_set_pieces(rig, 1);
+	turns(2);
+	check_eq(told_of(c, told, 3), 2);
+	store_delete(rig->core, key, hash);
+	rig_set_pieces(rig, 10);
+	turns(6);
+	check_eq(told_of(c, told, 3), 3);
+	check(told[0] <= told[1] && told[1] <= told[2]);
+}
+
+/* Answered in the order of what they stand for: told is what a lone one would be. */
+static void
+replies(const char *const *list, uint32_t count)
+{
+	const struct fake_sent *sent;
+
+	check_eq(rig_datagrams_sent(rig, &sent), count);
+	for (uint32_t i = 0; i < count; i++) {
+		check_eq(sent[i].len, 8 + strlen(list[i]));
+		check_bytes(sent[i].bytes + 8, list[i], sent[i].len - 8);
+	}
+	rig_forget_datagrams(rig);
+}
+
+static void
+requests_of_a_datagram_are_answered_in_their_order(void **state)
+{
+	late_hold(late, true);
+	rig_datagram_text(rig, 7, "version\r\nget s1\r\nversion\r\nmn\r\nget s1 s5\r\n");
+	rig_datagram_text(rig, 8, "mn\r\n");
+	turns(3);
+	replies((const char *const[]){"MN\r\n", "VERSION 9.8.7\r\n"}, 2); /* #8 in its frame */
+	late_hold(late, false);
+	turns(6);
+	replies((const char *const[]){S1 "END\r\n", "VERSION 9.8.7\r\n", "MN\r\n", S1 "END\r\n"},
+		4);
+	check_eq(rig_count(rig, REQ_UDP), 6);
+}
+
+static void
+what_lines_behind_it_lack_is_asked_for_with_a_line(void **state)
+{
+	const uint64_t asked = late_asked(late);
+
+	late_hold(late, true);
+	rig_datagram_text(rig, 7, "get s1\r\nget s2\r\ngets s1\r\nget s1\r\nmn\r\nget s3\r\n");
+	turns(3);
+	check_eq(late_asked(late) - asked, 2); /* s1 again at its turn, s3 behind another one */
+	late_hold(late, false);
+	turns(8);
+	check_eq(late_asked(late) - asked, 5);
+}
+
+#define D1 "get d1\r\n"
+
+/* One that is answered does not wait for what is asked with it; and a datagram not for ever. */
+static void
+a_line_waits_for_its_own_keys_only(void **state)
+{
+	const struct fake_sent *sent;
+
+	rig_datagram_text(rig, 7, "get s1\r\nget d1\r\nget d2\r\nget d1\r\nget d2\r\nget d1\r\n");
+	turns(8);
+	check_eq(rig_datagrams_sent(rig, &sent), 1);
+	turns(3 * TIMEOUT_TURNS + 8);
+	check_eq(rig_datagrams_sent(rig, &sent), 6);
+	check_bytes(sent[5].bytes + 8, NO_ANSWER, strlen(NO_ANSWER));
+	check_eq(OPEN, 0);
+	rig_forget_datagrams(rig);
+	rig_datagram_text(rig, 8, D1 D1 D1 "set d1 0 0 1\r\nx\r\n" D1 D1 D1 D1 D1 "mn\r\n");
+	turns(4 * TIMEOUT_TURNS + 16);
+	check_eq(rig_datagrams_sent(rig, &sent), 10);
+	check_bytes(sent[9].bytes + 8, "MN\r\n", 4);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int
@@ -407,6 +502,10 @@ main(void)
 		TEST(in_a_drain_nothing_new_is_asked),
 		TEST(a_hurried_drain_ends_what_is_open),
 		TEST(a_datagram_is_answered_when_all_its_keys_are_known),
+		TEST(a_line_tells_a_key_once_more_as_it_was_told),
+		TEST(requests_of_a_datagram_are_answered_in_their_order),
+		TEST(what_lines_behind_it_lack_is_asked_for_with_a_line),
+		TEST(a_line_waits_for_its_own_keys_only),
 		TEST(a_request_is_counted_once),
 	};
 
