@@ -97,7 +97,6 @@ struct front_lane *front_route(struct front *f, const struct serve_ask *ask);
 /* What is asked of a server that stands in for its own lives no longer than it may there. */
 void front_query_stand_in(struct front *f, struct front_key *key);
 #define FRONT_TICKET_NONE AWAITS_MAX /* of a delete that nobody has asked for */
-
 /* A key of this lane's has failed, asked or not. */
 static inline void
 front_key_failed(struct front *f, struct front_lane *l)
@@ -172,9 +171,8 @@ void front_lane_create(struct front *f, struct front_lane *l, uint32_t server);
 void front_lane_event(struct front_lane *l, enum front_event event);
 /* Looks at what its connection has told. */
 void front_lane_events(struct front_lane *l);
-/* Its server has another address. */
+/* Its server has another address; or another condition. */
 void front_lane_moved(struct front_lane *l);
-/* Its server's condition is another. */
 void front_lane_condition(struct front_lane *l, enum front_condition condition);
 /* It is opened anew, after a pause, and probed. */
 void front_lane_reprobe(struct front_lane *l, uint32_t probe, uint64_t pause_ns);
