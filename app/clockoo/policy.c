@@ -103,7 +103,10 @@ policy_change(struct appliance *a, const struct config *now)
 		both[i]->no_watch = now->no_watch;
 		both[i]->shutdown = now->shutdown;
 		both[i]->idle_timeout_s = now->idle_timeout_s;
+		both[i]->flash.admit = now->flash.admit;
+		both[i]->flash.budget_mb = now->flash.budget_mb;
 	}
+	second_tier_change(&a->flash, &a->config.flash);
 	p = policy_of(&a->config);
 	serve_policy_update_mt(a->shared, &p);
 }
@@ -112,8 +115,8 @@ bool
 policy_may_change(const char *option)
 {
 	static const char *const names[] = {
-		"disable-flush-all", "disable-dumping", "disable-watch",
-		"enable-shutdown",   "idle_timeout",
+		"disable-flush-all", "disable-dumping", "disable-watch", "enable-shutdown",
+		"idle_timeout",      "flash-admit",     "flash-budget",
 	};
 
 	for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++)

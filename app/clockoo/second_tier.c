@@ -422,6 +422,14 @@ second_tier_start(struct second_tier *t, struct appliance *a, struct error *err)
 	       error_set(err, "cannot start the thread of --flash-device: %s", strerror(e));
 }
 
+void
+second_tier_change(struct second_tier *t, const struct config_flash *now)
+{
+	if (t->used)
+		flash_tier_change_mt(t->tier, now->admit == FLASH_ADMIT_ALL,
+				     (uint64_t)now->budget_mb << 20);
+}
+
 /* ---- the stop ---- */
 
 /* Segments that are not on flash yet; or one that could not be written. */

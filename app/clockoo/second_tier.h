@@ -67,6 +67,8 @@ void second_tier_attach(struct second_tier *t, struct region *region, const stru
 			uint32_t core, struct serve *serve);
 /* Before the first request: the superblock says DIRTY; the thread starts. */
 bool second_tier_start(struct second_tier *t, struct appliance *a, struct error *err);
+/* flash.admit and flash.budget, as now says: the control thread. */
+void second_tier_change(struct second_tier *t, const struct config_flash *now);
 /* Nobody uses the store any more: what is in buffers is written, and the superblock says CLEAN. */
 void second_tier_stop(struct second_tier *t, struct appliance *a);
 /* Each tick of the control thread. */

@@ -21,11 +21,19 @@ count(struct flash_tier_core *c, enum flash_offer_counter what)
 
 /* ---- evictions ---- */
 
+/* Relaxed, as what is admitted: they may be those of a moment ago. */
+static uint64_t
+budget_of(const struct flash_tier *t)
+{
+	return atomic_load_explicit(&t->budget, memory_order_relaxed);
+}
+
 static bool
 is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct item *it)
 {
 	count(c, FLASH_OFFERED);
-	if (!t->c.admit_all && (item_status(it) & ITEM_FETCHED) == 0)
+	if (!atomic_load_explicit(&t->admit_all, memory_order_relaxed) &&
+	    (item_status(it) & ITEM_FETCHED) == 0)
 		count(c, FLASH_REFUSED_UNUSED);
 	else if (flash_health_off(&t->health) != FLASH_ON)
 		count(c, FLASH_REFUSED_OFF);
@@ -33,7 +41,7 @@ is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct 
 		count(c, FLASH_REFUSED_LARGE);
 	else if (c->copied >= FLASH_COPY_TURN)
 		count(c, FLASH_REFUSED_COPIES);
-	else if (t->c.budget != 0 && atomic_load_explicit(&t->tokens, memory_order_relaxed) <= 0)
+	else if (budget_of(t) != 0 && atomic_load_explicit(&t->tokens, memory_order_relaxed) <= 0)
 		count(c, FLASH_REFUSED_BUDGET);
 	else
 		return true;
@@ -48,7 +56,7 @@ spend(struct flash_tier *t, const struct flash_reserved *r, uint32_t value_len)
 	const bool twice = t->c.convert != NULL && len <= FLASH_COLUMN_RECORD_MAX;
 
 	/* What becomes a column's is written again. */
-	if (t->c.budget != 0)
+	if (budget_of(t) != 0)
 		atomic_fetch_sub_explicit(&t->tokens, twice ? 2 * len : len, memory_order_relaxed);
 }
 
@@ -203,6 +211,13 @@ flash_tier_turn(struct flash_tier *t, uint32_t core)
 }
 
 void
+flash_tier_change_mt(struct flash_tier *t, bool admit_all, uint64_t budget)
+{
+	atomic_store_explicit(&t->admit_all, admit_all, memory_order_relaxed);
+	atomic_store_explicit(&t->budget, budget, memory_order_relaxed);
+}
+
+void
 flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
 {
 	const uint32_t n = config->shard_count;
@@ -215,6 +230,7 @@ flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
 	t->c.streams = config->streams > 1 ? config->streams : 1;
 	ensure(t->c.streams <= FLASH_STREAMS && t->c.streams <= n);
 	t->tokens = (int64_t)t->c.budget;
+	flash_tier_change_mt(t, t->c.admit_all, t->c.budget);
 	t->hooks = (struct store_tier){t, evicting, evicted, absent, flushed, due};
 }
 
@@ -292,7 +308,7 @@ flash_writer_work(struct flash_writer *w, uint64_t now_ns)
 void
 flash_tier_earn(struct flash_tier *t, uint64_t ns)
 {
-	const uint64_t budget = t->c.budget;
+	const uint64_t budget = budget_of(t);
 	const int64_t more = (int64_t)(ns >= NS_PER_S ? budget : budget * (ns / 1000) / US_PER_S);
 	int64_t had = atomic_load_explicit(&t->tokens, memory_order_relaxed), now;
 

@@ -90,7 +90,9 @@ struct flash_tier {
 	struct flash_tier_config c;
 	struct flash_health health;
 	struct store_tier hooks; /* for store_tier_attach */
-	_Atomic int64_t tokens;  /* bytes of the budget that may be written now; below 0: none */
+	_Atomic bool admit_all;  /* as the configuration's, until it is changed */
+	_Atomic uint64_t budget;
+	_Atomic int64_t tokens; /* bytes of the budget that may be written now; below 0: none */
 	struct flash_tier_core core[FLASH_CORES_MAX];
 	struct { /* what `stats reset` found */
 		_Atomic uint64_t offer[FLASH_OFFER_COUNTERS_COUNT];
@@ -100,6 +102,8 @@ struct flash_tier {
 };
 
 void flash_tier_init(struct flash_tier *tier, const struct flash_tier_config *config);
+/* What is admitted from now on. From any thread. */
+void flash_tier_change_mt(struct flash_tier *tier, bool admit_all, uint64_t budget);
 
 static inline struct flash_shard *
 flash_tier_shard(const struct flash_tier *tier, uint64_t hash, uint32_t stream)

@@ -410,6 +410,20 @@ class FlashTest(unittest.TestCase):
                 with self.subTest(words):
                     self.assertRegex(self.said_by(number, *options), self.began(words))
 
+    def test_a_reload_changes_what_goes_to_it(self):
+        config = self.folder / "clockoo.yaml"
+        text = f"flash:\n  device: {self.device}\n  size: {self.MB}m\n"
+        config.write_text(text)
+        with Service(str(self.folder / "socket"), config=str(config)) as service:
+            service.hear()
+            config.write_text(text + "  budget: 50\n  admit: used\n  deadline: 50ms\n")
+            service.process.send_signal(signal.SIGHUP)
+            self.assertEqual(service.hear().get("RELOADING"), "1")
+            self.assertEqual(service.hear(), {"READY": "1"})
+            said = service.end()[2].splitlines()[-3:]
+        self.assertEqual([line.partition("flash.")[2] for line in said],
+                         ["budget is 50 now", "admit is used now", "deadline changes only after a restart"])
+
     def test_a_stop_amid_its_recovery_ends_the_start(self):
         def stop_at_once():  # it is pending when the program begins
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])

@@ -1027,7 +1027,7 @@ the_budget_is_what_is_written_and_is_kept_for_a_second(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
 
-	w->tier->c.budget = 2 * FILLER_BYTES;
+	flash_tier_change_mt(w->tier, true, 2 * FILLER_BYTES);
 	w->tier->tokens = 0;
 	check_eq(puts_of(w, 2), 0);
 	flash_tier_earn(w->tier, 500 * MS);
@@ -1038,6 +1038,20 @@ the_budget_is_what_is_written_and_is_kept_for_a_second(void **state)
 	flash_tier_earn(w->tier, LONG_NS);
 	check_eq(puts_of(w, 6), 2);
 	check_eq(counter_read(&w->tier->core[0].counters[FLASH_REFUSED_BUDGET]), 2 + 2 + 2 + 4);
+	end(w);
+}
+
+static void
+what_is_admitted_can_be_changed(void **state)
+{
+	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
+
+	check_eq(puts_of(w, 3), 3);
+	flash_tier_change_mt(w->tier, false, 0);
+	check_eq(puts_of(w, 3), 0);
+	check_eq(counter_read(&w->tier->core[0].counters[FLASH_REFUSED_UNUSED]), 3);
+	flash_tier_change_mt(w->tier, true, 0);
+	check_eq(puts_of(w, 3), 3);
 	end(w);
 }
 
@@ -1270,6 +1284,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_stop_waits_for_flash_as_long_as_a_get_does),
 		cmocka_unit_test(reads_wait_for_memory_and_all_are_answered),
 		cmocka_unit_test(the_budget_is_what_is_written_and_is_kept_for_a_second),
+		cmocka_unit_test(what_is_admitted_can_be_changed),
 		cmocka_unit_test(a_segment_that_cannot_be_read_three_times_is_given_up),
 		cmocka_unit_test(a_device_that_is_gone_turns_the_tier_off),
 		cmocka_unit_test(reads_that_all_fail_turn_it_off),

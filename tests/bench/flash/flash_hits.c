@@ -182,7 +182,7 @@ create(struct ours *o, const struct flash_trial *t, uint32_t flash_mib, bool all
 
 	if (flash_mib != 0) {
 		flash_rig_open(&o->rig, &c);
-		o->rig.tier.c.admit_all = all;
+		flash_tier_change_mt(&o->rig.tier, all, 0);
 		tier = flash_rig_fixed_bytes(&o->rig) +
 		       o->rig.shard_config.bucket_count * sizeof(struct bucket);
 	}
