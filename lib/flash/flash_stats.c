@@ -7,34 +7,34 @@
 
 /* ---- sums ---- */
 
+/* Of a counter, and those so many bytes further on. */
+static uint64_t
+sum_of(const struct counter *first, size_t stride, uint32_t count)
+{
+	const uint8_t *at = (const uint8_t *)first;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		sum += counter_read((const struct counter *)(const void *)(at + i * stride));
+	return sum;
+}
+
 static uint64_t
 raw_ask(const struct flash_tier *t, uint32_t which)
 {
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < FLASH_CORES_MAX; i++)
-		sum += counter_read(&t->core[i].asks[which]);
-	return sum;
+	return sum_of(&t->core[0].asks[which], sizeof t->core[0], FLASH_CORES_MAX);
 }
 
 static uint64_t
 raw_offer(const struct flash_tier *t, uint32_t which)
 {
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < FLASH_CORES_MAX; i++)
-		sum += counter_read(&t->core[i].counters[which]);
-	return sum;
+	return sum_of(&t->core[0].counters[which], sizeof t->core[0], FLASH_CORES_MAX);
 }
 
 static uint64_t
 raw_shard(const struct flash_tier *t, uint32_t which)
 {
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < t->c.shard_count; i++)
-		sum += counter_read(&t->c.shards[i].counters[which]);
-	return sum;
+	return sum_of(&t->c.shards[0].counters[which], sizeof t->c.shards[0], t->c.shard_count);
 }
 
 static uint64_t

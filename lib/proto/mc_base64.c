@@ -41,15 +41,17 @@ mc_put_base64(uint8_t *at, struct view bytes)
 	return at + len;
 }
 
-#define EACH_BYTE 0x0101010101010101ull
+#define EACH_BYTE  0x0101010101010101ull
+#define FIRST_TEXT 0x21ull /* '!', the first that is text */
+#define DELETE     0x7full
 
 /* Of eight bytes: is none at most ' ', or 127? The highest bit of one that is not is set. */
 static inline bool
 word_is_text(uint64_t word)
 {
-	const uint64_t del = word ^ 127 * EACH_BYTE;
+	const uint64_t del = word ^ DELETE * EACH_BYTE;
 
-	return ((((word - ('\x21') * EACH_BYTE) & ~word) | ((del - EACH_BYTE) & ~del)) &
+	return ((((word - FIRST_TEXT * EACH_BYTE) & ~word) | ((del - EACH_BYTE) & ~del)) &
 		128 * EACH_BYTE) == 0;
 }
 
@@ -66,7 +68,7 @@ mc_key_is_text(struct view key)
 		return word_is_text((uint64_t)load_u32(key.data) << 32 |
 				    load_u32(key.data + key.len - 4));
 	for (uint32_t i = 0; i < key.len; i++)
-		if (key.data[i] <= ' ' || key.data[i] == 127)
+		if (key.data[i] < FIRST_TEXT || key.data[i] == DELETE)
 			return false;
 	return true;
 }

@@ -7,6 +7,7 @@
  * is refused or dropped, else a cache may forget. Then single faults: reads that hang, fail, or
  * come when their segment is another one. An argument is the number of seeds.
  */
+#include "flash_pad.h"
 #include "mem_flash_end.h"
 #include "sim_client.h"
 #include "sim_rng.h"
@@ -38,7 +39,6 @@
 #define VALUE_LARGE    9000u
 #define ITEM_MAX       55000u /* appends make them larger */
 #define FILLER_BYTES   20000u
-#define PAD_BYTES      8000u
 #define READS_SMALL    12u /* so few that some wait */
 #define READS_LARGE    2u
 #define DEPTH          32u
@@ -327,29 +327,6 @@ all_is_executed(const struct world *w)
 	return list_empty(&w->sim.sc->cores[0].core.serve->awaits->ready);
 }
 
-static bool
-has_free_buffer(const struct flash_log *log)
-{
-	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
-		if (log->buffer[i].state == FLASH_FREE)
-			return true;
-	return false;
-}
-
-/* The logs go on, and leave room for what is evicted. */
-static void
-pad(struct world *w)
-{
-	const struct flash_record record = {
-		.kind = FLASH_PUT, .key = {(const uint8_t *)"pad", 3}, .value_len = PAD_BYTES};
-	struct flash_reserved r;
-
-	for (uint32_t i = 0; i < w->shards; i++)
-		if (has_free_buffer(&w->shard[i].log) &&
-		    flash_shard_reserve(&w->shard[i], &record, &r))
-			flash_log_release(&w->shard[i].log, &r);
-}
-
 static void
 run(struct world *w, uint64_t for_ns)
 {
@@ -364,7 +341,7 @@ run(struct world *w, uint64_t for_ns)
 		if (w->evicts && all_is_executed(w))
 			evict(w, sim_below(&w->rng, 4));
 		if (w->evicts && sim_chance(&w->rng, w->shards == SHARDS ? 200 : 600))
-			pad(w);
+			flash_pad(w->shard, w->shards);
 	}
 }
 

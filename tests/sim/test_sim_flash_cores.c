@@ -8,6 +8,7 @@
  * dropped, else a cache may forget. Then a stop while reads are under way. An argument is the
  * number of seeds.
  */
+#include "flash_pad.h"
 #include "mem_flash_end.h"
 #include "sim_core.h"
 
@@ -511,29 +512,6 @@ turn(struct world *w)
 }
 
 static bool
-has_free_buffer(const struct flash_log *log)
-{
-	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
-		if (log->buffer[i].state == FLASH_FREE)
-			return true;
-	return false;
-}
-
-/* The logs go on, so that what was evicted is read from flash. */
-static void
-pad(struct world *w)
-{
-	const struct flash_record record = {
-		.kind = FLASH_PUT, .key = {(const uint8_t *)"pad", 3}, .value_len = 8000};
-	struct flash_reserved r;
-
-	for (uint32_t i = 0; i < SHARDS; i++)
-		if (has_free_buffer(&w->shard[i].log) &&
-		    flash_shard_reserve(&w->shard[i], &record, &r))
-			flash_log_release(&w->shard[i].log, &r);
-}
-
-static bool
 ask_all(struct world *w)
 {
 	bool all = true;
@@ -586,7 +564,7 @@ two_cores_have_one_value_of_a_key(void **state)
 			check(w->turn < TURNS_MAX);
 			turn(w);
 			if (sim_chance(&w->rng, 100))
-				pad(w);
+				flash_pad(w->shard, SHARDS);
 		}
 		check_eq(refused(w), 0);
 		for (uint32_t i = 0; i < CORES; i++) {

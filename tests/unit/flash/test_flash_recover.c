@@ -6,6 +6,7 @@
  * tests/stress/stress_tier.
  */
 #include "support/test.h"
+#include "flash_hash.h"
 #include "flash/flash_fault.h"
 #include "flash/flash_plan.h"
 #include "flash/flash_recover.h"
@@ -31,18 +32,6 @@ static _Alignas(FLASH_PAGE_BYTES) uint8_t pages[FLASH_BUFFERS * PAGES * FLASH_PA
 static _Alignas(FLASH_PAGE_BYTES) uint8_t memory[2 * PAGES * FLASH_PAGE_BYTES];
 static _Alignas(FLASH_PAGE_BYTES) uint8_t copies[2 * FLASH_SUPER_BYTES];
 static struct mem_flash device;
-
-static uint64_t
-hash_of(void *arg, struct view key)
-{
-	return hash_bytes(key.data, key.len, 77);
-}
-
-static uint64_t
-hash_of_number(uint32_t n)
-{
-	return hash_of(NULL, (struct view){(const uint8_t *)&n, sizeof n});
-}
 
 static void
 wait(void *arg)
@@ -434,6 +423,37 @@ a_torn_superblock_is_the_one_before(void **unused)
 	check(old < TEARS);
 }
 
+/* As a row of what follows says. */
+static void
+alter(struct flash_super *super, struct flash_state_id *state, uint32_t other)
+{
+	super->layout.device += other == 1;
+	super->layout.seed += other == 2;
+	super->layout.segments += other == 3;
+	state->layout.seed += other == 4;
+	super->shard[1].head = 50;
+	super->shard[1].first = 40;
+	if (other == 5)
+		super->shard[0] = (typeof(super->shard[0])){.head = UINT64_MAX};
+	if (other == 6)
+		super->shard[1].first = 52;
+}
+
+/* Where the second shard's log goes on. */
+static void
+check_kept(enum flash_start start, const struct flash_super *super)
+{
+	struct flash_kept k = {.head = 70, .first = 60};
+
+	flash_start_kept(start, super, 1, 1000, &k);
+	if (start == FLASH_FROM_STATE)
+		check_eq(k.head, 70);
+	else if (start == FLASH_FROM_CLEAN)
+		check(k.head == 50 && k.first == 40);
+	else
+		check(k.first == k.head + 1 && k.head > 1000);
+}
+
 static void
 a_start_is_warm_only_if_it_may_be(void **unused)
 {
@@ -492,30 +512,14 @@ a_start_is_warm_only_if_it_may_be(void **unused)
 			.gap_words = rows[i].gap_words != NULL ? rows[i].gap_words : "",
 			.has_store = rows[i].has_store,
 			.store = rows[i].store};
-		struct flash_kept k = {.head = 70, .first = 60};
 		char words[FLASH_START_WORDS];
 
-		super.layout.device += rows[i].other == 1;
-		super.layout.seed += rows[i].other == 2;
-		super.layout.segments += rows[i].other == 3;
-		state.layout.seed += rows[i].other == 4;
-		super.shard[1].head = 50;
-		super.shard[1].first = 40;
-		if (rows[i].other == 5)
-			super.shard[0] = (typeof(super.shard[0])){.head = UINT64_MAX};
-		if (rows[i].other == 6)
-			super.shard[1].first = 52;
+		alter(&super, &state, rows[i].other);
 		if (flash_start_of(&before, &mine, words) != rows[i].start ||
 		    (words[0] == '\0') != (rows[i].words[0] == '\0') ||
 		    strstr(words, rows[i].words) == NULL)
 			fail_msg("%u: %s", i, words);
-		flash_start_kept(rows[i].start, &super, 1, 1000, &k);
-		if (rows[i].start == FLASH_FROM_STATE)
-			check_eq(k.head, 70);
-		else if (rows[i].start == FLASH_FROM_CLEAN)
-			check(k.head == 50 && k.first == 40);
-		else
-			check(k.first == k.head + 1 && k.head > 1000);
+		check_kept(rows[i].start, &super);
 	}
 }
 

@@ -4,6 +4,7 @@
  * Method: a file on a tmpfs, opened twice; the second time it, or the machine, has changed. A
  * shard over it on a device of memory.
  */
+#include "flash_hash.h"
 #include "flash/flash_recover.h"
 #include "flash/flash_state.h"
 #include "sim/mem_flash.h"
@@ -342,18 +343,6 @@ without_a_path_it_is_memory(void **unused)
 static struct mem_flash device;
 static struct bucket buckets[BUCKETS];
 static _Alignas(FLASH_PAGE_BYTES) uint8_t memory[2 * PAGES * FLASH_PAGE_BYTES];
-
-static uint64_t
-hash_of(void *arg, struct view key)
-{
-	return hash_bytes(key.data, key.len, 77);
-}
-
-static uint64_t
-hash_of_number(uint32_t n)
-{
-	return hash_of(NULL, (struct view){(const uint8_t *)&n, sizeof n});
-}
 
 static void
 tick(void *arg)
