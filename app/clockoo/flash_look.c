@@ -237,6 +237,7 @@ flash_look_check(const struct config *cfg, struct error *err)
 		return error_set(err, "--flash-device: %s: %s%s", path, strerror(errno),
 				 errno == EINVAL  ? "; its file system has no O_DIRECT: use another"
 				 : errno == ELOOP ? "; name what the symbolic link leads to"
+				 : errno == EPERM ? "; a service's unit must allow it (DeviceAllow)"
 						  : "");
 	ok = check_size(cfg, fd, err) && check_free(cfg, fd, err) && check_bytes(cfg, fd, err);
 	close(fd);
