@@ -9,6 +9,7 @@
 #include "sim_front.h"
 #include "sim_rng.h"
 #include "sim_service.h"
+#include "zeroed.h"
 
 #include "support/test.h"
 
@@ -55,7 +56,7 @@ struct world {
 	struct front *front;
 	struct front_stats stats;
 	struct front_exchange *servers;
-	void *memory;
+	struct region memory;
 	bool may_fail[FLEET_SERVERS];
 	bool meta, gats, big;
 	struct client client[CLIENTS];
@@ -357,7 +358,8 @@ front_attach(struct world *w, uint64_t timeout_ns)
 	memcpy(addresses[1].ip.b, SERVERS6, IP_ADDR_BYTES);
 	settings.stats = &w->stats;
 	settings.fleet = w->servers = sim_front_fleet(names, addresses, FLEET_SERVERS);
-	w->memory = region.base = calloc(1, region.size);
+	region.base = zeroed_memory(region.size);
+	w->memory = region;
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
 
@@ -402,7 +404,7 @@ world_destroy(struct world *w)
 		free(w->client[i].in);
 	}
 	sim_front_fleet_free(w->servers);
-	free(w->memory);
+	zeroed_free(w->memory.base, w->memory.size);
 	free(w);
 }
 

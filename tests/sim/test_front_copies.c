@@ -9,6 +9,7 @@
 #include "sim_front.h"
 #include "sim_memcached.h"
 #include "sim_service.h"
+#include "zeroed.h"
 
 #include "store/item_simple.h"
 #include "store/store_state.h"
@@ -41,7 +42,7 @@ struct world {
 	struct front_exchange *fleet;
 	struct front_shared shared;
 	struct front_stats stats;
-	void *memory;
+	struct region memory;
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 	struct sim_memcached server;
@@ -133,7 +134,8 @@ front_attach(struct world *w, uint32_t quiet_s, uint64_t copy_ns)
 
 	settings.shared = w->shared = sim_front_shared(FRONT_ITEMS_MEMORY);
 	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
-	w->memory = region.base = calloc(1, region.size);
+	region.base = zeroed_memory(region.size);
+	w->memory = region;
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
 
@@ -195,7 +197,7 @@ world_destroy(struct world *w)
 	sim_service_destroy(&w->sim);
 	sim_front_fleet_free(w->fleet);
 	sim_front_shared_free(&w->shared);
-	free(w->memory);
+	zeroed_free(w->memory.base, w->memory.size);
 	free(w);
 }
 

@@ -8,6 +8,7 @@
 #include "sim_core.h"
 #include "sim_front.h"
 #include "sim_rng.h"
+#include "zeroed.h"
 
 #include "support/test.h"
 
@@ -41,7 +42,7 @@ struct world {
 	struct front *front;
 	struct front_exchange *fleet;
 	struct front_shared shared;
-	void *memory;
+	struct region memory;
 	uint64_t now_ns;
 	uint32_t out_len;
 	char *out;
@@ -97,7 +98,8 @@ front_attach(struct world *w, enum front_speech speech)
 	struct region region = {.size = front_bytes(&settings)};
 
 	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
-	w->memory = region.base = calloc(1, region.size);
+	region.base = zeroed_memory(region.size);
+	w->memory = region;
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
 
@@ -203,7 +205,7 @@ world_destroy(struct world *w)
 		free(w->talk[i].in);
 	sim_front_fleet_free(w->fleet);
 	sim_front_shared_free(&w->shared);
-	free(w->memory);
+	zeroed_free(w->memory.base, w->memory.size);
 	free(w);
 }
 

@@ -1,5 +1,6 @@
 #include "fake_stack.h"
 
+#include "sim/zeroed.h"
 #include "support/test.h"
 #include "admin/admin.h"
 #include "base/check.h"
@@ -523,7 +524,7 @@ shared_create(struct rig *r, uint32_t cores)
 	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(cores) +
 			 admin_shared_bytes() +
 			 cores * (serve_bytes(&serve_cfg) + admin_bytes(&serve_cfg)) + 4096;
-	r->region.base = calloc(1, r->region.size);
+	r->region.base = zeroed_memory(r->region.size);
 	r->store = store_create(&r->region, &store_cfg);
 	r->shared = serve_shared_create(&r->region, r->store, cores, "9.8.7");
 	admin_shared_create(&r->region, r->shared);
@@ -540,7 +541,7 @@ fake_create(void)
 	stack->tx_queue_max = stack->tx_queue_left = 256;
 	for (uint32_t i = 0; i < FAKE_CONNS; i++) {
 		stack->conns[i].slot = i;
-		stack->conns[i].sent = calloc(1, SENT_BYTES); /* pages come when they are written */
+		stack->conns[i].sent = zeroed_memory(SENT_BYTES);
 	}
 	return stack;
 }
@@ -614,12 +615,13 @@ rig_destroy(struct rig *r)
 		if (c->open)
 			lose(r->stack, c);
 		segments_free(c->head);
-		free(c->sent);
+		zeroed_free(c->sent, SENT_BYTES);
 	}
 	r->stack->datagrams_read = r->stack->datagram_count;
 	release(r->stack);
 	free(r->stack);
-	free(r->region.base);
+	if (r->region.base != NULL)
+		zeroed_free(r->region.base, r->region.size);
 	free(r);
 }
 
