@@ -7,19 +7,20 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define SEGMENT_MAGIC 0x31676573666b6c63ull /* "clkfseg1" */
+#define SEGMENT_MAGIC 0x32676573666b6c63ull /* "clkfseg2" */
 
 enum head_bits {
 	KIND_SHIFT = 8,
 	STATUS_SHIFT = 11,
-	LONG_CAS_SHIFT = 15,
 	VALUE_SHIFT = 16,
 	FLAGS_SHIFT = 34,
 	EXPIRY_SHIFT = 35,
-	ZERO_SHIFT = 36,
+	CAS_BYTES_SHIFT = 36, /* of the cas, beyond the bits here */
 	CAS_SHIFT = 40,
 };
-#define ZERO_BITS 0xfu
+#define ZERO_BITS     (1ull << 15 | 1ull << 39)
+#define CAS_HERE_BITS 24u
+#define CAS_BYTES_MAX 5u
 
 /* ISA-L declares the bytes as writable, and writes none. */
 static uint32_t
@@ -137,6 +138,22 @@ add(uint8_t *to, uint32_t at, const void *bytes, uint32_t len)
 	return at + len;
 }
 
+static uint32_t
+cas_bytes_of(uint64_t cas)
+{
+	uint32_t n = 0;
+
+	for (uint64_t rest = cas >> CAS_HERE_BITS; rest != 0; rest >>= 8)
+		n++;
+	return n;
+}
+
+static uint32_t
+cas_bytes(uint64_t head)
+{
+	return head >> CAS_BYTES_SHIFT & 7;
+}
+
 static bool
 has_number(enum flash_kind kind)
 {
@@ -146,19 +163,18 @@ has_number(enum flash_kind kind)
 uint32_t
 flash_record_write(uint8_t *to, const struct flash_record *r)
 {
-	const bool is_long = r->cas > FLASH_CAS_SHORT_MAX;
+	const uint64_t more = r->cas >> CAS_HERE_BITS;
 	const uint64_t head =
 		r->key.len | (uint64_t)r->kind << KIND_SHIFT | (uint64_t)r->status << STATUS_SHIFT |
-		(uint64_t)is_long << LONG_CAS_SHIFT | (uint64_t)r->value_len << VALUE_SHIFT |
-		(uint64_t)(r->flags != 0) << FLAGS_SHIFT |
-		(uint64_t)(r->expiry_s != 0) << EXPIRY_SHIFT | (is_long ? 0 : r->cas) << CAS_SHIFT;
+		(uint64_t)r->value_len << VALUE_SHIFT | (uint64_t)(r->flags != 0) << FLAGS_SHIFT |
+		(uint64_t)(r->expiry_s != 0) << EXPIRY_SHIFT |
+		(uint64_t)cas_bytes_of(r->cas) << CAS_BYTES_SHIFT | r->cas << CAS_SHIFT;
 	uint32_t at = add(to, 0, &head, FLASH_RECORD_HEAD);
 
 	ensure(r->key.len <= FLASH_KEY_MAX && r->value_len <= FLASH_VALUE_MAX && r->status < 16);
 	if (has_number(r->kind))
 		return add(to, at, &r->number, sizeof r->number);
-	if (is_long)
-		at = add(to, at, &r->cas, sizeof r->cas);
+	at = add(to, at, &more, cas_bytes_of(r->cas));
 	if (r->flags != 0)
 		at = add(to, at, &r->flags, sizeof r->flags);
 	if (r->expiry_s != 0)
@@ -177,11 +193,11 @@ static uint32_t
 head_bytes(uint64_t head)
 {
 	const uint32_t key_len = head & 0xff, kind = head >> KIND_SHIFT & 7;
-	const uint32_t fields = (bit(head, LONG_CAS_SHIFT) ? 8u : 0) +
-				(bit(head, FLAGS_SHIFT) ? 4u : 0) +
+	const uint32_t fields = cas_bytes(head) + (bit(head, FLAGS_SHIFT) ? 4u : 0) +
 				(bit(head, EXPIRY_SHIFT) ? 4u : 0);
 
-	if (kind >= FLASH_KINDS || (head >> ZERO_SHIFT & ZERO_BITS) != 0 || key_len > FLASH_KEY_MAX)
+	if (kind >= FLASH_KINDS || (head & ZERO_BITS) != 0 || cas_bytes(head) > CAS_BYTES_MAX ||
+	    key_len > FLASH_KEY_MAX)
 		return 0;
 	if (kind == FLASH_PUT || kind == FLASH_VOID)
 		return key_len != 0 ? FLASH_RECORD_HEAD + fields + key_len : 0;
@@ -192,18 +208,17 @@ head_bytes(uint64_t head)
 }
 
 static const uint8_t *
-take(const uint8_t *at, bool there, void *field, uint32_t len)
+take(const uint8_t *at, void *field, uint32_t len)
 {
-	memset(field, 0, len);
-	if (there)
+	if (len != 0)
 		memcpy(field, at, len);
-	return at + (there ? len : 0);
+	return at + len;
 }
 
 uint32_t
 flash_record_read(const uint8_t *at, uint32_t len, struct flash_record *r)
 {
-	uint64_t head, cas;
+	uint64_t head, more = 0;
 
 	if (len < FLASH_RECORD_HEAD)
 		return 0;
@@ -213,15 +228,15 @@ flash_record_read(const uint8_t *at, uint32_t len, struct flash_record *r)
 		return 0;
 	at += FLASH_RECORD_HEAD;
 	if (has_number(r->kind)) {
-		take(at, true, &r->number, sizeof r->number);
+		take(at, &r->number, sizeof r->number);
 		return r->head;
 	}
 	r->status = head >> STATUS_SHIFT & 0xf;
 	r->value_len = head >> VALUE_SHIFT & FLASH_VALUE_MAX;
-	at = take(at, bit(head, LONG_CAS_SHIFT), &cas, sizeof cas);
-	r->cas = bit(head, LONG_CAS_SHIFT) ? cas : head >> CAS_SHIFT;
-	at = take(at, bit(head, FLAGS_SHIFT), &r->flags, sizeof r->flags);
-	at = take(at, bit(head, EXPIRY_SHIFT), &r->expiry_s, sizeof r->expiry_s);
+	at = take(at, &more, cas_bytes(head));
+	r->cas = more << CAS_HERE_BITS | head >> CAS_SHIFT;
+	at = take(at, &r->flags, bit(head, FLAGS_SHIFT) ? sizeof r->flags : 0);
+	at = take(at, &r->expiry_s, bit(head, EXPIRY_SHIFT) ? sizeof r->expiry_s : 0);
 	r->key = (struct view){at, head & 0xff};
 	return r->head;
 }
@@ -234,13 +249,11 @@ flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32_t ex
 	flash_payload_get(pages, offset, &head, sizeof head);
 	if (bit(head, EXPIRY_SHIFT))
 		flash_payload_put(pages,
-				  offset + FLASH_RECORD_HEAD +
-					  (bit(head, LONG_CAS_SHIFT) ? 8u : 0) +
+				  offset + FLASH_RECORD_HEAD + cas_bytes(head) +
 					  (bit(head, FLAGS_SHIFT) ? 4u : 0),
 				  &expiry_s, sizeof expiry_s);
 	/* One byte, so that it is of either kind whenever the process ends. */
-	const uint8_t kind = (uint8_t)(FLASH_PUT | status << (STATUS_SHIFT - KIND_SHIFT) |
-				       bit(head, LONG_CAS_SHIFT) << (LONG_CAS_SHIFT - KIND_SHIFT));
+	const uint8_t kind = (uint8_t)(FLASH_PUT | status << (STATUS_SHIFT - KIND_SHIFT));
 
 	atomic_thread_fence(memory_order_release);
 	flash_payload_put(pages, offset + KIND_SHIFT / 8, &kind, sizeof kind);

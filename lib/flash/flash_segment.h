@@ -7,11 +7,11 @@
  * Shape:  a segment is FLASH_SEGMENT_PAGES pages. Page 0 is its header, the others have payload
  *         behind struct flash_page. Records lie one after the other in the payloads, also across
  *         the border of two pages; where a page is not full the next record begins in the next one.
- *         A record is 8 bytes of head; the long cas, flags and expiry that it has; its key; its
- *         value. Of a FLASH_TOMB 8 bytes of hash follow instead, of a FLASH_DROP 8 of number.
+ *         A record is 8 bytes of head; the rest of the cas, flags and expiry that it has; its key;
+ *         its value. Of a FLASH_TOMB 8 bytes of hash follow instead, of a FLASH_DROP 8 of number.
  *
- *           0       8      11       15     16         34       35        36      40    64
- *           |key len|kind:3|status:4|long:1|value len:18|flags:1|expiry:1|0:4    |cas:24|
+ *           0       8      11       15  16         34       35       36          39  40    64
+ *           |key len|kind:3|status:4|0:1|value len:18|flags:1|expiry:1|cas bytes:3|0:1|cas:24|
  *
  * Units:  bytes. offset: in the payloads of the pages given, the first one's first byte is 0.
  *         sequence: of segments of a stream, never twice. expiry_s: seconds on the tier's clock.
@@ -31,8 +31,7 @@
 #define FLASH_KEY_MAX        250u
 #define FLASH_VALUE_MAX      ((1u << 18) - 1)
 #define FLASH_RECORD_HEAD    8u
-#define FLASH_CAS_SHORT_MAX  ((1u << 24) - 1)
-#define FLASH_RECORD_FIELDS  (FLASH_RECORD_HEAD + 8u + 4u + 4u)
+#define FLASH_RECORD_FIELDS  (FLASH_RECORD_HEAD + 5u + 4u + 4u)
 #define FLASH_HEAD_BYTES_MAX (FLASH_RECORD_FIELDS + FLASH_KEY_MAX)
 
 /* ---- pages ---- */

@@ -78,7 +78,7 @@ fail(const char *words, int error)
 static uint32_t
 record_bytes(const struct flash_rig_config *c)
 {
-	return FLASH_RECORD_HEAD + (c->long_cas ? 8 : 0) + BENCH_KEY_BYTES + c->value_bytes;
+	return FLASH_RECORD_HEAD + (c->long_cas ? 1 : 0) + BENCH_KEY_BYTES + c->value_bytes;
 }
 
 static void

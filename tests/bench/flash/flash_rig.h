@@ -41,7 +41,7 @@ struct flash_rig_config {
 	uint32_t value_bytes; /* a multiple of 8 */
 	uint32_t depth;       /* reads at once */
 	const char *path;     /* NULL: memory */
-	bool long_cas;        /* as after 16 million stores */
+	bool long_cas;        /* above 2^24 */
 };
 
 struct flash_rig {

@@ -86,7 +86,7 @@ static uint64_t
 fill(struct flash_rig *rig, uint64_t *opened)
 {
 	const uint64_t room = (rig->shard.log.c.live - 2ull) * flash_log_capacity(&rig->shard.log);
-	const uint32_t extra = rig->c.long_cas ? sizeof(uint64_t) : 0;
+	const uint32_t extra = rig->c.long_cas ? 1 : 0;
 	const uint64_t items =
 		room / (FLASH_RECORD_HEAD + BENCH_KEY_BYTES + rig->c.value_bytes + extra);
 

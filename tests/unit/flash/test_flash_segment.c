@@ -43,7 +43,7 @@ some_record(void)
 				     .value_len = draw(draw(5) == 0 ? 6000 : 300),
 				     .flags = draw(2) ? draw(1000) : 0,
 				     .expiry_s = draw(2) ? 1 + draw(1000) : 0,
-				     .cas = draw(2) ? draw(1 << 24) : state | 1ull << 40,
+				     .cas = state >> draw(64),
 				     .key = {key_bytes, 1 + draw(FLASH_KEY_MAX)}};
 }
 
@@ -255,8 +255,14 @@ nothing_behind_a_bad_page_is_known(void **unused)
 static void
 a_head_that_lies_is_no_record(void **unused)
 {
-	/* Key 251 long; none; a kind that is none; a zero bit set; a flush with a key. */
-	static const uint64_t lies[] = {251 | 1 << 8, 1 << 8, 1 | 5 << 8, 1 | 1 << 8 | 1ull << 36,
+	/* Key 251 long; none; a kind that is none; zero bits set; 6 bytes of cas; a flush with a
+	 * key. */
+	static const uint64_t lies[] = {251 | 1 << 8,
+					1 << 8,
+					1 | 5 << 8,
+					1 | 1 << 8 | 1 << 15,
+					1 | 1 << 8 | 1ull << 39,
+					1 | 1 << 8 | 6ull << 36,
 					1 | 3 << 8};
 	uint8_t bytes[FLASH_HEAD_BYTES_MAX] = {0};
 	struct flash_record r = {.kind = FLASH_PUT, .key = {key_bytes, 20}, .flags = 1};
