@@ -148,7 +148,7 @@ static void
 turn(struct ours *o)
 {
 	own_turn(&o->own, o->sc);
-	if (o->own.operations % o->own.turn_every != 0)
+	if (o->rig.device == NULL || o->own.operations % o->own.turn_every != 0)
 		return;
 	flash_writer_work(&o->rig.writer, bench_ns());
 	flash_tier_turn(&o->rig.tier, 0);
@@ -164,7 +164,7 @@ get(struct ours *o, uint32_t n, uint32_t value_bytes)
 	o->gets++;
 	if (store_get(o->sc, key, hash) != NULL) {
 		o->hits++;
-	} else if (get_flash(o, key, hash)) {
+	} else if (o->rig.device != NULL && get_flash(o, key, hash)) {
 		o->hits++;
 		o->flash_hits++;
 	} else {
