@@ -143,20 +143,20 @@ flash_ask_free(struct flash_supplier *s, struct flash_ask *a)
 }
 
 static void
-answer(struct flash_supplier *s, struct flash_ask *a, bool failed)
+answer(struct flash_supplier *s, struct flash_ask *a, bool here)
 {
-	const struct serve_answer said = {.failed = failed};
+	const struct serve_answer said = {.failed = here && !a->bring, .here = here};
 
 	serve_answer(s->c.serve, a->ticket, &said);
 	flash_ask_free(s, a);
 }
 
 /* The store has the key by now, and answers by itself. If it does not any more when the request is
- * executed, this one has failed, and the miss is made final then. */
+ * executed, it is asked for again; at last it has failed, and the miss is made final. */
 static void
 store_has_it(struct flash_supplier *s, struct flash_ask *a)
 {
-	answer(s, a, !a->bring);
+	answer(s, a, true);
 }
 
 /* E */

@@ -44,6 +44,7 @@ struct await {
 	uint16_t bytes;              /* of a plain get; 0: of anything else */
 	uint16_t more;               /* to the last one of its line that names the key, too */
 	uint8_t state;               /* enum await_state */
+	uint8_t times;               /* that it was asked for */
 	bool begins_line, ends_line; /* of a plain get */
 	bool passed_on;              /* its request is answered, and others of its line are not */
 	bool writes;                 /* else its request is executed again */
@@ -124,6 +125,8 @@ void awaits_turn(struct serve *sv);
  */
 struct await *await_ask(struct serve *sv, struct session *ss, struct awaited_line *line,
 			const struct mc_req *req, struct view key, uint64_t hash);
+/* What is answered, and has no item, is asked for once more. */
+void await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, struct view key);
 /* Does the owner of this list wait for the key? Then it is asked for once more only at its turn, if
  * not in the same line, so that a connection never reads an older value after a newer one. */
 static inline struct await *
@@ -273,6 +276,8 @@ void awaited_line_keep(struct serve *sv, struct op *op);
 void awaited_lines_pass_end(struct serve *sv);
 void awaited_lines_drop(struct serve *sv);
 struct await *awaited_line_find(struct serve *sv, const struct op *op);
+/* The line of op is executed from its beginning, once one of its keys is answered again. */
+void awaited_line_again(struct serve *sv, struct op *op);
 /* Nothing more of the line of op is answered. */
 void awaited_line_fail(struct serve *sv, struct op *op);
 /* Has its datagram waited for so long that nothing more of it is asked? */

@@ -300,6 +300,21 @@ await_unqueue(struct serve *sv, struct session *ss)
 
 /* ---- asking ---- */
 
+static void
+asked_begin(struct serve *sv, struct await *a, struct serve_ask *ask)
+{
+	struct awaits *aw = sv->awaits;
+
+	a->state = AWAIT_ASKED;
+	a->times++;
+	a->deadline_ns = sv->clock.now_ns + aw->supplier.timeout_ns;
+	list_push_back(&aw->asked, &a->due);
+	aw->asked_in_pass = true;
+	sv->read_bufs_in_use = true;
+	ask->ticket = a->ticket;
+	ask->lane = a->lane;
+}
+
 /* NULL: there is no place. */
 static struct await *
 await_begin(struct serve *sv, struct session *ss, struct serve_ask *ask)
@@ -310,20 +325,15 @@ await_begin(struct serve *sv, struct session *ss, struct serve_ask *ask)
 
 	if (a == NULL)
 		return NULL;
-	a->state = AWAIT_ASKED;
 	a->session = ss;
 	a->line = NULL;
 	a->writes = false;
 	a->next = NULL;
 	a->bytes = 0;
+	a->times = 0;
 	a->hash = ask->hash;
 	a->lane = (uint16_t)(lane - aw->lanes);
-	a->deadline_ns = sv->clock.now_ns + aw->supplier.timeout_ns;
-	list_push_back(&aw->asked, &a->due);
-	aw->asked_in_pass = true;
-	sv->read_bufs_in_use = true;
-	ask->ticket = a->ticket;
-	ask->lane = a->lane;
+	asked_begin(sv, a, ask);
 	return a;
 }
 
@@ -344,6 +354,20 @@ await_ask(struct serve *sv, struct session *ss, struct awaited_line *line, const
 	else
 		by->ask(by->arg, &ask);
 	return a;
+}
+
+void
+await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, struct view key)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+	struct serve_ask ask = {a->ticket, a->hash, key, req, a->lane, !await_reads(req)};
+
+	ensure(a->state == AWAIT_READY && a->answer.item == NULL);
+	list_unlink(&a->due);
+	a->ticket += 1ull << AWAIT_SLOT_BITS;
+	sv->awaits->lanes[a->lane].open++;
+	asked_begin(sv, a, &ask);
+	by->ask(by->arg, &ask);
 }
 
 void
@@ -404,6 +428,13 @@ await_free(struct serve *sv, struct await *a)
 /* ---- answers ---- */
 
 static void
+ready_push(struct serve *sv, struct await *a)
+{
+	a->deadline_ns = sv->clock.now_ns + sv->awaits->supplier.timeout_ns;
+	list_push_back(&sv->awaits->ready, &a->due);
+}
+
+static void
 make_ready(struct serve *sv, struct await *a, const struct serve_answer *answer)
 {
 	struct awaits *aw = sv->awaits;
@@ -416,8 +447,7 @@ make_ready(struct serve *sv, struct await *a, const struct serve_answer *answer)
 		if (a->session != NULL)
 			conn_requeue(sv->stack, a->session->conn);
 	} else if (a->line == NULL) {
-		a->deadline_ns = sv->clock.now_ns + aw->supplier.timeout_ns;
-		list_push_back(&aw->ready, &a->due);
+		ready_push(sv, a);
 		if (a->session->awaits == a)
 			conn_requeue(sv->stack, a->session->conn);
 	} else if (a->offset == a->line->begin && a->line->open > 0 && --a->line->open == 0) {
@@ -505,7 +535,7 @@ deadlines_check(struct serve *sv, uint64_t now_ns)
 	}
 }
 
-/* Who does not read its replies keeps no places. */
+/* Who does not read keeps no places, but that of a value in pieces: only it says that one waits. */
 static void
 unused_check(struct serve *sv)
 {
@@ -516,7 +546,11 @@ unused_check(struct serve *sv)
 
 		if (a->deadline_ns > sv->clock.now_ns)
 			return;
-		await_drop(sv, a);
+		list_unlink(&a->due);
+		if (a->session->body == BODY_FILLED)
+			ready_push(sv, a);
+		else
+			await_drop(sv, a);
 	}
 }
 

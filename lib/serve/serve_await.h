@@ -23,7 +23,8 @@
  *         If it brings instead (a second tier): a write that depends on the version that is there,
  *         of a key that the store lacks and may_have() says it may have, is asked for as a
  *         retrieval is, at its turn and once. Its answer says no more than that the store has it
- *         now, or nobody. Then the write is executed on the store, whatever came of the ask.
+ *         now, or nobody. Then the write is executed on the store, whatever came of the ask. What
+ *         the store has evicted again by then is asked for again, AWAIT_TIMES_MAX times in all.
  *
  * Units:  ns of the clock of serve_turn().
  *
@@ -76,6 +77,7 @@
 #define AWAITS_ENDED_PER_TURN 256u
 #define AWAIT_LANES_MAX       1024u
 #define AWAITED_LINE_TIMEOUTS 4u /* after so many a datagram's requests are not asked any more */
+#define AWAIT_TIMES_MAX       4u
 
 /* A key that is missed, or a write. */
 struct serve_ask {
@@ -89,6 +91,7 @@ struct serve_ask {
 
 struct serve_answer {
 	bool failed;             /* nothing is known, and of a write not whether it is done */
+	bool here;               /* of one that brings: the store has it, as an item of its own */
 	uint8_t error;           /* enum mc_error: this is told, whatever else is here */
 	uint8_t result;          /* of a write that returns no value: enum store_result */
 	bool won, stale, sent;   /* mg: W, X, Z */

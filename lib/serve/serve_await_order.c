@@ -252,6 +252,26 @@ await_of(struct serve *sv, const struct op *op)
 		       : NULL;
 }
 
+/* The store had it, and has evicted it again. False: there is no more of it, or it was asked for
+ * often enough. */
+static bool
+ask_again(struct serve *sv, struct op *op, struct await *a)
+{
+	if (a->times >= AWAIT_TIMES_MAX || sv->awaits->draining ||
+	    !await_may_have(sv, op->req.key, op->hash))
+		return false;
+	serve_count(sv, AWAITS_AGAIN);
+	await_ask_again(sv, a, &op->req, op->req.key);
+	if (op->session == NULL) {
+		awaited_line_again(sv, op);
+		return true;
+	}
+	if (op->raw.data == NULL)
+		a->offset = offset_of(op->session, op); /* of a body: before what goes back now */
+	op->session->await_counted = op->raw.data != NULL && (op->req.flags & MC_FIRST) != 0;
+	return true;
+}
+
 /* It has not been asked for yet. */
 static enum await_status
 session_wait_answer(struct serve *sv, struct op *op, struct serve_answer *answer)
@@ -281,6 +301,8 @@ await_read(struct serve *sv, struct op *op, struct serve_answer *answer)
 	struct await *a = await_of(sv, op);
 
 	*answer = (struct serve_answer){0};
+	if (a != NULL && a->state == AWAIT_READY && a->answer.here && ask_again(sv, op, a))
+		return AWAIT_LATER;
 	if (a != NULL && a->state == AWAIT_READY) {
 		*answer = a->answer;
 		if (answer->error != MC_ERR_NONE)
@@ -325,7 +347,7 @@ session_bring(struct serve *sv, struct op *op)
 bool
 await_bring(struct serve *sv, struct op *op)
 {
-	const struct await *a = await_of(sv, op);
+	struct await *a = await_of(sv, op);
 
 	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))
 		return false;
@@ -340,6 +362,8 @@ await_bring(struct serve *sv, struct op *op)
 		op->session->await_counted = (op->req.flags & MC_FIRST) != 0;
 		return true;
 	}
+	if (a != NULL && a->state == AWAIT_READY && a->answer.here && ask_again(sv, op, a))
+		return true;
 	if (a == NULL || a->state != AWAIT_READY || a->answer.failed) {
 		serve_count(sv, AWAITS_FAILED);
 		await_missed(sv, op);

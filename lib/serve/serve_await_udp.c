@@ -361,6 +361,12 @@ awaited_line_keep(struct serve *sv, struct op *op)
 		line_begin(sv, op);
 }
 
+void
+awaited_line_again(struct serve *sv, struct op *op)
+{
+	line_again(sv, line_of(sv, op), op);
+}
+
 /* ---- behind a write ---- */
 
 struct awaited_line *

@@ -6,6 +6,8 @@
 #include "serve_parse.h"
 #include "serve_record.h"
 
+#include "store/tier.h"
+
 /* ---- retrieval ---- */
 
 static inline bool
@@ -317,18 +319,8 @@ static enum exec_status (*const executors[OP_VERB_COUNT])(struct serve *sv, stru
 /* What depends on the version that is there: it is here, or nowhere. Writes that find none take
  * away what the supplier may have; these two only look. */
 static enum exec_status
-execute_brought(struct serve *sv, struct op *op)
+execute_here(struct serve *sv, struct op *op, const struct item *it)
 {
-	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
-
-	/* Its body is to come. */
-	if ((op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
-		return executors[op->req.verb](sv, op);
-	if (it == NULL && await_bring(sv, op)) {
-		if (op->session != NULL && op->session->memory_wait_turns != 0)
-			session_go_on(sv, op->session);
-		return await_later(op);
-	}
 	if (op->req.verb != MC_MG && op->req.verb != MC_ME)
 		return executors[op->req.verb](sv, op);
 	if (it == NULL)
@@ -338,11 +330,32 @@ execute_brought(struct serve *sv, struct op *op)
 	return op->req.verb == MC_MG ? mg_execute(sv, op, it, false) : me_execute(sv, op, it);
 }
 
+static enum exec_status
+execute_brought(struct serve *sv, struct op *op)
+{
+	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
+	enum exec_status a;
+
+	/* Its body is to come. */
+	if ((op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
+		return executors[op->req.verb](sv, op);
+	if (it == NULL && await_bring(sv, op)) {
+		if (op->session != NULL && op->session->memory_wait_turns != 0)
+			session_go_on(sv, op->session);
+		return await_later(op);
+	}
+	store_spare(sv->store, op->hash);
+	a = execute_here(sv, op, it);
+	store_spare(sv->store, 0);
+	return a;
+}
+
 /* The same of one whose body came in pieces. */
 static enum exec_status
 execute_body_brought(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
+	enum exec_status a;
 
 	if (!ss->bad_end && await_brings(&ss->filling_req)) {
 		op->req = ss->filling_req;
@@ -355,7 +368,10 @@ execute_body_brought(struct serve *sv, struct op *op)
 		}
 	}
 	awaits_give_up(sv, ss);
-	return execute_body_done(sv, op);
+	store_spare(sv->store, ss->fill.hash);
+	a = execute_body_done(sv, op);
+	store_spare(sv->store, 0);
+	return a;
 }
 
 /* A supplier is asked for what others are executed as. */

@@ -23,6 +23,8 @@ evict_to_tier(struct store_core *sc, const struct victim *v, bool with_page, enu
 	const bool is_out = slab_state(&sc->store->slab, v->ref) == OBJECT_OUT;
 	enum unlinked how;
 
+	if (unlikely(v->hash == sc->spared))
+		return UNLINKED_NOT;
 	sc->offer = is_out || item_dead(sc, it) ? 0 : tier->evicting(tier->arg, sc, it, v->hash);
 	how = unlink_victim(sc, v, with_page, ghost, d);
 	if (sc->offer != 0)

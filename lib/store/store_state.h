@@ -167,6 +167,7 @@ struct store_core {
 	void *evicted_arg;
 	const struct store_tier *tier; /* NULL: none */
 	uint64_t offer;                /* to it, of the item that is evicted now; 0: none */
+	uint64_t spared;               /* hash of the key that this core does not evict; 0: none */
 	struct magazine magazines[SLAB_CLASSES_MAX];
 	uint32_t class_recall[SLAB_CLASSES_MAX]; /* the same of each class */
 	struct retire_list retire_list;

@@ -15,6 +15,12 @@ store_tier_attach(struct store *st, const struct store_tier *tier)
 	}
 }
 
+void
+store_spare(struct store_core *sc, uint64_t hash)
+{
+	sc->spared = hash;
+}
+
 uint32_t
 store_core_number(const struct store_core *sc)
 {

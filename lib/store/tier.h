@@ -82,6 +82,10 @@ struct store_promotion {
 enum store_result store_promote(struct store_core *sc, struct fill *f,
 				const struct store_promotion *promotion, const struct item **made);
 
+/* From now on this core's hands leave the item of this hash alone, if it has a tier: it is brought
+ * for a write, which is not to evict it for its own memory. 0: none. */
+void store_spare(struct store_core *sc, uint64_t hash);
+
 /* Nothing of the key is left in the tier: a copy that was read is to be deleted, or could not be
  * read (claim NULL: absent() is called). OK; STORE_EXISTS: a slot has the key, and so the tier has
  * nothing of it; STORE_NOT_FOUND: it was not claimed. */

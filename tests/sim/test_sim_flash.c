@@ -319,14 +319,6 @@ evict(struct world *w, uint32_t max)
 	return n;
 }
 
-/* Else what was brought for a request could be lost before it is executed. A cache may do that, and
- * the client would see it. */
-static bool
-all_is_executed(const struct world *w)
-{
-	return list_empty(&w->sim.sc->cores[0].core.serve->awaits->ready);
-}
-
 static void
 run(struct world *w, uint64_t for_ns)
 {
@@ -338,7 +330,7 @@ run(struct world *w, uint64_t for_ns)
 			flash_writer_work(&w->writer, w->sim.ss->now_ns);
 		}
 		sim_service_run(&w->sim, STEP_NS, STEP_NS);
-		if (w->evicts && all_is_executed(w))
+		if (w->evicts)
 			evict(w, sim_below(&w->rng, 4));
 		if (w->evicts && sim_chance(&w->rng, w->shards == SHARDS ? 200 : 600))
 			flash_pad(w->shard, w->shards);

@@ -477,17 +477,6 @@ hear(struct world *w, uint32_t core)
 
 /* ---- turns ---- */
 
-/* Else what was brought for a request could be lost before it is executed. A cache may do that, and
- * the client would see it. */
-static bool
-all_is_executed(const struct world *w)
-{
-	for (uint32_t i = 0; i < CORES; i++)
-		if (!list_empty(&w->sc->cores[i].core.serve->awaits->ready))
-			return false;
-	return true;
-}
-
 static void
 evict(struct world *w, uint32_t core, uint32_t max)
 {
@@ -507,8 +496,7 @@ turn(struct world *w)
 	sim_cores_turn(w->sc);
 	for (uint32_t i = 0; i < CORES; i++)
 		hear(w, i);
-	if (all_is_executed(w))
-		evict(w, sim_below(&w->rng, CORES), sim_below(&w->rng, 3));
+	evict(w, sim_below(&w->rng, CORES), sim_below(&w->rng, 3));
 }
 
 static bool

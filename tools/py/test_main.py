@@ -37,6 +37,7 @@ QUICK_SUITES = ["--suite", "unit", "--suite", "sim", "--suite", "script", "--no-
 SERVER_ARGS = "-m 64 -c 2048"
 USERS = "reader:word\n"
 DIFFER_REQUESTS = 60_000  # of a million, which run_differ does in some minutes
+DIFFER_FLASH_REQUESTS = 2000
 DIFFER_SEED = 1  # what every run asks; run_differ by itself draws one
 TOLD_AGAIN_LINES = 25  # the end of what a failed test printed, in the list at the end
 TOLD_AGAIN_WRONG = 10  # and lines before it that say what is wrong
@@ -209,8 +210,12 @@ def part_conform():
 
 
 def part_differ():
-    return beside_appliance("the same requests to memcached", CONFORM / "run_differ",
-                            f"--requests {DIFFER_REQUESTS} --seed {DIFFER_SEED}")
+    counts = beside_appliance("the same requests to memcached", CONFORM / "run_differ",
+                              f"--requests {DIFFER_REQUESTS} --seed {DIFFER_SEED}")
+    counts.add(beside_appliance("the same, answered from flash", CONFORM / "run_differ",
+                                f"--flash --requests {DIFFER_FLASH_REQUESTS} --seed {DIFFER_SEED}", "--flash", "256m",
+                                server_args="-m 3"))
+    return counts
 
 
 def part_clients():

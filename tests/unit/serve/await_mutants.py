@@ -51,7 +51,7 @@ MUTANTS = {
     # What waits may take all read buffers.
     "NO_BUFFER_SHARE": ("serve_await_order.c", "sv->read_bufs_used < sv->read_bufs_max / 2", "true"),
     # Answers that nobody reads keep their places.
-    "KEPT_UNREAD": ("serve_await.c", "\t\tawait_drop(sv, a);", "\t\treturn;"),
+    "KEPT_UNREAD": ("serve_await.c", "\t\t\tawait_drop(sv, a);", "\t\t\tready_push(sv, a);"),
     # All keys of a datagram are known, and nobody looks.
     "LOST_LINE": ("serve_await.c", "list_push_back(&aw->lines_ready, &a->line->link);", ";"),
     # A request that has waited is counted again.
@@ -86,6 +86,10 @@ MUTANTS = {
     "BRING_TWICE": ("serve_await_order.c", "	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))\n\t\treturn false;",
                     "	if (a != NULL && a->state == AWAIT_READY && !a->answer.failed)\n\t\ta = NULL;\n"
                     "	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))\n\t\treturn false;"),
+    # What was evicted again before it is used is not asked for again, or without end, or a datagram's is not waited for.
+    "BRING_ONCE": ("serve_await_order.c", "if (a != NULL && a->answer.here && ask_again(sv, op, a))", "if (false)"),
+    "BRING_FOR_EVER": ("serve_await_order.c", "a->times >= AWAIT_TIMES_MAX || ", ""),
+    "BODY_DROPPED": ("serve_await.c", "if (a->session->body == BODY_FILLED)", "if (false)"),
     "BODY_LOST": ("serve_await_order.c", "	if (ss->body == BODY_FILLED)\n\t\treturn;\n", ""),
     "ADD_UNREAD": ("serve_storage.c", "	switch (req->verb) {\n	case MC_BIN_SET:",
                    "	switch (req->verb) {\n	case MC_ADD:\n		return false;\n	case MC_BIN_SET:"),

@@ -168,15 +168,16 @@ key_with_l(char text[static 16], uint32_t number)
 	return (struct view){(const uint8_t *)text, (uint32_t)sprintf(text, "l%u", number)};
 }
 
-/* What was brought for a write stays until that is executed: else it would be lost, which a cache
- * may, and the client would see it. */
+/* What was brought for a write as often as it may be stays until that is executed: else it would be
+ * lost, which a cache may, and the client would see it. */
 static bool
-is_awaited(const struct late *late, uint64_t hash)
+is_to_stay(const struct late *late, uint64_t hash)
 {
 	const struct awaits *aw = late->rig->serve->awaits;
 
-	for (uint32_t i = 0; i < AWAITS_MAX; i++)
-		if (aw->table[i].state == AWAIT_READY && aw->table[i].hash == hash)
+	for (uint32_t i = 0; i < AWAITS_MAX && !late->cfg.thrashes; i++)
+		if (aw->table[i].state == AWAIT_READY && aw->table[i].hash == hash &&
+		    aw->table[i].times == AWAIT_TIMES_MAX)
 			return true;
 	return false;
 }
@@ -191,7 +192,7 @@ late_evict(struct late *late, uint32_t number)
 	const struct item *it = store_peek(sc, key, store_hash(sc, key));
 	struct copy new = {.hash = store_hash(sc, key), .key_len = key.len};
 
-	if (it == NULL || is_awaited(late, new.hash))
+	if (it == NULL || is_to_stay(late, new.hash))
 		return;
 	check(copy_of(late, new.hash) == NULL);
 	memcpy(new.key, text, sizeof new.key);
@@ -307,14 +308,15 @@ missed(void *arg, struct view key, uint64_t hash)
 static bool
 flash_is_here(struct late *late, struct ask *a)
 {
+	struct store_core *sc = late->rig->core;
 	const struct view key = {(const uint8_t *)a->key, a->key_len};
-	struct copy *c = copy_of(late, store_hash(late->rig->core, key));
+	struct copy *c = copy_of(late, store_hash(sc, key));
 
-	if (c == NULL)
-		return false;
 	if (!a->bring)
-		return true;
-	copy_bring(late, c);
+		return c != NULL;
+	if (c != NULL)
+		copy_bring(late, c);
+	a->said.here = store_peek(sc, key, store_hash(sc, key)) != NULL;
 	return false;
 }
 
@@ -603,9 +605,9 @@ is_here(struct late *late, struct ask *a)
 static void
 answer(struct late *late, struct ask *a)
 {
-	struct serve_answer said = a->said;
 	const bool here = is_here(late, a);
 	const bool wanted = a->state == ASK_OPEN;
+	struct serve_answer said = a->said;
 
 	late->answered++;
 	if (here) {
@@ -621,6 +623,8 @@ answer(struct late *late, struct ask *a)
 	/* Once only. */
 	check(!serve_answer(late->rig->serve, a->ticket, &said));
 	late->stale += !wanted;
+	if (said.here && (late->cfg.thrashes || below(late, 3) == 0))
+		late_evict(late, number_of(a));
 	a->state = here && wanted ? ASK_TAKEN : ASK_NONE;
 	if (here && !wanted && late->cfg.flash && a->key[0] == 'l')
 		store_abandon(late->rig->core, &a->fill);

@@ -11,7 +11,8 @@
  *           l  what was written there, in a store of the supplier's own
  *
  *         With flash it is a second tier instead: what late_evict() has taken from the store is
- *         there for gets, comes back for them now and then, and always for what changes it.
+ *         there for gets, comes back for them now and then, and always for what changes it; the
+ *         store evicts some of that before it is used.
  *
  *         Writes of f fail, those of d are never answered; those of s and v change nothing, and are
  *         told one result or another, by the number. What a write brings is kept as a copy, or not.
@@ -40,9 +41,10 @@ struct late_config {
 	uint32_t delay_max;     /* turns until an answer */
 	uint32_t copies_of_ten; /* values that are kept in the store, of ten */
 	bool misses_on_failure;
-	bool writes; /* it is asked to write, and for gets and binary gets that have copies */
-	bool flash;  /* or brings what was evicted, of keys with an l */
-	bool plain;  /* no supplier: a rig by itself */
+	bool writes;   /* it is asked to write, and for gets and binary gets that have copies */
+	bool flash;    /* or brings what was evicted, of keys with an l */
+	bool thrashes; /* and the store evicts it at once */
+	bool plain;    /* no supplier: a rig by itself */
 	uint64_t seed;
 };
 

@@ -765,6 +765,8 @@ items_evict(struct late *late)
 	for (uint32_t i = 0; flash && i < CONNS; i++)
 		if (clients[i].talk != NULL)
 			late_evict(late, OWN_FIRST + clients[i].talk->number * 8 + below(OWN_KEYS));
+	if (flash)
+		late_evict(late, LETTERS_FIRST + below(DATAGRAMS));
 }
 
 static bool
@@ -894,10 +896,71 @@ an_item_that_was_evicted_is_shown_by_me(void **state)
 	late_destroy(late);
 }
 
+/* It is executed at last, on what is there: nothing, and the supplier has nothing of it either. */
+static void
+what_is_always_evicted_again_is_asked_for_some_times(void **state)
+{
+	struct late *late = late_create(
+		&(struct late_config){.flash = true, .thrashes = true, .misses_on_failure = true});
+	struct conn *c = rig_open(late_rig(late));
+	const char *sent;
+	uint32_t len;
+
+	late_put(late, 1);
+	late_evict(late, 1);
+	rig_receive(late_rig(late), c, "incr l1 1\r\nget l1\r\n", 19);
+	settle(late, c);
+	sent = rig_sent(c, &len);
+	check_eq(late_brought(late), AWAIT_TIMES_MAX);
+	check_eq(rig_count(late_rig(late), AWAITS_AGAIN), AWAIT_TIMES_MAX - 1);
+	check_eq(len, 16);
+	check_bytes(sent, "NOT_FOUND\r\nEND\r\n", 16);
+	rig_lose(late_rig(late), c);
+	settle(late, NULL);
+	late_destroy(late);
+}
+
+/* There is no room for its reply, longer than an answer is kept. */
+static void
+a_value_that_came_in_pieces_waits_for_who_does_not_read(void **state)
+{
+	struct late *late = late_create(&(struct late_config){.flash = true});
+	struct rig *rig = late_rig(late);
+	struct conn *c = rig_open(rig);
+	static const char want[] = "STORED\r\nVALUE l1 5 5\r\n17abc\r\nEND\r\n";
+	const char *sent;
+	uint32_t len;
+
+	late_put(late, 1);
+	late_evict(late, 1);
+	late_hold(late, true);
+	rig_receive(rig, c, "append l1 0 0 3\r\nab", 19);
+	late_turn(late);
+	rig_receive(rig, c, "c\r\n", 3);
+	late_turn(late);
+	rig_set_chunks(rig, rig_chunks_used(rig));
+	late_hold(late, false);
+	for (uint32_t i = 0; i < 3 * LATE_TIMEOUT_NS / LATE_TURN_NS; i++)
+		late_turn(late);
+	check_eq(late_brought(late), 1);
+	rig_set_chunks(rig, 4096);
+	rig_acked(rig, c);
+	rig_receive(rig, c, "get l1\r\n", 8);
+	settle(late, c);
+	sent = rig_sent(c, &len);
+	check_eq(len, sizeof want - 1);
+	check_bytes(sent, want, len);
+	rig_lose(rig, c);
+	settle(late, NULL);
+	late_destroy(late);
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_value_that_came_in_pieces_waits_for_who_does_not_read),
+		cmocka_unit_test(what_is_always_evicted_again_is_asked_for_some_times),
 		cmocka_unit_test(replies_do_not_depend_on_when_the_supplier_answers),
 		cmocka_unit_test(an_item_that_was_evicted_is_shown_by_me),
 	};

@@ -7,6 +7,9 @@
 #include "support/test.h"
 #include "store_rig.h"
 
+#include "store/evict.h"
+#include "store/introspect.h"
+
 #define KEYS       1000u
 #define LONG_BYTES 20000u  /* KEYS of them are more than the store holds */
 #define BIG_BYTES  100000u /* chunked */
@@ -329,6 +332,38 @@ what_a_hand_evicts_is_the_tiers_before_its_slot_is_cleared(void **state)
 	check_eq(t.offers, t.ended);
 	check_eq(t.offers, t.taken);
 	check_eq(slot_of(&t, n), 0);
+	rig_down(&t.rig);
+}
+
+/* All hands go round. */
+static void
+evict_all(struct fake *t)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		for (uint32_t class = 0; class < store_class_count_mt(t->rig.store); class ++)
+			evict_by_hand(t->rig.core, class, EVICT_SLICE);
+		store_turn(t->rig.core, t->rig.core->now_s);
+	}
+}
+
+static void
+hands_leave_the_key_alone_that_is_to_be_spared(void **state)
+{
+	struct fake t;
+
+	fake_up(&t);
+	for (uint32_t n = 0; n < 3; n++)
+		check_eq(store_as(t.rig.core, n, 0, 8, STORE_SET, 0), STORE_OK);
+	store_spare(t.rig.core, t.hashes[1]);
+	evict_all(&t);
+	check_eq(slot_of(&t, 0), 0);
+	check(slot_of(&t, 1) != 0);
+	check_eq(slot_of(&t, 2), 0);
+	check_eq(t.offers, 2);
+	store_spare(t.rig.core, 0);
+	evict_all(&t);
+	check_eq(slot_of(&t, 1), 0);
+	check_eq(t.taken, 3);
 	rig_down(&t.rig);
 }
 
@@ -666,6 +701,7 @@ main(void)
 			the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told),
 		cmocka_unit_test(
 			a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed),
+		cmocka_unit_test(hands_leave_the_key_alone_that_is_to_be_spared),
 		cmocka_unit_test(what_leaves_with_its_page_is_the_tiers_too),
 		cmocka_unit_test(what_leaves_in_chunks_is_offered_once),
 		cmocka_unit_test(every_flush_is_told_also_of_an_empty_store),
