@@ -34,7 +34,7 @@ NICS = {
 # QEMU fills these NICs' checksums in; else it leaves that to the kernel outside, which does not for
 # who reads raw frames there.
 WHOLE_CHECKSUMS = ("e1000e",)
-DISK = "nvme,drive=disk,serial=clockoo"  # /dev/nvme0n1; Debian's cloud kernel has its driver built in
+DISK = "nvme,drive=disk{0},serial=clockoo{0}"  # /dev/nvme0n1 and on; Debian's cloud kernel has its driver built in
 MAC = "52:54:00:44:00:02"
 
 
@@ -46,10 +46,11 @@ class Guest:
     """with Guest(...) as guest: guest.run(LINE) is (status, output)."""
 
     def __init__(self, kernel, image, folder, nic=None, tap=None, memory_mb=MEMORY_MB, nodes=1, disk=None):
-        """disk: a file that is the guest's disk, and outlives the guest."""
+        """disk: a file that is the guest's disk, and outlives the guest; or several, the first of them /dev/nvme0n1."""
         self.console = pathlib.Path(folder) / "console"
         self._control_path = pathlib.Path(folder) / "control"
         self._heard = b""
+        disks = disk if isinstance(disk, list) else [disk] if disk is not None else []
         network = []
         if nic is not None:
             device, queues = NICS[nic]
@@ -64,8 +65,8 @@ class Guest:
             "-serial", f"file:{self.console}",
             "-serial", f"unix:{self._control_path},server=on,wait=off",
             "-kernel", str(kernel / "vmlinux"), "-initrd", str(image), "-append", KERNEL_WORDS,
-            *network, *([] if disk is None else [
-                "-drive", f"file={disk},format=raw,if=none,id=disk", "-device", DISK]),
+            *network, *(word for i, file in enumerate(disks) for word in (
+                "-drive", f"file={file},format=raw,if=none,id=disk{i}", "-device", DISK.format(i))),
             *(word for node in range(nodes) if nodes > 1 for word in (
                 "-object", f"memory-backend-ram,id=node{node},size={memory_mb // nodes}M",
                 "-numa", f"node,memdev=node{node},cpus={node}"))]

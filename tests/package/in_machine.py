@@ -43,6 +43,7 @@ protocol:
 """
 WATCHDOG_S = 4
 DISK_MB = 64  # twice what a full cache takes
+FLASH_MB = 256  # the least; of the file hardly anything is written
 PACKAGE = "clockoo.deb"
 
 
@@ -82,12 +83,13 @@ def state(guest, *names):
     return dict(line.split("=", 1) for line in text.split())
 
 
-def make_disk(folder):
-    disk = pathlib.Path(folder) / "disk"
-    with open(disk, "wb") as file:
-        file.truncate(DISK_MB << 20)
-    subprocess.run([boot_image.tool("mkfs.ext4"), "-q", disk], check=True, stdin=subprocess.DEVNULL)
-    return disk
+def make_disks(folder):
+    disks = [pathlib.Path(folder) / name for name in ("disk", "flash")]
+    for disk, size in zip(disks, (DISK_MB, FLASH_MB)):
+        with open(disk, "wb") as file:
+            file.truncate(size << 20)
+    subprocess.run([boot_image.tool("mkfs.ext4"), "-q", disks[0]], check=True, stdin=subprocess.DEVNULL)
+    return disks
 
 
 def configure(guest):
@@ -145,6 +147,27 @@ def watchdog(tally, guest):
                 text + guest.run("journalctl -o cat -n 20 -u clockoo")[1])
 
 
+def flash(tally, guest):
+    """A block device is closed to the unit, until a drop-in allows that one."""
+    drop_in = "/run/systemd/system/clockoo.service.d/flash.conf"
+    device = "/dev/nvme1n1"
+    guest.must("systemctl stop clockoo; chown clockoo " + device + f" && printf 'flash:\\n  device: {device}\\n' "
+               ">>/etc/clockoo/clockoo.yaml", START_S)
+    status, _ = guest.run("systemctl start clockoo", START_S)
+    guest.must("systemctl stop clockoo; systemctl reset-failed clockoo", START_S)
+    text = guest.must("journalctl -o cat -n 20 -u clockoo")
+    tally.check("in a machine: a block device is closed to the unit, and a line says how to allow it",
+                status != 0 and f"flash.device: {device}: Operation not permitted; a service's unit must allow it (DeviceAllow)"
+                in text, text)
+    guest.must(f"mkdir -p $(dirname {drop_in}) && printf '[Service]\\nDeviceAllow={device} rw\\n' >{drop_in} "
+               "&& systemctl daemon-reload", START_S)
+    status, text = guest.run("systemctl start clockoo; s=$?; journalctl -o cat -n 20 -u clockoo; exit $s", START_S)
+    tally.check("in a machine: a drop-in of one line allows it", status == 0
+                and f"flash.device: {device}: starts empty: it is new" in text, text)
+    guest.must(f"systemctl stop clockoo && rm {drop_in} && systemctl daemon-reload && "
+               "sed -i '/^flash:/,$d' /etc/clockoo/clockoo.yaml", START_S)
+
+
 def take_kernel(build):
     """Over the network, the first time; Missing, if there can be no machine here."""
     boot_tap.allowed()
@@ -159,11 +182,12 @@ def run(tally, build, root, kernel, package, clock):
     boot_tap.make(1)
     try:
         with tempfile.TemporaryDirectory(prefix="clockoo-machine-") as folder:
-            machine = kernel, image, folder, "e1000e", boot_tap.NAME, MEMORY_MB, 1, make_disk(folder)
+            machine = kernel, image, folder, "e1000e", boot_tap.NAME, MEMORY_MB, 1, make_disks(folder)
             with Guest(*machine) as guest:
                 print(f"   systemd is up after {clock():.0f} s", flush=True)
                 service(tally, guest, clock)
                 machine_restart.kept(tally, guest, boot_tap.GUEST_IP, clock)
+                flash(tally, guest)
                 watchdog(tally, guest)
                 items = machine_restart.reboot(guest, boot_tap.GUEST_IP)
             with Guest(*machine) as guest:
