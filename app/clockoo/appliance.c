@@ -86,22 +86,35 @@ static void
 register_counters(struct appliance *a, uint32_t core)
 {
 	const struct core *c = &a->cores[core];
-	const struct telemetry_set sets[] = {
-		{core, STACK_COUNTER_COUNT, stack_counter_names, stack_counters(c->stack)},
-		{core, SERVE_COUNTER_COUNT, serve_counter_names, serve_counters(c->serve)},
-		{core, STORE_COUNTER_COUNT, store_counter_names, store_counters(c->store)},
-		{core, CORE_COUNTER_COUNT, core_counter_names, c->counters},
-		{core, TURN_COUNTER_COUNT, turn_counter_names, c->times.counters},
-		{core, PORT_COUNTER_COUNT, port_counter_names, a->nic.device.ports[core].counters},
+	const struct counter *stack = stack_counters(c->stack);
+	const struct {
+		enum telemetry_kind kind;
+		struct telemetry_set set;
+	} all[] = {
+		{TELEMETRY_NET, {core, NET_COUNTER_COUNT, stack_counter_names, stack}},
+		{TELEMETRY_STACK,
+		 {core, STACK_COUNTER_COUNT - NET_COUNTER_COUNT,
+		  stack_counter_names + NET_COUNTER_COUNT, stack + NET_COUNTER_COUNT}},
+		{TELEMETRY_COUNTERS,
+		 {core, SERVE_COUNTER_COUNT, serve_counter_names, serve_counters(c->serve)}},
+		{TELEMETRY_COUNTERS,
+		 {core, STORE_COUNTER_COUNT, store_counter_names, store_counters(c->store)}},
+		{TELEMETRY_CORES, {core, CORE_COUNTER_COUNT, core_counter_names, c->counters}},
+		{TELEMETRY_CORES,
+		 {core, TURN_COUNTER_COUNT, turn_counter_names, c->times.counters}},
+		{TELEMETRY_NET,
+		 {core, PORT_COUNTER_COUNT, port_counter_names,
+		  a->nic.device.ports[core].counters}},
 	};
 
-	for (uint32_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
-		ensure(telemetry_add(&a->telemetry, &sets[i]));
+	for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		ensure(telemetry_add_to(&a->telemetry, all[i].kind, &all[i].set));
 	if (a->nic.handover != NULL)
-		ensure(telemetry_add(&a->telemetry,
-				     &(struct telemetry_set){
-					     core, HANDOVER_COUNTER_COUNT, handover_counter_names,
-					     handover_counters(a->nic.handover, core)}));
+		ensure(telemetry_add_to(
+			&a->telemetry, TELEMETRY_NET,
+			&(struct telemetry_set){core, HANDOVER_COUNTER_COUNT,
+						handover_counter_names,
+						handover_counters(a->nic.handover, core)}));
 }
 
 /* A core's shards are those that it looks after. */
@@ -117,6 +130,11 @@ register_flash(struct appliance *a, uint32_t core)
 
 	for (uint32_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
 		ensure(telemetry_add(&a->telemetry, &sets[i]));
+	if (core == 0 && t->c.convert != NULL)
+		ensure(telemetry_add(&a->telemetry,
+				     &(struct telemetry_set){core, FLASH_CONVERT_COUNTERS_COUNT,
+							     flash_convert_counter_names,
+							     t->c.convert->counters}));
 	for (uint32_t i = core; i < t->c.shard_count; i += t->c.cores)
 		ensure(telemetry_add(&a->telemetry,
 				     &(struct telemetry_set){core, FLASH_COUNTERS_COUNT,
@@ -187,6 +205,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 	second_tier_attach(&a->flash, region, a, i, serve);
 	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i), start->ns,
 		  start->unix_ns);
+	core_cycles_set(&a->cores[i], tsc_cycles);
 	a->cores[i].last_ns = a->begun_ns;
 	a->workers[i] = (struct worker){
 		.core = &a->cores[i],
@@ -244,6 +263,7 @@ build(struct appliance *a, struct error *err)
 	start = start_of(a);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
 	admin_shared_create(&region, a->shared);
+	admin_telemetry_set(a->shared, &a->telemetry);
 	policy_set(a);
 	saved_take(&a->saved, a);
 	a->cores = region_take(&region, a->config.cores * sizeof *a->cores, CACHE_LINE_BYTES);

@@ -3,6 +3,7 @@
  * watchdog.
  */
 #include "control.h"
+#include "admin/admin.h"
 #include "fleet.h"
 #include "checksum_watch.h"
 #include "crash_count.h"
@@ -158,6 +159,25 @@ warn_bad_checksums(struct appliance *a, struct checksum_watch *w)
 			(unsigned long long)dropped);
 }
 
+/* What only the port knows, for `stats net`. */
+static void
+tell_nic(const struct appliance *a)
+{
+	const struct device *d = &a->nic.device;
+	struct device_losses losses;
+	struct admin_nic nic;
+
+	device_losses(d, &losses);
+	nic = (struct admin_nic){.missed = losses.missed,
+				 .no_buffer = losses.no_buffer,
+				 .rx_errors = losses.rx_errors,
+				 .tx_errors = losses.tx_errors,
+				 .link_up = device_link_up_mt(d)};
+	for (uint32_t i = 0; i < d->cores; i++)
+		nic.frames_free += device_frames_free(d, i);
+	admin_nic_set_mt(a->shared, &nic);
+}
+
 static void
 each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 {
@@ -166,6 +186,8 @@ each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 	getrusage(RUSAGE_SELF, &use);
 	serve_rusage_set_mt(a->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
 	serve_resident_set_mt(a->shared, host_resident_bytes());
+	tell_nic(a);
+	admin_latency_tick_mt(a->shared, control_now_ns());
 	warn_bad_checksums(a, sums);
 	if (a->fleet != NULL)
 		front_stats_look(&a->fleet->stats, &a->fleet->looker, live_requests(a),

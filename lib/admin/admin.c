@@ -210,13 +210,14 @@ static const struct serve_admin_ops admin_ops = {
 size_t
 admin_shared_bytes(void)
 {
-	return sizeof(struct admin_shared) + CACHE_LINE_BYTES;
+	return sizeof(struct admin_shared) + latency_bytes() + 2 * CACHE_LINE_BYTES;
 }
 
 void
 admin_shared_create(struct region *region, struct serve_shared *shared)
 {
 	shared->admin = region_take(region, sizeof *shared->admin, CACHE_LINE_BYTES);
+	latency_create(region, shared);
 }
 
 size_t

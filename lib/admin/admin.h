@@ -5,12 +5,13 @@
  *
  * Owner:  the region's; it lives as long as the service.
  * Thread: created before any core turns.
- * Bounds: 184 KB a core, and 40 bytes a connection; 35 KB for all cores.
+ * Bounds: 184 KB a core, and 40 bytes a connection; 400 KB for all cores.
  */
 #ifndef CLOCKOO_ADMIN_H
 #define CLOCKOO_ADMIN_H
 
 #include "serve/serve.h"
+#include "telemetry/telemetry.h"
 
 #define WATCHERS_MAX 20u  /* memcached's */
 #define PREFIXES_MAX 256u /* memcached's */
@@ -18,6 +19,21 @@
 /* What all cores have in common, after serve_shared_create and before the services. */
 size_t admin_shared_bytes(void);
 void admin_shared_create(struct region *region, struct serve_shared *shared);
+
+/* Whose counters are shown; before any core turns. It outlives the services. */
+void admin_telemetry_set(struct serve_shared *shared, const struct telemetry *t);
+
+/* What only the port knows, for `stats net`: frames since start, and as of now. */
+struct admin_nic {
+	uint64_t missed, no_buffer, rx_errors, tx_errors;
+	uint64_t frames_free;
+	bool link_up;
+};
+/* About once a second, by one thread. */
+void admin_nic_set_mt(struct serve_shared *shared, const struct admin_nic *nic);
+
+/* The figures of `stats latency` as of now; about once a second, by one thread. */
+void admin_latency_tick_mt(struct serve_shared *shared, uint64_t now_ns);
 
 /* Of one core, after serve_create and before its first turn. */
 size_t admin_bytes(const struct serve_config *cfg);

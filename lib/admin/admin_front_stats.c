@@ -8,15 +8,6 @@
 
 static_assert(SERVE_ROW_TEXT_MAX <= ROW_VALUE_MAX, "a text fits a row");
 
-static void
-put_thousandths(struct out_buffer *buffer, uint64_t n)
-{
-	out_put_number(buffer, n / 1000);
-	*buffer->at++ = '.';
-	for (uint32_t unit = 100; unit > 0; unit /= 10)
-		*buffer->at++ = (uint8_t)('0' + n / unit % 10);
-}
-
 /* "3:keys", "busiest_server" */
 static void
 name_of(const struct serve_row *row, char text[ROW_NAME_MAX + 1])
@@ -46,7 +37,7 @@ row_write(struct out_buffer *buffer, const struct stream *st, const struct serve
 	else if (row->kind == SERVE_ROW_NUMBER)
 		out_put_number(&value, row->number);
 	else
-		put_thousandths(&value, row->number);
+		out_put_thousandths(&value, row->number);
 	if (row->kind != SERVE_ROW_TEXT)
 		text.len = (uint32_t)(value.at - bytes);
 	row_text(buffer, st, name, text);

@@ -4,7 +4,8 @@
  *
  * Private to lib/admin. One file a concern: admin.c the table that the service calls, the commands
  * of one line; admin_stats.c admin_class_stats.c admin_conns.c admin_prefix.c admin_dump.c long
- * replies; admin_front_stats.c rows of a supplier; admin_rows.c parts of rows; admin_sums.c sums
+ * replies; admin_front_stats.c rows of a supplier; admin_counters.c all else that is counted;
+ * admin_latency.c how long requests were here; admin_rows.c parts of rows; admin_sums.c sums
  * over all cores; admin_observe.c events; admin_watch.c watchers.
  *
  * Thread: struct admin is its core's, but for its atomics and its ring; struct admin_shared is
@@ -117,6 +118,14 @@ struct admin_shared {
 	_Atomic uint64_t turn_base[TURN_COUNTER_COUNT], turn_cell_base[TURN_CELLS];
 	struct class_base bases[CLASSES_MAX];
 
+	const struct telemetry *telemetry; /* NULL: none */
+	struct {
+		_Atomic uint64_t missed, no_buffer, rx_errors, tx_errors, frames_free;
+		_Atomic uint32_t link_up;
+	} nic; /* struct admin_nic: relaxed, each word for itself */
+
+	struct latency *latency;
+
 	_Atomic uint32_t streams; /* of all watchers */
 	_Atomic uint64_t gid;     /* of the last event */
 	struct watcher watchers[WATCHERS_MAX];
@@ -134,7 +143,8 @@ enum exec_status execute_dump(struct serve *sv, struct op *op);
 enum exec_status execute_watch(struct serve *sv, struct op *op);
 
 extern const struct stream_kind items_stream, slabs_stream, sizes_stream, conns_stream,
-	front_stream, extstore_stream;
+	front_stream, extstore_stream, net_stream, stack_stream, cores_stream, counters_stream,
+	latency_stream;
 
 /* The supplier's rows of stats, which is at row first behind all others. */
 bool supplier_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
@@ -179,6 +189,11 @@ void watcher_remove(struct serve *sv, struct session *ss);
 /* A watcher was added or removed on some core. */
 void streams_refresh(struct serve *sv);
 uint32_t watchers_count(const struct serve_shared *sh);
+
+/* ---- latency (admin_latency.c) ---- */
+
+size_t latency_bytes(void);
+void latency_create(struct region *region, struct serve_shared *shared);
 
 /* ---- sums over all cores (admin_sums.c) ---- */
 

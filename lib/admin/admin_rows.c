@@ -41,6 +41,25 @@ out_put_seconds(struct out_buffer *buffer, uint64_t us)
 }
 
 void
+out_put_thousandths(struct out_buffer *buffer, uint64_t n)
+{
+	out_put_number(buffer, n / 1000);
+	*buffer->at++ = '.';
+	for (uint32_t unit = 100; unit > 0; unit /= 10)
+		*buffer->at++ = (uint8_t)('0' + n / unit % 10);
+}
+
+void
+row_thousandths(struct out_buffer *buffer, const struct stream *st, const char *name, uint64_t n)
+{
+	uint8_t text[MC_U64_DIGITS_MAX + 4];
+	struct out_buffer value = {text, text + sizeof text};
+
+	out_put_thousandths(&value, n);
+	row_text(buffer, st, name, (struct view){text, (uint32_t)(value.at - text)});
+}
+
+void
 out_put_ip(struct out_buffer *buffer, const struct ip_addr *ip)
 {
 	buffer->at = (uint8_t *)ip_addr_text((char *)buffer->at, ip);

@@ -43,6 +43,7 @@ out_put_signed(struct out_buffer *buffer, int64_t n)
 
 /* Microseconds as getrusage has them: 1.000042. */
 void out_put_seconds(struct out_buffer *buffer, uint64_t us);
+void out_put_thousandths(struct out_buffer *buffer, uint64_t n); /* 1042: 1.042 */
 void out_put_ip(struct out_buffer *buffer, const struct ip_addr *ip);
 
 /* ---- rows: STAT name value, or a packet of the binary protocol ---- */
@@ -51,6 +52,9 @@ void row_text(struct out_buffer *buffer, const struct stream *st, const char *na
 	      struct view value);
 void row_number(struct out_buffer *buffer, const struct stream *st, const char *name,
 		uint64_t value);
+
+void row_thousandths(struct out_buffer *buffer, const struct stream *st, const char *name,
+		     uint64_t n);
 
 /* Is it the turn of the row numbered *n, and is there room for it? Steps *n, and *at if so. */
 static inline bool

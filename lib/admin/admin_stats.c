@@ -332,6 +332,16 @@ stream_of(uint8_t verb)
 		return &front_stream;
 	case MC_STATS_EXTSTORE:
 		return &extstore_stream;
+	case MC_STATS_NET:
+		return &net_stream;
+	case MC_STATS_STACK:
+		return &stack_stream;
+	case MC_STATS_CORES:
+		return &cores_stream;
+	case MC_STATS_COUNTERS:
+		return &counters_stream;
+	case MC_STATS_LATENCY:
+		return &latency_stream;
 	default:
 		return &conns_stream;
 	}

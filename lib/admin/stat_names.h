@@ -25,6 +25,12 @@ struct stat_name {
 #define STAT_NAME(kind, name, value) {name, STAT_IS_##kind},
 
 extern const struct stat_name stats_names[], settings_names[], items_names[], slabs_names[];
+/* Of stats net and stack, what is no counter. */
+extern const char *const net_gauge_names[], *const stack_gauge_names[];
+extern const uint32_t net_gauge_count, stack_gauge_count;
+/* Of stats latency: each of the first has all of the second. */
+extern const char *const latency_row_names[], *const latency_figure_names[];
+extern const uint32_t latency_row_count, latency_figure_count;
 extern const uint32_t stats_name_count, settings_name_count, items_name_count, slabs_name_count;
 
 #endif

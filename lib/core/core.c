@@ -5,7 +5,11 @@
 #include "core.h"
 #include "idle.h"
 
-const struct counter_name core_counter_names[CORE_COUNTER_COUNT] = {CORE_COUNTERS(COUNTER_NAME)};
+#define CORE_STAGE_CYCLES_NAME(stage) {"CORE_CYCLES_" #stage, "of the turns timed, cycles in it"},
+#define CORE_STAGE_LONG_NAME(stage)                                                                \
+	{"CORE_LONG_" #stage, "of the long turns timed, those in which it took longest"},
+const struct counter_name core_counter_names[CORE_COUNTER_COUNT] = {CORE_COUNTERS(
+	COUNTER_NAME) CORE_STAGES(CORE_STAGE_CYCLES_NAME) CORE_STAGES(CORE_STAGE_LONG_NAME)};
 
 static_assert(STACK_PAUSE_NS > IDLE_WAIT_MAX_NS, "a wait is no pause");
 
@@ -43,6 +47,18 @@ passes_run(struct core *core, struct stage_clock *clock, uint64_t t)
 	return stage_lap(clock, STAGE_EXECUTE, t);
 }
 
+/* The last turn took more than TURN_TOO_LONG_NS: those that follow are timed. */
+static __attribute__((noinline)) void
+long_turn_ended(struct core *core)
+{
+	if (core->longest_stage != STAGE_COUNT) {
+		counter_add(&core->counters[CORE_LONG_TIMED], 1);
+		counter_add(&core->counters[CORE_LONG_RX + core->longest_stage], 1);
+	}
+	core->timed_left = TIMED_AFTER_LONG;
+	core->plain_turns = 0;
+}
+
 static inline void
 housekeeping(struct core *core, uint64_t now_ns, uint32_t moved)
 {
@@ -55,7 +71,10 @@ housekeeping(struct core *core, uint64_t now_ns, uint32_t moved)
 	if (core->was_busy) {
 		counter_add(&core->counters[CORE_BUSY_NS], turn_ns);
 		turn_times_add(&core->times, turn_ns);
+		if (unlikely(turn_ns > TURN_TOO_LONG_NS))
+			long_turn_ended(core);
 	}
+	core->longest_stage = STAGE_COUNT;
 	core->was_busy = moved != 0;
 	core->last_ns = now_ns;
 	if ((turns & (HOUSEKEEPING_TURNS - 1)) == 0)
@@ -129,14 +148,52 @@ core_init(struct core *core, struct port *port, struct stack *stack, struct serv
 		.start_unix_ns = unix_ns,
 		.start_unix_s = unix_ns / (int64_t)NS_PER_S,
 		.last_ns = now_ns,
+		.longest_stage = STAGE_COUNT,
 	};
 	serve_turn_times_set(serve, &core->times);
 }
 
 void
+core_cycles_set(struct core *core, uint64_t (*cycles)(void))
+{
+	core->cycles = cycles;
+}
+
+static __attribute__((noinline)) void
+turn_with_clock(struct core *core, uint64_t now_ns, struct stage_clock *clock)
+{
+	turn(core, now_ns, clock);
+}
+
+static __attribute__((noinline)) void
+turn_sampled(struct core *core, uint64_t now_ns)
+{
+	struct stage_clock clock = {.cycles = core->cycles};
+	uint32_t longest = 0;
+
+	core->plain_turns = TIMED_EVERY - 1;
+	if (core->timed_left != 0) {
+		core->timed_left--;
+		core->plain_turns = 0;
+	}
+	turn_with_clock(core, now_ns, core->cycles != NULL ? &clock : NULL);
+	if (core->cycles == NULL || !core->was_busy)
+		return;
+	counter_add(&core->counters[CORE_TURNS_TIMED], 1);
+	for (uint32_t i = 0; i < STAGE_COUNT; i++) {
+		counter_add(&core->counters[CORE_CYCLES_RX + i], clock.spent[i]);
+		longest = clock.spent[i] > clock.spent[longest] ? i : longest;
+	}
+	core->longest_stage = (uint8_t)longest;
+}
+
+void
 core_turn(struct core *core, uint64_t now_ns)
 {
-	turn(core, now_ns, NULL);
+	if (unlikely(core->plain_turns-- == 0))
+		turn_sampled(core, now_ns);
+	else
+		turn(core, now_ns, NULL);
 }
 
 void
@@ -155,5 +212,5 @@ core_host_waited(struct core *core, uint64_t ns)
 void
 core_turn_timed(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 {
-	turn(core, now_ns, clock);
+	turn_with_clock(core, now_ns, clock);
 }

@@ -30,20 +30,26 @@
 /* Upkeep (stage 11) runs every so many turns; a power of two. */
 #define HOUSEKEEPING_TURNS 16u
 
-enum core_stage {
-	STAGE_RX,
-	STAGE_CLASSIFY,
-	STAGE_MATCH,
-	STAGE_INPUT,
-	STAGE_PARSE,
-	STAGE_PREFETCH,
-	STAGE_EXECUTE,
-	STAGE_TICK,
-	STAGE_OUTPUT,
-	STAGE_TX,
-	STAGE_HOUSEKEEPING,
-	STAGE_COUNT,
-};
+/* While nothing is wrong one turn of so many is timed stage by stage; after a turn of more than
+ * TURN_TOO_LONG_NS each of the next ones is, since such turns come in groups. */
+#define TIMED_EVERY      64u
+#define TIMED_AFTER_LONG 1024u
+
+#define CORE_STAGES(X)                                                                             \
+	X(RX)                                                                                      \
+	X(CLASSIFY)                                                                                \
+	X(MATCH)                                                                                   \
+	X(INPUT)                                                                                   \
+	X(PARSE)                                                                                   \
+	X(PREFETCH)                                                                                \
+	X(EXECUTE)                                                                                 \
+	X(TICK)                                                                                    \
+	X(OUTPUT)                                                                                  \
+	X(TX)                                                                                      \
+	X(HOUSEKEEPING)
+
+#define CORE_STAGE_SYMBOL(stage) STAGE_##stage,
+enum core_stage { CORE_STAGES(CORE_STAGE_SYMBOL) STAGE_COUNT };
 
 #define CORE_COUNTERS(X)                                                                           \
 	X(CORE_TURNS, "turns")                                                                     \
@@ -51,9 +57,17 @@ enum core_stage {
 	X(CORE_TOTAL_NS, "time in all turns, and between them")                                    \
 	X(CORE_PAUSES, "turns that began 10 ms or more after the turn before")                     \
 	X(CORE_WAITS, "waits of an idle core, between two turns")                                  \
-	X(CORE_WAITED_NS, "time in them")
+	X(CORE_WAITED_NS, "time in them")                                                          \
+	X(CORE_TURNS_TIMED, "busy turns whose stages were timed: samples")                         \
+	X(CORE_LONG_TIMED, "of those, turns of more than 100 us")
 
-enum core_counter { CORE_COUNTERS(COUNTER_SYMBOL) CORE_COUNTER_COUNT };
+/* Of the turns timed: cycles in each stage; of the long ones, those in which it took longest. */
+#define CORE_STAGE_CYCLES_SYMBOL(stage) CORE_CYCLES_##stage,
+#define CORE_STAGE_LONG_SYMBOL(stage)   CORE_LONG_##stage,
+enum core_counter {
+	CORE_COUNTERS(COUNTER_SYMBOL) CORE_STAGES(CORE_STAGE_CYCLES_SYMBOL)
+		CORE_STAGES(CORE_STAGE_LONG_SYMBOL) CORE_COUNTER_COUNT
+};
 
 struct core {
 	struct port *port;
@@ -64,6 +78,10 @@ struct core {
 	int64_t start_unix_ns, start_unix_s;
 	uint64_t last_ns; /* start of the previous turn */
 	bool was_busy;
+	uint8_t longest_stage; /* of the last turn, if it was timed; else STAGE_COUNT */
+	uint32_t plain_turns;  /* before the next one that is timed */
+	uint32_t timed_left;   /* to be timed one after the other */
+	uint64_t (*cycles)(void);
 	struct classified in;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[CORE_COUNTER_COUNT];
 	struct turn_times times;
@@ -79,6 +97,8 @@ extern const struct counter_name core_counter_names[CORE_COUNTER_COUNT];
 
 void core_init(struct core *core, struct port *port, struct stack *stack, struct serve *serve,
 	       struct store_core *store, uint64_t now_ns, int64_t unix_ns);
+/* By which stages are timed; without it none are. Before the first turn. */
+void core_cycles_set(struct core *core, uint64_t (*cycles)(void));
 void core_turn(struct core *core, uint64_t now_ns);
 /* The core has waited so long since its last turn. */
 void core_waited(struct core *core, uint64_t ns);

@@ -391,13 +391,25 @@ device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t fr
 	return cfg->cores * pool_frames(p, frames) * one;
 }
 
-uint64_t
-device_missed(const struct device *d)
+void
+device_losses(const struct device *d, struct device_losses *losses)
 {
 	struct rte_eth_stats stats = {0};
 
 	rte_eth_stats_get(d->id, &stats);
-	return stats.imissed + stats.rx_nombuf + stats.ierrors;
+	*losses = (struct device_losses){.missed = stats.imissed,
+					 .no_buffer = stats.rx_nombuf,
+					 .rx_errors = stats.ierrors,
+					 .tx_errors = stats.oerrors};
+}
+
+uint64_t
+device_missed(const struct device *d)
+{
+	struct device_losses losses;
+
+	device_losses(d, &losses);
+	return losses.missed + losses.no_buffer + losses.rx_errors;
 }
 
 uint32_t

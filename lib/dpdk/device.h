@@ -52,7 +52,15 @@ uint64_t device_pool_bytes(const struct profile *p, const struct config *cfg, ui
 /* Is there a peer, as far as the driver knows? Any thread. */
 bool device_link_up_mt(const struct device *d);
 
-/* Frames the NIC dropped for want of a buffer or a poll, since start. */
+/* Frames since start, as the NIC and its driver count them. */
+struct device_losses {
+	uint64_t missed;    /* no descriptor was free: the core did not poll in time */
+	uint64_t no_buffer; /* no mbuf was free */
+	uint64_t rx_errors, tx_errors;
+};
+void device_losses(const struct device *d, struct device_losses *losses);
+
+/* All that were received and lost. */
 uint64_t device_missed(const struct device *d);
 
 /* Frames in the pool of queue: held by no core, driver or ring. */

@@ -231,3 +231,9 @@ tsc_clock_correct(struct tsc_clock *clock)
 {
 	tsc_clock_correct_at(clock, sample());
 }
+
+uint64_t
+tsc_cycles(void)
+{
+	return rte_rdtsc();
+}

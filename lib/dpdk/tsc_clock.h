@@ -49,6 +49,8 @@ void tsc_clock_finish(struct tsc_clock *clock);
 /* About every second. */
 void tsc_clock_correct(struct tsc_clock *clock);
 uint64_t tsc_clock_ns(const struct tsc_clock *clock);
+/* Of this CPU; for spans within a turn. */
+uint64_t tsc_cycles(void);
 
 /* The same for tests, with the samples given. */
 void tsc_clock_start_at(struct tsc_clock *clock, struct tsc_sample begin, struct tsc_sample end);

@@ -13,6 +13,9 @@
 #define STAGE_BITS 8u
 #define STAGE_MASK ((1u << STAGE_BITS) - 1)
 
+const struct counter_name flash_convert_counter_names[FLASH_CONVERT_COUNTERS_COUNT] = {
+	FLASH_CONVERT_COUNTERS(COUNTER_NAME)};
+
 size_t
 flash_convert_bytes(uint32_t buckets)
 {
@@ -42,7 +45,7 @@ flash_convert_init(struct flash_convert *c, struct region *region,
 static void
 count(struct flash_convert *c, enum flash_convert_counter what, uint64_t n)
 {
-	c->counters[what] += n;
+	counter_add(&c->counters[what], n);
 }
 
 /* All that was done in this stage is the other's. */

@@ -53,10 +53,8 @@ enum flash_convert_stage {
 	X(FLASH_CONVERT_ENDED, "conversions that came to nothing")                                 \
 	X(FLASH_CONVERT_PAGES, "pages written")
 
-#define FLASH_CONVERT_SYMBOL(symbol, words) symbol,
-enum flash_convert_counter {
-	FLASH_CONVERT_COUNTERS(FLASH_CONVERT_SYMBOL) FLASH_CONVERT_COUNTERS_COUNT
-};
+enum flash_convert_counter { FLASH_CONVERT_COUNTERS(COUNTER_SYMBOL) FLASH_CONVERT_COUNTERS_COUNT };
+extern const struct counter_name flash_convert_counter_names[FLASH_CONVERT_COUNTERS_COUNT];
 
 struct flash_convert_item {
 	uint64_t hash;
@@ -112,7 +110,7 @@ struct flash_convert {
 	uint32_t again_count;
 	uint64_t again_left; /* bytes */
 	uint32_t old_page, old_at;
-	uint64_t counters[FLASH_CONVERT_COUNTERS_COUNT];
+	struct counter counters[FLASH_CONVERT_COUNTERS_COUNT]; /* whoever's stage it is writes */
 };
 
 /* Of columns of so many buckets. */

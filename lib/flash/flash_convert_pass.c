@@ -14,7 +14,7 @@
 static void
 count(struct flash_convert *c, enum flash_convert_counter what, uint64_t n)
 {
-	c->counters[what] += n;
+	counter_add(&c->counters[what], n);
 }
 
 /* ---- transfers ---- */

@@ -92,6 +92,8 @@ struct datagram {
 	uint16_t l4_offset; /* bytes from start */
 	uint16_t cell;      /* of its source, while it is kept */
 	bool answered;
+	bool kept;         /* from an earlier turn: */
+	uint64_t since_ns; /* the one in which it was received */
 };
 
 /* The datagrams of this turn, oldest first: those kept, then those received. */

@@ -64,6 +64,7 @@ datagram_fill(struct datagram *d, const struct classified *in, uint32_t i, const
 	d->start = in->rx.data[i];
 	d->l4_offset = l3->l4_offset;
 	d->answered = false;
+	d->kept = false;
 }
 
 /*
@@ -153,6 +154,8 @@ backlog_add(struct net *net, struct datagram *d, uint32_t kept)
 		return false;
 	}
 	d->cell = (uint16_t)cell;
+	d->kept = true;
+	d->since_ns = net->now_ns;
 	net->backlog_by_source[cell] += backlog_weight(net, d);
 	return true;
 }

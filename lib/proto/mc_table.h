@@ -84,6 +84,11 @@ enum mc_syntax {
 	X(MC_STATS_SIZES, "stats", "sizes", ANYTHING, YES, "", "items by size") \
 	X(MC_STATS_FRONT, "stats", "front", ANYTHING, NO, "", "servers behind a front") \
 	X(MC_STATS_EXTSTORE, "stats", "extstore", ANYTHING, NO, "", "the second tier, on flash") \
+	X(MC_STATS_NET, "stats", "net", ANYTHING, NO, "", "the NIC, frames and what was dropped") \
+	X(MC_STATS_STACK, "stats", "stack", ANYTHING, NO, "", "TCP: connections by state, drops, retransmissions") \
+	X(MC_STATS_CORES, "stats", "cores", ANYTHING, NO, "", "core by core: busy share, turns, stages") \
+	X(MC_STATS_COUNTERS, "stats", "counters", ANYTHING, NO, "", "all that is counted and in no other reply") \
+	X(MC_STATS_LATENCY, "stats", "latency", ANYTHING, NO, "", "how long requests were in the server, by kind") \
 	X(MC_STATS_CONNS, "stats", "conns", ANYTHING, NO, "", "open connections") \
 	X(MC_STATS_RESET, "stats", "reset", ANYTHING, NO, "", "set the counters to zero") \
 	X(MC_STATS_DETAIL, "stats", "detail", DETAIL, NO, "on|off|dump", "counters by key prefix") \

@@ -174,6 +174,7 @@ datagrams_restart(struct serve *sv)
 	dc->next = 0;
 	dc->list = stack_datagrams(sv->stack, &dc->count);
 	dc->keep_from = dc->count;
+	dc->has_kept = dc->count != 0 && dc->list[0].kept;
 }
 
 /* What is deferred takes a chunk that a reply was promised: with few left, nothing is parsed behind
@@ -264,6 +265,7 @@ pins_check(struct serve *sv)
 void
 serve_turn(struct serve *sv, const struct serve_clock *clock)
 {
+	residence_turn_end(&sv->residence, sv->clock.now_ns, clock->now_ns);
 	sv->clock = *clock;
 	sv->turn++;
 	chunks_check(sv);
@@ -290,6 +292,8 @@ serve_parse(struct serve *sv)
 	sv->op_count = 0;
 	sv->unprobed = false;
 	sv->more = false;
+	sv->late = sv->datagrams.has_kept;
+	sv->long_lines = false;
 	sv->pass++;
 	if (sv->pass & 1) {
 		datagrams_parse(sv);

@@ -7,6 +7,7 @@
  * for with them. Datagrams have no order among each other.
  */
 #include "await_table.h"
+#include "serve_since.h"
 
 #define LINE_TRIES_MAX 4u /* times that a key found at first may be gone at last */
 
@@ -62,7 +63,9 @@ line_alloc(struct serve *sv, const struct op *op, struct view text)
 	line = container_of(list_pop_front(&aw->lines_free), struct awaited_line, link);
 	*line = (struct awaited_line){.bytes = chunk,
 				      .len = text.len,
-				      .datagram.from = op->datagram->from,
+				      .datagram = {.from = op->datagram->from,
+						   .kept = true,
+						   .since_ns = datagram_since_ns(sv, op->datagram)},
 				      .cursor.id = op->udp_id,
 				      .protocol = op->req.flags & MC_BINARY ? MC_PROTOCOL_BINARY
 									    : MC_PROTOCOL_TEXT,

@@ -3,6 +3,7 @@
  * meanwhile, and their answers as operations. What they are told: serve_write.c.
  */
 #include "await_table.h"
+#include "serve_since.h"
 
 static bool
 has_effect(const struct mc_req *req)
@@ -102,7 +103,9 @@ write_keep(struct serve *sv, const struct op *op)
 	if (op->req.key.len != 0)
 		memcpy(w->key, op->req.key.data, op->req.key.len);
 	if (op->session == NULL) {
-		w->datagram = (struct datagram){.from = op->datagram->from};
+		w->datagram = (struct datagram){.from = op->datagram->from,
+						.kept = true,
+						.since_ns = datagram_since_ns(sv, op->datagram)};
 		w->udp_id = op->udp_id;
 		w->bytes = op->raw.len;
 		w->rest = NULL;

@@ -4,6 +4,7 @@
  * back as bytes into a read buffer (serve_parse.c admits no more than fit).
  */
 #include "await_table.h"
+#include "serve_since.h"
 
 static void
 extern_keep(const void *arg)
@@ -124,6 +125,7 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 		sv->read_bufs_used++;
 	}
 	ss->read_buf_since_s = sv->clock.now_s;
+	ss->read_buf_since_ns = session_since_ns(sv, ss);
 	memcpy(ss->read_buf, sv->scratch, bytes);
 	ss->read_buf_at = 0;
 	ss->read_buf_len = bytes;

@@ -399,12 +399,26 @@ execute_supplied(struct serve *sv, struct op *op)
 	return op->req.flags & MC_BINARY ? bin_get_awaited(sv, op) : get_awaited(sv, op);
 }
 
+/* What for? */
+static void
+op_waits(struct serve *sv, struct session *ss)
+{
+	ss->since_ns = session_since_ns(sv, ss);
+	ss->late_pass = sv->pass;
+	session_waits(sv, ss,
+		      ss->value.item != NULL       ? WAIT_WINDOW
+		      : ss->memory_wait_turns != 0 ? WAIT_MEMORY
+						   : WAIT_SUPPLIER);
+}
+
 /* A reply that has to wait, or the last one of its connection. */
 static void
 op_defer_or_close(struct serve *sv, uint32_t i, enum exec_status a)
 {
 	struct op *op = &sv->ops[i];
 
+	if (a != EXEC_DONE)
+		op_waits(sv, op->session);
 	if (op->req.flags & MC_CLOSE_AFTER)
 		execute_quit(sv, op);
 	if (a != EXEC_DONE)
@@ -424,12 +438,16 @@ static __attribute__((noinline)) void
 op_retry(struct serve *sv, uint32_t i)
 {
 	struct op *op = &sv->ops[i];
+	const struct executed e = execution_begin(sv, op);
+	struct session *ss = op->session;
 	enum exec_status a;
 
 	if (op->session->memory_wait_turns == 0 && !op->session->await_counted)
 		request_count(sv, op);
 	op->session->await_counted = false;
 	a = sv->awaits != NULL ? execute_supplied(sv, op) : executors[op->req.verb](sv, op);
+	if (a == EXEC_DONE)
+		execution_end(sv, op, ss, &e);
 	if (a != EXEC_RETRY && op->session->memory_wait_turns != 0)
 		session_go_on(sv, op->session);
 	if (a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER))
@@ -448,15 +466,53 @@ op_stops(struct serve *sv, uint32_t i)
 	if (!op_is(op, VERB_RETURNS_VALUE) || ss->memory_wait_turns != 0 ||
 	    !conn_is_full(sv->stack, ss->conn))
 		return false;
+	session_waits(sv, ss, WAIT_WINDOW);
 	session_defer(sv, ss, i);
 	return true;
 }
 
+/* What may have come before this turn, or be answered later, and any retrieval: all that is counted
+ * of it beside the reply is known afterwards only. */
+static __attribute__((noinline)) enum exec_status
+execute_recorded(struct serve *sv, struct op *op)
+{
+	struct executed e = execution_begin(sv, op);
+	struct session *ss = op->session;
+	enum exec_status a;
+
+	if (sv->supplied) {
+		const uint32_t asked = sv->awaits->udp_count;
+
+		a = execute_supplied(sv, op);
+		if (ss == NULL && sv->awaits->udp_count > asked)
+			e.class = VERB_CLASS_NONE;
+	} else {
+		a = op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);
+	}
+	if (a == EXEC_DONE)
+		execution_end(sv, op, ss, &e);
+	return a;
+}
+
+static inline __attribute__((always_inline)) enum exec_status
+execute_fresh(struct serve *sv, struct op *op, uint8_t class)
+{
+	const uint32_t row = residence_row(op->session != NULL, (enum request_kind) class);
+	const bool ends =
+		class != VERB_CLASS_SET || op->body.data != NULL || op->req.verb == OP_BODY_DONE;
+	const enum exec_status a = executors[op->req.verb](sv, op);
+
+	if (likely(a == EXEC_DONE && ends))
+		sv->residence.counts[row]++;
+	return a;
+}
+
 static inline __attribute__((always_inline)) void
-op_execute(struct serve *sv, uint32_t i, bool supplied)
+op_execute(struct serve *sv, uint32_t i, bool slow)
 {
 	struct op *op = &sv->ops[i];
 	struct session *ss = op->session;
+	const uint8_t class = verb_classes[op->req.verb];
 	enum exec_status a;
 
 	if (ss != NULL && unlikely(ss->conn == NULL || ss->deferrable_bytes != 0) &&
@@ -469,10 +525,10 @@ op_execute(struct serve *sv, uint32_t i, bool supplied)
 		}
 		request_count(sv, op);
 	}
-	if (supplied)
-		a = execute_supplied(sv, op);
+	if (slow || class == VERB_CLASS_GET)
+		a = execute_recorded(sv, op);
 	else
-		a = op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);
+		a = execute_fresh(sv, op, class);
 	if (unlikely(a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER)))
 		op_defer_or_close(sv, i, a);
 	if (ss == NULL && !op->in_place) {
@@ -506,17 +562,19 @@ read_bufs_release(struct serve *sv)
 	sv->read_bufs_in_use = false;
 }
 
-/* An observer or a supplier has a part in gets. */
+/* An observer or a supplier has a part in gets, or some requests came before this turn. */
 static __attribute__((noinline)) void
 ops_execute_slow(struct serve *sv)
 {
 	for (uint32_t i = 0; i < sv->op_count;) {
 		const uint8_t verb = sv->ops[i].req.verb;
 		const bool get = verb == MC_GET && (sv->observed | sv->copies_wait) == 0;
-		const uint32_t gets = get ? gets_execute_hits(sv, i) : 0;
+		const uint32_t gets = !get           ? 0
+				      : sv->supplied ? gets_execute_hits(sv, i)
+						     : gets_execute_late(sv, i);
 
 		if (gets == 0 && verb != OP_SKIP)
-			op_execute(sv, i, sv->supplied);
+			op_execute(sv, i, true);
 		else if (sv->supplied && gets != 0)
 			await_copies_used(sv, &sv->ops[i], gets);
 		i += gets != 0 ? gets : 1;

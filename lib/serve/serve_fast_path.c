@@ -4,6 +4,7 @@
  * the slow path gives the same replies, one by one, and takes all else.
  */
 #include "await_table.h"
+#include "serve_lines.h"
 #include "serve_parse.h"
 #include "serve_record.h"
 
@@ -96,8 +97,10 @@ gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 			       get.last ? MC_FIRST | MC_LAST : MC_FIRST, (struct view){p, bytes});
 		used += bytes;
 		count++;
-		if (in_line == get.last)
+		if (in_line == get.last) {
 			in_line = parser_move(ps, get.last);
+			sv->long_lines = true;
+		}
 		if (get.last && ++ss->served == sv->cfg.conn_requests_max)
 			break;
 	}
@@ -217,6 +220,7 @@ value_put(const struct serve *sv, uint8_t *at, const struct item *it, struct ite
 /* Counters of a run, but for its keys. */
 struct tally {
 	uint32_t lines, misses;
+	uint32_t single_misses; /* of lines of one key */
 };
 
 static inline void
@@ -255,6 +259,7 @@ reply_put(struct serve *sv, uint8_t *at, const struct op *op, const struct item 
 		return value_put(sv, at, it, bare, (flags & MC_LAST) != 0);
 	}
 	tally->misses++;
+	tally->single_misses += (flags & (MC_FIRST | MC_LAST)) == (MC_FIRST | MC_LAST);
 	return flags & MC_LAST ? end_put(at) : at;
 }
 
@@ -264,6 +269,7 @@ struct reply_writer {
 	struct session *session;
 	uint8_t *begin, *at, *end;
 	const struct op *first; /* of this connection */
+	struct tally before;    /* in a pass that may be late: of the run, up to first */
 	uint32_t reserved;      /* times */
 };
 
@@ -279,16 +285,37 @@ reply_writer_finish(struct serve *sv, const struct reply_writer *w, const struct
 		conn_credit_return(sv->stack, credits - w->reserved);
 }
 
+/* In a pass some of whose requests came before this turn: those of one connection. */
+static void
+reply_writer_record(struct serve *sv, const struct reply_writer *w, const struct op *op,
+		    const struct tally *tally)
+{
+	const uint32_t misses = tally->single_misses - w->before.single_misses;
+	const struct lines n = conn_lines_count(w->first, op, tally->lines - w->before.lines);
+
+	if (w->session == NULL)
+		return;
+	if (w->session->late_pass == sv->pass)
+		lines_record_late(sv, w->session, w->session->since_ns, n, misses);
+	else
+		lines_record(sv, true, n, misses);
+}
+
 /* To the next connection. False: it is gone, or not for this path. */
 static inline bool
-reply_writer_switch(struct serve *sv, struct reply_writer *w, const struct op *op)
+reply_writer_switch(struct serve *sv, struct reply_writer *w, const struct op *op,
+		    const struct tally *tally, bool late)
 {
 	struct session *ss = op->session;
 
 	if (ss == NULL || unlikely(ss->conn == NULL || ss->waits != 0))
 		return false;
 	reply_writer_finish(sv, w, op);
+	if (late)
+		reply_writer_record(sv, w, op, tally);
 	*w = (struct reply_writer){.session = ss, .first = op};
+	if (late)
+		w->before = *tally;
 	return true;
 }
 
@@ -312,14 +339,16 @@ reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 	return true;
 }
 
+/* late: requests of the pass may have come before this turn. */
 static inline uint32_t
-conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes)
+conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes, bool late)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
 	const struct store_get_batch batch = store_get_batch_begin(sv->store);
 	struct tally tally = {0};
 	struct reply_writer w = {.first = first};
 	struct session *full = NULL;
+	uint32_t keys;
 
 	for (; op < end && op->req.verb == MC_GET; op++) {
 		struct item_lengths bare = {0};
@@ -328,7 +357,7 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes)
 
 		if (op->session != w.session &&
 		    ((miss_bytes == 0 && op->session != NULL && unlikely(op->session->passes_on)) ||
-		     !reply_writer_switch(sv, &w, op)))
+		     !reply_writer_switch(sv, &w, op, &tally, late)))
 			break;
 		it = store_get_in_batch(&batch, &op->probe, op->req.key);
 		bytes = reply_bytes(it, &bare, miss_bytes);
@@ -342,10 +371,22 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes)
 		w.at = reply_put(sv, w.at, op, it, bare, &tally);
 	}
 	reply_writer_finish(sv, &w, op);
-	tally_end(sv, &tally, (uint32_t)(op - first), REQ_TCP);
-	if (unlikely(full != NULL))
+	keys = (uint32_t)(op - first);
+	tally_end(sv, &tally, keys, REQ_TCP);
+	if (late)
+		reply_writer_record(sv, &w, op, &tally);
+	else if (likely(tally.lines == keys && !sv->long_lines))
+		lines_record(sv, true, (struct lines){keys, 0}, tally.single_misses);
+	else if (w.first == first)
+		lines_record(sv, true, conn_lines_count(first, op, tally.lines),
+			     tally.single_misses);
+	else
+		lines_record(sv, true, lines_count(first, op), tally.single_misses);
+	if (unlikely(full != NULL)) {
+		session_waits(sv, full, WAIT_WINDOW);
 		session_defer(sv, full, (uint32_t)(op - sv->ops));
-	return (uint32_t)(op - first);
+	}
+	return keys;
 }
 
 static inline bool
@@ -368,31 +409,35 @@ datagram_get_execute(struct serve *sv, const struct store_get_batch *batch, cons
 }
 
 static inline uint32_t
-datagram_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes)
+datagram_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes, bool late)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
 	const struct store_get_batch batch = store_get_batch_begin(sv->store);
 	struct tally tally = {0};
+	uint32_t keys;
 
-	if (unlikely(sv->rate_limited))
+	/* Those kept from an earlier turn stand in front. */
+	if (unlikely(sv->rate_limited) || (late && first->datagram->kept))
 		return 0;
 	while (op < end && op->session == NULL && op->in_place && op->req.verb == MC_GET &&
 	       datagram_get_execute(sv, &batch, op, &tally, miss_bytes))
 		op++;
-	tally_end(sv, &tally, (uint32_t)(op - first), REQ_UDP);
-	return (uint32_t)(op - first);
+	keys = (uint32_t)(op - first);
+	tally_end(sv, &tally, keys, REQ_UDP);
+	lines_record(sv, false, (struct lines){keys, 0}, tally.single_misses);
+	return keys;
 }
 
 static FLAT uint32_t
 conn_gets(struct serve *sv, const struct op *first)
 {
-	return conn_gets_execute(sv, first, MISS_BYTES);
+	return conn_gets_execute(sv, first, MISS_BYTES, false);
 }
 
 static FLAT uint32_t
 datagram_gets(struct serve *sv, const struct op *first)
 {
-	return datagram_gets_execute(sv, first, MISS_BYTES);
+	return datagram_gets_execute(sv, first, MISS_BYTES, false);
 }
 
 uint32_t
@@ -403,13 +448,25 @@ gets_execute_fast(struct serve *sv, uint32_t first)
 	return op->session != NULL ? conn_gets(sv, op) : datagram_gets(sv, op);
 }
 
-FLAT uint32_t
-gets_execute_hits(struct serve *sv, uint32_t first)
+static FLAT uint32_t
+gets_execute_recorded(struct serve *sv, uint32_t first, uint32_t miss_bytes)
 {
 	const struct op *op = &sv->ops[first];
 
-	return op->session != NULL ? conn_gets_execute(sv, op, 0)
-				   : datagram_gets_execute(sv, op, 0);
+	return op->session != NULL ? conn_gets_execute(sv, op, miss_bytes, true)
+				   : datagram_gets_execute(sv, op, miss_bytes, true);
+}
+
+uint32_t
+gets_execute_hits(struct serve *sv, uint32_t first)
+{
+	return gets_execute_recorded(sv, first, 0);
+}
+
+uint32_t
+gets_execute_late(struct serve *sv, uint32_t first)
+{
+	return gets_execute_recorded(sv, first, MISS_BYTES);
 }
 
 /* ---- answers that are here, to replies ---- */
@@ -478,6 +535,7 @@ answers_tell(struct serve *sv, struct session *ss)
 {
 	struct reply_writer w = {.session = ss};
 	struct tally tally = {0};
+	struct lines ended = {0};
 	uint32_t keys = 0;
 	bool out = false;
 
@@ -495,6 +553,9 @@ answers_tell(struct serve *sv, struct session *ss)
 		keys++;
 		tally.misses += it == NULL;
 		tally.lines += a->begins_line && !ss->await_counted;
+		ended.singles += out && a->begins_line;
+		ended.others += out && !a->begins_line;
+		tally.single_misses += out && a->begins_line && it == NULL;
 		ss->await_counted = false;
 		awaits_pop(sv, ss);
 	}
@@ -503,6 +564,8 @@ answers_tell(struct serve *sv, struct session *ss)
 	if (keys == 0)
 		return;
 	tally_end(sv, &tally, keys, REQ_TCP);
+	session_waits(sv, ss, WAIT_SUPPLIER);
+	lines_record_late(sv, ss, ss->read_buf_since_ns, ended, tally.single_misses);
 	parser_move(&ss->parser, out);
 }
 

@@ -12,6 +12,7 @@
 #ifndef CLOCKOO_SERVE_INTERNAL_H
 #define CLOCKOO_SERVE_INTERNAL_H
 
+#include "residence.h"
 #include "serve.h"
 #include "serve_link.h"
 #include "serve_shared.h"
@@ -63,6 +64,7 @@ struct datagram_cursor {
 	struct datagram *list; /* of this turn */
 	uint32_t count, next;
 	uint32_t withheld;  /* behind count: this pass does not read them */
+	bool has_kept;      /* some came before this turn */
 	uint32_t keep_from; /* as the stack was told: from here on it is for the next turn */
 	struct view text;   /* of list[next], behind the frame; data NULL: not yet looked at */
 	uint32_t at;
@@ -105,7 +107,8 @@ struct serve {
 	_Atomic uint64_t quota_first[FILL_QUOTA_PARTS];
 	struct session *requeue;
 
-	bool unprobed; /* some operation may not be on its way yet */
+	bool long_lines; /* the pass has plain gets of several keys */
+	bool unprobed;   /* some operation may not be on its way yet */
 	uint32_t op_count;
 	struct op ops[OPS_MAX];
 	uint8_t keys[OPS_MAX][MC_KEY_DECODED_MAX]; /* of ops whose key came in base64 */
@@ -138,6 +141,7 @@ struct serve {
 			bool observed : 1; /* some watcher wants to know, or prefixes are counted */
 			bool supplied : 1; /* misses are not answered at once */
 			bool copies_wait : 1; /* nor are hits: the supplier is asked */
+			bool late : 1;        /* the pass has requests that came before this turn */
 		};
 	};
 	struct store_class_map class_map;
@@ -151,6 +155,7 @@ struct serve {
 	uint8_t discard_buf[CONN_RESERVE_MAX]; /* where lost replies are composed */
 	uint8_t scratch[2 * CHUNK_BYTES];
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[SERVE_COUNTER_COUNT];
+	struct residence residence;
 };
 
 static inline void
@@ -196,17 +201,6 @@ static inline bool
 op_last(const struct op *op)
 {
 	return (op->req.flags & MC_LAST) != 0;
-}
-
-#define VALUE_TAIL_MAX 7u
-
-static inline uint8_t *
-value_tail_put(uint8_t *at, enum value_tail tail)
-{
-	if (tail == TAIL_NONE)
-		return at;
-	at = mc_put_line_end(at);
-	return tail == TAIL_END ? mc_put_view(at, mc_reply_line[MC_END]) : at;
 }
 
 /* ---- sessions (serve_session.c) ---- */

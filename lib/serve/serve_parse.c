@@ -9,6 +9,7 @@
 #include "serve_admin.h"
 #include "serve_begun.h"
 #include "serve_parse.h"
+#include "serve_since.h"
 #include "serve_stream.h"
 
 #define READ_BUF_STALE_S  3u
@@ -120,11 +121,13 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 		ss->read_buf_at = 0;
 	}
 	while (!whole && ss->read_buf_len < MC_LINE_MAX) {
-		const struct view v = conn_peek(ss->conn);
+		uint64_t since_ns;
+		const struct view v = conn_peek_since(ss->conn, &since_ns);
 		uint32_t len;
 
 		if (v.len == 0)
 			break;
+		ss->read_buf_since_ns = since_ns;
 		len = gather_len(ss, v, &whole);
 		memcpy(ss->read_buf + ss->read_buf_len, v.data, len);
 		ss->read_buf_len += len;
@@ -285,23 +288,39 @@ body_step(struct serve *sv, struct session *ss)
 		       : step;
 }
 
+/* Of all that a pass reads of a connection the first bytes count. */
+static __attribute__((noinline)) void
+session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns)
+{
+	sv->late = true;
+	if (ss->late_pass == sv->pass)
+		return;
+	ss->since_ns = since_ns;
+	ss->late_pass = sv->pass;
+}
+
 static enum parse_step
 session_step(struct serve *sv, struct session *ss)
 {
+	uint64_t since_ns;
 	struct view src;
 
 	if (sv->op_count == OPS_MAX)
 		return PARSE_NEXT_PASS;
 	if (ss->served == sv->cfg.conn_requests_max)
 		return PARSE_NEXT_TURN;
-	src = session_peek(ss);
+	src = session_peek_since(ss, &since_ns);
 	if (src.len == 0 && !session_eof(ss))
 		return PARSE_WAIT;
-	if (!ss->has_credit && !conn_writable(sv->stack, ss->conn, 1))
+	if (!ss->has_credit && unlikely(!conn_writable(sv->stack, ss->conn, 1))) {
+		session_waits(sv, ss, WAIT_WINDOW);
 		return PARSE_WAIT;
+	}
 	ss->has_credit = true;
 	if (src.len == 0)
 		return close_push(sv, ss);
+	if (unlikely(since_ns != sv->clock.now_ns))
+		session_is_late(sv, ss, since_ns);
 	if (ss->body != BODY_NONE)
 		return body_step(sv, ss);
 	/* Bytes are skipped only when this pass has no operation of it: see line_parse. */
@@ -342,18 +361,29 @@ sched_visit(struct serve *sv, struct session *ss)
 	}
 }
 
+/* False: there is more of the value. */
+static bool
+reply_value_resume(struct serve *sv, struct session *ss)
+{
+	session_waits(sv, ss, WAIT_WINDOW);
+	if (!conn_writable(sv->stack, ss->conn, 1))
+		return false;
+	if (!value_resume(sv, ss)) {
+		session_requeue(sv, ss);
+		return false;
+	}
+	if (ss->value.tail != TAIL_LINE)
+		residence_late(&sv->residence, RESIDENCE_KIND_ROWS + WAIT_WINDOW, ss->since_ns,
+			       sv->clock.now_ns, 1);
+	return true;
+}
+
 /* The rest of a reply goes before anything is read; false: there is more of it. */
 static bool
 reply_resume(struct serve *sv, struct session *ss)
 {
-	if (unlikely(ss->value.item != NULL)) {
-		if (!conn_writable(sv->stack, ss->conn, 1))
-			return false;
-		if (!value_resume(sv, ss)) {
-			session_requeue(sv, ss);
-			return false;
-		}
-	}
+	if (unlikely(ss->value.item != NULL) && !reply_value_resume(sv, ss))
+		return false;
 	if (likely(ss->stream.kind == NULL))
 		return true;
 	switch (stream_resume(sv, ss)) {

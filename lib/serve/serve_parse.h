@@ -81,6 +81,8 @@ void datagrams_parse_fast(struct serve *sv);
 uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
 /* The same up to the first miss. */
 uint32_t gets_execute_hits(struct serve *sv, uint32_t first);
+/* As the fast path, where some requests came before this turn. */
+uint32_t gets_execute_late(struct serve *sv, uint32_t first);
 /* Plain gets that waited: as far as their answers are here they are told, in order, without being
  * parsed again. What is for another path stays. */
 void gets_tell(struct serve *sv, struct session *ss);

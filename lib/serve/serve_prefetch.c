@@ -3,6 +3,7 @@
  * items.
  */
 #include "serve_internal.h"
+#include "serve_since.h"
 
 #define GETS   (VERB_LOOKUP | VERB_RETURNS_VALUE)
 #define LOOKUP VERB_LOOKUP
@@ -10,6 +11,17 @@
 #define CHANGE (WRITES | VERB_BRINGS)
 
 /* The others need no hash, and their answers no more room than was promised. */
+const uint8_t verb_classes[OP_VERB_COUNT] = {
+	[MC_GET... MC_GATS] = VERB_CLASS_GET,
+	[MC_MG] = VERB_CLASS_GET,
+	[MC_BIN_GET... MC_BIN_GAT] = VERB_CLASS_GET,
+	[MC_SET... MC_CAS] = VERB_CLASS_SET,
+	[MC_MS] = VERB_CLASS_SET,
+	[MC_BIN_SET... MC_BIN_PREPEND] = VERB_CLASS_SET,
+	[OP_BODY_DONE] = VERB_CLASS_SET,
+	[OP_SKIP] = VERB_CLASS_NONE,
+};
+
 const uint8_t verb_traits[OP_VERB_COUNT] = {
 	[MC_GET... MC_GETS] = GETS,
 	[MC_GAT... MC_GATS] = CHANGE | VERB_RETURNS_VALUE,

@@ -1,6 +1,6 @@
 /*
  * serve_record.h - what a request leaves behind besides its reply: counts by class and by prefix,
- * and events for watchers.
+ * events for watchers, and how long it was here.
  *
  * Private to lib/serve. The functions here are called by every answer, whatever its protocol; what
  * is done only for watchers stands behind one flag (serve.observed).
@@ -13,6 +13,7 @@
 
 #include "serve_admin.h"
 #include "serve_execute.h"
+#include "serve_since.h"
 
 static inline void
 class_count(struct serve *sv, const struct item *it, enum class_count which)
@@ -99,6 +100,67 @@ record_lookup_before_write(struct serve *sv, const struct op *op, uint64_t hash)
 {
 	if (unlikely(sv->observed))
 		sv->admin_ops->writes(sv, op, hash);
+}
+
+/* ---- how long it was here (residence.h) ---- */
+
+/* An operation before it is executed, and what tells afterwards how it was answered. */
+struct executed {
+	uint64_t since_ns;
+	uint64_t gets, misses; /* counts so far */
+	uint8_t class;         /* enum verb_class; NONE: no request ends here */
+};
+
+/* Of a retrieval: counts of all that were told, or of those that missed. */
+static inline uint64_t
+gets_told(const struct serve *sv)
+{
+	return counter_read(&sv->counters[CMD_GET]) + counter_read(&sv->counters[CMD_TOUCH]);
+}
+
+static inline uint64_t
+gets_missed(const struct serve *sv)
+{
+	return counter_read(&sv->counters[GET_MISSES]) + counter_read(&sv->counters[TOUCH_MISSES]);
+}
+
+/* The last key of a retrieval ends its request; so does a body that is here. */
+static inline struct executed
+execution_begin(const struct serve *sv, const struct op *op)
+{
+	const struct session *ss = op->session;
+	struct executed e = {.class = verb_classes[op->req.verb]};
+
+	e.since_ns = ss == NULL                    ? datagram_since_ns(sv, op->datagram)
+		     : op->req.verb == OP_ANSWERED ? ss->waited_ns
+						   : session_since_ns(sv, ss);
+	e.gets = gets_told(sv);
+	e.misses = gets_missed(sv);
+	if (e.class == VERB_CLASS_GET ? !op_last(op)
+				      : (op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
+		e.class = VERB_CLASS_NONE;
+	return e;
+}
+
+/* It was answered, if it is no retrieval for which a supplier is asked. */
+static inline void
+execution_end(struct serve *sv, const struct op *op, const struct session *ss,
+	      const struct executed *e)
+{
+	enum request_kind kind = (enum request_kind)e->class;
+	uint32_t row;
+
+	if (e->class == VERB_CLASS_NONE || (e->class == VERB_CLASS_GET && gets_told(sv) == e->gets))
+		return;
+	if (e->class == VERB_CLASS_GET)
+		kind = (op->req.flags & MC_FIRST) == 0 ? REQUEST_MULTIGET
+		       : gets_missed(sv) != e->misses  ? REQUEST_GET_MISS
+						       : REQUEST_GET_HIT;
+	row = residence_row(ss != NULL, kind);
+	if (e->since_ns == sv->clock.now_ns)
+		sv->residence.counts[row]++;
+	else
+		record_late(sv, ss, row, e->since_ns, 1);
 }
 
 /* it: the item as it was published; NULL: none was. */

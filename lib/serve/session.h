@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "proto/mc_binary.h"
+#include "proto/mc_reply.h"
 #include "proto/mc_req.h"
 #include "stack/stack.h"
 #include "store/introspect.h"
@@ -39,6 +40,17 @@ enum value_tail {
 	TAIL_LINE, /* a line end */
 	TAIL_END,  /* and END: the last value of a retrieval line */
 };
+
+#define VALUE_TAIL_MAX 7u
+
+static inline uint8_t *
+value_tail_put(uint8_t *at, enum value_tail tail)
+{
+	if (tail == TAIL_NONE)
+		return at;
+	at = mc_put_line_end(at);
+	return tail == TAIL_END ? mc_put_view(at, mc_reply_line[MC_END]) : at;
+}
 
 /* A large value that is not all queued yet; what stands in front of it is. */
 struct value_rest {
@@ -97,9 +109,13 @@ struct session {
 	bool quota_starved; /* bytes of the value were dropped, and none have come since */
 	uint32_t active_s;  /* the second in which something came last */
 
-	uint32_t turn;     /* in which served was counted */
-	uint32_t served;   /* requests in that turn */
-	uint32_t pass_ops; /* operations in this pass */
+	uint32_t turn;      /* in which served was counted */
+	uint32_t served;    /* requests in that turn */
+	uint32_t pass_ops;  /* operations in this pass */
+	uint32_t late_pass; /* that reads bytes of an earlier turn... */
+	uint64_t since_ns;  /* ... when the first of them were here (residence.h) */
+	uint64_t waited_ns; /* the turn in which a request last waited for... */
+	uint8_t waited;     /* ... enum request_wait */
 	union {
 		uint32_t waits; /* 0: its next request waits for nothing of what follows */
 		struct {
@@ -128,7 +144,8 @@ struct session {
 	 * read_buf_len stand before what conn_peek shows. */
 	uint8_t *read_buf;
 	uint32_t read_buf_at, read_buf_len;
-	uint32_t read_buf_since_s; /* since when */
+	uint32_t read_buf_since_s;  /* since when */
+	uint64_t read_buf_since_ns; /* since when its bytes were here */
 
 	/* Its end included; of a request that waits with its body unread, its line as well. */
 	uint64_t body_left;
@@ -164,6 +181,16 @@ session_peek(const struct session *ss)
 		return (struct view){ss->read_buf + ss->read_buf_at,
 				     ss->read_buf_len - ss->read_buf_at};
 	return conn_peek(ss->conn);
+}
+
+/* The same, and since when they were here (residence.h). */
+static inline struct view
+session_peek_since(const struct session *ss, uint64_t *since_ns)
+{
+	if (likely(ss->read_buf_at == ss->read_buf_len))
+		return conn_peek_since(ss->conn, since_ns);
+	*since_ns = ss->read_buf_since_ns;
+	return session_peek(ss);
 }
 
 static inline void

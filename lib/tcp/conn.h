@@ -101,6 +101,9 @@ uint16_t conn_local_port(const struct conn *c);
 
 /* The contiguous bytes at the read position; len 0: none. */
 struct view conn_peek(const struct conn *c);
+/* The same, and the turn in which they were here with all before them (0: there are none). What
+ * shares a frame has the time of its first bytes. */
+struct view conn_peek_since(const struct conn *c, uint64_t *since_ns);
 /* Advances the read position by n <= conn_peek().len; the bytes stay valid until stack_release().
  */
 void conn_advance(struct stack *s, struct conn *c, uint32_t n);
@@ -170,5 +173,10 @@ struct stack_usage {
 	uint32_t conns_open; /* of peers, between opened() and gone() */
 };
 void stack_usage_mt(const struct stack *s, struct stack_usage *out);
+
+/* Connections in one state, as of now: from SYN-SENT on, in the order of the names. */
+#define STACK_CONN_STATES 9u
+extern const char *const stack_conn_state_names[STACK_CONN_STATES];
+uint32_t stack_conns_in_state_mt(const struct stack *s, uint32_t state);
 
 #endif

@@ -147,6 +147,18 @@ tcp_abort_all(struct stack *s)
 	}
 }
 
+static_assert(CONN_STATE_COUNT == STACK_CONN_STATES + 1, "CLOSED has no name");
+const char *const stack_conn_state_names[STACK_CONN_STATES] = {
+	"syn_sent",   "syn_rcvd", "established", "fin_wait_1", "fin_wait_2",
+	"close_wait", "closing",  "last_ack",    "time_wait"};
+
+uint32_t
+stack_conns_in_state_mt(const struct stack *s, uint32_t state)
+{
+	return atomic_load_explicit(&stack_tcp(s)->in_state[CONN_SYN_SENT + state],
+				    memory_order_relaxed);
+}
+
 void
 stack_usage_mt(const struct stack *s, struct stack_usage *out)
 {

@@ -50,6 +50,15 @@ conn_peek(const struct conn *c)
 	return head == NULL ? (struct view){NULL, 0} : (struct view){head->data, head->len};
 }
 
+struct view
+conn_peek_since(const struct conn *c, uint64_t *since_ns)
+{
+	const struct rx_seg *head = c->rx.head;
+
+	*since_ns = head == NULL ? 0 : head->since_ns;
+	return head == NULL ? (struct view){NULL, 0} : (struct view){head->data, head->len};
+}
+
 void
 conn_advance(struct stack *s, struct conn *c, uint32_t n)
 {
@@ -241,7 +250,7 @@ conn_close(struct stack *s, struct conn *c)
 	}
 	ensure(c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT);
 	c->flags = (c->flags | CONN_CLOSE) & ~CONN_WANT_WRITE;
-	c->state = c->state == CONN_ESTABLISHED ? CONN_FIN_WAIT_1 : CONN_LAST_ACK;
+	conn_state_set(t, c, c->state == CONN_ESTABLISHED ? CONN_FIN_WAIT_1 : CONN_LAST_ACK);
 	list_unlink(&c->ready);
 	list_unlink(&c->state_list);
 	list_push_back(&t->leaving, &c->state_list);

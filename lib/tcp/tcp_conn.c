@@ -141,7 +141,7 @@ conn_open(struct tcp *t, struct flow flow)
 	}
 	if (!conn_init(t, c, flow))
 		return NULL;
-	c->state = CONN_SYN_RCVD;
+	conn_state_set(t, c, CONN_SYN_RCVD);
 	list_push_back(&t->half_open, &c->state_list);
 	t->half_open_count++;
 	tcp_count(t, TCP_SYNS);
@@ -159,7 +159,7 @@ conn_open_active(struct tcp *t, struct flow flow)
 	}
 	if (!conn_init(t, c, flow))
 		return NULL;
-	c->state = CONN_SYN_SENT;
+	conn_state_set(t, c, CONN_SYN_SENT);
 	c->flags |= CONN_ACTIVE;
 	t->active_count++;
 	tcp_count(t, TCP_CONNECTS);
@@ -226,7 +226,7 @@ conn_established(struct tcp *t, struct conn *c)
 	list_unlink(&c->state_list);
 	if (!(c->flags & CONN_ACTIVE))
 		t->half_open_count--;
-	c->state = CONN_ESTABLISHED;
+	conn_state_set(t, c, CONN_ESTABLISHED);
 	c->flags |= CONN_OPENED;
 	c->tries = c->backoff = 0;
 	cc_start(c);
@@ -271,7 +271,7 @@ conn_free(struct tcp *t, struct conn *c)
 	list_unlink(&c->out);
 	wheel_disarm(&t->wheel, &c->timer);
 	flow_remove(t, c);
-	c->state = CONN_CLOSED;
+	conn_state_set(t, c, CONN_CLOSED);
 	source_release(t, c);
 	conn_detach(t, c);
 	sendq_clear(&c->tx, &t->pool);
@@ -303,7 +303,7 @@ conn_fail(struct tcp *t, struct conn *c, enum conn_failure why)
 void
 conn_fin_wait_2(struct tcp *t, struct conn *c)
 {
-	c->state = CONN_FIN_WAIT_2;
+	conn_state_set(t, c, CONN_FIN_WAIT_2);
 	c->keepalive_at_ns = NEVER;
 	list_unlink(&c->state_list);
 	list_push_back(&t->fin_wait, &c->state_list);
@@ -314,7 +314,7 @@ conn_fin_wait_2(struct tcp *t, struct conn *c)
 void
 conn_time_wait(struct tcp *t, struct conn *c)
 {
-	c->state = CONN_TIME_WAIT;
+	conn_state_set(t, c, CONN_TIME_WAIT);
 	c->keepalive_at_ns = NEVER;
 	list_unlink(&c->state_list);
 	list_push_back(&t->time_wait, &c->state_list);

@@ -42,6 +42,7 @@ enum conn_state {
 	CONN_CLOSING,
 	CONN_LAST_ACK,
 	CONN_TIME_WAIT,
+	CONN_STATE_COUNT,
 };
 
 enum conn_flag {
@@ -96,6 +97,7 @@ struct rx_seg {
 	uint16_t block_frames;
 	uint16_t block_updated; /* conn.ooo_clock of its last data */
 	struct rx_seg *block_last;
+	uint64_t since_ns; /* when its data was here, with all before it */
 };
 
 struct rxq {

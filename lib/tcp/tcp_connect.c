@@ -180,7 +180,7 @@ static void
 open_simultaneous(struct tcp *t, struct conn *c)
 {
 	tcp_count(t, TCP_SIMULTANEOUS_OPEN);
-	c->state = CONN_SYN_RCVD;
+	conn_state_set(t, c, CONN_SYN_RCVD);
 	c->flags |= CONN_SEND_SYN;
 	conn_schedule_output(t, c);
 }

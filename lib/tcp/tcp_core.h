@@ -120,7 +120,9 @@ struct tcp {
 	/* stack_usage_mt reads these from other threads: this turn's figures, relaxed */
 	_Atomic uint32_t conns_used, chunks_used, frames_held;
 	_Atomic uint32_t conns_open; /* the same, but as it is now: those the service knows */
-	uint32_t conns_count;        /* slots not free */
+	_Atomic uint32_t in_state[CONN_STATE_COUNT]; /* likewise; CLOSED wraps: it counts no slots
+							that were never used */
+	uint32_t conns_count;                        /* slots not free */
 	struct wheel wheel;
 };
 
@@ -131,6 +133,22 @@ static inline void
 tcp_count(struct tcp *t, enum tcp_counter which)
 {
 	counter_add(&t->net.counters[which], 1);
+}
+
+static inline void
+in_state_add(struct tcp *t, uint32_t state, uint32_t n)
+{
+	const uint32_t now = atomic_load_explicit(&t->in_state[state], memory_order_relaxed);
+
+	atomic_store_explicit(&t->in_state[state], now + n, memory_order_relaxed);
+}
+
+static inline void
+conn_state_set(struct tcp *t, struct conn *c, enum conn_state state)
+{
+	in_state_add(t, c->state, UINT32_MAX);
+	in_state_add(t, state, 1);
+	c->state = state;
 }
 
 /* The TCP of a handle, which begins with it. */

@@ -215,10 +215,10 @@ process_fin(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 		c->rcv_edge = c->rcv_nxt;
 	conn_ack_now(t, c);
 	if (c->state == CONN_ESTABLISHED) {
-		c->state = CONN_CLOSE_WAIT;
+		conn_state_set(t, c, CONN_CLOSE_WAIT);
 		conn_make_ready(t, c);
 	} else if (c->state == CONN_FIN_WAIT_1) {
-		c->state = CONN_CLOSING;
+		conn_state_set(t, c, CONN_CLOSING);
 	} else if (c->state == CONN_FIN_WAIT_2) {
 		conn_time_wait(t, c);
 	}

@@ -199,6 +199,8 @@ ooo_move_in_order(struct tcp *t, struct conn *c)
 	if (q->ooo_blocks == NULL)
 		c->ooo_last = NULL;
 	blk->block_last->next = NULL;
+	for (struct rx_seg *node = blk; node != NULL; node = node->next)
+		node->since_ns = t->net.now_ns;
 	if (q->head == NULL)
 		q->head = blk;
 	else

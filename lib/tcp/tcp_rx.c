@@ -42,6 +42,7 @@ node_take(struct tcp *t, struct frame *frame, uint8_t *start, struct view payloa
 	node->start = start;
 	node->data = payload.data;
 	node->len = payload.len;
+	node->since_ns = t->net.now_ns;
 	return node;
 }
 

@@ -5,13 +5,53 @@
 
 #include <string.h>
 
+/* module_count: none has these names. */
+static uint32_t
+module_find(const struct telemetry *t, const struct counter_name *names)
+{
+	uint32_t i = 0;
+
+	while (i < t->module_count && telemetry_module_set(t, i)->names != names)
+		i++;
+	return i;
+}
+
+bool
+telemetry_add_to(struct telemetry *t, enum telemetry_kind kind, const struct telemetry_set *set)
+{
+	const uint32_t module = module_find(t, set->names), index = t->count;
+
+	if (index == TELEMETRY_SETS_MAX || module == TELEMETRY_MODULES_MAX)
+		return false;
+	t->count++;
+	t->sets[index] = *set;
+	t->next[index] = TELEMETRY_NO_SET;
+	if (module == t->module_count) {
+		t->module_count++;
+		t->modules[module].first = index;
+		t->modules[module].kind = kind;
+	} else {
+		t->next[t->modules[module].last] = index;
+	}
+	t->modules[module].last = index;
+	return true;
+}
+
 bool
 telemetry_add(struct telemetry *t, const struct telemetry_set *set)
 {
-	if (t->count == TELEMETRY_SETS_MAX)
-		return false;
-	t->sets[t->count++] = *set;
-	return true;
+	return telemetry_add_to(t, TELEMETRY_COUNTERS, set);
+}
+
+uint64_t
+telemetry_module_sum(const struct telemetry *t, uint32_t module, uint32_t counter, uint32_t core)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = t->modules[module].first; i != TELEMETRY_NO_SET; i = t->next[i])
+		if (core == TELEMETRY_ALL_CORES || t->sets[i].core == core)
+			sum += counter_read(&t->sets[i].counters[counter]);
+	return sum;
 }
 
 /* The counter of this name in one set; NULL if it has none. */
@@ -53,31 +93,17 @@ telemetry_sum(const struct telemetry *t, const char *symbol, uint32_t core)
 	return sum;
 }
 
-/* A module registers once a core, with the same names: the first of them speaks for all. */
-static bool
-is_first_of_module(const struct telemetry *t, uint32_t index)
-{
-	for (uint32_t i = 0; i < index; i++) {
-		if (t->sets[i].names == t->sets[index].names)
-			return false;
-	}
-	return true;
-}
-
 void
 telemetry_each(const struct telemetry *t,
 	       bool (*visit)(void *arg, const struct counter_name *name, uint64_t value), void *arg)
 {
-	for (uint32_t i = 0; i < t->count; i++) {
-		const struct telemetry_set *set = &t->sets[i];
+	for (uint32_t i = 0; i < t->module_count; i++) {
+		const struct telemetry_set *set = telemetry_module_set(t, i);
 
-		if (!is_first_of_module(t, i))
-			continue;
 		for (uint32_t k = 0; k < set->count; k++) {
-			const struct counter_name *name = &set->names[k];
-			const uint64_t sum = telemetry_sum(t, name->symbol, TELEMETRY_ALL_CORES);
+			const uint64_t sum = telemetry_module_sum(t, i, k, TELEMETRY_ALL_CORES);
 
-			if (sum != 0 && !visit(arg, name, sum))
+			if (sum != 0 && !visit(arg, &set->names[k], sum))
 				return;
 		}
 	}

@@ -4,12 +4,12 @@
  * Modules keep their counters (counter.h) and know nothing of this room; the program registers
  * each array once at start. A reader then sums by symbol, per core or over all.
  *
- * Shape:  a set is one module's counters on one core, with their names.
+ * Shape:  a set is one module's counters on one core, with their names. Sets with the same names
+ *         are one module; its kind says which reply of `stats` shows it.
  * Owner:  the modules own counters and names and outlive the telemetry.
- * Thread: telemetry_add at start; the rest from any one thread at a time. Reading never
- *         disturbs the writers.
+ * Thread: telemetry_add at start; the rest from any thread. Reading never disturbs the writers.
  * Errors: an unknown symbol reads as 0: telemetry_find tells whether it exists.
- * Bounds: TELEMETRY_SETS_MAX sets.
+ * Bounds: TELEMETRY_SETS_MAX sets of TELEMETRY_MODULES_MAX modules.
  */
 #ifndef CLOCKOO_TELEMETRY_H
 #define CLOCKOO_TELEMETRY_H
@@ -20,8 +20,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TELEMETRY_SETS_MAX  768u
-#define TELEMETRY_ALL_CORES UINT32_MAX
+#define TELEMETRY_SETS_MAX    1024u
+#define TELEMETRY_MODULES_MAX 32u
+#define TELEMETRY_ALL_CORES   UINT32_MAX
+#define TELEMETRY_NO_SET      UINT32_MAX
+
+/* The reply of `stats` that shows a module. */
+enum telemetry_kind {
+	TELEMETRY_COUNTERS, /* whatever has no reply of its own */
+	TELEMETRY_NET,
+	TELEMETRY_STACK,
+	TELEMETRY_CORES, /* core by core */
+};
 
 struct telemetry_set {
 	uint32_t core;
@@ -30,19 +40,40 @@ struct telemetry_set {
 	const struct counter *counters;
 };
 
-struct telemetry {
-	uint32_t count;
-	struct telemetry_set sets[TELEMETRY_SETS_MAX];
+struct telemetry_module {
+	enum telemetry_kind kind;
+	uint32_t first, last; /* indices of its sets, as they were added */
 };
 
-/* False: no room for another set. */
+struct telemetry {
+	uint32_t count, module_count;
+	struct telemetry_set sets[TELEMETRY_SETS_MAX];
+	uint32_t next[TELEMETRY_SETS_MAX]; /* of a set: the next one of its module */
+	struct telemetry_module modules[TELEMETRY_MODULES_MAX];
+};
+
+/* False: no room for another set, or module. */
 bool telemetry_add(struct telemetry *t, const struct telemetry_set *set);
+/* The same of one that has a reply of its own; all sets of a module have one kind. */
+bool telemetry_add_to(struct telemetry *t, enum telemetry_kind kind,
+		      const struct telemetry_set *set);
 
 /* Does any set have a counter of this name? */
 bool telemetry_find(const struct telemetry *t, const char *symbol);
 
 /* The sum over one core's sets, or TELEMETRY_ALL_CORES. */
 uint64_t telemetry_sum(const struct telemetry *t, const char *symbol, uint32_t core);
+
+/* Names of a module, and their number: its first set has them. */
+static inline const struct telemetry_set *
+telemetry_module_set(const struct telemetry *t, uint32_t module)
+{
+	return &t->sets[t->modules[module].first];
+}
+
+/* One counter of a module: the sum over one core's sets, or TELEMETRY_ALL_CORES. */
+uint64_t telemetry_module_sum(const struct telemetry *t, uint32_t module, uint32_t counter,
+			      uint32_t core);
 
 /* Every counter that is not zero, summed over cores, in the order of registration. Stops when
  * visit returns false. */

@@ -238,12 +238,69 @@ a_long_turn_is_counted_and_the_hosts_part_told(void **state)
 	}
 }
 
+/* Cycles of a machine whose stage number long_stage takes long: it is asked before stage 1 and
+ * after each one. */
+static uint32_t laps, long_stage;
+static uint64_t cycles_now;
+
+static uint64_t
+count_cycles(void)
+{
+	cycles_now += laps == long_stage + 1 ? 100000 : 10;
+	laps++;
+	return cycles_now;
+}
+
+static uint64_t
+core_count(const struct sim_cores *sc, uint32_t which)
+{
+	return counter_read(&sc->cores[0].core.counters[which]);
+}
+
+/* A busy turn each, of so many ns. */
+static void
+busy_turns(struct sim_cores *sc, uint32_t n, uint64_t ns)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		memset(mem_port_feed(sc->cores[0].port, 64, 0), 0, 64);
+		laps = 0;
+		sim_cores_turn(sc);
+		sc->now_ns += ns;
+	}
+}
+
+static void
+some_turns_are_timed_and_all_behind_a_long_one(void **state)
+{
+	struct sim_cores_options options = sim_cores_defaults(5);
+	struct sim_cores *sc = sim_cores_create(&options);
+
+	core_cycles_set(&sc->cores[0].core, count_cycles);
+	long_stage = STAGE_INPUT;
+	busy_turns(sc, 10 * TIMED_EVERY, 1000);
+	busy_turns(sc, 2, 1000);
+	check_eq(core_count(sc, CORE_TURNS_TIMED), 11);
+	check_eq(core_count(sc, CORE_CYCLES_INPUT), 11 * 100000);
+	check_eq(core_count(sc, CORE_CYCLES_TX), 11 * 10);
+	check_eq(core_count(sc, CORE_LONG_TIMED), 0);
+	busy_turns(sc, 3, 150000); /* the first is known when the second is under way */
+	busy_turns(sc, 10, 1000);
+	check_eq(core_count(sc, CORE_LONG_TIMED), 1);
+	check_eq(core_count(sc, CORE_LONG_INPUT), 1);
+	check_eq(core_count(sc, CORE_LONG_RX), 0);
+	busy_turns(sc, 2 * TIMED_AFTER_LONG, 1000);
+	check(core_count(sc, CORE_TURNS_TIMED) >= 10 + TIMED_AFTER_LONG);
+	check(core_count(sc, CORE_TURNS_TIMED) <= 10 + TIMED_AFTER_LONG + 40);
+	sim_cores_destroy(sc);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_that_a_pause_delayed_is_not_sent_twice),
 		cmocka_unit_test(a_long_turn_is_counted_and_the_hosts_part_told),
+		cmocka_unit_test(some_turns_are_timed_and_all_behind_a_long_one),
 		cmocka_unit_test(cores_share_one_store),
 		cmocka_unit_test(whoever_waits_for_memory_is_work_until_it_comes),
 	};

@@ -693,8 +693,8 @@ nothing_was_dropped(const struct world *w)
 	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_ERROR]), 0);
 	check_eq(counted(w, FLASH_SEGMENTS_LEFT), 0);
 	check_eq(counted(w, FLASH_COLUMNS_GONE), 0);
-	check_eq(w->convert.counters[FLASH_CONVERT_LOST], 0);
-	check_eq(w->convert.counters[FLASH_CONVERT_UNREAD], 0);
+	check_eq(counter_read(&w->convert.counters[FLASH_CONVERT_LOST]), 0);
+	check_eq(counter_read(&w->convert.counters[FLASH_CONVERT_UNREAD]), 0);
 }
 
 static void

@@ -591,7 +591,7 @@ tier_convert_init(void)
 					       .hash = tier_hash};
 
 	for (uint32_t i = 0; i < FLASH_CONVERT_COUNTERS_COUNT; i++)
-		all.converts[i] += w.convert.counters[i];
+		all.converts[i] += counter_read(&w.convert.counters[i]);
 	if (w.columns != 0)
 		flash_convert_init(&w.convert, &region, &c);
 }
@@ -644,7 +644,7 @@ tier_begin(uint64_t seed)
 {
 	tier_count();
 	for (uint32_t i = 0; i < FLASH_CONVERT_COUNTERS_COUNT; i++)
-		all.converts[i] += w.convert.counters[i];
+		all.converts[i] += counter_read(&w.convert.counters[i]);
 	if (w.device.now != NULL)
 		mem_flash_close(&w.device);
 	w = (struct tier_world){.rng = {seed}};

@@ -4,6 +4,7 @@
  * requests, then the reply by name; two cores where sums are shown.
  */
 #include "support/test.h"
+#include "counter_lists.h"
 #include "unit/serve/one_rig.h"
 #include "serve/serve_policy.h"
 #include "admin/stat_names.h"
@@ -222,10 +223,66 @@ say_words(char *out, const char *const *names, uint32_t count)
 	return say_names(out, list, count, false);
 }
 
+static int
+gauges_say(char *out, enum telemetry_kind kind)
+{
+	int len = 0;
+
+	if (kind == TELEMETRY_NET)
+		len = say_words(out, net_gauge_names, net_gauge_count);
+	else if (kind == TELEMETRY_STACK)
+		len = say_words(out, stack_gauge_names, stack_gauge_count);
+	else
+		return 0;
+	return len + sprintf(out + len, "\n\n");
+}
+
+/* Of all rooms, as their lists have them. */
+static void
+counters_say(char *out)
+{
+	static const enum telemetry_kind order[] = {TELEMETRY_NET, TELEMETRY_STACK, TELEMETRY_CORES,
+						    TELEMETRY_COUNTERS};
+	int len = 0;
+
+	for (size_t k = 0; k < sizeof order / sizeof order[0]; k++) {
+		len += sprintf(out + len, "\n## %s\n\n%s. Since start, whatever `stats reset`.\n\n",
+			       counter_replies[order[k]].command, counter_replies[order[k]].words);
+		len += gauges_say(out + len, order[k]);
+		len += sprintf(out + len, "| name | what |\n|---|---|\n");
+		for (size_t i = 0; i < COUNTER_LISTS; i++) {
+			for (uint32_t n = 0;
+			     counter_lists[i].kind == order[k] && n < counter_lists[i].count; n++) {
+				char name[64];
+
+				counter_row_name(name, counter_lists[i].names[n].symbol);
+				len += sprintf(out + len, "| %s | %s |\n", name,
+					       counter_lists[i].names[n].words);
+			}
+		}
+	}
+}
+
+static void
+latency_say(char *out)
+{
+	int len = sprintf(out,
+			  "\n## stats latency\n\nHow long requests were here, from the turn that "
+			  "took their frame from the NIC to the end of the turn that\ngave "
+			  "their reply to it; us, over all cores, computed once a second. "
+			  "`waited_` are requests that were\nanswered in a later turn because "
+			  "of memory, the peer's window, or servers or flash. For each of\n\n");
+
+	len += say_words(out + len, latency_row_names, latency_row_count);
+	len += sprintf(out + len, "\n\n`<row>:` and, since start and of the last minute,\n\n");
+	len += say_words(out + len, latency_figure_names, latency_figure_count);
+	sprintf(out + len, "\n");
+}
+
 static const char *
 document(void)
 {
-	static char out[1u << 15];
+	static char out[1u << 16];
 	int len = sprintf(out, "# What stats shows\n\n"
 			       "Names as memcached has them, in its order; a name of our own in "
 			       "`stats` stands before the\nlast, lru_bumps_dropped. Made from the "
@@ -263,14 +320,17 @@ document(void)
 	len += sprintf(out + len,
 		       "\n\nand of `stats extstore`, where a page is a segment of 2 MiB\n\n");
 	len += say_words(out + len, flash_extstore_names, flash_extstore_count);
-	sprintf(out + len, "\n");
+	len += sprintf(out + len, "\n");
+	latency_say(out + len);
+	len += (int)strlen(out + len);
+	counters_say(out + len);
 	return out;
 }
 
 static void
 the_document_lists_what_is_shown(void **state)
 {
-	static char text[1u << 15];
+	static char text[1u << 16];
 	FILE *f = fopen(document_path, "r");
 
 	check_ptr(f);

@@ -310,14 +310,14 @@ what_was_evicted_is_found_at_one_read_and_at_the_bytes_that_the_page_says(void *
 	rig_up(&r, FLASH_COLUMNS);
 
 	const uint64_t n = fill(&r, 0, FLASH_COLUMNS);
-	const double items = (double)(r.convert.counters[FLASH_CONVERT_ITEMS] -
-				      r.convert.counters[FLASH_CONVERT_LOST]);
+	const double items = (double)(counter_read(&r.convert.counters[FLASH_CONVERT_ITEMS]) -
+				      counter_read(&r.convert.counters[FLASH_CONVERT_LOST]));
 	const double slots = (double)scale * FLASH_COLUMN_SLOTS * FLASH_COLUMNS;
 	const double record_bytes = (double)RECORD_BYTES;
 	const double log = (double)r.log_writes * SEGMENT_PAGES * FLASH_PAGE_BYTES /
 			   ((double)r.puts * record_bytes);
-	const double data = (double)r.convert.counters[FLASH_CONVERT_PAGES] * FLASH_PAGE_BYTES /
-			    (items * record_bytes);
+	const double data = (double)counter_read(&r.convert.counters[FLASH_CONVERT_PAGES]) *
+			    FLASH_PAGE_BYTES / (items * record_bytes);
 
 	for (uint64_t i = 0; i < n; i++)
 		look(&r, i, &hits, false);

@@ -17,6 +17,7 @@
 struct segment {
 	struct segment *next;
 	uint32_t len, read;
+	uint64_t since_ns;
 	uint8_t *bytes;
 };
 
@@ -128,6 +129,13 @@ conn_peek(const struct conn *c)
 	if (c->head == NULL)
 		return (struct view){NULL, 0};
 	return (struct view){c->head->bytes + c->head->read, c->head->len - c->head->read};
+}
+
+struct view
+conn_peek_since(const struct conn *c, uint64_t *since_ns)
+{
+	*since_ns = c->head != NULL ? c->head->since_ns : 0;
+	return conn_peek(c);
 }
 
 void
@@ -498,6 +506,16 @@ stack_usage_mt(const struct stack *s, struct stack_usage *out)
 	out->conns_open = out->conns = s->conns_open;
 }
 
+const char *const stack_conn_state_names[STACK_CONN_STATES] = {
+	"syn_sent",   "syn_rcvd", "established", "fin_wait_1", "fin_wait_2",
+	"close_wait", "closing",  "last_ack",    "time_wait"};
+
+uint32_t
+stack_conns_in_state_mt(const struct stack *s, uint32_t state)
+{
+	return state == 2 ? s->conns_open : 0;
+}
+
 const struct counter *
 stack_counters(const struct stack *s)
 {
@@ -589,7 +607,7 @@ segments_free(struct segment *g)
 }
 
 static void
-release(struct stack *s)
+release(struct stack *s, uint64_t now_ns)
 {
 	segments_free(s->spent);
 	s->spent = NULL;
@@ -600,6 +618,11 @@ release(struct stack *s)
 		s->datagram_count * sizeof s->datagrams[0]);
 	for (; s->datagram_count > FAKE_KEPT; s->datagram_count--)
 		free(s->datagrams[s->datagram_count - 1].start);
+	for (uint32_t i = 0; i < s->datagram_count; i++) {
+		if (!s->datagrams[i].kept)
+			s->datagrams[i].since_ns = now_ns;
+		s->datagrams[i].kept = true;
+	}
 	if (s->waiting != NULL)
 		pass_over(s);
 	s->credits = 0;
@@ -618,7 +641,7 @@ rig_destroy(struct rig *r)
 		zeroed_free(c->sent, SENT_BYTES);
 	}
 	r->stack->datagrams_read = r->stack->datagram_count;
-	release(r->stack);
+	release(r->stack, r->clock.now_ns);
 	free(r->stack);
 	if (r->region.base != NULL)
 		zeroed_free(r->region.base, r->region.size);
@@ -639,7 +662,7 @@ rig_turn(struct rig *r)
 		if (!serve_has_work(r->serve))
 			break;
 	}
-	release(r->stack);
+	release(r->stack, r->clock.now_ns);
 	store_housekeeping(r->core);
 }
 
@@ -672,6 +695,7 @@ rig_receive(struct rig *r, struct conn *c, const void *bytes, uint32_t len)
 	g = calloc(1, sizeof *g);
 	g->bytes = malloc(len);
 	g->len = len;
+	g->since_ns = r->clock.now_ns;
 	memcpy(g->bytes, bytes, len);
 	if (c->tail != NULL)
 		c->tail->next = g;

@@ -1,0 +1,72 @@
+/*
+ * serve_lines.h - how many lines of one key and of several end in a run of plain gets, and since
+ * when they were here: counts for residence.h, once a run.
+ *
+ * Private to serve_fast_path.c.
+ *
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_SERVE_LINES_H
+#define CLOCKOO_SERVE_LINES_H
+
+#include "serve_since.h"
+
+/* Lines that end in a run, or a connection's part of it. */
+struct lines {
+	uint32_t singles; /* of one key */
+	uint32_t others;
+};
+
+static __attribute__((noinline)) struct lines
+lines_count(const struct op *op, const struct op *end)
+{
+	struct lines n = {0};
+
+	for (; op < end; op++) {
+		n.singles += (op->req.flags & (MC_FIRST | MC_LAST)) == (MC_FIRST | MC_LAST);
+		n.others += (op->req.flags & (MC_FIRST | MC_LAST)) == MC_LAST;
+	}
+	return n;
+}
+
+/* The same of one connection's operations, of which so many begin a line: most often their ends
+ * tell. */
+static inline struct lines
+conn_lines_count(const struct op *first, const struct op *end, uint32_t begun)
+{
+	const uint32_t keys = (uint32_t)(end - first);
+	bool cut_begin, cut_end;
+
+	if (keys == 0)
+		return (struct lines){0};
+	cut_begin = (first->req.flags & MC_FIRST) == 0;
+	cut_end = !op_last(end - 1);
+	if (begun == keys && !cut_end)
+		return (struct lines){keys, 0};
+	if (begun == 0 || (begun == 1 && keys > 1 && (!cut_begin || cut_end)))
+		return (struct lines){0, begun + cut_begin - cut_end};
+	return lines_count(first, end);
+}
+
+static inline void
+lines_record(struct serve *sv, bool tcp, struct lines n, uint32_t single_misses)
+{
+	uint16_t *kinds = &sv->residence.counts[residence_row(tcp, 0)];
+
+	kinds[REQUEST_GET_HIT] += n.singles - single_misses;
+	kinds[REQUEST_GET_MISS] += single_misses;
+	kinds[REQUEST_MULTIGET] += n.others;
+}
+
+/* The same of lines that came before this turn. */
+static __attribute__((noinline)) void
+lines_record_late(struct serve *sv, const struct session *ss, uint64_t since_ns, struct lines n,
+		  uint32_t single_misses)
+{
+	record_late(sv, ss, residence_row(true, REQUEST_GET_HIT), since_ns,
+		    n.singles - single_misses);
+	record_late(sv, ss, residence_row(true, REQUEST_GET_MISS), since_ns, single_misses);
+	record_late(sv, ss, residence_row(true, REQUEST_MULTIGET), since_ns, n.others);
+}
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * counter_lists.h - every list of counters of every room, with the reply of `stats` that shows it.
+ *
+ * A list that the program does not register is found by tests/unit/app/counters_test.py, one that
+ * is missing here, too.
+ *
+ * Shape:  names only, made from the rooms' own lists; lists of the same reply follow each other.
+ */
+#ifndef CLOCKOO_COUNTER_LISTS_H
+#define CLOCKOO_COUNTER_LISTS_H
+
+#include "base/turn_times.h"
+#include "core/core.h"
+#include "dpdk/port_dpdk.h"
+#include "flash/flash_convert.h"
+#include "flash/flash_tier.h"
+#include "front/front.h"
+#include "pkt/handover.h"
+#include "telemetry/telemetry.h"
+
+#define STAGE_CYCLES_NAME(stage)                                                                   \
+	{"CORE_CYCLES_" #stage, "of the turns timed, cycles in this stage"},
+#define STAGE_LONG_NAME(stage)                                                                     \
+	{"CORE_LONG_" #stage, "of the long turns timed, those in which it took longest"},
+
+static const struct counter_name list_net[] = {NET_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_port[] = {PORT_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_handover[] = {HANDOVER_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_tcp[] = {TCP_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_core[] = {CORE_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_turn[] = {TURN_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_serve[] = {SERVE_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_store[] = {STORE_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_front[] = {FRONT_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_offer[] = {FLASH_OFFER_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_ask[] = {FLASH_ASK_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_flash[] = {FLASH_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_convert[] = {FLASH_CONVERT_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_stages[] = {CORE_STAGES(STAGE_CYCLES_NAME)
+							  CORE_STAGES(STAGE_LONG_NAME)};
+
+struct counter_list {
+	enum telemetry_kind kind;
+	const struct counter_name *names;
+	uint32_t count;
+};
+
+#define COUNTER_LIST(kind, names)                                                                  \
+	{                                                                                          \
+		TELEMETRY_##kind, names, sizeof(names) / sizeof((names)[0])                        \
+	}
+
+static const struct counter_list counter_lists[] = {
+	COUNTER_LIST(NET, list_net),        COUNTER_LIST(NET, list_port),
+	COUNTER_LIST(NET, list_handover),   COUNTER_LIST(STACK, list_tcp),
+	COUNTER_LIST(CORES, list_core),     COUNTER_LIST(CORES, list_stages),
+	COUNTER_LIST(CORES, list_turn),     COUNTER_LIST(COUNTERS, list_serve),
+	COUNTER_LIST(COUNTERS, list_store), COUNTER_LIST(COUNTERS, list_front),
+	COUNTER_LIST(COUNTERS, list_offer), COUNTER_LIST(COUNTERS, list_ask),
+	COUNTER_LIST(COUNTERS, list_flash), COUNTER_LIST(COUNTERS, list_convert),
+};
+#define COUNTER_LISTS (sizeof counter_lists / sizeof counter_lists[0])
+
+static const struct {
+	const char *command, *words;
+} counter_replies[] = {
+	[TELEMETRY_NET] = {"stats net", "The NIC, frames, and what was dropped below TCP and UDP"},
+	[TELEMETRY_STACK] = {"stats stack", "TCP"},
+	[TELEMETRY_CORES] = {"stats cores", "For each core, `<core>:` and"},
+	[TELEMETRY_COUNTERS] = {"stats counters", "All that is counted and shown nowhere else"},
+};
+
+/* A symbol as clients see it. */
+static inline void
+counter_row_name(char *to, const char *symbol)
+{
+	do
+		*to++ = *symbol >= 'A' && *symbol <= 'Z' ? (char)(*symbol + 'a' - 'A') : *symbol;
+	while (*symbol++ != '\0');
+}
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * stats net, stack, cores and counters. Goal: each counter of each room's list is in one reply,
+ * under its symbol in small letters, summed over cores or core by core, and no reply is longer than
+ * its rows. Method: all lists registered for three cores, with a number of its own for each
+ * counter; text and binary; slow readers.
+ */
+#include "support/test.h"
+#include "admin/admin.h"
+#include "counter_lists.h"
+#include "proto/mc_binary.h"
+#include "unit/serve/one_rig.h"
+
+#define CORES        3u
+#define COUNTERS_MAX 128u
+
+static struct telemetry telemetry;
+static struct counter counters[COUNTER_LISTS][CORES][COUNTERS_MAX];
+
+static int
+start_counting(void **state)
+{
+	start(state);
+	telemetry = (struct telemetry){0};
+	memset(counters, 0, sizeof counters);
+	for (uint32_t core = 0; core < CORES; core++) {
+		for (uint32_t i = 0; i < COUNTER_LISTS; i++) {
+			const struct counter_list *l = &counter_lists[i];
+
+			check(l->count <= COUNTERS_MAX);
+			check(telemetry_add_to(&telemetry, l->kind,
+					       &(struct telemetry_set){core, l->count, l->names,
+								       counters[i][core]}));
+			for (uint32_t n = 0; n < l->count; n++)
+				counter_add(&counters[i][core][n],
+					    1000000 * (core + 1) + 1000 * (i + 1) + n);
+		}
+	}
+	admin_telemetry_set(rig->shared, &telemetry);
+	return 0;
+}
+
+static uint64_t
+value_of(uint32_t list, uint32_t counter)
+{
+	return (1 + 2 + 3) * 1000000 + 3 * (1000 * (list + 1) + counter);
+}
+
+static const char *
+answer(const char *in)
+{
+	static char text[1u << 18];
+	struct conn *c = rig_open(rig);
+
+	rig_receive_text(rig, c, in);
+	rig_turns(rig, 60);
+	snprintf(text, sizeof text, "%s", rig_sent(c, NULL));
+	rig_lose(rig, c);
+	return text;
+}
+
+static void
+row_is(const char *stats, const char *name, uint64_t value)
+{
+	char row[128];
+
+	snprintf(row, sizeof row, "STAT %s %llu\r\n", name, (unsigned long long)value);
+	if (strstr(stats, row) == NULL)
+		fail_msg("no \"STAT %s %llu\" in\n%s", name, (unsigned long long)value, stats);
+}
+
+static const char *
+reply_of(enum telemetry_kind kind)
+{
+	char line[64];
+
+	snprintf(line, sizeof line, "%s\r\n", counter_replies[kind].command);
+	return answer(line);
+}
+
+static void
+each_counter_of_each_room_is_in_a_reply(void **state)
+{
+	for (uint32_t i = 0; i < COUNTER_LISTS; i++) {
+		const struct counter_list *l = &counter_lists[i];
+		const char *stats = reply_of(l->kind);
+
+		for (uint32_t n = 0; l->kind != TELEMETRY_CORES && n < l->count; n++) {
+			char name[64];
+
+			counter_row_name(name, l->names[n].symbol);
+			row_is(stats, name, value_of(i, n));
+		}
+		check_str(stats + strlen(stats) - 7, "\r\nEND\r\n");
+	}
+}
+
+static void
+cores_are_told_apart(void **state)
+{
+	const char *stats = reply_of(TELEMETRY_CORES);
+
+	/* The rig has one core: what the others counted is not shown. */
+	check_null(strstr(stats, "STAT 1:"));
+	for (uint32_t i = 0; i < COUNTER_LISTS; i++) {
+		const struct counter_list *l = &counter_lists[i];
+
+		for (uint32_t n = 0; l->kind == TELEMETRY_CORES && n < l->count; n++) {
+			char name[64] = "0:";
+
+			counter_row_name(name + 2, l->names[n].symbol);
+			row_is(stats, name, 1000000 + 1000 * (i + 1) + n);
+		}
+	}
+}
+
+static void
+a_symbol_is_that_of_one_counter(void **state)
+{
+	for (uint32_t i = 0; i < COUNTER_LISTS; i++)
+		for (uint32_t n = 0; n < counter_lists[i].count; n++)
+			for (uint32_t k = i; k < COUNTER_LISTS; k++)
+				for (uint32_t m = k == i ? n + 1 : 0; m < counter_lists[k].count;
+				     m++)
+					check(strcmp(counter_lists[i].names[n].symbol,
+						     counter_lists[k].names[m].symbol) != 0);
+}
+
+static void
+what_the_port_knows_is_shown(void **state)
+{
+	const struct admin_nic nic = {11, 12, 13, 14, 15, true};
+	const struct serve_info info = {.memory = {.frames = 777, .connections = 888}};
+	const char *stats;
+
+	serve_shared_set_info(rig->shared, &info);
+	admin_nic_set_mt(rig->shared, &nic);
+	stats = reply_of(TELEMETRY_NET);
+	row_is(stats, "nic_missed", 11);
+	row_is(stats, "nic_no_buffer", 12);
+	row_is(stats, "nic_rx_errors", 13);
+	row_is(stats, "nic_tx_errors", 14);
+	row_is(stats, "frames_free", 15);
+	row_is(stats, "nic_link_up", 1);
+	row_is(stats, "frames_bytes", 777);
+	stats = reply_of(TELEMETRY_STACK);
+	row_is(stats, "stack_bytes", 888);
+	row_is(stats, "conns_open", 1);
+	row_is(stats, "conns_established", 1);
+	row_is(stats, "conns_time_wait", 0);
+}
+
+static void
+binary_has_the_same_rows(void **state)
+{
+	static const char *const words[] = {"net", "stack", "cores", "counters"};
+
+	for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		uint8_t get[MC_BIN_HEAD_BYTES + 16] = {MC_BIN_REQUEST_MAGIC, 0x10};
+		const uint32_t len = (uint32_t)strlen(words[i]);
+		uint32_t sent_len, rows = 0, binary_rows = 0, at = 0;
+		const uint8_t *sent;
+		struct conn *c = rig_open(rig);
+		char line[32];
+
+		get[3] = get[11] = (uint8_t)len;
+		memcpy(get + MC_BIN_HEAD_BYTES, words[i], len);
+		rig_receive(rig, c, get, MC_BIN_HEAD_BYTES + len);
+		rig_turns(rig, 60);
+		sent = (const uint8_t *)rig_sent(c, &sent_len);
+		while (at + MC_BIN_HEAD_BYTES <= sent_len) {
+			binary_rows++;
+			at += MC_BIN_HEAD_BYTES +
+			      be32_get(*(const struct be32 *)(const void *)(sent + at + 8));
+		}
+		check_eq(at, sent_len);
+		rig_lose(rig, c);
+		snprintf(line, sizeof line, "stats %s\r\n", words[i]);
+		for (const char *p = answer(line); (p = strstr(p, "\r\n")) != NULL; p += 2)
+			rows++;
+		check_eq(binary_rows, rows); /* END is the empty packet */
+	}
+}
+
+/* A datagram's source may be forged, and these replies are long. */
+static void
+datagrams_are_refused(void **state)
+{
+	const struct fake_sent *sent;
+
+	rig_datagram_text(rig, 7, "stats net\r\n");
+	rig_turn(rig);
+	check_eq(rig_datagrams_sent(rig, &sent), 1);
+	check_bytes(sent[0].bytes + 8, "CLIENT_ERROR", 12);
+}
+
+static void
+without_counters_there_are_gauges(void **state)
+{
+	admin_telemetry_set(rig->shared, NULL);
+	check_str(reply_of(TELEMETRY_COUNTERS), "END\r\n");
+	check_str(reply_of(TELEMETRY_CORES), "END\r\n");
+	row_is(reply_of(TELEMETRY_NET), "nic_missed", 0);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start_counting, stop)
+	const struct CMUnitTest tests[] = {
+		TEST(each_counter_of_each_room_is_in_a_reply),
+		TEST(cores_are_told_apart),
+		cmocka_unit_test(a_symbol_is_that_of_one_counter),
+		TEST(what_the_port_knows_is_shown),
+		TEST(binary_has_the_same_rows),
+		TEST(datagrams_are_refused),
+		TEST(without_counters_there_are_gauges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,282 @@
+/*
+ * stats latency. Goal: each request is in the row of its kind, once, with the time from the turn
+ * that took it to the end of the turn that answered it; one that waited is apart, with the reason;
+ * the last minute forgets what is older. Method: the real service over a stack without a network,
+ * turns of known length; figures by the command itself.
+ */
+#include "support/test.h"
+#include "admin/admin.h"
+#include "admin/stat_names.h"
+#include "base/log_cells.h"
+#include "proto/mc_binary.h"
+#include "unit/serve/late_supplier.h"
+#include "unit/serve/one_rig.h"
+
+#include <stdlib.h>
+
+#define US 1000ull
+
+/* The turn's length; what it answers is in a cell when the next one begins. */
+static void
+turn_of(uint64_t ns)
+{
+	rig_turn(rig);
+	rig->clock.now_ns += ns;
+}
+
+static int
+start_clock(void **state)
+{
+	start(state);
+	rig->clock.now_ns = 1000 * US;
+	turn_of(US);
+	return 0;
+}
+
+static const char *
+latency(void)
+{
+	static char text[1u << 16];
+	struct conn *c;
+
+	turn_of(US);
+	admin_latency_tick_mt(rig->shared, rig->clock.now_ns);
+	c = rig_open(rig);
+	rig_receive_text(rig, c, "stats latency\r\n");
+	for (uint32_t i = 0; i < 60; i++)
+		turn_of(US);
+	snprintf(text, sizeof text, "%s", rig_sent(c, NULL));
+	rig_lose(rig, c);
+	return text;
+}
+
+static double
+figure(const char *stats, const char *row, const char *name)
+{
+	char text[96];
+	const char *at;
+
+	snprintf(text, sizeof text, "STAT %s:%s ", row, name);
+	at = strstr(stats, text);
+	if (at == NULL)
+		fail_msg("no %s in\n%s", text, stats);
+	return at == NULL ? -1 : atof(at + strlen(text));
+}
+
+struct request {
+	const char *bytes, *kind;
+	uint32_t len; /* 0: of a text */
+};
+
+/* "a" is there, "b" is not. */
+static const struct request requests[] = {
+	{"get a\r\n", "get_hit", 0},
+	{"get b\r\n", "get_miss", 0},
+	{"gets a\r\n", "get_hit", 0},
+	{"gat 0 b\r\n", "get_miss", 0},
+	{"mg a v\r\n", "get_hit", 0},
+	{"mg b v\r\n", "get_miss", 0},
+	{"get a b\r\n", "multiget", 0},
+	{"gets b b a\r\n", "multiget", 0},
+	{"set a 0 0 1\r\nx\r\n", "set", 0},
+	{"add a 0 0 1\r\nx\r\n", "set", 0},
+	{"ms a 1\r\nx\r\n", "set", 0},
+	{"set c 0 0 1 noreply\r\nx\r\n", "set", 0},
+	{"delete c\r\n", "other", 0},
+	{"touch a 0\r\n", "other", 0},
+	{"version\r\n", "other", 0},
+	{"bogus\r\n", "other", 0},
+	{"\x80\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0a", "get_hit", 25},
+	{"\x80\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0b", "get_miss", 25},
+	{"\x80\1\0\1\x8\0\0\0\0\0\0\xa\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0ax", "set", 34},
+};
+
+static void
+kinds_are_told_apart(void **state)
+{
+	for (uint32_t i = 0; i < 2 * sizeof requests / sizeof requests[0]; i++) {
+		const struct request *q = &requests[i / 2];
+		const uint32_t len = q->len != 0 ? q->len : (uint32_t)strlen(q->bytes);
+		const char *protocol = i % 2 ? "tcp" : "udp";
+		struct conn *c;
+		const char *stats;
+		char row[32];
+
+		start_clock(NULL);
+		c = rig_open(rig);
+		rig_receive_text(rig, c, "set a 0 0 1\r\nx\r\n");
+		turn_of(US);
+		if (i % 2) {
+			rig_lose(rig, c);
+			c = rig_open(rig);
+			rig_receive(rig, c, q->bytes, len);
+		} else {
+			rig_datagram(rig, 1, 1, q->bytes, len);
+		}
+		turn_of(US);
+		snprintf(row, sizeof row, "%s_%s", protocol, q->kind);
+		stats = latency();
+		for (uint32_t k = 0; k < latency_row_count; k++) {
+			const char *name = latency_row_names[k];
+			const double want = (strcmp(name, row) == 0) +
+					    (strcmp(name, "tcp_set") == 0),
+				     found = figure(stats, name, "count");
+
+			if (strcmp(name, "tcp_other") == 0)
+				check(found >= want);
+			else if (found != want)
+				fail_msg("%s: %s has %g, not %g", q->bytes, name, found, want);
+		}
+		stop(NULL);
+	}
+}
+
+static void
+the_time_is_that_of_the_turn(void **state)
+{
+	static const uint64_t lengths[] = {700, 4200, 18 * US, 250 * US, 3000 * US};
+
+	for (uint32_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+		const double us = (double)lengths[i] / 1000;
+		const char *stats;
+
+		start_clock(NULL);
+		for (uint32_t n = 0; n < 3; n++)
+			rig_datagram_text(rig, 1, "get a\r\n");
+		turn_of(lengths[i]);
+		stats = latency();
+		check(figure(stats, "udp_get_miss", "count") == 3);
+		check(figure(stats, "udp_get_miss", "max_us") == us);
+		check(figure(stats, "udp_get_miss", "p50_us") >= us * 31 / 32 - 0.016);
+		check(figure(stats, "udp_get_miss", "p50_us") <= us);
+		check(figure(stats, "udp_get_miss", "minute_p99_us") <= us);
+		stop(NULL);
+	}
+}
+
+/* Of a connection a turn answers 20 requests (-R of the rig): the others are late by a turn each.
+ */
+static void
+what_is_left_for_later_turns_is_late(void **state)
+{
+	struct conn *c = rig_open(rig);
+	const char *stats;
+
+	for (uint32_t i = 0; i < 50; i++)
+		rig_receive_text(rig, c, i % 10 == 9 ? "get a b\r\n" : "get a\r\n");
+	for (uint32_t i = 0; i < 3; i++)
+		turn_of(100 * US);
+	stats = latency();
+	check(figure(stats, "tcp_get_miss", "count") == 45);
+	check(figure(stats, "tcp_multiget", "count") == 5);
+	check(figure(stats, "tcp_get_miss", "max_us") == 300);
+	check(figure(stats, "tcp_get_miss", "p50_us") >= 200 * 31 / 32);
+	check(figure(stats, "tcp_get_miss", "p50_us") <= 200 * 33 / 32);
+	check(figure(stats, "waited_window", "count") == 0);
+}
+
+static void
+kept_datagrams_are_late(void **state)
+{
+	const char *stats;
+	char text[1400] = "";
+
+	for (uint32_t i = 0; i < 100; i++)
+		strcat(text, "get k\r\n");
+	for (uint32_t i = 0; i < 6; i++)
+		rig_datagram_text(rig, (uint16_t)i, text);
+	for (uint32_t i = 0; i < 30; i++)
+		turn_of(50 * US);
+	stats = latency();
+	check(figure(stats, "udp_get_miss", "count") == 600);
+	check(figure(stats, "udp_get_miss", "max_us") >= 100);
+	check(figure(stats, "waited_supplier", "count") == 0);
+}
+
+/* The peer does not read: its replies fill the queue, and requests behind them stay unread. */
+static void
+requests_that_wait_for_the_peers_window_are_apart(void **state)
+{
+	struct conn *c = rig_open(rig);
+	const char *stats;
+
+	rig_receive_text(rig, c, "get a\r\n");
+	rig_set_chunks(rig, 0);
+	turn_of(100 * US);
+	turn_of(100 * US);
+	rig_set_chunks(rig, 100);
+	rig_acked(rig, c);
+	turn_of(100 * US);
+	stats = latency();
+	check(figure(stats, "tcp_get_miss", "count") == 0);
+	check(figure(stats, "waited_window", "count") == 1);
+	check(figure(stats, "waited_window", "max_us") == 300);
+}
+
+static void
+requests_that_wait_for_a_supplier_are_apart(void **state)
+{
+	struct late *late = late_create(&(struct late_config){.seed = 1});
+	struct conn *c;
+	const char *stats;
+
+	rig = late_rig(late);
+	late_turn(late);
+	late_hold(late, true);
+	c = rig_open(rig);
+	rig_receive_text(rig, c, "get s1\r\nget s2 s3\r\nmg s4 v\r\nversion\r\n");
+	rig_datagram_text(rig, 1, "get s6\r\n");
+	for (uint32_t i = 0; i < 5; i++)
+		late_turn(late);
+	late_hold(late, false);
+	for (uint32_t i = 0; i < 20; i++)
+		late_turn(late);
+	check_ptr(strstr(rig_sent(c, NULL), "VERSION"));
+	rig_lose(rig, c);
+	stats = latency();
+	check(figure(stats, "udp_get_hit", "count") + figure(stats, "udp_get_miss", "count") == 0);
+	check(figure(stats, "tcp_get_hit", "count") + figure(stats, "tcp_get_miss", "count") == 0);
+	check(figure(stats, "tcp_multiget", "count") == 0);
+	check(figure(stats, "waited_supplier", "count") >= 4); /* and what stood behind them */
+	check(figure(stats, "waited_supplier", "count") <= 5);
+	check(figure(stats, "waited_supplier", "max_us") >= 5 * LATE_TURN_NS / 1000);
+	late_destroy(late);
+}
+
+static void
+the_last_minute_forgets(void **state)
+{
+	const char *stats;
+
+	for (uint32_t s = 0; s < 200; s++) {
+		rig_datagram_text(rig, 1, "get a\r\n");
+		turn_of(s < 100 ? 500 * US : 5 * US);
+		turn_of(1000000 * US);
+		admin_latency_tick_mt(rig->shared, rig->clock.now_ns);
+	}
+	stats = latency();
+	check(figure(stats, "udp_get_miss", "count") == 200);
+	check(figure(stats, "udp_get_miss", "p99_us") > 480);
+	check(figure(stats, "udp_get_miss", "max_us") == 500);
+	check(figure(stats, "udp_get_miss", "minute_count") >= 60);
+	check(figure(stats, "udp_get_miss", "minute_count") <= 72);
+	check(figure(stats, "udp_get_miss", "minute_p99_us") < 5.2);
+	check(figure(stats, "udp_get_miss", "minute_max_us") < 5.2);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start_clock, stop)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds_are_told_apart),
+		cmocka_unit_test(the_time_is_that_of_the_turn),
+		TEST(what_is_left_for_later_turns_is_late),
+		TEST(kept_datagrams_are_late),
+		TEST(requests_that_wait_for_the_peers_window_are_apart),
+		cmocka_unit_test(requests_that_wait_for_a_supplier_are_apart),
+		TEST(the_last_minute_forgets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

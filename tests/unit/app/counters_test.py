@@ -1,0 +1,47 @@
+#!/usr/bin/python3 -B
+"""counters_test.py - no counter is forgotten.
+
+Goal: each list of counters of lib is registered by the program, so that `stats` shows it, and is in
+the lists from which STATS.md is made. Method: the lists are found in the headers by their names.
+"""
+
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+LISTED = re.compile(r"^#define (\w+)_COUNTERS\(X\)", re.MULTILINE)
+ELSEWHERE = {
+    "STACK": "NET and TCP, one behind the other",
+    "STORE_CLASS": "of `stats items`",
+    "ARP": "the example of counter.h",
+}
+
+
+def lists():
+    return sorted({name for path in ROOT.glob("lib/*/*.h") for name in LISTED.findall(path.read_text())})
+
+
+class Counters(unittest.TestCase):
+    def test_the_program_registers_each_list(self):
+        program = (ROOT / "app/clockoo/appliance.c").read_text()
+        for name in lists():
+            with self.subTest(name):
+                if name not in ELSEWHERE:
+                    names = "stack" if name in ("NET", "TCP") else name.lower()
+                    self.assertIn(f"{names}_counter_names", program)
+
+    def test_the_document_has_each_list(self):
+        listed = (ROOT / "tests/unit/admin/counter_lists.h").read_text()
+        for name in lists():
+            with self.subTest(name):
+                if name not in ELSEWHERE:
+                    self.assertIn(f"{name}_COUNTERS(COUNTER_NAME)", listed)
+
+    def test_the_lists_are_found(self):
+        self.assertLessEqual({"NET", "TCP", "SERVE", "STORE", "CORE", "TURN", "PORT", "HANDOVER", "FRONT", "FLASH"},
+                             set(lists()))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
