@@ -185,10 +185,16 @@ kept_datagrams_are_late(void **state)
 		strcat(text, "get k\r\n");
 	for (uint32_t i = 0; i < 6; i++)
 		rig_datagram_text(rig, (uint16_t)i, text);
+	rig_datagram_text(rig, 7, "set z 0 0 1\r\nx\r\n");
+	rig_datagram_text(rig, 8, "get z\r\n");
 	for (uint32_t i = 0; i < 30; i++)
 		turn_of(50 * US);
 	stats = latency();
 	check(figure(stats, "udp_get_miss", "count") == 600);
+	check(figure(stats, "udp_set", "count") == 1);
+	check(figure(stats, "udp_set", "max_us") >= 100);
+	check(figure(stats, "udp_get_hit", "count") == 1);
+	check(figure(stats, "udp_get_hit", "max_us") >= 100);
 	check(figure(stats, "udp_get_miss", "max_us") >= 100);
 	check(figure(stats, "waited_supplier", "count") == 0);
 }
@@ -244,6 +250,34 @@ requests_that_wait_for_a_supplier_are_apart(void **state)
 }
 
 static void
+writes_that_a_supplier_does_are_counted_when_they_are_told(void **state)
+{
+	struct late *late = late_create(&(struct late_config){.seed = 1, .writes = true});
+	struct conn *c;
+	const char *stats;
+
+	rig = late_rig(late);
+	late_turn(late);
+	late_hold(late, true);
+	c = rig_open(rig);
+	rig_receive_text(rig, c, "set s1 0 0 1\r\nx\r\n");
+	rig_datagram_text(rig, 1, "set s2 0 0 1\r\nx\r\n");
+	rig_datagram_text(rig, 2, "delete s3\r\n");
+	for (uint32_t i = 0; i < 5; i++)
+		late_turn(late);
+	late_hold(late, false);
+	for (uint32_t i = 0; i < 20; i++)
+		late_turn(late);
+	rig_lose(rig, c);
+	stats = latency();
+	check(figure(stats, "udp_set", "count") + figure(stats, "udp_other", "count") == 0);
+	check(figure(stats, "tcp_set", "count") == 0);
+	check(figure(stats, "waited_supplier", "count") == 3);
+	check(figure(stats, "waited_supplier", "p50_us") >= 5 * LATE_TURN_NS / 1000 * 31 / 32);
+	late_destroy(late);
+}
+
+static void
 the_last_minute_forgets(void **state)
 {
 	const char *stats;
@@ -275,6 +309,7 @@ main(void)
 		TEST(kept_datagrams_are_late),
 		TEST(requests_that_wait_for_the_peers_window_are_apart),
 		cmocka_unit_test(requests_that_wait_for_a_supplier_are_apart),
+		cmocka_unit_test(writes_that_a_supplier_does_are_counted_when_they_are_told),
 		TEST(the_last_minute_forgets),
 	};
 
