@@ -63,7 +63,7 @@ prepare(struct appliance *a, struct error *err)
 	asked.flash_bytes = a->flash.used ? a->flash.file.bytes : 0;
 	sizes_compute(&a->sizes, &a->config, &a->nic.profile, &asked, &secrets);
 	huge_files = kept_huge_bytes_needed(&a->config) +
-		     tier_start_huge_bytes(&a->config, a->sizes.flash.plan.shards, true).needed;
+		     tier_start_huge_bytes(&a->config, &a->sizes.flash.plan, true).needed;
 	return nic_check_resources(&a->nic, &a->config, a->sizes.block_bytes + huge_files,
 				   a->sizes.frames, err) &&
 	       second_tier_open_state(&a->flash, a, err) && saved_begin(&a->saved, a, err) &&
@@ -140,6 +140,11 @@ register_flash(struct appliance *a, uint32_t core)
 				     &(struct telemetry_set){core, FLASH_COUNTERS_COUNT,
 							     flash_counter_names,
 							     t->c.shards[i].counters}));
+	if (core == 0 && t->c.convert != NULL)
+		ensure(telemetry_add(&a->telemetry,
+				     &(struct telemetry_set){core, FLASH_CONVERT_COUNTERS_COUNT,
+							     flash_convert_counter_names,
+							     t->c.convert->counters}));
 }
 
 static int64_t

@@ -33,7 +33,7 @@ file_bytes_needed(const struct dry_run *p, const struct config *cfg)
 	const bool live = tree_is_live(&p->machine.tree);
 
 	return (live ? kept_huge_bytes_needed(cfg) : p->sizes.file_bytes) +
-	       tier_start_huge_bytes(cfg, p->sizes.flash.plan.shards, live).needed;
+	       tier_start_huge_bytes(cfg, &p->sizes.flash.plan, live).needed;
 }
 
 static struct advice_input

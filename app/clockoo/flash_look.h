@@ -20,7 +20,8 @@ bool flash_look_bytes(uint64_t *bytes, const struct config *cfg, struct error *e
 bool flash_look_check(const struct config *cfg, struct error *err);
 
 #define FLASH_LOOK_BYTES 200u
-/* "2048 MB, room for 8 million items of 256 bytes; --flash-budget: 4.2 drive writes a day" */
+/* "2048 MB, layout log, room for 8000000 items of 256 bytes; --flash-budget is 4.2 drive writes a
+ * day, a turnover in 0.238 days" */
 void flash_look_words(const struct config *cfg, uint64_t bytes, char words[FLASH_LOOK_BYTES]);
 
 #endif

@@ -30,6 +30,7 @@ static const struct {
 	{LIVE_TOLD, "FLASH_ASK_TOLD"},
 	{LIVE_READS, "FLASH_ASK_READS"},
 	{LIVE_WRITTEN, "FLASH_SEGMENTS_WRITTEN"},
+	{LIVE_CONVERTED, "FLASH_CONVERT_PAGES"},
 };
 
 static void
@@ -104,7 +105,9 @@ flash_print(const uint64_t per_s[LIVE_FIGURES], char *to, size_t room)
 	return snprintf(to, room, " | memory %s flash %s of gets, reads/s %llu, %llu MB/s written",
 			share_of(memory, hits - told, gets), share_of(flash, told, gets),
 			(unsigned long long)per_s[LIVE_READS],
-			(unsigned long long)(per_s[LIVE_WRITTEN] * FLASH_SEGMENT_BYTES >> 20));
+			(unsigned long long)(per_s[LIVE_WRITTEN] * FLASH_SEGMENT_BYTES +
+					     per_s[LIVE_CONVERTED] * FLASH_PAGE_BYTES) >>
+				20);
 }
 
 void

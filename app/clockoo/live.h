@@ -15,9 +15,10 @@ enum live_figure {
 	LIVE_OTHER,
 	LIVE_HITS, /* of both tiers */
 	LIVE_MISSES,
-	LIVE_TOLD,    /* gets answered by the second one */
-	LIVE_READS,   /* of its device */
-	LIVE_WRITTEN, /* segments */
+	LIVE_TOLD,      /* gets answered by the second one */
+	LIVE_READS,     /* of its device */
+	LIVE_WRITTEN,   /* segments; */
+	LIVE_CONVERTED, /* pages of columns */
 	LIVE_FIGURES
 };
 

@@ -178,6 +178,19 @@ print_nodes(const struct dry_run *p, const struct config *cfg, FILE *out)
 	}
 }
 
+/* Of all shards. */
+static uint64_t
+log_items(const struct flash_plan *p)
+{
+	return p->shards / p->streams * (p->log[0].items + p->log[1].items);
+}
+
+static uint64_t
+hash_items(const struct flash_plan *p)
+{
+	return p->shards / p->streams * p->column.count * p->column.items;
+}
+
 /* Of the memory. */
 static void
 print_flash(const struct sizes *z, const struct config *cfg, FILE *out)
@@ -187,7 +200,10 @@ print_flash(const struct sizes *z, const struct config *cfg, FILE *out)
 	if (f->device == 0)
 		return;
 	fprintf(out, "           flash: index %llu MB, %.2f bytes an item\n", mb(f->index),
-		(double)f->index / (double)f->plan.items);
+		(double)f->index / (double)log_items(&f->plan));
+	if (f->convert != 0)
+		fprintf(out, "           flash: one conversion at a time %llu MB\n",
+			mb(f->convert));
 	fprintf(out, "           flash: asks %llu MB (%llu MB per core)\n", mb(f->asks),
 		mb(f->asks / cfg->cores));
 	fprintf(out, "           flash: reads %llu MB (%llu MB per core), tables %llu MB\n",
@@ -202,12 +218,11 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	const uint64_t rings = nic_ring_bytes(&p->steer, cfg);
 	const uint64_t kernel = nic_kernel_ring_bytes(&p->profile, cfg, p->steer.queues);
 	const uint64_t state =
-		tier_start_huge_bytes(cfg, z->flash.plan.shards, tree_is_live(&p->machine.tree))
-			.all;
+		tier_start_huge_bytes(cfg, &z->flash.plan, tree_is_live(&p->machine.tree)).all;
 	const uint64_t all = z->block_bytes + z->file_bytes + state + z->pool_bytes + rings +
 			     ((uint64_t)EAL_MB << MB_SHIFT);
-	/* Of a tier, its buffers, in pages of their own or in a file on a tmpfs. */
-	const uint64_t ordinary = state != 0 ? 0 : z->flash.buffers;
+	/* Of a tier, its buffers and columns, in pages of their own or in a file on a tmpfs. */
+	const uint64_t ordinary = state != 0 ? 0 : z->flash.buffers + z->flash.rows;
 	const uint64_t beside = kernel + ordinary + ((uint64_t)PROGRAM_MB << MB_SHIFT);
 
 	fprintf(out, "memory     %llu MB on node %u, %s:\n", mb(all), p->machine.placement.node,
@@ -227,8 +242,8 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 		mb(sizes_tables(z, cfg) - second_tier_bytes(&z->flash)));
 	print_flash(z, cfg, out);
 	if (state != 0)
-		fprintf(out, "           flash: buffers %llu MB, in flash.state\n",
-			mb(z->flash.buffers));
+		fprintf(out, "           flash: buffers %llu MB, columns %llu MB, in flash.state\n",
+			mb(z->flash.buffers), mb(z->flash.rows));
 	fprintf(out, "           frames %llu MB, ", mb(z->pool_bytes));
 	if (p->steer.handover)
 		fprintf(out, "one pool for all cores\n           rings between cores %llu MB\n",
@@ -241,7 +256,7 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	if (kernel != 0)
 		fprintf(out, "%llu MB of rings in the kernel, ", mb(kernel));
 	if (ordinary != 0)
-		fprintf(out, "%llu MB of buffers for flash, ", mb(ordinary));
+		fprintf(out, "%llu MB of buffers and columns for flash, ", mb(ordinary));
 	fprintf(out, "%u MB of program and libraries: %llu MB in all, %llu of them beside -m\n",
 		PROGRAM_MB, mb(all + beside), mb(all + beside - z->store.memory_bytes));
 }
@@ -314,6 +329,47 @@ print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 }
 
 static void
+print_shards(const struct flash_plan *p, FILE *out)
+{
+	const uint32_t shards = p->shards / p->streams;
+	const uint64_t large = (uint64_t)p->log[1].segments * FLASH_SEGMENT_BYTES;
+
+	fprintf(out,
+		"           %u shard%s of %u segments of 2 MB, %u of them full and the others "
+		"being "
+		"emptied\n",
+		shards, plural(shards), p->log[0].segments, p->log[0].live);
+	if (!flash_plan_has_columns(p))
+		return;
+	fprintf(out,
+		"           and of %u columns of %llu MB; and %llu MB for items above %u bytes, a "
+		"log\n",
+		p->column.count, mb((uint64_t)p->column.pages * FLASH_PAGE_BYTES), mb(large),
+		CONFIG_FLASH_HASHED);
+}
+
+/* What a million items of the mean size take, and how often they are written. */
+static void
+print_million(const struct second_tier_sizes *f, const struct config *cfg, FILE *out)
+{
+	const struct flash_plan *p = &f->plan;
+	const uint32_t writes = flash_plan_writes(p);
+	const double log_mb =
+		(double)p->log[0].segments * FLASH_SEGMENT_BYTES / (double)p->log[0].items;
+	const double index =
+		(double)p->log[0].buckets * sizeof(struct bucket) / (double)p->log[0].items;
+
+	fprintf(out, "           a million items: %.1f MB of memory and %.0f MB of a log", index,
+		log_mb);
+	if (flash_plan_has_columns(p))
+		fprintf(out, ", or %.1f MB and %.0f MB of columns",
+			(double)f->rows / (double)hash_items(p),
+			(double)p->column.pages * FLASH_PAGE_BYTES / (double)p->column.items);
+	fprintf(out, "; a byte is written %u.%02u times%s\n", writes / 1000, writes % 1000 / 10,
+		flash_plan_has_columns(p) ? ", above 1016 bytes an item once" : "");
+}
+
+static void
 print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *out)
 {
 	char words[FLASH_LOOK_BYTES];
@@ -322,11 +378,8 @@ print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *
 		return;
 	flash_look_words(cfg, f->device, words);
 	fprintf(out, "flash      %s: %s\n", cfg->flash.device, words);
-	fprintf(out,
-		"           %u shard%s of %u segments of 2 MB, %u of them full and the others "
-		"being "
-		"emptied\n",
-		f->plan.shards, plural(f->plan.shards), f->plan.segments, f->plan.live);
+	print_shards(&f->plan, out);
+	print_million(f, cfg, out);
 }
 
 static void

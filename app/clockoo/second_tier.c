@@ -28,11 +28,12 @@
 #define LOCK_PAUSE_MS    50u
 #define NS_PER_S         1000000000ull
 #define MS_NS            1000000ull
-#define PARTS            8u /* of the tier's memory, each aligned */
+#define PARTS            10u /* of the tier's memory, each aligned */
 
 static_assert(CORES_MAX + 1 <= FLASH_CORES_MAX, "cores of the store, with the loader");
 static_assert(READS_SMALL + READS_LARGE <= FLASH_DEPTH_MAX, "a ring has all reads");
-static_assert(FLASH_BUFFERS * FLASH_SHARDS_MAX <= FLASH_DEPTH_MAX, "and all writes");
+static_assert(FLASH_BUFFERS * FLASH_SHARDS_MAX + FLASH_CONVERT_TRANSFERS <= FLASH_DEPTH_MAX,
+	      "and all writes");
 
 /* ---- sizes ---- */
 
@@ -57,9 +58,11 @@ second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg, uint64_
 	*z = (struct second_tier_sizes){.device = device_bytes};
 	if (device_bytes == 0)
 		return;
-	flash_plan_make(&z->plan, device_bytes, cfg->flash.item_size);
+	flash_plan_make(&z->plan, device_bytes, &cfg->flash);
 	z->index = flash_plan_index_bytes(&z->plan);
 	z->buffers = flash_plan_buffer_bytes(&z->plan);
+	z->rows = flash_plan_rows_bytes(&z->plan);
+	z->convert = tier_columns_bytes(&z->plan);
 	z->asks = cfg->cores * (flash_supplier_bytes() + serve_awaits_bytes());
 	z->reads = cfg->cores * read_bytes_of_core();
 	z->tables = sizeof(struct flash_tier) + z->plan.shards * sizeof(struct flash_shard) +
@@ -71,7 +74,8 @@ second_tier_bytes(const struct second_tier_sizes *z)
 {
 	if (z->device == 0)
 		return 0;
-	return z->index + z->asks + z->reads + z->tables + (PARTS + CORES_MAX) * FLASH_PAGE_BYTES;
+	return z->index + z->asks + z->reads + z->tables + z->convert +
+	       (PARTS + CORES_MAX) * FLASH_PAGE_BYTES;
 }
 
 /* ---- the device ---- */
@@ -187,9 +191,15 @@ layout_make(struct second_tier *t, const struct appliance *a, uint64_t *random, 
 		.layout = {.device = t->from.had_super ? before->layout.device : *random,
 			   .seed = store_seed(a->store),
 			   .shards = p->shards,
-			   .segments = p->segments,
+			   .segments = p->log[0].segments,
 			   .segment_pages = FLASH_SEGMENT_PAGES,
-			   .buckets = p->buckets}};
+			   .buckets = p->log[0].buckets,
+			   .columns = p->column.count,
+			   .column_buckets = p->column.buckets,
+			   .column_pages = p->column.pages,
+			   .streams = p->streams,
+			   .large_segments = p->log[1].segments,
+			   .large_buckets = p->log[1].buckets}};
 	return true;
 }
 
@@ -217,10 +227,9 @@ shards_start(struct second_tier *t, const struct appliance *a, const struct flas
 	bool made = true;
 
 	for (uint32_t i = 0; i < p->shards && made; i++) {
-		each.log.id.shard = i;
-		each.log.offset = flash_plan_offset(p, i);
-		each.buckets = c->buckets + (size_t)i * c->bucket_count;
+		tier_columns_shard(&each, p, i);
 		made = tier_start_shard(&t->from, a, &t->shards[i], &each, recover, random);
+		each.buckets += each.bucket_count;
 	}
 	return made;
 }
@@ -236,16 +245,13 @@ shards_make(struct second_tier *t, struct region *region, const struct appliance
 	const struct flash_shard_config c = {
 		.log = {.id = {.device = t->super.layout.device,
 			       .incarnation = t->super.incarnation},
-			.segments = p->segments,
-			.segment_pages = FLASH_SEGMENT_PAGES,
-			.live = p->live},
+			.segment_pages = FLASH_SEGMENT_PAGES},
 		.buckets = region_take(region, flash_plan_index_bytes(p), CACHE_LINE_BYTES),
-		.bucket_count = p->buckets,
 		.generation = store_flushes(store_core_of(a->store, 0))};
 	const struct flash_recover_config recover = {.device = &t->rings[0].device,
 						     .memory = memory,
 						     .depth = FLASH_RECOVER_DEPTH_MAX,
-						     .shards = p->shards,
+						     .shards = p->shards / p->streams,
 						     .hash = hash_of,
 						     .wait = wait,
 						     .arg = store_core_of(a->store, 0)};
@@ -291,8 +297,8 @@ rings_make(struct second_tier *t, struct region *region, const struct appliance 
 
 	t->reads = region_take(region, z->reads, FLASH_PAGE_BYTES);
 	t->rings = region_take(region, (cores + 1) * sizeof *t->rings, CACHE_LINE_BYTES);
-	if (!ring_open(t, FLASH_BUFFERS * z->plan.shards, t->from.state.pages,
-		       t->from.state.pages_bytes, err))
+	if (!ring_open(t, FLASH_BUFFERS * z->plan.shards + FLASH_CONVERT_TRANSFERS,
+		       t->from.state.pages, t->from.state.pages_bytes, err))
 		return false;
 	for (uint32_t i = 0; i < cores; i++)
 		if (!ring_open(t, READS_SMALL + READS_LARGE, t->reads + i * read_bytes_of_core(),
@@ -306,9 +312,10 @@ tier_make(struct second_tier *t, struct region *region, const struct appliance *
 {
 	const struct config_flash *f = &a->config.flash;
 	const uint32_t most = f->item_max_bytes;
-	const struct flash_tier_config c = {
+	struct flash_tier_config c = {
 		.shards = t->shards,
 		.shard_count = a->sizes.flash.plan.shards,
+		.streams = a->sizes.flash.plan.streams,
 		.cores = a->config.cores,
 		.item_max = most < FLASH_VALUE_MAX ? most : FLASH_VALUE_MAX,
 		.flush_due = t->from.state.due,
@@ -316,6 +323,9 @@ tier_make(struct second_tier *t, struct region *region, const struct appliance *
 		.budget = (uint64_t)f->budget_mb << 20,
 	};
 
+	t->convert = tier_columns_create(&a->sizes.flash.plan, region, t->shards,
+					 &t->rings[0].device, hash_of, store_core_of(a->store, 0));
+	c.convert = t->convert;
 	t->tier = region_take(region, sizeof *t->tier, CACHE_LINE_BYTES);
 	flash_tier_init(t->tier, &c);
 	t->writer = (struct flash_writer){.tier = t->tier, .device = &t->rings[0].device};
@@ -466,6 +476,7 @@ write_all(struct second_tier *t)
 	}
 	for (uint32_t i = 0; i < t->tier->c.shard_count && !failed; i++)
 		whole &= flash_shard_leave(&t->shards[i], &(struct flash_recover_config){0});
+	tier_columns_leave(t->shards, t->tier->c.shard_count, &t->rings[0].device, &t->super);
 	return whole && !failed && fdatasync(t->file.fd) == 0;
 }
 

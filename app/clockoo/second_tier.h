@@ -17,6 +17,7 @@
 #include "flash/flash_plan.h"
 #include "flash/flash_supplier.h"
 #include "flash/flash_uring.h"
+#include "tier_columns.h"
 #include "tier_start.h"
 
 #include <pthread.h>
@@ -32,6 +33,7 @@ struct second_tier_sizes {
 	uint64_t device; /* its bytes; 0: there is no tier, and all else is 0 */
 	struct flash_plan plan;
 	size_t index, buffers, asks, reads, tables;
+	size_t rows, convert; /* of columns, beside the buffers; of what makes them */
 };
 
 void second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg,
@@ -46,7 +48,8 @@ struct second_tier {
 	struct tier_start from;
 	struct flash_tier *tier;
 	struct flash_shard *shards;
-	struct flash_uring *rings; /* the writer's, and of core 0 on */
+	struct flash_convert *convert; /* NULL: there are no columns */
+	struct flash_uring *rings;     /* the writer's, and of core 0 on */
 	uint32_t rings_open;
 	uint8_t *reads; /* of core 0 on */
 	struct flash_writer writer;

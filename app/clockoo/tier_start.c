@@ -41,12 +41,13 @@ path_of(const struct config *cfg, char text[2 * CONFIG_PATH_BYTES])
 }
 
 struct tier_start_bytes
-tier_start_huge_bytes(const struct config *cfg, uint32_t shards, bool live)
+tier_start_huge_bytes(const struct config *cfg, const struct flash_plan *plan, bool live)
 {
 	char text[2 * CONFIG_PATH_BYTES];
 	const char *path = path_of(cfg, text);
-	const uint64_t bytes =
-		align_up(flash_state_bytes(shards, FLASH_SEGMENT_PAGES), FLASH_SEGMENT_BYTES);
+	const uint64_t bytes = align_up(
+		flash_state_bytes(plan->shards, FLASH_SEGMENT_PAGES, flash_plan_rows_bytes(plan)),
+		FLASH_SEGMENT_BYTES);
 	struct error err;
 	struct stat st;
 	bool huge;
@@ -70,6 +71,7 @@ tier_start_open(struct tier_start *s, const struct appliance *a, struct error *e
 	const struct flash_state_config c = {.path = path_of(&a->config, text),
 					     .shards = a->sizes.flash.plan.shards,
 					     .segment_pages = FLASH_SEGMENT_PAGES,
+					     .rows_bytes = a->sizes.flash.rows,
 					     .other_uid = a->privileges.change ? a->privileges.uid
 									       : MEMORY_FILE_NO_UID,
 					     .wait_ms = MEMORY_FILE_WAIT_MS,
@@ -207,8 +209,38 @@ begin_again(struct tier_start *s)
 {
 	s->start = FLASH_COLD;
 	s->ahead_ns = 0;
+	s->in_columns = 0;
 	s->found = (struct flash_recovered){0};
 	flash_state_forget(&s->state);
+}
+
+static bool
+wait_on(void *recover)
+{
+	const struct flash_recover_config *r = recover;
+
+	r->wait(r->arg);
+	return r->go_on(r->go_on_arg, 0, 1);
+}
+
+static bool
+find_rows(struct tier_start *s, uint32_t shard, struct flash_column_config *column,
+	  struct flash_recover_config *recover)
+{
+	const struct flash_rows_io io = {recover->device, wait_on, recover};
+
+	column->memory = s->state.rows + shard * flash_rows_bytes(column->buckets);
+	return flash_rows_start(column, s->start, &s->super, shard, &io);
+}
+
+static void
+add(struct tier_start *s, const struct flash_recovered *found)
+{
+	s->found.hangs = found->hangs;
+	s->found.segments += found->segments;
+	s->found.bad += found->bad;
+	s->found.puts += found->puts;
+	s->found.unindexed += found->unindexed;
 }
 
 bool
@@ -216,8 +248,8 @@ tier_start_shard(struct tier_start *s, const struct appliance *a, struct flash_s
 		 struct flash_shard_config *c, const struct flash_recover_config *recover,
 		 uint64_t random)
 {
-	const uint32_t i = c->log.id.shard;
-	struct recovering r = {s, a, i, recover->shards};
+	const uint32_t i = c->log.id.stream * recover->shards + c->log.id.shard;
+	struct recovering r = {s, a, i, a->sizes.flash.plan.shards};
 	struct flash_recover_config config = *recover;
 	struct flash_recovered found;
 
@@ -225,20 +257,22 @@ tier_start_shard(struct tier_start *s, const struct appliance *a, struct flash_s
 	c->intents = s->state.intents;
 	c->pages = s->state.pages + (size_t)i * FLASH_BUFFERS * FLASH_SEGMENT_BYTES;
 	flash_start_kept(s->start, &s->super, i, random, c->kept);
-	if (s->start == FLASH_COLD) {
-		flash_shard_init(shard, c);
-		return true;
-	}
 	if (i == 0)
 		s->begun_ns = boot_ns();
 	config.go_on = go_on;
 	config.go_on_arg = &r;
+	if (c->column.count != 0 && !find_rows(s, i, &c->column, &config)) {
+		s->found.hangs = true;
+		return false;
+	}
+	if (s->start == FLASH_COLD) {
+		flash_shard_init(shard, c);
+		return true;
+	}
 	found = flash_shard_recover(shard, c, &config);
-	s->found.hangs = found.hangs;
-	s->found.segments += found.segments;
-	s->found.bad += found.bad;
-	s->found.puts += found.puts;
-	s->found.unindexed += found.unindexed;
+	add(s, &found);
+	if (c->column.count != 0)
+		s->in_columns += flash_columns_items(&shard->columns);
 	if (s->end == TIER_START_TOO_LATE && !found.hangs)
 		begin_again(s);
 	return !found.stopped;
@@ -250,7 +284,11 @@ tier_start_end(struct tier_start *s, const struct appliance *a)
 	const uint64_t due_s = s->start == FLASH_FROM_STATE   ? s->state.flush_due
 			       : s->start == FLASH_FROM_CLEAN ? s->super.flush_due_s
 							      : 0;
+	char columns[64] = "";
 
+	if (s->in_columns != 0)
+		snprintf(columns, sizeof columns, "; %llu items in columns",
+			 (unsigned long long)s->in_columns);
 	memset(s->state.intents, 0, sizeof *s->state.intents);
 	/* A store that was kept has it. */
 	if (due_s != 0 && a->kept.ahead_ns == 0)
@@ -258,11 +296,12 @@ tier_start_end(struct tier_start *s, const struct appliance *a)
 	if (s->start == FLASH_COLD)
 		fprintf(stderr, LINE "%s: starts empty: %s\n", a->config.flash.device, s->words);
 	else
-		fprintf(stderr, LINE "%s: kept %s: %llu records in %u segments, read in %.2f s%s\n",
+		fprintf(stderr,
+			LINE "%s: kept %s: %llu records in %u segments, read in %.2f s%s%s\n",
 			a->config.flash.device,
 			s->start == FLASH_FROM_CLEAN ? "as it was left" : "after a kill",
 			(unsigned long long)s->found.puts, s->found.segments,
-			(double)(boot_ns() - s->begun_ns) / NS_PER_S,
+			(double)(boot_ns() - s->begun_ns) / NS_PER_S, columns,
 			s->found.bad != 0 ? "; what is older than a bad segment is lost" : "");
 }
 

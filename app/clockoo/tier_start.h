@@ -12,16 +12,19 @@
 #define CLOCKOO_TIER_START_H
 
 #include "flash/flash_recover.h"
+#include "flash/flash_rows.h"
 #include "flash/flash_state.h"
 
 struct appliance;
+struct flash_plan;
 
 /* Of that file, in hugepages; 0: it has none. live: of this machine; of another one whatever is
  * named counts. needed: only what it has not got already. */
 struct tier_start_bytes {
 	uint64_t all, needed;
 };
-struct tier_start_bytes tier_start_huge_bytes(const struct config *cfg, uint32_t shards, bool live);
+struct tier_start_bytes tier_start_huge_bytes(const struct config *cfg,
+					      const struct flash_plan *plan, bool live);
 
 struct tier_start {
 	struct flash_state state;
@@ -33,6 +36,7 @@ struct tier_start {
 	char words[FLASH_START_WORDS]; /* why it is cold */
 	uint64_t ahead_ns; /* of the store's clock, when gap was taken; 0: the store knows */
 	struct flash_recovered found;
+	uint64_t in_columns;        /* items found there */
 	uint64_t begun_ns, said_ns; /* on boot time: its recovery, and what it said of that */
 	enum tier_start_end { TIER_START_GOES_ON, TIER_START_STOPPED, TIER_START_TOO_LATE } end;
 	bool said_off;
@@ -43,9 +47,10 @@ bool tier_start_open(struct tier_start *s, const struct appliance *a, struct err
 /* The store is there; layout is this process's. */
 void tier_start_decide(struct tier_start *s, const struct appliance *a,
 		       const struct flash_layout *layout);
-/* The shards, in their order; c is of this one, but for kept, intents and pages. False: a stop was
- * asked for, and the next start does it again; or it took longer than what was left is kept
- * (TIER_START_TOO_LATE), and all shards are to be made again, cold; or the device hangs. */
+/* The shards, in their order; c is of this one, but for kept, intents, pages and the columns'
+ * memory. False: a stop was asked for, and the next start does it again; or it took longer than
+ * what was left is kept (TIER_START_TOO_LATE), and all shards are to be made again, cold; or the
+ * device hangs. */
 bool tier_start_shard(struct tier_start *s, const struct appliance *a, struct flash_shard *shard,
 		      struct flash_shard_config *c, const struct flash_recover_config *recover,
 		      uint64_t random);

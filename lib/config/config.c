@@ -4,11 +4,15 @@
 #include "config.h"
 #include "options.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define FLASH_ITEM_SIZE      256u
 #define FLASH_ITEM_MAX_BYTES (256u << 10)
 #define FLASH_DEADLINE_MS    100u
+#define FLASH_LARGE          25u
+
+static_assert(CONFIG_FLASH_PATH == CONFIG_PATH_BYTES, "paths are of one length");
 
 void
 config_defaults(struct config *cfg)
@@ -38,6 +42,7 @@ config_defaults(struct config *cfg)
 	cfg->front.server_retry_timeout_ms = 30000;
 	cfg->front.gutter_ttl_ms = 10000;
 	cfg->flash.item_size = FLASH_ITEM_SIZE;
+	cfg->flash.large = FLASH_LARGE;
 	cfg->flash.item_max_bytes = FLASH_ITEM_MAX_BYTES;
 	cfg->flash.deadline_ms = FLASH_DEADLINE_MS;
 	strcpy(cfg->port, "af_packet");
@@ -214,6 +219,8 @@ flash_is_unset(const struct config_flash *f, struct error *err)
 			     : f->state[0] != '\0'                       ? "state"
 			     : f->budget_mb != 0                         ? "budget"
 			     : f->admit != FLASH_ADMIT_ALL               ? "admit"
+			     : f->layout != FLASH_LAYOUT_AUTO            ? "layout"
+			     : f->large != FLASH_LARGE                   ? "large"
 			     : f->item_size != FLASH_ITEM_SIZE           ? "item-size"
 			     : f->item_max_bytes != FLASH_ITEM_MAX_BYTES ? "item-max"
 			     : f->deadline_ms != FLASH_DEADLINE_MS       ? "deadline"
@@ -243,6 +250,11 @@ finish_flash(const struct config *cfg, struct error *err)
 	if (cfg->no_evict)
 		return error_set(err, "--flash-device with -M: flash has what memory evicts; leave "
 				      "one of them out");
+	if (cfg->flash.layout == FLASH_LAYOUT_HASH && cfg->flash.item_size > CONFIG_FLASH_HASHED)
+		return error_set(err,
+				 "--flash-layout hash: it is for items up to %u bytes, and "
+				 "--flash-item-size is %u: leave one of them out",
+				 CONFIG_FLASH_HASHED, cfg->flash.item_size);
 	return true;
 }
 

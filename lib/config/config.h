@@ -14,6 +14,7 @@
 #define CLOCKOO_CONFIG_H
 
 #include "base/ip_addr.h"
+#include "config_flash.h"
 #include "errors.h"
 #include "lcores.h"
 
@@ -119,23 +120,6 @@ struct config_front {
 	char gutter[CONFIG_SERVERS_BYTES]; /* as servers; empty: none */
 	uint32_t gutter_ttl_ms;
 	uint32_t reload;
-};
-
-/* The second tier, on flash. */
-#define CONFIG_FLASH_MIN_MB 256u
-#define CONFIG_FLASH_MAX_MB (2u << 20) /* second_tier.c holds them and lib/flash together */
-
-enum config_flash_admit { FLASH_ADMIT_ALL, FLASH_ADMIT_USED }; /* of what memory evicts */
-
-struct config_flash {
-	char device[CONFIG_PATH_BYTES]; /* file or block device; empty: there is no tier */
-	char state[CONFIG_PATH_BYTES];  /* memory file; empty: beside memory_file, or none */
-	uint32_t size_mb;               /* 0: what the device has */
-	uint32_t budget_mb;             /* written a second; 0: any */
-	uint32_t admit;                 /* enum config_flash_admit */
-	uint32_t item_size;             /* mean bytes of an item on flash */
-	uint32_t item_max_bytes;        /* of value */
-	uint32_t deadline_ms;
 };
 
 /* What sets the pace of TCP. */

@@ -191,6 +191,13 @@ const struct option_row option_rows[] = {
 	{"flash-admit", 0, OPTION_FLASH_ADMIT, AT(flash.admit), 0, 0, "NAME",
 	 "which evicted items go to flash: all, or used, those that were asked for in memory (all)",
 	 false, "flash.admit"},
+	{"flash-layout", 0, OPTION_FLASH_LAYOUT, AT(flash.layout), 0, 0, "NAME",
+	 "how items lie on flash: log, written once, 6.5 bytes of memory an item; hash, written "
+	 "twice, 2.2 bytes; auto is hash from 16 GB on (auto)",
+	 false, "flash.layout"},
+	{"flash-large", 0, OPTION_NUMBER, AT(flash.large), 5, 50, "PERCENT",
+	 "with layout hash, the part of flash for items above 1016 bytes, which stay a log (25)",
+	 false, "flash.large"},
 	{"flash-item-size", 0, OPTION_NUMBER, AT(flash.item_size), 64, 65536, "BYTES",
 	 "mean size of an item on flash: key, value and 8 to 24 bytes; the memory of the index "
 	 "follows from it (256)",

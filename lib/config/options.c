@@ -63,6 +63,10 @@ option_choices(enum option_kind kind)
 		[SAVE_COMPRESS_0] = "0", [SAVE_COMPRESS_1] = "1", [SAVE_COMPRESS_NO] = "no", NULL};
 	static const char *const admits[] = {
 		[FLASH_ADMIT_ALL] = "all", [FLASH_ADMIT_USED] = "used", NULL};
+	static const char *const layouts[] = {[FLASH_LAYOUT_AUTO] = "auto",
+					      [FLASH_LAYOUT_LOG] = "log",
+					      [FLASH_LAYOUT_HASH] = "hash",
+					      NULL};
 
 	switch (kind) {
 	case OPTION_PROTOCOL:
@@ -83,6 +87,8 @@ option_choices(enum option_kind kind)
 		return compressions;
 	case OPTION_FLASH_ADMIT:
 		return admits;
+	case OPTION_FLASH_LAYOUT:
+		return layouts;
 	default:
 		return option_fleet_choices(kind);
 	}

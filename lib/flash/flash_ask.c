@@ -393,6 +393,8 @@ judge(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages, bool 
 		return STEP_ENDED;
 	default:
 		count(s, FLASH_ASK_OTHERS);
+		if (flash_is_in_column(&a->candidates[a->at]))
+			count(s, FLASH_ASK_COLUMN_OTHERS);
 		if (a->read != NULL)
 			flash_read_put(s, a->read);
 		a->at++;

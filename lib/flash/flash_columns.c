@@ -208,6 +208,18 @@ flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
 	return FLASH_COLUMNS_TORN;
 }
 
+uint64_t
+flash_columns_items(const struct flash_columns *c)
+{
+	const uint32_t visible = atomic_load_explicit(&c->kept->visible, memory_order_relaxed);
+	uint64_t items = 0;
+
+	for (uint32_t i = 0; i < FLASH_COLUMNS; i++)
+		if ((visible >> i & 1) != 0)
+			items += atomic_load_explicit(&c->kept->items[i], memory_order_relaxed);
+	return items;
+}
+
 static struct flash_column_borders *
 borders_of(const struct flash_columns *c, uint32_t column, uint32_t bucket)
 {
@@ -327,6 +339,15 @@ change_end(struct flash_columns *c)
 }
 
 static void
+add_items(struct flash_columns *c, uint32_t column, uint32_t n)
+{
+	_Atomic uint32_t *items = &c->kept->items[column];
+	const uint32_t now = atomic_load_explicit(items, memory_order_relaxed);
+
+	atomic_store_explicit(items, now + n, memory_order_relaxed);
+}
+
+static void
 used_set(struct flash_column_digits *d, uint32_t column, uint32_t used)
 {
 	const uint32_t shift = column * FLASH_COLUMN_SLOTS;
@@ -372,6 +393,10 @@ flash_columns_put(struct flash_columns *c, uint32_t column, uint32_t bucket,
 	struct flash_column_borders *line = borders_of(c, column, bucket);
 	const uint32_t at = bucket % FLASH_BORDERS_A_LINE;
 
+	if (bucket == 0)
+		atomic_store_explicit(&c->kept->items[column], 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < FLASH_COLUMN_SLOTS; i++)
+		add_items(c, column, fingerprints[i] != 0);
 	write_bucket(c, column, bucket, fingerprints, 0);
 	if (at == 0)
 		*line = (struct flash_column_borders){
@@ -405,6 +430,7 @@ erase_slots(struct flash_columns *c, const struct seen *s, uint32_t slots)
 		left[--to] = (uint32_t)digits[i] << LOW_BITS | (lows >> i * LOW_BITS & LOW_MASK);
 		used |= (was >> i & 1) << to;
 	}
+	add_items(c, s->column, -(uint32_t)__builtin_popcount(slots));
 	write_bucket(c, s->column, s->bucket, left, used);
 }
 

@@ -63,6 +63,7 @@ struct flash_columns_kept {
 	uint64_t number[FLASH_COLUMNS];         /* of a column, never twice, and */
 	uint64_t last;                          /* the last one's */
 	uint64_t salt;                          /* of their pages' sequences, of a cold start */
+	_Atomic uint32_t items[FLASH_COLUMNS];  /* fingerprints, but for one bucket after a kill */
 };
 
 struct flash_columns {
@@ -104,6 +105,9 @@ flash_columns_sequence(const struct flash_columns *c)
 	/* Acquire: pairs with the release of changes. */
 	return atomic_load_explicit(&c->kept->sequence, memory_order_acquire);
 }
+
+/* Fingerprints of the columns that looks see. Any thread. */
+uint64_t flash_columns_items(const struct flash_columns *columns);
 
 /* The pages that a bucket's records lie in; returns how many, one or two. */
 uint32_t flash_columns_pages(const struct flash_columns *columns, uint32_t column, uint32_t bucket,

@@ -139,6 +139,14 @@ make_room(struct flash_index *ix, const struct place *p)
 	return (struct spot){.bucket = NULL};
 }
 
+static void
+add_entries(struct flash_index *ix, uint64_t n)
+{
+	const uint64_t now = atomic_load_explicit(&ix->entries, memory_order_relaxed);
+
+	atomic_store_explicit(&ix->entries, now + n, memory_order_relaxed);
+}
+
 bool
 flash_index_insert(struct flash_index *ix, uint64_t hash, uint32_t location)
 {
@@ -148,7 +156,7 @@ flash_index_insert(struct flash_index *ix, uint64_t hash, uint32_t location)
 	if (s.bucket == NULL)
 		return false;
 	bucket_put(s.bucket, s.slot, location, p.tag);
-	ix->entries++;
+	add_entries(ix, 1);
 	return true;
 }
 
@@ -167,7 +175,7 @@ flash_index_erase(struct flash_index *ix, uint64_t hash)
 			erased++;
 		}
 	}
-	ix->entries -= erased;
+	add_entries(ix, -(uint64_t)erased);
 	return erased;
 }
 
@@ -183,6 +191,6 @@ flash_index_sweep(struct flash_index *ix, uint32_t bucket, flash_index_dead_fn *
 		if (location == 0 || !dead(arg, location & ~FLASH_USED))
 			continue;
 		bucket_clear(b, slot);
-		ix->entries--;
+		add_entries(ix, -1ull);
 	}
 }

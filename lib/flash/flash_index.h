@@ -31,7 +31,7 @@ struct flash_index {
 	uint32_t bucket_count; /* even, INDEX_BUCKETS_MIN at least */
 	/* Steps when something goes where a look that has begun may not find it. */
 	_Atomic uint32_t moves;
-	uint64_t entries;
+	_Atomic uint64_t entries; /* for anybody; changed under the shard's lock */
 };
 
 static inline struct place

@@ -1,52 +1,240 @@
 /*
- * flash_plan.c - shards, segments and buckets from the bytes of a device.
+ * flash_plan.c - shards, segments, columns and buckets from the bytes of a device.
  */
 #include "flash_plan.h"
 
-#define SPARE_PART       16u  /* of the segments: being emptied */
+#include "flash_rows.h"
+
+#define SPARE_PART       16u  /* of the segments: being emptied; */
+#define SPARE_MIN        2u   /* but at least so many, where there are columns */
 #define FULL_IN_THOUSAND 986u /* of the index's slots (flash_index.h) */
+#define COLUMN_FULL      955u /* of a column's */
+#define MORE_SEGMENTS    4u   /* of a log with columns: buffers, and what does not fit */
+#define LARGE_MIN        8u   /* segments */
+
+static_assert(CONFIG_FLASH_HASHED == FLASH_COLUMN_RECORD_MAX,
+	      "what the options say of layout hash");
+
+static const uint64_t segment_payload = (uint64_t)(FLASH_SEGMENT_PAGES - 1) * FLASH_PAYLOAD_BYTES;
+
+/* ---- layout log ---- */
 
 static uint32_t
-shards_of(uint64_t device_bytes)
+doublings(uint64_t device_bytes, uint32_t most)
 {
 	uint32_t shards = 1;
 
-	while (shards < FLASH_SHARDS_MAX && device_bytes / (2 * shards) >= FLASH_SHARD_BYTES)
+	while (shards < most && device_bytes / (2 * shards) >= FLASH_SHARD_BYTES)
 		shards *= 2;
 	return shards;
 }
 
-void
-flash_plan_make(struct flash_plan *p, uint64_t device_bytes, uint32_t item_bytes)
+static void
+index_of(struct flash_plan_log *log, uint64_t item_bytes)
 {
-	const uint64_t payload = (uint64_t)(FLASH_SEGMENT_PAGES - 1) * FLASH_PAYLOAD_BYTES;
 	uint64_t buckets;
 
-	ensure(device_bytes >= FLASH_PLAN_MIN && device_bytes <= FLASH_PLAN_MAX && item_bytes != 0);
-	p->shards = shards_of(device_bytes);
-	p->segments = (uint32_t)((device_bytes / FLASH_SEGMENT_BYTES - 1) / p->shards);
-	p->live = p->segments - p->segments / SPARE_PART;
-	buckets = p->live * payload / item_bytes * 1000 / (FULL_IN_THOUSAND * BUCKET_SLOTS);
+	log->items = log->live * segment_payload / item_bytes;
+	buckets = log->items * 1000 / (FULL_IN_THOUSAND * BUCKET_SLOTS);
 	buckets = buckets < INDEX_BUCKETS_MIN ? INDEX_BUCKETS_MIN : buckets + buckets % 2;
 	ensure(buckets <= UINT32_MAX);
-	p->buckets = (uint32_t)buckets;
-	p->items = p->shards * (p->live * payload / item_bytes);
+	log->buckets = (uint32_t)buckets;
+}
+
+static void
+make_log(struct flash_plan *p, uint64_t device_bytes, uint32_t item_bytes)
+{
+	struct flash_plan_log *log = &p->log[0];
+
+	p->streams = 1;
+	p->shards = doublings(device_bytes, FLASH_SHARDS_MAX);
+	log->segments = (uint32_t)((device_bytes / FLASH_SEGMENT_BYTES - 1) / p->shards);
+	log->live = log->segments - log->segments / SPARE_PART;
+	index_of(log, item_bytes);
+	p->items = p->shards * log->items;
+}
+
+/* ---- layout hash ---- */
+
+/* So many live ones want so many. */
+static uint32_t
+with_spare(uint32_t live)
+{
+	const uint32_t spare = (live + SPARE_PART - 2) / (SPARE_PART - 1);
+
+	return live + (spare < SPARE_MIN ? SPARE_MIN : spare);
+}
+
+static void
+size_column(struct flash_plan_column *c, uint32_t pages, uint32_t item_bytes)
+{
+	const uint64_t items = (uint64_t)pages * FLASH_PAYLOAD_BYTES / item_bytes;
+	const uint64_t buckets = items * 1000 / (COLUMN_FULL * FLASH_COLUMN_SLOTS) + 1;
+
+	c->count = FLASH_COLUMNS;
+	c->pages = pages;
+	c->items = items;
+	c->buckets = buckets < FILTER_BUCKETS_MIN ? FILTER_BUCKETS_MIN : (uint32_t)buckets;
+	c->rows_pages = (uint32_t)(flash_rows_bytes(c->buckets) / FLASH_PAGE_BYTES);
+}
+
+/* A column's segments, a quarter more, while it is made, and what is not full. Returns the pages of
+ * log, columns and rows. */
+static uint64_t
+size_small(struct flash_plan *p, uint32_t pages, uint32_t item_bytes)
+{
+	const uint32_t in_log = (pages + FLASH_SEGMENT_PAGES - 2) / (FLASH_SEGMENT_PAGES - 1);
+	struct flash_plan_log *log = &p->log[0];
+
+	size_column(&p->column, pages, item_bytes);
+	log->live = in_log + (in_log + 3) / 4 + MORE_SEGMENTS;
+	log->segments = with_spare(log->live);
+	return (uint64_t)log->segments * FLASH_SEGMENT_PAGES + (uint64_t)p->column.count * pages +
+	       p->column.rows_pages;
+}
+
+/* The largest column for which there is room. */
+static void
+fit_small(struct flash_plan *p, uint64_t room, uint32_t item_bytes)
+{
+	uint32_t least = 1, most = (uint32_t)(room / FLASH_COLUMNS);
+
+	while (least < most) {
+		const uint32_t middle = least + (most - least + 1) / 2;
+
+		if (size_small(p, middle, item_bytes) <= room)
+			least = middle;
+		else
+			most = middle - 1;
+	}
+	ensure(size_small(p, least, item_bytes) <= room);
+}
+
+static void
+make_hash(struct flash_plan *p, uint64_t device_bytes, const struct config_flash *c)
+{
+	const uint64_t pages = device_bytes / FLASH_PAGE_BYTES - FLASH_SEGMENT_PAGES;
+	const uint32_t half = doublings(device_bytes, FLASH_SHARDS_MAX / FLASH_STREAMS);
+	const uint64_t of_one = pages / half;
+	struct flash_plan_log *large = &p->log[1];
+	uint64_t segments = of_one * c->large / 100 / FLASH_SEGMENT_PAGES;
+
+	p->streams = FLASH_STREAMS;
+	p->shards = half * FLASH_STREAMS;
+	segments = segments < LARGE_MIN ? LARGE_MIN : segments;
+	large->segments = segments < FLASH_SLOTS_MAX ? (uint32_t)segments : FLASH_SLOTS_MAX;
+	large->live = large->segments - large->segments / SPARE_PART;
+	if (large->segments - large->live < SPARE_MIN)
+		large->live = large->segments - SPARE_MIN;
+	/* None is smaller. */
+	index_of(large, FLASH_COLUMN_RECORD_MAX + 1);
+	fit_small(p, of_one - (uint64_t)large->segments * FLASH_SEGMENT_PAGES, c->item_size);
+	index_of(&p->log[0], c->item_size);
+	p->items = half * (p->log[0].items + p->column.count * p->column.items);
+}
+
+void
+flash_plan_make(struct flash_plan *p, uint64_t device_bytes, const struct config_flash *c)
+{
+	const bool is_small = c->item_size <= FLASH_COLUMN_RECORD_MAX;
+
+	ensure(device_bytes >= FLASH_PLAN_MIN && device_bytes <= FLASH_PLAN_MAX);
+	ensure(c->item_size != 0 && (is_small || c->layout != FLASH_LAYOUT_HASH));
+	*p = (struct flash_plan){0};
+	if (c->layout == FLASH_LAYOUT_HASH ||
+	    (c->layout == FLASH_LAYOUT_AUTO && is_small && device_bytes >= FLASH_HASH_FROM))
+		make_hash(p, device_bytes, c);
+	else
+		make_log(p, device_bytes, c->item_size);
+}
+
+/* ---- what follows from it ---- */
+
+uint32_t
+flash_plan_stream(const struct flash_plan *p, uint32_t shard)
+{
+	return shard / (p->shards / p->streams);
+}
+
+const struct flash_plan_log *
+flash_plan_log(const struct flash_plan *p, uint32_t shard)
+{
+	return &p->log[flash_plan_stream(p, shard)];
+}
+
+static uint64_t
+segments_before(const struct flash_plan *p, uint32_t shard)
+{
+	const uint32_t half = p->shards / p->streams;
+	const uint32_t small = shard < half ? shard : half;
+
+	return (uint64_t)small * p->log[0].segments +
+	       (uint64_t)(shard - small) * p->log[1].segments;
 }
 
 uint64_t
 flash_plan_offset(const struct flash_plan *p, uint32_t shard)
 {
-	return (1 + (uint64_t)shard * p->segments) * FLASH_SEGMENT_BYTES;
+	return (1 + segments_before(p, shard)) * FLASH_SEGMENT_BYTES;
+}
+
+uint64_t
+flash_plan_column_offset(const struct flash_plan *p, uint32_t shard)
+{
+	const struct flash_plan_column *c = &p->column;
+	const uint64_t pages = (uint64_t)c->count * c->pages + c->rows_pages;
+
+	return flash_plan_offset(p, p->shards) + shard * pages * FLASH_PAGE_BYTES;
 }
 
 uint64_t
 flash_plan_index_bytes(const struct flash_plan *p)
 {
-	return (uint64_t)p->shards * p->buckets * sizeof(struct bucket);
+	const uint64_t of_one = (uint64_t)p->log[0].buckets + p->log[1].buckets;
+
+	return p->shards / p->streams * of_one * sizeof(struct bucket);
 }
 
 uint64_t
 flash_plan_buffer_bytes(const struct flash_plan *p)
 {
 	return (uint64_t)p->shards * FLASH_BUFFERS * FLASH_SEGMENT_BYTES;
+}
+
+uint64_t
+flash_plan_rows_bytes(const struct flash_plan *p)
+{
+	return (uint64_t)p->shards / p->streams * p->column.rows_pages * FLASH_PAGE_BYTES;
+}
+
+uint32_t
+flash_plan_output_pages(const struct flash_plan *p)
+{
+	return (p->column.pages + FLASH_PASSES - 1) / FLASH_PASSES;
+}
+
+uint64_t
+flash_plan_transfer_bytes(const struct flash_plan *p)
+{
+	return !flash_plan_has_columns(p)
+		       ? 0
+		       : (uint64_t)FLASH_CONVERT_TRANSFERS * FLASH_SEGMENT_BYTES +
+				 (uint64_t)flash_plan_output_pages(p) * FLASH_PAGE_BYTES;
+}
+
+uint64_t
+flash_plan_convert_bytes(const struct flash_plan *p)
+{
+	return flash_plan_has_columns(p) ? flash_convert_bytes(p->column.buckets) : 0;
+}
+
+uint32_t
+flash_plan_writes(const struct flash_plan *p)
+{
+	const uint64_t log = 1000 * FLASH_SEGMENT_BYTES / segment_payload;
+	const uint64_t column = 1000 * FLASH_PAGE_BYTES / FLASH_PAYLOAD_BYTES;
+
+	if (!flash_plan_has_columns(p))
+		return (uint32_t)log;
+	return (uint32_t)((log + column) * FLASH_REINSERTED / (FLASH_REINSERTED - 1));
 }

@@ -43,9 +43,10 @@ sum_of(const struct flash_state_head *h)
 }
 
 size_t
-flash_state_bytes(uint32_t shards, uint32_t segment_pages)
+flash_state_bytes(uint32_t shards, uint32_t segment_pages, size_t rows_bytes)
 {
-	return PAGES_AT + (size_t)shards * FLASH_BUFFERS * segment_pages * FLASH_PAGE_BYTES;
+	return PAGES_AT + (size_t)shards * FLASH_BUFFERS * segment_pages * FLASH_PAGE_BYTES +
+	       rows_bytes;
 }
 
 /* ---- what lies there ---- */
@@ -122,6 +123,9 @@ open_memory(struct flash_state *s, struct error *err)
 
 	if (base == MAP_FAILED)
 		return error_set(err, "flash: no memory for its buffers");
+	/* A look at columns is then no miss of the TLB; and what is not there is missed now. */
+	madvise(base, s->bytes, MADV_HUGEPAGE);
+	madvise(base, s->bytes, MADV_POPULATE_WRITE);
 	s->base = base;
 	strcpy(s->words, "flash.state names no file");
 	return true;
@@ -138,16 +142,18 @@ bool
 flash_state_open(struct flash_state *s, const struct flash_state_config *c,
 		 const struct gap_now *now, struct error *err)
 {
-	*s = (struct flash_state){.file = {.fd = -1},
-				  .pid = c->pid,
-				  .bytes = flash_state_bytes(c->shards, c->segment_pages)};
+	*s = (struct flash_state){
+		.file = {.fd = -1},
+		.pid = c->pid,
+		.bytes = flash_state_bytes(c->shards, c->segment_pages, c->rows_bytes)};
 	if (c->path != NULL ? !open_file(s, c, err) : !open_memory(s, err))
 		return false;
 	s->intents = &head_of(s)->intents;
 	s->kept = head_of(s)->kept;
 	s->due = &head_of(s)->flush_due;
 	s->pages = s->base + PAGES_AT;
-	s->pages_bytes = s->bytes - PAGES_AT;
+	s->pages_bytes = s->bytes - PAGES_AT - c->rows_bytes;
+	s->rows = s->pages + s->pages_bytes;
 	if (s->page == NULL)
 		return true;
 	judge(s, c, now);

@@ -1,6 +1,6 @@
 /*
  * flash_state.h - what a killed process leaves of the tier beside its device: struct flash_kept of
- * each shard, the intents, and the buffers, in a memory file (flash.state).
+ * each shard, the intents, the buffers, and the rows of columns, in a memory file (flash.state).
  *
  * Shape:  opened before anything is decided; id and words say what lay there. With that and the
  *         superblock flash_start_of chooses the start; flash_start_kept, recovery; then the
@@ -27,8 +27,9 @@
 struct flash_state_config {
 	const char *path; /* NULL: none */
 	uint32_t shards, segment_pages;
-	uid_t other_uid;  /* memory_file.h */
-	uint32_t wait_ms; /* for another process to end */
+	size_t rows_bytes; /* of all shards' columns (flash_rows.h) */
+	uid_t other_uid;   /* memory_file.h */
+	uint32_t wait_ms;  /* for another process to end */
 	uint32_t keep_for_s;
 	uint32_t pid; /* of this process */
 };
@@ -45,6 +46,7 @@ struct flash_state {
 	struct flash_kept *kept;
 	uint8_t *pages; /* FLASH_BUFFERS x segment_pages pages of each */
 	size_t pages_bytes;
+	uint8_t *rows; /* rows_bytes of them, at a page */
 	uint8_t *base;
 	size_t bytes;
 	uint32_t pid;
@@ -53,11 +55,11 @@ struct flash_state {
 };
 
 /* Of the memory that it takes. */
-size_t flash_state_bytes(uint32_t shards, uint32_t segment_pages);
+size_t flash_state_bytes(uint32_t shards, uint32_t segment_pages, size_t rows_bytes);
 
 /* Locks, maps and populates the file, and judges what lies there. What is kept counts as an attempt
- * until flash_state_begin, or a start that ends by itself; else all but the buffers' bytes is zero.
- */
+ * until flash_state_begin, or a start that ends by itself; else all but the buffers' and the rows'
+ * bytes is zero. */
 bool flash_state_open(struct flash_state *s, const struct flash_state_config *config,
 		      const struct gap_now *now, struct error *err);
 

@@ -38,6 +38,12 @@ raw_shard(const struct flash_tier *t, uint32_t which)
 }
 
 static uint64_t
+raw_convert(const struct flash_tier *t, uint32_t which)
+{
+	return t->c.convert == NULL ? 0 : counter_read(&t->c.convert->counters[which]);
+}
+
+static uint64_t
 base(const _Atomic uint64_t *at)
 {
 	return atomic_load_explicit(at, memory_order_relaxed);
@@ -46,6 +52,8 @@ base(const _Atomic uint64_t *at)
 #define ASK(which)   (raw_ask(t, which) - base(&t->base.ask[which]))
 #define OFFER(which) (raw_offer(t, which) - base(&t->base.offer[which]))
 #define SHARD(which) (raw_shard(t, which) - base(&t->base.shard[which]))
+#define CONVERT(which)                                                                             \
+	(raw_convert(t, FLASH_CONVERT_##which) - base(&t->base.convert[FLASH_CONVERT_##which]))
 
 static uint64_t
 segment_bytes(const struct flash_tier *t)
@@ -56,7 +64,49 @@ segment_bytes(const struct flash_tier *t)
 static uint64_t
 segments(const struct flash_tier *t)
 {
-	return (uint64_t)t->c.shard_count * t->c.shards[0].log.c.segments;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < t->c.shard_count; i++)
+		sum += t->c.shards[i].log.c.segments;
+	return sum;
+}
+
+static uint64_t
+column_bytes(const struct flash_tier *t)
+{
+	uint64_t pages = 0;
+
+	for (uint32_t i = 0; i < t->c.shard_count; i++)
+		pages += (uint64_t)t->c.shards[i].column.count * t->c.shards[i].column.pages;
+	return pages * FLASH_PAGE_BYTES;
+}
+
+/* Those that are dead count until the sweep. */
+static uint64_t
+log_items(const struct flash_tier *t)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < t->c.shard_count; i++)
+		sum += atomic_load_explicit(&t->c.shards[i].index.entries, memory_order_relaxed);
+	return sum;
+}
+
+static uint64_t
+hash_items(const struct flash_tier *t)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < t->c.shard_count; i++)
+		if (t->c.shards[i].column.count != 0)
+			sum += flash_columns_items(&t->c.shards[i].columns);
+	return sum;
+}
+
+static uint64_t
+bytes_written(const struct flash_tier *t)
+{
+	return SHARD(FLASH_SEGMENTS_WRITTEN) * segment_bytes(t) + CONVERT(PAGES) * FLASH_PAGE_BYTES;
 }
 
 /* That count. */
@@ -84,7 +134,7 @@ amplification(const struct flash_tier *t)
 {
 	const uint64_t bytes = OFFER(FLASH_ADMITTED_BYTES);
 
-	return bytes == 0 ? 0 : 1000 * SHARD(FLASH_SEGMENTS_WRITTEN) * segment_bytes(t) / bytes;
+	return bytes == 0 ? 0 : 1000 * bytes_written(t) / bytes;
 }
 
 /* ---- rows ---- */
@@ -105,8 +155,8 @@ amplification(const struct flash_tier *t)
 	X(NUMBER, "extstore_objects_read", ASK(FLASH_ASK_READS))                                   \
 	X(NUMBER, "extstore_objects_written", SHARD(FLASH_PUTS))                                   \
 	X(NUMBER, "extstore_bytes_read", ASK(FLASH_ASK_READ_PAGES) * FLASH_PAGE_BYTES)             \
-	X(NUMBER, "extstore_bytes_written", SHARD(FLASH_SEGMENTS_WRITTEN) * segment_bytes(t))      \
-	X(NUMBER, "extstore_limit_maxbytes", segments(t) * segment_bytes(t))                       \
+	X(NUMBER, "extstore_bytes_written", bytes_written(t))                                      \
+	X(NUMBER, "extstore_limit_maxbytes", segments(t) * segment_bytes(t) + column_bytes(t))     \
 	X(NUMBER, "extstore_io_queue", raw_ask(t, FLASH_ASK_READS) - raw_ask(t, FLASH_ASK_ENDED))  \
 	X(TEXT, "flash_state", flash_off_names[flash_health_off(&t->health)].words)                \
 	X(NUMBER, "flash_asked", ASK(FLASH_ASKED))                                                 \
@@ -131,7 +181,17 @@ amplification(const struct flash_tier *t)
 	X(NUMBER, "flash_unjournaled", SHARD(FLASH_UNJOURNALED))                                   \
 	X(NUMBER, "flash_segments_lost", SHARD(FLASH_SEGMENTS_LOST))                               \
 	X(NUMBER, "flash_segments_given_up", SHARD(FLASH_SEGMENTS_GIVEN_UP))                       \
-	X(THOUSANDTHS, "flash_write_amplification", amplification(t))
+	X(THOUSANDTHS, "flash_write_amplification", amplification(t))                              \
+	X(NUMBER, "flash_log_items", log_items(t))                                                 \
+	X(NUMBER, "flash_hash_items", hash_items(t))                                               \
+	X(NUMBER, "flash_hash_made", SHARD(FLASH_COLUMNS_MADE))                                    \
+	X(NUMBER, "flash_hash_evictions", SHARD(FLASH_COLUMNS_GONE))                               \
+	X(NUMBER, "flash_hash_reinserted", SHARD(FLASH_REINSERTED))                                \
+	X(NUMBER, "flash_hash_other_keys_read", ASK(FLASH_ASK_COLUMN_OTHERS))                      \
+	X(NUMBER, "flash_converted", CONVERT(ITEMS) - CONVERT(LOST))                               \
+	X(NUMBER, "flash_conversions_ended", CONVERT(ENDED))                                       \
+	X(NUMBER, "flash_convert_bytes_read", CONVERT(SEGMENTS) * segment_bytes(t))                \
+	X(NUMBER, "flash_convert_bytes_written", CONVERT(PAGES) * FLASH_PAGE_BYTES)
 
 #define NAME(kind, name, value) name,
 #define ROW_NUMBER(value)       row->number = (value);
@@ -191,4 +251,6 @@ flash_stats_reset(struct flash_tier *t)
 		set(&t->base.offer[i], raw_offer(t, i));
 	for (uint32_t i = 0; i < FLASH_COUNTERS_COUNT; i++)
 		set(&t->base.shard[i], raw_shard(t, i));
+	for (uint32_t i = 0; i < FLASH_CONVERT_COUNTERS_COUNT; i++)
+		set(&t->base.convert[i], raw_convert(t, i));
 }

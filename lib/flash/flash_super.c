@@ -66,7 +66,8 @@ is_torn(const uint8_t *page, uint32_t copy, const struct flash_super *whole)
 		return false;
 	/* A partition table ends in an odd number there. */
 	for (uint32_t i = 0; i < FLASH_SHARDS_MAX; i++)
-		if (s.shard[i].head >= HEAD_MAX || s.shard[i].first > HEAD_MAX)
+		if (s.shard[i].head >= HEAD_MAX || s.shard[i].first > HEAD_MAX ||
+		    s.shard[i].rows >= HEAD_MAX)
 			return false;
 	return is_zero(page + sizeof h + sizeof s, FLASH_PAYLOAD_BYTES - sizeof s);
 }
@@ -96,7 +97,10 @@ static bool
 is_layout(const struct flash_layout *a, const struct flash_layout *b)
 {
 	return a->shards == b->shards && a->segments == b->segments &&
-	       a->segment_pages == b->segment_pages && a->buckets == b->buckets;
+	       a->segment_pages == b->segment_pages && a->buckets == b->buckets &&
+	       a->columns == b->columns && a->column_buckets == b->column_buckets &&
+	       a->column_pages == b->column_pages && a->streams == b->streams &&
+	       a->large_segments == b->large_segments && a->large_buckets == b->large_buckets;
 }
 
 static bool
@@ -129,7 +133,8 @@ fault_of(const struct flash_before *b, const struct flash_layout *layout)
 	if (s->layout.device != layout->device)
 		return "it is another device";
 	if (!is_layout(&s->layout, layout))
-		return "it was divided for another flash.size or flash.item_size";
+		return "it was divided for another flash.size, flash.layout, flash.large or "
+		       "flash.item_size";
 	if (s->layout.seed != layout->seed)
 		return "memory has another hash of keys";
 	if (s->clean != 0 && !are_sound(s))

@@ -17,6 +17,7 @@
 #include "memfile/keep_gap.h"
 
 #define FLASH_SHARDS_MAX  64u
+#define FLASH_STREAMS     2u
 #define FLASH_SUPER_BYTES FLASH_PAGE_BYTES /* of a copy */
 #define FLASH_START_WORDS 320u
 
@@ -26,6 +27,10 @@ struct flash_layout {
 	uint64_t seed;   /* of the keys' hash */
 	uint32_t shards, segments, segment_pages;
 	uint32_t buckets; /* of a shard: which neighbours an erasure took */
+	/* Where some become columns, the first half of the shards has them: */
+	uint32_t columns, column_buckets, column_pages;
+	/* and the second half, of large items: */
+	uint32_t streams, large_segments, large_buckets;
 };
 
 struct flash_super {
@@ -40,6 +45,7 @@ struct flash_super {
 	uint32_t flush_due_s; /* on the store's clock; 0: none */
 	struct {
 		uint64_t head, first; /* struct flash_kept */
+		uint64_t rows;        /* flash_rows.h: a sum; 0: there are none */
 	} shard[FLASH_SHARDS_MAX];
 };
 

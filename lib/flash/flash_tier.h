@@ -24,7 +24,6 @@
 #include "base/region.h"
 #include "store/tier.h"
 
-#define FLASH_STREAMS     2u
 #define FLASH_COPY_TURN   (256u << 10)
 #define FLASH_SHARDS_TURN 4u
 
@@ -51,6 +50,7 @@ extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_
 	X(FLASH_ASK_TOLD, "retrievals answered by a record")                                       \
 	X(FLASH_ASK_PROMOTED, "records that became items")                                         \
 	X(FLASH_ASK_OTHERS, "records of other keys read")                                          \
+	X(FLASH_ASK_COLUMN_OTHERS, "of these, for fingerprints of columns")                        \
 	X(FLASH_ASK_AGAIN, "segments lost or claims refused meanwhile")                            \
 	X(FLASH_ASK_NOT_FOUND, "asks answered by a miss, nothing having failed")                   \
 	X(FLASH_ASK_ERROR, "asks answered by a miss: unreadable, expired, or lost for long")       \
@@ -98,6 +98,7 @@ struct flash_tier {
 		_Atomic uint64_t offer[FLASH_OFFER_COUNTERS_COUNT];
 		_Atomic uint64_t ask[FLASH_ASK_COUNTERS_COUNT];
 		_Atomic uint64_t shard[FLASH_COUNTERS_COUNT];
+		_Atomic uint64_t convert[FLASH_CONVERT_COUNTERS_COUNT];
 	} base;
 };
 

@@ -448,7 +448,7 @@ class FlashTest(unittest.TestCase):
         told = self.told_by_doctor
         self.assertNotIn("flash", told())
         out = told("--flash-device", str(self.device), "--flash-size", "256m")
-        self.assertRegex(out, r"(?m)^ok    flash +256 MB, room for \d+ items of 256 bytes$")
+        self.assertRegex(out, r"(?m)^ok    flash +256 MB, layout log, room for \d+ items of 256 bytes$")
         self.assertRegex(out, r"(?m)^warn  flash +no flash.state: after a kill or a crash it starts empty$")
         self.device.write_bytes(bytes(256 << 20))
         out = told("--flash-device", str(self.device), "--flash-state", "/proc/none")

@@ -495,6 +495,11 @@ MUTANTS = {
     "REINSERT_BLIND": [("flash_shard_columns.c", "	    flash_columns_having(&s->columns, hash, bit_of(s, number)) == 0 ||\n", "")],
     "FLUSH_LEAVES_COLUMNS": [("flash_shard.c", "	flash_shard_columns_hide(s);\n", "")],
     "FLUSH_LEAVES_BUILDING": [("flash_shard_columns.c", "	s->building = 0;\n	s->erasable = 0;\n", "	s->erasable = s->building != 0 ? bit_of(s, s->building) : 0;\n")],
+    # Rows of columns that were not written whole are kept, those of a cold start, and numbers that no process wrote; another shape of columns is not seen.
+    "ROWS_UNSUMMED": [("flash_rows.c", " || sum_of(c) != sum))", "))")],
+    "ROWS_OF_ANYBODY": [("flash_rows.c", "	if (start == FLASH_COLD)\n		return true;\n", "")],
+    "ROWS_UNSOUND": [("flash_rows.c", "	c->is_kept = are_sound(c);\n", "	c->is_kept = true;\n	(void)are_sound;\n")],
+    "SHAPE_UNASKED": [("flash_super.c", " &&\n	       a->columns == b->columns && a->column_buckets == b->column_buckets &&", " &&")],
     # A claim takes any column's item for the one that was read.
     "COLUMN_UNCLAIMED": [("flash_shard.c", "	return flash_column_is_shown(s, number) &&\n	       flash_columns_having(&s->columns, hash, 1u << number % s->column.count) != 0;", "	return flash_column_is_shown(s, number);")],
     # An estimate is one counter, not the least.

@@ -3,10 +3,11 @@
  * finds on the media alone, as its superblock allows it.
  *
  * The superblock lies on a device of its own, so that each of the two is cut with what it was
- * doing. Of the stop: segments written, synced, superblock written, synced.
+ * doing. Of the stop: segments and rows of columns written, synced, superblock written, synced.
  */
 #include "tier_world.h"
 
+#include "flash/flash_rows.h"
 #include "flash/flash_super.h"
 
 #include <stdio.h>
@@ -25,15 +26,17 @@ static struct {
 } super;
 
 static struct {
-	uint64_t cuts, cold, clean, records;
+	uint64_t cuts, cold, clean, records, columns;
 } seen;
 
 void
 tier_cut_print(void)
 {
-	printf("%8llu cuts: %llu cold starts, %llu from a stop, %llu records\n",
+	printf("%8llu cuts: %llu cold starts, %llu from a stop, %llu records, %llu items in "
+	       "columns\n",
 	       (unsigned long long)seen.cuts, (unsigned long long)seen.cold,
-	       (unsigned long long)seen.clean, (unsigned long long)seen.records);
+	       (unsigned long long)seen.clean, (unsigned long long)seen.records,
+	       (unsigned long long)seen.columns);
 }
 
 /* ---- the superblock ---- */
@@ -72,8 +75,11 @@ make_super(bool clean)
 static void
 write_super(bool clean)
 {
-	const uint64_t offset = make_super(clean);
+	uint64_t offset;
 
+	if (!clean)
+		super.now.shard[0].rows = 0;
+	offset = make_super(clean);
 	do_io(&super.device, FLASH_WRITE, offset, super.pages, FLASH_SUPER_BYTES);
 }
 
@@ -100,6 +106,15 @@ tier_cut_begin(uint64_t seed)
 
 /* ---- a stop ---- */
 
+static bool
+wait(void *arg)
+{
+	mem_flash_tick(&w.device, w.device.now_ns + 1);
+	return true;
+}
+
+static const struct flash_rows_io rows_io = {&w.device.device, wait, NULL};
+
 /* What is under way ends, and what is closed is written. False: it could not be. */
 static bool
 leave(void)
@@ -109,7 +124,11 @@ leave(void)
 	while (w.device.under_way != 0)
 		tier_poll();
 	r = tier_recover_config(&w.device);
-	return flash_shard_leave(&w.shard, &r);
+	if (!flash_shard_leave(&w.shard, &r))
+		return false;
+	if (w.columns != 0)
+		super.now.shard[0].rows = flash_rows_write(&w.shard.column, &rows_io);
+	return true;
 }
 
 /* As far as this step. Returns it, or the one before which it ended. */
@@ -152,6 +171,19 @@ find_start(void)
 	return flash_start_of(&before, &super.now.layout, words);
 }
 
+/* What memory had of columns is lost. */
+static bool
+find_rows(enum flash_start start)
+{
+	struct flash_column_config c = tier_config().column;
+
+	if (w.columns == 0)
+		return false;
+	memset(c.memory, 0x5a, TIER_ROWS_PAGES * FLASH_PAGE_BYTES);
+	flash_rows_start(&c, start, &super.now, 0, &rows_io);
+	return c.is_kept;
+}
+
 /* What had ended before power was lost is what is found. */
 static bool
 is_right(enum stop stopped, enum flash_start start)
@@ -180,9 +212,11 @@ tier_cut(bool stops)
 	seen.clean += start == FLASH_FROM_CLEAN;
 
 	struct flash_recovered told;
-	const bool whole = tier_restart(&told, false);
+	const bool whole = tier_restart(&told, find_rows(start));
 
 	seen.records += told.puts;
+	if (w.columns != 0)
+		seen.columns += flash_columns_items(&w.shard.columns);
 	serve();
 	return whole && is_right(stopped, start) && (start != FLASH_COLD || told.puts == 0);
 }

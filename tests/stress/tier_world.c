@@ -550,7 +550,8 @@ tier_create(void)
 {
 	all.pages = aligned((size_t)FLASH_BUFFERS * TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES);
 	all.buckets = aligned(FLASH_PAGE_BYTES);
-	all.columns = aligned(flash_columns_bytes(FILTER_BUCKETS_MIN));
+	ensure(flash_rows_bytes(FILTER_BUCKETS_MIN) == TIER_ROWS_PAGES * FLASH_PAGE_BYTES);
+	all.columns = aligned(TIER_ROWS_PAGES * FLASH_PAGE_BYTES);
 	all.convert = aligned((FLASH_CONVERT_TRANSFERS * TIER_SEGMENT_PAGES + TIER_OUTPUT_PAGES) *
 			      (size_t)FLASH_PAGE_BYTES);
 	all.workspace = aligned(flash_convert_bytes(FILTER_BUCKETS_MIN));

@@ -12,6 +12,7 @@
 #include "history.h"
 
 #include "flash/flash_convert.h"
+#include "flash/flash_rows.h"
 #include "flash/flash_recover.h"
 #include "../sim/mem_flash.h"
 
@@ -22,6 +23,7 @@
 #define TIER_MORE          6u /* segments, where there are columns */
 #define TIER_COLUMNS       3u
 #define TIER_COLUMN_PAGES  4u
+#define TIER_ROWS_PAGES    1u /* of all columns of a shard */
 #define TIER_OUTPUT_PAGES  3u /* of a conversion */
 #define TIER_BUCKETS       32u
 #define TIER_CORES         2u
@@ -31,7 +33,7 @@
 
 #define TIER_DEVICE_BYTES                                                                          \
 	((uint64_t)((TIER_SEGMENTS + TIER_MORE) * TIER_SEGMENT_PAGES +                             \
-		    TIER_COLUMNS * TIER_COLUMN_PAGES) *                                            \
+		    TIER_COLUMNS * TIER_COLUMN_PAGES + TIER_ROWS_PAGES) *                          \
 	 FLASH_PAGE_BYTES)
 
 /* What D has of a key. A slot may be dead: flushed. */

@@ -109,6 +109,8 @@ static const struct {
 	{"", NUMBER(front.gutter_ttl_ms), 10000},
 	{"flash:\n  device: /f\n  size: 2g\n", NUMBER(flash.size_mb), 2048},
 	{"flash:\n  device: /f\n  admit: used\n", NUMBER(flash.admit), FLASH_ADMIT_USED},
+	{"flash:\n  device: /f\n  layout: log\n", NUMBER(flash.layout), FLASH_LAYOUT_LOG},
+	{"flash:\n  device: /f\n  large: 10\n", NUMBER(flash.large), 10},
 	{"flash:\n  device: /f\n  item_max: 4k\n", NUMBER(flash.item_max_bytes), 4096},
 	{"flash:\n  device: /f\n  item_size: 600\n", NUMBER(flash.item_size), 600},
 	{"flash:\n  device: /f\n  budget: 50\n", NUMBER(flash.budget_mb), 50},
@@ -300,6 +302,8 @@ static const struct {
 	{"flash-device", "/f", "flash-admit", "used"},
 	{"flash-device", "/f", "flash-item-size", "600"},
 	{"flash-device", "/f", "flash-budget", "200"},
+	{"flash-device", "/f", "flash-layout", "hash"},
+	{"flash-device", "/f", "flash-large", "30"},
 	{"flash-device", "/f", "flash-item-max", "4k"},
 	{"flash-device", "/f", "flash-deadline", "20ms"},
 };

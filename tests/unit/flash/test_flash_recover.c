@@ -547,16 +547,19 @@ a_device_of_any_size_is_divided(void **unused)
 			const uint64_t slot = FLASH_SEGMENT_BYTES;
 			struct flash_plan p;
 
-			flash_plan_make(&p, rows[i].bytes, item);
+			flash_plan_make(&p, rows[i].bytes,
+					&(struct config_flash){.layout = FLASH_LAYOUT_LOG,
+							       .item_size = item});
 			check_eq(p.shards, rows[i].shards);
-			check_eq(p.segments, rows[i].segments);
-			check_eq(p.live, rows[i].live);
+			check_eq(p.log[0].segments, rows[i].segments);
+			check_eq(p.log[0].live, rows[i].live);
 			check_eq(flash_plan_offset(&p, 0), slot);
-			check_eq(flash_plan_offset(&p, 1), (1 + p.segments) * slot);
+			check_eq(flash_plan_offset(&p, 1), (1 + p.log[0].segments) * slot);
 			check(flash_plan_offset(&p, p.shards) <= rows[i].bytes);
 			check(p.items * item <= rows[i].bytes);
 			/* The index has slots for them, 98.6 % full, and hardly more. */
-			check(p.items * 1000 / 986 <= (uint64_t)p.shards * (p.buckets + 2) * 10);
+			check(p.items * 1000 / 986 <=
+			      (uint64_t)p.shards * (p.log[0].buckets + 2) * 10);
 			check(item > 16384 ||
 			      (double)flash_plan_index_bytes(&p) / (double)p.items < 6.6);
 		}

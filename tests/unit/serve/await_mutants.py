@@ -87,7 +87,7 @@ MUTANTS = {
                     "	if (a != NULL && a->state == AWAIT_READY && !a->answer.failed)\n\t\ta = NULL;\n"
                     "	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))\n\t\treturn false;"),
     # What was evicted again before it is used is not asked for again, or without end, or a datagram's is not waited for.
-    "BRING_ONCE": ("serve_await_order.c", "if (a != NULL && a->answer.here && ask_again(sv, op, a))", "if (false)"),
+    "BRING_ONCE": ("serve_await_order.c", "if (a != NULL && a->state == AWAIT_READY && a->answer.here && ask_again(sv, op, a))\n\t\treturn true", "if (false)\n\t\treturn true"),
     "BRING_FOR_EVER": ("serve_await_order.c", "a->times >= AWAIT_TIMES_MAX || ", ""),
     "BODY_DROPPED": ("serve_await.c", "if (a->session->body == BODY_FILLED)", "if (false)"),
     "BODY_LOST": ("serve_await_order.c", "	if (ss->body == BODY_FILLED)\n\t\treturn;\n", ""),

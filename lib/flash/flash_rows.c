@@ -1,0 +1,128 @@
+/*
+ * flash_rows.c - rows written, read, summed up and judged.
+ */
+#include "flash_rows.h"
+
+#include <isa-l/crc.h>
+
+#define SUM_THERE  (1ull << 32) /* a sum is never 0 */
+#define NUMBER_MAX (1ull << 40) /* above any that counting reaches */
+
+size_t
+flash_rows_bytes(uint32_t buckets)
+{
+	return align_up(flash_columns_bytes(buckets), FLASH_PAGE_BYTES);
+}
+
+/* ---- transfers ---- */
+
+static uint32_t
+piece_of(size_t bytes, size_t at)
+{
+	return bytes - at < FLASH_TRANSFER_MAX ? (uint32_t)(bytes - at) : FLASH_TRANSFER_MAX;
+}
+
+/* Whoever has the device next hears of none of them. Returns those that have not ended. */
+static uint32_t
+drain(const struct flash_rows_io *rows, uint32_t under_way)
+{
+	struct flash_result ended;
+
+	for (uint32_t i = 0; i < FLASH_ROWS_WAITS && under_way != 0; i++) {
+		if (rows->device->ops->poll(rows->device, &ended, 1) == 0)
+			rows->wait(rows->arg);
+		else
+			under_way -= ended.tag == FLASH_ROWS_TAG;
+	}
+	return under_way;
+}
+
+/* hangs: some have not ended. */
+static bool
+transfer(const struct flash_column_config *c, const struct flash_rows_io *rows,
+	 enum flash_io_kind kind, bool *hangs)
+{
+	const uint64_t offset = c->offset + (uint64_t)c->count * c->pages * FLASH_PAGE_BYTES;
+	const size_t bytes = flash_rows_bytes(c->buckets);
+	uint32_t under_way = 0;
+	bool ok = true;
+
+	for (size_t at = 0; at < bytes || under_way != 0;) {
+		const struct flash_io io = {.tag = FLASH_ROWS_TAG,
+					    .offset = offset + at,
+					    .data = c->memory + at,
+					    .len = at < bytes ? piece_of(bytes, at) : 0,
+					    .kind = kind};
+		struct flash_result ended;
+
+		if (at < bytes && under_way < FLASH_ROWS_DEPTH &&
+		    rows->device->ops->submit(rows->device, &io, 1) == 1) {
+			under_way++;
+			at += io.len;
+		} else if (rows->device->ops->poll(rows->device, &ended, 1) == 0) {
+			if (rows->wait(rows->arg))
+				continue;
+			*hangs = drain(rows, under_way) != 0;
+			return false;
+		} else if (ended.tag == FLASH_ROWS_TAG) {
+			under_way--;
+			ok &= ended.error == 0;
+		}
+	}
+	return ok;
+}
+
+static uint64_t
+sum_of(const struct flash_column_config *c)
+{
+	const size_t bytes = flash_rows_bytes(c->buckets);
+	uint32_t crc = ~0u;
+
+	for (size_t at = 0; at < bytes; at += piece_of(bytes, at))
+		crc = crc32_iscsi(c->memory + at, (int)piece_of(bytes, at), crc);
+	return crc | SUM_THERE;
+}
+
+uint64_t
+flash_rows_write(const struct flash_column_config *c, const struct flash_rows_io *io)
+{
+	bool hangs;
+
+	return transfer(c, io, FLASH_WRITE, &hangs) ? sum_of(c) : 0;
+}
+
+/* ---- a start ---- */
+
+/* Numbers that a process has written. What fingerprints and borders say is any look's to judge. */
+static bool
+are_sound(const struct flash_column_config *c)
+{
+	const struct flash_columns_kept *k = (const void *)c->memory;
+
+	if (k->last >= NUMBER_MAX || (k->visible >> (c->count - 1)) > 1)
+		return false;
+	for (uint32_t i = 0; i < c->count; i++)
+		if ((k->visible >> i & 1) != 0 &&
+		    (k->number[i] % c->count != i || k->number[i] > k->last ||
+		     k->pages[i] > c->pages))
+			return false;
+	return true;
+}
+
+bool
+flash_rows_start(struct flash_column_config *c, enum flash_start start,
+		 const struct flash_super *super, uint32_t shard, const struct flash_rows_io *io)
+{
+	const uint64_t sum = start == FLASH_FROM_CLEAN ? super->shard[shard].rows : 0;
+
+	bool hangs = false;
+
+	c->is_kept = false;
+	if (start == FLASH_COLD)
+		return true;
+	if (start == FLASH_FROM_CLEAN &&
+	    (sum == 0 || !transfer(c, io, FLASH_READ, &hangs) || sum_of(c) != sum))
+		return !hangs;
+	c->is_kept = are_sound(c);
+	return true;
+}
