@@ -22,7 +22,8 @@
 #define SEGMENTS 8u
 #define BUCKETS  64u
 #define KEYS     400u
-#define HEAD_AT  8192 /* of the file: after the page */
+#define ROWS     8192u /* bytes of columns' rows */
+#define HEAD_AT  8192  /* of the file: after the page */
 #define S        1000000000ull
 #define BOOT     (1000 * S)
 
@@ -62,6 +63,7 @@ config(void)
 	return (struct flash_state_config){.path = path,
 					   .shards = SHARDS,
 					   .segment_pages = PAGES,
+					   .rows_bytes = ROWS,
 					   .other_uid = MEMORY_FILE_NO_UID,
 					   .keep_for_s = 60,
 					   .pid = 4711};
@@ -98,6 +100,7 @@ leave_killed(void)
 	s.kept[1].first = 3;
 	s.intents->hash[2] = 77;
 	memset(s.pages, 0x5a, s.pages_bytes);
+	memset(s.rows, 0x3c, ROWS);
 	flash_state_close(&s);
 }
 
@@ -115,7 +118,10 @@ a_killed_process_leaves_all_of_it(void **unused)
 		check_eq(s.kept[1].head, 9);
 		check_eq(s.kept[1].first, 3);
 		check_eq(s.intents->hash[2], 77);
+		check_eq(s.pages_bytes, SHARDS * FLASH_BUFFERS * PAGES * FLASH_PAGE_BYTES);
 		check_eq(s.pages[s.pages_bytes - 1], 0x5a);
+		check_eq((uintptr_t)s.rows % FLASH_PAGE_BYTES, 0);
+		check_eq(s.rows[0] + s.rows[ROWS - 1], 2 * 0x3c);
 		check_eq(s.flush_due, 155);
 		check_eq(s.gap.store_ns, 100 * S);
 		begin(&s);
@@ -334,6 +340,7 @@ without_a_path_it_is_memory(void **unused)
 	check_str(s.words, "flash.state names no file");
 	begin(&s);
 	memset(s.pages, 1, s.pages_bytes);
+	memset(s.rows, 1, ROWS);
 	flash_state_end(&s);
 	flash_state_close(&s);
 }
