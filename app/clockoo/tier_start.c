@@ -45,15 +45,17 @@ tier_start_huge_bytes(const struct config *cfg, const struct flash_plan *plan, b
 {
 	char text[2 * CONFIG_PATH_BYTES];
 	const char *path = path_of(cfg, text);
-	const uint64_t bytes = align_up(
-		flash_state_bytes(plan->shards, FLASH_SEGMENT_PAGES, flash_plan_rows_bytes(plan)),
-		FLASH_SEGMENT_BYTES);
 	struct error err;
 	struct stat st;
 	bool huge;
 
 	if (cfg->flash.device[0] == '\0' || path == NULL)
 		return (struct tier_start_bytes){0};
+
+	const uint64_t bytes = align_up(
+		flash_state_bytes(plan->shards, FLASH_SEGMENT_PAGES, flash_plan_rows_bytes(plan)),
+		FLASH_SEGMENT_BYTES);
+
 	if (!live)
 		return (struct tier_start_bytes){bytes, bytes};
 	if (!memory_file_place_ok(FLASH_STATE_OPTION, path, &huge, &err) || !huge)

@@ -457,7 +457,7 @@ class FlashTest(unittest.TestCase):
 
     def test_its_buffers_are_in_the_sum(self):
         out = subprocess.run([PROGRAM, "--plan", "--config", "none", "--no-huge", "--port", "null", "--flash-device", self.device,
-                              "--flash-size", "2t", "-m", "64"], capture_output=True, text=True).stdout
+                              "--flash-size", "2t", "--flash-layout", "log", "-m", "64"], capture_output=True, text=True).stdout
         pages, buffers, program, whole = (int(re.search(words, out)[1]) for words in (
             r"memory +(\d+) MB", r"(\d+) MB of buffers for flash", r"(\d+) MB of program", r"(\d+) MB in all"))
         self.assertEqual((buffers, whole), (256, pages + buffers + program))  # 64 shards of two
@@ -495,7 +495,7 @@ class FlashTest(unittest.TestCase):
         os.close(held)
         with self.service() as service:
             service.hear()
-            self.assertRegex(self.told_by_doctor("--flash-device", str(self.device)), r"(?m)^ok    flash +256 MB, room")
+            self.assertRegex(self.told_by_doctor("--flash-device", str(self.device)), r"(?m)^ok    flash +256 MB, layout log, room")
             with self.assertRaisesRegex(OSError, "busy"):
                 os.open(self.device, os.O_RDONLY | os.O_EXCL)
             service.process.kill()
