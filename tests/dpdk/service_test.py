@@ -459,7 +459,7 @@ class FlashTest(unittest.TestCase):
         out = subprocess.run([PROGRAM, "--plan", "--config", "none", "--no-huge", "--port", "null", "--flash-device", self.device,
                               "--flash-size", "2t", "--flash-layout", "log", "-m", "64"], capture_output=True, text=True).stdout
         pages, buffers, program, whole = (int(re.search(words, out)[1]) for words in (
-            r"memory +(\d+) MB", r"(\d+) MB of buffers for flash", r"(\d+) MB of program", r"(\d+) MB in all"))
+            r"memory +(\d+) MB", r"(\d+) MB of buffers and columns for flash", r"(\d+) MB of program", r"(\d+) MB in all"))
         self.assertEqual((buffers, whole), (256, pages + buffers + program))  # 64 shards of two
 
     def test_what_is_not_a_tiers_is_not_written_over(self):
