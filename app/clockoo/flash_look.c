@@ -249,16 +249,17 @@ flash_look_words(const struct config *cfg, uint64_t bytes, char words[FLASH_LOOK
 {
 	const double writes = cfg->flash.budget_mb * DAY_S / (double)mb(bytes);
 	struct flash_plan p;
+	unsigned long long large;
 	int n;
 
 	flash_plan_make(&p, bytes, &cfg->flash);
+	large = p.log[1].items;
 	n = snprintf(words, FLASH_LOOK_BYTES, "%llu MB, layout %s, room for %llu items of %u bytes",
 		     mb(bytes), flash_plan_has_columns(&p) ? "hash" : "log",
 		     (unsigned long long)p.items, cfg->flash.item_size);
 	if (flash_plan_has_columns(&p))
 		n += snprintf(words + n, FLASH_LOOK_BYTES - (size_t)n, " and %llu above %u",
-			      (unsigned long long)(p.shards / p.streams * p.log[1].items),
-			      CONFIG_FLASH_HASHED);
+			      p.shards / p.streams * large, CONFIG_FLASH_HASHED);
 	if (cfg->flash.budget_mb != 0)
 		snprintf(words + n, FLASH_LOOK_BYTES - (size_t)n,
 			 "; --flash-budget is %.3g drive writes a day, a turnover in %.3g days",
