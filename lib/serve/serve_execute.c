@@ -471,6 +471,13 @@ op_stops(struct serve *sv, uint32_t i)
 	return true;
 }
 
+/* So far, but for what has ended: who asks is answered later. */
+static uint64_t
+asked_for_datagrams(const struct serve *sv)
+{
+	return sv->awaits->udp_count + counter_read(&sv->counters[AWAITS_AGAIN]);
+}
+
 /* What may have come before this turn, or be answered later, and any retrieval: all that is counted
  * of it beside the reply is known afterwards only. */
 static __attribute__((noinline)) enum exec_status
@@ -481,10 +488,10 @@ execute_recorded(struct serve *sv, struct op *op)
 	enum exec_status a;
 
 	if (sv->supplied) {
-		const uint32_t asked = sv->awaits->udp_count;
+		const uint64_t asked = asked_for_datagrams(sv);
 
 		a = execute_supplied(sv, op);
-		if (ss == NULL && sv->awaits->udp_count > asked)
+		if (ss == NULL && asked_for_datagrams(sv) > asked)
 			e.class = VERB_CLASS_NONE;
 	} else {
 		a = op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);

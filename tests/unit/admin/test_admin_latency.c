@@ -219,24 +219,38 @@ requests_that_wait_for_the_peers_window_are_apart(void **state)
 	check(figure(stats, "waited_window", "max_us") == 300);
 }
 
-static void
-requests_that_wait_for_a_supplier_are_apart(void **state)
+/* It answers nothing yet. */
+static struct late *
+late_begin(struct late_config config)
 {
-	struct late *late = late_create(&(struct late_config){.seed = 1});
-	struct conn *c;
-	const char *stats;
+	struct late *late = late_create(&config);
 
 	rig = late_rig(late);
 	late_turn(late);
 	late_hold(late, true);
-	c = rig_open(rig);
-	rig_receive_text(rig, c, "get s1\r\nget s2 s3\r\nmg s4 v\r\nversion\r\n");
-	rig_datagram_text(rig, 1, "get s6\r\n");
+	return late;
+}
+
+static void
+late_answers(struct late *late)
+{
 	for (uint32_t i = 0; i < 5; i++)
 		late_turn(late);
 	late_hold(late, false);
 	for (uint32_t i = 0; i < 20; i++)
 		late_turn(late);
+}
+
+static void
+requests_that_wait_for_a_supplier_are_apart(void **state)
+{
+	struct late *late = late_begin((struct late_config){.seed = 1});
+	struct conn *c = rig_open(rig);
+	const char *stats;
+
+	rig_receive_text(rig, c, "get s1\r\nget s2 s3\r\nmg s4 v\r\nversion\r\n");
+	rig_datagram_text(rig, 1, "get s6\r\n");
+	late_answers(late);
 	check_ptr(strstr(rig_sent(c, NULL), "VERSION"));
 	rig_lose(rig, c);
 	stats = latency();
@@ -249,25 +263,36 @@ requests_that_wait_for_a_supplier_are_apart(void **state)
 	late_destroy(late);
 }
 
+/* Nothing is answered while it is asked for again. */
+static void
+a_datagram_whose_key_is_asked_for_again_is_counted_once(void **state)
+{
+	struct late *late = late_begin((struct late_config){
+		.seed = 1, .flash = true, .thrashes = true, .misses_on_failure = true});
+	const char *stats;
+
+	late_put(late, 1);
+	late_evict(late, 1);
+	rig_datagram_text(rig, 1, "incr l1 1\r\n");
+	late_answers(late);
+	stats = latency();
+	check_eq(rig_count(rig, AWAITS_AGAIN), AWAIT_TIMES_MAX - 1);
+	check(figure(stats, "udp_other", "count") == 0);
+	check(figure(stats, "waited_supplier", "count") == 1);
+	late_destroy(late);
+}
+
 static void
 writes_that_a_supplier_does_are_counted_when_they_are_told(void **state)
 {
-	struct late *late = late_create(&(struct late_config){.seed = 1, .writes = true});
-	struct conn *c;
+	struct late *late = late_begin((struct late_config){.seed = 1, .writes = true});
+	struct conn *c = rig_open(rig);
 	const char *stats;
 
-	rig = late_rig(late);
-	late_turn(late);
-	late_hold(late, true);
-	c = rig_open(rig);
 	rig_receive_text(rig, c, "set s1 0 0 1\r\nx\r\n");
 	rig_datagram_text(rig, 1, "set s2 0 0 1\r\nx\r\n");
 	rig_datagram_text(rig, 2, "delete s3\r\n");
-	for (uint32_t i = 0; i < 5; i++)
-		late_turn(late);
-	late_hold(late, false);
-	for (uint32_t i = 0; i < 20; i++)
-		late_turn(late);
+	late_answers(late);
 	rig_lose(rig, c);
 	stats = latency();
 	check(figure(stats, "udp_set", "count") + figure(stats, "udp_other", "count") == 0);
@@ -309,6 +334,7 @@ main(void)
 		TEST(kept_datagrams_are_late),
 		TEST(requests_that_wait_for_the_peers_window_are_apart),
 		cmocka_unit_test(requests_that_wait_for_a_supplier_are_apart),
+		cmocka_unit_test(a_datagram_whose_key_is_asked_for_again_is_counted_once),
 		cmocka_unit_test(writes_that_a_supplier_does_are_counted_when_they_are_told),
 		TEST(the_last_minute_forgets),
 	};
