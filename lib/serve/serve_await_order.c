@@ -5,13 +5,9 @@
  * and executed again as far as their answers are here: so every operation is executed in its place,
  * and only what is asked for is asked ahead.
  */
-#include "await_table.h"
+#include "await_order.h"
 #include "serve_parse.h"
 
-#include "proto/mc_fast_path.h"
-
-#define WORD_BITS        64u
-#define WAITED_WORDS     32u
 #define MISSED_TRIES_MAX 8u /* an item that comes and goes meanwhile */
 
 bool
@@ -29,184 +25,17 @@ await_reads(const struct mc_req *req)
 	}
 }
 
-/* Of an operation in the read buffer; one behind its end, from a frame, has the end's. */
-static uint32_t
-offset_of(const struct session *ss, const struct op *op)
-{
-	const uint8_t *at = op->raw.data;
-
-	if (ss->read_buf != NULL && at >= ss->read_buf && at < ss->read_buf + ss->read_buf_len)
-		return (uint32_t)(at - ss->read_buf);
-	return ss->read_buf_len;
-}
-
-/* Where the await at this offset is linked, or would be. */
-static struct await **
-link_from(struct await **link, uint32_t offset)
-{
-	while (*link != NULL && (*link)->offset < offset)
-		link = &(*link)->next;
-	return link;
-}
-
-static struct await **
-link_at(struct session *ss, uint32_t offset)
-{
-	return link_from(&ss->awaits, offset);
-}
-
 /* Its own, or one of the same line that has answered another one. */
 static struct await *
 await_at(struct session *ss, uint32_t offset, uint64_t hash)
 {
-	struct await *a = *link_at(ss, offset);
+	struct await *a = *await_link_at(ss, offset);
 
 	if (a != NULL && a->offset == offset)
 		return a;
 	while (a != NULL && (!a->passed_on || a->hash != hash))
 		a = a->next;
 	return a;
-}
-
-/* Of `get` as clients write it: its answer is told without parsing it again (gets_tell()). */
-static uint16_t
-plain_get_bytes(const struct op *op)
-{
-	const uint8_t flags = op->req.flags;
-	const uint32_t bytes = op->req.key.len + (flags & MC_FIRST ? MC_GET_PREFIX_BYTES : 0) +
-			       (flags & MC_LAST ? MC_BODY_END : 1);
-
-	return op->req.verb == MC_GET && op->raw.len == bytes ? (uint16_t)bytes : 0;
-}
-
-/* link: where it is to be listed. */
-static bool
-session_ask(struct serve *sv, struct op *op, struct await **link, uint32_t offset)
-{
-	struct await *a = await_ask(sv, op->session, NULL, &op->req, op->req.key, op->hash);
-
-	if (a == NULL)
-		return false;
-	a->offset = offset;
-	a->bytes = plain_get_bytes(op);
-	a->begins_line = (op->req.flags & MC_FIRST) != 0;
-	a->ends_line = op_last(op);
-	a->more = 0;
-	a->passed_on = false;
-	a->next = *link;
-	*link = a;
-	return true;
-}
-
-/* A bit for some hashes each: what has none is not waited for. */
-struct waited {
-	uint64_t bits[WAITED_WORDS];
-};
-
-static void
-waited_add(struct waited *w, uint64_t hash)
-{
-	w->bits[hash / WORD_BITS % WAITED_WORDS] |= 1ull << hash % WORD_BITS;
-}
-
-static struct await *
-waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
-{
-	return (w->bits[hash / WORD_BITS % WAITED_WORDS] >> hash % WORD_BITS & 1) != 0
-		       ? awaits_find(ss->awaits, hash)
-		       : NULL;
-}
-
-/* Is it asked for, before its turn? Where writes wait too, a miss that its bucket has shown may be
- * of earlier in this pass: the connection has written nothing since. */
-static bool
-lacks(struct serve *sv, const struct op *op)
-{
-	return ((sv->writes_wait && store_probe_missed(&op->probe)) ||
-		await_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key)) ==
-			SERVE_COPY_NONE) &&
-	       await_may_have(sv, op->req.key, op->hash);
-}
-
-/* Where operations are asked for ahead. */
-struct look {
-	struct await **link; /* where what stands in front is listed */
-	uint32_t offset;     /* of the next one */
-	uint32_t line;       /* where its line begins, or later */
-	struct waited waited;
-	bool skips; /* those of keys that an earlier get waits for, and has not asked for */
-};
-
-static void
-look_begin(struct look *at, struct session *ss)
-{
-	memset(&at->waited, 0, sizeof at->waited);
-	at->skips = false;
-	at->link = &ss->awaits;
-	for (const struct await *a = ss->awaits; a != NULL; a = a->next)
-		waited_add(&at->waited, a->hash);
-}
-
-/* Asks for what is lacked and not waited for. False: there is no place. */
-static bool
-look_ask(struct serve *sv, struct op *op, struct look *at)
-{
-	struct session *ss = op->session;
-	struct await *same = waiting_for(&at->waited, ss, op->hash);
-	const uint32_t offset = at->offset;
-
-	at->link = link_from(at->link, offset);
-	if (same != NULL) {
-		if (same->offset >= at->line && same->offset < offset)
-			same->more = (uint16_t)(offset - same->offset);
-		else
-			ss->left_out |= 1ull << op->hash % WORD_BITS;
-	} else if ((*at->link == NULL || (*at->link)->offset != offset) &&
-		   !(at->skips && (ss->left_out >> op->hash % WORD_BITS & 1)) && lacks(sv, op)) {
-		if (!session_ask(sv, op, at->link, offset))
-			return false;
-		waited_add(&at->waited, op->hash);
-	} else {
-		ss->left_out |= 1ull << op->hash % WORD_BITS;
-	}
-	at->offset += op->raw.len;
-	if (op_last(op))
-		at->line = at->offset;
-	return true;
-}
-
-/* Behind one that waits. Stops at the first operation that is not asked for ahead: its effect may
- * be on keys behind it. False: it did, or found no place. */
-static FLAT bool
-ask_ahead(struct serve *sv, struct op *op)
-{
-	struct session *ss = op->session;
-	const uint32_t begin = offset_of(ss, op), behind = begin + op->raw.len;
-	const struct op *end = &sv->ops[sv->op_count];
-	struct look at;
-
-	at.offset = behind;
-	at.line = op_last(op) ? behind : begin;
-	look_begin(&at, ss);
-	ss->left_out = 0;
-	for (struct op *next = op + 1; next < end; next++)
-		if (next->session == ss && (!await_reads(&next->req) || !look_ask(sv, next, &at)))
-			return false;
-	return true;
-}
-
-FLAT bool
-awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint32_t offset)
-{
-	struct look at;
-
-	at.offset = at.line = offset;
-	look_begin(&at, ss);
-	at.skips = true;
-	for (uint32_t i = 0; i < n; i++)
-		if (!look_ask(sv, &ops[i], &at))
-			return false;
-	return true;
 }
 
 bool
@@ -248,7 +77,7 @@ await_of(struct serve *sv, const struct op *op)
 	if (op->raw.data == NULL)
 		return op->session->awaits; /* of a body: nothing else is asked for */
 	return op->session->awaits != NULL
-		       ? await_at(op->session, offset_of(op->session, op), op->hash)
+		       ? await_at(op->session, op_offset(op->session, op), op->hash)
 		       : NULL;
 }
 
@@ -267,7 +96,7 @@ ask_again(struct serve *sv, struct op *op, struct await *a)
 		return true;
 	}
 	if (op->raw.data == NULL)
-		a->offset = offset_of(op->session, op); /* of a body: before what goes back now */
+		a->offset = op_offset(op->session, op); /* of a body: before what goes back now */
 	op->session->await_counted = op->raw.data != NULL && (op->req.flags & MC_FIRST) != 0;
 	return true;
 }
@@ -285,9 +114,9 @@ session_wait_answer(struct serve *sv, struct op *op, struct serve_answer *answer
 		return failed(sv, op, answer);
 	}
 	ss->await_counted = (op->req.flags & MC_FIRST) != 0;
-	offset = offset_of(ss, op);
-	if (session_ask(sv, op, link_at(ss, offset), offset)) {
-		ss->ahead = ask_ahead(sv, op) && session_is_ahead(ss);
+	offset = op_offset(ss, op);
+	if (await_ask_at(sv, op, await_link_at(ss, offset), offset)) {
+		ss->ahead = awaits_ask_ahead(sv, op) && session_is_ahead(ss);
 		ss->ahead_parser = ss->parser;
 	} else {
 		await_queue(sv, ss, op->req.key, op->hash, 0);
@@ -331,7 +160,7 @@ session_bring(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 	const bool bytes = op->raw.data != NULL;
-	const uint32_t offset = offset_of(ss, op);
+	const uint32_t offset = op_offset(ss, op);
 
 	if (sv->awaits->draining || ss->await_refused || (bytes && !await_may_defer(sv, ss))) {
 		ss->await_refused = false;
@@ -339,7 +168,7 @@ session_bring(struct serve *sv, struct op *op)
 		return false;
 	}
 	ss->await_counted = bytes && (op->req.flags & MC_FIRST) != 0;
-	if (!session_ask(sv, op, link_at(ss, offset), offset))
+	if (!await_ask_at(sv, op, await_link_at(ss, offset), offset))
 		await_queue(sv, ss, op->req.key, op->hash, 0);
 	return true;
 }
@@ -392,7 +221,7 @@ pass_on(struct session *ss, struct await **link)
 	a->passed_on = true;
 	ss->passes_on = true;
 	a->bytes = 0; /* theirs are others */
-	link = link_from(link, a->offset);
+	link = await_link_from(link, a->offset);
 	a->next = *link;
 	*link = a;
 }
@@ -446,8 +275,8 @@ await_end(struct serve *sv, struct op *op)
 
 	if (ss == NULL || ss->awaits == NULL)
 		return; /* a line's awaits end with it */
-	offset = offset_of(ss, op);
-	link = link_at(ss, offset);
+	offset = op_offset(ss, op);
+	link = await_link_at(ss, offset);
 	if (*link != NULL && (*link)->offset == offset)
 		session_await_used(sv, ss, link);
 }
@@ -489,7 +318,7 @@ awaits_rebase(struct serve *sv, struct session *ss, uint32_t first)
 		return;
 	for (uint32_t i = first; i < sv->op_count; i++)
 		if (sv->ops[i].session == ss) {
-			base = offset_of(ss, &sv->ops[i]);
+			base = op_offset(ss, &sv->ops[i]);
 			break;
 		}
 	while (ss->awaits != NULL && ss->awaits->offset < base)
@@ -588,8 +417,8 @@ awaits_sweep(struct serve *sv, struct session *ss)
 void
 await_drop(struct serve *sv, struct await *a)
 {
-	a->session->left_out |= 1ull << a->hash % WORD_BITS;
-	session_await_end(sv, a->session, link_at(a->session, a->offset));
+	session_leave_out(a->session, a->hash);
+	session_await_end(sv, a->session, await_link_at(a->session, a->offset));
 }
 
 void

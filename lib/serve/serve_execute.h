@@ -91,6 +91,14 @@ typedef enum exec_status teller(struct serve *sv, struct op *op, const struct se
 teller get_told, store_told, delete_told, arith_told, touch_told, flush_told;
 teller mg_told, md_told, ma_told, bin_get_told, bin_touch_told, bin_delete_told, bin_arith_told;
 
+/* ---- commands of text that neither retrieve nor store (serve_text.c) ---- */
+
+enum exec_status execute_delete(struct serve *sv, struct op *op);
+enum exec_status execute_arith(struct serve *sv, struct op *op);
+enum exec_status execute_touch(struct serve *sv, struct op *op);
+enum exec_status execute_mn(struct serve *sv, struct op *op);
+enum exec_status execute_version(struct serve *sv, struct op *op);
+
 /* ---- meta commands (serve_meta.c) ---- */
 
 enum exec_status execute_mg(struct serve *sv, struct op *op);
@@ -100,7 +108,6 @@ enum exec_status me_execute(struct serve *sv, struct op *op, const struct item *
 enum exec_status mg_supplied(struct serve *sv, struct op *op); /* the supplier is asked */
 enum exec_status execute_md(struct serve *sv, struct op *op);
 enum exec_status execute_ma(struct serve *sv, struct op *op);
-enum exec_status execute_mn(struct serve *sv, struct op *op);
 /* What came of an ms; made is NULL unless STORE_OK. */
 void meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
 void meta_store_told(struct serve *sv, struct op *op, const struct serve_answer *answer);

@@ -29,7 +29,7 @@ MUTANTS = {
     # What was asked for in vain keeps its place.
     "NO_SWEEP": ("serve_execute.c", "awaits_sweep(sv, ss);", "(void)0;"),
     # One pipeline asks for a key twice at once.
-    "KEY_TWICE": ("serve_await_order.c", "struct await *same = waiting_for(&at->waited, ss, op->hash);",
+    "KEY_TWICE": ("serve_await_look.c", "struct await *same = waiting_for(&at->waited, ss, op->hash);",
                   "struct await *same = NULL;"),
     # Of one line the second that names a key is told a copy, the third an older answer.
     "COPY_BETWEEN": ("serve_await_order.c", "\tss->passes_on = true;\n", ""),
@@ -38,12 +38,12 @@ MUTANTS = {
                    "!a->answer.failed"),
     # What was asked for ahead of its turn says where later bytes begin.
     "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
-    "NO_SESSION_SHARE": ("serve_await.c",
+    "NO_SESSION_SHARE": ("serve_await_place.c",
                          "return ss->await_count < (share < AWAITS_SESSION_MAX ? share : AWAITS_SESSION_MAX);",
                          "return share < AWAITS_MAX;"),
-    "NO_SERVER_SHARE": ("serve_await.c", "return lane->open < places_left(aw);", "return places_left(aw) > 0;"),
+    "NO_SERVER_SHARE": ("serve_await_place.c", "return lane->open < places_left(aw);", "return places_left(aw) > 0;"),
     # Who comes later takes the place of who waits.
-    "WAKE_WITHOUT_GRANT": ("serve_await.c", "ss->await_granted = true;\n\t\taw->granted++;\n\t\tlane->open++;",
+    "WAKE_WITHOUT_GRANT": ("serve_await_place.c", "ss->await_granted = true;\n\t\taw->granted++;\n\t\tlane->open++;",
                            ";"),
     "GRANT_KEPT": ("serve_await_order.c", "if (!ss->await_granted || reply_has_room(sv, ss))", "if (true)"),
     "STALE_WHILE_AWAITED": ("serve_parse.c", "ss->read_buf != NULL && ss->waits == 0 &&",
@@ -75,9 +75,9 @@ MUTANTS = {
     "VALUE_KEPT": ("serve_write.c", "store_abandon(sv->store, &ss->fill);", ";"),
     "VALUE_KEPT_UDP": ("serve_write.c", "store_abandon(sv->store, value);", "(void)0;"),
     "QUOTA_KEPT": ("serve_write.c", "fill_quota_end(sv, ss);\n\treturn write_ask", "return write_ask"),
-    "NO_VALUE_SHARE": ("serve_await.c", "return bytes == 0 || used == 0 ||", "return true ||"),
-    "VALUES_PASS": ("serve_await.c", "if (value_len > 0 && !list_empty(&lane->waiting))", "if (false)"),
-    "NO_CHUNK_SHARE": ("serve_await.c", "if (aw->writes >= sv->read_bufs_max / 2)", "if (false)"),
+    "NO_VALUE_SHARE": ("serve_await_place.c", "return bytes == 0 || used == 0 ||", "return true ||"),
+    "VALUES_PASS": ("serve_await_place.c", "if (value_len > 0 && !list_empty(&lane->waiting))", "if (false)"),
+    "NO_CHUNK_SHARE": ("serve_await_place.c", "if (aw->writes >= sv->read_bufs_max / 2)", "if (false)"),
     "COPY_ANSWERS": ("serve_await_write.c", "by->passes_copies(by->arg, req);", "false;"),
     "DRAIN_ASKS": ("serve_await_write.c", "if (sv->awaits->draining || ss->await_refused)", "if (ss->await_refused)"),
     "SILENT_FLUSH": ("serve_write.c", "if (ss == NULL || !is_flush(op) || !op_noreply(op))", "if (true)"),

@@ -1,0 +1,21 @@
+/*
+ * await_place.h - places in the table of asks, between who takes them and who is granted them.
+ *
+ * Private to lib/serve; await_table.h says what a place is.
+ *
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_AWAIT_PLACE_H
+#define CLOCKOO_AWAIT_PLACE_H
+
+#include "await_table.h"
+
+struct await_lane *await_lane_of(struct awaits *aw, struct view key, uint64_t hash);
+/* NULL: there is none. ss: NULL is a datagram's. */
+struct await *await_place_take(struct awaits *aw, struct session *ss, struct await_lane *lane);
+/* Bytes of a value that is asked with. */
+void await_values_add(struct awaits *aw, struct await_lane *lane, uint32_t bytes);
+/* Begin of a turn: who waits for a place is granted one, or has waited too long. */
+void await_queues_look(struct serve *sv);
+
+#endif

@@ -1,0 +1,148 @@
+/*
+ * serve_await_look.c - what stands behind a request that waits is asked for ahead of its turn.
+ */
+#include "await_order.h"
+
+#include "proto/mc_fast_path.h"
+
+#define WORD_BITS    64u
+#define WAITED_WORDS 32u
+
+/* Of `get` as clients write it: its answer is told without parsing it again (gets_tell()). */
+static uint16_t
+plain_get_bytes(const struct op *op)
+{
+	const uint8_t flags = op->req.flags;
+	const uint32_t bytes = op->req.key.len + (flags & MC_FIRST ? MC_GET_PREFIX_BYTES : 0) +
+			       (flags & MC_LAST ? MC_BODY_END : 1);
+
+	return op->req.verb == MC_GET && op->raw.len == bytes ? (uint16_t)bytes : 0;
+}
+
+bool
+await_ask_at(struct serve *sv, struct op *op, struct await **link, uint32_t offset)
+{
+	struct await *a = await_ask(sv, op->session, NULL, &op->req, op->req.key, op->hash);
+
+	if (a == NULL)
+		return false;
+	a->offset = offset;
+	a->bytes = plain_get_bytes(op);
+	a->begins_line = (op->req.flags & MC_FIRST) != 0;
+	a->ends_line = op_last(op);
+	a->more = 0;
+	a->passed_on = false;
+	a->next = *link;
+	*link = a;
+	return true;
+}
+
+/* A bit for some hashes each: what has none is not waited for. */
+struct waited {
+	uint64_t bits[WAITED_WORDS];
+};
+
+static void
+waited_add(struct waited *w, uint64_t hash)
+{
+	w->bits[hash / WORD_BITS % WAITED_WORDS] |= 1ull << hash % WORD_BITS;
+}
+
+static struct await *
+waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
+{
+	return (w->bits[hash / WORD_BITS % WAITED_WORDS] >> hash % WORD_BITS & 1) != 0
+		       ? awaits_find(ss->awaits, hash)
+		       : NULL;
+}
+
+/* Is it asked for, before its turn? Where writes wait too, a miss that its bucket has shown may be
+ * of earlier in this pass: the connection has written nothing since. */
+static bool
+lacks(struct serve *sv, const struct op *op)
+{
+	return ((sv->writes_wait && store_probe_missed(&op->probe)) ||
+		await_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key)) ==
+			SERVE_COPY_NONE) &&
+	       await_may_have(sv, op->req.key, op->hash);
+}
+
+/* Where operations are asked for ahead. */
+struct look {
+	struct await **link; /* where what stands in front is listed */
+	uint32_t offset;     /* of the next one */
+	uint32_t line;       /* where its line begins, or later */
+	struct waited waited;
+	bool skips; /* those of keys that an earlier get waits for, and has not asked for */
+};
+
+static void
+look_begin(struct look *at, struct session *ss)
+{
+	memset(&at->waited, 0, sizeof at->waited);
+	at->skips = false;
+	at->link = &ss->awaits;
+	for (const struct await *a = ss->awaits; a != NULL; a = a->next)
+		waited_add(&at->waited, a->hash);
+}
+
+/* Asks for what is lacked and not waited for. False: there is no place. */
+static bool
+look_ask(struct serve *sv, struct op *op, struct look *at)
+{
+	struct session *ss = op->session;
+	struct await *same = waiting_for(&at->waited, ss, op->hash);
+	const uint32_t offset = at->offset;
+
+	at->link = await_link_from(at->link, offset);
+	if (same != NULL) {
+		if (same->offset >= at->line && same->offset < offset)
+			same->more = (uint16_t)(offset - same->offset);
+		else
+			session_leave_out(ss, op->hash);
+	} else if ((*at->link == NULL || (*at->link)->offset != offset) &&
+		   !(at->skips && session_left_out(ss, op->hash)) && lacks(sv, op)) {
+		if (!await_ask_at(sv, op, at->link, offset))
+			return false;
+		waited_add(&at->waited, op->hash);
+	} else {
+		session_leave_out(ss, op->hash);
+	}
+	at->offset += op->raw.len;
+	if (op_last(op))
+		at->line = at->offset;
+	return true;
+}
+
+/* Stops at the first operation that is not asked for ahead: its effect may be on keys behind it. */
+FLAT bool
+awaits_ask_ahead(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	const uint32_t begin = op_offset(ss, op), behind = begin + op->raw.len;
+	const struct op *end = &sv->ops[sv->op_count];
+	struct look at;
+
+	at.offset = behind;
+	at.line = op_last(op) ? behind : begin;
+	look_begin(&at, ss);
+	ss->left_out = 0;
+	for (struct op *next = op + 1; next < end; next++)
+		if (next->session == ss && (!await_reads(&next->req) || !look_ask(sv, next, &at)))
+			return false;
+	return true;
+}
+
+FLAT bool
+awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint32_t offset)
+{
+	struct look at;
+
+	at.offset = at.line = offset;
+	look_begin(&at, ss);
+	at.skips = true;
+	for (uint32_t i = 0; i < n; i++)
+		if (!look_ask(sv, &ops[i], &at))
+			return false;
+	return true;
+}
