@@ -418,15 +418,15 @@ front_bytes(const struct front_settings *settings)
 static void
 pools_create(struct front *f)
 {
-	list_init(&f->keys_free);
-	list_init(&f->requests_free);
-	for (uint32_t i = 0; i < FRONT_KEYS; i++) {
+	for (uint32_t i = FRONT_KEYS; i-- > 0;) {
+		list_init(&f->key_pool[i].link);
 		list_init(&f->key_pool[i].joined);
-		list_push_back(&f->keys_free, &f->key_pool[i].link);
+		f->keys_free[f->keys_left++] = &f->key_pool[i];
 	}
-	f->keys_left = FRONT_KEYS;
-	for (uint32_t i = 0; i < FRONT_REQUESTS; i++)
-		list_push_back(&f->requests_free, &f->request_pool[i].link);
+	for (uint32_t i = FRONT_REQUESTS; i-- > 0;) {
+		list_init(&f->request_pool[i].link);
+		f->requests_free[f->requests_left++] = &f->request_pool[i];
+	}
 }
 
 static void

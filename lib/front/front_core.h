@@ -60,11 +60,12 @@ struct front {
 	struct list flushes; /* that wait for the store's */
 	uint32_t answers;    /* of this turn */
 	uint32_t lane_count;
-	uint32_t opening; /* lane that is looked at next for being due */
-	struct list keys_free, requests_free;
-	uint32_t keys_left;
-	uint64_t answer_bytes; /* of fills */
-	bool more;             /* this turn's share of reading was used up */
+	uint32_t opening;                        /* lane that is looked at next for being due */
+	struct front_key *keys_free[FRONT_KEYS]; /* the first keys_left... */
+	struct front_request *requests_free[FRONT_REQUESTS];
+	uint32_t keys_left, requests_left; /* ... of each */
+	uint64_t answer_bytes;             /* of fills */
+	bool more;                         /* this turn's share of reading was used up */
 	struct list events, looks, unsent;
 	uint32_t look_count; /* lanes in looks */
 	struct front_lane *lanes;
@@ -153,7 +154,7 @@ front_key_keeps(const struct front_key *key)
 static inline enum front_form
 front_key_form(const struct front_key *key, bool meta)
 {
-	if (!key->used_more && mc_key_is_text(front_key_view(key)))
+	if (!key->used_more && likely(front_key_is_text(key)))
 		return FRONT_FORM_GET;
 	return front_query_form(&key->query, front_key_view(key), meta);
 }

@@ -20,7 +20,7 @@
 	X(CRC32, "crc32", libhashkit_crc32)                                                        \
 	X(CRC32A, "crc32a", crc32a)                                                                \
 	X(FNV1_64, "fnv1_64", libhashkit_fnv1_64)                                                  \
-	X(FNV1A_64, "fnv1a_64", libhashkit_fnv1a_64)                                               \
+	X(FNV1A_64, "fnv1a_64", fnv1a_64)                                                          \
 	X(FNV1_32, "fnv1_32", libhashkit_fnv1_32)                                                  \
 	X(FNV1A_32, "fnv1a_32", libhashkit_fnv1a_32)                                               \
 	X(HSIEH, "hsieh", hsieh)                                                                   \

@@ -33,8 +33,7 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 
 	if (lane->key_count >= f->keys_left)
 		return NULL;
-	key = container_of(list_pop_front(&f->keys_free), struct front_key, link);
-	f->keys_left--;
+	key = f->keys_free[--f->keys_left];
 	lane->key_count++;
 	front_server_add(lane->counts, FRONT_SERVER_TAKEN);
 	key_clear(key, ask->req->verb != MC_GET || front_copies_kept(&f->copies));
@@ -128,9 +127,9 @@ front_key_free(struct front *f, struct front_key *key)
 		*of_slot = NULL;
 	key->lane->key_count--;
 	front_server_add(key->lane->counts, FRONT_SERVER_FREED);
-	f->keys_left++;
-	list_unlink(&key->link);
-	list_push_front(&f->keys_free, &key->link);
+	if (!list_empty(&key->link))
+		list_unlink(&key->link);
+	f->keys_free[f->keys_left++] = key;
 	if (owner != NULL)
 		unuse(f, owner);
 }

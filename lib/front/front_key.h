@@ -15,6 +15,8 @@
 
 #include "base/list.h"
 
+#include <emmintrin.h>
+
 struct front_lane;
 
 #define FRONT_SHORT_MAX 312u /* bytes of a key and a value that need no memory of the store */
@@ -79,6 +81,26 @@ static inline void
 front_key_use_more(struct front_key *key)
 {
 	key->used_more = true;
+}
+
+/* As mc_key_is_text() has it. What lies behind the key in bytes may be read. */
+static inline bool
+front_key_is_text(const struct front_key *key)
+{
+	const __m128i space = _mm_set1_epi8(' '), del = _mm_set1_epi8(127);
+
+	for (uint32_t at = 0; at < key->len; at += 16) {
+		const __m128i part =
+			_mm_loadu_si128((const __m128i *)(const void *)&key->bytes[at]);
+		const __m128i others = _mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(part, space), part),
+						    _mm_cmpeq_epi8(part, del));
+		const uint32_t left = key->len - at;
+
+		if (((uint32_t)_mm_movemask_epi8(others) &
+		     ((left < 16 ? 1u << left : 1u << 16) - 1)) != 0)
+			return false;
+	}
+	return true;
 }
 
 static inline struct view

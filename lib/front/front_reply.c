@@ -9,12 +9,12 @@
 #include "proto/mc_number.h"
 #include "store/item_layout.h"
 
-#define WORDS_MAX       24u /* a meta reply with each of its flags, a line of `me` */
-#define CRLF            2
-#define FEW_DIGITS      8   /* a line of them is within its limit */
-#define WORD_BYTES      6u  /* "VALUE " */
-#define VALUE_LINE_REST 6u  /* " 0 0", CR LF */
-#define ME_MENDED       24u /* memcached 1.6.24, commit 1776b021e */
+#define WORDS_MAX      24u /* a meta reply with each of its flags, a line of `me` */
+#define CRLF           2
+#define FEW_DIGITS     8   /* a line of them is within its limit */
+#define WORD_BYTES     6u  /* "VALUE " */
+#define VALUE_REST_MIN 8u  /* " 0 0", CR LF, CR LF */
+#define ME_MENDED      24u /* memcached 1.6.24, commit 1776b021e */
 
 struct words {
 	uint32_t n;
@@ -391,31 +391,71 @@ read_digits(const uint8_t *at, const uint8_t *end, uint32_t *n)
 	return at;
 }
 
+#define EACH_BYTE 0x01010101u
+
+/* The number of one to three digits that these four bytes begin with, and how many it has; false:
+ * there is none, or more of it. */
+static inline bool
+read_short_number(uint32_t bytes, uint32_t *n, uint32_t *digits)
+{
+	const uint32_t values = bytes ^ '0' * EACH_BYTE;
+	const uint32_t others = ((values + (0x80 - 10) * EACH_BYTE) | values) & 0x80 * EACH_BYTE;
+	uint32_t pairs;
+
+	if (unlikely(others == 0 || (others & 0x80) != 0))
+		return false;
+	*digits = (uint32_t)__builtin_ctz(others) / 8;
+	pairs = values << (32 - 8 * *digits); /* the first byte counts thousands */
+	pairs = (10 * pairs + (pairs >> 8)) & 0x00ff00ff;
+	*n = (100 * pairs + (pairs >> 16)) & 0xffff;
+	return true;
+}
+
+/* " flags length", whose end is within limits: what stands behind it; NULL: another form. */
+static inline const uint8_t *
+read_flags_length(struct front_value *value, const uint8_t *at, const uint8_t *end)
+{
+	const uint8_t *number = at + 1;
+	const uint64_t word = load_u64(at);
+	uint32_t digits;
+
+	if (likely((word & 0xffffff) == (load_u32(" 0 ") & 0xffffff)) &&
+	    likely(read_short_number((uint32_t)(word >> 24), &value->value_len, &digits))) {
+		value->client_flags = 0;
+		return at + 3 + digits;
+	}
+	if (*at != ' ' || (at = read_digits(number, end, &value->client_flags)) == number ||
+	    end - at < CRLF || *at != ' ')
+		return NULL;
+	number = at + 1;
+	at = read_digits(number, end, &value->value_len);
+	return at != number ? at : NULL;
+}
+
+static inline bool
+is_line_end(const uint8_t *at)
+{
+	return load_u16(at) == load_u16("\r\n");
+}
+
 bool
 front_value_read(struct front_value *value, struct front_asked *asked, struct view bytes)
 {
 	static const char word[8] = "VALUE ";
 	const uint32_t key = asked->next;
-	const uint8_t *at = bytes.data + WORD_BYTES, *end = bytes.data + bytes.len, *number;
+	const uint8_t *at = bytes.data + WORD_BYTES, *end = bytes.data + bytes.len;
 	struct view name;
 
 	if (unlikely(asked->ask != FRONT_ASK_GET || asked->wants_cas || !asked->received ||
 		     key >= asked->nkeys || (asked->had >> key & 1) != 0))
 		return false;
 	name = asked->keys[key];
-	if (bytes.len < WORD_BYTES + name.len + VALUE_LINE_REST ||
+	if (bytes.len < WORD_BYTES + name.len + VALUE_REST_MIN ||
 	    memcmp(bytes.data, word, WORD_BYTES) != 0 || !bytes_same(at, name.data, name.len))
 		return false;
-	at += name.len;
-	number = at + 1;
-	if (*at != ' ' || (at = read_digits(number, end, &value->client_flags)) == number ||
-	    end - at < CRLF || *at != ' ')
-		return false;
-	number = at + 1;
-	at = read_digits(number, end, &value->value_len);
-	if (at == number || (uint64_t)(end - at) < (uint64_t)value->value_len + 2 * CRLF ||
-	    at[0] != '\r' || at[1] != '\n' || at[CRLF + value->value_len] != '\r' ||
-	    at[CRLF + value->value_len + 1] != '\n')
+	at = read_flags_length(value, at + name.len, end);
+	if (at == NULL || (uint64_t)(end - at) < (uint64_t)value->value_len + 2 * CRLF ||
+	    !is_line_end(at) || !is_line_end(at + CRLF + value->value_len))
 		return false;
 	value->key = key;
 	value->at = (uint32_t)(at - bytes.data) + CRLF;

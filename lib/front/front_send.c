@@ -23,7 +23,7 @@ void
 front_request_free(struct front *f, struct front_request *r)
 {
 	list_unlink(&r->link);
-	list_push_front(&f->requests_free, &r->link);
+	f->requests_free[f->requests_left++] = r;
 }
 
 /* NULL: there is no room for a request now. */
@@ -33,10 +33,10 @@ request_take(struct front_lane *l)
 	struct front *f = l->front;
 	struct front_request *r;
 
-	if (l->request_count == FRONT_LANE_REQUESTS_MAX || list_empty(&f->requests_free) ||
+	if (l->request_count == FRONT_LANE_REQUESTS_MAX || f->requests_left == 0 ||
 	    !conn_writable(f->stack, l->conn, 1))
 		return NULL;
-	r = container_of(list_pop_front(&f->requests_free), struct front_request, link);
+	r = f->requests_free[--f->requests_left];
 	list_init(&r->keys);
 	r->cas = r->asks_ttl = false;
 	r->ttl_s = FRONT_TTL_UNKNOWN;

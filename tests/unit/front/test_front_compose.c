@@ -5,8 +5,9 @@
  * requests as clients send them, parsed by the product's parser, and the lines for a server that
  * speaks meta commands and one that does not.
  */
-#include "front/front_compose.h"
+#include "front/front_key.h"
 
+#include "proto/mc_base64.h"
 #include "proto/mc_reply.h"
 #include "support/test.h"
 
@@ -267,6 +268,25 @@ the_longest_line_fits(void **state)
 	}
 }
 
+static void
+a_key_is_text_wherever_it_stands(void **state)
+{
+	static const uint8_t bytes[] = {0, ' ', '!', 126, 127, 128, 255};
+	struct front_key key;
+
+	memset(&key, '\n', sizeof key); /* behind the key, too */
+	for (uint32_t n = 0; n < 40 * 40 * sizeof bytes; n++) {
+		const uint32_t at = n / (40 * sizeof bytes), len = n / sizeof bytes % 40;
+
+		memset(key.bytes, 'k', len);
+		if (at < len)
+			key.bytes[at] = bytes[n % sizeof bytes];
+		key.len = (uint8_t)len;
+		check_eq(front_key_is_text(&key), mc_key_is_text(front_key_view(&key)));
+		key.bytes[len] = '\n';
+	}
+}
+
 int
 main(void)
 {
@@ -276,6 +296,7 @@ main(void)
 		cmocka_unit_test(a_key_that_no_server_can_be_told_is_refused),
 		cmocka_unit_test(what_a_stand_in_stores_ends_in_time),
 		cmocka_unit_test(the_longest_line_fits),
+		cmocka_unit_test(a_key_is_text_wherever_it_stands),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

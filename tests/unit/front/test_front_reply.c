@@ -8,6 +8,7 @@
 #include "support/guard.h"
 #include "support/test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define KEYS 3
@@ -431,6 +432,35 @@ a_whole_value_of_the_expected_key_is_read_at_once(void **state)
 }
 
 static void
+a_length_is_what_its_digits_say(void **state)
+{
+	static const char *const flags[] = {"0", "00", "7", "65535"};
+	static const struct view names[] = {{(const uint8_t *)"k", 1}};
+	char text[1200];
+
+	for (uint32_t n = 0; n < 4 * 1100; n++) {
+		const uint32_t value_len = n / 4;
+		const int head = sprintf(text, "VALUE k %s %s%u\r\n", flags[n % 4],
+					 n % 3 ? "" : "0", value_len);
+		struct front_asked asked = {
+			.ask = FRONT_ASK_GET, .nkeys = 1, .received = true, .keys = names};
+		struct front_value v;
+		struct view whole = {(const uint8_t *)text, (uint32_t)head + value_len + 2};
+
+		memset(text + head, '0', value_len);
+		memcpy(text + head + value_len, "\r\n", 2);
+		whole.len--;
+		check(!front_value_read(&v, &asked, whole));
+		whole.len++;
+		check(front_value_read(&v, &asked, whole));
+		check_eq(v.value_len, value_len);
+		check_eq(v.client_flags, strtoul(flags[n % 4], NULL, 10));
+		check_eq(v.at, head);
+		check_eq(v.bytes, whole.len);
+	}
+}
+
+static void
 a_value_ends_with_its_line(void **state)
 {
 	check(front_value_end(view_of("")));
@@ -458,6 +488,7 @@ main(void)
 		cmocka_unit_test(numbers_of_a_meta_reply_are_read),
 		cmocka_unit_test(a_row_has_a_name_and_what_is_left),
 		cmocka_unit_test(a_whole_value_of_the_expected_key_is_read_at_once),
+		cmocka_unit_test(a_length_is_what_its_digits_say),
 		cmocka_unit_test(a_value_ends_with_its_line),
 	};
 
