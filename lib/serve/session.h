@@ -109,27 +109,27 @@ struct session {
 	bool quota_starved; /* bytes of the value were dropped, and none have come since */
 	uint32_t active_s;  /* the second in which something came last */
 
-	uint32_t turn;                  /* in which served was counted */
-	uint32_t served;                /* requests in that turn */
-	uint32_t pass_ops;              /* operations in this pass */
-	uint32_t late_pass;             /* that reads bytes of an earlier turn... */
-	uint64_t since_ns;              /* ... when the first of them were here (residence.h) */
-	uint64_t waited_ns;             /* the turn in which a request last waited for... */
-	uint8_t waited;                 /* ... enum request_wait */
-	uint32_t memory_wait_last_turn; /* of memory_wait_turns */
+	uint32_t turn;      /* in which served was counted */
+	uint32_t served;    /* requests in that turn */
+	uint32_t pass_ops;  /* operations in this pass */
+	uint32_t late_pass; /* that reads bytes of an earlier turn... */
+	uint64_t since_ns;  /* ... when the first of them were here (residence.h) */
+	uint64_t waited_ns; /* the turn in which a request last waited for... */
+	uint8_t waited;     /* ... enum request_wait */
 	union {
-		uint64_t waits; /* 0: its next request waits for nothing of what follows */
+		uint32_t waits; /* 0: its next request waits for nothing of what follows */
 		struct {
 			/* Turns its request has waited for the store; 0: it does not. */
-			uint32_t memory_wait_turns;
-			uint8_t await_count; /* awaits it has */
-			bool await_queued;   /* it waits for a place for one... */
-			bool await_granted;  /* ... has one... */
-			bool await_refused;  /* ... or has waited too long */
+			uint32_t memory_wait_turns : 21;
+			uint32_t await_count : 8;   /* awaits it has */
+			uint32_t await_queued : 1;  /* it waits for a place for one... */
+			uint32_t await_granted : 1; /* ... has one... */
+			uint32_t await_refused : 1; /* ... or has waited too long */
 		};
 	};
-	uint32_t flushes;          /* store_flushes when its flush began to wait */
-	uint32_t deferrable_bytes; /* of this pass, from the first that may have to wait */
+	uint32_t memory_wait_last_turn; /* the last of them */
+	uint32_t flushes;               /* store_flushes when its flush began to wait */
+	uint32_t deferrable_bytes;      /* of this pass, from the first that may have to wait */
 	bool has_credit;    /* the stack has room for the next operation's reply, this turn */
 	bool await_counted; /* its next request was counted when it came */
 	bool ahead;         /* gets behind its read buffer may be asked for */
