@@ -193,7 +193,7 @@ write_full(void)
 		return;
 	check_eq(device.device.ops->submit(&device.device, &io, 1), 1);
 	check_eq(device.device.ops->poll(&device.device, &ended, 1), 1);
-	flash_log_wrote(&shard.log, (uint32_t)ended.tag, draw(40) == 0 ? -5 : ended.error);
+	flash_log_wrote(&shard.log, (uint32_t)ended.tag, draw(8) == 0 ? -5 : ended.error);
 	flash_shard_turn(&shard);
 }
 
@@ -262,7 +262,7 @@ random_log(void)
 {
 	const uint32_t keys = 20 + draw(400), records = 50 + draw(800);
 
-	begin(FEW_PAGES, draw(3) == 0 ? 16 : 64);
+	begin(FEW_PAGES, draw(2) == 0 ? 16 : 64);
 	for (uint32_t i = 0; i < records; i++) {
 		const uint32_t what = draw(200);
 
