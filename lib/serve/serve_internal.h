@@ -54,6 +54,7 @@ enum exec_status {
 	EXEC_DONE,
 	EXEC_PARTIAL, /* the rest is in session->value, or comes with OP_ANSWERED */
 	EXEC_RETRY,   /* nothing is done yet: read it again next turn */
+	EXEC_NONE,    /* there was nothing to do, nor to count */
 };
 
 struct messages; /* serve_message.c */

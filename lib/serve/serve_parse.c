@@ -373,8 +373,8 @@ reply_value_resume(struct serve *sv, struct session *ss)
 		return false;
 	}
 	if (ss->value.tail != TAIL_LINE)
-		residence_late(&sv->residence, RESIDENCE_KIND_ROWS + WAIT_WINDOW, ss->since_ns,
-			       sv->clock.now_ns, 1);
+		residence_late(&sv->residence, RESIDENCE_KIND_ROWS + WAIT_WINDOW,
+			       ss->waits_since_ns, sv->clock.now_ns, 1);
 	return true;
 }
 

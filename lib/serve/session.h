@@ -37,7 +37,8 @@ enum session_end {
 /* What stands behind a value. */
 enum value_tail {
 	TAIL_NONE, /* binary */
-	TAIL_LINE, /* a line end */
+	TAIL_LINE, /* a line end; more of the request follows */
+	TAIL_LAST, /* the same of a request that it ends */
 	TAIL_END,  /* and END: the last value of a retrieval line */
 };
 
@@ -109,13 +110,14 @@ struct session {
 	bool quota_starved; /* bytes of the value were dropped, and none have come since */
 	uint32_t active_s;  /* the second in which something came last */
 
-	uint32_t turn;      /* in which served was counted */
-	uint32_t served;    /* requests in that turn */
-	uint32_t pass_ops;  /* operations in this pass */
-	uint32_t late_pass; /* that reads bytes of an earlier turn... */
-	uint64_t since_ns;  /* ... when the first of them were here (residence.h) */
-	uint64_t waited_ns; /* the turn in which a request last waited for... */
-	uint8_t waited;     /* ... enum request_wait */
+	uint32_t turn;           /* in which served was counted */
+	uint32_t served;         /* requests in that turn */
+	uint32_t pass_ops;       /* operations in this pass */
+	uint32_t late_pass;      /* that reads bytes of an earlier turn... */
+	uint64_t since_ns;       /* ... when the first of them were here (residence.h) */
+	uint64_t waits_since_ns; /* since when the request was here that is not answered... */
+	uint64_t waited_ns;      /* ... and the turn in which it last waited for... */
+	uint8_t waited;          /* ... enum request_wait */
 	union {
 		uint32_t waits; /* 0: its next request waits for nothing of what follows */
 		struct {
