@@ -188,6 +188,7 @@ each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	tell_nic(a);
 	admin_latency_tick_mt(a->shared, control_now_ns());
+	admin_hotkeys_tick_mt(a->shared, tsc_clock_ns(&a->nic.clock));
 	warn_bad_checksums(a, sums);
 	if (a->fleet != NULL)
 		front_stats_look(&a->fleet->stats, &a->fleet->looker, live_requests(a),
