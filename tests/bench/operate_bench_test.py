@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""operate_bench_test.py BENCH_OPERATE - tools/bench operate, and what is shown of latencies.
+"""operate_bench_test.py BENCH_OPERATE HOT_ZIPF - tools/bench operate, and what is shown of latencies.
 
 Goal: what `stats latency` is made of has the percentiles that the load generator stamps, for every kind of
 request; figures outside their limits are said; parts can be run alone. Method: the program as built, few
@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py")
 import bench_main  # noqa: E402
 import operate_bench  # noqa: E402
 
-PROGRAM = sys.argv[1]
+PROGRAM, ZIPF = sys.argv[1:3]
 LIMIT_S = 120
 
 
@@ -35,6 +35,11 @@ class Operate(unittest.TestCase):
             for name in ("p50", "p99"):
                 ratio = row[f"stats_{name}_us"] / row[f"generator_{name}_us"]
                 self.assertLessEqual(abs(ratio - 1), 0.05, row)
+
+    def test_the_hottest_keys_are_named_in_order_if_there_are_enough_samples(self):
+        for words, right in ((("--keys", "20", "--requests", "40000000"), 3), (("--requests", "1000"), 0)):
+            done = subprocess.run([ZIPF, "--runs", "3", *words], capture_output=True, text=True, timeout=LIMIT_S)
+            self.assertEqual(json.loads(done.stdout)["in_order"], right, done.stderr)
 
     def test_mistakes_are_one_line(self):
         for words in ((), ("latency",), ("nonsense", "udp_mix"), ("latency", "nonsense")):

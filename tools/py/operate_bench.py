@@ -14,10 +14,13 @@ from progress import Failed, Step
 
 RUN_LIMIT_S = 600
 PROGRAM = "tests/bench/bench_operate"
+ZIPF = "tests/bench/hot_zipf"
+RUNS = 100
 KINDS = ("udp_mix", "tcp_mix", "tcp_multiget")
 REQUESTS, QUICK_REQUESTS = 2_000_000, 200_000
 # {figure: (least, most)}; None: no such end.
-LIMITS = {"latency_p50_ratio": (0.95, 1.05), "latency_p99_ratio": (0.95, 1.05)}
+LIMITS = {"latency_p50_ratio": (0.95, 1.05), "latency_p99_ratio": (0.95, 1.05),
+          "hotkeys_in_order": (0.99, None)}
 
 
 @dataclasses.dataclass
@@ -58,8 +61,17 @@ def latency(bench):
     return lines
 
 
+def hotkeys(bench):
+    """Runs of a Zipf stream, and those in which the ten hottest keys were named in order."""
+    with Step(f"hotkeys: {RUNS} streams"):
+        row, = bench.rows(ZIPF, "--runs", RUNS)
+    bench.figures.keep("hotkeys_in_order", [row["in_order"] / row["runs"]])
+    return [["streams", row["runs"], row["in_order"], f"{row['in_order'] / row['runs']:.2f}"]]
+
+
 PARTS = {
     "latency": ([PROGRAM], latency),
+    "hotkeys": ([ZIPF], hotkeys),
 }
 
 
