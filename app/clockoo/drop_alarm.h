@@ -29,10 +29,9 @@ struct drop_nic {
 	  "if the client is at the other end of a veth or tap: ethtool -K IFACE tx off, there",    \
 	  "DROP_TCP_CKSUM", "DROP_UDP_CKSUM")                                                      \
 	X(NIC_MISSED, 100, "frames lost in the NIC, no descriptor was free",                       \
-	  "more cores (-t), a longer ring, or no other work on their CPUs: clockoo doctor", NULL)  \
+	  "more cores (-t), --rx-ring, or no other work on their CPUs: clockoo doctor", NULL)      \
 	X(NIC_NO_BUFFER, 100, "frames lost in the NIC, no buffer was free",                        \
-	  "clients that do not read hold them: fewer connections (-c), or more memory for frames", \
-	  NULL)                                                                                    \
+	  "connections hold them: lower -c, or find clients that do not read: stats conns", NULL)  \
 	X(FRAMES, 100, "TCP segments dropped, connections hold all frames they may",               \
 	  "clients send faster than they are served: more cores (-t) or smaller requests",         \
 	  "TCP_DROP_RX_FRAMES_MAX")                                                                \
