@@ -5,8 +5,8 @@
 #include "control.h"
 #include "admin/admin.h"
 #include "fleet.h"
-#include "checksum_watch.h"
 #include "crash_count.h"
+#include "drop_alarm.h"
 #include "front_cores.h"
 #include "live.h"
 #include "reload.h"
@@ -147,16 +147,17 @@ watch_link(struct appliance *a, bool *was_up)
 }
 
 static void
-warn_bad_checksums(struct appliance *a, struct checksum_watch *w)
+say_drops(struct appliance *a, struct drop_alarm *alarm)
 {
-	const uint64_t dropped = checksum_watch_check(w, &a->telemetry);
+	struct device_losses losses;
+	struct drop_line line;
 
-	if (dropped != 0)
-		fprintf(stderr,
-			"clockoo: %llu frames dropped, their TCP or UDP checksum is wrong: if the "
-			"client is at the other end of a veth or tap: ethtool -K IFACE tx off, "
-			"there\n",
-			(unsigned long long)dropped);
+	device_losses(&a->nic.device, &losses);
+	if (drop_alarm_check(alarm, &a->telemetry,
+			     &(struct drop_nic){losses.missed, losses.no_buffer}, control_now_ns(),
+			     &line))
+		fprintf(stderr, "clockoo: %llu %s: %s\n", (unsigned long long)line.count,
+			line.words, line.cure);
 }
 
 /* What only the port knows, for `stats net`. */
@@ -179,7 +180,7 @@ tell_nic(const struct appliance *a)
 }
 
 static void
-each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
+each_second(struct appliance *a, struct live *live, struct drop_alarm *alarm)
 {
 	struct rusage use;
 
@@ -188,7 +189,8 @@ each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	tell_nic(a);
 	admin_latency_tick_mt(a->shared, control_now_ns());
-	warn_bad_checksums(a, sums);
+	admin_hotkeys_tick_mt(a->shared, tsc_clock_ns(&a->nic.clock));
+	say_drops(a, alarm);
 	if (a->fleet != NULL)
 		front_stats_look(&a->fleet->stats, &a->fleet->looker, live_requests(a),
 				 a->sizes.front.connections, a->fleet->look->config.servers.count,
@@ -261,7 +263,7 @@ static void *
 control_run(void *arg)
 {
 	struct appliance *a = arg;
-	struct checksum_watch sums = {0};
+	struct drop_alarm alarm = {0};
 	struct live live;
 	struct watchdog watchdog;
 	int64_t due_ns = monotonic_ns();
@@ -289,7 +291,7 @@ control_run(void *arg)
 			fleet_tick(a->fleet, control_now_ns());
 		if (++ticks % TICKS_S == 0) {
 			tsc_clock_correct(&a->nic.clock);
-			each_second(a, &live, &sums);
+			each_second(a, &live, &alarm);
 			if (!front_cores_check(a, tsc_clock_ns(&a->nic.clock)))
 				break;
 			watch_link(a, &link_up);

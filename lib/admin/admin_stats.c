@@ -342,6 +342,8 @@ stream_of(uint8_t verb)
 		return &counters_stream;
 	case MC_STATS_LATENCY:
 		return &latency_stream;
+	case MC_STATS_HOTKEYS:
+		return &hotkeys_stream;
 	default:
 		return &conns_stream;
 	}
@@ -354,6 +356,8 @@ stats_start(struct serve *sv, struct op *op, const struct stream *st)
 {
 	const bool many_items = st->kind == &sizes_stream && sv->shared->policy.track_sizes;
 
+	if (st->kind == &hotkeys_stream && hotkeys_refused(sv, op))
+		return EXEC_DONE;
 	if (op->session != NULL || !(many_items || st->kind == &front_stream))
 		return stream_start(sv, op, st);
 	reply_error(sv, op, MC_ERR_UDP);

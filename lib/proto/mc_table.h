@@ -89,6 +89,7 @@ enum mc_syntax {
 	X(MC_STATS_CORES, "stats", "cores", ANYTHING, NO, "", "core by core: busy share, turns, stages") \
 	X(MC_STATS_COUNTERS, "stats", "counters", ANYTHING, NO, "", "all that is counted and in no other reply") \
 	X(MC_STATS_LATENCY, "stats", "latency", ANYTHING, NO, "", "how long requests were in the server, by kind") \
+	X(MC_STATS_HOTKEYS, "stats", "hotkeys", ANYTHING, NO, "", "keys asked for most, and those with the largest values") \
 	X(MC_STATS_CONNS, "stats", "conns", ANYTHING, NO, "", "open connections") \
 	X(MC_STATS_RESET, "stats", "reset", ANYTHING, NO, "", "set the counters to zero") \
 	X(MC_STATS_DETAIL, "stats", "detail", DETAIL, NO, "on|off|dump", "counters by key prefix") \

@@ -158,6 +158,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	sv->classes = region_take(region, CLASSES_MAX * sizeof *sv->classes, CACHE_LINE_BYTES);
 	store_class_map(shared->store, &sv->class_map);
 	gets_fast_create(sv);
+	hot_keys_begin(&sv->hot, cfg->core + 1);
 	fill_quota_create(sv);
 	shared->serves[cfg->core] = sv;
 	stack_attach(stack, &user);

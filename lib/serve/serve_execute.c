@@ -3,6 +3,7 @@
  */
 #include "await_table.h"
 #include "serve_access.h"
+#include "serve_hot.h"
 #include "serve_parse.h"
 #include "serve_record.h"
 
@@ -600,6 +601,9 @@ ops_execute(struct serve *sv)
 void
 serve_execute(struct serve *sv)
 {
+	if (unlikely(sv->op_count > sv->hot.left))
+		ops_sample(sv);
+	sv->hot.left -= sv->op_count;
 	if (unlikely(sv->gets_are_slow != 0))
 		ops_execute_slow(sv);
 	else

@@ -12,6 +12,7 @@
 #ifndef CLOCKOO_SERVE_INTERNAL_H
 #define CLOCKOO_SERVE_INTERNAL_H
 
+#include "hot_keys.h"
 #include "residence.h"
 #include "serve.h"
 #include "serve_link.h"
@@ -157,6 +158,7 @@ struct serve {
 	uint8_t scratch[2 * CHUNK_BYTES];
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[SERVE_COUNTER_COUNT];
 	struct residence residence;
+	struct hot_keys hot;
 };
 
 static inline void

@@ -9,6 +9,7 @@
 #include "admin/stat_names.h"
 #include "base/log_cells.h"
 #include "proto/mc_binary.h"
+#include "serve/serve_policy.h"
 #include "unit/serve/late_supplier.h"
 #include "unit/serve/one_rig.h"
 
@@ -461,6 +462,59 @@ the_last_minute_forgets(void **state)
 	check(figure(stats, "udp_get_miss", "minute_max_us") < 5.2);
 }
 
+/* One of 128 operations is looked at: so many requests that each key is. */
+static const char *
+hotkeys(const char *command)
+{
+	static char text[1u << 16];
+	struct conn *c;
+
+	turn_of(US);
+	admin_hotkeys_tick_mt(rig->shared, rig->clock.now_ns);
+	c = rig_open(rig);
+	rig_receive_text(rig, c, command);
+	for (uint32_t i = 0; i < 60; i++)
+		turn_of(US);
+	snprintf(text, sizeof text, "%s", rig_sent(c, NULL));
+	rig_lose(rig, c);
+	return text;
+}
+
+static void
+hot_and_big_keys_are_named(void **state)
+{
+	static char set[9000];
+	struct conn *c = rig_open(rig);
+	const char *stats;
+	int head;
+
+	check_str(hotkeys("stats hotkeys\r\n"), "END\r\n");
+	rig_receive_text(rig, c, "set a 0 0 5\r\nvalue\r\n");
+	turn_of(US);
+	head = sprintf(set, "set large 0 0 8000\r\n");
+	memset(set + head, 'x', 8000);
+	memcpy(set + head + 8000, "\r\n", 2);
+	rig_receive(rig, c, set, (uint32_t)head + 1000);
+	turn_of(US);
+	rig_receive(rig, c, set + head + 1000, 7002);
+	turn_of(US);
+	for (uint32_t i = 0; i < 8000; i++) {
+		rig_datagram_text(rig, 1, i % 4 != 0 ? "get a\r\n" : "mg Yg0K b v\r\n");
+		turn_of(1000 * US);
+	}
+	stats = hotkeys("stats hotkeys\r\n");
+	check_ptr(strstr(stats, "STAT 1:key a\r\nSTAT 1:rate "));
+	check_ptr(strstr(stats, "STAT 1:size 5\r\nSTAT 2:key b%0D%0A\r\n"));
+	check_ptr(strstr(stats,
+			 "STAT big_1:key large\r\nSTAT big_1:size 8000\r\nSTAT big_1:uses 1\r\n"));
+	check(atof(strstr(stats, "1:share ") + 8) > 0.5 &&
+	      atof(strstr(stats, "1:share ") + 8) < 0.99);
+	check(atof(strstr(stats, "1:rate ") + 7) > 300 &&
+	      atof(strstr(stats, "1:rate ") + 7) < 1500);
+	serve_shared_set_policy(rig->shared, &(struct serve_policy){.no_dumps = true});
+	check_str(hotkeys("stats hotkeys\r\n"), "CLIENT_ERROR stats cachedump not allowed\r\n");
+}
+
 int
 main(void)
 {
@@ -478,6 +532,7 @@ main(void)
 		cmocka_unit_test(what_a_supplier_is_asked_for_is_counted_once),
 		cmocka_unit_test(a_write_is_here_from_when_it_came),
 		TEST(the_last_minute_forgets),
+		TEST(hot_and_big_keys_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
