@@ -176,7 +176,11 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual(self.reloaded(text, text, lambda: deny.write_text("10.0.0.0/8\n::/0\n")), [
             "clockoo: reload: FILE: network.allow and network.deny: 0 networks allowed, 2 denied, a "
             "table of 258 KB"])
-        self.assertEqual(self.reloaded(text, text), ["clockoo: reload: FILE: nothing changed"])
+
+    def test_a_reload_with_a_wrong_list_changes_nothing(self):
+        deny = self.folder / "deny"
+        deny.write_text("192.0.2.0/24\n")
+        text = f"network:\n  deny: {deny}\n"
         said = self.reloaded(text, text, lambda: deny.write_text("10.0.0.0/8\n10.0.0.1/9\n"))
         self.assertEqual(len(said), 1)
         self.assertIn('line 2: "10.0.0.1/9": bits behind the prefix are set; did you mean 10.0.0.0/9?; the '
