@@ -199,6 +199,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 	struct serve *serve;
 	struct stack *stack;
 
+	stack_cfg.net.access = a->access.now.list;
 	stack_cfg.tcp.core = i;
 	stack_cfg.tcp.cores = a->config.cores;
 	stack = stack_create(region, &stack_cfg, port, a->neigh);
@@ -267,6 +268,7 @@ build(struct appliance *a, struct error *err)
 	}
 	start = start_of(a);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
+	serve_shared_set_access(a->shared, a->access.now.list);
 	admin_shared_create(&region, a->shared);
 	admin_telemetry_set(a->shared, &a->telemetry);
 	policy_set(a);
@@ -402,4 +404,5 @@ appliance_stop(struct appliance *a)
 	second_tier_close(&a->flash);
 	huge_block_free(&a->block);
 	kept_close(&a->kept);
+	access_end(&a->access);
 }

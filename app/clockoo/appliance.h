@@ -10,6 +10,7 @@
 #ifndef CLOCKOO_APPLIANCE_H
 #define CLOCKOO_APPLIANCE_H
 
+#include "access.h"
 #include "background.h"
 #include "config/config.h"
 #include "core/core.h"
@@ -85,6 +86,7 @@ struct appliance {
 	struct telemetry telemetry;
 	cpu_set_t all_cpus; /* of the process, before EAL pinned the main thread */
 	struct users users;
+	struct access access;
 	struct privileges privileges;
 	struct background background;
 	struct notify notify;

@@ -228,12 +228,14 @@ reload(struct appliance *a, bool *reloading)
 	*reloading = true;
 }
 
-/* A reload ends when the cores can have its users: some may not have seen the last ones yet. */
+/* A reload ends when the cores have its users and networks: some may not have seen the last ones
+ * yet. */
 static void
-apply_users(struct appliance *a, bool *reloading)
+apply_users_and_networks(struct appliance *a, bool *reloading)
 {
 	users_apply(&a->users, a->shared);
-	if (*reloading && !a->users.pending) {
+	access_apply(&a->access, a->shared);
+	if (*reloading && !a->users.pending && access_is_applied(&a->access)) {
 		notify_send(&a->notify, "READY=1");
 		*reloading = false;
 	}
@@ -281,7 +283,7 @@ control_run(void *arg)
 			break;
 		if (number == SIGHUP)
 			reload(a, &reloading);
-		apply_users(a, &reloading);
+		apply_users_and_networks(a, &reloading);
 		if (number != 0)
 			continue;
 		due_ns += TICK_NS;

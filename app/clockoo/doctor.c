@@ -152,6 +152,19 @@ check_memory_save(struct dry_run *p, const struct config *cfg)
 		advice_add(&p->advice, ADVICE_OK, "memory save", "%s", words);
 }
 
+/* Names and passwords of the cache. */
+static void
+check_users(struct dry_run *p, const struct config *cfg)
+{
+	const char *file;
+
+	if (tree_is_live(&p->machine.tree) && users_file_is_open(cfg, &file))
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "users",
+				      "%.100s: any user of this machine can read or change it",
+				      file),
+			   "chmod o= %s", file);
+}
+
 static void
 print_table(const struct advice_list *list, FILE *out)
 {
@@ -233,6 +246,7 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_running(&p, cfg);
 	check_memory_file(&p, cfg);
 	check_memory_save(&p, cfg);
+	check_users(&p, cfg);
 	if (tree_is_live(&p.machine.tree))
 		flash_doctor(&p.advice, cfg);
 	print_table(&first, out);

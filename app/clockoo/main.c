@@ -104,7 +104,8 @@ run(struct appliance *a)
 		error_set(&err, "--config: cannot determine the current directory");
 		return refuse(a, &err);
 	}
-	if (!users_begin(&a->users, &a->config, &err))
+	if (!users_begin(&a->users, &a->config, &err) ||
+	    !access_begin(&a->access, &a->config, &err))
 		return refuse_permanently(a, &err);
 	if (!privileges_lookup(&a->privileges, a->config.user, &err))
 		return refuse(a, &err);
@@ -192,12 +193,21 @@ static int
 check_file(struct appliance *a)
 {
 	char size[FRONT_LOOK_SIZE_BYTES], age[FRONT_AGE_BYTES];
+	char let_in[ACCESS_WORDS_BYTES];
+	struct access_look access;
 	struct front_look *front;
+	const char *users;
 	struct error err;
 
-	if (!file_check(&a->config, &err) || !front_look_make(&front, &a->config, &err))
+	if (!file_check(&a->config, &err) || !access_look_make(&access, &a->config, &err))
+		return refuse_permanently(a, &err);
+	access_look_words(&access, let_in);
+	access_look_free(&access);
+	if (!front_look_make(&front, &a->config, &err))
 		return refuse_permanently(a, &err);
 	printf("%s: configuration OK\n", a->source.file);
+	if (a->config.allow[0] != '\0' || a->config.deny[0] != '\0')
+		printf("network: %s\n", let_in);
 	if (front != NULL) {
 		front_look_size(front, &a->config, size);
 		front_plan_age(&front->plan, &front->config, age);
@@ -209,6 +219,8 @@ check_file(struct appliance *a)
 		config_error_locate(&a->source, &err);
 		printf("not ready to start: %s\n", err.text);
 	}
+	if (a->config.sysfs[0] == '\0' && users_file_is_open(&a->config, &users))
+		printf(USERS_OPEN_FORMAT "\n", users);
 	say_what_is_kept(a);
 	say_what_is_on_flash(a);
 	return 0;

@@ -328,6 +328,18 @@ print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 	print_ejection(&front->config, out);
 }
 
+/* Its memory is the heap's: as much again while a reload replaces it. */
+static void
+print_access(const struct access_look *look, FILE *out)
+{
+	char words[ACCESS_WORDS_BYTES];
+
+	if (look->list == NULL)
+		return;
+	access_look_words(look, words);
+	fprintf(out, "let in     %s, ordinary pages, twice during a reload\n", words);
+}
+
 static void
 print_shards(const struct flash_plan *p, FILE *out)
 {
@@ -414,6 +426,7 @@ plan_print(struct config *cfg, FILE *out, struct error *err)
 	print_queues(&p, cfg, out);
 	print_rules(&p.steer, out);
 	print_memory(&p, cfg, out);
+	print_access(&p.access, out);
 	print_front(p.front, cfg, out);
 	if (p.front != NULL && cfg->cores > 1)
 		fprintf(out, "           %s\n", front_cores_words(&p.steer, cfg->cores));

@@ -99,6 +99,8 @@ execute_shutdown(struct serve *sv, struct op *op)
 		return refused(sv, op, (enum mc_error)op->req.error);
 	atomic_store_explicit(&sv->shared->stop, graceful ? SERVE_STOP_GRACEFULLY : SERVE_STOP,
 			      memory_order_relaxed);
+	if (op->session == NULL) /* in a datagram */
+		return EXEC_DONE;
 	op->session->end = SESSION_END_SHUTDOWN;
 	session_close(sv, op->session);
 	return EXEC_DONE;

@@ -122,6 +122,9 @@ struct config_front {
 	uint32_t reload;
 };
 
+/* auto: on if there is an address6. */
+enum config_ipv6 { IPV6_AUTO, IPV6_ON, IPV6_OFF };
+
 /* What sets the pace of TCP. */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
 
@@ -139,6 +142,7 @@ struct config {
 	uint32_t verbosity;
 	uint32_t ipv4, prefix_len;
 	uint32_t gateway;    /* 0 = none */
+	uint32_t ipv6_use;   /* enum config_ipv6 */
 	struct ip_addr ipv6; /* beside the one made from the MAC; zero = none */
 	uint32_t prefix6_len;
 	struct ip_addr gateway6; /* zero = none */
@@ -150,7 +154,9 @@ struct config {
 	uint32_t udp_budget;     /* reply bytes a second to a source outside udp_allow */
 	struct config_net udp_allow[CONFIG_NETS_MAX];
 	uint32_t udp_allow_count;
-	bool udp_allow_given; /* else it is our networks */
+	bool udp_allow_given;             /* else it is our networks */
+	char allow[CONFIG_SERVERS_BYTES]; /* networks, or the whole path of a file; empty: all */
+	char deny[CONFIG_SERVERS_BYTES];  /* the same; empty: none */
 	bool address_given;
 	uint32_t listen;                  /* -l: our address again, 0 = not set, or any */
 	uint32_t steering;                /* enum config_steering */
@@ -167,6 +173,7 @@ struct config {
 	uint32_t numa;          /* bits of the nodes to interleave over, or CONFIG_NUMA_ALL, _NIC */
 	uint32_t keep_for_s;    /* or KEEP_FOR_ALWAYS, KEEP_FOR_NEVER */
 	uint32_t save_compress; /* enum config_save_compress */
+	bool udp_admin;         /* what changes more than one key may come over UDP */
 	bool udp_port_per_core;
 	bool share_cpus; /* two cores on one CPU are no mistake */
 	bool no_huge;
@@ -206,6 +213,13 @@ static inline uint32_t
 config_reserved_mb(const struct config *cfg)
 {
 	return cfg->memory_max_mb != 0 ? cfg->memory_max_mb : cfg->memory_mb;
+}
+
+static inline bool
+config_has_ipv6(const struct config *cfg)
+{
+	return cfg->ipv6_use == IPV6_ON ||
+	       (cfg->ipv6_use == IPV6_AUTO && !ip_addr_is_zero(&cfg->ipv6));
 }
 
 static inline bool

@@ -278,6 +278,7 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 	case OPTION_SPACE:
 		return put_space(o, *number);
 	case OPTION_SERVERS:
+	case OPTION_NET_LIST:
 		return put_servers(o, field);
 	case OPTION_DELIMITER:
 		put_text(o, delimiter);

@@ -31,6 +31,7 @@ enum option_kind {
 	OPTION_GATEWAY6,
 	OPTION_LISTEN,
 	OPTION_NETS,
+	OPTION_NET_LIST, /* a list of networks, or the path of a file */
 	OPTION_LCORES,
 	OPTION_DELIMITER,
 	OPTION_NODES,
@@ -45,6 +46,7 @@ enum option_kind {
 	OPTION_PROTOCOL, /* from here: one of option_choices() */
 	OPTION_CONGESTION,
 	OPTION_STEERING,
+	OPTION_IPV6,
 	OPTION_HYPERTHREADS,
 	OPTION_HUGEPAGE,
 	OPTION_POLL,
@@ -175,6 +177,10 @@ bool parse_decimal(const char *text, uint32_t *n);
 bool option_set_address(struct config *cfg, const char *value, struct error *err);
 bool option_set_listen(struct config *cfg, const char *value, struct error *err);
 bool option_set_nets(struct config *cfg, const char *value, struct error *err);
+/* From the front of p: the end, or NULL. Bits behind the prefix may be set. */
+const char *option_parse_net(const char *p, struct config_net *net);
+bool option_set_net_list(char list[CONFIG_SERVERS_BYTES], const struct option_row *row,
+			 const char *value, struct error *err);
 bool option_set_gateway(struct config *cfg, const char *value, struct error *err);
 bool option_set_address6(struct config *cfg, const char *value, struct error *err);
 bool option_set_gateway6(struct config *cfg, const char *value, struct error *err);

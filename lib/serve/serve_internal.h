@@ -130,8 +130,10 @@ struct serve {
 	uint32_t users_version; /* which table of users this core looks in */
 	uint32_t request_bytes; /* bytes of the requests of the message being composed */
 	const struct turn_times *turn_times; /* of the core; NULL: not told */
-	uint32_t idle_slot;                  /* where the look for idle connections stands */
-	uint64_t idle_ns;                    /* up to when it has been paid for */
+	const struct access_list *access;    /* who is let in, of this core's stack */
+	uint32_t access_slot; /* the next connection to look at since it changed; 0: none */
+	uint32_t idle_slot;   /* where the look for idle connections stands */
+	uint64_t idle_ns;     /* up to when it has been paid for */
 	struct udp_rate_limit *rate_limit;
 	struct udp_rate_limit *error_limit; /* it counts errors where that counts bytes */
 

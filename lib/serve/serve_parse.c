@@ -256,7 +256,7 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 
 	switch (r.status) {
 	case MC_OK:
-		if (unlikely(sv->auth) && !ss->authenticated &&
+		if (unlikely(sv->auth) && ss->role != MC_ROLE_ADMIN &&
 		    !auth_check(ss, &op->req, op_last(op) ? r.used - 1 : MC_LINE_MAX))
 			return close_on_error(sv, ss);
 		return op_accept(sv, ss, src, r.used);

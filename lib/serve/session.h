@@ -96,13 +96,13 @@ struct fill_progress {
 struct session {
 	struct conn *conn; /* NULL: no connection in this slot */
 	struct mc_parser parser;
-	uint8_t body;     /* enum session_body */
-	bool filling;     /* fill is begun, neither finished nor abandoned */
-	bool bad_end;     /* the body does not end in CR LF */
-	uint8_t body_end; /* bytes of its end */
-	bool closing;     /* nothing more is read */
-	bool admitted;    /* not one too many */
-	bool authenticated;
+	uint8_t body;       /* enum session_body */
+	bool filling;       /* fill is begun, neither finished nor abandoned */
+	bool bad_end;       /* the body does not end in CR LF */
+	uint8_t body_end;   /* bytes of its end */
+	bool closing;       /* nothing more is read */
+	bool admitted;      /* not one too many */
+	uint8_t role;       /* enum mc_role of its user; NONE: it has named none */
 	uint8_t sched;      /* enum session_sched */
 	uint8_t end;        /* enum session_end */
 	uint8_t quota_part; /* enum fill_quota_part: where it waits... */
