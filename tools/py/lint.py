@@ -36,10 +36,15 @@ def all_sources():
     return {str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.c")}
 
 
-def changed_sources():
-    """.c files that the last commit or the work since changed, or that include such a header."""
-    changed = set(_git_lines("diff", "--name-only", "HEAD~1")) | set(
+def changed_files():
+    """What the last commit or the work since changed."""
+    return set(_git_lines("diff", "--name-only", "HEAD~1")) | set(
         _git_lines("ls-files", "--others", "--exclude-standard"))
+
+
+def changed_sources():
+    """.c files among changed_files(), and those that include a header among them."""
+    changed = changed_files()
     headers = {name.rpartition("/")[2] for name in changed if name.endswith(".h")}
     include = re.compile(r'^#include "(?:[^"]*/)?([^"/]+)"', re.M)
     return {name for name in all_sources()

@@ -168,9 +168,13 @@ def stage(root, files, number, arch, needs):
         write(root / "DEBIAN" / name, (ROOT / "tools/debian" / name).read_bytes(), 0o755)
 
 
-def make(build, out):
+def make(build, out, plain=False):
     """Build the programs and the package; its path."""
-    trained_tree.build(build, [*PROGRAMS, *MAN_PAGES])
+    targets = [*PROGRAMS, *MAN_PAGES]
+    if plain:
+        build_tree.build(build, build_tree.TESTED, targets)
+    else:
+        trained_tree.build(build, targets)
     number = version(build)
     arch = checked("dpkg", "--print-architecture").strip()
     package = out / f"{NAME}_{number}_{arch}.deb"
@@ -179,19 +183,22 @@ def make(build, out):
         root.mkdir(mode=0o755)
         stage(root, contents(build, number), number, arch, depends(build))
         out.mkdir(parents=True, exist_ok=True)
-        checked("dpkg-deb", "--root-owner-group", "--build", str(root), str(package))
+        # xz at its best takes seconds; who installs it once, in a test, does not need that.
+        checked("dpkg-deb", *(["-z1"] if plain else []), "--root-owner-group", "--build", str(root), str(package))
     return package
 
 
 def main():
     os.umask(0o022)
     parser = argparse.ArgumentParser(prog="tools/package")
-    parser.add_argument("--build", type=pathlib.Path, default=trained_tree.default_folder())
+    parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--plain", action="store_true")
     args = parser.parse_args()
-    build = args.build.absolute()
+    default = build_tree.default_folder() if args.plain else trained_tree.default_folder()
+    build = (args.build or default).absolute()
     try:
-        print(make(build, (args.out or build).absolute()))
+        print(make(build, (args.out or build).absolute(), args.plain))
     except Failed as failed:
         progress.say(str(failed))
         return 1

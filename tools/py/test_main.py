@@ -259,7 +259,11 @@ def part_package():
     subprocess.run([ROOT / "tools/install", "package", "clean", "boot"], stdin=subprocess.DEVNULL)
     folder = build_tree.default_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    return counting("the Debian package", [str(ROOT / "tests/package/run_package"), "--build", str(folder)])
+    plain = AMONG_OTHERS in os.environ and not lint.changed_files() & set(TRAINS)
+    if plain:
+        print("   of the plain build: the last commit changed nothing that trains it (tools/test package trains)", flush=True)
+    return counting("the Debian package", [str(ROOT / "tests/package/run_package"), "--build", str(folder),
+                                           *(["--plain"] if plain else [])])
 
 
 def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS, out=None):
@@ -280,6 +284,10 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
 ONLY_BY_NAME = ("quick", "coverage", "analyze")
 # What mostly waits, for clients, a machine or a package's compiler: each row runs beside what comes after the release build.
 BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "run"), ("package",))
+AMONG_OTHERS = "CLOCKOO_TEST_AMONG_OTHERS"  # in the environment of such a row
+# Of these a trained build is made. Its training and second compilation are 150 s of CPU in the 15 minutes that all parts may take.
+TRAINS = ("meson.build", "meson_options.txt", "tools/package", "tools/py/trained_tree.py", "tools/py/build_tree.py",
+          "tests/bench/bench_request.c", "tests/bench/meson.build")
 TIMES = re.compile(r"^\w+ +\d+ passed, .*\)$")
 
 
@@ -290,7 +298,7 @@ class Beside:
         self.names = names
         self.lines = tempfile.TemporaryFile("w+", errors="replace")
         self.child = subprocess.Popen([str(ROOT / "tools/test"), *names], stdin=subprocess.DEVNULL,
-                                      stdout=self.lines, stderr=subprocess.STDOUT)
+                                      stdout=self.lines, stderr=subprocess.STDOUT, env={**os.environ, AMONG_OTHERS: "1"})
 
     def counts(self):
         """Of all of them, and a line of each with its times."""
