@@ -47,8 +47,7 @@
 #define CONFIG_SKIP_BYTES       129u       /* with its end: libmemcached's longest namespace */
 #define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* the profile's */
 
-/* Where figures are shown by HTTP: an address and port of the kernel, or the path of a Unix socket,
- * which begins with a slash. */
+/* Where figures are shown by HTTP: the kernel's IP and port, or a Unix socket's path from / on. */
 #define CONFIG_HTTP_BYTES 108u /* with its end: of struct sockaddr_un */
 
 struct config_http {

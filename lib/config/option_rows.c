@@ -324,7 +324,8 @@ const struct option_row option_rows[] = {
 	{"live", 0, FLAG(live), "print one line of statistics every second", false,
 	 "telemetry.live"},
 	{"telemetry-http", 0, OPTION_HTTP, AT(http), 0, 0, "WHERE",
-	 "IP:PORT of the kernel, or the path of a Unix socket, where /metrics and a page of figures "
+	 "IP:PORT of the kernel, or the path of a Unix socket, where /metrics and a page of "
+	 "figures "
 	 "are served by HTTP to whoever reaches it, such as 127.0.0.1:9150 (none)",
 	 false, "telemetry.http"},
 	{"verbose", 'v', OPTION_COUNT, AT(verbosity), 0, 3, NULL,
