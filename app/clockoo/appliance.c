@@ -9,6 +9,7 @@
 #include "dpdk/lcore_run.h"
 #include "fleet.h"
 #include "front_cores.h"
+#include "http_server.h"
 #include "policy.h"
 #include "serve/serve_policy.h"
 #include "sizes.h"
@@ -57,6 +58,10 @@ prepare(struct appliance *a, struct error *err)
 		return error_set(err, "no random numbers from the kernel");
 	if (!front_prepare(a, err))
 		return config_error_permanent(&a->source, err);
+	if (a->config.http.text[0] != '\0' && !http_is_built(err))
+		return config_error_permanent(&a->source, err);
+	if (!http_listen(&a->http_fd, &a->config.http, err))
+		return false;
 	if (!second_tier_open(&a->flash, &a->config, err))
 		return false;
 	asked.front = a->fleet != NULL ? &a->fleet->look->config : NULL;
@@ -299,20 +304,24 @@ appliance_start(struct appliance *a, struct error *err)
 {
 	err->text[0] = '\0';
 	a->flash.file.fd = -1;
+	a->http_fd = -1;
 	control_block_signals();
 	control_unblock_output();
 	sched_getaffinity(0, sizeof a->all_cpus, &a->all_cpus);
 	if (!prepare(a, err)) {
+		http_unlisten(a->http_fd, &a->config.http);
 		second_tier_close(&a->flash);
 		return false;
 	}
 	if (!nic_start(&a->nic, &a->config, a->sizes.frames, err)) {
+		http_unlisten(a->http_fd, &a->config.http);
 		second_tier_close(&a->flash);
 		kept_close(&a->kept);
 		return false;
 	}
 	a->sizes.program_bytes = program_bytes(a);
 	if (!build(a, err)) {
+		http_unlisten(a->http_fd, &a->config.http);
 		nic_stop(&a->nic);
 		kept_close(&a->kept);
 		return false;
@@ -368,7 +377,8 @@ appliance_run(struct appliance *a, struct error *err)
 	for (uint32_t i = 0; i < a->config.cores; i++)
 		args[i] = &a->workers[i];
 	kept_ready(&a->kept, a);
-	if (!second_tier_start(&a->flash, a, err) || !control_start(&control, a, err))
+	if (!second_tier_start(&a->flash, a, err) || !http_start(&a->http, a, a->http_fd, err) ||
+	    !control_start(&control, a, err))
 		return false;
 	saved_start(&a->saved, a);
 	print_ready(a);
@@ -399,6 +409,8 @@ appliance_stop(struct appliance *a)
 {
 	if (a->config.verbosity > 0)
 		telemetry_each(&a->telemetry, print_counter, NULL);
+	http_stop(a->http);
+	http_unlisten(a->http_fd, &a->config.http);
 	saved_give_back(&a->saved);
 	nic_stop(&a->nic);
 	second_tier_close(&a->flash);

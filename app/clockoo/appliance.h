@@ -16,6 +16,7 @@
 #include "core/core.h"
 #include "dpdk/huge_block.h"
 #include "front/front.h"
+#include "http_listen.h"
 #include "kept.h"
 #include "privileges.h"
 #include "saved.h"
@@ -29,6 +30,7 @@
 #include <sched.h>
 
 struct fleet;
+struct http_server;
 struct neigh_table;
 
 #define FRONT_REFUSAL_BYTES 640u /* a name of a host, cores, and what is said of them */
@@ -77,6 +79,8 @@ struct appliance {
 	uint64_t begun_ns; /* this process's */
 	struct store *store;
 	struct serve_shared *shared;
+	int http_fd;                             /* telemetry.http listens; -1: it does not */
+	struct http_server *http;                /* NULL: none */
 	struct fleet *fleet;                     /* NULL: this is no front */
 	bool front_refused;                      /* the program stops for: */
 	char front_refusal[FRONT_REFUSAL_BYTES]; /* front_cores.h; empty = none */

@@ -8,6 +8,7 @@
 #include "crash_count.h"
 #include "drop_alarm.h"
 #include "front_cores.h"
+#include "http_server.h"
 #include "live.h"
 #include "reload.h"
 #include "serve/serve_policy.h"
@@ -16,9 +17,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,21 +110,45 @@ control_now_ns(void)
 	return (uint64_t)monotonic_ns();
 }
 
-/* The signal that came before due_ns, or 0. */
+/* A signal that is there, or comes within so long; 0: none. */
 static int
-wait_for_signal(int64_t due_ns)
+signal_take(int64_t wait_ns)
 {
 	const sigset_t set = our_signals();
+	const struct timespec t = {wait_ns / NS_PER_S, wait_ns % NS_PER_S};
+
+	return sigtimedwait(&set, NULL, &t);
+}
+
+/* Until a signal is there, something has come by HTTP, or left_ns are over. */
+static void
+http_wait(struct http_server *http, int signals, bool more, int64_t left_ns)
+{
+	const struct timespec t = {left_ns / NS_PER_S, left_ns % NS_PER_S}, none = {0};
+	struct pollfd files[] = {{signals, POLLIN, 0}, {http_fd(http), POLLIN, 0}};
+
+	ppoll(files, sizeof files / sizeof files[0], more ? &none : &t, NULL);
+}
+
+/* The signal that came before due_ns, or 0. Meanwhile requests by HTTP are answered. */
+static int
+wait_for_signal(struct http_server *http, int signals, int64_t due_ns)
+{
+	const bool serves = http_fd(http) >= 0;
+	bool more = http_run(http, control_now_ns());
 	int64_t left_ns;
 
 	while ((left_ns = due_ns - monotonic_ns()) > 0) {
-		const struct timespec t = {left_ns / NS_PER_S, left_ns % NS_PER_S};
-		const int number = sigtimedwait(&set, NULL, &t);
+		int number;
 
+		if (serves)
+			http_wait(http, signals, more, left_ns);
+		number = signal_take(serves ? 0 : left_ns);
 		if (number > 0)
 			return number;
-		if (errno == EAGAIN)
+		if (errno == EAGAIN && !serves)
 			break;
+		more = http_run(http, control_now_ns());
 	}
 	return 0;
 }
@@ -270,6 +297,8 @@ control_run(void *arg)
 	struct watchdog watchdog;
 	int64_t due_ns = monotonic_ns();
 	uint32_t ticks = 0;
+	const sigset_t set = our_signals();
+	const int signals = a->http != NULL ? signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
 	bool reloading = false, link_up = true;
 
 	crash_count_stack();
@@ -277,7 +306,7 @@ control_run(void *arg)
 	live_init(&live, a);
 	watchdog_begin(&watchdog, a->notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
 	for (;;) {
-		const int number = wait_for_signal(due_ns + TICK_NS);
+		const int number = wait_for_signal(a->http, signals, due_ns + TICK_NS);
 
 		if (is_stop_requested(a, number))
 			break;
@@ -300,6 +329,8 @@ control_run(void *arg)
 		}
 		notify_watchdog(a, &watchdog);
 	}
+	if (signals >= 0)
+		close(signals);
 	notify_send(&a->notify, "STOPPING=1");
 	atomic_store_explicit(&a->stop, true, memory_order_relaxed); /* read in worker.c */
 	return NULL;

@@ -8,6 +8,7 @@
 #include "file_check.h"
 #include "flash_look.h"
 #include "front_look.h"
+#include "http_server.h"
 #include "kept_look.h"
 #include "paths.h"
 #include "plan_print.h"
@@ -189,6 +190,24 @@ say_what_is_on_flash(const struct appliance *a)
 	}
 }
 
+static void
+say_where_http_is(const struct appliance *a)
+{
+	const struct config_http *http = &a->config.http;
+	struct error err;
+
+	if (http->text[0] == '\0' || a->config.sysfs[0] != '\0')
+		return;
+	if (!http_is_built(&err) || http_place_look(http, &err) == HTTP_PLACE_BAD) {
+		config_error_locate(&a->source, &err);
+		printf("not ready to start: %s\n", err.text);
+	} else {
+		printf("telemetry.http: %s: %s\n", http->text,
+		       http_place_is_open(http) ? "whoever reaches it reads figures and keys"
+						: "for this machine only");
+	}
+}
+
 static int
 check_file(struct appliance *a)
 {
@@ -223,6 +242,7 @@ check_file(struct appliance *a)
 		printf(USERS_OPEN_FORMAT "\n", users);
 	say_what_is_kept(a);
 	say_what_is_on_flash(a);
+	say_where_http_is(a);
 	return 0;
 }
 

@@ -395,6 +395,14 @@ print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *
 }
 
 static void
+print_http(const struct config_http *http, FILE *out)
+{
+	if (http->text[0] != '\0')
+		fprintf(out, "http       %s, by the control thread: /metrics, a page, /api/all\n",
+			http->text);
+}
+
+static void
 print_warnings(const struct advice_list *list, FILE *out)
 {
 	uint32_t count = 0;
@@ -431,6 +439,7 @@ plan_print(struct config *cfg, FILE *out, struct error *err)
 	if (p.front != NULL && cfg->cores > 1)
 		fprintf(out, "           %s\n", front_cores_words(&p.steer, cfg->cores));
 	print_device(&p.sizes.flash, cfg, out);
+	print_http(&cfg->http, out);
 	print_warnings(&p.advice, out);
 	dry_run_close(&p);
 	return true;

@@ -146,7 +146,7 @@ enum exec_status execute_watch(struct serve *sv, struct op *op);
 
 extern const struct stream_kind items_stream, slabs_stream, sizes_stream, conns_stream,
 	front_stream, extstore_stream, net_stream, stack_stream, cores_stream, counters_stream,
-	latency_stream, hotkeys_stream;
+	latency_stream, hotkeys_stream, stats_stream, settings_stream;
 
 /* The supplier's rows of stats, which is at row first behind all others. */
 bool supplier_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,

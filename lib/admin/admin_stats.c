@@ -311,8 +311,8 @@ const uint32_t settings_name_count = sizeof settings_names / sizeof settings_nam
 
 /* ---- the command ---- */
 
-static const struct stream_kind stats_stream = {stats_step, ROW_MAX, MC_END};
-static const struct stream_kind settings_stream = {settings_step, ROW_MAX, MC_END};
+const struct stream_kind stats_stream = {stats_step, ROW_MAX, MC_END};
+const struct stream_kind settings_stream = {settings_step, ROW_MAX, MC_END};
 
 static const struct stream_kind *
 stream_of(uint8_t verb)

@@ -47,6 +47,21 @@
 #define CONFIG_SKIP_BYTES       129u       /* with its end: libmemcached's longest namespace */
 #define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* the profile's */
 
+/* Where figures are shown by HTTP: the kernel's IP and port, or a Unix socket's path from / on. */
+#define CONFIG_HTTP_BYTES 108u /* with its end: of struct sockaddr_un */
+
+struct config_http {
+	char text[CONFIG_HTTP_BYTES]; /* as given; empty: nowhere */
+	struct ip_addr ip;
+	uint32_t port;
+};
+
+static inline bool
+config_http_is_path(const struct config_http *http)
+{
+	return http->text[0] == '/';
+}
+
 /* Addresses whose first prefix_len bits, of 128 (ip_addr.h), are ip's. */
 struct config_net {
 	struct ip_addr ip;
@@ -202,6 +217,7 @@ struct config {
 	char auth_file[CONFIG_PATH_BYTES];
 	char pid_file[CONFIG_PATH_BYTES];
 	char user[CONFIG_NAME_BYTES];
+	struct config_http http;
 	struct config_front front;
 	struct config_flash flash;
 	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* options set of which a start warns */

@@ -230,6 +230,7 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		return put_size(o, *number);
 	case OPTION_TEXT:
 	case OPTION_PROFILE:
+	case OPTION_HTTP: /* its text comes first */
 		put_text(o, field);
 		return *(const char *)field != '\0';
 	case OPTION_FLAG:

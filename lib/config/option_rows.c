@@ -340,6 +340,11 @@ const struct option_row option_rows[] = {
 	 false, NULL},
 	{"live", 0, FLAG(live), "print one line of statistics every second", false,
 	 "telemetry.live"},
+	{"telemetry-http", 0, OPTION_HTTP, AT(http), 0, 0, "WHERE",
+	 "IP:PORT of the kernel, or the path of a Unix socket, where /metrics and a page of "
+	 "figures "
+	 "are served by HTTP to whoever reaches it, such as 127.0.0.1:9150 (none)",
+	 false, "telemetry.http"},
 	{"verbose", 'v', OPTION_COUNT, AT(verbosity), 0, 3, NULL,
 	 "log more at start; twice: also EAL's log", false, "telemetry.verbose"},
 	{"help", 'h', OPTION_HELP, 0, 0, 0, NULL, "print this help and exit", false, NULL},

@@ -550,6 +550,8 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return option_set_servers(field, row, value, err);
 	case OPTION_PROFILE:
 		return set_profile(cfg, value, err);
+	case OPTION_HTTP:
+		return option_set_http(field, value, err);
 	case OPTION_EXTENDED:
 		return set_extended(cfg, value, err);
 	case OPTION_IGNORED:

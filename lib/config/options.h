@@ -43,6 +43,7 @@ enum option_kind {
 	OPTION_SPACE,    /* uint32_t of MB; m, g and t */
 	OPTION_EXT_PATH, /* memcached's ext_path: two fields */
 	OPTION_PROFILE,
+	OPTION_HTTP,     /* struct config_http */
 	OPTION_PROTOCOL, /* from here: one of option_choices() */
 	OPTION_CONGESTION,
 	OPTION_STEERING,
@@ -99,6 +100,8 @@ struct option_reader {
 				    struct error *err);
 	void *arg;
 };
+
+bool option_set_http(struct config_http *http, const char *value, struct error *err);
 
 /* Every option, in the order of the words. */
 enum config_action options_read(const struct option_reader *r, struct error *err);

@@ -182,6 +182,9 @@ static const struct {
 	 "f.yaml:2: telemetry.verbose: a list; expected one value (a number)"},
 	{"telemetry:\n  verbose: {all: 1}\n",
 	 "f.yaml:2: telemetry.verbose: a mapping; expected one value (a number)"},
+	{"telemetry:\n  http: 9150\n",
+	 "f.yaml:2: telemetry.http: \"9150\": expected IP:PORT such as 127.0.0.1:9150 or "
+	 "[::1]:9150, the path of a Unix socket, or none"},
 	{"telemetry:\n  live: [yes]\n",
 	 "f.yaml:2: telemetry.live: a list; expected one value (yes or no)"},
 	{"network:\n  address6: fe80::1/64\n",
