@@ -145,11 +145,6 @@ register_flash(struct appliance *a, uint32_t core)
 				     &(struct telemetry_set){core, FLASH_COUNTERS_COUNT,
 							     flash_counter_names,
 							     t->c.shards[i].counters}));
-	if (core == 0 && t->c.convert != NULL)
-		ensure(telemetry_add(&a->telemetry,
-				     &(struct telemetry_set){core, FLASH_CONVERT_COUNTERS_COUNT,
-							     flash_convert_counter_names,
-							     t->c.convert->counters}));
 }
 
 static int64_t
@@ -219,6 +214,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 	core_cycles_set(&a->cores[i], tsc_cycles);
 	a->cores[i].last_ns = a->begun_ns;
 	a->workers[i] = (struct worker){
+		.number = i,
 		.core = &a->cores[i],
 		.port = &a->nic.device.ports[i],
 		.clock = &a->nic.clock,
@@ -241,8 +237,9 @@ start_of(struct appliance *a)
 	const uint64_t ahead_ns = kept_ns != 0 ? kept_ns : tier_start_ahead_ns(&a->flash.from);
 
 	a->begun_ns = tsc_clock_ns(&a->nic.clock);
-	a->start_ns = a->begun_ns - ahead_ns;
-	return (struct start){a->start_ns, wall_clock_ns() - (int64_t)ahead_ns};
+	a->wall = (struct wall_watch){a->begun_ns - ahead_ns, wall_clock_ns() - (int64_t)ahead_ns};
+	a->start_ns = a->wall.start_ns;
+	return (struct start){a->start_ns, a->wall.unix_ns};
 }
 
 static bool
@@ -250,6 +247,7 @@ build(struct appliance *a, struct error *err)
 {
 	struct start start;
 	struct region region = {0};
+	size_t store_at;
 
 	if (!huge_block_alloc(&a->block, a->sizes.block_bytes, &a->config,
 			      (int)a->nic.machine.placement.node, err))
@@ -264,8 +262,10 @@ build(struct appliance *a, struct error *err)
 	if (a->config.cores > 1)
 		a->sizes.stack.tcp.pmtu_reports = pmtu_reports_create(&region);
 	front_cores_create(a, &region);
+	store_at = region.used;
 	a->store = a->kept.used ? kept_make_store(&a->kept, &region, a, err)
 				: store_create(&region, &a->sizes.store);
+	huge_block_hide(&a->block, store_at, region.used);
 	if (a->store == NULL || !second_tier_create(&a->flash, &region, a, err)) {
 		second_tier_close(&a->flash);
 		huge_block_free(&a->block);

@@ -26,6 +26,7 @@
 #include "pid_file.h"
 #include "telemetry/telemetry.h"
 #include "users.h"
+#include "wall_watch.h"
 
 #include <sched.h>
 
@@ -36,6 +37,7 @@ struct neigh_table;
 #define FRONT_REFUSAL_BYTES 640u /* a name of a host, cores, and what is said of them */
 
 struct worker {
+	uint32_t number;
 	struct core *core;
 	const struct port_dpdk *port; /* of core */
 	const struct tsc_clock *clock;
@@ -77,6 +79,7 @@ struct appliance {
 	struct second_tier flash;
 	uint64_t start_ns; /* on nic.clock: the store's second STORE_CLOCK_START; */
 	uint64_t begun_ns; /* this process's */
+	struct wall_watch wall;
 	struct store *store;
 	struct serve_shared *shared;
 	int http_fd;                             /* telemetry.http listens; -1: it does not */

@@ -5,8 +5,8 @@
 #include "control.h"
 #include "admin/admin.h"
 #include "fleet.h"
-#include "crash_count.h"
 #include "drop_alarm.h"
+#include "last_words.h"
 #include "front_cores.h"
 #include "http_server.h"
 #include "live.h"
@@ -247,6 +247,29 @@ notify_watchdog(const struct appliance *a, struct watchdog *w)
 	}
 }
 
+/* Cores follow. A step that a person would see is told. */
+static void
+watch_wall_clock(struct appliance *a)
+{
+	struct timespec t;
+	struct wall_reading r = {.before_ns = tsc_clock_ns(&a->nic.clock)};
+	int64_t step_ns;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	r.unix_ns = t.tv_sec * NS_PER_S + t.tv_nsec;
+	r.after_ns = tsc_clock_ns(&a->nic.clock);
+	if (!wall_watch_look(&a->wall, &r, &step_ns))
+		return;
+	for (uint32_t i = 0; i < a->config.cores; i++)
+		core_wall_set_mt(&a->cores[i], a->wall.unix_ns);
+	if (step_ns >= NS_PER_S || step_ns <= -NS_PER_S)
+		fprintf(stderr,
+			"clockoo: the wall clock was set %.3f s %s: expiry times that clients give "
+			"as dates follow it\n",
+			(double)(step_ns < 0 ? -step_ns : step_ns) / NS_PER_S,
+			step_ns < 0 ? "back" : "forward");
+}
+
 static void
 reload(struct appliance *a, bool *reloading)
 {
@@ -301,7 +324,7 @@ control_run(void *arg)
 	const int signals = a->http != NULL ? signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
 	bool reloading = false, link_up = true;
 
-	crash_count_stack();
+	last_words_thread("the control thread");
 	control_pin(a);
 	live_init(&live, a);
 	watchdog_begin(&watchdog, a->notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
@@ -322,6 +345,7 @@ control_run(void *arg)
 			fleet_tick(a->fleet, control_now_ns());
 		if (++ticks % TICKS_S == 0) {
 			tsc_clock_correct(&a->nic.clock);
+			watch_wall_clock(a);
 			each_second(a, &live, &alarm);
 			if (!front_cores_check(a, tsc_clock_ns(&a->nic.clock)))
 				break;

@@ -10,6 +10,7 @@
 #include "front_look.h"
 #include "http_server.h"
 #include "kept_look.h"
+#include "last_words.h"
 #include "paths.h"
 #include "plan_print.h"
 #include "version.h"
@@ -111,9 +112,11 @@ run(struct appliance *a)
 	if (!privileges_lookup(&a->privileges, a->config.user, &err))
 		return refuse(a, &err);
 	config_warn(&a->config, stderr);
-	a->background.ready_fd = -1;
+	a->background.ready_fd = a->background.log_fd = -1;
 	if (a->config.daemon && !background_begin(&a->background, &status))
 		return status;
+	last_words_begin(&a->background.log_fd);
+	last_words_thread("the start or the end");
 	raise_core_limit(&a->config);
 	notify_begin(&a->notify);
 	status = serve_until_stopped(a);

@@ -308,6 +308,25 @@ serve_parse(struct serve *sv)
 		sv->more = true;
 }
 
+uint32_t
+serve_pass_requests(const struct serve *sv)
+{
+	return sv->op_count < OPS_MAX ? sv->op_count : OPS_MAX;
+}
+
+const char *
+serve_pass_request_name(const struct serve *sv, uint32_t i)
+{
+	const uint8_t verb = sv->ops[i].req.verb;
+
+	if (verb < MC_COMMAND_COUNT)
+		return mc_commands[verb].name;
+	for (uint32_t k = 0; k < MC_OPCODE_COUNT; k++)
+		if (mc_opcodes[k].verb == verb)
+			return mc_opcodes[k].name;
+	return "";
+}
+
 bool
 serve_has_work(const struct serve *sv)
 {
