@@ -18,6 +18,7 @@
 #include "net/pmtu_reports.h"
 #include "version.h"
 #include "worker.h"
+#include "start_pages.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -381,6 +382,7 @@ appliance_run(struct appliance *a, struct error *err)
 	    !control_start(&control, a, err))
 		return false;
 	saved_start(&a->saved, a);
+	start_pages_give_back();
 	print_ready(a);
 	background_ready(&a->background, &a->config);
 	notify_send(&a->notify, "READY=1");

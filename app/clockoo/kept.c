@@ -69,7 +69,7 @@ map(struct kept *k, const struct appliance *a, struct error *err)
 
 	if (!memory_file_map(&k->file, err))
 		return false;
-	block = (struct huge_block){k->file.base, k->file.bytes};
+	block = (struct huge_block){.base = k->file.base, .bytes = k->file.bytes};
 	k->page = store_image_app_page(k->file.base);
 	return huge_block_place(&block, &a->config, k->file.page_bytes,
 				(int)a->nic.machine.placement.node, err) &&
