@@ -5,7 +5,7 @@
 #include "second_tier.h"
 #include "appliance.h"
 #include "control.h"
-#include "crash_count.h"
+#include "last_words.h"
 #include "flash/flash_recover.h"
 #include "flash_look.h"
 #include "store/store_saved.h"
@@ -396,7 +396,7 @@ work(void *arg)
 	uint64_t before_ns = control_now_ns();
 	uint32_t pause_ns = PAUSE_MIN_NS;
 
-	crash_count_stack();
+	last_words_thread("the writer of flash");
 	control_pin(a);
 	/* Pairs with the store in end_thread, which carries no data. */
 	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {

@@ -3,7 +3,7 @@
  */
 #include "tier_helpers.h"
 #include "appliance.h"
-#include "crash_count.h"
+#include "last_words.h"
 
 #include <sys/mman.h>
 #include <time.h>
@@ -22,7 +22,7 @@ wait(void *arg)
 static void *
 help(void *arg)
 {
-	crash_count_stack();
+	last_words_thread("a reader of flash");
 	flash_workers_help(arg, wait, NULL);
 	return NULL;
 }

@@ -83,10 +83,11 @@ struct net {
 	struct net_config cfg;
 	struct port *port;
 	struct neigh_table *neigh;
-	uint64_t now_ns;     /* of this turn */
-	uint32_t now_us;     /* modulo 2^32, for the scoreboard */
-	uint32_t now_ms;     /* modulo 2^32, for timestamps */
-	struct reasm *reasm; /* NULL without UDP */
+	uint64_t now_ns;                  /* of this turn */
+	uint32_t now_us;                  /* modulo 2^32, for the scoreboard */
+	uint32_t now_ms;                  /* modulo 2^32, for timestamps */
+	struct reasm *reasm;              /* NULL without UDP */
+	const struct access_list *access; /* NULL: everybody is let in */
 
 	uint32_t netmask;
 	uint32_t ip_ol_flags;  /* FRAME_IP_CKSUM_FILL if the port does it, else 0 */

@@ -132,7 +132,7 @@ execution_begin(const struct serve *sv, const struct op *op)
 	struct executed e = {.class = verb_classes[op->req.verb]};
 
 	e.since_ns = ss == NULL                    ? datagram_since_ns(sv, op->datagram)
-		     : op->req.verb == OP_ANSWERED ? ss->waited_ns
+		     : op->req.verb == OP_ANSWERED ? ss->waits_since_ns
 						   : session_since_ns(sv, ss);
 	e.gets = gets_told(sv);
 	e.misses = gets_missed(sv);

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 
+struct access_list;
 struct conn;
 struct conn_sources;
 struct pending_connects;
@@ -165,6 +166,17 @@ uint8_t *stack_chunk_get_credited(struct stack *s);
 void stack_chunk_put(struct stack *s, uint8_t *chunk);
 /* The same; it is a credit of this turn, for one reply to any connection. */
 void stack_chunk_credit(struct stack *s, uint8_t *chunk);
+
+/* ---- who is let in ---- */
+
+/* From now on these sources (net/access_list.h; NULL: all) open connections, send datagrams and
+ * are sent echoes. Call between stack_input() and stack_output(). */
+void stack_access_set(struct stack *s, const struct access_list *list);
+/* Resets connections that were open before, of sources that are no longer let in: a number of
+ * slots from `from` on. Our own active opens stay. Returns where to go on; 0: all were looked at.
+ */
+#define ACCESS_SLOTS_MAX 256u
+uint32_t stack_access_enforce(struct stack *s, uint32_t from);
 
 /* ---- telemetry ---- */
 

@@ -174,8 +174,18 @@ class ConfigProgram(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("\nnot ready to start: f.yaml:4: auth.file: users: No such file",
                           done.stdout)
-            (pathlib.Path(folder) / "users").write_text("a:b\n")
+            users = pathlib.Path(folder) / "users"
+            users.write_text("a:b\n")
+            users.chmod(0o640)
             self.assertEqual(check("f.yaml", None, cwd=folder).stdout, "f.yaml: configuration OK\n")
+            users.chmod(0o644)
+            self.assertEqual(check("f.yaml", None, cwd=folder).stdout,
+                             "f.yaml: configuration OK\nauth.file: users: any user of this machine can "
+                             "read or change it: chmod o= it\n")
+            path.write_text("network:\n  deny: [10.0.0.0/8, 2001:db8::/32]\nport:\n  iface: v0\n")
+            self.assertEqual(check("f.yaml", None, cwd=folder).stdout,
+                             "f.yaml: configuration OK\nnetwork: 0 networks allowed, 2 denied, a table of "
+                             "258 KB\n")
 
     def test_a_memcached_conf_is_told_apart_and_converted_as_it_is_told(self):
         """As Debian's is written, but for -l 127.0.0.1, which would be refused with its reason."""

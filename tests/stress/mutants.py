@@ -495,6 +495,8 @@ MUTANTS = {
     "CONVERTED_UNKEPT": [("flash_shard_columns.c", "	atomic_store_explicit(&s->log.kept->first, to + 1, memory_order_release);\n", "")],
     "BUCKET_TORN": [("flash_columns.c", "	atomic_store_explicit(&c->kept->torn, bucket + 1, memory_order_release);\n", "")],
     # A column goes, and looks do not begin again; what was erased of it is put into the log; a flush leaves columns, or the one that is made.
+    # However much is written, the sweep takes one slice a turn.
+    "SWEEP_BY_TURNS": [("flash_shard.c", "	slices = slices_due(s);\n", "	(void)slices_due;\n	slices = 1;\n")],
     "NO_DROP_STEP": [("flash_shard_columns.c", "		flash_index_step(&s->index);\n		protocol_gap();\n", "		protocol_gap();\n")],
     "REINSERT_BLIND": [("flash_shard_columns.c", "	    flash_columns_having(&s->columns, hash, bit_of(s, number)) == 0 ||\n", "")],
     "FLUSH_LEAVES_COLUMNS": [("flash_shard.c", "	flash_shard_columns_hide(s);\n", "")],

@@ -68,7 +68,7 @@ def parse(argv):
     p.add_argument("--cores", type=int)
     p.add_argument("--appliances", type=int, default=1)
     p.add_argument("--load", action="store_true")
-    p.add_argument("--front", type=int, default=0)
+    p.add_argument("--front", type=int)
     p.add_argument("--flash")
     p.add_argument("--no-huge", action="store_true")
     p.add_argument("--no-udp", action="store_true")
@@ -93,7 +93,7 @@ def parse(argv):
         p.error("--appliances: needs --exec, and no tap")
     if args.load and (args.port == "tap" or args.command is not None):
         p.error("--load: needs no --exec, and no tap")
-    if not 0 <= args.front <= run_front.SERVERS_MAX:
+    if args.front is not None and not 1 <= args.front <= run_front.SERVERS_MAX:
         p.error(f"--front: 1 to {run_front.SERVERS_MAX} servers")
     if args.front and (args.port == "tap" or args.appliances > 1):
         p.error("--front: needs one appliance, and no tap")
@@ -102,7 +102,7 @@ def parse(argv):
     if args.flash is not None and (args.port == "tap" or args.appliances > 1 or args.front):
         p.error("--flash: needs one appliance, no front and no tap")
     args.load |= args.flash is not None and args.command is None
-    args.load |= args.front > 0 and args.command is None  # what the front is for is seen under load
+    args.load |= args.front is not None and args.command is None  # what the front is for is seen under load
     progress.quiet = args.quiet and args.command is not None
     return args
 

@@ -53,6 +53,8 @@ struct stack {
 	uint32_t chunks, credits, bufs_left, tx_queue_max, tx_queue_left;
 	struct datagram datagrams[FAKE_DATAGRAMS + FAKE_KEPT];
 	uint32_t datagram_count, datagrams_read;
+	const struct access_list *access; /* who is let in */
+	uint32_t access_sets;
 	const uint64_t *waiting; /* sources */
 	bool first_stays;
 	uint8_t begun[2048];
@@ -354,6 +356,20 @@ struct conn *
 conn_connect(struct stack *s, const struct conn_target *to)
 {
 	return NULL;
+}
+
+void
+stack_access_set(struct stack *s, const struct access_list *list)
+{
+	s->access = list;
+	s->access_sets++;
+}
+
+/* Looks at one slot at a time. */
+uint32_t
+stack_access_enforce(struct stack *s, uint32_t from)
+{
+	return (from + 1) % FAKE_CONNS;
 }
 
 void
