@@ -47,8 +47,9 @@ static const char *const stage_names[STAGE_COUNT + 1] = {
 	CORE_STAGES(STAGE_NAME) "between two turns"};
 
 /* A handler is given nothing of its program's. */
-static _Atomic(struct memory_page *) crash_page; /* NULL: no crash counts, or one has been counted */
-static atomic_flag begun = ATOMIC_FLAG_INIT;     /* words: those of another thread's crash */
+static _Atomic(struct memory_page *)
+	crash_page;                          /* NULL: no crash counts, or one has been counted */
+static atomic_flag begun = ATOMIC_FLAG_INIT; /* words: those of another thread's crash */
 static const int *log_socket;
 static struct module modules[MODULES_MAX];
 static uint32_t module_count;
@@ -143,8 +144,8 @@ tell_signal(struct line *l, const siginfo_t *info)
 		put(l, " ");
 		put_number(l, mine.number, 10);
 		put(l, ", ");
-		put(l, stage_names[mine.core->stage < STAGE_COUNT ? mine.core->stage
-								  : STAGE_COUNT]);
+		put(l,
+		    stage_names[mine.core->stage < STAGE_COUNT ? mine.core->stage : STAGE_COUNT]);
 	}
 	line_end(l);
 }
@@ -308,7 +309,8 @@ module_add(struct dl_phdr_info *info, size_t size, void *arg)
 			m->end = m->base + p->p_vaddr + p->p_memsz;
 	}
 	/* The program comes first, and without a name. */
-	strncpy(m->name, name[0] != '\0' || module_count != 0 ? name : "clockoo", sizeof m->name - 1);
+	strncpy(m->name, name[0] != '\0' || module_count != 0 ? name : "clockoo",
+		sizeof m->name - 1);
 	module_count++;
 	return 0;
 }

@@ -16,18 +16,12 @@ static const struct {
 	const char *command;
 	const struct stream_kind *kind;
 } replies[] = {
-	{"stats\r\n", &stats_stream},
-	{"stats settings\r\n", &settings_stream},
-	{"stats items\r\n", &items_stream},
-	{"stats slabs\r\n", &slabs_stream},
-	{"stats front\r\n", &front_stream},
-	{"stats extstore\r\n", &extstore_stream},
-	{"stats latency\r\n", &latency_stream},
-	{"stats hotkeys\r\n", &hotkeys_stream},
-	{"stats net\r\n", &net_stream},
-	{"stats stack\r\n", &stack_stream},
-	{"stats cores\r\n", &cores_stream},
-	{"stats counters\r\n", &counters_stream},
+	{"stats\r\n", &stats_stream},           {"stats settings\r\n", &settings_stream},
+	{"stats items\r\n", &items_stream},     {"stats slabs\r\n", &slabs_stream},
+	{"stats front\r\n", &front_stream},     {"stats extstore\r\n", &extstore_stream},
+	{"stats latency\r\n", &latency_stream}, {"stats hotkeys\r\n", &hotkeys_stream},
+	{"stats net\r\n", &net_stream},         {"stats stack\r\n", &stack_stream},
+	{"stats cores\r\n", &cores_stream},     {"stats counters\r\n", &counters_stream},
 };
 
 size_t

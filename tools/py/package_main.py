@@ -133,8 +133,9 @@ def contents(build, number):
 
 
 def stripped(program):
+    """Without lines and variables, but with the names that a crash's backtrace is read by."""
     with tempfile.NamedTemporaryFile() as out:
-        checked("strip", "--strip-unneeded", "--remove-section=.comment", "-o", out.name, str(program))
+        checked("strip", "--strip-debug", "--remove-section=.comment", "-o", out.name, str(program))
         return pathlib.Path(out.name).read_bytes()
 
 

@@ -96,8 +96,9 @@ end_of(int number, uint32_t from_socket, char text[TEXT_BYTES])
 	}
 	check_eq(waitpid(pid, &status, 0), pid);
 	close(ends[1]);
-	while (len < TEXT_BYTES - 2 && (got = from_socket ? recv(ends[0], text + len, TEXT_BYTES - 2 - len, MSG_DONTWAIT)
-							  : read(ends[0], text + len, TEXT_BYTES - 2 - len)) > 0) {
+	while (len < TEXT_BYTES - 2 &&
+	       (got = from_socket ? recv(ends[0], text + len, TEXT_BYTES - 2 - len, MSG_DONTWAIT)
+				  : read(ends[0], text + len, TEXT_BYTES - 2 - len)) > 0) {
 		len += (size_t)got;
 		if (from_socket)
 			text[len++] = '\n';

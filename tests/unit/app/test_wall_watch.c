@@ -15,10 +15,10 @@ static const struct {
 	int64_t after_ns, apart_ns, set_ns, told_ns;
 } readings[] = {
 	{S_NS, 40, 0, 0},
-	{2 * S_NS, 40, 400000, 0},               /* slewed */
+	{2 * S_NS, 40, 400000, 0}, /* slewed */
 	{3 * S_NS, 40, 3600 * S_NS, 3600 * S_NS},
-	{4 * S_NS, 40, 3600 * S_NS, 0},          /* told once */
-	{5 * S_NS, WALL_READ_NS, -7 * S_NS, 0},  /* who reads was interrupted */
+	{4 * S_NS, 40, 3600 * S_NS, 0},         /* told once */
+	{5 * S_NS, WALL_READ_NS, -7 * S_NS, 0}, /* who reads was interrupted */
 	{6 * S_NS, WALL_READ_NS - 2, -7 * S_NS, -3607 * S_NS},
 	{7 * S_NS, 40, -DATE_NS, -DATE_NS + 7 * S_NS}, /* to 1970 */
 	{8 * S_NS, 40, 0, DATE_NS},
