@@ -182,7 +182,7 @@ http_answer(struct http_answers *h, const char *path, const char *accept, uint64
 	static const char *const types[] = {
 		[HTTP_PAGE] = "text/html; charset=utf-8",
 		[HTTP_METRICS] = "text/plain; version=0.0.4; charset=utf-8",
-		[HTTP_OPENMETRICS] = OPENMETRICS_TYPE "; version=1.0.0; charset=utf-8",
+		[HTTP_OPENMETRICS] = (OPENMETRICS_TYPE "; version=1.0.0; charset=utf-8"),
 		[HTTP_API] = "application/json",
 		[HTTP_REPLY] = "application/json",
 		[HTTP_NOT_FOUND] = "text/plain; charset=utf-8",
