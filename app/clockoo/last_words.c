@@ -246,9 +246,8 @@ tell(const siginfo_t *info)
 	tell_backtrace(&l);
 }
 
-/* A second crash, of this thread by what it tells or of another one, ends the process at once. */
 static void
-end_at_once(int number)
+default_and_unblocked(int number)
 {
 	sigset_t set;
 
@@ -256,19 +255,6 @@ end_at_once(int number)
 	sigemptyset(&set);
 	sigaddset(&set, number);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	raise(number);
-}
-
-static void
-end_in_time(void)
-{
-	sigset_t set;
-
-	signal(SIGALRM, SIG_DFL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGALRM);
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	alarm(LAST_WORDS_LIMIT_S);
 }
 
 /* Its action is the default again (SA_RESETHAND). Sent by another process, the signal would not
@@ -281,9 +267,14 @@ tell_and_die(int number, siginfo_t *info, void *context)
 	(void)context;
 	if (page != NULL)
 		memory_page_count_crash(page, number);
-	if (atomic_flag_test_and_set(&begun))
-		end_at_once(number);
-	end_in_time();
+	/* A second crash, of this thread by what it tells or of another one, ends the process at
+	 * once. */
+	if (atomic_flag_test_and_set(&begun)) {
+		default_and_unblocked(number);
+		raise(number);
+	}
+	default_and_unblocked(SIGALRM);
+	alarm(LAST_WORDS_LIMIT_S);
 	tell(info);
 	raise(number);
 }
