@@ -50,10 +50,10 @@ const char *metrics_index_label(struct view reply);
 /* A name of memcached_exporter. Those of one metric follow each other. */
 struct metrics_alias {
 	const char *metric; /* without _total */
-	const char *help;
-	bool counter;
 	const char *reply, *row;
-	const char *labels; /* command="get",status="hit"; empty: none */
+	bool counter;
+	const char *help;
+	const char *command, *status; /* labels; empty: none */
 };
 extern const struct metrics_alias metrics_aliases[];
 extern const uint32_t metrics_alias_count;

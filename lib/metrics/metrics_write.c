@@ -332,21 +332,25 @@ static void
 put_alias(struct writer *w, const struct metrics_alias *a, const struct metrics_reply *reply,
 	  const struct metrics_row *row)
 {
-	const bool text = !metrics_is_number(row->value), labels = a->labels[0] != '\0' && !text;
-	char number[24];
+	const bool text = !metrics_is_number(row->value);
+	char number[24], next = '{';
 
 	metrics_put_text(&w->out, "memcached_");
 	metrics_put_text(&w->out, a->metric);
 	metrics_put_text(&w->out, a->counter ? "_total" : "");
-	if (row->index.len != 0)
-		put_label(&w->out, "slab", row->index, '{');
-	if (text)
-		put_label(&w->out, "version", row->value, '{');
-	if (labels) {
-		metrics_put_char(&w->out, row->index.len != 0 ? ',' : '{');
-		metrics_put_text(&w->out, a->labels);
+	if (row->index.len != 0) {
+		put_label(&w->out, "slab", row->index, next);
+		next = ',';
 	}
-	if (row->index.len != 0 || labels || text)
+	if (text) {
+		put_label(&w->out, "version", row->value, next);
+		next = ',';
+	} else if (a->command[0] != '\0') {
+		put_label(&w->out, "command", view_of(a->command), next);
+		put_label(&w->out, "status", view_of(a->status), ',');
+		next = ',';
+	}
+	if (next == ',')
 		metrics_put_char(&w->out, '}');
 	snprintf(number, sizeof number, "%llu", (unsigned long long)sets_alone(w->m, reply, row));
 	put_value(&w->out,
