@@ -19,6 +19,7 @@ from concurrent import futures
 import build_tree
 import coverage
 import lint
+import package_main
 import progress
 from progress import Failed, say
 
@@ -203,6 +204,9 @@ def part_conform():
         counts.add(beside_appliance("with users", CONFORM / "run_secured", users.name, "--no-udp",
                                     "--appliances", "2", server_args=f"-A -Y {users.name}"))
     counts.add(beside_appliance("items on flash", CONFORM / "run_flash", "", "--flash", "256m", server_args="-m 4"))
+    http = package_main.http_options(build_tree.default_folder())
+    counts.add(beside_appliance("a browser and a Prometheus", CONFORM / "run_metrics", server_args=f"-m 64 {' '.join(http)}")
+               if http else Counts(skipped=1))
     for port in ("af_packet", "tap"):
         counts.add(beside_appliance(f"IPv6, tags and fragments over {port}",
                                     CONFORM / "run_families", "", "--port", port))
