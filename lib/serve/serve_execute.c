@@ -508,7 +508,7 @@ execute_fresh(struct serve *sv, struct op *op, uint8_t class)
 	const enum exec_status a = executors[op->req.verb](sv, op);
 
 	if (likely(a == EXEC_DONE && ends))
-		sv->residence.counts[row]++;
+		residence_add(&sv->residence, row, 1);
 	return a;
 }
 

@@ -158,7 +158,7 @@ execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 						       : REQUEST_GET_HIT;
 	row = residence_row(ss != NULL, kind);
 	if (e->since_ns == sv->clock.now_ns)
-		sv->residence.counts[row]++;
+		residence_add(&sv->residence, row, 1);
 	else
 		record_late(sv, ss, row, e->since_ns, 1);
 }

@@ -9,18 +9,23 @@ import json
 import pathlib
 import subprocess
 
+import budget
+import operate_live
 from bench_figures import Figures, table
 from progress import Failed, Step
 
 RUN_LIMIT_S = 600
 PROGRAM = "tests/bench/bench_operate"
 ZIPF = "tests/bench/hot_zipf"
+REQUEST, BARE = "tests/bench/bench_request", "tests/bench/bench_request_bare"
+COST_CASES = ("udp_get", "tcp_get")
 RUNS = 100
 KINDS = ("udp_mix", "tcp_mix", "tcp_multiget")
 REQUESTS, QUICK_REQUESTS = 2_000_000, 200_000
 # {figure: (least, most)}; None: no such end.
 LIMITS = {"latency_p50_ratio": (0.95, 1.05), "latency_p99_ratio": (0.95, 1.05),
-          "hotkeys_in_order": (0.99, None)}
+          "hotkeys_in_order": (0.99, None), "latency_cost_ratio": (None, 1.01), "metrics_names": (1, 1),
+          "get_rate_ratio": (0.99, None)}
 
 
 @dataclasses.dataclass
@@ -69,7 +74,22 @@ def hotkeys(bench):
     return [["streams", row["runs"], row["in_order"], f"{row['in_order'] / row['runs']:.2f}"]]
 
 
+def cost(bench):
+    """Instructions of a request in a program without histograms of latency, and with them."""
+    lines = []
+    for case in COST_CASES:
+        with Step(f"cost: {case}"):
+            bare, full = (budget.instructions(bench.folder / p, case)["instructions"] for p in (BARE, REQUEST))
+        lines.append([case, bare, full, f"{full / bare:.4f}"])
+        if case == "udp_get":
+            bench.figures.keep("latency_cost_ratio", [full / bare], 4)
+    return lines
+
+
 PARTS = {
+    "names": ([operate_live.PROGRAM, operate_live.LOAD], operate_live.names),
+    "scrape": ([operate_live.PROGRAM, operate_live.LOAD], operate_live.scrape),
+    "cost": ([REQUEST, BARE], cost),
     "latency": ([PROGRAM], latency),
     "hotkeys": ([ZIPF], hotkeys),
 }
