@@ -2,6 +2,7 @@
  * plan_print.c - --plan: a dry run as text.
  */
 #include "plan_print.h"
+#include "http_server.h"
 #include "topology/memory_nodes.h"
 #include "topology/number_list.h"
 #include "dry_run.h"
@@ -397,9 +398,13 @@ print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *
 static void
 print_http(const struct config_http *http, FILE *out)
 {
+	struct error err;
+
 	if (http->text[0] != '\0')
-		fprintf(out, "http       %s, by the control thread: /metrics, a page, /api/all\n",
-			http->text);
+		fprintf(out, "http       %s, %s\n", http->text,
+			http_is_built(&err)
+				? "by the control thread: /metrics, a page, /api/all"
+				: "which this program refuses: it was built without it");
 }
 
 static void

@@ -29,7 +29,6 @@ import shown_names  # noqa: E402
 
 MONITORING = SOURCE / "drivers-config/monitoring"
 WAIT_S = 20
-SKIPPED = 77  # of meson
 CONNS_MAX = 32  # HTTP_CONNS_MAX
 # Replies that have rows where there are items, which a load generator stores.
 OF_ITEMS = {"items", "slabs", "hotkeys"}
@@ -283,9 +282,39 @@ class Rules(unittest.TestCase):
                     self.assertIn(name, there, path.name)
 
 
+class Absent(unittest.TestCase):
+    """Of a program that was built without libmicrohttpd."""
+    WORDS = "this program was built without libmicrohttpd; install libmicrohttpd-dev and build it again, or leave it out"
+
+    def test_it_is_refused_in_one_line_and_a_file_is_told_so(self):
+        done = subprocess.run(command("--telemetry-http", "127.0.0.1:9150"), capture_output=True, text=True, timeout=WAIT_S)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", f"clockoo: --telemetry-http: {self.WORDS}\n"))
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+            f.write("telemetry:\n  http: 127.0.0.1:9150\n")
+            f.flush()
+            options = command()
+            options[options.index("none")] = f.name
+            done = subprocess.run(options, capture_output=True, text=True, timeout=WAIT_S)
+            self.assertEqual((done.returncode, done.stderr), (78, f"clockoo: {f.name}:2: telemetry.http: {self.WORDS}\n"))
+            done = subprocess.run([PROGRAM, "--check", f.name], capture_output=True, text=True, timeout=WAIT_S)
+            self.assertIn(f"not ready to start: {f.name}:2: telemetry.http: {self.WORDS}", done.stdout)
+
+    def test_plan_and_doctor_say_it(self):
+        program, *options = command("--telemetry-http", "127.0.0.1:9150")
+        done = subprocess.run([program, *options, "--plan"], capture_output=True, text=True, timeout=WAIT_S)
+        self.assertIn("http       127.0.0.1:9150, which this program refuses", done.stdout)
+        done = subprocess.run([program, "doctor", *options], capture_output=True, text=True, timeout=WAIT_S)
+        self.assertIn(self.WORDS, done.stdout)
+
+    def test_without_it_the_program_runs(self):
+        with subprocess.Popen(command(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+            self.assertIn("ready", p.stdout.readline())
+            p.send_signal(signal.SIGTERM)
+            p.communicate(timeout=WAIT_S)
+            self.assertEqual(p.returncode, 0)
+
+
 if __name__ == "__main__":
     probe = subprocess.run(command("--telemetry-http", "/no/such/folder/x"), capture_output=True, text=True)
-    if "built without libmicrohttpd" in probe.stderr:
-        print("this program was built without libmicrohttpd: tools/install http")
-        sys.exit(SKIPPED)
-    unittest.main(verbosity=2)
+    there = "built without libmicrohttpd" not in probe.stderr
+    unittest.main(defaultTest=[t.__name__ for t in ((Http, Names, Places, Rules) if there else (Absent,))], verbosity=2)
