@@ -205,8 +205,8 @@ def part_conform():
                                     "--appliances", "2", server_args=f"-A -Y {users.name}"))
     counts.add(beside_appliance("items on flash", CONFORM / "run_flash", "", "--flash", "256m", server_args="-m 4"))
     http = package_main.http_options(build_tree.default_folder())
-    counts.add(beside_appliance("a browser and a Prometheus", CONFORM / "run_metrics", server_args=f"-m 64 {' '.join(http)}")
-               if http else Counts(skipped=1))
+    counts.add(beside_appliance("a browser and a Prometheus", CONFORM / "run_metrics", "", "--flash", "256m", "--cores", "2",
+                                server_args=f"-m 8 {' '.join(http)}") if http else Counts(skipped=1))
     for port in ("af_packet", "tap"):
         counts.add(beside_appliance(f"IPv6, tags and fragments over {port}",
                                     CONFORM / "run_families", "", "--port", port))
