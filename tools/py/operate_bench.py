@@ -9,6 +9,7 @@ import json
 import pathlib
 import subprocess
 
+import budget
 from bench_figures import Figures, table
 from progress import Failed, Step
 
@@ -16,11 +17,14 @@ RUN_LIMIT_S = 600
 PROGRAM = "tests/bench/bench_operate"
 ZIPF = "tests/bench/hot_zipf"
 RUNS = 100
+REQUEST = "tests/bench/bench_request"
+ACCESS_CASES = ("udp_get", "tcp_get", "tcp_set")
+NETWORKS = 10_000
 KINDS = ("udp_mix", "tcp_mix", "tcp_multiget")
 REQUESTS, QUICK_REQUESTS = 2_000_000, 200_000
 # {figure: (least, most)}; None: no such end.
 LIMITS = {"latency_p50_ratio": (0.95, 1.05), "latency_p99_ratio": (0.95, 1.05),
-          "hotkeys_in_order": (0.99, None)}
+          "hotkeys_in_order": (0.99, None), "allow_list_cost_ratio": (None, 1.01)}
 
 
 @dataclasses.dataclass
@@ -69,9 +73,23 @@ def hotkeys(bench):
     return [["streams", row["runs"], row["in_order"], f"{row['in_order'] / row['runs']:.2f}"]]
 
 
+def allow_list(bench):
+    """Instructions of a get with a list of 10,000 networks by those without one."""
+    ratios, lines = [], []
+    for case in ACCESS_CASES:
+        with Step(f"allow_list: {case}"):
+            bare, listed = (budget.instructions(bench.folder / REQUEST, case, *words)["instructions"]
+                            for words in ((), ("--networks", NETWORKS)))
+        ratios.append(listed / bare)
+        lines.append([f"{case}, instructions", f"{bare:.1f}", f"{listed:.1f}", f"{ratios[-1]:.4f}"])
+    bench.figures.keep("allow_list_cost_ratio", [furthest(ratios)])
+    return lines
+
+
 PARTS = {
     "latency": ([PROGRAM], latency),
     "hotkeys": ([ZIPF], hotkeys),
+    "allow_list": ([REQUEST], allow_list),
 }
 
 
