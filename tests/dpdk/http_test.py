@@ -26,8 +26,8 @@ MONITORING = SOURCE / "drivers-config/monitoring"
 WAIT_S = 20
 SKIPPED = 77  # of meson
 CONNS_MAX = 32  # HTTP_CONNS_MAX
-# Of parts that this program does not have here: a front, a tier, items.
-ELSEWHERE = {"stats front", "stats extstore", "stats items"}
+# Of parts that this program does not have here: a front, a tier, items, connections.
+ELSEWHERE = {"stats front", "stats extstore", "stats items", "stats sources"}
 ABSENT_PARTS = {"handover", "front", "flash"}
 
 
