@@ -3,6 +3,7 @@
  * reverse.
  */
 #include "appliance.h"
+#include "address_check.h"
 #include "admin/admin.h"
 #include "control.h"
 #include "dpdk/eal.h"
@@ -300,6 +301,15 @@ print_memory(const struct appliance *a)
 		(unsigned long long)(z->pool_bytes >> 20));
 }
 
+/* What runs before anything is built. */
+static void
+stop_early(struct appliance *a)
+{
+	http_unlisten(a->http_fd, &a->config.http);
+	nic_stop(&a->nic);
+	kept_close(&a->kept);
+}
+
 bool
 appliance_start(struct appliance *a, struct error *err)
 {
@@ -321,10 +331,13 @@ appliance_start(struct appliance *a, struct error *err)
 		return false;
 	}
 	a->sizes.program_bytes = program_bytes(a);
+	if (!address_check(&a->nic, &a->config, &a->sizes.stack.net, err)) {
+		second_tier_close(&a->flash);
+		stop_early(a);
+		return false;
+	}
 	if (!build(a, err)) {
-		http_unlisten(a->http_fd, &a->config.http);
-		nic_stop(&a->nic);
-		kept_close(&a->kept);
+		stop_early(a);
 		return false;
 	}
 	serve_resident_set_mt(a->shared, host_resident_bytes());

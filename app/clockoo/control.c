@@ -5,6 +5,7 @@
 #include "control.h"
 #include "admin/admin.h"
 #include "fleet.h"
+#include "conflict_alarm.h"
 #include "drop_alarm.h"
 #include "last_words.h"
 #include "front_cores.h"
@@ -13,6 +14,7 @@
 #include "reload.h"
 #include "serve/serve_policy.h"
 #include "net/neigh_table.h"
+#include "wire/ipv6_wire.h"
 #include "watchdog.h"
 
 #include <errno.h>
@@ -207,7 +209,29 @@ tell_nic(const struct appliance *a)
 }
 
 static void
-each_second(struct appliance *a, struct live *live, struct drop_alarm *alarm)
+say_conflicts(const struct appliance *a, struct conflict_alarm *alarm)
+{
+	const struct ip_addr ip[NEIGH_OURS] = {
+		[LOCAL_V4] = ip_addr_v4(a->config.ipv4),
+		[LOCAL_LINK6] = ipv6_link_local(a->nic.device.ports[0].port.mac),
+		[LOCAL_GLOBAL6] = a->config.ipv6,
+	};
+	char line[CONFLICT_LINE_BYTES];
+	struct neigh_conflicts seen;
+
+	if (neigh_conflicts_mt(a->neigh, &seen) &&
+	    conflict_alarm_check(alarm, &seen, ip, control_now_ns(), line))
+		fprintf(stderr, "clockoo: %s\n", line);
+}
+
+/* What is said at most once a minute. */
+struct alarms {
+	struct drop_alarm drops;
+	struct conflict_alarm conflicts;
+};
+
+static void
+each_second(struct appliance *a, struct live *live, struct alarms *alarms)
 {
 	struct rusage use;
 
@@ -217,7 +241,9 @@ each_second(struct appliance *a, struct live *live, struct drop_alarm *alarm)
 	tell_nic(a);
 	admin_latency_tick_mt(a->shared, control_now_ns());
 	admin_hotkeys_tick_mt(a->shared, tsc_clock_ns(&a->nic.clock));
-	say_drops(a, alarm);
+	admin_sources_tick_mt(a->shared);
+	say_drops(a, &alarms->drops);
+	say_conflicts(a, &alarms->conflicts);
 	if (a->fleet != NULL)
 		front_stats_look(&a->fleet->stats, &a->fleet->looker, live_requests(a),
 				 a->sizes.front.connections, a->fleet->look->config.servers.count,
@@ -315,7 +341,7 @@ static void *
 control_run(void *arg)
 {
 	struct appliance *a = arg;
-	struct drop_alarm alarm = {0};
+	struct alarms alarms = {0};
 	struct live live;
 	struct watchdog watchdog;
 	int64_t due_ns = monotonic_ns();
@@ -346,7 +372,7 @@ control_run(void *arg)
 		if (++ticks % TICKS_S == 0) {
 			tsc_clock_correct(&a->nic.clock);
 			watch_wall_clock(a);
-			each_second(a, &live, &alarm);
+			each_second(a, &live, &alarms);
 			if (!front_cores_check(a, tsc_clock_ns(&a->nic.clock)))
 				break;
 			watch_link(a, &link_up);

@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LET_IN_WORDS_BYTES 32u
+
 /* A VFIO group has one owner at a time: opening its file fails while it is in use. */
 static void
 check_vfio_group(struct dry_run *p)
@@ -154,6 +156,33 @@ check_memory_save(struct dry_run *p, const struct config *cfg)
 		advice_add(&p->advice, ADVICE_OK, "memory save", "%s", words);
 }
 
+/* Whose requests are served, and what anybody among them may do. */
+static void
+check_let_in(struct dry_run *p, const struct config *cfg)
+{
+	const bool users = cfg->auth_file[0] != '\0' || cfg->sasl;
+	char who[ACCESS_WORDS_BYTES], conns[LET_IN_WORDS_BYTES] = "any number of";
+
+	access_look_words(&p->access, who);
+	if (cfg->conns_per_source != 0)
+		snprintf(conns, sizeof conns, "%u", cfg->conns_per_source);
+	advice_add(&p->advice, ADVICE_OK, "let in", "%s; %s; %s connections a source%s", who,
+		   users ? "users of the file, over TCP" : "no users", conns,
+		   cfg->udp_port != 0 && !users ? "; UDP" : "");
+	if (cfg->udp_port != 0 && cfg->udp_admin && !users)
+		advice_fix(
+			advice_add(&p->advice, ADVICE_WARN, "UDP commands",
+				   "--udp-admin: who forges a source that is let in can flush the "
+				   "cache"),
+			"protocol.udp_admin: no");
+	if (cfg->shutdown && !users && p->access.list == NULL)
+		advice_fix(
+			advice_add(
+				&p->advice, ADVICE_WARN, "shutdown",
+				"--enable-shutdown: whoever reaches the port can stop the cache"),
+			"auth.file with roles, or network.allow with the networks of operators");
+}
+
 /* Names and passwords of the cache. */
 static void
 check_users(struct dry_run *p, const struct config *cfg)
@@ -274,6 +303,7 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_running(&p, cfg);
 	check_memory_file(&p, cfg);
 	check_memory_save(&p, cfg);
+	check_let_in(&p, cfg);
 	check_users(&p, cfg);
 	if (tree_is_live(&p.machine.tree))
 		flash_doctor(&p.advice, cfg);

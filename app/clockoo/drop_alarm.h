@@ -36,10 +36,10 @@ struct drop_nic {
 	  "clients send faster than they are served: more cores (-t) or smaller requests",         \
 	  "TCP_DROP_RX_FRAMES_MAX")                                                                \
 	X(CONNECTIONS, 10, "connections refused, the limit is reached",                            \
-	  "raise -c, or find who opens so many: stats conns", "CONN_REJECTED",                     \
+	  "raise -c, or find who opens so many: stats sources", "CONN_REJECTED",                   \
 	  "TCP_REFUSED_CONNS_MAX", "TCP_REFUSED_TABLE")                                            \
 	X(SOURCES, 10, "connections refused, their source has as many as it may",                  \
-	  "raise --conns-per-source, or find who opens so many: stats conns",                      \
+	  "raise --conns-per-source, or find who opens so many: stats sources",                    \
 	  "TCP_REFUSED_SOURCE", "TCP_REFUSED_SOURCES_FULL")                                        \
 	X(VALUES, 10, "values refused for lack of memory", "raise -m, or store smaller values",    \
 	  "STORE_NO_MEMORY_COUNT")                                                                 \

@@ -212,8 +212,8 @@ static const struct serve_admin_ops admin_ops = {
 size_t
 admin_shared_bytes(void)
 {
-	return sizeof(struct admin_shared) + latency_bytes() + hotkeys_bytes() +
-	       3 * CACHE_LINE_BYTES;
+	return sizeof(struct admin_shared) + latency_bytes() + hotkeys_bytes() + sources_bytes() +
+	       4 * CACHE_LINE_BYTES;
 }
 
 void
@@ -222,6 +222,7 @@ admin_shared_create(struct region *region, struct serve_shared *shared)
 	shared->admin = region_take(region, sizeof *shared->admin, CACHE_LINE_BYTES);
 	latency_create(region, shared);
 	hotkeys_create(region, shared);
+	sources_create(region, shared);
 }
 
 size_t

@@ -38,6 +38,11 @@ void admin_latency_tick_mt(struct serve_shared *shared, uint64_t now_ns);
 /* The keys of `stats hotkeys` as of now, by the cores' clock; about once a second, by one thread.
  */
 void admin_hotkeys_tick_mt(struct serve_shared *shared, uint64_t now_ns);
+
+/* The sources of `stats sources`; about once a second, by one thread. Each call looks at a part of
+ * the connections; the list is of the last time that all were. */
+void admin_sources_tick_mt(struct serve_shared *shared);
+
 /* All that `stats` and its tables show, as text, for one thread that is no core: `stats net` and an
  * end of line begin a reply, rows follow as a client gets them. supplier: whose rows they have,
  * fit to be called by that thread; NULL: none. Zeroed memory. */

@@ -22,6 +22,7 @@ static const struct {
 	{"stats latency\r\n", &latency_stream}, {"stats hotkeys\r\n", &hotkeys_stream},
 	{"stats net\r\n", &net_stream},         {"stats stack\r\n", &stack_stream},
 	{"stats cores\r\n", &cores_stream},     {"stats counters\r\n", &counters_stream},
+	{"stats sources\r\n", &sources_stream},
 };
 
 size_t

@@ -344,6 +344,8 @@ stream_of(uint8_t verb)
 		return &latency_stream;
 	case MC_STATS_HOTKEYS:
 		return &hotkeys_stream;
+	case MC_STATS_SOURCES:
+		return &sources_stream;
 	default:
 		return &conns_stream;
 	}
@@ -358,7 +360,8 @@ stats_start(struct serve *sv, struct op *op, const struct stream *st)
 
 	if (st->kind == &hotkeys_stream && hotkeys_refused(sv, op))
 		return EXEC_DONE;
-	if (op->session != NULL || !(many_items || st->kind == &front_stream))
+	if (op->session != NULL ||
+	    !(many_items || st->kind == &front_stream || st->kind == &sources_stream))
 		return stream_start(sv, op, st);
 	reply_error(sv, op, MC_ERR_UDP);
 	return EXEC_DONE;

@@ -140,6 +140,9 @@ struct config_front {
 /* auto: on if there is an address6. */
 enum config_ipv6 { IPV6_AUTO, IPV6_ON, IPV6_OFF };
 
+/* Are our addresses asked for before they are used? auto: short, where anybody can be there. */
+enum config_probe { CONFIG_PROBE_AUTO, CONFIG_PROBE_SHORT, CONFIG_PROBE_LONG, CONFIG_PROBE_OFF };
+
 /* What sets the pace of TCP. */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
 
@@ -157,6 +160,7 @@ struct config {
 	uint32_t verbosity;
 	uint32_t ipv4, prefix_len;
 	uint32_t gateway;    /* 0 = none */
+	uint32_t probe;      /* enum config_probe */
 	uint32_t ipv6_use;   /* enum config_ipv6 */
 	struct ip_addr ipv6; /* beside the one made from the MAC; zero = none */
 	uint32_t prefix6_len;

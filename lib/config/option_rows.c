@@ -261,6 +261,13 @@ const struct option_row option_rows[] = {
 	{"gateway6", 0, OPTION_GATEWAY6, AT(gateway6), 0, 0, "IP",
 	 "IPv6 default gateway; router advertisements are ignored (none)", false,
 	 "network.gateway6"},
+	{"probe", 0, OPTION_PROBE, AT(probe), 0, 0, "NAME",
+	 "before our addresses are used, ask whether another host has them (RFC 5227, RFC 4862), "
+	 "and "
+	 "do not start if so: short: 0.2 to 0.35 s; long: RFC 5227's own 4 to 7 s, for switches "
+	 "that "
+	 "forward late; off; auto: short, but off on null and ring (auto)",
+	 false, "network.probe"},
 	{"allow", 0, OPTION_NET_LIST, AT(allow), 0, 0, "NETS",
 	 "networks that are let in, over TCP, UDP and ping: 10.0.0.0/8,2001:db8::/32, or the path "
 	 "of "

@@ -53,6 +53,11 @@ option_choices(enum option_kind kind)
 		[STEERING_NONE] = "none", NULL};
 	static const char *const ipv6_uses[] = {
 		[IPV6_AUTO] = "auto", [IPV6_ON] = "on", [IPV6_OFF] = "off", NULL};
+	static const char *const probes[] = {[CONFIG_PROBE_AUTO] = "auto",
+					     [CONFIG_PROBE_SHORT] = "short",
+					     [CONFIG_PROBE_LONG] = "long",
+					     [CONFIG_PROBE_OFF] = "off",
+					     NULL};
 	static const char *const hyperthreads[] = {
 		[HYPERTHREADS_IDLE] = "idle", [HYPERTHREADS_WORKERS] = "workers", NULL};
 	static const char *const hugepages[] = {
@@ -79,6 +84,8 @@ option_choices(enum option_kind kind)
 		return steerings;
 	case OPTION_IPV6:
 		return ipv6_uses;
+	case OPTION_PROBE:
+		return probes;
 	case OPTION_HYPERTHREADS:
 		return hyperthreads;
 	case OPTION_HUGEPAGE:

@@ -273,10 +273,9 @@ ip_pseudo_sum(const struct net *net, struct ip_dest dest, uint16_t l4_len)
 uint8_t *ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_len,
 			   uint8_t protocol);
 
-/* neigh_io.c: is ip on-link or a gateway? */
-bool route_uses(const struct net *net, const struct ip_addr *ip);
-
-bool neigh_rate_limited(struct net *net, const uint8_t mac[6]); /* replies to it are used up */
+bool route_uses(const struct net *net, const struct ip_addr *ip); /* on-link, or a gateway? */
+bool neigh_rate_limited(struct net *net, const uint8_t mac[6]);   /* replies to it are used up */
+void neigh_conflict(struct net *net, uint8_t local, const uint8_t mac[6]); /* mac uses it, too */
 /* Requests and announcements. False: no room. */
 bool arp_send_request(struct net *net, const struct ip_addr *ip);
 bool nd_send_solicit(struct net *net, const struct ip_addr *ip);

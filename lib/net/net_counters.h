@@ -89,6 +89,8 @@
 	X(ARP_REQUESTS_SENT, "ARP requests sent")                                                  \
 	X(ARP_LEARNED, "ARP entries added or refreshed")                                           \
 	X(ARP_CONFLICT, "ARP address conflicts")                                                   \
+	X(ADDRESS_DEFENDED, "announcements in defence of an address that others use")              \
+	X(ADDRESS_PROBES, "questions whether others use our addresses, after link-up")             \
 	X(ICMP_ECHO_REPLIES, "echo replies sent")                                                  \
 	X(UDP_RECEIVED, "datagrams received for the service")                                      \
 	X(UDP_ANSWERED, "datagrams answered in the received frame")                                \

@@ -123,3 +123,9 @@ profile_is_pci(const struct profile *p)
 {
 	return strncmp(p->device, "{pci}", 5) == 0;
 }
+
+bool
+profile_has_neighbours(const struct profile *p)
+{
+	return strncmp(p->device, "net_null", 8) != 0 && strncmp(p->device, "net_ring", 8) != 0;
+}

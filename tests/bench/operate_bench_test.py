@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py"))
 
@@ -56,6 +57,16 @@ class Operate(unittest.TestCase):
     def test_the_figure_furthest_from_1_is_kept(self):
         self.assertEqual(operate_bench.furthest([1.01, 0.5, 1.9]), 0.5)
         self.assertEqual(operate_bench.furthest([1.01, 0.9, 1.2]), 1.2)
+
+    def test_the_worst_request_with_a_list_is_kept_by_the_same_without(self):
+        costs = {"udp_get": (600, 603), "tcp_get": (1000, 1020), "tcp_set": (2000, 1990)}
+        bench = operate_bench.Bench(pathlib.Path("build"), True, operate_bench.Figures())
+        with unittest.mock.patch.object(operate_bench.budget, "instructions", lambda _, case, *words: {
+                "instructions": costs[case][words == ("--networks", 10_000)]}):
+            lines = operate_bench.allow_list(bench)
+        self.assertEqual(bench.figures.figures["allow_list_cost_ratio"], 1.02)
+        self.assertEqual([line[0].split(",")[0] for line in lines], list(costs))
+        self.assertEqual(len(operate_bench.outside(bench.figures.figures)), 1)
 
     def test_parts_name_what_they_need(self):
         self.assertEqual(bench_main.arguments(["operate", "--part", "latency", "--quick"]).part, ["latency"])

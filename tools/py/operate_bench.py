@@ -20,12 +20,14 @@ ZIPF = "tests/bench/hot_zipf"
 REQUEST, BARE = "tests/bench/bench_request", "tests/bench/bench_request_bare"
 COST_CASES = ("udp_get", "tcp_get")
 RUNS = 100
+ACCESS_CASES = ("udp_get", "tcp_get", "tcp_set")
+NETWORKS = 10_000
 KINDS = ("udp_mix", "tcp_mix", "tcp_multiget")
 REQUESTS, QUICK_REQUESTS = 2_000_000, 200_000
 # {figure: (least, most)}; None: no such end.
 LIMITS = {"latency_p50_ratio": (0.95, 1.05), "latency_p99_ratio": (0.95, 1.05),
           "hotkeys_in_order": (0.99, None), "latency_cost_ratio": (None, 1.01), "metrics_names": (1, 1),
-          "get_rate_ratio": (0.99, None)}
+          "get_rate_ratio": (0.99, None), "allow_list_cost_ratio": (None, 1.01)}
 
 
 @dataclasses.dataclass
@@ -86,12 +88,26 @@ def cost(bench):
     return lines
 
 
+def allow_list(bench):
+    """Instructions of a get with a list of 10,000 networks by those without one."""
+    ratios, lines = [], []
+    for case in ACCESS_CASES:
+        with Step(f"allow_list: {case}"):
+            bare, listed = (budget.instructions(bench.folder / REQUEST, case, *words)["instructions"]
+                            for words in ((), ("--networks", NETWORKS)))
+        ratios.append(listed / bare)
+        lines.append([f"{case}, instructions", f"{bare:.1f}", f"{listed:.1f}", f"{ratios[-1]:.4f}"])
+    bench.figures.keep("allow_list_cost_ratio", [furthest(ratios)])
+    return lines
+
+
 PARTS = {
     "names": ([operate_live.PROGRAM, operate_live.LOAD], operate_live.names),
     "scrape": ([operate_live.PROGRAM, operate_live.LOAD], operate_live.scrape),
     "cost": ([REQUEST, BARE], cost),
     "latency": ([PROGRAM], latency),
     "hotkeys": ([ZIPF], hotkeys),
+    "allow_list": ([REQUEST], allow_list),
 }
 
 

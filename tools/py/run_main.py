@@ -111,7 +111,8 @@ def server_command(args, wire, name, profiles, more=()):
     words = [str(args.build / "app" / "clockoo"), "--config", "none", "--port", args.port, "--iface", wire.iface,
              "--address", f"{wire.host}/{netns.PREFIX_LEN}",
              "--address6", f"{wire.host6}/{netns.PREFIX6_LEN}", "-p", str(PORT),
-             "-U", "0" if args.no_udp else str(PORT), "--file-prefix", name, "--data-dir", str(profiles)]
+             "-U", "0" if args.no_udp else str(PORT), "--file-prefix", name, "--data-dir", str(profiles),
+             "--probe", "off"]  # nobody else is on this wire
     cpus = sorted(os.sched_getaffinity(0))
     if args.cores is None:
         pass  # its default, or what --server-args says

@@ -345,6 +345,16 @@ document(void)
 	len += (int)strlen(out + len);
 	hotkeys_say(out + len);
 	len += (int)strlen(out + len);
+	len += sprintf(
+		out + len,
+		"\n## stats sources\n\nThe ten sources with most TCP connections, the first one "
+		"most, `<n>:` and\n\n");
+	len += say_words(out + len, source_stat_names, source_stat_count);
+	len += sprintf(
+		out + len,
+		"\n\nA source is an IPv4 address, the /64 of an IPv6 one, or an address of the "
+		"link. Of more than about a thousand sources\n`conns` is at most `error` too high. "
+		"Not over UDP.\n");
 	counters_say(out + len);
 	return out;
 }

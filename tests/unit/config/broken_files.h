@@ -56,9 +56,9 @@ static const struct {
 	{"wibble:\n  wobble: 1\n",
 	 "f.yaml:1: wibble: unknown section; there are: network, port, cores, memory, "
 	 "steering, cache, front, flash, protocol, auth, telemetry, process"},
-	{"network:\n  wobble: 1\n",
-	 "f.yaml:2: network.wobble: unknown key; in network are: address, gateway, ipv6, "
-	 "address6, gateway6, allow, deny, vlan, vlan_priority, mtu"},
+	{"network:\n  wuzzle: 1\n",
+	 "f.yaml:2: network.wuzzle: unknown key; in network are: address, gateway, ipv6, "
+	 "address6, gateway6, probe, allow, deny, vlan, vlan_priority, mtu"},
 	{"protocol:\n  ssl: yes\n", "f.yaml:2: protocol.ssl: unknown key; did you mean auth.sasl?"},
 	{"port:\n  rxring: 96\n", "f.yaml:2: port.rxring: unknown key; did you mean port.rx_ring?"},
 	{"port:\n  rx_ring:\n    size: 96\n",
@@ -101,6 +101,8 @@ static const struct {
 	 "10.0.0.0/8,2001:db8::/32, or none"},
 	{"network:\n  ipv6: off\n  address6: 2001:db8::1/64\n",
 	 "f.yaml:2: network.ipv6 off with network.address6: leave one of them out"},
+	{"network:\n  probe: rfc\n",
+	 "f.yaml:2: network.probe: \"rfc\": expected auto, short, long or off"},
 	{"network:\n  ipv6: maybe\n",
 	 "f.yaml:2: network.ipv6: \"maybe\": expected auto, on or off"},
 	{"network:\n  allow: [10.0.0.0/8,\n    10.0.0.0/33]\n",

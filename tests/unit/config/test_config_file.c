@@ -267,6 +267,8 @@ static const struct {
 	{"udp-admin", "yes", NULL, NULL},
 	{"ipv6", "on", NULL, NULL},
 	{"ipv6", "off", NULL, NULL},
+	{"probe", "long", NULL, NULL},
+	{"probe", "off", NULL, NULL},
 	{"vlan", "4094", "vlan-priority", "7"},
 	{"mtu", "9000", NULL, NULL},
 	{"congestion", "newreno", NULL, NULL},

@@ -159,6 +159,19 @@ values_are_escaped(void **state)
 }
 
 static void
+sources_have_a_rank_and_their_connections_are_a_level(void **state)
+{
+	const char *out =
+		exposed("stats sources\r\nSTAT 1:source 2001:db8::/64\r\nSTAT 1:conns 7\r\n"
+			"STAT 1:error 0\r\n",
+			METRICS_PROMETHEUS);
+
+	has(out, "\nclockoo_sources_source{rank=\"1\",value=\"2001:db8::/64\"} 1\n");
+	has(out, "# TYPE clockoo_sources_conns gauge\nclockoo_sources_conns{rank=\"1\"} 7\n");
+	has(out, "# TYPE clockoo_sources_error gauge\nclockoo_sources_error{rank=\"1\"} 0\n");
+}
+
+static void
 names_are_made_of_letters(void **state)
 {
 	has(exposed("stats\r\nSTAT a-b{c}\"d 1\r\n", METRICS_PROMETHEUS),
@@ -253,6 +266,7 @@ main(void)
 		TEST(sets_are_told_without_cas_as_the_exporter_does),
 		TEST(openmetrics_names_families_without_total),
 		TEST(values_are_escaped),
+		TEST(sources_have_a_rank_and_their_connections_are_a_level),
 		TEST(names_are_made_of_letters),
 		TEST(json_has_an_object_for_each_reply_and_index),
 		TEST(one_reply_is_found_by_its_name),

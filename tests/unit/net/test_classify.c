@@ -298,7 +298,7 @@ static bool
 is_traffic(uint32_t c)
 {
 	return c == RX_FRAMES || c == RX_BYTES || c == TX_FRAMES || c == TX_BYTES ||
-	       c == ARP_LEARNED || c == ND_LEARNED;
+	       c == ARP_LEARNED || c == ND_LEARNED || c == ADDRESS_DEFENDED;
 }
 
 static void

@@ -81,6 +81,7 @@ static const char *const lines[] = {
 	"stats counters\r\n",
 	"stats latency\r\n",
 	"stats hotkeys\r\n",
+	"stats sources\r\n",
 	"stats reset\r\n",
 	"stats detail on\r\n",
 	"stats detail off\r\n",

@@ -54,8 +54,8 @@ struct stack {
 	struct datagram datagrams[FAKE_DATAGRAMS + FAKE_KEPT];
 	uint32_t datagram_count, datagrams_read;
 	const struct access_list *access; /* who is let in */
-	uint32_t access_sets;
-	const uint64_t *waiting; /* sources */
+	uint32_t access_looked;           /* slots looked at for it */
+	const uint64_t *waiting;          /* sources */
 	bool first_stays;
 	uint8_t begun[2048];
 	uint32_t begun_to;
@@ -362,13 +362,13 @@ void
 stack_access_set(struct stack *s, const struct access_list *list)
 {
 	s->access = list;
-	s->access_sets++;
 }
 
 /* Looks at one slot at a time. */
 uint32_t
 stack_access_enforce(struct stack *s, uint32_t from)
 {
+	s->access_looked++;
 	return (from + 1) % FAKE_CONNS;
 }
 
@@ -806,6 +806,13 @@ uint32_t
 rig_chunks_used(const struct rig *r)
 {
 	return r->stack->chunks_used;
+}
+
+const struct access_list *
+rig_access(const struct rig *r, uint32_t *looked)
+{
+	*looked = r->stack->access_looked;
+	return r->stack->access;
 }
 
 void

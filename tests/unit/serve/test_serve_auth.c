@@ -7,6 +7,7 @@
 #include "binary_talk.h"
 #include "conversation.h"
 #include "support/test.h"
+#include "net/access_list.h"
 #include "proto/mc_table.h"
 #include "serve/serve_policy.h"
 
@@ -217,6 +218,30 @@ user_tables_change_only_when_no_core_reads_them(void **state)
 }
 
 static void
+a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at(void **state)
+{
+	static const struct access_list one, other;
+	const struct row users[] = {{"set k 0 0 10\r\nann secret\r\n", "STORED\r\n"}};
+	uint32_t turns = 0, looked;
+
+	check(rig_access(rig, &looked) == NULL);
+	check_eq(looked, 0);
+	check(serve_access_replace_mt(rig->shared, &one));
+	for (; turns <= FAKE_CONNS && !serve_settled_mt(rig->shared); turns++) {
+		check(!serve_access_replace_mt(rig->shared,
+					       &other)); /* the core may read the former */
+		rig_turn(rig);
+		check(rig_access(rig, &looked) == &one);
+	}
+	check_eq(turns, FAKE_CONNS);
+	check_eq(looked, FAKE_CONNS);
+	ROWS_HOLD(rig, users); /* as before */
+	check(serve_access_replace_mt(rig->shared, NULL));
+	rig_turn(rig);
+	check(rig_access(rig, &looked) == NULL);
+}
+
+static void
 datagrams_are_dropped_where_users_are_asked_for(void **state)
 {
 	const struct fake_sent *sent;
@@ -366,6 +391,7 @@ main(void)
 		TEST(binary_clients_name_users_by_sasl),
 		TEST(a_user_may_do_what_its_role_says),
 		TEST(roles_hold_in_binary),
+		TEST(a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
