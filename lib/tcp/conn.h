@@ -102,8 +102,9 @@ uint16_t conn_local_port(const struct conn *c);
 
 /* The contiguous bytes at the read position; len 0: none. */
 struct view conn_peek(const struct conn *c);
-/* The same, and the turn in which they were here with all before them (0: there are none). What
- * shares a frame has the time of its first bytes. */
+/* The same, and the turn in which the first of them was here with all before it (0: there are
+ * none). Of what more than two turns brought into one frame, the middle is taken to have come
+ * evenly. */
 struct view conn_peek_since(const struct conn *c, uint64_t *since_ns);
 /* Advances the read position by n <= conn_peek().len; the bytes stay valid until stack_release().
  */
