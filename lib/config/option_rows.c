@@ -266,7 +266,7 @@ const struct option_row option_rows[] = {
 	 "and "
 	 "do not start if so: short: 0.2 to 0.35 s; long: RFC 5227's own 4 to 7 s, for switches "
 	 "that "
-	 "forward late; off; auto: short, but off on null and ring (auto)",
+	 "forward late; off; auto: short, but off on null, ring and ports of a socket (auto)",
 	 false, "network.probe"},
 	{"allow", 0, OPTION_NET_LIST, AT(allow), 0, 0, "NETS",
 	 "networks that are let in, over TCP, UDP and ping: 10.0.0.0/8,2001:db8::/32, or the path "

@@ -127,5 +127,6 @@ profile_is_pci(const struct profile *p)
 bool
 profile_has_neighbours(const struct profile *p)
 {
-	return strncmp(p->device, "net_null", 8) != 0 && strncmp(p->device, "net_ring", 8) != 0;
+	return strncmp(p->device, "net_null", 8) != 0 && strncmp(p->device, "net_ring", 8) != 0 &&
+	       (p->needs & (NEED_SOCKET_FREE | NEED_SOCKET_THERE)) == 0;
 }
