@@ -12,10 +12,12 @@ import re
 import socket
 import subprocess
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATS = ROOT / "lib/admin/STATS.md"
 READY_S = 60
+POLL_S = 0.1
 FLASH_MB = 300
 # {name: options}; FOLDER stands for one of its own. A tap has a network namespace to itself.
 SETUPS = {
@@ -98,16 +100,32 @@ def shown(metrics, everything):
     return (helped & pages) | latency
 
 
+@contextlib.contextmanager
+def loaded(load, folder):
+    """While its connections are open, and told as sources: then it has stored all keys."""
+    child = subprocess.Popen([str(load), "--no-huge", "--yield", "--port", "memif", "--socket", f"{folder}/memif", "--file-prefix",
+                              f"shown-load-{os.getpid()}", "--keys", "500", "--rate", "1000", "--seconds", str(READY_S), "--quiet"],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + READY_S
+    try:
+        while not json.loads(get(f"{folder}/http", "/api/all")).get("sources"):
+            if child.poll() is not None or time.monotonic() > end:
+                raise RuntimeError("the load generator has no connections")
+            time.sleep(POLL_S)
+        yield
+    finally:
+        child.terminate()
+        child.wait(timeout=READY_S)
+
+
 def all_shown(program, load=None):
     """{setup: rows that it shows, or None}; load fills one of them."""
     found = {}
     for name in SETUPS:
         with served(program, name) as folder:
-            if folder is not None and name == "items" and load is not None:
-                subprocess.run([str(load), "--no-huge", "--yield", "--port", "memif", "--socket", f"{folder}/memif", "--file-prefix",
-                                f"shown-load-{os.getpid()}", "--keys", "500", "--fill-only", "--quiet"], check=True,
-                               stdin=subprocess.DEVNULL, capture_output=True, timeout=READY_S)
-            found[name] = folder and shown(get(f"{folder}/http", "/metrics"), json.loads(get(f"{folder}/http", "/api/all")))
+            filled = folder is not None and name == "items" and load is not None
+            with loaded(load, folder) if filled else contextlib.nullcontext():
+                found[name] = folder and shown(get(f"{folder}/http", "/metrics"), json.loads(get(f"{folder}/http", "/api/all")))
     return found
 
 
