@@ -12,6 +12,7 @@ import re
 import socket
 import subprocess
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATS = ROOT / "lib/admin/STATS.md"
@@ -98,15 +99,30 @@ def shown(metrics, everything):
     return (helped & pages) | latency
 
 
+@contextlib.contextmanager
+def loaded(load, folder):
+    """Items, and a client that is there: until one of the sources is told, which are walked once a second."""
+    child = subprocess.Popen([str(load), "--no-huge", "--yield", "--port", "memif", "--socket", f"{folder}/memif", "--file-prefix",
+                              f"shown-load-{os.getpid()}", "--keys", "500", "--rate", "1000", "--seconds", str(READY_S), "--quiet"],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + READY_S
+        while time.monotonic() < end and not json.loads(get(f"{folder}/http", "/api/all")).get("sources"):
+            time.sleep(0.3)
+        yield
+    finally:
+        child.terminate()
+        child.wait()
+
+
 def all_shown(program, load=None):
-    """{setup: rows that it shows, or None}; load fills one of them."""
+    """{setup: rows that it shows, or None}; load, a load generator, is the client of one of them."""
     found = {}
     for name in SETUPS:
-        with served(program, name) as folder:
+        with contextlib.ExitStack() as undo:
+            folder = undo.enter_context(served(program, name))
             if folder is not None and name == "items" and load is not None:
-                subprocess.run([str(load), "--no-huge", "--yield", "--port", "memif", "--socket", f"{folder}/memif", "--file-prefix",
-                                f"shown-load-{os.getpid()}", "--keys", "500", "--fill-only", "--quiet"], check=True,
-                               stdin=subprocess.DEVNULL, capture_output=True, timeout=READY_S)
+                undo.enter_context(loaded(load, folder))
             found[name] = folder and shown(get(f"{folder}/http", "/metrics"), json.loads(get(f"{folder}/http", "/api/all")))
     return found
 
