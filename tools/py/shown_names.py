@@ -119,13 +119,14 @@ def loaded(load, folder):
 
 
 def all_shown(program, load=None):
-    """{setup: rows that it shows, or None}; load fills one of them."""
+    """{setup: rows that it shows, or None}; load, a load generator, is the client of one of them."""
     found = {}
     for name in SETUPS:
-        with served(program, name) as folder:
-            filled = folder is not None and name == "items" and load is not None
-            with loaded(load, folder) if filled else contextlib.nullcontext():
-                found[name] = folder and shown(get(f"{folder}/http", "/metrics"), json.loads(get(f"{folder}/http", "/api/all")))
+        with contextlib.ExitStack() as undo:
+            folder = undo.enter_context(served(program, name))
+            if folder is not None and name == "items" and load is not None:
+                undo.enter_context(loaded(load, folder))
+            found[name] = folder and shown(get(f"{folder}/http", "/metrics"), json.loads(get(f"{folder}/http", "/api/all")))
     return found
 
 
