@@ -71,12 +71,15 @@ enum port_cap {
 	PORT_TX_TCP_CKSUM = 1u << 2,
 };
 
-/* The first member of every implementation's own struct. Immutable after start. */
+/* The first member of every implementation's own struct. Immutable after start, but that a capture
+ * (capture.h) puts functions of its own before ops, which the core looks up in every turn anyway.
+ */
 struct port {
-	const struct port_ops *ops;
-	uint32_t caps;        /* enum port_cap */
-	uint32_t frame_bytes; /* writable bytes from data[i]; at least 18 + mtu */
-	uint16_t mtu;         /* bytes of IP packet in one frame */
+	const struct port_ops *_Atomic ops;
+	struct capture *capture; /* where ops are a capture's */
+	uint32_t caps;           /* enum port_cap */
+	uint32_t frame_bytes;    /* writable bytes from data[i]; at least 18 + mtu */
+	uint16_t mtu;            /* bytes of IP packet in one frame */
 	uint8_t mac[6];
 };
 
