@@ -5,6 +5,7 @@
 #include "appliance.h"
 #include "address_check.h"
 #include "admin/admin.h"
+#include "capture_service.h"
 #include "control.h"
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
@@ -342,6 +343,7 @@ appliance_start(struct appliance *a, struct error *err)
 	}
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	nic_warn(&a->nic, "clockoo");
+	a->capture = capture_service_start(a);
 	if (a->config.verbosity > 0)
 		print_memory(a);
 	return true;
