@@ -8,6 +8,7 @@
 #include "capture_service.h"
 #include "control.h"
 #include "dpdk/eal.h"
+#include "dpdk_rows.h"
 #include "dpdk/lcore_run.h"
 #include "fleet.h"
 #include "front_cores.h"
@@ -394,7 +395,7 @@ appliance_run(struct appliance *a, struct error *err)
 		args[i] = &a->workers[i];
 	kept_ready(&a->kept, a);
 	if (!second_tier_start(&a->flash, a, err) || !http_start(&a->http, a, a->http_fd, err) ||
-	    !control_start(&control, a, err))
+	    !dpdk_rows_begin(a, err) || !control_start(&control, a, err))
 		return false;
 	saved_start(&a->saved, a);
 	start_pages_give_back();
@@ -426,6 +427,7 @@ appliance_stop(struct appliance *a)
 {
 	if (a->config.verbosity > 0)
 		telemetry_each(&a->telemetry, print_counter, NULL);
+	dpdk_rows_end();
 	http_stop(a->http);
 	http_unlisten(a->http_fd, &a->config.http);
 	saved_give_back(&a->saved);
