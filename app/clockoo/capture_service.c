@@ -112,7 +112,7 @@ is_let_in(const struct capture_service *s, int fd)
 	socklen_t len = sizeof who;
 
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
-	       (who.uid == 0 || who.uid == s->starter || who.uid == geteuid());
+	       (who.uid == 0 || who.uid == s->starter);
 }
 
 /* As much as the kernel gives. */
@@ -134,7 +134,7 @@ clients_accept(struct capture_service *s, uint64_t now_ns)
 		if (fd < 0)
 			return;
 		if (!is_let_in(s, fd)) {
-			refuse(fd, "only root and the user of the appliance may capture");
+			refuse(fd, "only root and the user who started the appliance may capture");
 		} else if (s->state == LOST) {
 			refuse(fd, "a core has yet to leave the last capture; try again");
 		} else if (s->state != IDLE) {

@@ -72,7 +72,7 @@ appliance_page(void)
 	     "after \\-\\-seconds (60), \\-\\-count frames, \\-\\-size\n"
 	     "bytes (100m), or an interrupt; \\-\\-snap bytes of each frame are kept (all). "
 	     "\\-\\-file\\-prefix names the appliance, or\n"
-	     "\\-\\-config its file. For root and the user of the appliance.\n"
+	     "\\-\\-config its file. For root and the user who started the appliance.\n"
 	     ".PP\n\\fBclockoo doctor\\fR takes the same options and starts nothing. It checks "
 	     "this machine and\n"
 	     "prints a line for each finding, with the fix for what is slow or wrong.\n"

@@ -242,6 +242,7 @@ def part_peer():
     """The kernel as the peer."""
     counts = beside_appliance("a clean run, judged by Wireshark", CONFORM / "run_capture",
                               server_args="-m 256 -I 2m")
+    counts.add(beside_appliance("clockoo capture beside dumpcap", CONFORM / "run_seen_twice", "", "--cores", "2"))
     counts.add(beside_appliance("twenty thousand connections", CONFORM / "run_crowd",
                                 server_args="-m 64 -c 20500"))
     flood = build_tree.default_folder() / "tests/bench/net/frame_flood"
