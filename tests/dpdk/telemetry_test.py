@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -B
 """telemetry.dpdk. Goal: who speaks the protocol of DPDK's telemetry (dpdk-telemetry.py, Telegraf, collectd) finds the
 port's figures, and under /clockoo/ what `stats` says, with the same names and numbers; nothing is there unless it is
-asked for; whatever a client sends, the program serves. Method: the built program on the null port, the socket by
-hand, telemetry.http beside it.
+asked for; whatever a client sends, the program serves. Method: the built program before a memif without a peer, the
+socket by hand, telemetry.http beside it.
 
     telemetry_test.py CLOCKOO SOURCE
 """
@@ -48,8 +48,9 @@ class Served:
         Served.count += 1
         self.prefix = f"tel-{os.getpid()}-{Served.count}"
         self.process = subprocess.Popen(
-            [PROGRAM, "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64", "--config", "none", "--data-dir",
-             str(SOURCE / "drivers-config"), "--file-prefix", self.prefix, "--telemetry-http", f"{self.folder.name}/http",
+            [PROGRAM, "--no-huge", "--port", "memif", "--socket", f"{self.folder.name}/memif", "--yield", "-m", "16", "-c", "64",
+             "--config", "none", "--data-dir", str(SOURCE / "drivers-config"), "--file-prefix", self.prefix, "--telemetry-http",
+             f"{self.folder.name}/http",
              *options], env=os.environ | {"RUNTIME_DIRECTORY": self.folder.name}, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         self.ready = self.process.stdout.readline()
@@ -108,7 +109,7 @@ class Telemetry(unittest.TestCase):
             listed = c.ask("/")
             self.assertLessEqual({f"/clockoo/{name}" for name in REPLIES} | {"/ethdev/stats", "/ethdev/xstats"}, set(listed))
             self.assertEqual(c.ask("/ethdev/list"), [0])
-            self.assertGreater(c.ask("/ethdev/stats,0")["ipackets"], 0)
+            self.assertEqual(c.ask("/ethdev/stats,0")["ipackets"], 0)
             self.assertIn("Rows of this reply", c.ask("/help,/clockoo/net")["/clockoo/net"])
 
     def test_rows_are_those_of_stats(self):
@@ -148,11 +149,11 @@ class Telemetry(unittest.TestCase):
 
         def asks():
             with contextlib.suppress(OSError), Client(self.s.path) as c:
-                for name in sorted(REPLIES) * 4:
+                for name in sorted(REPLIES):
                     if c.ask(f"/clockoo/{name}") is None:
                         wrong.append(name)
 
-        threads = [threading.Thread(target=asks) for _ in range(6)]
+        threads = [threading.Thread(target=asks) for _ in range(4)]
         for t in threads:
             t.start()
         for t in threads:
