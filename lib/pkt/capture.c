@@ -126,15 +126,24 @@ leave_if_asked(struct capture *c, struct port *port)
 {
 	if (likely(!atomic_load_explicit(&c->ending, memory_order_relaxed)))
 		return;
-	atomic_store_explicit(&port->ops, c->below, memory_order_relaxed);
+	__atomic_store_n(&port->ops, c->below, __ATOMIC_RELAXED);
 	/* Pairs with the acquire in capture_ended. */
 	atomic_store_explicit(&c->ended, true, memory_order_release);
+}
+
+/* The core has read ops as any pointer. */
+static inline struct capture *
+capture_of(const struct port *port)
+{
+	/* Pairs with the release in capture_begin: the capture is there. */
+	(void)__atomic_load_n(&port->ops, __ATOMIC_ACQUIRE);
+	return port->capture;
 }
 
 static void
 captured_rx(struct port *port, struct burst *b, uint32_t count)
 {
-	struct capture *c = port->capture;
+	struct capture *c = capture_of(port);
 	struct copies copies;
 
 	c->below->rx(port, b, count);
@@ -149,7 +158,7 @@ captured_rx(struct port *port, struct burst *b, uint32_t count)
 static uint32_t
 captured_tx(struct port *port, const struct burst *b)
 {
-	struct capture *c = port->capture;
+	struct capture *c = capture_of(port);
 	struct copies copies;
 	uint32_t sent;
 
@@ -163,13 +172,13 @@ captured_tx(struct port *port, const struct burst *b)
 static void
 captured_alloc(struct port *port, struct burst *b, uint32_t count)
 {
-	port->capture->below->alloc(port, b, count);
+	capture_of(port)->below->alloc(port, b, count);
 }
 
 static void
 captured_drop(struct port *port, struct frame *const *frames, uint32_t count)
 {
-	port->capture->below->drop(port, frames, count);
+	capture_of(port)->below->drop(port, frames, count);
 }
 
 static const struct port_ops captured_ops = {
@@ -205,11 +214,11 @@ capture_create(struct region *region, const struct capture_rule *rule, uint16_t 
 void
 capture_begin(struct capture *c, struct port *port)
 {
-	c->below = atomic_load_explicit(&port->ops, memory_order_relaxed);
+	c->below = __atomic_load_n(&port->ops, __ATOMIC_RELAXED);
 	ensure(c->below != &captured_ops);
 	port->capture = c;
-	/* Pairs with the load of the core, which looks at the capture behind it. */
-	atomic_store_explicit(&port->ops, &captured_ops, memory_order_release);
+	/* Pairs with the acquire in capture_of. */
+	__atomic_store_n(&port->ops, &captured_ops, __ATOMIC_RELEASE);
 }
 
 void
