@@ -120,8 +120,8 @@ static bool
 option_take(struct words *w, const char *name, const char *value, struct error *err)
 {
 	const bool is_prefix = strcmp(name, "--file-prefix") == 0;
-	uint64_t limits[2], number;
-	uint32_t which;
+	uint64_t limits[2] = {0}, number;
+	uint32_t which = 0;
 
 	if (!is_prefix && strcmp(name, "--config") != 0 && !is_number_option(name, limits, &which))
 		return error_set_code(err, ERROR_USAGE, "capture: unknown option %s; %s", name,
@@ -146,7 +146,8 @@ option_take(struct words *w, const char *name, const char *value, struct error *
 static bool
 words_read(struct words *w, int argc, char **argv, struct error *err)
 {
-	*w = (struct words){.request = {.magic = CAPTURE_MAGIC,
+	*w = (struct words){.file = "",
+			    .request = {.magic = CAPTURE_MAGIC,
 					.snap = CAPTURE_SNAP_MAX,
 					.seconds = CAPTURE_SECONDS,
 					.size = CAPTURE_SIZE}};
@@ -155,13 +156,13 @@ words_read(struct words *w, int argc, char **argv, struct error *err)
 			if (!option_take(w, argv[i], i + 1 < argc ? argv[i + 1] : NULL, err))
 				return false;
 			i++;
-		} else if (w->file == NULL) {
+		} else if (w->file[0] == '\0') {
 			w->file = argv[i];
 		} else if (!filter_add(w, argv[i], err)) {
 			return false;
 		}
 	}
-	if (w->file == NULL || w->file[0] == '\0')
+	if (w->file[0] == '\0')
 		return error_set_code(err, ERROR_USAGE, "capture: no file is named; %s", USAGE);
 	memcpy(w->request.filter, w->filter, sizeof w->filter);
 	return w->filter[0] == '\0' || capture_filter_compile(&w->request, w->filter, err);

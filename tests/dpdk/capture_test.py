@@ -37,6 +37,9 @@ def options(folder, name, port="memif"):
             "--file-prefix", f"{name}-{os.getpid()}"]
 
 
+HAS_FILTERS = "without libpcap" not in subprocess.run([PROGRAM, "capture", "x", "tpc"], capture_output=True, text=True).stderr
+
+
 class Appliance:
     def __init__(self, name, port="memif"):
         self.folder = tempfile.TemporaryDirectory(prefix="clockoo-capture-")
@@ -92,6 +95,7 @@ def request(magic=MAGIC, snap=SNAP, seconds=60, insns=(), count=0, size=100 << 2
     return head + b"".join(struct.pack("=HBBI", *insn) for insn in insns)
 
 
+@unittest.skipUnless(HAS_FILTERS, "built without libpcap")
 @unittest.skipUnless(os.access(LOAD, os.X_OK), "built without the load generator (-Dbench=true)")
 @unittest.skipUnless(shutil.which("tshark"), "there is no tshark: apt-get install tshark")
 class Wireshark(unittest.TestCase):
@@ -180,6 +184,7 @@ class Wireshark(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (1, "clockoo: capture: -: No space left on device; 0 bytes are whole\n"))
 
 
+@unittest.skipUnless(HAS_FILTERS, "built without libpcap")
 class Clients(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -305,6 +310,20 @@ class Clients(unittest.TestCase):
                 pass
             self.assertEqual((message[:1], message[25:29]), (b"Z", struct.pack("=I", BY_STOP)))
         self.assertEqual(self.a.process.wait(WAIT_S), 0)
+
+
+@unittest.skipIf(HAS_FILTERS, "built with libpcap")
+class WithoutFilters(unittest.TestCase):
+    def test_a_filter_is_one_line_and_all_frames_can_be_had(self):
+        a = Appliance("capw", "null")
+        self.addCleanup(a.end)
+        done = a.capture("x", "udp")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+        self.assertIn('capture: filter "udp": this program was built without libpcap; install libpcap-dev', done.stderr)
+        with a.socket() as s:
+            s.send(request(insns=[(6, 0, 0, 1)]))
+            self.assertEqual(s.recv(1 << 16)[:1], b"E")
+        self.assertEqual(frames_of(a.capture("-", "--count", "10")), 10)
 
 
 class Taken(unittest.TestCase):
