@@ -428,6 +428,7 @@ appliance_stop(struct appliance *a)
 	if (a->config.verbosity > 0)
 		telemetry_each(&a->telemetry, print_counter, NULL);
 	dpdk_rows_end();
+	capture_service_destroy(a->capture);
 	http_stop(a->http);
 	http_unlisten(a->http_fd, &a->config.http);
 	saved_give_back(&a->saved);

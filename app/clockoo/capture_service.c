@@ -527,7 +527,7 @@ capture_service_run(struct capture_service *s, uint64_t now_ns)
 	return captured_run(s, now_ns);
 }
 
-/* The process ends: what cores still write to stays until then. */
+/* What cores still write to stays. */
 void
 capture_service_stop(struct capture_service *s)
 {
@@ -544,4 +544,15 @@ capture_service_stop(struct capture_service *s)
 	if (s->listener >= 0)
 		close(s->listener);
 	s->listener = -1;
+}
+
+void
+capture_service_destroy(struct capture_service *s)
+{
+	if (s == NULL)
+		return;
+	capture_service_stop(s);
+	if (s->ring_count != 0)
+		rings_give_back(s);
+	free(s);
 }

@@ -5,7 +5,7 @@
  * Shape:  one capture at a time. The control thread polls and calls capture_service_run(), which
  *         never waits; the client writes the file, with its own rights and on its own time.
  * Owner:  rings are taken for a capture and given back once every core has left it.
- * Thread: the control thread, but start.
+ * Thread: the control thread, but start and destroy.
  * Errors: to the client, one line. A socket that cannot be had is a warning at start.
  * Bounds: CAPTURE_MEMORY of rings; a client says what it wants within CAPTURE_ASK_NS, and gets the
  *         last of it within CAPTURE_LAST_NS; frames that a client does not read in time are dropped
@@ -43,5 +43,7 @@ int64_t capture_service_wait_ns(const struct capture_service *s, int64_t left_ns
 bool capture_service_run(struct capture_service *s, uint64_t now_ns);
 /* Cores may still turn. */
 void capture_service_stop(struct capture_service *s);
+/* They do not. */
+void capture_service_destroy(struct capture_service *s);
 
 #endif
