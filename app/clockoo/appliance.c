@@ -3,12 +3,16 @@
  * reverse.
  */
 #include "appliance.h"
+#include "address_check.h"
 #include "admin/admin.h"
+#include "capture_service.h"
 #include "control.h"
 #include "dpdk/eal.h"
+#include "dpdk_rows.h"
 #include "dpdk/lcore_run.h"
 #include "fleet.h"
 #include "front_cores.h"
+#include "http_server.h"
 #include "policy.h"
 #include "serve/serve_policy.h"
 #include "sizes.h"
@@ -17,6 +21,7 @@
 #include "net/pmtu_reports.h"
 #include "version.h"
 #include "worker.h"
+#include "start_pages.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -57,6 +62,10 @@ prepare(struct appliance *a, struct error *err)
 		return error_set(err, "no random numbers from the kernel");
 	if (!front_prepare(a, err))
 		return config_error_permanent(&a->source, err);
+	if (a->config.http.text[0] != '\0' && !http_is_built(err))
+		return config_error_permanent(&a->source, err);
+	if (!http_listen(&a->http_fd, &a->config.http, err))
+		return false;
 	if (!second_tier_open(&a->flash, &a->config, err))
 		return false;
 	asked.front = a->fleet != NULL ? &a->fleet->look->config : NULL;
@@ -140,11 +149,6 @@ register_flash(struct appliance *a, uint32_t core)
 				     &(struct telemetry_set){core, FLASH_COUNTERS_COUNT,
 							     flash_counter_names,
 							     t->c.shards[i].counters}));
-	if (core == 0 && t->c.convert != NULL)
-		ensure(telemetry_add(&a->telemetry,
-				     &(struct telemetry_set){core, FLASH_CONVERT_COUNTERS_COUNT,
-							     flash_convert_counter_names,
-							     t->c.convert->counters}));
 }
 
 static int64_t
@@ -199,6 +203,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 	struct serve *serve;
 	struct stack *stack;
 
+	stack_cfg.net.access = a->access.now.list;
 	stack_cfg.tcp.core = i;
 	stack_cfg.tcp.cores = a->config.cores;
 	stack = stack_create(region, &stack_cfg, port, a->neigh);
@@ -213,6 +218,7 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 	core_cycles_set(&a->cores[i], tsc_cycles);
 	a->cores[i].last_ns = a->begun_ns;
 	a->workers[i] = (struct worker){
+		.number = i,
 		.core = &a->cores[i],
 		.port = &a->nic.device.ports[i],
 		.clock = &a->nic.clock,
@@ -235,8 +241,9 @@ start_of(struct appliance *a)
 	const uint64_t ahead_ns = kept_ns != 0 ? kept_ns : tier_start_ahead_ns(&a->flash.from);
 
 	a->begun_ns = tsc_clock_ns(&a->nic.clock);
-	a->start_ns = a->begun_ns - ahead_ns;
-	return (struct start){a->start_ns, wall_clock_ns() - (int64_t)ahead_ns};
+	a->wall = (struct wall_watch){a->begun_ns - ahead_ns, wall_clock_ns() - (int64_t)ahead_ns};
+	a->start_ns = a->wall.start_ns;
+	return (struct start){a->start_ns, a->wall.unix_ns};
 }
 
 static bool
@@ -244,6 +251,7 @@ build(struct appliance *a, struct error *err)
 {
 	struct start start;
 	struct region region = {0};
+	size_t store_at;
 
 	if (!huge_block_alloc(&a->block, a->sizes.block_bytes, &a->config,
 			      (int)a->nic.machine.placement.node, err))
@@ -258,8 +266,10 @@ build(struct appliance *a, struct error *err)
 	if (a->config.cores > 1)
 		a->sizes.stack.tcp.pmtu_reports = pmtu_reports_create(&region);
 	front_cores_create(a, &region);
+	store_at = region.used;
 	a->store = a->kept.used ? kept_make_store(&a->kept, &region, a, err)
 				: store_create(&region, &a->sizes.store);
+	huge_block_hide(&a->block, store_at, region.used);
 	if (a->store == NULL || !second_tier_create(&a->flash, &region, a, err)) {
 		second_tier_close(&a->flash);
 		huge_block_free(&a->block);
@@ -267,6 +277,7 @@ build(struct appliance *a, struct error *err)
 	}
 	start = start_of(a);
 	a->shared = serve_shared_create(&region, a->store, a->config.cores, WIRE_VERSION);
+	serve_shared_set_access(a->shared, a->access.now.list);
 	admin_shared_create(&region, a->shared);
 	admin_telemetry_set(a->shared, &a->telemetry);
 	policy_set(a);
@@ -292,31 +303,48 @@ print_memory(const struct appliance *a)
 		(unsigned long long)(z->pool_bytes >> 20));
 }
 
+/* What runs before anything is built. */
+static void
+stop_early(struct appliance *a)
+{
+	http_unlisten(a->http_fd, &a->config.http);
+	nic_stop(&a->nic);
+	kept_close(&a->kept);
+}
+
 bool
 appliance_start(struct appliance *a, struct error *err)
 {
 	err->text[0] = '\0';
 	a->flash.file.fd = -1;
+	a->http_fd = -1;
 	control_block_signals();
 	control_unblock_output();
 	sched_getaffinity(0, sizeof a->all_cpus, &a->all_cpus);
 	if (!prepare(a, err)) {
+		http_unlisten(a->http_fd, &a->config.http);
 		second_tier_close(&a->flash);
 		return false;
 	}
 	if (!nic_start(&a->nic, &a->config, a->sizes.frames, err)) {
+		http_unlisten(a->http_fd, &a->config.http);
 		second_tier_close(&a->flash);
 		kept_close(&a->kept);
 		return false;
 	}
 	a->sizes.program_bytes = program_bytes(a);
+	if (!address_check(&a->nic, &a->config, &a->sizes.stack.net, err)) {
+		second_tier_close(&a->flash);
+		stop_early(a);
+		return false;
+	}
 	if (!build(a, err)) {
-		nic_stop(&a->nic);
-		kept_close(&a->kept);
+		stop_early(a);
 		return false;
 	}
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	nic_warn(&a->nic, "clockoo");
+	a->capture = capture_service_start(a);
 	if (a->config.verbosity > 0)
 		print_memory(a);
 	return true;
@@ -366,9 +394,11 @@ appliance_run(struct appliance *a, struct error *err)
 	for (uint32_t i = 0; i < a->config.cores; i++)
 		args[i] = &a->workers[i];
 	kept_ready(&a->kept, a);
-	if (!second_tier_start(&a->flash, a, err) || !control_start(&control, a, err))
+	if (!second_tier_start(&a->flash, a, err) || !http_start(&a->http, a, a->http_fd, err) ||
+	    !dpdk_rows_begin(a, err) || !control_start(&control, a, err))
 		return false;
 	saved_start(&a->saved, a);
+	start_pages_give_back();
 	print_ready(a);
 	background_ready(&a->background, &a->config);
 	notify_send(&a->notify, "READY=1");
@@ -397,9 +427,14 @@ appliance_stop(struct appliance *a)
 {
 	if (a->config.verbosity > 0)
 		telemetry_each(&a->telemetry, print_counter, NULL);
+	dpdk_rows_end();
+	capture_service_destroy(a->capture);
+	http_stop(a->http);
+	http_unlisten(a->http_fd, &a->config.http);
 	saved_give_back(&a->saved);
 	nic_stop(&a->nic);
 	second_tier_close(&a->flash);
 	huge_block_free(&a->block);
 	kept_close(&a->kept);
+	access_end(&a->access);
 }

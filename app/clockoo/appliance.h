@@ -10,11 +10,13 @@
 #ifndef CLOCKOO_APPLIANCE_H
 #define CLOCKOO_APPLIANCE_H
 
+#include "access.h"
 #include "background.h"
 #include "config/config.h"
 #include "core/core.h"
 #include "dpdk/huge_block.h"
 #include "front/front.h"
+#include "http_listen.h"
 #include "kept.h"
 #include "privileges.h"
 #include "saved.h"
@@ -24,15 +26,19 @@
 #include "pid_file.h"
 #include "telemetry/telemetry.h"
 #include "users.h"
+#include "wall_watch.h"
 
 #include <sched.h>
 
+struct capture_service;
 struct fleet;
+struct http_server;
 struct neigh_table;
 
 #define FRONT_REFUSAL_BYTES 640u /* a name of a host, cores, and what is said of them */
 
 struct worker {
+	uint32_t number;
 	struct core *core;
 	const struct port_dpdk *port; /* of core */
 	const struct tsc_clock *clock;
@@ -74,8 +80,12 @@ struct appliance {
 	struct second_tier flash;
 	uint64_t start_ns; /* on nic.clock: the store's second STORE_CLOCK_START; */
 	uint64_t begun_ns; /* this process's */
+	struct wall_watch wall;
 	struct store *store;
 	struct serve_shared *shared;
+	int http_fd;                             /* telemetry.http listens; -1: it does not */
+	struct http_server *http;                /* NULL: none */
+	struct capture_service *capture;         /* NULL: no memory for it */
 	struct fleet *fleet;                     /* NULL: this is no front */
 	bool front_refused;                      /* the program stops for: */
 	char front_refusal[FRONT_REFUSAL_BYTES]; /* front_cores.h; empty = none */
@@ -85,6 +95,7 @@ struct appliance {
 	struct telemetry telemetry;
 	cpu_set_t all_cpus; /* of the process, before EAL pinned the main thread */
 	struct users users;
+	struct access access;
 	struct privileges privileges;
 	struct background background;
 	struct notify notify;

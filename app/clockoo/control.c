@@ -4,21 +4,27 @@
  */
 #include "control.h"
 #include "admin/admin.h"
+#include "capture_service.h"
 #include "fleet.h"
-#include "checksum_watch.h"
-#include "crash_count.h"
+#include "conflict_alarm.h"
+#include "drop_alarm.h"
+#include "last_words.h"
 #include "front_cores.h"
+#include "http_server.h"
 #include "live.h"
 #include "reload.h"
 #include "serve/serve_policy.h"
 #include "net/neigh_table.h"
+#include "wire/ipv6_wire.h"
 #include "watchdog.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,21 +113,51 @@ control_now_ns(void)
 	return (uint64_t)monotonic_ns();
 }
 
-/* The signal that came before due_ns, or 0. */
+/* A signal that is there; 0: none. */
 static int
-wait_for_signal(int64_t due_ns)
+signal_take(void)
 {
 	const sigset_t set = our_signals();
+	const struct timespec none = {0};
+
+	return sigtimedwait(&set, NULL, &none);
+}
+
+/* Until a signal is there, somebody asks for something, or left_ns are over. */
+static void
+wait_for_any(const struct appliance *a, int signals, int64_t left_ns)
+{
+	const struct timespec t = {left_ns / NS_PER_S, left_ns % NS_PER_S};
+	struct pollfd files[2 + CAPTURE_POLLS] = {{signals, POLLIN, 0},
+						  {http_fd(a->http), POLLIN, 0}};
+
+	ppoll(files, 2 + capture_service_polls(a->capture, files + 2), &t, NULL);
+}
+
+/* What is asked by HTTP, or by `clockoo capture`. True: there is more to do. */
+static bool
+answer(struct appliance *a)
+{
+	const bool http = http_run(a->http, control_now_ns());
+
+	return capture_service_run(a->capture, control_now_ns()) || http;
+}
+
+/* The signal that came before due_ns, or 0. Meanwhile others are answered. */
+static int
+wait_for_signal(struct appliance *a, int signals, int64_t due_ns)
+{
+	bool more = answer(a);
 	int64_t left_ns;
 
 	while ((left_ns = due_ns - monotonic_ns()) > 0) {
-		const struct timespec t = {left_ns / NS_PER_S, left_ns % NS_PER_S};
-		const int number = sigtimedwait(&set, NULL, &t);
+		int number;
 
+		wait_for_any(a, signals, more ? 0 : capture_service_wait_ns(a->capture, left_ns));
+		number = signal_take();
 		if (number > 0)
 			return number;
-		if (errno == EAGAIN)
-			break;
+		more = answer(a);
 	}
 	return 0;
 }
@@ -147,16 +183,17 @@ watch_link(struct appliance *a, bool *was_up)
 }
 
 static void
-warn_bad_checksums(struct appliance *a, struct checksum_watch *w)
+say_drops(struct appliance *a, struct drop_alarm *alarm)
 {
-	const uint64_t dropped = checksum_watch_check(w, &a->telemetry);
+	struct device_losses losses;
+	struct drop_line line;
 
-	if (dropped != 0)
-		fprintf(stderr,
-			"clockoo: %llu frames dropped, their TCP or UDP checksum is wrong: if the "
-			"client is at the other end of a veth or tap: ethtool -K IFACE tx off, "
-			"there\n",
-			(unsigned long long)dropped);
+	device_losses(&a->nic.device, &losses);
+	if (drop_alarm_check(alarm, &a->telemetry,
+			     &(struct drop_nic){losses.missed, losses.no_buffer}, control_now_ns(),
+			     &line))
+		fprintf(stderr, "clockoo: %llu %s: %s\n", (unsigned long long)line.count,
+			line.words, line.cure);
 }
 
 /* What only the port knows, for `stats net`. */
@@ -179,7 +216,29 @@ tell_nic(const struct appliance *a)
 }
 
 static void
-each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
+say_conflicts(const struct appliance *a, struct conflict_alarm *alarm)
+{
+	const struct ip_addr ip[NEIGH_OURS] = {
+		[LOCAL_V4] = ip_addr_v4(a->config.ipv4),
+		[LOCAL_LINK6] = ipv6_link_local(a->nic.device.ports[0].port.mac),
+		[LOCAL_GLOBAL6] = a->config.ipv6,
+	};
+	char line[CONFLICT_LINE_BYTES];
+	struct neigh_conflicts seen;
+
+	if (neigh_conflicts_mt(a->neigh, &seen) &&
+	    conflict_alarm_check(alarm, &seen, ip, control_now_ns(), line))
+		fprintf(stderr, "clockoo: %s\n", line);
+}
+
+/* What is said at most once a minute. */
+struct alarms {
+	struct drop_alarm drops;
+	struct conflict_alarm conflicts;
+};
+
+static void
+each_second(struct appliance *a, struct live *live, struct alarms *alarms)
 {
 	struct rusage use;
 
@@ -188,7 +247,10 @@ each_second(struct appliance *a, struct live *live, struct checksum_watch *sums)
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	tell_nic(a);
 	admin_latency_tick_mt(a->shared, control_now_ns());
-	warn_bad_checksums(a, sums);
+	admin_hotkeys_tick_mt(a->shared, tsc_clock_ns(&a->nic.clock));
+	admin_sources_tick_mt(a->shared);
+	say_drops(a, &alarms->drops);
+	say_conflicts(a, &alarms->conflicts);
 	if (a->fleet != NULL)
 		front_stats_look(&a->fleet->stats, &a->fleet->looker, live_requests(a),
 				 a->sizes.front.connections, a->fleet->look->config.servers.count,
@@ -218,6 +280,29 @@ notify_watchdog(const struct appliance *a, struct watchdog *w)
 	}
 }
 
+/* Cores follow. A step that a person would see is told. */
+static void
+watch_wall_clock(struct appliance *a)
+{
+	struct timespec t;
+	struct wall_reading r = {.before_ns = tsc_clock_ns(&a->nic.clock)};
+	int64_t step_ns;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	r.unix_ns = t.tv_sec * NS_PER_S + t.tv_nsec;
+	r.after_ns = tsc_clock_ns(&a->nic.clock);
+	if (!wall_watch_look(&a->wall, &r, &step_ns))
+		return;
+	for (uint32_t i = 0; i < a->config.cores; i++)
+		core_wall_set_mt(&a->cores[i], a->wall.unix_ns);
+	if (step_ns >= NS_PER_S || step_ns <= -NS_PER_S)
+		fprintf(stderr,
+			"clockoo: the wall clock was set %.3f s %s: expiry times that clients give "
+			"as dates follow it\n",
+			(double)(step_ns < 0 ? -step_ns : step_ns) / NS_PER_S,
+			step_ns < 0 ? "back" : "forward");
+}
+
 static void
 reload(struct appliance *a, bool *reloading)
 {
@@ -226,12 +311,14 @@ reload(struct appliance *a, bool *reloading)
 	*reloading = true;
 }
 
-/* A reload ends when the cores can have its users: some may not have seen the last ones yet. */
+/* A reload ends when the cores have its users and networks: some may not have seen the last ones
+ * yet. */
 static void
-apply_users(struct appliance *a, bool *reloading)
+apply_users_and_networks(struct appliance *a, bool *reloading)
 {
 	users_apply(&a->users, a->shared);
-	if (*reloading && !a->users.pending) {
+	access_apply(&a->access, a->shared);
+	if (*reloading && !a->users.pending && access_is_applied(&a->access)) {
 		notify_send(&a->notify, "READY=1");
 		*reloading = false;
 	}
@@ -261,25 +348,27 @@ static void *
 control_run(void *arg)
 {
 	struct appliance *a = arg;
-	struct checksum_watch sums = {0};
+	struct alarms alarms = {0};
 	struct live live;
 	struct watchdog watchdog;
 	int64_t due_ns = monotonic_ns();
 	uint32_t ticks = 0;
+	const sigset_t set = our_signals();
+	const int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	bool reloading = false, link_up = true;
 
-	crash_count_stack();
+	last_words_thread("the control thread");
 	control_pin(a);
 	live_init(&live, a);
 	watchdog_begin(&watchdog, a->notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
 	for (;;) {
-		const int number = wait_for_signal(due_ns + TICK_NS);
+		const int number = wait_for_signal(a, signals, due_ns + TICK_NS);
 
 		if (is_stop_requested(a, number))
 			break;
 		if (number == SIGHUP)
 			reload(a, &reloading);
-		apply_users(a, &reloading);
+		apply_users_and_networks(a, &reloading);
 		if (number != 0)
 			continue;
 		due_ns += TICK_NS;
@@ -289,13 +378,17 @@ control_run(void *arg)
 			fleet_tick(a->fleet, control_now_ns());
 		if (++ticks % TICKS_S == 0) {
 			tsc_clock_correct(&a->nic.clock);
-			each_second(a, &live, &sums);
+			watch_wall_clock(a);
+			each_second(a, &live, &alarms);
 			if (!front_cores_check(a, tsc_clock_ns(&a->nic.clock)))
 				break;
 			watch_link(a, &link_up);
 		}
 		notify_watchdog(a, &watchdog);
 	}
+	capture_service_stop(a->capture);
+	if (signals >= 0)
+		close(signals);
 	notify_send(&a->notify, "STOPPING=1");
 	atomic_store_explicit(&a->stop, true, memory_order_relaxed); /* read in worker.c */
 	return NULL;

@@ -5,6 +5,8 @@
 #include "plan_print.h"
 #include "dry_run.h"
 #include "flash_doctor.h"
+#include "http_server.h"
+#include "http_listen.h"
 #include "kept_look.h"
 #include "memfile/memory_file.h"
 #include "saved.h"
@@ -15,6 +17,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#define LET_IN_WORDS_BYTES 32u
 
 /* A VFIO group has one owner at a time: opening its file fails while it is in use. */
 static void
@@ -152,6 +156,72 @@ check_memory_save(struct dry_run *p, const struct config *cfg)
 		advice_add(&p->advice, ADVICE_OK, "memory save", "%s", words);
 }
 
+/* Whose requests are served, and what anybody among them may do. */
+static void
+check_let_in(struct dry_run *p, const struct config *cfg)
+{
+	const bool users = cfg->auth_file[0] != '\0' || cfg->sasl;
+	char who[ACCESS_WORDS_BYTES], conns[LET_IN_WORDS_BYTES] = "any number of";
+
+	access_look_words(&p->access, who);
+	if (cfg->conns_per_source != 0)
+		snprintf(conns, sizeof conns, "%u", cfg->conns_per_source);
+	advice_add(&p->advice, ADVICE_OK, "let in", "%s; %s; %s connections a source%s", who,
+		   users ? "users of the file, over TCP" : "no users", conns,
+		   cfg->udp_port != 0 && !users ? "; UDP" : "");
+	if (cfg->udp_port != 0 && cfg->udp_admin && !users)
+		advice_fix(
+			advice_add(&p->advice, ADVICE_WARN, "UDP commands",
+				   "--udp-admin: who forges a source that is let in can flush the "
+				   "cache"),
+			"protocol.udp_admin: no");
+	if (cfg->shutdown && !users && p->access.list == NULL)
+		advice_fix(
+			advice_add(
+				&p->advice, ADVICE_WARN, "shutdown",
+				"--enable-shutdown: whoever reaches the port can stop the cache"),
+			"auth.file with roles, or network.allow with the networks of operators");
+}
+
+/* Names and passwords of the cache. */
+static void
+check_users(struct dry_run *p, const struct config *cfg)
+{
+	const char *file;
+
+	if (tree_is_live(&p->machine.tree) && users_file_is_open(cfg, &file))
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "users",
+				      "%.100s: any user of this machine can read or change it",
+				      file),
+			   "chmod o= %s", file);
+}
+
+/* Where another process listens it is this service, as a rule. */
+static void
+check_http(struct dry_run *p, const struct config *cfg)
+{
+	const struct config_http *http = &cfg->http;
+	enum http_place place;
+	struct error err;
+
+	if (http->text[0] == '\0' || !tree_is_live(&p->machine.tree))
+		return;
+	place = http_is_built(&err) ? http_place_look(http, &err) : HTTP_PLACE_BAD;
+	if (place == HTTP_PLACE_BAD)
+		advice_fix(advice_add(&p->advice, ADVICE_FAIL, "telemetry http", "%s", err.text),
+			   "telemetry.http: 127.0.0.1:9150, or none");
+	else if (http_place_is_open(http))
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "telemetry http",
+				      "%s: whoever reaches it reads figures and keys", http->text),
+			   "a firewall rule for the monitor alone, or telemetry.http: "
+			   "127.0.0.1:9150");
+	else
+		advice_add(&p->advice, ADVICE_OK, "telemetry http", "%s: %s", http->text,
+			   place == HTTP_PLACE_FREE
+				   ? "free, for this machine only"
+				   : "in use: by a clockoo that runs, or a start would fail");
+}
+
 static void
 print_table(const struct advice_list *list, FILE *out)
 {
@@ -233,8 +303,11 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_running(&p, cfg);
 	check_memory_file(&p, cfg);
 	check_memory_save(&p, cfg);
+	check_let_in(&p, cfg);
+	check_users(&p, cfg);
 	if (tree_is_live(&p.machine.tree))
 		flash_doctor(&p.advice, cfg);
+	check_http(&p, cfg);
 	print_table(&first, out);
 	print_table(&p.advice, out);
 	count(&first, counts);

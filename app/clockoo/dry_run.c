@@ -93,7 +93,7 @@ run(struct dry_run *p, struct config *cfg, struct error *err)
 	struct port_caps expected;
 
 	if (!nic_profile(&p->profile, cfg, err) || !place_workers(p, cfg, err) ||
-	    !front_look_make(&p->front, cfg, err) ||
+	    !access_look_make(&p->access, cfg, err) || !front_look_make(&p->front, cfg, err) ||
 	    !flash_look_bytes(&asked.flash_bytes, cfg, err))
 		return false;
 	steer_caps_max(&p->profile, &expected);
@@ -121,5 +121,6 @@ void
 dry_run_close(struct dry_run *p)
 {
 	machine_close(&p->machine);
+	access_look_free(&p->access);
 	front_look_free(p->front);
 }

@@ -19,6 +19,7 @@ struct dry_run {
 	struct steer_plan steer;
 	struct sizes sizes;
 	struct advice_list advice;
+	struct access_look access;
 	struct front_look *front; /* NULL: there is none */
 };
 

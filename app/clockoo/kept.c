@@ -4,7 +4,7 @@
 #include "kept.h"
 #include "appliance.h"
 #include "control.h"
-#include "crash_count.h"
+#include "last_words.h"
 #include "dpdk/lcore_run.h"
 
 #include <string.h>
@@ -69,7 +69,7 @@ map(struct kept *k, const struct appliance *a, struct error *err)
 
 	if (!memory_file_map(&k->file, err))
 		return false;
-	block = (struct huge_block){k->file.base, k->file.bytes};
+	block = (struct huge_block){.base = k->file.base, .bytes = k->file.bytes};
 	k->page = store_image_app_page(k->file.base);
 	return huge_block_place(&block, &a->config, k->file.page_bytes,
 				(int)a->nic.machine.placement.node, err) &&
@@ -397,7 +397,7 @@ kept_ready(struct kept *k, const struct appliance *a)
 	beat(k);
 	memory_page_ready(k->page);
 	k->started = false;
-	crash_count_begin(k->page);
+	last_words_count_in(k->page);
 }
 
 void
@@ -435,7 +435,7 @@ kept_stop(struct kept *k, struct store *store)
 	if (!k->used)
 		return;
 	memory_page_forgive(k->page);
-	crash_count_end();
+	last_words_stop_counting();
 	/* Where it is not left clean, the next start repairs it. */
 	store_image_leave(store);
 	note_change(k);

@@ -5,10 +5,13 @@
  *         1 for all else. On stdout: the ready line and --live lines.
  */
 #include "appliance.h"
+#include "capture_command.h"
 #include "file_check.h"
 #include "flash_look.h"
 #include "front_look.h"
+#include "http_server.h"
 #include "kept_look.h"
+#include "last_words.h"
 #include "paths.h"
 #include "plan_print.h"
 #include "version.h"
@@ -104,14 +107,17 @@ run(struct appliance *a)
 		error_set(&err, "--config: cannot determine the current directory");
 		return refuse(a, &err);
 	}
-	if (!users_begin(&a->users, &a->config, &err))
+	if (!users_begin(&a->users, &a->config, &err) ||
+	    !access_begin(&a->access, &a->config, &err))
 		return refuse_permanently(a, &err);
 	if (!privileges_lookup(&a->privileges, a->config.user, &err))
 		return refuse(a, &err);
 	config_warn(&a->config, stderr);
-	a->background.ready_fd = -1;
+	a->background.ready_fd = a->background.log_fd = -1;
 	if (a->config.daemon && !background_begin(&a->background, &status))
 		return status;
+	last_words_begin(&a->background.log_fd);
+	last_words_thread("the start or the end");
 	raise_core_limit(&a->config);
 	notify_begin(&a->notify);
 	status = serve_until_stopped(a);
@@ -188,16 +194,43 @@ say_what_is_on_flash(const struct appliance *a)
 	}
 }
 
+static void
+say_where_http_is(const struct appliance *a)
+{
+	const struct config_http *http = &a->config.http;
+	struct error err;
+
+	if (http->text[0] == '\0' || a->config.sysfs[0] != '\0')
+		return;
+	if (!http_is_built(&err) || http_place_look(http, &err) == HTTP_PLACE_BAD) {
+		config_error_locate(&a->source, &err);
+		printf("not ready to start: %s\n", err.text);
+	} else {
+		printf("telemetry.http: %s: %s\n", http->text,
+		       http_place_is_open(http) ? "whoever reaches it reads figures and keys"
+						: "for this machine only");
+	}
+}
+
 static int
 check_file(struct appliance *a)
 {
 	char size[FRONT_LOOK_SIZE_BYTES], age[FRONT_AGE_BYTES];
+	char let_in[ACCESS_WORDS_BYTES];
+	struct access_look access;
 	struct front_look *front;
+	const char *users;
 	struct error err;
 
-	if (!file_check(&a->config, &err) || !front_look_make(&front, &a->config, &err))
+	if (!file_check(&a->config, &err) || !access_look_make(&access, &a->config, &err))
+		return refuse_permanently(a, &err);
+	access_look_words(&access, let_in);
+	access_look_free(&access);
+	if (!front_look_make(&front, &a->config, &err))
 		return refuse_permanently(a, &err);
 	printf("%s: configuration OK\n", a->source.file);
+	if (a->config.allow[0] != '\0' || a->config.deny[0] != '\0')
+		printf("network: %s\n", let_in);
 	if (front != NULL) {
 		front_look_size(front, &a->config, size);
 		front_plan_age(&front->plan, &front->config, age);
@@ -209,8 +242,11 @@ check_file(struct appliance *a)
 		config_error_locate(&a->source, &err);
 		printf("not ready to start: %s\n", err.text);
 	}
+	if (a->config.sysfs[0] == '\0' && users_file_is_open(&a->config, &users))
+		printf(USERS_OPEN_FORMAT "\n", users);
 	say_what_is_kept(a);
 	say_what_is_on_flash(a);
+	say_where_http_is(a);
 	return 0;
 }
 
@@ -260,6 +296,8 @@ main(int argc, char **argv)
 	const int words = is_doctor ? 1 : is_arena ? 1 + has_word : 0;
 	struct error err;
 
+	if (argc > 1 && strcmp(argv[1], "capture") == 0)
+		return capture_command(argc - 2, argv + 2, DEFAULT_FILE);
 	switch (config_parse(&a.config, &a.source, argc - words, argv + words, &err)) {
 	case CONFIG_CHECK:
 		return check_file(&a);

@@ -2,6 +2,7 @@
  * plan_print.c - --plan: a dry run as text.
  */
 #include "plan_print.h"
+#include "http_server.h"
 #include "topology/memory_nodes.h"
 #include "topology/number_list.h"
 #include "dry_run.h"
@@ -328,6 +329,18 @@ print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 	print_ejection(&front->config, out);
 }
 
+/* Its memory is the heap's: as much again while a reload replaces it. */
+static void
+print_access(const struct access_look *look, FILE *out)
+{
+	char words[ACCESS_WORDS_BYTES];
+
+	if (look->list == NULL)
+		return;
+	access_look_words(look, words);
+	fprintf(out, "let in     %s, ordinary pages, twice during a reload\n", words);
+}
+
 static void
 print_shards(const struct flash_plan *p, FILE *out)
 {
@@ -383,6 +396,18 @@ print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *
 }
 
 static void
+print_http(const struct config_http *http, FILE *out)
+{
+	struct error err;
+
+	if (http->text[0] != '\0')
+		fprintf(out, "http       %s, %s\n", http->text,
+			http_is_built(&err)
+				? "by the control thread: /metrics, a page, /api/all"
+				: "which this program refuses: it was built without it");
+}
+
+static void
 print_warnings(const struct advice_list *list, FILE *out)
 {
 	uint32_t count = 0;
@@ -414,10 +439,12 @@ plan_print(struct config *cfg, FILE *out, struct error *err)
 	print_queues(&p, cfg, out);
 	print_rules(&p.steer, out);
 	print_memory(&p, cfg, out);
+	print_access(&p.access, out);
 	print_front(p.front, cfg, out);
 	if (p.front != NULL && cfg->cores > 1)
 		fprintf(out, "           %s\n", front_cores_words(&p.steer, cfg->cores));
 	print_device(&p.sizes.flash, cfg, out);
+	print_http(&cfg->http, out);
 	print_warnings(&p.advice, out);
 	dry_run_close(&p);
 	return true;

@@ -18,6 +18,10 @@ describe(struct appliance *a)
 {
 	const struct config *c = &a->config;
 	const struct ip_addr ip = ip_addr_v4(c->ipv4);
+	struct ip_addr link6 = {.b = {0}};
+
+	if (config_has_ipv6(c))
+		link6 = ipv6_link_local(a->nic.device.ports[0].port.mac);
 
 	*ip_addr_text(a->inter, &ip) = '\0';
 	serve_shared_set_info(
@@ -30,9 +34,7 @@ describe(struct appliance *a)
 			.requests_max = c->conn_requests_max,
 			.tcp_port = (uint16_t)c->tcp_port,
 			.udp_port = (uint16_t)c->udp_port,
-			.ip = {[LOCAL_V4] = ip,
-			       [LOCAL_LINK6] = ipv6_link_local(a->nic.device.ports[0].port.mac),
-			       [LOCAL_GLOBAL6] = c->ipv6},
+			.ip = {[LOCAL_V4] = ip, [LOCAL_LINK6] = link6, [LOCAL_GLOBAL6] = c->ipv6},
 			.verbosity = c->verbosity,
 			.memory = {.frames = a->sizes.pool_bytes,
 				   .connections = sizes_connections(&a->sizes, c),
@@ -65,6 +67,7 @@ policy_of(const struct config *c)
 		.no_dumps = c->no_dumps,
 		.no_watch = c->no_watch,
 		.shutdown = c->shutdown,
+		.udp_admin = c->udp_admin,
 		.detail = c->detail,
 		.track_sizes = c->track_sizes,
 		.prefix_delimiter = c->prefix_delimiter,
@@ -102,9 +105,12 @@ policy_change(struct appliance *a, const struct config *now)
 		both[i]->no_dumps = now->no_dumps;
 		both[i]->no_watch = now->no_watch;
 		both[i]->shutdown = now->shutdown;
+		both[i]->udp_admin = now->udp_admin;
 		both[i]->idle_timeout_s = now->idle_timeout_s;
 		both[i]->flash.admit = now->flash.admit;
 		both[i]->flash.budget_mb = now->flash.budget_mb;
+		memcpy(both[i]->allow, now->allow, sizeof now->allow);
+		memcpy(both[i]->deny, now->deny, sizeof now->deny);
 	}
 	second_tier_change(&a->flash, &a->config.flash);
 	p = policy_of(&a->config);
@@ -115,8 +121,10 @@ bool
 policy_may_change(const char *option)
 {
 	static const char *const names[] = {
-		"disable-flush-all", "disable-dumping", "disable-watch", "enable-shutdown",
-		"idle_timeout",      "flash-admit",     "flash-budget",
+		"disable-flush-all", "disable-dumping", "disable-watch",
+		"enable-shutdown",   "idle_timeout",    "flash-admit",
+		"flash-budget",      "allow",           "deny",
+		"udp-admin",
 	};
 
 	for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++)

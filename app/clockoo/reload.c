@@ -71,18 +71,34 @@ reload_servers(struct report *r, struct appliance *a, const struct config *now,
 	}
 }
 
+/* Their files may have changed, too, of which no key tells. */
+static void
+reload_access(struct report *r, struct appliance *a, struct access_look *look)
+{
+	char words[ACCESS_WORDS_BYTES];
+
+	access_look_words(look, words);
+	if (!access_change(&a->access, look))
+		return;
+	r->named = true;
+	fprintf(stderr, "clockoo: reload: %s: network.allow and network.deny: %s\n", r->file,
+		words);
+}
+
 static void
 reload_config(struct appliance *a)
 {
 	/* By its whole path: -d has left the directory. And it must still be there. */
 	struct config_source src = {.again = a->config_path};
 	struct report report = {.file = src.file};
+	struct access_look access = {0};
 	struct front_look *look;
 	struct config now;
 	struct error err;
 
 	if (config_parse(&now, &src, a->argc, a->argv, &err) != CONFIG_RUN ||
-	    !front_look_make(&look, &now, &err)) {
+	    !access_look_make(&access, &now, &err) || !front_look_make(&look, &now, &err)) {
+		access_look_free(&access);
 		config_error_locate(&src, &err);
 		fprintf(stderr, "clockoo: reload: %s; the configuration is unchanged\n", err.text);
 		return;
@@ -91,6 +107,7 @@ reload_config(struct appliance *a)
 	config_differ(&(struct config_loaded){&a->asked, &a->source},
 		      &(struct config_loaded){&now, &src}, report_key, &report);
 	reload_servers(&report, a, &now, look);
+	reload_access(&report, a, &access);
 	if (!report.named)
 		fprintf(stderr, "clockoo: reload: %s: nothing changed\n", src.file);
 	merge_lines(&a->source, &src);
@@ -112,14 +129,32 @@ reload_servers_file(struct appliance *a)
 		reload_servers(&report, a, &asked, look);
 }
 
+/* The same of networks. */
+static void
+reload_access_files(struct appliance *a)
+{
+	struct report report = {.file = "command line"};
+	struct access_look look;
+	struct error err;
+
+	if (!access_look_make(&look, &a->asked, &err))
+		fprintf(stderr, "clockoo: reload: %s; who is let in is unchanged\n", err.text);
+	else
+		reload_access(&report, a, &look);
+}
+
 void
 reload_all(struct appliance *a)
 {
+	const bool has_access = a->asked.allow[0] != '\0' || a->asked.deny[0] != '\0';
+
+	if (a->source.file[0] == '\0' && has_access)
+		reload_access_files(a);
 	if (a->source.file[0] != '\0')
 		reload_config(a);
 	else if (a->fleet != NULL)
 		reload_servers_file(a);
-	else if (a->users.path[0] == '\0')
+	else if (a->users.path[0] == '\0' && !has_access)
 		fprintf(stderr, "clockoo: reload: there is no configuration file to reload\n");
 	users_reload(&a->users);
 }

@@ -4,7 +4,7 @@
 #include "saved.h"
 #include "appliance.h"
 #include "control.h"
-#include "crash_count.h"
+#include "last_words.h"
 #include "paths.h"
 #include "save/save_write.h"
 #include "serve/serve_policy.h"
@@ -319,7 +319,7 @@ load_run(void *arg)
 		.saved = &a->saved, .a = a, .begun_ns = now_ns(a), .said_ns = now_ns(a)};
 	void *memory = take_memory(SAVE_IO_BYTES);
 
-	crash_count_stack();
+	last_words_thread("the loader of memory.save");
 	control_pin(a);
 	if (memory != NULL) {
 		load(&l, memory);

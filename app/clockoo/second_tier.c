@@ -5,10 +5,11 @@
 #include "second_tier.h"
 #include "appliance.h"
 #include "control.h"
-#include "crash_count.h"
+#include "last_words.h"
 #include "flash/flash_recover.h"
 #include "flash_look.h"
 #include "store/store_saved.h"
+#include "tier_helpers.h"
 
 #include <errno.h>
 #include <string.h>
@@ -248,24 +249,29 @@ shards_make(struct second_tier *t, struct region *region, const struct appliance
 			.segment_pages = FLASH_SEGMENT_PAGES},
 		.buckets = region_take(region, flash_plan_index_bytes(p), CACHE_LINE_BYTES),
 		.generation = store_flushes(store_core_of(a->store, 0))};
-	const struct flash_recover_config recover = {.device = &t->rings[0].device,
-						     .memory = memory,
-						     .depth = FLASH_RECOVER_DEPTH_MAX,
-						     .shards = p->shards / p->streams,
-						     .hash = hash_of,
-						     .wait = wait,
-						     .arg = store_core_of(a->store, 0)};
-
+	struct flash_recover_config recover = {.device = &t->rings[0].device,
+					       .memory = memory,
+					       .depth = FLASH_RECOVER_DEPTH_MAX,
+					       .shards = p->shards / p->streams,
+					       .hash = hash_of,
+					       .wait = wait,
+					       .arg = store_core_of(a->store, 0)};
+	struct tier_helpers helpers = {0};
 	bool made;
 
 	if (memory == MAP_FAILED)
 		return error_set(err, "--flash-device: no memory to read it");
+	/* Fewer pages for the kernel to pin at each read. */
+	madvise(memory, bytes, MADV_HUGEPAGE);
+	if (t->from.start != FLASH_COLD)
+		recover.workers = tier_helpers_start(&helpers, a);
 	t->shards = region_take(region, p->shards * sizeof *t->shards, CACHE_LINE_BYTES);
 	made = shards_start(t, a, &c, &recover, random);
 	if (!made && t->from.end == TIER_START_TOO_LATE && !t->from.found.hangs) {
 		memset(c.buckets, 0, flash_plan_index_bytes(p));
 		made = shards_start(t, a, &c, &recover, random);
 	}
+	tier_helpers_stop(&helpers);
 	munmap(memory, bytes);
 	if (!made && t->from.end == TIER_START_STOPPED)
 		return error_set_code(err, ERROR_STOPPED,
@@ -390,7 +396,7 @@ work(void *arg)
 	uint64_t before_ns = control_now_ns();
 	uint32_t pause_ns = PAUSE_MIN_NS;
 
-	crash_count_stack();
+	last_words_thread("the writer of flash");
 	control_pin(a);
 	/* Pairs with the store in end_thread, which carries no data. */
 	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {

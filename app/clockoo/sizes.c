@@ -123,6 +123,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.prefix_len = cfg->prefix_len,
 		.gateway = cfg->gateway,
 		.ipv6 = cfg->ipv6,
+		.ipv6_off = !config_has_ipv6(cfg),
 		.prefix6_len = cfg->prefix6_len,
 		.gateway6 = cfg->gateway6,
 		.vlan = (uint16_t)cfg->vlan,

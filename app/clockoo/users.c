@@ -3,11 +3,14 @@
  */
 #include "users.h"
 #include "paths.h"
+#include "proto/mc_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static_assert((int)AUTH_READ == MC_ROLE_READ && (int)AUTH_ADMIN == MC_ROLE_ADMIN,
+	      "the file's roles are serve's");
 static_assert(AUTH_USERS_MAX <= SERVE_USERS_MAX && AUTH_USER_BYTES <= SERVE_USER_BYTES,
 	      "serve takes whatever the file may hold");
 
@@ -34,7 +37,18 @@ users_begin(struct users *u, const struct config *cfg, struct error *err)
 	if (!paths_make_absolute(u->path, sizeof u->path, file))
 		return error_set(err, "--auth-file: cannot determine the current directory");
 	u->pending = true;
-	return auth_file_load(&u->now, file, err);
+	if (!auth_file_load(&u->now, file, err))
+		return false;
+	if (auth_file_is_open(u->path))
+		fprintf(stderr, "clockoo: " USERS_OPEN_FORMAT "\n", u->path);
+	return true;
+}
+
+bool
+users_file_is_open(const struct config *cfg, const char **file)
+{
+	*file = file_of(cfg);
+	return *file != NULL && auth_file_is_open(*file);
 }
 
 void
@@ -64,6 +78,7 @@ users_apply(struct users *u, struct serve_shared *shared)
 		const struct auth_user *from = &u->now.user[i];
 		struct serve_user *to = &table.user[i];
 
+		to->role = from->role;
 		to->name_len = from->name_len;
 		to->password_len = from->word_len;
 		memcpy(to->bytes, from->bytes, sizeof from->bytes);

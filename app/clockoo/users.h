@@ -20,6 +20,13 @@ struct users {
 	bool pending; /* to be handed over: some core has not seen the last ones yet */
 };
 
+/* Said at start, by --check and by doctor. */
+#define USERS_OPEN_FORMAT                                                                          \
+	"auth.file: %s: any user of this machine can read or change it: chmod o= it"
+/* file: the one that the configuration names, or NULL. */
+bool users_file_is_open(const struct config *cfg, const char **file);
+
+/* A line on stderr, if others can read the file. */
 bool users_begin(struct users *u, const struct config *cfg, struct error *err);
 
 /* Read the file again; what is wrong with it becomes a line on stderr. */

@@ -3,7 +3,7 @@
  */
 #include "worker.h"
 #include "appliance.h"
-#include "crash_count.h"
+#include "last_words.h"
 #include "core/idle.h"
 #include "dpdk/lcore_run.h"
 #include "dpdk/port_wait.h"
@@ -84,7 +84,7 @@ worker_run(void *arg)
 	struct idle idle = {.since_ns = tsc_clock_ns(w->clock)};
 	struct run_delay delay;
 
-	crash_count_stack();
+	last_words_core(w->number, core, w->clock);
 	run_delay_begin(&delay, idle.since_ns);
 	/* Pairs with the store in control.c; the flag carries no data, so relaxed is enough. */
 	while (!atomic_load_explicit(w->stop, memory_order_relaxed)) {

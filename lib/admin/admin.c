@@ -99,6 +99,8 @@ execute_shutdown(struct serve *sv, struct op *op)
 		return refused(sv, op, (enum mc_error)op->req.error);
 	atomic_store_explicit(&sv->shared->stop, graceful ? SERVE_STOP_GRACEFULLY : SERVE_STOP,
 			      memory_order_relaxed);
+	if (op->session == NULL) /* in a datagram */
+		return EXEC_DONE;
 	op->session->end = SESSION_END_SHUTDOWN;
 	session_close(sv, op->session);
 	return EXEC_DONE;
@@ -210,7 +212,8 @@ static const struct serve_admin_ops admin_ops = {
 size_t
 admin_shared_bytes(void)
 {
-	return sizeof(struct admin_shared) + latency_bytes() + 2 * CACHE_LINE_BYTES;
+	return sizeof(struct admin_shared) + latency_bytes() + hotkeys_bytes() + sources_bytes() +
+	       4 * CACHE_LINE_BYTES;
 }
 
 void
@@ -218,6 +221,8 @@ admin_shared_create(struct region *region, struct serve_shared *shared)
 {
 	shared->admin = region_take(region, sizeof *shared->admin, CACHE_LINE_BYTES);
 	latency_create(region, shared);
+	hotkeys_create(region, shared);
+	sources_create(region, shared);
 }
 
 size_t

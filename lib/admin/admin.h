@@ -5,7 +5,7 @@
  *
  * Owner:  the region's; it lives as long as the service.
  * Thread: created before any core turns.
- * Bounds: 184 KB a core, and 40 bytes a connection; 400 KB for all cores.
+ * Bounds: 184 KB a core, and 40 bytes a connection; 450 KB for all cores.
  */
 #ifndef CLOCKOO_ADMIN_H
 #define CLOCKOO_ADMIN_H
@@ -34,6 +34,26 @@ void admin_nic_set_mt(struct serve_shared *shared, const struct admin_nic *nic);
 
 /* The figures of `stats latency` as of now; about once a second, by one thread. */
 void admin_latency_tick_mt(struct serve_shared *shared, uint64_t now_ns);
+
+/* The keys of `stats hotkeys` as of now, by the cores' clock; about once a second, by one thread.
+ */
+void admin_hotkeys_tick_mt(struct serve_shared *shared, uint64_t now_ns);
+
+/* The sources of `stats sources`; about once a second, by one thread. Each call looks at a part of
+ * the connections; the list is of the last time that all were. */
+void admin_sources_tick_mt(struct serve_shared *shared);
+
+/* All that `stats` and its tables show, as text, for one thread that is no core: `stats net` and an
+ * end of line begin a reply, rows follow as a client gets them. supplier: whose rows they have,
+ * fit to be called by that thread; NULL: none. Zeroed memory. */
+struct admin_snapshot;
+struct serve_supplier;
+size_t admin_snapshot_bytes(void);
+struct admin_snapshot *admin_snapshot_create(struct region *region, struct serve_shared *shared,
+					     const struct serve_supplier *supplier);
+/* Bytes written; whole rows, as many as find room. */
+size_t admin_snapshot_write_mt(struct admin_snapshot *s, const struct serve_clock *clock,
+			       uint8_t *to, size_t room);
 
 /* Of one core, after serve_create and before its first turn. */
 size_t admin_bytes(const struct serve_config *cfg);

@@ -5,8 +5,10 @@
  * Private to lib/admin. One file a concern: admin.c the table that the service calls, the commands
  * of one line; admin_stats.c admin_class_stats.c admin_conns.c admin_prefix.c admin_dump.c long
  * replies; admin_front_stats.c rows of a supplier; admin_counters.c all else that is counted;
- * admin_latency.c how long requests were here; admin_rows.c parts of rows; admin_sums.c sums
- * over all cores; admin_observe.c events; admin_watch.c watchers.
+ * admin_latency.c how long requests were here; admin_hotkeys.c which keys are asked for most;
+ * admin_sources.c who has most connections;
+ * admin_rows.c parts of rows; admin_sums.c sums over all cores; admin_observe.c events;
+ * admin_watch.c watchers.
  *
  * Thread: struct admin is its core's, but for its atomics and its ring; struct admin_shared is
  *         set at start, but for its atomics.
@@ -125,6 +127,8 @@ struct admin_shared {
 	} nic; /* struct admin_nic: relaxed, each word for itself */
 
 	struct latency *latency;
+	struct hotkeys *hotkeys;
+	struct sources *sources;
 
 	_Atomic uint32_t streams; /* of all watchers */
 	_Atomic uint64_t gid;     /* of the last event */
@@ -144,7 +148,7 @@ enum exec_status execute_watch(struct serve *sv, struct op *op);
 
 extern const struct stream_kind items_stream, slabs_stream, sizes_stream, conns_stream,
 	front_stream, extstore_stream, net_stream, stack_stream, cores_stream, counters_stream,
-	latency_stream;
+	latency_stream, hotkeys_stream, sources_stream, stats_stream, settings_stream;
 
 /* The supplier's rows of stats, which is at row first behind all others. */
 bool supplier_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
@@ -194,6 +198,18 @@ uint32_t watchers_count(const struct serve_shared *sh);
 
 size_t latency_bytes(void);
 void latency_create(struct region *region, struct serve_shared *shared);
+
+/* ---- sources (admin_sources.c) ---- */
+
+size_t sources_bytes(void);
+void sources_create(struct region *region, struct serve_shared *shared);
+
+/* ---- hot keys (admin_hotkeys.c) ---- */
+
+size_t hotkeys_bytes(void);
+void hotkeys_create(struct region *region, struct serve_shared *shared);
+/* Answered, if so. */
+bool hotkeys_refused(struct serve *sv, struct op *op);
 
 /* ---- sums over all cores (admin_sums.c) ---- */
 

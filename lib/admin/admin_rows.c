@@ -3,12 +3,14 @@
  */
 #include "admin_rows.h"
 
-void
-row_text(struct out_buffer *buffer, const struct stream *st, const char *name, struct view value)
+#include "proto/mc_meta.h"
+
+static void
+row_put(struct out_buffer *buffer, const struct stream *st, const char *name, struct view value)
 {
 	const struct view word = {(const uint8_t *)name, (uint32_t)strlen(name)};
 
-	ensure(word.len <= ROW_NAME_MAX && value.len <= ROW_VALUE_MAX);
+	ensure(word.len <= ROW_NAME_MAX);
 	if (st->binary) {
 		buffer->at = mc_put_bin_stat(buffer->at, st->echo, word, value);
 		return;
@@ -18,6 +20,24 @@ row_text(struct out_buffer *buffer, const struct stream *st, const char *name, s
 	*buffer->at++ = ' ';
 	out_put_view(buffer, value);
 	buffer->at = mc_put_line_end(buffer->at);
+}
+
+void
+row_text(struct out_buffer *buffer, const struct stream *st, const char *name, struct view value)
+{
+	ensure(value.len <= ROW_VALUE_MAX);
+	row_put(buffer, st, name, value);
+}
+
+void
+row_key(struct out_buffer *buffer, const struct stream *st, const char *name, struct view key)
+{
+	uint8_t text[ROW_KEY_BYTES];
+	const uint8_t *end;
+
+	ensure(key.len <= MC_KEY_MAX);
+	end = mc_put_uri(text, key);
+	row_put(buffer, st, name, (struct view){text, (uint32_t)(end - text)});
 }
 
 void

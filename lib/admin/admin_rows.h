@@ -16,6 +16,7 @@
 #define ROW_VALUE_MAX 160u
 #define ROW_MAX       (MC_BIN_HEAD_BYTES + 5u + ROW_NAME_MAX + 1u + ROW_VALUE_MAX + 2u)
 #define DUMP_ROW_MAX  MC_ITEM_INFO_LINE_MAX
+#define ROW_KEY_BYTES (3 * MC_KEY_MAX) /* of a row of a key, beside ROW_MAX */
 
 static inline void
 out_put_view(struct out_buffer *buffer, struct view v)
@@ -55,6 +56,9 @@ void row_number(struct out_buffer *buffer, const struct stream *st, const char *
 
 void row_thousandths(struct out_buffer *buffer, const struct stream *st, const char *name,
 		     uint64_t n);
+
+/* A key of any bytes, as watchers show it; there is room for ROW_MAX + ROW_KEY_BYTES. */
+void row_key(struct out_buffer *buffer, const struct stream *st, const char *name, struct view key);
 
 /* Is it the turn of the row numbered *n, and is there room for it? Steps *n, and *at if so. */
 static inline bool

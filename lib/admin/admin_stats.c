@@ -311,8 +311,8 @@ const uint32_t settings_name_count = sizeof settings_names / sizeof settings_nam
 
 /* ---- the command ---- */
 
-static const struct stream_kind stats_stream = {stats_step, ROW_MAX, MC_END};
-static const struct stream_kind settings_stream = {settings_step, ROW_MAX, MC_END};
+const struct stream_kind stats_stream = {stats_step, ROW_MAX, MC_END};
+const struct stream_kind settings_stream = {settings_step, ROW_MAX, MC_END};
 
 static const struct stream_kind *
 stream_of(uint8_t verb)
@@ -342,6 +342,10 @@ stream_of(uint8_t verb)
 		return &counters_stream;
 	case MC_STATS_LATENCY:
 		return &latency_stream;
+	case MC_STATS_HOTKEYS:
+		return &hotkeys_stream;
+	case MC_STATS_SOURCES:
+		return &sources_stream;
 	default:
 		return &conns_stream;
 	}
@@ -354,7 +358,10 @@ stats_start(struct serve *sv, struct op *op, const struct stream *st)
 {
 	const bool many_items = st->kind == &sizes_stream && sv->shared->policy.track_sizes;
 
-	if (op->session != NULL || !(many_items || st->kind == &front_stream))
+	if (st->kind == &hotkeys_stream && hotkeys_refused(sv, op))
+		return EXEC_DONE;
+	if (op->session != NULL ||
+	    !(many_items || st->kind == &front_stream || st->kind == &sources_stream))
 		return stream_start(sv, op, st);
 	reply_error(sv, op, MC_ERR_UDP);
 	return EXEC_DONE;

@@ -31,6 +31,12 @@ extern const uint32_t net_gauge_count, stack_gauge_count;
 /* Of stats latency: each of the first has all of the second. */
 extern const char *const latency_row_names[], *const latency_figure_names[];
 extern const uint32_t latency_row_count, latency_figure_count;
+/* Of stats hotkeys: each key asked for most has the first, each large one the second. */
+extern const char *const hotkeys_hot_names[], *const hotkeys_big_names[];
+extern const uint32_t hotkeys_hot_count, hotkeys_big_count;
+/* Of stats sources: each source. */
+extern const char *const source_stat_names[];
+extern const uint32_t source_stat_count;
 extern const uint32_t stats_name_count, settings_name_count, items_name_count, slabs_name_count;
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * addresses.c - options that hold addresses: ours, our routers', networks of others.
  */
+#include "net_list.h"
 #include "options.h"
 
 #include <arpa/inet.h>
@@ -119,8 +120,8 @@ parse_ip(const char **p, struct ip_addr *ip)
 }
 
 /* One network of the list; a bare address is a network of one. */
-static const char *
-parse_net(const char *p, struct config_net *net)
+const char *
+option_parse_net(const char *p, struct config_net *net)
 {
 	uint32_t digits = 0, below, len;
 
@@ -146,7 +147,7 @@ option_set_nets(struct config *cfg, const char *value, struct error *err)
 	if (strcmp(value, "none") == 0)
 		return true;
 	while (cfg->udp_allow_count < CONFIG_NETS_MAX) {
-		p = parse_net(p, &cfg->udp_allow[cfg->udp_allow_count]);
+		p = option_parse_net(p, &cfg->udp_allow[cfg->udp_allow_count]);
 		if (p == NULL || (*p != ',' && *p != '\0'))
 			return error_set(err,
 					 "--udp-allow: \"%s\": expected networks such as "
@@ -157,6 +158,32 @@ option_set_nets(struct config *cfg, const char *value, struct error *err)
 			return true;
 	}
 	return error_set(err, "--udp-allow: more than %u networks", CONFIG_NETS_MAX);
+}
+
+/* A list is read here to find what is wrong with it; a file is looked at by whoever uses it. */
+bool
+option_set_net_list(char text[CONFIG_SERVERS_BYTES], const struct option_row *row,
+		    const char *value, struct error *err)
+{
+	struct config_net nets[CONFIG_SERVERS_BYTES / 3]; /* "::," is the shortest */
+	struct net_list list = {.nets = nets, .max = sizeof nets / sizeof nets[0]};
+	const bool none = strcmp(value, "none") == 0;
+
+	if (strlen(value) >= CONFIG_SERVERS_BYTES ||
+	    (value[0] == '/' && strchr(value, ',') != NULL))
+		return error_set(err,
+				 "--%s: expected a list of at most %u characters, or the path of "
+				 "one file that has the networks",
+				 row->name, CONFIG_SERVERS_BYTES - 1);
+	if (value[0] != '/' && !none &&
+	    !net_list_read(&list, row->name, NULL, value, strlen(value), err))
+		return false;
+	if (value[0] != '/' && !none && list.count == 0)
+		return error_set(err, "--%s: no network; give some, or none", row->name);
+	memset(text, 0, CONFIG_SERVERS_BYTES);
+	if (!none)
+		strcpy(text, value);
+	return true;
 }
 
 bool
@@ -230,6 +257,11 @@ finish_address6(struct config *cfg, struct error *err)
 	const bool named = !ip_addr_is_zero(&cfg->ipv6);
 	const struct config_net link = {{{0xfe, 0x80}}, 10};
 
+	if (named && cfg->ipv6_use == IPV6_OFF)
+		return error_set(err, "--ipv6 off with --address6: leave one of them out");
+	if (cfg->ipv6_use == IPV6_ON && cfg->mtu < CONFIG_MTU6_MIN)
+		return error_set(err, "--ipv6 on: IPv6 needs --mtu %u at least (RFC 8200)",
+				 CONFIG_MTU6_MIN);
 	if (named && cfg->mtu < CONFIG_MTU6_MIN)
 		return error_set(err, "--address6: IPv6 needs --mtu %u at least (RFC 8200)",
 				 CONFIG_MTU6_MIN);

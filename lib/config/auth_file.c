@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* All lines, and one byte more to see that there is more. */
-#define TEXT_BYTES (AUTH_USERS_MAX * AUTH_LINE_BYTES + 1)
+#define TEXT_BYTES (AUTH_USERS_MAX * (AUTH_LINE_BYTES + AUTH_ROLE_BYTES) + 1)
 
 /* -1, or how many bytes. A pipe or a device is refused: it could make the reader wait for ever. */
 static ssize_t
@@ -40,6 +40,34 @@ read_text(char text[TEXT_BYTES], const char *path, struct error *err)
 	return (ssize_t)used;
 }
 
+bool
+auth_file_is_open(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && (st.st_mode & (S_IROTH | S_IWOTH)) != 0;
+}
+
+/* Takes the role from the end of name and password, which is all of a user without one. */
+static enum auth_role
+role_take(const char *line, size_t *len)
+{
+	static const char *const roles[] = {
+		[AUTH_READ] = ":read", [AUTH_WRITE] = ":write", [AUTH_ADMIN] = ":admin"};
+	const char *colon = memchr(line, ':', *len);
+
+	for (uint32_t i = AUTH_READ; colon != NULL && i <= AUTH_ADMIN; i++) {
+		const size_t n = strlen(roles[i]);
+		const size_t password = *len - (size_t)(colon + 1 - line);
+
+		if (password > n && memcmp(line + *len - n, roles[i], n) == 0) {
+			*len -= n;
+			return (enum auth_role)i;
+		}
+	}
+	return AUTH_ADMIN;
+}
+
 /* line[0..len) without its line end. Returns what is wrong with it, or NULL. */
 static const char *
 read_line(struct auth_user *user, const char *line, size_t len)
@@ -49,6 +77,7 @@ read_line(struct auth_user *user, const char *line, size_t len)
 
 	if (len != 0 && line[len - 1] == '\r')
 		len--;
+	user->role = role_take(line, &len);
 	if (colon == NULL)
 		return "expected user:password";
 	name_len = (size_t)(colon - line);

@@ -267,6 +267,15 @@ is_prefix(const char *name)
 				 "._-")] == '\0';
 }
 
+static bool
+is_ours(const struct config *cfg, const struct ip_addr *ip)
+{
+	const struct ip_addr ip4 = ip_addr_v4(cfg->listen != 0 ? cfg->listen : cfg->ipv4);
+
+	return ip_addr_equal(ip, &ip4) ||
+	       (!ip_addr_is_zero(&cfg->ipv6) && ip_addr_equal(ip, &cfg->ipv6));
+}
+
 bool
 config_finish(struct config *cfg, struct error *err)
 {
@@ -279,6 +288,13 @@ config_finish(struct config *cfg, struct error *err)
 		return error_set(err, "-p and -U are both 0: nothing to serve; set one of them");
 	if (cfg->daemon && cfg->live)
 		return error_set(err, "-d with --live: nobody would see the lines; leave one out");
+	if (!config_http_is_path(&cfg->http) && cfg->http.text[0] != '\0' &&
+	    is_ours(cfg, &cfg->http.ip))
+		return error_set(err,
+				 "--telemetry-http: %s: that is the cache's own address, which the "
+				 "kernel does not have; give one of the kernel's, such as "
+				 "127.0.0.1:9150",
+				 cfg->http.text);
 	if (!finish_memory(cfg, err) || !finish_address(cfg, err) || !finish_address6(cfg, err))
 		return false;
 	if (cfg->vlan_priority != 0 && cfg->vlan == 0)

@@ -47,6 +47,21 @@
 #define CONFIG_SKIP_BYTES       129u       /* with its end: libmemcached's longest namespace */
 #define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* the profile's */
 
+/* Where figures are shown by HTTP: the kernel's IP and port, or a Unix socket's path from / on. */
+#define CONFIG_HTTP_BYTES 108u /* with its end: of struct sockaddr_un */
+
+struct config_http {
+	char text[CONFIG_HTTP_BYTES]; /* as given; empty: nowhere */
+	struct ip_addr ip;
+	uint32_t port;
+};
+
+static inline bool
+config_http_is_path(const struct config_http *http)
+{
+	return http->text[0] == '/';
+}
+
 /* Addresses whose first prefix_len bits, of 128 (ip_addr.h), are ip's. */
 struct config_net {
 	struct ip_addr ip;
@@ -122,6 +137,12 @@ struct config_front {
 	uint32_t reload;
 };
 
+/* auto: on if there is an address6. */
+enum config_ipv6 { IPV6_AUTO, IPV6_ON, IPV6_OFF };
+
+/* Are our addresses asked for before they are used? auto: short, where anybody can be there. */
+enum config_probe { CONFIG_PROBE_AUTO, CONFIG_PROBE_SHORT, CONFIG_PROBE_LONG, CONFIG_PROBE_OFF };
+
 /* What sets the pace of TCP. */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
 
@@ -139,6 +160,8 @@ struct config {
 	uint32_t verbosity;
 	uint32_t ipv4, prefix_len;
 	uint32_t gateway;    /* 0 = none */
+	uint32_t probe;      /* enum config_probe */
+	uint32_t ipv6_use;   /* enum config_ipv6 */
 	struct ip_addr ipv6; /* beside the one made from the MAC; zero = none */
 	uint32_t prefix6_len;
 	struct ip_addr gateway6; /* zero = none */
@@ -150,7 +173,9 @@ struct config {
 	uint32_t udp_budget;     /* reply bytes a second to a source outside udp_allow */
 	struct config_net udp_allow[CONFIG_NETS_MAX];
 	uint32_t udp_allow_count;
-	bool udp_allow_given; /* else it is our networks */
+	bool udp_allow_given;             /* else it is our networks */
+	char allow[CONFIG_SERVERS_BYTES]; /* networks, or the whole path of a file; empty: all */
+	char deny[CONFIG_SERVERS_BYTES];  /* the same; empty: none */
 	bool address_given;
 	uint32_t listen;                  /* -l: our address again, 0 = not set, or any */
 	uint32_t steering;                /* enum config_steering */
@@ -167,10 +192,11 @@ struct config {
 	uint32_t numa;          /* bits of the nodes to interleave over, or CONFIG_NUMA_ALL, _NIC */
 	uint32_t keep_for_s;    /* or KEEP_FOR_ALWAYS, KEEP_FOR_NEVER */
 	uint32_t save_compress; /* enum config_save_compress */
+	bool udp_admin;         /* what changes more than one key may come over UDP */
 	bool udp_port_per_core;
 	bool share_cpus; /* two cores on one CPU are no mistake */
 	bool no_huge;
-	bool live;
+	bool live, telemetry_dpdk;
 	bool yield;    /* idle cores let others run */
 	bool shutdown; /* -A: the command is obeyed */
 	bool no_timestamps;
@@ -195,6 +221,7 @@ struct config {
 	char auth_file[CONFIG_PATH_BYTES];
 	char pid_file[CONFIG_PATH_BYTES];
 	char user[CONFIG_NAME_BYTES];
+	struct config_http http;
 	struct config_front front;
 	struct config_flash flash;
 	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* options set of which a start warns */
@@ -206,6 +233,13 @@ static inline uint32_t
 config_reserved_mb(const struct config *cfg)
 {
 	return cfg->memory_max_mb != 0 ? cfg->memory_max_mb : cfg->memory_mb;
+}
+
+static inline bool
+config_has_ipv6(const struct config *cfg)
+{
+	return cfg->ipv6_use == IPV6_ON ||
+	       (cfg->ipv6_use == IPV6_AUTO && !ip_addr_is_zero(&cfg->ipv6));
 }
 
 static inline bool

@@ -179,7 +179,8 @@ parse_list(struct reader *r, const struct option_row *row, const struct yaml_key
 	char words[YAML_ITEMS_MAX * 48];
 	size_t used = 0;
 
-	if (key->count == 0 && (row->kind == OPTION_NETS || row->kind == OPTION_OFFLOADS))
+	if (key->count == 0 && (row->kind == OPTION_NETS || row->kind == OPTION_NET_LIST ||
+				row->kind == OPTION_OFFLOADS))
 		return option_set(r->cfg, row, "none", err);
 	if (key->count == 0)
 		return yaml_key_error(err, key,
@@ -203,9 +204,10 @@ parse_list(struct reader *r, const struct option_row *row, const struct yaml_key
 static bool
 takes_list(const struct option_row *row)
 {
-	return row->kind == OPTION_NETS || row->kind == OPTION_LCORES ||
-	       row->kind == OPTION_NODES || row->kind == OPTION_NUMA ||
-	       row->kind == OPTION_OFFLOADS || row->kind == OPTION_SERVERS;
+	return row->kind == OPTION_NETS || row->kind == OPTION_NET_LIST ||
+	       row->kind == OPTION_LCORES || row->kind == OPTION_NODES ||
+	       row->kind == OPTION_NUMA || row->kind == OPTION_OFFLOADS ||
+	       row->kind == OPTION_SERVERS;
 }
 
 /* What a value looks like, in a word or three. */

@@ -230,6 +230,7 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		return put_size(o, *number);
 	case OPTION_TEXT:
 	case OPTION_PROFILE:
+	case OPTION_HTTP: /* its text comes first */
 		put_text(o, field);
 		return *(const char *)field != '\0';
 	case OPTION_FLAG:
@@ -278,6 +279,7 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 	case OPTION_SPACE:
 		return put_space(o, *number);
 	case OPTION_SERVERS:
+	case OPTION_NET_LIST:
 		return put_servers(o, field);
 	case OPTION_DELIMITER:
 		put_text(o, delimiter);

@@ -49,6 +49,10 @@ const struct option_row option_rows[] = {
 	{"udp-budget", 0, OPTION_SIZE, AT(udp_budget), 1u << 10, 128u << 20, "BYTES",
 	 "rate limit of UDP replies to an address outside --udp-allow, in bytes per second (64k)",
 	 false, "protocol.udp_budget"},
+	{"udp-admin", 0, FLAG(udp_admin),
+	 "allow over UDP, whose sources can be forged, what changes more than one key or the "
+	 "server: flush_all, stats reset, verbosity, cache_memlimit, shutdown and the like",
+	 false, "protocol.udp_admin"},
 	{"listen", 'l', OPTION_LISTEN, AT(listen), 0, 0, "IP",
 	 "address to listen on, optionally with :PORT; 0.0.0.0 and * have no effect", true, NULL},
 	{"conn-limit", 'c', OPTION_NUMBER, AT(conns_max), 1, 4u << 20, "N",
@@ -247,12 +251,32 @@ const struct option_row option_rows[] = {
 	 "IPv4 address and prefix length of the server (10.99.0.1/24)", false, "network.address"},
 	{"gateway", 0, OPTION_GATEWAY, AT(gateway), 0, 0, "IP", "IPv4 default gateway (none)",
 	 false, "network.gateway"},
+	{"ipv6", 0, OPTION_IPV6, AT(ipv6_use), 0, 0, "NAME",
+	 "IPv6: on, off, or auto: on with --address6; on without it serves the link-local address "
+	 "alone (auto)",
+	 false, "network.ipv6"},
 	{"address6", 0, OPTION_ADDRESS6, AT(ipv6), 0, 128, "IP/LEN",
 	 "IPv6 address and prefix length, besides the link-local address (none)", false,
 	 "network.address6"},
 	{"gateway6", 0, OPTION_GATEWAY6, AT(gateway6), 0, 0, "IP",
 	 "IPv6 default gateway; router advertisements are ignored (none)", false,
 	 "network.gateway6"},
+	{"probe", 0, OPTION_PROBE, AT(probe), 0, 0, "NAME",
+	 "before our addresses are used, ask whether another host has them (RFC 5227, RFC 4862), "
+	 "and "
+	 "do not start if so: short: 0.2 to 0.35 s; long: RFC 5227's own 4 to 7 s, for switches "
+	 "that "
+	 "forward late; off; auto: short, but off on null, ring and ports of a socket (auto)",
+	 false, "network.probe"},
+	{"allow", 0, OPTION_NET_LIST, AT(allow), 0, 0, "NETS",
+	 "networks that are let in, over TCP, UDP and ping: 10.0.0.0/8,2001:db8::/32, or the path "
+	 "of "
+	 "a file with such; of two networks that have an address, here and in --deny, the smaller "
+	 "one decides (all)",
+	 false, "network.allow"},
+	{"deny", 0, OPTION_NET_LIST, AT(deny), 0, 0, "NETS",
+	 "networks that are not let in, given as --allow; reloaded on SIGHUP as that is (none)",
+	 false, "network.deny"},
 	{"vlan", 0, OPTION_NUMBER, AT(vlan), 1, 4094, "ID",
 	 "802.1Q VLAN ID of all frames, RX and TX (untagged)", false, "network.vlan"},
 	{"vlan-priority", 0, OPTION_NUMBER, AT(vlan_priority), 0, 7, "N",
@@ -323,6 +347,16 @@ const struct option_row option_rows[] = {
 	 false, NULL},
 	{"live", 0, FLAG(live), "print one line of statistics every second", false,
 	 "telemetry.live"},
+	{"telemetry-http", 0, OPTION_HTTP, AT(http), 0, 0, "WHERE",
+	 "IP:PORT of the kernel, or the path of a Unix socket, where /metrics and a page of "
+	 "figures "
+	 "are served by HTTP to whoever reaches it, such as 127.0.0.1:9150 (none)",
+	 false, "telemetry.http"},
+	{"telemetry-dpdk", 0, FLAG(telemetry_dpdk),
+	 "DPDK's telemetry socket, for Telegraf, collectd and dpdk-telemetry.py: the port's "
+	 "figures, "
+	 "and what stats shows as /clockoo/...",
+	 false, "telemetry.dpdk"},
 	{"verbose", 'v', OPTION_COUNT, AT(verbosity), 0, 3, NULL,
 	 "log more at start; twice: also EAL's log", false, "telemetry.verbose"},
 	{"help", 'h', OPTION_HELP, 0, 0, 0, NULL, "print this help and exit", false, NULL},

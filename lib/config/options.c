@@ -51,6 +51,13 @@ option_choices(enum option_kind kind)
 		[STEERING_AUTO] = "auto", [STEERING_FLOW_DIRECTOR] = "flow-director",
 		[STEERING_RSS] = "rss",   [STEERING_SOFTWARE] = "software",
 		[STEERING_NONE] = "none", NULL};
+	static const char *const ipv6_uses[] = {
+		[IPV6_AUTO] = "auto", [IPV6_ON] = "on", [IPV6_OFF] = "off", NULL};
+	static const char *const probes[] = {[CONFIG_PROBE_AUTO] = "auto",
+					     [CONFIG_PROBE_SHORT] = "short",
+					     [CONFIG_PROBE_LONG] = "long",
+					     [CONFIG_PROBE_OFF] = "off",
+					     NULL};
 	static const char *const hyperthreads[] = {
 		[HYPERTHREADS_IDLE] = "idle", [HYPERTHREADS_WORKERS] = "workers", NULL};
 	static const char *const hugepages[] = {
@@ -75,6 +82,10 @@ option_choices(enum option_kind kind)
 		return congestions;
 	case OPTION_STEERING:
 		return steerings;
+	case OPTION_IPV6:
+		return ipv6_uses;
+	case OPTION_PROBE:
+		return probes;
 	case OPTION_HYPERTHREADS:
 		return hyperthreads;
 	case OPTION_HUGEPAGE:
@@ -523,6 +534,8 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return option_set_listen(cfg, value, err);
 	case OPTION_NETS:
 		return option_set_nets(cfg, value, err);
+	case OPTION_NET_LIST:
+		return option_set_net_list(field, row, value, err);
 	case OPTION_LCORES:
 		return lcores_parse(&cfg->lcores, value, err);
 	case OPTION_DELIMITER:
@@ -544,6 +557,8 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return option_set_servers(field, row, value, err);
 	case OPTION_PROFILE:
 		return set_profile(cfg, value, err);
+	case OPTION_HTTP:
+		return option_set_http(field, value, err);
 	case OPTION_EXTENDED:
 		return set_extended(cfg, value, err);
 	case OPTION_IGNORED:

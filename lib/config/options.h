@@ -31,6 +31,7 @@ enum option_kind {
 	OPTION_GATEWAY6,
 	OPTION_LISTEN,
 	OPTION_NETS,
+	OPTION_NET_LIST, /* a list of networks, or the path of a file */
 	OPTION_LCORES,
 	OPTION_DELIMITER,
 	OPTION_NODES,
@@ -42,9 +43,12 @@ enum option_kind {
 	OPTION_SPACE,    /* uint32_t of MB; m, g and t */
 	OPTION_EXT_PATH, /* memcached's ext_path: two fields */
 	OPTION_PROFILE,
+	OPTION_HTTP,     /* struct config_http */
 	OPTION_PROTOCOL, /* from here: one of option_choices() */
 	OPTION_CONGESTION,
 	OPTION_STEERING,
+	OPTION_IPV6,
+	OPTION_PROBE,
 	OPTION_HYPERTHREADS,
 	OPTION_HUGEPAGE,
 	OPTION_POLL,
@@ -97,6 +101,8 @@ struct option_reader {
 				    struct error *err);
 	void *arg;
 };
+
+bool option_set_http(struct config_http *http, const char *value, struct error *err);
 
 /* Every option, in the order of the words. */
 enum config_action options_read(const struct option_reader *r, struct error *err);
@@ -175,6 +181,10 @@ bool parse_decimal(const char *text, uint32_t *n);
 bool option_set_address(struct config *cfg, const char *value, struct error *err);
 bool option_set_listen(struct config *cfg, const char *value, struct error *err);
 bool option_set_nets(struct config *cfg, const char *value, struct error *err);
+/* From the front of p: the end, or NULL. Bits behind the prefix may be set. */
+const char *option_parse_net(const char *p, struct config_net *net);
+bool option_set_net_list(char list[CONFIG_SERVERS_BYTES], const struct option_row *row,
+			 const char *value, struct error *err);
 bool option_set_gateway(struct config *cfg, const char *value, struct error *err);
 bool option_set_address6(struct config *cfg, const char *value, struct error *err);
 bool option_set_gateway6(struct config *cfg, const char *value, struct error *err);

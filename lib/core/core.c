@@ -15,9 +15,18 @@ static_assert(STACK_PAUSE_NS > IDLE_WAIT_MAX_NS, "a wait is no pause");
 
 #define NS_PER_S 1000000000ull
 
-static inline uint64_t
-stage_lap(struct stage_clock *clock, enum core_stage stage, uint64_t since)
+/* Read by nobody but a handler of a crash, in this thread: stores in order are all it takes. */
+static inline void
+stage_begin(struct core *core, uint8_t stage)
 {
+	atomic_store_explicit(&core->stage, stage, memory_order_relaxed);
+}
+
+/* A stage has ended, and the next one begins. */
+static inline uint64_t
+stage_lap(struct core *core, struct stage_clock *clock, enum core_stage stage, uint64_t since)
+{
+	stage_begin(core, (uint8_t)(stage + 1));
 	if (clock == NULL)
 		return 0;
 
@@ -34,17 +43,18 @@ passes_run(struct core *core, struct stage_clock *clock, uint64_t t)
 	struct serve *sv = core->serve;
 
 	for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
+		stage_begin(core, STAGE_PARSE);
 		serve_parse(sv);
-		t = stage_lap(clock, STAGE_PARSE, t);
+		t = stage_lap(core, clock, STAGE_PARSE, t);
 		serve_prefetch(sv);
-		t = stage_lap(clock, STAGE_PREFETCH, t);
+		t = stage_lap(core, clock, STAGE_PREFETCH, t);
 		serve_execute(sv);
-		t = stage_lap(clock, STAGE_EXECUTE, t);
+		t = stage_lap(core, clock, STAGE_EXECUTE, t);
 		if (!serve_has_work(sv))
 			break;
 	}
 	stack_release(core->stack);
-	return stage_lap(clock, STAGE_EXECUTE, t);
+	return stage_lap(core, clock, STAGE_EXECUTE, t);
 }
 
 /* The last turn took more than TURN_TOO_LONG_NS: those that follow are timed. */
@@ -60,8 +70,19 @@ long_turn_ended(struct core *core)
 }
 
 static inline void
-housekeeping(struct core *core, uint64_t now_ns, uint32_t moved)
+trace_add(struct core *core, uint64_t now_ns, uint32_t frames_in, uint32_t frames_out)
 {
+	struct core_trace *t = &core->trace[core->traced++ % CORE_TRACE_TURNS];
+
+	t->began_ns = now_ns;
+	t->frames_in = (uint16_t)frames_in;
+	t->frames_out = (uint16_t)frames_out;
+}
+
+static inline void
+housekeeping(struct core *core, uint64_t now_ns, uint32_t frames_out)
+{
+	const uint32_t moved = core->in.rx.count + frames_out;
 	const uint64_t turn_ns = now_ns - core->last_ns;
 	const uint64_t turns = counter_read(&core->counters[CORE_TURNS]) + 1;
 
@@ -76,6 +97,8 @@ housekeeping(struct core *core, uint64_t now_ns, uint32_t moved)
 	}
 	core->longest_stage = STAGE_COUNT;
 	core->was_busy = moved != 0;
+	if (moved != 0)
+		trace_add(core, now_ns, core->in.rx.count, frames_out);
 	core->last_ns = now_ns;
 	if ((turns & (HOUSEKEEPING_TURNS - 1)) == 0)
 		store_housekeeping(core->store);
@@ -89,6 +112,13 @@ pause_ended(struct core *core, uint64_t now_ns)
 	stack_paused(core->stack, core->last_ns, now_ns);
 }
 
+/* Each of the two is one of before or after a step; a turn may see one of each. */
+static inline int64_t
+wall_at_start(const _Atomic int64_t *start)
+{
+	return atomic_load_explicit(start, memory_order_relaxed);
+}
+
 static inline void
 turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 {
@@ -98,27 +128,27 @@ turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 	const struct serve_clock time = {
 		.now_ns = now_ns,
 		.now_s = STORE_CLOCK_START + (uint32_t)up_s,
-		.unix_ns = core->start_unix_ns + (int64_t)(now_ns - core->start_ns),
-		.unix_s = core->start_unix_s + (int64_t)up_s,
+		.unix_ns = wall_at_start(&core->start_unix_ns) + (int64_t)(now_ns - core->start_ns),
+		.unix_s = wall_at_start(&core->start_unix_s) + (int64_t)up_s,
 	};
 	const uint32_t room = stack_rx_budget(stack);
 	uint64_t t = clock != NULL ? clock->cycles() : 0;
-	uint32_t moved;
+	uint32_t sent;
 
+	stage_begin(core, STAGE_RX);
 	if (unlikely(now_ns - core->last_ns >= STACK_PAUSE_NS))
 		pause_ended(core, now_ns);
 	in->rx.count = 0;
 	if (room != 0)
 		core->port->ops->rx(core->port, &in->rx, room < BURST_MAX ? room : BURST_MAX);
-	moved = in->rx.count;
-	t = stage_lap(clock, STAGE_RX, t);
+	t = stage_lap(core, clock, STAGE_RX, t);
 
 	stack_classify(stack, in);
-	t = stage_lap(clock, STAGE_CLASSIFY, t);
+	t = stage_lap(core, clock, STAGE_CLASSIFY, t);
 	stack_match(stack, in);
-	t = stage_lap(clock, STAGE_MATCH, t);
+	t = stage_lap(core, clock, STAGE_MATCH, t);
 	stack_input(stack, in, now_ns);
-	t = stage_lap(clock, STAGE_INPUT, t);
+	t = stage_lap(core, clock, STAGE_INPUT, t);
 
 	/* No item of the last turn is held any more: store_turn reports a quiescent state. */
 	store_turn(core->store, time.now_s);
@@ -126,13 +156,13 @@ turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 	t = passes_run(core, clock, t);
 
 	stack_tick(stack, now_ns);
-	t = stage_lap(clock, STAGE_TICK, t);
+	t = stage_lap(core, clock, STAGE_TICK, t);
 	stack_output(stack, now_ns);
-	t = stage_lap(clock, STAGE_OUTPUT, t);
-	moved += stack_tx(stack);
-	t = stage_lap(clock, STAGE_TX, t);
-	housekeeping(core, now_ns, moved);
-	stage_lap(clock, STAGE_HOUSEKEEPING, t);
+	t = stage_lap(core, clock, STAGE_OUTPUT, t);
+	sent = stack_tx(stack);
+	t = stage_lap(core, clock, STAGE_TX, t);
+	housekeeping(core, now_ns, sent);
+	stage_lap(core, clock, STAGE_HOUSEKEEPING, t);
 }
 
 void
@@ -149,8 +179,17 @@ core_init(struct core *core, struct port *port, struct stack *stack, struct serv
 		.start_unix_s = unix_ns / (int64_t)NS_PER_S,
 		.last_ns = now_ns,
 		.longest_stage = STAGE_COUNT,
+		.stage = STAGE_COUNT,
 	};
 	serve_turn_times_set(serve, &core->times);
+}
+
+void
+core_wall_set_mt(struct core *core, int64_t unix_ns)
+{
+	atomic_store_explicit(&core->start_unix_ns, unix_ns, memory_order_relaxed);
+	atomic_store_explicit(&core->start_unix_s, unix_ns / (int64_t)NS_PER_S,
+			      memory_order_relaxed);
 }
 
 void

@@ -69,19 +69,31 @@ enum core_counter {
 		CORE_STAGES(CORE_STAGE_LONG_SYMBOL) CORE_COUNTER_COUNT
 };
 
+/* Busy turns that are remembered, for the last words of a process that crashes. */
+#define CORE_TRACE_TURNS 64u
+
+struct core_trace {
+	uint64_t began_ns;
+	uint16_t frames_in, frames_out;
+};
+
 struct core {
 	struct port *port;
 	struct stack *stack;
 	struct serve *serve;
 	struct store_core *store;
 	uint64_t start_ns; /* clock at start; the store's second STORE_CLOCK_START */
-	int64_t start_unix_ns, start_unix_s;
+	/* The wall clock then, by what it says now: it may be set meanwhile. */
+	_Atomic int64_t start_unix_ns, start_unix_s;
 	uint64_t last_ns; /* start of the previous turn */
 	bool was_busy;
 	uint8_t longest_stage; /* of the last turn, if it was timed; else STAGE_COUNT */
+	_Atomic uint8_t stage; /* which the turn is in; STAGE_COUNT: it is between two turns */
 	uint32_t plain_turns;  /* before the next one that is timed */
 	uint32_t timed_left;   /* to be timed one after the other */
 	uint64_t (*cycles)(void);
+	uint32_t traced; /* busy turns, of which the last CORE_TRACE_TURNS are in trace */
+	struct core_trace trace[CORE_TRACE_TURNS];
 	struct classified in;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[CORE_COUNTER_COUNT];
 	struct turn_times times;
@@ -97,6 +109,8 @@ extern const struct counter_name core_counter_names[CORE_COUNTER_COUNT];
 
 void core_init(struct core *core, struct port *port, struct stack *stack, struct serve *serve,
 	       struct store_core *store, uint64_t now_ns, int64_t unix_ns);
+/* The wall clock was set: from the next turn on it was unix_ns at start. */
+void core_wall_set_mt(struct core *core, int64_t unix_ns);
 /* By which stages are timed; without it none are. Before the first turn. */
 void core_cycles_set(struct core *core, uint64_t (*cycles)(void));
 void core_turn(struct core *core, uint64_t now_ns);

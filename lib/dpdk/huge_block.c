@@ -103,6 +103,7 @@ map(struct huge_block *block, size_t bytes, const struct page_kind *kind)
 	block->bytes = align_up(bytes, kind->bytes);
 	at = mmap(NULL, block->bytes, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | kind->flags, -1, 0);
+	block->page_bytes = kind->bytes;
 	block->base = at != MAP_FAILED ? at : NULL;
 	return block->base != NULL;
 }
@@ -145,6 +146,15 @@ huge_block_alloc(struct huge_block *block, size_t bytes, const struct config *cf
 		return false;
 	}
 	return true;
+}
+
+void
+huge_block_hide(const struct huge_block *block, size_t from, size_t to)
+{
+	from = align_up(from, block->page_bytes);
+	to -= to % block->page_bytes;
+	if (from < to)
+		madvise(block->base + from, to - from, MADV_DONTDUMP);
 }
 
 void

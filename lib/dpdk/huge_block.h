@@ -22,6 +22,7 @@
 struct huge_block {
 	uint8_t *base;
 	size_t bytes; /* a whole number of pages */
+	size_t page_bytes;
 };
 
 /* Pages as cfg says; node: the NUMA node to prefer, or NODE_ANY, unless cfg names nodes. */
@@ -30,6 +31,8 @@ bool huge_block_alloc(struct huge_block *block, size_t bytes, const struct confi
 /* The NUMA nodes of memory that is not touched yet: of a block, or of a mapping made elsewhere. */
 bool huge_block_place(const struct huge_block *block, const struct config *cfg, size_t page_bytes,
 		      int node, struct error *err);
+/* Bytes from..to of it, in whole pages, are in no core file. */
+void huge_block_hide(const struct huge_block *block, size_t from, size_t to);
 void huge_block_free(struct huge_block *block);
 
 #endif

@@ -139,6 +139,21 @@ make_room(struct flash_index *ix, const struct place *p)
 	return (struct spot){.bucket = NULL};
 }
 
+/* Of its two buckets the one with more room: fewer are full then, and paths begin later. */
+static struct spot
+find_room(struct flash_index *ix, const struct place *p)
+{
+	struct bucket *primary = &ix->buckets[p->primary], *alternate = &ix->buckets[p->alternate];
+	/* No entry has tag 0. */
+	const uint32_t here = bucket_match(primary, 0), there = bucket_match(alternate, 0);
+	const bool other = __builtin_popcount(there) > __builtin_popcount(here);
+	const uint32_t free = other ? there : here;
+
+	if (free == 0)
+		return make_room(ix, p);
+	return (struct spot){other ? alternate : primary, (uint32_t)__builtin_ctz(free), 0};
+}
+
 static void
 add_entries(struct flash_index *ix, uint64_t n)
 {
@@ -151,7 +166,7 @@ bool
 flash_index_insert(struct flash_index *ix, uint64_t hash, uint32_t location)
 {
 	const struct place p = flash_index_place(ix, hash);
-	const struct spot s = make_room(ix, &p);
+	const struct spot s = find_room(ix, &p);
 
 	if (s.bucket == NULL)
 		return false;

@@ -11,7 +11,8 @@
  * Owner:  the caller: bucket_count zeroed buckets.
  * Thread: looks and flash_index_use: any, without a lock. Changes: one at a time.
  * Errors: flash_index_insert: false: it is full. Entries may lie in their other bucket then.
- * Bounds: a look reads two lines, an insert FLASH_INDEX_NODES at most; 98.5 % of the slots fill.
+ * Bounds: a look reads two lines, an insert FLASH_INDEX_NODES at most; 99 % of the slots fill:
+ *         an entry goes to the emptier of its buckets, and no path begins below 75 %.
  *
  * Invariants (tests/unit/flash/test_flash_index):
  * - A look beside which `moves` did not step finds every entry that matches.

@@ -6,13 +6,8 @@
 
 #include "base/prefetch.h"
 
-#define AHEAD 16u /* records whose buckets come into the cache meanwhile */
-
-/* What a record is to do to the index. */
-struct change {
-	uint64_t hash;
-	uint32_t location; /* 0: a tombstone */
-};
+#define AHEAD   16u  /* changes whose buckets come into the cache meanwhile */
+#define AT_ONCE 256u /* changes read, where no worker does it */
 
 struct recovery {
 	struct flash_shard *s;
@@ -20,13 +15,15 @@ struct recovery {
 	struct flash_recovered told;
 	bool done[FLASH_RECOVER_DEPTH_MAX];
 	int32_t error[FLASH_RECOVER_DEPTH_MAX];
-	uint32_t segments;   /* to be read */
-	uint32_t transfers;  /* under way */
-	uint32_t writes;     /* of them */
-	bool failed;         /* one has */
-	uint64_t swept;      /* mark at the last sweep */
-	uint32_t read, made; /* changes */
-	struct change change[AHEAD];
+	uint64_t sequence[FLASH_RECOVER_DEPTH_MAX];
+	uint32_t segments;  /* to be read */
+	uint32_t transfers; /* under way */
+	uint32_t writes;    /* of them */
+	bool failed;        /* one has */
+	uint64_t swept;     /* mark at the last sweep */
+	struct flash_replay_of of;
+	struct flash_replay replay; /* of the segment that is read here */
+	struct flash_change changes[AT_ONCE];
 	/* Slots whose segments do not count, unless a DROP names them. */
 	uint64_t bad[FLASH_SLOTS_MAX / 64];
 };
@@ -52,17 +49,20 @@ goes_on(struct recovery *r)
 	return !r->told.stopped;
 }
 
-/* Waits for an end. False: for none any more. */
+static uint8_t *
+memory_of(const struct recovery *r, uint32_t i)
+{
+	return r->c->memory + (size_t)i * segment_bytes(r->s);
+}
+
+/* An end, if there is one. */
 static bool
-poll(struct recovery *r)
+hear(struct recovery *r)
 {
 	struct flash_result ended;
 
-	while (r->c->device->ops->poll(r->c->device, &ended, 1) == 0) {
-		if (!goes_on(r))
-			return false;
-		r->c->wait(r->c->arg);
-	}
+	if (r->c->device->ops->poll(r->c->device, &ended, 1) == 0)
+		return false;
 	r->transfers--;
 	if ((ended.tag & WRITE_TAG) != 0) {
 		flash_log_wrote(&r->s->log, (uint32_t)ended.tag, ended.error);
@@ -72,6 +72,21 @@ poll(struct recovery *r)
 	}
 	r->done[ended.tag] = true;
 	r->error[ended.tag] = ended.error;
+	if (r->c->workers != NULL && ended.error == 0)
+		flash_workers_give(r->c->workers, (uint32_t)ended.tag, memory_of(r, ended.tag),
+				   r->sequence[ended.tag]);
+	return true;
+}
+
+/* Waits for an end. False: for none any more. */
+static bool
+poll(struct recovery *r)
+{
+	while (!hear(r)) {
+		if (!goes_on(r))
+			return false;
+		r->c->wait(r->c->arg);
+	}
 	return true;
 }
 
@@ -85,12 +100,22 @@ submit(struct recovery *r, const struct flash_io *io)
 	return true;
 }
 
+/* No worker reads this one any more. */
+static void
+take_back(struct recovery *r, uint32_t i)
+{
+	while (r->c->workers != NULL && !flash_workers_take_back(r->c->workers, i))
+		r->c->wait(r->c->arg);
+}
+
 /* Whoever has the device next hears of none of them. */
 static void
 stop(struct recovery *r)
 {
 	struct flash_result ended;
 
+	for (uint32_t i = 0; i < r->c->depth; i++)
+		take_back(r, i);
 	for (uint32_t i = 0; i < FLASH_RECOVER_WAITS && r->transfers != 0; i++) {
 		if (r->c->device->ops->poll(r->c->device, &ended, 1) != 0)
 			r->transfers--;
@@ -126,11 +151,12 @@ begin_read(struct recovery *r, uint64_t sequence)
 	const struct flash_io io = {
 		.tag = i,
 		.offset = flash_log_offset(log, flash_location(flash_slot(log, sequence), 0, 1)),
-		.data = r->c->memory + (size_t)i * segment_bytes(r->s),
+		.data = memory_of(r, i),
 		.len = segment_bytes(r->s),
 		.kind = FLASH_READ};
 
 	r->done[i] = false;
+	r->sequence[i] = sequence;
 	return submit(r, &io);
 }
 
@@ -142,7 +168,7 @@ end_read(struct recovery *r, uint64_t sequence)
 	while (!r->done[i])
 		if (!poll(r))
 			return NULL;
-	return r->error[i] == 0 ? r->c->memory + (size_t)i * segment_bytes(r->s) : NULL;
+	return r->error[i] == 0 ? memory_of(r, i) : NULL;
 }
 
 /* ---- records ---- */
@@ -162,48 +188,13 @@ insert(struct recovery *r, uint64_t hash, uint32_t location)
 
 /* What has no slot is forgotten as anything else is: in the log first. */
 static void
-make(struct recovery *r, const struct change *c)
+redo_put(struct recovery *r, const struct flash_change *c)
 {
-	if (c->location == 0) {
-		flash_index_erase(&r->s->index, c->hash);
-		return;
-	}
 	r->told.puts++;
 	if (insert(r, c->hash, c->location))
 		return;
 	r->told.unindexed++;
 	flash_shard_forget(r->s, c->hash);
-}
-
-/* In their order, until no more than these are left. */
-static void
-make_changes(struct recovery *r, uint32_t left)
-{
-	for (; r->read - r->made > left; r->made++)
-		make(r, &r->change[r->made % AHEAD]);
-}
-
-static void
-add_change(struct recovery *r, uint64_t hash, uint32_t location)
-{
-	const struct place p = flash_index_place(&r->s->index, hash);
-
-	prefetch(&r->s->index.buckets[p.primary]);
-	prefetch(&r->s->index.buckets[p.alternate]);
-	make_changes(r, AHEAD - 1);
-	r->change[r->read++ % AHEAD] = (struct change){hash, location};
-}
-
-static void
-redo_put(struct recovery *r, uint64_t sequence, const struct flash_record *record,
-	 const struct flash_walk *w)
-{
-	const uint32_t begin = w->value_at - record->head;
-	const uint32_t page = begin / FLASH_PAYLOAD_BYTES;
-	const uint32_t last = (w->value_at + record->value_len - 1) / FLASH_PAYLOAD_BYTES;
-
-	add_change(r, r->c->hash(r->c->arg, record->key),
-		   flash_location(flash_slot(&r->s->log, sequence), 1 + page, last - page + 1));
 }
 
 static void
@@ -222,63 +213,90 @@ redo_drop(struct recovery *r, uint64_t number)
 }
 
 static void
-redo(struct recovery *r, uint64_t sequence, const struct flash_record *record,
-     const struct flash_walk *w)
+redo(struct recovery *r, uint64_t sequence, const struct flash_change *c)
 {
-	const uint32_t page = 1 + (w->value_at - record->head) / FLASH_PAYLOAD_BYTES;
-
-	switch (record->kind) {
+	switch (c->kind) {
 	case FLASH_PUT:
-		redo_put(r, sequence, record, w);
+		redo_put(r, c);
 		break;
 	case FLASH_TOMB:
-		add_change(r, record->number, 0);
+		flash_index_erase(&r->s->index, c->hash);
 		break;
 	case FLASH_FLUSH:
-		make_changes(r, 0);
-		flash_shard_mark(r->s, FLASH_POSITION(sequence, page));
+		flash_shard_mark(r->s, FLASH_POSITION(sequence, c->location));
 		break;
 	case FLASH_DROP:
-		make_changes(r, 0);
-		redo_drop(r, record->number);
+		redo_drop(r, c->hash);
 		break;
 	default:
 		break;
 	}
 }
 
+static void
+fetch(const struct recovery *r, const struct flash_change *c)
+{
+	const struct place p = flash_index_place(&r->s->index, c->hash);
+
+	prefetch(&r->s->index.buckets[p.primary]);
+	prefetch(&r->s->index.buckets[p.alternate]);
+}
+
+/* In their order. */
+static void
+redo_list(struct recovery *r, uint64_t sequence, const struct flash_change *changes, uint32_t count)
+{
+	for (uint32_t i = 0; i < count && i < AHEAD; i++)
+		fetch(r, &changes[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		if (i + AHEAD < count)
+			fetch(r, &changes[i + AHEAD]);
+		redo(r, sequence, &changes[i]);
+	}
+}
+
 /* ---- segments ---- */
 
-static bool
-is_segment(const struct recovery *r, const uint8_t *bytes, uint64_t sequence)
+/* Once it is done, by whomever. */
+static struct flash_replay *
+worked(struct recovery *r, uint32_t i)
 {
-	const struct flash_segment_id *mine = &r->s->log.c.id;
-	struct flash_segment_id id;
+	struct flash_workers *w = r->c->workers;
 
-	return flash_header_read(bytes, &id) && id.device == mine->device &&
-	       id.shard == mine->shard && id.stream == mine->stream && id.sequence == sequence;
+	while (!flash_workers_is_done(w, i))
+		if (!flash_workers_work(w))
+			r->c->wait(r->c->arg);
+	return &w->jobs[i].replay;
 }
 
 /* All of its pages count, and its records are done again; or none is. */
 static bool
 redo_segment(struct recovery *r, const uint8_t *bytes, uint64_t sequence)
 {
-	struct flash_pages p = {
-		.sequence = sequence, .count = r->s->log.c.segment_pages - 1, .first = 1};
-	struct flash_walk walk = {0};
-	struct flash_record record;
-	enum flash_step step;
+	const uint32_t i = (uint32_t)(sequence % r->c->depth);
+	struct flash_replay *p = &r->replay;
 
-	if (bytes == NULL || !is_segment(r, bytes, sequence))
-		return false;
-	p.bytes = bytes + FLASH_PAGE_BYTES;
-	flash_pages_check(&p);
-	if (p.good != p.count)
-		return false;
-	while ((step = flash_walk_next(&p, &walk, &record)) == FLASH_RECORD)
-		redo(r, sequence, &record, &walk);
-	make_changes(r, 0);
-	return step == FLASH_END;
+	if (r->c->workers != NULL && bytes != NULL) {
+		p = worked(r, i);
+		if (p->step == FLASH_RECORD || p->step == FLASH_END)
+			redo_list(r, sequence, r->c->workers->jobs[i].changes, p->count);
+	} else {
+		flash_replay_begin(p, &r->of, bytes, sequence);
+	}
+	while (p->step == FLASH_RECORD) {
+		flash_replay_next(p, &r->of, r->changes, AT_ONCE);
+		redo_list(r, sequence, r->changes, p->count);
+	}
+	take_back(r, i);
+	return p->step == FLASH_END;
+}
+
+/* What has been read meanwhile is the workers'. */
+static void
+share(struct recovery *r)
+{
+	while (r->c->workers != NULL && r->transfers != 0 && hear(r))
+		continue;
 }
 
 static void
@@ -300,6 +318,7 @@ redo_all(struct recovery *r, uint64_t first, uint64_t last)
 
 		if (r->told.stopped)
 			return;
+		share(r);
 		r->told.segments++;
 		if (redo_segment(r, bytes, sequence))
 			continue;
@@ -389,6 +408,13 @@ flash_shard_recover(struct flash_shard *s, const struct flash_shard_config *conf
 	if (kept->unjournaled != 0)
 		flash_kept_forget(kept);
 	flash_shard_init(s, config);
+	r.of = (struct flash_replay_of){.id = config->log.id,
+					.segments = config->log.segments,
+					.segment_pages = config->log.segment_pages,
+					.hash = c->hash,
+					.arg = c->arg};
+	if (c->workers != NULL)
+		flash_workers_begin(c->workers, &r.of);
 	if (goes_on(&r) && !write_kept(&r)) {
 		flash_kept_forget(kept);
 		flash_shard_init(s, config);

@@ -8,8 +8,8 @@
  * Shape:  a shard that finds nothing that was not reachable before: what it cannot keep it says in
  *         its log first, so that the next restart does not find it either.
  * Owner:  memory: depth x a segment's pages, the device's to read into and write from.
- * Thread: one, before the shard is anybody else's. It waits for the device: wait is called when
- *         nothing has ended.
+ * Thread: one, before the shard is anybody else's; workers read records, and change nothing. It
+ *         waits for the device, or for a worker: wait is called when nothing has ended.
  * Errors: a segment that cannot be read, or has a page that does not count, and that no DROP names:
  *         it and all before it are forgotten. A buffer that cannot be written: the same.
  * Bounds: `live` segments are read, depth at once. What is stopped waits FLASH_RECOVER_WAITS times
@@ -19,8 +19,9 @@
 #define CLOCKOO_FLASH_RECOVER_H
 
 #include "flash_shard.h"
+#include "flash_workers.h"
 
-#define FLASH_RECOVER_DEPTH_MAX 16u
+#define FLASH_RECOVER_DEPTH_MAX FLASH_JOBS
 #define FLASH_RECOVER_WAITS     10000u
 
 struct flash_recover_config {
@@ -31,6 +32,8 @@ struct flash_recover_config {
 	uint64_t (*hash)(void *arg, struct view key); /* the store's */
 	void (*wait)(void *arg);
 	void *arg;
+	/* Threads that read records meanwhile, of whom this one is none; NULL: none. */
+	struct flash_workers *workers;
 	/* Asked at each segment, and while it waits; done of all segments are read. False: it ends
 	 * at once. NULL: it goes on. */
 	bool (*go_on)(void *arg, uint32_t done, uint32_t all);

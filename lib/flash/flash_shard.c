@@ -9,12 +9,29 @@ const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT] = {
 
 /* ---- the sweep ---- */
 
+/* What flash_log_live asks, without a division an entry. */
+struct live_range {
+	const struct flash_log *log;
+	uint64_t head, mark;
+	uint32_t slot; /* of the head */
+};
+
+static struct live_range
+live_range(const struct flash_shard *s)
+{
+	return (struct live_range){&s->log, s->log.head, s->log.mark,
+				   flash_slot(&s->log, s->log.head)};
+}
+
 static bool
 is_dead(const void *arg, uint32_t location)
 {
-	const struct flash_log *log = arg;
+	const struct live_range *r = arg;
+	const uint32_t slot = flash_location_slot(location);
+	const uint32_t back = r->slot - slot + (slot > r->slot ? r->log->c.segments : 0);
 
-	return flash_log_live(log, location) == 0;
+	return back >= r->log->c.live || back >= r->head || flash_is_lost(r->log, slot) ||
+	       FLASH_POSITION(r->head - back, flash_location_page(location)) < r->mark;
 }
 
 /* A pass is worth it, or ends: its segments' entries are gone. */
@@ -25,6 +42,7 @@ sweep(struct flash_shard *s)
 	const uint64_t dead = head > s->log.c.live ? head - s->log.c.live : 0;
 	const uint32_t spare = s->log.c.segments - s->log.c.live;
 	const bool is_due = s->died || s->clean + (spare + 1) / 2 <= dead;
+	const struct live_range live = live_range(s);
 
 	if (s->next == s->index.bucket_count && is_due) {
 		s->pass = dead > s->clean ? dead : s->clean;
@@ -32,17 +50,39 @@ sweep(struct flash_shard *s)
 		s->died = false;
 	}
 	for (uint32_t i = 0; i < FLASH_SWEEP_SLICE && s->next < s->index.bucket_count; i++) {
-		flash_index_sweep(&s->index, s->next, is_dead, &s->log);
+		flash_index_sweep(&s->index, s->next, is_dead, &live);
 		if (++s->next == s->index.bucket_count)
 			s->clean = s->pass;
 	}
 }
 
+static uint64_t
+written(const struct flash_log *log)
+{
+	return log->head * flash_log_capacity(log) + log->at;
+}
+
+/* Slices of a turn: a pass ends before so much is written as an eighth of the spare segments, or
+ * half of one. Turns alone do not say how fast that is: those of a busy core are few. */
+static uint32_t
+slices_due(struct flash_shard *s)
+{
+	const uint64_t now = written(&s->log), more = now > s->written ? now - s->written : 0;
+	const uint32_t spare = s->log.c.segments - s->log.c.live;
+	const uint64_t within = flash_log_capacity(&s->log) / 2 * ((spare + 3) / 4);
+	const uint64_t slices = 1 + more * s->index.bucket_count / within / FLASH_SWEEP_SLICE;
+
+	s->written = now;
+	return slices < FLASH_SWEEP_SLICES ? (uint32_t)slices : FLASH_SWEEP_SLICES;
+}
+
 void
 flash_shard_sweep(struct flash_shard *s)
 {
+	const struct live_range live = live_range(s);
+
 	for (uint32_t bucket = 0; bucket < s->index.bucket_count; bucket++)
-		flash_index_sweep(&s->index, bucket, is_dead, &s->log);
+		flash_index_sweep(&s->index, bucket, is_dead, &live);
 }
 
 /* ---- the journal ---- */
@@ -382,10 +422,18 @@ end_write(struct flash_shard *s, uint32_t i)
 void
 flash_shard_turn(struct flash_shard *s)
 {
+	uint32_t slices;
+
 	spin_lock(&s->lock);
 	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
 		end_write(s, i);
+	slices = slices_due(s);
 	sweep(s);
+	while (--slices != 0 && s->next < s->index.bucket_count) {
+		spin_unlock(&s->lock);
+		spin_lock(&s->lock);
+		sweep(s);
+	}
 	if (flash_has_columns(s))
 		flash_shard_columns_turn(s);
 	spin_unlock(&s->lock);
@@ -400,5 +448,6 @@ flash_shard_init(struct flash_shard *s, const struct flash_shard_config *c)
 				  .next = c->bucket_count};
 	flash_log_init(&s->log, &c->log, c->kept, c->pages);
 	s->clean = s->log.head;
+	s->written = written(&s->log);
 	flash_shard_columns_init(s, &c->column);
 }

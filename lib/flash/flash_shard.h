@@ -15,8 +15,8 @@
  *         else: a core; those that say so under the key's lock in the store, which is always taken
  *         before the shard's.
  * Errors: results; nothing is refused that forgets.
- * Bounds: under the lock an insert, an erasure, a slice of the sweep; a walk of one segment after
- *         a failed write.
+ * Bounds: under the lock an insert, an erasure, a slice of the sweep, of which a turn has
+ *         FLASH_SWEEP_SLICES; a walk of one segment after a failed write.
  */
 #ifndef CLOCKOO_FLASH_SHARD_H
 #define CLOCKOO_FLASH_SHARD_H
@@ -28,10 +28,11 @@
 #include "base/counter.h"
 #include "store/spin.h"
 
-#define FLASH_CORES_MAX   128u
-#define FLASH_LOOK_TRIES  8u
-#define FLASH_SWEEP_SLICE 64u /* buckets a turn */
-#define FLASH_BAD_MAX     8u  /* segments whose read errors are counted */
+#define FLASH_CORES_MAX    128u
+#define FLASH_LOOK_TRIES   8u
+#define FLASH_SWEEP_SLICE  64u /* buckets, at once under the lock */
+#define FLASH_SWEEP_SLICES 64u /* a turn, at most */
+#define FLASH_BAD_MAX      8u  /* segments whose read errors are counted */
 
 #ifndef STORE_GAPS
 #define FLASH_BAD_ERRORS 3u /* and so many are enough */
@@ -92,8 +93,9 @@ struct flash_shard {
 	/* The sweep: entries of segments up to clean are gone; a pass under way will say so of
 	 * pass. */
 	uint64_t clean, pass;
-	uint32_t next; /* bucket of the pass; bucket_count: none is under way */
-	bool died;     /* entries have, other than by age */
+	uint32_t next;    /* bucket of the pass; bucket_count: none is under way */
+	bool died;        /* entries have, other than by age */
+	uint64_t written; /* bytes of the log at the last turn */
 	struct flash_bad bad[FLASH_BAD_MAX];
 	uint32_t next_bad;
 	struct flash_column_config column;

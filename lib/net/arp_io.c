@@ -106,6 +106,8 @@ arp_input(struct net *net, uint32_t rx_index)
 		}
 	} else {
 		net_count(net, what);
+		if (what == ARP_CONFLICT)
+			neigh_conflict(net, LOCAL_V4, arp.sender_mac);
 	}
 	rx_frame_drop(net, rx_index);
 }

@@ -6,6 +6,7 @@
  * the expected Ethernet and IPv4 headers pass one masked compare (is_fast_path) instead of the
  * layers.
  */
+#include "access_list.h"
 #include "net_core.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
@@ -49,6 +50,12 @@ udp_is_fast_path(const struct fast_match *match, const uint8_t *p, uint16_t l4_l
 	       l4_len >= UDP_HEADER_BYTES && ol_flags & FRAME_L4_CKSUM_GOOD;
 }
 
+static inline bool
+source_denied(const struct net *net, const struct l3_info *l3)
+{
+	return unlikely(net->access != NULL) && !access_allows(net->access, &l3->src_ip);
+}
+
 /* Inlined once for each family, so that IPv4 has no branches for IPv6. */
 static inline __attribute__((always_inline)) enum net_counter
 check_udp(struct net *net, struct classified *in, uint32_t i, bool v6)
@@ -71,6 +78,8 @@ check_udp(struct net *net, struct classified *in, uint32_t i, bool v6)
 		return DROP_UDP_PORT;
 	if (unlikely(udp_source_is_bad(net, &udp)))
 		return DROP_UDP_SOURCE;
+	if (v6 && source_denied(net, l3))
+		return DROP_UDP_DENIED;
 	l3->l4_len = udp.len;
 	/* If UDP is shorter than its packet, devices differ in which bytes they sum. */
 	verified = (in->rx.ol_flags[i] & FRAME_L4_CKSUM_GOOD) != 0 && udp.len == l4_len;
@@ -115,6 +124,8 @@ check_fragment(const struct net *net, struct classified *in, uint32_t i, uint8_t
 		return DROP_FRAG_PROTOCOL;
 	if (net->reasm == NULL)
 		return DROP_FRAG_UDP_OFF;
+	if (source_denied(net, &in->l3[i]))
+		return DROP_UDP_DENIED;
 	return keep_other(in, i, OTHER_FRAGMENT);
 }
 
@@ -175,6 +186,12 @@ check_fragment4(struct net *net, struct classified *in, uint32_t i, const struct
 	return check_fragment(net, in, i, ip->protocol);
 }
 
+static __attribute__((noinline)) enum net_counter
+check_udp4(struct net *net, struct classified *in, uint32_t i)
+{
+	return check_udp(net, in, i, false);
+}
+
 static inline __attribute__((always_inline)) enum net_counter
 check_next4(struct net *net, struct classified *in, uint32_t i, uint8_t protocol)
 {
@@ -185,7 +202,7 @@ check_next4(struct net *net, struct classified *in, uint32_t i, uint8_t protocol
 
 		if (unlikely(!udp_is_fast_path(&net->fast, in->rx.data[i] + l3->l4_offset,
 					       l3->l4_len, in->rx.ol_flags[i])))
-			return check_udp(net, in, i, false);
+			return check_udp4(net, in, i);
 		in->udp[in->udp_count++] = (uint8_t)i;
 		return CLASSIFY_KEEP;
 	}
@@ -217,6 +234,8 @@ check_ipv4(struct net *net, struct classified *in, uint32_t i)
 	if (unlikely(reason != CLASSIFY_KEEP))
 		return reason;
 	l3_fill_ipv4(&in->l3[i], &ip);
+	if (ip.protocol == IPV4_UDP && source_denied(net, &in->l3[i]))
+		return DROP_UDP_DENIED;
 	return check_next4(net, in, i, ip.protocol);
 }
 
@@ -411,13 +430,26 @@ classify_slow(struct net *net, struct classified *in, uint32_t i)
 /* First bytes of martian source addresses, as in source_valid(). */
 static const bool martian_net[256] = {[0] = true, [127] = true, [224 ... 255] = true};
 
+/* The table has the martians, too. Of denied sources the slow path drops what is not TCP. */
+static inline __attribute__((always_inline)) bool
+source_is_fast(const uint32_t *access, const uint8_t src[4])
+{
+	uint32_t entry;
+
+	if (access == NULL)
+		return !martian_net[src[0]];
+	entry = access_row_entry(access, src);
+	return likely(entry == 0) || access_bit_allows(access, entry, src);
+}
+
 /*
  * Would classify_slow() accept the Ethernet header and an IPv4 header without options? Both are
  * compared under a mask, word by word in memory order. Reading beyond a short frame is safe: its
  * memory is longer than the headers (port.h).
  */
 static inline __attribute__((always_inline)) bool
-is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uint32_t ol_flags)
+is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uint32_t ol_flags,
+	     const uint32_t *access)
 {
 	const struct ipv4_header *h = (const struct ipv4_header *)(p + ETH_HEADER_BYTES);
 	const uint64_t src_mac = load_u64(p + 4) >> 16;
@@ -435,7 +467,7 @@ is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uin
 	if (unlikely(!_mm_testz_si128(other, other) || len < match->len_min))
 		return false;
 	if (unlikely(src_mac == match->mac || src_mac & 1 || src == match->ip ||
-		     src == match->broadcast || martian_net[h->src.b[0]]))
+		     src == match->broadcast || !source_is_fast(access, h->src.b)))
 		return false;
 	if (unlikely(be16_get(h->total_len) - IPV4_HEADER_BYTES >
 		     len - ETH_HEADER_BYTES - IPV4_HEADER_BYTES))
@@ -445,15 +477,15 @@ is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uin
 	       ip_cksum_good(ol_flags, (const uint8_t *)h, IPV4_HEADER_BYTES);
 }
 
-static inline enum net_counter
-check_frame(struct net *net, struct classified *in, uint32_t i)
+static inline __attribute__((always_inline)) enum net_counter
+check_frame(struct net *net, struct classified *in, uint32_t i, const uint32_t *access)
 {
 	const uint8_t *p = in->rx.data[i];
 	const struct ipv4_header *h = (const struct ipv4_header *)(p + ETH_HEADER_BYTES);
 	struct l3_info *l3 = &in->l3[i];
 	uint16_t l4_len;
 
-	if (unlikely(!is_fast_path(&net->fast, p, in->rx.len[i], in->rx.ol_flags[i])))
+	if (unlikely(!is_fast_path(&net->fast, p, in->rx.len[i], in->rx.ol_flags[i], access)))
 		return classify_slow(net, in, i);
 	l4_len = (uint16_t)(be16_get(h->total_len) - IPV4_HEADER_BYTES);
 	ip_addr_set_v4(&l3->src_ip, be32_get(h->src));
@@ -473,8 +505,10 @@ fetch(const struct burst *rx, uint32_t i, uint32_t count)
 	prefetch(rx->data[i] + CACHE_LINE_BYTES);
 }
 
-void
-net_classify(struct net *net, struct classified *in)
+/* access: of the list of networks, or NULL. Made twice, so that a core without one has no
+ * instruction for it a frame. */
+static inline __attribute__((always_inline)) void
+classify_all(struct net *net, struct classified *in, const uint32_t *access)
 {
 	const uint32_t count = in->rx.count;
 	uint64_t bytes = 0;
@@ -489,7 +523,7 @@ net_classify(struct net *net, struct classified *in)
 
 		fetch(&in->rx, i + CLASSIFY_PREFETCH, count);
 		bytes += in->rx.len[i];
-		reason = check_frame(net, in, i);
+		reason = check_frame(net, in, i, access);
 		if (unlikely(reason != CLASSIFY_KEEP)) {
 			net_count(net, reason);
 			frame_defer_free(net, in->rx.frame[i], in->rx.data[i]);
@@ -501,4 +535,21 @@ net_classify(struct net *net, struct classified *in)
 		counter_add(&net->counters[RX_BYTES], bytes);
 	}
 	frame_cache_refill(net);
+}
+
+static __attribute__((noinline)) void
+classify_listed(struct net *net, struct classified *in, const uint32_t *access)
+{
+	if (access == NULL)
+		__builtin_unreachable();
+	classify_all(net, in, access);
+}
+
+void
+net_classify(struct net *net, struct classified *in)
+{
+	if (likely(net->access == NULL))
+		classify_all(net, in, NULL);
+	else
+		classify_listed(net, in, net->access->words);
 }

@@ -3,6 +3,7 @@
  * 4443 section 4.2), errors go to icmp_error.c, neighbour discovery to nd_io.c, the rest is
  * counted.
  */
+#include "access_list.h"
 #include "net_core.h"
 #include "wire/eth_wire.h"
 #include "wire/icmp6_wire.h"
@@ -11,9 +12,12 @@
 #include "wire/ipv6_wire.h"
 #include "wire/udp_wire.h"
 
+/* Errors come from routers, whose addresses no list of clients has; echo requests do not. */
 static enum net_counter
-check_echo(struct net *net, uint32_t packet_len)
+check_echo(struct net *net, const struct ip_addr *src, uint32_t packet_len)
 {
+	if (unlikely(net->access != NULL) && !access_allows(net->access, src))
+		return DROP_ICMP_DENIED;
 	if (packet_len > net->port->mtu)
 		return DROP_ICMP_SIZE;
 	return rate_limit_allow(&net->echo_limit, net->now_ns, ECHO_REPLIES_MAX)
@@ -23,7 +27,7 @@ check_echo(struct net *net, uint32_t packet_len)
 
 /* The counter of what is done with the message. */
 static enum net_counter
-check_icmp(struct net *net, const uint8_t *p, uint32_t len)
+check_icmp(struct net *net, const struct ip_addr *src, const uint8_t *p, uint32_t len)
 {
 	const struct icmp_header *h = (const struct icmp_header *)p;
 
@@ -36,7 +40,7 @@ check_icmp(struct net *net, const uint8_t *p, uint32_t len)
 		return icmp_error(net, p, len);
 	if (h->type != ICMP_ECHO || h->code != 0)
 		return DROP_ICMP_TYPE;
-	return check_echo(net, IPV4_HEADER_BYTES + len);
+	return check_echo(net, src, IPV4_HEADER_BYTES + len);
 }
 
 static struct ip_request
@@ -53,7 +57,7 @@ icmp_input(struct net *net, uint32_t rx_index)
 {
 	const struct l3_info *l3 = &net->in->l3[rx_index];
 	const uint8_t *p = net->in->rx.data[rx_index] + l3->l4_offset;
-	const enum net_counter what = check_icmp(net, p, l3->l4_len);
+	const enum net_counter what = check_icmp(net, &l3->src_ip, p, l3->l4_len);
 
 	net_count(net, what);
 	if (what != ICMP_ECHO_REPLIES) {
@@ -75,7 +79,7 @@ check_icmp6(struct net *net, const struct l3_info *l3, const uint8_t *p)
 		return icmp6_error(net, p, l3->l4_len);
 	if (h->type != ICMP6_ECHO || h->code != 0 || ip_addr_is_zero(&l3->src_ip))
 		return DROP_ICMP_TYPE;
-	return check_echo(net, IPV6_HEADER_BYTES + l3->l4_len);
+	return check_echo(net, &l3->src_ip, IPV6_HEADER_BYTES + l3->l4_len);
 }
 
 /* RFC 4443 section 2.3: the sum includes the pseudo header; its destination may be a group. */

@@ -3,8 +3,8 @@
  * announces.
  *
  * Addresses, prefix and router are configured. So router advertisements and redirects are counted
- * and ignored, and no router is solicited. Of RFC 4862: probes for our addresses are answered and
- * conflicts are counted; addresses are used without a probe of our own.
+ * and ignored, and no router is solicited. Of RFC 4862: probes for our addresses are answered, and
+ * conflicts are counted and answered (neigh_io.c); our own probe is addr_probe.c's.
  */
 #include "neigh_table.h"
 #include "net_core.h"
@@ -147,13 +147,17 @@ process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd)
 static enum net_counter
 process_advertisement(struct net *net, uint32_t rx_index, const struct nd *nd)
 {
+	const struct eth_header *eth = (const struct eth_header *)net->in->rx.data[rx_index];
+	const uint8_t local = target_local(net, &nd->target);
 	uint8_t known[ETH_MAC_BYTES];
 	enum neigh_state state;
 
 	if (ipv6_is_group(&header_of(net, rx_index)->dst) && (nd->flags & ND_SOLICITED))
 		return DROP_ND_FORMAT; /* section 7.1.2 */
-	if (target_local(net, &nd->target) != LOCAL_COUNT)
+	if (local != LOCAL_COUNT) {
+		neigh_conflict(net, local, nd->has_mac ? nd->mac : eth->src);
 		return ND_CONFLICT;
+	}
 	if (!nd->has_mac)
 		return DROP_ND_UNSOLICITED;
 	state = neigh_lookup_mt(net->neigh, &nd->target, net->now_ns, known);

@@ -5,11 +5,14 @@
  * Invariant: only packets that ask for our address and our own requests create entries; all others
  * refresh existing ones (tests/unit/net/test_arp, test_nd).
  */
+#include "addr_probe.h"
 #include "neigh_table.h"
 #include "net_core.h"
 #include "base/hash.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv6_wire.h"
+
+static_assert(NEIGH_OURS == LOCAL_COUNT, "the neighbour table numbers our addresses");
 
 static bool
 on_link4(const struct net *net, const struct ip_addr *ip)
@@ -111,6 +114,34 @@ next_hop_reachable(const struct net *net, const struct ip_addr *dst, uint8_t mac
 	       neigh_reachable_mt(net->neigh, hop, net->now_ns, mac, until_ns);
 }
 
+/* RFC 5227 section 2.4 (c), for a host that has to keep its address; RFC 4862 section 5.4.4 leaves
+ * it open. Whoever believed the other learns ours again. */
+void
+neigh_conflict(struct net *net, uint8_t local, const uint8_t mac[6])
+{
+	neigh_note_conflict_mt(net->neigh, local, mac);
+	if (tx_queue_room(net) == 0 || !neigh_may_defend_mt(net->neigh, local, net->now_ns))
+		return;
+	if (local == LOCAL_V4 ? arp_send_request(net, &net->ip[LOCAL_V4])
+			      : nd_send_unsolicited(net, local))
+		net_count(net, ADDRESS_DEFENDED);
+}
+
+/* Behind a link that was down may be a network in which others have our addresses: whoever does
+ * answers, and is a conflict. */
+static void
+probe_again(struct net *net)
+{
+	for (uint8_t local = LOCAL_V4; local < LOCAL_COUNT; local++) {
+		uint8_t *frame = ip_addr_is_zero(&net->ip[local]) ? NULL : tx_queue_begin(net);
+
+		if (frame == NULL)
+			continue;
+		tx_queue_commit(net, addr_probe_emit(frame, net->port->mac, &net->ip[local]), 0);
+		net_count(net, ADDRESS_PROBES);
+	}
+}
+
 static void
 announce(struct net *net)
 {
@@ -134,8 +165,10 @@ neigh_tick(struct net *net)
 		net->announce_at_ns = net->now_ns;
 	}
 	if (likely(net->announces_left == 0) || net->now_ns < net->announce_at_ns ||
-	    tx_queue_room(net) < LOCAL_COUNT)
+	    tx_queue_room(net) < 2 * LOCAL_COUNT)
 		return;
+	if (net->announces_left == ANNOUNCE_COUNT && net->announce_round != NEIGH_ROUND_FIRST)
+		probe_again(net);
 	announce(net);
 	net->announces_left--;
 	net->announce_at_ns = net->now_ns + ANNOUNCE_NS;

@@ -8,6 +8,8 @@
 
 #include <stdatomic.h>
 
+#define MAC_BITS 48u
+
 /* Fields are atomics because readers look while a writer writes; the set's version says whether
  * what they saw belongs together. */
 struct neigh_entry {
@@ -27,6 +29,10 @@ struct neigh_table {
 	_Atomic uint32_t generation;
 	_Atomic uint32_t announce_round; /* how often our addresses were to be told */
 	_Atomic uint32_t announce_taken; /* the last round that a core took on */
+	/* Conflicts are rare, or an attack: a line that nobody else reads. */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t defended_ns[NEIGH_OURS]; /* 0: never */
+	_Atomic uint64_t conflicts;
+	_Atomic uint64_t conflict_last; /* a MAC, and above it the number of the address */
 	struct neigh_set set[NEIGH_SETS];
 };
 static_assert(NEIGH_SETS == 256, "the set is a byte");
@@ -317,4 +323,37 @@ bool
 neigh_may_announce_mt(struct neigh_table *t, uint32_t round)
 {
 	return atomic_exchange_explicit(&t->announce_taken, round, memory_order_relaxed) != round;
+}
+
+void
+neigh_note_conflict_mt(struct neigh_table *t, uint32_t which, const uint8_t mac[6])
+{
+	ensure(which < NEIGH_OURS);
+	SET(t->conflict_last, mac_pack(mac) | (uint64_t)which << MAC_BITS);
+	/* Pairs with the load in neigh_conflicts_mt: who sees the number sees a MAC, too. */
+	atomic_fetch_add_explicit(&t->conflicts, 1, memory_order_release);
+}
+
+bool
+neigh_may_defend_mt(struct neigh_table *t, uint32_t which, uint64_t now_ns)
+{
+	uint64_t last = GET(t->defended_ns[which]);
+
+	return (last == 0 || age(last, now_ns) >= NEIGH_DEFEND_NS) &&
+	       atomic_compare_exchange_strong_explicit(&t->defended_ns[which], &last,
+						       now_ns != 0 ? now_ns : 1,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+bool
+neigh_conflicts_mt(const struct neigh_table *t, struct neigh_conflicts *c)
+{
+	uint64_t last;
+
+	c->count = atomic_load_explicit(&t->conflicts, memory_order_acquire);
+	last = GET(t->conflict_last);
+	c->which = (uint32_t)(last >> MAC_BITS);
+	for (uint32_t i = 0; i < sizeof c->mac; i++)
+		c->mac[i] = (uint8_t)(last >> 8 * i);
+	return c->count != 0;
 }

@@ -29,6 +29,9 @@
 #define NEIGH_REACHABLE_NS (30ull * 1000000000)  /* RFC 4861's REACHABLE_TIME; ARP names none */
 #define NEIGH_EXPIRE_NS    (180ull * 1000000000) /* RFC 1122 2.3.2.1: out-of-date entries go */
 #define NEIGH_SOLICIT_NS   (1ull * 1000000000)   /* RFC 1122 2.3.2.1: 1 a second, a destination */
+#define NEIGH_DEFEND_NS    (10ull * 1000000000)  /* RFC 5227 section 1.1, DEFEND_INTERVAL */
+#define NEIGH_OURS         3u                    /* our addresses, by number */
+#define NEIGH_ROUND_FIRST  1u                    /* of announcements; later ones follow a link-up */
 
 struct neigh_table;
 
@@ -68,5 +71,17 @@ void neigh_announce_mt(struct neigh_table *t);
 uint32_t neigh_announce_round_mt(const struct neigh_table *t);
 /* True for one core a round: the caller announces. */
 bool neigh_may_announce_mt(struct neigh_table *t, uint32_t round);
+
+/* Our address number `which` is used by mac, too. */
+void neigh_note_conflict_mt(struct neigh_table *t, uint32_t which, const uint8_t mac[6]);
+/* True: the caller defends that address; no other core may for NEIGH_DEFEND_NS. */
+bool neigh_may_defend_mt(struct neigh_table *t, uint32_t which, uint64_t now_ns);
+/* For operators: how often that was, and whose the last one was. False: never. */
+struct neigh_conflicts {
+	uint64_t count;
+	uint32_t which;
+	uint8_t mac[6];
+};
+bool neigh_conflicts_mt(const struct neigh_table *t, struct neigh_conflicts *c);
 
 #endif

@@ -45,7 +45,8 @@ init_addresses(struct net *net)
 	net->ip[LOCAL_V4] = ip_addr_v4(net->cfg.ipv4);
 	if (net->cfg.gateway != 0)
 		net->router4 = ip_addr_v4(net->cfg.gateway);
-	net->ipv6_enabled = net->port->mtu >= IPV6_MTU_MIN; /* RFC 8200 section 5 */
+	net->ipv6_enabled =
+		!net->cfg.ipv6_off && net->port->mtu >= IPV6_MTU_MIN; /* RFC 8200 section 5 */
 	if (!net->ipv6_enabled)
 		return;
 	net->ip[LOCAL_LINK6] = ipv6_link_local(net->port->mac);
@@ -96,6 +97,7 @@ net_create(struct net *net, struct region *region, const struct net_config *cfg,
 	net->cfg = *cfg;
 	net->port = port;
 	net->neigh = neigh;
+	net->access = cfg->access;
 	net->netmask = mask_of(cfg->prefix_len);
 	net->ip_ol_flags = port->caps & PORT_TX_IP_CKSUM ? FRAME_IP_CKSUM_FILL : 0;
 	net->udp_ol_flags = port->caps & PORT_TX_UDP_CKSUM ? FRAME_L4_CKSUM_FILL : 0;

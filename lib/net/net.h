@@ -31,20 +31,24 @@
 #define UDP_BACKLOG_MAX 1024u
 #define UDP_SOURCES     1024u /* sources of datagrams are told apart by so many hashed cells */
 
+struct access_list;
+
 struct net_config {
 	uint32_t ipv4;       /* our address */
 	uint32_t prefix_len; /* 0..32 */
 	uint32_t gateway;    /* 0 = none */
 	/* IPv6: the link-local address is made from the port's MAC; this is a second one. */
-	struct ip_addr ipv6;     /* zero = none */
-	uint32_t prefix6_len;    /* 0..128 */
-	struct ip_addr gateway6; /* zero = none */
-	uint16_t vlan;           /* 802.1Q tag on every frame, in and out; 0 = none */
-	uint8_t vlan_priority;   /* of what we send, 0..7 */
-	uint16_t udp_port;       /* 0 = off */
-	uint16_t udp_ports;      /* number of ports from udp_port on; 0 is one */
-	uint32_t rx_frames_max;  /* received frames that all connections may hold */
-	uint64_t seed;           /* of hashes: flows, stations, sources */
+	struct ip_addr ipv6;              /* zero = none */
+	bool ipv6_off;                    /* not even the link-local one: IPv6 frames are dropped */
+	uint32_t prefix6_len;             /* 0..128 */
+	struct ip_addr gateway6;          /* zero = none */
+	uint16_t vlan;                    /* 802.1Q tag on every frame, in and out; 0 = none */
+	uint8_t vlan_priority;            /* of what we send, 0..7 */
+	uint16_t udp_port;                /* 0 = off */
+	uint16_t udp_ports;               /* number of ports from udp_port on; 0 is one */
+	uint32_t rx_frames_max;           /* received frames that all connections may hold */
+	const struct access_list *access; /* who is let in; NULL: everybody */
+	uint64_t seed;                    /* of hashes: flows, stations, sources */
 };
 
 /* Local addresses: a reply leaves from the one that the request was sent to. */

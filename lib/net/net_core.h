@@ -83,10 +83,11 @@ struct net {
 	struct net_config cfg;
 	struct port *port;
 	struct neigh_table *neigh;
-	uint64_t now_ns;     /* of this turn */
-	uint32_t now_us;     /* modulo 2^32, for the scoreboard */
-	uint32_t now_ms;     /* modulo 2^32, for timestamps */
-	struct reasm *reasm; /* NULL without UDP */
+	uint64_t now_ns;                  /* of this turn */
+	uint32_t now_us;                  /* modulo 2^32, for the scoreboard */
+	uint32_t now_ms;                  /* modulo 2^32, for timestamps */
+	struct reasm *reasm;              /* NULL without UDP */
+	const struct access_list *access; /* NULL: everybody is let in */
 
 	uint32_t netmask;
 	uint32_t ip_ol_flags;  /* FRAME_IP_CKSUM_FILL if the port does it, else 0 */
@@ -272,10 +273,9 @@ ip_pseudo_sum(const struct net *net, struct ip_dest dest, uint16_t l4_len)
 uint8_t *ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_len,
 			   uint8_t protocol);
 
-/* neigh_io.c: is ip on-link or a gateway? */
-bool route_uses(const struct net *net, const struct ip_addr *ip);
-
-bool neigh_rate_limited(struct net *net, const uint8_t mac[6]); /* replies to it are used up */
+bool route_uses(const struct net *net, const struct ip_addr *ip); /* on-link, or a gateway? */
+bool neigh_rate_limited(struct net *net, const uint8_t mac[6]);   /* replies to it are used up */
+void neigh_conflict(struct net *net, uint8_t local, const uint8_t mac[6]); /* mac uses it, too */
 /* Requests and announcements. False: no room. */
 bool arp_send_request(struct net *net, const struct ip_addr *ip);
 bool nd_send_solicit(struct net *net, const struct ip_addr *ip);

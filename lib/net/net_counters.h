@@ -58,11 +58,13 @@
 	X(DROP_UDP_SOURCE, "UDP source port 0, or one of our own")                                 \
 	X(DROP_UDP_NO_CKSUM, "UDP over IPv6 without a checksum")                                   \
 	X(DROP_UDP_BACKLOG, "UDP backlog full, or the source's share of it")                       \
+	X(DROP_UDP_DENIED, "UDP from sources that network.allow and deny do not let in")           \
 	X(DROP_TCP_TRUNCATED, "truncated TCP header")                                              \
 	X(DROP_TCP_CKSUM, "bad TCP checksum")                                                      \
 	X(DROP_ICMP_TRUNCATED, "truncated ICMP message")                                           \
 	X(DROP_ICMP_CKSUM, "bad ICMP checksum")                                                    \
 	X(DROP_ICMP_TYPE, "ICMP types not handled")                                                \
+	X(DROP_ICMP_DENIED, "echo requests from sources that are not let in")                      \
 	X(DROP_ICMP_SIZE, "echo requests longer than our MTU")                                     \
 	X(DROP_ARP_TRUNCATED, "truncated ARP packet")                                              \
 	X(DROP_ARP_FORMAT, "ARP not for IPv4 over Ethernet")                                       \
@@ -87,6 +89,8 @@
 	X(ARP_REQUESTS_SENT, "ARP requests sent")                                                  \
 	X(ARP_LEARNED, "ARP entries added or refreshed")                                           \
 	X(ARP_CONFLICT, "ARP address conflicts")                                                   \
+	X(ADDRESS_DEFENDED, "announcements in defence of an address that others use")              \
+	X(ADDRESS_PROBES, "questions whether others use our addresses, after link-up")             \
 	X(ICMP_ECHO_REPLIES, "echo replies sent")                                                  \
 	X(UDP_RECEIVED, "datagrams received for the service")                                      \
 	X(UDP_ANSWERED, "datagrams answered in the received frame")                                \

@@ -113,6 +113,9 @@ uint64_t profile_kernel_ring_bytes(const char device[DEVICE_BYTES]);
 /* Is its device one of the kernel's interfaces? */
 bool profile_has_iface(const struct profile *p);
 
+/* Can other hosts be at its far end when it starts? The process at a socket may come later. */
+bool profile_has_neighbours(const struct profile *p);
+
 /* Is it found on the PCI bus? Else it is a virtual device. */
 bool profile_is_pci(const struct profile *p);
 

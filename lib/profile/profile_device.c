@@ -123,3 +123,10 @@ profile_is_pci(const struct profile *p)
 {
 	return strncmp(p->device, "{pci}", 5) == 0;
 }
+
+bool
+profile_has_neighbours(const struct profile *p)
+{
+	return strncmp(p->device, "net_null", 8) != 0 && strncmp(p->device, "net_ring", 8) != 0 &&
+	       (p->needs & (NEED_SOCKET_FREE | NEED_SOCKET_THERE)) == 0;
+}

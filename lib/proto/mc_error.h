@@ -91,6 +91,7 @@ struct view mc_status_text(enum mc_bin_status status);
 	X(MC_ERR_SLAB_ID, "CLIENT_ERROR Illegal slab id", NOT_FOUND) \
 	/* authentication */ \
 	X(MC_ERR_UNAUTHENTICATED, "CLIENT_ERROR unauthenticated", AUTH) \
+	X(MC_ERR_ROLE, "CLIENT_ERROR not allowed for this user", AUTH) \
 	X(MC_ERR_AUTH_FAILED, "CLIENT_ERROR authentication failure", AUTH) \
 	X(MC_ERR_AUTH_FORMAT, "CLIENT_ERROR bad authentication token format", AUTH) \
 	X(MC_ERR_AUTH_END, "CLIENT_ERROR bad command line termination", AUTH) \

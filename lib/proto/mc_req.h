@@ -191,13 +191,33 @@ mc_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t le
 	return mc_binary_parse(ps, req, p, len);
 }
 
-/* May this request come in a datagram? */
-static inline bool
-mc_req_over_udp(const struct mc_req *req)
+/* A binary stat is the command that its key names. */
+static inline uint8_t
+mc_req_command(const struct mc_req *req)
 {
-	if (req->verb == MC_BIN_STAT && req->admin.stats != MC_BAD)
-		return mc_verb_over_udp(req->admin.stats);
-	return mc_verb_over_udp(req->verb);
+	return req->verb == MC_BIN_STAT && req->admin.stats != MC_BAD ? req->admin.stats
+								      : req->verb;
+}
+
+/* May this request come in a datagram? admin: those that change more than one key may. */
+static inline bool
+mc_req_over_udp(const struct mc_req *req, bool admin)
+{
+	const enum mc_udp udp = mc_verb_over_udp(mc_req_command(req));
+
+	return udp == MC_UDP_YES || (udp == MC_UDP_ADMIN && admin);
+}
+
+/* What a user must be to ask for it: mg stores with some of its flags. */
+static inline enum mc_role
+mc_req_role(const struct mc_req *req)
+{
+	const uint32_t stores =
+		MC_FLAG_SET_EXPTIME | MC_FLAG_VIVIFY | MC_FLAG_RECACHE | MC_FLAG_NEW_CAS;
+
+	if (req->verb == MC_MG && (req->meta.flags & stores) != 0)
+		return MC_ROLE_WRITE;
+	return mc_verb_role(mc_req_command(req));
 }
 
 /* How many bytes from the front of a binary request the parser needs before it can go on: a cut

@@ -3,8 +3,8 @@
  */
 #include "mc_table.h"
 
-#define COMMAND(symbol, word, second, shape, udp, arguments, help)                                 \
-	[symbol] = {word, second, MC_SYNTAX_##shape, MC_UDP_##udp, arguments, help},
+#define COMMAND(symbol, word, second, shape, udp, role, arguments, help)                           \
+	[symbol] = {word, second, MC_SYNTAX_##shape, MC_UDP_##udp, MC_ROLE_##role, arguments, help},
 const struct mc_command mc_commands[MC_COMMAND_COUNT] = {MC_COMMANDS(COMMAND)};
 
 #define OPCODE(opcode, name, verb, quiet, extras, key, value)                                      \

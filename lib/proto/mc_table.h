@@ -4,7 +4,8 @@
  * The verbs of mc_req.h, the parsers, the table in README.md and the help are made from these
  * rows; a test compares them.
  *
- * Shape:  MC_COMMANDS(X) X(symbol, word, subcommand or "", syntax, over UDP, arguments, help);
+ * Shape:  MC_COMMANDS(X) X(symbol, word, subcommand or "", syntax, over UDP, role, arguments,
+ *         help);
  *         a subcommand makes a command of its own, and stands in rows next to each other.
  *         MC_OPCODES(X) X(opcode, name, verb, quiet, extras, key, value).
  * Bounds: words of at most MC_NAME_MAX bytes.
@@ -49,66 +50,72 @@ enum mc_syntax {
 	MC_SYNTAX_END,
 };
 
-#define MC_UDP_YES true
-#define MC_UDP_NO  false
+/* May it come in a datagram, whose source can be forged? ADMIN: if the operator allows it; what
+ * needs a connection never. */
+enum mc_udp { MC_UDP_NO, MC_UDP_ADMIN, MC_UDP_YES };
+
+/* What a user must be to ask for it. */
+enum mc_role { MC_ROLE_NONE, MC_ROLE_READ, MC_ROLE_WRITE, MC_ROLE_ADMIN };
 
 /* clang-format off */
 #define MC_COMMANDS(X) \
-	X(MC_GET, "get", "", KEYS, YES, "<key>+", "the values of these keys") \
-	X(MC_GETS, "gets", "", KEYS, YES, "<key>+", "the same with their cas") \
-	X(MC_GAT, "gat", "", EXPTIME_KEYS, YES, "<exptime> <key>+", "values, with a new exptime set") \
-	X(MC_GATS, "gats", "", EXPTIME_KEYS, YES, "<exptime> <key>+", "the same with their cas") \
-	X(MC_SET, "set", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "store") \
-	X(MC_ADD, "add", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "store if absent") \
-	X(MC_REPLACE, "replace", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "store if present") \
-	X(MC_APPEND, "append", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "append to the value") \
-	X(MC_PREPEND, "prepend", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> [noreply]", "prepend to the value") \
-	X(MC_CAS, "cas", "", STORAGE, YES, "<key> <flags> <exptime> <bytes> <cas> [noreply]", "store if unchanged") \
-	X(MC_DELETE, "delete", "", DELETE, YES, "<key> [0] [noreply]", "delete a key") \
-	X(MC_INCR, "incr", "", KEY_DELTA, YES, "<key> <delta> [noreply]", "add to a number") \
-	X(MC_DECR, "decr", "", KEY_DELTA, YES, "<key> <delta> [noreply]", "subtract from a number") \
-	X(MC_TOUCH, "touch", "", KEY_EXPTIME, YES, "<key> <exptime> [noreply]", "set a new exptime") \
-	X(MC_MG, "mg", "", META, YES, "<key> <flag>*", "meta get") \
-	X(MC_MS, "ms", "", META_BODY, YES, "<key> <bytes> <flag>*", "meta set") \
-	X(MC_MD, "md", "", META, YES, "<key> <flag>*", "meta delete") \
-	X(MC_MA, "ma", "", META, YES, "<key> <flag>*", "meta arithmetic") \
-	X(MC_ME, "me", "", META_DEBUG, YES, "<key> [b]", "meta debug: an item's metadata") \
-	X(MC_MN, "mn", "", ANYTHING, YES, "", "meta no-op: the end of a pipeline") \
-	X(MC_FLUSH_ALL, "flush_all", "", FLUSH, YES, "[<exptime>] [noreply]", "invalidate all items, now or at a given time") \
-	X(MC_VERSION, "version", "", ANYTHING, YES, "", "the server's version") \
-	X(MC_QUIT, "quit", "", ANYTHING, YES, "", "close the connection") \
-	X(MC_STATS, "stats", "", ANYTHING, YES, "", "counters and gauges") \
-	X(MC_STATS_SETTINGS, "stats", "settings", ANYTHING, YES, "", "configuration") \
-	X(MC_STATS_ITEMS, "stats", "items", ANYTHING, YES, "", "items by slab class") \
-	X(MC_STATS_SLABS, "stats", "slabs", ANYTHING, YES, "", "memory by slab class") \
-	X(MC_STATS_SIZES, "stats", "sizes", ANYTHING, YES, "", "items by size") \
-	X(MC_STATS_FRONT, "stats", "front", ANYTHING, NO, "", "servers behind a front") \
-	X(MC_STATS_EXTSTORE, "stats", "extstore", ANYTHING, NO, "", "the second tier, on flash") \
-	X(MC_STATS_NET, "stats", "net", ANYTHING, NO, "", "the NIC, frames and what was dropped") \
-	X(MC_STATS_STACK, "stats", "stack", ANYTHING, NO, "", "TCP: connections by state, drops, retransmissions") \
-	X(MC_STATS_CORES, "stats", "cores", ANYTHING, NO, "", "core by core: busy share, turns, stages") \
-	X(MC_STATS_COUNTERS, "stats", "counters", ANYTHING, NO, "", "all that is counted and in no other reply") \
-	X(MC_STATS_LATENCY, "stats", "latency", ANYTHING, NO, "", "how long requests were in the server, by kind") \
-	X(MC_STATS_CONNS, "stats", "conns", ANYTHING, NO, "", "open connections") \
-	X(MC_STATS_RESET, "stats", "reset", ANYTHING, NO, "", "set the counters to zero") \
-	X(MC_STATS_DETAIL, "stats", "detail", DETAIL, NO, "on|off|dump", "counters by key prefix") \
-	X(MC_STATS_CACHEDUMP, "stats", "cachedump", CACHEDUMP, NO, "<class> <limit>", "keys of a slab class") \
-	X(MC_VERBOSITY, "verbosity", "", LEVEL, NO, "<level> [noreply]", "accepted, no effect") \
-	X(MC_SHUTDOWN, "shutdown", "", SHUTDOWN, NO, "[graceful]", "stop the server (-A)") \
-	X(MC_CACHE_MEMLIMIT, "cache_memlimit", "", MEGABYTES, NO, "<megabytes> [noreply]", "how much memory to use") \
-	X(MC_WATCH, "watch", "", STREAMS, NO, "[<stream>]*", "turn the connection into a log") \
-	X(MC_CRAWLER_ENABLE, "lru_crawler", "enable", TWO_TOKENS, NO, "", "allow crawls and dumps") \
-	X(MC_CRAWLER_DISABLE, "lru_crawler", "disable", TWO_TOKENS, NO, "", "refuse crawls and dumps") \
-	X(MC_CRAWLER_SLEEP, "lru_crawler", "sleep", SLEEP, NO, "<microseconds>", "accepted, no effect") \
-	X(MC_CRAWLER_TOCRAWL, "lru_crawler", "tocrawl", COUNT, NO, "<items>", "accepted, no effect") \
-	X(MC_CRAWLER_CRAWL, "lru_crawler", "crawl", CLASSES, NO, "<classes>|all", "accepted, no effect: expired items are reclaimed anyway") \
-	X(MC_METADUMP, "lru_crawler", "metadump", CLASSES, NO, "<classes>|all|hash", "all keys with their metadata") \
-	X(MC_MGDUMP, "lru_crawler", "mgdump", CLASSES, NO, "<classes>|all|hash", "all keys as mg commands") \
-	X(MC_SLABS_REASSIGN, "slabs", "reassign", REASSIGN, NO, "<from>|-1 <to>", "move a page between classes") \
-	X(MC_SLABS_AUTOMOVE, "slabs", "automove", AUTOMOVE, NO, "0|1|2|ratio <f>|freeratio <f>|window <n>", "accepted, no effect") \
-	X(MC_LRU_TUNE, "lru", "tune", LRU_TUNE, NO, "<hot> <warm> <hotf> <warmf>", "accepted, no effect") \
-	X(MC_LRU_MODE, "lru", "mode", LRU_MODE, NO, "flat|segmented", "accepted, no effect") \
-	X(MC_LRU_TEMP_TTL, "lru", "temp_ttl", LRU_TTL, NO, "<seconds>", "accepted, no effect")
+	X(MC_GET, "get", "", KEYS, YES, READ, "<key>+", "the values of these keys") \
+	X(MC_GETS, "gets", "", KEYS, YES, READ, "<key>+", "the same with their cas") \
+	X(MC_GAT, "gat", "", EXPTIME_KEYS, YES, WRITE, "<exptime> <key>+", "values, with a new exptime set") \
+	X(MC_GATS, "gats", "", EXPTIME_KEYS, YES, WRITE, "<exptime> <key>+", "the same with their cas") \
+	X(MC_SET, "set", "", STORAGE, YES, WRITE, "<key> <flags> <exptime> <bytes> [noreply]", "store") \
+	X(MC_ADD, "add", "", STORAGE, YES, WRITE, "<key> <flags> <exptime> <bytes> [noreply]", "store if absent") \
+	X(MC_REPLACE, "replace", "", STORAGE, YES, WRITE, "<key> <flags> <exptime> <bytes> [noreply]", "store if present") \
+	X(MC_APPEND, "append", "", STORAGE, YES, WRITE, "<key> <flags> <exptime> <bytes> [noreply]", "append to the value") \
+	X(MC_PREPEND, "prepend", "", STORAGE, YES, WRITE, "<key> <flags> <exptime> <bytes> [noreply]", "prepend to the value") \
+	X(MC_CAS, "cas", "", STORAGE, YES, WRITE, "<key> <flags> <exptime> <bytes> <cas> [noreply]", "store if unchanged") \
+	X(MC_DELETE, "delete", "", DELETE, YES, WRITE, "<key> [0] [noreply]", "delete a key") \
+	X(MC_INCR, "incr", "", KEY_DELTA, YES, WRITE, "<key> <delta> [noreply]", "add to a number") \
+	X(MC_DECR, "decr", "", KEY_DELTA, YES, WRITE, "<key> <delta> [noreply]", "subtract from a number") \
+	X(MC_TOUCH, "touch", "", KEY_EXPTIME, YES, WRITE, "<key> <exptime> [noreply]", "set a new exptime") \
+	X(MC_MG, "mg", "", META, YES, READ, "<key> <flag>*", "meta get") \
+	X(MC_MS, "ms", "", META_BODY, YES, WRITE, "<key> <bytes> <flag>*", "meta set") \
+	X(MC_MD, "md", "", META, YES, WRITE, "<key> <flag>*", "meta delete") \
+	X(MC_MA, "ma", "", META, YES, WRITE, "<key> <flag>*", "meta arithmetic") \
+	X(MC_ME, "me", "", META_DEBUG, YES, READ, "<key> [b]", "meta debug: an item's metadata") \
+	X(MC_MN, "mn", "", ANYTHING, YES, READ, "", "meta no-op: the end of a pipeline") \
+	X(MC_FLUSH_ALL, "flush_all", "", FLUSH, ADMIN, ADMIN, "[<exptime>] [noreply]", "invalidate all items, now or at a given time") \
+	X(MC_VERSION, "version", "", ANYTHING, YES, READ, "", "the server's version") \
+	X(MC_QUIT, "quit", "", ANYTHING, YES, READ, "", "close the connection") \
+	X(MC_STATS, "stats", "", ANYTHING, YES, READ, "", "counters and gauges") \
+	X(MC_STATS_SETTINGS, "stats", "settings", ANYTHING, YES, READ, "", "configuration") \
+	X(MC_STATS_ITEMS, "stats", "items", ANYTHING, YES, READ, "", "items by slab class") \
+	X(MC_STATS_SLABS, "stats", "slabs", ANYTHING, YES, READ, "", "memory by slab class") \
+	X(MC_STATS_SIZES, "stats", "sizes", ANYTHING, YES, READ, "", "items by size") \
+	X(MC_STATS_FRONT, "stats", "front", ANYTHING, NO, READ, "", "servers behind a front") \
+	X(MC_STATS_EXTSTORE, "stats", "extstore", ANYTHING, NO, READ, "", "the second tier, on flash") \
+	X(MC_STATS_NET, "stats", "net", ANYTHING, NO, READ, "", "the NIC, frames and what was dropped") \
+	X(MC_STATS_STACK, "stats", "stack", ANYTHING, NO, READ, "", "TCP: connections by state, drops, retransmissions") \
+	X(MC_STATS_CORES, "stats", "cores", ANYTHING, NO, READ, "", "core by core: busy share, turns, stages") \
+	X(MC_STATS_COUNTERS, "stats", "counters", ANYTHING, NO, READ, "", "all that is counted and in no other reply") \
+	X(MC_STATS_LATENCY, "stats", "latency", ANYTHING, NO, READ, "", "how long requests were in the server, by kind") \
+	X(MC_STATS_HOTKEYS, "stats", "hotkeys", ANYTHING, NO, READ, "", "keys asked for most, and those with the largest values") \
+	X(MC_STATS_SOURCES, "stats", "sources", ANYTHING, NO, READ, "", "who has most connections") \
+	X(MC_STATS_CONNS, "stats", "conns", ANYTHING, NO, READ, "", "open connections") \
+	X(MC_STATS_RESET, "stats", "reset", ANYTHING, ADMIN, ADMIN, "", "set the counters to zero") \
+	X(MC_STATS_DETAIL, "stats", "detail", DETAIL, NO, ADMIN, "on|off|dump", "counters by key prefix") \
+	X(MC_STATS_CACHEDUMP, "stats", "cachedump", CACHEDUMP, NO, ADMIN, "<class> <limit>", "keys of a slab class") \
+	X(MC_VERBOSITY, "verbosity", "", LEVEL, ADMIN, ADMIN, "<level> [noreply]", "accepted, no effect") \
+	X(MC_SHUTDOWN, "shutdown", "", SHUTDOWN, ADMIN, ADMIN, "[graceful]", "stop the server (-A)") \
+	X(MC_CACHE_MEMLIMIT, "cache_memlimit", "", MEGABYTES, ADMIN, ADMIN, "<megabytes> [noreply]", "how much memory to use") \
+	X(MC_WATCH, "watch", "", STREAMS, NO, ADMIN, "[<stream>]*", "turn the connection into a log") \
+	X(MC_CRAWLER_ENABLE, "lru_crawler", "enable", TWO_TOKENS, ADMIN, ADMIN, "", "allow crawls and dumps") \
+	X(MC_CRAWLER_DISABLE, "lru_crawler", "disable", TWO_TOKENS, ADMIN, ADMIN, "", "refuse crawls and dumps") \
+	X(MC_CRAWLER_SLEEP, "lru_crawler", "sleep", SLEEP, ADMIN, ADMIN, "<microseconds>", "accepted, no effect") \
+	X(MC_CRAWLER_TOCRAWL, "lru_crawler", "tocrawl", COUNT, ADMIN, ADMIN, "<items>", "accepted, no effect") \
+	X(MC_CRAWLER_CRAWL, "lru_crawler", "crawl", CLASSES, ADMIN, ADMIN, "<classes>|all", "accepted, no effect: expired items are reclaimed anyway") \
+	X(MC_METADUMP, "lru_crawler", "metadump", CLASSES, NO, ADMIN, "<classes>|all|hash", "all keys with their metadata") \
+	X(MC_MGDUMP, "lru_crawler", "mgdump", CLASSES, NO, ADMIN, "<classes>|all|hash", "all keys as mg commands") \
+	X(MC_SLABS_REASSIGN, "slabs", "reassign", REASSIGN, ADMIN, ADMIN, "<from>|-1 <to>", "move a page between classes") \
+	X(MC_SLABS_AUTOMOVE, "slabs", "automove", AUTOMOVE, ADMIN, ADMIN, "0|1|2|ratio <f>|freeratio <f>|window <n>", "accepted, no effect") \
+	X(MC_LRU_TUNE, "lru", "tune", LRU_TUNE, ADMIN, ADMIN, "<hot> <warm> <hotf> <warmf>", "accepted, no effect") \
+	X(MC_LRU_MODE, "lru", "mode", LRU_MODE, ADMIN, ADMIN, "flat|segmented", "accepted, no effect") \
+	X(MC_LRU_TEMP_TTL, "lru", "temp_ttl", LRU_TTL, ADMIN, ADMIN, "<seconds>", "accepted, no effect")
 
 /* Bytes of extras; FLUSH takes 0 or 4. */
 #define MC_OPCODES(X) \
@@ -181,7 +188,8 @@ struct mc_command {
 	char name[MC_NAME_MAX + 1]; /* zero-filled, as subcommand */
 	char subcommand[MC_NAME_MAX + 1];
 	uint8_t syntax; /* enum mc_syntax */
-	bool udp;       /* may come in a datagram, whose source can be forged */
+	uint8_t udp;    /* enum mc_udp */
+	uint8_t role;   /* enum mc_role */
 	const char *arguments;
 	const char *help;
 };
@@ -212,14 +220,25 @@ mc_verb_has_key(uint8_t verb)
 	return verb <= MC_ME || (verb >= MC_BIN_GET && verb <= MC_BIN_DECR);
 }
 
-/* May this verb come in a datagram? Every binary one may, but those that make sense on a
- * connection only. */
-static inline bool
+/* Every binary one but flush may come in a datagram, and those that make sense on a connection. */
+static inline enum mc_udp
 mc_verb_over_udp(uint8_t verb)
 {
 	if (verb < MC_COMMAND_COUNT)
-		return mc_commands[verb].udp;
-	return verb < MC_BIN_SASL_LIST || verb > MC_BIN_SASL_STEP;
+		return (enum mc_udp)mc_commands[verb].udp;
+	if (verb == MC_BIN_FLUSH)
+		return MC_UDP_ADMIN;
+	return verb < MC_BIN_SASL_LIST || verb > MC_BIN_SASL_STEP ? MC_UDP_YES : MC_UDP_NO;
+}
+
+static inline enum mc_role
+mc_verb_role(uint8_t verb)
+{
+	if (verb < MC_COMMAND_COUNT)
+		return (enum mc_role)mc_commands[verb].role;
+	if (verb == MC_BIN_FLUSH)
+		return MC_ROLE_ADMIN;
+	return verb >= MC_BIN_GAT && verb <= MC_BIN_DECR ? MC_ROLE_WRITE : MC_ROLE_READ;
 }
 
 #endif

@@ -101,8 +101,9 @@ struct awaits {
 	struct serve_supplier supplier;
 	bool asked_in_pass, draining;
 	uint32_t free_count, granted, udp_count;
-	uint32_t writes; /* chunks that they hold */
-	uint64_t values; /* of all lanes */
+	uint32_t writes;  /* chunks that they hold */
+	uint64_t values;  /* of all lanes */
+	uint64_t put_off; /* times that a datagram's request was not answered at its turn */
 	struct await *free;
 	struct list asked, ready;         /* soonest deadline first; ready: no writes */
 	struct list written, written_udp; /* writes that are answered, and not told */
@@ -282,6 +283,9 @@ void awaited_line_again(struct serve *sv, struct op *op);
 void awaited_line_fail(struct serve *sv, struct op *op);
 /* Has its datagram waited for so long that nothing more of it is asked? */
 bool awaited_line_is_late(struct serve *sv, const struct op *op);
+/* A write is about to be asked: what was told before it is released first. Nothing behind it was
+ * asked for. */
+void awaited_line_give_up(struct serve *sv, const struct op *op);
 /* A write is asked: what stands behind it in its datagram waits for awaited_rest_go_on(). NULL:
  * nothing. */
 struct awaited_line *awaited_rest_keep(struct serve *sv, struct op *op);

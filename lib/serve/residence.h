@@ -72,6 +72,13 @@ struct residence {
 	struct counter cells[RESIDENCE_ROWS][LOG_CELLS];
 };
 
+/* n requests that came in this turn are answered. */
+static inline void
+residence_add(struct residence *r, uint32_t row, uint32_t n)
+{
+	r->counts[row] += (uint16_t)n;
+}
+
 /* In a turn that began at now_ns: n requests that came at since_ns, before it. */
 void residence_late(struct residence *r, uint32_t row, uint64_t since_ns, uint64_t now_ns,
 		    uint32_t n);

@@ -149,6 +149,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	sv->cfg = *cfg;
 	sv->shared = shared;
 	sv->stack = stack;
+	sv->access = shared->access;
 	sv->store = store_core_of(shared->store, cfg->core);
 	sv->sessions = region_take(region, (size_t)cfg->conns_max * sizeof(struct session),
 				   CACHE_LINE_BYTES);
@@ -158,6 +159,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	sv->classes = region_take(region, CLASSES_MAX * sizeof *sv->classes, CACHE_LINE_BYTES);
 	store_class_map(shared->store, &sv->class_map);
 	gets_fast_create(sv);
+	hot_keys_begin(&sv->hot, cfg->core + 1);
 	fill_quota_create(sv);
 	shared->serves[cfg->core] = sv;
 	stack_attach(stack, &user);
@@ -304,6 +306,25 @@ serve_parse(struct serve *sv)
 	}
 	if (sv->op_count == OPS_MAX)
 		sv->more = true;
+}
+
+uint32_t
+serve_pass_requests(const struct serve *sv)
+{
+	return sv->op_count < OPS_MAX ? sv->op_count : OPS_MAX;
+}
+
+const char *
+serve_pass_request_name(const struct serve *sv, uint32_t i)
+{
+	const uint8_t verb = sv->ops[i].req.verb;
+
+	if (verb < MC_COMMAND_COUNT)
+		return mc_commands[verb].name;
+	for (uint32_t k = 0; k < MC_OPCODE_COUNT; k++)
+		if (mc_opcodes[k].verb == verb)
+			return mc_opcodes[k].name;
+	return "";
 }
 
 bool

@@ -99,7 +99,8 @@ struct serve_config {
 	uint32_t core;              /* index of this core, for its store_core */
 };
 
-/* One clock read a turn; the wall clock is a constant offset from it. */
+/* One clock read a turn; the wall clock is an offset from it, which changes where that clock is
+ * set. */
 struct serve_clock {
 	uint64_t now_ns;
 	int64_t unix_ns; /* wall clock of now */
@@ -160,6 +161,12 @@ void serve_parse(struct serve *sv);                                 /* 5 */
 void serve_prefetch(struct serve *sv);                              /* 6 */
 void serve_execute(struct serve *sv);                               /* 7 */
 bool serve_has_work(const struct serve *sv); /* another pass may get something done */
+
+/* Requests of the last pass, or of one that has not ended, which is read by a handler of a crash.
+ */
+uint32_t serve_pass_requests(const struct serve *sv);
+/* The name of the command of one of them; of what is none, "". */
+const char *serve_pass_request_name(const struct serve *sv, uint32_t i);
 
 /* For `stats`; once, before any core turns. They outlive the service. */
 void serve_turn_times_set(struct serve *sv, const struct turn_times *times);

@@ -23,11 +23,12 @@ bytes_differ(const uint8_t *a, const uint8_t *b, uint32_t len)
 	return differ != 0;
 }
 
-static bool
+/* The role of the first such user, or none. */
+static enum mc_role
 users_match(const struct serve *sv, struct view name, struct view password)
 {
 	const struct serve_users *users = &sv->shared->users[sv->users_version % 2];
-	bool known = false;
+	enum mc_role role = MC_ROLE_NONE;
 
 	for (uint32_t i = 0; i < users->count; i++) {
 		const struct serve_user *u = &users->user[i];
@@ -35,20 +36,33 @@ users_match(const struct serve *sv, struct view name, struct view password)
 		if (u->name_len == name.len && u->password_len == password.len &&
 		    !bytes_differ(u->bytes, name.data, name.len) &&
 		    !bytes_differ(u->bytes + u->name_len, password.data, password.len))
-			known = true;
+			role = role == MC_ROLE_NONE ? (enum mc_role)u->role : role;
 	}
-	return known;
+	return role;
+}
+
+/* Some connections a turn. False: there are more, and the users are those of before until then. */
+static bool
+access_refresh(struct serve *sv)
+{
+	if (sv->access == sv->shared->access && sv->access_slot == 0)
+		return true;
+	sv->access = sv->shared->access;
+	stack_access_set(sv->stack, sv->access);
+	sv->access_slot = stack_access_enforce(sv->stack, sv->access_slot);
+	return sv->access_slot == 0;
 }
 
 /* Once a turn: the table that counts now. */
 void
 users_refresh(struct serve *sv)
 {
-	/* Acquire: pairs with the release in serve_users_replace_mt; the table comes with it. */
+	/* Acquire: pairs with the release in serve_users_replace_mt and serve_access_replace_mt;
+	 * the table comes with it. */
 	const uint32_t turn =
 		atomic_load_explicit(&sv->shared->users_version, memory_order_acquire);
 
-	if (likely(turn == sv->users_version))
+	if (likely(turn == sv->users_version) || !access_refresh(sv))
 		return;
 	sv->users_version = turn;
 	/* Release: pairs with the acquire in users_grace_period_over; our looks into the other one
@@ -60,13 +74,11 @@ users_refresh(struct serve *sv)
 static bool
 authenticate(struct serve *sv, struct session *ss, struct view name, struct view password)
 {
-	const bool known = users_match(sv, name, password);
-
+	ss->role = users_match(sv, name, password);
 	serve_count(sv, AUTH_CMDS);
-	if (!known)
+	if (ss->role == MC_ROLE_NONE)
 		serve_count(sv, AUTH_ERRORS);
-	ss->authenticated = known;
-	return known;
+	return ss->role != MC_ROLE_NONE;
 }
 
 /* ---- text ---- */
@@ -110,9 +122,26 @@ auth_check_binary(struct mc_req *req)
 	req->flags = (uint8_t)((req->flags | MC_CLOSE_AFTER) & ~(MC_HAS_BODY | MC_QUIET));
 }
 
+/* What a user may not do is refused; the connection stays, and a body is read over. */
+static bool
+role_check(struct session *ss, struct mc_req *req)
+{
+	if (req->verb == MC_BAD || mc_req_role(req) <= ss->role)
+		return true;
+	if (ss->parser.in_line) {
+		refuse(ss, req, MC_ERR_ROLE);
+		return true;
+	}
+	req->flags &= (uint8_t)~MC_QUIET;
+	mc_bad(req, MC_ERR_ROLE);
+	return true;
+}
+
 bool
 auth_check(struct session *ss, struct mc_req *req, uint32_t line_len)
 {
+	if (ss->role != MC_ROLE_NONE)
+		return role_check(ss, req);
 	if ((req->flags & MC_BINARY) == 0)
 		return auth_check_text(ss, req, line_len);
 	auth_check_binary(req);
@@ -213,8 +242,7 @@ is_plain(struct view mechanism)
 			  (struct view){(const uint8_t *)MECHANISM, sizeof MECHANISM - 1});
 }
 
-/* RFC 4616: [authzid] NUL authcid NUL passwd. The authzid is ignored: all users
- * may do the same. */
+/* RFC 4616: [authzid] NUL authcid NUL passwd. The authzid is ignored. */
 static bool
 plain_verify(struct serve *sv, struct session *ss, struct view text)
 {

@@ -7,6 +7,7 @@
  */
 #include "await_order.h"
 #include "serve_parse.h"
+#include "serve_since.h"
 
 #define MISSED_TRIES_MAX 8u /* an item that comes and goes meanwhile */
 
@@ -295,12 +296,25 @@ line_skip(struct serve *sv, struct op *op)
 	conn_requeue(sv->stack, ss->conn);
 }
 
+/* Its end is not executed, by which others are counted. */
+static void
+line_count(struct serve *sv, const struct op *op)
+{
+	const struct session *ss = op->session;
+	const uint64_t since_ns =
+		ss != NULL ? session_since_ns(sv, ss) : datagram_since_ns(sv, op->datagram);
+
+	record_late(sv, ss, residence_row(ss != NULL, REQUEST_MULTIGET), since_ns, 1);
+}
+
 void
 await_fail(struct serve *sv, struct op *op, const struct serve_answer *answer)
 {
 	reply_error(sv, op,
 		    answer->error != MC_ERR_NONE ? (enum mc_error)answer->error : MC_ERR_NO_ANSWER);
 	await_end(sv, op);
+	if (op->req.verb <= MC_GATS && !op_last(op))
+		line_count(sv, op);
 	if (op->session == NULL)
 		awaited_line_fail(sv, op);
 	else if (op->req.verb <= MC_GATS && !op_last(op))

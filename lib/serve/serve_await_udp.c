@@ -358,6 +358,7 @@ awaited_line_keep(struct serve *sv, struct op *op)
 {
 	struct awaited_line *again = line_of(sv, op);
 
+	sv->awaits->put_off++;
 	if (again != NULL)
 		line_again(sv, again, op);
 	else
@@ -367,10 +368,20 @@ awaited_line_keep(struct serve *sv, struct op *op)
 void
 awaited_line_again(struct serve *sv, struct op *op)
 {
+	sv->awaits->put_off++;
 	line_again(sv, line_of(sv, op), op);
 }
 
-/* ---- behind a write ---- */
+/* ---- a write, and what is behind it ---- */
+
+void
+awaited_line_give_up(struct serve *sv, const struct op *op)
+{
+	struct awaited_line *line = line_of(sv, op);
+
+	if (line != NULL)
+		awaits_free_before(sv, line, UINT32_MAX);
+}
 
 struct awaited_line *
 awaited_rest_keep(struct serve *sv, struct op *op)
@@ -385,7 +396,6 @@ awaited_rest_keep(struct serve *sv, struct op *op)
 	datagram_skip(sv, op);
 	list_unlink(&line->link);
 	list_init(&line->link);
-	awaits_free_before(sv, line, UINT32_MAX);
 	line->begin = (uint32_t)(behind - line->bytes);
 	line->tries = 0;
 	line_go_to(line, line->begin);

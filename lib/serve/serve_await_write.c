@@ -62,6 +62,7 @@ datagram_turn(struct serve *sv, const struct op *op, uint32_t value_len)
 	if (await_has_place(sv, NULL, op->req.key, op->hash, value_len))
 		return AWAIT_NOW;
 	serve_count(sv, UDP_DROP_NO_MEMORY);
+	sv->awaits->put_off++;
 	return AWAIT_QUEUE;
 }
 
@@ -121,6 +122,9 @@ await_write(struct serve *sv, struct op *op, const struct fill *value)
 
 	if (ss != NULL)
 		awaits_give_up(sv, ss); /* of what is executed: nothing behind it was asked */
+	else
+		awaited_line_give_up(sv, op);
+	sv->awaits->put_off += ss == NULL;
 	w = write_keep(sv, op);
 	if (w == NULL) {
 		serve_count(sv, UDP_DROP_NO_MEMORY);

@@ -6,6 +6,7 @@
 #include "serve_access.h"
 #include "serve_begun.h"
 #include "serve_execute.h"
+#include "serve_hot.h"
 #include "serve_parse.h"
 
 #define FILL_WAIT_TURNS_MAX 4096u /* after this many turns a wait counts as memory pressure */
@@ -199,6 +200,8 @@ execute_body_done(struct serve *sv, struct op *op)
 		reply_error(sv, op, MC_ERR_CHUNK);
 		return EXEC_DONE;
 	}
+	if (op->req.body_len >= ITEM_PIN_MIN_BYTES)
+		value_seen(sv, op->req.key, ss->fill.hash, op->req.body_len);
 	storage_finish(sv, op, &ss->fill);
 	return EXEC_DONE;
 }

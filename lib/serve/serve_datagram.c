@@ -77,7 +77,7 @@ op_check_udp(struct serve *sv, struct datagram_cursor *dc, struct op *op, struct
 		datagram_drop(sv, dc, UDP_DROP_REPLY);
 		return false;
 	}
-	if (!mc_req_over_udp(&op->req))
+	if (!mc_req_over_udp(&op->req, sv->shared->policy.udp_admin))
 		mc_bad(&op->req, MC_ERR_UDP);
 	return true;
 }
@@ -88,7 +88,7 @@ op_from_datagram(struct serve *sv, struct datagram_cursor *dc, struct view rest,
 	struct op *op = &sv->ops[sv->op_count];
 	const uint32_t whole = MC_FIRST | MC_LAST;
 
-	if (unlikely(op->req.verb >= MC_STATS) && !op_check_udp(sv, dc, op, rest))
+	if (unlikely(op->req.verb >= MC_FLUSH_ALL) && !op_check_udp(sv, dc, op, rest))
 		return;
 	op->body = (struct view){NULL, 0};
 	if (op->req.flags & MC_HAS_BODY) {

@@ -3,6 +3,7 @@
  */
 #include "await_table.h"
 #include "serve_access.h"
+#include "serve_hot.h"
 #include "serve_parse.h"
 #include "serve_record.h"
 
@@ -125,12 +126,13 @@ execute_me(struct serve *sv, struct op *op)
 	return me_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key));
 }
 
+/* An end of the stream is no request. */
 static enum exec_status
 execute_quit(struct serve *sv, struct op *op)
 {
 	if (op->session != NULL)
 		session_close(sv, op->session);
-	return EXEC_DONE;
+	return op->raw.len != 0 ? EXEC_DONE : EXEC_NONE;
 }
 
 static enum exec_status
@@ -151,7 +153,7 @@ execute_admin(struct serve *sv, struct op *op)
 static enum exec_status
 execute_nothing(struct serve *sv, struct op *op)
 {
-	return EXEC_DONE;
+	return EXEC_NONE;
 }
 
 static enum exec_status (*const executors[OP_VERB_COUNT])(struct serve *sv, struct op *op) = {
@@ -279,6 +281,7 @@ op_waits(struct serve *sv, struct session *ss)
 {
 	ss->since_ns = session_since_ns(sv, ss);
 	ss->late_pass = sv->pass;
+	ss->waits_since_ns = ss->since_ns;
 	session_waits(sv, ss,
 		      ss->value.item != NULL       ? WAIT_WINDOW
 		      : ss->memory_wait_turns != 0 ? WAIT_MEMORY
@@ -291,6 +294,8 @@ op_defer_or_close(struct serve *sv, uint32_t i, enum exec_status a)
 {
 	struct op *op = &sv->ops[i];
 
+	if (a == EXEC_NONE)
+		return;
 	if (a != EXEC_DONE)
 		op_waits(sv, op->session);
 	if (op->req.flags & MC_CLOSE_AFTER)
@@ -345,13 +350,6 @@ op_stops(struct serve *sv, uint32_t i)
 	return true;
 }
 
-/* So far, but for what has ended: who asks is answered later. */
-static uint64_t
-asked_for_datagrams(const struct serve *sv)
-{
-	return sv->awaits->udp_count + counter_read(&sv->counters[AWAITS_AGAIN]);
-}
-
 /* What may have come before this turn, or be answered later, and any retrieval: all that is counted
  * of it beside the reply is known afterwards only. */
 static __attribute__((noinline)) enum exec_status
@@ -362,10 +360,10 @@ execute_recorded(struct serve *sv, struct op *op)
 	enum exec_status a;
 
 	if (sv->supplied) {
-		const uint64_t asked = asked_for_datagrams(sv);
+		const uint64_t put_off = sv->awaits->put_off;
 
 		a = execute_supplied(sv, op);
-		if (ss == NULL && asked_for_datagrams(sv) > asked)
+		if (sv->awaits->put_off != put_off)
 			e.class = VERB_CLASS_NONE;
 	} else {
 		a = op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);
@@ -384,7 +382,7 @@ execute_fresh(struct serve *sv, struct op *op, uint8_t class)
 	const enum exec_status a = executors[op->req.verb](sv, op);
 
 	if (likely(a == EXEC_DONE && ends))
-		sv->residence.counts[row]++;
+		residence_add(&sv->residence, row, 1);
 	return a;
 }
 
@@ -477,6 +475,9 @@ ops_execute(struct serve *sv)
 void
 serve_execute(struct serve *sv)
 {
+	if (unlikely(sv->op_count > sv->hot.left))
+		ops_sample(sv);
+	sv->hot.left -= sv->op_count;
 	if (unlikely(sv->gets_are_slow != 0))
 		ops_execute_slow(sv);
 	else

@@ -42,7 +42,7 @@ gets_fast_allowed(const struct serve *sv, const struct session *ss)
 		return false;
 	if (ps->in_line && ps->verb != MC_GET)
 		return false;
-	return likely(!sv->auth) || ss->authenticated;
+	return likely(!sv->auth) || ss->role != MC_ROLE_NONE;
 }
 
 /* Into a line, or out of it. */

@@ -12,6 +12,7 @@
 #ifndef CLOCKOO_SERVE_INTERNAL_H
 #define CLOCKOO_SERVE_INTERNAL_H
 
+#include "hot_keys.h"
 #include "residence.h"
 #include "serve.h"
 #include "serve_link.h"
@@ -54,6 +55,7 @@ enum exec_status {
 	EXEC_DONE,
 	EXEC_PARTIAL, /* the rest is in session->value, or comes with OP_ANSWERED */
 	EXEC_RETRY,   /* nothing is done yet: read it again next turn */
+	EXEC_NONE,    /* there was nothing to do, nor to count */
 };
 
 struct messages; /* serve_message.c */
@@ -128,8 +130,10 @@ struct serve {
 	uint32_t users_version; /* which table of users this core looks in */
 	uint32_t request_bytes; /* bytes of the requests of the message being composed */
 	const struct turn_times *turn_times; /* of the core; NULL: not told */
-	uint32_t idle_slot;                  /* where the look for idle connections stands */
-	uint64_t idle_ns;                    /* up to when it has been paid for */
+	const struct access_list *access;    /* who is let in, of this core's stack */
+	uint32_t access_slot; /* the next connection to look at since it changed; 0: none */
+	uint32_t idle_slot;   /* where the look for idle connections stands */
+	uint64_t idle_ns;     /* up to when it has been paid for */
 	struct udp_rate_limit *rate_limit;
 	struct udp_rate_limit *error_limit; /* it counts errors where that counts bytes */
 
@@ -156,6 +160,7 @@ struct serve {
 	uint8_t scratch[2 * CHUNK_BYTES];
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[SERVE_COUNTER_COUNT];
 	struct residence residence;
+	struct hot_keys hot;
 };
 
 static inline void

@@ -51,11 +51,11 @@ conn_lines_count(const struct op *first, const struct op *end, uint32_t begun)
 static inline void
 lines_record(struct serve *sv, bool tcp, struct lines n, uint32_t single_misses)
 {
-	uint16_t *kinds = &sv->residence.counts[residence_row(tcp, 0)];
+	struct residence *r = &sv->residence;
 
-	kinds[REQUEST_GET_HIT] += n.singles - single_misses;
-	kinds[REQUEST_GET_MISS] += single_misses;
-	kinds[REQUEST_MULTIGET] += n.others;
+	residence_add(r, residence_row(tcp, REQUEST_GET_HIT), n.singles - single_misses);
+	residence_add(r, residence_row(tcp, REQUEST_GET_MISS), single_misses);
+	residence_add(r, residence_row(tcp, REQUEST_MULTIGET), n.others);
 }
 
 /* The same of lines that came before this turn. */

@@ -226,7 +226,7 @@ reply_found(struct serve *sv, struct op *op, const struct item *it, struct mc_me
 		begin = reply_begin(sv, op, MC_META_LINE_MAX);
 		at = mc_put_meta_value_head(begin, len, &op->req.meta, &shown);
 		reply_end(sv, op, begin, at);
-		return reply_pinned(sv, op, it, TAIL_LINE);
+		return reply_pinned(sv, op, it, TAIL_LAST);
 	}
 	begin = reply_begin(sv, op, MC_META_LINE_MAX + len + VALUE_TAIL_MAX);
 	at = mc_put_meta_value_head(begin, len, &op->req.meta, &shown);

@@ -256,7 +256,7 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 
 	switch (r.status) {
 	case MC_OK:
-		if (unlikely(sv->auth) && !ss->authenticated &&
+		if (unlikely(sv->auth) && ss->role != MC_ROLE_ADMIN &&
 		    !auth_check(ss, &op->req, op_last(op) ? r.used - 1 : MC_LINE_MAX))
 			return close_on_error(sv, ss);
 		return op_accept(sv, ss, src, r.used);
@@ -373,8 +373,8 @@ reply_value_resume(struct serve *sv, struct session *ss)
 		return false;
 	}
 	if (ss->value.tail != TAIL_LINE)
-		residence_late(&sv->residence, RESIDENCE_KIND_ROWS + WAIT_WINDOW, ss->since_ns,
-			       sv->clock.now_ns, 1);
+		residence_late(&sv->residence, RESIDENCE_KIND_ROWS + WAIT_WINDOW,
+			       ss->waits_since_ns, sv->clock.now_ns, 1);
 	return true;
 }
 

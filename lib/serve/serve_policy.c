@@ -17,6 +17,12 @@ serve_shared_set_policy(struct serve_shared *sh, const struct serve_policy *poli
 }
 
 void
+serve_shared_set_access(struct serve_shared *sh, const struct access_list *list)
+{
+	sh->access = list;
+}
+
+void
 serve_policy_update_mt(struct serve_shared *sh, const struct serve_policy *policy)
 {
 	struct serve_policy *now = &sh->policy;
@@ -26,6 +32,7 @@ serve_policy_update_mt(struct serve_shared *sh, const struct serve_policy *polic
 	now->no_dumps = policy->no_dumps;
 	now->no_watch = policy->no_watch;
 	now->shutdown = policy->shutdown;
+	now->udp_admin = policy->udp_admin;
 	now->idle_timeout_s = policy->idle_timeout_s;
 }
 
@@ -50,6 +57,27 @@ serve_users_replace_mt(struct serve_shared *sh, const struct serve_users *users)
 	if (!users_grace_period_over(sh, turn))
 		return false;
 	sh->users[(turn + 1) % 2] = *users;
+	/* Release: pairs with the acquire in users_refresh. */
+	atomic_store_explicit(&sh->users_version, turn + 1, memory_order_release);
+	return true;
+}
+
+bool
+serve_settled_mt(const struct serve_shared *sh)
+{
+	return users_grace_period_over(
+		sh, atomic_load_explicit(&sh->users_version, memory_order_relaxed));
+}
+
+bool
+serve_access_replace_mt(struct serve_shared *sh, const struct access_list *list)
+{
+	const uint32_t turn = atomic_load_explicit(&sh->users_version, memory_order_relaxed);
+
+	if (!users_grace_period_over(sh, turn))
+		return false;
+	sh->access = list;
+	sh->users[(turn + 1) % 2] = sh->users[turn % 2];
 	/* Release: pairs with the acquire in users_refresh. */
 	atomic_store_explicit(&sh->users_version, turn + 1, memory_order_release);
 	return true;

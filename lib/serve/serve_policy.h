@@ -35,6 +35,7 @@ struct serve_policy {
 	atomic_bool no_dumps;  /* -X: keys are not listed, nor prefixes */
 	atomic_bool no_watch;  /* -W */
 	atomic_bool shutdown;  /* -A: a client may stop the program */
+	atomic_bool udp_admin; /* what changes more than one key may come in a datagram */
 	bool auth;             /* -Y: connections without a user are answered with refusals only */
 	bool detail;           /* -D: count by key prefix from the start */
 	bool track_sizes;      /* -o track_sizes: `stats sizes` counts items */
@@ -54,9 +55,14 @@ void serve_shared_set_policy(struct serve_shared *shared, const struct serve_pol
 /* Its atomic fields, while cores turn; the others stay as they are. */
 void serve_policy_update_mt(struct serve_shared *shared, const struct serve_policy *policy);
 
+/* The same list as the stacks of all cores begin with (net_config.access). */
+struct access_list;
+void serve_shared_set_access(struct serve_shared *shared, const struct access_list *list);
+
 /* A name and its password, without anything between. */
 struct serve_user {
 	uint8_t name_len, password_len;
+	uint8_t role; /* enum mc_role */
 	uint8_t bytes[SERVE_USER_BYTES];
 };
 
@@ -67,6 +73,13 @@ struct serve_users {
 
 /* From each core's next turn on, these are the users. False: try again when all have turned. */
 bool serve_users_replace_mt(struct serve_shared *shared, const struct serve_users *users);
+
+/* From each core's next turn on only these sources are let in (net/access_list.h; NULL: all), and
+ * connections of others are reset. False, as above. The list stays in use until the next call, or
+ * NULL in its place, is settled. */
+bool serve_access_replace_mt(struct serve_shared *shared, const struct access_list *list);
+/* Do all cores use what was replaced last, and nothing of before? */
+bool serve_settled_mt(const struct serve_shared *shared);
 
 enum serve_stop { SERVE_RUN, SERVE_STOP, SERVE_STOP_GRACEFULLY };
 

@@ -132,7 +132,7 @@ execution_begin(const struct serve *sv, const struct op *op)
 	struct executed e = {.class = verb_classes[op->req.verb]};
 
 	e.since_ns = ss == NULL                    ? datagram_since_ns(sv, op->datagram)
-		     : op->req.verb == OP_ANSWERED ? ss->waited_ns
+		     : op->req.verb == OP_ANSWERED ? ss->waits_since_ns
 						   : session_since_ns(sv, ss);
 	e.gets = gets_told(sv);
 	e.misses = gets_missed(sv);
@@ -158,7 +158,7 @@ execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 						       : REQUEST_GET_HIT;
 	row = residence_row(ss != NULL, kind);
 	if (e->since_ns == sv->clock.now_ns)
-		sv->residence.counts[row]++;
+		residence_add(&sv->residence, row, 1);
 	else
 		record_late(sv, ss, row, e->since_ns, 1);
 }

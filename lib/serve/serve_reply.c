@@ -4,6 +4,7 @@
  */
 #include "serve_access.h"
 #include "serve_execute.h"
+#include "serve_hot.h"
 
 /* Over the request itself; NULL if the reply may not fit. */
 static inline uint8_t *
@@ -93,6 +94,7 @@ reply_pinned(struct serve *sv, struct op *op, const struct item *it, enum value_
 	struct session *ss = op->session;
 	uint8_t *at;
 
+	value_seen(sv, item_key(it), op->hash, item_value_len(it));
 	if (ss == NULL) {
 		message_value(sv, op, it);
 		if (tail == TAIL_NONE)

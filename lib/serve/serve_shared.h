@@ -56,6 +56,8 @@ struct serve_shared {
 	/* Table users_version % 2 is the one to use; the other may be written once every core has
 	 * seen that (serve_policy.c). */
 	struct serve_users users[2];
+	/* Who is let in; written while no core looks, as the other table of users. */
+	const struct access_list *access;
 	_Atomic uint32_t users_version;
 	_Atomic uint32_t users_version_seen[STORE_CORES_MAX];
 

@@ -184,6 +184,8 @@ execute_answered(struct serve *sv, struct op *op)
 	uint8_t key[MC_KEY_MAX];
 	struct await *a = await_written(sv, op, key);
 	const struct serve_answer answer = a->answer;
+	/* Of a line of gat its last key. */
+	const bool ends = op->req.verb < MC_GAT || op->req.verb > MC_GATS || op_last(op);
 	enum exec_status status = EXEC_DONE;
 
 	if (is_flush(op))
@@ -193,5 +195,5 @@ execute_answered(struct serve *sv, struct op *op)
 	else
 		status = tellers[op->req.verb](sv, op, &answer);
 	await_free(sv, a);
-	return status;
+	return status == EXEC_DONE && !ends ? EXEC_NONE : status;
 }

@@ -37,7 +37,8 @@ enum session_end {
 /* What stands behind a value. */
 enum value_tail {
 	TAIL_NONE, /* binary */
-	TAIL_LINE, /* a line end */
+	TAIL_LINE, /* a line end; more of the request follows */
+	TAIL_LAST, /* the same of a request that it ends */
 	TAIL_END,  /* and END: the last value of a retrieval line */
 };
 
@@ -95,13 +96,13 @@ struct fill_progress {
 struct session {
 	struct conn *conn; /* NULL: no connection in this slot */
 	struct mc_parser parser;
-	uint8_t body;     /* enum session_body */
-	bool filling;     /* fill is begun, neither finished nor abandoned */
-	bool bad_end;     /* the body does not end in CR LF */
-	uint8_t body_end; /* bytes of its end */
-	bool closing;     /* nothing more is read */
-	bool admitted;    /* not one too many */
-	bool authenticated;
+	uint8_t body;       /* enum session_body */
+	bool filling;       /* fill is begun, neither finished nor abandoned */
+	bool bad_end;       /* the body does not end in CR LF */
+	uint8_t body_end;   /* bytes of its end */
+	bool closing;       /* nothing more is read */
+	bool admitted;      /* not one too many */
+	uint8_t role;       /* enum mc_role of its user; NONE: it has named none */
 	uint8_t sched;      /* enum session_sched */
 	uint8_t end;        /* enum session_end */
 	uint8_t quota_part; /* enum fill_quota_part: where it waits... */
@@ -109,13 +110,14 @@ struct session {
 	bool quota_starved; /* bytes of the value were dropped, and none have come since */
 	uint32_t active_s;  /* the second in which something came last */
 
-	uint32_t turn;      /* in which served was counted */
-	uint32_t served;    /* requests in that turn */
-	uint32_t pass_ops;  /* operations in this pass */
-	uint32_t late_pass; /* that reads bytes of an earlier turn... */
-	uint64_t since_ns;  /* ... when the first of them were here (residence.h) */
-	uint64_t waited_ns; /* the turn in which a request last waited for... */
-	uint8_t waited;     /* ... enum request_wait */
+	uint32_t turn;           /* in which served was counted */
+	uint32_t served;         /* requests in that turn */
+	uint32_t pass_ops;       /* operations in this pass */
+	uint32_t late_pass;      /* that reads bytes of an earlier turn... */
+	uint64_t since_ns;       /* ... when the first of them were here (residence.h) */
+	uint64_t waits_since_ns; /* since when the request was here that is not answered... */
+	uint64_t waited_ns;      /* ... and the turn in which it last waited for... */
+	uint8_t waited;          /* ... enum request_wait */
 	union {
 		uint32_t waits; /* 0: its next request waits for nothing of what follows */
 		struct {

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 
+struct access_list;
 struct conn;
 struct conn_sources;
 struct pending_connects;
@@ -101,8 +102,9 @@ uint16_t conn_local_port(const struct conn *c);
 
 /* The contiguous bytes at the read position; len 0: none. */
 struct view conn_peek(const struct conn *c);
-/* The same, and the turn in which they were here with all before them (0: there are none). What
- * shares a frame has the time of its first bytes. */
+/* The same, and the turn in which the first of them was here with all before it (0: there are
+ * none). Of what more than two turns brought into one frame, the middle is taken to have come
+ * evenly. */
 struct view conn_peek_since(const struct conn *c, uint64_t *since_ns);
 /* Advances the read position by n <= conn_peek().len; the bytes stay valid until stack_release().
  */
@@ -165,6 +167,17 @@ uint8_t *stack_chunk_get_credited(struct stack *s);
 void stack_chunk_put(struct stack *s, uint8_t *chunk);
 /* The same; it is a credit of this turn, for one reply to any connection. */
 void stack_chunk_credit(struct stack *s, uint8_t *chunk);
+
+/* ---- who is let in ---- */
+
+/* From now on these sources (net/access_list.h; NULL: all) open connections, send datagrams and
+ * are sent echoes. Call between stack_input() and stack_output(). */
+void stack_access_set(struct stack *s, const struct access_list *list);
+/* Resets connections that were open before, of sources that are no longer let in: a number of
+ * slots from `from` on. Our own active opens stay. Returns where to go on; 0: all were looked at.
+ */
+#define ACCESS_SLOTS_MAX 256u
+uint32_t stack_access_enforce(struct stack *s, uint32_t from);
 
 /* ---- telemetry ---- */
 

@@ -4,6 +4,7 @@
 #include "tcp_fast_path.h"
 
 #include "conn_sources.h"
+#include "net/access_list.h"
 
 static uint32_t
 bucket_count(uint32_t conns)
@@ -145,6 +146,46 @@ tcp_abort_all(struct stack *s)
 		else if (c->state != CONN_CLOSED && c->state != CONN_TIME_WAIT)
 			conn_abort(s, c);
 	}
+}
+
+void
+stack_access_set(struct stack *s, const struct access_list *list)
+{
+	stack_tcp(s)->net.access = list;
+}
+
+/* A connection in TIME-WAIT is not reopened either (listen_reopen). */
+static void
+enforce_on(struct tcp *t, struct conn *c)
+{
+	struct ip_addr ip;
+	uint16_t port;
+
+	if (c->state == CONN_CLOSED || c->state == CONN_TIME_WAIT || c->flags & CONN_ACTIVE)
+		return;
+	conn_peer(c, &ip, &port);
+	if (access_allows(t->net.access, &ip))
+		return;
+	tcp_count(t, TCP_DENIED);
+	if (c->state == CONN_SYN_RCVD)
+		conn_fail(t, c, CONNECT_STOPPED);
+	else
+		conn_reset(t, c);
+}
+
+uint32_t
+stack_access_enforce(struct stack *s, uint32_t from)
+{
+	struct tcp *t = stack_tcp(s);
+	uint32_t end = t->cfg.conns_max;
+
+	if (t->net.access == NULL)
+		return 0;
+	if (end - from > ACCESS_SLOTS_MAX)
+		end = from + ACCESS_SLOTS_MAX;
+	for (uint32_t i = from; i < end; i++)
+		enforce_on(t, &t->conns[i]);
+	return end < t->cfg.conns_max ? end : 0;
 }
 
 static_assert(CONN_STATE_COUNT == STACK_CONN_STATES + 1, "CLOSED has no name");

@@ -55,8 +55,12 @@ conn_peek_since(const struct conn *c, uint64_t *since_ns)
 {
 	const struct rx_seg *head = c->rx.head;
 
-	*since_ns = head == NULL ? 0 : head->since_ns;
-	return head == NULL ? (struct view){NULL, 0} : (struct view){head->data, head->len};
+	if (head == NULL) {
+		*since_ns = 0;
+		return (struct view){NULL, 0};
+	}
+	*since_ns = likely(head->last_at == 0) ? head->since_ns : rx_later_since_ns(head);
+	return (struct view){head->data, head->len};
 }
 
 void

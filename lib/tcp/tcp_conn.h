@@ -93,12 +93,22 @@ struct rx_seg {
 	uint8_t *start;      /* of the frame */
 	const uint8_t *data; /* of the data */
 	uint32_t seq, len;
-	/* of an out-of-order block's first node: */
-	uint16_t block_frames;
-	uint16_t block_updated; /* conn.ooo_clock of its last data */
-	struct rx_seg *block_last;
-	uint64_t since_ns; /* when its data was here, with all before it */
+	union {
+		struct { /* of an out-of-order block's first node */
+			uint16_t block_frames;
+			uint16_t block_updated; /* conn.ooo_clock of its last data */
+			struct rx_seg *block_last;
+		};
+		/* Of a node in order: what later turns added to its data (bytes from start on), and
+		 * how long after since_ns. */
+		struct {
+			uint32_t later_at, last_at; /* first and last turn; 0: none */
+			uint32_t later_ns, last_ns;
+		};
+	};
+	uint64_t since_ns; /* when its first data was here, with all before it */
 };
+static_assert(sizeof(struct rx_seg) == CACHE_LINE_BYTES, "a node is one cache line");
 
 struct rxq {
 	struct rx_seg *head, *tail; /* in order, unread */

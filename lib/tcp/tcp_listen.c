@@ -6,6 +6,7 @@
 #include "tcp_options.h"
 
 #include "conn_sources.h"
+#include "net/access_list.h"
 
 /* 3.10.7.2, third: a SYN opens a connection. Data on it is left for the peer to send again. Our
  * numbers lie above those of an old connection of the flow, if there was one: after, else NULL. */
@@ -65,6 +66,16 @@ check_listen(const struct tcp *t, const struct tcp_seg *seg)
 	return t->draining ? TCP_REFUSED_DRAINING : TCP_SYNS;
 }
 
+/* Silence: a source that is not let in learns nothing, and a false one is sent nothing. */
+static bool
+source_denied(struct tcp *t, const struct arrival *a)
+{
+	if (likely(t->net.access == NULL) || access_allows(t->net.access, &a->l3->src_ip))
+		return false;
+	tcp_count(t, TCP_DROP_DENIED);
+	return true;
+}
+
 struct conn *
 listen_input(struct tcp *t, struct arrival *a)
 {
@@ -72,6 +83,8 @@ listen_input(struct tcp *t, struct arrival *a)
 	struct conn *c;
 
 	if (unlikely(t->cfg.connects != NULL) && connect_other_core(t, a))
+		return NULL;
+	if (source_denied(t, a))
 		return NULL;
 	switch (what) {
 	case TCP_SYNS:
@@ -107,7 +120,7 @@ listen_reopen(struct tcp *t, struct conn *old, struct arrival *a)
 		return false;
 	if ((a->seg.flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) != TCP_SYN)
 		return false;
-	if (!syn_is_newer(old, &a->seg))
+	if (!syn_is_newer(old, &a->seg) || source_denied(t, a))
 		return false;
 	conn_free(t, old);
 	tcp_count(t, TCP_TIME_WAIT_REUSED);

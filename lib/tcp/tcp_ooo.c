@@ -199,8 +199,6 @@ ooo_move_in_order(struct tcp *t, struct conn *c)
 	if (q->ooo_blocks == NULL)
 		c->ooo_last = NULL;
 	blk->block_last->next = NULL;
-	for (struct rx_seg *node = blk; node != NULL; node = node->next)
-		node->since_ns = t->net.now_ns;
 	if (q->head == NULL)
 		q->head = blk;
 	else
@@ -210,6 +208,10 @@ ooo_move_in_order(struct tcp *t, struct conn *c)
 	t->rx_ooo_frames -= blk->block_frames;
 	q->ooo_frames -= blk->block_frames;
 	q->bytes += bytes;
+	for (struct rx_seg *node = blk; node != NULL; node = node->next) {
+		node->since_ns = t->net.now_ns;
+		node->last_at = 0;
+	}
 	c->ooo_bytes -= bytes;
 	c->rcv_nxt += bytes;
 	ooo_progressed(t, c);

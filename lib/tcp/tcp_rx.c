@@ -43,6 +43,7 @@ node_take(struct tcp *t, struct frame *frame, uint8_t *start, struct view payloa
 	node->data = payload.data;
 	node->len = payload.len;
 	node->since_ns = t->net.now_ns;
+	node->last_at = 0;
 	return node;
 }
 
@@ -75,6 +76,44 @@ rx_coalesce(const struct tcp *t, struct rx_seg *node, const struct view *payload
 	memcpy((uint8_t *)(uintptr_t)node->data + node->len, payload->data, payload->len);
 	node->len += payload->len;
 	return true;
+}
+
+/* The last len bytes of a node in order came in this turn. */
+static void
+node_stamp(const struct tcp *t, struct rx_seg *node, uint32_t len)
+{
+	const uint32_t begin = (uint32_t)(node->data - node->start), at = begin + node->len - len;
+	uint64_t after_ns = t->net.now_ns - node->since_ns;
+
+	if (after_ns > UINT32_MAX)
+		after_ns = UINT32_MAX;
+	if (node->last_at != 0 && begin >= node->last_at) {
+		node->since_ns += node->last_ns; /* all earlier bytes are read */
+		after_ns -= node->last_ns;
+		node->last_at = 0;
+	}
+	if (after_ns == (node->last_at != 0 ? node->last_ns : 0))
+		return;
+	if (node->last_at == 0) {
+		node->later_at = at;
+		node->later_ns = (uint32_t)after_ns;
+	}
+	node->last_at = at;
+	node->last_ns = (uint32_t)after_ns;
+}
+
+uint64_t
+rx_later_since_ns(const struct rx_seg *node)
+{
+	const uint32_t at = (uint32_t)(node->data - node->start);
+
+	if (at < node->later_at)
+		return node->since_ns;
+	if (at >= node->last_at)
+		return node->since_ns + node->last_ns;
+	return node->since_ns + node->later_ns +
+	       (uint64_t)(node->last_ns - node->later_ns) * (at - node->later_at) /
+		       (node->last_at - node->later_at);
 }
 
 static inline void
@@ -274,6 +313,7 @@ enqueue_in_order(struct tcp *t, struct conn *c, struct arrival *a)
 	if (unlikely(had_ooo))
 		ooo_trim(t, c, &a->seg);
 	if (q->head != NULL && rx_coalesce(t, q->tail, &a->seg.payload)) {
+		node_stamp(t, q->tail, a->seg.payload.len);
 		q->bytes += a->seg.payload.len;
 		c->rcv_nxt += a->seg.payload.len;
 	} else if (rx_has_room(t, c)) {

@@ -83,6 +83,8 @@ struct rx_seg *rx_node_take(struct tcp *t, struct arrival *a);
 void rx_node_free(struct tcp *t, struct rx_seg *node);
 /* Appends the data to the node's frame; false: no room there. */
 bool rx_coalesce(const struct tcp *t, struct rx_seg *node, const struct view *payload);
+/* The turn in which the node's next byte was here, if later turns added to it (last_at not 0). */
+uint64_t rx_later_since_ns(const struct rx_seg *node);
 /* Has a connection with `held` frames reached its limit, given that `kept` free frames are for
  * others? */
 bool rx_is_full(const struct tcp *t, const struct conn *c, uint32_t held, uint32_t kept);

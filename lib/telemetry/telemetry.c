@@ -16,12 +16,22 @@ module_find(const struct telemetry *t, const struct counter_name *names)
 	return i;
 }
 
+static bool
+has_counters(const struct telemetry *t, const struct counter *counters)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->sets[i].counters == counters)
+			return true;
+	return false;
+}
+
 bool
 telemetry_add_to(struct telemetry *t, enum telemetry_kind kind, const struct telemetry_set *set)
 {
 	const uint32_t module = module_find(t, set->names), index = t->count;
 
-	if (index == TELEMETRY_SETS_MAX || module == TELEMETRY_MODULES_MAX)
+	if (index == TELEMETRY_SETS_MAX || module == TELEMETRY_MODULES_MAX ||
+	    has_counters(t, set->counters))
 		return false;
 	t->count++;
 	t->sets[index] = *set;

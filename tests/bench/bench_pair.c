@@ -65,6 +65,7 @@ static void
 turn(struct bench_pair *b, struct turn_timing *turn_timing)
 {
 	const uint64_t from = bench_cycles();
+	uint64_t cycles;
 
 	if (turn_timing->hook != NULL)
 		turn_timing->hook();
@@ -74,7 +75,10 @@ turn(struct bench_pair *b, struct turn_timing *turn_timing)
 		core_turn(&b->fixture.core, b->now_ns);
 	if (turn_timing->hook != NULL)
 		turn_timing->hook();
-	turn_timing->cycles += bench_cycles() - from;
+	cycles = bench_cycles() - from;
+	turn_timing->cycles += cycles;
+	if (b->cycles_a_ns != 0)
+		b->now_ns += (uint64_t)((double)cycles / b->cycles_a_ns);
 }
 
 /* Frames from..to-1 that one end sent are laid before the other. */
@@ -93,7 +97,8 @@ bench_pair_step(struct bench_pair *b, struct turn_timing *turn_timing)
 {
 	uint32_t at = 0;
 
-	b->now_ns += TURN_NS;
+	if (b->cycles_a_ns == 0)
+		b->now_ns += TURN_NS;
 	do {
 		at = carry(&b->port, at, &b->fixture.port);
 		turn(b, turn_timing);

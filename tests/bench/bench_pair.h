@@ -29,6 +29,8 @@ struct bench_pair {
 	struct bench_client client;
 	struct load_core *core; /* the client's */
 	uint64_t now_ns;
+	double cycles_a_ns; /* 0: a step takes TURN_NS. Else now_ns moves by what the appliance's
+			     * turns take, and stands while the generator works */
 };
 
 /* How turns of the appliance are looked at. */

@@ -7,12 +7,21 @@
  * by stage. Instructions: bench_count.h.
  *
  *   bench_request CASE [--keys N] [--runs N] [--requests N] [--memory-file PATH] [--json FILE]
- *                 [--instructions]
+ *                 [--instructions] [--networks N] [--captured WHEN]
+ *
+ * --networks: who is let in is decided by so many, denied but for the first, and by lengths from
+ * /17 to /24; the client's /24 is let in, others of its /16 are not.
+ * --captured: before, the port's frames were captured for a while; or now, they are (CAPTURE_SNAP
+ * bytes of each, into a ring that nobody reads).
  */
 #include "bench_count.h"
 
 #include <getopt.h>
 #include <stdlib.h>
+
+#include "net/access_list.h"
+#include "pkt/capture.h"
+#include "tcp/conn.h"
 
 #ifdef __clang__
 #define COMPILER __VERSION__
@@ -24,12 +33,13 @@
 #define BLOCK_STEPS  16u
 #define BLOCKS_MAX   65536u /* a run; what comes after is not looked at */
 #define BLOCKS_LIMIT (1u << 24)
+#define CAPTURE_SNAP 128u
 
 struct options {
 	const struct kind *kind;
-	uint32_t keys, runs, requests;
+	uint32_t keys, runs, requests, networks;
 	const char *memory_file, *json;
-	bool instructions;
+	bool instructions, captured_before, captured_now;
 };
 
 struct bench {
@@ -174,6 +184,76 @@ measure(struct bench *b, struct blocks *blocks, FILE *out)
 	}
 }
 
+static uint32_t
+net_add(struct access_net *nets, uint32_t count, uint32_t ip, uint32_t len)
+{
+	nets[count] = (struct access_net){.ip = ip_addr_v4(ip & ~(0xffffffffu >> len)),
+					  .prefix_len = (uint8_t)(IP_ADDR_V4_BITS + len),
+					  .allow = len == 8};
+	return count + 1;
+}
+
+static void
+let_in(struct bench_pair *b, uint32_t networks)
+{
+	struct access_net *nets = calloc(networks + 2, sizeof *nets);
+	uint32_t count = 0, at = 0;
+	struct region region;
+	bool huge;
+
+	if (nets == NULL)
+		fail("--networks: no memory");
+	count = net_add(nets, count, 0, 8);
+	nets[0].prefix_len = IP_ADDR_V4_BITS;
+	for (uint32_t i = 1; i < networks; i++) {
+		uint32_t ip = i < 64 ? BENCH_CLIENT_IP + (i << 9) : i * 2654435761u;
+
+		if (i >= 64 && (ip ^ BENCH_CLIENT_IP) >> 16 == 0)
+			ip ^= 1u << 16;
+
+		count = net_add(nets, count, ip, i < 64 ? 24 : 17 + i % 8);
+	}
+	access_nets_sort(nets, count);
+	for (uint32_t i = 0; i < count; i++)
+		if (i == 0 || !ip_addr_equal(&nets[at - 1].ip, &nets[i].ip) ||
+		    nets[at - 1].prefix_len != nets[i].prefix_len)
+			nets[at++] = nets[i];
+	region = bench_region(access_list_bytes(nets, at), &huge);
+	stack_access_set(b->fixture.stack, access_list_make(&region, nets, at));
+	free(nets);
+}
+
+static uint64_t
+no_clock(const void *clock)
+{
+	(void)clock;
+	return bench_cycles();
+}
+
+static void
+capture(struct bench_pair *b, bool now)
+{
+	static struct capture_rule rule = {.snap = CAPTURE_SNAP, .now_ns = no_clock};
+	struct port *port = &b->fixture.port.port;
+	struct turn_timing timing = {0};
+	struct region region;
+	struct capture *c;
+	bool huge;
+
+	region = bench_region(capture_bytes(CAPTURE_RING_MAX), &huge);
+	c = capture_create(&region, &rule, 0, CAPTURE_RING_MAX);
+	capture_begin(c, port);
+	if (now)
+		return;
+	for (uint32_t i = 0; i < BLOCK_STEPS; i++)
+		bench_pair_step(b, &timing);
+	capture_end(c);
+	for (uint32_t i = 0; i < BLOCK_STEPS && !capture_ended(c); i++)
+		bench_pair_step(b, &timing);
+	if (!capture_ended(c))
+		fail("--captured: the core does not leave");
+}
+
 static struct options
 options_of(int argc, char **argv)
 {
@@ -182,6 +262,8 @@ options_of(int argc, char **argv)
 		{"runs", required_argument, NULL, 'r'},
 		{"requests", required_argument, NULL, 'n'},
 		{"json", required_argument, NULL, 'j'},
+		{"networks", required_argument, NULL, 'w'},
+		{"captured", required_argument, NULL, 'c'},
 		{"instructions", no_argument, NULL, 'i'},
 		{"memory-file", required_argument, NULL, 'f'},
 		{0},
@@ -200,6 +282,10 @@ options_of(int argc, char **argv)
 			opt.json = optarg;
 		else if (c == 'f')
 			opt.memory_file = optarg;
+		else if (c == 'w')
+			opt.networks = bench_option("bench_request", optarg, 1, ACCESS_NETS_MAX);
+		else if (c == 'c')
+			opt.captured_now = !(opt.captured_before = strcmp(optarg, "before") == 0);
 		else if (c == 'i')
 			opt.instructions = true;
 		else
@@ -222,6 +308,10 @@ main(int argc, char **argv)
 	if (b.opt.instructions && (!bench_count_can() || b.opt.json == NULL))
 		fail("--instructions: only under valgrind, built with its header, and with --json");
 	bench_pair_make(&b.pair, b.opt.kind, b.opt.keys, b.opt.memory_file);
+	if (b.opt.networks != 0)
+		let_in(&b.pair, b.opt.networks);
+	if (b.opt.captured_before || b.opt.captured_now)
+		capture(&b.pair, b.opt.captured_now);
 	out = json_open(&b);
 	if (b.opt.instructions)
 		bench_count(&b.pair, out);

@@ -16,7 +16,7 @@ WARM_MS, RUN_MS, DRAIN_MS = 200, 2500, 30_000
 RUN_S = 60
 # By path: busybox's shell takes its own `ip` before any in $PATH.
 IP, TC = "/usr/bin/ip", "/usr/bin/tc"
-APPLIANCE = f"{IP} netns exec s clockoo --iface v0 -m 64 -c 256 -v --yield --lcores 0@1"
+APPLIANCE = f"{IP} netns exec s clockoo --probe off --iface v0 -m 64 -c 256 -v --yield --lcores 0@1"
 COUNTER = re.compile(r"clockoo: ([A-Z0-9_]+) (\d+) \(")
 
 

@@ -139,6 +139,13 @@ def an_appliance_that_refuses_its_options_is_noticed():
     expect("no-such-option" in done.stderr, True, done.stderr)
 
 
+def sizes_that_cannot_be_are_refused_before_anything_starts():
+    for words in (("--front", "0"), ("--front", "4000"), ("--flash", "2G5"), ("--appliances", "0")):
+        done = run(*words, "--exec", "true")
+        expect(done.returncode, 2, done.stderr)
+        expect(f"error: {words[0]}: " in done.stderr.splitlines()[-1], True, done.stderr)
+
+
 def what_the_appliance_says_meanwhile_is_passed_on():
     """As a client whose end of the veth leaves checksums to a NIC that is not there: SYNs at 0 and 1 s."""
     done = run(*SMALL, "--exec", 'ethtool -K "$CLOCKOO_IFACE" tx on >/dev/null; '
@@ -300,6 +307,7 @@ CASES = [
     the_command_finds_the_address_and_a_clean_stdout,
     a_dead_appliance_is_noticed,
     an_appliance_that_refuses_its_options_is_noticed,
+    sizes_that_cannot_be_are_refused_before_anything_starts,
     what_the_appliance_says_meanwhile_is_passed_on,
     what_the_command_leaves_running_is_ended,
     sigint_cleans_up,

@@ -172,6 +172,9 @@ CASES = [
 # Rows that cannot be asked over UDP, and why.
 NOT_OVER_UDP = {
     "verbosity": "an administrative command",
+    "flush_all empties, and a set after it stays": "refused without --udp-admin",
+    "flush_all with a delay": "refused without --udp-admin",
+    "flush_all noreply": "refused without --udp-admin",
     "version": "asked alone by every other case",
 }
 DATAGRAM_MAX = 8000  # above 1472 it goes in fragments

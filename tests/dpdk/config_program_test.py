@@ -124,6 +124,32 @@ class ConfigProgram(unittest.TestCase):
         self.assertGreater(len(named), 10)
         self.assertLessEqual(named, keys)
 
+    def test_the_tuning_guides_file_of_who_is_let_in_is_right(self):
+        part = (PROFILES / "TUNING.md").read_text().partition("## Who is let in")[2].partition("\n## ")[0]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "f.yaml")
+            path.write_text("\n".join(line[4:] for line in part.splitlines() if line.startswith("    ")))
+            done = clockoo("--check", path, "--data-dir", PROFILES)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("configuration OK", done.stdout)
+            self.assertIn("2 networks allowed, 1 denied", done.stdout)
+
+    def test_doctor_says_who_is_let_in_and_what_is_open(self):
+        words = ("doctor", "--config", "none", "--sysfs", machine(PAPER), "--data-dir", PROFILES, "--port",
+                 "0000:04:00.0")
+        for options, said in (
+                ((), ["ok    let in           everybody is let in; no users; any number of connections a source\n"]),
+                (("--allow", "10.0.0.0/8", "-U", "11211", "--conns-per-source", "7"),
+                 ["ok    let in           1 network allowed, 0 denied", "; no users; 7 connections a source; UDP\n"]),
+                (("-U", "11211", "--udp-admin"), ["warn  UDP commands     --udp-admin: ", "protocol.udp_admin: no"]),
+                (("-A",), ["warn  shutdown         --enable-shutdown: "]),
+                (("-A", "--deny", "10.0.0.0/8"), ["ok    let in           0 networks allowed, 1 denied"])):
+            out = clockoo(*words, *options).stdout
+            for line in said:
+                self.assertIn(line, out)
+            self.assertEqual("warn  UDP commands" in out, "--udp-admin" in options)
+            self.assertEqual("warn  shutdown" in out, options == ("-A",))
+
     def test_what_the_machine_lacks_is_one_line_with_file_line_and_key(self):
         with tempfile.TemporaryDirectory() as folder:
             for text, where, line in REFUSED:
@@ -174,8 +200,18 @@ class ConfigProgram(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("\nnot ready to start: f.yaml:4: auth.file: users: No such file",
                           done.stdout)
-            (pathlib.Path(folder) / "users").write_text("a:b\n")
+            users = pathlib.Path(folder) / "users"
+            users.write_text("a:b\n")
+            users.chmod(0o640)
             self.assertEqual(check("f.yaml", None, cwd=folder).stdout, "f.yaml: configuration OK\n")
+            users.chmod(0o644)
+            self.assertEqual(check("f.yaml", None, cwd=folder).stdout,
+                             "f.yaml: configuration OK\nauth.file: users: any user of this machine can "
+                             "read or change it: chmod o= it\n")
+            path.write_text("network:\n  deny: [10.0.0.0/8, 2001:db8::/32]\nport:\n  iface: v0\n")
+            self.assertEqual(check("f.yaml", None, cwd=folder).stdout,
+                             "f.yaml: configuration OK\nnetwork: 0 networks allowed, 2 denied, a table of "
+                             "258 KB\n")
 
     def test_a_memcached_conf_is_told_apart_and_converted_as_it_is_told(self):
         """As Debian's is written, but for -l 127.0.0.1, which would be refused with its reason."""

@@ -125,6 +125,7 @@ class ServiceTest(unittest.TestCase):
     def test_ready_reload_and_stop_are_said_in_this_order(self):
         users = self.folder / "users"
         users.write_text("one:word\n")
+        users.chmod(0o600)
         for name in (str(self.folder / "socket"), f"@clockoo-service-{os.getpid()}"):
             with self.subTest(name), Service(name, "-Y", str(users)) as service:
                 self.assertEqual(service.hear(), {"READY": "1"})
@@ -137,6 +138,7 @@ class ServiceTest(unittest.TestCase):
     def test_a_reload_that_finds_a_wrong_file_ends_too_and_says_so(self):
         users = self.folder / "users"
         users.write_text("one:word\n")
+        users.chmod(0o600)
         with Service(str(self.folder / "socket"), "-Y", str(users)) as service:
             service.hear()
             users.write_text("no password\n")
@@ -166,6 +168,23 @@ class ServiceTest(unittest.TestCase):
                 "clockoo: reload: FILE: protocol.udp_budget changes only after a restart",
                 "clockoo: reload: FILE: cache.disable_evictions changes only after a restart",
                 "clockoo: reload: FILE: protocol.disable_flush_all is yes now"])
+
+    def test_a_reload_lets_in_what_the_lists_say_then_and_reads_their_files_again(self):
+        deny = self.folder / "deny"
+        deny.write_text("192.0.2.0/24\n")
+        text = f"network:\n  deny: {deny}\n"
+        self.assertEqual(self.reloaded(text, text, lambda: deny.write_text("10.0.0.0/8\n::/0\n")), [
+            "clockoo: reload: FILE: network.allow and network.deny: 0 networks allowed, 2 denied, a "
+            "table of 258 KB"])
+
+    def test_a_reload_with_a_wrong_list_changes_nothing(self):
+        deny = self.folder / "deny"
+        deny.write_text("192.0.2.0/24\n")
+        text = f"network:\n  deny: {deny}\n"
+        said = self.reloaded(text, text, lambda: deny.write_text("10.0.0.0/8\n10.0.0.1/9\n"))
+        self.assertEqual(len(said), 1)
+        self.assertIn('line 2: "10.0.0.1/9": bits behind the prefix are set; did you mean 10.0.0.0/9?; the '
+                      "configuration is unchanged", said[0])
 
     def test_a_reload_names_no_key_that_merely_follows_from_another(self):
         """The queues from the cores, the networks of --udp-allow from the address."""

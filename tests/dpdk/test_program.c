@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -378,6 +379,8 @@ write_file(const char *path, const char *text)
 	check_ptr(out);
 	fputs(text, out);
 	fclose(out);
+	/* A file of users that others may read is warned of. */
+	chmod(path, S_IRUSR | S_IWUSR);
 }
 
 static void

@@ -1,6 +1,6 @@
 """A clean Debian, as debootstrap makes it, with what the package depends on and nothing else.
 
-Made once under the build folder; every test gets a copy. Commands run in it in a mount namespace of
+Made under the build folder, and anew when the package needs something else; every test gets a copy. Commands run in it in a mount namespace of
 their own, so that what is mounted for them goes with them and the copy can be removed as a folder.
 """
 
@@ -51,6 +51,22 @@ def depends_of(package):
     return [re.sub(r"\(.*?\)", "", one.split("|")[0]).strip() for one in text.split(",")]
 
 
+def recipe(package):
+    """What a clean Debian is made of: another recipe, another Debian."""
+    return "\n".join([SUITE, *depends_of(package), *MACHINE, ENTER, POLICY]) + "\n"
+
+
+def is_current(base, words):
+    """Was it made whole, by that recipe?"""
+    note = recipe_of(base)
+    return base.exists() and note.exists() and note.read_text() == words
+
+
+def recipe_of(base):
+    """Beside it, as nothing may lie in it that Debian has not."""
+    return base.with_name(base.name + ".recipe")
+
+
 def make(base, package):
     begun = base.with_name(base.name + ".begun")
     remove(begun)
@@ -71,7 +87,9 @@ def make(base, package):
                        MAKE_S)
     if status != 0:
         raise Missing(f"apt-get: {text.strip().splitlines()[-1:]}")
+    remove(base)
     begun.rename(base)
+    recipe_of(base).write_text(recipe(package))
 
 
 def take(build, package):
@@ -81,7 +99,7 @@ def take(build, package):
     if shutil.which("debootstrap") is None:
         raise Missing("debootstrap is not installed: tools/install clean")
     base, copy = build / "clean-debian", build / "clean-debian.copy"
-    if not base.exists():
+    if not is_current(base, recipe(package)):
         make(base, package)
     remove(copy)
     subprocess.run(["cp", "-a", "--reflink=auto", "--one-file-system", str(base), str(copy)], check=True)

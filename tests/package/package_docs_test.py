@@ -1,7 +1,8 @@
 #!/usr/bin/python3 -B
-"""What the package says to who has nothing else. Goal: every link of its pages leads to a page of it, none
+"""What the package says to who has nothing else, and what its test stands on. Goal: every link of its pages leads to a page of it, none
 calls a program by its path in the source tree, and clockoo-nic's manual page names each verb and option
-that its --help does. Method: the pages as they are packed, without building anything.
+that its --help does; its unit waits for the clock and leaves core files to who asks for them; a clean
+Debian is made anew when a dependency changes. Method: pages and unit as they are packed, without building anything.
 """
 
 import os
@@ -10,11 +11,16 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/py"))
 
+sys.path.insert(0, str(ROOT / "tests/package"))
+
+import clean_root    # noqa: E402
 import package_main  # noqa: E402
 
 
@@ -49,6 +55,29 @@ class PackageDocsTest(unittest.TestCase):
                               text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               env=os.environ | {"LC_ALL": "C.UTF-8", "MANROFFSEQ": ""})
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+class UnitTest(unittest.TestCase):
+    def test_it_waits_for_the_clock_and_a_core_file_is_asked_for(self):
+        unit = (ROOT / "tools/debian/clockoo.service").read_text().splitlines()
+        self.assertIn("After=time-sync.target", unit)
+        # Soft and hard limit: --enable-coredumps raises the one to the other.
+        self.assertIn("LimitCORE=0:infinity", unit)
+
+
+class CleanRootTest(unittest.TestCase):
+    def test_a_clean_debian_is_as_old_as_what_the_package_needs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            base, needs = pathlib.Path(folder, "clean"), ["libnuma1", "libmicrohttpd12"]
+            with unittest.mock.patch.object(clean_root, "depends_of", lambda _: needs):
+                words = clean_root.recipe("package")
+                self.assertFalse(clean_root.is_current(base, words))
+                base.mkdir()
+                self.assertFalse(clean_root.is_current(base, words))  # of an older test, without a note
+                clean_root.recipe_of(base).write_text(words)
+                self.assertTrue(clean_root.is_current(base, clean_root.recipe("package")))
+                needs.append("libmicrohttpd12t64")
+                self.assertFalse(clean_root.is_current(base, clean_root.recipe("package")))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ enum script_verb {
 	DO_LEAVE,    /* the user closes, and wants to hear no more */
 	DO_ABORT,    /* the user resets */
 	DO_DRAIN,    /* the stack is told to stop */
+	DO_DENY,     /* from now on nobody is let in */
 	DO_PAUSE,    /* our process stands still: what the peer sends waits in the port's ring */
 	DO_RESUME,   /* it goes on, until the ring is empty */
 	DO_OPENED,   /* opened() was called that often in all */

@@ -1,8 +1,11 @@
 #include "script_player.h"
 
+#include "net/access_list.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 const char *const script_states[] = {"CLOSED",     "SYN-SENT",   "SYN-RECEIVED", "ESTABLISHED",
 				     "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT",   "CLOSING",
@@ -258,6 +261,25 @@ resume(struct player *p)
 	return !p->failed;
 }
 
+/* The one network that is let in is nobody's. */
+static void
+deny_all(struct player *p)
+{
+	static const struct access_net nobody = {
+		.ip = {.b = {0x20, 0x01, 0x0d, 0xb8, 0xff}}, .prefix_len = 40, .allow = true};
+	struct region region = {.size = access_list_bytes(&nobody, 1)};
+	uint32_t from = 0;
+
+	ensure(p->access == NULL);
+	p->access = malloc(region.size);
+	ensure(p->access != NULL);
+	region.base = p->access;
+	stack_access_set(p->ss->stack, access_list_make(&region, &nobody, 1));
+	do
+		from = stack_access_enforce(p->ss->stack, from);
+	while (from != 0);
+}
+
 static bool
 act(struct player *p, const struct script_step *st)
 {
@@ -296,6 +318,8 @@ act(struct player *p, const struct script_step *st)
 		conn_close_detach(s, p->flow->conn);
 	else if (st->verb == DO_ABORT)
 		conn_abort(s, p->flow->conn);
+	else if (st->verb == DO_DENY)
+		deny_all(p);
 	else
 		stack_drain(s, p->ss->now_ns);
 	p->ss->now_ns += TURN_NS;
@@ -396,5 +420,6 @@ script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES])
 	sim_stack_turn(p.ss);
 	good = play_steps(&p) && nothing_stays(&p);
 	sim_stack_destroy(p.ss);
+	free(p.access);
 	return good;
 }

@@ -53,6 +53,7 @@ struct player {
 	uint64_t start_ns;
 	uint32_t opened, gone, refused; /* opened(), gone(), failed() */
 	uint64_t paused_ns;             /* since when our process stands still; 0: it does not */
+	void *access;                   /* who is let in; NULL: everybody */
 	bool reading, failed;
 	char *error;
 };

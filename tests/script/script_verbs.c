@@ -288,6 +288,7 @@ static const struct {
 	{"leave", DO_LEAVE, parse_none},
 	{"abort", DO_ABORT, parse_none},
 	{"drain", DO_DRAIN, parse_none},
+	{"deny", DO_DENY, parse_none},
 	{"pause", DO_PAUSE, parse_none},
 	{"resume", DO_RESUME, parse_none},
 	{"opened", DO_OPENED, parse_count},

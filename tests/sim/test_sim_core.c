@@ -1,7 +1,8 @@
 /*
  * Whole cores in memory. Goal: a client's bytes go through every stage of a turn and come back
- * as memcached's answers, what one core stored another finds, and a pause of the process is no
- * loss. Method: two cores over one store, a client on a perfect cable to each.
+ * as memcached's answers, what one core stored another finds, a pause of the process is no loss,
+ * and a date of expiry is one of the wall clock as it is now. Method: two cores over one store, a
+ * client on a perfect cable to each.
  */
 #include "sim_core.h"
 #include "sim_peer.h"
@@ -51,6 +52,54 @@ cores_share_one_store(void **state)
 	converse(sc, 1, 2001, "get k\r\nget nothing\r\n", "VALUE k 7 5\r\nhello\r\nEND\r\nEND\r\n");
 	check(sim_cores_next(sc) > 0);
 	sim_cores_destroy(sc);
+}
+
+/* So many seconds later; the shared clock of expiry follows the next turn. */
+static void
+seconds_pass(struct sim_cores *sc, uint32_t seconds)
+{
+	sc->now_ns += seconds * 1000000000ull;
+	sim_cores_turn(sc);
+}
+
+/* A date is as far away as the wall clock says when the item is stored; what was stored before a
+ * step keeps the time that it had. */
+static void
+a_date_of_expiry_follows_a_step_of_the_wall_clock(void **state)
+{
+	static const struct {
+		int32_t step_s;   /* before the second set of the same date */
+		const char *left; /* of which so many seconds are left then */
+		uint32_t last,
+			after; /* after so many seconds it is there; after so many more it is not */
+	} rows[] = {{0, "HD t1000\r\n", 999, 2},
+		    {600, "HD t400\r\n", 399, 2},
+		    {-86400, "HD t87400\r\n", 87399, 2},
+		    {999, "HD t1\r\n", 0, 2},
+		    {1000, "EN\r\n", 0, 1}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct sim_cores_options options = sim_cores_defaults(5);
+		struct sim_cores *sc = sim_cores_create(&options);
+		char before[64], after[64];
+		const bool longer = rows[i].last >= 1000;
+
+		snprintf(before, sizeof before, "set before 0 %d 1\r\nv\r\nmg before t\r\n",
+			 SIM_UNIX_START + 1000);
+		snprintf(after, sizeof after, "set after 0 %d 1\r\nv\r\n", SIM_UNIX_START + 1000);
+		converse(sc, 0, 2000, before, "STORED\r\nHD t1000\r\n");
+		core_wall_set_mt(&sc->cores[0].core,
+				 (SIM_UNIX_START + (int64_t)rows[i].step_s) * 1000000000);
+		converse(sc, 0, 2001, after, "STORED\r\n");
+		converse(sc, 0, 2002, "mg after t\r\n", rows[i].left);
+		converse(sc, 0, 2003, "mg before t\r\n", "HD t1000\r\n");
+		seconds_pass(sc, rows[i].last);
+		converse(sc, 0, 2004, "mg after\r\n", rows[i].left[0] == 'E' ? "EN\r\n" : "HD\r\n");
+		converse(sc, 0, 2005, "mg before\r\n", longer ? "EN\r\n" : "HD\r\n");
+		seconds_pass(sc, rows[i].after);
+		converse(sc, 0, 2006, "mg after\r\n", "EN\r\n");
+		sim_cores_destroy(sc);
+	}
 }
 
 /* Small items until some were evicted. */
@@ -302,6 +351,7 @@ main(void)
 		cmocka_unit_test(a_long_turn_is_counted_and_the_hosts_part_told),
 		cmocka_unit_test(some_turns_are_timed_and_all_behind_a_long_one),
 		cmocka_unit_test(cores_share_one_store),
+		cmocka_unit_test(a_date_of_expiry_follows_a_step_of_the_wall_clock),
 		cmocka_unit_test(whoever_waits_for_memory_is_work_until_it_comes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -408,6 +408,60 @@ coalesced_data_does_not_reach_past_the_frame(void **state)
 	}
 }
 
+static uint64_t
+since_ns(const struct receiver *r)
+{
+	uint64_t ns;
+
+	(void)conn_peek_since(r->conn, &ns);
+	return ns;
+}
+
+/* Three turns share a frame: the first bytes have the first turn, the last ones the last, what is
+ * between them never the time before it. What was read is forgotten. */
+static void
+a_frame_knows_when_its_bytes_came(void **state)
+{
+	struct receiver *r = receiver_create(1, 0);
+	uint64_t turn[4];
+
+	for (uint32_t i = 0; i < 3; i++) {
+		r->ss->now_ns += 1000000;
+		feed(r, TCP_ACK, (struct span){300 * i, 300 * (i + 1)});
+		turn[i] = r->ss->now_ns;
+	}
+	check_eq(frames_held(r), 1);
+	check_eq(since_ns(r), turn[0]);
+	read_some(r, 299);
+	check_eq(since_ns(r), turn[0]);
+	read_some(r, 1);
+	check_eq(since_ns(r), turn[1]);
+	read_some(r, 150);
+	check(since_ns(r) > turn[1] && since_ns(r) < turn[2]);
+	read_some(r, 150);
+	check_eq(since_ns(r), turn[2]);
+	read_some(r, 100);
+	r->ss->now_ns += 1000000;
+	feed(r, TCP_ACK, (struct span){900, 1200});
+	turn[3] = r->ss->now_ns;
+	check_eq(frames_held(r), 1);
+	check_eq(since_ns(r), turn[2]);
+	read_some(r, 200);
+	check_eq(since_ns(r), turn[3]);
+	/* Behind a hole: all that follows is here when it is filled. */
+	read_some(r, STREAM);
+	feed(r, TCP_ACK, (struct span){1300, 1400});
+	feed(r, TCP_ACK, (struct span){1400, 1500});
+	feed(r, TCP_ACK, (struct span){1200, 1300});
+	read_some(r, 100);
+	check_eq(since_ns(r), r->ss->now_ns);
+	read_some(r, 100);
+	check_eq(since_ns(r), r->ss->now_ns);
+	read_some(r, STREAM);
+	stack_release(r->ss->stack);
+	sim_stack_destroy(r->ss);
+}
+
 int
 main(void)
 {
@@ -416,6 +470,7 @@ main(void)
 		cmocka_unit_test(what_was_dropped_is_not_reported_as_duplicate),
 		cmocka_unit_test(what_was_dropped_is_not_reported_as_received),
 		cmocka_unit_test(coalesced_data_does_not_reach_past_the_frame),
+		cmocka_unit_test(a_frame_knows_when_its_bytes_came),
 		cmocka_unit_test(ooo_blocks_are_bounded_and_leave_room_for_data_in_order),
 	};
 

@@ -478,6 +478,10 @@ MUTANTS = {
     # A restart leaves a page out, or a record, and says so to nobody.
     "PAGE_SKIPPED": [("flash_recover.c", "		r->bad[slot / 64] |= 1ull << slot % 64;\n", "")],
     "FORGETS_SILENTLY": [("flash_recover.c", "	r->told.unindexed++;\n	flash_shard_forget(r->s, c->hash);\n", "	r->told.unindexed++;\n")],
+    # Threads beside a recovery: a list is taken while it is made; its end is not waited for; nobody reads what is beyond it.
+    "LIST_UNFINISHED": [("flash_workers.c", "memory_order_acquire) == FLASH_JOB_DONE;", "memory_order_acquire) >= FLASH_JOB_TAKEN;")],
+    "SEGMENT_STILL_READ": [("flash_workers.c", "FLASH_JOB_TAKEN)\n		return false;", "FLASH_JOB_TAKEN)\n		return true;")],
+    "LIST_CUT_SHORT": [("flash_recover.c", "			redo_list(r, sequence, r->c->workers->jobs[i].changes, p->count);\n", "			redo_list(r, sequence, r->c->workers->jobs[i].changes, p->count), p->step = FLASH_END;\n")],
     # A segment that was given up may have shadowed what is older.
     "GIVES_UP_ALL": [("flash_recover.c", "		if ((number & FLASH_DROP_ENTRIES) == 0)\n	", "")],
     "BAD_SILENT": [("flash_recover.c", "		flash_shard_journal(r->s, FLASH_DROP, sequence | FLASH_DROP_OLDER);\n", "")],
@@ -491,6 +495,8 @@ MUTANTS = {
     "CONVERTED_UNKEPT": [("flash_shard_columns.c", "	atomic_store_explicit(&s->log.kept->first, to + 1, memory_order_release);\n", "")],
     "BUCKET_TORN": [("flash_columns.c", "	atomic_store_explicit(&c->kept->torn, bucket + 1, memory_order_release);\n", "")],
     # A column goes, and looks do not begin again; what was erased of it is put into the log; a flush leaves columns, or the one that is made.
+    # However much is written, the sweep takes one slice a turn.
+    "SWEEP_BY_TURNS": [("flash_shard.c", "	slices = slices_due(s);\n", "	(void)slices_due;\n	slices = 1;\n")],
     "NO_DROP_STEP": [("flash_shard_columns.c", "		flash_index_step(&s->index);\n		protocol_gap();\n", "		protocol_gap();\n")],
     "REINSERT_BLIND": [("flash_shard_columns.c", "	    flash_columns_having(&s->columns, hash, bit_of(s, number)) == 0 ||\n", "")],
     "FLUSH_LEAVES_COLUMNS": [("flash_shard.c", "	flash_shard_columns_hide(s);\n", "")],

@@ -23,6 +23,7 @@ import front_bench
 import idle_bench
 import links
 import loss_bench
+import operate_bench
 import restart_bench
 import sla_bench
 import store_bench
@@ -262,14 +263,22 @@ def measure_flash(args, keep_figures):
     return flash_bench.measure(folder, args.quick, parts, keep_figures)
 
 
+def measure_operate(args, keep_figures):
+    parts = args.part or list(operate_bench.PARTS)
+    folder = folder_of_builds()
+    build_tree.build(folder, build_tree.RELEASE, targets=operate_bench.targets(parts))
+    return operate_bench.measure(folder, args.quick, parts, keep_figures)
+
+
 def measure_budget(args, keep_figures):
     return budget.measure(build_request(), args.keep, machine()["cpu"], keep_figures)
 
 
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
             "budget": measure_budget, "idle": measure_idle, "vs": measure_vs,
-            "sla": measure_sla, "restart": measure_restart, "front": measure_front, "filter": measure_filter, "flash": measure_flash}
-PARTS = {"flash": flash_bench.PARTS, "front": front_bench.PARTS, "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
+            "sla": measure_sla, "restart": measure_restart, "front": measure_front, "filter": measure_filter, "flash": measure_flash,
+            "operate": measure_operate}
+PARTS = {"flash": flash_bench.PARTS, "operate": operate_bench.PARTS, "front": front_bench.PARTS, "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [*(str(loss) for loss in loss_bench.LOSSES), loss_bench.BULK]}
 
 

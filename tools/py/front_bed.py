@@ -196,6 +196,7 @@ class FrontBed(VsBed):
         wire = self._wires[number - 1]
         command = [*self._app("--port", "af_packet", "--iface", wire.iface, "--address",
                               f"{wire.host}/{netns.PREFIX_LEN}", "-c", str(CONNECTIONS_MAX), "--poll", "adaptive",
+                              "--probe", "off",
                               *options)]
         server = self._spinner(command, "" if number == 1 else "-2", wire.server, wire.join)
         server.host = wire.host

@@ -151,7 +151,7 @@ class Bed:
         command = [str(folder.with_name(folder.name + "-bench") / "app/clockoo"), "--config",
                    "none", "--port", "af_packet", "--iface", wire.iface, "--address",
                    f"{wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", "0", "-m",
-                   str(MEMORY_MB), "-I", "2m", "-c", str(CONNS_MAX), "-v", "--file-prefix",
+                   str(MEMORY_MB), "-I", "2m", "-c", str(CONNS_MAX), "-v", "--probe", "off", "--file-prefix",
                    ledger.name, "--data-dir", str(build_tree.ROOT / "drivers-config"), "--yield",
                    *self._args]
         self.server, _ = appliance.start(command, wire, ledger, False)

@@ -39,6 +39,7 @@ DATA = (("clockoo.service", "lib/systemd/system/clockoo.service"),
 DOCS = {"README.md": "README.md", "app/README.md": "options.md", "lib/proto/COMMANDS.md": "COMMANDS.md",
         "lib/admin/STATS.md": "STATS.md", "tests/load/README.md": "clockoo-load.md",
         "drivers-config/README.md": "drivers-config.md", "drivers-config/TUNING.md": "TUNING.md",
+        "drivers-config/FLEET.md": "FLEET.md", "drivers-config/INCIDENTS.md": "INCIDENTS.md", "drivers-config/monitoring/README.md": "monitoring.md",
         "tools/debian/README.md": "service.md"}
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")
 # As the programs are called where the package is installed.
@@ -46,6 +47,8 @@ CALLED = (("build/app/clockoo", "clockoo"), ("tools/nic ", "clockoo-nic "),
           ("tools/bench plot ", "/usr/share/clockoo/charts.py "))
 # What the service's items lie in: made by clockoo-memory.service.
 MEMORY_FILE = "/var/lib/hugetlbfs/user/clockoo/pagesize-2MB/clockoo"
+# Figures for this machine's monitor, and a page of them.
+HTTP = "127.0.0.1:9150"
 # kill is what the unit reloads with; hugeadm makes the mounts and reserves pages.
 OTHERS = "systemd | systemd-standalone-sysusers, passwd, procps, libhugetlbfs-bin"
 DESCRIPTION = """memcached-compatible cache appliance on its own network stack
@@ -99,6 +102,12 @@ def documents():
     return {f"{name}.gz": as_installed(source) for source, name in DOCS.items()}
 
 
+def http_options(build):
+    """The program refuses telemetry.http where it was built without libmicrohttpd."""
+    linked = checked("ldd", str(build / "app/clockoo"))
+    return ["--telemetry-http", HTTP] if "libmicrohttpd" in linked else []
+
+
 def contents(build, number):
     """{path in the package: (bytes, mode)}"""
     files = {}
@@ -109,8 +118,8 @@ def contents(build, number):
     for source, path in DATA:
         files[path] = ((ROOT / "tools/debian" / source).read_bytes(), 0o644)
     files[CONFFILE] = (checked(build / "app/clockoo", "--config", "none", "-e", MEMORY_FILE,
-                               "--print-config").encode(), 0o644)
-    for path in sorted((ROOT / "drivers-config").rglob("*.yaml")):
+                               *http_options(build), "--print-config").encode(), 0o644)
+    for path in sorted([*(ROOT / "drivers-config").rglob("*.yaml"), *(ROOT / "drivers-config").rglob("*.json")]):
         files[f"usr/share/clockoo/{path.relative_to(ROOT)}"] = (path.read_bytes(), 0o644)
     files["usr/share/clockoo/charts.py"] = ((ROOT / "tools/py/charts.py").read_bytes(), 0o755)
     files["usr/sbin/clockoo-nic"] = ((ROOT / "tools/nic").read_bytes(), 0o755)
@@ -125,8 +134,9 @@ def contents(build, number):
 
 
 def stripped(program):
+    """Without lines and variables, but with the names that a crash's backtrace is read by."""
     with tempfile.NamedTemporaryFile() as out:
-        checked("strip", "--strip-unneeded", "--remove-section=.comment", "-o", out.name, str(program))
+        checked("strip", "--strip-debug", "--remove-section=.comment", "-o", out.name, str(program))
         return pathlib.Path(out.name).read_bytes()
 
 

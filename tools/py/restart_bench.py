@@ -115,7 +115,7 @@ class RestartBed(Bed):
     def start(self, mebibytes, cores=1):
         command = [str(self._programs / "app/clockoo"), "--config", "none", "--port", "af_packet", "--iface",
                    self.wire.iface, "--address", f"{self.wire.host}/{netns.PREFIX_LEN}", "-p", str(PORT), "-U", "0",
-                   "-m", str(mebibytes), "-c", "64", "-t", str(cores), "--share-cpus", "--file-prefix",
+                   "-m", str(mebibytes), "-c", "64", "-t", str(cores), "--share-cpus", "--probe", "off", "--file-prefix",
                    self._ledger.name, "--data-dir", str(build_tree.ROOT / "drivers-config"), "--yield", *self.keeping()]
         self.server, _ = appliance.start(command, self.wire, self._ledger, True)
 

@@ -68,7 +68,7 @@ def parse(argv):
     p.add_argument("--cores", type=int)
     p.add_argument("--appliances", type=int, default=1)
     p.add_argument("--load", action="store_true")
-    p.add_argument("--front", type=int, default=0)
+    p.add_argument("--front", type=int)
     p.add_argument("--flash")
     p.add_argument("--no-huge", action="store_true")
     p.add_argument("--no-udp", action="store_true")
@@ -93,7 +93,7 @@ def parse(argv):
         p.error("--appliances: needs --exec, and no tap")
     if args.load and (args.port == "tap" or args.command is not None):
         p.error("--load: needs no --exec, and no tap")
-    if not 0 <= args.front <= run_front.SERVERS_MAX:
+    if args.front is not None and not 1 <= args.front <= run_front.SERVERS_MAX:
         p.error(f"--front: 1 to {run_front.SERVERS_MAX} servers")
     if args.front and (args.port == "tap" or args.appliances > 1):
         p.error("--front: needs one appliance, and no tap")
@@ -102,7 +102,7 @@ def parse(argv):
     if args.flash is not None and (args.port == "tap" or args.appliances > 1 or args.front):
         p.error("--flash: needs one appliance, no front and no tap")
     args.load |= args.flash is not None and args.command is None
-    args.load |= args.front > 0 and args.command is None  # what the front is for is seen under load
+    args.load |= args.front is not None and args.command is None  # what the front is for is seen under load
     progress.quiet = args.quiet and args.command is not None
     return args
 
@@ -111,7 +111,8 @@ def server_command(args, wire, name, profiles, more=()):
     words = [str(args.build / "app" / "clockoo"), "--config", "none", "--port", args.port, "--iface", wire.iface,
              "--address", f"{wire.host}/{netns.PREFIX_LEN}",
              "--address6", f"{wire.host6}/{netns.PREFIX6_LEN}", "-p", str(PORT),
-             "-U", "0" if args.no_udp else str(PORT), "--file-prefix", name, "--data-dir", str(profiles)]
+             "-U", "0" if args.no_udp else str(PORT), "--file-prefix", name, "--data-dir", str(profiles),
+             "--probe", "off"]  # nobody else is on this wire
     cpus = sorted(os.sched_getaffinity(0))
     if args.cores is None:
         pass  # its default, or what --server-args says

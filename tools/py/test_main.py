@@ -19,6 +19,7 @@ from concurrent import futures
 import build_tree
 import coverage
 import lint
+import package_main
 import progress
 from progress import Failed, say
 
@@ -203,6 +204,9 @@ def part_conform():
         counts.add(beside_appliance("with users", CONFORM / "run_secured", users.name, "--no-udp",
                                     "--appliances", "2", server_args=f"-A -Y {users.name}"))
     counts.add(beside_appliance("items on flash", CONFORM / "run_flash", "", "--flash", "256m", server_args="-m 4"))
+    http = package_main.http_options(build_tree.default_folder())
+    counts.add(beside_appliance("a browser and a Prometheus", CONFORM / "run_metrics", "", "--flash", "256m", "--cores", "2",
+                                server_args=f"-m 8 {' '.join(http)}") if http else Counts(skipped=1))
     for port in ("af_packet", "tap"):
         counts.add(beside_appliance(f"IPv6, tags and fragments over {port}",
                                     CONFORM / "run_families", "", "--port", port))
@@ -227,6 +231,7 @@ def part_clients():
 
 def part_scale():
     counts = beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
+    counts.add(beside_appliance("what operators' pages say", CONFORM / "run_pages", "", "--appliances", "2"))
     options = subprocess.run([CONFORM / "run_front", "--options"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, check=True).stdout.strip()
     counts.add(beside_appliance("a front before four servers that come and go", CONFORM / "run_front", "", "--cores", "2",
@@ -238,6 +243,7 @@ def part_peer():
     """The kernel as the peer."""
     counts = beside_appliance("a clean run, judged by Wireshark", CONFORM / "run_capture",
                               server_args="-m 256 -I 2m")
+    counts.add(beside_appliance("clockoo capture beside dumpcap", CONFORM / "run_seen_twice", "", "--cores", "2"))
     counts.add(beside_appliance("twenty thousand connections", CONFORM / "run_crowd",
                                 server_args="-m 64 -c 20500"))
     flood = build_tree.default_folder() / "tests/bench/net/frame_flood"

@@ -197,7 +197,7 @@ class VsBed(Bed):
         wire.lay()
         self.host = wire.host
         return self._spinner(self._app("--port", "af_packet", "--iface", wire.iface, "--address",
-                                       f"{wire.host}/{netns.PREFIX_LEN}"), "", self.server_ns,
+                                       f"{wire.host}/{netns.PREFIX_LEN}", "--probe", "off"), "", self.server_ns,
                              wire.join)
 
     # ---- clients; each returns a row ----

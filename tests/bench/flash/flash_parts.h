@@ -12,6 +12,7 @@ struct flash_trial {
 	uint32_t gets, rounds;
 	const char *file; /* NULL: memory */
 	const char *peer; /* memcached's socket; NULL: ours */
+	uint32_t workers; /* threads beside that of a recovery */
 	uint32_t keys, flash_mib;
 };
 

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,8 @@ flash_rig_open(struct flash_rig *rig, const struct flash_rig_config *config)
 	rig->memory = bench_map(rig->memory_bytes);
 	rig->reads = rig->memory + BUFFERS_BYTES;
 	rig->segments = rig->reads + reads;
+	if (config->workers != 0)
+		rig->changes = bench_map(FLASH_JOBS_BYTES);
 	open_device(rig);
 	rig->shard_config = shard_config(rig);
 	rig->shard_config.buckets =
@@ -159,6 +162,8 @@ flash_rig_close(struct flash_rig *rig)
 	bench_unmap(rig->shard_config.buckets,
 		    rig->shard_config.bucket_count * sizeof(struct bucket));
 	bench_unmap(rig->memory, rig->memory_bytes);
+	if (rig->c.workers != 0)
+		bench_unmap(rig->changes, FLASH_JOBS_BYTES);
 }
 
 uint64_t
@@ -263,12 +268,35 @@ flash_rig_leave(struct flash_rig *rig)
 		fail("a segment was not written", EIO);
 }
 
+static void *
+help(void *arg)
+{
+	struct flash_rig *rig = arg;
+	const uint64_t from = bench_cpu_ns();
+
+	flash_workers_help(&rig->workers, wait, rig);
+	__atomic_fetch_add(&rig->workers_cpu_ns, bench_cpu_ns() - from, __ATOMIC_RELAXED);
+	return NULL;
+}
+
 struct flash_recovered
 flash_rig_recover(struct flash_rig *rig)
 {
-	const struct flash_recover_config c = recover_config(rig);
+	struct flash_recover_config c = recover_config(rig);
+	pthread_t threads[RIG_WORKERS_MAX];
+	struct flash_recovered told;
 
-	return flash_shard_recover(&rig->shard, &rig->shard_config, &c);
+	c.workers = rig->c.workers != 0 ? &rig->workers : NULL;
+	rig->workers_cpu_ns = 0;
+	flash_workers_init(&rig->workers, rig->changes);
+	for (uint32_t i = 0; i < rig->c.workers; i++)
+		if (pthread_create(&threads[i], NULL, help, rig) != 0)
+			fail("a thread", EAGAIN);
+	told = flash_shard_recover(&rig->shard, &rig->shard_config, &c);
+	flash_workers_end(&rig->workers);
+	for (uint32_t i = 0; i < rig->c.workers; i++)
+		pthread_join(threads[i], NULL);
+	return told;
 }
 
 struct flash_result

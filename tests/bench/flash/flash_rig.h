@@ -22,6 +22,7 @@
 #define RIG_SMALL_PAGES 2u /* of a read */
 #define RIG_ABSENT_FROM (1ull << 40)
 #define RIG_CAS_LONG    (1ull << 25)
+#define RIG_WORKERS_MAX 8u
 
 /* A device without latency: it ends at once what is submitted. */
 struct ram_device {
@@ -42,6 +43,7 @@ struct flash_rig_config {
 	uint32_t depth;       /* reads at once */
 	const char *path;     /* NULL: memory */
 	bool long_cas;        /* above 2^24 */
+	uint32_t workers;     /* threads beside a recovery's own, RIG_WORKERS_MAX at most */
 };
 
 struct flash_rig {
@@ -59,6 +61,9 @@ struct flash_rig {
 	uint8_t *memory; /* of transfers: buffers, reads, a recovery's segments */
 	size_t memory_bytes;
 	uint8_t *reads, *segments;
+	struct flash_workers workers;
+	struct flash_change *changes;
+	uint64_t workers_cpu_ns; /* of the last recovery */
 };
 
 void flash_rig_open(struct flash_rig *rig, const struct flash_rig_config *config);

@@ -5,7 +5,7 @@
  *
  *   flash_trial [--run NUMBER] [--mib MIB] [--value BYTES] [--depth READS] [--gets COUNT]
  *               [--rounds NUMBER] [--file FILE] [--keys COUNT]
- *               [--flash-mib MIB] [--peer SOCKET] PART
+ *               [--flash-mib MIB] [--peer SOCKET] [--workers NUMBER] PART
  *
  *   bytes    bytes of DRAM an item of a full log
  *   reads    reads a hit and a miss; bytes written by bytes admitted
@@ -47,7 +47,8 @@ open_rig(struct flash_rig *rig, const struct flash_trial *t, uint64_t items, boo
 					   .value_bytes = t->value,
 					   .depth = t->depth,
 					   .path = t->file,
-					   .long_cas = long_cas};
+					   .long_cas = long_cas,
+					   .workers = t->workers};
 
 	flash_rig_open(rig, &c);
 }
@@ -272,7 +273,8 @@ flash_part_recover(const struct flash_trial *t)
 		const struct flash_recovered r = flash_rig_recover(&rig);
 
 		ensure(r.puts == items && r.bad == 0 && r.unindexed == 0);
-		say_recovery(t, "tier", bytes, items, bench_ns() - from, bench_cpu_ns() - cpu);
+		say_recovery(t, "tier", bytes, items, bench_ns() - from,
+			     bench_cpu_ns() - cpu + rig.workers_cpu_ns);
 		from = bench_ns();
 		cpu = bench_cpu_ns();
 		read_segments(&rig, 1, head);
@@ -313,6 +315,7 @@ main(int argc, char **argv)
 					      {"keys", required_argument, NULL, 'k'},
 					      {"flash-mib", required_argument, NULL, 'l'},
 					      {"peer", required_argument, NULL, 'p'},
+					      {"workers", required_argument, NULL, 'w'},
 					      {0}};
 	struct flash_trial t = {
 		.mib = 256, .value = 200, .depth = 64, .rounds = 2, .keys = 100000, .gets = 100000};
@@ -337,6 +340,8 @@ main(int argc, char **argv)
 			t.flash_mib = bench_number(optarg, 0, MIB_MAX) & ~1u;
 		else if (c == 'p')
 			t.peer = optarg;
+		else if (c == 'w')
+			t.workers = bench_number(optarg, 0, RIG_WORKERS_MAX);
 		else if (c == 'f')
 			t.file = optarg;
 		else

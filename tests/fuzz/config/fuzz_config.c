@@ -6,6 +6,7 @@
  */
 #include "base/check.h"
 #include "config/config_file.h"
+#include "config/net_list.h"
 #include "profile/profile.h"
 #include "fuzz_target.h"
 
@@ -52,6 +53,27 @@ print_and_read(const struct config *cfg)
 	ensure(memcmp(&again, cfg, sizeof again) == 0);
 }
 
+/* A list of networks of a file: each of them is one that the table may be made of. */
+static void
+check_nets(const char *text, size_t size)
+{
+	struct config_net nets[64];
+	struct net_list list = {.nets = nets, .max = 64};
+	struct error f = {0};
+
+	if (!net_list_read(&list, "deny", "F", text, size, &f))
+		check_line(&f, "--deny: F: line ");
+	ensure(list.count <= list.max);
+	for (uint32_t i = 0; i < list.count; i++) {
+		const uint32_t len = nets[i].prefix_len;
+
+		ensure(len <= IP_ADDR_BITS);
+		ensure(!ip_addr_is_v4(&nets[i].ip) || len >= IP_ADDR_V4_BITS);
+		for (uint32_t bit = len; bit < IP_ADDR_BITS; bit++)
+			ensure((nets[i].ip.b[bit / 8] & 0x80u >> bit % 8) == 0);
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -68,6 +90,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		check_line(&f, "f.yaml:");
 	}
+	check_nets((const char *)data, size);
 	if (!profile_read(&profile, "p.yaml", "fuzz", (const char *)data, size, &f))
 		check_line(&f, "p.yaml:");
 	return 0;

@@ -11,6 +11,7 @@
 #include "fuzz_target.h"
 #include "net_frames6.h"
 #include "net_rig.h"
+#include "net/addr_probe.h"
 #include "base/check.h"
 #include "wire/tcp_wire.h"
 
@@ -213,6 +214,41 @@ address(uint8_t *p, uint32_t len)
 	}
 }
 
+/* The same frames while our addresses are asked for: whoever has one is a host, and not we. */
+static struct net_port *ask_port;
+static struct addr_probe probe;
+
+static void
+probe_begin(void)
+{
+	if (ask_port == NULL)
+		ask_port = net_port_new(our_mac, 0);
+	net_port_reset(ask_port, 0);
+	probe = (struct addr_probe){
+		.port = &ask_port->port,
+		.ip = {ip_addr_v4(OUR_IP)},
+		.vlan = on_vlan() ? VLAN : 0,
+		.tag = VLAN,
+		.pace = &probe_pace_short,
+	};
+	memcpy(probe.ip[1].b, our_link6, 16);
+	memcpy(probe.ip[2].b, our_ip6, 16);
+	addr_probe_begin(&probe, 0);
+}
+
+static void
+probe_hears(const uint8_t *p, uint32_t len, uint64_t now_ns)
+{
+	net_port_put(ask_port, p, len, 0);
+	addr_probe_listen(&probe, &ask_port->port);
+	addr_probe_tick(&probe, true, now_ns);
+	ensure(net_port_lent(ask_port) == 0);
+	if (probe.state == ADDR_TAKEN) {
+		ensure(memcmp(probe.taken_by, our_mac, 6) != 0 && (probe.taken_by[0] & 1) == 0);
+		probe_begin();
+	}
+}
+
 static void
 put_frame(struct rig *r, const uint8_t *bytes, uint32_t len)
 {
@@ -229,6 +265,7 @@ put_frame(struct rig *r, const uint8_t *bytes, uint32_t len)
 	if (mode & MODE_VOUCH)
 		ol_flags = FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD;
 	net_port_put(r->np, p, len, ol_flags);
+	probe_hears(p, len, r->now_ns);
 }
 
 static void
@@ -272,6 +309,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.vlan = on_vlan() ? VLAN : 0,
 	};
 	r = rig_new(&options);
+	probe_begin();
 
 	if (mode & MODE_SLOW)
 		r->np->tx_limit = 3;

@@ -229,6 +229,44 @@ administration_over_udp_is_refused(void **state)
 	check_eq(serve_stop_requested_mt(rig->shared), SERVE_RUN);
 }
 
+/* What needs a connection stays refused. */
+static void
+an_operator_may_allow_administration_over_udp(void **state)
+{
+	const struct {
+		const char *line, *reply;
+	} rows[] = {
+		{"flush_all", "OK\r\n"},
+		{"verbosity 1", "OK\r\n"},
+		{"cache_memlimit 1000", "MEMLIMIT"},
+		{"stats reset", "RESET\r\n"},
+		{"lru_crawler disable", "OK\r\n"},
+		{"slabs reassign 1 1", "SAME"},
+		{"lru mode flat", "OK\r\n"},
+		{"watch", "CLIENT_ERROR not allowed over UDP\r\n"},
+		{"stats conns", "CLIENT_ERROR not allowed over UDP\r\n"},
+		{"stats detail dump", "CLIENT_ERROR not allowed over UDP\r\n"},
+		{"lru_crawler metadump all", "CLIENT_ERROR not allowed over UDP\r\n"},
+	};
+	const struct serve_policy policy = {.shutdown = true, .udp_admin = true};
+	const struct fake_sent *sent;
+	char line[64];
+
+	serve_shared_set_policy(rig->shared, &policy);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		rig_forget_datagrams(rig);
+		snprintf(line, sizeof line, "%s\r\n", rows[i].line);
+		rig_datagram_text(rig, 1, line);
+		rig_turn(rig);
+		check_eq(rig_datagrams_sent(rig, &sent), 1);
+		check_bytes(sent[0].bytes + 8, rows[i].reply, strlen(rows[i].reply));
+	}
+	check_eq(serve_stop_requested_mt(rig->shared), SERVE_RUN);
+	rig_datagram_text(rig, 1, "shutdown graceful\r\n");
+	rig_turn(rig);
+	check_eq(serve_stop_requested_mt(rig->shared), SERVE_STOP_GRACEFULLY);
+}
+
 static void
 an_idle_connection_is_closed(void **state)
 {
@@ -394,6 +432,7 @@ main(void)
 		TEST(a_shutdown_closes_and_is_seen_by_the_program),
 		TEST(verbosity_is_capped_and_told),
 		TEST(administration_over_udp_is_refused),
+		TEST(an_operator_may_allow_administration_over_udp),
 		TEST(an_idle_connection_is_closed),
 		TEST(a_slow_reader_is_not_idle),
 		TEST(a_page_moves_where_an_operator_wants_it),

@@ -6,6 +6,7 @@
  * Meant to be run under ThreadSanitizer; without it, what is asked must still be answered. And -c
  * holds over all cores together, to the last connection.
  */
+#include "proto/mc_table.h"
 #include "support/test.h"
 #include "unit/serve/fake_stack.h"
 #include "serve/serve_policy.h"
@@ -76,6 +77,10 @@ core(void *arg)
 	return NULL;
 }
 
+#define ann                                                                                        \
+	((struct serve_user){                                                                      \
+		.name_len = 3, .password_len = 1, .role = MC_ROLE_ADMIN, .bytes = "annx"})
+
 static void *
 exchange_users(void *arg)
 {
@@ -85,7 +90,7 @@ exchange_users(void *arg)
 		struct serve_users users = {.count = 1 + i % SERVE_USERS_MAX};
 
 		for (uint32_t k = 0; k < users.count; k++)
-			users.user[k] = (struct serve_user){3, 1, "annx"};
+			users.user[k] = ann;
 		done += serve_users_replace_mt(rigs[0]->shared, &users);
 		(void)serve_stop_requested_mt(rigs[0]->shared);
 		serve_rusage_set_mt(rigs[0]->shared, i, i);
@@ -98,7 +103,7 @@ static void
 cores_are_asked_about_while_they_work(void **state)
 {
 	const struct serve_policy policy = {.auth = true, .detail = true};
-	const struct serve_users users = {1, {{3, 1, "annx"}}};
+	const struct serve_users users = {.count = 1, .user = {ann}};
 	pthread_t threads[3];
 
 	rig_create_cores(rigs, 2);

@@ -10,6 +10,8 @@
 #include "proto/mc_binary.h"
 #include "unit/serve/one_rig.h"
 
+#include <stdlib.h>
+
 #define CORES        3u
 #define COUNTERS_MAX 128u
 
@@ -202,6 +204,54 @@ without_counters_there_are_gauges(void **state)
 	row_is(reply_of(TELEMETRY_NET), "nic_missed", 0);
 }
 
+/* ---- all replies at once ---- */
+
+/* What stands there behind the command, up to the next one. */
+static const char *
+part_of(const char *all, const char *command_line)
+{
+	static char part[1u << 18];
+	const char *at = strstr(all, command_line), *end;
+
+	check_ptr(at);
+	at += strlen(command_line);
+	end = strstr(at, "\nstats ");
+	snprintf(part, sizeof part, "%.*s", end != NULL ? (int)(end + 1 - at) : (int)strlen(at),
+		 at);
+	return part;
+}
+
+static void
+all_replies_at_once_are_those_of_a_client(void **state)
+{
+	static const char *const commands[] = {
+		"stats settings\r\n", "stats items\r\n", "stats slabs\r\n",   "stats latency\r\n",
+		"stats net\r\n",      "stats cores\r\n", "stats counters\r\n"};
+	static char all[1u << 18];
+	struct region region = {.size = admin_snapshot_bytes()};
+	struct admin_snapshot *s;
+
+	region.base = calloc(1, region.size);
+	check_ptr(region.base);
+	s = admin_snapshot_create(&region, rig->shared, NULL);
+	answer("set a 0 0 1\r\n5\r\n");
+	all[admin_snapshot_write_mt(s, &rig->clock, (uint8_t *)all, sizeof all - 1)] = '\0';
+	check_bytes(all, "stats\r\nSTAT pid 77\r\n", 20);
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+		const char *told = answer(commands[i]);
+		const char *part = part_of(all, commands[i]);
+
+		check_eq(strlen(part) + 5, strlen(told));
+		check_bytes(told, part, strlen(part));
+	}
+	for (size_t room = 0; room < 6000; room += 7) {
+		const size_t len = admin_snapshot_write_mt(s, &rig->clock, (uint8_t *)all, room);
+
+		check(len <= room && (len == 0 || all[len - 1] == '\n'));
+	}
+	free(region.base);
+}
+
 int
 main(void)
 {
@@ -214,6 +264,7 @@ main(void)
 		TEST(binary_has_the_same_rows),
 		TEST(datagrams_are_refused),
 		TEST(without_counters_there_are_gauges),
+		TEST(all_replies_at_once_are_those_of_a_client),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "admin/stat_names.h"
 #include "base/log_cells.h"
 #include "proto/mc_binary.h"
+#include "serve/serve_policy.h"
 #include "unit/serve/late_supplier.h"
 #include "unit/serve/one_rig.h"
 
@@ -302,6 +303,144 @@ writes_that_a_supplier_does_are_counted_when_they_are_told(void **state)
 	late_destroy(late);
 }
 
+static uint32_t
+length_of(const struct request *q)
+{
+	return q->len != 0 ? q->len : (uint32_t)strlen(q->bytes);
+}
+
+static double
+counted(const char *stats)
+{
+	double all = 0;
+
+	for (uint32_t k = 0; k < latency_row_count; k++)
+		all += figure(stats, latency_row_names[k], "count");
+	return all;
+}
+
+#define LARGE 20000u
+
+/* What stands behind them is put off with them. */
+static void
+large_values_that_wait_are_counted_once(void **state)
+{
+	static const struct request lines[] = {
+		{"get big\r\n", "1", 0},
+		{"mg big v\r\n", "1", 0},
+		{"get big b\r\n", "1", 0},
+		{"get b big\r\n", "1", 0},
+		{"get big big\r\n", "1", 0},
+		{"get big\r\nget b\r\nmg b v\r\n", "3", 0},
+		{"mg big v\r\nmn\r\n", "2", 0},
+		{"gat 0 big\r\ntouch big 0\r\n", "2", 0},
+		{"\x80\0\0\3\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0big", "1", 27},
+	};
+	static char value[LARGE + 64];
+	const int head = sprintf(value, "set big 0 0 %u\r\n", LARGE);
+
+	memset(value + head, 'x', LARGE);
+	memcpy(value + head + LARGE, "\r\n", 2);
+	for (uint32_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+		const char *stats;
+		struct conn *c;
+
+		start_clock(NULL);
+		c = rig_open(rig);
+		rig_receive(rig, c, value, (uint32_t)head + LARGE + 2);
+		turn_of(US);
+		rig_lose(rig, c);
+		c = rig_open(rig);
+		rig_set_pieces(rig, 0);
+		rig_receive(rig, c, lines[i].bytes, length_of(&lines[i]));
+		turn_of(100 * US);
+		turn_of(100 * US);
+		rig_set_pieces(rig, 4096);
+		for (uint32_t n = 0; n < 4; n++) {
+			rig_acked(rig, c);
+			turn_of(100 * US);
+		}
+		rig_eof(rig, c); /* which is no request */
+		turn_of(US);
+		rig_lose(rig, c);
+		stats = latency();
+		if (counted(stats) != 1 + atof(lines[i].kind))
+			fail_msg("%s: %s", lines[i].bytes, stats);
+		check(figure(stats, "waited_window", "max_us") == 300);
+		stop(NULL);
+	}
+}
+
+/* With their errors, where a line ends early; and what is put off behind a line that waited. */
+static const struct request awaited[] = {
+	{"get s1 f1 s2\r\n", "", 0},
+	{"get f1 s1\r\n", "", 0},
+	{"gat 0 s1 s2\r\n", "", 0},
+	{"gat 0 s1 f1 s2\r\n", "", 0},
+	{"set s1 0 0 1\r\nxyz", "", 0},
+	{"get s1\r\nset l1 0 0 1\r\nx\r\n", "", 0},
+	{"get s1 s2\r\nappend l1 0 0 1\r\nx\r\n", "", 0},
+	{"incr l1 1\r\nincr l2 1\r\n", "", 0},
+	{"mg l1 v t\r\nme l1\r\nmg l2 T0 v\r\n", "", 0},
+	{"delete s1\r\nget s1 s1 s1\r\nmd s1 q\r\n", "", 0},
+	{"\x80\x0d\0\2\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0s5", "", 26},
+};
+
+static void
+what_a_supplier_is_asked_for_is_counted_once(void **state)
+{
+	static const struct late_config configs[] = {
+		{.seed = 1, .writes = true},
+		{.seed = 1, .writes = true, .misses_on_failure = true},
+		{.seed = 1},
+		{.seed = 1, .flash = true, .misses_on_failure = true},
+	};
+
+	for (uint32_t i = 0; i < 8 * sizeof awaited / sizeof awaited[0]; i++) {
+		const struct request *q = &awaited[i / 8];
+		struct late *late = late_begin(configs[i % 4]);
+		struct conn *c = rig_open(rig);
+		uint64_t want;
+		double found;
+
+		for (uint32_t n = 1; n < 3 && i % 4 == 3; n++) {
+			late_put(late, n);
+			late_evict(late, n);
+		}
+		if (i / 4 % 2)
+			rig_receive(rig, c, q->bytes, length_of(q));
+		else
+			rig_datagram(rig, 1, 1, q->bytes, length_of(q));
+		late_answers(late);
+		rig_lose(rig, c);
+		want = rig_count(rig, REQ_TCP) + rig_count(rig, REQ_UDP);
+		found = counted(latency());
+		if (found != (double)want)
+			fail_msg("%u: %s: %g, not %llu", i % 8, q->bytes, found,
+				 (unsigned long long)want);
+		late_destroy(late);
+	}
+}
+
+/* Also that one which has waited for another one. */
+static void
+a_write_is_here_from_when_it_came(void **state)
+{
+	struct late *late = late_begin((struct late_config){.seed = 1, .writes = true});
+	struct conn *c = rig_open(rig);
+	const char *stats;
+
+	rig_receive_text(rig, c, "set s1 0 0 1\r\nx\r\nset s2 0 0 1\r\nx\r\ndelete s3\r\n");
+	late_answers(late);
+	rig_lose(rig, c);
+	stats = latency();
+	check(figure(stats, "waited_supplier", "count") == 3);
+	/* The shorter ones have waited for longer. */
+	check(figure(stats, "waited_supplier", "p50_us") >= 6 * LATE_TURN_NS / 1000 * 31 / 32);
+	check(figure(stats, "waited_supplier", "max_us") >= 8 * LATE_TURN_NS / 1000);
+	late_destroy(late);
+}
+
 static void
 the_last_minute_forgets(void **state)
 {
@@ -323,6 +462,59 @@ the_last_minute_forgets(void **state)
 	check(figure(stats, "udp_get_miss", "minute_max_us") < 5.2);
 }
 
+/* One of 128 operations is looked at: so many requests that each key is. */
+static const char *
+hotkeys(const char *command)
+{
+	static char text[1u << 16];
+	struct conn *c;
+
+	turn_of(US);
+	admin_hotkeys_tick_mt(rig->shared, rig->clock.now_ns);
+	c = rig_open(rig);
+	rig_receive_text(rig, c, command);
+	for (uint32_t i = 0; i < 60; i++)
+		turn_of(US);
+	snprintf(text, sizeof text, "%s", rig_sent(c, NULL));
+	rig_lose(rig, c);
+	return text;
+}
+
+static void
+hot_and_big_keys_are_named(void **state)
+{
+	static char set[9000];
+	struct conn *c = rig_open(rig);
+	const char *stats;
+	int head;
+
+	check_str(hotkeys("stats hotkeys\r\n"), "END\r\n");
+	rig_receive_text(rig, c, "set a 0 0 5\r\nvalue\r\n");
+	turn_of(US);
+	head = sprintf(set, "set large 0 0 8000\r\n");
+	memset(set + head, 'x', 8000);
+	memcpy(set + head + 8000, "\r\n", 2);
+	rig_receive(rig, c, set, (uint32_t)head + 1000);
+	turn_of(US);
+	rig_receive(rig, c, set + head + 1000, 7002);
+	turn_of(US);
+	for (uint32_t i = 0; i < 8000; i++) {
+		rig_datagram_text(rig, 1, i % 4 != 0 ? "get a\r\n" : "mg Yg0K b v\r\n");
+		turn_of(1000 * US);
+	}
+	stats = hotkeys("stats hotkeys\r\n");
+	check_ptr(strstr(stats, "STAT 1:key a\r\nSTAT 1:rate "));
+	check_ptr(strstr(stats, "STAT 1:size 5\r\nSTAT 2:key b%0D%0A\r\n"));
+	check_ptr(strstr(stats,
+			 "STAT big_1:key large\r\nSTAT big_1:size 8000\r\nSTAT big_1:uses 1\r\n"));
+	check(atof(strstr(stats, "1:share ") + 8) > 0.5 &&
+	      atof(strstr(stats, "1:share ") + 8) < 0.99);
+	check(atof(strstr(stats, "1:rate ") + 7) > 300 &&
+	      atof(strstr(stats, "1:rate ") + 7) < 1500);
+	serve_shared_set_policy(rig->shared, &(struct serve_policy){.no_dumps = true});
+	check_str(hotkeys("stats hotkeys\r\n"), "CLIENT_ERROR stats cachedump not allowed\r\n");
+}
+
 int
 main(void)
 {
@@ -336,7 +528,11 @@ main(void)
 		cmocka_unit_test(requests_that_wait_for_a_supplier_are_apart),
 		cmocka_unit_test(a_datagram_whose_key_is_asked_for_again_is_counted_once),
 		cmocka_unit_test(writes_that_a_supplier_does_are_counted_when_they_are_told),
+		cmocka_unit_test(large_values_that_wait_are_counted_once),
+		cmocka_unit_test(what_a_supplier_is_asked_for_is_counted_once),
+		cmocka_unit_test(a_write_is_here_from_when_it_came),
 		TEST(the_last_minute_forgets),
+		TEST(hot_and_big_keys_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

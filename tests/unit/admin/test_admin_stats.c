@@ -10,6 +10,7 @@
 #include "admin/stat_names.h"
 #include "flash/flash_stats.h"
 #include "front/front_stats.h"
+#include "serve/hot_keys.h"
 #include "serve/serve_await.h"
 
 #include <stdlib.h>
@@ -279,6 +280,25 @@ latency_say(char *out)
 	sprintf(out + len, "\n");
 }
 
+static void
+hotkeys_say(char *out)
+{
+	int len = sprintf(out,
+			  "\n## stats hotkeys\n\nKeys asked for most lately, of all cores, as one "
+			  "of 128 operations tells: reads and writes, computed once a "
+			  "second. %u of\nthem, the most asked one first, `<n>:` and\n\n",
+			  HOT_LISTED);
+
+	len += say_words(out + len, hotkeys_hot_names, hotkeys_hot_count);
+	len += sprintf(out + len,
+		       "\n\nwith operations a second, their share of all, and bytes of the value; "
+		       "and %u keys with the largest values\nthat were asked for or stored in the "
+		       "last ten minutes (of values of 1,024 bytes or more), `big_<n>:` and\n\n",
+		       HOT_LISTED);
+	len += say_words(out + len, hotkeys_big_names, hotkeys_big_count);
+	sprintf(out + len, "\n");
+}
+
 static const char *
 document(void)
 {
@@ -323,6 +343,18 @@ document(void)
 	len += sprintf(out + len, "\n");
 	latency_say(out + len);
 	len += (int)strlen(out + len);
+	hotkeys_say(out + len);
+	len += (int)strlen(out + len);
+	len += sprintf(
+		out + len,
+		"\n## stats sources\n\nThe ten sources with most TCP connections, the first one "
+		"most, `<n>:` and\n\n");
+	len += say_words(out + len, source_stat_names, source_stat_count);
+	len += sprintf(
+		out + len,
+		"\n\nA source is an IPv4 address, the /64 of an IPv6 one, or an address of the "
+		"link. Of more than about a thousand sources\n`conns` is at most `error` too high. "
+		"Not over UDP.\n");
 	counters_say(out + len);
 	return out;
 }

@@ -56,9 +56,9 @@ static const struct {
 	{"wibble:\n  wobble: 1\n",
 	 "f.yaml:1: wibble: unknown section; there are: network, port, cores, memory, "
 	 "steering, cache, front, flash, protocol, auth, telemetry, process"},
-	{"network:\n  wobble: 1\n",
-	 "f.yaml:2: network.wobble: unknown key; in network are: address, gateway, "
-	 "address6, gateway6, vlan, vlan_priority, mtu"},
+	{"network:\n  wuzzle: 1\n",
+	 "f.yaml:2: network.wuzzle: unknown key; in network are: address, gateway, ipv6, "
+	 "address6, gateway6, probe, allow, deny, vlan, vlan_priority, mtu"},
 	{"protocol:\n  ssl: yes\n", "f.yaml:2: protocol.ssl: unknown key; did you mean auth.sasl?"},
 	{"port:\n  rxring: 96\n", "f.yaml:2: port.rxring: unknown key; did you mean port.rx_ring?"},
 	{"port:\n  rx_ring:\n    size: 96\n",
@@ -99,6 +99,26 @@ static const struct {
 	{"protocol:\n  udp_allow: [10.0.0.0/8,\n    10.0.0.0/33]\n",
 	 "f.yaml:3: protocol.udp_allow: \"10.0.0.0/8,10.0.0.0/33\": expected networks such as "
 	 "10.0.0.0/8,2001:db8::/32, or none"},
+	{"network:\n  ipv6: off\n  address6: 2001:db8::1/64\n",
+	 "f.yaml:2: network.ipv6 off with network.address6: leave one of them out"},
+	{"network:\n  probe: rfc\n",
+	 "f.yaml:2: network.probe: \"rfc\": expected auto, short, long or off"},
+	{"network:\n  ipv6: maybe\n",
+	 "f.yaml:2: network.ipv6: \"maybe\": expected auto, on or off"},
+	{"network:\n  allow: [10.0.0.0/8,\n    10.0.0.0/33]\n",
+	 "f.yaml:3: network.allow: \"10.0.0.0/33\": expected a network such as 10.0.0.0/8 or "
+	 "2001:db8::/32"},
+	{"network:\n  deny: [10.0.0.1/8]\n", "f.yaml:2: network.deny: \"10.0.0.1/8\": bits behind "
+					     "the prefix are set; did you mean 10.0.0.0/8?"},
+	{"network:\n  deny: [\"2001:db8::1/64\"]\n",
+	 "f.yaml:2: network.deny: \"2001:db8::1/64\": bits behind the prefix are set; did you mean "
+	 "2001:db8::/64?"},
+	{"network:\n  deny: [10.0.0.0/8, /etc/x]\n",
+	 "f.yaml:2: network.deny: \"/etc/x\": expected a network such as 10.0.0.0/8 or "
+	 "2001:db8::/32"},
+	{"network:\n  deny: host.example\n",
+	 "f.yaml:2: network.deny: \"host.example\": expected a network such as 10.0.0.0/8 or "
+	 "2001:db8::/32"},
 	{"protocol:\n  udp_allow: [\"10.0.0.0/8,1.2.3.4\"]\n",
 	 "f.yaml:2: protocol.udp_allow: \"10.0.0.0/8,1.2.3.4\": expected one value per item"},
 	{"memory:\n  nodes: [1, two]\n", "f.yaml:2: memory.nodes: \"1,two\": expected MB of each "
@@ -164,6 +184,9 @@ static const struct {
 	 "f.yaml:2: telemetry.verbose: a list; expected one value (a number)"},
 	{"telemetry:\n  verbose: {all: 1}\n",
 	 "f.yaml:2: telemetry.verbose: a mapping; expected one value (a number)"},
+	{"telemetry:\n  http: 9150\n",
+	 "f.yaml:2: telemetry.http: \"9150\": expected IP:PORT such as 127.0.0.1:9150 or "
+	 "[::1]:9150, the path of a Unix socket, or none"},
 	{"telemetry:\n  live: [yes]\n",
 	 "f.yaml:2: telemetry.live: a list; expected one value (yes or no)"},
 	{"network:\n  address6: fe80::1/64\n",

@@ -63,6 +63,53 @@ a_good_file_gives_its_users_byte_for_byte(void **state)
 	}
 }
 
+/* The role is behind the password, which may be one of its words, or have colons. */
+static void
+a_user_has_the_role_that_stands_behind_its_password(void **state)
+{
+	const struct {
+		const char *text, *bytes;
+		enum auth_role role;
+	} rows[] = {
+		{"u:pw:read\n", "upw", AUTH_READ},
+		{"u:pw:write\r\n", "upw", AUTH_WRITE},
+		{"u:pw:admin", "upw", AUTH_ADMIN},
+		{"u:pw\n", "upw", AUTH_ADMIN},
+		{"u:p:w:read\n", "up:w", AUTH_READ},
+		{"u:read\n", "uread", AUTH_ADMIN},
+		{"u:x:read:admin\n", "ux:read", AUTH_ADMIN},
+		{"u:pw:reader\n", "upw:reader", AUTH_ADMIN},
+		{"u::read\n", "u:read", AUTH_ADMIN},
+		{A250 ":aaaa:write\n", A250 "aaaa", AUTH_WRITE},
+	};
+
+	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct auth_users users;
+		struct error err;
+
+		put(rows[i].text, strlen(rows[i].text));
+		if (!auth_file_load(&users, path, &err))
+			fail_msg("file %u: %s", i, err.text);
+		check_eq(users.user[0].role, rows[i].role);
+		check_eq(users.user[0].name_len + users.user[0].word_len, strlen(rows[i].bytes));
+		check_bytes(users.user[0].bytes, rows[i].bytes, strlen(rows[i].bytes));
+	}
+}
+
+static void
+a_file_that_others_can_read_is_told_from_one_that_they_cannot(void **state)
+{
+	put("u:pw\n", 5);
+	check_eq(chmod(path, 0640), 0);
+	check(!auth_file_is_open(path));
+	check_eq(chmod(path, 0644), 0);
+	check(auth_file_is_open(path));
+	check_eq(chmod(path, 0602), 0);
+	check(auth_file_is_open(path));
+	check_eq(chmod(path, 0600), 0);
+	check(!auth_file_is_open("no-such-file"));
+}
+
 static const struct {
 	const char *text;
 	size_t len;
@@ -121,6 +168,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_good_file_gives_its_users_byte_for_byte),
 		cmocka_unit_test(a_bad_file_is_refused_by_line_and_changes_nothing),
+		cmocka_unit_test(a_user_has_the_role_that_stands_behind_its_password),
+		cmocka_unit_test(a_file_that_others_can_read_is_told_from_one_that_they_cannot),
 		cmocka_unit_test(what_is_no_ordinary_file_is_refused),
 	};
 	const int fd = mkstemp(path);

@@ -40,7 +40,7 @@ without_options_the_defaults_are_memcacheds(void **state)
 	check_eq(cfg.ipv4, 0x0a630001);
 	check_eq(cfg.prefix_len, 24);
 	check_str(cfg.port, "af_packet");
-	check(!cfg.yield && !cfg.live && !cfg.no_huge);
+	check(!cfg.yield && !cfg.live && !cfg.no_huge && !cfg.telemetry_dpdk);
 }
 
 #define NUMBER(field) offsetof(struct config, field)
@@ -327,6 +327,22 @@ static const struct {
 	{{"-U", "1", "-S"}, "no authentication over UDP"},
 	{{"-Y", ""}, "--auth-file"},
 	{{"-d", "--live"}, "nobody would see the lines"},
+	{{"--telemetry-http", ""}, "expected IP:PORT"},
+	{{"--telemetry-http", "127.0.0.1"}, "expected IP:PORT"},
+	{{"--telemetry-http", "127.0.0.1:0"}, "expected IP:PORT"},
+	{{"--telemetry-http", "127.0.0.1:65536"}, "expected IP:PORT"},
+	{{"--telemetry-http", "localhost:9150"}, "expected IP:PORT"},
+	{{"--telemetry-http", "::1:9150"}, "expected IP:PORT"},
+	{{"--telemetry-http", "[::1]9150"}, "expected IP:PORT"},
+	{{"--telemetry-http", "[::1"}, "expected IP:PORT"},
+	{{"--telemetry-http",
+	  "/23456789012345678901234567890123456789012345678901234567890123456789012345678901234567"
+	  "8901234567890123456789"},
+	 "more than 107 characters"},
+	{{"--telemetry-http", "10.99.0.1:9150"}, "the cache's own address"},
+	{{"--telemetry-http", "10.1.0.9:9150", "-l", "10.1.0.9"}, "the cache's own address"},
+	{{"--telemetry-http", "[2001:db8::1]:9150", "--address6", "2001:db8::1/64"},
+	 "the cache's own address"},
 	{{"-s", "path"}, "Unix domain sockets are not supported"},
 	{{"-Z"}, "TLS is not supported"},
 	{{"-o"}, "expected a value"},

@@ -11,6 +11,8 @@
 #define PAGES     3u
 #define SEGMENTS  8u
 #define BUCKETS   16u
+#define MANY      2048u /* of them */
+#define ROUNDS    5u    /* of the log */
 #define KEY       ((struct view){(const uint8_t *)"key", 3})
 #define NEIGHBOUR ((struct view){(const uint8_t *)"other", 5})
 #define HASH      0x1234567812340000ull
@@ -37,22 +39,28 @@ stress_gap(void)
 	fn();
 }
 
-static int
-setup(void **unused)
+static void
+begin(struct bucket *of, uint32_t count)
 {
 	const struct flash_shard_config c = {
 		.log = {.segments = SEGMENTS, .segment_pages = PAGES, .live = SEGMENTS - 2},
-		.buckets = buckets,
-		.bucket_count = BUCKETS,
+		.buckets = of,
+		.bucket_count = count,
 		.kept = &kept,
 		.intents = &intents,
 		.pages = pages};
 
-	memset(buckets, 0, sizeof buckets);
+	memset(of, 0, count * sizeof *of);
 	memset(&kept, 0, sizeof kept);
 	memset(pages, 0, sizeof pages);
 	in_gap = NULL;
 	flash_shard_init(&shard, &c);
+}
+
+static int
+setup(void **unused)
+{
+	begin(buckets, BUCKETS);
 	return 0;
 }
 
@@ -92,6 +100,20 @@ roll(int32_t error)
 	check(!flash_log_write(&shard.log, &io));
 	flash_log_wrote(&shard.log, (uint32_t)io.tag, error);
 	flash_shard_turn(&shard);
+}
+
+static void
+however_few_the_turns_the_log_goes_round(void **unused)
+{
+	static struct bucket many[MANY];
+
+	begin(many, MANY);
+	check(put(KEY, HASH, 10));
+	/* A turn a segment; a slot that has entries yet would refuse what is put. */
+	for (uint32_t i = 0; i < ROUNDS * SEGMENTS; i++)
+		roll(0);
+	check_eq(counter_read(&shard.counters[FLASH_REFUSED_ROOM]), 0);
+	check_eq(counter_read(&shard.counters[FLASH_UNJOURNALED]), 0);
 }
 
 static void
@@ -208,8 +230,7 @@ a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour(void **unus
 {
 	struct flash_look l;
 
-	for (uint32_t i = 0; i < BUCKET_SLOTS - 1; i++) /* the primary bucket is full then */
-		check(put(NEIGHBOUR, HASH ^ (uint64_t)(i + 1) << 16, 10));
+	/* In the primary bucket, and in the alternate one, which has more room then. */
 	check(put(NEIGHBOUR, HASH, 10));
 	check(put(KEY, HASH, 10));
 	check(look(&l, HASH));
@@ -275,6 +296,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(however_few_the_turns_the_log_goes_round, setup),
 		cmocka_unit_test_setup(a_lost_segment_is_looked_for_again, setup),
 		cmocka_unit_test_setup(what_cannot_be_read_is_no_other_key, setup),
 		cmocka_unit_test_setup(a_claim_is_of_its_segment_not_of_its_slot, setup),

@@ -23,6 +23,7 @@ rig_new(const struct rig_options *options)
 		.net.prefix_len = 24,
 		.net.gateway = options->gateway,
 		.net.prefix6_len = 64,
+		.net.ipv6_off = options->ipv6_off,
 		.net.vlan = options->vlan,
 		.net.vlan_priority = options->vlan != 0 ? 5 : 0,
 		.tcp.port = UDP_PORT,

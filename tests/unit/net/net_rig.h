@@ -28,6 +28,7 @@ struct rig_options {
 	uint16_t udp_port;     /* 0: off */
 	uint16_t udp_ports;    /* from it on; 0: one */
 	uint16_t vlan;         /* 0: none */
+	bool ipv6_off;
 };
 
 struct rig *rig_new(const struct rig_options *options);

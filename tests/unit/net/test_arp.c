@@ -269,7 +269,8 @@ announced(struct rig *r, uint64_t until_ns)
 		r->np->sent_count = 0;
 		rig_turn(r, NULL);
 		for (uint32_t i = 0; i < r->np->sent_count; i++)
-			count += get32(r->np->sent[i].bytes + AT_ARP_TARGET_IP) == OUR_IP;
+			count += get32(r->np->sent[i].bytes + AT_ARP_TARGET_IP) == OUR_IP &&
+				 get32(r->np->sent[i].bytes + AT_ARP_SENDER_IP) == OUR_IP;
 	}
 	r->np->sent_count = 0;
 	return count;

@@ -298,7 +298,7 @@ static bool
 is_traffic(uint32_t c)
 {
 	return c == RX_FRAMES || c == RX_BYTES || c == TX_FRAMES || c == TX_BYTES ||
-	       c == ARP_LEARNED || c == ND_LEARNED;
+	       c == ARP_LEARNED || c == ND_LEARNED || c == ADDRESS_DEFENDED;
 }
 
 static void
@@ -445,7 +445,8 @@ has_a_test_of_its_own(uint32_t c)
 {
 	return c == DROP_ICMP_SIZE || c == DROP_ICMP_RATE_LIMIT || c == DROP_NEIGH_RATE_LIMIT ||
 	       c == DROP_VLAN_UNTAGGED || (c >= DROP_FRAG_UDP_OFF && c <= FRAG_REASSEMBLED) ||
-	       c == DROP_UDP_BACKLOG || (c >= DROP_ND_UNSOLICITED && c <= DROP_ND_UNSOLICITED) ||
+	       c == DROP_UDP_BACKLOG || c == DROP_UDP_DENIED || c == DROP_ICMP_DENIED ||
+	       (c >= DROP_ND_UNSOLICITED && c <= DROP_ND_UNSOLICITED) ||
 	       (c >= ND_ADVERTS_SENT && c <= ICMP_ERRORS);
 }
 

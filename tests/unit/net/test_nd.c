@@ -139,7 +139,7 @@ a_probe_for_our_address_is_told_to_all_that_it_is_taken(void **state)
 	check_eq(rig_count(r, ND_CONFLICT), 1);
 	check_eq(rig_count(r, ND_LEARNED), 0);
 	hear_tell(r, our_ip6, peer_mac, 0x20000000); /* it has it, it says */
-	check_eq(r->np->sent_count, 0);
+	check_told(r, our_ip6, all_nodes6, 0x20000000);
 	check_eq(rig_count(r, ND_CONFLICT), 2);
 	rig_free(r);
 }

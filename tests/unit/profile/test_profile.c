@@ -140,6 +140,30 @@ static const struct {
 	{"summary: s", "summary: s\nsummary: t", ":3: summary: duplicate key, also on line 2"},
 };
 
+/* Where addresses are asked for before they are used: a wait for nobody would delay every start. */
+static void
+others_can_be_there_but_for_ports_of_tests_and_sockets(void **state)
+{
+	static const char *const alone[] = {"memif", "memif_client", "null",
+					    "ring",  "vhost",        "virtio_user"};
+	uint32_t found = 0;
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		struct profile p;
+		struct error err;
+		char path[512];
+		bool is_alone = false;
+
+		snprintf(path, sizeof path, PROFILE_DIR "/%s.yaml", names[i]);
+		check(profile_load(&p, path, names[i], &err));
+		for (size_t n = 0; n < sizeof alone / sizeof alone[0]; n++)
+			is_alone |= strcmp(alone[n], names[i]) == 0;
+		found += is_alone;
+		check_eq(profile_has_neighbours(&p), !is_alone);
+	}
+	check_eq(found, sizeof alone / sizeof alone[0]);
+}
+
 static void
 a_damaged_profile_is_refused_by_file_and_key(void **state)
 {
@@ -391,6 +415,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_profile_of_ours_loads),
+		cmocka_unit_test(others_can_be_there_but_for_ports_of_tests_and_sockets),
 		cmocka_unit_test(a_damaged_profile_is_refused_by_file_and_key),
 		cmocka_unit_test(a_profile_says_what_its_file_says),
 		cmocka_unit_test(the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can),

@@ -80,6 +80,8 @@ static const char *const lines[] = {
 	"stats cores\r\n",
 	"stats counters\r\n",
 	"stats latency\r\n",
+	"stats hotkeys\r\n",
+	"stats sources\r\n",
 	"stats reset\r\n",
 	"stats detail on\r\n",
 	"stats detail off\r\n",

@@ -23,6 +23,8 @@ stats_is_a_command_for_each_second_word(void **state)
 		{"stats cores\r\n", "stats cores\n"},
 		{"stats counters\r\n", "stats counters\n"},
 		{"stats latency\r\n", "stats latency\n"},
+		{"stats hotkeys\r\n", "stats hotkeys\n"},
+		{"stats sources\r\n", "stats sources\n"},
 		{"stats reset\r\n", "stats reset\n"},
 		{"stats rese\r\n", "bad unknown\n"},
 		{"stats enable\r\n", "bad unknown\n"},

@@ -134,6 +134,7 @@ static const struct {
 	{MC_ERR_CACHEDUMP_LINE, "CLIENT_ERROR bad command line\r\n"},
 	{MC_ERR_SLAB_ID, "CLIENT_ERROR Illegal slab id\r\n"},
 	{MC_ERR_UNAUTHENTICATED, "CLIENT_ERROR unauthenticated\r\n"},
+	{MC_ERR_ROLE, "CLIENT_ERROR not allowed for this user\r\n"},
 	{MC_ERR_AUTH_FAILED, "CLIENT_ERROR authentication failure\r\n"},
 	{MC_ERR_AUTH_FORMAT, "CLIENT_ERROR bad authentication token format\r\n"},
 	{MC_ERR_AUTH_END, "CLIENT_ERROR bad command line termination\r\n"},

@@ -55,18 +55,21 @@ say_errors(struct text *t)
 static void
 say_document(struct text *t)
 {
+	static const char *const over_udp[] = {"no", "with `udp_admin`", "yes"};
+	static const char *const roles[] = {"", "read", "write", "admin"};
+
 	t->len = 0;
 	say(t, "# Commands\n\n"
 	       "Made from `mc_table.h`; a test compares. `test_mc_table --print` writes it.\n\n"
 	       "## Text\n\n"
-	       "| command | over UDP | what it does |\n|---|---|---|\n");
+	       "| command | over UDP | role | what it does |\n|---|---|---|---|\n");
 	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++) {
 		const struct mc_command *c = &mc_commands[i];
 
 		say(t, "| `%s%s%s%s", c->name, c->subcommand[0] != 0 ? " " : "", c->subcommand,
 		    c->arguments[0] != 0 ? " " : "");
 		say_cell(t, c->arguments);
-		say(t, "` | %s | %s |\n", c->udp ? "yes" : "no", c->help);
+		say(t, "` | %s | %s | %s |\n", over_udp[c->udp], roles[c->role], c->help);
 	}
 	say(t, "\nFlags of meta commands:");
 #define LETTER(letter, name) say(t, " %c", letter);
@@ -201,21 +204,23 @@ rows_of_one_word_are_neighbours(void **state)
 static void
 what_an_operator_does_is_refused_over_udp(void **state)
 {
-	static const char *const refused[] = {"watch", "shutdown", "verbosity",  "cache_memlimit",
-					      "slabs", "lru",      "lru_crawler"};
+	static const char *const refused[] = {"watch", "shutdown", "verbosity",   "cache_memlimit",
+					      "slabs", "lru",      "lru_crawler", "flush_all"};
 
 	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++)
 		for (size_t j = 0; j < sizeof refused / sizeof refused[0]; j++)
 			if (strcmp(mc_commands[i].name, refused[j]) == 0)
-				check(!mc_verb_over_udp((uint8_t)i));
-	check(!mc_verb_over_udp(MC_STATS_RESET));
-	check(!mc_verb_over_udp(MC_STATS_CACHEDUMP));
-	check(mc_verb_over_udp(MC_STATS));
-	check(mc_verb_over_udp(MC_GET));
-	check(mc_verb_over_udp(MC_BIN_GET));
-	check(mc_verb_over_udp(MC_BIN_NOOP));
-	check(!mc_verb_over_udp(MC_BIN_SASL_AUTH));
-	check(mc_verb_over_udp(MC_BAD)); /* its error is answered */
+				check(mc_verb_over_udp((uint8_t)i) != MC_UDP_YES);
+	check(mc_verb_over_udp(MC_STATS_RESET) != MC_UDP_YES);
+	check(mc_verb_over_udp(MC_STATS_CACHEDUMP) != MC_UDP_YES);
+	check_eq(mc_verb_over_udp(MC_STATS), MC_UDP_YES);
+	check_eq(mc_verb_over_udp(MC_GET), MC_UDP_YES);
+	check_eq(mc_verb_over_udp(MC_BIN_GET), MC_UDP_YES);
+	check_eq(mc_verb_over_udp(MC_BIN_NOOP), MC_UDP_YES);
+	check_eq(mc_verb_over_udp(MC_BIN_FLUSH), MC_UDP_ADMIN);
+	check_eq(mc_verb_over_udp(MC_WATCH), MC_UDP_NO); /* it needs a connection */
+	check(mc_verb_over_udp(MC_BIN_SASL_AUTH) != MC_UDP_YES);
+	check_eq(mc_verb_over_udp(MC_BAD), MC_UDP_YES); /* its error is answered */
 }
 
 static void
@@ -224,11 +229,14 @@ a_binary_stat_is_refused_over_udp_as_its_text_is(void **state)
 	struct mc_req req = {.verb = MC_BIN_STAT};
 
 	req.admin.stats = MC_STATS;
-	check(mc_req_over_udp(&req));
+	check(mc_req_over_udp(&req, false));
 	req.admin.stats = MC_STATS_RESET;
-	check(!mc_req_over_udp(&req));
+	check(!mc_req_over_udp(&req, false));
+	check(mc_req_over_udp(&req, true));
+	req.admin.stats = MC_STATS_CACHEDUMP;
+	check(!mc_req_over_udp(&req, true));
 	req.admin.stats = MC_BAD;
-	check(mc_req_over_udp(&req));
+	check(mc_req_over_udp(&req, false));
 }
 
 int

@@ -53,7 +53,9 @@ struct stack {
 	uint32_t chunks, credits, bufs_left, tx_queue_max, tx_queue_left;
 	struct datagram datagrams[FAKE_DATAGRAMS + FAKE_KEPT];
 	uint32_t datagram_count, datagrams_read;
-	const uint64_t *waiting; /* sources */
+	const struct access_list *access; /* who is let in */
+	uint32_t access_looked;           /* slots looked at for it */
+	const uint64_t *waiting;          /* sources */
 	bool first_stays;
 	uint8_t begun[2048];
 	uint32_t begun_to;
@@ -354,6 +356,20 @@ struct conn *
 conn_connect(struct stack *s, const struct conn_target *to)
 {
 	return NULL;
+}
+
+void
+stack_access_set(struct stack *s, const struct access_list *list)
+{
+	s->access = list;
+}
+
+/* Looks at one slot at a time. */
+uint32_t
+stack_access_enforce(struct stack *s, uint32_t from)
+{
+	s->access_looked++;
+	return (from + 1) % FAKE_CONNS;
 }
 
 void
@@ -790,6 +806,13 @@ uint32_t
 rig_chunks_used(const struct rig *r)
 {
 	return r->stack->chunks_used;
+}
+
+const struct access_list *
+rig_access(const struct rig *r, uint32_t *looked)
+{
+	*looked = r->stack->access_looked;
+	return r->stack->access;
 }
 
 void

@@ -75,6 +75,8 @@ void rig_set_pieces(struct rig *r, uint32_t pieces); /* left for bytes elsewhere
 void rig_set_chunks(struct rig *r, uint32_t chunks);
 void rig_set_tx_room(struct rig *r, uint32_t frames); /* left, a turn */
 uint32_t rig_chunks_used(const struct rig *r);
+/* Who is let in, and how many slots were looked at since for connections of others. */
+const struct access_list *rig_access(const struct rig *r, uint32_t *looked);
 
 #define FAKE_DATAGRAM_BYTES 9000u /* put together of fragments */
 /* A datagram of this turn; bytes behind the frame. total: datagrams it claims. */

@@ -7,6 +7,8 @@
 #include "binary_talk.h"
 #include "conversation.h"
 #include "support/test.h"
+#include "net/access_list.h"
+#include "proto/mc_table.h"
 #include "serve/serve_policy.h"
 
 #include <stdlib.h>
@@ -14,14 +16,21 @@
 static struct rig *rig;
 
 static void
-user_add(struct serve_users *users, const char *name, const char *word)
+role_add(struct serve_users *users, const char *name, const char *word, enum mc_role role)
 {
 	struct serve_user *u = &users->user[users->count++];
 
+	u->role = (uint8_t)role;
 	u->name_len = (uint8_t)strlen(name);
 	u->password_len = (uint8_t)strlen(word);
 	memcpy(u->bytes, name, u->name_len);
 	memcpy(u->bytes + u->name_len, word, u->password_len);
+}
+
+static void
+user_add(struct serve_users *users, const char *name, const char *word)
+{
+	role_add(users, name, word, MC_ROLE_ADMIN);
 }
 
 static int
@@ -78,6 +87,54 @@ only_users_are_served(void **state)
 
 	ROWS_HOLD(rig, rows);
 	check(rig_count(rig, AUTH_CMDS) > 0 && rig_count(rig, AUTH_ERRORS) > 0);
+}
+
+#define DENIED "CLIENT_ERROR not allowed for this user\r\n"
+
+static void
+roles_begin(void)
+{
+	struct serve_users users = {.count = 0};
+
+	role_add(&users, "r", "r", MC_ROLE_READ);
+	role_add(&users, "w", "w", MC_ROLE_WRITE);
+	role_add(&users, "a", "a", MC_ROLE_ADMIN);
+	check(serve_users_replace_mt(rig->shared, &users));
+	rig_turn(rig);
+}
+
+/* A body is read over, and what stands behind it is answered. */
+static void
+a_user_may_do_what_its_role_says(void **state)
+{
+	const struct row rows[] = {
+		{"set x 0 0 3\r\nw w\r\nset k 0 0 1\r\nv\r\nms m 1\r\nv\r\nincr k 1\r\ndelete "
+		 "k\r\n",
+		 "STORED\r\nSTORED\r\nHD\r\nCLIENT_ERROR cannot increment or decrement "
+		 "non-numeric value\r\nDELETED\r\n"},
+		{"set x 0 0 3\r\nr r\r\nget m\r\nmg m v\r\nversion\r\nmn\r\n",
+		 "STORED\r\nVALUE m 0 1\r\nv\r\nEND\r\nVA 1\r\nv\r\nVERSION 9.8.7\r\nMN\r\n"},
+		{"set x 0 0 3\r\nr r\r\nset k 0 0 5\r\nget m\r\nms m 2\r\nxy\r\ndelete m\r\n"
+		 "md m\r\nma m\r\ntouch m 1\r\ngat 1 m n o\r\nmg m v T9\r\nmg z N9 v\r\n"
+		 "get m\r\n",
+		 "STORED\r\n" DENIED DENIED DENIED DENIED DENIED DENIED DENIED DENIED DENIED
+		 "VALUE m 0 1\r\nv\r\nEND\r\n"},
+		{"set x 0 0 3\r\nr r\r\nset k 0 0 1 noreply\r\nx\r\nget k\r\n",
+		 "STORED\r\nEND\r\n"},
+		{"set x 0 0 3\r\nw w\r\nflush_all\r\nshutdown\r\nstats reset\r\nverbosity 1\r\n"
+		 "watch\r\nlru_crawler metadump all\r\nstats cachedump 1 1\r\nstats detail dump\r\n"
+		 "cache_memlimit 100\r\nget m\r\n",
+		 "STORED\r\n" DENIED DENIED DENIED DENIED DENIED DENIED DENIED DENIED DENIED
+		 "VALUE m 0 1\r\nv\r\nEND\r\n"},
+		{"set x 0 0 3\r\na a\r\nverbosity 1\r\nstats reset\r\nflush_all\r\nget m\r\n",
+		 "STORED\r\nOK\r\nRESET\r\nOK\r\nEND\r\n"},
+		/* Who names another user is that one from then on. */
+		{"set x 0 0 3\r\nr r\r\nset x 0 0 3\r\na a\r\nflush_all\r\n",
+		 "STORED\r\n" DENIED DENIED},
+	};
+
+	roles_begin();
+	ROWS_HOLD(rig, rows);
 }
 
 static void
@@ -158,6 +215,30 @@ user_tables_change_only_when_no_core_reads_them(void **state)
 	rig_turn(rig);
 	ROWS_HOLD(rig, after);
 	check(serve_users_replace_mt(rig->shared, &users));
+}
+
+static void
+a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at(void **state)
+{
+	static const struct access_list one, other;
+	const struct row users[] = {{"set k 0 0 10\r\nann secret\r\n", "STORED\r\n"}};
+	uint32_t turns = 0, looked;
+
+	check(rig_access(rig, &looked) == NULL);
+	check_eq(looked, 0);
+	check(serve_access_replace_mt(rig->shared, &one));
+	for (; turns <= FAKE_CONNS && !serve_settled_mt(rig->shared); turns++) {
+		check(!serve_access_replace_mt(rig->shared,
+					       &other)); /* the core may read the former */
+		rig_turn(rig);
+		check(rig_access(rig, &looked) == &one);
+	}
+	check_eq(turns, FAKE_CONNS);
+	check_eq(looked, FAKE_CONNS);
+	ROWS_HOLD(rig, users); /* as before */
+	check(serve_access_replace_mt(rig->shared, NULL));
+	rig_turn(rig);
+	check(rig_access(rig, &looked) == NULL);
 }
 
 static void
@@ -263,6 +344,39 @@ binary_clients_name_users_by_sasl(void **state)
 	said_holds(get, 1, true);
 }
 
+/* Refused as a wrong user is, and the connection stays: quiet ones, too. */
+static void
+roles_hold_in_binary(void **state)
+{
+	const struct said read[] = {
+		{SASL_AUTH, "PLAIN", "\0r\0r", 4, 0, "Authenticated"},
+		{FLUSH, "", NULL, 0, 0x20, "Auth failure."},
+		{FLUSHQ, "", NULL, 0, 0x20, "Auth failure."},
+		{DELETE, "k", NULL, 0, 0x20, "Auth failure."},
+		{DELETEQ, "k", NULL, 0, 0x20, "Auth failure."},
+		{APPEND, "k", "noise", 5, 0x20, "Auth failure."},
+		{STAT, "reset", NULL, 0, 0x20, "Auth failure."},
+		{STAT, "detail dump", NULL, 0, 0x20, "Auth failure."},
+		{GET, "k", NULL, 0, 1, "Not found"},
+		{NOOP, "", NULL, 0, 0, ""},
+	};
+	const struct said write[] = {
+		{SASL_AUTH, "PLAIN", "\0w\0w", 4, 0, "Authenticated"},
+		{DELETE, "k", NULL, 0, 1, "Not found"},
+		{FLUSH, "", NULL, 0, 0x20, "Auth failure."},
+	};
+	const struct said admin[] = {
+		{SASL_AUTH, "PLAIN", "\0a\0a", 4, 0, "Authenticated"},
+		{FLUSH, "", NULL, 0, 0, ""},
+		{STAT, "reset", NULL, 0, 0, ""},
+	};
+
+	roles_begin();
+	said_holds(read, sizeof read / sizeof read[0], false);
+	said_holds(write, sizeof write / sizeof write[0], false);
+	said_holds(admin, sizeof admin / sizeof admin[0], false);
+}
+
 int
 main(void)
 {
@@ -275,6 +389,9 @@ main(void)
 		TEST(user_tables_change_only_when_no_core_reads_them),
 		TEST(datagrams_are_dropped_where_users_are_asked_for),
 		TEST(binary_clients_name_users_by_sasl),
+		TEST(a_user_may_do_what_its_role_says),
+		TEST(roles_hold_in_binary),
+		TEST(a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,7 +85,8 @@ a_datagram_gets_its_answers(void **state)
 		 "CLIENT_ERROR bad data chunk\r\n | CLIENT_ERROR bad command line format\r\n", 0},
 		{"quit\r\n", "", 0},
 		{"version\r\nquit\r\nversion\r\n", "VERSION 9.8.7\r\n", 0},
-		{"flush_all\r\n", "OK\r\n", 1},
+		{"flush_all\r\n", "CLIENT_ERROR not allowed over UDP\r\n", 1},
+		{"flush_all noreply\r\nget a\r\n", "VALUE a 0 1\r\ny\r\nEND\r\n", 0},
 		{"version\r\nget a", "VERSION 9.8.7\r\n", 0}, /* the cut one is dropped */
 		{"GET / HTTP/1.1\r\n", "", 0},
 	};

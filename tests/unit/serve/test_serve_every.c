@@ -286,7 +286,7 @@ may_be_a_datagram(struct view stream, struct mc_req *req)
 	const uint32_t body = req->flags & MC_HAS_BODY ? req->body_len + req->body_end : 0;
 
 	return r.status == MC_OK && (ps.in_line || r.used + body == stream.len) &&
-	       mc_req_over_udp(req) && req->verb != MC_QUIT && req->verb != MC_BIN_QUIT;
+	       mc_req_over_udp(req, false) && req->verb != MC_QUIT && req->verb != MC_BIN_QUIT;
 }
 
 static void

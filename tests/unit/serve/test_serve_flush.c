@@ -7,6 +7,7 @@
  */
 #include "fake_stack.h"
 #include "core/core.h"
+#include "serve/serve_policy.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -171,7 +172,10 @@ static void
 a_datagram_is_told_to_try_again(void **state)
 {
 	const struct fake_sent *list;
+	const struct serve_policy policy = {.udp_admin = true};
 	uint32_t ok = 0, busy = 0;
+
+	serve_shared_set_policy(rig->shared, &policy);
 
 	for (uint32_t i = 0; i < FLOOD; i++) {
 		rig_forget_datagrams(rig);

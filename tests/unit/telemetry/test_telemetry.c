@@ -86,11 +86,22 @@ a_listing_names_each_counter_once_and_no_zeros(void **state)
 static void
 a_full_table_says_so(void **state)
 {
+	static struct counter many[TELEMETRY_SETS_MAX + 1];
+	struct telemetry t = {0};
+
+	for (uint32_t i = 0; i < TELEMETRY_SETS_MAX; i++)
+		check(telemetry_add(&t, &(struct telemetry_set){0, 1, tools, &many[i]}));
+	check(!telemetry_add(&t, &(struct telemetry_set){0, 1, tools, &many[TELEMETRY_SETS_MAX]}));
+}
+
+/* They would be summed twice. */
+static void
+counters_are_registered_once(void **state)
+{
 	struct telemetry t = {0};
 	const struct telemetry_set set = {0, 1, tools, &counts[0][2]};
 
-	for (uint32_t i = 0; i < TELEMETRY_SETS_MAX; i++)
-		check(telemetry_add(&t, &set));
+	check(telemetry_add(&t, &set));
 	check(!telemetry_add(&t, &set));
 }
 
@@ -102,6 +113,7 @@ main(void)
 		cmocka_unit_test_setup(an_unknown_name_is_not_a_zero, clear),
 		cmocka_unit_test_setup(a_listing_names_each_counter_once_and_no_zeros, clear),
 		cmocka_unit_test_setup(a_full_table_says_so, clear),
+		cmocka_unit_test_setup(counters_are_registered_once, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

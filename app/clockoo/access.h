@@ -1,0 +1,47 @@
+/*
+ * access.h - who is let in: the lists of network.allow and network.deny, read at start and by a
+ * reload, and handed to the cores as one table.
+ *
+ * Owner:  a look is the caller's until access_free or access_change; the lists lie on the heap, one
+ *         more of them while cores go over to it.
+ * Thread: access_begin by main, before any core turns; the others by the control thread.
+ * Errors: struct error; what the cores use is then unchanged.
+ */
+#ifndef CLOCKOO_ACCESS_H
+#define CLOCKOO_ACCESS_H
+
+#include "config/config.h"
+#include "net/access_list.h"
+#include "serve/serve_policy.h"
+
+/* What a configuration names. */
+struct access_look {
+	const struct access_list *list; /* NULL: everybody is let in */
+	struct access_net *nets;
+	uint32_t count, allowed; /* networks; of them of network.allow */
+	void *memory;            /* of the list */
+};
+
+#define ACCESS_WORDS_BYTES 128u
+
+struct access {
+	struct access_look now, next, last; /* used; to be; used until all cores have gone over */
+	bool pending;                       /* next */
+	bool going_over;                    /* some core may use last */
+};
+
+bool access_look_make(struct access_look *look, const struct config *cfg, struct error *err);
+void access_look_free(struct access_look *look);
+/* "3 networks allowed, 10000 denied, a table of 640 KB" */
+void access_look_words(const struct access_look *look, char words[ACCESS_WORDS_BYTES]);
+
+bool access_begin(struct access *a, const struct config *cfg, struct error *err);
+/* Takes the look; false: it is what is used, and is freed. */
+bool access_change(struct access *a, struct access_look *look);
+/* Hands over what waits, if the cores are ready for it, and frees what they use no longer. */
+void access_apply(struct access *a, struct serve_shared *shared);
+/* Do all cores use it? Then connections of sources that it does not let in are gone. */
+bool access_is_applied(const struct access *a);
+void access_end(struct access *a);
+
+#endif

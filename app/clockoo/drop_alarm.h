@@ -1,0 +1,67 @@
+/*
+ * drop_alarm.h - says what is dropped or refused for a reason that an operator can mend: one line a
+ * minute, with the number and the cure.
+ *
+ * A reason is due when it has grown by its least number since it was last said. Of several that are
+ * due the one is said that was said longest ago.
+ *
+ * Shape:  DROP_REASONS, a row each: the least number, counters by symbol, words, cure.
+ * Units:  ns of any clock that does not go back.
+ * Thread: the control thread; reading the counters disturbs no core.
+ * Bounds: a line in DROP_ALARM_NS, however much is dropped.
+ */
+#ifndef CLOCKOO_DROP_ALARM_H
+#define CLOCKOO_DROP_ALARM_H
+
+#include "telemetry/telemetry.h"
+
+#define DROP_ALARM_NS    60000000000ull
+#define DROP_SYMBOLS_MAX 4u
+
+/* What the port counts, by names as if they were counters'. */
+struct drop_nic {
+	uint64_t missed, no_buffer;
+};
+
+/* Of checksums one may be a bad cable's; a client that gets no answer sends its SYN again. */
+#define DROP_REASONS(X)                                                                            \
+	X(CHECKSUMS, 2, "frames dropped, their TCP or UDP checksum is wrong",                      \
+	  "if the client is at the other end of a veth or tap: ethtool -K IFACE tx off, there",    \
+	  "DROP_TCP_CKSUM", "DROP_UDP_CKSUM")                                                      \
+	X(NIC_MISSED, 100, "frames lost in the NIC, no descriptor was free",                       \
+	  "more cores (-t), --rx-ring, or no other work on their CPUs: clockoo doctor", NULL)      \
+	X(NIC_NO_BUFFER, 100, "frames lost in the NIC, no buffer was free",                        \
+	  "connections hold them: lower -c, or find clients that do not read: stats conns", NULL)  \
+	X(FRAMES, 100, "TCP segments dropped, connections hold all frames they may",               \
+	  "clients send faster than they are served: more cores (-t) or smaller requests",         \
+	  "TCP_DROP_RX_FRAMES_MAX")                                                                \
+	X(CONNECTIONS, 10, "connections refused, the limit is reached",                            \
+	  "raise -c, or find who opens so many: stats sources", "CONN_REJECTED",                   \
+	  "TCP_REFUSED_CONNS_MAX", "TCP_REFUSED_TABLE")                                            \
+	X(SOURCES, 10, "connections refused, their source has as many as it may",                  \
+	  "raise --conns-per-source, or find who opens so many: stats sources",                    \
+	  "TCP_REFUSED_SOURCE", "TCP_REFUSED_SOURCES_FULL")                                        \
+	X(VALUES, 10, "values refused for lack of memory", "raise -m, or store smaller values",    \
+	  "STORE_NO_MEMORY_COUNT")                                                                 \
+	X(CHUNKS, 10, "UDP replies not sent, no memory to compose them in",                        \
+	  "ask for large values over TCP, or for fewer keys a datagram", "UDP_DROP_NO_MEMORY")
+
+#define DROP_SYMBOL(symbol, ...) DROP_##symbol,
+enum drop_reason { DROP_REASONS(DROP_SYMBOL) DROP_REASON_COUNT };
+
+struct drop_alarm {
+	uint64_t said[DROP_REASON_COUNT];    /* the count in its last line */
+	uint64_t said_ns[DROP_REASON_COUNT]; /* 0: never */
+	uint64_t line_ns;                    /* of the last line; 0: none */
+};
+
+struct drop_line {
+	uint64_t count; /* since start */
+	const char *words, *cure;
+};
+
+/* False: nothing is due. now_ns is not 0. */
+bool drop_alarm_check(struct drop_alarm *alarm, const struct telemetry *t,
+		      const struct drop_nic *nic, uint64_t now_ns, struct drop_line *line);
+
+#endif

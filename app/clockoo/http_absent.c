@@ -1,0 +1,39 @@
+/*
+ * http_absent.c - telemetry.http of a program that was built without libmicrohttpd: refused.
+ */
+#include "http_server.h"
+
+bool
+http_is_built(struct error *err)
+{
+	return error_set(err, "--telemetry-http: this program was built without libmicrohttpd; "
+			      "install libmicrohttpd-dev and build it again, or leave it out");
+}
+
+bool
+http_start(struct http_server **server, const struct appliance *a, int fd, struct error *err)
+{
+	(void)a;
+	*server = NULL;
+	return fd < 0 || http_is_built(err);
+}
+
+int
+http_fd(const struct http_server *server)
+{
+	(void)server;
+	return -1;
+}
+
+bool
+http_run(struct http_server *server, uint64_t now_ns)
+{
+	(void)server, (void)now_ns;
+	return false;
+}
+
+void
+http_stop(struct http_server *server)
+{
+	(void)server;
+}

@@ -1,0 +1,120 @@
+/*
+ * http_answers.c - rows of all replies of stats, read when somebody asks, and what is made of them.
+ */
+#include "http_answers.h"
+#include "page_html.h"
+#include "stat_rows.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NS_PER_MS        1000000ull
+#define BODY_BY_TEXT     12u /* bytes of metrics by bytes of rows: names, types and words */
+#define OPENMETRICS_TYPE "application/openmetrics-text"
+
+struct http_answers {
+	struct stat_rows rows;
+	uint8_t *body[HTTP_REPLY + 1];
+	size_t body_room, len[HTTP_REPLY + 1];
+	bool have[HTTP_REPLY + 1]; /* made of these rows */
+};
+
+/* ---- memory ---- */
+
+static bool
+memory_take(struct http_answers *h, const struct appliance *a)
+{
+	if (!stat_rows_create(&h->rows, a))
+		return false;
+	h->body_room = BODY_BY_TEXT * h->rows.text_room;
+	for (uint32_t i = HTTP_METRICS; i <= HTTP_REPLY; i++)
+		if ((h->body[i] = stat_pages(h->body_room)) == NULL)
+			return false;
+	return true;
+}
+
+bool
+http_answers_create(struct http_answers **answers, const struct appliance *a, struct error *err)
+{
+	struct http_answers *h = stat_pages(sizeof *h);
+
+	*answers = h;
+	if (h != NULL && memory_take(h, a))
+		return true;
+	return error_set(err, "--telemetry-http: no memory: %s", strerror(errno));
+}
+
+/* ---- bodies ---- */
+
+static void
+body_make(struct http_answers *h, enum http_kind kind)
+{
+	uint8_t *to = h->body[kind];
+
+	if (kind == HTTP_API)
+		h->len[kind] = metrics_write_json(h->rows.metrics, h->rows.read_ns / NS_PER_MS, to,
+						  h->body_room);
+	else
+		h->len[kind] = metrics_write(h->rows.metrics,
+					     kind == HTTP_OPENMETRICS ? METRICS_OPENMETRICS
+								      : METRICS_PROMETHEUS,
+					     to, h->body_room);
+	h->have[kind] = true;
+}
+
+/* ---- paths ---- */
+
+static enum http_kind
+kind_of(const char *path, const char *accept)
+{
+	if (strcmp(path, "/") == 0)
+		return HTTP_PAGE;
+	if (strcmp(path, "/metrics") == 0)
+		return accept != NULL && strstr(accept, OPENMETRICS_TYPE) != NULL ? HTTP_OPENMETRICS
+										  : HTTP_METRICS;
+	if (strcmp(path, "/api") == 0 || strcmp(path, "/api/") == 0 ||
+	    strcmp(path, "/api/all") == 0)
+		return HTTP_API;
+	return strncmp(path, "/api/", 5) == 0 ? HTTP_REPLY : HTTP_NOT_FOUND;
+}
+
+void
+http_answer(struct http_answers *h, const char *path, const char *accept, uint64_t now_ns,
+	    struct http_answer *to)
+{
+	static const char *const types[] = {
+		[HTTP_PAGE] = "text/html; charset=utf-8",
+		[HTTP_METRICS] = "text/plain; version=0.0.4; charset=utf-8",
+		[HTTP_OPENMETRICS] = (OPENMETRICS_TYPE "; version=1.0.0; charset=utf-8"),
+		[HTTP_API] = "application/json",
+		[HTTP_REPLY] = "application/json",
+		[HTTP_NOT_FOUND] = "text/plain; charset=utf-8",
+	};
+	static const char lost[] = "there are /, /metrics, /api/all and /api/NAME of each reply "
+				   "of stats\n";
+	enum http_kind kind = kind_of(path, accept);
+
+	*to = (struct http_answer){(const uint8_t *)lost, sizeof lost - 1, types[HTTP_NOT_FOUND], 0,
+				   HTTP_NOT_FOUND};
+	if (kind == HTTP_NOT_FOUND)
+		return;
+	if (kind == HTTP_PAGE) {
+		*to = (struct http_answer){page_html, page_html_bytes, types[kind], 0, kind};
+		return;
+	}
+	if (stat_rows_read(&h->rows, now_ns))
+		memset(h->have, 0, sizeof h->have);
+	if (kind == HTTP_REPLY) {
+		const char *name = path + strlen("/api/");
+
+		h->len[kind] = metrics_write_reply(
+			h->rows.metrics,
+			(struct view){(const uint8_t *)name, (uint32_t)strlen(name)}, h->body[kind],
+			h->body_room);
+	} else if (!h->have[kind]) {
+		body_make(h, kind);
+	}
+	if (h->len[kind] != 0)
+		*to = (struct http_answer){h->body[kind], h->len[kind], types[kind], h->rows.read,
+					   kind};
+}

@@ -1,0 +1,39 @@
+/*
+ * http_answers.h - what telemetry.http answers: rows of `stats` as metrics and JSON, and the page.
+ *
+ * Shape:  rows are read once a second at most, and only while somebody asks (stat_rows.h); what is
+ *         made of them stays until they are read again.
+ * Owner:  an answer's bytes are valid until the next call.
+ * Thread: the control thread.
+ * Bounds: memory of its own, from what is served: stat_rows.h, and twelve times that.
+ */
+#ifndef CLOCKOO_HTTP_ANSWERS_H
+#define CLOCKOO_HTTP_ANSWERS_H
+
+#include "appliance.h"
+
+enum http_kind {
+	HTTP_PAGE,
+	HTTP_METRICS,     /* Prometheus */
+	HTTP_OPENMETRICS, /* the same for who asks for it */
+	HTTP_API,         /* all rows, JSON */
+	HTTP_REPLY,       /* of one reply: /api/net */
+	HTTP_NOT_FOUND,
+};
+
+struct http_answer {
+	const uint8_t *bytes;
+	size_t len;
+	const char *type; /* of the content */
+	uint64_t made;    /* unequal: other bytes */
+	enum http_kind kind;
+};
+
+struct http_answers;
+bool http_answers_create(struct http_answers **answers, const struct appliance *a,
+			 struct error *err);
+/* path: from the slash to the query. accept: NULL: there is no such header. */
+void http_answer(struct http_answers *answers, const char *path, const char *accept,
+		 uint64_t now_ns, struct http_answer *to);
+
+#endif

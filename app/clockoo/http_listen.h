@@ -1,0 +1,28 @@
+/*
+ * http_listen.h - the listening socket of telemetry.http, one of the kernel's.
+ *
+ * Errors: struct error, one line: where, what is wrong, what to do. What stands at the path of a
+ *         Unix socket is removed if it is a socket that nobody listens on, and else refused.
+ */
+#ifndef CLOCKOO_HTTP_LISTEN_H
+#define CLOCKOO_HTTP_LISTEN_H
+
+#include "config/config.h"
+
+#define HTTP_BACKLOG 16
+
+/* *fd: -1 if none is asked for. Does not wait, and is closed by exec. */
+bool http_listen(int *fd, const struct config_http *http, struct error *err);
+void http_unlisten(int fd, const struct config_http *http);
+
+enum http_place {
+	HTTP_PLACE_FREE,
+	HTTP_PLACE_TAKEN, /* another process listens there: perhaps ours */
+	HTTP_PLACE_BAD,   /* *err says why */
+};
+/* Would it listen? Leaves nothing. */
+enum http_place http_place_look(const struct config_http *http, struct error *err);
+/* Can more than this machine reach it? */
+bool http_place_is_open(const struct config_http *http);
+
+#endif

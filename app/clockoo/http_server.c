@@ -1,0 +1,335 @@
+/*
+ * http_server.c - telemetry.http by libmicrohttpd: connections and their time, requests and their
+ * answers.
+ */
+#include "http_server.h"
+#include "http_listen.h"
+
+#include <microhttpd.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define NS_PER_S  1000000000ull
+#define URL_BYTES 128u
+/* Of the page: nothing from elsewhere, nothing to elsewhere. */
+#define PAGE_POLICY                                                                                \
+	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src "  \
+	"'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+struct http_conn {
+	int fd;           /* -1: free */
+	uint64_t from_ns; /* opened, or last request answered */
+	uint64_t due_ns;
+	bool ended; /* by us; the library has yet to see it */
+};
+
+struct http_server {
+	struct MHD_Daemon *daemon;
+	struct http_answers *answers;
+	int fd;
+	bool local; /* only this machine reaches it */
+	uint64_t now_ns;
+	uint32_t conn_count;
+	struct http_conn conns[HTTP_CONNS_MAX];
+	/* The last response of a kind, which the library counts references to. */
+	struct MHD_Response *response[HTTP_NOT_FOUND + 1];
+	uint64_t made[HTTP_NOT_FOUND + 1];
+};
+
+bool
+http_is_built(struct error *err)
+{
+	(void)err;
+	return true;
+}
+
+/* ---- connections ---- */
+
+static void
+conn_end(struct http_conn *c)
+{
+	c->ended = true;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+/* Of those that wait for a request or its answer, the one that has longest. */
+static void
+oldest_end(struct http_server *s)
+{
+	struct http_conn *oldest = NULL;
+
+	for (uint32_t i = 0; i < HTTP_CONNS_MAX; i++) {
+		struct http_conn *c = &s->conns[i];
+
+		if (c->fd >= 0 && !c->ended && (oldest == NULL || c->from_ns < oldest->from_ns))
+			oldest = c;
+	}
+	if (oldest != NULL)
+		conn_end(oldest);
+}
+
+static void
+conns_check(struct http_server *s)
+{
+	for (uint32_t i = 0; i < HTTP_CONNS_MAX; i++) {
+		struct http_conn *c = &s->conns[i];
+
+		if (c->fd >= 0 && !c->ended && s->now_ns >= c->due_ns)
+			conn_end(c);
+	}
+}
+
+static void
+conn_opened(struct http_server *s, struct MHD_Connection *connection, void **context)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	*context = NULL;
+	if (s->conn_count >= HTTP_CONNS_KEPT)
+		oldest_end(s);
+	for (uint32_t i = 0; info != NULL && i < HTTP_CONNS_MAX; i++) {
+		if (s->conns[i].fd >= 0)
+			continue;
+		s->conns[i] = (struct http_conn){.fd = info->connect_fd,
+						 .from_ns = s->now_ns,
+						 .due_ns = s->now_ns + HTTP_REQUEST_S * NS_PER_S};
+		s->conn_count++;
+		*context = &s->conns[i];
+		return;
+	}
+}
+
+static void
+on_connection(void *arg, struct MHD_Connection *connection, void **context,
+	      enum MHD_ConnectionNotificationCode what)
+{
+	struct http_server *s = arg;
+	struct http_conn *c = *context;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		conn_opened(s, connection, context);
+	} else if (c != NULL) {
+		c->fd = -1;
+		s->conn_count--;
+		*context = NULL;
+	}
+}
+
+static void
+on_completed(void *arg, struct MHD_Connection *connection, void **request,
+	     enum MHD_RequestTerminationCode why)
+{
+	struct http_server *s = arg;
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct http_conn *c = info != NULL ? info->socket_context : NULL;
+
+	(void)request, (void)why;
+	if (c == NULL)
+		return;
+	c->from_ns = s->now_ns;
+	c->due_ns = s->now_ns + HTTP_IDLE_S * NS_PER_S;
+}
+
+/* ---- answers ---- */
+
+static struct MHD_Response *
+response_of(const char *type, size_t len, const void *bytes, enum MHD_ResponseMemoryMode mode)
+{
+	struct MHD_Response *r =
+		MHD_create_response_from_buffer(len, (void *)(uintptr_t)bytes, mode);
+
+	if (r == NULL)
+		return NULL;
+	MHD_add_response_header(r, "Content-Type", type);
+	MHD_add_response_header(r, "Cache-Control", "no-store");
+	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+	MHD_add_response_header(r, "Content-Security-Policy", PAGE_POLICY);
+	return r;
+}
+
+/* A no ends the connection: what follows its head is not read. */
+static enum MHD_Result
+refuse(struct MHD_Connection *connection, unsigned status)
+{
+	static const char words[] = "GET and HEAD only, without a body; where only this machine is "
+				    "served, by localhost or an address\n";
+	struct MHD_Response *r =
+		response_of("text/plain", sizeof words - 1, words, MHD_RESPMEM_PERSISTENT);
+	enum MHD_Result done;
+
+	if (r == NULL)
+		return MHD_NO;
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(r, "Allow", "GET, HEAD");
+	MHD_add_response_header(r, "Connection", "close");
+	done = MHD_queue_response(connection, status, r);
+	MHD_destroy_response(r);
+	return done;
+}
+
+/* The same bytes are one response, however many read them and however slowly. */
+static struct MHD_Response *
+response_for(struct http_server *s, const struct http_answer *answer)
+{
+	struct MHD_Response **kept = &s->response[answer->kind];
+	const bool constant = answer->made == 0;
+
+	if (*kept != NULL && s->made[answer->kind] == answer->made && answer->kind != HTTP_REPLY)
+		return *kept;
+	if (*kept != NULL)
+		MHD_destroy_response(*kept);
+	*kept = response_of(answer->type, answer->len, answer->bytes,
+			    constant ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY);
+	s->made[answer->kind] = answer->made;
+	return *kept;
+}
+
+/* A page of elsewhere whose name was made to mean this machine (DNS rebinding) names itself here.
+ * Where others may come from, names are whatever the operator has given. */
+static bool
+host_is_right(const struct http_server *s, const char *host)
+{
+	size_t len;
+
+	if (!s->local || host == NULL)
+		return true;
+	if (host[0] == '[')
+		return strncmp(host, "[::1]", 5) == 0;
+	len = strcspn(host, ":");
+	return (len == 9 && strncasecmp(host, "localhost", len) == 0) ||
+	       strspn(host, "0123456789.") == len;
+}
+
+static bool
+has_body(struct MHD_Connection *connection)
+{
+	const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+							 MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	return (length != NULL && strcmp(length, "0") != 0) ||
+	       MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+					   MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+}
+
+/* 0: it is answered. */
+static unsigned
+status_of_no(const struct http_server *s, struct MHD_Connection *connection, const char *url,
+	     const char *method)
+{
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+		return MHD_HTTP_METHOD_NOT_ALLOWED;
+	if (has_body(connection))
+		return MHD_HTTP_BAD_REQUEST;
+	if (strlen(url) >= URL_BYTES)
+		return MHD_HTTP_URI_TOO_LONG;
+	return host_is_right(s, MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+							    MHD_HTTP_HEADER_HOST))
+		       ? 0
+		       : MHD_HTTP_FORBIDDEN;
+}
+
+/* Called once when the head is there, and again when nothing follows it. */
+static enum MHD_Result
+on_request(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
+	   const char *version, const char *upload, size_t *upload_bytes, void **request)
+{
+	struct http_server *s = arg;
+	const unsigned no = status_of_no(s, connection, url, method);
+	struct http_answer answer;
+	struct MHD_Response *r;
+
+	(void)version, (void)upload, (void)upload_bytes;
+	if (no != 0)
+		return refuse(connection, no);
+	if (*request == NULL) {
+		*request = s; /* the head was seen */
+		return MHD_YES;
+	}
+	http_answer(
+		s->answers, url,
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT),
+		s->now_ns, &answer);
+	r = response_for(s, &answer);
+	if (r == NULL)
+		return MHD_NO;
+	return MHD_queue_response(
+		connection, answer.kind == HTTP_NOT_FOUND ? MHD_HTTP_NOT_FOUND : MHD_HTTP_OK, r);
+}
+
+/* ---- start and stop ---- */
+
+static bool
+daemon_start(struct http_server *s, int fd)
+{
+	const union MHD_DaemonInfo *info;
+
+	s->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)HTTP_CONN_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_S,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
+	if (s->daemon == NULL)
+		return false;
+	info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	s->fd = info != NULL ? info->epoll_fd : -1;
+	return s->fd >= 0;
+}
+
+bool
+http_start(struct http_server **server, const struct appliance *a, int fd, struct error *err)
+{
+	struct http_server *s;
+
+	*server = NULL;
+	if (fd < 0)
+		return true;
+	s = calloc(1, sizeof *s);
+	if (s == NULL)
+		return error_set(err, "--telemetry-http: no memory");
+	for (uint32_t i = 0; i < HTTP_CONNS_MAX; i++)
+		s->conns[i].fd = -1;
+	s->local = !http_place_is_open(&a->config.http);
+	*server = s;
+	return http_answers_create(&s->answers, a, err) &&
+	       (daemon_start(s, fd) ||
+		error_set(err, "--telemetry-http: libmicrohttpd does not start"));
+}
+
+int
+http_fd(const struct http_server *s)
+{
+	return s != NULL ? s->fd : -1;
+}
+
+bool
+http_run(struct http_server *s, uint64_t now_ns)
+{
+	MHD_UNSIGNED_LONG_LONG left_ms;
+
+	if (s == NULL)
+		return false;
+	s->now_ns = now_ns;
+	conns_check(s);
+	MHD_run(s->daemon);
+	return MHD_get_timeout(s->daemon, &left_ms) == MHD_YES && left_ms == 0;
+}
+
+void
+http_stop(struct http_server *s)
+{
+	if (s == NULL)
+		return;
+	if (s->daemon != NULL) {
+		/* It would close the listening socket, which is not its own. */
+		MHD_quiesce_daemon(s->daemon);
+		MHD_stop_daemon(s->daemon);
+	}
+	for (uint32_t i = 0; i <= HTTP_NOT_FOUND; i++)
+		if (s->response[i] != NULL)
+			MHD_destroy_response(s->response[i]);
+	free(s);
+}

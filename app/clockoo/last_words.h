@@ -1,0 +1,37 @@
+/*
+ * last_words.h - what a crash leaves: some lines on stderr or in the system log, and a count in the
+ * memory that outlives it.
+ *
+ * A signal handler for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT. It tells the signal, the core
+ * and the stage of its turn, the commands of the requests that it had before it, its last busy
+ * turns, and a backtrace as offsets that addr2line names. The signal then does what it does
+ * without: a core file shows the rest. Nothing that came from the network is told but which
+ * commands were asked for.
+ *
+ * Shape:  one for the process. Each thread has a stack of its own for it: one that overflowed its
+ *         stack has none left.
+ * Owner:  what is passed in is the caller's, and outlives the process's service.
+ * Thread: begin, count_in and stop_counting by main; thread and core by each thread for itself.
+ * Errors: none: a crash that is not told is a crash.
+ * Bounds: LAST_WORDS_LIMIT_S from the signal to the end of the process, whoever reads stderr.
+ */
+#ifndef CLOCKOO_LAST_WORDS_H
+#define CLOCKOO_LAST_WORDS_H
+
+#include "core/core.h"
+#include "dpdk/tsc_clock.h"
+#include "memfile/memory_page.h"
+
+#define LAST_WORDS_LIMIT_S 2u
+
+/* From here on a crash is told: on stderr, or where *log_fd is not -1 there, as to syslog. */
+void last_words_begin(const int *log_fd);
+/* What this thread is; the text is kept. */
+void last_words_thread(const char *name);
+/* This thread turns the core of that number, on that clock. */
+void last_words_core(uint32_t number, const struct core *core, const struct tsc_clock *clock);
+/* The first crash is counted there. */
+void last_words_count_in(struct memory_page *page);
+void last_words_stop_counting(void);
+
+#endif

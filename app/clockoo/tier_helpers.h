@@ -1,0 +1,32 @@
+/*
+ * tier_helpers.h - threads that read records while the tier is recovered.
+ *
+ * Shape:  as many as there are other CPUs, TIER_HELPERS_MAX at most, on any of the process's: no
+ *         core turns yet. With none, or without memory, the recovery does without.
+ * Owner:  the caller, from start to stop.
+ * Thread: main.
+ */
+#ifndef CLOCKOO_TIER_HELPERS_H
+#define CLOCKOO_TIER_HELPERS_H
+
+#include "flash/flash_workers.h"
+
+#include <pthread.h>
+
+#define TIER_HELPERS_MAX 3u
+
+struct appliance;
+
+struct tier_helpers {
+	struct flash_workers workers;
+	struct flash_change *changes;
+	pthread_t threads[TIER_HELPERS_MAX];
+	uint32_t count;
+};
+
+/* Returns what a recovery is told; NULL: there is no helper. */
+struct flash_workers *tier_helpers_start(struct tier_helpers *h, const struct appliance *a);
+/* Nobody recovers any more. */
+void tier_helpers_stop(struct tier_helpers *h);
+
+#endif

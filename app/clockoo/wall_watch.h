@@ -1,0 +1,37 @@
+/*
+ * wall_watch.h - the wall clock is set while the program runs: found, and by how much.
+ *
+ * Cores count time on a clock that never goes back. A client that gives an expiry time as a date
+ * gives it by the wall clock, so a date is compared with that clock as it is now: one that was set
+ * after the program began, by NTP's first answer for example, would be wrong for all its life.
+ *
+ * Shape:  plain data. Both clocks are read by the caller.
+ * Units:  ns; the wall clock's since 1970.
+ * Thread: one.
+ * Bounds: readings that were WALL_READ_NS apart or more say nothing; steps below WALL_STEP_NS are
+ *         not told, NTP slews them.
+ */
+#ifndef CLOCKOO_WALL_WATCH_H
+#define CLOCKOO_WALL_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WALL_READ_NS 100000u
+#define WALL_STEP_NS 500000
+
+struct wall_watch {
+	uint64_t start_ns; /* on the caller's clock */
+	int64_t unix_ns;   /* the wall clock at start_ns, by what it said last */
+};
+
+/* The wall clock between two readings of the caller's clock. */
+struct wall_reading {
+	uint64_t before_ns, after_ns;
+	int64_t unix_ns;
+};
+
+/* True: it was set by *step_ns since, and w->unix_ns follows. */
+bool wall_watch_look(struct wall_watch *w, const struct wall_reading *r, int64_t *step_ns);
+
+#endif

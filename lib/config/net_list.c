@@ -1,0 +1,165 @@
+/*
+ * net_list.c - reads lists of networks, word by word.
+ */
+#include "net_list.h"
+#include "options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WORD_BYTES (IP_ADDR_TEXT_MAX + 5) /* with /128 and a zero byte; an error shows so much */
+
+static const char separators[] = " \t\r\n,#";
+
+/* Where the error is: "--deny: FILE: line 7: ", or "--deny: ". */
+struct place {
+	const char *option, *where;
+	uint32_t line;
+};
+
+static bool
+wrong(const struct place *at, const char *word, const char *what, struct error *err)
+{
+	if (at->where == NULL)
+		return error_set(err, "--%s: \"%s\": %s", at->option, word, what);
+	return error_set(err, "--%s: %s: line %u: \"%s\": %s", at->option, at->where, at->line,
+			 word, what);
+}
+
+static void
+clear_host_bits(struct ip_addr *ip, uint32_t prefix_len)
+{
+	for (uint32_t i = 0; i < IP_ADDR_BYTES; i++) {
+		const uint32_t from = 8 * i;
+		const uint32_t keep = prefix_len <= from       ? 0
+				      : prefix_len >= from + 8 ? 8
+							       : prefix_len - from;
+
+		ip->b[i] &= (uint8_t)(0xff00u >> keep);
+	}
+}
+
+/* "10.0.0.0/8" */
+static void
+net_text(char text[WORD_BYTES], const struct config_net *net)
+{
+	const uint32_t below = ip_addr_is_v4(&net->ip) ? IP_ADDR_V4_BITS : 0;
+	char ip[IP_ADDR_TEXT_MAX + 1];
+
+	*ip_addr_text(ip, &net->ip) = '\0';
+	snprintf(text, WORD_BYTES, "%s/%u", ip, (net->prefix_len - below) & 0xff);
+}
+
+static bool
+add_word(struct net_list *list, const struct place *at, const char *word, size_t len,
+	 struct error *err)
+{
+	char text[WORD_BYTES], meant[WORD_BYTES], what[WORD_BYTES + 64];
+	struct config_net net, cleared;
+	const char *end;
+
+	/* What is no text of an address is not shown as it is. */
+	snprintf(text, sizeof text, "%.*s", (int)len, word);
+	for (char *c = text; *c != '\0'; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	end = len < sizeof text ? option_parse_net(text, &net) : NULL;
+	if (end == NULL || *end != '\0')
+		return wrong(at, text, "expected a network such as 10.0.0.0/8 or 2001:db8::/32",
+			     err);
+	cleared = net;
+	clear_host_bits(&cleared.ip, net.prefix_len);
+	if (!ip_addr_equal(&cleared.ip, &net.ip)) {
+		net_text(meant, &cleared);
+		snprintf(what, sizeof what, "bits behind the prefix are set; did you mean %s?",
+			 meant);
+		return wrong(at, text, what, err);
+	}
+	if (list->count == list->max) {
+		snprintf(what, sizeof what, "more than %u networks in all", list->max);
+		return wrong(at, text, what, err);
+	}
+	list->nets[list->count++] = net;
+	return true;
+}
+
+bool
+net_list_read(struct net_list *list, const char *option, const char *where, const char *text,
+	      size_t len, struct error *err)
+{
+	struct place at = {option, where, 1};
+
+	for (size_t i = 0; i < len;) {
+		size_t n = 0;
+
+		if (text[i] == '#')
+			while (i < len && text[i] != '\n')
+				i++;
+		if (i < len && text[i] == '\n')
+			at.line++;
+		while (i + n < len &&
+		       memchr(separators, text[i + n], sizeof separators - 1) == NULL)
+			n++;
+		if (n != 0 && !add_word(list, &at, text + i, n, err))
+			return false;
+		i += n != 0 ? n : 1;
+	}
+	return true;
+}
+
+/* NULL, or the whole file, to be freed. */
+static char *
+read_file(const char *option, const char *path, size_t *len, struct error *err)
+{
+	/* A pipe or a device could make us wait for ever. */
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char *text = malloc(NET_LIST_FILE_BYTES + 1);
+	struct stat st;
+	ssize_t n = -1;
+	bool ok = false;
+
+	*len = 0;
+	if (text == NULL)
+		error_set(err, "--%s: no memory to read %s", option, path);
+	else if (fd < 0 || fstat(fd, &st) != 0)
+		error_set(err, "--%s: cannot read %s: %s", option, path, strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		error_set(err, "--%s: %s is not a regular file", option, path);
+	else
+		ok = true;
+	while (ok && *len <= NET_LIST_FILE_BYTES &&
+	       (n = read(fd, text + *len, NET_LIST_FILE_BYTES + 1 - *len)) > 0)
+		*len += (size_t)n;
+	if (ok && n < 0)
+		ok = error_set(err, "--%s: cannot read %s: %s", option, path, strerror(errno));
+	if (ok && *len > NET_LIST_FILE_BYTES)
+		ok = error_set(err, "--%s: %s has more than %u bytes", option, path,
+			       NET_LIST_FILE_BYTES);
+	if (fd >= 0)
+		close(fd);
+	if (ok)
+		return text;
+	free(text);
+	return NULL;
+}
+
+bool
+net_list_load(struct net_list *list, const char *option, const char *value, struct error *err)
+{
+	size_t len;
+	char *text;
+	bool ok;
+
+	if (value[0] != '/')
+		return net_list_read(list, option, NULL, value, strlen(value), err);
+	text = read_file(option, value, &len, err);
+	if (text == NULL)
+		return false;
+	ok = net_list_read(list, option, value, text, len, err);
+	free(text);
+	return ok;
+}

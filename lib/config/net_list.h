@@ -1,0 +1,31 @@
+/*
+ * net_list.h - a list of networks: --allow and --deny, or the file that one of them names.
+ *
+ * Networks stand between white space or commas; # begins a comment that ends with the line. An
+ * address without a length is a network of one.
+ *
+ * Thread: any; net_list_load reads a file and uses the heap while it does.
+ * Errors: struct error names the option, in a file also the line, what is wrong and what to write.
+ *         What was added before stays.
+ * Bounds: files of NET_LIST_FILE_BYTES.
+ */
+#ifndef CLOCKOO_NET_LIST_H
+#define CLOCKOO_NET_LIST_H
+
+#include "config.h"
+
+#define NET_LIST_FILE_BYTES (4u << 20)
+
+struct net_list {
+	struct config_net *nets;
+	uint32_t count, max;
+};
+
+/* Adds the networks of a text. where: what an error names before its line; NULL: it has no lines.
+ */
+bool net_list_read(struct net_list *list, const char *option, const char *where, const char *text,
+		   size_t len, struct error *err);
+/* The same of an option's value: a list, or the whole path of a file. */
+bool net_list_load(struct net_list *list, const char *option, const char *value, struct error *err);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * access_list.h - which sources are let in: networks that are allowed and denied, as one table.
+ *
+ * The network with the longest prefix that has an address decides. An address in none of them is
+ * allowed, but denied as soon as any network, of either family, is allowed. Sources that no host
+ * can have (RFC 1122 section 3.2.1.3) are denied, whatever the networks say.
+ *
+ * Shape:  IPv4: two loads, by bits 31-16 and 15-8, and a third by 7-0 where a network is longer
+ *         than /24. IPv6: the starts of ranges in order; every other range is denied.
+ * Owner:  the caller of access_list_make keeps the region; nothing changes afterwards.
+ * Thread: made by one; then read by any.
+ * Errors: none: the networks are sorted, and no two are the same.
+ * Bounds: ACCESS_NETS_MAX networks; access_list_bytes() for what they are.
+ */
+#ifndef CLOCKOO_ACCESS_LIST_H
+#define CLOCKOO_ACCESS_LIST_H
+
+#include "base/ip_addr.h"
+#include "base/region.h"
+
+#define ACCESS_NETS_MAX 65536u
+
+struct access_net {
+	struct ip_addr ip;  /* no bit behind the prefix is set */
+	uint8_t prefix_len; /* of the 128 bits, as in ip_addr.h */
+	bool allow;
+};
+
+/* In host order. */
+struct access_start {
+	uint64_t high, low;
+};
+
+/* Words: a row of 256 for addresses that are all allowed, one for all denied, the roots, then rows
+ * and bits. A root is where its row is. In a row 0 is allowed, 1 denied, and more where the bits of
+ * its 256 addresses are: set is denied. */
+#define ACCESS_ROW_WORDS   256u
+#define ACCESS_BITS_WORDS  8u
+#define ACCESS_ALLOWED_ROW 0u
+#define ACCESS_DENIED_ROW  ACCESS_ROW_WORDS
+#define ACCESS_ROOTS       (2 * ACCESS_ROW_WORDS)
+#define ACCESS_ROOT_WORDS  65536u
+
+struct access_list {
+	const uint32_t *words;
+	const struct access_start *starts;
+	uint32_t start_count;
+	bool denies_first; /* IPv6 addresses below starts[0] */
+	uint32_t count;    /* of networks */
+	size_t bytes;
+};
+
+/* By address, then by length: a network stands before those within it. */
+void access_nets_sort(struct access_net *nets, uint32_t count);
+/* The first pair of neighbours that are the same network: index of the second; count: none. */
+uint32_t access_nets_same(const struct access_net *nets, uint32_t count);
+
+/* Of sorted networks, no two the same. */
+size_t access_list_bytes(const struct access_net *nets, uint32_t count);
+const struct access_list *access_list_make(struct region *region, const struct access_net *nets,
+					   uint32_t count);
+
+/* What a /24 network's row says of an address on the wire; 0: allowed. */
+static inline uint32_t
+access_row_entry(const uint32_t *words, const uint8_t ip[4])
+{
+	return words[words[ACCESS_ROOTS + load_u16(ip)] + ip[2]];
+}
+
+static inline bool
+access_bit_allows(const uint32_t *words, uint32_t entry, const uint8_t ip[4])
+{
+	return entry > 1 && (words[entry + ip[3] / 32] >> ip[3] % 32 & 1) == 0;
+}
+
+bool access_allows(const struct access_list *list, const struct ip_addr *ip);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * addr_probe.c - questions for our own addresses, and who answers them: before the first is used.
+ */
+#include "addr_probe.h"
+#include "base/hash.h"
+#include "wire/arp_wire.h"
+#include "wire/icmp6_wire.h"
+#include "wire/inet_cksum.h"
+#include "wire/ipv6_wire.h"
+
+#define MS_NS 1000000ull
+
+const struct probe_pace probe_pace_long = {1000 * MS_NS, 1000 * MS_NS, 2000 * MS_NS, 2000 * MS_NS};
+const struct probe_pace probe_pace_short = {50 * MS_NS, 50 * MS_NS, 100 * MS_NS, 100 * MS_NS};
+
+static uint32_t
+arp_probe_emit(uint8_t *frame, const uint8_t mac[6], uint32_t ip)
+{
+	static const uint8_t broadcast[ETH_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+	struct arp arp = {.op = ARP_REQUEST,
+			  .target_ip = ip}; /* from address 0: nobody learns it */
+
+	memcpy(arp.sender_mac, mac, ETH_MAC_BYTES);
+	eth_emit(frame, broadcast, mac, ETH_TYPE_ARP);
+	arp_emit(frame + ETH_HEADER_BYTES, &arp);
+	return ETH_HEADER_BYTES + ARP_PACKET_BYTES;
+}
+
+/* RFC 4862 section 5.4.2; without an option, since it comes from no address (RFC 4861 section 4.3).
+ */
+static uint32_t
+nd_probe_emit(uint8_t *frame, const uint8_t mac[6], const struct ip_addr *ip)
+{
+	const struct ip_addr nobody = {0}, group = ipv6_solicited_node(ip);
+	const struct nd nd = {.type = ICMP6_NEIGH_SOLICIT, .target = *ip};
+	struct ipv6_header *h = (struct ipv6_header *)(frame + ETH_HEADER_BYTES);
+	uint8_t message[ND_EMIT_BYTES], group_mac[ETH_MAC_BYTES];
+	struct be16 cksum;
+
+	ipv6_group_mac(&group, group_mac);
+	eth_emit(frame, group_mac, mac, ETH_TYPE_IPV6);
+	ipv6_emit((uint8_t *)h, &nobody, &group, IPV6_ICMP, ND_BYTES);
+	h->hop_limit = ND_HOP_LIMIT;
+	nd_emit(message, &nd);
+	cksum = inet_cksum(inet_sum(inet_sum_pseudo6(nobody.b, group.b, IPV6_ICMP, ND_BYTES),
+				    message, ND_BYTES));
+	memcpy(message + ICMP6_CKSUM_OFFSET, &cksum, sizeof cksum);
+	memcpy(h + 1, message, ND_BYTES);
+	return ETH_HEADER_BYTES + IPV6_HEADER_BYTES + ND_BYTES;
+}
+
+uint32_t
+addr_probe_emit(uint8_t *frame, const uint8_t mac[6], const struct ip_addr *ip)
+{
+	return ip_addr_is_v4(ip) ? arp_probe_emit(frame, mac, ip_addr_v4_get(ip))
+				 : nd_probe_emit(frame, mac, ip);
+}
+
+static bool
+is_asked_for(const struct addr_probe *p, const struct ip_addr *ip)
+{
+	for (uint32_t i = 0; i < PROBE_ADDRESSES; i++)
+		if (!ip_addr_is_zero(&p->ip[i]) && ip_addr_equal(&p->ip[i], ip))
+			return true;
+	return false;
+}
+
+static void
+taken(struct addr_probe *p, const struct ip_addr *ip, const uint8_t mac[6])
+{
+	if (p->state == ADDR_TAKEN || !is_asked_for(p, ip) || eth_mac_equal(mac, p->port->mac))
+		return;
+	p->state = ADDR_TAKEN;
+	p->taken = *ip;
+	memcpy(p->taken_by, mac, sizeof p->taken_by);
+}
+
+/* RFC 5227 section 2.1.1: a packet from the address, or another's probe for it. */
+static void
+hear_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len)
+{
+	struct ip_addr ip;
+	struct arp arp;
+
+	if (arp_parse(&arp, packet, len) != ARP_WIRE_OK)
+		return;
+	if (arp.sender_ip == 0 && arp.op != ARP_REQUEST)
+		return;
+	ip = ip_addr_v4(arp.sender_ip != 0 ? arp.sender_ip : arp.target_ip);
+	taken(p, &ip, arp.sender_mac);
+}
+
+/* RFC 4862 sections 5.4.3 and 5.4.4: an advertisement of the address, or another's probe for it. A
+ * solicitation from an address is for who has it. */
+static void
+hear_ip6(struct addr_probe *p, const uint8_t *packet, uint32_t len, const uint8_t from[6])
+{
+	const struct ipv6_header *h = (const struct ipv6_header *)packet;
+	const struct icmp6_header *icmp;
+	struct ipv6_packet ip;
+	const uint8_t *l4;
+	struct nd nd;
+
+	if (ipv6_parse(&ip, packet, len) != IPV6_WIRE_OK || ip.next != IPV6_ICMP ||
+	    h->hop_limit != ND_HOP_LIMIT || ip.l4_len < ND_BYTES)
+		return;
+	l4 = packet + ip.l4_at;
+	icmp = (const struct icmp6_header *)l4;
+	if (!inet_sum_good(inet_sum(inet_sum_pseudo6(h->src.b, h->dst.b, IPV6_ICMP, ip.l4_len), l4,
+				    ip.l4_len)) ||
+	    icmp->code != 0 || nd_parse(&nd, l4, ip.l4_len) != ND_WIRE_OK)
+		return;
+	if (nd.type == ICMP6_NEIGH_ADVERT ||
+	    (nd.type == ICMP6_NEIGH_SOLICIT && ip_addr_is_zero(&h->src)))
+		taken(p, &nd.target, nd.has_mac ? nd.mac : from);
+}
+
+static void
+hear(struct addr_probe *p, const uint8_t *frame, uint32_t len)
+{
+	const struct eth_header *eth = (const struct eth_header *)frame;
+	uint32_t header = ETH_HEADER_BYTES;
+	uint16_t type;
+
+	if (len < ETH_HEADER_BYTES + ETH_TAG_BYTES || eth_mac_is_group(eth->src) ||
+	    eth_mac_equal(eth->src, p->port->mac))
+		return;
+	type = be16_get(eth->type);
+	if (type == ETH_TYPE_VLAN) {
+		if ((eth_vlan_tci(frame) & VLAN_ID) != p->vlan)
+			return;
+		header += ETH_TAG_BYTES;
+		type = __builtin_bswap16(load_u16(frame + header - sizeof type));
+	} else if (p->vlan != 0) {
+		return;
+	}
+	if (type == ETH_TYPE_ARP)
+		hear_arp(p, frame + header, len - header);
+	else if (type == ETH_TYPE_IPV6)
+		hear_ip6(p, frame + header, len - header, eth->src);
+}
+
+void
+addr_probe_listen(struct addr_probe *p, struct port *port)
+{
+	struct burst b;
+
+	for (uint32_t n = 0; n < PROBE_BURSTS_MAX; n++) {
+		b.count = 0;
+		port->ops->rx(port, &b, BURST_MAX);
+		for (uint32_t i = 0; i < b.count; i++)
+			hear(p, b.data[i], b.len[i]);
+		port->ops->drop(port, b.frame, b.count);
+		if (b.count < BURST_MAX)
+			return;
+	}
+}
+
+/* False: the port has no frame, or does not take it. */
+static bool
+ask(const struct addr_probe *p, const struct ip_addr *ip)
+{
+	struct burst b;
+
+	p->port->ops->alloc(p->port, &b, 1);
+	if (b.count == 0)
+		return false;
+	if (p->vlan != 0) /* the tag goes in front of it */
+		b.data[0] += ETH_TAG_BYTES;
+	b.len[0] = addr_probe_emit(b.data[0], p->port->mac, ip);
+	if (p->vlan != 0) {
+		b.data[0] = eth_vlan_insert(b.data[0], p->tag);
+		b.len[0] += ETH_TAG_BYTES;
+	}
+	if (p->port->ops->tx(p->port, &b) == 1)
+		return true;
+	p->port->ops->drop(p->port, b.frame, 1);
+	return false;
+}
+
+/* The rest of a round. What the port refuses is asked in the next call. */
+static bool
+ask_all(struct addr_probe *p)
+{
+	while (p->sent_now < PROBE_ADDRESSES) {
+		const struct ip_addr *ip = &p->ip[p->sent_now];
+
+		if (!ip_addr_is_zero(ip) && !ask(p, ip))
+			return false;
+		p->sent_now++;
+	}
+	p->sent_now = 0;
+	p->sent++;
+	return true;
+}
+
+/* Two hosts that start at once do not ask at once. */
+static uint64_t
+random_ns(const struct addr_probe *p, uint64_t span_ns)
+{
+	return hash_word(p->sent, p->seed) % (span_ns + 1);
+}
+
+void
+addr_probe_begin(struct addr_probe *p, uint64_t now_ns)
+{
+	p->state = ADDR_ASKED;
+	p->sent = p->sent_now = 0;
+	p->due_ns = now_ns + random_ns(p, p->pace->wait_max_ns);
+	p->given_up_ns = now_ns + PROBE_SEND_NS;
+}
+
+enum addr_state
+addr_probe_tick(struct addr_probe *p, bool link_up, uint64_t now_ns)
+{
+	const struct probe_pace *pace = p->pace;
+
+	if (p->state != ADDR_ASKED)
+		return p->state;
+	if (!link_up) {
+		p->sent = p->sent_now = 0;
+		p->due_ns = now_ns + random_ns(p, pace->wait_max_ns);
+	} else if (now_ns >= p->due_ns) {
+		if (p->sent == PROBE_COUNT)
+			return p->state = ADDR_FREE;
+		if (ask_all(p)) {
+			p->due_ns = now_ns +
+				    (p->sent == PROBE_COUNT
+					     ? pace->silence_ns
+					     : pace->min_ns +
+						       random_ns(p, pace->max_ns - pace->min_ns));
+			p->given_up_ns = p->due_ns + PROBE_SEND_NS;
+			return p->state;
+		}
+	}
+	if (now_ns >= p->given_up_ns)
+		p->state = ADDR_UNASKED;
+	return p->state;
+}

@@ -1,0 +1,132 @@
+/*
+ * hot_keys.h - which keys are asked for most, as samples tell, and which have the largest values.
+ *
+ * Hot keys: Space-Saving in sets. A key belongs to a set by its hash; one that is not in it takes
+ * the place of the one with the least count, and inherits that count as its error: a key's count
+ * less its error is at most how often it was sampled. Its name is kept from the second sample on,
+ * so what is asked for once costs no copy. Counts are halved every HOT_AGE_NS: old ones fade.
+ *
+ * Big keys: those of the BIG_KEYS largest values that were asked for or stored whole in the last
+ * BIG_KEEP_NS, of values that are too large to be copied into a reply.
+ *
+ * Shape:  struct hot_keys: one a core, zeros and a seed. A set's counts are one line; names lie
+ *         apart, each under a sequence lock.
+ * Units:  ns of the core's clock; milli is a thousandth; size in bytes.
+ * Owner:  the service of one core; keys are copied.
+ * Thread: counted by the core; lists are made by any one thread beside it, from what it reads
+ *         relaxed. A name that is overwritten meanwhile is left out.
+ * Bounds: constant time a sample; HOT_KEYS keys. A key of more than 1 / HOT_KEYS of the samples is
+ *         among them, unless more than HOT_WAYS such keys share a set.
+ * Source: A. Metwally, D. Agrawal, A. El Abbadi, ICDT 2005 (Space-Saving).
+ */
+#ifndef CLOCKOO_HOT_KEYS_H
+#define CLOCKOO_HOT_KEYS_H
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "proto/mc_base64.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define HOT_EVERY   128u /* operations a sample, in the mean; a power of two */
+#define HOT_WAYS    4u
+#define HOT_SETS    128u
+#define HOT_KEYS    (HOT_SETS * HOT_WAYS)
+#define HOT_AGE_NS  60000000000ull
+#define HOT_LOOK    16u /* a key's size is looked at with so many of its samples */
+#define BIG_KEYS    16u
+#define BIG_KEEP_NS 600000000000ull
+#define HOT_LISTED  16u /* keys of a list */
+#define HOT_NONE    UINT32_MAX
+
+#define HOT_NAME_WORDS ((MC_KEY_MAX + 7) / 8)
+
+/* A key under a sequence lock: odd while it is written. */
+struct hot_name {
+	_Atomic uint32_t version;
+	_Atomic uint32_t len; /* 0: not known */
+	_Atomic uint64_t words[HOT_NAME_WORDS];
+};
+
+struct hot_set {
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t hash[HOT_WAYS];
+	_Atomic uint32_t count[HOT_WAYS], error[HOT_WAYS];
+};
+static_assert(sizeof(struct hot_set) == CACHE_LINE_BYTES, "a sample of a known key meets one line");
+
+struct big_key {
+	_Atomic uint64_t hash, seen_ns;
+	_Atomic uint64_t uses; /* since it is here */
+	_Atomic uint32_t size; /* 0: free */
+	struct hot_name name;
+};
+
+struct hot_keys {
+	uint32_t left;   /* operations until the next sample */
+	uint32_t random; /* not 0 */
+	bool begun;
+	_Atomic uint64_t samples;           /* halved with the counts... */
+	_Atomic uint64_t span_ns, since_ns; /* ... as is the time they took, up to since_ns */
+	struct hot_set sets[HOT_SETS];
+	_Atomic uint32_t sizes[HOT_KEYS];
+	struct hot_name names[HOT_KEYS];
+	struct big_key big[BIG_KEYS];
+};
+
+/* How many operations lie between two samples. */
+static inline uint32_t
+hot_keys_next(struct hot_keys *hot)
+{
+	uint32_t x = hot->random;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	hot->random = x;
+	return (uint32_t)((uint64_t)x * (2 * HOT_EVERY - 1) >> 32);
+}
+
+void hot_keys_begin(struct hot_keys *hot, uint32_t seed);
+
+/* A sample. The number of a key whose name, or size, is to be told by hot_keys_tell; most often
+ * HOT_NONE. */
+uint32_t hot_keys_count(struct hot_keys *hot, uint64_t hash, uint64_t now_ns);
+/* size: of its value; 0: not known. */
+void hot_keys_tell(struct hot_keys *hot, uint32_t i, struct view key, uint32_t size);
+/* A whole value of so many bytes was asked for, or stored. */
+void hot_keys_big(struct hot_keys *hot, struct view key, uint64_t hash, uint32_t size,
+		  uint64_t now_ns);
+
+/* ---- lists over all cores ---- */
+
+struct hot_key {
+	uint64_t rate_milli; /* of a hot one: operations a second */
+	uint64_t uses;       /* of a big one */
+	uint32_t share_milli;
+	uint32_t size;
+	uint32_t len;
+	uint8_t bytes[HOT_NAME_WORDS * 8];
+};
+
+/* Those asked for most, or with the largest values, first. */
+struct hot_list {
+	uint64_t rate_milli; /* of all operations */
+	uint32_t count, big_count;
+	struct hot_key key[HOT_LISTED], big[HOT_LISTED];
+};
+
+/* Where a list is made: HOT_CANDIDATES of them. */
+#define HOT_JOINED     256u /* keys of all cores so far */
+#define HOT_CANDIDATES (HOT_JOINED + HOT_KEYS)
+struct hot_candidate {
+	uint64_t hash;
+	double rate;
+	uint32_t core, i;
+};
+
+/* Cores that are NULL are left out. */
+void hot_keys_list(const struct hot_keys *const *cores, uint32_t count,
+		   struct hot_candidate *scratch, uint64_t now_ns, struct hot_list *list);
+
+#endif

@@ -1,0 +1,136 @@
+"""Headless Chromium, told what to do over two pipes in its DevTools protocol (--remote-debugging-pipe).
+
+A page is opened, asked by JavaScript, looked at; what it asked for and what went wrong in it are kept.
+"""
+
+import base64
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ANSWER_S, END_S = 60.0, 10.0
+POLL_S = 0.2
+# Without these it asks the network by itself, or takes time for what nobody sees.
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+           "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
+           "--disable-extensions", "--disable-sync", "--disable-features=Translate,OptimizationHints,MediaRouter",
+           "--metrics-recording-only", "--mute-audio", "--hide-scrollbars", "--remote-debugging-pipe")
+
+
+class Broken(Exception):
+    """The browser, or what it was asked, did not do what it should."""
+
+
+def name():
+    """Of the program; None: there is none."""
+    return next((n for n in NAMES if shutil.which(n)), None)
+
+
+class Browser:
+    """events: [(method, parameters)] of the page since it was opened."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="clockoo-browser-", ignore_cleanup_errors=True)
+        theirs_in, self.to = os.pipe()
+        self.back, theirs_out = os.pipe()
+        # It reads from 3 and writes to 4.
+        command = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
+        self.child = subprocess.Popen(["sh", "-c", command, "sh", name(), *OPTIONS, f"--user-data-dir={self.folder.name}",
+                                       "about:blank"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL, pass_fds=(theirs_in, theirs_out),
+                                      env={**os.environ, "HOME": self.folder.name})
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.number, self.left, self.page, self.events = 0, b"", None, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(Broken, OSError):
+            self.ask("Browser.close", alone=True)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.child.wait(END_S)
+        self.child.kill()
+        self.child.wait()
+        os.close(self.to)
+        os.close(self.back)
+        self.folder.cleanup()
+
+    def _message(self, end):
+        while b"\0" not in self.left:
+            ready, _, _ = select.select([self.back], [], [], max(0, end - time.monotonic()))
+            data = os.read(self.back, 1 << 20) if ready else b""
+            if not data:
+                raise Broken("the browser is gone" if ready else "the browser does not answer")
+            self.left += data
+        text, _, self.left = self.left.partition(b"\0")
+        return json.loads(text)
+
+    def ask(self, method, alone=False, **parameters):
+        """The result; of the browser alone, or of its page."""
+        self.number += 1
+        words = {"id": self.number, "method": method, "params": parameters}
+        if self.page and not alone:
+            words["sessionId"] = self.page
+        os.write(self.to, json.dumps(words).encode() + b"\0")
+        end = time.monotonic() + ANSWER_S
+        while True:
+            found = self._message(end)
+            if "method" in found:
+                self.events.append((found["method"], found["params"]))
+            elif found["id"] == self.number:
+                if "error" in found:
+                    raise Broken(f"{method}: {found['error'].get('message')}")
+                return found["result"]
+
+    def open(self, address, width, height, scale=1, phone=False):
+        """A page of that size, in points of CSS, loaded anew."""
+        if self.page is None:
+            target = self.ask("Target.createTarget", alone=True, url="about:blank")["targetId"]
+            self.page = self.ask("Target.attachToTarget", alone=True, targetId=target, flatten=True)["sessionId"]
+            for domain in ("Page", "Network", "Runtime", "Log"):
+                self.ask(f"{domain}.enable")
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=phone)
+        self.ask("Page.navigate", url=address)
+
+    def dark(self, on):
+        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if on else "light"}])
+
+    def value(self, expression):
+        found = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        if "exceptionDetails" in found:
+            raise Broken(f"{expression}: {found['exceptionDetails'].get('text')}")
+        return found["result"].get("value")
+
+    def until(self, expression, seconds):
+        """Its value, once it is true in JavaScript's sense."""
+        expression = f"(() => {{ try {{ return {expression} }} catch {{ return false }} }})()"  # not yet loaded
+        end = time.monotonic() + seconds
+        while not (value := self.value(expression)):
+            if time.monotonic() > end:
+                raise Broken(f"not within {seconds:.0f} s: {expression}")
+            time.sleep(POLL_S)
+        return value
+
+    def picture(self, path, width, height):
+        """A PNG of the whole page."""
+        data = self.ask("Page.captureScreenshot", captureBeyondViewport=True,
+                        clip={"x": 0, "y": 0, "width": width, "height": height, "scale": 1})["data"]
+        path.write_bytes(base64.b64decode(data))
+
+    def asked_for(self):
+        """Addresses of all requests."""
+        return [p["request"]["url"] for method, p in self.events if method == "Network.requestWillBeSent"]
+
+    def complaints(self):
+        """What a person would find in the console in red."""
+        return ([p["entry"]["text"] for method, p in self.events if method == "Log.entryAdded"
+                 and p["entry"]["level"] in ("error", "warning")] +
+                [p["exceptionDetails"]["text"] for method, p in self.events if method == "Runtime.exceptionThrown"])

@@ -1,0 +1,320 @@
+#!/usr/bin/python3 -B
+"""telemetry.http. Goal: every row of STATS.md is a metric and is on the page, promtool and Prometheus' rules
+agree with what is said; whatever a peer sends, or keeps back, others are answered and the program serves; a
+place that cannot be had is one line. Method: the built program on the null port, HTTP by hand.
+
+    http_test.py CLOCKOO SOURCE [CLOCKOO-LOAD]
+"""
+
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import unittest.mock
+
+PROGRAM, SOURCE = os.path.abspath(sys.argv.pop(1)), pathlib.Path(sys.argv.pop(1))
+LOAD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 and "/" in sys.argv[1] else None
+sys.path.insert(0, str(SOURCE / "tools/py"))
+
+import shown_names  # noqa: E402
+
+MONITORING = SOURCE / "drivers-config/monitoring"
+WAIT_S = 20
+CONNS_MAX = 32  # HTTP_CONNS_MAX
+# Replies that have rows where there are items, which a load generator stores.
+OF_ITEMS = {"items", "slabs", "hotkeys", "sources"}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def command(*options):
+    return [PROGRAM, "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64", "--config", "none",
+            "--data-dir", str(SOURCE / "drivers-config"), "--file-prefix", f"http-{os.getpid()}", *options]
+
+
+class Served:
+    def __init__(self, where=None):
+        self.port = free_port()
+        self.process = subprocess.Popen(command("--telemetry-http", where or f"127.0.0.1:{self.port}"),
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.ready = self.process.stdout.readline()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        _, self.err = self.process.communicate(timeout=WAIT_S)
+
+    def get(self, path, method="GET", headers=None, body=None):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
+        c.request(method, path, body, headers or {})
+        r = c.getresponse()
+        text = r.read()
+        c.close()
+        return r.status, r.headers, text.decode()
+
+    def raw(self, data, wait=True):
+        s = socket.create_connection(("127.0.0.1", self.port), WAIT_S)
+        s.sendall(data)
+        return s
+
+
+class Http(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.served = Served()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.served.__exit__()
+
+    def get(self, *args, **named):
+        return self.served.get(*args, **named)
+
+    def test_families_are_told_once_and_samples_are_theirs(self):
+        for accept in ("", "application/openmetrics-text"):
+            status, headers, text = self.get("/metrics", headers={"Accept": accept})
+            self.assertEqual(status, 200)
+            self.assertTrue(headers["Content-Type"].startswith(accept or "text/plain"))
+            families = re.findall(r"^# TYPE (\S+) (\w+)$", text, re.M)
+            self.assertEqual(len(families), len(dict(families)))
+            types, family = dict(families), ""
+            for line in text.splitlines():
+                if line.startswith("# TYPE"):
+                    family = line.split()[2]
+                elif not line.startswith("#"):
+                    self.assertRegex(line, r'^[a-z_0-9]+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? [0-9.]+$')
+                    name = re.match(r"\w+", line)[0]
+                    self.assertEqual(name, family + ("_total" if accept and types[family] == "counter" else ""))
+            self.assertEqual(text.endswith("# EOF\n"), bool(accept))
+
+    def test_promtool_has_nothing_to_say(self):
+        if not shutil.which("promtool"):
+            self.skipTest("there is no promtool: tools/install monitor")
+        done = subprocess.run(["promtool", "check", "metrics"], input=self.get("/metrics")[2],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
+    def test_a_reply_is_there_by_its_name(self):
+        self.assertIn("rx_frames", json.loads(self.get("/api/net")[2]))
+        self.assertEqual(self.get("/api/none")[0], 404)
+        self.assertEqual(self.get("/etc/passwd")[0], 404)
+
+    def test_the_page_needs_nothing_from_elsewhere(self):
+        status, headers, page = self.get("/")
+        self.assertEqual(status, 200)
+        self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+        self.assertEqual(re.findall(r'(?:src|href)="(?!data:|metrics|api/)[^"]*"|@import|url\(', page), [])
+        self.assertNotIn("innerHTML", page)
+
+    def test_only_what_reads_is_answered(self):
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "NONSENSE"):
+            status, headers, _ = self.get("/metrics", method=method)
+            self.assertEqual((method, status, headers["Allow"]), (method, 405, "GET, HEAD"))
+        self.assertEqual(self.get("/", method="POST", body="x" * 100000)[0], 405)
+        self.assertEqual(self.get("/", body="x")[0], 400)
+        status, _, text = self.get("/metrics", method="HEAD")
+        self.assertEqual((status, text), (200, ""))
+
+    def test_another_name_for_this_machine_is_refused(self):
+        for host, status in (("evil.example:9150", 403), ("localhost:1", 200), ("127.0.0.1", 200),
+                             ("[::1]:9150", 200), ("localhost.evil.example", 403), ("1.2.3.4.evil", 403)):
+            self.assertEqual((host, self.get("/api/net", headers={"Host": host})[0]), (host, status))
+
+    def test_what_is_no_http_harms_nobody(self):
+        for data in (b"\0" * 5000, b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * 100000 + b"\r\n\r\n",
+                     b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", b"GET /api/" + b"a" * 3000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                     b"get a\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n",
+                     b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", b"\r\n" * 5000,
+                     b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n"):
+            try:
+                with self.served.raw(data) as s:
+                    s.shutdown(socket.SHUT_WR)
+                    answer = s.recv(65536)
+            except OSError:
+                answer = b""
+            self.assertNotIn(b" 200 ", answer.split(b"\r\n")[0], data[:40])
+            self.assertEqual(self.get("/api/net")[0], 200)
+
+    def test_who_says_nothing_keeps_nobody_out(self):
+        """More than twice as many as there is room for: each new one takes the place of the oldest."""
+        held = [self.served.raw(b"GET / HTTP/1.1\r\nHost: loc") for _ in range(CONNS_MAX * 2 + 6)]
+        began = time.monotonic()
+        for _ in range(20):
+            self.assertEqual(self.get("/metrics")[0], 200)
+        self.assertLess(time.monotonic() - began, 8)
+        for s in held:
+            s.close()
+
+    def test_who_reads_nothing_holds_nobody_up(self):
+        held = [self.served.raw(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20) for _ in range(10)]
+        for _ in range(5):
+            self.assertEqual(self.get("/metrics")[0], 200)
+        for s in held:
+            s.close()
+
+    def test_a_slow_request_is_ended(self):
+        """A byte now and then does not buy more than HTTP_REQUEST_S."""
+        with self.served.raw(b"GET / HT") as s:
+            s.settimeout(0.5)
+            began = time.monotonic()
+            while time.monotonic() - began < 15:
+                try:
+                    s.sendall(b"T")
+                    if s.recv(100) == b"":
+                        break
+                except TimeoutError:
+                    continue
+                except ConnectionError:
+                    break
+        self.assertLess(time.monotonic() - began, 14)
+
+
+class Names(unittest.TestCase):
+    def test_every_row_of_the_document_is_a_metric_and_is_shown(self):
+        found = shown_names.all_shown(PROGRAM, LOAD)
+        count, gone = shown_names.missing(found)
+        self.assertGreater(count, 600)
+        if LOAD is None:
+            gone = [row for row in gone if row.split()[1] not in OF_ITEMS]
+        self.assertEqual(gone, [])
+        # What is of no part is there whatever the machine and the port.
+        common = set.intersection(*filter(None, found.values()))
+        self.assertGreater(len(common), 450)
+
+    def test_a_row_that_is_not_shown_is_named(self):
+        with unittest.mock.patch.object(shown_names, "sections", lambda: {"stats": ["pid", "no_such"]}):
+            self.assertEqual(shown_names.missing({"a": {("stats", "pid")}, "b": None}), (2, ["stats no_such"]))
+        self.assertEqual(shown_names.shown("# HELP x stats net a\n", {"net": {"a": 1, "b": 2}}), {("stats net", "a")})
+        self.assertEqual(shown_names.shown("# HELP x stats net a\n", {"net": {"b": 2}}), set())
+
+
+class Places(unittest.TestCase):
+    def refused(self, where, *words):
+        done = subprocess.run(command("--telemetry-http", where), capture_output=True, text=True, timeout=WAIT_S)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+        for word in ("--telemetry-http", where, *words):
+            self.assertIn(word, done.stderr)
+
+    def test_a_place_that_cannot_be_had_is_one_line(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            self.refused(f"127.0.0.1:{other.getsockname()[1]}", "another program has it")
+        self.refused("192.0.2.77:9150", "no interface of the kernel has that address")
+        self.refused("/no/such/folder/socket", "its folder is not there")
+        with tempfile.NamedTemporaryFile() as f:
+            self.refused(f.name, "File exists")
+
+    def test_a_unix_socket_is_made_anew_and_removed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "socket")
+            with socket.socket(socket.AF_UNIX) as left:
+                left.bind(path)  # of a process that was killed
+            with Served(path):
+                with socket.socket(socket.AF_UNIX) as s:
+                    s.connect(path)
+                    s.sendall(b"GET /api/net HTTP/1.0\r\n\r\n")
+                    self.assertIn(b" 200 ", s.recv(100))
+                self.refused(path, "another program has it")
+            self.assertFalse(os.path.exists(path))
+
+    def test_plan_and_doctor_know_it(self):
+        where = f"127.0.0.1:{free_port()}"
+        done = subprocess.run(command("--telemetry-http", where, "--plan"), capture_output=True, text=True)
+        self.assertIn(f"http       {where}, by the control thread", done.stdout)
+        program, *options = command("--telemetry-http", where)
+        done = subprocess.run([program, "doctor", *options], capture_output=True, text=True)
+        self.assertIn(f"telemetry http   {where}: free", done.stdout)
+        program, *options = command("--telemetry-http", "0.0.0.0:9150")
+        done = subprocess.run([program, "doctor", *options], capture_output=True, text=True)
+        self.assertIn("whoever reaches it reads figures and keys", done.stdout)
+
+    def test_a_file_is_checked_and_a_reload_asks_for_a_restart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, port = pathlib.Path(folder) / "c.yaml", free_port()
+            text = f"telemetry:\n  http: 127.0.0.1:{port}\n"
+            path.write_text(text)
+            done = subprocess.run([PROGRAM, "--check", str(path)], capture_output=True, text=True)
+            self.assertIn(f"telemetry.http: 127.0.0.1:{port}: for this machine only", done.stdout)
+            options = command()
+            options[options.index("none")] = str(path)
+            with subprocess.Popen(options, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+                p.stdout.readline()
+                path.write_text(text.replace(str(port), str(port + 1)))
+                p.send_signal(signal.SIGHUP)
+                self.assertIn("telemetry.http changes only after a restart", p.stderr.readline())
+                p.send_signal(signal.SIGTERM)
+                p.communicate(timeout=WAIT_S)
+
+
+class Rules(unittest.TestCase):
+    def test_rules_tell_incidents(self):
+        if not shutil.which("promtool"):
+            self.skipTest("there is no promtool: tools/install monitor")
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(MONITORING / "alerts.yaml", folder)
+            shutil.copy(SOURCE / "tests/dpdk/alerts_test.yaml", folder)
+            for words in (("check", "rules", "alerts.yaml"), ("test", "rules", "alerts_test.yaml")):
+                done = subprocess.run(["promtool", *words], cwd=folder, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_rules_and_dashboard_name_metrics_that_there_are(self):
+        with Served() as s:
+            text = s.get("/metrics")[2]
+        there = set(re.findall(r"^([a-z_0-9]+)[ {]", text, re.M)) | set(re.findall(r"^# TYPE (\S+)", text, re.M))
+        absent = {"clockoo_slabs_chunk_size", "clockoo_slabs_total_chunks", "clockoo_cores_core_long_"}
+        for path in (MONITORING / "alerts.yaml", MONITORING / "grafana.json"):
+            for name in set(re.findall(r"\b(?:clockoo|memcached)_\w+", path.read_text())) - absent:
+                if not name.endswith("_"):
+                    self.assertIn(name, there, path.name)
+
+
+class Absent(unittest.TestCase):
+    """Of a program that was built without libmicrohttpd."""
+    WORDS = "this program was built without libmicrohttpd; install libmicrohttpd-dev and build it again, or leave it out"
+
+    def test_it_is_refused_in_one_line_and_a_file_is_told_so(self):
+        done = subprocess.run(command("--telemetry-http", "127.0.0.1:9150"), capture_output=True, text=True, timeout=WAIT_S)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", f"clockoo: --telemetry-http: {self.WORDS}\n"))
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+            f.write("telemetry:\n  http: 127.0.0.1:9150\n")
+            f.flush()
+            options = command()
+            options[options.index("none")] = f.name
+            done = subprocess.run(options, capture_output=True, text=True, timeout=WAIT_S)
+            self.assertEqual((done.returncode, done.stderr), (78, f"clockoo: {f.name}:2: telemetry.http: {self.WORDS}\n"))
+            done = subprocess.run([PROGRAM, "--check", f.name], capture_output=True, text=True, timeout=WAIT_S)
+            self.assertIn(f"not ready to start: {f.name}:2: telemetry.http: {self.WORDS}", done.stdout)
+
+    def test_plan_and_doctor_say_it(self):
+        program, *options = command("--telemetry-http", "127.0.0.1:9150")
+        done = subprocess.run([program, *options, "--plan"], capture_output=True, text=True, timeout=WAIT_S)
+        self.assertIn("http       127.0.0.1:9150, which this program refuses", done.stdout)
+        done = subprocess.run([program, "doctor", *options], capture_output=True, text=True, timeout=WAIT_S)
+        self.assertIn(self.WORDS, done.stdout)
+
+    def test_without_it_the_program_runs(self):
+        with subprocess.Popen(command(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+            self.assertIn("ready", p.stdout.readline())
+            p.send_signal(signal.SIGTERM)
+            p.communicate(timeout=WAIT_S)
+            self.assertEqual(p.returncode, 0)
+
+
+if __name__ == "__main__":
+    probe = subprocess.run(command("--telemetry-http", "/no/such/folder/x"), capture_output=True, text=True)
+    there = "built without libmicrohttpd" not in probe.stderr
+    unittest.main(defaultTest=[t.__name__ for t in ((Http, Names, Places, Rules) if there else (Absent,))], verbosity=2)

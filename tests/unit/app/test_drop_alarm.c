@@ -1,0 +1,153 @@
+/*
+ * What is dropped for a reason that an operator can mend. Goal: the operator hears of it while it
+ * happens, with the number and what to do; of one frame that a bad cable may have spoiled not; a
+ * flood is one line a minute; no reason hides another; every counter that is named exists. Method:
+ * two cores' counters, and a clock, moved by hand.
+ */
+#include "support/test.h"
+#include "drop_alarm.h"
+
+#include "net/net_counters.h"
+#include "serve/serve.h"
+#include "tcp/tcp_counters.h"
+
+#include <string.h>
+
+#define CORES 2u
+#define S     1000000000ull
+
+static const struct counter_name names[] = {
+	{"OTHER", "not it"},
+	{"DROP_TCP_CKSUM", "of TCP"},
+	{"DROP_UDP_CKSUM", "of UDP"},
+	{"CONN_REJECTED", "too many"},
+};
+#define NAMES (sizeof names / sizeof names[0])
+
+struct fixture {
+	struct counter counters[CORES][NAMES];
+	struct telemetry telemetry;
+	struct drop_nic nic;
+	struct drop_alarm alarm;
+	struct drop_line line;
+	uint64_t now_ns;
+};
+
+static struct fixture b;
+
+static int
+start(void **state)
+{
+	b = (struct fixture){.now_ns = S};
+	for (uint32_t i = 0; i < CORES; i++)
+		telemetry_add(&b.telemetry,
+			      &(struct telemetry_set){i, NAMES, names, b.counters[i]});
+	return 0;
+}
+
+/* After a second: the number that is said, or 0. */
+static uint64_t
+second(void)
+{
+	b.now_ns += S;
+	return drop_alarm_check(&b.alarm, &b.telemetry, &b.nic, b.now_ns, &b.line) ? b.line.count
+										   : 0;
+}
+
+static void
+it_is_said_at_once_and_then_once_a_minute(void **state)
+{
+	uint32_t lines = 0;
+
+	counter_add(&b.counters[0][0], 1000);
+	counter_add(&b.counters[0][1], 1);
+	check_eq(second(), 0);
+	counter_add(&b.counters[1][2], 1);
+	check_eq(second(), 2);
+	check_ptr(strstr(b.line.words, "checksum"));
+	check_ptr(strstr(b.line.cure, "ethtool -K"));
+	for (uint32_t s = 0; s < 600; s++) {
+		counter_add(&b.counters[0][1], 1000000);
+		lines += second() != 0;
+	}
+	check_eq(lines, 10);
+	check_eq(b.line.count, 600000002);
+}
+
+static void
+what_no_longer_grows_is_not_said_again(void **state)
+{
+	counter_add(&b.counters[0][1], 5);
+	check_eq(second(), 5);
+	for (uint32_t s = 0; s < 600; s++)
+		check_eq(second(), 0);
+	counter_add(&b.counters[0][1], 1);
+	check_eq(second(), 0);
+	counter_add(&b.counters[0][1], 1);
+	check_eq(second(), 7);
+}
+
+static void
+no_reason_hides_another(void **state)
+{
+	uint32_t of[3] = {0};
+
+	for (uint32_t s = 0; s < 600; s++) {
+		counter_add(&b.counters[0][1], 1000);
+		counter_add(&b.counters[1][3], 10);
+		b.nic.missed += 100;
+		if (second() == 0)
+			continue;
+		of[0] += strstr(b.line.words, "checksum") != NULL;
+		of[1] += strstr(b.line.words, "connections refused") != NULL;
+		of[2] += strstr(b.line.words, "descriptor") != NULL;
+	}
+	check_eq(of[0] + of[1] + of[2], 10);
+	for (uint32_t i = 0; i < 3; i++)
+		check(of[i] >= 3);
+}
+
+/* The device's counts may begin again. */
+static void
+a_count_that_falls_is_not_said(void **state)
+{
+	b.nic.missed = 1000;
+	check_eq(second(), 1000);
+	b.nic.missed = 5;
+	for (uint32_t s = 0; s < 100; s++)
+		check_eq(second(), 0);
+}
+
+static bool
+exists(const char *symbol)
+{
+#define IS(symbol_, words) strcmp(symbol, #symbol_) == 0 ||
+	return NET_COUNTERS(IS) TCP_COUNTERS(IS) SERVE_COUNTERS(IS) false;
+}
+
+static void
+every_counter_exists(void **state)
+{
+#define ALL(symbol, least, words, cure, ...) {__VA_ARGS__},
+	static const char *const symbols[][DROP_SYMBOLS_MAX] = {DROP_REASONS(ALL)};
+
+	for (uint32_t i = 0; i < DROP_REASON_COUNT; i++)
+		for (uint32_t s = 0; s < DROP_SYMBOLS_MAX && symbols[i][s] != NULL; s++)
+			if (!exists(symbols[i][s]))
+				fail_msg("no counter is called %s", symbols[i][s]);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup(f, start)
+	const struct CMUnitTest tests[] = {
+		TEST(it_is_said_at_once_and_then_once_a_minute),
+		TEST(what_no_longer_grows_is_not_said_again),
+		TEST(no_reason_hides_another),
+		TEST(a_count_that_falls_is_not_said),
+		TEST(every_counter_exists),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

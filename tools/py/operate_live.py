@@ -1,0 +1,133 @@
+"""Parts of tools/bench operate that ask a running appliance: are all rows shown, and what does looking cost?
+
+scrape: the load generator asks over a memif, at a rate that both ends hold; the core's time of each get is
+compared while /metrics is read SCRAPES times a second, and while nobody reads. Slices alternate.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+import shown_names
+from bench_figures import spread
+from progress import Failed, Step
+
+PROGRAM, LOAD = "app/clockoo", "tests/load/clockoo-load"
+SCRAPES = 100  # a second
+RATE, KEYS = 150_000, 100_000
+SLICE_S, PAIRS, QUICK_PAIRS = 2.0, 24, 6
+READY_S = 60
+
+
+def names(bench):
+    """Rows of STATS.md, and those that are in /metrics and on the page of one of several appliances."""
+    with Step("metrics_names"):
+        found = shown_names.all_shown(bench.folder / PROGRAM, bench.folder / LOAD)
+    count, missing = shown_names.missing(found)
+    bench.figures.keep("metrics_names", [(count - len(missing)) / count])
+    lines = [[name, "-", "not here" if rows is None else len(rows), "-"] for name, rows in found.items()]
+    return [*lines, ["all together", count, count - len(missing), f"{1 - len(missing) / count:.3f}"],
+            *([[f"missing: {', '.join(missing[:8])}", "", "", ""]] if missing else [])]
+
+
+class Scraper:
+    """Reads /metrics at even times on one connection, as a monitor does; ms of each answer."""
+
+    def __init__(self, path):
+        self.path, self.took_ms, self.stop = path, [], threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        c, due = shown_names.Local(self.path), time.monotonic()
+        while not self.stop.is_set():
+            begun = time.monotonic()
+            c.request("GET", "/metrics")
+            c.getresponse().read()
+            self.took_ms.append((time.monotonic() - begun) * 1e3)
+            due += 1 / SCRAPES
+            time.sleep(max(0, due - time.monotonic()))
+        c.close()
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join()
+
+
+def looked(path):
+    """(gets, ns that the core was busy)"""
+    found = json.loads(shown_names.get(path, "/api/all"))
+    return int(found["stats"]["cmd_get"]), sum(int(core["core_busy_ns"]) for core in found["cores"].values())
+
+
+def slice_of(path, scraped):
+    """(gets a second, ns of the core a get, ms of scrapes)"""
+    time.sleep(1.1)  # rows are read anew once a second
+    gets, busy_ns = looked(path)
+    begun = time.monotonic()
+    took_ms = []
+    if scraped:
+        with Scraper(path) as scraper:
+            time.sleep(SLICE_S)
+        took_ms = scraper.took_ms
+    else:
+        time.sleep(SLICE_S)
+    time.sleep(1.1)
+    after, after_ns = looked(path)
+    if after <= gets:
+        raise Failed("scrape: the load generator asks for nothing")
+    return (after - gets) / (time.monotonic() - begun), (after_ns - busy_ns) / (after - gets), took_ms
+
+
+def lower_quartile(values):
+    return statistics.quantiles(values, n=4)[0]
+
+
+def scrape(bench):
+    """What reading /metrics a hundred times a second takes, and takes of the core's time for a get."""
+    pairs = QUICK_PAIRS if bench.quick else PAIRS
+    rates, costs, took = {False: [], True: []}, {False: [], True: []}, []
+    cpus = sorted(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory(prefix="clockoo-scrape-") as folder:
+        path, memif = f"{folder}/http", f"{folder}/memif"
+        common = ["--no-huge", "--port", "memif", "--socket", memif, "--data-dir", str(shown_names.ROOT / "drivers-config")]
+        server = subprocess.Popen([str(bench.folder / PROGRAM), *common, "--config", "none", "-m", "128", "-U", "11211", "--lcores",
+                                   f"0@{cpus[0]}", "--file-prefix", f"scrape-{os.getpid()}", "--telemetry-http", path],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        load = None
+        try:
+            if "ready" not in server.stdout.readline():
+                raise Failed(f"scrape: {server.communicate()[1].strip()}")
+            seconds = 2 * pairs * (SLICE_S + 4) + 30
+            load = subprocess.Popen([str(bench.folder / LOAD), *common, "--yield", "--lcores", f"0@{cpus[-1]}", "--file-prefix",
+                                     f"scrape-load-{os.getpid()}", "--transport", "udp", "--rate", str(RATE), "--sets", "0", "--keys",
+                                     str(KEYS), "--seconds", str(seconds), "--quiet"], stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(4)
+            with Step(f"scrape: {pairs} pairs of slices"):
+                for number in range(2 * pairs):
+                    scraped = number % 4 in (1, 2)  # with, without, without, with: what drifts is in both
+                    rate, cost_ns, took_ms = slice_of(path, scraped)
+                    rates[scraped].append(rate)
+                    costs[scraped].append(cost_ns)
+                    took += took_ms
+        finally:
+            for child in filter(None, (load, server)):
+                child.terminate()
+                child.communicate(timeout=READY_S)
+    bench.figures.keep("scrape_ms", took)
+    # Of lower quartiles: where others had the CPUs too, a get took longer, and never less.
+    ratio = bench.figures.keep("get_rate_ratio", [lower_quartile(costs[False]) / lower_quartile(costs[True])])
+    for kind, scraped in (("alone", False), ("scraped", True)):
+        bench.figures.keep(f"get_ns_{kind}", costs[scraped], 1)
+    bench.figures.keep("scrapes_per_s", [len(took) / (pairs * SLICE_S)])
+    return [["gets a second", spread(rates[False], 0), spread(rates[True], 0), f"{statistics.median(rates[True]) / statistics.median(rates[False]):.3f}"],
+            ["the core's ns of a get", spread(costs[False]), spread(costs[True]), f"{ratio:.3f}"],
+            ["ms of a scrape", "-", spread(took, 2), "-"]]

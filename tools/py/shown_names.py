@@ -1,0 +1,139 @@
+"""Which rows of lib/admin/STATS.md a running appliance shows: in /metrics, and on its page (/api/all).
+
+SETUPS are appliances of several kinds on ports without a NIC: together they have every part that has rows.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STATS = ROOT / "lib/admin/STATS.md"
+READY_S = 60
+POLL_S = 0.1
+FLASH_MB = 300
+# {name: options}; FOLDER stands for one of its own. A tap has a network namespace to itself.
+SETUPS = {
+    "one core": ["--port", "null"],
+    "more cores": ["--port", "null", "--lcores", "0@CPU,1@CPU"],
+    "a front": ["--port", "null", "--front-servers", "10.99.0.9:11211:1 a,10.99.0.8:11211:1 b"],
+    "a flash tier": ["--port", "null", "--flash-device", "FOLDER/flash"],
+    "a tap": ["--port", "tap", "--iface", "shown0"],
+    "items": ["--port", "memif", "--socket", "FOLDER/memif"],
+}
+# What no appliance without servers, and without a tier that is being converted, has.
+NOT_HERE = re.compile(r"top_key_\d+|flash_convert_\w+")
+
+
+class Local(http.client.HTTPConnection):
+    """HTTP over a socket's path."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=READY_S)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(READY_S)
+        self.sock.connect(self.path)
+
+
+def get(path, what):
+    c = Local(path)
+    c.request("GET", what)
+    text = c.getresponse().read().decode()
+    c.close()
+    return text
+
+
+@contextlib.contextmanager
+def served(program, name, *more):
+    """Its folder, in which HTTP is at `http`; None: this machine cannot have such a one."""
+    with tempfile.TemporaryDirectory(prefix="clockoo-shown-") as folder:
+        with open(f"{folder}/flash", "wb") as file:
+            file.truncate(FLASH_MB << 20)
+        cpu = str(min(os.sched_getaffinity(0)))
+        words = [w.replace("FOLDER", folder).replace("CPU", cpu) for w in SETUPS[name]]
+        command = [str(program), "--no-huge", "--yield", "-m", "16", "-c", "64", "--config", "none", "-U", "11211", "--data-dir",
+                   str(ROOT / "drivers-config"), "--file-prefix", f"shown-{os.getpid()}", "--telemetry-http", f"{folder}/http",
+                   *words, *more]
+        if "tap" in words:
+            command = ["unshare", "-n", *command]
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            ready = "ready" in child.stdout.readline()
+            if not ready and "tap" not in words:
+                raise RuntimeError(child.communicate()[1])
+            yield folder if ready else None
+        finally:
+            child.terminate()
+            child.communicate(timeout=READY_S)
+
+
+def sections():
+    """{reply: names} of STATS.md."""
+    found = {}
+    for part in STATS.read_text().split("\n## ")[1:]:
+        reply, _, text = part.partition("\n")
+        names = re.findall(r"^\| (\w+) \|", text, re.M)
+        for line in text.splitlines():
+            if re.fullmatch(r"(?:[a-z][a-z0-9_]*\b ?)+", line.strip()) and ("_" in line or reply == "stats"):
+                names += line.split()
+        found[reply] = [n for n in names if n != "name"]
+    return found
+
+
+def shown(metrics, everything):
+    """(reply, row) of all that are a metric and on the page."""
+    helped = set(re.findall(r"^# HELP \S+ (stats(?: \w+)?) (\S+?):?(?: .*)?$", metrics, re.M))
+    pages = {(reply if reply == "stats" else f"stats {reply}", n) for reply, rows in everything.items() if isinstance(rows, dict)
+             for name, row in rows.items() for n in ([name, *row] if isinstance(row, dict) else [name])}
+    # A row of the latency table stands before its figures.
+    latency = {("stats latency", name) for name in everything.get("latency", {})}
+    return (helped & pages) | latency
+
+
+@contextlib.contextmanager
+def loaded(load, folder):
+    """While its connections are open, and told as sources: then it has stored all keys."""
+    child = subprocess.Popen([str(load), "--no-huge", "--yield", "--port", "memif", "--socket", f"{folder}/memif", "--file-prefix",
+                              f"shown-load-{os.getpid()}", "--keys", "500", "--rate", "1000", "--seconds", str(READY_S), "--quiet"],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + READY_S
+    try:
+        while not json.loads(get(f"{folder}/http", "/api/all")).get("sources"):
+            if child.poll() is not None or time.monotonic() > end:
+                raise RuntimeError("the load generator has no connections")
+            time.sleep(POLL_S)
+        yield
+    finally:
+        child.terminate()
+        child.wait(timeout=READY_S)
+
+
+def all_shown(program, load=None):
+    """{setup: rows that it shows, or None}; load, a load generator, is the client of one of them."""
+    found = {}
+    for name in SETUPS:
+        with contextlib.ExitStack() as undo:
+            folder = undo.enter_context(served(program, name))
+            if folder is not None and name == "items" and load is not None:
+                undo.enter_context(loaded(load, folder))
+            found[name] = folder and shown(get(f"{folder}/http", "/metrics"), json.loads(get(f"{folder}/http", "/api/all")))
+    return found
+
+
+def missing(found):
+    """(how many rows of STATS.md could be shown, those that no setup shows)"""
+    all_rows = set().union(*filter(None, found.values()))
+    wanted = [(reply, name) for reply, names in sections().items() for name in names if not NOT_HERE.fullmatch(name)]
+    # Those of extstore that are rows of `stats` itself stand with the others in the document.
+    return len(wanted), [f"{reply} {name}" for reply, name in wanted if (reply, name) not in all_rows
+                         and not (reply == "stats extstore" and ("stats", name) in all_rows)]
