@@ -48,12 +48,16 @@ waited_add(struct waited *w, uint64_t hash)
 	w->bits[hash / WORD_BITS % WAITED_WORDS] |= 1ull << hash % WORD_BITS;
 }
 
+static bool
+waited_has(const struct waited *w, uint64_t hash)
+{
+	return (w->bits[hash / WORD_BITS % WAITED_WORDS] >> hash % WORD_BITS & 1) != 0;
+}
+
 static struct await *
 waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
 {
-	return (w->bits[hash / WORD_BITS % WAITED_WORDS] >> hash % WORD_BITS & 1) != 0
-		       ? awaits_find(ss->awaits, hash)
-		       : NULL;
+	return waited_has(w, hash) ? awaits_find(ss->awaits, hash) : NULL;
 }
 
 /* Is it asked for, before its turn? Where writes wait too, a miss that its bucket has shown may be
@@ -69,21 +73,46 @@ lacks(struct serve *sv, const struct op *op)
 
 /* Where operations are asked for ahead. */
 struct look {
-	struct await **link; /* where what stands in front is listed */
-	uint32_t offset;     /* of the next one */
-	uint32_t line;       /* where its line begins, or later */
-	struct waited waited;
+	const struct op *first;
+	struct await **link;          /* where what stands in front is listed */
+	uint32_t offset;              /* of the next one */
+	uint32_t line;                /* where its line begins, or later */
+	struct waited waited, passed; /* passed: looked at, and not asked for */
 	bool skips; /* those of keys that an earlier get waits for, and has not asked for */
 };
 
 static void
-look_begin(struct look *at, struct session *ss)
+look_begin(struct look *at, struct session *ss, const struct op *first)
 {
 	memset(&at->waited, 0, sizeof at->waited);
+	memset(&at->passed, 0, sizeof at->passed);
+	at->first = first;
 	at->skips = false;
 	at->link = &ss->awaits;
 	for (const struct await *a = ss->awaits; a != NULL; a = a->next)
 		waited_add(&at->waited, a->hash);
+}
+
+static void
+look_pass(struct look *at, struct session *ss, uint64_t hash)
+{
+	session_leave_out(ss, hash);
+	waited_add(&at->passed, hash);
+}
+
+/* Is an earlier get of this key told at its turn only? Its copy may go meanwhile, or may not answer
+ * this one: asked for now, this one would tell an older value. */
+static bool
+is_passed(const struct look *at, const struct op *op)
+{
+	if (at->skips && session_left_out(op->session, op->hash))
+		return true;
+	if (likely(!waited_has(&at->passed, op->hash)))
+		return false;
+	for (const struct op *before = at->first; before < op; before++)
+		if (before->session == op->session && before->hash == op->hash)
+			return true;
+	return false;
 }
 
 /* Asks for what is lacked and not waited for. False: there is no place. */
@@ -99,14 +128,14 @@ look_ask(struct serve *sv, struct op *op, struct look *at)
 		if (same->offset >= at->line && same->offset < offset)
 			same->more = (uint16_t)(offset - same->offset);
 		else
-			session_leave_out(ss, op->hash);
-	} else if ((*at->link == NULL || (*at->link)->offset != offset) &&
-		   !(at->skips && session_left_out(ss, op->hash)) && lacks(sv, op)) {
+			session_leave_out(ss, op->hash); /* while it waits, for all behind it */
+	} else if ((*at->link == NULL || (*at->link)->offset != offset) && !is_passed(at, op) &&
+		   lacks(sv, op)) {
 		if (!await_ask_at(sv, op, at->link, offset))
 			return false;
 		waited_add(&at->waited, op->hash);
 	} else {
-		session_leave_out(ss, op->hash);
+		look_pass(at, ss, op->hash);
 	}
 	at->offset += op->raw.len;
 	if (op_last(op))
@@ -125,7 +154,7 @@ awaits_ask_ahead(struct serve *sv, struct op *op)
 
 	at.offset = behind;
 	at.line = op_last(op) ? behind : begin;
-	look_begin(&at, ss);
+	look_begin(&at, ss, op + 1);
 	ss->left_out = 0;
 	for (struct op *next = op + 1; next < end; next++)
 		if (next->session == ss && (!await_reads(&next->req) || !look_ask(sv, next, &at)))
@@ -139,7 +168,7 @@ awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n
 	struct look at;
 
 	at.offset = at.line = offset;
-	look_begin(&at, ss);
+	look_begin(&at, ss, ops);
 	at.skips = true;
 	for (uint32_t i = 0; i < n; i++)
 		if (!look_ask(sv, &ops[i], &at))

@@ -33,6 +33,10 @@ MUTANTS = {
                   "struct await *same = NULL;"),
     # Of one line the second that names a key is told a copy, the third an older answer.
     "COPY_BETWEEN": ("serve_await_order.c", "\tss->passes_on = true;\n", ""),
+    # A get is asked for ahead of its turn behind one that had a copy when it was looked at; or no key like it is.
+    "PASSED_ASKED": ("serve_await_look.c", "\twaited_add(&at->passed, hash);\n", ""),
+    "PASSED_ANY": ("serve_await_look.c", "before->session == op->session && before->hash == op->hash",
+                   "before->session == op->session"),
     # An answer that is here is told before its turn.
     "TOLD_EARLY": ("serve_fast_path.c", "a->offset == ss->read_buf_at && !a->answer.failed",
                    "!a->answer.failed"),

@@ -5,6 +5,7 @@
  * serve_await.h. test_serve_order.c compares whole conversations.
  */
 #include "few_awaits.h"
+#include "serve/await_table.h"
 
 #include <stdlib.h>
 
@@ -381,6 +382,62 @@ a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went(void **state)
 	check(told[0] <= told[1]);
 }
 
+/* Another core takes the copy while what stands behind d1 is looked at. */
+static bool
+copy_goes_meanwhile(void *arg, struct view key, uint64_t hash)
+{
+	const struct view gone = {(const uint8_t *)"v1", 2};
+
+	if (key.data[0] == 's')
+		store_delete(rig->core, gone, store_hash(rig->core, gone));
+	return true;
+}
+
+static void
+nor_if_it_goes_while_a_pass_is_looked_at(void **state)
+{
+	long told[2];
+	struct conn *c;
+
+	late_pace(late, 0, 10);
+	say("get v1\r\n");
+	turns(4);
+	late_pace(late, 0, 0);
+	rig->serve->awaits->supplier.may_have = copy_goes_meanwhile;
+	c = say("get d1\r\nget v1\r\nget s1\r\nget v1\r\n");
+	turns(2);
+	check_eq(OPEN, 2); /* d1, and s1, which is answered: v1 is asked for at its turn */
+	turns(TIMEOUT_TURNS + 8);
+	check_eq(told_of(c, told, 2), 2);
+	check(told[0] <= told[1]);
+}
+
+/* Two keys whose hashes end in the same eleven bits, one of them here. */
+static void
+a_copy_in_front_holds_up_no_other_key(void **state)
+{
+	char keys[2][16], line[64];
+	uint64_t hash[2] = {0};
+	struct conn *c;
+
+	for (uint32_t n = 1; n == 1 || (hash[0] ^ hash[1]) % 2048 != 0; n += 5) {
+		char *key = keys[n != 1];
+		const struct view v = {(const uint8_t *)key, (uint32_t)sprintf(key, "s%u", n)};
+
+		check(n < 200000);
+		hash[n != 1] = store_hash(rig->core, v);
+	}
+	late_pace(late, 0, 10);
+	say("get s1\r\n");
+	turns(4);
+	late_hold(late, true);
+	snprintf(line, sizeof line, "get d1 s1 %s\r\n", keys[1]);
+	c = say(line);
+	turns(2);
+	SAYS(c, "");
+	check_eq(OPEN, 2);
+}
+
 /* The second waits for room behind a long value, s3, the third behind s17. */
 static void
 a_line_tells_a_key_once_more_as_it_was_told(void **state)
@@ -498,6 +555,8 @@ main(void)
 		TEST(a_connection_reads_no_older_value_after_a_newer_one),
 		TEST(a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked),
 		TEST(a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went),
+		TEST(nor_if_it_goes_while_a_pass_is_looked_at),
+		TEST(a_copy_in_front_holds_up_no_other_key),
 		TEST(a_line_asks_for_a_key_once),
 		TEST(in_a_drain_nothing_new_is_asked),
 		TEST(a_hurried_drain_ends_what_is_open),
