@@ -23,10 +23,6 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-/* Passes of parse-prefetch-execute in one turn: what is left waits for the next one. With OPS_MAX
- * each they make no more answers than the transmit queue has places. */
-#define PASSES_MAX 4u
-
 /* Upkeep (stage 11) runs every so many turns; a power of two. */
 #define HOUSEKEEPING_TURNS 16u
 

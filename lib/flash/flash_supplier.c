@@ -70,7 +70,7 @@ ask(void *arg, const struct serve_ask *q)
 
 /* Looks are made and reads begun; what has an answer waits for poll(). */
 static void
-pass_end(void *arg)
+passes_end(void *arg)
 {
 	struct flash_supplier *s = arg;
 	struct list *node;
@@ -196,7 +196,7 @@ flash_supplier_of(struct flash_supplier *s)
 				       .may_have = may_have,
 				       .missed = missed,
 				       .ask = ask,
-				       .pass_end = pass_end,
+				       .passes_end = passes_end,
 				       .poll = poll,
 				       .forget = forget,
 				       .release = release,

@@ -200,7 +200,7 @@ send_queued(struct front *f)
 }
 
 static void
-pass_end(void *arg)
+passes_end(void *arg)
 {
 	send_queued(arg);
 }
@@ -441,7 +441,7 @@ attach(struct front *f, struct region *region)
 		.ask = ask,
 		.write = write_ask,
 		.drop = drop,
-		.pass_end = pass_end,
+		.passes_end = passes_end,
 		.poll = poll,
 		.forget = forget,
 		.release = release,

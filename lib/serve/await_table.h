@@ -99,7 +99,8 @@ struct await_lane {
 
 struct awaits {
 	struct serve_supplier supplier;
-	bool asked_in_pass, draining;
+	bool asked_in_turn, draining;
+	uint32_t turn_pass; /* the pass in front of this turn's first one */
 	uint32_t free_count, granted, udp_count;
 	uint32_t writes;  /* chunks that they hold */
 	uint64_t values;  /* of all lanes */
@@ -224,6 +225,7 @@ void awaits_pop(struct serve *sv, struct session *ss);
 void awaits_give_up(struct serve *sv, struct session *ss);
 /* The session ends. */
 void awaits_forget(struct serve *sv, struct session *ss);
+/* Of every pass: behind the last one of a turn the supplier hears that its asks are complete. */
 void awaits_pass_end(struct serve *sv);
 
 /* Operations that stand one behind the other, from offset on in the read buffer, behind all that

@@ -26,7 +26,10 @@
 #include "store/store.h"
 
 /* So many that the first prefetch has arrived before the last one is issued. */
-#define OPS_MAX          64u
+#define OPS_MAX 64u
+/* Passes of parse-prefetch-execute in one turn: what is left waits for the next one. With OPS_MAX
+ * each they make no more answers than the transmit queue has places. */
+#define PASSES_MAX       4u
 #define UDP_MESSAGES_MAX 512u
 #define UDP_MESSAGE_DATAGRAMS_MAX                                                                  \
 	4096u /* datagrams of one reply: no client receives more in a row                          \

@@ -72,7 +72,7 @@ asked_begin(struct serve *sv, struct await *a, struct serve_ask *ask)
 	a->times++;
 	a->deadline_ns = sv->clock.now_ns + aw->supplier.timeout_ns;
 	list_push_back(&aw->asked, &a->due);
-	aw->asked_in_pass = true;
+	aw->asked_in_turn = true;
 	sv->read_bufs_in_use = true;
 	ask->ticket = a->ticket;
 	ask->lane = a->lane;
@@ -323,6 +323,7 @@ awaits_turn(struct serve *sv)
 	struct awaits *aw = sv->awaits;
 
 	aw->ahead_left = AHEAD_GETS_PER_TURN;
+	aw->turn_pass = sv->pass;
 	aw->supplier.poll(aw->supplier.arg, sv->clock.now_ns);
 	deadlines_check(sv, sv->clock.now_ns);
 	unused_check(sv);

@@ -6,7 +6,7 @@
  * is called, and a retrieval that finds nothing is a miss at once.
  *
  * Each turn:  poll() before requests are read; ask() for every key that is missed, and write() for
- *             every write, while requests are executed; pass_end() once after those of a pass.
+ *             every write, while requests are executed; passes_end() once behind all of them.
  * Each ask ends once: with serve_answer() while its ticket is wanted, or with forget().
  *
  * Shape:  a ticket names one ask, and never another one. Operations of a connection are executed in
@@ -163,7 +163,7 @@ struct serve_supplier {
 	 * or n; and that key. Both may be NULL. */
 	uint32_t (*next_sample)(void *arg, uint32_t n);
 	void (*sample)(void *arg, const struct view *key, uint64_t hash);
-	void (*pass_end)(void *arg); /* may be NULL */
+	void (*passes_end)(void *arg); /* may be NULL */
 	void (*poll)(void *arg, uint64_t now_ns);
 	/* No answer is wanted any more; serve_answer() would be false. */
 	void (*forget)(void *arg, uint64_t ticket);

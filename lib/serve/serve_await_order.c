@@ -446,9 +446,12 @@ void
 awaits_pass_end(struct serve *sv)
 {
 	struct awaits *aw = sv->awaits;
+	const bool more = sv->more && sv->pass - aw->turn_pass < PASSES_MAX;
 
 	awaited_lines_pass_end(sv);
-	if (aw->asked_in_pass && aw->supplier.pass_end != NULL)
-		aw->supplier.pass_end(aw->supplier.arg);
-	aw->asked_in_pass = false;
+	if (!aw->asked_in_turn || more)
+		return;
+	if (aw->supplier.passes_end != NULL)
+		aw->supplier.passes_end(aw->supplier.arg);
+	aw->asked_in_turn = false;
 }

@@ -144,7 +144,7 @@ await_drop_key(struct serve *sv, struct view key, uint64_t hash)
 	if (aw->supplier.drop == NULL)
 		return;
 	aw->supplier.drop(aw->supplier.arg, key, hash);
-	aw->asked_in_pass = true;
+	aw->asked_in_turn = true;
 	sv->read_bufs_in_use = true;
 }
 

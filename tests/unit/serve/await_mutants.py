@@ -26,6 +26,9 @@ MUTANTS = {
     # Requests move in the read buffer, and their awaits do not.
     "NO_REBASE": ("serve_defer.c", "awaits_rebase(sv, ss, first);", "(void)0;"),
     "NO_REBASE_GATHERED": ("serve_parse.c", "awaits_rebase(sv, ss, sv->op_count);", "(void)0;"),
+    # The supplier hears of the end behind each pass; or waits for a pass that this turn does not have.
+    "PASS_ENDS": ("serve_await_order.c", "if (!aw->asked_in_turn || more)", "if (!aw->asked_in_turn)"),
+    "ENDS_LATER": ("serve_await_order.c", "sv->more && sv->pass - aw->turn_pass < PASSES_MAX;", "sv->more;"),
     # What was asked for in vain keeps its place.
     "NO_SWEEP": ("serve_execute.c", "awaits_sweep(sv, ss);", "(void)0;"),
     # One pipeline asks for a key twice at once.

@@ -52,6 +52,8 @@ struct late {
 	uint8_t written[LATE_NUMBERS];
 	struct store_tier tier;
 	uint64_t brought, read;
+	uint32_t unended; /* asked in this turn, and passes_end() has not followed */
+	bool ended;
 	struct copy copies[COPIES_MAX];
 	struct ask asks[ASKS_MAX];
 	uint64_t tickets[1u << 16]; /* the last one of each slot */
@@ -413,6 +415,7 @@ ask_new(struct late *late, const struct serve_ask *q)
 	if (a - late->asks >= late->used)
 		late->used = (uint32_t)(a - late->asks) + 1;
 	late->asked++;
+	late->unended++;
 	return a;
 }
 
@@ -652,6 +655,17 @@ poll(void *arg, uint64_t now_ns)
 	}
 }
 
+/* Once a turn: all that it asks is known. */
+static void
+passes_end(void *arg)
+{
+	struct late *late = arg;
+
+	check(late->unended > 0 && !late->ended);
+	late->unended = 0;
+	late->ended = true;
+}
+
 static void
 forget(void *arg, uint64_t ticket)
 {
@@ -691,6 +705,7 @@ late_create(const struct late_config *cfg)
 		.lane = lane,
 		.ask = ask,
 		.poll = poll,
+		.passes_end = passes_end,
 		.forget = forget,
 		.release = release,
 		.write = cfg->writes ? write_ask : NULL,
@@ -796,7 +811,9 @@ late_turn(struct late *late)
 {
 	late->turn++;
 	late->rig->clock.now_ns += LATE_TURN_NS;
+	late->ended = false;
 	rig_turn(late->rig);
+	check_eq(late->unended, 0);
 	rig_turn(late->server);
 }
 

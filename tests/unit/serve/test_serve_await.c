@@ -92,6 +92,24 @@ one_that_ends_is_answered_and_closed(void **state)
 	check(rig_closed(c));
 }
 
+/* In the turn's second pass nothing waits; late_turn() looks. */
+static void
+a_supplier_hears_of_the_end_behind_a_pass_without_asks(void **state)
+{
+	char hits[16 * 8] = "";
+
+	say("set l 0 0 1 noreply\r\nx\r\n");
+	turns(1);
+	for (uint32_t i = 0; i < 16; i++)
+		strcat(hits, "get l\r\n");
+	say("get s1\r\n");
+	for (uint32_t i = 0; i < OPS_MAX / 16; i++)
+		say(hits);
+	turns(1);
+	check_eq(OPEN, 1);
+	check_eq(rig_count(rig, GET_HITS), OPS_MAX);
+}
+
 static void
 a_connection_has_a_share(void **state)
 {
@@ -545,6 +563,7 @@ main(void)
 						start_with_misses, stop),
 		TEST(what_belongs_to_a_lost_connection_is_given_up),
 		TEST(one_that_ends_is_answered_and_closed),
+		TEST(a_supplier_hears_of_the_end_behind_a_pass_without_asks),
 		TEST(a_connection_has_a_share),
 		TEST(a_lane_that_stalls_leaves_places_for_others),
 		TEST(who_finds_no_place_waits_for_one),
