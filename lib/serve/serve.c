@@ -34,7 +34,7 @@ admit(struct serve *sv)
 	return true;
 }
 
-static void
+void
 session_open(struct serve *sv, struct conn *c)
 {
 	const bool admitted = admit(sv);
@@ -51,6 +51,14 @@ session_open(struct serve *sv, struct conn *c)
 		reject(sv, c);
 }
 
+/* Its session only keeps its place. */
+static void
+wire_open(struct serve *sv, struct conn *c)
+{
+	sv->sessions[conn_slot(c)] = (struct session){.conn = c, .sched = SCHED_WIRE};
+	sv->tls->user.opened(sv->tls->user.arg, c);
+}
+
 static void
 opened(void *arg, struct conn *c)
 {
@@ -58,7 +66,10 @@ opened(void *arg, struct conn *c)
 	struct session *ss = &sv->sessions[conn_slot(c)];
 
 	if (likely(ss->sched != SCHED_LINK)) {
-		session_open(sv, c);
+		if (unlikely(sv->tls != NULL))
+			wire_open(sv, c);
+		else
+			session_open(sv, c);
 		return;
 	}
 	ss->conn = c;
@@ -114,10 +125,16 @@ gone(void *arg, struct conn *c)
 	struct serve *sv = arg;
 	struct session *ss = &sv->sessions[conn_slot(c)];
 
-	if (likely(ss->sched != SCHED_LINK))
+	if (unlikely(ss->sched == SCHED_WIRE)) {
+		*ss = (struct session){0};
+		sv->tls->user.gone(sv->tls->user.arg, c);
+	} else if (likely(ss->sched != SCHED_LINK)) {
 		session_end(sv, ss);
-	else
+		if (unlikely(sv->tls != NULL))
+			sv->tls->user.ended(sv->tls->user.arg, c);
+	} else {
 		link_end(sv, ss, c);
+	}
 }
 
 static void

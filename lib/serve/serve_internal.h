@@ -17,6 +17,7 @@
 #include "serve.h"
 #include "serve_link.h"
 #include "serve_shared.h"
+#include "serve_tls.h"
 #include "serve_work.h"
 
 #include "base/check.h"
@@ -153,6 +154,7 @@ struct serve {
 
 	struct awaits *awaits; /* NULL: no supplier is asked for what is missed */
 	struct serve_link_user links;
+	struct serve_tls *tls;                 /* NULL: connections are plain */
 	uint64_t get_lengths[GET_LENGTHS];     /* " 0 LENGTH CR LF" as eight bytes */
 	uint8_t get_length_bytes[GET_LENGTHS]; /* of them that count */
 
@@ -210,6 +212,8 @@ op_last(const struct op *op)
 
 /* ---- sessions (serve_session.c) ---- */
 
+/* A connection on which requests come: counted, and told if it is one too many. */
+void session_open(struct serve *sv, struct conn *c);
 /* Visit it once more, in the next pass. */
 void session_requeue(struct serve *sv, struct session *ss);
 /* Close it in order, behind what is queued; what is unread stays unread. The session is free when

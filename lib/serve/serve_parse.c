@@ -47,8 +47,8 @@ read_buf_is_stale(const struct serve *sv, const struct session *ss)
  * that never end their lines do not starve the others; without one the caller comes again next
  * turn. Bounded: so many sessions are examined, from where the last search ended.
  */
-static enum parse_step
-read_buf_reclaim_stale(struct serve *sv)
+void
+read_buf_make_room(struct serve *sv)
 {
 	for (uint32_t i = 0; i < READ_BUF_SCAN_MAX; i++) {
 		struct session *other = &sv->sessions[sv->read_buf_scan_slot];
@@ -62,7 +62,6 @@ read_buf_reclaim_stale(struct serve *sv)
 		conn_abort(sv->stack, other->conn);
 		break;
 	}
-	return PARSE_NEXT_TURN;
 }
 
 /* Queued replies hold the chunks. `conn_writable(2)` asks the stack to wake this connection once
@@ -109,8 +108,10 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 	if (ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
 	if (ss->read_buf == NULL) {
-		if (sv->read_bufs_used >= sv->read_bufs_max)
-			return read_buf_reclaim_stale(sv);
+		if (sv->read_bufs_used >= sv->read_bufs_max) {
+			read_buf_make_room(sv);
+			return PARSE_NEXT_TURN;
+		}
 		if (!read_buf_alloc(sv, ss))
 			return chunk_wait(sv, ss);
 	} else {
@@ -352,6 +353,9 @@ sched_visit(struct serve *sv, struct session *ss)
 	switch (ss->sched) {
 	case SCHED_LINK:
 		sv->links.ready(sv->links.arg, ss->conn);
+		return false;
+	case SCHED_WIRE:
+		sv->tls->user.ready(sv->tls->user.arg, ss->conn);
 		return false;
 	case SCHED_WATCHER:
 		watcher_parse(sv, ss);
