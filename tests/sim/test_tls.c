@@ -96,6 +96,7 @@ world_create(struct world *w, uint32_t verify_mode)
 	cfg.conns_max = options.stack.tcp.conns_max;
 	w->region = (struct region){.size = tls_conns_bytes(&cfg) + 4096};
 	w->region.base = aligned_alloc(4096, (w->region.size + 4095) / 4096 * 4096);
+	ensure(w->region.base != NULL);
 	memset(w->region.base, 0, w->region.size);
 	w->conns = tls_conns_create(&w->region, &cfg, w->sc->cores[0].core.serve,
 				    w->sc->cores[0].core.stack);
@@ -177,6 +178,7 @@ client_open(struct world *w, struct client *cl, uint16_t port, int version)
 	SSL_set_connect_state(cl->ssl);
 	cl->peer = sim_peer_open(w->peers, SIM_PEERS + 1, port, PEER_BYTES, PEER_BYTES);
 	cl->got = malloc(PEER_BYTES);
+	ensure(cl->got != NULL);
 }
 
 static void
@@ -270,6 +272,7 @@ values_of_any_length_come_back(void **state)
 	struct client cl;
 	struct world w;
 
+	ensure(value != NULL && say != NULL);
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	for (uint32_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -310,6 +313,7 @@ many_requests_in_one_record_are_answered_in_order(void **state)
 	struct client cl;
 	struct world w;
 
+	ensure(say != NULL && want != NULL);
 	for (uint32_t i = 0; i < 3000; i++) {
 		n += (uint32_t)sprintf(say + n, "set key%u 0 0 4\r\nabcd\r\nmg key%u v\r\n", i, i);
 		m += (uint32_t)sprintf(want + m, "STORED\r\nVA 4\r\nabcd\r\n");
