@@ -27,7 +27,7 @@ struct files {
 };
 
 static void
-files_make(struct files *f, const char *name)
+files_make(struct files *f, const char *name, long serial)
 {
 	EVP_PKEY *key = EVP_EC_gen("P-256");
 	X509 *x = X509_new();
@@ -37,7 +37,7 @@ files_make(struct files *f, const char *name)
 	snprintf(f->cert, sizeof f->cert, "/tmp/test_tls-%d-%s.crt", (int)getpid(), name);
 	snprintf(f->key, sizeof f->key, "/tmp/test_tls-%d-%s.key", (int)getpid(), name);
 	X509_set_version(x, 2);
-	ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
+	ASN1_INTEGER_set(X509_get_serialNumber(x), serial);
 	X509_gmtime_adj(X509_getm_notBefore(x), -3600);
 	X509_gmtime_adj(X509_getm_notAfter(x), 864000);
 	X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const uint8_t *)name, -1, -1, 0);
@@ -83,7 +83,7 @@ world_create(struct world *w, uint32_t verify_mode)
 	char why[TLS_WHY_BYTES];
 	struct tls_context *context;
 
-	files_make(&w->files, "server");
+	files_make(&w->files, "server", 1);
 	settings.chain_cert = settings.ca_cert = w->files.cert;
 	settings.key = w->files.key;
 	options.memory_bytes = 64u << 20;
@@ -437,6 +437,121 @@ who_must_show_a_certificate_and_does_not_is_refused(void **state)
 	}
 }
 
+/* Their hellos come at once; a step of one is all that a turn takes. */
+static void
+handshakes_are_taken_one_a_turn(void **state)
+{
+	enum { CLIENTS = 24 };
+	struct client cl[CLIENTS];
+	uint64_t before = 0, most = 0;
+	struct world w;
+
+	world_create(&w, 0);
+	for (uint16_t i = 0; i < CLIENTS; i++)
+		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
+	for (uint32_t i = 0; i < STEPS && before < CLIENTS; i++) {
+		world_turn(&w);
+		for (uint32_t k = 0; k < CLIENTS; k++)
+			client_turn(&cl[k]);
+		most = counted(&w, TLS_HANDSHAKES) - before > most
+			       ? counted(&w, TLS_HANDSHAKES) - before
+			       : most;
+		before = counted(&w, TLS_HANDSHAKES);
+	}
+	check_eq(before, CLIENTS);
+	check_eq(most, 1);
+	check(counted(&w, TLS_DEFERRED) > CLIENTS);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		client_close(&cl[i]);
+	world_destroy(&w);
+}
+
+/* One request; by that session's ticket, if it is not NULL. Returns the certificate's serial
+ * number, and the session. */
+static long
+ask_once(struct world *w, uint16_t port, SSL_SESSION **session)
+{
+	struct client cl;
+	X509 *shown;
+	long serial;
+
+	client_open(w, &cl, port, TLS1_3_VERSION);
+	if (*session != NULL)
+		SSL_set_session(cl.ssl, *session);
+	SSL_SESSION_free(*session);
+	client_say(w, &cl, "get k\r\n", 7);
+	client_hear(w, &cl, 5);
+	check_str(cl.got, "END\r\n");
+	shown = SSL_get1_peer_certificate(cl.ssl);
+	serial = ASN1_INTEGER_get(X509_get0_serialNumber(shown));
+	X509_free(shown);
+	/* Sessions that were not ended may not be resumed. */
+	SSL_shutdown(cl.ssl);
+	client_turn(&cl);
+	*session = SSL_get1_session(cl.ssl);
+	cl.peer->close = true;
+	for (uint32_t i = 0; i < 50; i++)
+		world_turn(w);
+	client_close(&cl);
+	return serial;
+}
+
+static void
+tickets_resume_until_the_certificate_is_another(void **state)
+{
+	struct tls_settings settings = {.min_version = 2};
+	SSL_SESSION *session = NULL;
+	char why[TLS_WHY_BYTES];
+	struct files other;
+	struct world w;
+
+	world_create(&w, 0);
+	check_eq(ask_once(&w, 2000, &session), 1);
+	check_eq(counted(&w, TLS_RESUMED), 0);
+	check_eq(ask_once(&w, 2001, &session), 1);
+	check_eq(counted(&w, TLS_RESUMED), 1);
+	files_make(&other, "other", 2);
+	settings.chain_cert = other.cert;
+	settings.key = other.key;
+	check(tls_shared_replace_mt(&w.shared, tls_context_load(&settings, why)));
+	/* The core has not turned since. */
+	check(!tls_shared_replace_mt(&w.shared, NULL));
+	check_eq(ask_once(&w, 2002, &session), 2);
+	check_eq(counted(&w, TLS_RESUMED), 1);
+	SSL_SESSION_free(session);
+	all_is_given_back(&w);
+	world_destroy(&w);
+	files_remove(&other);
+}
+
+static void
+what_is_wrong_with_certificates_is_said_on_one_line(void **state)
+{
+	struct tls_settings settings = {.chain_cert = "/nowhere/cert.pem", .min_version = 2};
+	char why[TLS_WHY_BYTES];
+	struct files one, other;
+
+	files_make(&one, "one", 1);
+	files_make(&other, "other", 2);
+	check(tls_context_load(&settings, why) == NULL);
+	check(strncmp(why, "ssl_chain_cert /nowhere/cert.pem: cannot be read", 48) == 0);
+	settings.chain_cert = one.cert;
+	settings.key = other.key;
+	check(tls_context_load(&settings, why) == NULL);
+	check(strncmp(why, "ssl_key /tmp/", 13) == 0);
+	settings.key = one.key;
+	settings.ca_cert = one.key;
+	check(tls_context_load(&settings, why) == NULL);
+	check(strncmp(why, "ssl_ca_cert /tmp/", 17) == 0);
+	settings.ca_cert = NULL;
+	settings.ciphers = "NO-SUCH-CIPHER";
+	check(tls_context_load(&settings, why) == NULL);
+	check(strncmp(why, "ssl_ciphers NO-SUCH-CIPHER: ", 28) == 0);
+	check(strchr(why, '\n') == NULL);
+	files_remove(&one);
+	files_remove(&other);
+}
+
 /* Both stop at once: neither the pipe nor its wire keeps the core. */
 static void
 a_core_that_stops_sends_what_it_has_and_ends(void **state)
@@ -471,6 +586,9 @@ main(void)
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
 		cmocka_unit_test(a_wrong_record_closes_and_is_counted),
 		cmocka_unit_test(who_must_show_a_certificate_and_does_not_is_refused),
+		cmocka_unit_test(handshakes_are_taken_one_a_turn),
+		cmocka_unit_test(tickets_resume_until_the_certificate_is_another),
+		cmocka_unit_test(what_is_wrong_with_certificates_is_said_on_one_line),
 		cmocka_unit_test(a_core_that_stops_sends_what_it_has_and_ends),
 	};
 
