@@ -5,8 +5,10 @@
 #include "appliance.h"
 #include "address_check.h"
 #include "admin/admin.h"
+#include "capture_service.h"
 #include "control.h"
 #include "dpdk/eal.h"
+#include "dpdk_rows.h"
 #include "dpdk/lcore_run.h"
 #include "fleet.h"
 #include "front_cores.h"
@@ -342,6 +344,7 @@ appliance_start(struct appliance *a, struct error *err)
 	}
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	nic_warn(&a->nic, "clockoo");
+	a->capture = capture_service_start(a);
 	if (a->config.verbosity > 0)
 		print_memory(a);
 	return true;
@@ -392,7 +395,7 @@ appliance_run(struct appliance *a, struct error *err)
 		args[i] = &a->workers[i];
 	kept_ready(&a->kept, a);
 	if (!second_tier_start(&a->flash, a, err) || !http_start(&a->http, a, a->http_fd, err) ||
-	    !control_start(&control, a, err))
+	    !dpdk_rows_begin(a, err) || !control_start(&control, a, err))
 		return false;
 	saved_start(&a->saved, a);
 	start_pages_give_back();
@@ -424,6 +427,8 @@ appliance_stop(struct appliance *a)
 {
 	if (a->config.verbosity > 0)
 		telemetry_each(&a->telemetry, print_counter, NULL);
+	dpdk_rows_end();
+	capture_service_destroy(a->capture);
 	http_stop(a->http);
 	http_unlisten(a->http_fd, &a->config.http);
 	saved_give_back(&a->saved);

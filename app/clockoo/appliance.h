@@ -30,6 +30,7 @@
 
 #include <sched.h>
 
+struct capture_service;
 struct fleet;
 struct http_server;
 struct neigh_table;
@@ -84,6 +85,7 @@ struct appliance {
 	struct serve_shared *shared;
 	int http_fd;                             /* telemetry.http listens; -1: it does not */
 	struct http_server *http;                /* NULL: none */
+	struct capture_service *capture;         /* NULL: no memory for it */
 	struct fleet *fleet;                     /* NULL: this is no front */
 	bool front_refused;                      /* the program stops for: */
 	char front_refusal[FRONT_REFUSAL_BYTES]; /* front_cores.h; empty = none */

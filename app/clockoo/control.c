@@ -4,6 +4,7 @@
  */
 #include "control.h"
 #include "admin/admin.h"
+#include "capture_service.h"
 #include "fleet.h"
 #include "conflict_alarm.h"
 #include "drop_alarm.h"
@@ -112,45 +113,51 @@ control_now_ns(void)
 	return (uint64_t)monotonic_ns();
 }
 
-/* A signal that is there, or comes within so long; 0: none. */
+/* A signal that is there; 0: none. */
 static int
-signal_take(int64_t wait_ns)
+signal_take(void)
 {
 	const sigset_t set = our_signals();
-	const struct timespec t = {wait_ns / NS_PER_S, wait_ns % NS_PER_S};
+	const struct timespec none = {0};
 
-	return sigtimedwait(&set, NULL, &t);
+	return sigtimedwait(&set, NULL, &none);
 }
 
-/* Until a signal is there, something has come by HTTP, or left_ns are over. */
+/* Until a signal is there, somebody asks for something, or left_ns are over. */
 static void
-http_wait(struct http_server *http, int signals, bool more, int64_t left_ns)
+wait_for_any(const struct appliance *a, int signals, int64_t left_ns)
 {
-	const struct timespec t = {left_ns / NS_PER_S, left_ns % NS_PER_S}, none = {0};
-	struct pollfd files[] = {{signals, POLLIN, 0}, {http_fd(http), POLLIN, 0}};
+	const struct timespec t = {left_ns / NS_PER_S, left_ns % NS_PER_S};
+	struct pollfd files[2 + CAPTURE_POLLS] = {{signals, POLLIN, 0},
+						  {http_fd(a->http), POLLIN, 0}};
 
-	ppoll(files, sizeof files / sizeof files[0], more ? &none : &t, NULL);
+	ppoll(files, 2 + capture_service_polls(a->capture, files + 2), &t, NULL);
 }
 
-/* The signal that came before due_ns, or 0. Meanwhile requests by HTTP are answered. */
-static int
-wait_for_signal(struct http_server *http, int signals, int64_t due_ns)
+/* What is asked by HTTP, or by `clockoo capture`. True: there is more to do. */
+static bool
+answer(struct appliance *a)
 {
-	const bool serves = http_fd(http) >= 0;
-	bool more = http_run(http, control_now_ns());
+	const bool http = http_run(a->http, control_now_ns());
+
+	return capture_service_run(a->capture, control_now_ns()) || http;
+}
+
+/* The signal that came before due_ns, or 0. Meanwhile others are answered. */
+static int
+wait_for_signal(struct appliance *a, int signals, int64_t due_ns)
+{
+	bool more = answer(a);
 	int64_t left_ns;
 
 	while ((left_ns = due_ns - monotonic_ns()) > 0) {
 		int number;
 
-		if (serves)
-			http_wait(http, signals, more, left_ns);
-		number = signal_take(serves ? 0 : left_ns);
+		wait_for_any(a, signals, more ? 0 : capture_service_wait_ns(a->capture, left_ns));
+		number = signal_take();
 		if (number > 0)
 			return number;
-		if (errno == EAGAIN && !serves)
-			break;
-		more = http_run(http, control_now_ns());
+		more = answer(a);
 	}
 	return 0;
 }
@@ -241,6 +248,7 @@ each_second(struct appliance *a, struct live *live, struct alarms *alarms)
 	tell_nic(a);
 	admin_latency_tick_mt(a->shared, control_now_ns());
 	admin_hotkeys_tick_mt(a->shared, tsc_clock_ns(&a->nic.clock));
+	admin_slow_tick_mt(a->shared, tsc_clock_ns(&a->nic.clock));
 	admin_sources_tick_mt(a->shared);
 	say_drops(a, &alarms->drops);
 	say_conflicts(a, &alarms->conflicts);
@@ -347,7 +355,7 @@ control_run(void *arg)
 	int64_t due_ns = monotonic_ns();
 	uint32_t ticks = 0;
 	const sigset_t set = our_signals();
-	const int signals = a->http != NULL ? signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
+	const int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	bool reloading = false, link_up = true;
 
 	last_words_thread("the control thread");
@@ -355,7 +363,7 @@ control_run(void *arg)
 	live_init(&live, a);
 	watchdog_begin(&watchdog, a->notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
 	for (;;) {
-		const int number = wait_for_signal(a->http, signals, due_ns + TICK_NS);
+		const int number = wait_for_signal(a, signals, due_ns + TICK_NS);
 
 		if (is_stop_requested(a, number))
 			break;
@@ -379,6 +387,7 @@ control_run(void *arg)
 		}
 		notify_watchdog(a, &watchdog);
 	}
+	capture_service_stop(a->capture);
 	if (signals >= 0)
 		close(signals);
 	notify_send(&a->notify, "STOPPING=1");

@@ -1,19 +1,16 @@
 /*
  * http_answers.h - what telemetry.http answers: rows of `stats` as metrics and JSON, and the page.
  *
- * Shape:  rows are read once a second at most, and only while somebody asks; what is made of them
- *         stays until they are read again.
+ * Shape:  rows are read once a second at most, and only while somebody asks (stat_rows.h); what is
+ *         made of them stays until they are read again.
  * Owner:  an answer's bytes are valid until the next call.
  * Thread: the control thread.
- * Bounds: memory of its own, from what is served: HTTP_TEXT_BYTES and more a core and a server.
+ * Bounds: memory of its own, from what is served: stat_rows.h, and twelve times that.
  */
 #ifndef CLOCKOO_HTTP_ANSWERS_H
 #define CLOCKOO_HTTP_ANSWERS_H
 
 #include "appliance.h"
-
-#define HTTP_ROWS_NS    900000000ull /* age at which rows are read again */
-#define HTTP_TEXT_BYTES (256u << 10)
 
 enum http_kind {
 	HTTP_PAGE,

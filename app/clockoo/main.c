@@ -5,6 +5,7 @@
  *         1 for all else. On stdout: the ready line and --live lines.
  */
 #include "appliance.h"
+#include "capture_command.h"
 #include "file_check.h"
 #include "flash_look.h"
 #include "front_look.h"
@@ -295,6 +296,8 @@ main(int argc, char **argv)
 	const int words = is_doctor ? 1 : is_arena ? 1 + has_word : 0;
 	struct error err;
 
+	if (argc > 1 && strcmp(argv[1], "capture") == 0)
+		return capture_command(argc - 2, argv + 2, DEFAULT_FILE);
 	switch (config_parse(&a.config, &a.source, argc - words, argv + words, &err)) {
 	case CONFIG_CHECK:
 		return check_file(&a);

@@ -196,7 +196,7 @@ struct config {
 	bool udp_port_per_core;
 	bool share_cpus; /* two cores on one CPU are no mistake */
 	bool no_huge;
-	bool live;
+	bool live, telemetry_dpdk;
 	bool yield;    /* idle cores let others run */
 	bool shutdown; /* -A: the command is obeyed */
 	bool no_timestamps;

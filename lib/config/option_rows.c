@@ -352,6 +352,11 @@ const struct option_row option_rows[] = {
 	 "figures "
 	 "are served by HTTP to whoever reaches it, such as 127.0.0.1:9150 (none)",
 	 false, "telemetry.http"},
+	{"telemetry-dpdk", 0, FLAG(telemetry_dpdk),
+	 "DPDK's telemetry socket, for Telegraf, collectd and dpdk-telemetry.py: the port's "
+	 "figures, "
+	 "and what stats shows as /clockoo/...",
+	 false, "telemetry.dpdk"},
 	{"verbose", 'v', OPTION_COUNT, AT(verbosity), 0, 3, NULL,
 	 "log more at start; twice: also EAL's log", false, "telemetry.verbose"},
 	{"help", 'h', OPTION_HELP, 0, 0, 0, NULL, "print this help and exit", false, NULL},

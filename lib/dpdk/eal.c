@@ -80,7 +80,8 @@ eal_args_make(struct eal_args *args, const struct config *cfg, const struct prof
 	add_lcores(args, &cfg->lcores);
 	add_pair(args, "--file-prefix", cfg->file_prefix);
 	add_memory(args, cfg->no_huge, memory_mb);
-	add(args, "--no-telemetry"); /* we have our own */
+	if (!cfg->telemetry_dpdk)
+		add(args, "--no-telemetry");
 	if (cfg->verbosity < 2)
 		add_pair(args, "--log-level", "error");
 	if (profile_is_pci(profile)) {

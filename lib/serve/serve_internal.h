@@ -1,6 +1,5 @@
 /*
- * serve_internal.h - what the files of this room share: struct serve, operations, internal
- * interfaces.
+ * serve_internal.h - what the files of this room share: struct serve, operations, interfaces.
  *
  * Private to lib/serve and lib/admin. Administration reads all of struct serve and struct session,
  * replies as the verbs of this room do, and writes `observed`, `detail`, session.sched and
@@ -19,6 +18,7 @@
 #include "serve_shared.h"
 #include "serve_tls.h"
 #include "serve_work.h"
+#include "slow_log.h"
 
 #include "base/check.h"
 #include "proto/mc_binary.h"
@@ -163,6 +163,7 @@ struct serve {
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[SERVE_COUNTER_COUNT];
 	struct residence residence;
 	struct hot_keys hot;
+	struct slow_log slow;
 };
 
 static inline void

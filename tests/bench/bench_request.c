@@ -7,10 +7,12 @@
  * by stage. Instructions: bench_count.h.
  *
  *   bench_request CASE [--keys N] [--runs N] [--requests N] [--memory-file PATH] [--json FILE]
- *                 [--instructions] [--networks N]
+ *                 [--instructions] [--networks N] [--captured WHEN]
  *
  * --networks: who is let in is decided by so many, denied but for the first, and by lengths from
  * /17 to /24; the client's /24 is let in, others of its /16 are not.
+ * --captured: before, the port's frames were captured for a while; or now, they are (CAPTURE_SNAP
+ * bytes of each, into a ring that nobody reads).
  */
 #include "bench_count.h"
 
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 
 #include "net/access_list.h"
+#include "pkt/capture.h"
 #include "tcp/conn.h"
 
 #ifdef __clang__
@@ -30,12 +33,13 @@
 #define BLOCK_STEPS  16u
 #define BLOCKS_MAX   65536u /* a run; what comes after is not looked at */
 #define BLOCKS_LIMIT (1u << 24)
+#define CAPTURE_SNAP 128u
 
 struct options {
 	const struct kind *kind;
 	uint32_t keys, runs, requests, networks;
 	const char *memory_file, *json;
-	bool instructions;
+	bool instructions, captured_before, captured_now;
 };
 
 struct bench {
@@ -219,6 +223,37 @@ let_in(struct bench_pair *b, uint32_t networks)
 	free(nets);
 }
 
+static uint64_t
+no_clock(const void *clock)
+{
+	(void)clock;
+	return bench_cycles();
+}
+
+static void
+capture(struct bench_pair *b, bool now)
+{
+	static struct capture_rule rule = {.snap = CAPTURE_SNAP, .now_ns = no_clock};
+	struct port *port = &b->fixture.port.port;
+	struct turn_timing timing = {0};
+	struct region region;
+	struct capture *c;
+	bool huge;
+
+	region = bench_region(capture_bytes(CAPTURE_RING_MAX), &huge);
+	c = capture_create(&region, &rule, 0, CAPTURE_RING_MAX);
+	capture_begin(c, port);
+	if (now)
+		return;
+	for (uint32_t i = 0; i < BLOCK_STEPS; i++)
+		bench_pair_step(b, &timing);
+	capture_end(c);
+	for (uint32_t i = 0; i < BLOCK_STEPS && !capture_ended(c); i++)
+		bench_pair_step(b, &timing);
+	if (!capture_ended(c))
+		fail("--captured: the core does not leave");
+}
+
 static struct options
 options_of(int argc, char **argv)
 {
@@ -228,6 +263,7 @@ options_of(int argc, char **argv)
 		{"requests", required_argument, NULL, 'n'},
 		{"json", required_argument, NULL, 'j'},
 		{"networks", required_argument, NULL, 'w'},
+		{"captured", required_argument, NULL, 'c'},
 		{"instructions", no_argument, NULL, 'i'},
 		{"memory-file", required_argument, NULL, 'f'},
 		{0},
@@ -248,6 +284,8 @@ options_of(int argc, char **argv)
 			opt.memory_file = optarg;
 		else if (c == 'w')
 			opt.networks = bench_option("bench_request", optarg, 1, ACCESS_NETS_MAX);
+		else if (c == 'c')
+			opt.captured_now = !(opt.captured_before = strcmp(optarg, "before") == 0);
 		else if (c == 'i')
 			opt.instructions = true;
 		else
@@ -272,6 +310,8 @@ main(int argc, char **argv)
 	bench_pair_make(&b.pair, b.opt.kind, b.opt.keys, b.opt.memory_file);
 	if (b.opt.networks != 0)
 		let_in(&b.pair, b.opt.networks);
+	if (b.opt.captured_before || b.opt.captured_now)
+		capture(&b.pair, b.opt.captured_now);
 	out = json_open(&b);
 	if (b.opt.instructions)
 		bench_count(&b.pair, out);

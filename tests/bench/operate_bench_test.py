@@ -68,6 +68,15 @@ class Operate(unittest.TestCase):
         self.assertEqual([line[0].split(",")[0] for line in lines], list(costs))
         self.assertEqual(len(operate_bench.outside(bench.figures.figures)), 1)
 
+    def test_a_capture_that_has_ended_costs_nothing_or_is_said(self):
+        words = {(): 600.0, ("--captured", "before"): 600.0, ("--captured", "now"): 700.0}
+        bench = operate_bench.Bench(pathlib.Path("build"), True, operate_bench.Figures())
+        with unittest.mock.patch.object(operate_bench.budget, "instructions", lambda _, case, *more: {
+                "instructions": words[more] + (case == "tcp_get" and more == ("--captured", "before"))}):
+            operate_bench.capture(bench)
+        self.assertEqual(len(operate_bench.outside(bench.figures.figures)), 1)
+        self.assertEqual(bench.figures.figures["capture_cost_ratio_on"], 1.1667)
+
     def test_parts_name_what_they_need(self):
         self.assertEqual(bench_main.arguments(["operate", "--part", "latency", "--quick"]).part, ["latency"])
         for part in operate_bench.PARTS:

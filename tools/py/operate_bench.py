@@ -28,7 +28,8 @@ REQUESTS, QUICK_REQUESTS = 2_000_000, 200_000
 # {figure: (least, most)}; None: no such end.
 LIMITS = {"latency_p50_ratio": (0.95, 1.05), "latency_p99_ratio": (0.95, 1.05),
           "hotkeys_in_order": (0.99, None), "latency_cost_ratio": (None, 1.01), "metrics_names": (1, 1),
-          "get_rate_ratio": (0.99, None), "allow_list_cost_ratio": (None, 1.01)}
+          "get_rate_ratio": (0.99, None), "allow_list_cost_ratio": (None, 1.01),
+          "capture_rate_ratio_off": (0.999, 1.001)}
 
 
 @dataclasses.dataclass
@@ -106,6 +107,22 @@ def allow_list(bench):
     return lines
 
 
+def capture(bench):
+    """Instructions of a request of a port that was captured from, and is, by those of one that never was."""
+    ratios, lines, now = [], [], []
+    for case in ACCESS_CASES:
+        with Step(f"capture: {case}"):
+            never, before, on = (budget.instructions(bench.folder / REQUEST, case, *words)["instructions"]
+                                 for words in ((), ("--captured", "before"), ("--captured", "now")))
+        ratios.append(never / before)
+        now.append(on / never)
+        lines += [[f"{case}, off again", f"{never:.1f}", f"{before:.1f}", f"{ratios[-1]:.4f}"],
+                  [f"{case}, while it runs", f"{never:.1f}", f"{on:.1f}", f"{now[-1]:.4f}"]]
+    bench.figures.keep("capture_rate_ratio_off", [furthest(ratios)], 4)
+    bench.figures.keep("capture_cost_ratio_on", [furthest(now)], 4)
+    return lines
+
+
 PARTS = {
     "names": ([operate_live.PROGRAM, operate_live.LOAD], operate_live.names),
     "scrape": ([operate_live.PROGRAM, operate_live.LOAD], operate_live.scrape),
@@ -113,6 +130,7 @@ PARTS = {
     "latency": ([PROGRAM], latency),
     "hotkeys": ([ZIPF], hotkeys),
     "allow_list": ([REQUEST], allow_list),
+    "capture": ([REQUEST], capture),
 }
 
 

@@ -231,6 +231,7 @@ def part_clients():
 
 def part_scale():
     counts = beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
+    counts.add(beside_appliance("what operators' pages say", CONFORM / "run_pages", "", "--appliances", "2"))
     options = subprocess.run([CONFORM / "run_front", "--options"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, check=True).stdout.strip()
     counts.add(beside_appliance("a front before four servers that come and go", CONFORM / "run_front", "", "--cores", "2",
@@ -242,6 +243,7 @@ def part_peer():
     """The kernel as the peer."""
     counts = beside_appliance("a clean run, judged by Wireshark", CONFORM / "run_capture",
                               server_args="-m 256 -I 2m")
+    counts.add(beside_appliance("clockoo capture beside dumpcap", CONFORM / "run_seen_twice", "", "--cores", "2"))
     counts.add(beside_appliance("twenty thousand connections", CONFORM / "run_crowd",
                                 server_args="-m 64 -c 20500"))
     flood = build_tree.default_folder() / "tests/bench/net/frame_flood"

@@ -287,6 +287,7 @@ static const struct {
 	{"file-prefix", "null", NULL, NULL},
 	{"data-dir", "drivers-config", NULL, NULL},
 	{"live", "yes", "verbose", "3"},
+	{"telemetry-dpdk", "yes", NULL, NULL},
 	{"telemetry-http", "127.0.0.1:9150", NULL, NULL},
 	{"telemetry-http", "[::1]:9150", NULL, NULL},
 	{"telemetry-http", "/run/x y", NULL, NULL},

@@ -40,7 +40,7 @@ without_options_the_defaults_are_memcacheds(void **state)
 	check_eq(cfg.ipv4, 0x0a630001);
 	check_eq(cfg.prefix_len, 24);
 	check_str(cfg.port, "af_packet");
-	check(!cfg.yield && !cfg.live && !cfg.no_huge);
+	check(!cfg.yield && !cfg.live && !cfg.no_huge && !cfg.telemetry_dpdk);
 }
 
 #define NUMBER(field) offsetof(struct config, field)

@@ -1,0 +1,558 @@
+/*
+ * capture_service.c - who may capture; its rings; what is in them in order of time, sent.
+ */
+#include "capture_service.h"
+#include "capture_filter.h"
+#include "pkt/capture.h"
+#include "pkt/filled_cksum.h"
+#include "pkt/pcapng.h"
+#include "version.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000ull
+
+enum state {
+	IDLE,
+	ASKED, /* a client is there; its request is to come */
+	RUNS,
+	ENDS, /* cores were asked to leave */
+	LEFT, /* they have; what is in the rings, then the end, is to be sent */
+	LOST, /* the client is gone; cores have yet to leave */
+};
+
+struct capture_service {
+	struct appliance *a;
+	int listener, client;
+	enum state state;
+	uint64_t due_ns; /* by which this state ends */
+	uid_t starter;
+	struct capture_request request;
+	struct capture_rule rule;
+	struct capture *rings[CORES_MAX];
+	uint32_t ring_count;
+	struct region memory;
+	uint64_t begun_ns; /* on the cores' clock */
+	uint64_t frames, bytes, ended_ns;
+	enum capture_reason reason;
+	bool full; /* no frame is sent any more: --count or --size */
+	bool summed;
+	size_t used; /* of the message */
+	uint8_t message[CAPTURE_MESSAGE_BYTES];
+};
+
+/* ---- the socket ---- */
+
+static int
+listening(const char *file_prefix)
+{
+	struct sockaddr_un address;
+	const socklen_t len = capture_address(&address, file_prefix);
+	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	if (bind(fd, (const struct sockaddr *)&address, len) == 0 &&
+	    listen(fd, (int)CAPTURE_ACCEPTS_MAX) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+struct capture_service *
+capture_service_start(struct appliance *a)
+{
+	struct capture_service *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return NULL;
+	s->a = a;
+	s->client = -1;
+	s->starter = getuid();
+	s->listener = listening(a->config.file_prefix);
+	if (s->listener < 0)
+		fprintf(stderr,
+			"clockoo: warning: nothing can be captured: the socket of `clockoo "
+			"capture` "
+			"for --file-prefix %s: %s\n",
+			a->config.file_prefix, strerror(errno));
+	return s;
+}
+
+static void
+client_close(struct capture_service *s)
+{
+	if (s->client >= 0)
+		close(s->client);
+	s->client = -1;
+}
+
+/* What it has sent is read first: the kernel tells the peer of a socket that is closed before that,
+ * and not the line. */
+static void
+refuse(int fd, const char *words)
+{
+	char line[ERROR_BYTES], byte;
+
+	recv(fd, &byte, sizeof byte, MSG_DONTWAIT);
+
+	const int len = snprintf(line, sizeof line, "%c%s", CAPTURE_REFUSED, words);
+
+	send(fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Frames are all that clients and this server say to each other, passwords too. */
+static bool
+is_let_in(const struct capture_service *s, int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof who;
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+	       (who.uid == 0 || who.uid == s->starter);
+}
+
+/* As much as the kernel gives. */
+static void
+send_room_make(int fd)
+{
+	const int bytes = (int)CAPTURE_SEND_BYTES;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+}
+
+static void
+clients_accept(struct capture_service *s, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < CAPTURE_ACCEPTS_MAX; i++) {
+		const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		if (!is_let_in(s, fd)) {
+			refuse(fd, "only root and the user who started the appliance may capture");
+		} else if (s->state == LOST) {
+			refuse(fd, "a core has yet to leave the last capture; try again");
+		} else if (s->state != IDLE) {
+			refuse(fd, "another capture is running; wait for its end, or end it");
+		} else {
+			send_room_make(fd);
+			s->client = fd;
+			s->state = ASKED;
+			s->due_ns = now_ns + CAPTURE_ASK_NS;
+			continue;
+		}
+		close(fd);
+	}
+}
+
+/* ---- begin and end ---- */
+
+static bool
+request_is_good(const struct capture_request *r, size_t bytes)
+{
+	return bytes >= capture_request_bytes(0) && r->magic == CAPTURE_MAGIC &&
+	       r->insn_count <= CAPTURE_INSNS_MAX &&
+	       bytes == capture_request_bytes(r->insn_count) && r->snap >= CAPTURE_SNAP_MIN &&
+	       r->snap <= CAPTURE_SNAP_MAX && r->seconds >= 1 &&
+	       r->seconds <= CAPTURE_SECONDS_MAX && r->size >= CAPTURE_SIZE_MIN &&
+	       r->size <= CAPTURE_SIZE_MAX && memchr(r->filter, 0, sizeof r->filter) != NULL;
+}
+
+static uint64_t
+clock_ns(const void *clock)
+{
+	return tsc_clock_ns(clock);
+}
+
+static uint32_t
+ring_bytes(uint32_t rings)
+{
+	uint32_t bytes = CAPTURE_RING_LARGE;
+
+	while (bytes > CAPTURE_RING_MIN && (uint64_t)bytes * rings > CAPTURE_MEMORY)
+		bytes /= 2;
+	return bytes;
+}
+
+/* Touched here: a core would wait for each page. */
+static bool
+rings_take(struct capture_service *s)
+{
+	struct device *d = &s->a->nic.device;
+	const uint32_t ring = ring_bytes(d->queues);
+	struct region *m = &s->memory;
+
+	*m = (struct region){.size = d->queues * capture_bytes(ring)};
+	m->base = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (m->base == MAP_FAILED)
+		return false;
+	s->ring_count = d->queues;
+	for (uint32_t i = 0; i < s->ring_count; i++)
+		s->rings[i] = capture_create(m, &s->rule, d->ports[i].queue, ring);
+	return true;
+}
+
+static uint64_t
+unix_ns(const struct capture_service *s, uint64_t at_ns)
+{
+	const struct wall_watch *w = &s->a->wall;
+
+	return (uint64_t)(w->unix_ns + (int64_t)(at_ns - w->start_ns));
+}
+
+static void
+head_put(struct capture_service *s)
+{
+	const struct port_dpdk *port = &s->a->nic.device.ports[0];
+	const struct pcapng_about about = {.program = "clockoo " CLOCKOO_VERSION,
+					   .interface = s->a->config.port,
+					   .filter = s->request.insn_count != 0 ? s->request.filter
+										: NULL,
+					   .mac = port->port.mac,
+					   .snap = s->request.snap};
+
+	s->message[0] = CAPTURE_BLOCKS;
+	s->used = 1 + pcapng_head(s->message + 1, sizeof s->message - 1, &about);
+}
+
+static bool
+capture_start(struct capture_service *s, const char **words)
+{
+	const struct capture_request *r = &s->request;
+	const char begun = CAPTURE_BEGUN;
+
+	*words = "the filter is not one that this program can run";
+	if (r->insn_count != 0 && !capture_filter_is_valid(r->insns, r->insn_count))
+		return false;
+	s->rule = (struct capture_rule){.match = r->insn_count != 0 ? capture_filter_match : NULL,
+					.filter = r->insns,
+					.snap = r->snap,
+					.now_ns = clock_ns,
+					.clock = &s->a->nic.clock};
+	*words = "there is no memory for its rings";
+	if (!rings_take(s))
+		return false;
+	s->begun_ns = tsc_clock_ns(&s->a->nic.clock);
+	s->frames = s->bytes = 0;
+	s->full = s->summed = false;
+	head_put(s);
+	send(s->client, &begun, sizeof begun, MSG_DONTWAIT | MSG_NOSIGNAL);
+	for (uint32_t i = 0; i < s->ring_count; i++)
+		capture_begin(s->rings[i], &s->a->nic.device.ports[i].port);
+	return true;
+}
+
+static void
+request_read(struct capture_service *s, uint64_t now_ns)
+{
+	const ssize_t got =
+		recv(s->client, &s->request, sizeof s->request, MSG_DONTWAIT | MSG_TRUNC);
+	const char *words = "the request is not one of this version: use the same program";
+
+	if (got < 0 && errno == EAGAIN && now_ns < s->due_ns)
+		return;
+	if (got > 0 && (size_t)got <= sizeof s->request &&
+	    request_is_good(&s->request, (size_t)got) && capture_start(s, &words)) {
+		s->state = RUNS;
+		s->due_ns = now_ns + s->request.seconds * NS_PER_S;
+		return;
+	}
+	if (got > 0)
+		refuse(s->client, words);
+	client_close(s);
+	s->state = IDLE;
+}
+
+static void
+capture_leave(struct capture_service *s, enum capture_reason reason, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < s->ring_count; i++)
+		capture_end(s->rings[i]);
+	s->reason = reason;
+	s->ended_ns = tsc_clock_ns(&s->a->nic.clock);
+	s->state = ENDS;
+	s->due_ns = now_ns + CAPTURE_LAST_NS;
+}
+
+static bool
+all_left(const struct capture_service *s)
+{
+	for (uint32_t i = 0; i < s->ring_count; i++)
+		if (!capture_ended(s->rings[i]))
+			return false;
+	return true;
+}
+
+static void
+client_lost(struct capture_service *s, uint64_t now_ns)
+{
+	if (s->state == RUNS)
+		capture_leave(s, CAPTURE_BY_CLIENT, now_ns);
+	client_close(s);
+	s->state = LOST;
+}
+
+static void
+rings_give_back(struct capture_service *s)
+{
+	munmap(s->memory.base, s->memory.size);
+	s->ring_count = 0;
+	client_close(s);
+	s->state = IDLE;
+}
+
+/* ---- frames ---- */
+
+/* Of all rings; NULL: none has one that old. */
+static struct capture *
+oldest(const struct capture_service *s, uint64_t until_ns)
+{
+	struct capture *found = NULL;
+
+	for (uint32_t i = 0; i < s->ring_count; i++) {
+		const struct capture_record *r = capture_next(s->rings[i]);
+
+		if (r != NULL && r->at_ns < until_ns) {
+			until_ns = r->at_ns;
+			found = s->rings[i];
+		}
+	}
+	return found;
+}
+
+/* False: the message is full, or nothing more is to be sent. */
+static bool
+frame_put(struct capture_service *s, struct capture *ring)
+{
+	const struct capture_record *r = capture_next(ring);
+	const struct pcapng_frame frame = {.at_ns = unix_ns(s, r->at_ns),
+					   .len = r->len,
+					   .kept = r->kept,
+					   .queue = r->queue,
+					   .sent = r->direction == CAPTURE_OUT,
+					   .data = capture_data(r)};
+	uint8_t *data;
+	const size_t bytes =
+		pcapng_frame(s->message + s->used, sizeof s->message - s->used, &frame, &data);
+
+	if (bytes == 0)
+		return false;
+	if (s->bytes + s->used + bytes + PCAPNG_STATS_BYTES > s->request.size) {
+		s->reason = CAPTURE_BY_SIZE;
+		return s->full = true, false;
+	}
+	if (r->kept == r->len && frame.sent)
+		filled_cksum(data, r->len, r->ol_flags);
+	s->used += bytes;
+	capture_pop(ring);
+	if (++s->frames == s->request.count) {
+		s->reason = CAPTURE_BY_COUNT;
+		return s->full = true, false;
+	}
+	return true;
+}
+
+static void
+frames_put(struct capture_service *s)
+{
+	const uint64_t now_ns = tsc_clock_ns(&s->a->nic.clock);
+	const uint64_t until_ns = s->state == LEFT ? UINT64_MAX : now_ns - CAPTURE_HORIZON_NS;
+	struct capture *ring;
+
+	while (!s->full && (ring = oldest(s, until_ns)) != NULL && frame_put(s, ring))
+		;
+}
+
+/* False: the client has not taken it, or is gone. */
+static bool
+message_send(struct capture_service *s, uint64_t now_ns)
+{
+	if (s->used <= 1)
+		return true;
+	if (send(s->client, s->message, s->used, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+		if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR)
+			client_lost(s, now_ns);
+		return false;
+	}
+	s->bytes += s->used - 1;
+	s->message[0] = CAPTURE_BLOCKS;
+	s->used = 1;
+	return true;
+}
+
+/* ---- the end ---- */
+
+static uint64_t
+dropped(const struct capture_service *s)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->ring_count; i++)
+		sum += capture_dropped(s->rings[i]);
+	return sum;
+}
+
+static void
+stats_put(struct capture_service *s)
+{
+	const struct pcapng_stats stats = {.begin_ns = unix_ns(s, s->begun_ns),
+					   .end_ns = unix_ns(s, s->ended_ns),
+					   .received = s->frames + dropped(s),
+					   .dropped = dropped(s)};
+
+	s->used += pcapng_stats(s->message + s->used, sizeof s->message - s->used, &stats);
+	s->summed = true;
+}
+
+static void
+summary_send(struct capture_service *s)
+{
+	const struct capture_summary sum = {.frames = s->frames,
+					    .dropped = dropped(s),
+					    .ns = s->ended_ns - s->begun_ns,
+					    .reason = s->reason};
+	uint8_t message[1 + sizeof sum] = {CAPTURE_OVER};
+
+	memcpy(message + 1, &sum, sizeof sum);
+	send(s->client, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* What is left, behind it the statistics. True: all of it is sent. */
+static bool
+last_send(struct capture_service *s, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < CAPTURE_MESSAGES; i++) {
+		const size_t before = s->used;
+
+		if (!s->summed)
+			frames_put(s);
+		if (!s->summed && s->used == before &&
+		    sizeof s->message - s->used >= PCAPNG_STATS_BYTES)
+			stats_put(s);
+		if (!message_send(s, now_ns))
+			return false;
+		if (s->summed && s->used <= 1)
+			return true;
+	}
+	return false;
+}
+
+/* Its side is shut, or it says what nobody asked for. */
+static bool
+client_wants_the_end(const struct capture_service *s)
+{
+	char byte;
+	const ssize_t got = recv(s->client, &byte, sizeof byte, MSG_DONTWAIT);
+
+	return got >= 0 || (errno != EAGAIN && errno != EINTR);
+}
+
+/* True: there may be more in the rings. */
+static bool
+frames_send(struct capture_service *s, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < CAPTURE_MESSAGES && s->state == RUNS; i++) {
+		if (!message_send(s, now_ns))
+			return false;
+		frames_put(s);
+		if (s->full)
+			capture_leave(s, s->reason, now_ns);
+		if (s->used <= 1)
+			return false;
+	}
+	return s->state == RUNS;
+}
+
+static bool
+captured_run(struct capture_service *s, uint64_t now_ns)
+{
+	bool more = false;
+
+	if (s->state == RUNS) {
+		more = frames_send(s, now_ns);
+		if (s->state == RUNS && now_ns >= s->due_ns)
+			capture_leave(s, CAPTURE_BY_SECONDS, now_ns);
+		else if (s->state == RUNS && client_wants_the_end(s))
+			capture_leave(s, CAPTURE_BY_CLIENT, now_ns);
+	}
+	if (s->state == ENDS && all_left(s))
+		s->state = LEFT;
+	if (s->state == LEFT && last_send(s, now_ns)) {
+		summary_send(s);
+		rings_give_back(s);
+	}
+	if ((s->state == ENDS || s->state == LEFT) && now_ns >= s->due_ns)
+		client_lost(s, now_ns);
+	if (s->state == LOST && all_left(s))
+		rings_give_back(s);
+	return more;
+}
+
+/* ---- the control thread's side ---- */
+
+uint32_t
+capture_service_polls(const struct capture_service *s, struct pollfd *to)
+{
+	uint32_t n = 0;
+
+	if (s == NULL || s->listener < 0)
+		return 0;
+	to[n++] = (struct pollfd){s->listener, POLLIN, 0};
+	if (s->state == ASKED)
+		to[n++] = (struct pollfd){s->client, POLLIN, 0};
+	return n;
+}
+
+int64_t
+capture_service_wait_ns(const struct capture_service *s, int64_t left_ns)
+{
+	const bool waits = s == NULL || s->state == IDLE || s->state == ASKED;
+
+	return waits || left_ns < CAPTURE_POLL_NS ? left_ns : CAPTURE_POLL_NS;
+}
+
+bool
+capture_service_run(struct capture_service *s, uint64_t now_ns)
+{
+	if (s == NULL || s->listener < 0)
+		return false;
+	clients_accept(s, now_ns);
+	if (s->state == ASKED)
+		request_read(s, now_ns);
+	return captured_run(s, now_ns);
+}
+
+/* What cores still write to stays. */
+void
+capture_service_stop(struct capture_service *s)
+{
+	if (s == NULL)
+		return;
+	if (s->state == RUNS)
+		capture_leave(s, CAPTURE_BY_STOP, 0);
+	if (s->state == ENDS || s->state == LEFT) {
+		for (uint32_t i = 0; i < CAPTURE_LAST_TURNS && !last_send(s, 0); i++)
+			;
+		summary_send(s);
+	}
+	client_close(s);
+	if (s->listener >= 0)
+		close(s->listener);
+	s->listener = -1;
+}
+
+void
+capture_service_destroy(struct capture_service *s)
+{
+	if (s == NULL)
+		return;
+	capture_service_stop(s);
+	if (s->ring_count != 0)
+		rings_give_back(s);
+	free(s);
+}

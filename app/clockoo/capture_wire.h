@@ -1,0 +1,100 @@
+/*
+ * capture_wire.h - what `clockoo capture` and a running appliance say to each other.
+ *
+ * Over an abstract Unix socket of messages, named by the appliance's --file-prefix (unix(7)): gone
+ * with the process, and there without a folder to write to. One request, then what the server says:
+ * a byte of enum capture_word, and what belongs to it. A client that shuts its side down wants the
+ * end.
+ *
+ * Units:  seconds, bytes of the file, bytes of a frame.
+ * Errors: a request that is not of this shape is refused in one line.
+ * Bounds: below; messages of CAPTURE_MESSAGE_BYTES.
+ */
+#ifndef CLOCKOO_CAPTURE_WIRE_H
+#define CLOCKOO_CAPTURE_WIRE_H
+
+#include "config/config.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define CAPTURE_MAGIC         0x636c6b32u /* changes with struct capture_request */
+#define CAPTURE_MESSAGE_BYTES (64u << 10)
+#define CAPTURE_INSNS_MAX     512u
+#define CAPTURE_FILTER_BYTES  256u
+#define CAPTURE_SECONDS_MAX   86400u
+#define CAPTURE_SECONDS       60u /* if nothing else is said */
+#define CAPTURE_SIZE_MIN      4096u
+#define CAPTURE_SIZE_MAX      (1ull << 40)
+#define CAPTURE_SIZE          (100ull << 20)
+#define CAPTURE_SNAP_MIN      14u /* an Ethernet header */
+#define CAPTURE_SNAP_MAX      16384u
+
+/* An instruction of a filter: struct bpf_insn of libpcap. */
+struct capture_insn {
+	uint16_t code;
+	uint8_t jt, jf;
+	uint32_t k;
+};
+
+struct capture_request {
+	uint32_t magic;
+	uint32_t snap, seconds;
+	uint32_t insn_count;                          /* 0: every frame is wanted */
+	uint64_t count;                               /* 0: any number */
+	uint64_t size;                                /* of the file */
+	char filter[CAPTURE_FILTER_BYTES];            /* its text, for the file; ends in a zero */
+	struct capture_insn insns[CAPTURE_INSNS_MAX]; /* insn_count of them are sent */
+};
+
+enum capture_word {
+	CAPTURE_BEGUN = 'B',
+	CAPTURE_BLOCKS = 'D',  /* whole blocks of pcapng */
+	CAPTURE_REFUSED = 'E', /* a line of text */
+	CAPTURE_OVER = 'Z',    /* struct capture_summary */
+};
+
+enum capture_reason {
+	CAPTURE_BY_COUNT,
+	CAPTURE_BY_SECONDS,
+	CAPTURE_BY_SIZE,
+	CAPTURE_BY_CLIENT,
+	CAPTURE_BY_STOP, /* of the appliance */
+};
+
+struct capture_summary {
+	uint64_t frames, dropped, ns;
+	uint32_t reason; /* enum capture_reason */
+	uint32_t unused;
+};
+
+static inline size_t
+capture_request_bytes(uint32_t insn_count)
+{
+	return offsetof(struct capture_request, insns) + insn_count * sizeof(struct capture_insn);
+}
+
+/* Returns its length. */
+static inline socklen_t
+capture_address(struct sockaddr_un *to, const char *file_prefix)
+{
+	static const char begin[] = "clockoo/", end[] = "/capture";
+	const size_t len = strnlen(file_prefix, CONFIG_NAME_BYTES);
+	char *at = to->sun_path + 1; /* behind a zero: abstract */
+
+	static_assert(sizeof begin + CONFIG_NAME_BYTES + sizeof end <= sizeof to->sun_path,
+		      "a prefix of any length has an address");
+	memset(to, 0, sizeof *to);
+	to->sun_family = AF_UNIX;
+	memcpy(at, begin, sizeof begin - 1);
+	at += sizeof begin - 1;
+	memcpy(at, file_prefix, len);
+	memcpy(at + len, end, sizeof end - 1);
+	at += len + sizeof end - 1;
+	return (socklen_t)(at - (char *)to);
+}
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * dpdk_rows.h - telemetry.dpdk: each reply of `stats` as a command of DPDK's telemetry.
+ *
+ * /clockoo/net is what `stats net` says, with the same names; numbers are numbers. Of a reply whose
+ * rows are of cores, classes or servers 3_NAME is row 3:NAME, and /clockoo/cores,3 has those of
+ * core 3 alone. /clockoo/counters,1 has the rows behind the first DPDK_ROWS_PART,
+ * /clockoo/counters,2 those behind these. `left_out` tells how many did not fit.
+ *
+ * Thread: begin and end by main; EAL's threads answer.
+ * Errors: struct error, one line.
+ */
+#ifndef CLOCKOO_DPDK_ROWS_H
+#define CLOCKOO_DPDK_ROWS_H
+
+#include "appliance.h"
+
+#define DPDK_ROWS_PART 200u
+
+/* Nothing if it is not asked for. */
+bool dpdk_rows_begin(const struct appliance *a, struct error *err);
+/* Before what is shown is taken down. */
+void dpdk_rows_end(void);
+
+#endif

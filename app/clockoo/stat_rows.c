@@ -1,0 +1,107 @@
+/*
+ * stat_rows.c - rows of all replies of stats: of the cores', and of a supplier that cores would
+ * ask.
+ */
+#include "stat_rows.h"
+#include "admin/admin.h"
+#include "fleet.h"
+#include "serve/serve_await.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+#define NS_PER_S      1000000000ull
+#define TEXT_A_CORE   (8u << 10)
+#define TEXT_A_SERVER (2u << 10)
+
+/* ---- rows of a supplier, for this thread ---- */
+
+/* What core 0 would say, but for the moment in which it waits for other fronts' copies to end. */
+static bool
+fleet_row(void *arg, uint32_t n, struct serve_row *row)
+{
+	struct stat_rows *r = arg;
+	struct fleet *fleet = r->a->fleet;
+
+	r->shown.names = front_exchange_turn_mt(fleet->exchange);
+	return front_stats_row(&fleet->stats, &r->shown, n, row);
+}
+
+/* Never asked of: only its rows are. */
+static void
+nothing_is_asked(void *arg, uint64_t now_ns)
+{
+	(void)arg, (void)now_ns;
+}
+
+static void
+nothing_is_written(void *arg, const struct serve_ask *ask, const struct fill *value)
+{
+	(void)arg, (void)ask, (void)value;
+}
+
+static const struct serve_supplier *
+supplier_of(struct stat_rows *r, struct serve_supplier *fleet)
+{
+	const struct appliance *a = r->a;
+
+	if (a->fleet == NULL)
+		return serve_supplier_of(a->cores[0].serve);
+	r->shown = (struct front_shown){.exchange = a->fleet->exchange,
+					.links = a->sizes.front.connections,
+					.copies = a->fleet->shared.cells != NULL,
+					.copy_ns = a->sizes.front.copy_ns};
+	*fleet = (struct serve_supplier){.arg = r,
+					 .timeout_ns = 1,
+					 .lanes = 1,
+					 .poll = nothing_is_asked,
+					 .write = nothing_is_written,
+					 .row = fleet_row};
+	return fleet;
+}
+
+void *
+stat_pages(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p != MAP_FAILED ? p : NULL;
+}
+
+bool
+stat_rows_create(struct stat_rows *r, const struct appliance *a)
+{
+	struct serve_supplier fleet;
+	struct region region = {.size = admin_snapshot_bytes()};
+
+	r->a = a;
+	r->text_room = STAT_TEXT_BYTES + (size_t)a->config.cores * TEXT_A_CORE +
+		       (a->fleet != NULL ? (size_t)a->sizes.front.servers * TEXT_A_SERVER : 0);
+	r->metrics = stat_pages(sizeof *r->metrics);
+	r->text = stat_pages(r->text_room);
+	region.base = stat_pages(region.size);
+	if (r->metrics == NULL || r->text == NULL || region.base == NULL)
+		return false;
+	r->metrics->telemetry = &a->telemetry;
+	r->snapshot = admin_snapshot_create(&region, a->shared, supplier_of(r, &fleet));
+	return true;
+}
+
+bool
+stat_rows_read(struct stat_rows *r, uint64_t now_ns)
+{
+	const struct appliance *a = r->a;
+	const uint64_t up_s = (tsc_clock_ns(&a->nic.clock) - a->start_ns) / NS_PER_S;
+	const struct serve_clock clock = {.unix_s = time(NULL),
+					  .now_s = STORE_CLOCK_START + (uint32_t)up_s};
+	size_t len;
+
+	if (r->read != 0 && now_ns - r->read_ns < STAT_ROWS_NS)
+		return false;
+	len = admin_snapshot_write_mt(r->snapshot, &clock, r->text, r->text_room);
+	metrics_read(r->metrics, (struct view){r->text, (uint32_t)len});
+	r->read_ns = now_ns;
+	r->read++;
+	return true;
+}
