@@ -255,7 +255,7 @@ restart_kind(const struct serve_shared *sh)
 	X(NUMBER, "idle_timeout", policy->idle_timeout_s)                                          \
 	X(TEXT, "track_sizes", YES_NO(policy->track_sizes))                                        \
 	X(TEXT, "inline_ascii_response", "no")                                                     \
-	X(TEXT, "ssl_enabled", "no")                                                               \
+	X(TEXT, "ssl_enabled", YES_NO(v.sh->info.tls))                                             \
 	X(TEXT, "proxy_enabled", "no")                                                             \
 	X(NUMBER, "client_flags_size", sizeof(uint32_t))
 
