@@ -126,7 +126,7 @@ register_counters(struct appliance *a, uint32_t core)
 
 	for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		ensure(telemetry_add_to(&a->telemetry, all[i].kind, &all[i].set));
-	if (a->tls == NULL)
+	if (a->tls == NULL && core == 0)
 		ensure(telemetry_add_to(
 			&a->telemetry, TELEMETRY_STACK,
 			&(struct telemetry_set){core, TLS_COUNTER_COUNT, no_tls_names, no_tls}));
