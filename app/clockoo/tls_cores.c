@@ -36,7 +36,7 @@ context_load(const struct config *cfg, struct error *err)
 	const struct config_tls *t = &cfg->tls;
 	const struct tls_settings settings = {
 		.chain_cert = given(t->chain_cert),
-		.key = given(t->key),
+		.key = given(t->key[0] != '\0' ? t->key : t->chain_cert),
 		.ciphers = given(t->ciphers),
 		.ca_cert = given(t->ca_cert),
 		.keyformat = t->keyformat,

@@ -282,7 +282,7 @@ finish_tls(const struct config *cfg, struct error *err)
 {
 	if (!cfg->tls.on)
 		return true;
-	if (cfg->tls.chain_cert[0] == '\0' || cfg->tls.key[0] == '\0')
+	if (cfg->tls.chain_cert[0] == '\0')
 		return error_set(err, "--enable-ssl: give the certificate and its key: -o "
 				      "ssl_chain_cert=FILE,ssl_key=FILE");
 	if (cfg->tls.verify_mode != 0 && cfg->tls.ca_cert[0] == '\0')

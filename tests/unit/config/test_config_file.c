@@ -288,7 +288,7 @@ static const struct {
 	{"data-dir", "drivers-config", NULL, NULL},
 	{"live", "yes", "verbose", "3"},
 	{"telemetry-dpdk", "yes", NULL, NULL},
-	{"enable-ssl", "yes", NULL, NULL},
+	{"enable-ssl", "yes", "ssl_chain_cert", "/etc/clockoo/cache.pem"},
 	{"ssl_chain_cert", "/etc/clockoo/cache.pem", NULL, NULL},
 	{"ssl_key", "/etc/clockoo/cache.key", NULL, NULL},
 	{"ssl_keyformat", "1", NULL, NULL},

@@ -356,7 +356,7 @@ static const struct {
 	{{"-o", "hashpower"}, "hashpower=N"},
 	{{"-o", "proxy_config=file"}, "the built-in proxy is not supported"},
 	{{"-Z"}, "--enable-ssl: give the certificate and its key"},
-	{{"-Z", "-o", "ssl_chain_cert=c"}, "--enable-ssl: give the certificate and its key"},
+	{{"-Z", "-o", "ssl_key=k"}, "--enable-ssl: give the certificate and its key"},
 	{{"-Z", "-o", "ssl_chain_cert=c,ssl_key=k", "-U", "11211"}, "-U with --enable-ssl: "},
 	{{"-Z", "-o", "ssl_chain_cert=c,ssl_key=k,ssl_verify_mode=2"},
 	 "give the certificates by which"},
