@@ -13,6 +13,8 @@
 #include "fleet.h"
 #include "front_cores.h"
 #include "http_server.h"
+#include "tls/tls_conns.h"
+#include "tls_cores.h"
 #include "policy.h"
 #include "serve/serve_policy.h"
 #include "sizes.h"
@@ -62,6 +64,8 @@ prepare(struct appliance *a, struct error *err)
 		return error_set(err, "no random numbers from the kernel");
 	if (!front_prepare(a, err))
 		return config_error_permanent(&a->source, err);
+	if (!tls_cores_begin(&a->tls, &a->config, err))
+		return config_error_permanent(&a->source, err);
 	if (a->config.http.text[0] != '\0' && !http_is_built(err))
 		return config_error_permanent(&a->source, err);
 	if (!http_listen(&a->http_fd, &a->config.http, err))
@@ -91,6 +95,10 @@ program_bytes(const struct appliance *a)
 	return resident > ours ? resident - ours : 0;
 }
 
+/* Rows of a program without TLS are 0, and there. */
+static const struct counter_name no_tls_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(COUNTER_NAME)};
+static const struct counter no_tls[TLS_COUNTER_COUNT];
+
 static void
 register_counters(struct appliance *a, uint32_t core)
 {
@@ -118,6 +126,10 @@ register_counters(struct appliance *a, uint32_t core)
 
 	for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		ensure(telemetry_add_to(&a->telemetry, all[i].kind, &all[i].set));
+	if (a->tls == NULL && core == 0)
+		ensure(telemetry_add_to(
+			&a->telemetry, TELEMETRY_STACK,
+			&(struct telemetry_set){core, TLS_COUNTER_COUNT, no_tls_names, no_tls}));
 	if (a->nic.handover != NULL)
 		ensure(telemetry_add_to(
 			&a->telemetry, TELEMETRY_NET,
@@ -210,6 +222,8 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 	serve_cfg.core = i;
 	serve = serve_create(region, &serve_cfg, a->shared, stack);
 	admin_create(region, serve);
+	if (a->tls != NULL)
+		tls_cores_build(a->tls, a, i, region, serve, stack);
 	if (a->fleet != NULL)
 		build_front(a, i, region, serve, stack);
 	second_tier_attach(&a->flash, region, a, i, serve);
@@ -437,4 +451,5 @@ appliance_stop(struct appliance *a)
 	huge_block_free(&a->block);
 	kept_close(&a->kept);
 	access_end(&a->access);
+	tls_cores_end(a->tls);
 }

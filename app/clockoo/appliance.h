@@ -85,6 +85,7 @@ struct appliance {
 	struct serve_shared *shared;
 	int http_fd;                             /* telemetry.http listens; -1: it does not */
 	struct http_server *http;                /* NULL: none */
+	struct tls_cores *tls;                   /* NULL: none */
 	struct capture_service *capture;         /* NULL: no memory for it */
 	struct fleet *fleet;                     /* NULL: this is no front */
 	bool front_refused;                      /* the program stops for: */

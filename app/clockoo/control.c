@@ -248,6 +248,7 @@ each_second(struct appliance *a, struct live *live, struct alarms *alarms)
 	tell_nic(a);
 	admin_latency_tick_mt(a->shared, control_now_ns());
 	admin_hotkeys_tick_mt(a->shared, tsc_clock_ns(&a->nic.clock));
+	admin_slow_tick_mt(a->shared, tsc_clock_ns(&a->nic.clock));
 	admin_sources_tick_mt(a->shared);
 	say_drops(a, &alarms->drops);
 	say_conflicts(a, &alarms->conflicts);

@@ -8,6 +8,7 @@
 #include "nic_profile.h"
 #include "paths.h"
 #include "sizes.h"
+#include "tls_cores.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -94,7 +95,7 @@ run(struct dry_run *p, struct config *cfg, struct error *err)
 
 	if (!nic_profile(&p->profile, cfg, err) || !place_workers(p, cfg, err) ||
 	    !access_look_make(&p->access, cfg, err) || !front_look_make(&p->front, cfg, err) ||
-	    !flash_look_bytes(&asked.flash_bytes, cfg, err))
+	    !flash_look_bytes(&asked.flash_bytes, cfg, err) || !tls_files_check(cfg, err))
 		return false;
 	steer_caps_max(&p->profile, &expected);
 	if (!steer_plan_make(&p->steer, cfg, &p->profile, &expected, err))

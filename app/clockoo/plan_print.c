@@ -3,6 +3,7 @@
  */
 #include "plan_print.h"
 #include "http_server.h"
+#include "tls_cores.h"
 #include "topology/memory_nodes.h"
 #include "topology/number_list.h"
 #include "dry_run.h"
@@ -407,6 +408,18 @@ print_http(const struct config_http *http, FILE *out)
 				: "which this program refuses: it was built without it");
 }
 
+/* What OpenSSL takes comes from the heap, as handshakes come and go. */
+static void
+print_tls(const struct config *cfg, const struct sizes *z, FILE *out)
+{
+	if (cfg->tls.on)
+		fprintf(out,
+			"tls        %s; a second slot for each connection, %zu KB a core, and some "
+			"20 "
+			"KB of heap for one amid a record\n",
+			cfg->tls.chain_cert, tls_core_bytes(cfg, z->serve.conns_max) >> 10);
+}
+
 static void
 print_warnings(const struct advice_list *list, FILE *out)
 {
@@ -444,6 +457,7 @@ plan_print(struct config *cfg, FILE *out, struct error *err)
 	if (p.front != NULL && cfg->cores > 1)
 		fprintf(out, "           %s\n", front_cores_words(&p.steer, cfg->cores));
 	print_device(&p.sizes.flash, cfg, out);
+	print_tls(cfg, &p.sizes, out);
 	print_http(&cfg->http, out);
 	print_warnings(&p.advice, out);
 	dry_run_close(&p);

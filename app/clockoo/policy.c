@@ -30,6 +30,7 @@ describe(struct appliance *a)
 			.pid = (uint32_t)getpid(),
 			.earlier_s = (uint32_t)((a->begun_ns - a->start_ns) / 1000000000u),
 			.conns_max = c->conns_max,
+			.tls = c->tls.on,
 			.value_max = a->sizes.store.value_max,
 			.requests_max = c->conn_requests_max,
 			.tcp_port = (uint16_t)c->tcp_port,

@@ -6,6 +6,7 @@
 #include "control.h"
 #include "fleet.h"
 #include "policy.h"
+#include "tls_cores.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -154,7 +155,9 @@ reload_all(struct appliance *a)
 		reload_config(a);
 	else if (a->fleet != NULL)
 		reload_servers_file(a);
-	else if (a->users.path[0] == '\0' && !has_access)
+	else if (a->users.path[0] == '\0' && !has_access && a->tls == NULL)
 		fprintf(stderr, "clockoo: reload: there is no configuration file to reload\n");
 	users_reload(&a->users);
+	if (a->tls != NULL)
+		tls_cores_reload(a->tls, &a->config);
 }

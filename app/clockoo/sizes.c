@@ -11,6 +11,7 @@
 #include "net/pmtu_reports.h"
 #include "tcp/syn_history.h"
 #include "stack_sizes.h"
+#include "tls_cores.h"
 
 #define RX_FRAMES_MIN 5120u /* 12 MB */
 #define RX_FRAMES_MAX 16384u
@@ -93,7 +94,8 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 		z->file_bytes != 0 ? store_private_bytes(&z->store) : store_bytes(&z->store);
 	z->stack_bytes = stack_bytes(&z->stack);
 	z->front_bytes = z->front.servers != 0 ? front_bytes(&z->front) : 0;
-	z->serve_bytes = serve_bytes(&z->serve) + admin_bytes(&z->serve) + z->front_bytes;
+	z->serve_bytes = serve_bytes(&z->serve) + admin_bytes(&z->serve) + z->front_bytes +
+			 tls_core_bytes(cfg, z->serve.conns_max);
 	z->shared_bytes = serve_shared_bytes(cfg->cores) + admin_shared_bytes();
 	z->neigh_bytes = neigh_table_bytes();
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
@@ -115,7 +117,10 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	const struct front_settings settings =
 		front != NULL ? front_of(cfg, front) : (struct front_settings){0};
 	const uint32_t links = front_links_max(&settings);
-	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE + links;
+	/* A connection of TLS has two slots (lib/tls): its own, and one that requests are read of.
+	 */
+	const uint32_t pipes = cfg->tls.on ? conns_of_one_core(cfg) : 0;
+	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE + links + pipes;
 	const uint32_t busy = conns_likely(cfg);
 
 	z->stack.net = (struct net_config){
@@ -136,7 +141,8 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->stack.tcp = (struct tcp_config){
 		.port = (uint16_t)cfg->tcp_port,
 		.conns_max = conns,
-		.active_reserve = links,
+		.active_reserve = links + pipes,
+		.pipes = cfg->tls.on,
 		.conns_per_source = cfg->conns_per_source,
 		.chunks = clamp((front != NULL ? CHUNKS_WAITING : CHUNKS_CONN) * busy, CHUNKS_MIN,
 				CHUNKS_MAX),
@@ -149,7 +155,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->serve = (struct serve_config){
 		.conns_max = conns,
 		.conns_spare = CONNS_SPARE,
-		.links_max = links,
+		.links_max = links + pipes,
 		.conn_requests_max = cfg->conn_requests_max,
 	};
 	z->store = (struct store_config){

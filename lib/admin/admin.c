@@ -213,7 +213,7 @@ size_t
 admin_shared_bytes(void)
 {
 	return sizeof(struct admin_shared) + latency_bytes() + hotkeys_bytes() + sources_bytes() +
-	       4 * CACHE_LINE_BYTES;
+	       slow_bytes() + 5 * CACHE_LINE_BYTES;
 }
 
 void
@@ -223,6 +223,7 @@ admin_shared_create(struct region *region, struct serve_shared *shared)
 	latency_create(region, shared);
 	hotkeys_create(region, shared);
 	sources_create(region, shared);
+	slow_create(region, shared);
 }
 
 size_t

@@ -38,6 +38,8 @@ void admin_latency_tick_mt(struct serve_shared *shared, uint64_t now_ns);
 /* The keys of `stats hotkeys` as of now, by the cores' clock; about once a second, by one thread.
  */
 void admin_hotkeys_tick_mt(struct serve_shared *shared, uint64_t now_ns);
+/* The same of the slow requests. */
+void admin_slow_tick_mt(struct serve_shared *shared, uint64_t now_ns);
 
 /* The sources of `stats sources`; about once a second, by one thread. Each call looks at a part of
  * the connections; the list is of the last time that all were. */

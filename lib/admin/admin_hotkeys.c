@@ -8,16 +8,11 @@
 
 #include <stddef.h>
 
-#define LOAD(word)         atomic_load_explicit(&(word), memory_order_relaxed)
-#define STORE(word, value) atomic_store_explicit(&(word), value, memory_order_relaxed)
-
 #define LIST_WORDS (sizeof(struct hot_list) / 8)
-#define LIST_READS 8u
 #define WORK_READ  500u /* ns, about: a key that is read */
 static_assert(sizeof(struct hot_list) % 8 == 0, "copied in words");
 
 struct hotkeys {
-	/* Under a sequence lock: odd while it is written. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t version;
 	_Atomic uint64_t words[LIST_WORDS];
 
@@ -46,43 +41,11 @@ void
 admin_hotkeys_tick_mt(struct serve_shared *shared, uint64_t now_ns)
 {
 	struct hotkeys *h = shared->admin->hotkeys;
-	const uint64_t version = LOAD(h->version);
-	uint64_t word;
 
 	for (uint32_t i = 0; i < shared->cores; i++)
 		h->cores[i] = shared->serves[i] == NULL ? NULL : &shared->serves[i]->hot;
 	hot_keys_list(h->cores, shared->cores, h->scratch, now_ns, &h->list);
-	STORE(h->version, version + 1);
-	/* Pairs with the acquire fence in list_read: who reads any of these words sees the odd
-	 * version, or a later one. */
-	atomic_thread_fence(memory_order_release);
-	for (uint32_t i = 0; i < LIST_WORDS; i++) {
-		memcpy(&word, (const uint8_t *)&h->list + (size_t)8 * i, 8);
-		STORE(h->words[i], word);
-	}
-	/* Pairs with the acquire load in list_read. */
-	atomic_store_explicit(&h->version, version + 2, memory_order_release);
-}
-
-/* Part of the list, in words; false: it is written all the time. */
-static bool
-list_read(const struct hotkeys *h, size_t at, void *to, size_t bytes)
-{
-	for (uint32_t reads = 0; reads < LIST_READS; reads++) {
-		/* Pairs with the release store in admin_hotkeys_tick_mt. */
-		const uint64_t version = atomic_load_explicit(&h->version, memory_order_acquire);
-
-		for (size_t i = 0; i < bytes; i += 8) {
-			const uint64_t word = LOAD(h->words[(at + i) / 8]);
-
-			memcpy((uint8_t *)to + i, &word, 8);
-		}
-		/* Pairs with the release fence in admin_hotkeys_tick_mt. */
-		atomic_thread_fence(memory_order_acquire);
-		if ((version & 1) == 0 && LOAD(h->version) == version)
-			return true;
-	}
-	return false;
+	seq_words_write(&h->version, h->words, &h->list, sizeof h->list);
 }
 
 /* ---- rows ---- */
@@ -152,8 +115,8 @@ hotkeys_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	st->work += WORK_READ;
 	if (st->row == 2 * HOT_LISTED)
 		return false;
-	if (list_read(h, list + n * sizeof key, &key, sizeof key) && key.len != 0 &&
-	    key.len <= MC_KEY_MAX)
+	if (seq_words_read(&h->version, h->words, (list + n * sizeof key) / 8, &key, sizeof key) &&
+	    key.len != 0 && key.len <= MC_KEY_MAX)
 		(big ? big_rows : hot_rows)(st, buffer, &key);
 	st->row++;
 	return true;

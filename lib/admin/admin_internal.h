@@ -6,7 +6,7 @@
  * of one line; admin_stats.c admin_class_stats.c admin_conns.c admin_prefix.c admin_dump.c long
  * replies; admin_front_stats.c rows of a supplier; admin_counters.c all else that is counted;
  * admin_latency.c how long requests were here; admin_hotkeys.c which keys are asked for most;
- * admin_sources.c who has most connections;
+ * admin_sources.c who has most connections; admin_slow.c which requests were here longest;
  * admin_rows.c parts of rows; admin_sums.c sums over all cores; admin_observe.c events;
  * admin_watch.c watchers.
  *
@@ -129,6 +129,7 @@ struct admin_shared {
 	struct latency *latency;
 	struct hotkeys *hotkeys;
 	struct sources *sources;
+	struct slow *slow;
 
 	_Atomic uint32_t streams; /* of all watchers */
 	_Atomic uint64_t gid;     /* of the last event */
@@ -148,7 +149,7 @@ enum exec_status execute_watch(struct serve *sv, struct op *op);
 
 extern const struct stream_kind items_stream, slabs_stream, sizes_stream, conns_stream,
 	front_stream, extstore_stream, net_stream, stack_stream, cores_stream, counters_stream,
-	latency_stream, hotkeys_stream, sources_stream, stats_stream, settings_stream;
+	latency_stream, hotkeys_stream, sources_stream, slow_stream, stats_stream, settings_stream;
 
 /* The supplier's rows of stats, which is at row first behind all others. */
 bool supplier_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
@@ -204,11 +205,16 @@ void latency_create(struct region *region, struct serve_shared *shared);
 size_t sources_bytes(void);
 void sources_create(struct region *region, struct serve_shared *shared);
 
+/* ---- slow requests (admin_slow.c) ---- */
+
+size_t slow_bytes(void);
+void slow_create(struct region *region, struct serve_shared *shared);
+
 /* ---- hot keys (admin_hotkeys.c) ---- */
 
 size_t hotkeys_bytes(void);
 void hotkeys_create(struct region *region, struct serve_shared *shared);
-/* Answered, if so. */
+/* Of what names keys. Answered, if so. */
 bool hotkeys_refused(struct serve *sv, struct op *op);
 
 /* ---- sums over all cores (admin_sums.c) ---- */

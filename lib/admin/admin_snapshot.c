@@ -22,7 +22,7 @@ static const struct {
 	{"stats latency\r\n", &latency_stream}, {"stats hotkeys\r\n", &hotkeys_stream},
 	{"stats net\r\n", &net_stream},         {"stats stack\r\n", &stack_stream},
 	{"stats cores\r\n", &cores_stream},     {"stats counters\r\n", &counters_stream},
-	{"stats sources\r\n", &sources_stream},
+	{"stats sources\r\n", &sources_stream}, {"stats slow\r\n", &slow_stream},
 };
 
 size_t
@@ -54,7 +54,7 @@ reply_write(struct admin_snapshot *s, uint32_t n, struct out_buffer *to)
 	if (out_room(to) < ROW_MAX)
 		return false;
 	out_put_view(to, command);
-	for (uint32_t i = 0; i < STEPS_MAX && out_room(to) >= ROW_MAX; i++)
+	for (uint32_t i = 0; i < STEPS_MAX && out_room(to) >= st.kind->row_max; i++)
 		if (!st.kind->step(&s->view, &st, to))
 			return true;
 	return false;

@@ -13,15 +13,13 @@
 
 #include "base/hash.h"
 
-#define LOAD(word)         atomic_load_explicit(&(word), memory_order_relaxed)
-#define STORE(word, value) atomic_store_explicit(&(word), value, memory_order_relaxed)
+#define LOAD(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
 #define SOURCE_SETS    128u
 #define SOURCE_WAYS    8u
 #define SOURCES_LISTED 10u
 #define SLOTS_A_TICK   65536u /* looked at, about a millisecond */
-#define LIST_READS     8u
-#define WORK_READ      100u /* ns, about: a source that is read */
+#define WORK_READ      100u   /* ns, about: a source that is read */
 
 struct source {
 	struct ip_addr ip;
@@ -35,7 +33,6 @@ struct source {
 static_assert(sizeof(struct source) % 8 == 0, "copied in words");
 
 struct sources {
-	/* Under a sequence lock: odd while it is written. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t version;
 	_Atomic uint64_t words[LIST_WORDS];
 
@@ -127,28 +124,10 @@ list_make(struct sources *all)
 }
 
 static void
-list_publish(struct sources *all)
-{
-	const uint64_t version = LOAD(all->version);
-	uint64_t word;
-
-	STORE(all->version, version + 1);
-	/* Pairs with the acquire fence in source_read: who reads any of these words sees the odd
-	 * version, or a later one. */
-	atomic_thread_fence(memory_order_release);
-	for (uint32_t i = 0; i < LIST_WORDS; i++) {
-		memcpy(&word, (const uint8_t *)all->list + (size_t)8 * i, 8);
-		STORE(all->words[i], word);
-	}
-	/* Pairs with the acquire load in source_read. */
-	atomic_store_explicit(&all->version, version + 2, memory_order_release);
-}
-
-static void
 walk_end(struct sources *all)
 {
 	list_make(all);
-	list_publish(all);
+	seq_words_write(&all->version, all->words, all->list, sizeof all->list);
 	memset(all->cells, 0, sizeof all->cells);
 	all->core = all->slot = 0;
 }
@@ -177,27 +156,6 @@ admin_sources_tick_mt(struct serve_shared *shared)
 }
 
 /* ---- rows ---- */
-
-/* False: the list is written all the time. */
-static bool
-source_read(const struct sources *all, uint32_t n, struct source *s)
-{
-	for (uint32_t reads = 0; reads < LIST_READS; reads++) {
-		/* Pairs with the release store in list_publish. */
-		const uint64_t version = atomic_load_explicit(&all->version, memory_order_acquire);
-
-		for (uint32_t i = 0; i < SOURCE_WORDS; i++) {
-			const uint64_t word = LOAD(all->words[n * SOURCE_WORDS + i]);
-
-			memcpy((uint8_t *)s + (size_t)8 * i, &word, 8);
-		}
-		/* Pairs with the release fence in list_publish. */
-		atomic_thread_fence(memory_order_acquire);
-		if ((version & 1) == 0 && LOAD(all->version) == version)
-			return true;
-	}
-	return false;
-}
 
 static struct view
 source_text(const struct source *s, uint8_t text[IP_ADDR_TEXT_MAX + sizeof "/64"])
@@ -242,12 +200,14 @@ source_rows(const struct stream *st, struct out_buffer *buffer, const struct sou
 static bool
 sources_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
+	const struct sources *all = sv->shared->admin->sources;
 	struct source s;
 
 	st->work += WORK_READ;
 	if (st->row == SOURCES_LISTED)
 		return false;
-	if (source_read(sv->shared->admin->sources, st->row, &s) && s.conns != 0)
+	if (seq_words_read(&all->version, all->words, st->row * SOURCE_WORDS, &s, sizeof s) &&
+	    s.conns != 0)
 		source_rows(st, buffer, &s, sv->clock.now_s);
 	st->row++;
 	return true;

@@ -255,7 +255,7 @@ restart_kind(const struct serve_shared *sh)
 	X(NUMBER, "idle_timeout", policy->idle_timeout_s)                                          \
 	X(TEXT, "track_sizes", YES_NO(policy->track_sizes))                                        \
 	X(TEXT, "inline_ascii_response", "no")                                                     \
-	X(TEXT, "ssl_enabled", "no")                                                               \
+	X(TEXT, "ssl_enabled", YES_NO(v.sh->info.tls))                                             \
 	X(TEXT, "proxy_enabled", "no")                                                             \
 	X(NUMBER, "client_flags_size", sizeof(uint32_t))
 
@@ -346,6 +346,8 @@ stream_of(uint8_t verb)
 		return &hotkeys_stream;
 	case MC_STATS_SOURCES:
 		return &sources_stream;
+	case MC_STATS_SLOW:
+		return &slow_stream;
 	default:
 		return &conns_stream;
 	}
@@ -358,7 +360,7 @@ stats_start(struct serve *sv, struct op *op, const struct stream *st)
 {
 	const bool many_items = st->kind == &sizes_stream && sv->shared->policy.track_sizes;
 
-	if (st->kind == &hotkeys_stream && hotkeys_refused(sv, op))
+	if ((st->kind == &hotkeys_stream || st->kind == &slow_stream) && hotkeys_refused(sv, op))
 		return EXEC_DONE;
 	if (op->session != NULL ||
 	    !(many_items || st->kind == &front_stream || st->kind == &sources_stream))

@@ -31,6 +31,9 @@ extern const uint32_t net_gauge_count, stack_gauge_count;
 /* Of stats latency: each of the first has all of the second. */
 extern const char *const latency_row_names[], *const latency_figure_names[];
 extern const uint32_t latency_row_count, latency_figure_count;
+/* Of stats slow: each request has them. */
+extern const char *const slow_names[];
+extern const uint32_t slow_name_count;
 /* Of stats hotkeys: each key asked for most has the first, each large one the second. */
 extern const char *const hotkeys_hot_names[], *const hotkeys_big_names[];
 extern const uint32_t hotkeys_hot_count, hotkeys_big_count;

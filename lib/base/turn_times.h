@@ -19,6 +19,7 @@
 
 #include "check.h"
 #include "counter.h"
+#include "turn_stages.h"
 
 #define TURN_CELL_SHIFT   10u
 #define TURN_LINEAR_CELLS 64u /* 65,536 ns of them */
@@ -39,7 +40,8 @@
 enum turn_counter { TURN_COUNTERS(COUNTER_SYMBOL) TURN_COUNTER_COUNT };
 
 struct turn_times {
-	uint64_t host_ns; /* the caller's: in the turn to be added the thread waited so long */
+	uint64_t host_ns;      /* the caller's: in the turn to be added the thread waited so long */
+	uint8_t longest_stage; /* of the last turn, if it was timed; else STAGE_COUNT */
 	struct counter counters[TURN_COUNTER_COUNT];
 	_Alignas(CACHE_LINE_BYTES) struct counter cells[TURN_CELLS];
 };

@@ -22,6 +22,7 @@ config_defaults(struct config *cfg)
 	cfg->item_max_bytes = 1u << 20;
 	cfg->tcp_port = 11211;
 	cfg->conns_max = 1024;
+	cfg->tls.min_version = 2;
 	cfg->conn_requests_max = 20;
 	cfg->udp_budget = 64u << 10;
 	cfg->prefix_delimiter = ':';
@@ -276,6 +277,28 @@ is_ours(const struct config *cfg, const struct ip_addr *ip)
 	       (!ip_addr_is_zero(&cfg->ipv6) && ip_addr_equal(ip, &cfg->ipv6));
 }
 
+static bool
+finish_tls(const struct config *cfg, struct error *err)
+{
+	if (!cfg->tls.on)
+		return true;
+	if (cfg->tls.chain_cert[0] == '\0')
+		return error_set(err, "--enable-ssl: give the certificate and its key: -o "
+				      "ssl_chain_cert=FILE,ssl_key=FILE");
+	if (cfg->tls.verify_mode != 0 && cfg->tls.ca_cert[0] == '\0')
+		return error_set(err,
+				 "-o ssl_verify_mode=%u: give the certificates by which "
+				 "clients' are verified: -o ssl_ca_cert=FILE",
+				 cfg->tls.verify_mode);
+	if (cfg->udp_port != 0)
+		return error_set(err, "-U with --enable-ssl: over UDP all would go in the clear; "
+				      "leave one of them out");
+	if (config_has_front(cfg))
+		return error_set(err, "--front-servers with --enable-ssl: a front has no TLS; "
+				      "leave one of them out");
+	return true;
+}
+
 bool
 config_finish(struct config *cfg, struct error *err)
 {
@@ -299,6 +322,6 @@ config_finish(struct config *cfg, struct error *err)
 		return false;
 	if (cfg->vlan_priority != 0 && cfg->vlan == 0)
 		return error_set(err, "--vlan-priority without --vlan: there is no tag to hold it");
-	return finish_cores(cfg, err) && finish_udp(cfg, err) && finish_front(cfg, err) &&
-	       finish_flash(cfg, err);
+	return finish_cores(cfg, err) && finish_udp(cfg, err) && finish_tls(cfg, err) &&
+	       finish_front(cfg, err) && finish_flash(cfg, err);
 }

@@ -50,6 +50,14 @@
 /* Where figures are shown by HTTP: the kernel's IP and port, or a Unix socket's path from / on. */
 #define CONFIG_HTTP_BYTES 108u /* with its end: of struct sockaddr_un */
 
+/* memcached's ssl_* options; texts are empty where nothing was given. */
+struct config_tls {
+	bool on;
+	uint32_t keyformat, verify_mode, min_version; /* its numbers */
+	char chain_cert[CONFIG_PATH_BYTES], key[CONFIG_PATH_BYTES], ca_cert[CONFIG_PATH_BYTES];
+	char ciphers[CONFIG_ARGS_BYTES];
+};
+
 struct config_http {
 	char text[CONFIG_HTTP_BYTES]; /* as given; empty: nowhere */
 	struct ip_addr ip;
@@ -222,6 +230,7 @@ struct config {
 	char pid_file[CONFIG_PATH_BYTES];
 	char user[CONFIG_NAME_BYTES];
 	struct config_http http;
+	struct config_tls tls;
 	struct config_front front;
 	struct config_flash flash;
 	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* options set of which a start warns */

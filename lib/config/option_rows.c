@@ -15,7 +15,6 @@
 #define FIXED_CLASSES  "the slab classes are fixed"
 #define CONN_LIMIT     "-c limits new connections too"
 #define ALWAYS_CAS     "every item has a CAS value, at no cost"
-#define NO_TLS         "TLS is not supported; put a TLS proxy in front"
 #define NO_UNIX        "Unix domain sockets are not supported"
 #define NO_LRU         "eviction is 2Q or CLOCK: there are no HOT, WARM and COLD LRUs"
 #define CRAWLER        "expired items are always reclaimed in the background"
@@ -357,6 +356,8 @@ const struct option_row option_rows[] = {
 	 "figures, "
 	 "and what stats shows as /clockoo/...",
 	 false, "telemetry.dpdk"},
+	{"enable-ssl", 'Z', FLAG(tls.on),
+	 "TLS of all TCP connections; wants -o ssl_chain_cert, and no -U", false, "tls.enable"},
 	{"verbose", 'v', OPTION_COUNT, AT(verbosity), 0, 3, NULL,
 	 "log more at start; twice: also EAL's log", false, "telemetry.verbose"},
 	{"help", 'h', OPTION_HELP, 0, 0, 0, NULL, "print this help and exit", false, NULL},
@@ -372,7 +373,6 @@ const struct option_row option_rows[] = {
 	 false, NULL},
 	{"unix-mask", 'a', IGNORED("MASK"), NO_UNIX, false, NULL},
 	{"unix-socket", 's', REFUSED("PATH"), NO_UNIX, true, NULL},
-	{"enable-ssl", 'Z', REFUSED(NULL), NO_TLS, true, NULL},
 };
 const uint32_t option_row_count = sizeof option_rows / sizeof option_rows[0];
 
@@ -439,16 +439,27 @@ const struct option_row extended_rows[] = {
 	{"ext_drop_under", 0, IGNORED("N"), OTHER_FLASH, false, NULL},
 	{"ext_max_frag", 0, IGNORED("N"), OTHER_FLASH, false, NULL},
 	{"ext_max_sleep", 0, IGNORED("N"), OTHER_FLASH, false, NULL},
-	{"ssl_chain_cert", 0, REFUSED("FILE"), NO_TLS, true, NULL},
-	{"ssl_key", 0, REFUSED("FILE"), NO_TLS, true, NULL},
-	{"ssl_keyformat", 0, REFUSED("N"), NO_TLS, true, NULL},
-	{"ssl_verify_mode", 0, REFUSED("N"), NO_TLS, true, NULL},
-	{"ssl_ciphers", 0, REFUSED("LIST"), NO_TLS, true, NULL},
-	{"ssl_ca_cert", 0, REFUSED("FILE"), NO_TLS, true, NULL},
-	{"ssl_wbuf_size", 0, REFUSED("KB"), NO_TLS, true, NULL},
-	{"ssl_session_cache", 0, REFUSED(NULL), NO_TLS, true, NULL},
-	{"ssl_kernel_tls", 0, REFUSED(NULL), NO_TLS, true, NULL},
-	{"ssl_min_version", 0, REFUSED("N"), NO_TLS, true, NULL},
+	{"ssl_chain_cert", 0, OPTION_TEXT, AT(tls.chain_cert), 1, SIZE(tls.chain_cert), "FILE",
+	 "the server's certificate and those that lead to its root, PEM; read again on SIGHUP",
+	 false, "tls.chain_cert"},
+	{"ssl_key", 0, OPTION_TEXT, AT(tls.key), 1, SIZE(tls.key), "FILE",
+	 "the key of that certificate; read again on SIGHUP (in ssl_chain_cert)", false, "tls.key"},
+	{"ssl_keyformat", 0, OPTION_NUMBER, AT(tls.keyformat), 0, 1, "N",
+	 "format of the key: 0: PEM, 1: DER (0)", false, "tls.keyformat"},
+	{"ssl_verify_mode", 0, OPTION_NUMBER, AT(tls.verify_mode), 0, 3, "N",
+	 "certificates of clients: 0: not asked for, 1: verified if there is one, 2: wanted, 3: "
+	 "wanted once (0)",
+	 false, "tls.verify_mode"},
+	{"ssl_ciphers", 0, OPTION_TEXT, AT(tls.ciphers), 1, SIZE(tls.ciphers), "LIST",
+	 "ciphers of TLS 1.2, as OpenSSL names them (OpenSSL's own list)", false, "tls.ciphers"},
+	{"ssl_ca_cert", 0, OPTION_TEXT, AT(tls.ca_cert), 1, SIZE(tls.ca_cert), "FILE",
+	 "certificates by which clients' are verified, PEM; read again on SIGHUP", false,
+	 "tls.ca_cert"},
+	{"ssl_min_version", 0, OPTION_NUMBER, AT(tls.min_version), 0, 3, "N",
+	 "least version: 0 to 3: TLS 1.0 to 1.3 (2)", false, "tls.min_version"},
+	{"ssl_session_cache", 0, ALWAYS_ON(NULL), "sessions are resumed by tickets", false, NULL},
+	{"ssl_wbuf_size", 0, IGNORED("KB"), STATIC_BUFFERS, false, NULL},
+	{"ssl_kernel_tls", 0, IGNORED(NULL), "kernel sockets are not used", false, NULL},
 	{"proxy_config", 0, REFUSED("FILE"), NO_PROXY, true, NULL},
 	{"proxy_arg", 0, REFUSED("ARG"), NO_PROXY, true, NULL},
 	{"proxy_uring", 0, REFUSED(NULL), NO_PROXY, true, NULL},

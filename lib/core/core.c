@@ -61,9 +61,9 @@ passes_run(struct core *core, struct stage_clock *clock, uint64_t t)
 static __attribute__((noinline)) void
 long_turn_ended(struct core *core)
 {
-	if (core->longest_stage != STAGE_COUNT) {
+	if (core->times.longest_stage != STAGE_COUNT) {
 		counter_add(&core->counters[CORE_LONG_TIMED], 1);
-		counter_add(&core->counters[CORE_LONG_RX + core->longest_stage], 1);
+		counter_add(&core->counters[CORE_LONG_RX + core->times.longest_stage], 1);
 	}
 	core->timed_left = TIMED_AFTER_LONG;
 	core->plain_turns = 0;
@@ -95,7 +95,7 @@ housekeeping(struct core *core, uint64_t now_ns, uint32_t frames_out)
 		if (unlikely(turn_ns > TURN_TOO_LONG_NS))
 			long_turn_ended(core);
 	}
-	core->longest_stage = STAGE_COUNT;
+	core->times.longest_stage = STAGE_COUNT;
 	core->was_busy = moved != 0;
 	if (moved != 0)
 		trace_add(core, now_ns, core->in.rx.count, frames_out);
@@ -178,7 +178,7 @@ core_init(struct core *core, struct port *port, struct stack *stack, struct serv
 		.start_unix_ns = unix_ns,
 		.start_unix_s = unix_ns / (int64_t)NS_PER_S,
 		.last_ns = now_ns,
-		.longest_stage = STAGE_COUNT,
+		.times.longest_stage = STAGE_COUNT,
 		.stage = STAGE_COUNT,
 	};
 	serve_turn_times_set(serve, &core->times);
@@ -223,7 +223,7 @@ turn_sampled(struct core *core, uint64_t now_ns)
 		counter_add(&core->counters[CORE_CYCLES_RX + i], clock.spent[i]);
 		longest = clock.spent[i] > clock.spent[longest] ? i : longest;
 	}
-	core->longest_stage = (uint8_t)longest;
+	core->times.longest_stage = (uint8_t)longest;
 }
 
 void

@@ -31,22 +31,6 @@
 #define TIMED_EVERY      64u
 #define TIMED_AFTER_LONG 1024u
 
-#define CORE_STAGES(X)                                                                             \
-	X(RX)                                                                                      \
-	X(CLASSIFY)                                                                                \
-	X(MATCH)                                                                                   \
-	X(INPUT)                                                                                   \
-	X(PARSE)                                                                                   \
-	X(PREFETCH)                                                                                \
-	X(EXECUTE)                                                                                 \
-	X(TICK)                                                                                    \
-	X(OUTPUT)                                                                                  \
-	X(TX)                                                                                      \
-	X(HOUSEKEEPING)
-
-#define CORE_STAGE_SYMBOL(stage) STAGE_##stage,
-enum core_stage { CORE_STAGES(CORE_STAGE_SYMBOL) STAGE_COUNT };
-
 #define CORE_COUNTERS(X)                                                                           \
 	X(CORE_TURNS, "turns")                                                                     \
 	X(CORE_BUSY_NS, "time in busy turns")                                                      \
@@ -83,7 +67,6 @@ struct core {
 	_Atomic int64_t start_unix_ns, start_unix_s;
 	uint64_t last_ns; /* start of the previous turn */
 	bool was_busy;
-	uint8_t longest_stage; /* of the last turn, if it was timed; else STAGE_COUNT */
 	_Atomic uint8_t stage; /* which the turn is in; STAGE_COUNT: it is between two turns */
 	uint32_t plain_turns;  /* before the next one that is timed */
 	uint32_t timed_left;   /* to be timed one after the other */

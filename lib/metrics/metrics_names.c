@@ -89,7 +89,7 @@ metrics_index_label(struct view reply)
 	static const char *const labels[][2] = {
 		{"items", "class"},  {"slabs", "class"},     {"cores", "core"},
 		{"front", "server"}, {"latency", "request"}, {"hotkeys", "rank"},
-		{"sources", "rank"},
+		{"sources", "rank"}, {"slow", "rank"},
 	};
 
 	for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++)

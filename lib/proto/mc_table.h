@@ -96,6 +96,7 @@ enum mc_role { MC_ROLE_NONE, MC_ROLE_READ, MC_ROLE_WRITE, MC_ROLE_ADMIN };
 	X(MC_STATS_LATENCY, "stats", "latency", ANYTHING, NO, READ, "", "how long requests were in the server, by kind") \
 	X(MC_STATS_HOTKEYS, "stats", "hotkeys", ANYTHING, NO, READ, "", "keys asked for most, and those with the largest values") \
 	X(MC_STATS_SOURCES, "stats", "sources", ANYTHING, NO, READ, "", "who has most connections") \
+	X(MC_STATS_SLOW, "stats", "slow", ANYTHING, NO, READ, "", "requests that were here longest, and why") \
 	X(MC_STATS_CONNS, "stats", "conns", ANYTHING, NO, READ, "", "open connections") \
 	X(MC_STATS_RESET, "stats", "reset", ANYTHING, ADMIN, ADMIN, "", "set the counters to zero") \
 	X(MC_STATS_DETAIL, "stats", "detail", DETAIL, NO, ADMIN, "on|off|dump", "counters by key prefix") \

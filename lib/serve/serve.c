@@ -6,6 +6,7 @@
 #include "serve_admin.h"
 #include "serve_begun.h"
 #include "serve_parse.h"
+#include "serve_slow.h"
 
 const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
 
@@ -34,7 +35,7 @@ admit(struct serve *sv)
 	return true;
 }
 
-static void
+void
 session_open(struct serve *sv, struct conn *c)
 {
 	const bool admitted = admit(sv);
@@ -51,6 +52,14 @@ session_open(struct serve *sv, struct conn *c)
 		reject(sv, c);
 }
 
+/* Its session only keeps its place. */
+static void
+wire_open(struct serve *sv, struct conn *c)
+{
+	sv->sessions[conn_slot(c)] = (struct session){.conn = c, .sched = SCHED_WIRE};
+	sv->tls->user.opened(sv->tls->user.arg, c);
+}
+
 static void
 opened(void *arg, struct conn *c)
 {
@@ -58,7 +67,10 @@ opened(void *arg, struct conn *c)
 	struct session *ss = &sv->sessions[conn_slot(c)];
 
 	if (likely(ss->sched != SCHED_LINK)) {
-		session_open(sv, c);
+		if (unlikely(sv->tls != NULL))
+			wire_open(sv, c);
+		else
+			session_open(sv, c);
 		return;
 	}
 	ss->conn = c;
@@ -114,10 +126,16 @@ gone(void *arg, struct conn *c)
 	struct serve *sv = arg;
 	struct session *ss = &sv->sessions[conn_slot(c)];
 
-	if (likely(ss->sched != SCHED_LINK))
+	if (unlikely(ss->sched == SCHED_WIRE)) {
+		*ss = (struct session){0};
+		sv->tls->user.gone(sv->tls->user.arg, c);
+	} else if (likely(ss->sched != SCHED_LINK)) {
 		session_end(sv, ss);
-	else
+		if (unlikely(sv->tls != NULL))
+			sv->tls->user.ended(sv->tls->user.arg, c);
+	} else {
 		link_end(sv, ss, c);
+	}
 }
 
 static void
@@ -160,8 +178,10 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	store_class_map(shared->store, &sv->class_map);
 	gets_fast_create(sv);
 	hot_keys_begin(&sv->hot, cfg->core + 1);
+	slow_log_begin(&sv->slow);
 	fill_quota_create(sv);
 	shared->serves[cfg->core] = sv;
+	shared->slow[cfg->core] = &sv->slow;
 	stack_attach(stack, &user);
 	return sv;
 }
@@ -264,10 +284,21 @@ pins_check(struct serve *sv)
 	}
 }
 
+/* The last turn, too, if it was slow. */
+static inline void
+turn_record(struct serve *sv, uint64_t end_ns)
+{
+	if (unlikely(slow_log_wants(&sv->slow, end_ns - sv->clock.now_ns)))
+		slow_turn(sv, end_ns);
+	if (unlikely(sv->slow.open != 0))
+		slow_log_close(&sv->slow, sv->clock.now_ns, end_ns);
+	residence_turn_end(&sv->residence, sv->clock.now_ns, end_ns);
+}
+
 void
 serve_turn(struct serve *sv, const struct serve_clock *clock)
 {
-	residence_turn_end(&sv->residence, sv->clock.now_ns, clock->now_ns);
+	turn_record(sv, clock->now_ns);
 	sv->clock = *clock;
 	sv->turn++;
 	chunks_check(sv);

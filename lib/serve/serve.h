@@ -146,6 +146,7 @@ struct serve_info {
 	struct serve_restart restart;
 	bool no_evict;                       /* -M */
 	bool no_cas;                         /* -C */
+	bool tls;                            /* -Z */
 	uint32_t steer_rules, steer_refused; /* that the NIC took, and those it did not */
 	/* Text outlives the service; NULL is none. */
 	const char *inter;     /* as given with -l */

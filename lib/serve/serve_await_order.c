@@ -304,7 +304,8 @@ line_count(struct serve *sv, const struct op *op)
 	const uint64_t since_ns =
 		ss != NULL ? session_since_ns(sv, ss) : datagram_since_ns(sv, op->datagram);
 
-	record_late(sv, ss, residence_row(ss != NULL, REQUEST_MULTIGET), since_ns, 1);
+	record_late(sv, &(struct asker){op->session, op->datagram, op->req.key},
+		    residence_row(ss != NULL, REQUEST_MULTIGET), since_ns, 1);
 }
 
 void

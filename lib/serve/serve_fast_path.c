@@ -296,7 +296,8 @@ reply_writer_record(struct serve *sv, const struct reply_writer *w, const struct
 	if (w->session == NULL)
 		return;
 	if (w->session->late_pass == sv->pass)
-		lines_record_late(sv, w->session, w->session->since_ns, n, misses);
+		lines_record_late(sv, &(struct asker){w->session, NULL, w->first->req.key},
+				  w->session->since_ns, n, misses);
 	else
 		lines_record(sv, true, n, misses);
 }
@@ -536,6 +537,9 @@ answers_tell(struct serve *sv, struct session *ss)
 	struct reply_writer w = {.session = ss};
 	struct tally tally = {0};
 	struct lines ended = {0};
+	uint8_t slow_key[MC_KEY_MAX];
+	struct view key = {slow_key, 0}; /* of the last value, if it was slow */
+	const bool slow = slow_log_wants(&sv->slow, sv->clock.now_ns - ss->read_buf_since_ns);
 	uint32_t keys = 0;
 	bool out = false;
 
@@ -548,6 +552,8 @@ answers_tell(struct serve *sv, struct session *ss)
 			break;
 		out = a->ends_line;
 		w.at = answer_put(sv, w.at, it, out);
+		if (it != NULL && unlikely(slow))
+			key = key_copied(slow_key, it);
 		ss->read_buf_at += a->bytes;
 		ss->served += out;
 		keys++;
@@ -565,7 +571,8 @@ answers_tell(struct serve *sv, struct session *ss)
 		return;
 	tally_end(sv, &tally, keys, REQ_TCP);
 	session_waits(sv, ss, WAIT_SUPPLIER);
-	lines_record_late(sv, ss, ss->read_buf_since_ns, ended, tally.single_misses);
+	lines_record_late(sv, &(struct asker){ss, NULL, key}, ss->read_buf_since_ns, ended,
+			  tally.single_misses);
 	parser_move(&ss->parser, out);
 }
 

@@ -1,6 +1,5 @@
 /*
- * serve_internal.h - what the files of this room share: struct serve, operations, internal
- * interfaces.
+ * serve_internal.h - what the files of this room share: struct serve, operations, interfaces.
  *
  * Private to lib/serve and lib/admin. Administration reads all of struct serve and struct session,
  * replies as the verbs of this room do, and writes `observed`, `detail`, session.sched and
@@ -17,7 +16,9 @@
 #include "serve.h"
 #include "serve_link.h"
 #include "serve_shared.h"
+#include "serve_tls.h"
 #include "serve_work.h"
+#include "slow_log.h"
 
 #include "base/check.h"
 #include "proto/mc_binary.h"
@@ -153,6 +154,7 @@ struct serve {
 
 	struct awaits *awaits; /* NULL: no supplier is asked for what is missed */
 	struct serve_link_user links;
+	struct serve_tls *tls;                 /* NULL: connections are plain */
 	uint64_t get_lengths[GET_LENGTHS];     /* " 0 LENGTH CR LF" as eight bytes */
 	uint8_t get_length_bytes[GET_LENGTHS]; /* of them that count */
 
@@ -161,6 +163,7 @@ struct serve {
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[SERVE_COUNTER_COUNT];
 	struct residence residence;
 	struct hot_keys hot;
+	struct slow_log slow;
 };
 
 static inline void
@@ -210,6 +213,8 @@ op_last(const struct op *op)
 
 /* ---- sessions (serve_session.c) ---- */
 
+/* A connection on which requests come: counted, and told if it is one too many. */
+void session_open(struct serve *sv, struct conn *c);
 /* Visit it once more, in the next pass. */
 void session_requeue(struct serve *sv, struct session *ss);
 /* Close it in order, behind what is queued; what is unread stays unread. The session is free when

@@ -60,13 +60,18 @@ lines_record(struct serve *sv, bool tcp, struct lines n, uint32_t single_misses)
 
 /* The same of lines that came before this turn. */
 static __attribute__((noinline)) void
-lines_record_late(struct serve *sv, const struct session *ss, uint64_t since_ns, struct lines n,
+lines_record_late(struct serve *sv, const struct asker *who, uint64_t since_ns, struct lines n,
 		  uint32_t single_misses)
 {
-	record_late(sv, ss, residence_row(true, REQUEST_GET_HIT), since_ns,
-		    n.singles - single_misses);
-	record_late(sv, ss, residence_row(true, REQUEST_GET_MISS), since_ns, single_misses);
-	record_late(sv, ss, residence_row(true, REQUEST_MULTIGET), since_ns, n.others);
+	const uint32_t hits = n.singles - single_misses;
+
+	if (hits != 0)
+		record_late(sv, who, residence_row(true, REQUEST_GET_HIT), since_ns, hits);
+	if (single_misses != 0)
+		record_late(sv, who, residence_row(true, REQUEST_GET_MISS), since_ns,
+			    single_misses);
+	if (n.others != 0)
+		record_late(sv, who, residence_row(true, REQUEST_MULTIGET), since_ns, n.others);
 }
 
 #endif

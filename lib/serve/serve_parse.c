@@ -47,8 +47,8 @@ read_buf_is_stale(const struct serve *sv, const struct session *ss)
  * that never end their lines do not starve the others; without one the caller comes again next
  * turn. Bounded: so many sessions are examined, from where the last search ended.
  */
-static enum parse_step
-read_buf_reclaim_stale(struct serve *sv)
+void
+read_buf_make_room(struct serve *sv)
 {
 	for (uint32_t i = 0; i < READ_BUF_SCAN_MAX; i++) {
 		struct session *other = &sv->sessions[sv->read_buf_scan_slot];
@@ -62,7 +62,6 @@ read_buf_reclaim_stale(struct serve *sv)
 		conn_abort(sv->stack, other->conn);
 		break;
 	}
-	return PARSE_NEXT_TURN;
 }
 
 /* Queued replies hold the chunks. `conn_writable(2)` asks the stack to wake this connection once
@@ -109,8 +108,10 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 	if (ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
 	if (ss->read_buf == NULL) {
-		if (sv->read_bufs_used >= sv->read_bufs_max)
-			return read_buf_reclaim_stale(sv);
+		if (sv->read_bufs_used >= sv->read_bufs_max) {
+			read_buf_make_room(sv);
+			return PARSE_NEXT_TURN;
+		}
 		if (!read_buf_alloc(sv, ss))
 			return chunk_wait(sv, ss);
 	} else {
@@ -353,6 +354,9 @@ sched_visit(struct serve *sv, struct session *ss)
 	case SCHED_LINK:
 		sv->links.ready(sv->links.arg, ss->conn);
 		return false;
+	case SCHED_WIRE:
+		sv->tls->user.ready(sv->tls->user.arg, ss->conn);
+		return false;
 	case SCHED_WATCHER:
 		watcher_parse(sv, ss);
 		return false;
@@ -365,16 +369,20 @@ sched_visit(struct serve *sv, struct session *ss)
 static bool
 reply_value_resume(struct serve *sv, struct session *ss)
 {
+	uint8_t key[MC_KEY_MAX];
+	struct asker who = {.session = ss};
+
 	session_waits(sv, ss, WAIT_WINDOW);
 	if (!conn_writable(sv->stack, ss->conn, 1))
 		return false;
+	if (unlikely(slow_log_wants(&sv->slow, sv->clock.now_ns - ss->waits_since_ns)))
+		who.key = key_copied(key, ss->value.item);
 	if (!value_resume(sv, ss)) {
 		session_requeue(sv, ss);
 		return false;
 	}
 	if (ss->value.tail != TAIL_LINE)
-		residence_late(&sv->residence, RESIDENCE_KIND_ROWS + WAIT_WINDOW,
-			       ss->waits_since_ns, sv->clock.now_ns, 1);
+		record_late(sv, &who, residence_row(true, REQUEST_GET_HIT), ss->waits_since_ns, 1);
 	return true;
 }
 

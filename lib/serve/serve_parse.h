@@ -19,6 +19,8 @@ enum parse_step {
 };
 
 void conns_parse(struct serve *sv);
+/* All read buffers are taken: a connection that holds one too long is reset. */
+void read_buf_make_room(struct serve *sv);
 void datagrams_parse(struct serve *sv);
 /* What was not parsed stays for the next turn. */
 void datagrams_keep_rest(struct serve *sv);

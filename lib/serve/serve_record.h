@@ -160,7 +160,8 @@ execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 	if (e->since_ns == sv->clock.now_ns)
 		residence_add(&sv->residence, row, 1);
 	else
-		record_late(sv, ss, row, e->since_ns, 1);
+		record_late(sv, &(struct asker){op->session, op->datagram, op->req.key}, row,
+			    e->since_ns, 1);
 }
 
 /* it: the item as it was published; NULL: none was. */

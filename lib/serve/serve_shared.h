@@ -51,6 +51,7 @@ struct serve_shared {
 	struct serve_info info;
 	/* One slot a core, set at create, before any core turns. */
 	const struct serve *serves[STORE_CORES_MAX];
+	struct slow_log *slow[STORE_CORES_MAX]; /* of the same */
 	struct serve_policy policy;
 
 	/* Table users_version % 2 is the one to use; the other may be written once every core has

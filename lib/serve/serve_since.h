@@ -9,7 +9,7 @@
 #ifndef CLOCKOO_SERVE_SINCE_H
 #define CLOCKOO_SERVE_SINCE_H
 
-#include "serve_internal.h"
+#include "serve_slow.h"
 
 /* What a verb's requests are counted as, if they are no retrievals: enum request_kind. */
 #define VERB_CLASS_GET  REQUEST_GET_HIT
@@ -41,13 +41,21 @@ session_waits(const struct serve *sv, struct session *ss, enum request_wait reas
 
 /* n requests that came before this turn are answered: by kind, or by what they have waited for. */
 static __attribute__((noinline, unused)) void
-record_late(struct serve *sv, const struct session *ss, uint32_t row, uint64_t since_ns, uint32_t n)
+record_late(struct serve *sv, const struct asker *who, uint32_t kind_row, uint64_t since_ns,
+	    uint32_t n)
 {
+	const struct session *ss = who->session;
+	enum slow_reason reason = SLOW_LATER;
+
 	if (ss != NULL && since_ns <= ss->waited_ns)
-		row = RESIDENCE_KIND_ROWS + ss->waited;
+		reason = (enum slow_reason)ss->waited;
 	else if (ss == NULL && sv->awaits != NULL)
-		row = RESIDENCE_KIND_ROWS + WAIT_SUPPLIER;
-	residence_late(&sv->residence, row, since_ns, sv->clock.now_ns, n);
+		reason = SLOW_SUPPLIER;
+	residence_late(&sv->residence,
+		       reason == SLOW_LATER ? kind_row : RESIDENCE_KIND_ROWS + (uint32_t)reason,
+		       since_ns, sv->clock.now_ns, n);
+	if (unlikely(slow_log_wants(&sv->slow, sv->clock.now_ns - since_ns)))
+		slow_late(sv, who, kind_row, reason, since_ns, n);
 }
 
 #endif

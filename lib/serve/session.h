@@ -85,6 +85,7 @@ enum session_sched {
 	SCHED_QUEUED,  /* it waits for its share of a turn's work (serve_work.h) */
 	SCHED_NEXT,    /* it was taken out of that queue as the next one */
 	SCHED_LINK,    /* a supplier's own: no requests come on it (serve_link.h) */
+	SCHED_WIRE,    /* of a pipe, on which they come (serve_tls.h) */
 };
 
 /* How far its fill was when it was last looked at for standing still (serve_body.c). */

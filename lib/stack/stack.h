@@ -18,6 +18,7 @@
 
 #include "base/region.h"
 #include "tcp/conn.h"
+#include "tcp/conn_pipe.h"
 #include "net/net.h"
 #include "net/net_counters.h"
 #include "tcp/tcp_counters.h"

@@ -34,6 +34,7 @@ struct tcp_config {
 	uint32_t conns_max;
 	uint32_t active_reserve; /* of conns_max: slots that peers' connections leave free for ours
 				  */
+	bool pipes;              /* some of these are pipes (conn_pipe.h) */
 	uint32_t chunks;         /* send chunks of this core */
 	enum congestion congestion;
 	uint64_t keepalive_idle_ns;

@@ -24,8 +24,9 @@ tcp_bytes(const struct tcp_config *cfg, uint32_t rx_frames_max)
 	       (size_t)rx_frames_max * sizeof(struct rx_seg) + sendq_pool_bytes(cfg->chunks) +
 	       scoreboard_pool_bytes(cfg->chunks) +
 	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
+	       (cfg->pipes ? cfg->conns_max * sizeof(uint32_t) : 0) +
 	       (size_t)cfg->conns_max * sizeof(struct stall) + syn_history_bytes(cfg->syn_lines) +
-	       5 * CACHE_LINE_BYTES;
+	       6 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -78,6 +79,8 @@ tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 	ensure((cfg->conns_per_source != 0) == (cfg->sources != NULL));
 	if (cfg->sources != NULL)
 		source_cells_create(t, region, cfg->conns_max);
+	if (cfg->pipes)
+		t->mates = region_take(region, cfg->conns_max * sizeof *t->mates, CACHE_LINE_BYTES);
 	if (cfg->syn_lines != 0)
 		syn_history_create(&t->syns, region, cfg->syn_lines);
 	evict_create(t, region);
@@ -107,6 +110,13 @@ tcp_has_ready(const struct tcp *t)
 	return !list_empty(&t->ready);
 }
 
+/* It is closed when all that its pipe holds was sent. */
+static bool
+pipe_is_wire(const struct tcp *t, const struct conn *c)
+{
+	return pipe_mate(t, c) != NULL && !pipe_is(t, c);
+}
+
 /*
  * The walk over all connections closes a slice a call; new ones are refused from the first
  * call on, so one walk is enough. TIME-WAIT needs nobody and does not keep us from stopping.
@@ -124,7 +134,8 @@ tcp_drain(struct stack *s)
 			out_reset(t, c);
 		if (c->state == CONN_SYN_SENT || c->state == CONN_SYN_RCVD)
 			conn_fail(t, c, CONNECT_STOPPED);
-		else if (c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT)
+		else if ((c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT) &&
+			 !pipe_is_wire(t, c))
 			conn_close(s, c);
 	}
 	if (t->drain_slot < t->cfg.conns_max)

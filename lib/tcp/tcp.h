@@ -90,6 +90,8 @@ bool conn_half_open_full(const struct tcp *t);
 struct conn *conn_open(struct tcp *t, struct flow flow);
 /* One in SYN_SENT, likewise. */
 struct conn *conn_open_active(struct tcp *t, struct flow flow);
+/* A pipe of that connection, opened: its peer and ports, but no flow (conn_pipe.h). */
+struct conn *conn_open_pipe(struct tcp *t, const struct conn *wire);
 /* Its reply is here, or it ends: in SYN_SENT other cores look out for it (pending_connects.h). */
 void conn_not_pending(struct tcp *t, const struct conn *c);
 void conn_established(struct tcp *t, struct conn *c);

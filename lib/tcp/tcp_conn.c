@@ -89,19 +89,10 @@ conn_half_open_full(const struct tcp *t)
 	return !slot_available(t) && !list_empty(&t->half_open);
 }
 
-/* Initializes the connection, and adds it to the table and to no list. False: both buckets are
- * full. */
-static bool
-conn_init(struct tcp *t, struct conn *c, struct flow flow)
+/* All but its flow, and the lists it stands in. */
+static void
+conn_clear(struct tcp *t, struct conn *c)
 {
-	c->peer_ip = *flow.ip;
-	c->ports = tcp_ports(flow.port, flow.local_port);
-	c->local = flow.local & CONN_LOCAL_MASK;
-	if (!flow_add(t, c)) {
-		tcp_count(t, TCP_REFUSED_TABLE);
-		list_push_back(&t->free, &c->state_list);
-		return false;
-	}
 	c->flags = 0;
 	c->expected = c->rx_dropped = c->body_waits = c->uploads = c->expects_more = false;
 	c->tries = c->keepalive_tries = c->backoff = c->dup_acks = 0;
@@ -127,6 +118,22 @@ conn_init(struct tcp *t, struct conn *c, struct flow flow)
 	c->min_rtt_us = RTT_UNKNOWN;
 	c->loss = (struct loss){.reo_mult = 1};
 	t->conns_count++;
+}
+
+/* Initializes the connection, and adds it to the table and to no list. False: both buckets are
+ * full. */
+static bool
+conn_init(struct tcp *t, struct conn *c, struct flow flow)
+{
+	c->peer_ip = *flow.ip;
+	c->ports = tcp_ports(flow.port, flow.local_port);
+	c->local = flow.local & CONN_LOCAL_MASK;
+	if (!flow_add(t, c)) {
+		tcp_count(t, TCP_REFUSED_TABLE);
+		list_push_back(&t->free, &c->state_list);
+		return false;
+	}
+	conn_clear(t, c);
 	return true;
 }
 
@@ -163,6 +170,25 @@ conn_open_active(struct tcp *t, struct flow flow)
 	c->flags |= CONN_ACTIVE;
 	t->active_count++;
 	tcp_count(t, TCP_CONNECTS);
+	return c;
+}
+
+struct conn *
+conn_open_pipe(struct tcp *t, const struct conn *wire)
+{
+	struct conn *c = slot_take(t, slot_is_free);
+
+	if (c == NULL) {
+		tcp_count(t, TCP_CONNECT_NO_SLOT);
+		return NULL;
+	}
+	c->peer_ip = wire->peer_ip;
+	c->ports = wire->ports;
+	c->local = wire->local;
+	conn_clear(t, c);
+	conn_state_set(t, c, CONN_ESTABLISHED);
+	c->flags |= CONN_ACTIVE | CONN_OPENED;
+	t->active_count++;
 	return c;
 }
 
@@ -273,6 +299,8 @@ conn_free(struct tcp *t, struct conn *c)
 	flow_remove(t, c);
 	conn_state_set(t, c, CONN_CLOSED);
 	source_release(t, c);
+	if (unlikely(t->mates != NULL))
+		pipe_part(t, c);
 	conn_detach(t, c);
 	sendq_clear(&c->tx, &t->pool);
 	scoreboard_clear(&c->scoreboard, &t->scoreboard_pool);
@@ -283,8 +311,8 @@ conn_free(struct tcp *t, struct conn *c)
 void
 conn_reset(struct tcp *t, struct conn *c)
 {
-	/* RFC 9293 section 3.10.5: none in SYN-SENT. */
-	if (c->state != CONN_SYN_SENT)
+	/* RFC 9293 section 3.10.5: none in SYN-SENT. A pipe has no peer. */
+	if (c->state != CONN_SYN_SENT && !pipe_is(t, c))
 		out_reset(t, c);
 	conn_free(t, c);
 }

@@ -89,9 +89,10 @@ struct tcp {
 	uint32_t half_open_count, half_open_max, time_wait_count;
 	uint32_t active_count; /* connections of conn_connect(): their local ports are any */
 	uint32_t port_next[PORT_COUNTERS]; /* RFC 6056 section 3.3.4 */
-	uint32_t *source_cell;             /* of each slot, in cfg.sources; NULL without */
-	uint64_t cookie_ns;                /* when the last cookie went out; 0: never */
-	uint64_t turns;                    /* of tcp_input */
+	uint32_t *mates; /* of each slot: the other half's, plus 1 (conn_pipe.h); NULL without */
+	uint32_t *source_cell; /* of each slot, in cfg.sources; NULL without */
+	uint64_t cookie_ns;    /* when the last cookie went out; 0: never */
+	uint64_t turns;        /* of tcp_input */
 	struct pause pause;
 	struct syn_budget syn_budget;
 	struct syn_history syns; /* cfg.syn_lines: deferred SYNs */
@@ -156,6 +157,34 @@ static inline struct tcp *
 stack_tcp(const struct stack *s)
 {
 	return (struct tcp *)(void *)s;
+}
+
+/* ---- pipes (conn_pipe.h) ---- */
+
+/* The other half of a pipe or its wire; NULL: there is none. */
+static inline struct conn *
+pipe_mate(const struct tcp *t, const struct conn *c)
+{
+	const uint32_t mate = t->mates != NULL ? t->mates[c->slot] : 0;
+
+	return mate != 0 ? &t->conns[mate - 1] : NULL;
+}
+
+static inline bool
+pipe_is(const struct tcp *t, const struct conn *c)
+{
+	return pipe_mate(t, c) != NULL && (c->flags & CONN_ACTIVE) != 0;
+}
+
+/* One half ends: the other has no mate any more. */
+static inline void
+pipe_part(struct tcp *t, const struct conn *c)
+{
+	const struct conn *mate = pipe_mate(t, c);
+
+	t->mates[c->slot] = 0;
+	if (mate != NULL)
+		t->mates[mate->slot] = 0;
 }
 
 #endif

@@ -457,6 +457,18 @@ syn_mac_known(struct tcp *t, struct conn *c, const uint8_t mac[6])
 	return false;
 }
 
+/* False: there is no path. What a pipe holds goes to its wire. */
+static __attribute__((noinline)) bool
+path_check(struct tcp *t, struct conn *c)
+{
+	if (pipe_is(t, c)) {
+		conn_make_ready(t, pipe_mate(t, c));
+		return false;
+	}
+	pmtu_check(t, c);
+	return true;
+}
+
 /* Returns whether more is left to send. */
 static bool
 conn_output(struct tcp *t, struct conn *c)
@@ -471,8 +483,8 @@ conn_output(struct tcp *t, struct conn *c)
 	if (unlikely(c->state == CONN_SYN_SENT) && !syn_mac_known(t, c, mac))
 		return false;
 	check_idle(t, c);
-	if (unlikely(c->flags & (CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE)))
-		pmtu_check(t, c);
+	if (unlikely(c->flags & (CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE)) && !path_check(t, c))
+		return false;
 	fits = send_flagged(t, c, mac) && send_data(t, c, mac, &more);
 	/* With unread data no reply is near: the ACK goes out at once. */
 	if (fits &&

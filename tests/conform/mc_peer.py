@@ -6,6 +6,7 @@ The real clients (pymemcache, libmemcached) are tested beside it; this one is fo
 import os
 import select
 import socket
+import ssl
 import struct
 import time
 
@@ -13,6 +14,9 @@ HOST = os.environ.get("CLOCKOO_HOST", "10.99.0.1")
 FAMILY = socket.AF_INET6 if ":" in HOST else socket.AF_INET
 PORT = int(os.environ.get("CLOCKOO_PORT", "11211"))
 UDP_PORT = int(os.environ.get("CLOCKOO_UDP_PORT", "11211"))
+
+# Of an appliance with -Z: by what its certificate is verified.
+TLS_CA = os.environ.get("CLOCKOO_TLS_CA")
 
 WAIT_S = 10.0    # for an answer that must come
 SILENCE_S = 0.3  # how long nothing must come before we call it nothing
@@ -40,6 +44,12 @@ def _short(thing):
     return text if len(text) <= 300 else f"{text[:200]} ... {text[-80:]} ({len(thing)} long)"
 
 
+def tls_context():
+    c = ssl.create_default_context(cafile=TLS_CA)
+    c.check_hostname = False
+    return c
+
+
 class Tcp:
     def __init__(self, receive_bytes=None):
         self.sock = socket.socket(FAMILY)
@@ -48,6 +58,8 @@ class Tcp:
         self.sock.settimeout(WAIT_S)
         self.sock.connect((HOST, PORT))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if TLS_CA is not None:
+            self.sock = tls_context().wrap_socket(self.sock)
         self._buffer = bytearray()
 
     def __enter__(self):

@@ -31,7 +31,7 @@ MONITORING = SOURCE / "drivers-config/monitoring"
 WAIT_S = 20
 CONNS_MAX = 32  # HTTP_CONNS_MAX
 # Replies that have rows where there are items, which a load generator stores.
-OF_ITEMS = {"items", "slabs", "hotkeys", "sources"}
+OF_ITEMS = {"items", "slabs", "hotkeys", "sources", "slow"}
 
 
 def free_port():

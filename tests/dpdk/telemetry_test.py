@@ -23,7 +23,7 @@ import unittest
 PROGRAM, SOURCE = os.path.abspath(sys.argv.pop(1)), pathlib.Path(sys.argv.pop(1))
 WAIT_S = 20
 REPLIES = {"stats", "settings", "items", "slabs", "front", "extstore", "latency", "hotkeys", "net", "stack", "cores",
-           "counters", "sources"}
+           "counters", "sources", "slow"}
 
 
 def cpus():

@@ -302,7 +302,7 @@ static const struct {
 } codes[] = {
 	{{"-I", "1"}, 64, "--max-item-size"},
 	{{"-U", "1", "-Y", "users"}, 64, "no authentication over UDP"},
-	{{"-Z"}, 64, "TLS is not supported"},
+	{{"-s", "path"}, 64, "Unix domain sockets are not supported"},
 	{{"-Y", "no-such-file"}, 1, "cannot read no-such-file"},
 	{{"-S"}, 1, "MEMCACHED_SASL_PWDB"},
 	{{"-d", "--no-huge", "--port", "nosuch"}, 1, "no profile \"nosuch\""},

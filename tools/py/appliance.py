@@ -28,6 +28,7 @@ class Died(Failed):
 
 class Appliance:
     def __init__(self, command, ns):
+        self.has_tls = "-Z" in command or "--enable-ssl" in command
         self.on_line = None  # called with every line after it is ready
         self._words = collections.deque(maxlen=LAST_WORDS_LINES)
         self._ready = threading.Event()

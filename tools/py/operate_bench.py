@@ -11,6 +11,7 @@ import subprocess
 
 import budget
 import operate_live
+import tls_bench
 from bench_figures import Figures, table
 from progress import Failed, Step
 
@@ -131,6 +132,7 @@ PARTS = {
     "hotkeys": ([ZIPF], hotkeys),
     "allow_list": ([REQUEST], allow_list),
     "capture": ([REQUEST], capture),
+    "tls": ([tls_bench.PROGRAM], tls_bench.tls),
 }
 
 

@@ -108,6 +108,11 @@ def http_options(build):
     return ["--telemetry-http", HTTP] if "libmicrohttpd" in linked else []
 
 
+def has_tls(build):
+    """The program refuses -Z where it was built without OpenSSL."""
+    return "libssl" in checked("ldd", str(build / "app/clockoo"))
+
+
 def contents(build, number):
     """{path in the package: (bytes, mode)}"""
     files = {}

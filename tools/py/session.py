@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import time
 
 import appliance
@@ -21,13 +22,28 @@ def _nc(wire, port, text):
     return done.stdout
 
 
+TLS_CLIENT = """
+import socket, ssl, sys
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+with context.wrap_socket(socket.create_connection((sys.argv[1], int(sys.argv[2])), 3)) as s:
+    s.sendall(sys.stdin.buffer.read())
+    sys.stdout.buffer.write(s.recv(4096))
+"""
+
+
+def _tls(wire, port, text):
+    command = [*netns.inside(wire.client), sys.executable, "-c", TLS_CLIENT, wire.host, str(port)]
+    return subprocess.run(command, input=text, capture_output=True).stdout
+
+
 def first_reply(wire, port, server):
     """Wait for one answer, or say that none came: a port can be up and deliver nothing."""
     end = time.monotonic() + REPLY_WAIT_S
     while time.monotonic() < end:
         server.check_alive()
         # Any line is an answer: where there are users, the version is not told to strangers.
-        if _nc(wire, port, b"version\r\nquit\r\n").endswith(b"\r\n"):
+        if (_tls if server.has_tls else _nc)(wire, port, b"version\r\nquit\r\n").endswith(b"\r\n"):
             return
         time.sleep(0.1)
     raise appliance.Died(f"the appliance says it is ready, but gave no answer within "

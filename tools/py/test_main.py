@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -196,6 +197,18 @@ def part_coverage():
     return counts
 
 
+def part_tls():
+    """Where OpenSSL's command is, which makes certificates, and a program that has TLS."""
+    if shutil.which("openssl") is None or not package_main.has_tls(build_tree.default_folder()):
+        print("   skipped: TLS: it needs openssl and libssl-dev (tools/install tls)", flush=True)
+        return Counts(skipped=1)
+    with tempfile.TemporaryDirectory(prefix="clockoo-tls-") as folder:
+        subprocess.run([CONFORM / "run_tls", "--make", folder], stdin=subprocess.DEVNULL, check=True)
+        options = subprocess.run([CONFORM / "run_tls", "--options", folder], stdin=subprocess.DEVNULL,
+                                 capture_output=True, text=True, check=True).stdout.strip()
+        return beside_appliance("TLS", CONFORM / "run_tls", folder, "--no-udp", server_args=f"-m 64 {options}")
+
+
 def part_conform():
     counts = beside_appliance("conformance over af_packet", CONFORM / "run_conform")
     with tempfile.NamedTemporaryFile("w", suffix=".users") as users:
@@ -207,6 +220,7 @@ def part_conform():
     http = package_main.http_options(build_tree.default_folder())
     counts.add(beside_appliance("a browser and a Prometheus", CONFORM / "run_metrics", "", "--flash", "256m", "--cores", "2",
                                 server_args=f"-m 8 {' '.join(http)}") if http else Counts(skipped=1))
+    counts.add(part_tls())
     for port in ("af_packet", "tap"):
         counts.add(beside_appliance(f"IPv6, tags and fragments over {port}",
                                     CONFORM / "run_families", "", "--port", port))

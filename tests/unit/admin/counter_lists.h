@@ -17,6 +17,7 @@
 #include "front/front.h"
 #include "pkt/handover.h"
 #include "telemetry/telemetry.h"
+#include "tls/tls_conns.h"
 
 #define STAGE_CYCLES_NAME(stage)                                                                   \
 	{"CORE_CYCLES_" #stage, "of the turns timed, cycles in this stage"},
@@ -27,6 +28,7 @@ static const struct counter_name list_net[] = {NET_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_port[] = {PORT_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_handover[] = {HANDOVER_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_tcp[] = {TCP_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_tls[] = {TLS_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_core[] = {CORE_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_turn[] = {TURN_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_serve[] = {SERVE_COUNTERS(COUNTER_NAME)};
@@ -51,13 +53,14 @@ struct counter_list {
 	}
 
 static const struct counter_list counter_lists[] = {
-	COUNTER_LIST(NET, list_net),        COUNTER_LIST(NET, list_port),
-	COUNTER_LIST(NET, list_handover),   COUNTER_LIST(STACK, list_tcp),
-	COUNTER_LIST(CORES, list_core),     COUNTER_LIST(CORES, list_stages),
-	COUNTER_LIST(CORES, list_turn),     COUNTER_LIST(COUNTERS, list_serve),
-	COUNTER_LIST(COUNTERS, list_store), COUNTER_LIST(COUNTERS, list_front),
-	COUNTER_LIST(COUNTERS, list_offer), COUNTER_LIST(COUNTERS, list_ask),
-	COUNTER_LIST(COUNTERS, list_flash), COUNTER_LIST(COUNTERS, list_convert),
+	COUNTER_LIST(NET, list_net),          COUNTER_LIST(NET, list_port),
+	COUNTER_LIST(NET, list_handover),     COUNTER_LIST(STACK, list_tcp),
+	COUNTER_LIST(STACK, list_tls),        COUNTER_LIST(CORES, list_core),
+	COUNTER_LIST(CORES, list_stages),     COUNTER_LIST(CORES, list_turn),
+	COUNTER_LIST(COUNTERS, list_serve),   COUNTER_LIST(COUNTERS, list_store),
+	COUNTER_LIST(COUNTERS, list_front),   COUNTER_LIST(COUNTERS, list_offer),
+	COUNTER_LIST(COUNTERS, list_ask),     COUNTER_LIST(COUNTERS, list_flash),
+	COUNTER_LIST(COUNTERS, list_convert),
 };
 #define COUNTER_LISTS (sizeof counter_lists / sizeof counter_lists[0])
 

@@ -11,6 +11,7 @@
 #include "flash/flash_stats.h"
 #include "front/front_stats.h"
 #include "serve/hot_keys.h"
+#include "serve/slow_log.h"
 #include "serve/serve_await.h"
 
 #include <stdlib.h>
@@ -299,6 +300,26 @@ hotkeys_say(char *out)
 	sprintf(out + len, "\n");
 }
 
+static void
+slow_say(char *out)
+{
+	int len = sprintf(out,
+			  "\n## stats slow\n\nThe %u requests of the last hour that were here "
+			  "longest, of all cores, of those that were here for more than %llu us: "
+			  "computed once\na second, the longest first, `<n>:` and\n\n",
+			  SLOW_LISTED, SLOW_MIN_NS / 1000);
+
+	len += say_words(out + len, slow_names, slow_name_count);
+	sprintf(out + len,
+		"\n\nreason is what a request waited for: memory, window (its client's) or "
+		"supplier "
+		"(servers or flash); later: it came with more than\na turn answers. One whose turn "
+		"was long stands for all `requests` of that turn, of which most were `request`: "
+		"turn, or "
+		"host where the\ncore had to wait for its CPU; stage is that turn's longest, if it "
+		"was timed (one turn in many is, and those behind a long one).\n");
+}
+
 static const char *
 document(void)
 {
@@ -344,6 +365,8 @@ document(void)
 	latency_say(out + len);
 	len += (int)strlen(out + len);
 	hotkeys_say(out + len);
+	len += (int)strlen(out + len);
+	slow_say(out + len);
 	len += (int)strlen(out + len);
 	len += sprintf(
 		out + len,

@@ -38,7 +38,7 @@ static const struct {
 	{"network:\n  mtu: \"15\\000\"\n", "f.yaml:2: network.mtu: a NUL byte in the value"},
 	{"a: {b: {c: {d: {e: {f: {g: {h: 1}}}}}}}\n",
 	 "f.yaml:1: a: unknown section; there are: network, port, cores, memory, "
-	 "steering, cache, front, flash, protocol, auth, telemetry, process"},
+	 "steering, cache, front, flash, protocol, auth, tls, telemetry, process"},
 	{"net\xff: 1\n",
 	 "f.yaml: byte 3: invalid leading UTF-8 octet; expected a text file of UTF-8"},
 	{"mtu: 1500\n", "f.yaml:1: mtu: unknown key; did you mean network.mtu?"},
@@ -55,7 +55,7 @@ static const struct {
 	 "f.yaml:2: memory.limits: unknown key; did you mean memory.limit?"},
 	{"wibble:\n  wobble: 1\n",
 	 "f.yaml:1: wibble: unknown section; there are: network, port, cores, memory, "
-	 "steering, cache, front, flash, protocol, auth, telemetry, process"},
+	 "steering, cache, front, flash, protocol, auth, tls, telemetry, process"},
 	{"network:\n  wuzzle: 1\n",
 	 "f.yaml:2: network.wuzzle: unknown key; in network are: address, gateway, ipv6, "
 	 "address6, gateway6, probe, allow, deny, vlan, vlan_priority, mtu"},

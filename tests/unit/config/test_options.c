@@ -344,7 +344,6 @@ static const struct {
 	{{"--telemetry-http", "[2001:db8::1]:9150", "--address6", "2001:db8::1/64"},
 	 "the cache's own address"},
 	{{"-s", "path"}, "Unix domain sockets are not supported"},
-	{{"-Z"}, "TLS is not supported"},
 	{{"-o"}, "expected a value"},
 	{{"-o", "nonsense"}, "\"nonsense\": unknown option"},
 	{{"-o", "modern,idle_timeou=1"},
@@ -355,7 +354,13 @@ static const struct {
 	{{"-o", "idle_timeout=x"}, "expected a number"},
 	{{"-o", "modern=1"}, "takes no value"},
 	{{"-o", "hashpower"}, "hashpower=N"},
-	{{"-o", "ssl_key=file"}, "TLS is not supported"},
+	{{"-o", "proxy_config=file"}, "the built-in proxy is not supported"},
+	{{"-Z"}, "--enable-ssl: give the certificate and its key"},
+	{{"-Z", "-o", "ssl_key=k"}, "--enable-ssl: give the certificate and its key"},
+	{{"-Z", "-o", "ssl_chain_cert=c,ssl_key=k", "-U", "11211"}, "-U with --enable-ssl: "},
+	{{"-Z", "-o", "ssl_chain_cert=c,ssl_key=k,ssl_verify_mode=2"},
+	 "give the certificates by which"},
+	{{"-o", "ssl_min_version=4"}, "ssl_min_version"},
 	{{"-o", "proxy_config=file"}, "the built-in proxy is not supported"},
 	{{"--port", "../pci"}, "--port"},
 	{{"--port", ""}, "--port"},
@@ -453,7 +458,7 @@ static const struct {
 	{{"-U", "65536"}, ERROR_USAGE},
 	{{"-Y", "users", "-U", "1"}, ERROR_USAGE},
 	{{"-S", "-U", "1"}, ERROR_USAGE},
-	{{"-Z"}, ERROR_USAGE},
+	{{"-s", "path"}, ERROR_USAGE},
 };
 
 static void

@@ -82,6 +82,7 @@ static const char *const lines[] = {
 	"stats latency\r\n",
 	"stats hotkeys\r\n",
 	"stats sources\r\n",
+	"stats slow\r\n",
 	"stats reset\r\n",
 	"stats detail on\r\n",
 	"stats detail off\r\n",

@@ -25,6 +25,7 @@ stats_is_a_command_for_each_second_word(void **state)
 		{"stats latency\r\n", "stats latency\n"},
 		{"stats hotkeys\r\n", "stats hotkeys\n"},
 		{"stats sources\r\n", "stats sources\n"},
+		{"stats slow\r\n", "stats slow\n"},
 		{"stats reset\r\n", "stats reset\n"},
 		{"stats rese\r\n", "bad unknown\n"},
 		{"stats enable\r\n", "bad unknown\n"},

@@ -1,0 +1,50 @@
+/*
+ * tls_absent.c - -Z of a program that was built without OpenSSL: refused.
+ */
+#include "tls_cores.h"
+
+bool
+tls_is_built(struct error *err)
+{
+	return error_set(err, "--enable-ssl: this program was built without OpenSSL; install "
+			      "libssl-dev and build it again, or leave it out");
+}
+
+bool
+tls_files_check(const struct config *cfg, struct error *err)
+{
+	return !cfg->tls.on || tls_is_built(err);
+}
+
+bool
+tls_cores_begin(struct tls_cores **tls, const struct config *cfg, struct error *err)
+{
+	*tls = NULL;
+	return !cfg->tls.on || tls_is_built(err);
+}
+
+size_t
+tls_core_bytes(const struct config *cfg, uint32_t conns_max)
+{
+	(void)cfg, (void)conns_max;
+	return 0;
+}
+
+void
+tls_cores_build(struct tls_cores *tls, struct appliance *a, uint32_t core, struct region *region,
+		struct serve *serve, struct stack *stack)
+{
+	(void)tls, (void)a, (void)core, (void)region, (void)serve, (void)stack;
+}
+
+void
+tls_cores_reload(struct tls_cores *tls, const struct config *cfg)
+{
+	(void)tls, (void)cfg;
+}
+
+void
+tls_cores_end(struct tls_cores *tls)
+{
+	(void)tls;
+}

@@ -1,0 +1,139 @@
+/*
+ * tls_cores.c - certificates of all cores, by OpenSSL.
+ */
+#include "tls_cores.h"
+#include "appliance.h"
+
+#include "tls/tls_conns.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define SEEN_TRIES   100u /* for cores to have seen what is in use now, */
+#define SEEN_WAIT_NS 10000000l
+
+struct tls_cores {
+	struct tls_shared shared;
+};
+
+bool
+tls_is_built(struct error *err)
+{
+	(void)err;
+	return true;
+}
+
+static const char *
+given(const char *text)
+{
+	return text[0] != '\0' ? text : NULL;
+}
+
+static struct tls_context *
+context_load(const struct config *cfg, struct error *err)
+{
+	const struct config_tls *t = &cfg->tls;
+	const struct tls_settings settings = {
+		.chain_cert = given(t->chain_cert),
+		.key = given(t->key[0] != '\0' ? t->key : t->chain_cert),
+		.ciphers = given(t->ciphers),
+		.ca_cert = given(t->ca_cert),
+		.keyformat = t->keyformat,
+		.verify_mode = t->verify_mode,
+		.min_version = t->min_version,
+	};
+	char why[TLS_WHY_BYTES];
+	struct tls_context *context = tls_context_load(&settings, why);
+
+	if (context == NULL)
+		error_set(err, "%s", why);
+	return context;
+}
+
+bool
+tls_files_check(const struct config *cfg, struct error *err)
+{
+	struct tls_context *context;
+
+	if (!cfg->tls.on)
+		return true;
+	context = context_load(cfg, err);
+	tls_context_free(context);
+	return context != NULL;
+}
+
+bool
+tls_cores_begin(struct tls_cores **tls, const struct config *cfg, struct error *err)
+{
+	struct tls_context *context;
+
+	*tls = NULL;
+	if (!cfg->tls.on)
+		return true;
+	context = context_load(cfg, err);
+	if (context == NULL)
+		return false;
+	*tls = calloc(1, sizeof **tls);
+	ensure(*tls != NULL);
+	tls_shared_begin(&(*tls)->shared, context, cfg->cores);
+	return true;
+}
+
+size_t
+tls_core_bytes(const struct config *cfg, uint32_t conns_max)
+{
+	const struct tls_conns_config c = {.conns_max = conns_max};
+
+	return cfg->tls.on ? tls_conns_bytes(&c) : 0;
+}
+
+void
+tls_cores_build(struct tls_cores *tls, struct appliance *a, uint32_t core, struct region *region,
+		struct serve *serve, struct stack *stack)
+{
+	const struct tls_conns_config c = {
+		.core = core, .conns_max = a->sizes.stack.tcp.conns_max, .shared = &tls->shared};
+	const struct tls_conns *conns = tls_conns_create(region, &c, serve, stack);
+
+	ensure(telemetry_add_to(&a->telemetry, TELEMETRY_STACK,
+				&(struct telemetry_set){core, TLS_COUNTER_COUNT, tls_counter_names,
+							tls_counters(conns)}));
+}
+
+void
+tls_cores_reload(struct tls_cores *tls, const struct config *cfg)
+{
+	const struct timespec wait = {.tv_nsec = SEEN_WAIT_NS};
+	struct error err;
+	struct tls_context *context = context_load(cfg, &err);
+
+	if (context == NULL) {
+		fprintf(stderr, "clockoo: reload: %s; the certificates are those of before\n",
+			err.text);
+		return;
+	}
+	for (uint32_t i = 0; i < SEEN_TRIES; i++) {
+		if (tls_shared_replace_mt(&tls->shared, context)) {
+			fprintf(stderr, "clockoo: reload: %s: the certificates were read again\n",
+				cfg->tls.chain_cert);
+			return;
+		}
+		nanosleep(&wait, NULL);
+	}
+	tls_context_free(context);
+	fprintf(stderr,
+		"clockoo: reload: %s: some core has not taken the last certificates yet: they "
+		"stay; "
+		"reload again\n",
+		cfg->tls.chain_cert);
+}
+
+void
+tls_cores_end(struct tls_cores *tls)
+{
+	if (tls == NULL)
+		return;
+	tls_shared_end(&tls->shared);
+	free(tls);
+}

@@ -1,0 +1,108 @@
+/*
+ * serve_tls.c - the sessions of pipes, for the room that deciphers what comes on their wires.
+ */
+#include "serve_tls.h"
+
+#include "serve_admin.h"
+#include "serve_parse.h"
+
+struct hooks {
+	struct serve_tls tls;
+	const struct serve_admin_ops *below;
+	struct serve_admin_ops ops; /* those, but for the turn: others pay nothing for ours */
+};
+
+size_t
+serve_tls_bytes(void)
+{
+	return sizeof(struct hooks) + CACHE_LINE_BYTES;
+}
+
+static void
+turn(struct serve *sv)
+{
+	((const struct hooks *)sv->tls)->below->turn(sv);
+	sv->tls->user.turn(sv->tls->user.arg, sv->clock.now_ns);
+}
+
+void
+serve_tls_attach(struct serve *sv, struct region *region, const struct serve_tls_user *user)
+{
+	struct hooks *h = region_take(region, sizeof *h, CACHE_LINE_BYTES);
+
+	ensure(sv->tls == NULL && sv->admin_ops != NULL);
+	h->tls.user = *user;
+	h->below = sv->admin_ops;
+	h->ops = *sv->admin_ops;
+	h->ops.turn = turn;
+	sv->admin_ops = &h->ops;
+	sv->tls = &h->tls;
+}
+
+struct conn *
+serve_tls_open(struct serve *sv, struct conn *wire)
+{
+	struct conn *pipe = conn_pipe_open(sv->stack, wire);
+
+	if (pipe != NULL)
+		session_open(sv, pipe);
+	return pipe;
+}
+
+/* Bytes that it has not read go to the front. */
+static void
+read_buf_compact(struct serve *sv, struct session *ss)
+{
+	if (ss->read_buf_at == ss->read_buf_len)
+		ss->read_buf_since_s = sv->clock.now_s;
+	ss->read_buf_len -= ss->read_buf_at;
+	memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);
+	ss->read_buf_at = 0;
+}
+
+uint32_t
+serve_tls_room(struct serve *sv, struct conn *pipe, uint8_t **at)
+{
+	struct session *ss = &sv->sessions[conn_slot(pipe)];
+
+	if (ss->closing || ss->waits != 0 || ss->awaits != NULL || ss->value.item != NULL ||
+	    ss->stream.kind != NULL || (ss->sched != SCHED_READY && ss->sched != SCHED_WATCHER))
+		return 0;
+	if (ss->read_buf == NULL) {
+		if (sv->read_bufs_used >= sv->read_bufs_max) {
+			read_buf_make_room(sv);
+			return 0;
+		}
+		if (!read_buf_alloc(sv, ss))
+			return 0;
+	}
+	read_buf_compact(sv, ss);
+	*at = ss->read_buf + ss->read_buf_len;
+	return MC_LINE_MAX - ss->read_buf_len;
+}
+
+void
+serve_tls_received(struct serve *sv, struct conn *pipe, uint32_t bytes)
+{
+	struct session *ss = &sv->sessions[conn_slot(pipe)];
+
+	ss->read_buf_len += bytes;
+	if (ss->read_buf_len == 0)
+		read_buf_free(sv, ss);
+	if (bytes == 0)
+		return;
+	ss->read_buf_since_ns = sv->clock.now_ns;
+	conn_requeue(sv->stack, pipe);
+}
+
+void
+serve_tls_again(struct serve *sv, struct conn *wire)
+{
+	session_requeue(sv, &sv->sessions[conn_slot(wire)]);
+}
+
+uint64_t
+serve_tls_requests(const struct serve *sv)
+{
+	return counter_read(&sv->counters[REQ_TCP]) + counter_read(&sv->counters[REQ_UDP]);
+}

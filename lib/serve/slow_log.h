@@ -1,0 +1,102 @@
+/*
+ * slow_log.h - the requests of one core that were here longest, and why.
+ *
+ * A request that came in an earlier turn than its answer's is put down by itself: what it waited
+ * for, its key and who asked. What came and went in one turn was here for as long as the turn, so
+ * the turn is put down: how many requests it had, of which kind most, and its longest stage.
+ *
+ * A place is given away if it is free, or SLOW_KEEP_NS old, or has the shortest of all. least_ns is
+ * what an entry must exceed to get one, so that nothing is paid for what is not slow: the core
+ * raises it, and who reads the list once a second makes it what it is by then.
+ *
+ * Shape:  SLOW_ENTRIES entries in no order, each under a sequence lock (base/seq_words.h).
+ * Units:  ns of the core's clock.
+ * Owner:  the service of one core; keys are copied.
+ * Thread: put down by the core; read by any one thread beside it. An entry that is overwritten
+ *         meanwhile is left out.
+ * Bounds: SLOW_ENTRIES a core, SLOW_LISTED of all; a turn puts down itself and what it answers.
+ */
+#ifndef CLOCKOO_SLOW_LOG_H
+#define CLOCKOO_SLOW_LOG_H
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/ip_addr.h"
+#include "base/seq_words.h"
+#include "proto/mc_base64.h"
+
+#define SLOW_ENTRIES 16u
+#define SLOW_LISTED  16u
+#define SLOW_MIN_NS  100000ull        /* what is here for less is not slow */
+#define SLOW_KEEP_NS 3600000000000ull /* an hour */
+
+/* Why it took so long. The first three are enum request_wait. */
+#define SLOW_REASONS(X)                                                                            \
+	X(SLOW_MEMORY, "memory")                                                                   \
+	X(SLOW_WINDOW, "window")                                                                   \
+	X(SLOW_SUPPLIER, "supplier")                                                               \
+	X(SLOW_LATER, "later")                                                                     \
+	X(SLOW_TURN, "turn")                                                                       \
+	X(SLOW_HOST, "host")
+
+#define SLOW_SYMBOL(symbol, name) symbol,
+enum slow_reason { SLOW_REASONS(SLOW_SYMBOL) SLOW_REASON_COUNT };
+
+#define SLOW_NO_STAGE 255u
+
+struct slow_request {
+	uint64_t ns;     /* 0: free */
+	uint64_t end_ns; /* when it was answered; in a list: how long ago */
+	struct ip_addr ip;
+	uint32_t count; /* requests */
+	uint16_t port;  /* 0: nobody in particular asked */
+	uint8_t row;    /* residence_row: transport and kind */
+	uint8_t reason;
+	uint8_t stage; /* SLOW_NO_STAGE: not known */
+	uint8_t key_len;
+	uint8_t key[(MC_KEY_MAX + 7) / 8 * 8 - 2];
+};
+static_assert(sizeof(struct slow_request) % 8 == 0, "copied in words");
+static_assert(MC_KEY_MAX <= sizeof((struct slow_request *)0)->key, "whole keys");
+
+#define SLOW_WORDS (sizeof(struct slow_request) / 8)
+
+struct slow_entry {
+	_Atomic uint64_t version;
+	_Atomic uint64_t words[SLOW_WORDS];
+};
+
+struct slow_log {
+	_Atomic uint64_t least_ns;
+	/* The core's. */
+	uint64_t ns[SLOW_ENTRIES], end_ns[SLOW_ENTRIES]; /* as in the entries */
+	uint32_t open; /* entries whose turn goes on: a bit each */
+	struct slow_entry entry[SLOW_ENTRIES];
+};
+static_assert(SLOW_ENTRIES <= 32, "a bit each");
+
+void slow_log_begin(struct slow_log *log);
+
+static inline bool
+slow_log_wants(const struct slow_log *log, uint64_t ns)
+{
+	return ns > atomic_load_explicit(&log->least_ns, memory_order_relaxed);
+}
+
+/* For what slow_log_wants. open: it is here to the end of this turn, which slow_log_close tells. */
+void slow_log_put(struct slow_log *log, const struct slow_request *r, bool open);
+/* The turn that began at begin_ns is over. */
+void slow_log_close(struct slow_log *log, uint64_t begin_ns, uint64_t end_ns);
+
+/* ---- lists over all cores ---- */
+
+struct slow_list {
+	uint64_t count;
+	struct slow_request request[SLOW_LISTED]; /* the longest first */
+};
+
+/* Cores that are NULL are left out. */
+void slow_log_list(struct slow_log *const *cores, uint32_t count, uint64_t now_ns,
+		   struct slow_list *list);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * conn_pipe.c - pipes: connections that end in the program.
+ */
+#include "conn_pipe.h"
+
+#include "tcp.h"
+
+struct conn *
+conn_pipe_open(struct stack *s, struct conn *wire)
+{
+	struct tcp *t = stack_tcp(s);
+	struct conn *pipe;
+
+	ensure(t->mates != NULL && pipe_mate(t, wire) == NULL);
+	pipe = conn_open_pipe(t, wire);
+	if (pipe == NULL)
+		return NULL;
+	t->mates[pipe->slot] = wire->slot + 1;
+	t->mates[wire->slot] = pipe->slot + 1;
+	/* Off the fast path of output, to where a pipe is recognized (tcp_out.c). */
+	pipe->flags |= CONN_PMTU_REDUCED;
+	pipe->snd_una = pipe->snd_nxt = pipe->snd_max = 0;
+	pipe->snd_wnd = PIPE_QUEUE_BYTES;
+	pipe->rcv_nxt = 0;
+	pipe->rcv_edge = RX_WINDOW_BYTES;
+	pipe->mss = TCP_MSS_DEFAULT;
+	pipe->cwnd = 0;
+	return pipe;
+}
+
+struct conn *
+conn_pipe_mate(const struct stack *s, const struct conn *c)
+{
+	return pipe_mate(stack_tcp(s), c);
+}
+
+uint32_t
+conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_t bytes_max)
+{
+	struct tcp *t = stack_tcp(s);
+	const uint32_t n = min_u32(pipe->tx.bytes, bytes_max);
+
+	if (n == 0)
+		return 0;
+	sendq_copy_next(&pipe->tx, to, n);
+	sendq_drop(&pipe->tx, &t->pool, n);
+	conn_wake_writer(t, pipe);
+	return n;
+}
+
+void
+conn_pipe_end(struct stack *s, struct conn *pipe)
+{
+	pipe->flags |= CONN_EOF;
+	conn_make_ready(stack_tcp(s), pipe);
+}
+
+bool
+conn_pipe_is_done(const struct conn *pipe)
+{
+	return (pipe->flags & CONN_CLOSE) != 0 && pipe->tx.bytes == 0;
+}
+
+void
+conn_pipe_free(struct stack *s, struct conn *pipe)
+{
+	ensure(pipe->flags & CONN_ACTIVE);
+	conn_free(stack_tcp(s), pipe);
+}
+
+bool
+conn_is_freed(const struct conn *c)
+{
+	return c->state == CONN_CLOSED;
+}

@@ -1,0 +1,555 @@
+/*
+ * tls_conns.c - wires and their pipes: ciphered bytes of the one are requests of the other, and
+ * replies of the other ciphered bytes of the one.
+ */
+#include "tls_conns.h"
+
+#include "base/check.h"
+#include "base/list.h"
+
+const struct counter_name tls_counter_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(COUNTER_NAME)};
+
+#define OUT_PIECES      10u /* of CONN_RESERVE_MAX, that a call may fill: a record, and more */
+#define OUT_BYTES       (OUT_PIECES * CONN_RESERVE_MAX)
+#define PIECES_READ_MAX 64u /* frames and records looked at in a visit */
+#define EXPIRED_A_TURN  8u
+
+static_assert(OUT_BYTES >= TLS_STEP_MAX + TLS_RECORD_MORE, "a record fits");
+
+struct tls_conn {
+	struct conn *wire, *pipe;  /* NULL: there is none; the pipe is open after the handshake */
+	struct tls_stream *stream; /* NULL: nothing has come yet */
+	uint64_t since_ns;         /* its handshake began */
+	struct list handshake;     /* in handshakes */
+	struct list due;           /* to be looked at in the next turn */
+	uint64_t looked;           /* the turn in which it was last */
+	bool ended;                /* nothing more comes */
+};
+
+struct tls_conns {
+	struct tls_conns_config cfg;
+	struct serve *serve;
+	struct stack *stack;
+	struct tls_conn *of_slot; /* of wires, by their slots */
+	uint32_t *wire_of;        /* of pipes: the wire's slot, plus 1 */
+	struct list handshakes;   /* the oldest first */
+	struct list due;
+	uint64_t turns;
+	uint32_t handshake_count; /* of them, those with a stream */
+	struct tls_context *context;
+	uint64_t now_ns;
+	uint64_t step_ns, step_ends_ns; /* of the last step of a handshake; 0: it is not known */
+	uint64_t step_requests;         /* served until then */
+	bool stepped;                   /* in this turn */
+	struct tls_io io;               /* of the call that is made */
+	uint8_t out[OUT_BYTES], plain[TLS_STEP_MAX];
+	_Alignas(CACHE_LINE_BYTES) struct counter counters[TLS_COUNTER_COUNT];
+};
+
+static void
+count(struct tls_conns *tc, enum tls_counter which)
+{
+	counter_add(&tc->counters[which], 1);
+}
+
+/* ---- the wire ---- */
+
+/* The next call may write so much; 0: the wire is visited again when there is room. */
+static uint32_t
+io_begin(struct tls_conns *tc, struct conn *wire, uint32_t *credits)
+{
+	*credits = conn_credit_take(tc->stack, wire, OUT_PIECES);
+	tc->io = (struct tls_io){.out = tc->out, .out_max = *credits * CONN_RESERVE_MAX};
+	return tc->io.out_max;
+}
+
+/* What was written is queued. */
+static void
+io_flush(struct tls_conns *tc, struct conn *wire, uint32_t credits)
+{
+	for (uint32_t at = 0; at < tc->io.out_len; credits--) {
+		const uint32_t left = tc->io.out_len - at;
+		const uint32_t n = left < CONN_RESERVE_MAX ? left : CONN_RESERVE_MAX;
+		uint8_t *to = conn_reserve(tc->stack, wire, n);
+
+		ensure(to != NULL && credits > 0);
+		memcpy(to, tc->out + at, n);
+		conn_commit(tc->stack, wire, n);
+		at += n;
+	}
+	conn_credit_return(tc->stack, credits);
+	tc->io.out_len = 0;
+}
+
+/* ---- turns ---- */
+
+/* Wires are looked at when a turn begins: then no operation stands on what their pipes hold. */
+static void
+look_next_turn(struct tls_conns *tc, struct tls_conn *t)
+{
+	if (list_empty(&t->due))
+		list_push_back(&tc->due, &t->due);
+}
+
+/* The same, while it is looked at; the core does not wait. */
+static void
+look_again(struct tls_conns *tc, struct tls_conn *t)
+{
+	look_next_turn(tc, t);
+	t->looked = 0;
+	conn_requeue(tc->stack, t->wire);
+}
+
+/* ---- ends ---- */
+
+static void
+handshake_leave(struct tls_conns *tc, struct tls_conn *t)
+{
+	if (list_empty(&t->handshake))
+		return;
+	list_unlink(&t->handshake);
+	tc->handshake_count -= t->stream != NULL;
+}
+
+/* Gives back all but the wire. */
+static void
+conn_release(struct tls_conns *tc, struct tls_conn *t)
+{
+	struct conn *pipe = t->pipe;
+
+	handshake_leave(tc, t);
+	list_unlink(&t->due);
+	if (t->stream != NULL)
+		tls_stream_free(t->stream);
+	t->stream = NULL;
+	t->pipe = NULL;
+	if (pipe == NULL)
+		return;
+	tc->wire_of[conn_slot(pipe)] = 0;
+	conn_pipe_free(tc->stack, pipe);
+}
+
+/* In order, behind what is queued: an alert, or the last reply. */
+static void
+conn_finish(struct tls_conns *tc, struct tls_conn *t)
+{
+	conn_release(tc, t);
+	conn_close_detach(tc->stack, t->wire);
+}
+
+static void
+handshake_failed(struct tls_conns *tc, struct tls_conn *t)
+{
+	count(tc, TLS_HANDSHAKE_ERRORS);
+	conn_finish(tc, t);
+}
+
+/* ---- replies ---- */
+
+/* Records of what the service has written; false: the connection is over. */
+static bool
+replies_send(struct tls_conns *tc, struct tls_conn *t)
+{
+	for (;;) {
+		uint32_t credits, n = 0;
+		const uint32_t room = io_begin(tc, t->wire, &credits);
+
+		if (room == 0)
+			return true;
+		if (room > TLS_RECORD_MORE)
+			n = conn_pipe_take(tc->stack, t->pipe, tc->plain,
+					   room - TLS_RECORD_MORE < TLS_STEP_MAX
+						   ? room - TLS_RECORD_MORE
+						   : TLS_STEP_MAX);
+		if (n == 0 && conn_pipe_is_done(t->pipe))
+			tls_end(t->stream);
+		if (n > 0 && tls_write(t->stream, tc->plain, n) != TLS_DONE) {
+			io_flush(tc, t->wire, credits);
+			count(tc, TLS_PROTO_ERRORS);
+			conn_finish(tc, t);
+			return false;
+		}
+		io_flush(tc, t->wire, credits);
+		if (n == 0)
+			break;
+	}
+	if (!conn_pipe_is_done(t->pipe))
+		return true;
+	conn_finish(tc, t);
+	return false;
+}
+
+/* ---- requests ---- */
+
+/* One call: what the wire has next is deciphered into the session's read buffer. */
+static enum tls_status
+piece_read(struct tls_conns *tc, struct tls_conn *t, uint8_t *to, uint32_t room, uint32_t *bytes)
+{
+	const struct view in = conn_peek(t->wire);
+	enum tls_status status;
+	uint32_t credits;
+
+	*bytes = 0;
+	if (io_begin(tc, t->wire, &credits) == 0)
+		return TLS_WAITS;
+	tc->io.in = in.data;
+	tc->io.in_len = in.len;
+	status = tls_read(t->stream, to, room, bytes);
+	conn_advance(tc->stack, t->wire, in.len - tc->io.in_len);
+	io_flush(tc, t->wire, credits);
+	return status;
+}
+
+static bool
+has_input(const struct tls_conn *t)
+{
+	return conn_peek(t->wire).len > 0 || tls_has_read_ahead(t->stream);
+}
+
+/* The stream is over: what the service has been sent is answered first. */
+static void
+input_ends(struct tls_conns *tc, struct tls_conn *t)
+{
+	if (t->ended)
+		return;
+	t->ended = true;
+	conn_pipe_end(tc->stack, t->pipe);
+}
+
+/* Bounded: each piece uses up bytes that were there. False: the connection is over. */
+static bool
+requests_read(struct tls_conns *tc, struct tls_conn *t)
+{
+	uint32_t got = 0, room;
+	uint8_t *at;
+
+	if (t->ended || (!has_input(t) && !conn_eof(t->wire)))
+		return true;
+	room = serve_tls_room(tc->serve, t->pipe, &at);
+	for (uint32_t i = 0; i < PIECES_READ_MAX && got < room && has_input(t); i++) {
+		const uint32_t before = conn_unread(t->wire);
+		uint32_t n;
+		const enum tls_status status = piece_read(tc, t, at + got, room - got, &n);
+
+		got += n;
+		if (status == TLS_FAILED) {
+			count(tc, TLS_PROTO_ERRORS);
+			conn_finish(tc, t);
+			return false;
+		}
+		if (status == TLS_ENDED) {
+			serve_tls_received(tc->serve, t->pipe, got);
+			input_ends(tc, t);
+			return true;
+		}
+		if (n == 0 && conn_unread(t->wire) == before)
+			break;
+	}
+	if (room > 0)
+		serve_tls_received(tc->serve, t->pipe, got);
+	if (got > 0 || has_input(t))
+		look_again(tc, t);
+	else if (conn_eof(t->wire) && room > 0) {
+		count(tc, TLS_CUT);
+		input_ends(tc, t);
+	}
+	return true;
+}
+
+/* ---- handshakes ---- */
+
+/* One step a turn; and where requests are served meanwhile, for half of the time at most. */
+static bool
+step_is_allowed(const struct tls_conns *tc)
+{
+	if (tc->stepped)
+		return false;
+	return tc->step_requests == serve_tls_requests(tc->serve) ||
+	       tc->now_ns >= tc->step_ends_ns + tc->step_ns;
+}
+
+static void
+step_begins(struct tls_conns *tc)
+{
+	tc->stepped = true;
+	tc->step_ends_ns = 0;
+	tc->step_requests = serve_tls_requests(tc->serve);
+}
+
+/* A place among those that shake hands, and a stream. */
+static bool
+stream_begin(struct tls_conns *tc, struct tls_conn *t)
+{
+	if (tc->handshake_count >= TLS_HANDSHAKES_MAX)
+		return false;
+	t->stream = tls_stream_open(tc->context, &tc->io);
+	if (t->stream == NULL) {
+		count(tc, TLS_NO_ROOM);
+		conn_finish(tc, t);
+		return false;
+	}
+	tc->handshake_count++;
+	return true;
+}
+
+static enum tls_status
+handshake_step(struct tls_conns *tc, struct tls_conn *t, bool *resumed)
+{
+	enum tls_status status = TLS_WAITS;
+
+	*resumed = false;
+	for (uint32_t i = 0; i < PIECES_READ_MAX && status == TLS_WAITS; i++) {
+		const struct view in = conn_peek(t->wire);
+		uint32_t credits, used, written;
+
+		if (io_begin(tc, t->wire, &credits) == 0)
+			return TLS_WAITS;
+		tc->io.in = in.data;
+		tc->io.in_len = in.len;
+		status = tls_handshake(t->stream, resumed);
+		used = in.len - tc->io.in_len;
+		written = tc->io.out_len;
+		conn_advance(tc->stack, t->wire, used);
+		io_flush(tc, t->wire, credits);
+		if (used == 0 && written == 0)
+			break;
+	}
+	return status;
+}
+
+/* False: the connection is over. */
+static bool
+handshake_go_on(struct tls_conns *tc, struct tls_conn *t)
+{
+	enum tls_status status;
+	bool resumed;
+
+	if (!step_is_allowed(tc) || (t->stream == NULL && !stream_begin(tc, t))) {
+		if (t->wire == NULL || list_empty(&t->handshake))
+			return false;
+		count(tc, TLS_DEFERRED);
+		look_again(tc, t);
+		return true;
+	}
+	step_begins(tc);
+	status = handshake_step(tc, t, &resumed);
+	if (status == TLS_FAILED || (status == TLS_WAITS && conn_eof(t->wire))) {
+		handshake_failed(tc, t);
+		return false;
+	}
+	if (status == TLS_WAITS)
+		return true;
+	handshake_leave(tc, t);
+	t->pipe = serve_tls_open(tc->serve, t->wire);
+	if (t->pipe == NULL) {
+		count(tc, TLS_NO_ROOM);
+		conn_finish(tc, t);
+		return false;
+	}
+	tc->wire_of[conn_slot(t->pipe)] = conn_slot(t->wire) + 1;
+	count(tc, TLS_HANDSHAKES);
+	if (resumed)
+		count(tc, TLS_RESUMED);
+	return true;
+}
+
+/* ---- what the service calls ---- */
+
+static void
+wire_opened(void *arg, struct conn *wire)
+{
+	struct tls_conns *tc = arg;
+	struct tls_conn *t = &tc->of_slot[conn_slot(wire)];
+
+	*t = (struct tls_conn){.wire = wire, .since_ns = tc->now_ns};
+	list_init(&t->handshake);
+	list_init(&t->due);
+	list_push_back(&tc->handshakes, &t->handshake);
+}
+
+static void
+wire_gone(void *arg, struct conn *wire)
+{
+	struct tls_conns *tc = arg;
+	struct tls_conn *t = &tc->of_slot[conn_slot(wire)];
+
+	/* conn_finish() has been here. */
+	if (t->wire == NULL)
+		return;
+	conn_release(tc, t);
+	t->wire = NULL;
+}
+
+/* What came before this turn's look has been seen in it. */
+static void
+wire_ready(void *arg, struct conn *wire)
+{
+	struct tls_conns *tc = arg;
+	struct tls_conn *t = &tc->of_slot[conn_slot(wire)];
+
+	if (t->looked == tc->turns)
+		return;
+	look_next_turn(tc, t);
+	serve_tls_again(tc->serve, wire);
+}
+
+static void
+wire_look(struct tls_conns *tc, struct tls_conn *t)
+{
+	t->looked = tc->turns;
+	if (!list_empty(&t->handshake)) {
+		/* Nothing has come, and nothing more will: nobody is there to be told. */
+		if (t->stream == NULL && conn_peek(t->wire).len == 0) {
+			if (conn_eof(t->wire))
+				handshake_failed(tc, t);
+			return;
+		}
+		if (!handshake_go_on(tc, t) || t->pipe == NULL)
+			return;
+	}
+	if (t->pipe == NULL)
+		conn_abort(tc->stack, t->wire); /* the service has reset the pipe */
+	else if (replies_send(tc, t))
+		requests_read(tc, t);
+}
+
+/* Bounded: those that wanted it before. */
+static void
+wires_look(struct tls_conns *tc)
+{
+	struct list *last = tc->due.prev, *node;
+
+	while ((node = list_pop_front(&tc->due)) != NULL) {
+		const bool was_last = node == last;
+
+		wire_look(tc, container_of(node, struct tls_conn, due));
+		if (was_last)
+			break;
+	}
+}
+
+/* The pipe's session is over. If the pipe is too, the wire goes when it is looked at next. */
+static void
+pipe_ended(void *arg, struct conn *pipe)
+{
+	struct tls_conns *tc = arg;
+	const uint32_t wire = tc->wire_of[conn_slot(pipe)];
+	struct tls_conn *t;
+
+	if (wire == 0)
+		return;
+	t = &tc->of_slot[wire - 1];
+	if (conn_is_freed(pipe)) {
+		tc->wire_of[conn_slot(pipe)] = 0;
+		t->pipe = NULL;
+	}
+	look_next_turn(tc, t);
+}
+
+/* Whoever takes too long, or stands in others' way. */
+static void
+handshakes_expire(struct tls_conns *tc)
+{
+	const bool full = tc->handshake_count >= TLS_HANDSHAKES_MAX;
+	const uint64_t most_ns = full ? TLS_PATIENCE_NS : TLS_HANDSHAKE_NS;
+
+	for (uint32_t i = 0; i < EXPIRED_A_TURN && !list_empty(&tc->handshakes); i++) {
+		struct tls_conn *t = container_of(tc->handshakes.next, struct tls_conn, handshake);
+
+		if (tc->now_ns - t->since_ns < most_ns)
+			return;
+		count(tc, TLS_HANDSHAKE_TIMEOUTS);
+		handshake_failed(tc, t);
+	}
+}
+
+static void
+turn(void *arg, uint64_t now_ns)
+{
+	struct tls_conns *tc = arg;
+	struct tls_shared *sh = tc->cfg.shared;
+	const uint32_t version = atomic_load_explicit(&sh->version, memory_order_acquire);
+
+	if (tc->stepped)
+		tc->step_ns = now_ns - tc->now_ns;
+	if (tc->stepped)
+		tc->step_ends_ns = now_ns;
+	tc->stepped = false;
+	tc->now_ns = now_ns;
+	tc->context = sh->context[version % 2];
+	atomic_store_explicit(&sh->seen[tc->cfg.core], version, memory_order_release);
+	tc->turns++;
+	handshakes_expire(tc);
+	wires_look(tc);
+}
+
+/* ---- creation ---- */
+
+size_t
+tls_conns_bytes(const struct tls_conns_config *cfg)
+{
+	return sizeof(struct tls_conns) + cfg->conns_max * sizeof(struct tls_conn) +
+	       cfg->conns_max * sizeof(uint32_t) + serve_tls_bytes() + 3 * CACHE_LINE_BYTES;
+}
+
+struct tls_conns *
+tls_conns_create(struct region *region, const struct tls_conns_config *cfg, struct serve *serve,
+		 struct stack *stack)
+{
+	struct tls_conns *tc = region_take(region, sizeof *tc, CACHE_LINE_BYTES);
+	const struct serve_tls_user user = {.arg = tc,
+					    .opened = wire_opened,
+					    .gone = wire_gone,
+					    .ready = wire_ready,
+					    .ended = pipe_ended,
+					    .turn = turn};
+
+	ensure(cfg->core < cfg->shared->cores);
+	tc->cfg = *cfg;
+	tc->serve = serve;
+	tc->stack = stack;
+	tc->of_slot = region_take(region, cfg->conns_max * sizeof *tc->of_slot, CACHE_LINE_BYTES);
+	tc->wire_of = region_take(region, cfg->conns_max * sizeof *tc->wire_of, CACHE_LINE_BYTES);
+	tc->context = cfg->shared->context[0];
+	list_init(&tc->handshakes);
+	list_init(&tc->due);
+	serve_tls_attach(serve, region, &user);
+	return tc;
+}
+
+const struct counter *
+tls_counters(const struct tls_conns *tc)
+{
+	return tc->counters;
+}
+
+/* ---- the context of all cores ---- */
+
+void
+tls_shared_begin(struct tls_shared *sh, struct tls_context *first, uint32_t cores)
+{
+	ensure(cores <= TLS_CORES_MAX);
+	*sh = (struct tls_shared){.context = {first}, .cores = cores};
+}
+
+bool
+tls_shared_replace_mt(struct tls_shared *sh, struct tls_context *next)
+{
+	const uint32_t version = atomic_load_explicit(&sh->version, memory_order_relaxed);
+	const uint32_t other = (version + 1) % 2;
+
+	for (uint32_t i = 0; i < sh->cores; i++)
+		if (atomic_load_explicit(&sh->seen[i], memory_order_acquire) != version)
+			return false;
+	tls_context_free(sh->context[other]);
+	sh->context[other] = next;
+	atomic_store_explicit(&sh->version, version + 1, memory_order_release);
+	return true;
+}
+
+void
+tls_shared_end(struct tls_shared *sh)
+{
+	tls_context_free(sh->context[0]);
+	tls_context_free(sh->context[1]);
+}

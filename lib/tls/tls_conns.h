@@ -1,0 +1,67 @@
+/*
+ * tls_conns.h - one core's TLS connections: between the streams of TCP and the service.
+ *
+ * Once created, every connection of a peer is TLS: no byte of it is read as a request before its
+ * handshake is complete, and nothing is sent but records.
+ *
+ * Units:  ns on the core's clock.
+ * Owner:  streams and their memory are OpenSSL's; the table is taken from the region.
+ * Thread: core-local, but for tls_shared_*.
+ * Errors: what a peer does wrong closes its connection and is counted (TLS_COUNTERS).
+ * Bounds: TLS_HANDSHAKES_MAX of a core at a time, one step of one of them a turn; a handshake has
+ *         TLS_HANDSHAKE_NS. Connections: as many as the service lets in.
+ */
+#ifndef CLOCKOO_TLS_CONNS_H
+#define CLOCKOO_TLS_CONNS_H
+
+#include "serve/serve_tls.h"
+#include "tls_stream.h"
+
+#include <stdatomic.h>
+
+#define TLS_HANDSHAKES_MAX 512u
+#define TLS_HANDSHAKE_NS   10000000000ull
+#define TLS_PATIENCE_NS    1000000000ull /* the same, of the oldest while others wait for a place */
+
+#define TLS_COUNTERS(X)                                                                            \
+	X(TLS_HANDSHAKES, "TLS handshakes completed")                                              \
+	X(TLS_RESUMED, "of them, by a session ticket")                                             \
+	X(TLS_HANDSHAKE_ERRORS, "TLS handshakes that failed")                                      \
+	X(TLS_HANDSHAKE_TIMEOUTS, "of them, those that took too long")                             \
+	X(TLS_PROTO_ERRORS, "TLS connections closed: a wrong record")                              \
+	X(TLS_CUT, "TLS connections closed by the peer without notice")                            \
+	X(TLS_NO_ROOM, "TLS connections closed: no slot or memory")                                \
+	X(TLS_DEFERRED, "steps of handshakes put off to a later turn")
+enum tls_counter { TLS_COUNTERS(COUNTER_SYMBOL) TLS_COUNTER_COUNT };
+extern const struct counter_name tls_counter_names[TLS_COUNTER_COUNT];
+
+#define TLS_CORES_MAX 128u
+
+/* The context of all cores, and its successor. */
+struct tls_shared {
+	struct tls_context *context[2]; /* version % 2 is in use */
+	_Atomic uint32_t version;
+	_Atomic uint32_t seen[TLS_CORES_MAX];
+	uint32_t cores;
+};
+
+struct tls_conns_config {
+	uint32_t core;
+	uint32_t conns_max; /* the stack's */
+	struct tls_shared *shared;
+};
+
+size_t tls_conns_bytes(const struct tls_conns_config *cfg);
+/* Attaches itself to the service. */
+struct tls_conns *tls_conns_create(struct region *region, const struct tls_conns_config *cfg,
+				   struct serve *serve, struct stack *stack);
+const struct counter *tls_counters(const struct tls_conns *tc); /* TLS_COUNTER_COUNT of them */
+
+void tls_shared_begin(struct tls_shared *sh, struct tls_context *first, uint32_t cores);
+/* From each core's next turn on, handshakes use this one. False: some core has not yet seen the
+ * last one; the caller keeps it then. */
+bool tls_shared_replace_mt(struct tls_shared *sh, struct tls_context *next);
+/* When no core turns any more. */
+void tls_shared_end(struct tls_shared *sh);
+
+#endif

@@ -1,0 +1,276 @@
+/*
+ * tls_stream.c - OpenSSL over memory: a BIO that reads from a view and writes into a buffer.
+ */
+#include "tls_stream.h"
+
+#include "base/check.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static const uint8_t session_context[] = "clockoo";
+
+struct tls_context {
+	SSL_CTX *ctx;
+	BIO_METHOD *method;
+	_Atomic uint32_t users; /* streams, and whoever loaded it */
+};
+
+struct tls_stream {
+	SSL *ssl;
+	struct tls_context *context;
+};
+
+/* ---- the BIO ---- */
+
+static int
+io_read(BIO *bio, char *to, int len)
+{
+	struct tls_io *io = BIO_get_data(bio);
+	const uint32_t n = (uint32_t)len < io->in_len ? (uint32_t)len : io->in_len;
+
+	BIO_clear_retry_flags(bio);
+	if (n == 0) {
+		BIO_set_retry_read(bio);
+		return -1;
+	}
+	memcpy(to, io->in, n);
+	io->in += n;
+	io->in_len -= n;
+	return (int)n;
+}
+
+static int
+io_write(BIO *bio, const char *from, int len)
+{
+	struct tls_io *io = BIO_get_data(bio);
+	const uint32_t room = io->out_max - io->out_len;
+	const uint32_t n = (uint32_t)len < room ? (uint32_t)len : room;
+
+	BIO_clear_retry_flags(bio);
+	if (n == 0) {
+		BIO_set_retry_write(bio);
+		return -1;
+	}
+	memcpy(io->out + io->out_len, from, n);
+	io->out_len += n;
+	return (int)n;
+}
+
+static long
+io_ctrl(BIO *bio, int command, long number, void *pointer)
+{
+	(void)bio, (void)number, (void)pointer;
+	return command == BIO_CTRL_FLUSH;
+}
+
+static int
+io_create(BIO *bio)
+{
+	BIO_set_init(bio, 1);
+	return 1;
+}
+
+static BIO_METHOD *
+io_method(void)
+{
+	BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "clockoo");
+
+	if (m == NULL)
+		return NULL;
+	BIO_meth_set_read(m, io_read);
+	BIO_meth_set_write(m, io_write);
+	BIO_meth_set_ctrl(m, io_ctrl);
+	BIO_meth_set_create(m, io_create);
+	return m;
+}
+
+/* ---- contexts ---- */
+
+static bool
+refuse(char why[TLS_WHY_BYTES], const char *option, const char *value, const char *words)
+{
+	const unsigned long code = ERR_get_error();
+	const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
+
+	snprintf(why, TLS_WHY_BYTES, "%s%s%.160s: %s%s%s", option, value != NULL ? " " : "",
+		 value != NULL ? value : "", words, reason != NULL ? ": " : "",
+		 reason != NULL ? reason : "");
+	ERR_clear_error();
+	return false;
+}
+
+static bool
+certificates_load(SSL_CTX *ctx, const struct tls_settings *s, char *why)
+{
+	const char *key = s->key != NULL ? s->key : s->chain_cert;
+	const int format = s->keyformat == 1 ? SSL_FILETYPE_ASN1 : SSL_FILETYPE_PEM;
+
+	if (SSL_CTX_use_certificate_chain_file(ctx, s->chain_cert) != 1)
+		return refuse(why, "ssl_chain_cert", s->chain_cert,
+			      "cannot be read as a chain of PEM certificates");
+	if (SSL_CTX_use_PrivateKey_file(ctx, key, format) != 1)
+		return refuse(why, "ssl_key", key, "is no private key of ssl_chain_cert");
+	if (SSL_CTX_check_private_key(ctx) != 1)
+		return refuse(why, "ssl_key", key, "does not belong to ssl_chain_cert");
+	if (s->ca_cert == NULL)
+		return true;
+	if (SSL_CTX_load_verify_locations(ctx, s->ca_cert, NULL) != 1)
+		return refuse(why, "ssl_ca_cert", s->ca_cert, "cannot be read as PEM certificates");
+	SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(s->ca_cert));
+	return true;
+}
+
+static bool
+context_set(SSL_CTX *ctx, const struct tls_settings *s, char *why)
+{
+	static const int versions[] = {TLS1_VERSION, TLS1_1_VERSION, TLS1_2_VERSION,
+				       TLS1_3_VERSION};
+	static const int modes[] = {SSL_VERIFY_NONE, SSL_VERIFY_PEER,
+				    SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+				    SSL_VERIFY_PEER | SSL_VERIFY_CLIENT_ONCE};
+
+	SSL_CTX_set_min_proto_version(ctx, versions[s->min_version & 3]);
+	SSL_CTX_set_verify(ctx, modes[s->verify_mode & 3], NULL);
+	SSL_CTX_set_session_id_context(ctx, session_context, sizeof session_context - 1);
+	/* Sessions live in tickets, at the client. */
+	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+					 SSL_OP_CIPHER_SERVER_PREFERENCE);
+	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	SSL_CTX_set_max_early_data(ctx, 0);
+	if (s->ciphers != NULL && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
+		return refuse(why, "ssl_ciphers", s->ciphers, "names no cipher that there is");
+	return certificates_load(ctx, s, why);
+}
+
+struct tls_context *
+tls_context_load(const struct tls_settings *from, char why[TLS_WHY_BYTES])
+{
+	struct tls_context *context = OPENSSL_zalloc(sizeof *context);
+
+	ERR_clear_error();
+	why[0] = '\0';
+	if (context != NULL) {
+		atomic_store(&context->users, 1);
+		context->ctx = SSL_CTX_new(TLS_server_method());
+		context->method = io_method();
+		if (context->ctx != NULL && context->method != NULL &&
+		    context_set(context->ctx, from, why))
+			return context;
+	}
+	if (why[0] == '\0')
+		refuse(why, "TLS", NULL, "no memory");
+	tls_context_free(context);
+	return NULL;
+}
+
+void
+tls_context_free(struct tls_context *context)
+{
+	if (context == NULL || atomic_fetch_sub(&context->users, 1) != 1)
+		return;
+	SSL_CTX_free(context->ctx);
+	BIO_meth_free(context->method);
+	OPENSSL_free(context);
+}
+
+/* ---- streams ---- */
+
+struct tls_stream *
+tls_stream_open(struct tls_context *context, struct tls_io *io)
+{
+	struct tls_stream *stream = OPENSSL_zalloc(sizeof *stream);
+	SSL *ssl = stream != NULL ? SSL_new(context->ctx) : NULL;
+	BIO *bio = ssl != NULL ? BIO_new(context->method) : NULL;
+
+	if (bio == NULL) {
+		SSL_free(ssl);
+		OPENSSL_free(stream);
+		ERR_clear_error();
+		return NULL;
+	}
+	BIO_set_data(bio, io);
+	SSL_set_bio(ssl, bio, bio);
+	SSL_set_accept_state(ssl);
+	atomic_fetch_add(&context->users, 1);
+	*stream = (struct tls_stream){ssl, context};
+	return stream;
+}
+
+void
+tls_stream_free(struct tls_stream *stream)
+{
+	SSL_free(stream->ssl);
+	tls_context_free(stream->context);
+	OPENSSL_free(stream);
+}
+
+static enum tls_status
+status_of(const SSL *ssl, int result)
+{
+	switch (SSL_get_error(ssl, result)) {
+	case SSL_ERROR_NONE:
+		return TLS_DONE;
+	case SSL_ERROR_WANT_READ:
+	case SSL_ERROR_WANT_WRITE:
+		return TLS_WAITS;
+	case SSL_ERROR_ZERO_RETURN:
+		return TLS_ENDED;
+	default:
+		ERR_clear_error();
+		return TLS_FAILED;
+	}
+}
+
+enum tls_status
+tls_handshake(struct tls_stream *stream, bool *resumed)
+{
+	SSL *ssl = stream->ssl;
+	const enum tls_status status = status_of(ssl, SSL_do_handshake(ssl));
+
+	*resumed = status == TLS_DONE && SSL_session_reused(ssl) == 1;
+	/* An end inside of a handshake is none. */
+	return status == TLS_ENDED ? TLS_FAILED : status;
+}
+
+enum tls_status
+tls_read(struct tls_stream *stream, uint8_t *to, uint32_t bytes_max, uint32_t *bytes)
+{
+	SSL *ssl = stream->ssl;
+	size_t n = 0;
+	const int result = SSL_read_ex(ssl, to, bytes_max, &n);
+
+	*bytes = (uint32_t)n;
+	return status_of(ssl, result);
+}
+
+enum tls_status
+tls_write(struct tls_stream *stream, const uint8_t *from, uint32_t bytes)
+{
+	SSL *ssl = stream->ssl;
+	size_t n = 0;
+	const int result = SSL_write_ex(ssl, from, bytes, &n);
+	const enum tls_status status = status_of(ssl, result);
+
+	ensure(bytes > 0 && bytes <= TLS_STEP_MAX);
+	/* There was room for all of it. */
+	return status == TLS_DONE && n == bytes ? TLS_DONE : TLS_FAILED;
+}
+
+void
+tls_end(struct tls_stream *stream)
+{
+	SSL_shutdown(stream->ssl);
+	ERR_clear_error();
+}
+
+bool
+tls_has_read_ahead(const struct tls_stream *stream)
+{
+	return SSL_pending(stream->ssl) > 0;
+}
