@@ -70,7 +70,11 @@ YAML = """all:
 
 
 def has_proxy(path):
-    done = subprocess.run([path, "-h"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    """False also of what cannot be run, such as the tree of a build."""
+    try:
+        done = subprocess.run([path, "-h"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    except OSError:
+        return False
     return "proxy_config" in done.stdout
 
 
