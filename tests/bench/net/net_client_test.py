@@ -153,7 +153,8 @@ class TalkTest(unittest.TestCase):
 class KnockTest(unittest.TestCase):
     def test_every_probe_is_answered(self):
         row = ask(PROBE, Server(), "--ms", "500", "--every-ms", "50")
-        self.assertEqual((row["tried"], row["answered"], row["failed"]), (10, 10, 0))
+        self.assertEqual((row["answered"], row["failed"]), (row["tried"], 0))
+        self.assertIn(row["tried"], range(1, 11))  # on a busy machine some moments pass unused
         self.assertGreater(row["longest_s"], 0)
 
     def test_no_answer_within_the_limit_is_a_failure(self):
