@@ -300,7 +300,7 @@ hotkeys_say(char *out)
 	sprintf(out + len, "\n");
 }
 
-static void
+static __attribute__((noinline)) void
 slow_say(char *out)
 {
 	int len = sprintf(out,
