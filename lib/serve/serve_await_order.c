@@ -304,7 +304,7 @@ line_count(struct serve *sv, const struct op *op)
 	const uint64_t since_ns =
 		ss != NULL ? session_since_ns(sv, ss) : datagram_since_ns(sv, op->datagram);
 
-	record_late(sv, &(struct asker){op->session, op->datagram, op->req.key},
+	record_late(sv, &(struct asker){.session = op->session, .key = op->req.key},
 		    residence_row(ss != NULL, REQUEST_MULTIGET), since_ns, 1);
 }
 

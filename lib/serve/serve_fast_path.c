@@ -296,7 +296,8 @@ reply_writer_record(struct serve *sv, const struct reply_writer *w, const struct
 	if (w->session == NULL)
 		return;
 	if (w->session->late_pass == sv->pass)
-		lines_record_late(sv, &(struct asker){w->session, NULL, w->first->req.key},
+		lines_record_late(sv,
+				  &(struct asker){.session = w->session, .key = w->first->req.key},
 				  w->session->since_ns, n, misses);
 	else
 		lines_record(sv, true, n, misses);
@@ -571,8 +572,8 @@ answers_tell(struct serve *sv, struct session *ss)
 		return;
 	tally_end(sv, &tally, keys, REQ_TCP);
 	session_waits(sv, ss, WAIT_SUPPLIER);
-	lines_record_late(sv, &(struct asker){ss, NULL, key}, ss->read_buf_since_ns, ended,
-			  tally.single_misses);
+	lines_record_late(sv, &(struct asker){.session = ss, .key = key}, ss->read_buf_since_ns,
+			  ended, tally.single_misses);
 	parser_move(&ss->parser, out);
 }
 

@@ -109,6 +109,11 @@ struct executed {
 	uint64_t since_ns;
 	uint64_t gets, misses; /* counts so far */
 	uint8_t class;         /* enum verb_class; NONE: no request ends here */
+	/* Of one that is slow: what it is read from may go with it. */
+	uint8_t key_len;
+	uint8_t key[MC_KEY_MAX];
+	uint16_t port; /* 0: of no datagram */
+	struct ip_addr ip;
 };
 
 /* Of a retrieval: counts of all that were told, or of those that missed. */
@@ -129,7 +134,11 @@ static inline struct executed
 execution_begin(const struct serve *sv, const struct op *op)
 {
 	const struct session *ss = op->session;
-	struct executed e = {.class = verb_classes[op->req.verb]};
+	struct executed e;
+
+	e.class = verb_classes[op->req.verb];
+	e.key_len = 0;
+	e.port = 0;
 
 	e.since_ns = ss == NULL                    ? datagram_since_ns(sv, op->datagram)
 		     : op->req.verb == OP_ANSWERED ? ss->waits_since_ns
@@ -139,6 +148,15 @@ execution_begin(const struct serve *sv, const struct op *op)
 	if (e.class == VERB_CLASS_GET ? !op_last(op)
 				      : (op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
 		e.class = VERB_CLASS_NONE;
+	else if (unlikely(slow_log_wants(&sv->slow, sv->clock.now_ns - e.since_ns)) &&
+		 op->req.key.len <= MC_KEY_MAX) {
+		e.key_len = (uint8_t)op->req.key.len;
+		memcpy(e.key, op->req.key.data != NULL ? op->req.key.data : e.key, e.key_len);
+		if (ss == NULL) {
+			e.ip = op->datagram->from.ip;
+			e.port = op->datagram->from.port;
+		}
+	}
 	return e;
 }
 
@@ -160,8 +178,8 @@ execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 	if (e->since_ns == sv->clock.now_ns)
 		residence_add(&sv->residence, row, 1);
 	else
-		record_late(sv, &(struct asker){op->session, op->datagram, op->req.key}, row,
-			    e->since_ns, 1);
+		record_late(sv, &(struct asker){op->session, {e->key, e->key_len}, e->ip, e->port},
+			    row, e->since_ns, 1);
 }
 
 /* it: the item as it was published; NULL: none was. */

@@ -19,9 +19,9 @@ slow_late(struct serve *sv, const struct asker *who, uint32_t row, enum slow_rea
 
 	if (who->session != NULL && who->session->conn != NULL) {
 		conn_peer(who->session->conn, &r.ip, &r.port);
-	} else if (who->datagram != NULL) {
-		r.ip = who->datagram->from.ip;
-		r.port = who->datagram->from.port;
+	} else if (who->port != 0) {
+		r.ip = who->ip;
+		r.port = who->port;
 	}
 	memcpy(r.key, who->key.data != NULL ? who->key.data : r.key, r.key_len);
 	slow_log_put(&sv->slow, &r, true);

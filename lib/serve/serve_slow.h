@@ -14,11 +14,13 @@ static_assert((int)SLOW_MEMORY == WAIT_MEMORY && (int)SLOW_WINDOW == WAIT_WINDOW
 		      (int)SLOW_SUPPLIER == WAIT_SUPPLIER,
 	      "what a request waits for is a reason");
 
-/* Whose request it was; a session and a datagram may both be NULL, a key empty: not known. */
+/* Whose request it was. Of a datagram the address, of a connection the session; a key may be empty:
+ * not known. */
 struct asker {
 	const struct session *session;
-	const struct datagram *datagram;
 	struct view key;
+	struct ip_addr ip;
+	uint16_t port; /* 0: of no datagram */
 };
 
 /* The key of an item that is not held for long; to has room for MC_KEY_MAX bytes. */
