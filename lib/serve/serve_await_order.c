@@ -432,8 +432,13 @@ awaits_sweep(struct serve *sv, struct session *ss)
 void
 await_drop(struct serve *sv, struct await *a)
 {
+	struct await **link = await_link_at(a->session, a->offset);
+
+	while (*link != NULL && *link != a)
+		link = &(*link)->next;
+	ensure(*link == a);
 	session_leave_out(a->session, a->hash);
-	session_await_end(sv, a->session, await_link_at(a->session, a->offset));
+	session_await_end(sv, a->session, link);
 }
 
 void
