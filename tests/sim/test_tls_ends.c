@@ -85,6 +85,45 @@ requests_wait_while_only_wires_have_chunks(void **state)
 	world_destroy(&w);
 }
 
+/* Each second they end a line and begin another: none has been there for long, and whoever has no
+ * buffer waits for them. */
+static void
+who_talks_all_the_time_is_not_slow(void **state)
+{
+	enum { CHUNKS = 64, CLIENTS = CHUNKS / 4 + 1, SECONDS = 5 };
+	struct client cl[CLIENTS];
+	const struct counter *counters;
+	struct world w;
+
+	world_create_of(&w, 0, CHUNKS);
+	counters = serve_counters(w.sc->cores[0].core.serve);
+	for (uint16_t i = 0; i < CLIENTS; i++) {
+		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
+		client_say(&w, &cl[i], "get k\r\nge", i < CLIENTS - 1 ? 9 : 7);
+		client_hear(&w, &cl[i], 5);
+	}
+	for (uint32_t s = 0; s < SECONDS; s++) {
+		w.sc->now_ns += 1000000000;
+		for (uint32_t i = 0; i < CLIENTS - 1; i++)
+			client_say(&w, &cl[i], "t k\r\nge", 7);
+		if (s == SECONDS - 1)
+			client_say(&w, &cl[CLIENTS - 1], "get k\r\n", 7);
+		for (uint32_t k = 0; k < 50; k++)
+			world_turn(&w);
+	}
+	check_eq(counter_read(&counters[CONN_SLOW_REQUEST]), 0);
+	for (uint32_t i = 0; i < CLIENTS - 1; i++) {
+		client_turn(&cl[i]);
+		check_eq(cl[i].got_len, 5 * (SECONDS + 1));
+		client_say(&w, &cl[i], "t k\r\n", 5);
+	}
+	client_hear(&w, &cl[CLIENTS - 1], 10);
+	check_str(cl[CLIENTS - 1].got, "END\r\nEND\r\n");
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		client_close(&cl[i]);
+	world_destroy(&w);
+}
+
 /* Lines without an end hold all read buffers when it is cut: it ends all the same. */
 static void
 who_is_cut_while_there_is_no_buffer_ends(void **state)
@@ -321,6 +360,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replies_that_take_all_chunks_go_on),
 		cmocka_unit_test(requests_wait_while_only_wires_have_chunks),
+		cmocka_unit_test(who_talks_all_the_time_is_not_slow),
 		cmocka_unit_test(who_is_cut_while_there_is_no_buffer_ends),
 		cmocka_unit_test(a_core_that_stops_sends_what_it_has_and_ends),
 		cmocka_unit_test(a_core_that_stops_amid_handshakes_ends_in_order),
