@@ -214,6 +214,11 @@ void slow_create(struct region *region, struct serve_shared *shared);
 
 size_t hotkeys_bytes(void);
 void hotkeys_create(struct region *region, struct serve_shared *shared);
+static inline bool
+names_keys(const struct stream_kind *kind)
+{
+	return kind == &hotkeys_stream || kind == &slow_stream;
+}
 /* Of what names keys. Answered, if so. */
 bool hotkeys_refused(struct serve *sv, struct op *op);
 

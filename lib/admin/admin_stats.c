@@ -360,7 +360,7 @@ stats_start(struct serve *sv, struct op *op, const struct stream *st)
 {
 	const bool many_items = st->kind == &sizes_stream && sv->shared->policy.track_sizes;
 
-	if ((st->kind == &hotkeys_stream || st->kind == &slow_stream) && hotkeys_refused(sv, op))
+	if (names_keys(st->kind) && hotkeys_refused(sv, op))
 		return EXEC_DONE;
 	if (op->session != NULL ||
 	    !(many_items || st->kind == &front_stream || st->kind == &sources_stream))
