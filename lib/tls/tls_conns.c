@@ -20,8 +20,8 @@ static_assert(OUT_BYTES >= TLS_STEP_MAX + TLS_RECORD_MORE, "a record fits");
 struct tls_conn {
 	struct conn *wire, *pipe;  /* NULL: there is none; the pipe is open after the handshake */
 	struct tls_stream *stream; /* NULL: nothing has come yet */
-	uint64_t since_ns;         /* its handshake began */
-	struct list handshake;     /* in handshakes */
+	uint64_t since_ns;         /* it is in that list: */
+	struct list handshake;     /* in waiting, or with a stream in handshakes */
 	struct list due;           /* to be looked at in the next turn */
 	uint64_t looked;           /* the turn in which it was last */
 	bool ended;                /* nothing more comes */
@@ -31,9 +31,9 @@ struct tls_conns {
 	struct tls_conns_config cfg;
 	struct serve *serve;
 	struct stack *stack;
-	struct tls_conn *of_slot; /* of wires, by their slots */
-	uint32_t *wire_of;        /* of pipes: the wire's slot, plus 1 */
-	struct list handshakes;   /* the oldest first */
+	struct tls_conn *of_slot;        /* of wires, by their slots */
+	uint32_t *wire_of;               /* of pipes: the wire's slot, plus 1 */
+	struct list waiting, handshakes; /* the oldest first */
 	struct list due;
 	uint64_t turns;
 	uint32_t kept;            /* chunks */
@@ -294,7 +294,7 @@ step_begins(struct tls_conns *tc)
 static bool
 stream_begin(struct tls_conns *tc, struct tls_conn *t)
 {
-	if (tc->handshake_count >= TLS_HANDSHAKES_MAX)
+	if (tc->handshake_count >= tc->cfg.handshakes_max)
 		return false;
 	t->stream = tls_stream_open(tc->context, &tc->io);
 	if (t->stream == NULL) {
@@ -303,6 +303,9 @@ stream_begin(struct tls_conns *tc, struct tls_conn *t)
 		return false;
 	}
 	tc->handshake_count++;
+	t->since_ns = tc->now_ns;
+	list_unlink(&t->handshake);
+	list_push_back(&tc->handshakes, &t->handshake);
 	return true;
 }
 
@@ -378,7 +381,7 @@ wire_opened(void *arg, struct conn *wire)
 	*t = (struct tls_conn){.wire = wire, .since_ns = tc->now_ns};
 	list_init(&t->handshake);
 	list_init(&t->due);
-	list_push_back(&tc->handshakes, &t->handshake);
+	list_push_back(&tc->waiting, &t->handshake);
 }
 
 static void
@@ -460,21 +463,27 @@ pipe_ended(void *arg, struct conn *pipe)
 	look_next_turn(tc, t);
 }
 
-/* Whoever takes too long, or stands in others' way. */
 static void
-handshakes_expire(struct tls_conns *tc)
+list_expire(struct tls_conns *tc, const struct list *list, uint64_t most_ns)
 {
-	const bool full = tc->handshake_count >= TLS_HANDSHAKES_MAX;
-	const uint64_t most_ns = full ? TLS_PATIENCE_NS : TLS_HANDSHAKE_NS;
-
-	for (uint32_t i = 0; i < EXPIRED_A_TURN && !list_empty(&tc->handshakes); i++) {
-		struct tls_conn *t = container_of(tc->handshakes.next, struct tls_conn, handshake);
+	for (uint32_t i = 0; i < EXPIRED_A_TURN && !list_empty(list); i++) {
+		struct tls_conn *t = container_of(list->next, struct tls_conn, handshake);
 
 		if (tc->now_ns - t->since_ns < most_ns)
 			return;
 		count(tc, TLS_HANDSHAKE_TIMEOUTS);
 		handshake_failed(tc, t);
 	}
+}
+
+/* Whoever takes too long, or stands in others' way, which only those do that have a stream. */
+static void
+handshakes_expire(struct tls_conns *tc)
+{
+	const bool full = tc->handshake_count >= tc->cfg.handshakes_max;
+
+	list_expire(tc, &tc->waiting, TLS_HANDSHAKE_NS);
+	list_expire(tc, &tc->handshakes, full ? TLS_PATIENCE_NS : TLS_HANDSHAKE_NS);
 }
 
 static void
@@ -523,11 +532,14 @@ tls_conns_create(struct region *region, const struct tls_conns_config *cfg, stru
 
 	ensure(cfg->core < cfg->shared->cores);
 	tc->cfg = *cfg;
+	if (cfg->handshakes_max == 0)
+		tc->cfg.handshakes_max = TLS_HANDSHAKES_MAX;
 	tc->serve = serve;
 	tc->stack = stack;
 	tc->of_slot = region_take(region, cfg->conns_max * sizeof *tc->of_slot, CACHE_LINE_BYTES);
 	tc->wire_of = region_take(region, cfg->conns_max * sizeof *tc->wire_of, CACHE_LINE_BYTES);
 	tc->context = cfg->shared->context[0];
+	list_init(&tc->waiting);
 	list_init(&tc->handshakes);
 	list_init(&tc->due);
 	stack_usage_mt(stack, &usage);

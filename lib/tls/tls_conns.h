@@ -9,7 +9,8 @@
  * Thread: core-local, but for tls_shared_*.
  * Errors: what a peer does wrong closes its connection and is counted (TLS_COUNTERS).
  * Bounds: TLS_HANDSHAKES_MAX of a core at a time, one step of one of them a turn; a handshake has
- *         TLS_HANDSHAKE_NS. Connections: as many as the service lets in.
+ *         TLS_HANDSHAKE_NS, and as long before it begins. Connections: as many as the service lets
+ * in.
  */
 #ifndef CLOCKOO_TLS_CONNS_H
 #define CLOCKOO_TLS_CONNS_H
@@ -21,7 +22,7 @@
 
 #define TLS_HANDSHAKES_MAX 512u
 #define TLS_HANDSHAKE_NS   10000000000ull
-#define TLS_PATIENCE_NS    1000000000ull /* the same, of the oldest while others wait for a place */
+#define TLS_PATIENCE_NS    1000000000ull /* the same, while all places are taken */
 
 #define TLS_COUNTERS(X)                                                                            \
 	X(TLS_HANDSHAKES, "TLS handshakes completed")                                              \
@@ -47,7 +48,8 @@ struct tls_shared {
 
 struct tls_conns_config {
 	uint32_t core;
-	uint32_t conns_max; /* the stack's */
+	uint32_t conns_max;      /* the stack's */
+	uint32_t handshakes_max; /* 0: TLS_HANDSHAKES_MAX */
 	struct tls_shared *shared;
 };
 

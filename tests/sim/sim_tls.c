@@ -48,11 +48,11 @@ files_remove(const struct files *f)
 /* ---- a core with TLS, and a cable to it ---- */
 
 void
-world_create_of(struct world *w, uint32_t verify_mode, uint32_t chunks)
+world_create_of(struct world *w, uint32_t verify_mode, uint32_t chunks, uint32_t handshakes)
 {
 	const struct sim_faults none = {.delay_ns = 5000};
 	struct sim_cores_options options = sim_cores_defaults(5);
-	struct tls_conns_config cfg = {.shared = &w->shared};
+	struct tls_conns_config cfg = {.shared = &w->shared, .handshakes_max = handshakes};
 	struct tls_settings settings = {.verify_mode = verify_mode, .min_version = 2};
 	char why[TLS_WHY_BYTES];
 	struct tls_context *context;
@@ -84,7 +84,7 @@ world_create_of(struct world *w, uint32_t verify_mode, uint32_t chunks)
 void
 world_create(struct world *w, uint32_t verify_mode)
 {
-	world_create_of(w, verify_mode, 0);
+	world_create_of(w, verify_mode, 0, 0);
 }
 
 void

@@ -41,8 +41,8 @@ struct world {
 	struct tls_conns *conns;
 };
 
-/* chunks: 0 for as many as there are by default. */
-void world_create_of(struct world *w, uint32_t verify_mode, uint32_t chunks);
+/* chunks, handshakes: 0 for as many as there are by default. */
+void world_create_of(struct world *w, uint32_t verify_mode, uint32_t chunks, uint32_t handshakes);
 void world_create(struct world *w, uint32_t verify_mode);
 void world_turn(struct world *w);
 uint64_t counted(const struct world *w, enum tls_counter which);

@@ -168,6 +168,42 @@ a_handshake_that_does_not_end_is_ended(void **state)
 	world_destroy(&w);
 }
 
+/* They hold all places, and nobody goes for whom there was none yet. */
+static void
+who_waits_for_a_place_outlives_those_that_keep_it(void **state)
+{
+	enum { PLACES = 2, CLIENTS = 10 };
+	static const char half_a_hello[] = "\x16\3\1\2\0\1\0\1";
+	struct client cl[CLIENTS];
+	struct world w;
+
+	world_create_of(&w, 0, 0, PLACES);
+	for (uint16_t i = 0; i < PLACES; i++)
+		sim_peer_send(sim_peer_open(w.peers, SIM_PEERS + 1, 1000 + i, 4096, 4096),
+			      half_a_hello, sizeof half_a_hello - 1);
+	for (uint32_t k = 0; k < 50; k++)
+		world_turn(&w);
+	for (uint16_t i = 0; i < CLIENTS; i++)
+		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
+	for (uint32_t k = 0; k < 200; k++) {
+		world_turn(&w);
+		for (uint32_t i = 0; i < CLIENTS; i++)
+			client_turn(&cl[i]);
+	}
+	check_eq(counted(&w, TLS_HANDSHAKES), 0);
+	w.sc->now_ns += TLS_PATIENCE_NS;
+	for (uint32_t k = 0; k < STEPS && counted(&w, TLS_HANDSHAKES) < CLIENTS; k++) {
+		world_turn(&w);
+		for (uint32_t i = 0; i < CLIENTS; i++)
+			client_turn(&cl[i]);
+	}
+	check_eq(counted(&w, TLS_HANDSHAKES), CLIENTS);
+	check_eq(counted(&w, TLS_HANDSHAKE_TIMEOUTS), PLACES);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		client_close(&cl[i]);
+	world_destroy(&w);
+}
+
 static void
 a_wrong_record_closes_and_is_counted(void **state)
 {
@@ -368,6 +404,7 @@ main(void)
 		cmocka_unit_test(many_requests_in_one_record_are_answered_in_order),
 		cmocka_unit_test(what_is_no_handshake_is_closed_and_counted),
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
+		cmocka_unit_test(who_waits_for_a_place_outlives_those_that_keep_it),
 		cmocka_unit_test(a_wrong_record_closes_and_is_counted),
 		cmocka_unit_test(who_must_show_a_certificate_and_does_not_is_refused),
 		cmocka_unit_test(handshakes_are_taken_one_a_turn),

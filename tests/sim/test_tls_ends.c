@@ -22,7 +22,7 @@ replies_that_take_all_chunks_go_on(void **state)
 	uint32_t n, done = 0;
 	struct world w;
 
-	world_create_of(&w, 0, CHUNKS);
+	world_create_of(&w, 0, CHUNKS, 0);
 	for (uint16_t i = 0; i < CLIENTS; i++)
 		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
 	n = (uint32_t)sprintf(say, "set v 0 0 %u\r\n", BYTES);
@@ -62,7 +62,7 @@ requests_wait_while_only_wires_have_chunks(void **state)
 	struct client cl;
 	struct world w;
 
-	world_create_of(&w, 0, CHUNKS);
+	world_create_of(&w, 0, CHUNKS, 0);
 	stack = w.sc->cores[0].core.stack;
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, "get k\r\n", 7);
@@ -95,7 +95,7 @@ who_talks_all_the_time_is_not_slow(void **state)
 	const struct counter *counters;
 	struct world w;
 
-	world_create_of(&w, 0, CHUNKS);
+	world_create_of(&w, 0, CHUNKS, 0);
 	counters = serve_counters(w.sc->cores[0].core.serve);
 	for (uint16_t i = 0; i < CLIENTS; i++) {
 		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
@@ -133,7 +133,7 @@ who_is_cut_while_there_is_no_buffer_ends(void **state)
 	struct stack_usage usage;
 	struct world w;
 
-	world_create_of(&w, 0, CHUNKS);
+	world_create_of(&w, 0, CHUNKS, 0);
 	for (uint16_t i = CLIENTS; i-- > 0;) {
 		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
 		client_say(&w, &cl[i], i == CLIENTS - 1 ? "get k\r\n" : "get k",
@@ -320,7 +320,7 @@ whoever_ends_in_whatever_way_all_is_given_back(void **state)
 		struct world w;
 		char why[TLS_WHY_BYTES];
 
-		world_create_of(&w, 0, seed % 2 != 0 ? 48 : 0);
+		world_create_of(&w, 0, seed % 2 != 0 ? 48 : 0, 0);
 		settings.chain_cert = w.files.cert;
 		settings.key = w.files.key;
 		for (uint16_t i = 0; i < LIVES; i++) {
