@@ -307,6 +307,35 @@ life_turn(struct world *w, struct life *l, uint32_t turn, uint64_t *rng)
 		client_turn(&l->cl);
 }
 
+static void
+lives_left(struct world *w, struct life *l, uint64_t seed)
+{
+	if (seed % 3 != 0)
+		sim_peer_leave(w->peers, l->cl.peer);
+}
+
+/* What its clients do not read in time is reset. */
+static void
+core_stops(struct world *w, struct life *lives, uint32_t count)
+{
+	struct stack *stack = w->sc->cores[0].core.stack;
+	bool empty = false;
+
+	for (uint32_t turn = 0; turn < 400 && !empty; turn++) {
+		empty = stack_drain(stack, w->sc->now_ns);
+		world_turn(w);
+		for (uint32_t i = 0; i < count; i++) {
+			if (lives[i].fate == STAYS && !lives[i].cl.peer->close)
+				client_turn(&lives[i].cl);
+			lives[i].cl.peer->close |= lives[i].cl.peer->fin_known;
+		}
+	}
+	for (uint32_t i = 0; i < count; i++)
+		check(lives[i].fate != STAYS || lives[i].cl.ended ||
+		      !SSL_is_init_finished(lives[i].cl.ssl));
+	stack_abort_all(stack, w->sc->now_ns);
+}
+
 /* Frames are few, chunks too; certificates change. */
 static void
 whoever_ends_in_whatever_way_all_is_given_back(void **state)
@@ -346,7 +375,9 @@ whoever_ends_in_whatever_way_all_is_given_back(void **state)
 		}
 		for (uint32_t i = 0; i < LIVES; i++)
 			if (lives[i].fate == STAYS || lives[i].fate == DOES_NOT_READ)
-				sim_peer_leave(w.peers, lives[i].cl.peer);
+				lives_left(&w, &lives[i], seed);
+		if (seed % 3 == 0)
+			core_stops(&w, lives, LIVES);
 		all_is_given_back(&w);
 		for (uint32_t i = 0; i < LIVES; i++)
 			client_close(&lives[i].cl);
