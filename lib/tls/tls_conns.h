@@ -10,7 +10,7 @@
  * Errors: what a peer does wrong closes its connection and is counted (TLS_COUNTERS).
  * Bounds: TLS_HANDSHAKES_MAX of a core at a time, one step of one of them a turn; a handshake has
  *         TLS_HANDSHAKE_NS, and as long before it begins. Connections: as many as the service lets
- * in.
+ *         in.
  */
 #ifndef CLOCKOO_TLS_CONNS_H
 #define CLOCKOO_TLS_CONNS_H

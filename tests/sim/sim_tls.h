@@ -2,9 +2,11 @@
  * sim_tls.h - a core with TLS at the end of a cable, and OpenSSL's client over memory at the other.
  *
  * Units:  turns of 5 us.
- * Owner:  world_create's is given back by world_destroy, certificates in /tmp with it;
- * client_open's by client_close. Thread: one. Errors: what fails ends the running test. Bounds:
- * PEER_BYTES of a client, each way.
+ * Owner:  world_destroy gives back what world_create made, certificates in /tmp with it;
+ *         client_close what client_open did.
+ * Thread: one.
+ * Errors: what fails ends the running test.
+ * Bounds: PEER_BYTES of a client, each way.
  */
 #ifndef CLOCKOO_SIM_TLS_H
 #define CLOCKOO_SIM_TLS_H
