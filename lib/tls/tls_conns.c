@@ -22,7 +22,7 @@ struct tls_conn {
 	struct tls_stream *stream; /* NULL: nothing has come yet */
 	uint64_t since_ns;         /* it is in that list: */
 	struct list handshake;     /* in waiting, or with a stream in handshakes */
-	struct list due;           /* to be looked at in the next turn */
+	struct list due;           /* to be looked at in the next turn; or in steps */
 	uint64_t looked;           /* the turn in which it was last */
 	bool ended;                /* nothing more comes */
 };
@@ -35,6 +35,7 @@ struct tls_conns {
 	uint32_t *wire_of;               /* of pipes: the wire's slot, plus 1 */
 	struct list waiting, handshakes; /* the oldest first */
 	struct list due;
+	struct list begins, steps; /* that wait for one: without a stream, and with it */
 	uint64_t turns;
 	uint32_t kept;            /* chunks */
 	uint32_t handshake_count; /* of them, those with a stream */
@@ -43,6 +44,7 @@ struct tls_conns {
 	uint64_t step_ns, step_ends_ns; /* of the last step of a handshake; 0: it is not known */
 	uint64_t step_requests;         /* served until then */
 	bool stepped;                   /* in this turn */
+	bool begun_last;                /* of those that waited for a step */
 	struct tls_io io;               /* of the call that is made */
 	uint8_t out[OUT_BYTES], plain[TLS_STEP_MAX];
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[TLS_COUNTER_COUNT];
@@ -345,7 +347,7 @@ handshake_go_on(struct tls_conns *tc, struct tls_conn *t)
 		if (t->wire == NULL || list_empty(&t->handshake))
 			return false;
 		count(tc, TLS_DEFERRED);
-		look_again(tc, t);
+		list_push_back(t->stream != NULL ? &tc->steps : &tc->begins, &t->due);
 		return true;
 	}
 	step_begins(tc);
@@ -404,7 +406,7 @@ wire_ready(void *arg, struct conn *wire)
 	struct tls_conns *tc = arg;
 	struct tls_conn *t = &tc->of_slot[conn_slot(wire)];
 
-	if (t->looked == tc->turns)
+	if (t->looked == tc->turns || !list_empty(&t->due))
 		return;
 	look_next_turn(tc, t);
 	serve_tls_again(tc->serve, wire);
@@ -443,6 +445,26 @@ wires_look(struct tls_conns *tc)
 		if (was_last)
 			break;
 	}
+}
+
+/* However many wait, one is looked at, and the core does not wait. Those with a stream and those
+ * without take turns. */
+static void
+steps_look(struct tls_conns *tc)
+{
+	const bool room = tc->handshake_count < tc->cfg.handshakes_max;
+	struct list *from = &tc->steps;
+
+	if (room && !list_empty(&tc->begins) && (!tc->begun_last || list_empty(from)))
+		from = &tc->begins;
+	if (list_empty(from))
+		return;
+	if (step_is_allowed(tc)) {
+		tc->begun_last = from == &tc->begins;
+		wire_look(tc, container_of(list_pop_front(from), struct tls_conn, due));
+	}
+	if (!list_empty(from))
+		conn_requeue(tc->stack, container_of(from->next, struct tls_conn, due)->wire);
 }
 
 /* The pipe's session is over. If the pipe is too, the wire goes when it is looked at next. */
@@ -503,6 +525,7 @@ turn(void *arg, uint64_t now_ns)
 	atomic_store_explicit(&sh->seen[tc->cfg.core], version, memory_order_release);
 	tc->turns++;
 	handshakes_expire(tc);
+	steps_look(tc);
 	wires_look(tc);
 	/* What pipes hold leaves by chunks of wires: with all of them in pipes, nothing would. */
 	conn_credit_keep(tc->stack, tc->kept);
@@ -542,6 +565,8 @@ tls_conns_create(struct region *region, const struct tls_conns_config *cfg, stru
 	list_init(&tc->waiting);
 	list_init(&tc->handshakes);
 	list_init(&tc->due);
+	list_init(&tc->begins);
+	list_init(&tc->steps);
 	stack_usage_mt(stack, &usage);
 	tc->kept = usage.chunks / WIRES_PART;
 	serve_tls_attach(serve, region, &user);
