@@ -23,12 +23,19 @@
 #define TLS_HANDSHAKE_NS   10000000000ull
 #define TLS_PATIENCE_NS    1000000000ull /* the same, of the oldest while others wait for a place */
 
+/* Other keys cost as much as a tenth of a handshake. */
+#define TLS_REKEYS_A_TURN 4u         /* of a core, and one of a connection */
+#define TLS_REKEY_BYTES   (1u << 20) /* a connection reads between two of them, */
+#define TLS_REKEYS_EARLY  4u         /* but for so many in its life */
+
 #define TLS_COUNTERS(X)                                                                            \
 	X(TLS_HANDSHAKES, "TLS handshakes completed")                                              \
 	X(TLS_RESUMED, "of them, by a session ticket")                                             \
 	X(TLS_HANDSHAKE_ERRORS, "TLS handshakes that failed")                                      \
 	X(TLS_HANDSHAKE_TIMEOUTS, "of them, those that took too long")                             \
 	X(TLS_PROTO_ERRORS, "TLS connections closed: a wrong record")                              \
+	X(TLS_REKEYS, "key updates of peers")                                                      \
+	X(TLS_REKEYS_REFUSED, "TLS connections closed: key updates in a row")                      \
 	X(TLS_CUT, "TLS connections closed by the peer without notice")                            \
 	X(TLS_NO_ROOM, "TLS connections closed: no slot or memory")                                \
 	X(TLS_DEFERRED, "steps of handshakes put off to a later turn")

@@ -64,5 +64,7 @@ enum tls_status tls_write(struct tls_stream *stream, const uint8_t *from, uint32
 void tls_end(struct tls_stream *stream);
 /* Bytes of a record that were deciphered, and not read. */
 bool tls_has_read_ahead(const struct tls_stream *stream);
+/* How often the peer has asked for other keys since the handshake: one at most in a tls_read(). */
+uint32_t tls_rekeys(const struct tls_stream *stream);
 
 #endif

@@ -412,6 +412,118 @@ a_wrong_record_closes_and_is_counted(void **state)
 }
 
 static void
+client_rekey(struct client *cl)
+{
+	check_eq(SSL_key_update(cl->ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+	check_eq(SSL_do_handshake(cl->ssl), 1);
+}
+
+/* The most in one of so many turns. */
+static uint64_t
+rekeys_a_turn(struct world *w, struct client *cl, uint32_t clients, uint32_t turns)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < turns; i++) {
+		const uint64_t before = counted(w, TLS_REKEYS);
+
+		world_turn(w);
+		for (uint32_t k = 0; k < clients; k++)
+			client_turn(&cl[k]);
+		if (counted(w, TLS_REKEYS) - before > most)
+			most = counted(w, TLS_REKEYS) - before;
+	}
+	return most;
+}
+
+/* A frame has room for fifty, of which each would take the core 30 us. */
+static void
+key_updates_are_few_and_one_a_turn(void **state)
+{
+	struct client cl;
+	struct world w;
+
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, "get k\r\n", 7);
+	client_hear(&w, &cl, 5);
+	for (uint32_t i = 0; i < TLS_REKEYS_EARLY; i++)
+		client_rekey(&cl);
+	client_say(&w, &cl, "get k\r\n", 7);
+	check_eq(rekeys_a_turn(&w, &cl, 1, 200), 1);
+	check_eq(counted(&w, TLS_REKEYS), TLS_REKEYS_EARLY);
+	check_str(cl.got, "END\r\nEND\r\n");
+	for (uint32_t i = 0; i < 60; i++)
+		client_rekey(&cl);
+	check_eq(rekeys_a_turn(&w, &cl, 1, 200), 1);
+	check_eq(counted(&w, TLS_REKEYS), TLS_REKEYS_EARLY + 1);
+	check_eq(counted(&w, TLS_REKEYS_REFUSED), 1);
+	check_eq(counted(&w, TLS_PROTO_ERRORS), 0);
+	cl.peer->close = true;
+	all_is_given_back(&w);
+	client_close(&cl);
+	world_destroy(&w);
+}
+
+/* Who moves much may have other keys as often as that asks for. */
+static void
+key_updates_of_who_moves_much_are_no_fault(void **state)
+{
+	const uint32_t bytes = 1000000;
+	char *say = malloc(bytes + 64);
+	struct client cl;
+	struct world w;
+
+	ensure(say != NULL);
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	for (uint32_t i = 0; i < 2; i++) {
+		const int head = snprintf(say, 64, "set k 0 0 %u\r\n", bytes);
+
+		memset(say + head, 'x', bytes);
+		memcpy(say + head + bytes, "\r\n", 2);
+		client_say(&w, &cl, say, (uint32_t)head + bytes + 2);
+		client_hear(&w, &cl, 8 * (i + 1));
+	}
+	check_str(cl.got, "STORED\r\nSTORED\r\n");
+	for (uint32_t i = 0; i < TLS_REKEYS_EARLY + 1; i++)
+		client_rekey(&cl);
+	client_say(&w, &cl, "mn\r\n", 4);
+	client_hear(&w, &cl, 20);
+	check_str(cl.got, "STORED\r\nSTORED\r\nMN\r\n");
+	check_eq(counted(&w, TLS_REKEYS_REFUSED), 0);
+	client_close(&cl);
+	free(say);
+	world_destroy(&w);
+}
+
+static void
+key_updates_of_many_are_a_few_a_turn(void **state)
+{
+	enum { CLIENTS = 12 };
+	struct client cl[CLIENTS];
+	struct world w;
+
+	world_create(&w, 0);
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		client_open(&w, &cl[i], (uint16_t)(2000 + i), TLS1_3_VERSION);
+		client_say(&w, &cl[i], "get k\r\n", 7);
+		client_hear(&w, &cl[i], 5);
+	}
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		client_rekey(&cl[i]);
+		client_say(&w, &cl[i], "mn\r\n", 4);
+	}
+	check_eq(rekeys_a_turn(&w, cl, CLIENTS, 200), TLS_REKEYS_A_TURN);
+	check_eq(counted(&w, TLS_REKEYS), CLIENTS);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		check_str(cl[i].got, "END\r\nMN\r\n");
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		client_close(&cl[i]);
+	world_destroy(&w);
+}
+
+static void
 who_must_show_a_certificate_and_does_not_is_refused(void **state)
 {
 	for (uint32_t shows = 0; shows < 2; shows++) {
@@ -461,6 +573,7 @@ handshakes_are_taken_one_a_turn(void **state)
 	check_eq(before, CLIENTS);
 	check_eq(most, 1);
 	check(counted(&w, TLS_DEFERRED) > CLIENTS);
+	check(counted(&w, TLS_DEFERRED) <= 3 * CLIENTS); /* a step is put off once */
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		client_close(&cl[i]);
 	world_destroy(&w);
@@ -585,6 +698,9 @@ main(void)
 		cmocka_unit_test(what_is_no_handshake_is_closed_and_counted),
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
 		cmocka_unit_test(a_wrong_record_closes_and_is_counted),
+		cmocka_unit_test(key_updates_are_few_and_one_a_turn),
+		cmocka_unit_test(key_updates_of_who_moves_much_are_no_fault),
+		cmocka_unit_test(key_updates_of_many_are_a_few_a_turn),
 		cmocka_unit_test(who_must_show_a_certificate_and_does_not_is_refused),
 		cmocka_unit_test(handshakes_are_taken_one_a_turn),
 		cmocka_unit_test(tickets_resume_until_the_certificate_is_another),
