@@ -527,6 +527,7 @@ tls_conns_create(struct region *region, const struct tls_conns_config *cfg, stru
 {
 	struct tls_conns *tc = region_take(region, sizeof *tc, CACHE_LINE_BYTES);
 	const struct serve_tls_user user = {.arg = tc,
+					    .plain_port = cfg->plain_port,
 					    .opened = wire_opened,
 					    .gone = wire_gone,
 					    .ready = wire_ready,

@@ -1,8 +1,8 @@
 /*
  * tls_conns.h - one core's TLS connections: between the streams of TCP and the service.
  *
- * Once created, every connection of a peer is TLS: no byte of it is read as a request before its
- * handshake is complete, and nothing is sent but records.
+ * Once created, every connection of a peer, but those of plain_port, is TLS: no byte of it is read
+ * as a request before its handshake is complete, and nothing is sent but records.
  *
  * Units:  ns on the core's clock.
  * Owner:  streams and their memory are OpenSSL's; the table is taken from the region.
@@ -54,7 +54,8 @@ struct tls_shared {
 
 struct tls_conns_config {
 	uint32_t core;
-	uint32_t conns_max; /* the stack's */
+	uint32_t conns_max;  /* the stack's */
+	uint16_t plain_port; /* the stack's other one; 0: none */
 	struct tls_shared *shared;
 };
 

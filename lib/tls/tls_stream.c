@@ -109,7 +109,7 @@ static bool
 certificates_load(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 {
 	const char *key = s->key != NULL ? s->key : s->chain_cert;
-	const int format = s->keyformat == 1 ? SSL_FILETYPE_ASN1 : SSL_FILETYPE_PEM;
+	const int format = s->keyformat == SSL_FILETYPE_ASN1 ? SSL_FILETYPE_ASN1 : SSL_FILETYPE_PEM;
 
 	if (SSL_CTX_use_certificate_chain_file(ctx, s->chain_cert) != 1)
 		return refuse(why, "ssl_chain_cert", s->chain_cert,

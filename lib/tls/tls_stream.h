@@ -27,7 +27,7 @@ struct tls_stream;
 /* As memcached's ssl_*. NULL: not given. */
 struct tls_settings {
 	const char *chain_cert, *key, *ciphers, *ca_cert;
-	uint32_t keyformat;   /* 0: PEM, 1: DER */
+	uint32_t keyformat;   /* 1: PEM, 2: DER, as OpenSSL numbers them */
 	uint32_t verify_mode; /* 0: none, 1: request, 2: require, 3: once */
 	uint32_t min_version; /* 0..3: TLS 1.0 to 1.3 */
 };

@@ -19,6 +19,7 @@
 
 #define PEER_BYTES (3u << 20)
 #define STEPS      6000u
+#define PLAIN_PORT 11212u
 
 /* ---- certificates ---- */
 
@@ -78,7 +79,7 @@ world_create(struct world *w, uint32_t verify_mode)
 {
 	const struct sim_faults none = {.delay_ns = 5000};
 	struct sim_cores_options options = sim_cores_defaults(5);
-	struct tls_conns_config cfg = {.shared = &w->shared};
+	struct tls_conns_config cfg = {.shared = &w->shared, .plain_port = PLAIN_PORT};
 	struct tls_settings settings = {.verify_mode = verify_mode, .min_version = 2};
 	char why[TLS_WHY_BYTES];
 	struct tls_context *context;
@@ -88,6 +89,7 @@ world_create(struct world *w, uint32_t verify_mode)
 	settings.key = w->files.key;
 	options.memory_bytes = 64u << 20;
 	options.stack.tcp.pipes = true;
+	options.stack.tcp.other_port = PLAIN_PORT;
 	options.stack.tcp.active_reserve = options.stack.tcp.conns_max / 2;
 	w->sc = sim_cores_create(&options);
 	context = tls_context_load(&settings, why);
@@ -366,6 +368,39 @@ what_is_no_handshake_is_closed_and_counted(void **state)
 		all_is_given_back(&w);
 		world_destroy(&w);
 	}
+}
+
+/* Each port speaks one of both, and to the other answers nothing but an alert. */
+static void
+the_port_beside_is_in_the_clear(void **state)
+{
+	static const char said[] = "set k 7 0 5\r\nhello\r\nget k\r\n", asked[] = "get k\r\n",
+			  found[] = "VALUE k 7 5\r\nhello\r\nEND\r\n";
+	struct sim_peer *plain, *wrong;
+	struct client cl;
+	struct world w;
+
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, said, sizeof said - 1);
+	client_hear(&w, &cl, 8 + sizeof found - 1);
+	check_str(cl.got + 8, found);
+	w.peers->server_port = PLAIN_PORT;
+	plain = sim_peer_open(w.peers, SIM_PEERS + 1, 2001, 4096, 4096);
+	sim_peer_send(plain, asked, sizeof asked - 1);
+	w.peers->server_port = PLAIN_PORT + 1;
+	wrong = sim_peer_open(w.peers, SIM_PEERS + 1, 2002, 4096, 4096);
+	for (uint32_t k = 0; k < 200; k++)
+		world_turn(&w);
+	check_eq(plain->in_len, sizeof found - 1);
+	check_eq(memcmp(plain->in, found, plain->in_len), 0);
+	check(wrong->state != PEER_OPEN);
+	check_eq(counted(&w, TLS_HANDSHAKES), 1);
+	check_eq(counted(&w, TLS_HANDSHAKE_ERRORS), 0);
+	plain->close = cl.peer->close = true;
+	all_is_given_back(&w);
+	client_close(&cl);
+	world_destroy(&w);
 }
 
 static void
@@ -696,6 +731,7 @@ main(void)
 		cmocka_unit_test(values_of_any_length_come_back),
 		cmocka_unit_test(many_requests_in_one_record_are_answered_in_order),
 		cmocka_unit_test(what_is_no_handshake_is_closed_and_counted),
+		cmocka_unit_test(the_port_beside_is_in_the_clear),
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
 		cmocka_unit_test(a_wrong_record_closes_and_is_counted),
 		cmocka_unit_test(key_updates_are_few_and_one_a_turn),
