@@ -54,6 +54,7 @@
 struct config_tls {
 	bool on;
 	uint32_t keyformat, verify_mode, min_version; /* its numbers */
+	uint32_t plain_port;                          /* in the clear beside it; 0: none */
 	char chain_cert[CONFIG_PATH_BYTES], key[CONFIG_PATH_BYTES], ca_cert[CONFIG_PATH_BYTES];
 	char ciphers[CONFIG_ARGS_BYTES];
 };
