@@ -325,6 +325,7 @@ static const struct {
 	{"flash-device", "/f", "flash-large", "30"},
 	{"flash-device", "/f", "flash-item-max", "4k"},
 	{"flash-device", "/f", "flash-deadline", "20ms"},
+	{"flash-device", "/f", "flash-compress", "yes"},
 };
 
 static void
