@@ -122,7 +122,7 @@ def show(figures):
         if rows:
             table(f"{part}: what was claimed, and what was seen", ["row", "paper", "baseline", "ours", "unit", "verdict"],
                   [[row["name"].removeprefix(part + "_"), words(row["paper"]), words(row["baseline"]), words(row["ours"]), row["unit"],
-                    row["verdict"] + (f" {row['times']:.3g} times" if row.get("times") and row["baseline"] is not None else "")] for row in rows])
+                    row["verdict"] + (f" {row['times']:.3g} times" if row.get("times") and None not in (row["baseline"], row["ours"]) else "")] for row in rows])
     lacking = [row for row in figures["rows"] if row["verdict"] == "not shown here"]
     print(f"\n  {len(figures['rows'])} rows, {len(lacking)} of them not shown here; {figures['cells_compared']} cells compared, a baseline is "
           f"ahead in {len(figures['cells_behind'])}", flush=True)

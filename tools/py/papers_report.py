@@ -113,7 +113,7 @@ def cell(head, text, number=False):
 
 
 def table_row(row):
-    times = f" {words(row['times'], 3)}x" if row.get("times") is not None and row["baseline"] is not None else ""
+    times = f" {words(row['times'], 3)}x" if row.get("times") is not None and None not in (row["baseline"], row["ours"]) else ""
     why = row.get("why") or row.get("needs")
     verdict = f'<span class="v {VERDICTS[row["verdict"]]}">{html.escape(row["verdict"])}{times}</span>' + (f"<small>{html.escape(why)}</small>" if why else "")
     against = f"{escaped(row['baseline'])}<small>{html.escape(row['baseline_name'] or '')}</small>" if row["baseline"] is not None else ""

@@ -1,7 +1,7 @@
 """Rows and verdicts of tools/bench papers: claims of the papers beside what was measured here.
 
 A verdict is computed: ours beside the baseline that was measured with it, by what is better of the two. Without a
-baseline it is ours beside the paper's figure. Times within LEVEL of each other are level; counts are exact.
+baseline, or of a baseline alone, it is beside the paper's figure. Times within LEVEL of each other are level; counts are exact.
 """
 
 import papers_claims
@@ -64,15 +64,16 @@ def row_of(claim, points, reasons):
     if lacking:
         needs = next(filter(None, map(points.why_absent, lacking)), None) or claim.needs or "its part was not run"
         return row | {"verdict": NOT_SHOWN, "needs": needs}
-    if claim.baseline is not None:
+    if claim.ours is not None and claim.baseline is not None:
         times = times_better(ours, baseline, claim.better)
         row |= {"times": rounded(times), "verdict": judged(times, row["kind"] == COUNT)}
         if row["verdict"] == BEHIND:
             row["why"] = reasons.get(claim.name) or figure_reason(claim)
         return row
+    seen = baseline if claim.ours is None else ours
     if isinstance(claim.paper, (int, float)):
-        good = holds(ours, claim.paper, claim.better)
-        return row | {"times": rounded(times_better(ours, claim.paper, claim.better)),
+        good = holds(seen, claim.paper, claim.better)
+        return row | {"times": rounded(times_better(seen, claim.paper, claim.better)),
                       "verdict": AS_CLAIMED if good else SHORT,
                       **({} if good else {"why": reasons.get(claim.name) or papers_claims.NO_REASON})}
     return row | {"verdict": "seen"}

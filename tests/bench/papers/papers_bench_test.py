@@ -206,6 +206,12 @@ class MappingTest(unittest.TestCase):
         self.assertEqual(points.value(("intel/rtt", "memcached, veth", "udp")), 250)
         self.assertEqual([(p["x"], p["y"]) for p in points.series("intel/fig13-udp")["memcached, veth"]], [(199, 250)])
 
+    def test_a_machine_without_a_knee_has_no_figure_and_no_zero(self):
+        found = papers_rows.found_of(papers_intel.points_of({("vhost", "udp"): [{"knee_per_s": 0, "points": []}]}))
+        row = next(r for r in found["rows"] if r["name"] == "intel_12_udp")
+        self.assertEqual((row["verdict"], row["ours"]), ("not shown here", None))
+        self.assertNotIn("udp_sla_times_memcached", found)
+
     def test_cores_that_are_not_here_say_so(self):
         points = [point("intel", "fig12-tcp", "ours, vhost", "1 core", 2000, "x"), point("intel", "fig12-tcp", "memcached, veth", "1 core", 200, "x")]
         row = next(r for r in papers_rows.found_of(points + papers_intel.by_cores(points, [0, 1], [1.9]))["rows"] if r["name"] == "intel_14_sixteen_cores")
