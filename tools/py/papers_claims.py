@@ -2,9 +2,9 @@
 papers_points.py that are the baseline and ours here. Nothing here is a measurement of ours.
 """
 
-from papers_figures import INTEL, OURS, STUDY, THESIS
 from papers_memc3_claims import MEMC3_CLAIMS, MEMC3_NAMED, MEMC3_REASONS
 from papers_points import LAST, LEAST, MOST, Claim, over
+from papers_shapes import INTEL, OURS, STUDY, THESIS
 
 NO_REASON = "not explained yet"
 CORES = "more than this machine's cores"

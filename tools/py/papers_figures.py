@@ -4,43 +4,8 @@ Facts of the papers are given in words of our own, with their figure. A figure t
 `reasons` has, by words of a baseline's name, why that baseline is ahead where it is, and what was tried.
 """
 
-import dataclasses
-
-MEMC3 = "MemC3 (NSDI 2013)"
-INTEL = "Intel, Enhancing the Scalability of Memcached (2012)"
-STUDY = "Memcached vs Redis, a memtier study (2016)"
-THESIS = "B. Fan's thesis (2013)"
-OURS = "Beyond the papers"
-PAPER = "paper"  # a series whose name begins so is the paper's own, and no baseline
-
-
-@dataclasses.dataclass(frozen=True)
-class Figure:
-    """name: of its points, "part/figure". better: "more", "less", or None where nothing is compared. ours, bases:
-    how the names of series begin; without bases all others are. paper: {legend: [(x, y)]}, as published."""
-    name: str
-    source: str
-    title: str
-    x: str
-    y: str
-    claimed: str
-    differs: str
-    better: str = None
-    ours: tuple = ("ours",)
-    bases: tuple = None
-    bars: bool = False
-    log_x: bool = False
-    log_y: bool = False
-    paper: dict = dataclasses.field(default_factory=dict)
-    reasons: dict = dataclasses.field(default_factory=dict)
-
-    def ours_of(self, series):
-        return [name for name in series if name.startswith(self.ours)]
-
-    def bases_of(self, series):
-        return [name for name in series if not name.startswith((*self.ours, PAPER)) and
-                (self.bases is None or name.startswith(self.bases))]
-
+from papers_memc3_figures import MEMC3_FIGURES
+from papers_shapes import INTEL, OURS, STUDY, THESIS, Figure
 
 QPS, LOADED = "thousand requests/s", "busiest server's load by the mean"
 SIMULATED = "Their cluster was 85 Atom nodes with SSDs; here the fleet is simulated behind the product's own placement and " \
@@ -199,4 +164,4 @@ _BEYOND = (
            "Pelikan and others are newer than the papers; --server NAME=PATH takes any.", _STUDY_LATENCY, better="more", bars=True, log_y=True),
 )
 
-FIGURES = {figure.name: figure for figure in (*_THESIS, *_MEMTIER, *_INTEL, *_BEYOND)}
+FIGURES = {figure.name: figure for figure in (*MEMC3_FIGURES, *_THESIS, *_MEMTIER, *_INTEL, *_BEYOND)}

@@ -1,7 +1,7 @@
 """Claims of MemC3 (NSDI 2013; tables 3.x and 5.x of the thesis repeat them) as rows, and what is asked for by name."""
 
-from papers_figures import MEMC3
 from papers_points import LAST, MOST, Claim, over
+from papers_shapes import MEMC3
 
 CHAINING, TWO_PATHS, OURS, BATCHES = "chaining", "cuckoo, 2 paths", "ours", ("ours, batches", "ours")
 GLOBAL, BUCKETS, OPTIMISTIC = "chaining+global lock", "chaining+bucket lock", "cuckoo+opt lock"
