@@ -6,6 +6,7 @@ import charts
 
 WIDE, HIGH, BAR = 6.4, 3.9, 0.2  # inches
 OURS, BASES, PAPER = ("#0b6fb8", "#12a0b8", "#5a4fb8", "#0a4f80"), ("#d1591b", "#3a8f3a", "#8a4fa3", "#b8860b", "#a33b4f", "#5f6b2f", "#4f7f8a", "#7a5a3a"), "#6b6b6b"
+MUTED = "#c9b8ab"  # bars of baselines, whose names stand beside them
 LONG = 34          # letters of a name, before it is cut over two lines
 
 
@@ -98,36 +99,50 @@ def scale(axes, figure):
         axes.set_ylim(bottom=0)
 
 
+def bars_of(figure, series, labels):
+    """[(group, name, point)], each group with the bars that it has."""
+    return [(label, name, p) for label in labels for name, points in series.items() for p in points if p["x"] == label]
+
+
 def bar_chart(figure, series):
-    """A group of bars for each label; the paper's values are marks."""
+    """A group of bars for each label. Their names stand beside them, unless there are few of many groups: then a legend has them.
+    The paper's values are marks."""
     labels = list(dict.fromkeys(p["x"] for points in series.values() for p in points))
     drawn = {name: points for name, points in series.items() if not name.startswith("paper")}
     marks = {name: [(p["x"], p["y"]) for p in points] for name, points in series.items() if name.startswith("paper")} | figure.paper
-    rows = len(labels) * (len(drawn) + 1)
-    made, axes = empty(figure, 1.2 + BAR * rows)
+    beside = not (len(drawn) <= 3 and len(labels) > 3)
+    bars = bars_of(figure, drawn, labels)
+    made, axes = empty(figure, 1.0 + BAR * (len(bars) + len(labels) * (1.6 if beside and any(labels) else 0.8)))
     axes.grid(axis="y", visible=False)
-    colour = colours(figure, drawn)
-    middle = {}
-    y, ticks = 0, []
+    colour, y, ticks, seen = colours(figure, drawn), 0.0, [], set()
     for label in labels:
+        y += 0.7
+        if beside and label:
+            ticks.append((y, str(label), True))
+            y += 1
         first = y
-        for name, points in drawn.items():
-            for p in points:
-                if p["x"] == label:
-                    axes.barh(y, p["y"], height=0.82, color=colour[name], label=named(name, colour[name] in OURS) if name not in middle else None)
-                    middle.setdefault(name, y)
-                    axes.annotate(f"{p['y']:,.3g}" if p["y"] < 1e4 else f"{p['y']:,.0f}", (p["y"], y), xytext=(4, 0), textcoords="offset points", va="center",
-                                  fontsize=8, color="#333")
-            y += any(p["x"] == label for p in points)
-        ticks.append((first + y - 1) / 2)
+        for _, name, p in (bar for bar in bars if bar[0] == label):
+            own = colour[name] in OURS
+            axes.barh(y, p["y"], height=0.8, color=(OURS[0] if own else MUTED) if beside else colour[name],
+                      label=None if beside or name in seen else named(name, own))
+            axes.annotate(f"{p['y']:,.3g}" if abs(p["y"]) < 1e4 else f"{p['y']:,.0f}", (p["y"], y), xytext=(4, 0), textcoords="offset points",
+                          va="center", fontsize=8, color="#333")
+            if beside:
+                ticks.append((y, named(name, own), False))
+            seen.add(name)
+            y += 1
+        if not beside:
+            ticks.append(((first + y - 1) / 2, str(label), False))
         for name, points in marks.items():
             for x, value in points:
                 if x == label:
-                    axes.plot([value, value], [first - 0.5, y - 0.5], "--", color=PAPER, linewidth=1.6, label=name if name not in middle else None)
-                    middle.setdefault(name, y)
-        y += 1
-    axes.set_yticks(ticks, [str(label) for label in labels])
-    axes.invert_yaxis()
+                    axes.plot([value, value], [first - 0.5, y - 0.5], "--", color=PAPER, linewidth=1.6, label=None if name in seen else name)
+                    seen.add(name)
+    axes.set_yticks([at for at, _, _ in ticks], [text for _, text, _ in ticks], fontsize=8.5)
+    for text, (_, _, head) in zip(axes.get_yticklabels(), ticks):
+        text.set_fontweight("bold" if head else "normal")
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(y, 0)
     axes.set_xlabel(figure.y)
     if figure.log_y:
         axes.set_xscale("log")
