@@ -45,7 +45,8 @@ draw_batch(const struct cache_load *l, struct load_lane *lane, uint32_t from)
 	uint32_t gets = 0, sets = 0;
 
 	for (uint32_t i = 0; i < LOAD_BATCH; i++) {
-		const uint32_t number = zipf_next(&l->zipf, &lane->random);
+		const uint32_t number = l->even ? bench_below(&lane->random, l->keys)
+						: zipf_next(&l->zipf, &lane->random);
 		const bool is_set = bench_below(&lane->random, 100) < l->sets_in_100;
 		const uint32_t at = from + (is_set ? LOAD_BATCH - ++sets : gets++);
 

@@ -23,7 +23,7 @@ struct load_lane;
 struct cache_load {
 	uint32_t keys, value_bytes;
 	uint32_t sets_in_100;
-	bool set_missed;
+	bool set_missed, even; /* even: each key as often as any other */
 	struct zipf zipf;
 	struct load_lane *lanes;
 	/* of the block that runs */
