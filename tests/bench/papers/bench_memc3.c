@@ -17,6 +17,6 @@ main(int argc, char **argv)
 	paper_options_read(&o, argc, argv, figures);
 	figures_of_filling(&o);
 	figures_of_lookups(&o);
-	// figures_of_caches(&o);
+	figures_of_caches(&o);
 	return 0;
 }

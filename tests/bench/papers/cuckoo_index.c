@@ -184,8 +184,13 @@ make_room(struct cuckoo_index *c, const struct cuckoo_key *place)
 	static _Thread_local struct cuckoo_paths paths;
 
 	for (uint32_t i = 0; i < PATH_TRIES_MAX; i++) {
-		const uint32_t p = path_search(c, place, &paths);
+		uint32_t p;
 
+		/* What a path that crossed itself has moved may be enough. */
+		if (empty_slot(c, place->first) < CUCKOO_SLOTS ||
+		    empty_slot(c, place->second) < CUCKOO_SLOTS)
+			return true;
+		p = path_search(c, place, &paths);
 		if (p == c->paths)
 			return false;
 		if (path_walk(c, paths.spot[p], paths.length, paths.at[p]))

@@ -108,20 +108,19 @@ stand_open(struct stand *s, const struct paper_options *o, const struct table_se
 			    .room = slots * ROOM / PER_MILLE,
 			    .rounds = paper_sized(o, 2, 7, 15),
 			    .blocks = paper_sized(o, 1, 2, 8),
-			    .lanes = calloc(PAPER_THREADS_MAX, sizeof *s->lanes)};
+			    .lanes = calloc(CREW_MAX, sizeof *s->lanes)};
 	ensure(s->lanes != NULL && count <= SERIES_MAX);
-	s->block =
-		s->room / PAPER_THREADS_MAX < BLOCK ? (uint32_t)s->room / PAPER_THREADS_MAX : BLOCK;
+	s->block = s->room / CREW_MAX < BLOCK ? (uint32_t)s->room / CREW_MAX : BLOCK;
 	s->block = s->block / BATCH * BATCH;
 	if (s->block == 0)
 		s->block = BATCH / 4;
-	for (uint32_t i = 0; i < PAPER_THREADS_MAX; i++)
+	for (uint32_t i = 0; i < CREW_MAX; i++)
 		s->lanes[i].random = bench_mix(o->seed + i + 1);
 
 	const struct table_need need = {.keys = s->present + s->room,
 					.in_table = s->present + s->room,
 					.slots = slots,
-					.threads = PAPER_THREADS_MAX};
+					.threads = CREW_MAX};
 
 	for (uint32_t i = 0; i < count; i++) {
 		if (i > 0 && series[i].kind == series[i - 1].kind) {
@@ -154,7 +153,7 @@ draw(struct stand *s, uint32_t thread)
 		l->numbers[i] = first + bench_below(&l->random, (uint32_t)s->present);
 		l->keys[i] = bench_key_of(l->numbers[i]);
 	}
-	l->next = s->present + s->room / PAPER_THREADS_MAX * thread;
+	l->next = s->present + s->room / CREW_MAX * thread;
 	l->lookups = 0;
 }
 
@@ -196,7 +195,7 @@ check_and_remove(struct stand *s, uint32_t thread)
 {
 	const struct table_kind *kind = s->series[s->now].kind;
 	struct lane *l = &s->lanes[thread];
-	const uint64_t first = s->present + s->room / PAPER_THREADS_MAX * thread;
+	const uint64_t first = s->present + s->room / CREW_MAX * thread;
 
 	for (uint32_t i = 0; i < l->lookups; i++)
 		ensure(l->found[i] == (s->misses ? PAPER_ABSENT : l->numbers[i]));
@@ -300,8 +299,7 @@ figure6(struct stand *s, uint32_t inserts, const char *figure)
 	struct paper_rounds rounds[SERIES_MAX];
 
 	s->inserts = inserts;
-	for (uint32_t threads = 1; threads <= crew_cpus() && threads <= PAPER_THREADS_MAX;
-	     threads++) {
+	for (uint32_t threads = 1; threads <= crew_cpus() && threads <= CREW_MAX; threads++) {
 		const struct paper_row row = {.figure = figure, .x = threads};
 
 		measure_all(s, threads, rounds);
@@ -320,7 +318,7 @@ figure7(struct stand *s)
 		const struct paper_row row = {.figure = "fig7", .x = shares[i]};
 
 		s->inserts = shares[i];
-		measure_all(s, cpus < PAPER_THREADS_MAX ? cpus : PAPER_THREADS_MAX, rounds);
+		measure_all(s, cpus < CREW_MAX ? cpus : CREW_MAX, rounds);
 		print_all(s, row, rounds);
 	}
 }
@@ -332,8 +330,7 @@ figures_of_lookups(const struct paper_options *o)
 	struct stand s;
 
 	figure5(o, "fig5a", alone, COUNT(alone), 1);
-	figure5(o, "fig5b", together, COUNT(together),
-		cpus < PAPER_THREADS_MAX ? cpus : PAPER_THREADS_MAX);
+	figure5(o, "fig5b", together, COUNT(together), cpus < CREW_MAX ? cpus : CREW_MAX);
 	if (!paper_wants(o, "fig6") && !paper_wants(o, "fig7"))
 		return;
 	stand_open(&s, o, mixed, COUNT(mixed));

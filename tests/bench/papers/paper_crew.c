@@ -4,7 +4,6 @@
 #include "paper_crew.h"
 
 #include "bench_load.h"
-#include "paper_table.h"
 
 #include "base/check.h"
 
@@ -76,11 +75,11 @@ double
 crew_run(uint32_t threads, crew_work *work, void *arg)
 {
 	struct crew crew = {.threads = threads, .work = work, .arg = arg};
-	struct member members[PAPER_THREADS_MAX];
-	pthread_t thread[PAPER_THREADS_MAX];
+	struct member members[CREW_MAX];
+	pthread_t thread[CREW_MAX];
 	uint64_t from = UINT64_MAX, until = 0;
 
-	ensure(threads >= 1 && threads <= PAPER_THREADS_MAX);
+	ensure(threads >= 1 && threads <= CREW_MAX);
 	for (uint32_t i = 0; i < threads; i++)
 		members[i] = (struct member){.crew = &crew, .number = i};
 	for (uint32_t i = 1; i < threads; i++)

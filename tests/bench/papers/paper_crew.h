@@ -3,12 +3,14 @@
  *
  * Units:  seconds of the wall, from the first to begin until the last to end.
  * Thread: the caller is thread 0.
- * Bounds: PAPER_THREADS_MAX threads. More than there are CPUs share them.
+ * Bounds: CREW_MAX threads. More than there are CPUs share them.
  */
 #ifndef CLOCKOO_PAPER_CREW_H
 #define CLOCKOO_PAPER_CREW_H
 
 #include <stdint.h>
+
+#define CREW_MAX 16u
 
 typedef void crew_work(void *arg, uint32_t thread);
 

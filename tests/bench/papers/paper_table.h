@@ -13,9 +13,9 @@
 #define CLOCKOO_PAPER_TABLE_H
 
 #include "bench_load.h"
+#include "paper_crew.h"
 
-#define PAPER_THREADS_MAX 16u
-#define PAPER_ABSENT      UINT64_MAX
+#define PAPER_ABSENT UINT64_MAX
 
 struct table_need {
 	uint64_t keys, in_table, slots; /* slots: of tables with slots */
