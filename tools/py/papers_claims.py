@@ -134,7 +134,19 @@ _MEMTIER = (
 
 ONE = "1 core"
 VHOST, VETH, MEMCACHED = "ours, vhost", "ours, veth", "memcached, veth"
+BAG_THREADS, BAG_SETS, LOCKED, BATCHES = "intel/bags_by_threads", "intel/bags_by_sets", "LRU+global lock", ("ours, batches", "ours")
 _INTEL = (
+    intel("bags_gets", "figure 12", "bags serve 6 times the base at 16 cores: in one harness, gets alone, all threads", 6, RATIO, "more", None, "bags by LRU under a global lock",
+          ("intel/bags_by_lru", "bags", 0), CORES),
+    *(intel(f"bags_sets_{n}", "section 3.5", f"no lock for gets: {n} % sets, beside bags", None, "million/s", "more", (BAG_SETS, BATCHES, n), "bags", (BAG_SETS, "bags", n))
+      for n in (0, 5, 30, 100)),
+    *(intel(f"bags_sets_{n}_lru", "section 2.4", f"{n} % sets, beside the base", None, "million/s", "more", (BAG_SETS, BATCHES, n), "LRU, global lock", (BAG_SETS, LOCKED, n))
+      for n in (0, 100)),
+    intel("bags_scaling", "figure 14", "bags scale by their threads", 2, RATIO, "more", None, "bags",
+          over((BAG_THREADS, "bags", 2), (BAG_THREADS, "bags", 1)), CORES),
+    intel("bags_threads", "figure 14", "all threads, even keys", None, "million/s", "more", (BAG_THREADS, BATCHES, LAST), "bags", (BAG_THREADS, "bags", LAST)),
+    intel("bags_threads_zipf", "figure 14", "all threads, Zipf", None, "million/s", "more", ("intel/bags_by_threads_zipf", BATCHES, LAST), "bags",
+          ("intel/bags_by_threads_zipf", "bags", LAST)),
     intel("12_tcp", "figure 12", "the optimised server gives 6 times the base within 1 ms (3.15 by 0.525 million), TCP", 6, "thousand requests/s", "more",
           ("intel/fig12-tcp", VHOST, ONE), "memcached by the same generator", ("intel/fig12-tcp", MEMCACHED, ONE)),
     intel("12_udp", "figure 12", "the same over UDP", 6, "thousand requests/s", "more",
@@ -170,10 +182,9 @@ CLAIMS = (*MEMC3_CLAIMS, *_INTEL, *_MEMTIER, *_THESIS, *_BEYOND)
 # Figures that are asked for by name.
 NAMED = {**MEMC3_NAMED,
          "udp_sla_times_memcached": over(("intel/fig12-udp", VHOST, ONE), ("intel/fig12-udp", MEMCACHED, ONE)),
+         "bags_vs_memcached": ("intel/bags_by_lru", "bags", 0),
          "shared_written_lines_per_get": ("beyond/lines", "ours", 16),
          "model_error_2_cores": ("beyond/model", "ours", 2)}
-LESS_ONE = ("items_more_than_lru_chaining",)  # a ratio, of which what is more than one is asked for
-
 REASONS = {
     **MEMC3_REASONS,
     "thesis_24_perfect": "A perfect cache has the likeliest keys from the first request on; the product learns them by a sketch, so a hot key passes now and then.",

@@ -32,7 +32,7 @@ SILICON = {"ht": "a machine with /sys/devices/system/cpu/smt/control, whose hype
 
 def bags(folder, quick, options):
     """Bag LRU with its cleaner and striped locks beside our store, in one harness."""
-    return paper_rows(folder / "tests/bench/papers/bench_bags", quick, "bags beside our store")
+    return [p | {"part": PART} for p in paper_rows(folder / "tests/bench/papers/bench_bags", quick, "bags beside our store")]
 
 
 def energy_uj():

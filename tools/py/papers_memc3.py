@@ -8,7 +8,7 @@ import zlib
 import papers_bed
 from papers_bed import PapersBed, cpus_of_ours
 from papers_memtier import Study
-from papers_points import absent, point
+from papers_points import COUNT, absent, point
 from papers_programs import paper_rows
 from progress import Step
 
@@ -16,11 +16,20 @@ PART = "memc3"
 KEYS = (100_000, 1_000_000)  # quick, in full
 ZIPF, MULTIGET, CONNECTIONS = 0.99, 100, 50
 THREADS = (1, 2)
+LRU = "chaining+LRU"
+
+
+def by_lru(points):
+    """Table 3: items of each cache by those of memcached's design, and misses in percent."""
+    items = {(p["series"], p["x"]): p["y"] for p in points if p["figure"] == "table3_items"}
+    found = [p | {"y": 100 * p["y"], "unit": "% of gets"} if p["figure"] == "table3_misses" else p for p in points]
+    return found + [point(PART, "table3", series, x, count / items[LRU, x], "times chaining+LRU", kind=COUNT) for (series, x), count in items.items()
+                    if (LRU, x) in items]
 
 
 def tables(folder, quick, options):
     """Tables 1 to 3, figures 4 to 8."""
-    return paper_rows(folder / "tests/bench/papers/bench_memc3", quick, "MemC3's tables and figures")
+    return by_lru(paper_rows(folder / "tests/bench/papers/bench_memc3", quick, "MemC3's tables and figures"))
 
 
 def hottest_share(keys, shards, s=ZIPF):

@@ -6,8 +6,11 @@ from papers_shapes import MEMC3
 CHAINING, TWO_PATHS, OURS, BATCHES = "chaining", "cuckoo, 2 paths", "ours", ("ours, batches", "ours")
 GLOBAL, BUCKETS, OPTIMISTIC = "chaining+global lock", "chaining+bucket lock", "cuckoo+opt lock"
 MOPS = "million/s"
-SIZES, MIXES = ("value 32", "value 100", "value 1000"), ("chaining+LRU", "cuckoo+LRU", "chaining+CLOCK", "cuckoo+CLOCK")
-TABLE3, MISSES3 = "memc3/table3", "memc3/table3_misses"
+CACHES = ("chaining+LRU", "cuckoo+LRU", "chaining+CLOCK", "cuckoo+CLOCK")
+ITEMS_MORE = "items_more_than_lru_chaining"
+# Value sizes of table 3 and the memory that stands for each, in --quick or in full; of 32 bytes the paper's items and misses of 64 MB.
+SIZES = {2: ("8 MB, 2 bytes", "32 MB, 2 bytes"), 32: ("64 MB, 32 bytes",), 256: ("32 MB, 256 bytes", "64 MB, 256 bytes")}
+PAPER_ITEMS, PAPER_MISSES = (600_000, 650_000, 760_000, 840_000), (36.34, 35.87, 37.07, 36.46)
 THREADS = "a machine with as many cores as the paper's (12): the curve ends at this machine's CPUs"
 
 
@@ -25,9 +28,11 @@ def fig5(which, series, x):
 
 _SPACE = (
     memc3("t1_index_space", "table 1", "an item's index: 13.3 bytes by chaining, some 9.7 by MemC3", 9.7, "bytes an item", "less",
-          ("memc3/table1", OURS, "index"), "chaining", ("memc3/table1", CHAINING, "index")),
-    memc3("t1_eviction_space", "table 1", "what eviction needs: 18 bytes in memcached, one bit in MemC3", 0.125, "bytes an item", "less",
-          ("memc3/table1", OURS, "eviction"), "LRU by list", ("memc3/table1", "chaining+LRU", "eviction")),
+          ("memc3/table1", OURS, "index_bytes_per_key"), "chaining+LRU", ("memc3/table1", "chaining+LRU", "index_bytes_per_key")),
+    memc3("t1_index_space_cuckoo", "table 1", "the same beside MemC3's own", 9.7, "bytes an item", "less",
+          ("memc3/table1", OURS, "index_bytes_per_key"), "cuckoo+CLOCK", ("memc3/table1", "cuckoo+CLOCK", "index_bytes_per_key")),
+    *(memc3(f"t1_overhead_{kind.lower().replace('+', '_')}", "table 1", f"all that is not key and value, beside {kind} (18 bytes of eviction are one bit in MemC3)", None,
+            "bytes an item", "less", ("memc3/table1", OURS, "overhead_bytes_per_item"), kind, ("memc3/table1", kind, "overhead_bytes_per_item")) for kind in CACHES),
     memc3("t2_bytes_chaining", "table 2", "chaining 13.33 bytes a key", 13.33, "bytes a key", "less", table2(OURS, "bytes_per_key"), "chaining",
           table2(CHAINING, "bytes_per_key")),
     *(memc3(f"t2_bytes_{n}path", "table 2", f"cuckoo with {n} path{'s' * (n > 1)}: {paper} bytes a key", paper, "bytes a key", "less",
@@ -92,6 +97,11 @@ _CACHES = (
           ("memc3/fig8b", "cuckoo+CLOCK", LAST)),
     memc3("8b_small_lru", "figure 8b", "the same beside memcached's own design", "less", MOPS, "more", ("memc3/fig8b", BATCHES, LAST), "chaining+LRU",
           ("memc3/fig8b", "chaining+LRU", LAST)),
+    memc3("t3_items_more", "table 3", "40 % more items than memcached's design in the same memory", 0.4, "more", "more", ("memc3/derived", OURS, ITEMS_MORE)),
+    *(memc3(f"t3_items_{value}_{kind.lower().replace('+', '_')}", "table 3", f"items held, values of {value} bytes, beside {kind}", paper if value == 32 else None, "items",
+            "more", ("memc3/table3_items", OURS, x), kind, ("memc3/table3_items", kind, x)) for value, x in SIZES.items() for kind, paper in zip(CACHES, PAPER_ITEMS)),
+    *(memc3(f"t3_misses_{value}_{kind.lower().replace('+', '_')}", "table 3", f"misses, values of {value} bytes, beside {kind}", paper if value == 32 else None, "% of gets",
+            "less", ("memc3/table3_misses", OURS, x), kind, ("memc3/table3_misses", kind, x)) for value, x in SIZES.items() for kind, paper in zip(CACHES, PAPER_MISSES)),
     memc3("9_system", "figure 9", "multi-gets over the network: 4.4 million by memcached's 1.5", 4.4, "million keys/s", "more", ("memc3/fig9", OURS, 1), "memcached",
           ("memc3/fig9", "memcached", MOST)),
     memc3("9_sharding", "figure 9", "sharding does worst, since one instance has the hot keys", "worst", "million keys/s", "more", ("memc3/fig9", OURS, 1),
@@ -100,5 +110,6 @@ _CACHES = (
 
 MEMC3_CLAIMS = (*_SPACE, *_LOOKUPS, *_CACHES)
 MEMC3_NAMED = {"factor_hits": over(fig5("b", BATCHES, "hit"), fig5("b", GLOBAL, "hit")),
-               "factor_misses": over(fig5("b", BATCHES, "miss"), fig5("b", GLOBAL, "miss"))}
+               "factor_misses": over(fig5("b", BATCHES, "miss"), fig5("b", GLOBAL, "miss")),
+               ITEMS_MORE: ("memc3/derived", OURS, ITEMS_MORE)}
 MEMC3_REASONS = {}

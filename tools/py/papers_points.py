@@ -5,7 +5,7 @@ label, "y", "unit", "spread": [least, most] or absent, "n": rounds, "kind": "cou
 has "absent": why this machine cannot show it, and what would.
 
 A pick names one value of them: (figure, series, x), x being an x, a label, or one of FIRST, LAST, MOST, LEAST;
-series may be several, of which the first that is there counts. ("/", pick, pick) is a ratio.
+series and x may be several, of which the first that is there counts. ("/", pick, pick) is a ratio.
 """
 
 import collections
@@ -106,4 +106,5 @@ def chosen(points, x):
         return (max if x == MOST else min)(points, key=lambda p: p["y"])
     if x in (FIRST, LAST):
         return points[0 if x == FIRST else -1]
-    return next((p for p in points if p["x"] == x), None)
+    wanted = x if isinstance(x, tuple) else (x,)
+    return next((p for one in wanted for p in points if p["x"] == one), None)

@@ -32,7 +32,7 @@ article img { width: 100%; height: auto; display: block; } article p { margin: 0
 table { width: 100%; border-collapse: collapse; background: #fff; font-size: .88rem; }
 th, td { text-align: left; padding: .4rem .55rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--soft); font-weight: 600; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td small { display: block; color: var(--soft); }
+td small { display: block; color: var(--soft); overflow-wrap: anywhere; }
 .v { border-radius: 1rem; padding: .05rem .6rem; white-space: nowrap; font-size: .82rem; display: inline-block; }
 .good { background: #e0f2e4; color: #14602a; } .bad { background: #fde4d8; color: #8a3009; } .none { background: #eceff2; color: #4b5661; }
 ul.behind li { margin-bottom: .5rem; } footer { color: var(--soft); font-size: .85rem; padding: 2rem 0 3rem; }

@@ -160,5 +160,5 @@ def found_of(points_list):
              "ours_best_everywhere": bool(compared) and not worse}
     for name, pick in papers_claims.NAMED.items():
         if (value := points.value(pick)) is not None:
-            found[name] = round(value - 1 if name in papers_claims.LESS_ONE else value, 5)
+            found[name] = round(value, 5)
     return found

@@ -57,7 +57,8 @@ def enough():
     for pick in [p for c in papers_claims.CLAIMS for one in (c.ours, c.baseline) for p in picks_of(one)]:
         number += 1
         series = pick[1] if isinstance(pick[1], str) else pick[1][0]
-        found += made(pick[0], series, [(1 if pick[2] in (FIRST, LAST, MOST, LEAST) else pick[2], 1 + number % 7)])
+        x = pick[2][0] if isinstance(pick[2], tuple) else 1 if pick[2] in (FIRST, LAST, MOST, LEAST) else pick[2]
+        found += made(pick[0], series, [(x, 1 + number % 7)])
     for name, figure in FIGURES.items():
         if name not in {f"{p['part']}/{p['figure']}" for p in found}:
             xs = ("a", "b") if figure.bars else (1, 10)
