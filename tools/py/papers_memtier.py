@@ -18,7 +18,7 @@ DEPTH = 32
 SETTINGS = {  # quick, in full
     "connections": ((1, 10, 50, 100, 200), (1, 2, 5, 10, 20, 50, 84, 100, 150, 200)),
     "threads": ((1, 2, 4), (1, 2, 3, 4, 6, 8, 12)), "R": ((1, 20, 100), (1, 5, 20, 100, 1000)),
-    "keys": ((1, 10, 100), (1, 2, 5, 10, 20, 50, 100)), "rounds": (2, 5), "ms": (150, 1500), "warm_ms": (50, 200)}
+    "keys": ((1, 10, 100), (1, 2, 5, 10, 20, 50, 100)), "rounds": (2, 5), "few": (1, 5), "ms": (150, 1500), "warm_ms": (50, 200)}
 LATENCIES = {"mean": "mean_us", "p99": "p99_us"}
 STAGES = {"tcp_get": "ours, TCP get", "tcp_pipelined": "ours, TCP get of 32", "udp_get": "ours, UDP get"}
 LONG_CONNECTIONS = 50
@@ -49,8 +49,8 @@ class Study:
         rows = json_rows([self.folder / "tests/bench/net/bench_wire", kind, "--keys", KEYS, "--runs", 1, "--ms", self.setting("ms"), *options])
         return next(row for row in rows if row["part"] == kind)
 
-    def rounds(self):
-        return range(self.setting("rounds"))
+    def rounds(self, name="few"):
+        return range(self.setting(name))
 
 
 def peers():
@@ -91,7 +91,7 @@ def connections(folder, quick, options):
     found = {OURS: {c: [] for c in conns}}
     with PapersBed(folder) as bed:
         servers = peers()
-        for number in study.rounds():
+        for number in study.rounds("rounds"):
             for c in conns:
                 with Step(f"round {number + 1}: {c} connections, ours"):
                     found[OURS][c].append(our_row(study, c))

@@ -35,7 +35,7 @@ th { color: var(--soft); font-weight: 600; } td.n, th.n { text-align: right; fon
 td small { display: block; color: var(--soft); overflow-wrap: anywhere; }
 .v { border-radius: 1rem; padding: .05rem .6rem; white-space: nowrap; font-size: .82rem; display: inline-block; }
 .good { background: #e0f2e4; color: #14602a; } .bad { background: #fde4d8; color: #8a3009; } .none { background: #eceff2; color: #4b5661; }
-ul.behind li { margin-bottom: .5rem; } footer { color: var(--soft); font-size: .85rem; padding: 2rem 0 3rem; }
+ul.behind { padding-left: 1.2rem; } ul.behind li { margin-bottom: .5rem; overflow-wrap: anywhere; } footer { color: var(--soft); font-size: .85rem; padding: 2rem 0 3rem; }
 @media (max-width: 760px) {
   article { grid-template-columns: minmax(0, 1fr); padding: .8rem; }
   table, tbody, tr, td { display: block; width: 100%; } thead { display: none; }
