@@ -30,7 +30,7 @@ enum congestion {
 };
 
 struct tcp_config {
-	uint16_t port; /* 0 = off */
+	uint16_t port, other_port; /* 0 = off */
 	uint32_t conns_max;
 	uint32_t active_reserve; /* of conns_max: slots that peers' connections leave free for ours
 				  */

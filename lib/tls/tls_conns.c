@@ -24,7 +24,10 @@ struct tls_conn {
 	struct list handshake;     /* in waiting, or with a stream in handshakes */
 	struct list due;           /* to be looked at in the next turn; or in steps */
 	uint64_t looked;           /* the turn in which it was last */
+	uint32_t rekeys, rekeys_early;
+	uint64_t read, rekeyed_at; /* bytes of requests; that many at the last key update */
 	bool ended;                /* nothing more comes */
+	bool deferred;             /* it waits for a step, in begins or steps */
 };
 
 struct tls_conns {
@@ -45,6 +48,7 @@ struct tls_conns {
 	uint64_t step_requests;         /* served until then */
 	bool stepped;                   /* in this turn */
 	bool begun_last;                /* of those that waited for a step */
+	uint32_t rekeys;                /* of this turn */
 	struct tls_io io;               /* of the call that is made */
 	uint8_t out[OUT_BYTES], plain[TLS_STEP_MAX];
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[TLS_COUNTER_COUNT];
@@ -231,6 +235,20 @@ room_of(struct tls_conns *tc, const struct tls_conn *t, uint8_t **at)
 	return room;
 }
 
+/* Other keys were asked for in the last piece. */
+static bool
+has_rekeyed(struct tls_conns *tc, struct tls_conn *t)
+{
+	if (likely(tls_rekeys(t->stream) == t->rekeys))
+		return false;
+	t->rekeys = tls_rekeys(t->stream);
+	t->rekeys_early += t->read - t->rekeyed_at < TLS_REKEY_BYTES;
+	t->rekeyed_at = t->read;
+	tc->rekeys++;
+	count(tc, TLS_REKEYS);
+	return true;
+}
+
 /* Bounded: each piece uses up bytes that were there. False: the connection is over. */
 static bool
 requests_read(struct tls_conns *tc, struct tls_conn *t)
@@ -257,8 +275,14 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 			input_ends(tc, t);
 			return true;
 		}
-		if (n == 0 && conn_unread(t->wire) == before)
+		t->read += n;
+		if (has_rekeyed(tc, t) || (n == 0 && conn_unread(t->wire) == before))
 			break;
+	}
+	if (t->rekeys_early > TLS_REKEYS_EARLY) {
+		count(tc, TLS_REKEYS_REFUSED);
+		conn_finish(tc, t);
+		return false;
 	}
 	if (room > 0)
 		serve_tls_received(tc->serve, t->pipe, got);
@@ -346,10 +370,13 @@ handshake_go_on(struct tls_conns *tc, struct tls_conn *t)
 	if (!step_is_allowed(tc) || (t->stream == NULL && !stream_begin(tc, t))) {
 		if (t->wire == NULL || list_empty(&t->handshake))
 			return false;
-		count(tc, TLS_DEFERRED);
+		if (!t->deferred)
+			count(tc, TLS_DEFERRED);
+		t->deferred = true;
 		list_push_back(t->stream != NULL ? &tc->steps : &tc->begins, &t->due);
 		return true;
 	}
+	t->deferred = false;
 	step_begins(tc);
 	status = handshake_step(tc, t, &resumed);
 	if (status == TLS_FAILED || (status == TLS_WAITS && conn_eof(t->wire))) {
@@ -406,7 +433,7 @@ wire_ready(void *arg, struct conn *wire)
 	struct tls_conns *tc = arg;
 	struct tls_conn *t = &tc->of_slot[conn_slot(wire)];
 
-	if (t->looked == tc->turns || !list_empty(&t->due))
+	if (t->looked == tc->turns || t->deferred)
 		return;
 	look_next_turn(tc, t);
 	serve_tls_again(tc->serve, wire);
@@ -432,13 +459,15 @@ wire_look(struct tls_conns *tc, struct tls_conn *t)
 		requests_read(tc, t);
 }
 
-/* Bounded: those that wanted it before. */
+/* Bounded: those that wanted it before; what is left when several had other keys is looked at in
+ * the next turn. */
 static void
 wires_look(struct tls_conns *tc)
 {
 	struct list *last = tc->due.prev, *node;
 
-	while ((node = list_pop_front(&tc->due)) != NULL) {
+	tc->rekeys = 0;
+	while (tc->rekeys < TLS_REKEYS_A_TURN && (node = list_pop_front(&tc->due)) != NULL) {
 		const bool was_last = node == last;
 
 		wire_look(tc, container_of(node, struct tls_conn, due));
@@ -546,6 +575,7 @@ tls_conns_create(struct region *region, const struct tls_conns_config *cfg, stru
 {
 	struct tls_conns *tc = region_take(region, sizeof *tc, CACHE_LINE_BYTES);
 	const struct serve_tls_user user = {.arg = tc,
+					    .plain_port = cfg->plain_port,
 					    .opened = wire_opened,
 					    .gone = wire_gone,
 					    .ready = wire_ready,

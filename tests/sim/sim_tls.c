@@ -52,7 +52,8 @@ world_create_of(struct world *w, uint32_t verify_mode, uint32_t chunks, uint32_t
 {
 	const struct sim_faults none = {.delay_ns = 5000};
 	struct sim_cores_options options = sim_cores_defaults(5);
-	struct tls_conns_config cfg = {.shared = &w->shared, .handshakes_max = handshakes};
+	struct tls_conns_config cfg = {
+		.shared = &w->shared, .plain_port = PLAIN_PORT, .handshakes_max = handshakes};
 	struct tls_settings settings = {.verify_mode = verify_mode, .min_version = 2};
 	char why[TLS_WHY_BYTES];
 	struct tls_context *context;
@@ -64,6 +65,7 @@ world_create_of(struct world *w, uint32_t verify_mode, uint32_t chunks, uint32_t
 	if (chunks != 0)
 		options.stack.tcp.chunks = chunks;
 	options.stack.tcp.pipes = true;
+	options.stack.tcp.other_port = PLAIN_PORT;
 	options.stack.tcp.active_reserve = options.stack.tcp.conns_max / 2;
 	w->sc = sim_cores_create(&options);
 	context = tls_context_load(&settings, why);

@@ -21,6 +21,7 @@
 
 #define PEER_BYTES (3u << 20)
 #define STEPS      6000u
+#define PLAIN_PORT 11212u
 
 struct files {
 	char cert[64], key[64];

@@ -147,6 +147,39 @@ what_is_no_handshake_is_closed_and_counted(void **state)
 	}
 }
 
+/* Each port speaks one of both, and to the other answers nothing but an alert. */
+static void
+the_port_beside_is_in_the_clear(void **state)
+{
+	static const char said[] = "set k 7 0 5\r\nhello\r\nget k\r\n", asked[] = "get k\r\n",
+			  found[] = "VALUE k 7 5\r\nhello\r\nEND\r\n";
+	struct sim_peer *plain, *wrong;
+	struct client cl;
+	struct world w;
+
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, said, sizeof said - 1);
+	client_hear(&w, &cl, 8 + sizeof found - 1);
+	check_str(cl.got + 8, found);
+	w.peers->server_port = PLAIN_PORT;
+	plain = sim_peer_open(w.peers, SIM_PEERS + 1, 2001, 4096, 4096);
+	sim_peer_send(plain, asked, sizeof asked - 1);
+	w.peers->server_port = PLAIN_PORT + 1;
+	wrong = sim_peer_open(w.peers, SIM_PEERS + 1, 2002, 4096, 4096);
+	for (uint32_t k = 0; k < 200; k++)
+		world_turn(&w);
+	check_eq(plain->in_len, sizeof found - 1);
+	check_eq(memcmp(plain->in, found, plain->in_len), 0);
+	check(wrong->state != PEER_OPEN);
+	check_eq(counted(&w, TLS_HANDSHAKES), 1);
+	check_eq(counted(&w, TLS_HANDSHAKE_ERRORS), 0);
+	plain->close = cl.peer->close = true;
+	all_is_given_back(&w);
+	client_close(&cl);
+	world_destroy(&w);
+}
+
 static void
 a_handshake_that_does_not_end_is_ended(void **state)
 {
@@ -223,6 +256,118 @@ a_wrong_record_closes_and_is_counted(void **state)
 	check_eq(counted(&w, TLS_PROTO_ERRORS), 1);
 	all_is_given_back(&w);
 	client_close(&cl);
+	world_destroy(&w);
+}
+
+static void
+client_rekey(struct client *cl)
+{
+	check_eq(SSL_key_update(cl->ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+	check_eq(SSL_do_handshake(cl->ssl), 1);
+}
+
+/* The most in one of so many turns. */
+static uint64_t
+rekeys_a_turn(struct world *w, struct client *cl, uint32_t clients, uint32_t turns)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < turns; i++) {
+		const uint64_t before = counted(w, TLS_REKEYS);
+
+		world_turn(w);
+		for (uint32_t k = 0; k < clients; k++)
+			client_turn(&cl[k]);
+		if (counted(w, TLS_REKEYS) - before > most)
+			most = counted(w, TLS_REKEYS) - before;
+	}
+	return most;
+}
+
+/* A frame has room for fifty, of which each would take the core 30 us. */
+static void
+key_updates_are_few_and_one_a_turn(void **state)
+{
+	struct client cl;
+	struct world w;
+
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, "get k\r\n", 7);
+	client_hear(&w, &cl, 5);
+	for (uint32_t i = 0; i < TLS_REKEYS_EARLY; i++)
+		client_rekey(&cl);
+	client_say(&w, &cl, "get k\r\n", 7);
+	check_eq(rekeys_a_turn(&w, &cl, 1, 200), 1);
+	check_eq(counted(&w, TLS_REKEYS), TLS_REKEYS_EARLY);
+	check_str(cl.got, "END\r\nEND\r\n");
+	for (uint32_t i = 0; i < 60; i++)
+		client_rekey(&cl);
+	check_eq(rekeys_a_turn(&w, &cl, 1, 200), 1);
+	check_eq(counted(&w, TLS_REKEYS), TLS_REKEYS_EARLY + 1);
+	check_eq(counted(&w, TLS_REKEYS_REFUSED), 1);
+	check_eq(counted(&w, TLS_PROTO_ERRORS), 0);
+	cl.peer->close = true;
+	all_is_given_back(&w);
+	client_close(&cl);
+	world_destroy(&w);
+}
+
+/* Who moves much may have other keys as often as that asks for. */
+static void
+key_updates_of_who_moves_much_are_no_fault(void **state)
+{
+	const uint32_t bytes = 1000000;
+	char *say = malloc(bytes + 64);
+	struct client cl;
+	struct world w;
+
+	ensure(say != NULL);
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	for (uint32_t i = 0; i < 2; i++) {
+		const int head = snprintf(say, 64, "set k 0 0 %u\r\n", bytes);
+
+		memset(say + head, 'x', bytes);
+		memcpy(say + head + bytes, "\r\n", 2);
+		client_say(&w, &cl, say, (uint32_t)head + bytes + 2);
+		client_hear(&w, &cl, 8 * (i + 1));
+	}
+	check_str(cl.got, "STORED\r\nSTORED\r\n");
+	for (uint32_t i = 0; i < TLS_REKEYS_EARLY + 1; i++)
+		client_rekey(&cl);
+	client_say(&w, &cl, "mn\r\n", 4);
+	client_hear(&w, &cl, 20);
+	check_str(cl.got, "STORED\r\nSTORED\r\nMN\r\n");
+	check_eq(counted(&w, TLS_REKEYS_REFUSED), 0);
+	client_close(&cl);
+	free(say);
+	world_destroy(&w);
+}
+
+static void
+key_updates_of_many_are_a_few_a_turn(void **state)
+{
+	enum { CLIENTS = 12 };
+	struct client cl[CLIENTS];
+	struct world w;
+
+	world_create(&w, 0);
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		client_open(&w, &cl[i], (uint16_t)(2000 + i), TLS1_3_VERSION);
+		client_say(&w, &cl[i], "get k\r\n", 7);
+		client_hear(&w, &cl[i], 5);
+	}
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		client_rekey(&cl[i]);
+		client_say(&w, &cl[i], "mn\r\n", 4);
+	}
+	check_eq(rekeys_a_turn(&w, cl, CLIENTS, 200), TLS_REKEYS_A_TURN);
+	check_eq(counted(&w, TLS_REKEYS), CLIENTS);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		check_str(cl[i].got, "END\r\nMN\r\n");
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		client_close(&cl[i]);
 	world_destroy(&w);
 }
 
@@ -436,9 +581,13 @@ main(void)
 		cmocka_unit_test(values_of_any_length_come_back),
 		cmocka_unit_test(many_requests_in_one_record_are_answered_in_order),
 		cmocka_unit_test(what_is_no_handshake_is_closed_and_counted),
+		cmocka_unit_test(the_port_beside_is_in_the_clear),
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
 		cmocka_unit_test(who_waits_for_a_place_outlives_those_that_keep_it),
 		cmocka_unit_test(a_wrong_record_closes_and_is_counted),
+		cmocka_unit_test(key_updates_are_few_and_one_a_turn),
+		cmocka_unit_test(key_updates_of_who_moves_much_are_no_fault),
+		cmocka_unit_test(key_updates_of_many_are_a_few_a_turn),
 		cmocka_unit_test(who_must_show_a_certificate_and_does_not_is_refused),
 		cmocka_unit_test(handshakes_are_taken_one_a_turn),
 		cmocka_unit_test(whoever_dribbles_does_not_hold_up_others),
