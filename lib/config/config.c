@@ -226,6 +226,7 @@ flash_is_unset(const struct config_flash *f, struct error *err)
 			     : f->item_size != FLASH_ITEM_SIZE           ? "item-size"
 			     : f->item_max_bytes != FLASH_ITEM_MAX_BYTES ? "item-max"
 			     : f->deadline_ms != FLASH_DEADLINE_MS       ? "deadline"
+			     : f->compress                               ? "compress"
 									 : NULL;
 
 	return option == NULL ||

@@ -24,7 +24,7 @@
 #define CONFIG_NAME_BYTES 32u
 #define CONFIG_ARGS_BYTES 256u
 #define CONFIG_NETS_MAX   16u
-#define CONFIG_ROWS_MAX   192u /* of both option tables */
+#define CONFIG_ROWS_MAX   256u /* of both option tables */
 
 #define CONFIG_MTU6_MIN 1280u /* RFC 8200 section 5 */
 

@@ -13,6 +13,7 @@ const struct counter_name tls_counter_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(C
 #define OUT_BYTES       (OUT_PIECES * CONN_RESERVE_MAX)
 #define PIECES_READ_MAX 64u /* frames and records looked at in a visit */
 #define EXPIRED_A_TURN  8u
+#define WIRES_PART      8u /* of the chunks: for them alone */
 
 static_assert(OUT_BYTES >= TLS_STEP_MAX + TLS_RECORD_MORE, "a record fits");
 
@@ -40,6 +41,7 @@ struct tls_conns {
 	struct list leaving;      /* the longest without progress first */
 	struct list due;
 	uint64_t turns;
+	uint32_t kept;            /* chunks */
 	uint32_t handshake_count; /* of them, those with a stream */
 	struct tls_context *context;
 	uint64_t now_ns;
@@ -234,6 +236,17 @@ input_ends(struct tls_conns *tc, struct tls_conn *t)
 	conn_pipe_end(tc->stack, t->pipe);
 }
 
+/* A read buffer takes none of the chunks that wires have. */
+static uint32_t
+room_of(struct tls_conns *tc, const struct tls_conn *t, uint8_t **at)
+{
+	const uint32_t kept = conn_credit_keep(tc->stack, tc->kept);
+	const uint32_t room = serve_tls_room(tc->serve, t->pipe, at);
+
+	conn_credit_return(tc->stack, kept);
+	return room;
+}
+
 /* Other keys were asked for in the last piece. */
 static bool
 has_rekeyed(struct tls_conns *tc, struct tls_conn *t)
@@ -257,7 +270,7 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 
 	if (t->ended || (!has_input(t) && !conn_eof(t->wire)))
 		return true;
-	room = serve_tls_room(tc->serve, t->pipe, &at);
+	room = room_of(tc, t, &at);
 	for (uint32_t i = 0; i < PIECES_READ_MAX && got < room && has_input(t); i++) {
 		const uint32_t before = conn_unread(t->wire);
 		uint32_t n;
@@ -285,9 +298,10 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 	}
 	if (room > 0)
 		serve_tls_received(tc->serve, t->pipe, got);
+	/* Without room, too: nothing else would make it be looked at again. */
 	if (got > 0 || has_input(t))
 		look_again(tc, t);
-	else if (conn_eof(t->wire) && room > 0) {
+	else if (conn_eof(t->wire)) {
 		count(tc, TLS_CUT);
 		input_ends(tc, t);
 	}
@@ -540,6 +554,8 @@ turn(void *arg, uint64_t now_ns)
 	handshakes_expire(tc);
 	leaving_expire(tc);
 	wires_look(tc);
+	/* What pipes hold leaves by chunks of wires: with all of them in pipes, nothing would. */
+	conn_credit_keep(tc->stack, tc->kept);
 }
 
 /* ---- creation ---- */
@@ -563,6 +579,7 @@ tls_conns_create(struct region *region, const struct tls_conns_config *cfg, stru
 					    .ready = wire_ready,
 					    .ended = pipe_ended,
 					    .turn = turn};
+	struct stack_usage usage;
 
 	ensure(cfg->core < cfg->shared->cores);
 	tc->cfg = *cfg;
@@ -574,6 +591,8 @@ tls_conns_create(struct region *region, const struct tls_conns_config *cfg, stru
 	list_init(&tc->handshakes);
 	list_init(&tc->leaving);
 	list_init(&tc->due);
+	stack_usage_mt(stack, &usage);
+	tc->kept = usage.chunks / WIRES_PART;
 	serve_tls_attach(serve, region, &user);
 	return tc;
 }

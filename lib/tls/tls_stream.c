@@ -214,6 +214,15 @@ tls_stream_free(struct tls_stream *stream)
 	OPENSSL_free(stream);
 }
 
+/* What an earlier call of this thread has left would be taken for the next one's
+ * (SSL_get_error(3)). */
+static void
+errors_forget(void)
+{
+	if (ERR_peek_error() != 0)
+		ERR_clear_error();
+}
+
 static enum tls_status
 status_of(const SSL *ssl, int result)
 {
@@ -245,8 +254,10 @@ enum tls_status
 tls_handshake(struct tls_stream *stream, bool *resumed)
 {
 	SSL *ssl = stream->ssl;
-	const enum tls_status status = status_of(ssl, SSL_do_handshake(ssl));
+	enum tls_status status;
 
+	errors_forget();
+	status = status_of(ssl, SSL_do_handshake(ssl));
 	*resumed = status == TLS_DONE && SSL_session_reused(ssl) == 1;
 	if (status == TLS_DONE) {
 		SSL_set_msg_callback(ssl, on_message);
@@ -261,23 +272,24 @@ tls_handshake(struct tls_stream *stream, bool *resumed)
 enum tls_status
 tls_read(struct tls_stream *stream, uint8_t *to, uint32_t bytes_max, uint32_t *bytes)
 {
-	SSL *ssl = stream->ssl;
 	size_t n = 0;
-	const int result = SSL_read_ex(ssl, to, bytes_max, &n);
+	int result;
 
+	errors_forget();
+	result = SSL_read_ex(stream->ssl, to, bytes_max, &n);
 	*bytes = (uint32_t)n;
-	return status_of(ssl, result);
+	return status_of(stream->ssl, result);
 }
 
 enum tls_status
 tls_write(struct tls_stream *stream, const uint8_t *from, uint32_t bytes)
 {
-	SSL *ssl = stream->ssl;
 	size_t n = 0;
-	const int result = SSL_write_ex(ssl, from, bytes, &n);
-	const enum tls_status status = status_of(ssl, result);
+	enum tls_status status;
 
 	ensure(bytes > 0 && bytes <= TLS_STEP_MAX);
+	errors_forget();
+	status = status_of(stream->ssl, SSL_write_ex(stream->ssl, from, bytes, &n));
 	/* There was room for all of it. */
 	return status == TLS_DONE && n == bytes ? TLS_DONE : TLS_FAILED;
 }

@@ -8,10 +8,12 @@
 #include "sim_peer.h"
 #include "sim_wire.h"
 
+#include "serve/serve_internal.h"
 #include "tls/tls_conns.h"
 
 #include "support/test.h"
 
+#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
@@ -75,7 +77,7 @@ struct world {
 };
 
 static void
-world_create(struct world *w, uint32_t verify_mode)
+world_create_of(struct world *w, uint32_t verify_mode, uint32_t chunks)
 {
 	const struct sim_faults none = {.delay_ns = 5000};
 	struct sim_cores_options options = sim_cores_defaults(5);
@@ -88,6 +90,8 @@ world_create(struct world *w, uint32_t verify_mode)
 	settings.chain_cert = settings.ca_cert = w->files.cert;
 	settings.key = w->files.key;
 	options.memory_bytes = 64u << 20;
+	if (chunks != 0)
+		options.stack.tcp.chunks = chunks;
 	options.stack.tcp.pipes = true;
 	options.stack.tcp.other_port = PLAIN_PORT;
 	options.stack.tcp.active_reserve = options.stack.tcp.conns_max / 2;
@@ -105,6 +109,12 @@ world_create(struct world *w, uint32_t verify_mode)
 	w->cable = mem_port_create(sim_peer_mac, 512, 0);
 	w->wire = sim_wire_create(w->sc->cores[0].port, w->cable, &none, 1);
 	w->peers = sim_peers_create(w->cable, 2);
+}
+
+static void
+world_create(struct world *w, uint32_t verify_mode)
+{
+	world_create_of(w, verify_mode, 0);
 }
 
 static void
@@ -669,6 +679,34 @@ handshakes_are_taken_one_a_turn(void **state)
 	world_destroy(&w);
 }
 
+/* OpenSSL has one queue of errors a thread, which is asked while a record is not whole. */
+static void
+what_another_call_has_left_behind_is_no_error(void **state)
+{
+	char say[128] = "get ";
+	struct client cl;
+	struct world w;
+
+	memset(say + 4, 'k', 100);
+	memcpy(say + 104, "\r\n", 3);
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, "get k\r\n", 7);
+	client_hear(&w, &cl, 5);
+	cl.peer->mss = 1;
+	client_say(&w, &cl, say, 106);
+	for (uint32_t i = 0; i < 100 && cl.got_len < 10; i++) {
+		ERR_raise(ERR_LIB_USER, ERR_R_INTERNAL_ERROR);
+		world_turn(&w);
+		ERR_clear_error();
+		client_turn(&cl);
+	}
+	check_str(cl.got, "END\r\nEND\r\n");
+	check_eq(counted(&w, TLS_PROTO_ERRORS), 0);
+	client_close(&cl);
+	world_destroy(&w);
+}
+
 /* One request; by that session's ticket, if it is not NULL. Returns the certificate's serial
  * number, and the session. */
 static long
@@ -755,6 +793,109 @@ what_is_wrong_with_certificates_is_said_on_one_line(void **state)
 	files_remove(&other);
 }
 
+/* What is asked at once is more than there are chunks: wires always find some. */
+static void
+replies_that_take_all_chunks_go_on(void **state)
+{
+	enum { CHUNKS = 64, CLIENTS = 24, GETS = 40, BYTES = 1500, REPLY = 18 + BYTES + 5 };
+	static char say[BYTES + 64];
+	struct client cl[CLIENTS];
+	uint32_t n, done = 0;
+	struct world w;
+
+	world_create_of(&w, 0, CHUNKS);
+	for (uint16_t i = 0; i < CLIENTS; i++)
+		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
+	n = (uint32_t)sprintf(say, "set v 0 0 %u\r\n", BYTES);
+	memset(say + n, 'v', BYTES);
+	memcpy(say + n + BYTES, "\r\n", 2);
+	for (uint16_t i = 0; i < CLIENTS; i++) {
+		client_say(&w, &cl[i], say, n + BYTES + 2);
+		client_hear(&w, &cl[i], 8);
+		cl[i].got_len = 0;
+	}
+	for (n = 0; n < GETS * 7; n += 7)
+		memcpy(say + n, "get v\r\n", 7);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		SSL_write(cl[i].ssl, say, (int)n);
+	for (uint32_t k = 0; k < STEPS && done < CLIENTS; k++) {
+		done = 0;
+		world_turn(&w);
+		for (uint32_t i = 0; i < CLIENTS; i++) {
+			client_turn(&cl[i]);
+			done += cl[i].got_len == GETS * REPLY;
+		}
+	}
+	check_eq(done, CLIENTS);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		client_close(&cl[i]);
+	world_destroy(&w);
+}
+
+/* The last eighth of the chunks is for wires: no read buffer takes of it. */
+static void
+requests_wait_while_only_wires_have_chunks(void **state)
+{
+	enum { CHUNKS = 64, KEPT = CHUNKS / 8 };
+	uint8_t *taken[CHUNKS - KEPT];
+	struct stack_usage usage;
+	struct stack *stack;
+	struct client cl;
+	struct world w;
+
+	world_create_of(&w, 0, CHUNKS);
+	stack = w.sc->cores[0].core.stack;
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, "get k\r\n", 7);
+	client_hear(&w, &cl, 5);
+	for (uint32_t i = 0; i < 50; i++)
+		world_turn(&w);
+	conn_credit_return(stack, CHUNKS); /* the turn is over */
+	for (uint32_t i = 0; i < CHUNKS - KEPT; i++)
+		check_ptr(taken[i] = stack_chunk_get(stack));
+	client_say(&w, &cl, "get k\r\n", 7);
+	for (uint32_t i = 0; i < 50; i++)
+		world_turn(&w);
+	stack_usage_mt(stack, &usage);
+	check_eq(usage.chunks_used, CHUNKS - KEPT);
+	for (uint32_t i = 0; i < CHUNKS - KEPT; i++)
+		stack_chunk_put(stack, taken[i]);
+	client_hear(&w, &cl, 10);
+	check_str(cl.got, "END\r\nEND\r\n");
+	client_close(&cl);
+	world_destroy(&w);
+}
+
+/* Lines without an end hold all read buffers when it is cut: it ends all the same. */
+static void
+who_is_cut_while_there_is_no_buffer_ends(void **state)
+{
+	enum { CHUNKS = 64, CLIENTS = CHUNKS / 4 + 1 };
+	struct client cl[CLIENTS];
+	struct stack_usage usage;
+	struct world w;
+
+	world_create_of(&w, 0, CHUNKS);
+	for (uint16_t i = CLIENTS; i-- > 0;) {
+		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
+		client_say(&w, &cl[i], i == CLIENTS - 1 ? "get k\r\n" : "get k",
+			   i == CLIENTS - 1 ? 7 : 5);
+		client_hear(&w, &cl[i], i == CLIENTS - 1 ? 5 : 0);
+		for (uint32_t k = 0; k < 10; k++)
+			world_turn(&w);
+	}
+	check_str(cl[CLIENTS - 1].got, "END\r\n");
+	cl[CLIENTS - 1].peer->close = true;
+	for (uint32_t i = 0; i < 100; i++)
+		world_turn(&w);
+	check_eq(counted(&w, TLS_CUT), 1);
+	stack_usage_mt(w.sc->cores[0].core.stack, &usage);
+	check_eq(usage.conns, 2 * (CLIENTS - 1)); /* with their pipes */
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		client_close(&cl[i]);
+	world_destroy(&w);
+}
+
 /* Both stop at once: neither the pipe nor its wire keeps the core. */
 static void
 a_core_that_stops_sends_what_it_has_and_ends(void **state)
@@ -778,6 +919,49 @@ a_core_that_stops_sends_what_it_has_and_ends(void **state)
 	world_destroy(&w);
 }
 
+/* It stops before the handshake, in it, or behind it. */
+static void
+a_core_that_stops_amid_handshakes_ends_in_order(void **state)
+{
+	for (uint32_t when = 0; when < 60; when++) {
+		bool empty = false;
+		struct client cl;
+		struct world w;
+
+		world_create(&w, 0);
+		client_open(&w, &cl, 2000, TLS1_3_VERSION);
+		for (uint32_t i = 0; i < STEPS / 4 && !empty; i++) {
+			if (i >= when)
+				empty = stack_drain(w.sc->cores[0].core.stack, w.sc->now_ns);
+			world_turn(&w);
+			client_turn(&cl);
+			cl.peer->close = cl.peer->fin_known;
+		}
+		check(empty);
+		client_close(&cl);
+		world_destroy(&w);
+	}
+}
+
+/* The walk that closes them may have passed their slots. */
+static void
+a_stack_that_drains_opens_no_pipes(void **state)
+{
+	struct sim_peer *p;
+	struct stack *stack;
+	struct world w;
+
+	world_create(&w, 0);
+	stack = w.sc->cores[0].core.stack;
+	p = sim_peer_open(w.peers, SIM_PEERS + 1, 2000, 4096, 4096);
+	for (uint32_t k = 0; k < 100; k++)
+		world_turn(&w);
+	check_eq(p->state, PEER_OPEN);
+	stack_drain(stack, w.sc->now_ns);
+	check_null(conn_pipe_open(stack, w.sc->cores[0].core.serve->sessions[0].conn));
+	world_destroy(&w);
+}
+
 int
 main(void)
 {
@@ -795,9 +979,15 @@ main(void)
 		cmocka_unit_test(key_updates_of_many_are_a_few_a_turn),
 		cmocka_unit_test(who_must_show_a_certificate_and_does_not_is_refused),
 		cmocka_unit_test(handshakes_are_taken_one_a_turn),
+		cmocka_unit_test(what_another_call_has_left_behind_is_no_error),
 		cmocka_unit_test(tickets_resume_until_the_certificate_is_another),
 		cmocka_unit_test(what_is_wrong_with_certificates_is_said_on_one_line),
+		cmocka_unit_test(replies_that_take_all_chunks_go_on),
+		cmocka_unit_test(requests_wait_while_only_wires_have_chunks),
+		cmocka_unit_test(who_is_cut_while_there_is_no_buffer_ends),
 		cmocka_unit_test(a_core_that_stops_sends_what_it_has_and_ends),
+		cmocka_unit_test(a_core_that_stops_amid_handshakes_ends_in_order),
+		cmocka_unit_test(a_stack_that_drains_opens_no_pipes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -454,6 +454,10 @@ MUTANTS = {
     "LOST_IS_OTHER": [("flash_read.c", ": FLASH_AGAIN;", ": FLASH_OTHER;")],
     # What cannot be read is another key's.
     "MISS_KEEPS": [("flash_read.c", "? FLASH_UNREADABLE", "? FLASH_OTHER")],
+    # A packed value is told as it lies; a stream that ends early, or tells more than was said, counts; a turn unpacks all that is there.
+    "PACKED_AS_IS": [("flash_ask.c", "found->record.packed && (len = unpack(s, pages, found)) == 0", "found->record.packed && unpack(s, pages, found) == 0"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n")],
+    "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
+    "UNPACKED_AT_ONCE": [("flash_supplier.c", " && s->unpacked < FLASH_UNPACK_TURN", "")],
     # What had no answer stays where it is.
     "MISSED_KEEPS": [("flash_supplier.c", "return store_shadow(s->c.store, key, hash, NULL) != STORE_EXISTS;", "return true;")],
     # A page gets entries although one of it was erased: of records reserved later, or before.

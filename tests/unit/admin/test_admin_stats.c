@@ -217,9 +217,9 @@ say_names(char *out, const struct stat_name *names, uint32_t count, bool unsuppo
 static int
 say_words(char *out, const char *const *names, uint32_t count)
 {
-	struct stat_name list[48] = {{0}};
+	struct stat_name list[64] = {{0}};
 
-	check(count <= 48);
+	check(count <= 64);
 	for (uint32_t i = 0; i < count; i++)
 		list[i].name = names[i];
 	return say_names(out, list, count, false);

@@ -323,6 +323,7 @@ static const char *const settings[][6] = {
 	{"flash-device", "/f", "flash-large", "30"},
 	{"flash-device", "/f", "flash-item-max", "4k"},
 	{"flash-device", "/f", "flash-deadline", "20ms"},
+	{"flash-device", "/f", "flash-compress", "yes"},
 };
 
 static void

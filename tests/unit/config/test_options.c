@@ -238,6 +238,7 @@ static const struct {
 	{{"--flash-layout", "log"}, "--flash-layout without --flash-device: name the file"},
 	{{"--flash-large", "24"}, "--flash-large without --flash-device: name the file"},
 	{{"--flash-deadline", "99ms"}, "--flash-deadline without --flash-device: name the file"},
+	{{"--flash-compress"}, "--flash-compress without --flash-device: name the file"},
 	{{"--flash-device", ""}, "--flash-device: expected 1 to 255 characters, not 0"},
 	{{"--flash-layout", "tree"}, "--flash-layout: \"tree\": expected auto, log or hash"},
 	{{"--flash-large", "51"}, "--flash-large: \"51\": expected"},
@@ -436,13 +437,20 @@ static const struct {
 	const char *words[WORDS_MAX];
 	size_t at;
 } flags[] = {
-	{{"-A"}, FLAG(shutdown)},    {{"--enable-shutdown"}, FLAG(shutdown)},
-	{{"-M"}, FLAG(no_evict)},    {{"-F"}, FLAG(no_flush)},
-	{{"-X"}, FLAG(no_dumps)},    {{"-W"}, FLAG(no_watch)},
-	{{"-S"}, FLAG(sasl)},        {{"-d"}, FLAG(daemon)},
-	{{"-k"}, FLAG(lock_memory)}, {{"-r"}, FLAG(coredumps)},
-	{{"-D", "/"}, FLAG(detail)}, {{"-o", "track_sizes"}, FLAG(track_sizes)},
+	{{"-A"}, FLAG(shutdown)},
+	{{"--enable-shutdown"}, FLAG(shutdown)},
+	{{"-M"}, FLAG(no_evict)},
+	{{"-F"}, FLAG(no_flush)},
+	{{"-X"}, FLAG(no_dumps)},
+	{{"-W"}, FLAG(no_watch)},
+	{{"-S"}, FLAG(sasl)},
+	{{"-d"}, FLAG(daemon)},
+	{{"-k"}, FLAG(lock_memory)},
+	{{"-r"}, FLAG(coredumps)},
+	{{"-D", "/"}, FLAG(detail)},
+	{{"-o", "track_sizes"}, FLAG(track_sizes)},
 	{{"-vdA"}, FLAG(shutdown)},
+	{{"--flash-device", "/f", "--flash-compress"}, FLAG(flash.compress)},
 };
 
 static void
