@@ -40,7 +40,7 @@ PIECES = {
     "filter": Piece("thesis", papers_thesis.filters, ("tests/bench/filter/filter_trial",)),
     "flash": Piece("thesis", papers_thesis.flash, ("tests/bench/flash/flash_trial", "tests/unit/flash/test_flash_convert")),
     "policies": Piece("beyond", papers_beyond.policies, ("tests/bench/store/bench_policy",)),
-    "lines": Piece("beyond", papers_beyond.lines, (PROGRAM + "bench_shared_lines",)),
+    "lines": Piece("beyond", papers_beyond.lines, (PROGRAM + "bench_shared_lines", PROGRAM + "bench_two_cores")),
     "servers": Piece("beyond", papers_beyond.servers, WIRE),
 }
 PARTS = tuple(dict.fromkeys(piece.part for piece in PIECES.values()))
