@@ -73,6 +73,20 @@ bool
 path_free_slot("""
 
 MUTANTS = {
+    # Of the papers' baselines (tests/bench/papers): what was read is believed whatever has moved.
+    "PAPER_TABLE_UNVERSIONED": [
+        ("table_cuckoo.c", "} while (!cuckoo_read_same(ix, place, version));", "} while (false);"),
+    ],
+    "PAPER_CLOCK_UNVERSIONED": [
+        ("cache_cuckoo_clock.c", "} while (!cuckoo_read_same(c->ix, &at, version));",
+         "} while (false);"),
+    ],
+    "PAPER_LRU_UNVERSIONED": [
+        ("cache_cuckoo_lru.c", "same = cuckoo_read_same(c->ix, at, version);", "same = true;"),
+    ],
+    "PAPER_BAGS_KEY_UNSEEN": [
+        ("cache_bags.c", "same = item_same_words(it, key);", "same = true;"),
+    ],
     # A lookup believes a miss although a writer may have moved the key meanwhile.
     "NO_VERSION": [
         ("index.h", "if (version_same(primary, primary_version) &&\n"
