@@ -209,6 +209,9 @@ finish_front(const struct config *cfg, struct error *err)
 	if (cfg->memory_save[0] != '\0')
 		return error_set(err, "--memory-save with --front-servers: copies of a fleet's "
 				      "items may not outlive a restart; leave one of them out");
+	if (cfg->front.peers[0] != '\0' && (cfg->udp_port == 0 || cfg->protocol == PROTOCOL_BINARY))
+		return error_set(err, "--front-peers: fronts tell each other by lines of text over "
+				      "UDP; give a UDP port (-U), and not -B binary");
 	return true;
 }
 

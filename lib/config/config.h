@@ -144,6 +144,7 @@ struct config_front {
 	char gutter[CONFIG_SERVERS_BYTES]; /* as servers; empty: none */
 	uint32_t gutter_ttl_ms;
 	uint32_t reload;
+	char peers[CONFIG_SERVERS_BYTES]; /* address:port of each; empty: none */
 };
 
 /* auto: on if there is an address6. */

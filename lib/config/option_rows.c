@@ -179,6 +179,10 @@ const struct option_row option_rows[] = {
 	 "what becomes of servers that get keys of others by a reload: keep what they have of "
 	 "former times, or flush it (keep)",
 	 false, "front.reload"},
+	{"front-peers", 0, OPTION_SERVERS, AT(front.peers), 0, 0, "LIST",
+	 "other fronts before the same servers, address:port of each one's UDP port: they are told "
+	 "which keys this one writes, best effort: --front-ttl stays the bound (none)",
+	 false, "front.peers"},
 	{"flash-device", 0, OPTION_TEXT, AT(flash.device), 1, SIZE(flash.device), "FILE",
 	 "file or block device of a second tier, which gets what memory evicts (none)", false,
 	 "flash.device"},

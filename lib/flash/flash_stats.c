@@ -128,6 +128,12 @@ segments_used(const struct flash_tier *t)
 	return used;
 }
 
+static const char *
+conversion(const struct flash_tier *t)
+{
+	return t->c.convert == NULL ? "idle" : flash_convert_words(t->c.convert);
+}
+
 /* Of what was written, by what was admitted of keys and values. */
 static uint64_t
 amplification(const struct flash_tier *t)
@@ -192,6 +198,7 @@ amplification(const struct flash_tier *t)
 	X(NUMBER, "flash_hash_evictions", SHARD(FLASH_COLUMNS_GONE))                               \
 	X(NUMBER, "flash_hash_reinserted", SHARD(FLASH_REINSERTED))                                \
 	X(NUMBER, "flash_hash_other_keys_read", ASK(FLASH_ASK_COLUMN_OTHERS))                      \
+	X(TEXT, "flash_conversion", conversion(t))                                                 \
 	X(NUMBER, "flash_converted", CONVERT(ITEMS) - CONVERT(LOST))                               \
 	X(NUMBER, "flash_conversions_ended", CONVERT(ENDED))                                       \
 	X(NUMBER, "flash_convert_bytes_read", CONVERT(SEGMENTS) * segment_bytes(t))                \

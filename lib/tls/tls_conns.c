@@ -21,13 +21,14 @@ struct tls_conn {
 	struct conn *wire, *pipe;  /* NULL: there is none; the pipe is open after the handshake */
 	struct tls_stream *stream; /* NULL: nothing has come yet */
 	uint64_t since_ns;         /* it is in that list: */
-	struct list handshake;     /* in waiting, or with a stream in handshakes */
+	struct list handshake;     /* in waiting, or with a stream in handshakes; or in leaving */
 	struct list due;           /* to be looked at in the next turn; or in steps */
 	uint64_t looked;           /* the turn in which it was last */
 	uint32_t rekeys, rekeys_early;
 	uint64_t read, rekeyed_at; /* bytes of requests; that many at the last key update */
 	bool ended;                /* nothing more comes */
 	bool deferred;             /* it waits for a step, in begins or steps */
+	bool leaving;              /* its session is over, what it wrote is not sent */
 };
 
 struct tls_conns {
@@ -37,6 +38,7 @@ struct tls_conns {
 	struct tls_conn *of_slot;        /* of wires, by their slots */
 	uint32_t *wire_of;               /* of pipes: the wire's slot, plus 1 */
 	struct list waiting, handshakes; /* the oldest first */
+	struct list leaving;             /* the longest without progress first */
 	struct list due;
 	struct list begins, steps; /* that wait for one: without a stream, and with it */
 	uint64_t turns;
@@ -116,7 +118,7 @@ handshake_leave(struct tls_conns *tc, struct tls_conn *t)
 	if (list_empty(&t->handshake))
 		return;
 	list_unlink(&t->handshake);
-	tc->handshake_count -= t->stream != NULL;
+	tc->handshake_count -= t->stream != NULL && !t->leaving;
 }
 
 /* Gives back all but the wire. */
@@ -152,6 +154,16 @@ handshake_failed(struct tls_conns *tc, struct tls_conn *t)
 	conn_finish(tc, t);
 }
 
+/* It has made progress, or begins. */
+static void
+conn_leaves(struct tls_conns *tc, struct tls_conn *t)
+{
+	t->leaving = true;
+	t->since_ns = tc->now_ns;
+	list_unlink(&t->handshake);
+	list_push_back(&tc->leaving, &t->handshake);
+}
+
 /* ---- replies ---- */
 
 /* Records of what the service has written; false: the connection is over. */
@@ -180,6 +192,8 @@ replies_send(struct tls_conns *tc, struct tls_conn *t)
 		io_flush(tc, t->wire, credits);
 		if (n == 0)
 			break;
+		if (t->leaving)
+			conn_leaves(tc, t);
 	}
 	if (!conn_pipe_is_done(t->pipe))
 		return true;
@@ -443,7 +457,7 @@ static void
 wire_look(struct tls_conns *tc, struct tls_conn *t)
 {
 	t->looked = tc->turns;
-	if (!list_empty(&t->handshake)) {
+	if (!t->leaving && !list_empty(&t->handshake)) {
 		/* Nothing has come, and nothing more will: nobody is there to be told. */
 		if (t->stream == NULL && conn_peek(t->wire).len == 0) {
 			if (conn_eof(t->wire))
@@ -511,6 +525,7 @@ pipe_ended(void *arg, struct conn *pipe)
 		tc->wire_of[conn_slot(pipe)] = 0;
 		t->pipe = NULL;
 	}
+	conn_leaves(tc, t);
 	look_next_turn(tc, t);
 }
 
@@ -537,6 +552,20 @@ handshakes_expire(struct tls_conns *tc)
 	list_expire(tc, &tc->handshakes, full ? TLS_PATIENCE_NS : TLS_HANDSHAKE_NS);
 }
 
+/* Its place is not counted for -c any more, and nobody else would give it back. */
+static void
+leaving_expire(struct tls_conns *tc)
+{
+	for (uint32_t i = 0; i < EXPIRED_A_TURN && !list_empty(&tc->leaving); i++) {
+		struct tls_conn *t = container_of(tc->leaving.next, struct tls_conn, handshake);
+
+		if (tc->now_ns - t->since_ns < TLS_UNREAD_NS)
+			return;
+		count(tc, TLS_UNREAD);
+		conn_abort(tc->stack, t->wire);
+	}
+}
+
 static void
 turn(void *arg, uint64_t now_ns)
 {
@@ -554,6 +583,7 @@ turn(void *arg, uint64_t now_ns)
 	atomic_store_explicit(&sh->seen[tc->cfg.core], version, memory_order_release);
 	tc->turns++;
 	handshakes_expire(tc);
+	leaving_expire(tc);
 	steps_look(tc);
 	wires_look(tc);
 	/* What pipes hold leaves by chunks of wires: with all of them in pipes, nothing would. */
@@ -594,6 +624,7 @@ tls_conns_create(struct region *region, const struct tls_conns_config *cfg, stru
 	tc->context = cfg->shared->context[0];
 	list_init(&tc->waiting);
 	list_init(&tc->handshakes);
+	list_init(&tc->leaving);
 	list_init(&tc->due);
 	list_init(&tc->begins);
 	list_init(&tc->steps);
@@ -607,35 +638,4 @@ const struct counter *
 tls_counters(const struct tls_conns *tc)
 {
 	return tc->counters;
-}
-
-/* ---- the context of all cores ---- */
-
-void
-tls_shared_begin(struct tls_shared *sh, struct tls_context *first, uint32_t cores)
-{
-	ensure(cores <= TLS_CORES_MAX);
-	*sh = (struct tls_shared){.context = {first}, .cores = cores};
-}
-
-bool
-tls_shared_replace_mt(struct tls_shared *sh, struct tls_context *next)
-{
-	const uint32_t version = atomic_load_explicit(&sh->version, memory_order_relaxed);
-	const uint32_t other = (version + 1) % 2;
-
-	for (uint32_t i = 0; i < sh->cores; i++)
-		if (atomic_load_explicit(&sh->seen[i], memory_order_acquire) != version)
-			return false;
-	tls_context_free(sh->context[other]);
-	sh->context[other] = next;
-	atomic_store_explicit(&sh->version, version + 1, memory_order_release);
-	return true;
-}
-
-void
-tls_shared_end(struct tls_shared *sh)
-{
-	tls_context_free(sh->context[0]);
-	tls_context_free(sh->context[1]);
 }

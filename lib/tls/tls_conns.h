@@ -22,7 +22,8 @@
 
 #define TLS_HANDSHAKES_MAX 512u
 #define TLS_HANDSHAKE_NS   10000000000ull
-#define TLS_PATIENCE_NS    1000000000ull /* the same, while all places are taken */
+#define TLS_UNREAD_NS      10000000000ull /* its session is over, and its peer reads nothing */
+#define TLS_PATIENCE_NS    1000000000ull  /* of a handshake, while all places are taken */
 
 /* Other keys cost as much as a tenth of a handshake. */
 #define TLS_REKEYS_A_TURN 4u         /* of a core, and one of a connection */
@@ -38,6 +39,7 @@
 	X(TLS_REKEYS, "key updates of peers")                                                      \
 	X(TLS_REKEYS_REFUSED, "TLS connections closed: key updates in a row")                      \
 	X(TLS_CUT, "TLS connections closed by the peer without notice")                            \
+	X(TLS_UNREAD, "TLS connections reset: their end was not read")                             \
 	X(TLS_NO_ROOM, "TLS connections closed: no slot or memory")                                \
 	X(TLS_DEFERRED, "steps of handshakes put off to a later turn")
 enum tls_counter { TLS_COUNTERS(COUNTER_SYMBOL) TLS_COUNTER_COUNT };

@@ -11,6 +11,7 @@ import struct
 import threading
 import time
 
+import mc_peer
 from mc_peer import (SILENCE_S, Tcp, Udp, UDP_HEADER, UDP_PAYLOAD_MAX, Wrong, expect, expect_true,
                      values_of)
 
@@ -319,11 +320,18 @@ def _large_value(size):
     return random.Random(size).randbytes(size)
 
 
+TOO_LARGE = b"SERVER_ERROR object too large for cache\r\n"
+
+
 def a_value_of_1_mib_survives_a_round_trip():
     # What an item of 1 MiB leaves to the value, beside its header and key: see the surface.
     for size in (1_000_000, 1024 * 1024 - 1024, 1_048_510):
         value = _large_value(size)
         with Tcp() as c:
+            if mc_peer.FRONT and size > 1024 * 1024 - 1024:  # memcached's own item has more beside its value
+                c.ask(b"set large 9 0 %d\r\n%s\r\n" % (size, value), TOO_LARGE, f"{size} bytes:")
+                c.ask(b"get large\r\n", b"END\r\n", f"{size} bytes:")
+                continue
             c.ask(b"set large 9 0 %d\r\n%s\r\n" % (size, value), b"STORED\r\n", f"{size} bytes:")
             head = b"VALUE large 9 %d\r\n" % size
             c.ask(b"get large\r\n", head, f"{size} bytes:")
@@ -487,7 +495,7 @@ def a_full_cache_evicts_and_never_lies():
                 hits += 1
         c.barrier()
     expect_true(0 < hits < count, f"{hits} hits of {count}: a full 64 MB cache keeps some, not all")
-    expect_true(int(stats()["evictions"]) > before, "nothing was evicted")
+    expect_true(mc_peer.FRONT or int(stats()["evictions"]) > before, "nothing was evicted")
     print(f"    {count} keys set, {hits} still there", flush=True)
 
 

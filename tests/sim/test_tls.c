@@ -259,6 +259,61 @@ a_wrong_record_closes_and_is_counted(void **state)
 	world_destroy(&w);
 }
 
+/* Of so many gets of 16 KB, each with its end behind; the peer reads none of them. */
+static void
+ask_and_read_nothing(struct world *w, uint16_t port, uint32_t gets)
+{
+	char say[256] = {0};
+	struct client cl;
+
+	client_open(w, &cl, port, TLS1_3_VERSION);
+	client_say(w, &cl, "get k\r\n", 7);
+	client_hear(w, &cl, 16000);
+	cl.peer->window = 0;
+	for (uint32_t i = 0; i < gets; i++)
+		strcat(say, "get k\r\n");
+	strcat(say, "quit\r\n");
+	client_say(w, &cl, say, (uint32_t)strlen(say));
+	for (uint32_t i = 0; i < 400; i++)
+		world_turn(w);
+	client_close(&cl);
+}
+
+/* -c counts sessions: wires whose session is over would fill the slots, and stay. */
+static void
+who_does_not_read_the_end_is_reset(void **state)
+{
+	enum { BYTES = 16000, GETS = 12 };
+	char *say = calloc(1, BYTES + 64);
+	const struct counter *serve;
+	struct client cl;
+	struct world w;
+
+	ensure(say != NULL);
+	world_create(&w, 0);
+	serve = serve_counters(w.sc->cores[0].core.serve);
+	memset(say + snprintf(say, 64, "set k 0 0 %u\r\n", BYTES), 'x', BYTES);
+	strcat(say, "\r\n");
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, say, (uint32_t)strlen(say));
+	client_hear(&w, &cl, 8);
+	check_str(cl.got, "STORED\r\n");
+	for (uint32_t i = 1; i <= GETS; i++)
+		ask_and_read_nothing(&w, (uint16_t)(2000 + i), i);
+	check(counter_read(&serve[CONN_ENDED]) > 0);
+	check_eq(counted(&w, TLS_UNREAD), 0);
+	w.sc->now_ns += TLS_UNREAD_NS;
+	for (uint32_t i = 0; i < 200; i++)
+		world_turn(&w);
+	check(counted(&w, TLS_UNREAD) > 0);
+	client_say(&w, &cl, "mn\r\n", 4);
+	client_hear(&w, &cl, 12);
+	check_str(cl.got, "STORED\r\nMN\r\n");
+	client_close(&cl);
+	free(say);
+	world_destroy(&w);
+}
+
 static void
 client_rekey(struct client *cl)
 {
@@ -585,6 +640,7 @@ main(void)
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
 		cmocka_unit_test(who_waits_for_a_place_outlives_those_that_keep_it),
 		cmocka_unit_test(a_wrong_record_closes_and_is_counted),
+		cmocka_unit_test(who_does_not_read_the_end_is_reset),
 		cmocka_unit_test(key_updates_are_few_and_one_a_turn),
 		cmocka_unit_test(key_updates_of_who_moves_much_are_no_fault),
 		cmocka_unit_test(key_updates_of_many_are_a_few_a_turn),

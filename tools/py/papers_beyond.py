@@ -26,8 +26,12 @@ def policies(folder, quick, options):
 
 
 def lines(folder, quick, options):
-    """The coherence model and its calibration by two real cores."""
-    return paper_rows(folder / "tests/bench/papers/bench_shared_lines", quick, "shared lines, by a model")
+    """The coherence model, and its calibration by two real cores where that is built."""
+    model, real = (folder / "tests/bench/papers" / name for name in ("bench_shared_lines", "bench_two_cores"))
+    rows = paper_rows(model, quick, "shared lines, by a model")
+    if real.exists():
+        rows += paper_rows(real, quick, "two real cores beside the model")
+    return [p | {"part": PART} for p in rows]
 
 
 def servers(folder, quick, options):

@@ -8,6 +8,8 @@
 #include "cache_places.h"
 #include "chain_index.h"
 
+#include "store/gap.h"
+
 #define BAG_STRIPES   32u /* the paper's Z */
 #define GET_TRIES_MAX 3u
 
@@ -58,6 +60,7 @@ get_one(struct cache_of_bags *c, const struct bench_key *key, struct paper_value
 
 		if (it == NULL)
 			return false;
+		protocol_gap();
 		if (!bag_hold(c->bags, it))
 			continue;
 		same = item_same_words(it, key);

@@ -42,7 +42,10 @@ get_one(struct cuckoo_clock *c, const struct bench_key *key, struct paper_value 
 	const struct paper_item *it;
 
 	cuckoo_prefetch(c->ix, &at, true);
-	it = cuckoo_cache_read(c->ix, &c->places, &at, key, value, &version);
+	do {
+		version = cuckoo_read_begin(c->ix, &at);
+		it = cuckoo_cache_read(c->ix, &c->places, &at, key, value);
+	} while (!cuckoo_read_same(c->ix, &at, version));
 	if (it != NULL)
 		clock_bits_use(&c->clock, paper_item_place(&c->places.items, it));
 	return it != NULL;

@@ -57,10 +57,12 @@ get_one(struct cuckoo_lru *c, const struct bench_key *key, struct paper_value *v
 
 	cuckoo_prefetch(c->ix, &at, true);
 	do {
-		it = cuckoo_cache_read(c->ix, &c->places, &at, key, value, &version);
-		if (it == NULL)
+		version = cuckoo_read_begin(c->ix, &at);
+		it = cuckoo_cache_read(c->ix, &c->places, &at, key, value);
+		if (it == NULL && cuckoo_read_same(c->ix, &at, version))
 			return false;
-	} while (!use(c, it, &at, version));
+		protocol_gap();
+	} while (it == NULL || !use(c, it, &at, version));
 	return true;
 }
 

@@ -18,6 +18,8 @@
 #include "paper_item.h"
 #include "paper_lock.h"
 
+#include "store/gap.h"
+
 #define CUCKOO_SLOTS      4u
 #define CUCKOO_PAIR_BYTES 72u
 #define CUCKOO_TAGS_AT    32u
@@ -144,7 +146,10 @@ cuckoo_find(const struct cuckoo_index *c, const struct cuckoo_key *place, const 
 {
 	struct paper_item *it = cuckoo_find_in(c, place->first, place->tag, k, tagged);
 
-	return it != NULL ? it : cuckoo_find_in(c, place->second, place->tag, k, tagged);
+	if (it != NULL)
+		return it;
+	protocol_gap();
+	return cuckoo_find_in(c, place->second, place->tag, k, tagged);
 }
 
 static inline void

@@ -106,7 +106,7 @@ figure8_big(const struct paper_options *o)
 static void
 figure8_small(const struct paper_options *o)
 {
-	const uint32_t keys = paper_sized(o, 750000, 750000, 10000000);
+	const uint32_t keys = paper_sized(o, 120000, 750000, 10000000);
 	struct caches c;
 
 	caches_open(&c, o, keys, (size_t)keys * WORKING_BYTES / SMALL_PART);
@@ -207,8 +207,8 @@ print_items_more(const struct cache_told *told)
 static void
 table3(const struct paper_options *o, const struct size3 *sizes, uint32_t count)
 {
-	const uint32_t keys = paper_sized(o, 200000, 1200000, 12500000),
-		       blocks = paper_sized(o, 20, 30, 300);
+	const uint32_t keys = paper_sized(o, 130000, 1200000, 12500000),
+		       blocks = paper_sized(o, 1, 30, 300);
 	struct cache_told told[COUNT(kinds3)], largest[COUNT(kinds3)];
 	const struct size3 *of_largest = sizes;
 

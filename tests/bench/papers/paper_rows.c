@@ -86,7 +86,7 @@ void
 paper_count(const struct paper_row *row, double y)
 {
 	print_place(row);
-	printf("\"y\": %.6g, \"unit\": \"%s\", \"n\": 1, \"kind\": \"count\"}\n", y, row->unit);
+	printf("\"y\": %.10g, \"unit\": \"%s\", \"n\": 1, \"kind\": \"count\"}\n", y, row->unit);
 	fflush(stdout);
 }
 
