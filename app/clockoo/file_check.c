@@ -3,6 +3,7 @@
  * anything.
  */
 #include "file_check.h"
+#include "config/auth_file.h"
 #include "profile/profile.h"
 #include "topology/memory_nodes.h"
 #include "topology/pci_nic.h"
@@ -67,13 +68,17 @@ file_check(const struct config *cfg, struct error *err)
 	       steer_plan_make(&plan, cfg, &profile, &expected, err);
 }
 
-/* Existence only: the user who checks need not be the user of the service. */
+/* The user who checks need not be the user of the service: existence is enough where that one
+ * alone may read. */
 static bool
 check_users_file(const struct config *cfg, struct error *err)
 {
-	return cfg->auth_file[0] == '\0' || cfg->sysfs[0] != '\0' ||
-	       access(cfg->auth_file, F_OK) == 0 || errno == EACCES ||
-	       error_set(err, "--auth-file: %s: %s", cfg->auth_file, strerror(errno));
+	struct auth_users users;
+
+	if (cfg->auth_file[0] == '\0' || cfg->sysfs[0] != '\0' ||
+	    (access(cfg->auth_file, R_OK) != 0 && errno == EACCES))
+		return true;
+	return auth_file_load(&users, cfg->auth_file, err);
 }
 
 bool

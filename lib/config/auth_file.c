@@ -60,7 +60,7 @@ role_take(const char *line, size_t *len)
 		const size_t n = strlen(roles[i]);
 		const size_t password = *len - (size_t)(colon + 1 - line);
 
-		if (password > n && memcmp(line + *len - n, roles[i], n) == 0) {
+		if (password >= n && memcmp(line + *len - n, roles[i], n) == 0) {
 			*len -= n;
 			return (enum auth_role)i;
 		}

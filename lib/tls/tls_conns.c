@@ -529,40 +529,21 @@ pipe_ended(void *arg, struct conn *pipe)
 	look_next_turn(tc, t);
 }
 
+/* Whoever is in a list for too long: amid a handshake, or with an end that its peer does not read,
+ * whose place -c does not count any more. */
 static void
-list_expire(struct tls_conns *tc, const struct list *list, uint64_t most_ns)
+expire(struct tls_conns *tc, const struct list *from, uint64_t most_ns, enum tls_counter which)
 {
-	for (uint32_t i = 0; i < EXPIRED_A_TURN && !list_empty(list); i++) {
-		struct tls_conn *t = container_of(list->next, struct tls_conn, handshake);
+	for (uint32_t i = 0; i < EXPIRED_A_TURN && !list_empty(from); i++) {
+		struct tls_conn *t = container_of(from->next, struct tls_conn, handshake);
 
 		if (tc->now_ns - t->since_ns < most_ns)
 			return;
-		count(tc, TLS_HANDSHAKE_TIMEOUTS);
-		handshake_failed(tc, t);
-	}
-}
-
-/* Whoever takes too long, or stands in others' way, which only those do that have a stream. */
-static void
-handshakes_expire(struct tls_conns *tc)
-{
-	const bool full = tc->handshake_count >= tc->cfg.handshakes_max;
-
-	list_expire(tc, &tc->waiting, TLS_HANDSHAKE_NS);
-	list_expire(tc, &tc->handshakes, full ? TLS_PATIENCE_NS : TLS_HANDSHAKE_NS);
-}
-
-/* Its place is not counted for -c any more, and nobody else would give it back. */
-static void
-leaving_expire(struct tls_conns *tc)
-{
-	for (uint32_t i = 0; i < EXPIRED_A_TURN && !list_empty(&tc->leaving); i++) {
-		struct tls_conn *t = container_of(tc->leaving.next, struct tls_conn, handshake);
-
-		if (tc->now_ns - t->since_ns < TLS_UNREAD_NS)
-			return;
-		count(tc, TLS_UNREAD);
-		conn_abort(tc->stack, t->wire);
+		count(tc, which);
+		if (t->leaving)
+			conn_abort(tc->stack, t->wire);
+		else
+			handshake_failed(tc, t);
 	}
 }
 
@@ -582,8 +563,12 @@ turn(void *arg, uint64_t now_ns)
 	tc->context = sh->context[version % 2];
 	atomic_store_explicit(&sh->seen[tc->cfg.core], version, memory_order_release);
 	tc->turns++;
-	handshakes_expire(tc);
-	leaving_expire(tc);
+	/* While all places are taken, those that have one have less time. */
+	expire(tc, &tc->waiting, TLS_HANDSHAKE_NS, TLS_HANDSHAKE_TIMEOUTS);
+	expire(tc, &tc->handshakes,
+	       tc->handshake_count < tc->cfg.handshakes_max ? TLS_HANDSHAKE_NS : TLS_PATIENCE_NS,
+	       TLS_HANDSHAKE_TIMEOUTS);
+	expire(tc, &tc->leaving, TLS_UNREAD_NS, TLS_UNREAD);
 	steps_look(tc);
 	wires_look(tc);
 	/* What pipes hold leaves by chunks of wires: with all of them in pipes, nothing would. */

@@ -262,8 +262,6 @@ tls_handshake(struct tls_stream *stream, bool *resumed)
 	if (status == TLS_DONE) {
 		SSL_set_msg_callback(ssl, on_message);
 		SSL_set_msg_callback_arg(ssl, stream);
-		ERR_clear_error(); /* the next read, of whatever stream, would take it for its own
-				    */
 	}
 	/* An end inside of a handshake is none. */
 	return status == TLS_ENDED ? TLS_FAILED : status;

@@ -198,11 +198,14 @@ class ConfigProgram(unittest.TestCase):
             path.write_text("port:\n  iface: v0\nauth:\n  file: users\n")
             done = check("f.yaml", None, cwd=folder)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertIn("\nnot ready to start: f.yaml:4: auth.file: users: No such file",
+            self.assertIn("\nnot ready to start: f.yaml:4: auth.file: cannot read users: No such file",
                           done.stdout)
             users = pathlib.Path(folder) / "users"
-            users.write_text("a:b\n")
+            users.write_text("a:b\nc::read\n")
             users.chmod(0o640)
+            self.assertIn("\nnot ready to start: f.yaml:4: auth.file: users: line 2: user and password may not be empty",
+                          check("f.yaml", None, cwd=folder).stdout)
+            users.write_text("a:b\n")
             self.assertEqual(check("f.yaml", None, cwd=folder).stdout, "f.yaml: configuration OK\n")
             users.chmod(0o644)
             self.assertEqual(check("f.yaml", None, cwd=folder).stdout,

@@ -79,7 +79,6 @@ a_user_has_the_role_that_stands_behind_its_password(void **state)
 		{"u:read\n", "uread", AUTH_ADMIN},
 		{"u:x:read:admin\n", "ux:read", AUTH_ADMIN},
 		{"u:pw:reader\n", "upw:reader", AUTH_ADMIN},
-		{"u::read\n", "u:read", AUTH_ADMIN},
 		{A250 ":aaaa:write\n", A250 "aaaa", AUTH_WRITE},
 	};
 
@@ -122,6 +121,7 @@ static const struct {
 	{FILE_OF(":secret\n"), "line 1: user and password may not be empty"},
 	{FILE_OF("secret:\n"), "line 1: user and password may not be empty"},
 	{FILE_OF("secret:\r\n"), "line 1: user and password may not be empty"},
+	{FILE_OF("secret::read\n"), "line 1: user and password may not be empty"},
 	{FILE_OF("a:sec\0ret\n"), "line 1: a NUL byte"},
 	{FILE_OF(A250 ":secret\n"), "line 1: more than 256 bytes"},
 	{FILE_OF("a:1\na:2\na:3\na:4\na:5\na:6\na:7\na:8\na:secret\n"),
