@@ -73,6 +73,20 @@ bool
 path_free_slot("""
 
 MUTANTS = {
+    # Of the papers' baselines (tests/bench/papers): what was read is believed whatever has moved.
+    "PAPER_TABLE_UNVERSIONED": [
+        ("table_cuckoo.c", "} while (!cuckoo_read_same(ix, place, version));", "} while (false);"),
+    ],
+    "PAPER_CLOCK_UNVERSIONED": [
+        ("cache_cuckoo_clock.c", "} while (!cuckoo_read_same(c->ix, &at, version));",
+         "} while (false);"),
+    ],
+    "PAPER_LRU_UNVERSIONED": [
+        ("cache_cuckoo_lru.c", "same = cuckoo_read_same(c->ix, at, version);", "same = true;"),
+    ],
+    "PAPER_BAGS_KEY_UNSEEN": [
+        ("cache_bags.c", "same = item_same_words(it, key);", "same = true;"),
+    ],
     # A lookup believes a miss although a writer may have moved the key meanwhile.
     "NO_VERSION": [
         ("index.h", "if (version_same(primary, primary_version) &&\n"
@@ -437,6 +451,15 @@ MUTANTS = {
     "AGE_UNWAITED": [("front_keep.c", "		serve_copies_wait(f->serve, wait);", "		(void)0;")],
     "AGE_OF_TURN": [("front.c", "f->cfg.clock_ns != NULL ? f", "false ? f")],
     "AGE_OF_FLIGHTS": [("front_flight.c", "return is_young(f, flight) &&", "return ")],
+    # A front tells others of a write that is not done; hears of one and keeps what it has asked for before; tells what it has heard; hears
+    # anybody, and without end; waits for who is nobody.
+    "PEER_SENT_EARLY": [("front_keep.c", "	return key->holds_cell;\n", "	if (key->holds_cell)\n\t\tfront_peers_tell(f, key);\n	return key->holds_cell;\n"),
+                        ("front_keep.c", "	if (key->sent)\n\t\tfront_peers_tell(f, key);\n", "")],
+    "PEER_KEEPS_FILL": [("front_peers.c", "	uint64_t hold = 0;\n", "	uint64_t hold = 0;\n	const struct item *there = store_peek(f->store, name, hash);\n\n	if (there == NULL || front_copy_kind(there) == FRONT_COPY_HOLD)\n\t\treturn;\n")],
+    "PEER_PASSES_ON": [("front_peers.c", "			hear_key(f, key);\n", "			hear_key(f, key), front_words_add(datagram_begin(f->peers), key, 1), front_count(f, FRONT_PEERS_TOLD);\n")],
+    "PEER_ANYBODY": [("front_peers.c", "!is_peer(f->peers, &from->ip) || request", "request")],
+    "PEER_UNBOUNDED": [("front_peers.c", "p->heard == FRONT_PEER_WORDS_MAX || ", "")],
+    "PEER_WAITED_FOR": [("front_peers.c", "return f->now_ns < peer->gives_up_ns ? LATER : LOST;", "return LATER;")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # The tier: an erasure leaves a neighbour's entry, or its key's own.

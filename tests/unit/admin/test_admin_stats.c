@@ -738,6 +738,8 @@ connections_of_all_cores_are_shown(void **state)
 	check_eq(FAKE_CONNS, 8); /* the numbers below */
 	row_is(stats, "1:addr", "tcp:10.99.0.1:11211");
 	row_is(stats, "1:state", "conn_listening");
+	row_is(stats, "3:addr", "tcp:10.99.0.1:11212");
+	row_is(stats, "3:state", "conn_listening");
 	row_is(stats, "16:addr", "tcp:10.99.0.2:4000");
 	row_is(stats, "16:listen_addr", "tcp:10.99.0.1:11211");
 	row_is(stats, "16:state", "conn_read");
