@@ -223,7 +223,7 @@ unpack(struct flash_supplier *s, const uint8_t *pages, const struct flash_found 
 		flash_payload_get(pages, found->walk.value_at, s->unpacker->packed, packed);
 		len = flash_unpack(s->unpacker, packed);
 	}
-	s->unpacked += len;
+	s->unpacked += FLASH_UNPACK_LEAST + len;
 	count(s, len != 0 ? FLASH_ASK_UNPACKED : FLASH_ASK_BAD_PACKED);
 	return len;
 }

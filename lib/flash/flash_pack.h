@@ -9,7 +9,8 @@
  * Errors: 0: it is not worth packing; or these bytes are no packed value.
  * Bounds: values of FLASH_PACK_MIN to FLASH_PACK_MAX bytes; nothing that is unpacked is longer,
  *         whatever the bytes say, and its time goes with FLASH_PACK_MAX. A core's turn packs
- *         FLASH_PACK_TURN bytes, unpacks FLASH_UNPACK_TURN, and what it began below that.
+ *         FLASH_PACK_TURN bytes, unpacks FLASH_UNPACK_TURN, where each value counts
+ *         FLASH_UNPACK_LEAST more, and what it began below that: some 40 us of each.
  */
 #ifndef CLOCKOO_FLASH_PACK_H
 #define CLOCKOO_FLASH_PACK_H
@@ -17,11 +18,12 @@
 #include <isa-l/igzip_lib.h>
 #include <stdint.h>
 
-#define FLASH_PACK_MIN    128u  /* below that static codes gain nothing */
-#define FLASH_PACK_MAX    8192u /* 11 us to pack, 7 to unpack */
-#define FLASH_PACK_TURN   (32u << 10)
-#define FLASH_UNPACK_TURN (32u << 10)
-#define FLASH_PACK_SHARE  8u /* a packed value is by one of so many parts shorter, or it is none */
+#define FLASH_PACK_MIN     128u  /* below that static codes gain nothing */
+#define FLASH_PACK_MAX     8192u /* 13 us to pack, 11 to unpack; 25 to find that it cannot be */
+#define FLASH_PACK_TURN    (16u << 10)
+#define FLASH_UNPACK_TURN  (32u << 10)
+#define FLASH_UNPACK_LEAST 800u /* bytes' time that any value takes */
+#define FLASH_PACK_SHARE   8u /* a packed value is by one of so many parts shorter, or it is none */
 
 struct flash_packer {
 	struct isal_zstream stream;

@@ -67,7 +67,7 @@ struct flash_supplier {
 	uint32_t io_count;
 	struct counter *counters; /* the tier has them */
 	struct flash_unpacker *unpacker;
-	uint32_t unpacked; /* bytes, in this turn */
+	uint32_t unpacked; /* in this turn, of FLASH_UNPACK_TURN */
 };
 
 size_t flash_supplier_bytes(void);

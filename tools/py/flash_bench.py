@@ -22,7 +22,7 @@ PROGRAM = "tests/bench/flash/flash_trial"
 STRESS = "tests/stress/stress_tier"
 FILTER = "tests/bench/filter/filter_trial"
 CONVERT = "tests/unit/flash/test_flash_convert"
-PARTS = ("bytes", "reads", "convert", "misses", "filter", "raw", "recover", "extstore", "hits", "busy", "kills", "sigkill")
+PARTS = ("bytes", "reads", "convert", "misses", "filter", "pack", "raw", "recover", "extstore", "hits", "busy", "kills", "sigkill")
 TARGETS = {"convert": CONVERT, "filter": FILTER, "kills": STRESS, "sigkill": "app/clockoo"}  # of a part; PROGRAM of the others
 
 # Gets, puts and conversions a second that the thesis has of its SSD (table 5.4, sections 5.4.2, 5.4.3).
@@ -39,8 +39,9 @@ OF_FULL = {"simulated_kills": 10_000, "kills_real": 200}  # not of --quick
 RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
         "reads": ((1, ("--mib", 512, "--gets", 400_000)), (1, ("--mib", 1024, "--gets", 4_000_000))),
         "misses": ((3, ("--mib", 64, "--gets", 3_000_000)), (5, ("--mib", 128, "--gets", 20_000_000))),
-        "raw": ((1, ("--mib", 256, "--gets", 40_000, "--rounds", 5)), (1, ("--mib", 1024, "--gets", 200_000, "--rounds", 5))),
+        "raw": ((1, ("--mib", 256, "--gets", 40_000, "--rounds", 9)), (1, ("--mib", 1024, "--gets", 200_000, "--rounds", 5))),
         "recover": ((1, ("--mib", 512, "--rounds", 3)), (1, ("--mib", 1100, "--rounds", 5))),
+        "pack": ((3, ("--gets", 50_000)), (5, ("--gets", 400_000))),
         "busy": ((1, ("--mib", 256, "--rounds", 7)), (1, ("--mib", 1024, "--rounds", 25))),
         "filter": ((1, ("--buckets", 1 << 16, "--looks", 400_000)), (3, ("--buckets", 1 << 20, "--looks", 1_000_000)))}
 LOADS = ("--buckets", 1 << 15)
@@ -128,8 +129,20 @@ def reads(bench):
 def misses(bench):
     rows = bench.runs("misses")
     bench.keep("misses_mops", [r["mops"] for r in rows], 2)
+    bench.keep("misses_one_by_one_mops", [r["one_mops"] for r in rows], 2)
     bench.keep("misses_column_mb", [rows[0]["column_bytes"] / 1e6], 1)
     bench.keep("misses_candidates", [rows[0]["candidates"]], 5)
+
+
+def pack(bench):
+    rows = bench.runs("pack")
+    lines = []
+    for what, size in dict.fromkeys((r["what"], r["bytes"]) for r in rows):
+        of = [r for r in rows if (r["what"], r["bytes"]) == (what, size)]
+        for name, digits in (("share", 4), ("pack_ns", 0), ("unpack_ns", 0)):
+            bench.keep(f"compress_{what}_{size}_{name}", [r[name] for r in of], digits)
+        lines.append([what, size, *(str(bench.figures[f"compress_{what}_{size}_{name}"]) for name in ("share", "pack_ns", "unpack_ns"))])
+    table("flash.compress: what is left of a value, and ns of CPU", ["value", "bytes", "share left", "packed", "unpacked"], lines)
 
 
 def convert(bench):
@@ -278,7 +291,7 @@ def count_lies(bench, found):
         bench.figures[name] = bench.figures.get(name, 0) + value
 
 
-MEASURES = {"bytes": memory, "reads": reads, "convert": convert, "misses": misses, "filter": filters, "raw": raw, "recover": recover,
+MEASURES = {"bytes": memory, "reads": reads, "convert": convert, "misses": misses, "filter": filters, "pack": pack, "raw": raw, "recover": recover,
             "extstore": extstore_memory, "hits": hits, "busy": busy, "kills": kills,
             "sigkill": sigkills}
 
@@ -307,7 +320,7 @@ def show(figures, quick):
           [[name, value_of(figures, name), asked, "not measured" if name not in figures else
             "missed" if name in missed else "met"] for name, asked in goals.items()])
     others = [name for name in figures if name not in goals and not name.endswith("_spread") and
-              not name.startswith("hits_") and not isinstance(figures[name], (dict, list))]
+              not name.startswith(("hits_", "compress_")) and not isinstance(figures[name], (dict, list))]
     table("Beside it", ["figure", "here"], [[name, value_of(figures, name)] for name in others])
     table("What the thesis says of its SSD, a second", ["", "there", "here"],
           [["gets", THESIS["gets"], value_of(figures, "flash_gets_per_s")],

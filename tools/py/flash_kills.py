@@ -1,7 +1,9 @@
 """The appliance with a tier on a file, killed amid the writes of four clients, and judged by their journal.
 
 Lives, bed and journal are those of tools/bench restart. Memory is small, so that what the journal asks for comes from
-flash; a cache may forget, so what is missing is counted for nothing. Every fifth life ends by SIGTERM.
+flash; a cache may forget, so what is missing is counted for nothing. Every fifth life ends by SIGTERM. Files have
+layout hash, but for every third one a log; where they have, a kill waits until a log becomes a column, and falls
+somewhere in it.
 """
 
 import random
@@ -17,6 +19,10 @@ MEMORY_MB, FLASH = 12, "256m"
 KEYS = 1500  # of a writer: most are evicted before they are asked for
 STOP_EVERY = 5
 STATE = "--flash-state"
+LAYOUTS = ("hash", "hash", "log")  # of files, in turn
+CROWD_BYTES = 900       # of a value: a column takes it
+CONVERTS_S = 3          # the longest wait for a conversion
+CONVERSION_S = 0.15     # about as long as one takes
 
 
 class FlashBed(RestartBed):
@@ -24,6 +30,7 @@ class FlashBed(RestartBed):
 
     def make(self, ledger):
         super().make(ledger)
+        self.layout = LAYOUTS[0]
         self._device = self._programs / f"flash-kills-{ledger.name}"
         self._undo.callback(self._device.unlink, missing_ok=True)
         said = subprocess.run([self._programs / "app/clockoo", "--help"], capture_output=True, text=True).stdout
@@ -31,6 +38,7 @@ class FlashBed(RestartBed):
 
     def keeping(self):
         return ["--flash-device", str(self._device), "--flash-size", FLASH, "--flash-admit", "all", "--keep-for", "always",
+                "--flash-layout", self.layout, "--flash-compress",
                 *([STATE, str(self._memory)] if self.keeps_state else [])]
 
     def forget(self):
@@ -41,11 +49,22 @@ class FlashBed(RestartBed):
 def life(bed, client, number, told):
     if number % LIVES_A_FILE == 0:
         bed.forget()
-        client.ask("anew", KEYS)
+        bed.layout = LAYOUTS[number // LIVES_A_FILE % len(LAYOUTS)]
+        client.ask("anew", KEYS, CROWD_BYTES)
     bed.start(MEMORY_MB, KILL_CORES)
     client.tell("write", number, 1)
     for name, value in client.row().items():
         told[name] = told.get(name, 0) + value
+
+
+def await_kill(bed, watcher, rng):
+    """The stage of a conversion that was under way a moment before; else None."""
+    time.sleep(rng.uniform(*WRITES_S))
+    if bed.layout != "hash":
+        return None
+    stage = watcher.ask("converts", CONVERTS_S)["stage"]
+    time.sleep(rng.uniform(0, CONVERSION_S))
+    return stage if stage != "idle" else None
 
 
 def end_life(bed, client, stops):
@@ -56,20 +75,21 @@ def end_life(bed, client, stops):
 
 def measure(programs, quick):
     """Its figures."""
-    rng, told, killed, number = random.Random(2), {}, 0, 0
+    rng, told, killed, number, amid = random.Random(2), {}, 0, 0, 0
     wanted, deadline = QUICK_KILLS if quick else KILLS, time.monotonic() + QUICK_KILLS_S
     with Step("flash: kills of the appliance amid writes") as step, FlashBed(programs) as bed, \
-            bed.client(bed.client_ns, bed.wire.host) as client:
+            bed.client(bed.client_ns, bed.wire.host) as client, bed.client(bed.client_ns, bed.wire.host) as watcher:
         while killed < wanted and not (quick and time.monotonic() > deadline):
             life(bed, client, number, told)
-            time.sleep(rng.uniform(*WRITES_S))
+            stage = await_kill(bed, watcher, rng)
             number += 1
             stops = number % STOP_EVERY == 0
             sums = end_life(bed, client, stops)
             killed += not stops
+            amid += stage is not None and not stops
             step.note = f"{killed} kills, {sums['acknowledged']} writes"
         life(bed, client, number, told)
         end_life(bed, client, False)
-    return {"kills_real": killed, "kills_writes": sums["acknowledged"], "kills_checked": told["checked"],
-            "kills_found_on_flash": told["from_flash"], "kills_with_state": bed.keeps_state,
+    return {"kills_real": killed, "kills_amid_conversion": amid, "kills_writes": sums["acknowledged"],
+            "kills_checked": told["checked"], "kills_found_on_flash": told["from_flash"], "kills_with_state": bed.keeps_state,
             "wrong_values": told["wrong"], "resurrected": told["resurrected"]}

@@ -6,6 +6,7 @@
     reach              {} when it answers
     stats              {"name": "value", ...}, and slabs' chunks
     anew               the server begins empty, and so does the journal
+    converts SECONDS   {"stage": the conversion's of flash, once there is one, or idle}
     write SEED FULL    four writers with a journal: first what it says is checked, {"checked": ...};
                        then they write until the next line, {"acknowledged": ...}: a server that was
                        killed says nothing, and its kernel knows nothing of it. Beside them a crowd of
@@ -132,15 +133,29 @@ def stats(line):
     return found
 
 
+def converts(line, seconds):
+    end = time.monotonic() + seconds
+    while True:
+        line.send(b"stats extstore\r\n")
+        stage = "idle"
+        while (row := line.line()) != b"END":
+            words = row.decode().split(" ", 2)
+            stage = words[2] if words[1] == "flash_conversion" else stage
+        if stage != "idle" or time.monotonic() > end:
+            return {"stage": stage}
+        time.sleep(0.002)
+
+
 class Crowd:
     """Keys of small values and, where the memory is to be full, of large ones, by turns."""
 
-    def __init__(self):
+    def __init__(self, large=CROWD_LARGE):
+        self._large, self._large_keys = large, CROWD_LARGE * CROWD_LARGE_KEYS // large // BATCH * BATCH
         self.sent = self.grown = self.shrunk = self.moved = self.evicted = self.index = self._moved_seen = 0
 
     def _set(self, line, full):
-        at = self.sent % (CROWD_SMALL_KEYS + CROWD_LARGE_KEYS) if full else self.sent % CROWD_SMALL_KEYS
-        size = CROWD_SMALL if at < CROWD_SMALL_KEYS else CROWD_LARGE
+        at = self.sent % (CROWD_SMALL_KEYS + self._large_keys) if full else self.sent % CROWD_SMALL_KEYS
+        size = CROWD_SMALL if at < CROWD_SMALL_KEYS else self._large
         line.send(b"".join(b"set c%d 0 0 %d noreply\r\n%s\r\n" % (i, size, b"c" * size) for i in range(at, at + BATCH)))
         self.sent += BATCH
 
@@ -297,9 +312,9 @@ class Journal:
         self.writers, self.crowd = [], Crowd()
         self.anew()
 
-    def anew(self, keys=KEYS):
+    def anew(self, keys=KEYS, crowd=CROWD_LARGE):
         self._before = self.sums()
-        self.writers, self.crowd = [Writer(i, keys) for i in range(WRITERS)], Crowd()
+        self.writers, self.crowd = [Writer(i, keys) for i in range(WRITERS)], Crowd(crowd)
         return self._before
 
     def sums(self):
@@ -320,7 +335,7 @@ def main(host, port):
             answer = reach(host, port)
         else:
             line = Line(host, port)
-            answer = {"fill": fill, "check": check, "drop": drop, "stats": stats}[words[0]](line, *map(int, words[1:]))
+            answer = {"fill": fill, "check": check, "drop": drop, "stats": stats, "converts": converts}[words[0]](line, *map(int, words[1:]))
             line.close()
         print(json.dumps(answer), flush=True)
 

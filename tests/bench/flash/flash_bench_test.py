@@ -55,7 +55,8 @@ ROWS = {
     "bytes": [{"bytes_per_item": 6.5, "full": 0.985, "fixed_bytes": 4200000}],
     "reads": [{"reads_per_hit": 1.0001, "reads_per_miss": 0.0003, "two_pages": 0.05, "amplification": 1.0433,
                "amplification_long_cas": 1.08}],
-    "misses": [{"mops": 12.5, "column_bytes": 67_000_000, "candidates": 0.0072, "column_bytes_per_item": 1.88}],
+    "misses": [{"mops": 12.5, "one_mops": 7.5, "column_bytes": 67_000_000, "candidates": 0.0072, "column_bytes_per_item": 1.88}],
+    "pack": [{"what": "json", "bytes": 400, "share": 0.5, "pack_ns": 600, "unpack_ns": ns} for ns in (900, 800, 1000)],
     "raw-file": [{"who": who, "round": i, "per_s": both[turn], "cpu_ns": 5, "puts_per_s": 7}
                  for i, both in enumerate(RATES) for turn, who in enumerate(("tier", "raw"))],
     "recover-file": [{"who": who, "gb_per_s": rate, "cpu_ns_per_record": 5}
@@ -72,9 +73,9 @@ ROWS = {
     "loads": [{"part": "loads", "slots": 4, "load": load} for load in (0.96, 0.955)],
 }
 COUNTS = {"bytes": ("--mib", "32"), "reads": ("--mib", "32", "--gets", "20000"),
-          "misses": ("--mib", "4", "--gets", "6400"), "recover": ("--mib", "32", "--rounds", "1"),
+          "misses": ("--mib", "4", "--gets", "6400"), "pack": ("--gets", "640"), "recover": ("--mib", "32", "--rounds", "1"),
           "hits": ("--mib", "32", "--flash-mib", "32", "--keys", "60000", "--gets", "30000")}
-TIMES = {"mops", "ns", "gb_per_s", "cpu_ns_per_record", "rss_and_flash_kb"}
+TIMES = {"mops", "one_mops", "ns", "pack_ns", "unpack_ns", "gb_per_s", "cpu_ns_per_record", "rss_and_flash_kb"}
 
 
 class FakeBed:
@@ -82,7 +83,7 @@ class FakeBed:
 
     did = []
     wire = types.SimpleNamespace(host="host")
-    client_ns, keeps_state = "ns", True
+    client_ns, keeps_state, layout = "ns", True, "hash"
 
     def __init__(self, _):
         pass
@@ -98,6 +99,7 @@ class FakeBed:
 
     def ask(self, *words):
         self.did.append(" ".join(map(str, words)))
+        return {"stage": "records"}
 
     tell = ask
 
@@ -142,6 +144,8 @@ class FlashBenchTest(unittest.TestCase):
         self.bed = flash_kills.FlashBed = FakeBed
         self.addCleanup(setattr, flash_kills, "WRITES_S", flash_kills.WRITES_S)
         flash_kills.WRITES_S = (0, 0)
+        self.addCleanup(setattr, flash_kills, "CONVERSION_S", flash_kills.CONVERSION_S)
+        flash_kills.CONVERSION_S = 0
         FakeBed.did = []
 
     def measure(self, parts=flash_bench.PARTS[:-1], quick=True):
@@ -155,7 +159,7 @@ class FlashBenchTest(unittest.TestCase):
         want = {"log_dram_bytes_per_item": 6.5, "hash_dram_bytes_per_item": 1.873, "extstore_dram_bytes_per_item": 104.0,
                 "reads_per_hit": 1.0001, "reads_per_miss": 0.0003, "write_amplification_log": 1.0433,
                 "write_amplification_hash": 2.0844, "hash_reads_per_miss": 0.0075, "conversions_per_s": 1275716,
-                "hit_p99_busy_ratio": 1.1, "misses_mops": 12.5, "filter_bits_per_item": 12.5, "filter_false_positives": 0.0018,
+                "hit_p99_busy_ratio": 1.1, "compress_json_400_share": 0.5, "compress_json_400_unpack_ns": 900, "misses_mops": 12.5, "misses_one_by_one_mops": 7.5, "filter_bits_per_item": 12.5, "filter_false_positives": 0.0018,
                 "filter_sorted_false_positives": 0.0008, "filter_occupancy": 0.955, "items_at_equal_dram": 8.0,
                 "recovery_cpu_ns_per_record": 74, "hits_all_64mib": 0.82, "hits_extstore_64mib": 0.66,
                 "simulated_kills": 400, "wrong_values": 0, "resurrected": 0}
@@ -198,8 +202,8 @@ class FlashBenchTest(unittest.TestCase):
     def test_lives_end_by_kills_but_for_some_and_what_they_find_is_summed(self):
         figures, tables, _ = self.measure(("kills", "sigkill"))
         self.assertEqual({name: figures[name] for name in (
-            "kills_real", "kills_writes", "kills_checked", "kills_found_on_flash", "wrong_values", "resurrected")},
-            {"kills_real": 10, "kills_writes": 120, "kills_checked": 65, "kills_found_on_flash": 26, "wrong_values": 1,
+            "kills_real", "kills_amid_conversion", "kills_writes", "kills_checked", "kills_found_on_flash", "wrong_values", "resurrected")},
+            {"kills_real": 10, "kills_amid_conversion": 10, "kills_writes": 120, "kills_checked": 65, "kills_found_on_flash": 26, "wrong_values": 1,
              "resurrected": 0})
         self.assertEqual([what for what in FakeBed.did if what in ("kill", "end", "forget")],
                          ["forget"] + (["kill"] * 4 + ["end"]) * 2 + ["kill"] * 3)

@@ -15,6 +15,7 @@
  *   hits     of gets, by MiB of flash; those of a memcached at --peer
  *   extstore bytes of DRAM an item of a memcached at --peer
  *   misses   looks for keys that are nowhere, in an index and 16 columns beyond the caches
+ *   pack     values packed and unpacked
  */
 #include "flash_parts.h"
 #include "flash_rig.h"
@@ -293,6 +294,7 @@ static const struct {
 	{"raw", flash_part_raw},       {"recover", flash_part_recover},
 	{"misses", flash_part_misses}, {"hits", flash_part_hits},
 	{"busy", flash_part_busy},     {"extstore", flash_part_extstore},
+	{"pack", flash_part_pack},
 };
 
 static void
