@@ -141,6 +141,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	};
 	z->stack.tcp = (struct tcp_config){
 		.port = (uint16_t)cfg->tcp_port,
+		.other_port = (uint16_t)cfg->tls.plain_port,
 		.conns_max = conns,
 		.active_reserve = links + pipes,
 		.pipes = cfg->tls.on,

@@ -24,6 +24,7 @@ FILL_GET_KEYS = 500
 TOGETHER_S = 1.5
 LARGE_BYTES = 900_000
 OVERWRITES = 1000
+WATCHED = 20
 
 
 def stats():
@@ -417,6 +418,23 @@ def administration_over_udp_is_refused():
             u.ask(b"get none\r\n", b"END\r\n")
 
 
+def a_watched_event_has_the_time_of_its_request():
+    """To the millisecond of this machine's wall clock. Never too late; an event has its turn's time, and so may be
+    early where the host had the CPU in that turn: half of them may."""
+    early = 0
+    with Tcp() as watcher, Tcp() as c:
+        watcher.ask(b"watch fetchers\r\n", b"OK\r\n")
+        for _ in range(WATCHED):
+            begun = time.time()
+            c.ask(b"get none\r\n", b"END\r\n")
+            ended = time.time()
+            line = watcher.take_until(b"\n")
+            at = float(re.match(rb"ts=(\d+\.\d{6}) ", line)[1])
+            expect_true(at <= ended + 0.001, f"{line!r} is {(at - ended) * 1e3:.3f} ms behind its answer")
+            early += at < begun - 0.001
+    expect_true(early <= WATCHED // 2, f"{early} of {WATCHED} are before their request")
+
+
 # ---- a full cache -------------------------------------------------------------------------------
 
 def _fill_key(i):
@@ -508,6 +526,7 @@ CASES = [
     a_client_that_reads_late_gets_every_byte,
     clients_that_do_not_read_stall_nobody_else,
     administration_over_udp_is_refused,
+    a_watched_event_has_the_time_of_its_request,
 ]
 LONG_CASES = [
     a_value_being_sent_stays_as_it_was_while_others_overwrite_it,

@@ -8,10 +8,12 @@
 #include "sim_peer.h"
 #include "sim_wire.h"
 
+#include "serve/serve_internal.h"
 #include "tls/tls_conns.h"
 
 #include "support/test.h"
 
+#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@
 
 #define PEER_BYTES (3u << 20)
 #define STEPS      6000u
+#define PLAIN_PORT 11212u
 
 /* ---- certificates ---- */
 
@@ -74,11 +77,11 @@ struct world {
 };
 
 static void
-world_create(struct world *w, uint32_t verify_mode)
+world_create_of(struct world *w, uint32_t verify_mode, uint32_t chunks)
 {
 	const struct sim_faults none = {.delay_ns = 5000};
 	struct sim_cores_options options = sim_cores_defaults(5);
-	struct tls_conns_config cfg = {.shared = &w->shared};
+	struct tls_conns_config cfg = {.shared = &w->shared, .plain_port = PLAIN_PORT};
 	struct tls_settings settings = {.verify_mode = verify_mode, .min_version = 2};
 	char why[TLS_WHY_BYTES];
 	struct tls_context *context;
@@ -87,7 +90,10 @@ world_create(struct world *w, uint32_t verify_mode)
 	settings.chain_cert = settings.ca_cert = w->files.cert;
 	settings.key = w->files.key;
 	options.memory_bytes = 64u << 20;
+	if (chunks != 0)
+		options.stack.tcp.chunks = chunks;
 	options.stack.tcp.pipes = true;
+	options.stack.tcp.other_port = PLAIN_PORT;
 	options.stack.tcp.active_reserve = options.stack.tcp.conns_max / 2;
 	w->sc = sim_cores_create(&options);
 	context = tls_context_load(&settings, why);
@@ -103,6 +109,12 @@ world_create(struct world *w, uint32_t verify_mode)
 	w->cable = mem_port_create(sim_peer_mac, 512, 0);
 	w->wire = sim_wire_create(w->sc->cores[0].port, w->cable, &none, 1);
 	w->peers = sim_peers_create(w->cable, 2);
+}
+
+static void
+world_create(struct world *w, uint32_t verify_mode)
+{
+	world_create_of(w, verify_mode, 0);
 }
 
 static void
@@ -368,6 +380,39 @@ what_is_no_handshake_is_closed_and_counted(void **state)
 	}
 }
 
+/* Each port speaks one of both, and to the other answers nothing but an alert. */
+static void
+the_port_beside_is_in_the_clear(void **state)
+{
+	static const char said[] = "set k 7 0 5\r\nhello\r\nget k\r\n", asked[] = "get k\r\n",
+			  found[] = "VALUE k 7 5\r\nhello\r\nEND\r\n";
+	struct sim_peer *plain, *wrong;
+	struct client cl;
+	struct world w;
+
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, said, sizeof said - 1);
+	client_hear(&w, &cl, 8 + sizeof found - 1);
+	check_str(cl.got + 8, found);
+	w.peers->server_port = PLAIN_PORT;
+	plain = sim_peer_open(w.peers, SIM_PEERS + 1, 2001, 4096, 4096);
+	sim_peer_send(plain, asked, sizeof asked - 1);
+	w.peers->server_port = PLAIN_PORT + 1;
+	wrong = sim_peer_open(w.peers, SIM_PEERS + 1, 2002, 4096, 4096);
+	for (uint32_t k = 0; k < 200; k++)
+		world_turn(&w);
+	check_eq(plain->in_len, sizeof found - 1);
+	check_eq(memcmp(plain->in, found, plain->in_len), 0);
+	check(wrong->state != PEER_OPEN);
+	check_eq(counted(&w, TLS_HANDSHAKES), 1);
+	check_eq(counted(&w, TLS_HANDSHAKE_ERRORS), 0);
+	plain->close = cl.peer->close = true;
+	all_is_given_back(&w);
+	client_close(&cl);
+	world_destroy(&w);
+}
+
 static void
 a_handshake_that_does_not_end_is_ended(void **state)
 {
@@ -408,6 +453,173 @@ a_wrong_record_closes_and_is_counted(void **state)
 	check_eq(counted(&w, TLS_PROTO_ERRORS), 1);
 	all_is_given_back(&w);
 	client_close(&cl);
+	world_destroy(&w);
+}
+
+/* Of so many gets of 16 KB, each with its end behind; the peer reads none of them. */
+static void
+ask_and_read_nothing(struct world *w, uint16_t port, uint32_t gets)
+{
+	char say[256] = {0};
+	struct client cl;
+
+	client_open(w, &cl, port, TLS1_3_VERSION);
+	client_say(w, &cl, "get k\r\n", 7);
+	client_hear(w, &cl, 16000);
+	cl.peer->window = 0;
+	for (uint32_t i = 0; i < gets; i++)
+		strcat(say, "get k\r\n");
+	strcat(say, "quit\r\n");
+	client_say(w, &cl, say, (uint32_t)strlen(say));
+	for (uint32_t i = 0; i < 400; i++)
+		world_turn(w);
+	client_close(&cl);
+}
+
+/* -c counts sessions: wires whose session is over would fill the slots, and stay. */
+static void
+who_does_not_read_the_end_is_reset(void **state)
+{
+	enum { BYTES = 16000, GETS = 12 };
+	char *say = calloc(1, BYTES + 64);
+	const struct counter *serve;
+	struct client cl;
+	struct world w;
+
+	ensure(say != NULL);
+	world_create(&w, 0);
+	serve = serve_counters(w.sc->cores[0].core.serve);
+	memset(say + snprintf(say, 64, "set k 0 0 %u\r\n", BYTES), 'x', BYTES);
+	strcat(say, "\r\n");
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, say, (uint32_t)strlen(say));
+	client_hear(&w, &cl, 8);
+	check_str(cl.got, "STORED\r\n");
+	for (uint32_t i = 1; i <= GETS; i++)
+		ask_and_read_nothing(&w, (uint16_t)(2000 + i), i);
+	check(counter_read(&serve[CONN_ENDED]) > 0);
+	check_eq(counted(&w, TLS_UNREAD), 0);
+	w.sc->now_ns += TLS_UNREAD_NS;
+	for (uint32_t i = 0; i < 200; i++)
+		world_turn(&w);
+	check(counted(&w, TLS_UNREAD) > 0);
+	client_say(&w, &cl, "mn\r\n", 4);
+	client_hear(&w, &cl, 12);
+	check_str(cl.got, "STORED\r\nMN\r\n");
+	client_close(&cl);
+	free(say);
+	world_destroy(&w);
+}
+
+static void
+client_rekey(struct client *cl)
+{
+	check_eq(SSL_key_update(cl->ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+	check_eq(SSL_do_handshake(cl->ssl), 1);
+}
+
+/* The most in one of so many turns. */
+static uint64_t
+rekeys_a_turn(struct world *w, struct client *cl, uint32_t clients, uint32_t turns)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < turns; i++) {
+		const uint64_t before = counted(w, TLS_REKEYS);
+
+		world_turn(w);
+		for (uint32_t k = 0; k < clients; k++)
+			client_turn(&cl[k]);
+		if (counted(w, TLS_REKEYS) - before > most)
+			most = counted(w, TLS_REKEYS) - before;
+	}
+	return most;
+}
+
+/* A frame has room for fifty, of which each would take the core 30 us. */
+static void
+key_updates_are_few_and_one_a_turn(void **state)
+{
+	struct client cl;
+	struct world w;
+
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, "get k\r\n", 7);
+	client_hear(&w, &cl, 5);
+	for (uint32_t i = 0; i < TLS_REKEYS_EARLY; i++)
+		client_rekey(&cl);
+	client_say(&w, &cl, "get k\r\n", 7);
+	check_eq(rekeys_a_turn(&w, &cl, 1, 200), 1);
+	check_eq(counted(&w, TLS_REKEYS), TLS_REKEYS_EARLY);
+	check_str(cl.got, "END\r\nEND\r\n");
+	for (uint32_t i = 0; i < 60; i++)
+		client_rekey(&cl);
+	check_eq(rekeys_a_turn(&w, &cl, 1, 200), 1);
+	check_eq(counted(&w, TLS_REKEYS), TLS_REKEYS_EARLY + 1);
+	check_eq(counted(&w, TLS_REKEYS_REFUSED), 1);
+	check_eq(counted(&w, TLS_PROTO_ERRORS), 0);
+	cl.peer->close = true;
+	all_is_given_back(&w);
+	client_close(&cl);
+	world_destroy(&w);
+}
+
+/* Who moves much may have other keys as often as that asks for. */
+static void
+key_updates_of_who_moves_much_are_no_fault(void **state)
+{
+	const uint32_t bytes = 1000000;
+	char *say = malloc(bytes + 64);
+	struct client cl;
+	struct world w;
+
+	ensure(say != NULL);
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	for (uint32_t i = 0; i < 2; i++) {
+		const int head = snprintf(say, 64, "set k 0 0 %u\r\n", bytes);
+
+		memset(say + head, 'x', bytes);
+		memcpy(say + head + bytes, "\r\n", 2);
+		client_say(&w, &cl, say, (uint32_t)head + bytes + 2);
+		client_hear(&w, &cl, 8 * (i + 1));
+	}
+	check_str(cl.got, "STORED\r\nSTORED\r\n");
+	for (uint32_t i = 0; i < TLS_REKEYS_EARLY + 1; i++)
+		client_rekey(&cl);
+	client_say(&w, &cl, "mn\r\n", 4);
+	client_hear(&w, &cl, 20);
+	check_str(cl.got, "STORED\r\nSTORED\r\nMN\r\n");
+	check_eq(counted(&w, TLS_REKEYS_REFUSED), 0);
+	client_close(&cl);
+	free(say);
+	world_destroy(&w);
+}
+
+static void
+key_updates_of_many_are_a_few_a_turn(void **state)
+{
+	enum { CLIENTS = 12 };
+	struct client cl[CLIENTS];
+	struct world w;
+
+	world_create(&w, 0);
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		client_open(&w, &cl[i], (uint16_t)(2000 + i), TLS1_3_VERSION);
+		client_say(&w, &cl[i], "get k\r\n", 7);
+		client_hear(&w, &cl[i], 5);
+	}
+	for (uint32_t i = 0; i < CLIENTS; i++) {
+		client_rekey(&cl[i]);
+		client_say(&w, &cl[i], "mn\r\n", 4);
+	}
+	check_eq(rekeys_a_turn(&w, cl, CLIENTS, 200), TLS_REKEYS_A_TURN);
+	check_eq(counted(&w, TLS_REKEYS), CLIENTS);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		check_str(cl[i].got, "END\r\nMN\r\n");
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		client_close(&cl[i]);
 	world_destroy(&w);
 }
 
@@ -461,8 +673,37 @@ handshakes_are_taken_one_a_turn(void **state)
 	check_eq(before, CLIENTS);
 	check_eq(most, 1);
 	check(counted(&w, TLS_DEFERRED) > CLIENTS);
+	check(counted(&w, TLS_DEFERRED) <= 3 * CLIENTS); /* a step is put off once */
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		client_close(&cl[i]);
+	world_destroy(&w);
+}
+
+/* OpenSSL has one queue of errors a thread, which is asked while a record is not whole. */
+static void
+what_another_call_has_left_behind_is_no_error(void **state)
+{
+	char say[128] = "get ";
+	struct client cl;
+	struct world w;
+
+	memset(say + 4, 'k', 100);
+	memcpy(say + 104, "\r\n", 3);
+	world_create(&w, 0);
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, "get k\r\n", 7);
+	client_hear(&w, &cl, 5);
+	cl.peer->mss = 1;
+	client_say(&w, &cl, say, 106);
+	for (uint32_t i = 0; i < 100 && cl.got_len < 10; i++) {
+		ERR_raise(ERR_LIB_USER, ERR_R_INTERNAL_ERROR);
+		world_turn(&w);
+		ERR_clear_error();
+		client_turn(&cl);
+	}
+	check_str(cl.got, "END\r\nEND\r\n");
+	check_eq(counted(&w, TLS_PROTO_ERRORS), 0);
+	client_close(&cl);
 	world_destroy(&w);
 }
 
@@ -552,6 +793,109 @@ what_is_wrong_with_certificates_is_said_on_one_line(void **state)
 	files_remove(&other);
 }
 
+/* What is asked at once is more than there are chunks: wires always find some. */
+static void
+replies_that_take_all_chunks_go_on(void **state)
+{
+	enum { CHUNKS = 64, CLIENTS = 24, GETS = 40, BYTES = 1500, REPLY = 18 + BYTES + 5 };
+	static char say[BYTES + 64];
+	struct client cl[CLIENTS];
+	uint32_t n, done = 0;
+	struct world w;
+
+	world_create_of(&w, 0, CHUNKS);
+	for (uint16_t i = 0; i < CLIENTS; i++)
+		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
+	n = (uint32_t)sprintf(say, "set v 0 0 %u\r\n", BYTES);
+	memset(say + n, 'v', BYTES);
+	memcpy(say + n + BYTES, "\r\n", 2);
+	for (uint16_t i = 0; i < CLIENTS; i++) {
+		client_say(&w, &cl[i], say, n + BYTES + 2);
+		client_hear(&w, &cl[i], 8);
+		cl[i].got_len = 0;
+	}
+	for (n = 0; n < GETS * 7; n += 7)
+		memcpy(say + n, "get v\r\n", 7);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		SSL_write(cl[i].ssl, say, (int)n);
+	for (uint32_t k = 0; k < STEPS && done < CLIENTS; k++) {
+		done = 0;
+		world_turn(&w);
+		for (uint32_t i = 0; i < CLIENTS; i++) {
+			client_turn(&cl[i]);
+			done += cl[i].got_len == GETS * REPLY;
+		}
+	}
+	check_eq(done, CLIENTS);
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		client_close(&cl[i]);
+	world_destroy(&w);
+}
+
+/* The last eighth of the chunks is for wires: no read buffer takes of it. */
+static void
+requests_wait_while_only_wires_have_chunks(void **state)
+{
+	enum { CHUNKS = 64, KEPT = CHUNKS / 8 };
+	uint8_t *taken[CHUNKS - KEPT];
+	struct stack_usage usage;
+	struct stack *stack;
+	struct client cl;
+	struct world w;
+
+	world_create_of(&w, 0, CHUNKS);
+	stack = w.sc->cores[0].core.stack;
+	client_open(&w, &cl, 2000, TLS1_3_VERSION);
+	client_say(&w, &cl, "get k\r\n", 7);
+	client_hear(&w, &cl, 5);
+	for (uint32_t i = 0; i < 50; i++)
+		world_turn(&w);
+	conn_credit_return(stack, CHUNKS); /* the turn is over */
+	for (uint32_t i = 0; i < CHUNKS - KEPT; i++)
+		check_ptr(taken[i] = stack_chunk_get(stack));
+	client_say(&w, &cl, "get k\r\n", 7);
+	for (uint32_t i = 0; i < 50; i++)
+		world_turn(&w);
+	stack_usage_mt(stack, &usage);
+	check_eq(usage.chunks_used, CHUNKS - KEPT);
+	for (uint32_t i = 0; i < CHUNKS - KEPT; i++)
+		stack_chunk_put(stack, taken[i]);
+	client_hear(&w, &cl, 10);
+	check_str(cl.got, "END\r\nEND\r\n");
+	client_close(&cl);
+	world_destroy(&w);
+}
+
+/* Lines without an end hold all read buffers when it is cut: it ends all the same. */
+static void
+who_is_cut_while_there_is_no_buffer_ends(void **state)
+{
+	enum { CHUNKS = 64, CLIENTS = CHUNKS / 4 + 1 };
+	struct client cl[CLIENTS];
+	struct stack_usage usage;
+	struct world w;
+
+	world_create_of(&w, 0, CHUNKS);
+	for (uint16_t i = CLIENTS; i-- > 0;) {
+		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
+		client_say(&w, &cl[i], i == CLIENTS - 1 ? "get k\r\n" : "get k",
+			   i == CLIENTS - 1 ? 7 : 5);
+		client_hear(&w, &cl[i], i == CLIENTS - 1 ? 5 : 0);
+		for (uint32_t k = 0; k < 10; k++)
+			world_turn(&w);
+	}
+	check_str(cl[CLIENTS - 1].got, "END\r\n");
+	cl[CLIENTS - 1].peer->close = true;
+	for (uint32_t i = 0; i < 100; i++)
+		world_turn(&w);
+	check_eq(counted(&w, TLS_CUT), 1);
+	stack_usage_mt(w.sc->cores[0].core.stack, &usage);
+	check_eq(usage.conns, 2 * (CLIENTS - 1)); /* with their pipes */
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		client_close(&cl[i]);
+	world_destroy(&w);
+}
+
 /* Both stop at once: neither the pipe nor its wire keeps the core. */
 static void
 a_core_that_stops_sends_what_it_has_and_ends(void **state)
@@ -575,6 +919,49 @@ a_core_that_stops_sends_what_it_has_and_ends(void **state)
 	world_destroy(&w);
 }
 
+/* It stops before the handshake, in it, or behind it. */
+static void
+a_core_that_stops_amid_handshakes_ends_in_order(void **state)
+{
+	for (uint32_t when = 0; when < 60; when++) {
+		bool empty = false;
+		struct client cl;
+		struct world w;
+
+		world_create(&w, 0);
+		client_open(&w, &cl, 2000, TLS1_3_VERSION);
+		for (uint32_t i = 0; i < STEPS / 4 && !empty; i++) {
+			if (i >= when)
+				empty = stack_drain(w.sc->cores[0].core.stack, w.sc->now_ns);
+			world_turn(&w);
+			client_turn(&cl);
+			cl.peer->close = cl.peer->fin_known;
+		}
+		check(empty);
+		client_close(&cl);
+		world_destroy(&w);
+	}
+}
+
+/* The walk that closes them may have passed their slots. */
+static void
+a_stack_that_drains_opens_no_pipes(void **state)
+{
+	struct sim_peer *p;
+	struct stack *stack;
+	struct world w;
+
+	world_create(&w, 0);
+	stack = w.sc->cores[0].core.stack;
+	p = sim_peer_open(w.peers, SIM_PEERS + 1, 2000, 4096, 4096);
+	for (uint32_t k = 0; k < 100; k++)
+		world_turn(&w);
+	check_eq(p->state, PEER_OPEN);
+	stack_drain(stack, w.sc->now_ns);
+	check_null(conn_pipe_open(stack, w.sc->cores[0].core.serve->sessions[0].conn));
+	world_destroy(&w);
+}
+
 int
 main(void)
 {
@@ -583,13 +970,24 @@ main(void)
 		cmocka_unit_test(values_of_any_length_come_back),
 		cmocka_unit_test(many_requests_in_one_record_are_answered_in_order),
 		cmocka_unit_test(what_is_no_handshake_is_closed_and_counted),
+		cmocka_unit_test(the_port_beside_is_in_the_clear),
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
 		cmocka_unit_test(a_wrong_record_closes_and_is_counted),
+		cmocka_unit_test(who_does_not_read_the_end_is_reset),
+		cmocka_unit_test(key_updates_are_few_and_one_a_turn),
+		cmocka_unit_test(key_updates_of_who_moves_much_are_no_fault),
+		cmocka_unit_test(key_updates_of_many_are_a_few_a_turn),
 		cmocka_unit_test(who_must_show_a_certificate_and_does_not_is_refused),
 		cmocka_unit_test(handshakes_are_taken_one_a_turn),
+		cmocka_unit_test(what_another_call_has_left_behind_is_no_error),
 		cmocka_unit_test(tickets_resume_until_the_certificate_is_another),
 		cmocka_unit_test(what_is_wrong_with_certificates_is_said_on_one_line),
+		cmocka_unit_test(replies_that_take_all_chunks_go_on),
+		cmocka_unit_test(requests_wait_while_only_wires_have_chunks),
+		cmocka_unit_test(who_is_cut_while_there_is_no_buffer_ends),
 		cmocka_unit_test(a_core_that_stops_sends_what_it_has_and_ends),
+		cmocka_unit_test(a_core_that_stops_amid_handshakes_ends_in_order),
+		cmocka_unit_test(a_stack_that_drains_opens_no_pipes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

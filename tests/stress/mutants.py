@@ -73,6 +73,20 @@ bool
 path_free_slot("""
 
 MUTANTS = {
+    # Of the papers' baselines (tests/bench/papers): what was read is believed whatever has moved.
+    "PAPER_TABLE_UNVERSIONED": [
+        ("table_cuckoo.c", "} while (!cuckoo_read_same(ix, place, version));", "} while (false);"),
+    ],
+    "PAPER_CLOCK_UNVERSIONED": [
+        ("cache_cuckoo_clock.c", "} while (!cuckoo_read_same(c->ix, &at, version));",
+         "} while (false);"),
+    ],
+    "PAPER_LRU_UNVERSIONED": [
+        ("cache_cuckoo_lru.c", "same = cuckoo_read_same(c->ix, at, version);", "same = true;"),
+    ],
+    "PAPER_BAGS_KEY_UNSEEN": [
+        ("cache_bags.c", "same = item_same_words(it, key);", "same = true;"),
+    ],
     # A lookup believes a miss although a writer may have moved the key meanwhile.
     "NO_VERSION": [
         ("index.h", "if (version_same(primary, primary_version) &&\n"
@@ -463,6 +477,10 @@ MUTANTS = {
     "LOST_IS_OTHER": [("flash_read.c", ": FLASH_AGAIN;", ": FLASH_OTHER;")],
     # What cannot be read is another key's.
     "MISS_KEEPS": [("flash_read.c", "? FLASH_UNREADABLE", "? FLASH_OTHER")],
+    # A packed value is told as it lies; a stream that ends early, or tells more than was said, counts; a turn unpacks all that is there.
+    "PACKED_AS_IS": [("flash_ask.c", "found->record.packed && (len = unpack(s, pages, found)) == 0", "found->record.packed && unpack(s, pages, found) == 0"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n")],
+    "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
+    "UNPACKED_AT_ONCE": [("flash_supplier.c", " && s->unpacked < FLASH_UNPACK_TURN", "")],
     # What had no answer stays where it is.
     "MISSED_KEEPS": [("flash_supplier.c", "return store_shadow(s->c.store, key, hash, NULL) != STORE_EXISTS;", "return true;")],
     # A page gets entries although one of it was erased: of records reserved later, or before.
@@ -512,6 +530,7 @@ MUTANTS = {
     "FLUSH_LEAVES_BUILDING": [("flash_shard_columns.c", "	s->building = 0;\n	s->erasable = 0;\n", "	s->erasable = s->building != 0 ? bit_of(s, s->building) : 0;\n")],
     # Rows of columns that were not written whole are kept, those of a cold start, and numbers that no process wrote; another shape of columns is not seen.
     "ROWS_UNSUMMED": [("flash_rows.c", " || sum_of(c) != sum))", "))")],
+    "ROWS_HANG_UNSAID": [("flash_rows.c", "		return !hangs;\n", "		return true;\n")],
     "ROWS_OF_ANYBODY": [("flash_rows.c", "	if (start == FLASH_COLD)\n		return true;\n", "")],
     "ROWS_UNSOUND": [("flash_rows.c", "	c->is_kept = are_sound(c);\n", "	c->is_kept = true;\n	(void)are_sound;\n")],
     "SHAPE_UNASKED": [("flash_super.c", " &&\n	       a->columns == b->columns && a->column_buckets == b->column_buckets &&", " &&")],

@@ -1,11 +1,9 @@
 /*
  * bench_lines.c - how many cache lines two cores take from each other for each operation.
  *
- * The store is compiled so that each of its accesses to memory is seen (traced.h). Two cores, each
- * with a stack of its own, take turns in one thread: after each access the one whose clock is
- * behind goes on. A clock counts accesses, and LINE_COST for a line that the other core has
- * changed, or has read and this core writes. Caches are a model (line_model.h): other work on the
- * machine does not change the figures.
+ * The store is compiled so that each of its accesses to memory is seen (traced.h). Two cores take
+ * turns in one thread, and their caches are a model (traced_cores.h): other work on the machine
+ * does not change the figures.
  *
  * What is not seen: prefetches, and what libc copies.
  *
@@ -15,22 +13,18 @@
  * --origins names the N origins where most lines come from, as addresses for addr2line. --most
  * fails if a load moves more lines in 1000 operations.
  */
-#include "line_model.h"
 #include "own_store.h"
-#include "traced.h"
+#include "traced_cores.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 
 #define BURST              32u
 #define BYTES_AN_ITEM      96u /* of the store that does not evict: a third of it stays free */
 #define SETTLE_ROUNDS      2u /* as many times its items are stored before a full store is measured */
-#define STACK_BYTES        (1u << 18)
-#define QUANTUM            16u /* accesses by which a core may be ahead */
-#define LINE_COST          100u
+#define LINE_CORES         2u
 #define WARM_PART          2u  /* so many times the operations come before those that are counted */
 #define HOUSEKEEPING_TURNS 16u /* as core.h has it */
 #define SETS_KIB           (LINE_SETS_MAX * LINE_WAYS / 16) /* of LINE_SETS_MAX */
@@ -66,25 +60,17 @@ struct origin {
 };
 
 struct core {
-	ucontext_t context;
-	uint8_t *stack;
-	uint64_t clock;
 	uint64_t random;
 	uint32_t turns;
-	bool done;
 };
 
 static struct {
-	bool counts; /* accesses are seen */
-	uint32_t now;
 	struct core cores[LINE_CORES];
-	ucontext_t main;
 	struct own_store own;
 	enum load load;
 	uint32_t operations, keys, sets;
 	uint64_t next_key;
 	uint64_t moves[PARTS][LINE_MOVES];
-	struct line_model model;
 	struct origin origins[ORIGINS_MAX];
 } b;
 
@@ -156,41 +142,15 @@ note_origin(enum part part, size_t offset, const void *from)
 	}
 }
 
-static void
-switch_to(uint32_t core)
-{
-	const uint32_t from = b.now;
-
-	b.now = core;
-	swapcontext(&b.cores[from].context, &b.cores[core].context);
-}
-
 void
-traced_access(uintptr_t at, uint32_t bytes, bool is_write, const void *from)
+traced_line(uint32_t core, uintptr_t line, enum line_move how, const void *from)
 {
-	struct core *me = &b.cores[b.now];
-	const struct core *other = &b.cores[1 - b.now];
+	size_t offset;
+	const enum part part = part_of(b.own.store, line << LINE_SHIFT, &offset);
 
-	if (!b.counts)
-		return;
-	for (uintptr_t line = at >> LINE_SHIFT; line <= (at + bytes - 1) >> LINE_SHIFT; line++) {
-		const enum line_move how = line_access(&b.model, b.now, line, is_write);
-		size_t offset;
-
-		me->clock++;
-		if (how == LINE_HELD)
-			continue;
-
-		const enum part part = part_of(b.own.store, line << LINE_SHIFT, &offset);
-
-		b.moves[part][how]++;
-		if (how != LINE_FETCHED && how != LINE_TAKEN)
-			continue;
-		me->clock += LINE_COST;
+	b.moves[part][how]++;
+	if (how == LINE_FETCHED || how == LINE_TAKEN)
 		note_origin(part, offset, from);
-	}
-	if (!other->done && me->clock > other->clock + QUANTUM)
-		switch_to(1 - b.now);
 }
 
 /* ---- what the cores do ---- */
@@ -242,41 +202,13 @@ burst(struct store_core *sc, struct core *c)
 
 /* One core, until it has done its operations: then the other goes on alone. */
 static void
-work(void)
+work(uint32_t me)
 {
-	const uint32_t me = b.now;
-	struct core *c = &b.cores[me];
 	struct store_core *sc = store_core_of(b.own.store, me);
 
 	for (uint32_t done = 0; done < b.operations / LINE_CORES; done += BURST)
-		burst(sc, c);
+		burst(sc, &b.cores[me]);
 	store_offline(sc);
-	c->done = true;
-	if (!b.cores[1 - me].done)
-		switch_to(1 - me);
-	setcontext(&b.main);
-}
-
-static void
-begin_core(struct core *c)
-{
-	ensure(getcontext(&c->context) == 0);
-	c->context.uc_stack.ss_sp = c->stack;
-	c->context.uc_stack.ss_size = STACK_BYTES;
-	c->clock = 0;
-	c->done = false;
-	makecontext(&c->context, work, 0);
-}
-
-static void
-run_cores(void)
-{
-	for (uint32_t i = 0; i < LINE_CORES; i++)
-		begin_core(&b.cores[i]);
-	b.now = 0;
-	b.counts = true;
-	swapcontext(&b.main, &b.cores[0].context);
-	b.counts = false;
 }
 
 /* ---- one load ---- */
@@ -365,7 +297,7 @@ report(void)
 	printf("{\"part\": \"lines\", \"load\": \"%s\", \"what\": \"all\", \"moved\": %.4f, "
 	       "\"absent\": %.4f, \"clock\": %.1f}\n",
 	       load_names[b.load], (double)all / n, (double)absent / n,
-	       (double)(b.cores[0].clock + b.cores[1].clock) / n);
+	       (double)traced_cores_clocks() / n);
 	return (uint32_t)(all * 1000 / b.operations);
 }
 
@@ -382,14 +314,13 @@ measure(enum load load, uint32_t mebibytes, uint32_t operations, uint32_t origin
 		fill_up();
 	else
 		fill_part();
-	memset(&b.model, 0, sizeof b.model);
-	b.model.sets = b.sets;
+	traced_cores_begin(LINE_CORES, b.sets);
 	b.operations = WARM_PART * operations;
-	run_cores();
+	traced_cores_run(work);
 	memset(b.moves, 0, sizeof b.moves);
 	memset(b.origins, 0, sizeof b.origins);
 	b.operations = operations;
-	run_cores();
+	traced_cores_run(work);
 	moved = report();
 	print_origins(origins);
 	own_destroy(&b.own);
@@ -451,10 +382,8 @@ main(int argc, char **argv)
 			exit(2);
 	}
 	operations = operations / (LINE_CORES * BURST) * LINE_CORES * BURST;
-	for (uint32_t i = 0; i < LINE_CORES; i++) {
-		b.cores[i].stack = bench_map(STACK_BYTES);
+	for (uint32_t i = 0; i < LINE_CORES; i++)
 		b.cores[i].random = i + 1;
-	}
 	for (uint32_t i = 0; i < LOADS; i++) {
 		if (only != LOADS && only != i)
 			continue;

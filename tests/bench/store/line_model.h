@@ -1,11 +1,13 @@
 /*
- * line_model.h - the private caches of two cores, and the cache lines that move between them.
+ * line_model.h - the private caches of some cores, and the cache lines that move between them.
  *
  * Shape:  each core has a cache of so many sets with LINE_WAYS lines, least recently used out
  *         first; LINE_SETS_MAX make a second cache of 1 MiB. A line is its core's alone, or shared
- *         by both, and clean or written (MESI).
+ *         by several, and clean or written (MESI).
  *
  * Thread: one.
+ *
+ * Bounds: LINE_CORES_MAX cores.
  */
 #ifndef CLOCKOO_LINE_MODEL_H
 #define CLOCKOO_LINE_MODEL_H
@@ -14,10 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LINE_CORES    2u
-#define LINE_SHIFT    6u
-#define LINE_SETS_MAX 2048u
-#define LINE_WAYS     8u
+#define LINE_CORES_MAX 16u
+#define LINE_SHIFT     6u
+#define LINE_SETS_MAX  2048u
+#define LINE_WAYS      8u
 
 enum line_state { LINE_NONE, LINE_SHARED, LINE_CLEAN, LINE_WRITTEN };
 
@@ -28,18 +30,18 @@ struct cached_line {
 };
 
 struct line_model {
-	struct cached_line cache[LINE_CORES][LINE_SETS_MAX][LINE_WAYS];
-	uint32_t sets;
+	struct cached_line cache[LINE_CORES_MAX][LINE_SETS_MAX][LINE_WAYS];
+	uint32_t cores, sets;
 	uint64_t accesses;
 };
 
 /* What an access met. */
 enum line_move {
 	LINE_HELD,    /* it was in the core's own cache */
-	LINE_ABSENT,  /* it was in neither */
-	LINE_COPIED,  /* the other core had it, unchanged: both have it now */
-	LINE_FETCHED, /* the other core had written it */
-	LINE_TAKEN,   /* this core writes what the other had read, and takes it away */
+	LINE_ABSENT,  /* it was in none */
+	LINE_COPIED,  /* another core had it, unchanged: both have it now */
+	LINE_FETCHED, /* another core had written it */
+	LINE_TAKEN,   /* this core writes what others had read, and takes it away from them */
 	LINE_MOVES
 };
 
@@ -69,45 +71,63 @@ line_place(struct line_model *m, uint32_t core, uintptr_t line)
 	return oldest;
 }
 
-static inline enum line_move
-line_read(struct cached_line *own, struct cached_line *theirs)
+/* What the other cores have of a line becomes state. Returns the most that one of them had. */
+static inline enum line_state
+line_leave_others(struct line_model *m, uint32_t core, uintptr_t line, enum line_state state)
 {
-	const bool written = theirs != NULL && theirs->state == LINE_WRITTEN;
+	enum line_state most = LINE_NONE;
 
-	if (own->state != LINE_NONE)
-		return LINE_HELD;
-	own->state = theirs == NULL ? LINE_CLEAN : LINE_SHARED;
-	if (theirs == NULL)
-		return LINE_ABSENT;
-	theirs->state = LINE_SHARED;
-	return written ? LINE_FETCHED : LINE_COPIED;
+	for (uint32_t i = 0; i < m->cores; i++) {
+		struct cached_line *theirs = i == core ? NULL : line_find(m, i, line);
+
+		if (theirs == NULL)
+			continue;
+		most = theirs->state > most ? theirs->state : most;
+		theirs->state = state;
+	}
+	return most;
 }
 
 static inline enum line_move
-line_write(struct cached_line *own, struct cached_line *theirs)
+line_read(struct line_model *m, uint32_t core, struct cached_line *own)
 {
-	const bool held = own->state != LINE_NONE;
-	const bool written = theirs != NULL && theirs->state == LINE_WRITTEN;
+	enum line_state others;
+
+	if (own->state != LINE_NONE)
+		return LINE_HELD;
+	others = line_leave_others(m, core, own->line, LINE_SHARED);
+	own->state = others == LINE_NONE ? LINE_CLEAN : LINE_SHARED;
+	if (others == LINE_NONE)
+		return LINE_ABSENT;
+	return others == LINE_WRITTEN ? LINE_FETCHED : LINE_COPIED;
+}
+
+static inline enum line_move
+line_write(struct line_model *m, uint32_t core, struct cached_line *own)
+{
+	const enum line_state had = own->state;
+	enum line_state others;
 
 	own->state = LINE_WRITTEN;
-	if (theirs == NULL)
-		return held ? LINE_HELD : LINE_ABSENT;
-	theirs->state = LINE_NONE;
-	return written ? LINE_FETCHED : LINE_TAKEN;
+	if (had == LINE_WRITTEN || had == LINE_CLEAN)
+		return LINE_HELD;
+	others = line_leave_others(m, core, own->line, LINE_NONE);
+	if (others == LINE_NONE)
+		return had == LINE_SHARED ? LINE_HELD : LINE_ABSENT;
+	return others == LINE_WRITTEN ? LINE_FETCHED : LINE_TAKEN;
 }
 
 static inline enum line_move
 line_access(struct line_model *m, uint32_t core, uintptr_t line, bool is_write)
 {
 	struct cached_line *own = line_find(m, core, line);
-	struct cached_line *theirs = line_find(m, 1 - core, line);
 
 	if (own == NULL) {
 		own = line_place(m, core, line);
 		*own = (struct cached_line){.line = line, .state = LINE_NONE};
 	}
 	own->used = ++m->accesses;
-	return is_write ? line_write(own, theirs) : line_read(own, theirs);
+	return is_write ? line_write(m, core, own) : line_read(m, core, own);
 }
 
 #endif

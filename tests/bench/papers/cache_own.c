@@ -1,0 +1,154 @@
+/*
+ * cache_own.c - our store as a cache of the papers: gets one by one, or a batch in one call.
+ */
+#include "paper_cache.h"
+#include "paper_crew.h"
+#include "paper_item.h"
+
+#include "own_store.h"
+
+#include <stdlib.h>
+
+#define HOUSEKEEPING_TURNS 16u /* as core.h has it */
+#define BATCH_MAX          128u
+#define WAITS_MAX          10000u /* own_put has some thousand of its own each time */
+
+/* A core's operations, in a line of its own. */
+struct own_lane {
+	uint64_t sets;
+} __attribute__((aligned(CACHE_LINE_BYTES)));
+
+struct own_cache {
+	struct own_store own;
+	uint32_t value_bytes;
+	size_t memory_bytes;
+	struct own_lane lanes[CREW_MAX];
+};
+
+static void *
+create(const struct cache_need *need)
+{
+	struct own_cache *c = aligned_alloc(CACHE_LINE_BYTES, sizeof *c);
+
+	ensure(c != NULL);
+	*c = (struct own_cache){.value_bytes = need->value_bytes,
+				.memory_bytes = need->memory_bytes};
+	own_create(&c->own, need->memory_bytes, need->threads);
+	paper_populate(c->own.memory, c->own.bytes);
+	return c;
+}
+
+static void
+destroy(void *cache)
+{
+	struct own_cache *c = cache;
+
+	own_destroy(&c->own);
+	free(c);
+}
+
+static void
+copy_values(const struct own_cache *c, struct store_core *sc, const struct item **items,
+	    uint32_t count, struct paper_value *values, bool *hit)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		hit[i] = items[i] != NULL;
+		if (!hit[i])
+			continue;
+		values[i].word[(c->value_bytes - 1) / sizeof(uint64_t)] = 0;
+		memcpy(values[i].word, store_value_at(sc, items[i], 0).data, c->value_bytes);
+	}
+}
+
+static void
+get(void *cache, uint32_t thread, const struct bench_key *keys, uint32_t count,
+    struct paper_value *values, bool *hit)
+{
+	struct own_cache *c = cache;
+	struct store_core *sc = store_core_of(c->own.store, thread);
+
+	store_turn(sc, STORE_CLOCK_START);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct view key = own_key(&keys[i]);
+		const struct item *it = store_get(sc, key, store_hash(sc, key));
+
+		copy_values(c, sc, &it, 1, &values[i], &hit[i]);
+	}
+}
+
+static void
+get_many(void *cache, uint32_t thread, const struct bench_key *keys, uint32_t count,
+	 struct paper_value *values, bool *hit)
+{
+	struct own_cache *c = cache;
+	struct store_core *sc = store_core_of(c->own.store, thread);
+	const struct item *items[BATCH_MAX];
+	struct view views[BATCH_MAX];
+
+	ensure(count <= BATCH_MAX);
+	for (uint32_t i = 0; i < count; i++)
+		views[i] = own_key(&keys[i]);
+	store_turn(sc, STORE_CLOCK_START);
+	store_get_many(sc, views, count, items);
+	copy_values(c, sc, items, count, values, hit);
+}
+
+/* The other thread's turn, which a set may wait for, comes when the machine lets that thread run.
+ */
+static enum store_result
+put_patiently(struct store_core *sc, struct view key, const void *value, uint32_t len)
+{
+	const uint64_t hash = store_hash(sc, key);
+	enum store_result r = STORE_NOT_YET;
+
+	for (uint32_t i = 0; i < WAITS_MAX && r == STORE_NOT_YET; i++)
+		r = own_put(sc, key, hash, value, len);
+	return r;
+}
+
+static void
+set(void *cache, uint32_t thread, const struct bench_key *key, const struct paper_value *value)
+{
+	struct own_cache *c = cache;
+	struct store_core *sc = store_core_of(c->own.store, thread);
+	const uint64_t n = c->lanes[thread].sets++;
+
+	if (n % OWN_TURN_EVERY == 0)
+		store_turn(sc, STORE_CLOCK_START);
+	if (n % (OWN_TURN_EVERY * HOUSEKEEPING_TURNS) == 0)
+		store_housekeeping(sc);
+	ensure(put_patiently(sc, own_key(key), value->word, c->value_bytes) == STORE_OK);
+}
+
+static struct cache_told
+told(const void *cache)
+{
+	const struct own_cache *c = cache;
+	struct store_usage usage;
+
+	store_usage_mt(c->own.store, &usage);
+	/* All that the store takes, tables of its cores too; the index is part of it. */
+	return (struct cache_told){.items = usage.items,
+				   .item_bytes = c->own.bytes - usage.index_bytes,
+				   .index_bytes = usage.index_bytes};
+}
+
+static void
+join(void *cache, uint32_t thread)
+{
+	const struct own_cache *c = cache;
+
+	store_turn(store_core_of(c->own.store, thread), STORE_CLOCK_START);
+}
+
+static void
+leave(void *cache, uint32_t thread)
+{
+	const struct own_cache *c = cache;
+
+	store_offline(store_core_of(c->own.store, thread));
+}
+
+const struct cache_kind cache_own = {"ours", create, destroy, get, set, told, join, leave};
+const struct cache_kind cache_own_many = {
+	"ours, batches", create, destroy, get_many, set, told, join, leave};

@@ -1,0 +1,69 @@
+/*
+ * paper_table.h - a hash table of MemC3's section 5.2: a baseline, or our store.
+ *
+ * Shape:  key n is bench_key_of(n), its value's first word n. A series asks a table in one way;
+ *         several may ask one table. An insert of the baselines links an item that is there, as in
+ *         the paper's construction; a set looks the key up and writes the item first, as a server
+ *         does. Both of ours are whole sets.
+ * Owner:  create allocates for keys 0 .. keys - 1, of which in_table at most are in it at once.
+ * Thread: create, destroy: one. The others: any number, as the table allows, between join and
+ *         leave; each with a number of its own.
+ */
+#ifndef CLOCKOO_PAPER_TABLE_H
+#define CLOCKOO_PAPER_TABLE_H
+
+#include "bench_load.h"
+#include "paper_crew.h"
+
+#define PAPER_ABSENT UINT64_MAX
+
+struct table_need {
+	uint64_t keys, in_table, slots; /* slots: of tables with slots */
+	uint32_t threads;
+};
+
+/* What a table takes and has done. */
+struct table_told {
+	uint64_t bytes;   /* of the index, with links in items */
+	uint64_t slots;   /* 0: it has none */
+	uint64_t moves;   /* so far */
+	uint32_t longest; /* the most items that a lookup has to look through */
+};
+
+struct table_kind {
+	void *(*create)(const struct table_need *need);
+	void (*destroy)(void *table);
+	/* False: it is full. */
+	bool (*insert)(void *table, uint32_t thread, uint64_t number);
+	void (*set)(void *table, uint32_t thread, uint64_t number);
+	void (*remove)(void *table, uint32_t thread, uint64_t number);
+	struct table_told (*told)(const void *table, uint64_t items);
+	void (*join)(void *table, uint32_t thread); /* may be NULL, as may leave */
+	void (*leave)(void *table, uint32_t thread);
+};
+
+/* found[i] is the value's first word, or PAPER_ABSENT. */
+typedef void table_lookup(void *table, uint32_t thread, const struct bench_key *keys,
+			  uint32_t count, uint64_t *found);
+
+struct table_series {
+	const char *name;
+	const struct table_kind *kind;
+	table_lookup *lookup;
+};
+
+/* chaining_small: in pages of 4 KiB; all others in huge ones. The last word is
+ * the lock of sets and removals, as far as there is one. */
+extern const struct table_kind table_chaining_small, table_chaining_mutex, table_chaining_striped;
+extern const struct table_kind table_cuckoo_plain, table_cuckoo_tagged;
+extern const struct table_kind table_cuckoo_one, table_cuckoo_two, table_cuckoo_three;
+extern const struct table_kind table_own;
+
+table_lookup chaining_bytes_alone, chaining_words_alone;
+table_lookup chaining_bytes_mutex, chaining_words_mutex, chaining_words_spin,
+	chaining_words_striped;
+table_lookup plain_alone, plain_striped;
+table_lookup tagged_alone, tagged_striped, tagged_optimistic;
+table_lookup own_single, own_many;
+
+#endif

@@ -1,0 +1,191 @@
+/*
+ * What the papers' caches take for granted. Goal: a cache answers with the last value set, or not
+ * at all; LRU and CLOCK keep what their rules say; readers beside writers see no other key's value.
+ * Method: random operations beside an array of versions; orders by hand; two threads on a cache of
+ * which a third fits.
+ */
+#include "cache_load.h"
+#include "paper_rows.h"
+#include "support/test.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+
+#define VALUE_BYTES 32u
+#define MEMORY      (8u << 20)
+#define KEYS        20000u
+#define OPERATIONS  rounds(200000u, 20000u)
+
+static const struct cache_kind *const kinds[] = {
+	&cache_chaining_lru, &cache_cuckoo_lru, &cache_chaining_clock, &cache_cuckoo_clock,
+	&cache_bags,         &cache_own,        &cache_own_many,
+};
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+static void *
+cache_of(const struct cache_kind *kind, size_t memory_bytes)
+{
+	const struct cache_need need = {
+		.memory_bytes = memory_bytes, .value_bytes = VALUE_BYTES, .threads = 2};
+	void *cache = kind->create(&need);
+
+	if (kind->join != NULL)
+		kind->join(cache, 0);
+	return cache;
+}
+
+static void
+set(const struct cache_kind *kind, void *cache, uint32_t key, uint64_t number)
+{
+	const struct bench_key k = bench_key_of(key);
+	struct paper_value value;
+
+	paper_value_of(&value, number, VALUE_BYTES);
+	kind->set(cache, 0, &k, &value);
+}
+
+/* Is it there? Its value is that of number then. */
+static bool
+get(const struct cache_kind *kind, void *cache, uint32_t key, uint64_t number)
+{
+	const struct bench_key k = bench_key_of(key);
+	struct paper_value value;
+	bool hit;
+
+	kind->get(cache, 0, &k, 1, &value, &hit);
+	if (hit)
+		check(paper_value_is(&value, number, VALUE_BYTES));
+	return hit;
+}
+
+/* A small cache of a baseline, ours at its least. */
+static size_t
+small_memory(const struct cache_kind *kind)
+{
+	return kind == &cache_own || kind == &cache_own_many ? MEMORY : KEYS * 112 / 3;
+}
+
+static void
+a_cache_tells_the_last_value_or_none(void **state)
+{
+	for (uint32_t i = 0; i < KINDS; i++) {
+		void *cache = cache_of(kinds[i], small_memory(kinds[i]));
+		static uint32_t version[KEYS];
+		uint64_t random = i;
+		uint32_t hits = 0;
+
+		memset(version, 0, sizeof version);
+		for (uint32_t n = 0; n < OPERATIONS; n++) {
+			const uint32_t key = bench_below(&random, KEYS);
+
+			if (bench_below(&random, 2) == 0)
+				set(kinds[i], cache, key, ++version[key] * 1000000ull + key);
+			else
+				hits += get(kinds[i], cache, key, version[key] * 1000000ull + key);
+		}
+		check(hits > OPERATIONS / 10);
+		kinds[i]->destroy(cache);
+	}
+}
+
+static void
+a_cache_larger_than_its_keys_forgets_none(void **state)
+{
+	for (uint32_t i = 0; i < KINDS; i++) {
+		void *cache = cache_of(kinds[i], MEMORY);
+
+		for (uint32_t pass = 0; pass < 2; pass++)
+			for (uint32_t key = 0; key < KEYS; key++)
+				set(kinds[i], cache, key, key + pass);
+		for (uint32_t key = 0; key < KEYS; key++)
+			check(get(kinds[i], cache, key, key + 1));
+		kinds[i]->destroy(cache);
+	}
+}
+
+/* Items that fit into 112 * 10 bytes and the like: ten. */
+static void
+lru_drops_what_was_used_longest_ago(void **state)
+{
+	static const struct {
+		const struct cache_kind *kind;
+		uint32_t item_bytes;
+	} rows[] = {{&cache_chaining_lru, 112}, {&cache_cuckoo_lru, 104}};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		void *cache = cache_of(rows[i].kind, 10 * rows[i].item_bytes);
+
+		for (uint32_t key = 0; key < 10; key++)
+			set(rows[i].kind, cache, key, key);
+		check(get(rows[i].kind, cache, 0, 0));
+		set(rows[i].kind, cache, 10, 10);
+		check(!get(rows[i].kind, cache, 1, 1));
+		check(get(rows[i].kind, cache, 0, 0));
+		check_eq(rows[i].kind->told(cache).items, 10);
+		rows[i].kind->destroy(cache);
+	}
+}
+
+/* The hand passes 0, which was used, clears its bit and takes 1; then 2; at last 0, not used
+ * again. */
+static void
+clock_passes_what_was_used_once(void **state)
+{
+	static const struct {
+		const struct cache_kind *kind;
+		uint32_t item_bytes;
+	} rows[] = {{&cache_chaining_clock, 88}, {&cache_cuckoo_clock, 80}};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		void *cache = cache_of(rows[i].kind, 3 * rows[i].item_bytes);
+
+		for (uint32_t key = 0; key < 3; key++)
+			set(rows[i].kind, cache, key, key);
+		check(get(rows[i].kind, cache, 0, 0));
+		set(rows[i].kind, cache, 3, 3);
+		set(rows[i].kind, cache, 4, 4);
+		set(rows[i].kind, cache, 5, 5);
+		for (uint32_t key = 0; key < 3; key++)
+			check(!get(rows[i].kind, cache, key, key));
+		for (uint32_t key = 3; key < 6; key++)
+			check(get(rows[i].kind, cache, key, key));
+		rows[i].kind->destroy(cache);
+	}
+}
+
+/* load_run compares every value; a wrong one ends the test. */
+static void
+readers_beside_writers_see_no_wrong_value(void **state)
+{
+	for (uint32_t i = 0; i < KINDS; i++) {
+		void *cache = cache_of(kinds[i], small_memory(kinds[i]));
+		struct cache_load load;
+		struct load_counts n;
+
+		if (kinds[i]->leave != NULL)
+			kinds[i]->leave(cache, 0);
+		load_open(&load, KEYS, VALUE_BYTES, i);
+		load.even = true;
+		load.set_missed = true;
+		load.sets_in_100 = 20;
+		n = load_run(&load, kinds[i], cache, 2, rounds(4, 1));
+		check(n.misses > 0 && n.misses < n.gets);
+		load_close(&load);
+		kinds[i]->destroy(cache);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cache_tells_the_last_value_or_none),
+		cmocka_unit_test(a_cache_larger_than_its_keys_forgets_none),
+		cmocka_unit_test(lru_drops_what_was_used_longest_ago),
+		cmocka_unit_test(clock_passes_what_was_used_once),
+		cmocka_unit_test(readers_beside_writers_see_no_wrong_value),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
