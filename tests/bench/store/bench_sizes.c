@@ -14,8 +14,11 @@
  * --workload keys and operations are those of so many MB, whatever the memory. --by-size says for
  * each power of two of the length what is kept in the end and what was hit.
  *
+ * With --best the cache is none that could be built: it knows how often each key is asked for, and
+ * keeps those with most hits a byte of key and value in all of the memory, from their first set on.
+ *
  *   bench_sizes [--memory MB] [--workload MB] [--most BYTES] [--turnovers N] [--once N]
- *               [--seed N] [--probation] [--by-size] [--peer SOCKET]
+ *               [--seed N] [--probation | --best] [--by-size] [--peer SOCKET]
  */
 #include "memcached_peer.h"
 #include "memory_shares.h"
@@ -41,7 +44,7 @@ struct workload {
 	uint32_t keys, most, once;
 	uint64_t operations, seed;
 	size_t memory_mb, workload_mb;
-	bool probation, by_size;
+	bool probation, best, by_size;
 	struct zipf zipf;
 };
 
@@ -276,6 +279,80 @@ own(const struct workload *w)
 	own_destroy(&o.store);
 }
 
+/* ---- the best possible ---- */
+
+enum best_key { BEST_NOT, BEST_KEPT, BEST_SET };
+
+struct ranked {
+	double hits_a_byte;
+	uint32_t key, bytes;
+};
+
+static int
+sooner(const void *a, const void *b)
+{
+	const double x = ((const struct ranked *)a)->hits_a_byte;
+	const double y = ((const struct ranked *)b)->hits_a_byte;
+
+	return (x < y) - (x > y);
+}
+
+/* How many keys are kept. */
+static uint64_t
+best_choose(const struct workload *w, uint8_t *keys)
+{
+	struct ranked *ranked = calloc(w->keys, sizeof *ranked);
+	uint64_t left = w->memory_mb * BENCH_MIB, kept = 0;
+
+	ensure(ranked != NULL);
+	for (uint32_t i = 0; i < w->keys; i++) {
+		const uint32_t bytes = bytes_of(w, i) + BENCH_KEY_BYTES;
+
+		ranked[i] = (struct ranked){1 / (pow(i + 1, THETA) * bytes), i, bytes};
+	}
+	qsort(ranked, w->keys, sizeof *ranked, sooner);
+	for (; kept < w->keys && ranked[kept].bytes <= left; kept++) {
+		left -= ranked[kept].bytes;
+		keys[ranked[kept].key] = BEST_KEPT;
+	}
+	free(ranked);
+	return kept;
+}
+
+static void
+best_look(void *state, const uint32_t *keys, bool *hit)
+{
+	const uint8_t *of = state;
+
+	for (uint32_t i = 0; i < BATCH; i++)
+		hit[i] = of[keys[i]] == BEST_SET;
+}
+
+static void
+best_set(void *state, uint32_t key, uint32_t bytes)
+{
+	uint8_t *of = state;
+
+	(void)bytes;
+	if (of[key] == BEST_KEPT)
+		of[key] = BEST_SET;
+}
+
+static void
+best(const struct workload *w)
+{
+	/* Those that are asked for once follow the others. */
+	uint8_t *keys = calloc(w->keys + w->operations * (w->once + 1), 1);
+	struct cache c = {keys, best_look, best_set, NULL};
+	uint64_t kept;
+
+	ensure(keys != NULL);
+	kept = best_choose(w, keys);
+	say(w, "best possible", run(w, &c, "the best possible"), kept, w->memory_mb * BENCH_MIB, 0);
+	printf("}\n");
+	free(keys);
+}
+
 /* ---- memcached ---- */
 
 static void
@@ -323,6 +400,7 @@ main(int argc, char **argv)
 					      {"once", required_argument, NULL, 'o'},
 					      {"seed", required_argument, NULL, 's'},
 					      {"probation", no_argument, NULL, '2'},
+					      {"best", no_argument, NULL, 'i'},
 					      {"by-size", no_argument, NULL, 'z'},
 					      {"peer", required_argument, NULL, 'p'},
 					      {0}};
@@ -346,6 +424,8 @@ main(int argc, char **argv)
 			w.seed = bench_number(optarg, 1, UINT32_MAX);
 		else if (c == '2')
 			w.probation = true;
+		else if (c == 'i')
+			w.best = true;
 		else if (c == 'z')
 			w.by_size = true;
 		else if (c == 'p')
@@ -358,6 +438,8 @@ main(int argc, char **argv)
 	workload_init(&w, turnovers);
 	if (path != NULL)
 		peer(&w, path);
+	else if (w.best)
+		best(&w);
 	else
 		own(&w);
 	return 0;
