@@ -10,6 +10,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -21,6 +22,15 @@ OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm
            "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
            "--disable-extensions", "--disable-sync", "--disable-features=Translate,OptimizationHints,MediaRouter",
            "--metrics-recording-only", "--mute-audio", "--hide-scrollbars", "--remote-debugging-pipe")
+# It reads from 3 and writes to 4. Not by a shell: dash takes descriptors of one digit only.
+ON_3_AND_4 = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+for end, place in zip(ends, (3, 4)):
+    os.dup2(end, place)
+    os.close(end)
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
 
 
 class Broken(Exception):
@@ -39,10 +49,8 @@ class Browser:
         self.folder = tempfile.TemporaryDirectory(prefix="clockoo-browser-", ignore_cleanup_errors=True)
         theirs_in, self.to = os.pipe()
         self.back, theirs_out = os.pipe()
-        # It reads from 3 and writes to 4.
-        command = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
-        self.child = subprocess.Popen(["sh", "-c", command, "sh", name(), *OPTIONS, f"--user-data-dir={self.folder.name}",
-                                       "about:blank"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        self.child = subprocess.Popen([sys.executable, "-S", "-c", ON_3_AND_4, str(theirs_in), str(theirs_out), name(), *OPTIONS,
+                                       f"--user-data-dir={self.folder.name}", "about:blank"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                       stderr=subprocess.DEVNULL, pass_fds=(theirs_in, theirs_out),
                                       env={**os.environ, "HOME": self.folder.name})
         os.close(theirs_in)

@@ -24,6 +24,8 @@ import idle_bench
 import links
 import loss_bench
 import operate_bench
+import papers_bench
+import papers_report
 import restart_bench
 import sla_bench
 import store_bench
@@ -72,6 +74,13 @@ def build_net(*others):
     return folder / "tests/bench/net"
 
 
+def server_by_path(text):
+    name, _, path = text.partition("=")
+    if not name.isidentifier() or not path:
+        raise argparse.ArgumentTypeError(f"\"{text}\": expected NAME=PATH")
+    return name, path
+
+
 def arguments(argv):
     parser = argparse.ArgumentParser(prog="tools/bench")
     parser.add_argument("what", choices=[*MEASURES, "merge", "plot"])
@@ -88,6 +97,8 @@ def arguments(argv):
     parser.add_argument("--before")
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--memcached", action="append", type=pathlib.Path)
+    parser.add_argument("--server", action="append", type=server_by_path, metavar="NAME=PATH")
+    parser.add_argument("--resume", type=pathlib.Path)
     parser.add_argument("--vary", action="append", type=sla_bench.vary)
     parser.add_argument("--avg", type=sla_bench.limit)
     parser.add_argument("--p99", type=sla_bench.limit)
@@ -97,8 +108,10 @@ def arguments(argv):
             parser.error(f"--part: {parsed.what} has {' '.join(PARTS.get(parsed.what, ['none']))}")
     if parsed.what != "sla" and (parsed.vary or parsed.avg or parsed.p99):
         parser.error("--vary, --avg and --p99 are for sla")
-    if parsed.report is not None and parsed.what != "filter":
-        parser.error("--report is for filter")
+    if parsed.report is not None and parsed.what not in ("filter", "papers", "merge"):
+        parser.error("--report is for filter, papers and merge")
+    if parsed.what != "papers" and (parsed.server or parsed.resume):
+        parser.error("--server and --resume are for papers")
     if (parsed.what in ("merge", "plot")) != bool(parsed.files):
         parser.error("files are for merge and plot, which need some")
     if parsed.trace is not None and (parsed.what != "store" or not parsed.trace.is_file()):
@@ -132,7 +145,8 @@ def merged(paths):
         figures |= piece
     if len(kinds) > 1:
         raise Failed("figures of --quick and of full runs are not comparable")
-    return {"machine": machines[-1], "pieces": machines, "quick": kinds.pop(), **figures}
+    found = {"machine": machines[-1], "pieces": machines, "quick": kinds.pop(), **figures}
+    return papers_bench.computed(found) if papers_bench.has_points(found) else found
 
 
 def merge(args):
@@ -140,6 +154,8 @@ def merge(args):
     keep(args.json, figures)
     if args.plot is not None:
         bench_plot.plot(figures, args.plot, args.format)
+    if args.report is not None:
+        papers_report.write(args.report, figures, figures["machine"])
 
 
 def plot(args):
@@ -270,16 +286,38 @@ def measure_operate(args, keep_figures):
     return operate_bench.measure(folder, args.quick, parts, keep_figures)
 
 
+def measure_tls(args, keep_figures):
+    args.part = ["tls"]
+    return measure_operate(args, keep_figures)
+
+
 def measure_budget(args, keep_figures):
     return budget.measure(build_request(), args.keep, machine()["cpu"], keep_figures)
+
+
+def measure_papers(args, keep_figures):
+    names = papers_bench.chosen(args.part)
+    kept = papers_bench.resumed(args.resume, args.quick) if args.resume is not None else {}
+    folder = folder_of_builds()
+    build_tree.build(folder, build_tree.RELEASE, targets=papers_bench.targets([n for n in names if papers_bench.KEY + n not in kept]))
+    return papers_bench.measure(folder, args.quick, names, {"servers": dict(args.server or ())}, kept, keep_figures)
 
 
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
             "budget": measure_budget, "idle": measure_idle, "vs": measure_vs,
             "sla": measure_sla, "restart": measure_restart, "front": measure_front, "filter": measure_filter, "flash": measure_flash,
-            "operate": measure_operate}
-PARTS = {"flash": flash_bench.PARTS, "operate": operate_bench.PARTS, "front": front_bench.PARTS, "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
+            "operate": measure_operate, "tls": measure_tls, "papers": measure_papers}
+PARTS = {"papers": papers_bench.NAMES, "flash": flash_bench.PARTS, "operate": operate_bench.PARTS, "front": front_bench.PARTS,
+         "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [*(str(loss) for loss in loss_bench.LOSSES), loss_bench.BULK]}
+
+
+def report(args, figures, here):
+    if args.what == "papers":
+        names = papers_report.write(args.report, figures | {"quick": args.quick}, here)
+        say(f"{args.report / papers_report.NAME}: {len(names)} figures")
+    else:
+        bench_report.write(args.report, args.what, figures, filter_bench.tables_of(figures), here)
 
 
 def measure(args):
@@ -295,15 +333,18 @@ def measure(args):
     if args.plot is not None:
         bench_plot.plot(figures, args.plot, args.format)
     if args.report is not None:
-        bench_report.write(args.report, args.what, figures, filter_bench.tables_of(figures), here)
+        report(args, figures, here)
     say(f"all in {time.monotonic() - start:.0f} s")
+    return figures
 
 
 def main(argv):
     args = arguments(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        {"merge": merge, "plot": plot}.get(args.what, measure)(args)
+        figures = {"merge": merge, "plot": plot}.get(args.what, measure)(args)
+        if args.what == "papers" and (names := papers_bench.failed(figures)):
+            raise Failed(f"papers: not measured: {', '.join(names)}")
     except Failed as failed:
         say(str(failed))
         return 1

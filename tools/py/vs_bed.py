@@ -131,8 +131,9 @@ class VsBed(Bed):
             checked(*inside(ns), "ip", "addr", "add", f"10.99.{PEER_NET}.{end}/24", "dev", iface)
             checked(*inside(ns), "ip", "link", "set", iface, "up")
 
-    def _start_peer(self, peer, port):
-        cpus = [self.server_cpu, self.client_cpu][:peer.threads]
+    def _start_peer(self, peer, port, cpus=None):
+        """The process; it ends with the bed, or before."""
+        cpus = cpus or [self.server_cpu, self.client_cpu][:peer.threads]
         # It will not run as root. Changing user clears the death signal, so that comes after.
         child = subprocess.Popen(
             [*inside(self.peer_ns), "taskset", "-c", ",".join(map(str, cpus)), "setpriv", "--reuid",
@@ -148,6 +149,7 @@ class VsBed(Bed):
             if child.poll() is not None or time.monotonic() > end:
                 raise Failed(f"{peer.name} does not start: {' '.join(peer.command(port))}")
             time.sleep(0.05)
+        return child
 
     # ---- servers over a port of their own ----
 

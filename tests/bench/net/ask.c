@@ -3,9 +3,10 @@
  * kernel's sockets, and the CPU time it takes.
  *
  * A closed loop over epoll: every connection has its requests in flight, and asks anew for what
- * was answered. Every value is compared. With --server-pid the CPU time of that process's threads
- * is taken at both ends of the measured time, and so are our own and the machine's: a kernel does
- * part of a server's work on the CPU of the sender. Ends with one line of JSON.
+ * was answered. Every value is compared. Latency is from a request's send to the visit that reads
+ * its answer. With --server-pid the CPU time of that process's threads is taken at both ends of the
+ * measured time, and so are our own and the machine's: a kernel does part of a server's work on the
+ * CPU of the sender. Ends with one line of JSON.
  *
  *     ask HOST PORT [--udp] [--redis] [--connections N] [--depth N] [--multiget N] [--sets PERCENT]
  *         [--keys N] [--zipf S] [--warm-ms MS] [--ms MS] [--server-pid PID] [--seed N] [--fill]
@@ -42,6 +43,7 @@ struct client {
 	struct options opt;
 	struct ask_plan plan;
 	struct ask_flow *flows;
+	struct histogram latency;
 	int epoll;
 };
 
@@ -151,9 +153,10 @@ run(struct client *c, uint64_t end_ns)
 		for (int i = 0; i < n; i++) {
 			struct ask_flow *f = events[i].data.ptr;
 
+			c->plan.heard_ns = now();
 			if (!ask_receive(f, &c->plan))
 				fail("a reply that is none, or the end of a connection");
-			send_more(c, f, now_ns);
+			send_more(c, f, c->plan.heard_ns);
 		}
 	}
 }
@@ -201,12 +204,15 @@ report(const struct client *c, const struct moment *from, const struct moment *t
 	printf("{\"part\": \"ask\", \"seconds\": %.4f, \"requests_per_s\": %.1f, "
 	       "\"keys_per_s\": %.1f, \"requests\": %llu, \"server_cpu_s\": %.4f, "
 	       "\"client_cpu_s\": %.4f, \"machine_cpu_s\": %.2f, \"wrong\": %llu, \"hits\": %llu, "
-	       "\"misses\": %llu, \"lost\": %llu}\n",
+	       "\"misses\": %llu, \"lost\": %llu, \"mean_us\": %.3f, \"p50_us\": %.3f, \"p99_us\": "
+	       "%.3f}\n",
 	       s, (double)(to->answered - from->answered) / s, (double)(to->keys - from->keys) / s,
 	       (unsigned long long)(to->answered - from->answered), to->server_s - from->server_s,
 	       to->own_s - from->own_s, to->machine_s - from->machine_s, (unsigned long long)wrong,
 	       (unsigned long long)count(c, LOAD_HITS), (unsigned long long)count(c, LOAD_MISSES),
-	       (unsigned long long)(to->lost - from->lost));
+	       (unsigned long long)(to->lost - from->lost), histogram_mean(&c->latency) / 1e3,
+	       (double)histogram_quantile(&c->latency, 0.5) / 1e3,
+	       (double)histogram_quantile(&c->latency, 0.99) / 1e3);
 }
 
 static void
@@ -215,9 +221,12 @@ measure(struct client *c)
 	struct moment from, to;
 
 	run(c, now() + c->opt.warm_ms * NS_PER_MS);
+	histogram_clear(&c->latency);
+	c->plan.latency = &c->latency;
 	from = moment_now(c);
 	run(c, now() + c->opt.ms * NS_PER_MS);
 	to = moment_now(c);
+	c->plan.latency = NULL;
 	c->plan.stopping = true;
 	run(c, 0);
 	report(c, &from, &to);

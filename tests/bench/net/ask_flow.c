@@ -93,10 +93,19 @@ ask_send(struct ask_flow *f, struct ask_plan *plan, uint64_t now_ns)
 		if (!ask_draw(plan, a))
 			break;
 		f->out_len += ask_put(plan, a, f->out + f->out_len);
+		a->sent_ns = now_ns;
 		f->count++;
 		counter_add(&plan->tally[LOAD_SENT], 1);
 	}
 	return flush(f);
+}
+
+void
+ask_answered(struct ask_plan *plan, const struct ask *a)
+{
+	counter_add(&plan->tally[LOAD_ANSWERED], 1);
+	if (plan->latency != NULL && plan->heard_ns > a->sent_ns)
+		histogram_add(plan->latency, plan->heard_ns - a->sent_ns);
 }
 
 static enum reply_status
@@ -126,10 +135,10 @@ read_replies(struct ask_flow *f, struct ask_plan *plan)
 			return false;
 		if (status == REPLY_MORE)
 			break;
+		ask_answered(plan, &f->asks[f->head]);
 		f->head = (f->head + 1) % plan->depth;
 		f->count--;
 		reply_begin(&f->reader);
-		counter_add(&plan->tally[LOAD_ANSWERED], 1);
 	}
 	if (f->count == 0 && at < f->in_len) {
 		counter_add(&plan->tally[LOAD_BROKEN], 1); /* an answer to nothing */

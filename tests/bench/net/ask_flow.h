@@ -15,6 +15,7 @@
 #ifndef CLOCKOO_ASK_FLOW_H
 #define CLOCKOO_ASK_FLOW_H
 
+#include "load/histogram.h"
 #include "load/load_counters.h"
 #include "load/reply_reader.h"
 #include "load/workload.h"
@@ -41,12 +42,14 @@ struct ask_plan {
 	bool filling, stopping;
 	struct counter tally[LOAD_COUNTER_COUNT];
 	struct reply_mismatch mismatch;
+	uint64_t heard_ns;         /* when what is read now came */
+	struct histogram *latency; /* of requests; NULL: not counted */
 };
 
 struct ask {
 	struct request req;
 	uint32_t keys[MULTIGET_MAX];
-	uint64_t sent_ns; /* UDP; 0: the slot is free */
+	uint64_t sent_ns; /* over UDP 0: the slot is free */
 	uint16_t id;
 };
 
@@ -67,13 +70,15 @@ bool ask_open(struct ask_flow *f, const struct ask_plan *plan);
 
 /* Ask for as much as the plan lets it, and send it as far as the socket takes it. */
 bool ask_send(struct ask_flow *f, struct ask_plan *plan, uint64_t now_ns);
-/* Read what is there. */
+/* Read what is there; plan->heard_ns says since when. */
 bool ask_receive(struct ask_flow *f, struct ask_plan *plan);
 /* Over UDP: give up what is overdue. */
 void ask_overdue(struct ask_flow *f, struct ask_plan *plan, uint64_t now_ns);
 
 /* ---- between the files ---- */
 
+/* An answer to that request was read. */
+void ask_answered(struct ask_plan *plan, const struct ask *a);
 /* The next request, drawn or of the fill. False: there is none any more. */
 bool ask_draw(struct ask_plan *plan, struct ask *a);
 /* Write it whole, as the plan's server understands it. Returns the bytes written. */

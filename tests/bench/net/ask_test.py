@@ -128,6 +128,10 @@ class AskTest(unittest.TestCase):
             with self.subTest(handler=handler.__name__, args=args):
                 row = self.run_all(handler, None, *args)
                 self.assertGreater(row["requests"], 10)
+                # What is in flight at either end of the measured time is in one of the two counts only.
+                self.assertLess(0, row["p50_us"])
+                self.assertLessEqual(row["p50_us"], row["p99_us"])
+                self.assertLess(0, row["mean_us"])
                 self.assertEqual((row["wrong"], row["misses"], row["lost"]), (0, 0, 0))
                 self.assertGreater(row["hits"], 5)
 

@@ -83,9 +83,9 @@ take(struct ask_flow *f, struct ask_plan *plan, struct view datagram)
 		counter_add(&plan->tally[LOAD_BROKEN], 1);
 		return false;
 	}
+	ask_answered(plan, a);
 	a->sent_ns = 0;
 	f->count--;
-	counter_add(&plan->tally[LOAD_ANSWERED], 1);
 	return true;
 }
 

@@ -1,6 +1,6 @@
 /*
- * bench_policy.c - misses of the store's eviction beside CLOCK, LRU, SIEVE and S3-FIFO, on as many
- * items and the same keys.
+ * bench_policy.c - misses of the store's eviction beside CLOCK, LRU, bags, SIEVE, S3-FIFO and
+ * W-TinyLFU, on as many items and the same keys.
  *
  * Each trace is made from a seed, or read from a file, as the same operations for all. The cache
  * begins empty, and every miss is followed by a set, as by a cache's user. The store runs first;
@@ -11,9 +11,11 @@
  *   bench_policy --file TRACE (trace_file.h)
  *   either with [--write TRACE]: the operations, for others
  */
+#include "bags_model.h"
 #include "lru_model.h"
 #include "own_store.h"
 #include "policy_models.h"
+#include "tinylfu_model.h"
 #include "trace_file.h"
 
 #include <getopt.h>
@@ -25,6 +27,8 @@
 #define VALUE_MAX     16384u
 #define THETA         0.9
 #define MEMORY_MIN_KB 8192u
+/* Of Intel's bags: a capacity has so many, and the cleaner comes as often. */
+#define BAGS_OF_CACHE 32u
 /* Of a file's objects the cache holds one in so many, found by so many tries of values' sizes. */
 #define FILE_PART      10u
 #define FITS_MAX       8u
@@ -255,6 +259,33 @@ model(const struct traces *t, const char *trace, const char *who, enum policy po
 }
 
 static void
+bags(const struct traces *t, const char *trace, uint32_t capacity)
+{
+	const uint32_t part = capacity / BAGS_OF_CACHE != 0 ? capacity / BAGS_OF_CACHE : 1;
+	uint64_t misses = 0;
+	struct bags b;
+
+	bags_create(&b, t->key_end, capacity, part, part);
+	for (uint32_t i = 0; i < t->operations; i++)
+		misses += !bags_use(&b, t->key[i]) && !is_set(t, i);
+	say(t, trace, "bags", misses, b.count);
+	bags_destroy(&b);
+}
+
+static void
+wtinylfu(const struct traces *t, const char *trace, uint32_t capacity)
+{
+	uint64_t misses = 0;
+	struct tinylfu l;
+
+	tinylfu_create(&l, t->key_end, capacity);
+	for (uint32_t i = 0; i < t->operations; i++)
+		misses += !tinylfu_use(&l, t->key[i]) && !is_set(t, i);
+	say(t, trace, "wtinylfu", misses, tinylfu_held(&l));
+	tinylfu_destroy(&l);
+}
+
+static void
 make_trace(struct traces *t, const char *trace)
 {
 	const size_t count = sizeof traces / sizeof *traces;
@@ -334,6 +365,8 @@ run(struct traces *t, const char *trace)
 	model(t, trace, "clock", POLICY_CLOCK, items);
 	model(t, trace, "sieve", POLICY_SIEVE, items);
 	model(t, trace, "s3fifo", POLICY_S3FIFO, items);
+	bags(t, trace, items);
+	wtinylfu(t, trace, items);
 	free(t->key);
 	free(t->set);
 }

@@ -3,9 +3,11 @@
  * other policies hold what their papers say, as short traces by hand show; Zipf draws each rank as
  * often as the law says; keys differ. Method: a plain list beside the model; counted draws.
  */
+#include "bags_model.h"
 #include "bench_load.h"
 #include "lru_model.h"
 #include "policy_models.h"
+#include "tinylfu_model.h"
 #include "support/test.h"
 #include "trace_file.h"
 
@@ -97,6 +99,87 @@ policies_agree_on_a_round_that_fits(void **state)
 		check_eq(misses, KEYS);
 		policy_destroy(&m);
 	}
+}
+
+/* Bags of one key, cleaned after each use, are an exact LRU. */
+static void
+bags_that_are_always_cleaned_are_lru(void **state)
+{
+	uint64_t random = 3;
+	struct lru l;
+	struct bags b;
+
+	lru_create(&l, KEYS, CAPACITY);
+	bags_create(&b, KEYS, CAPACITY, 1, 1);
+	for (uint32_t i = 0; i < USES; i++) {
+		const uint32_t key = bench_below(&random, KEYS / (1 + i % 3));
+
+		check_eq(bags_use(&b, key), lru_use(&l, key));
+		check_eq(b.count, l.count);
+	}
+	lru_destroy(&l);
+	bags_destroy(&b);
+}
+
+/* Twelve places in bags of four. The cleaner is what a use counts by: without it, first in, first
+ * out. */
+static void
+a_use_of_a_bags_key_counts_once_the_cleaner_has_come(void **state)
+{
+	for (uint32_t every = 13; every <= 1000; every += 987) {
+		struct bags b;
+
+		bags_create(&b, 26, 12, 4, every);
+		for (uint32_t key = 0; key < 12; key++)
+			check(!bags_use(&b, key));
+		check(bags_use(&b, 0)); /* the thirteenth */
+		check(!bags_use(&b, 12));
+		check_eq(bags_use(&b, 0), every == 13);
+		check_eq(b.count, 12);
+		bags_destroy(&b);
+	}
+}
+
+/* Keys used often stay while others pass that are used once; new ones that are used often get in.
+ */
+static void
+wtinylfu_lets_in_what_is_asked_for_more(void **state)
+{
+	uint32_t hits = 0, again = 0;
+	struct tinylfu t;
+
+	tinylfu_create(&t, 5000, 100);
+	for (uint32_t i = 0; i < 400; i++)
+		tinylfu_use(&t, i % 80);
+	for (uint32_t key = 1000; key < 1400; key++)
+		check(!tinylfu_use(&t, key));
+	check(tinylfu_held(&t) <= 100);
+	for (uint32_t key = 0; key < 80; key++)
+		hits += tinylfu_use(&t, key);
+	check(hits >= 75);
+	for (uint32_t i = 0; i < 4000; i++)
+		again += tinylfu_use(&t, 2000 + i % 90);
+	check(again >= 2500);
+	tinylfu_destroy(&t);
+}
+
+static void
+bags_and_wtinylfu_miss_each_key_of_a_round_that_fits_once(void **state)
+{
+	uint32_t misses = 0, misses_bags = 0;
+	struct tinylfu t;
+	struct bags b;
+
+	tinylfu_create(&t, KEYS, KEYS + 2);
+	bags_create(&b, KEYS, KEYS, 8, 5);
+	for (uint32_t i = 0; i < USES; i++) {
+		misses += !tinylfu_use(&t, i % KEYS);
+		misses_bags += !bags_use(&b, i % KEYS);
+	}
+	check_eq(misses, KEYS);
+	check_eq(misses_bags, KEYS);
+	tinylfu_destroy(&t);
+	bags_destroy(&b);
 }
 
 /* The first so many bytes of a trace. */
@@ -191,6 +274,10 @@ main(void)
 		cmocka_unit_test(lru_holds_the_keys_used_last_and_no_other),
 		cmocka_unit_test(policies_hold_what_their_papers_say),
 		cmocka_unit_test(policies_agree_on_a_round_that_fits),
+		cmocka_unit_test(bags_that_are_always_cleaned_are_lru),
+		cmocka_unit_test(a_use_of_a_bags_key_counts_once_the_cleaner_has_come),
+		cmocka_unit_test(wtinylfu_lets_in_what_is_asked_for_more),
+		cmocka_unit_test(bags_and_wtinylfu_miss_each_key_of_a_round_that_fits_once),
 		cmocka_unit_test(a_trace_that_is_written_is_read),
 		cmocka_unit_test(zipf_draws_every_rank_as_often_as_the_law_says),
 		cmocka_unit_test(a_long_zipf_tail_is_summed_as_if_term_by_term),

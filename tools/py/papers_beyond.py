@@ -1,0 +1,41 @@
+"""The part beyond of tools/bench papers: policies of today, cores that this machine does not have, other servers."""
+
+import concurrent.futures
+import os
+
+from papers_points import COUNT, point
+from papers_programs import json_rows, paper_rows
+from progress import Step
+
+PART = "beyond"
+TRACES = ("zipf09", "oneshot", "scan", "loop", "shift", "getset_zipf09")
+POLICY = ((150_000, 8192, 1_000_000), (1_000_000, 32768, 10_000_000))  # keys, KB, operations: quick, in full
+
+
+def policies(folder, quick, options):
+    """Counts: two at a time."""
+    keys, kilobytes, operations = POLICY[0 if quick else 1]
+
+    def run(trace):
+        return json_rows([folder / "tests/bench/store/bench_policy", "--trace", trace, "--keys", keys, "--memory", kilobytes,
+                          "--operations", operations])
+
+    with Step("misses by policy"), concurrent.futures.ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)))) as pool:
+        rows = [row for found in pool.map(run, TRACES) for row in found]
+    return [point(PART, "policies", row["who"], row["trace"], 100 * row["miss"], "% of gets", kind=COUNT) for row in rows]
+
+
+def lines(folder, quick, options):
+    """The coherence model, and its calibration by two real cores where that is built."""
+    model, real = (folder / "tests/bench/papers" / name for name in ("bench_shared_lines", "bench_two_cores"))
+    rows = paper_rows(model, quick, "shared lines, by a model")
+    if real.exists():
+        rows += paper_rows(real, quick, "two real cores beside the model")
+    return [p | {"part": PART} for p in rows]
+
+
+def servers(folder, quick, options):
+    """Every server on the kernel's stack that is here or was given by path, the same requests to each."""
+    import papers_memtier
+
+    return papers_memtier.others(folder, quick, options)

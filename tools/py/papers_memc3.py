@@ -1,0 +1,73 @@
+"""The part memc3 of tools/bench papers: tables and indexes by bench_memc3, figure 9 over the network.
+
+bench_memc3 (tests/bench/papers) has the paper's baselines and prints points; here is what is about whole servers.
+"""
+
+import zlib
+
+import papers_bed
+from papers_bed import PapersBed, cpus_of_ours
+from papers_memtier import Study
+from papers_points import COUNT, absent, point
+from papers_programs import paper_rows
+from progress import Step
+
+PART = "memc3"
+KEYS = (100_000, 1_000_000)  # quick, in full
+ZIPF, MULTIGET, CONNECTIONS = 0.99, 100, 50
+THREADS = (1, 2)
+LRU = "chaining+LRU"
+
+
+def by_lru(points):
+    """Table 3: items of each cache by those of memcached's design, and misses in percent."""
+    items = {(p["series"], p["x"]): p["y"] for p in points if p["figure"] == "table3_items"}
+    found = [p | {"y": 100 * p["y"], "unit": "% of gets"} if p["figure"] == "table3_misses" else p for p in points]
+    return found + [point(PART, "table3", series, x, count / items[LRU, x], "times chaining+LRU", kind=COUNT) for (series, x), count in items.items()
+                    if (LRU, x) in items]
+
+
+def tables(folder, quick, options):
+    """Tables 1 to 3, figures 4 to 8."""
+    return by_lru(paper_rows(folder / "tests/bench/papers/bench_memc3", quick, "MemC3's tables and figures"))
+
+
+def hottest_share(keys, shards, s=ZIPF):
+    """What the busiest of so many shards gets, keys spread by a checksum of their names as libmemcached does."""
+    loads, whole = [0.0] * shards, 0.0
+    for rank in range(1, keys + 1):
+        weight = rank ** -s
+        loads[zlib.crc32(b"key:%d" % rank) % shards] += weight
+        whole += weight
+    return max(loads) / whole
+
+
+def network(folder, quick, options):
+    """Figure 9: multi-gets of 100 keys, by threads; a sharding series. Keys are even: drawing a Zipf key takes the clients longer than
+    looking it up takes the server, so that with Zipf both would be the client's figures."""
+    keys = KEYS[0 if quick else 1]
+    study, ours, theirs, cpus = Study(folder, quick), [], {n: [] for n in THREADS}, cpus_of_ours()
+    asked = ("--connections", CONNECTIONS, "--multiget", MULTIGET, "--sets", 0, "--warm-ms", study.setting("warm_ms"), "--ms",
+             study.setting("ms"), "--keys", keys)
+    has = papers_bed.installed("memcached")
+    with PapersBed(folder) as bed:
+        for number in study.rounds():
+            with Step(f"round {number + 1}: figure 9, ours"):
+                ours.append(study.wire("multiget", "--keys", keys, "--multiget", MULTIGET, "--depth", 1))
+            for n in THREADS if has else ():
+                peer = papers_bed.memcached(n)
+                with bed.running(peer, cpus[:n], keys):
+                    theirs[n].append(bed.asked(f"round {number + 1}: figure 9, memcached, {n} threads", peer, *asked))
+    points = [point(PART, "fig9", "ours", 1, None, "million keys/s", [r["keys_per_s"] / 1e6 for r in ours])]
+    for n, rows in theirs.items():
+        if rows:
+            points.append(point(PART, "fig9", "memcached", n, None, "million keys/s", [r["keys_per_s"] / 1e6 for r in rows]))
+    for n in (1, 2, 4, 8, 16):
+        if theirs[1]:
+            # So many instances serve what lets the busiest one just keep up, a core each.
+            share = hottest_share(keys, n)
+            points.append(point(PART, "fig9", "memcached, sharded (one's rate, by the busiest shard)", n, None, "million keys/s",
+                                [r["keys_per_s"] / 1e6 / share for r in theirs[1]]))
+    if not has:
+        points.append(absent(PART, "fig9", "memcached", "memcached is not installed"))
+    return points
