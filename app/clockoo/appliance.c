@@ -388,8 +388,10 @@ print_ready(const struct appliance *a)
 	printf("clockoo %s ready:", CLOCKOO_VERSION);
 	print_address("tcp", &ip4, c->tcp_port);
 	print_address("udp", &ip4, c->udp_port);
+	print_address("tcp", &ip4, c->tls.plain_port);
 	print_address("tcp", &c->ipv6, c->tcp_port);
 	print_address("udp", &c->ipv6, c->udp_port);
+	print_address("tcp", &c->ipv6, c->tls.plain_port);
 	printf(", %u core%s, %u MB, %s%s%s\n", c->cores, c->cores == 1 ? "" : "s", c->memory_mb,
 	       c->port,
 	       c->pci[0] != '\0'  ? " at "

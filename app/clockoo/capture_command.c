@@ -259,6 +259,18 @@ file_write(struct session *s, size_t bytes, struct error *err)
 
 /* ---- what the appliance says ---- */
 
+/* Whoever has the socket's name may be another program, and this goes to a terminal. */
+static bool
+refused(const struct session *s, size_t bytes, struct error *err)
+{
+	char line[ERROR_BYTES] = "";
+
+	for (size_t i = 1; i < bytes && i < sizeof line; i++)
+		line[i - 1] =
+			s->message[i] >= ' ' && s->message[i] < 127 ? (char)s->message[i] : '?';
+	return error_set(err, "capture: %s", line);
+}
+
 static bool
 message_take(struct session *s, size_t bytes, bool *over, struct error *err)
 {
@@ -270,7 +282,7 @@ message_take(struct session *s, size_t bytes, bool *over, struct error *err)
 			       ? file_write(s, bytes - 1, err)
 			       : error_set(err, "capture: more was sent than --size");
 	case CAPTURE_REFUSED:
-		return error_set(err, "capture: %.*s", (int)bytes - 1, s->message + 1);
+		return refused(s, bytes, err);
 	case CAPTURE_OVER:
 		*over = bytes == 1 + sizeof s->sum;
 		if (*over)

@@ -357,15 +357,25 @@ frame_put(struct capture_service *s, struct capture *ring)
 	return true;
 }
 
-static void
+/* False: there are more, for the next message. */
+static bool
 frames_put(struct capture_service *s)
 {
 	const uint64_t now_ns = tsc_clock_ns(&s->a->nic.clock);
 	const uint64_t until_ns = s->state == LEFT ? UINT64_MAX : now_ns - CAPTURE_HORIZON_NS;
 	struct capture *ring;
 
-	while (!s->full && (ring = oldest(s, until_ns)) != NULL && frame_put(s, ring))
-		;
+	while (!s->full && (ring = oldest(s, until_ns)) != NULL)
+		if (!frame_put(s, ring))
+			return s->full;
+	return true;
+}
+
+/* Has the client, which is there, only not taken it yet? */
+static bool
+is_to_wait(void)
+{
+	return errno == EAGAIN || errno == ENOBUFS || errno == EINTR;
 }
 
 /* False: the client has not taken it, or is gone. */
@@ -375,7 +385,7 @@ message_send(struct capture_service *s, uint64_t now_ns)
 	if (s->used <= 1)
 		return true;
 	if (send(s->client, s->message, s->used, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-		if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR)
+		if (!is_to_wait())
 			client_lost(s, now_ns);
 		return false;
 	}
@@ -409,8 +419,9 @@ stats_put(struct capture_service *s)
 	s->summed = true;
 }
 
-static void
-summary_send(struct capture_service *s)
+/* False: the client has not taken it yet. */
+static bool
+summary_send(const struct capture_service *s)
 {
 	const struct capture_summary sum = {.frames = s->frames,
 					    .dropped = dropped(s),
@@ -419,7 +430,8 @@ summary_send(struct capture_service *s)
 	uint8_t message[1 + sizeof sum] = {CAPTURE_OVER};
 
 	memcpy(message + 1, &sum, sizeof sum);
-	send(s->client, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return send(s->client, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
+	       !is_to_wait();
 }
 
 /* What is left, behind it the statistics. True: all of it is sent. */
@@ -427,11 +439,7 @@ static bool
 last_send(struct capture_service *s, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < CAPTURE_MESSAGES; i++) {
-		const size_t before = s->used;
-
-		if (!s->summed)
-			frames_put(s);
-		if (!s->summed && s->used == before &&
+		if (!s->summed && frames_put(s) &&
 		    sizeof s->message - s->used >= PCAPNG_STATS_BYTES)
 			stats_put(s);
 		if (!message_send(s, now_ns))
@@ -482,10 +490,8 @@ captured_run(struct capture_service *s, uint64_t now_ns)
 	}
 	if (s->state == ENDS && all_left(s))
 		s->state = LEFT;
-	if (s->state == LEFT && last_send(s, now_ns)) {
-		summary_send(s);
+	if (s->state == LEFT && last_send(s, now_ns) && summary_send(s))
 		rings_give_back(s);
-	}
 	if ((s->state == ENDS || s->state == LEFT) && now_ns >= s->due_ns)
 		client_lost(s, now_ns);
 	if (s->state == LOST && all_left(s))

@@ -166,9 +166,10 @@ check_let_in(struct dry_run *p, const struct config *cfg)
 	access_look_words(&p->access, who);
 	if (cfg->conns_per_source != 0)
 		snprintf(conns, sizeof conns, "%u", cfg->conns_per_source);
-	advice_add(&p->advice, ADVICE_OK, "let in", "%s; %s; %s connections a source%s", who,
+	advice_add(&p->advice, ADVICE_OK, "let in", "%s; %s; %s connections a source%s%s", who,
 		   users ? "users of the file, over TCP" : "no users", conns,
-		   cfg->udp_port != 0 && !users ? "; UDP" : "");
+		   cfg->udp_port != 0 && !users ? "; UDP" : "",
+		   cfg->tls.plain_port != 0 ? "; a port in the clear beside that of TLS" : "");
 	if (cfg->udp_port != 0 && cfg->udp_admin && !users)
 		advice_fix(
 			advice_add(&p->advice, ADVICE_WARN, "UDP commands",

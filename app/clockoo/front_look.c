@@ -29,12 +29,29 @@ none_is_own(const struct front_servers *servers, const char *option, const struc
 	return true;
 }
 
+/* What it tells itself it would take from itself. */
+static bool
+peers_are_others(const struct front_peers_list *peers, const struct config *cfg, struct error *err)
+{
+	const struct ip_addr v4 = ip_addr_v4(cfg->ipv4);
+
+	for (uint32_t i = 0; i < peers->count; i++)
+		if (ip_addr_equal(&peers->address[i].ip, &v4) ||
+		    ip_addr_equal(&peers->address[i].ip, &cfg->ipv6))
+			return error_set(err,
+					 "--front-peers: number %u is the front itself; name "
+					 "the others",
+					 i + 1);
+	return true;
+}
+
 static bool
 fill(struct front_look *look, const struct config *cfg, struct error *err)
 {
 	if (!front_options_read(&look->config, cfg, err) ||
 	    !none_is_own(&look->config.servers, "--front-servers", cfg, err) ||
-	    !none_is_own(&look->config.gutter, "--front-gutter", cfg, err))
+	    !none_is_own(&look->config.gutter, "--front-gutter", cfg, err) ||
+	    !peers_are_others(&look->config.peers, cfg, err))
 		return false;
 	look->ring = malloc(front_ring_bytes(look->config.servers.count));
 	if (look->ring == NULL)

@@ -327,6 +327,12 @@ print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 	fprintf(out, "; the busiest has %.2f times the keys its weight asks for\n",
 		front->plan.busiest);
 	print_copies(front, out);
+	if (front->config.peers.count != 0)
+		fprintf(out,
+			"           %u other front%s told over UDP which keys are written, best "
+			"effort: what is lost is seen when copies end\n",
+			front->config.peers.count,
+			front->config.peers.count == 1 ? " is" : "s are");
 	print_ejection(&front->config, out);
 }
 

@@ -12,6 +12,12 @@
 
 static_assert(CONFIG_NETS_MAX <= SERVE_NETWORKS_MAX, "serve takes whatever --udp-allow may name");
 
+static const char *
+given(const char *text)
+{
+	return text[0] != '\0' ? text : NULL;
+}
+
 /* What `stats` says about this process and its settings. */
 static void
 describe(struct appliance *a)
@@ -31,9 +37,18 @@ describe(struct appliance *a)
 			.earlier_s = (uint32_t)((a->begun_ns - a->start_ns) / 1000000000u),
 			.conns_max = c->conns_max,
 			.tls = c->tls.on,
+			.ssl = {.chain_cert = given(c->tls.chain_cert),
+				.key = given(c->tls.key[0] != '\0' ? c->tls.key
+								   : c->tls.chain_cert),
+				.ciphers = given(c->tls.ciphers),
+				.ca_cert = given(c->tls.ca_cert),
+				.keyformat = c->tls.keyformat,
+				.verify_mode = c->tls.verify_mode,
+				.min_version = c->tls.min_version},
 			.value_max = a->sizes.store.value_max,
 			.requests_max = c->conn_requests_max,
 			.tcp_port = (uint16_t)c->tcp_port,
+			.plain_port = (uint16_t)c->tls.plain_port,
 			.udp_port = (uint16_t)c->udp_port,
 			.ip = {[LOCAL_V4] = ip, [LOCAL_LINK6] = link6, [LOCAL_GLOBAL6] = c->ipv6},
 			.verbosity = c->verbosity,

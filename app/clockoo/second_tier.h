@@ -34,6 +34,7 @@ struct second_tier_sizes {
 	struct flash_plan plan;
 	size_t index, buffers, asks, reads, tables;
 	size_t rows, convert; /* of columns, beside the buffers; of what makes them */
+	size_t packers;       /* of the data cores */
 };
 
 void second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg,

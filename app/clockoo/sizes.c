@@ -81,6 +81,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 		.copy_ns = front->shared ? front->ttl_ns : 0,
 		.quiet_s = front->shared ? 0 : FRONT_QUIET_S,
 		.gutter_ttl_s = (int32_t)front->gutter_ttl_s,
+		.peers = front->peers,
 		.answer_bytes_max = store_memory(cfg) / FRONT_ANSWERS_PART / cfg->cores,
 	};
 }
@@ -140,6 +141,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	};
 	z->stack.tcp = (struct tcp_config){
 		.port = (uint16_t)cfg->tcp_port,
+		.other_port = (uint16_t)cfg->tls.plain_port,
 		.conns_max = conns,
 		.active_reserve = links + pipes,
 		.pipes = cfg->tls.on,

@@ -92,8 +92,10 @@ void
 tls_cores_build(struct tls_cores *tls, struct appliance *a, uint32_t core, struct region *region,
 		struct serve *serve, struct stack *stack)
 {
-	const struct tls_conns_config c = {
-		.core = core, .conns_max = a->sizes.stack.tcp.conns_max, .shared = &tls->shared};
+	const struct tls_conns_config c = {.core = core,
+					   .conns_max = a->sizes.stack.tcp.conns_max,
+					   .plain_port = a->sizes.stack.tcp.other_port,
+					   .shared = &tls->shared};
 	const struct tls_conns *conns = tls_conns_create(region, &c, serve, stack);
 
 	ensure(telemetry_add_to(&a->telemetry, TELEMETRY_STACK,

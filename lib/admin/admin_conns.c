@@ -8,6 +8,7 @@
 /* As memcached's file descriptors: numbers that tell connections apart, and no more. */
 #define NUMBER_TCP    1u
 #define NUMBER_UDP    2u
+#define NUMBER_PLAIN  3u
 #define NUMBERS_FIRST 16u
 
 #define TEXT(text)                                                                                 \
@@ -52,7 +53,7 @@ snapshot_write(struct conn_snapshot *snapshot, const struct snapshot_peer *peer)
 	snapshot->generation++;
 	/* Pairs with the acquire load in conn_snapshot_read: the address comes with its port. */
 	atomic_store_explicit(&snapshot->peer_id,
-			      (uint64_t)snapshot->generation << 32 |
+			      (uint64_t)snapshot->generation << 32 | (uint64_t)peer->plain << 24 |
 				      (uint64_t)(peer->local + 1) << 16 | peer->port,
 			      memory_order_release);
 }
@@ -75,6 +76,7 @@ conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_peer *p
 	memcpy(peer->ip.b, ip, sizeof peer->ip.b);
 	peer->port = (uint16_t)peer_id;
 	peer->local = (uint8_t)((peer_id >> 16) - 1);
+	peer->plain = (peer_id >> 24 & 1) != 0;
 	return true;
 }
 
@@ -93,7 +95,9 @@ conn_is_active(struct serve *sv, const struct session *ss)
 void
 conn_listed(struct serve *sv, const struct session *ss)
 {
-	struct snapshot_peer peer = {.local = conn_local(ss->conn)};
+	struct snapshot_peer peer = {.local = conn_local(ss->conn),
+				     .plain = conn_local_port(ss->conn) ==
+					      sv->shared->info.plain_port};
 
 	conn_peer(ss->conn, &peer.ip, &peer.port);
 	conn_is_active(sv, ss);
@@ -133,22 +137,32 @@ conn_seconds(struct out_buffer *buffer, const struct stream *st, uint32_t number
 		 (struct view){digits, (uint32_t)(end - digits)});
 }
 
+/* Rows n and those behind it; port 0: there is none. */
+static void
+listener_rows(struct serve *sv, struct stream *st, struct out_buffer *buffer, uint32_t *n,
+	      uint32_t number, uint16_t port)
+{
+	const struct serve_info *info = &sv->shared->info;
+
+	if (row_due(buffer, &st->row, n) && port != 0)
+		conn_address(buffer, st, number, "addr", &info->ip[LOCAL_V4], port);
+	if (row_due(buffer, &st->row, n) && port != 0)
+		conn_row(buffer, st, number, "state", TEXT("conn_listening"));
+	if (row_due(buffer, &st->row, n) && port != 0)
+		conn_seconds(buffer, st, number,
+			     sv->clock.now_s - STORE_CLOCK_START - info->earlier_s);
+}
+
 static bool
 ports_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
-	const struct serve_shared *sh = sv->shared;
+	const struct serve_info *info = &sv->shared->info;
 	uint32_t n = 0;
 
-	if (row_due(buffer, &st->row, &n) && sh->info.tcp_port != 0)
-		conn_address(buffer, st, NUMBER_TCP, "addr", &sh->info.ip[LOCAL_V4],
-			     sh->info.tcp_port);
-	if (row_due(buffer, &st->row, &n) && sh->info.tcp_port != 0)
-		conn_row(buffer, st, NUMBER_TCP, "state", TEXT("conn_listening"));
-	if (row_due(buffer, &st->row, &n) && sh->info.tcp_port != 0)
-		conn_seconds(buffer, st, NUMBER_TCP,
-			     sv->clock.now_s - STORE_CLOCK_START - sh->info.earlier_s);
-	if (row_due(buffer, &st->row, &n) && sh->info.udp_port != 0)
+	listener_rows(sv, st, buffer, &n, NUMBER_TCP, info->tcp_port);
+	if (row_due(buffer, &st->row, &n) && info->udp_port != 0)
 		conn_row(buffer, st, NUMBER_UDP, "UDP", TEXT("UDP"));
+	listener_rows(sv, st, buffer, &n, NUMBER_PLAIN, info->plain_port);
 	return st->row < n;
 }
 
@@ -169,7 +183,7 @@ snapshot_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
 		conn_address(buffer, st, number, "addr", &peer.ip, peer.port);
 	if (row_due(buffer, &st->row, &n))
 		conn_address(buffer, st, number, "listen_addr", &info->ip[peer.local],
-			     info->tcp_port);
+			     peer.plain ? info->plain_port : info->tcp_port);
 	if (row_due(buffer, &st->row, &n))
 		conn_row(buffer, st, number, "state",
 			 watching ? TEXT("conn_watch") : TEXT("conn_read"));

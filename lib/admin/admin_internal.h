@@ -35,7 +35,8 @@
  * stands for itself and is relaxed. */
 struct conn_snapshot {
 	_Atomic uint64_t ip[2];    /* the peer's */
-	_Atomic uint64_t peer_id;  /* generation << 32 | local << 16 | port; 0: no connection */
+	_Atomic uint64_t peer_id;  /* generation << 32 | plain << 24 | local << 16 | port; 0: no
+				    * connection */
 	uint32_t generation;       /* of its core's: how many connections it has had */
 	_Atomic uint32_t active_s; /* store's second of its last bytes */
 	_Atomic uint32_t watching;
@@ -45,6 +46,7 @@ struct snapshot_peer {
 	struct ip_addr ip;
 	uint16_t port;
 	uint8_t local; /* enum local */
+	bool plain;    /* of the port beside that of TLS */
 };
 
 /* ---- counts by key prefix ---- */
@@ -214,6 +216,11 @@ void slow_create(struct region *region, struct serve_shared *shared);
 
 size_t hotkeys_bytes(void);
 void hotkeys_create(struct region *region, struct serve_shared *shared);
+static inline bool
+names_keys(const struct stream_kind *kind)
+{
+	return kind == &hotkeys_stream || kind == &slow_stream;
+}
 /* Of what names keys. Answered, if so. */
 bool hotkeys_refused(struct serve *sv, struct op *op);
 

@@ -218,6 +218,8 @@ restart_kind(const struct serve_shared *sh)
 	 : (p) == MC_PROTOCOL_BINARY ? "binary"                                                    \
 				     : "auto-negotiate")
 
+static const char *const tls_versions[] = {"tlsv1.0", "tlsv1.1", "tlsv1.2", "tlsv1.3"};
+
 #define SETTINGS_ROWS(X)                                                                           \
 	X(NUMBER, "maxbytes", v.store.limit_bytes)                                                 \
 	X(NUMBER, "maxconns", v.sh->info.conns_max)                                                \
@@ -256,6 +258,15 @@ restart_kind(const struct serve_shared *sh)
 	X(TEXT, "track_sizes", YES_NO(policy->track_sizes))                                        \
 	X(TEXT, "inline_ascii_response", "no")                                                     \
 	X(TEXT, "ssl_enabled", YES_NO(v.sh->info.tls))                                             \
+	X(TEXT, "ssl_chain_cert", OR_NULL(v.sh->info.ssl.chain_cert))                              \
+	X(TEXT, "ssl_key", OR_NULL(v.sh->info.ssl.key))                                            \
+	X(NUMBER, "ssl_verify_mode", v.sh->info.ssl.verify_mode)                                   \
+	X(NUMBER, "ssl_keyformat", v.sh->info.ssl.keyformat)                                       \
+	X(TEXT, "ssl_ciphers", OR_NULL(v.sh->info.ssl.ciphers))                                    \
+	X(TEXT, "ssl_ca_cert", OR_NULL(v.sh->info.ssl.ca_cert))                                    \
+	X(TEXT, "ssl_session_cache", YES_NO(v.sh->info.tls))                                       \
+	X(TEXT, "ssl_kernel_tls", "no")                                                            \
+	X(TEXT, "ssl_min_version", tls_versions[v.sh->info.ssl.min_version & 3])                   \
 	X(TEXT, "proxy_enabled", "no")                                                             \
 	X(NUMBER, "client_flags_size", sizeof(uint32_t))
 
@@ -360,7 +371,7 @@ stats_start(struct serve *sv, struct op *op, const struct stream *st)
 {
 	const bool many_items = st->kind == &sizes_stream && sv->shared->policy.track_sizes;
 
-	if ((st->kind == &hotkeys_stream || st->kind == &slow_stream) && hotkeys_refused(sv, op))
+	if (names_keys(st->kind) && hotkeys_refused(sv, op))
 		return EXEC_DONE;
 	if (op->session != NULL ||
 	    !(many_items || st->kind == &front_stream || st->kind == &sources_stream))

@@ -66,31 +66,43 @@ option_set_address(struct config *cfg, const char *value, struct error *err)
 }
 
 static bool
-is_any_address(const char *text)
+is_any_address(const char *text, size_t len)
 {
 	static const char *const any[] = {"0.0.0.0", "*", "INADDR_ANY"};
 
 	for (uint32_t i = 0; i < sizeof any / sizeof any[0]; i++)
-		if (strcmp(text, any[i]) == 0)
+		if (strlen(any[i]) == len && memcmp(text, any[i], len) == 0)
 			return true;
 	return false;
 }
 
-/* memcached's -l names sockets of the kernel; here it can only say our one address again. */
-bool
-option_set_listen(struct config *cfg, const char *value, struct error *err)
+/* One of memcached's -l, from the front of *p; *ip 0: any address. */
+static bool
+parse_listener(const char **p, uint32_t *ip, uint32_t *port)
 {
-	const char *p = value;
-	uint32_t ip, port = cfg->tcp_port;
+	const size_t len = strcspn(*p, ":,");
+	uint32_t digits = 0;
 
-	if (is_any_address(value))
+	*ip = 0;
+	if (is_any_address(*p, len))
+		*p += len;
+	else if (!parse_ipv4(p, ip))
+		return false;
+	if (**p == ':') {
+		for (*port = 0; isdigit((unsigned char)(*p)[1]) && digits < 5; ++*p, digits++)
+			*port = *port * 10 + (uint32_t)((*p)[1] - '0');
+		++*p;
+		if (digits == 0 || *port > 65535)
+			return false;
+	}
+	return **p == ',' || **p == '\0';
+}
+
+static bool
+listen_address(struct config *cfg, const char *value, uint32_t ip, struct error *err)
+{
+	if (ip == 0)
 		return true;
-	if (!parse_ipv4(&p, &ip) ||
-	    (*p == ':' ? !parse_decimal(p + 1, &port) || port > 65535 : *p != '\0'))
-		return error_set(err,
-				 "--listen: \"%s\": expected one IPv4 address, perhaps with :PORT; "
-				 "the appliance has one address",
-				 value);
 	if (ip >> 24 == 127)
 		return error_set(
 			err,
@@ -99,8 +111,39 @@ option_set_listen(struct config *cfg, const char *value, struct error *err)
 			value);
 	if (ip >> 28 >= 0xe || ip >> 24 == 0)
 		return error_set(err, "--listen: \"%s\": expected a unicast address", value);
+	if (cfg->listen != 0 && cfg->listen != ip)
+		return error_set(err, "--listen: \"%s\": the appliance has one address", value);
 	cfg->listen = ip;
-	cfg->tcp_port = port;
+	return true;
+}
+
+/* memcached's -l names sockets of the kernel; here it can only say our one address again, and which
+ * port beside that of TLS is in the clear. */
+bool
+option_set_listen(struct config *cfg, const char *value, struct error *err)
+{
+	static const char in_the_clear[] = "notls:";
+	const char *p = value;
+
+	do {
+		const bool plain = strncmp(p, in_the_clear, sizeof in_the_clear - 1) == 0;
+		uint32_t ip, port = cfg->tcp_port;
+
+		p += plain ? sizeof in_the_clear - 1 : 0;
+		if (!parse_listener(&p, &ip, &port))
+			return error_set(
+				err,
+				"--listen: \"%s\": expected one IPv4 address, perhaps with "
+				":PORT, and with --enable-ssl perhaps notls:ADDRESS:PORT "
+				"behind a comma; the appliance has one address",
+				value);
+		if (!listen_address(cfg, value, ip, err))
+			return false;
+		if (plain)
+			cfg->tls.plain_port = port;
+		else
+			cfg->tcp_port = port;
+	} while (*p++ == ',');
 	return true;
 }
 

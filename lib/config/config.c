@@ -23,6 +23,7 @@ config_defaults(struct config *cfg)
 	cfg->tcp_port = 11211;
 	cfg->conns_max = 1024;
 	cfg->tls.min_version = 2;
+	cfg->tls.keyformat = 1;
 	cfg->conn_requests_max = 20;
 	cfg->udp_budget = 64u << 10;
 	cfg->prefix_delimiter = ':';
@@ -208,6 +209,9 @@ finish_front(const struct config *cfg, struct error *err)
 	if (cfg->memory_save[0] != '\0')
 		return error_set(err, "--memory-save with --front-servers: copies of a fleet's "
 				      "items may not outlive a restart; leave one of them out");
+	if (cfg->front.peers[0] != '\0' && (cfg->udp_port == 0 || cfg->protocol == PROTOCOL_BINARY))
+		return error_set(err, "--front-peers: fronts tell each other by lines of text over "
+				      "UDP; give a UDP port (-U), and not -B binary");
 	return true;
 }
 
@@ -225,6 +229,7 @@ flash_is_unset(const struct config_flash *f, struct error *err)
 			     : f->item_size != FLASH_ITEM_SIZE           ? "item-size"
 			     : f->item_max_bytes != FLASH_ITEM_MAX_BYTES ? "item-max"
 			     : f->deadline_ms != FLASH_DEADLINE_MS       ? "deadline"
+			     : f->compress                               ? "compress"
 									 : NULL;
 
 	return option == NULL ||
@@ -280,8 +285,16 @@ is_ours(const struct config *cfg, const struct ip_addr *ip)
 static bool
 finish_tls(const struct config *cfg, struct error *err)
 {
+	if (!cfg->tls.on && cfg->tls.plain_port != 0)
+		return error_set(err, "--tls-plain-port without --enable-ssl: all ports are in "
+				      "the clear; leave it out, or give -Z");
 	if (!cfg->tls.on)
 		return true;
+	if (cfg->tls.plain_port != 0 && cfg->tls.plain_port == cfg->tcp_port)
+		return error_set(err,
+				 "--tls-plain-port %u: that is the port of TLS; give another, or "
+				 "another -p",
+				 cfg->tls.plain_port);
 	if (cfg->tls.chain_cert[0] == '\0')
 		return error_set(err, "--enable-ssl: give the certificate and its key: -o "
 				      "ssl_chain_cert=FILE,ssl_key=FILE");

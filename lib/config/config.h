@@ -24,7 +24,7 @@
 #define CONFIG_NAME_BYTES 32u
 #define CONFIG_ARGS_BYTES 256u
 #define CONFIG_NETS_MAX   16u
-#define CONFIG_ROWS_MAX   192u /* of both option tables */
+#define CONFIG_ROWS_MAX   256u /* of both option tables */
 
 #define CONFIG_MTU6_MIN 1280u /* RFC 8200 section 5 */
 
@@ -54,6 +54,7 @@
 struct config_tls {
 	bool on;
 	uint32_t keyformat, verify_mode, min_version; /* its numbers */
+	uint32_t plain_port;                          /* in the clear beside it; 0: none */
 	char chain_cert[CONFIG_PATH_BYTES], key[CONFIG_PATH_BYTES], ca_cert[CONFIG_PATH_BYTES];
 	char ciphers[CONFIG_ARGS_BYTES];
 };
@@ -143,6 +144,7 @@ struct config_front {
 	char gutter[CONFIG_SERVERS_BYTES]; /* as servers; empty: none */
 	uint32_t gutter_ttl_ms;
 	uint32_t reload;
+	char peers[CONFIG_SERVERS_BYTES]; /* address:port of each; empty: none */
 };
 
 /* auto: on if there is an address6. */

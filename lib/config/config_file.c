@@ -22,7 +22,7 @@ const struct config_section config_sections[] = {
 	{"flash", "a second tier on flash"},
 	{"protocol", "ports, limits and commands of clients"},
 	{"auth", "authentication"},
-	{"tls", "TLS of all TCP connections"},
+	{"tls", "TLS of TCP connections"},
 	{"telemetry", "statistics and logging"},
 	{"process", "user, daemon and files of the process"},
 	{NULL, NULL},

@@ -7,6 +7,7 @@
 #ifndef CLOCKOO_CONFIG_FLASH_H
 #define CLOCKOO_CONFIG_FLASH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CONFIG_FLASH_MIN_MB 256u
@@ -29,6 +30,7 @@ struct config_flash {
 	uint32_t item_size;             /* mean bytes of an item on flash */
 	uint32_t item_max_bytes;        /* of value */
 	uint32_t deadline_ms;
+	bool compress; /* values, where that makes them shorter */
 };
 
 #endif

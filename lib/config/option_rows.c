@@ -53,7 +53,10 @@ const struct option_row option_rows[] = {
 	 "server: flush_all, stats reset, verbosity, cache_memlimit, shutdown and the like",
 	 false, "protocol.udp_admin"},
 	{"listen", 'l', OPTION_LISTEN, AT(listen), 0, 0, "IP",
-	 "address to listen on, optionally with :PORT; 0.0.0.0 and * have no effect", true, NULL},
+	 "address to listen on, optionally with :PORT; 0.0.0.0 and * have no effect; behind a "
+	 "comma "
+	 "notls:IP:PORT, see --tls-plain-port",
+	 true, NULL},
 	{"conn-limit", 'c', OPTION_NUMBER, AT(conns_max), 1, 4u << 20, "N",
 	 "max simultaneous connections (1024)", false, "protocol.conn_limit"},
 	{"conns-per-source", 0, OPTION_NUMBER, AT(conns_per_source), 0, 4u << 20, "N",
@@ -176,6 +179,10 @@ const struct option_row option_rows[] = {
 	 "what becomes of servers that get keys of others by a reload: keep what they have of "
 	 "former times, or flush it (keep)",
 	 false, "front.reload"},
+	{"front-peers", 0, OPTION_SERVERS, AT(front.peers), 0, 0, "LIST",
+	 "other fronts before the same servers, address:port of each one's UDP port: they are told "
+	 "which keys this one writes, best effort: --front-ttl stays the bound (none)",
+	 false, "front.peers"},
 	{"flash-device", 0, OPTION_TEXT, AT(flash.device), 1, SIZE(flash.device), "FILE",
 	 "file or block device of a second tier, which gets what memory evicts (none)", false,
 	 "flash.device"},
@@ -209,6 +216,9 @@ const struct option_row option_rows[] = {
 	 "largest value on flash; k is a suffix (256k, at most that)", false, "flash.item_max"},
 	{"flash-deadline", 0, OPTION_TIME, AT(flash.deadline_ms), 1, 1000, "TIME",
 	 "longest wait for flash, after which a get is a miss (100ms)", false, "flash.deadline"},
+	{"flash-compress", 0, FLAG(flash.compress),
+	 "compress values of 128 to 8192 bytes on flash, where that makes them an eighth shorter",
+	 false, "flash.compress"},
 	{"daemon", 'd', FLAG(daemon), "run as a daemon; after start-up log to syslog", false,
 	 "process.daemon"},
 	{"pidfile", 'P', OPTION_TEXT, AT(pid_file), 1, SIZE(pid_file), "FILE",
@@ -357,7 +367,11 @@ const struct option_row option_rows[] = {
 	 "and what stats shows as /clockoo/...",
 	 false, "telemetry.dpdk"},
 	{"enable-ssl", 'Z', FLAG(tls.on),
-	 "TLS of all TCP connections; wants -o ssl_chain_cert, and no -U", false, "tls.enable"},
+	 "TLS of TCP connections; wants -o ssl_chain_cert, and no -U", false, "tls.enable"},
+	{"tls-plain-port", 0, OPTION_NUMBER, AT(tls.plain_port), 0, 65535, "PORT",
+	 "TCP port beside -p whose connections are in the clear, with -Z, as memcached's -l "
+	 "notls:IP:PORT; 0 is none (0)",
+	 false, "tls.plain_port"},
 	{"verbose", 'v', OPTION_COUNT, AT(verbosity), 0, 3, NULL,
 	 "log more at start; twice: also EAL's log", false, "telemetry.verbose"},
 	{"help", 'h', OPTION_HELP, 0, 0, 0, NULL, "print this help and exit", false, NULL},
@@ -444,8 +458,8 @@ const struct option_row extended_rows[] = {
 	 false, "tls.chain_cert"},
 	{"ssl_key", 0, OPTION_TEXT, AT(tls.key), 1, SIZE(tls.key), "FILE",
 	 "the key of that certificate; read again on SIGHUP (in ssl_chain_cert)", false, "tls.key"},
-	{"ssl_keyformat", 0, OPTION_NUMBER, AT(tls.keyformat), 0, 1, "N",
-	 "format of the key: 0: PEM, 1: DER (0)", false, "tls.keyformat"},
+	{"ssl_keyformat", 0, OPTION_NUMBER, AT(tls.keyformat), 1, 2, "N",
+	 "format of the key: 1: PEM, 2: DER (1)", false, "tls.keyformat"},
 	{"ssl_verify_mode", 0, OPTION_NUMBER, AT(tls.verify_mode), 0, 3, "N",
 	 "certificates of clients: 0: not asked for, 1: verified if there is one, 2: wanted, 3: "
 	 "wanted once (0)",

@@ -212,19 +212,38 @@ fill_from(struct store_core *sc, struct fill *f, const uint8_t *pages, uint32_t 
 	}
 }
 
-/* A fill of the record; OK, NOT_YET, or what else store_begin says. */
+/* Into the unpacker's value. Returns its length; 0: it is none. */
+static uint32_t
+unpack(struct flash_supplier *s, const uint8_t *pages, const struct flash_found *found)
+{
+	const uint32_t packed = found->record.value_len;
+	uint32_t len = 0;
+
+	if (packed <= sizeof s->unpacker->packed) {
+		flash_payload_get(pages, found->walk.value_at, s->unpacker->packed, packed);
+		len = flash_unpack(s->unpacker, packed);
+	}
+	s->unpacked += len;
+	count(s, len != 0 ? FLASH_ASK_UNPACKED : FLASH_ASK_BAD_PACKED);
+	return len;
+}
+
+/* A fill of the record; OK, NOT_YET, or what else store_begin says. len: of its value. */
 static enum store_result
 copy_record(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
-	    const struct flash_found *found)
+	    const struct flash_found *found, uint32_t len)
 {
 	const struct flash_record *r = &found->record;
 	const bool used = (a->used >> a->at & 1) != 0;
-	enum store_result result = store_begin(s->c.store, &a->fill, key_of(a), a->hash,
-					       r->value_len, r->flags, r->expiry_s);
+	enum store_result result =
+		store_begin(s->c.store, &a->fill, key_of(a), a->hash, len, r->flags, r->expiry_s);
 
 	if (result != STORE_OK)
 		return result == STORE_NO_MEMORY ? STORE_NOT_YET : result;
-	fill_from(s->c.store, &a->fill, pages, found->walk.value_at, r->value_len);
+	if (r->packed)
+		store_fill(s->c.store, &a->fill, s->unpacker->value, len);
+	else
+		fill_from(s->c.store, &a->fill, pages, found->walk.value_at, len);
 	a->promotion = (struct store_promotion){.cas = r->cas,
 						.status = (uint32_t)r->status << ITEM_STATUS_SHIFT |
 							  (used ? ITEM_FETCHED : 0),
@@ -317,12 +336,17 @@ found_it(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 	 const struct flash_found *found)
 {
 	const uint32_t expiry_s = found->record.expiry_s;
+	uint32_t len = found->record.value_len;
 
 	if (expiry_s != 0 && expiry_s <= serve_now_s(s->c.serve)) {
 		give_up(s, a);
 		return STEP_ENDED;
 	}
-	switch (copy_record(s, a, pages, found)) {
+	if (found->record.packed && (len = unpack(s, pages, found)) == 0) {
+		unreadable(s, a);
+		return STEP_ENDED;
+	}
+	switch (copy_record(s, a, pages, found, len)) {
 	case STORE_OK:
 		break;
 	case STORE_NOT_YET:

@@ -149,6 +149,9 @@ slots_with(const struct seen *s, uint32_t fingerprint)
 	uint8_t digits[FILTER_QUAD];
 	uint32_t slots = 0;
 
+	/* In memory that was damaged while no process had it. */
+	if (s->code >= FILTER_CODES)
+		return 0;
 	filter_digits(s->code, digits);
 	for (uint32_t i = 0; i < FLASH_COLUMN_SLOTS; i++)
 		slots |= (uint32_t)(digits[i] == fingerprint >> LOW_BITS) << i;

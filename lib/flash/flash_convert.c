@@ -48,6 +48,23 @@ count(struct flash_convert *c, enum flash_convert_counter what, uint64_t n)
 	counter_add(&c->counters[what], n);
 }
 
+const char *
+flash_convert_words(const struct flash_convert *c)
+{
+	static const char *const words[] = {[FLASH_CONVERT_IDLE] = "idle",
+					    [FLASH_CONVERT_LIST] = "lists",
+					    [FLASH_CONVERT_BUILD] = "builds",
+					    [FLASH_CONVERT_OLD] = "looks for what was used",
+					    [FLASH_CONVERT_DATA] = "writes",
+					    [FLASH_CONVERT_REINSERT] = "reinserts",
+					    [FLASH_CONVERT_BEGIN] = "makes room",
+					    [FLASH_CONVERT_PUT] = "fills rows",
+					    [FLASH_CONVERT_CHECK] = "checks"};
+
+	/* Relaxed: of a moment ago. */
+	return words[atomic_load_explicit(&c->stage, memory_order_relaxed) & STAGE_MASK];
+}
+
 /* All that was done in this stage is the other's. */
 static void
 hand_over(struct flash_convert *c, enum flash_convert_stage stage)

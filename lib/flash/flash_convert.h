@@ -113,6 +113,9 @@ struct flash_convert {
 	struct counter counters[FLASH_CONVERT_COUNTERS_COUNT]; /* whoever's stage it is writes */
 };
 
+/* The stage, in a word. Any thread. */
+const char *flash_convert_words(const struct flash_convert *convert);
+
 /* Of columns of so many buckets. */
 size_t flash_convert_bytes(uint32_t buckets);
 void flash_convert_init(struct flash_convert *convert, struct region *region,

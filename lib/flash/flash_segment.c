@@ -16,9 +16,10 @@ enum head_bits {
 	FLAGS_SHIFT = 34,
 	EXPIRY_SHIFT = 35,
 	CAS_BYTES_SHIFT = 36, /* of the cas, beyond the bits here */
+	PACKED_SHIFT = 39,
 	CAS_SHIFT = 40,
 };
-#define ZERO_BITS     (1ull << 15 | 1ull << 39)
+#define ZERO_BITS     (1ull << 15)
 #define CAS_HERE_BITS 24u
 #define CAS_BYTES_MAX 5u
 
@@ -168,7 +169,8 @@ flash_record_write(uint8_t *to, const struct flash_record *r)
 		r->key.len | (uint64_t)r->kind << KIND_SHIFT | (uint64_t)r->status << STATUS_SHIFT |
 		(uint64_t)r->value_len << VALUE_SHIFT | (uint64_t)(r->flags != 0) << FLAGS_SHIFT |
 		(uint64_t)(r->expiry_s != 0) << EXPIRY_SHIFT |
-		(uint64_t)cas_bytes_of(r->cas) << CAS_BYTES_SHIFT | r->cas << CAS_SHIFT;
+		(uint64_t)cas_bytes_of(r->cas) << CAS_BYTES_SHIFT |
+		(uint64_t)r->packed << PACKED_SHIFT | r->cas << CAS_SHIFT;
 	uint32_t at = add(to, 0, &head, FLASH_RECORD_HEAD);
 
 	ensure(r->key.len <= FLASH_KEY_MAX && r->value_len <= FLASH_VALUE_MAX && r->status < 16);
@@ -232,6 +234,7 @@ flash_record_read(const uint8_t *at, uint32_t len, struct flash_record *r)
 		return r->head;
 	}
 	r->status = head >> STATUS_SHIFT & 0xf;
+	r->packed = bit(head, PACKED_SHIFT);
 	r->value_len = head >> VALUE_SHIFT & FLASH_VALUE_MAX;
 	at = take(at, &more, cas_bytes(head));
 	r->cas = more << CAS_HERE_BITS | head >> CAS_SHIFT;

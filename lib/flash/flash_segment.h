@@ -11,7 +11,7 @@
  *         its value. Of a FLASH_TOMB 8 bytes of hash follow instead, of a FLASH_DROP 8 of number.
  *
  *           0       8      11       15  16         34       35       36          39  40    64
- *           |key len|kind:3|status:4|0:1|value len:18|flags:1|expiry:1|cas bytes:3|0:1|cas:24|
+ *           |key len|kind:3|status:4|0:1|value len:18|flags:1|expiry:1|cas bytes:3|packed:1|cas:24|
  *
  * Units:  bytes. offset: in the payloads of the pages given, the first one's first byte is 0.
  *         sequence: of segments of a stream, never twice. expiry_s: seconds on the tier's clock.
@@ -73,6 +73,7 @@ enum flash_kind { FLASH_VOID, FLASH_PUT, FLASH_TOMB, FLASH_FLUSH, FLASH_DROP, FL
 struct flash_record {
 	enum flash_kind kind;
 	uint8_t status; /* four bits of the item's */
+	bool packed;    /* its value, of value_len bytes here: flash_pack.h */
 	uint32_t value_len, flags, expiry_s;
 	uint64_t cas;
 	uint64_t number; /* of a tombstone its hash, of a drop what goes */

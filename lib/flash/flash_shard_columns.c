@@ -84,11 +84,16 @@ flash_shard_columns_look(const struct flash_shard *s, const struct filter_place 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct flash_column_match *m = &found[i];
 		const uint32_t used = flash_columns_used(&s->columns, m->column, m->bucket);
+		const uint32_t has = s->columns.kept->pages[m->column];
 		uint32_t page,
 			pages = flash_columns_pages(&s->columns, m->column, m->bucket, &page);
 
+		/* Borders of a killed process's rows may be any; no page of another column, or of
+		 * none, is read by them. */
+		if (page >= has)
+			page = has != 0 ? has - 1 : 0;
 		/* Behind the last bucket none begins. */
-		if (page + pages > s->columns.kept->pages[m->column])
+		if (page + pages > has)
 			pages = 1;
 
 		at[i] = (struct flash_candidate){

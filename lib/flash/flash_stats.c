@@ -128,6 +128,12 @@ segments_used(const struct flash_tier *t)
 	return used;
 }
 
+static const char *
+conversion(const struct flash_tier *t)
+{
+	return t->c.convert == NULL ? "idle" : flash_convert_words(t->c.convert);
+}
+
 /* Of what was written, by what was admitted of keys and values. */
 static uint64_t
 amplification(const struct flash_tier *t)
@@ -172,6 +178,10 @@ amplification(const struct flash_tier *t)
 	X(NUMBER, "flash_refused_copies", OFFER(FLASH_REFUSED_COPIES))                             \
 	X(NUMBER, "flash_refused_budget", OFFER(FLASH_REFUSED_BUDGET))                             \
 	X(NUMBER, "flash_refused_off", OFFER(FLASH_REFUSED_OFF))                                   \
+	X(NUMBER, "flash_packed", OFFER(FLASH_PACKED))                                             \
+	X(NUMBER, "flash_packed_saved", OFFER(FLASH_PACKED_SAVED))                                 \
+	X(NUMBER, "flash_unpacked", ASK(FLASH_ASK_UNPACKED))                                       \
+	X(NUMBER, "flash_unpack_errors", ASK(FLASH_ASK_BAD_PACKED))                                \
 	X(NUMBER, "flash_refused_room", SHARD(FLASH_REFUSED_ROOM))                                 \
 	X(NUMBER, "flash_refused_index", SHARD(FLASH_REFUSED_INDEX))                               \
 	X(NUMBER, "flash_refused_changed", SHARD(FLASH_REFUSED_CHANGED))                           \
@@ -188,6 +198,7 @@ amplification(const struct flash_tier *t)
 	X(NUMBER, "flash_hash_evictions", SHARD(FLASH_COLUMNS_GONE))                               \
 	X(NUMBER, "flash_hash_reinserted", SHARD(FLASH_REINSERTED))                                \
 	X(NUMBER, "flash_hash_other_keys_read", ASK(FLASH_ASK_COLUMN_OTHERS))                      \
+	X(TEXT, "flash_conversion", conversion(t))                                                 \
 	X(NUMBER, "flash_converted", CONVERT(ITEMS) - CONVERT(LOST))                               \
 	X(NUMBER, "flash_conversions_ended", CONVERT(ENDED))                                       \
 	X(NUMBER, "flash_convert_bytes_read", CONVERT(SEGMENTS) * segment_bytes(t))                \

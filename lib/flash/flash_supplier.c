@@ -110,7 +110,8 @@ poll(void *arg, uint64_t now_ns)
 	const uint32_t n = s->runnable_count < AWAITS_ENDED_PER_TURN ? s->runnable_count
 								     : AWAITS_ENDED_PER_TURN;
 
-	for (uint32_t i = 0; i < n; i++) {
+	s->unpacked = 0;
+	for (uint32_t i = 0; i < n && s->unpacked < FLASH_UNPACK_TURN; i++) {
 		struct flash_ask *a = container_of(s->runnable.next, struct flash_ask, link);
 
 		flash_ask_stop(s, a);
@@ -212,7 +213,7 @@ size_t
 flash_supplier_bytes(void)
 {
 	return sizeof(struct flash_supplier) + AWAITS_MAX * sizeof(struct flash_ask) +
-	       2 * CACHE_LINE_BYTES;
+	       sizeof(struct flash_unpacker) + 3 * CACHE_LINE_BYTES;
 }
 
 uint32_t
@@ -234,6 +235,7 @@ flash_supplier_create(struct region *region, const struct flash_supplier_config 
 	s->core = store_core_number(config->store);
 	s->counters = config->tier->core[s->core].asks;
 	s->asks = region_take(region, AWAITS_MAX * sizeof *s->asks, CACHE_LINE_BYTES);
+	s->unpacker = region_take(region, sizeof *s->unpacker, CACHE_LINE_BYTES);
 	list_init(&s->asked);
 	list_init(&s->runnable);
 	for (uint32_t i = 0; i < AWAITS_MAX; i++)

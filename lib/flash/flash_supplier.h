@@ -15,7 +15,7 @@
  *         the key is erased (E). No memory for a value: again next turn, until the deadline.
  * Bounds: reads_small and reads_large at a time, of which others wait; an ask has FLASH_READS_MAX
  *         reads and FLASH_CANDIDATES_MAX candidates, beyond which its key is erased; a turn has
- *         AWAITS_ENDED_PER_TURN asks.
+ *         AWAITS_ENDED_PER_TURN asks, fewer where their values are packed (flash_pack.h).
  */
 #ifndef CLOCKOO_FLASH_SUPPLIER_H
 #define CLOCKOO_FLASH_SUPPLIER_H
@@ -66,6 +66,8 @@ struct flash_supplier {
 	struct flash_io ios[FLASH_DEPTH_MAX]; /* to be submitted */
 	uint32_t io_count;
 	struct counter *counters; /* the tier has them */
+	struct flash_unpacker *unpacker;
+	uint32_t unpacked; /* bytes, in this turn */
 };
 
 size_t flash_supplier_bytes(void);

@@ -73,6 +73,39 @@ copy_value(struct flash_tier_core *c, const struct store_core *sc, const struct 
 	c->copied += len;
 }
 
+/* ---- packing ---- */
+
+/* A loader beside the cores has none. */
+static struct flash_packer *
+packer_of(const struct flash_tier *t, uint32_t core)
+{
+	return t->c.packers != NULL && core < t->c.cores ? &t->c.packers[core] : NULL;
+}
+
+/* The item's value into the packer of its core. Returns what it has there; 0: it goes as it is. */
+static uint32_t
+pack(struct flash_packer *p, struct flash_tier_core *c, const struct store_core *sc,
+     const struct item *it, uint32_t len)
+{
+	uint32_t packed;
+
+	if (len < FLASH_PACK_MIN || len > FLASH_PACK_MAX || c->packed >= FLASH_PACK_TURN)
+		return 0;
+	for (uint32_t at = 0; at < len;) {
+		const struct view run = store_value_at(sc, it, at);
+
+		memcpy(p->value + at, run.data, run.len);
+		at += run.len;
+	}
+	c->packed += len;
+	packed = flash_pack(p, len);
+	if (packed != 0) {
+		count(c, FLASH_PACKED);
+		counter_add(&c->counters[FLASH_PACKED_SAVED], len - packed);
+	}
+	return packed;
+}
+
 /* By its longest head: status and flags do not decide it. */
 static uint32_t
 stream_of(const struct flash_tier *t, const struct flash_record *r)
@@ -86,22 +119,32 @@ evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
 {
 	struct flash_tier *t = arg;
 	struct flash_tier_core *c = &t->core[store_core_number(sc)];
-	const struct flash_record record = {.kind = FLASH_PUT,
-					    .value_len = item_value_len(it),
-					    .flags = item_flags(it),
-					    .expiry_s = item_expiry_s(it),
-					    .cas = item_cas(it),
-					    .key = item_key(it)};
+	const uint32_t value_len = item_value_len(it);
+	struct flash_record record = {.kind = FLASH_PUT,
+				      .value_len = value_len,
+				      .flags = item_flags(it),
+				      .expiry_s = item_expiry_s(it),
+				      .cas = item_cas(it),
+				      .key = item_key(it)};
+	struct flash_packer *packer;
+	uint32_t packed;
 
 	if (!is_admitted(t, c, it))
 		return 0;
+	packer = packer_of(t, store_core_number(sc));
+	packed = packer != NULL ? pack(packer, c, sc, it, value_len) : 0;
+	record.packed = packed != 0;
+	record.value_len = packed != 0 ? packed : value_len;
 	c->shard = flash_tier_shard(t, hash, stream_of(t, &record));
 	c->hash = hash;
-	c->bytes = record.key.len + record.value_len;
+	c->bytes = record.key.len + value_len;
 	if (!flash_shard_reserve(c->shard, &record, &c->reserved))
 		return 0;
 	spend(t, &c->reserved, record.value_len);
-	copy_value(c, sc, it, record.value_len);
+	if (packed != 0)
+		flash_log_fill(&c->shard->log, &c->reserved, 0, packer->packed, packed);
+	else
+		copy_value(c, sc, it, value_len);
 	return 1;
 }
 
@@ -196,7 +239,7 @@ flash_tier_turn(struct flash_tier *t, uint32_t core)
 	const uint32_t owned =
 		core < t->c.shard_count ? (t->c.shard_count - core - 1) / t->c.cores + 1 : 0;
 
-	c->copied = 0;
+	c->copied = c->packed = 0;
 	for (uint32_t i = 0; i < FLASH_SHARDS_TURN && i < owned; i++) {
 		struct flash_shard *s;
 

@@ -10,15 +10,16 @@
  *         last call.
  * Thread: hooks and flash_tier_turn: the core named. struct flash_writer: the tier's thread.
  * Errors: none: what is not admitted is evicted as without a tier, and counted.
- * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and what was begun below that;
- *         FLASH_SHARDS_TURN shards are looked after a core and turn. What is not written of the
- *         budget is kept for a second.
+ * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, FLASH_PACK_TURN packed, and what was
+ *         begun below that; FLASH_SHARDS_TURN shards are looked after a core and turn. What is not
+ *         written of the budget is kept for a second.
  */
 #ifndef CLOCKOO_FLASH_TIER_H
 #define CLOCKOO_FLASH_TIER_H
 
 #include "flash_convert.h"
 #include "flash_fault.h"
+#include "flash_pack.h"
 #include "flash_super.h"
 
 #include "base/region.h"
@@ -35,7 +36,9 @@
 	X(FLASH_REFUSED_LARGE, "of those, not admitted: too large")                                \
 	X(FLASH_REFUSED_COPIES, "of those, not admitted: enough was copied in this turn")          \
 	X(FLASH_REFUSED_BUDGET, "of those, not admitted: above the budget of writes")              \
-	X(FLASH_REFUSED_OFF, "of those, not admitted: the tier is off")
+	X(FLASH_REFUSED_OFF, "of those, not admitted: the tier is off")                            \
+	X(FLASH_PACKED, "of those admitted, values that were packed")                              \
+	X(FLASH_PACKED_SAVED, "bytes that these are shorter")
 
 enum flash_offer_counter { FLASH_OFFER_COUNTERS(COUNTER_SYMBOL) FLASH_OFFER_COUNTERS_COUNT };
 extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT];
@@ -56,6 +59,8 @@ extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_
 	X(FLASH_ASK_ERROR, "asks answered by a miss: unreadable, expired, or lost for long")       \
 	X(FLASH_ASK_READ_ERRORS, "of those, reads that failed")                                    \
 	X(FLASH_ASK_BAD_PAGES, "of those, pages that are not what was written")                    \
+	X(FLASH_ASK_BAD_PACKED, "of those, packed values that cannot be unpacked")                 \
+	X(FLASH_ASK_UNPACKED, "values unpacked")                                                   \
 	X(FLASH_ASK_LATE, "misses told, or writes done, of what had no answer")                    \
 	X(FLASH_ASK_NO_MEMORY, "asks that have waited for memory of the store")
 
@@ -69,6 +74,7 @@ struct flash_tier_core {
 	struct flash_reserved reserved;
 	uint32_t bytes;  /* of its key and value */
 	uint32_t copied; /* in this turn */
+	uint32_t packed; /* likewise, of what was to be packed */
 	uint32_t next;   /* shard to be looked after */
 	struct counter counters[FLASH_OFFER_COUNTERS_COUNT];
 	struct counter asks[FLASH_ASK_COUNTERS_COUNT]; /* of its supplier */
@@ -84,6 +90,7 @@ struct flash_tier_config {
 	bool admit_all;                /* also what nobody has asked for */
 	uint64_t budget;               /* bytes of records a second; 0: any number */
 	struct flash_convert *convert; /* of shards with columns; NULL: they have none */
+	struct flash_packer *packers;  /* cores of them; NULL: values lie as they are */
 };
 
 struct flash_tier {

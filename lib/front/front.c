@@ -2,6 +2,7 @@
  * front.c - the supplier: which lane a key takes, what is asked, and what a turn looks at.
  */
 #include "front_keep.h"
+#include "front_peers.h"
 
 #define OPENS_PER_TURN 64u /* lanes that are opened, or given up, in a turn */
 
@@ -319,6 +320,8 @@ poll(void *arg, uint64_t turn_ns)
 		due_look(f);
 	if (unlikely(!list_empty(&f->unsent)))
 		send_queued(f);
+	if (unlikely(f->peers != NULL))
+		front_peers_send(f);
 }
 
 static uint64_t
@@ -328,7 +331,9 @@ next_ns(void *arg)
 	const bool now = f->more || !list_empty(&f->events) || !list_empty(&f->landed) ||
 			 !list_empty(&f->flushes) || f->told_head != f->told_tail;
 
-	return now ? 0 : f->due_ns;
+	const uint64_t peers_ns = front_peers_next_ns(f);
+
+	return now ? 0 : peers_ns < f->due_ns ? peers_ns : f->due_ns;
 }
 
 static bool
@@ -412,7 +417,7 @@ front_bytes(const struct front_settings *settings)
 	       settings->conns_max * sizeof(uint32_t) +
 	       settings->servers *
 		       (sizeof(struct front_address) + sizeof(struct front_server_counts)) +
-	       serve_awaits_bytes() + 6 * CACHE_LINE_BYTES;
+	       front_peers_bytes(settings) + serve_awaits_bytes() + 6 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -457,6 +462,8 @@ attach(struct front *f, struct region *region)
 		.ready = on_ready,
 	};
 
+	if (f->peers != NULL)
+		supplier.hear = front_peers_hear;
 	front_keep_supply(&supplier);
 	serve_supplier_attach(region, f->serve, &supplier);
 	serve_links_attach(f->serve, &user);
@@ -475,6 +482,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	f->stack = stack;
 	f->store = store;
 	front_keep_begin(f);
+	f->peers = front_peers_create(region, settings);
 	f->lane_count = lanes_of(settings);
 	list_init(&f->events);
 	list_init(&f->looks);

@@ -66,6 +66,10 @@
 	X(FRONT_SETTLED, "of the cells of these, those of which copies may be kept again")         \
 	X(FRONT_DROPS, "deletes of keys whose set was refused here")                               \
 	X(FRONT_DROPS_FAILED, "of them, those that no server has answered: it may be there yet")   \
+	X(FRONT_PEERS_TOLD, "keys written, of which other fronts are told")                        \
+	X(FRONT_PEERS_LOST, "of them, those that one of these fronts was not told of")             \
+	X(FRONT_PEERS_HEARD, "keys that other fronts have told of: their copies have gone")        \
+	X(FRONT_PEERS_REFUSED, "told by nobody of front.peers, beyond the limit, or nonsense")     \
 	X(FRONT_CONNECTED, "connections opened to servers")                                        \
 	X(FRONT_CONNECT_FAILED, "connections to servers not opened")                               \
 	X(FRONT_OTHER_CORE, "connections tried from another port: the reply came to another core") \
@@ -107,7 +111,8 @@ struct front_settings {
 	 * do. Called while a port is chosen. */
 	uint32_t (*core_of)(const void *arg, const struct front_path *path);
 	const void *core_of_arg;
-	uint32_t servers;     /* places of the fleet */
+	struct front_peers_list peers; /* shared mode: who is told of writes, and heard */
+	uint32_t servers;              /* places of the fleet */
 	uint32_t connections; /* of this core to each; servers * connections <= AWAIT_LANES_MAX */
 	uint32_t conns_max;   /* the stack's */
 	enum front_speech speech;

@@ -11,6 +11,7 @@
 #ifndef CLOCKOO_FRONT_CONFIG_H
 #define CLOCKOO_FRONT_CONFIG_H
 
+#include "base/ip_addr.h"
 #include "front_ring.h"
 
 #define FRONT_HOST_BYTES 254u /* with its end: RFC 1035, 2.3.4 */
@@ -22,6 +23,20 @@
 #define FRONT_CONNECTIONS_MAX  16u /* of a core to a server */
 #define FRONT_GUTTER_TTL_MAX_S 3600u
 #define FRONT_LANES_MAX        1024u /* of a core to all: AWAIT_LANES_MAX of room serve */
+
+#define FRONT_PEERS_MAX 32u
+
+/* Where a server is, as far as that is known; or where another front hears datagrams. */
+struct front_address {
+	struct ip_addr ip; /* zero: its name has no address yet */
+	uint16_t port;
+};
+
+/* Other fronts of the fleet. */
+struct front_peers_list {
+	uint32_t count;
+	struct front_address address[FRONT_PEERS_MAX];
+};
 
 /* Where a server is; its name may be another. */
 struct front_host {
@@ -64,6 +79,7 @@ struct front_config {
 		gutter;        /* they stand in for servers that are away; count 0: the others do */
 	uint32_t gutter_ttl_s; /* of what stand-ins hold: 1..FRONT_GUTTER_TTL_MAX_S */
 	bool reload_flushes;   /* servers that a reload gives keys of others */
+	struct front_peers_list peers; /* who is told of writes */
 };
 
 /* Its name, as the option has it. */

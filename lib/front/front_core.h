@@ -38,6 +38,8 @@ struct front_told {
 	bool failed; /* else it is done */
 };
 
+struct front_peers;
+
 struct front {
 	struct front_settings cfg;
 	const struct front_ring *ring; /* of this turn */
@@ -56,9 +58,10 @@ struct front {
 	uint32_t fence_until_s;  /* until then copies are a fenced server's; 0: it is over */
 	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
 	struct front_key *flights[FRONT_FLIGHT_BUCKETS];
-	struct list landed;  /* keys whose answer is here, and not told */
-	struct list flushes; /* that wait for the store's */
-	uint32_t answers;    /* of this turn */
+	struct front_peers *peers; /* NULL: there are none */
+	struct list landed;        /* keys whose answer is here, and not told */
+	struct list flushes;       /* that wait for the store's */
+	uint32_t answers;          /* of this turn */
 	uint32_t lane_count;
 	uint32_t opening;                        /* lane that is looked at next for being due */
 	struct front_key *keys_free[FRONT_KEYS]; /* the first keys_left... */

@@ -34,12 +34,6 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-/* Where a server is, as far as that is known. */
-struct front_address {
-	struct ip_addr ip; /* zero: its name has no address yet */
-	uint16_t port;
-};
-
 /* What becomes of the keys that a ring gives to a server. */
 enum front_condition {
 	FRONT_PLACE_IN_USE,

@@ -2,6 +2,7 @@
  * front_keep.c - which answers are kept as copies, for how long, and what they answer.
  */
 #include "front_keep.h"
+#include "front_peers.h"
 
 #define DELAY_MAX_S  2592000 /* beyond, a delay, or an expiry, is a date */
 #define DELAY_EDGE_S 2u      /* clocks that tick at other times */
@@ -299,6 +300,15 @@ fate_add(struct front *f, const struct front_key *key)
 		front_server_add(l->counts, FRONT_SERVER_UNKNOWN);
 }
 
+/* One with a delay is over later, elsewhere too, and none of these may be older than a copy. */
+static void
+flush_over(struct front *f, const struct front_key *whole)
+{
+	front_flush_end_mt(f->copies.shared.cells);
+	if (whole->query.exptime <= 0)
+		front_peers_tell_all(f);
+}
+
 void
 front_keep_end(struct front *f, struct front_key *key)
 {
@@ -308,11 +318,13 @@ front_keep_end(struct front *f, struct front_key *key)
 		front_copy_drop(&f->copies, &wanted, key->hold);
 	key->hold = 0;
 	if (key->holds_flush)
-		front_flush_end_mt(f->copies.shared.cells);
+		flush_over(f, key);
 	key->holds_flush = false;
 	if (!key->holds_cell)
 		return;
 	key->holds_cell = false;
+	if (key->sent)
+		front_peers_tell(f, key);
 	/* In shared mode any value may change at any time: one more does not matter. */
 	if (!key->sent || key->fate_known || front_is_shared(f)) {
 		front_write_end_mt(f->copies.shared.cells, key->hash);

@@ -3,11 +3,15 @@
  */
 #include "front_options.h"
 
+#include "front_names.h"
 #include "front_servers.h"
 #include "front_slots.h"
 #include "serve/serve_await.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
 
 #define NS_PER_MS 1000000ull
 #define MS_PER_S  1000u
@@ -41,6 +45,62 @@ read_gutter(struct front_servers *servers, const char *value, struct error *err)
 			 strncmp(why.text, of_servers, sizeof of_servers - 1) == 0
 				 ? why.text + sizeof of_servers - 1
 				 : why.text);
+}
+
+/* address:port, as servers are written; false: it is none. */
+static bool
+read_peer(struct front_address *peer, const char *text, size_t len)
+{
+	char host[INET6_ADDRSTRLEN + sizeof ":65535"];
+	unsigned long port;
+	char *colon, *end;
+
+	if (len >= sizeof host)
+		return false;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	colon = strrchr(host, ':');
+	if (colon == NULL || !isdigit((unsigned char)colon[1]))
+		return false;
+	*colon = '\0';
+	port = strtoul(colon + 1, &end, 10);
+	peer->port = (uint16_t)port;
+	if (*end != '\0' || port == 0 || port > UINT16_MAX || !front_host_address(host, &peer->ip))
+		return false;
+	return ip_addr_is_v4(&peer->ip) ? ip_addr_v4_get(&peer->ip) != 0
+					: !ip_addr_is_zero(&peer->ip);
+}
+
+static bool
+read_peers(struct front_peers_list *peers, const char *value, struct error *err)
+{
+	for (const char *at = value; *at != '\0';) {
+		const size_t len = strcspn(at, ",");
+
+		if (peers->count == FRONT_PEERS_MAX)
+			return error_set(err, "--front-peers: more than %u fronts",
+					 FRONT_PEERS_MAX);
+		if (!read_peer(&peers->address[peers->count], at, len))
+			return error_set(err,
+					 "--front-peers: \"%.*s\": expected a front's address and "
+					 "UDP port, such as 10.0.0.2:11211 or 2001:db8::2:11211",
+					 (int)(len < 60 ? len : 60), at);
+		peers->count++;
+		at += len + (at[len] == ',');
+	}
+	return true;
+}
+
+/* Where copies are right, or there are none, words would change nothing. */
+static bool
+peers_make_sense(const struct front_config *front, struct error *err)
+{
+	if (front->peers.count == 0 || (front->shared && front->items != 0))
+		return true;
+	return error_set(err,
+			 "--front-peers with --front-%s: fronts tell each other whose copies "
+			 "are not right any more; leave it out",
+			 front->shared ? "items 0" : "mode sole");
 }
 
 static bool
@@ -91,5 +151,7 @@ front_options_read(struct front_config *front, const struct config *options, str
 	front->gutter_ttl_s = (o->gutter_ttl_ms + MS_PER_S - 1) / MS_PER_S;
 	front->reload_flushes = o->reload != 0;
 	return read_servers(&front->servers, o->servers, err) &&
-	       read_gutter(&front->gutter, o->gutter, err) && connections_fit(front, err);
+	       read_gutter(&front->gutter, o->gutter, err) &&
+	       read_peers(&front->peers, o->peers, err) && peers_make_sense(front, err) &&
+	       connections_fit(front, err);
 }

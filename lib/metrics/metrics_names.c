@@ -40,6 +40,7 @@ static const struct {
 	 "flash_buffered flash_other_keys_read flash_looked_again flash_not_found "
 	 "flash_read_errors flash_offered flash_admitted_bytes flash_refused_unused "
 	 "flash_refused_large flash_refused_copies flash_refused_budget flash_refused_off "
+	 "flash_packed flash_packed_saved flash_unpacked flash_unpack_errors "
 	 "flash_refused_room flash_refused_index flash_refused_changed flash_tombstones "
 	 "flash_erased flash_claimed flash_unjournaled flash_segments_lost flash_segments_given_up "
 	 "flash_hash_made flash_hash_evictions flash_hash_reinserted flash_hash_other_keys_read "

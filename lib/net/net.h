@@ -117,8 +117,9 @@ void stack_datagrams_pass_over(struct stack *s, const uint64_t *waiting, bool fi
 uint8_t *udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room);
 /* Sends the request's frame back with payload_len bytes of payload. */
 void udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len);
-/* Resolves to->mac by route; ip, port and local are set. False: not known yet, and solicited as far
- * as the limits allow; try again. Call between stack_input() and stack_output(). */
+/* Resolves to->mac by route, and chooses to->local; ip and port are set. False: not known yet, and
+ * solicited as far as the limits allow; try again. Call between stack_input() and stack_output().
+ */
 bool udp_resolve(struct stack *s, struct udp_peer *to);
 /* Begins a datagram in a fresh frame, with room for *room bytes of payload; NULL: no room. */
 uint8_t *udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room);

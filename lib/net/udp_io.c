@@ -379,6 +379,7 @@ udp_resolve(struct stack *s, struct udp_peer *to)
 {
 	static const uint8_t unknown[ETH_MAC_BYTES];
 
+	to->local = local_addr_select(stack_net(s), &to->ip);
 	next_hop_mac(stack_net(s), &to->ip, unknown, to->mac);
 	return memcmp(to->mac, unknown, ETH_MAC_BYTES) != 0;
 }

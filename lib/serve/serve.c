@@ -67,7 +67,7 @@ opened(void *arg, struct conn *c)
 	struct session *ss = &sv->sessions[conn_slot(c)];
 
 	if (likely(ss->sched != SCHED_LINK)) {
-		if (unlikely(sv->tls != NULL))
+		if (unlikely(sv->tls != NULL) && conn_local_port(c) != sv->tls->user.plain_port)
 			wire_open(sv, c);
 		else
 			session_open(sv, c);

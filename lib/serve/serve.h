@@ -139,14 +139,19 @@ struct serve_info {
 	uint32_t value_max;
 	uint32_t requests_max; /* -R */
 	uint16_t tcp_port;
+	uint16_t plain_port; /* beside that of TLS; 0: none */
 	uint16_t udp_port;
 	struct ip_addr ip[LOCAL_COUNT]; /* ours */
 	uint32_t verbosity;
 	struct serve_memory memory;
 	struct serve_restart restart;
-	bool no_evict;                       /* -M */
-	bool no_cas;                         /* -C */
-	bool tls;                            /* -Z */
+	bool no_evict; /* -M */
+	bool no_cas;   /* -C */
+	bool tls;      /* -Z */
+	struct {
+		const char *chain_cert, *key, *ciphers, *ca_cert; /* NULL: not given */
+		uint32_t keyformat, verify_mode, min_version;     /* memcached's numbers */
+	} ssl;
 	uint32_t steer_rules, steer_refused; /* that the NIC took, and those it did not */
 	/* Text outlives the service; NULL is none. */
 	const char *inter;     /* as given with -l */

@@ -164,6 +164,9 @@ struct serve_supplier {
 	uint32_t (*next_sample)(void *arg, uint32_t n);
 	void (*sample)(void *arg, const struct view *key, uint64_t hash);
 	void (*passes_end)(void *arg); /* may be NULL */
+	/* A datagram's request that is no command, up to the datagram's end: true: it is one of the
+	 * supplier's own, all of that is over, and nothing is replied. May be NULL. */
+	bool (*hear)(void *arg, const struct udp_peer *from, struct view request);
 	void (*poll)(void *arg, uint64_t now_ns);
 	/* No answer is wanted any more; serve_answer() would be false. */
 	void (*forget)(void *arg, uint64_t ticket);

@@ -67,6 +67,15 @@ line_is_whole(const struct datagram_cursor *dc, struct view rest)
 	return memchr(rest.data, '\n', rest.len) != NULL;
 }
 
+static bool
+supplier_hears(struct serve *sv, const struct datagram_cursor *dc, struct view rest)
+{
+	const struct serve_supplier *supplier = serve_supplier_of(sv);
+
+	return supplier != NULL && supplier->hear != NULL &&
+	       supplier->hear(supplier->arg, &dc->list[dc->next].from, rest);
+}
+
 /* A command that is not allowed over UDP becomes an error. False: it is a reply. Answered with an
  * error, one forged datagram would have us and another server answer each other for ever; and what
  * stands behind it may be a value, and anything. */
@@ -75,6 +84,10 @@ op_check_udp(struct serve *sv, struct datagram_cursor *dc, struct op *op, struct
 {
 	if (op->req.verb == MC_BAD && (op->req.flags & MC_FIRST) && mc_is_reply(rest)) {
 		datagram_drop(sv, dc, UDP_DROP_REPLY);
+		return false;
+	}
+	if (op->req.verb == MC_BAD && (op->req.flags & MC_FIRST) && supplier_hears(sv, dc, rest)) {
+		datagram_next(dc);
 		return false;
 	}
 	if (!mc_req_over_udp(&op->req, sv->shared->policy.udp_admin))

@@ -459,10 +459,20 @@ gets_execute_recorded(struct serve *sv, uint32_t first, uint32_t miss_bytes)
 				   : datagram_gets_execute(sv, op, miss_bytes, true);
 }
 
+static FLAT uint32_t
+gets_execute_prompt(struct serve *sv, uint32_t first)
+{
+	const struct op *op = &sv->ops[first];
+
+	return op->session != NULL ? conn_gets_execute(sv, op, 0, false)
+				   : datagram_gets_execute(sv, op, 0, false);
+}
+
 uint32_t
 gets_execute_hits(struct serve *sv, uint32_t first)
 {
-	return gets_execute_recorded(sv, first, 0);
+	return unlikely(sv->late) ? gets_execute_recorded(sv, first, 0)
+				  : gets_execute_prompt(sv, first);
 }
 
 uint32_t

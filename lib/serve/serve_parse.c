@@ -117,6 +117,8 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 	} else {
 		if (unlikely(ss->awaits != NULL))
 			awaits_rebase(sv, ss, sv->op_count);
+		if (ss->read_buf_at > 0) /* others stood before it, and are read */
+			ss->read_buf_since_s = sv->clock.now_s;
 		ss->read_buf_len -= ss->read_buf_at;
 		memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);
 		ss->read_buf_at = 0;

@@ -116,6 +116,9 @@ struct executed {
 	struct ip_addr ip;
 };
 
+/* Its key, and who sent it, if that was a datagram (serve_slow.c). */
+void executed_name(struct executed *e, const struct op *op);
+
 /* Of a retrieval: counts of all that were told, or of those that missed. */
 static inline uint64_t
 gets_told(const struct serve *sv)
@@ -148,15 +151,8 @@ execution_begin(const struct serve *sv, const struct op *op)
 	if (e.class == VERB_CLASS_GET ? !op_last(op)
 				      : (op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
 		e.class = VERB_CLASS_NONE;
-	else if (unlikely(slow_log_wants(&sv->slow, sv->clock.now_ns - e.since_ns)) &&
-		 op->req.key.len <= MC_KEY_MAX) {
-		e.key_len = (uint8_t)op->req.key.len;
-		memcpy(e.key, op->req.key.data != NULL ? op->req.key.data : e.key, e.key_len);
-		if (ss == NULL) {
-			e.ip = op->datagram->from.ip;
-			e.port = op->datagram->from.port;
-		}
-	}
+	else if (unlikely(slow_log_wants(&sv->slow, sv->clock.now_ns - e.since_ns)))
+		executed_name(&e, op);
 	return e;
 }
 

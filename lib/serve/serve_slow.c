@@ -1,7 +1,37 @@
 /*
  * serve_slow.c - what is put down of a request or a turn that was slow.
  */
-#include "serve_slow.h"
+#include "await_table.h"
+#include "serve_record.h"
+
+/* What ends a value in pieces, or tells the answer to a write, has none of its own. */
+static struct view
+key_of(const struct op *op)
+{
+	const struct session *ss = op->session;
+
+	if (op->req.verb == OP_BODY_DONE)
+		return item_key(ss->fill.item);
+	if (op->req.verb != OP_ANSWERED)
+		return op->req.key;
+	return ss != NULL ? session_write(ss)->write->req.key
+			  : container_of(op->datagram, struct awaited_write, datagram)->req.key;
+}
+
+void
+executed_name(struct executed *e, const struct op *op)
+{
+	const struct view key = key_of(op);
+
+	if (key.len > 0 && key.len <= MC_KEY_MAX) {
+		e->key_len = (uint8_t)key.len;
+		memcpy(e->key, key.data, key.len);
+	}
+	if (op->session == NULL) {
+		e->ip = op->datagram->from.ip;
+		e->port = op->datagram->from.port;
+	}
+}
 
 void
 slow_late(struct serve *sv, const struct asker *who, uint32_t row, enum slow_reason reason,

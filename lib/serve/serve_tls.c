@@ -49,11 +49,11 @@ serve_tls_open(struct serve *sv, struct conn *wire)
 	return pipe;
 }
 
-/* Bytes that it has not read go to the front. */
+/* Bytes that it has not read go to the front: of a line that began behind what it has read. */
 static void
 read_buf_compact(struct serve *sv, struct session *ss)
 {
-	if (ss->read_buf_at == ss->read_buf_len)
+	if (ss->read_buf_at > 0)
 		ss->read_buf_since_s = sv->clock.now_s;
 	ss->read_buf_len -= ss->read_buf_at;
 	memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);

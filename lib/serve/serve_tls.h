@@ -1,9 +1,10 @@
 /*
  * serve_tls.h - connections whose bytes are not requests, but carry them ciphered (lib/tls).
  *
- * Once attached, every connection of a peer is a wire: a session keeps its place, no request is
- * read from it, and it is not counted for -c. The user opens a pipe beside it (tcp/conn_pipe.h)
- * when it knows the peer: that is a connection as any other, whose requests the user brings.
+ * Once attached, every connection of a peer, but those of plain_port, is a wire: a session keeps
+ * its place, no request is read from it, and it is not counted for -c. The user opens a pipe beside
+ * it (tcp/conn_pipe.h) when it knows the peer: that is a connection as any other, whose requests
+ * the user brings.
  *
  * Shape:  opened() and gone() frame a wire; ready(): the stack has popped it. ended(): a pipe's
  *         session is over; the pipe stays, closed, if bytes are left in it. turn(): once a turn,
@@ -19,6 +20,7 @@
 
 struct serve_tls_user {
 	void *arg;
+	uint16_t plain_port; /* connections of it are as without; 0: there is none */
 	void (*opened)(void *arg, struct conn *wire);
 	void (*gone)(void *arg, struct conn *wire);
 	void (*ready)(void *arg, struct conn *wire);

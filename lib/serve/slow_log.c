@@ -51,6 +51,11 @@ slow_log_put(struct slow_log *log, const struct slow_request *r, bool open)
 {
 	const uint32_t i = place_for(log, r->end_ns);
 
+	/* Who reads the list may have lowered least_ns by what it found before. */
+	if (log->ns[i] > r->ns && !is_old(log->end_ns[i], r->end_ns)) {
+		least_raise(log, r->end_ns);
+		return;
+	}
 	log->ns[i] = r->ns;
 	log->end_ns[i] = r->end_ns;
 	log->open = open ? log->open | 1u << i : log->open & ~(1u << i);

@@ -83,7 +83,8 @@ slow_log_wants(const struct slow_log *log, uint64_t ns)
 	return ns > atomic_load_explicit(&log->least_ns, memory_order_relaxed);
 }
 
-/* For what slow_log_wants. open: it is here to the end of this turn, which slow_log_close tells. */
+/* For what slow_log_wants; the longest ones stay. open: it is here to the end of this turn, which
+ * slow_log_close tells. */
 void slow_log_put(struct slow_log *log, const struct slow_request *r, bool open);
 /* The turn that began at begin_ns is over. */
 void slow_log_close(struct slow_log *log, uint64_t begin_ns, uint64_t end_ns);

@@ -101,6 +101,19 @@ items_to_come(const struct store *st, uint64_t items)
 	return pool <= st->slab.reserve ? UINT64_MAX : all > items ? all - items : 0;
 }
 
+/* Do the objects that classes have leave the index room, if all become items? More come only as
+ * pages move. */
+static bool
+all_objects_find_slots(const struct store *st, uint64_t room)
+{
+	const struct slab *sl = &st->slab;
+	uint64_t objects = 0;
+
+	for (uint32_t i = 0; i < sl->class_count; i++)
+		objects += (uint64_t)slab_class_pages(&sl->classes[i]) * sl->classes[i].per_page;
+	return slab_evacuating_for_pool(sl) == 0 && objects <= room;
+}
+
 /* ---- a resize in slices ---- */
 
 static void
@@ -346,10 +359,14 @@ grow_late(const struct store *st, uint64_t items)
 	const uint64_t soon = items_coming(st) < come ? items_coming(st) : come;
 	const uint64_t more = small || soon < few ? soon : few;
 	const uint64_t fit = buckets_for(st, small ? items + soon : items);
+	const uint64_t full = share(now * BUCKET_SLOTS, st->never_evict ? NEVER_64THS : FULL_64THS);
 	const uint64_t part = now / LATE_PART / step * step;
 	const uint64_t least = now + (part > step ? part : step);
 
-	if (items + more <= share(now * BUCKET_SLOTS, st->never_evict ? NEVER_64THS : FULL_64THS))
+	if (items + more <= full)
+		return now;
+	/* Memory is full: a page of index takes a page of items. */
+	if (!small && !st->never_evict && come == UINT64_MAX && all_objects_find_slots(st, full))
 		return now;
 	if (fit > LATE_FACTOR * now)
 		return LATE_FACTOR * now;

@@ -30,7 +30,7 @@ enum congestion {
 };
 
 struct tcp_config {
-	uint16_t port; /* 0 = off */
+	uint16_t port, other_port; /* 0 = off */
 	uint32_t conns_max;
 	uint32_t active_reserve; /* of conns_max: slots that peers' connections leave free for ours
 				  */
@@ -136,6 +136,9 @@ uint32_t conn_credit_take(struct stack *s, struct conn *c, uint32_t replies);
 /* Does the send queue hold all it may? Then the connection becomes ready again when it holds less.
  */
 bool conn_is_full(struct stack *s, struct conn *c);
+/* Credits as many of `chunks` as are left, for nobody: until they are returned, or the turn ends,
+ * nobody else has them. */
+uint32_t conn_credit_keep(struct stack *s, uint32_t chunks);
 /* Returns credits of this turn that are not needed. */
 void conn_credit_return(struct stack *s, uint32_t replies);
 /* Contiguous room at the end of the send queue; never NULL with a credit. */

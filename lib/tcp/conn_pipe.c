@@ -12,6 +12,8 @@ conn_pipe_open(struct stack *s, struct conn *wire)
 	struct conn *pipe;
 
 	ensure(t->mates != NULL && pipe_mate(t, wire) == NULL);
+	if (t->draining) /* whose walk may have been at its slot already */
+		return NULL;
 	pipe = conn_open_pipe(t, wire);
 	if (pipe == NULL)
 		return NULL;

@@ -10,7 +10,7 @@
  * Owner:  the pipe is free after conn_pipe_free(), or conn_abort() of the service; closed by the
  *         service (conn_close) it stays until then, with what was queued.
  * Thread: core-local.
- * Errors: NULL: no slot.
+ * Errors: NULL: no slot, or the stack drains.
  * Bounds: tcp_config.active_reserve slots are left to pipes; PIPE_QUEUE_BYTES queued in each, and
  *         a reply.
  */

@@ -193,6 +193,16 @@ conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
 	return replies;
 }
 
+uint32_t
+conn_credit_keep(struct stack *s, uint32_t chunks)
+{
+	struct sendq_pool *pool = &stack_tcp(s)->pool;
+	const uint32_t kept = min_u32(chunks, pool->chunks_left - pool->credits_out);
+
+	pool->credits_out += kept;
+	return kept;
+}
+
 void
 conn_credit_return(struct stack *s, uint32_t replies)
 {

@@ -34,7 +34,7 @@ port_select(struct tcp *t, struct flow flow, const struct conn_target *to)
 		const uint32_t at = ((*next)++ % PORT_COUNT + offset) % PORT_COUNT;
 
 		flow.local_port = (uint16_t)(PORT_MIN + at);
-		if (flow.local_port == t->cfg.port ||
+		if (tcp_listens(t, flow.local_port) ||
 		    (to->port_fits != NULL &&
 		     !to->port_fits(to->arg, &t->net.ip[flow.local], flow.local_port)))
 			continue;

@@ -130,6 +130,12 @@ struct tcp {
 static_assert(STACK_COUNTER_COUNT <= NET_COUNTER_COUNT + NET_TRANSPORT_COUNTERS_MAX,
 	      "they follow the net's");
 
+static inline bool
+tcp_listens(const struct tcp *t, uint16_t port)
+{
+	return port != 0 && (port == t->cfg.port || port == t->cfg.other_port);
+}
+
 static inline void
 tcp_count(struct tcp *t, enum tcp_counter which)
 {

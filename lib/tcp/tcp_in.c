@@ -294,7 +294,7 @@ conn_current(const struct tcp *t, struct conn *matched, const struct arrival *a)
 
 	if (matched != NULL && matched->state != CONN_CLOSED && flow_is_of(flow, matched))
 		return matched;
-	if (a->seg.dst_port != t->cfg.port && t->active_count == 0)
+	if (!tcp_listens(t, a->seg.dst_port) && t->active_count == 0)
 		return NULL;
 	return flow_find(t, flow);
 }

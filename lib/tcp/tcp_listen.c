@@ -57,7 +57,7 @@ check_listen(const struct tcp *t, const struct tcp_seg *seg)
 {
 	if (seg->flags & TCP_RST)
 		return TCP_DROP_RST_NO_CONN;
-	if (seg->dst_port != t->cfg.port || t->cfg.port == 0)
+	if (!tcp_listens(t, seg->dst_port))
 		return TCP_DROP_PORT;
 	if (seg->flags & TCP_ACK)
 		return TCP_DROP_NO_CONN;

@@ -13,34 +13,44 @@ const struct counter_name tls_counter_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(C
 #define OUT_BYTES       (OUT_PIECES * CONN_RESERVE_MAX)
 #define PIECES_READ_MAX 64u /* frames and records looked at in a visit */
 #define EXPIRED_A_TURN  8u
+#define WIRES_PART      8u /* of the chunks: for them alone */
 
 static_assert(OUT_BYTES >= TLS_STEP_MAX + TLS_RECORD_MORE, "a record fits");
 
 struct tls_conn {
 	struct conn *wire, *pipe;  /* NULL: there is none; the pipe is open after the handshake */
 	struct tls_stream *stream; /* NULL: nothing has come yet */
-	uint64_t since_ns;         /* its handshake began */
-	struct list handshake;     /* in handshakes */
-	struct list due;           /* to be looked at in the next turn */
+	uint64_t since_ns;         /* it is in that list: */
+	struct list handshake;     /* in waiting, or with a stream in handshakes; or in leaving */
+	struct list due;           /* to be looked at in the next turn; or in steps */
 	uint64_t looked;           /* the turn in which it was last */
+	uint32_t rekeys, rekeys_early;
+	uint64_t read, rekeyed_at; /* bytes of requests; that many at the last key update */
 	bool ended;                /* nothing more comes */
+	bool deferred;             /* it waits for a step, in begins or steps */
+	bool leaving;              /* its session is over, what it wrote is not sent */
 };
 
 struct tls_conns {
 	struct tls_conns_config cfg;
 	struct serve *serve;
 	struct stack *stack;
-	struct tls_conn *of_slot; /* of wires, by their slots */
-	uint32_t *wire_of;        /* of pipes: the wire's slot, plus 1 */
-	struct list handshakes;   /* the oldest first */
+	struct tls_conn *of_slot;        /* of wires, by their slots */
+	uint32_t *wire_of;               /* of pipes: the wire's slot, plus 1 */
+	struct list waiting, handshakes; /* the oldest first */
+	struct list leaving;             /* the longest without progress first */
 	struct list due;
+	struct list begins, steps; /* that wait for one: without a stream, and with it */
 	uint64_t turns;
+	uint32_t kept;            /* chunks */
 	uint32_t handshake_count; /* of them, those with a stream */
 	struct tls_context *context;
 	uint64_t now_ns;
 	uint64_t step_ns, step_ends_ns; /* of the last step of a handshake; 0: it is not known */
 	uint64_t step_requests;         /* served until then */
 	bool stepped;                   /* in this turn */
+	bool begun_last;                /* of those that waited for a step */
+	uint32_t rekeys;                /* of this turn */
 	struct tls_io io;               /* of the call that is made */
 	uint8_t out[OUT_BYTES], plain[TLS_STEP_MAX];
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[TLS_COUNTER_COUNT];
@@ -108,7 +118,7 @@ handshake_leave(struct tls_conns *tc, struct tls_conn *t)
 	if (list_empty(&t->handshake))
 		return;
 	list_unlink(&t->handshake);
-	tc->handshake_count -= t->stream != NULL;
+	tc->handshake_count -= t->stream != NULL && !t->leaving;
 }
 
 /* Gives back all but the wire. */
@@ -144,6 +154,16 @@ handshake_failed(struct tls_conns *tc, struct tls_conn *t)
 	conn_finish(tc, t);
 }
 
+/* It has made progress, or begins. */
+static void
+conn_leaves(struct tls_conns *tc, struct tls_conn *t)
+{
+	t->leaving = true;
+	t->since_ns = tc->now_ns;
+	list_unlink(&t->handshake);
+	list_push_back(&tc->leaving, &t->handshake);
+}
+
 /* ---- replies ---- */
 
 /* Records of what the service has written; false: the connection is over. */
@@ -172,6 +192,8 @@ replies_send(struct tls_conns *tc, struct tls_conn *t)
 		io_flush(tc, t->wire, credits);
 		if (n == 0)
 			break;
+		if (t->leaving)
+			conn_leaves(tc, t);
 	}
 	if (!conn_pipe_is_done(t->pipe))
 		return true;
@@ -216,6 +238,31 @@ input_ends(struct tls_conns *tc, struct tls_conn *t)
 	conn_pipe_end(tc->stack, t->pipe);
 }
 
+/* A read buffer takes none of the chunks that wires have. */
+static uint32_t
+room_of(struct tls_conns *tc, const struct tls_conn *t, uint8_t **at)
+{
+	const uint32_t kept = conn_credit_keep(tc->stack, tc->kept);
+	const uint32_t room = serve_tls_room(tc->serve, t->pipe, at);
+
+	conn_credit_return(tc->stack, kept);
+	return room;
+}
+
+/* Other keys were asked for in the last piece. */
+static bool
+has_rekeyed(struct tls_conns *tc, struct tls_conn *t)
+{
+	if (likely(tls_rekeys(t->stream) == t->rekeys))
+		return false;
+	t->rekeys = tls_rekeys(t->stream);
+	t->rekeys_early += t->read - t->rekeyed_at < TLS_REKEY_BYTES;
+	t->rekeyed_at = t->read;
+	tc->rekeys++;
+	count(tc, TLS_REKEYS);
+	return true;
+}
+
 /* Bounded: each piece uses up bytes that were there. False: the connection is over. */
 static bool
 requests_read(struct tls_conns *tc, struct tls_conn *t)
@@ -225,7 +272,7 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 
 	if (t->ended || (!has_input(t) && !conn_eof(t->wire)))
 		return true;
-	room = serve_tls_room(tc->serve, t->pipe, &at);
+	room = room_of(tc, t, &at);
 	for (uint32_t i = 0; i < PIECES_READ_MAX && got < room && has_input(t); i++) {
 		const uint32_t before = conn_unread(t->wire);
 		uint32_t n;
@@ -242,14 +289,21 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 			input_ends(tc, t);
 			return true;
 		}
-		if (n == 0 && conn_unread(t->wire) == before)
+		t->read += n;
+		if (has_rekeyed(tc, t) || (n == 0 && conn_unread(t->wire) == before))
 			break;
+	}
+	if (t->rekeys_early > TLS_REKEYS_EARLY) {
+		count(tc, TLS_REKEYS_REFUSED);
+		conn_finish(tc, t);
+		return false;
 	}
 	if (room > 0)
 		serve_tls_received(tc->serve, t->pipe, got);
+	/* Without room, too: nothing else would make it be looked at again. */
 	if (got > 0 || has_input(t))
 		look_again(tc, t);
-	else if (conn_eof(t->wire) && room > 0) {
+	else if (conn_eof(t->wire)) {
 		count(tc, TLS_CUT);
 		input_ends(tc, t);
 	}
@@ -280,7 +334,7 @@ step_begins(struct tls_conns *tc)
 static bool
 stream_begin(struct tls_conns *tc, struct tls_conn *t)
 {
-	if (tc->handshake_count >= TLS_HANDSHAKES_MAX)
+	if (tc->handshake_count >= tc->cfg.handshakes_max)
 		return false;
 	t->stream = tls_stream_open(tc->context, &tc->io);
 	if (t->stream == NULL) {
@@ -289,6 +343,9 @@ stream_begin(struct tls_conns *tc, struct tls_conn *t)
 		return false;
 	}
 	tc->handshake_count++;
+	t->since_ns = tc->now_ns;
+	list_unlink(&t->handshake);
+	list_push_back(&tc->handshakes, &t->handshake);
 	return true;
 }
 
@@ -327,10 +384,13 @@ handshake_go_on(struct tls_conns *tc, struct tls_conn *t)
 	if (!step_is_allowed(tc) || (t->stream == NULL && !stream_begin(tc, t))) {
 		if (t->wire == NULL || list_empty(&t->handshake))
 			return false;
-		count(tc, TLS_DEFERRED);
-		look_again(tc, t);
+		if (!t->deferred)
+			count(tc, TLS_DEFERRED);
+		t->deferred = true;
+		list_push_back(t->stream != NULL ? &tc->steps : &tc->begins, &t->due);
 		return true;
 	}
+	t->deferred = false;
 	step_begins(tc);
 	status = handshake_step(tc, t, &resumed);
 	if (status == TLS_FAILED || (status == TLS_WAITS && conn_eof(t->wire))) {
@@ -364,7 +424,7 @@ wire_opened(void *arg, struct conn *wire)
 	*t = (struct tls_conn){.wire = wire, .since_ns = tc->now_ns};
 	list_init(&t->handshake);
 	list_init(&t->due);
-	list_push_back(&tc->handshakes, &t->handshake);
+	list_push_back(&tc->waiting, &t->handshake);
 }
 
 static void
@@ -387,7 +447,7 @@ wire_ready(void *arg, struct conn *wire)
 	struct tls_conns *tc = arg;
 	struct tls_conn *t = &tc->of_slot[conn_slot(wire)];
 
-	if (t->looked == tc->turns)
+	if (t->looked == tc->turns || t->deferred)
 		return;
 	look_next_turn(tc, t);
 	serve_tls_again(tc->serve, wire);
@@ -397,7 +457,7 @@ static void
 wire_look(struct tls_conns *tc, struct tls_conn *t)
 {
 	t->looked = tc->turns;
-	if (!list_empty(&t->handshake)) {
+	if (!t->leaving && !list_empty(&t->handshake)) {
 		/* Nothing has come, and nothing more will: nobody is there to be told. */
 		if (t->stream == NULL && conn_peek(t->wire).len == 0) {
 			if (conn_eof(t->wire))
@@ -413,19 +473,41 @@ wire_look(struct tls_conns *tc, struct tls_conn *t)
 		requests_read(tc, t);
 }
 
-/* Bounded: those that wanted it before. */
+/* Bounded: those that wanted it before; what is left when several had other keys is looked at in
+ * the next turn. */
 static void
 wires_look(struct tls_conns *tc)
 {
 	struct list *last = tc->due.prev, *node;
 
-	while ((node = list_pop_front(&tc->due)) != NULL) {
+	tc->rekeys = 0;
+	while (tc->rekeys < TLS_REKEYS_A_TURN && (node = list_pop_front(&tc->due)) != NULL) {
 		const bool was_last = node == last;
 
 		wire_look(tc, container_of(node, struct tls_conn, due));
 		if (was_last)
 			break;
 	}
+}
+
+/* However many wait, one is looked at, and the core does not wait. Those with a stream and those
+ * without take turns. */
+static void
+steps_look(struct tls_conns *tc)
+{
+	const bool room = tc->handshake_count < tc->cfg.handshakes_max;
+	struct list *from = &tc->steps;
+
+	if (room && !list_empty(&tc->begins) && (!tc->begun_last || list_empty(from)))
+		from = &tc->begins;
+	if (list_empty(from))
+		return;
+	if (step_is_allowed(tc)) {
+		tc->begun_last = from == &tc->begins;
+		wire_look(tc, container_of(list_pop_front(from), struct tls_conn, due));
+	}
+	if (!list_empty(from))
+		conn_requeue(tc->stack, container_of(from->next, struct tls_conn, due)->wire);
 }
 
 /* The pipe's session is over. If the pipe is too, the wire goes when it is looked at next. */
@@ -443,23 +525,44 @@ pipe_ended(void *arg, struct conn *pipe)
 		tc->wire_of[conn_slot(pipe)] = 0;
 		t->pipe = NULL;
 	}
+	conn_leaves(tc, t);
 	look_next_turn(tc, t);
 }
 
-/* Whoever takes too long, or stands in others' way. */
 static void
-handshakes_expire(struct tls_conns *tc)
+list_expire(struct tls_conns *tc, const struct list *list, uint64_t most_ns)
 {
-	const bool full = tc->handshake_count >= TLS_HANDSHAKES_MAX;
-	const uint64_t most_ns = full ? TLS_PATIENCE_NS : TLS_HANDSHAKE_NS;
-
-	for (uint32_t i = 0; i < EXPIRED_A_TURN && !list_empty(&tc->handshakes); i++) {
-		struct tls_conn *t = container_of(tc->handshakes.next, struct tls_conn, handshake);
+	for (uint32_t i = 0; i < EXPIRED_A_TURN && !list_empty(list); i++) {
+		struct tls_conn *t = container_of(list->next, struct tls_conn, handshake);
 
 		if (tc->now_ns - t->since_ns < most_ns)
 			return;
 		count(tc, TLS_HANDSHAKE_TIMEOUTS);
 		handshake_failed(tc, t);
+	}
+}
+
+/* Whoever takes too long, or stands in others' way, which only those do that have a stream. */
+static void
+handshakes_expire(struct tls_conns *tc)
+{
+	const bool full = tc->handshake_count >= tc->cfg.handshakes_max;
+
+	list_expire(tc, &tc->waiting, TLS_HANDSHAKE_NS);
+	list_expire(tc, &tc->handshakes, full ? TLS_PATIENCE_NS : TLS_HANDSHAKE_NS);
+}
+
+/* Its place is not counted for -c any more, and nobody else would give it back. */
+static void
+leaving_expire(struct tls_conns *tc)
+{
+	for (uint32_t i = 0; i < EXPIRED_A_TURN && !list_empty(&tc->leaving); i++) {
+		struct tls_conn *t = container_of(tc->leaving.next, struct tls_conn, handshake);
+
+		if (tc->now_ns - t->since_ns < TLS_UNREAD_NS)
+			return;
+		count(tc, TLS_UNREAD);
+		conn_abort(tc->stack, t->wire);
 	}
 }
 
@@ -480,7 +583,11 @@ turn(void *arg, uint64_t now_ns)
 	atomic_store_explicit(&sh->seen[tc->cfg.core], version, memory_order_release);
 	tc->turns++;
 	handshakes_expire(tc);
+	leaving_expire(tc);
+	steps_look(tc);
 	wires_look(tc);
+	/* What pipes hold leaves by chunks of wires: with all of them in pipes, nothing would. */
+	conn_credit_keep(tc->stack, tc->kept);
 }
 
 /* ---- creation ---- */
@@ -498,21 +605,31 @@ tls_conns_create(struct region *region, const struct tls_conns_config *cfg, stru
 {
 	struct tls_conns *tc = region_take(region, sizeof *tc, CACHE_LINE_BYTES);
 	const struct serve_tls_user user = {.arg = tc,
+					    .plain_port = cfg->plain_port,
 					    .opened = wire_opened,
 					    .gone = wire_gone,
 					    .ready = wire_ready,
 					    .ended = pipe_ended,
 					    .turn = turn};
+	struct stack_usage usage;
 
 	ensure(cfg->core < cfg->shared->cores);
 	tc->cfg = *cfg;
+	if (cfg->handshakes_max == 0)
+		tc->cfg.handshakes_max = TLS_HANDSHAKES_MAX;
 	tc->serve = serve;
 	tc->stack = stack;
 	tc->of_slot = region_take(region, cfg->conns_max * sizeof *tc->of_slot, CACHE_LINE_BYTES);
 	tc->wire_of = region_take(region, cfg->conns_max * sizeof *tc->wire_of, CACHE_LINE_BYTES);
 	tc->context = cfg->shared->context[0];
+	list_init(&tc->waiting);
 	list_init(&tc->handshakes);
+	list_init(&tc->leaving);
 	list_init(&tc->due);
+	list_init(&tc->begins);
+	list_init(&tc->steps);
+	stack_usage_mt(stack, &usage);
+	tc->kept = usage.chunks / WIRES_PART;
 	serve_tls_attach(serve, region, &user);
 	return tc;
 }
@@ -521,35 +638,4 @@ const struct counter *
 tls_counters(const struct tls_conns *tc)
 {
 	return tc->counters;
-}
-
-/* ---- the context of all cores ---- */
-
-void
-tls_shared_begin(struct tls_shared *sh, struct tls_context *first, uint32_t cores)
-{
-	ensure(cores <= TLS_CORES_MAX);
-	*sh = (struct tls_shared){.context = {first}, .cores = cores};
-}
-
-bool
-tls_shared_replace_mt(struct tls_shared *sh, struct tls_context *next)
-{
-	const uint32_t version = atomic_load_explicit(&sh->version, memory_order_relaxed);
-	const uint32_t other = (version + 1) % 2;
-
-	for (uint32_t i = 0; i < sh->cores; i++)
-		if (atomic_load_explicit(&sh->seen[i], memory_order_acquire) != version)
-			return false;
-	tls_context_free(sh->context[other]);
-	sh->context[other] = next;
-	atomic_store_explicit(&sh->version, version + 1, memory_order_release);
-	return true;
-}
-
-void
-tls_shared_end(struct tls_shared *sh)
-{
-	tls_context_free(sh->context[0]);
-	tls_context_free(sh->context[1]);
 }

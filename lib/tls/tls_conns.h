@@ -1,15 +1,16 @@
 /*
  * tls_conns.h - one core's TLS connections: between the streams of TCP and the service.
  *
- * Once created, every connection of a peer is TLS: no byte of it is read as a request before its
- * handshake is complete, and nothing is sent but records.
+ * Once created, every connection of a peer, but those of plain_port, is TLS: no byte of it is read
+ * as a request before its handshake is complete, and nothing is sent but records.
  *
  * Units:  ns on the core's clock.
  * Owner:  streams and their memory are OpenSSL's; the table is taken from the region.
  * Thread: core-local, but for tls_shared_*.
  * Errors: what a peer does wrong closes its connection and is counted (TLS_COUNTERS).
  * Bounds: TLS_HANDSHAKES_MAX of a core at a time, one step of one of them a turn; a handshake has
- *         TLS_HANDSHAKE_NS. Connections: as many as the service lets in.
+ *         TLS_HANDSHAKE_NS, and as long before it begins. Connections: as many as the service lets
+ *         in.
  */
 #ifndef CLOCKOO_TLS_CONNS_H
 #define CLOCKOO_TLS_CONNS_H
@@ -21,7 +22,13 @@
 
 #define TLS_HANDSHAKES_MAX 512u
 #define TLS_HANDSHAKE_NS   10000000000ull
-#define TLS_PATIENCE_NS    1000000000ull /* the same, of the oldest while others wait for a place */
+#define TLS_UNREAD_NS      10000000000ull /* its session is over, and its peer reads nothing */
+#define TLS_PATIENCE_NS    1000000000ull  /* of a handshake, while all places are taken */
+
+/* Other keys cost as much as a tenth of a handshake. */
+#define TLS_REKEYS_A_TURN 4u         /* of a core, and one of a connection */
+#define TLS_REKEY_BYTES   (1u << 20) /* a connection reads between two of them, */
+#define TLS_REKEYS_EARLY  4u         /* but for so many in its life */
 
 #define TLS_COUNTERS(X)                                                                            \
 	X(TLS_HANDSHAKES, "TLS handshakes completed")                                              \
@@ -29,7 +36,10 @@
 	X(TLS_HANDSHAKE_ERRORS, "TLS handshakes that failed")                                      \
 	X(TLS_HANDSHAKE_TIMEOUTS, "of them, those that took too long")                             \
 	X(TLS_PROTO_ERRORS, "TLS connections closed: a wrong record")                              \
+	X(TLS_REKEYS, "key updates of peers")                                                      \
+	X(TLS_REKEYS_REFUSED, "TLS connections closed: key updates in a row")                      \
 	X(TLS_CUT, "TLS connections closed by the peer without notice")                            \
+	X(TLS_UNREAD, "TLS connections reset: their end was not read")                             \
 	X(TLS_NO_ROOM, "TLS connections closed: no slot or memory")                                \
 	X(TLS_DEFERRED, "steps of handshakes put off to a later turn")
 enum tls_counter { TLS_COUNTERS(COUNTER_SYMBOL) TLS_COUNTER_COUNT };
@@ -47,7 +57,9 @@ struct tls_shared {
 
 struct tls_conns_config {
 	uint32_t core;
-	uint32_t conns_max; /* the stack's */
+	uint32_t conns_max;      /* the stack's */
+	uint16_t plain_port;     /* the stack's other one; 0: none */
+	uint32_t handshakes_max; /* 0: TLS_HANDSHAKES_MAX */
 	struct tls_shared *shared;
 };
 

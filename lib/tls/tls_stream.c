@@ -23,6 +23,7 @@ struct tls_context {
 struct tls_stream {
 	SSL *ssl;
 	struct tls_context *context;
+	uint32_t rekeys;
 };
 
 /* ---- the BIO ---- */
@@ -108,7 +109,7 @@ static bool
 certificates_load(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 {
 	const char *key = s->key != NULL ? s->key : s->chain_cert;
-	const int format = s->keyformat == 1 ? SSL_FILETYPE_ASN1 : SSL_FILETYPE_PEM;
+	const int format = s->keyformat == SSL_FILETYPE_ASN1 ? SSL_FILETYPE_ASN1 : SSL_FILETYPE_PEM;
 
 	if (SSL_CTX_use_certificate_chain_file(ctx, s->chain_cert) != 1)
 		return refuse(why, "ssl_chain_cert", s->chain_cert,
@@ -142,6 +143,9 @@ context_set(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
 					 SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	/* A call that reads ends with the first record that is none of the application's: of a
+	 * frame full of key updates each takes some 30 us. */
+	SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_max_early_data(ctx, 0);
 	if (s->ciphers != NULL && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
 		return refuse(why, "ssl_ciphers", s->ciphers, "names no cipher that there is");
@@ -198,7 +202,7 @@ tls_stream_open(struct tls_context *context, struct tls_io *io)
 	SSL_set_bio(ssl, bio, bio);
 	SSL_set_accept_state(ssl);
 	atomic_fetch_add(&context->users, 1);
-	*stream = (struct tls_stream){ssl, context};
+	*stream = (struct tls_stream){.ssl = ssl, .context = context};
 	return stream;
 }
 
@@ -208,6 +212,15 @@ tls_stream_free(struct tls_stream *stream)
 	SSL_free(stream->ssl);
 	tls_context_free(stream->context);
 	OPENSSL_free(stream);
+}
+
+/* What an earlier call of this thread has left would be taken for the next one's
+ * (SSL_get_error(3)). */
+static void
+errors_forget(void)
+{
+	if (ERR_peek_error() != 0)
+		ERR_clear_error();
 }
 
 static enum tls_status
@@ -227,13 +240,31 @@ status_of(const SSL *ssl, int result)
 	}
 }
 
+/* Of the peer's messages, and ours. */
+static void
+on_message(int is_ours, int version, int type, const void *bytes, size_t len, SSL *ssl, void *arg)
+{
+	struct tls_stream *stream = arg;
+
+	(void)version, (void)bytes, (void)len, (void)ssl;
+	stream->rekeys += !is_ours && type == SSL3_RT_HANDSHAKE;
+}
+
 enum tls_status
 tls_handshake(struct tls_stream *stream, bool *resumed)
 {
 	SSL *ssl = stream->ssl;
-	const enum tls_status status = status_of(ssl, SSL_do_handshake(ssl));
+	enum tls_status status;
 
+	errors_forget();
+	status = status_of(ssl, SSL_do_handshake(ssl));
 	*resumed = status == TLS_DONE && SSL_session_reused(ssl) == 1;
+	if (status == TLS_DONE) {
+		SSL_set_msg_callback(ssl, on_message);
+		SSL_set_msg_callback_arg(ssl, stream);
+		ERR_clear_error(); /* the next read, of whatever stream, would take it for its own
+				    */
+	}
 	/* An end inside of a handshake is none. */
 	return status == TLS_ENDED ? TLS_FAILED : status;
 }
@@ -241,23 +272,24 @@ tls_handshake(struct tls_stream *stream, bool *resumed)
 enum tls_status
 tls_read(struct tls_stream *stream, uint8_t *to, uint32_t bytes_max, uint32_t *bytes)
 {
-	SSL *ssl = stream->ssl;
 	size_t n = 0;
-	const int result = SSL_read_ex(ssl, to, bytes_max, &n);
+	int result;
 
+	errors_forget();
+	result = SSL_read_ex(stream->ssl, to, bytes_max, &n);
 	*bytes = (uint32_t)n;
-	return status_of(ssl, result);
+	return status_of(stream->ssl, result);
 }
 
 enum tls_status
 tls_write(struct tls_stream *stream, const uint8_t *from, uint32_t bytes)
 {
-	SSL *ssl = stream->ssl;
 	size_t n = 0;
-	const int result = SSL_write_ex(ssl, from, bytes, &n);
-	const enum tls_status status = status_of(ssl, result);
+	enum tls_status status;
 
 	ensure(bytes > 0 && bytes <= TLS_STEP_MAX);
+	errors_forget();
+	status = status_of(stream->ssl, SSL_write_ex(stream->ssl, from, bytes, &n));
 	/* There was room for all of it. */
 	return status == TLS_DONE && n == bytes ? TLS_DONE : TLS_FAILED;
 }
@@ -273,4 +305,10 @@ bool
 tls_has_read_ahead(const struct tls_stream *stream)
 {
 	return SSL_pending(stream->ssl) > 0;
+}
+
+uint32_t
+tls_rekeys(const struct tls_stream *stream)
+{
+	return stream->rekeys;
 }

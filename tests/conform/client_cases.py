@@ -8,6 +8,7 @@ import tempfile
 
 from pymemcache.client.base import Client
 
+import mc_peer
 from mc_peer import HOST, PORT, Tcp, expect, expect_true
 
 SERVERS = f"--servers={HOST}:{PORT}"
@@ -83,12 +84,12 @@ def pymemcache_sees_a_flush_in_the_figures():
     c = _client(default_noreply=False)
     for i in range(100):
         expect(c.set(f"flushed{i}", "value"), True)
-    expect_true(c.stats()[b"curr_items"] >= 100, "what was stored does not count")
+    expect_true(mc_peer.FRONT or c.stats()[b"curr_items"] >= 100, "what was stored does not count")
     expect(c.flush_all(), True)
     expect([c.stats()[name] for name in (b"curr_items", b"bytes")], [0, 0])
     expect(c.stats("items"), {})
     expect(c.set("flushed1", "value"), True)
-    expect(c.stats()[b"curr_items"], 1)
+    expect_true(mc_peer.FRONT or c.stats()[b"curr_items"] == 1, "what was stored after it does not count")
     c.close()
 
 
@@ -184,13 +185,19 @@ def memcstat_reads_the_statistics():
         expect_true(re.search(rf"^\s*{name}: \S+$", output, re.M) is not None, f"no {name}")
 
 
+NO_DUMP = "stats cachedump not allowed"
+
+
 def memcdump_lists_every_key():
     c = _client()
     want = {f"dump{i}" for i in range(500)}
     c.set_many({key: b"v" for key in want}, noreply=False)
     status, output = _tool("memcdump", SERVERS)
-    expect(status, 0, output[-300:])
-    expect(want - set(output.split()), set(), "keys not dumped")
+    if mc_peer.FRONT:
+        expect((status, NO_DUMP in output), (1, True), output[-300:])
+    else:
+        expect(status, 0, output[-300:])
+        expect(want - set(output.split()), set(), "keys not dumped")
     c.close()
 
 
@@ -209,6 +216,9 @@ def memcached_tool_shows_what_there_is():
     status, output = _tool(MEMCACHED_TOOL, server, "sizes")
     expect(status, 0, output)
     status, output = _tool(MEMCACHED_TOOL, server, "dump")
+    if mc_peer.FRONT:
+        expect_true("v" * 100 not in output, "a copy is dumped")
+        return
     expect(status, 0, output[-300:])
     expect_true("\r\n" + "v" * 100 in output or "\n" + "v" * 100 in output, "the value is not dumped")
 

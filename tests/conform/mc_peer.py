@@ -8,6 +8,7 @@ import select
 import socket
 import ssl
 import struct
+import sys
 import time
 
 HOST = os.environ.get("CLOCKOO_HOST", "10.99.0.1")
@@ -17,6 +18,10 @@ UDP_PORT = int(os.environ.get("CLOCKOO_UDP_PORT", "11211"))
 
 # Of an appliance with -Z: by what its certificate is verified.
 TLS_CA = os.environ.get("CLOCKOO_TLS_CA")
+
+# The appliance is a front before one of Debian's memcached (run_conform --front): what it cannot do is said where it is
+# expected: its figures are of copies, a dump of them is refused, and the server's -I is the limit of a value.
+FRONT = "--front" in sys.argv
 
 WAIT_S = 10.0    # for an answer that must come
 SILENCE_S = 0.3  # how long nothing must come before we call it nothing

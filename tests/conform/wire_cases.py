@@ -11,6 +11,7 @@ import struct
 import threading
 import time
 
+import mc_peer
 from mc_peer import (SILENCE_S, Tcp, Udp, UDP_HEADER, UDP_PAYLOAD_MAX, Wrong, expect, expect_true,
                      values_of)
 
@@ -23,6 +24,7 @@ FILL_GET_KEYS = 500
 TOGETHER_S = 1.5
 LARGE_BYTES = 900_000
 OVERWRITES = 1000
+WATCHED = 20
 
 
 def stats():
@@ -318,11 +320,18 @@ def _large_value(size):
     return random.Random(size).randbytes(size)
 
 
+TOO_LARGE = b"SERVER_ERROR object too large for cache\r\n"
+
+
 def a_value_of_1_mib_survives_a_round_trip():
     # What an item of 1 MiB leaves to the value, beside its header and key: see the surface.
     for size in (1_000_000, 1024 * 1024 - 1024, 1_048_510):
         value = _large_value(size)
         with Tcp() as c:
+            if mc_peer.FRONT and size > 1024 * 1024 - 1024:  # memcached's own item has more beside its value
+                c.ask(b"set large 9 0 %d\r\n%s\r\n" % (size, value), TOO_LARGE, f"{size} bytes:")
+                c.ask(b"get large\r\n", b"END\r\n", f"{size} bytes:")
+                continue
             c.ask(b"set large 9 0 %d\r\n%s\r\n" % (size, value), b"STORED\r\n", f"{size} bytes:")
             head = b"VALUE large 9 %d\r\n" % size
             c.ask(b"get large\r\n", head, f"{size} bytes:")
@@ -409,6 +418,23 @@ def administration_over_udp_is_refused():
             u.ask(b"get none\r\n", b"END\r\n")
 
 
+def a_watched_event_has_the_time_of_its_request():
+    """To the millisecond of this machine's wall clock. Never too late; an event has its turn's time, and so may be
+    early where the host had the CPU in that turn: half of them may."""
+    early = 0
+    with Tcp() as watcher, Tcp() as c:
+        watcher.ask(b"watch fetchers\r\n", b"OK\r\n")
+        for _ in range(WATCHED):
+            begun = time.time()
+            c.ask(b"get none\r\n", b"END\r\n")
+            ended = time.time()
+            line = watcher.take_until(b"\n")
+            at = float(re.match(rb"ts=(\d+\.\d{6}) ", line)[1])
+            expect_true(at <= ended + 0.001, f"{line!r} is {(at - ended) * 1e3:.3f} ms behind its answer")
+            early += at < begun - 0.001
+    expect_true(early <= WATCHED // 2, f"{early} of {WATCHED} are before their request")
+
+
 # ---- a full cache -------------------------------------------------------------------------------
 
 def _fill_key(i):
@@ -469,7 +495,7 @@ def a_full_cache_evicts_and_never_lies():
                 hits += 1
         c.barrier()
     expect_true(0 < hits < count, f"{hits} hits of {count}: a full 64 MB cache keeps some, not all")
-    expect_true(int(stats()["evictions"]) > before, "nothing was evicted")
+    expect_true(mc_peer.FRONT or int(stats()["evictions"]) > before, "nothing was evicted")
     print(f"    {count} keys set, {hits} still there", flush=True)
 
 
@@ -500,6 +526,7 @@ CASES = [
     a_client_that_reads_late_gets_every_byte,
     clients_that_do_not_read_stall_nobody_else,
     administration_over_udp_is_refused,
+    a_watched_event_has_the_time_of_its_request,
 ]
 LONG_CASES = [
     a_value_being_sent_stays_as_it_was_while_others_overwrite_it,

@@ -105,6 +105,9 @@ class Wireshark(unittest.TestCase):
         cls.addClassCleanup(cls.a.end)
         cls.a.load_begin()
 
+    def setUp(self):
+        self.a.wait_for_frames()  # whose client went away may have yet to be noticed
+
     def read(self, path, *fields):
         """A list of values for each frame; Wireshark has nothing to complain about."""
         done = subprocess.run(["tshark", "-n", "-r", path, "-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-T",
@@ -129,6 +132,8 @@ class Wireshark(unittest.TestCase):
         # The appliance's clock is the kernel's within some parts of a million; the machine may be busy.
         self.assertGreater(times[0], before - 0.5)
         self.assertLess(times[-1], after + 0.5)
+        frames = [frame for frame in frames if frame[4]]  # the appliance may look for a neighbour meanwhile
+        self.assertGreater(len(frames), 480)
         self.assertEqual({tuple(frame[3:5]) for frame in frames}, {("0x00000001", "10.99.0.2"), ("0x00000002", SERVER_IP)})
         self.assertTrue(all(frame[1] == frame[2] and frame[5:9] == ["0", "1", "1", "memif"] for frame in frames))
         # Those at the edges apart, an answer to each request (by its number), and none without one.
@@ -332,6 +337,19 @@ class Taken(unittest.TestCase):
             a.end()
         self.assertIn("ready", a.ready)
         self.assertIn("warning: nothing can be captured", a.err)
+
+    def test_who_took_it_writes_on_no_terminal(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.bind(f"\0clockoo/captw-{os.getpid()}/capture")
+            s.listen()
+            command = [PROGRAM, "capture", "-", "--file-prefix", f"captw-{os.getpid()}"]
+            done = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            with s.accept()[0] as client:
+                client.recv(1 << 16)
+                client.send(b"E\x1b]0;mine\x07\r\nclockoo: all is well\x9b\n" + b"." * 60000)
+                err = done.communicate(timeout=WAIT_S)[1]
+        self.assertRegex(err, rb"^clockoo: capture: \?\]0;mine\?\?\?clockoo: all is well\?\?\.+\n$")
+        self.assertEqual(done.returncode, 1)
 
 
 if __name__ == "__main__":

@@ -40,8 +40,9 @@ GOLDEN = [
                                              "flow-director"], 0),
     # Half of the items on each node, and hugepages on one of them alone.
     ("paper-numa.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "1", "--numa", "interleave"], 0),
-    # Before a fleet that others may write to.
-    ("paper-front-plain.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET], 0),
+    # Before a fleet that others may write to, with two other fronts.
+    ("paper-front-plain.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET,
+                                                 "--front-peers", "10.0.3.1:11211,10.0.3.2:11211"], 0),
     # No others write to it; the hash that is nutcracker's default.
     ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET, "--front-mode", "sole",
                                            "--front-items", "auto",
@@ -72,6 +73,10 @@ MISTAKES = [
       "--front-auto-eject-hosts"], 1, "--front-distribution: jump, with --front-auto-eject-hosts"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1", "--front-gutter", "b:1:1"], 1,
      "--front-gutter without --front-auto-eject-hosts"),
+    (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1", "--front-peers", "10.0.0.9:11211"], 1,
+     "--front-peers: fronts tell each other by lines of text over UDP; give a UDP port"),
+    (["--plan", "--port", "0000:04:00.0", "-U", "11211", "--front-servers", "a:1:1", "--front-mode", "sole",
+      "--front-peers", "10.0.0.9:11211"], 1, "--front-peers with --front-mode sole"),
     (["--plan", "--port", "0000:04:00.0", "--flash-device", "/dev/nvme0n1"], 1,
      "--flash-device: --sysfs does not tell how large it is: give --flash-size"),
     (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,

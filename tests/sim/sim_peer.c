@@ -45,6 +45,7 @@ sim_peer_open(struct sim_peers *ps, uint32_t ip, uint16_t port, uint32_t out_cap
 		.state = PEER_SYN_SENT,
 		.ip = ip,
 		.port = port,
+		.server_port = ps->server_port,
 		.mss = MEM_MTU - 40,
 		.window = UINT16_MAX,
 		.out = calloc(1, out_cap + 1),
@@ -84,7 +85,7 @@ send_at(struct sim_peers *ps, struct sim_peer *p, uint8_t flags, uint32_t offset
 		.tcp =
 			{
 				.src_port = p->port,
-				.dst_port = ps->server_port,
+				.dst_port = p->server_port,
 				.seq = p->iss + 1 + offset,
 				.ack = p->irs + 1 + p->in_len + p->fin_taken,
 				.window = (uint16_t)(window_left(p) < UINT16_MAX ? window_left(p)

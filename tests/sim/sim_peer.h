@@ -36,7 +36,7 @@ enum peer_state {
 struct sim_peer {
 	enum peer_state state;
 	uint32_t ip;
-	uint16_t port;
+	uint16_t port, server_port;
 	uint16_t mss;
 	bool cut;   /* segments of any length up to the MSS */
 	bool close; /* FIN after the last byte of out */
@@ -61,7 +61,7 @@ struct sim_peers {
 	struct mem_port *port;
 	uint8_t server_mac[6];
 	uint32_t server_ip;
-	uint16_t server_port;
+	uint16_t server_port; /* of those that open from now on */
 	bool noisy; /* frames may be broken on the way; else a broken one stops the process */
 	struct sim_rng rng;
 	uint32_t count;

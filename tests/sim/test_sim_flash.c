@@ -66,6 +66,7 @@ struct world {
 	struct mem_flash media;
 	struct mem_flash_end ends[2]; /* the core's, the thread's */
 	struct flash_tier *tier;
+	struct flash_packer *packer; /* NULL: values lie as they are */
 	struct flash_supplier *supplier;
 	struct flash_writer writer;
 	struct flash_shard shard[SHARDS_MAX];
@@ -233,7 +234,8 @@ tier_create(struct world *w, uint32_t segments, uint64_t deadline_ns, uint64_t s
 				      .convert = w->shards != SHARDS ? &w->convert : NULL,
 				      .cores = 1,
 				      .item_max = ITEM_MAX,
-				      .admit_all = true};
+				      .admit_all = true,
+				      .packers = w->packer};
 
 	mem_flash_open(&w->media, bytes, 64, seed);
 	w->media.faults =
@@ -253,7 +255,7 @@ static void run(struct world *w, uint64_t for_ns);
 
 /* segments: 0 is a world without a tier. */
 static struct world *
-begin_with(uint32_t segments, uint64_t deadline_ns, uint64_t seed, bool columns)
+begin_with(uint32_t segments, uint64_t deadline_ns, uint64_t seed, bool columns, bool packs)
 {
 	struct world *w = calloc(1, sizeof *w);
 	const struct sim_clients_user user = {w, client_turn, NULL, NULL};
@@ -262,6 +264,7 @@ begin_with(uint32_t segments, uint64_t deadline_ns, uint64_t seed, bool columns)
 	check_ptr(w);
 	w->rng = (struct sim_rng){seed};
 	w->shards = columns ? SHARDS_MAX : SHARDS;
+	w->packer = packs ? calloc(1, sizeof *w->packer) : NULL;
 	o.cores.frames = o.client_frames = FRAMES;
 	o.cores.stack.net.rx_frames_max = o.clients.net.rx_frames_max = FRAMES / 2;
 	o.cores.memory_bytes = MEMORY_BYTES;
@@ -282,7 +285,7 @@ begin_with(uint32_t segments, uint64_t deadline_ns, uint64_t seed, bool columns)
 static struct world *
 begin(uint32_t segments, uint64_t deadline_ns, uint64_t seed)
 {
-	return begin_with(segments, deadline_ns, seed, false);
+	return begin_with(segments, deadline_ns, seed, false, false);
 }
 
 static void
@@ -296,6 +299,7 @@ end(struct world *w)
 	if (w->tier != NULL)
 		mem_flash_close(&w->media);
 	free(w->tier);
+	free(w->packer);
 	free(w->memory);
 	free(w->read_pages);
 	free(w->columns);
@@ -719,9 +723,10 @@ static void
 conversations_are_those_of_a_core_with_enough_memory(void **state)
 {
 	uint64_t all_told = 0, all_promoted = 0, read = 0, buffered = 0, evicted = 0, columns = 0;
+	uint64_t unpacked = 0;
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
-		struct world *w = begin_with(SEGMENTS, LONG_NS, seed, seed % 2 == 0),
+		struct world *w = begin_with(SEGMENTS, LONG_NS, seed, seed % 2 == 0, seed % 4 >= 2),
 			     *large = begin(0, 0, seed);
 
 		no_two_keys_match(w);
@@ -737,12 +742,16 @@ conversations_are_those_of_a_core_with_enough_memory(void **state)
 		buffered += counter_read(&w->supplier->counters[FLASH_ASK_BUFFERED]);
 		evicted += w->evicted;
 		columns += counted(w, FLASH_COLUMNS_MADE);
+		unpacked += counter_read(&w->supplier->counters[FLASH_ASK_UNPACKED]);
+		check_eq(counter_read(&w->supplier->counters[FLASH_ASK_BAD_PACKED]), 0);
 		end(w);
 		end(large);
 	}
-	printf("evicted %u, told %u, promoted %u, read %u, from buffers %u, columns %u\n",
+	printf("evicted %u, told %u, promoted %u, read %u, from buffers %u, columns %u, unpacked "
+	       "%u\n",
 	       (uint32_t)evicted, (uint32_t)all_told, (uint32_t)all_promoted, (uint32_t)read,
-	       (uint32_t)buffered, (uint32_t)columns);
+	       (uint32_t)buffered, (uint32_t)columns, (uint32_t)unpacked);
+	check(seeds < 2 || unpacked > 20 * seeds);
 	check(evicted > 150 * seeds && all_told > 100 * seeds && all_promoted > 100 * seeds);
 	check(read > 40 * seeds && buffered > 40 * seeds && columns >= seeds / 2);
 }
@@ -858,6 +867,97 @@ what_cannot_be_read_is_a_miss_for_good(void **state)
 		is_gone_for_good(w);
 		end(w);
 	}
+}
+
+/* ---- packed values ---- */
+
+#define LINE_10 "ten bytes!"
+#define LINE_200                                                                                   \
+	LINE_10 LINE_10 LINE_10 LINE_10 LINE_10 LINE_10 LINE_10 LINE_10 LINE_10 LINE_10 LINE_10    \
+		LINE_10 LINE_10 LINE_10 LINE_10 LINE_10 LINE_10 LINE_10 LINE_10 LINE_10
+#define SET_200   "set k 7 0 200\r\n" LINE_200 "\r\n"
+#define VALUE_200 "VALUE k 7 200\r\n" LINE_200 "\r\nEND\r\n"
+#define APPENDED  "VALUE k 7 203\r\n" LINE_200 "end\r\nEND\r\n"
+
+static void
+a_packed_value_is_told_promoted_and_appended_to(void **state)
+{
+	struct world *w = begin_with(SEGMENTS_FEW, DEADLINE_NS, 16, false, true);
+	const struct counter *core = w->tier->core[0].counters;
+
+	ask(w, 0, SET_200, "STORED\r\n");
+	to_flash(w);
+	check_eq(counter_read(&core[FLASH_PACKED]), 1);
+	check(counter_read(&core[FLASH_PACKED_SAVED]) > 100);
+	ask(w, 0, "get k\r\n", VALUE_200);
+	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_UNPACKED]), 1);
+	ask(w, 0, "get k\r\n", VALUE_200);
+	check_eq(promoted(w), 1);
+	to_flash(w);
+	ask(w, 0, "append k 0 0 3\r\nend\r\n", "STORED\r\n");
+	ask(w, 0, "get k\r\n", APPENDED);
+	end(w);
+}
+
+/* The first record of its shard's open buffer, whose packed value no packer made. */
+static void
+damage_first_value(struct world *w)
+{
+	const size_t head = FLASH_RECORD_HEAD + 4 + 1 + sizeof(uint16_t); /* flags, key, length */
+
+	for (uint32_t i = 0; i < SHARDS; i++) {
+		const struct flash_log *log = &w->shard[i].log;
+
+		if (log->at != 0)
+			memset(log->buffer[log->open].pages + FLASH_PAGE_BYTES +
+				       sizeof(struct flash_page) + head,
+			       0xff, 8);
+	}
+}
+
+static void
+what_cannot_be_unpacked_is_a_miss_for_good(void **state)
+{
+	struct world *w = begin_with(SEGMENTS_FEW, DEADLINE_NS, 16, false, true);
+
+	ask(w, 0, SET_200, "STORED\r\n");
+	evict_all(w);
+	damage_first_value(w);
+	fill(w, 3);
+	ask(w, 0, "get k\r\n", "END\r\n");
+	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_BAD_PACKED]), 1);
+	is_gone_for_good(w);
+	end(w);
+}
+
+/* Whoever is beyond it is answered in the next turn. */
+static void
+a_turn_unpacks_so_much(void **state)
+{
+	struct world *w = begin_with(SEGMENTS, LONG_NS, 17, false, true);
+	static char text[FLASH_PACK_MAX + 100];
+	const uint32_t many = 3 * FLASH_UNPACK_TURN / FLASH_PACK_MAX;
+	const struct counter *unpacked = &w->supplier->counters[FLASH_ASK_UNPACKED];
+
+	for (uint32_t i = 0; i < many; i++) {
+		const int head = sprintf(text, "set v%u 0 0 %u\r\n", i, FLASH_PACK_MAX);
+
+		memset(text + head, 'a', FLASH_PACK_MAX);
+		strcpy(text + head + FLASH_PACK_MAX, "\r\n");
+		ask(w, 0, text, "STORED\r\n");
+		evict_all(w);
+	}
+	w->whole = true;
+	w->talker[0].len = w->talker[0].fed = w->talker[0].reply_len = 0;
+	for (uint32_t i = 0; i < many; i++)
+		w->talker[0].len += (uint32_t)sprintf((char *)w->talker[0].bytes + w->talker[0].len,
+						      "mg v%u s\r\n", i);
+	for (uint64_t before = 0; counter_read(unpacked) < many;) {
+		sim_service_run(&w->sim, 1, STEP_NS); /* a turn */
+		check(counter_read(unpacked) - before <= FLASH_UNPACK_TURN / FLASH_PACK_MAX);
+		before = counter_read(unpacked);
+	}
+	end(w);
 }
 
 /* The read ends when its pages are another segment's, and the key's copy lies elsewhere. */
@@ -1248,6 +1348,9 @@ main(int argc, char **argv)
 		cmocka_unit_test(its_cas_and_who_won_it_travel_with_an_item),
 		cmocka_unit_test(a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good),
 		cmocka_unit_test(what_cannot_be_read_is_a_miss_for_good),
+		cmocka_unit_test(a_packed_value_is_told_promoted_and_appended_to),
+		cmocka_unit_test(what_cannot_be_unpacked_is_a_miss_for_good),
+		cmocka_unit_test(a_turn_unpacks_so_much),
 		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
 		cmocka_unit_test(what_was_deleted_while_it_was_read_does_not_come_back),
 		cmocka_unit_test(a_stop_waits_for_flash_as_long_as_a_get_does),

@@ -451,6 +451,15 @@ MUTANTS = {
     "AGE_UNWAITED": [("front_keep.c", "		serve_copies_wait(f->serve, wait);", "		(void)0;")],
     "AGE_OF_TURN": [("front.c", "f->cfg.clock_ns != NULL ? f", "false ? f")],
     "AGE_OF_FLIGHTS": [("front_flight.c", "return is_young(f, flight) &&", "return ")],
+    # A front tells others of a write that is not done; hears of one and keeps what it has asked for before; tells what it has heard; hears
+    # anybody, and without end; waits for who is nobody.
+    "PEER_SENT_EARLY": [("front_keep.c", "	return key->holds_cell;\n", "	if (key->holds_cell)\n\t\tfront_peers_tell(f, key);\n	return key->holds_cell;\n"),
+                        ("front_keep.c", "	if (key->sent)\n\t\tfront_peers_tell(f, key);\n", "")],
+    "PEER_KEEPS_FILL": [("front_peers.c", "	uint64_t hold = 0;\n", "	uint64_t hold = 0;\n	const struct item *there = store_peek(f->store, name, hash);\n\n	if (there == NULL || front_copy_kind(there) == FRONT_COPY_HOLD)\n\t\treturn;\n")],
+    "PEER_PASSES_ON": [("front_peers.c", "			hear_key(f, key);\n", "			hear_key(f, key), front_words_add(datagram_begin(f->peers), key, 1), front_count(f, FRONT_PEERS_TOLD);\n")],
+    "PEER_ANYBODY": [("front_peers.c", "!is_peer(f->peers, &from->ip) || request", "request")],
+    "PEER_UNBOUNDED": [("front_peers.c", "p->heard == FRONT_PEER_WORDS_MAX || ", "")],
+    "PEER_WAITED_FOR": [("front_peers.c", "return f->now_ns < peer->gives_up_ns ? LATER : LOST;", "return LATER;")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # The tier: an erasure leaves a neighbour's entry, or its key's own.
@@ -468,6 +477,10 @@ MUTANTS = {
     "LOST_IS_OTHER": [("flash_read.c", ": FLASH_AGAIN;", ": FLASH_OTHER;")],
     # What cannot be read is another key's.
     "MISS_KEEPS": [("flash_read.c", "? FLASH_UNREADABLE", "? FLASH_OTHER")],
+    # A packed value is told as it lies; a stream that ends early, or tells more than was said, counts; a turn unpacks all that is there.
+    "PACKED_AS_IS": [("flash_ask.c", "found->record.packed && (len = unpack(s, pages, found)) == 0", "found->record.packed && unpack(s, pages, found) == 0"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n")],
+    "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
+    "UNPACKED_AT_ONCE": [("flash_supplier.c", " && s->unpacked < FLASH_UNPACK_TURN", "")],
     # What had no answer stays where it is.
     "MISSED_KEEPS": [("flash_supplier.c", "return store_shadow(s->c.store, key, hash, NULL) != STORE_EXISTS;", "return true;")],
     # A page gets entries although one of it was erased: of records reserved later, or before.
@@ -517,6 +530,7 @@ MUTANTS = {
     "FLUSH_LEAVES_BUILDING": [("flash_shard_columns.c", "	s->building = 0;\n	s->erasable = 0;\n", "	s->erasable = s->building != 0 ? bit_of(s, s->building) : 0;\n")],
     # Rows of columns that were not written whole are kept, those of a cold start, and numbers that no process wrote; another shape of columns is not seen.
     "ROWS_UNSUMMED": [("flash_rows.c", " || sum_of(c) != sum))", "))")],
+    "ROWS_HANG_UNSAID": [("flash_rows.c", "		return !hangs;\n", "		return true;\n")],
     "ROWS_OF_ANYBODY": [("flash_rows.c", "	if (start == FLASH_COLD)\n		return true;\n", "")],
     "ROWS_UNSOUND": [("flash_rows.c", "	c->is_kept = are_sound(c);\n", "	c->is_kept = true;\n	(void)are_sound;\n")],
     "SHAPE_UNASKED": [("flash_super.c", " &&\n	       a->columns == b->columns && a->column_buckets == b->column_buckets &&", " &&")],

@@ -286,6 +286,11 @@ def measure_operate(args, keep_figures):
     return operate_bench.measure(folder, args.quick, parts, keep_figures)
 
 
+def measure_tls(args, keep_figures):
+    args.part = ["tls"]
+    return measure_operate(args, keep_figures)
+
+
 def measure_budget(args, keep_figures):
     return budget.measure(build_request(), args.keep, machine()["cpu"], keep_figures)
 
@@ -301,8 +306,9 @@ def measure_papers(args, keep_figures):
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
             "budget": measure_budget, "idle": measure_idle, "vs": measure_vs,
             "sla": measure_sla, "restart": measure_restart, "front": measure_front, "filter": measure_filter, "flash": measure_flash,
-            "operate": measure_operate, "papers": measure_papers}
-PARTS = {"papers": papers_bench.NAMES, "flash": flash_bench.PARTS, "operate": operate_bench.PARTS, "front": front_bench.PARTS, "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
+            "operate": measure_operate, "tls": measure_tls, "papers": measure_papers}
+PARTS = {"papers": papers_bench.NAMES, "flash": flash_bench.PARTS, "operate": operate_bench.PARTS, "front": front_bench.PARTS,
+         "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [*(str(loss) for loss in loss_bench.LOSSES), loss_bench.BULK]}
 
 

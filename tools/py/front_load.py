@@ -25,6 +25,7 @@ COLD_CLIENTS = 1000
 CALM_S, CALM_KEYS = 4, 100
 AGE_S, QUICK_AGE_S, AGE_KEYS, AGE_TTL_MS = 20, 4, 8, 1000  # front.ttl as it comes
 HISTORY_ROUNDS, QUICK_HISTORY_ROUNDS = 8, 1
+FORMULA_COPIES = 64  # auto's of four servers
 HIT_COPIES = str(4 * HIT_KEYS)  # of all its keys, however they fall into sets
 # name: ask's options, what is counted, its unit, front.items
 KERNEL = {
@@ -37,6 +38,8 @@ KERNEL = {
 WIRE = {
     "forward": ("tcp_pipelined", ["--depth", 32, "--sets", 0], "requests_per_s", "front_forward_mops"),
     "multiget": ("multiget", ["--depth", 2], "keys_per_s", "front_multiget_miss_mkeys"),
+    "cpu": ("tcp_pipelined", ["--depth", 8, "--sets", 0, "--zipf", ZIPF, "--copies", FORMULA_COPIES], "requests_per_s",
+            "front_cpu_mops"),
 }
 TIMED = ("hit", "forward", "multiget", "cpu", "level", "cold", "kill", "staleness", "violations")
 NO_COPIES = "this build keeps no copies (front.items)"
@@ -61,7 +64,10 @@ class FrontLoad(Figures):
 
     def wire(self, part):
         kind, options, counted, name = WIRE[part]
-        keys = QUICK_KEYS if self.quick else FORWARD_KEYS
+        if "--copies" in options and not self.bed.keeps_copies:
+            self.leave_out(name, NO_COPIES)
+            return
+        keys = KERNEL_KEYS if part == "cpu" else QUICK_KEYS if self.quick else FORWARD_KEYS
         rows = [self.bed.wire(f"{part} over the wire, round {number + 1} of {self.rounds}", kind, "--front", SERVERS,
                               "--keys", keys, "--connections", CONNECTIONS, "--runs", 1, "--ms", self.ms, *options)
                 for number in range(self.rounds)]
@@ -113,7 +119,7 @@ class FrontLoad(Figures):
         can = self.bed.keeps_copies or copies == "0"
         if not can:
             self.leave_out(f"{OWN} in {part}", NO_COPIES)
-        front = self.bed.start_front(copies)
+        front = self.bed.start_front(copies, mode="shared") if copies != "0" else self.bed.start_front(copies)
         own = self.bed.start_own(1) if part == "hit" else None
         targets = self.targets(front) + ([("tcp_get", own.host, PORT, own.pid, lambda: self.bed.turn_of(own))]
                                      if own else [])
@@ -135,6 +141,9 @@ class FrontLoad(Figures):
         return [run["row"] for run in self.runs
                 if (run["view"], run["part"], run.get("who")) == ("kernel", part, who)]
 
+    def wire_rows(self, part):
+        return [run["row"] for run in self.runs if run["view"] == "wire" and run["part"] == part and part in WIRE]
+
     def figure_out(self, part):
         _, counted, unit, _ = KERNEL[part]
         lines, cost = [], {}
@@ -150,9 +159,15 @@ class FrontLoad(Figures):
             lines.append([who, spread((row[counted] / 1e6 for row in rows), 3),
                           *(spread(cost[who, side], 2) for side in ("server", "machine"))])
         better = [who for who in PROXIES if (who, "server") in cost]
-        if better and (OWN, "server") in cost:
-            self.keep(f"front_{part}_server_cpu_vs_better", [
-                min(cost[who, "server"][i] for who in better) / mine for i, mine in enumerate(cost[OWN, "server"])])
+        if better:
+            cost |= {("wire", "server"): [row[WIRE[part][0]]["server_ns"] / (100 if part == "multiget" else 1) / 1e3
+                                          for row in self.wire_rows(part)]}
+            # By what each needs of a CPU over the kernel's ports; and by what the front needs where ports cost nothing.
+            for mine, form in ((OWN, "kernel_"), ("wire", "")):
+                found = [min(cost[who, "server"][i] for who in better) / us
+                         for i, us in enumerate(cost.get((mine, "server"), ()))]
+                if found:
+                    self.keep(f"front_{form}{part}_server_cpu_vs_better", found)
         if part == "hit" and self.rows(part, OWN):
             self.keep("front_kernel_hit_ratio_of_tcp_get", [
                 mine["requests_per_s"] / alone["requests_per_s"]
@@ -321,5 +336,5 @@ def show_wire(load):
               load.figures[f"front_{part}_busy"], load.figures[f"front_{part}_keys_a_request"]]
              for part, (_, _, _, name) in WIRE.items() if name in load.figures]
     if lines:
-        table("Over the wire, where ports cost nothing: one core as a front, none of it copies",
+        table("Over the wire, where ports cost nothing: one core as a front, copies for Zipf's law only (cpu)",
               ["part", "figure", "M/s", "best tenth", "core ns", "busy", "keys a request"], lines)

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -27,7 +28,10 @@ SETUPS = {
     "a flash tier": ["--port", "null", "--flash-device", "FOLDER/flash"],
     "a tap": ["--port", "tap", "--iface", "shown0"],
     "items": ["--port", "memif", "--socket", "FOLDER/memif"],
+    "TLS": ["--port", "null", "-U", "0", "-Z", "-o", "ssl_chain_cert=FOLDER/cert,ssl_key=FOLDER/key"],
 }
+OPTIONAL = ("a tap", "TLS")  # a machine may have no tap; a program, no OpenSSL
+CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=shown"]
 # What no appliance without servers, and without a tier that is being converted, has.
 NOT_HERE = re.compile(r"top_key_\d+|flash_convert_\w+")
 
@@ -59,6 +63,9 @@ def served(program, name, *more):
     with tempfile.TemporaryDirectory(prefix="clockoo-shown-") as folder:
         with open(f"{folder}/flash", "wb") as file:
             file.truncate(FLASH_MB << 20)
+        if name == "TLS" and shutil.which("openssl") is not None:
+            subprocess.run([*CERTIFICATE, "-keyout", f"{folder}/key", "-out", f"{folder}/cert"], stdin=subprocess.DEVNULL,
+                           capture_output=True, check=True)
         cpu = str(min(os.sched_getaffinity(0)))
         words = [w.replace("FOLDER", folder).replace("CPU", cpu) for w in SETUPS[name]]
         command = [str(program), "--no-huge", "--yield", "-m", "16", "-c", "64", "--config", "none", "-U", "11211", "--data-dir",
@@ -69,7 +76,7 @@ def served(program, name, *more):
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             ready = "ready" in child.stdout.readline()
-            if not ready and "tap" not in words:
+            if not ready and name not in OPTIONAL:
                 raise RuntimeError(child.communicate()[1])
             yield folder if ready else None
         finally:

@@ -131,7 +131,7 @@ def tls(bench):
         subprocess.run([CERTIFICATES, "--make", folder], stdin=subprocess.DEVNULL, check=True)
         options = subprocess.run([CERTIFICATES, "--options", folder], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                  check=True).stdout.strip().replace("ssl_verify_mode=1", "ssl_verify_mode=0")
-        done = subprocess.run([str(ROOT / "tools/run"), "--no-build", "--no-udp", "--server-args", f"-m 64 {options}", "--exec",
+        done = subprocess.run([str(ROOT / "tools/run"), "--build", str(bench.folder), "--no-build", "--no-udp", "--server-args", f"-m 64 {options}", "--exec",
                                f"{sys.executable} {__file__} {folder} {'quick' if bench.quick else 'full'}"],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=RUN_LIMIT_S)
         found = next((json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")), None)

@@ -18,6 +18,7 @@
 #define TRIES_MAX     100000000u
 #define BUFFERS_BYTES ((size_t)FLASH_BUFFERS * FLASH_SEGMENT_BYTES)
 #define VALUE_MAX     3072u
+#define AT_ONCE_SHARE 4u /* of the depth */
 
 /* ---- memory as a device ---- */
 
@@ -82,11 +83,18 @@ record_bytes(const struct flash_rig_config *c)
 	return FLASH_RECORD_HEAD + (c->long_cas ? 1 : 0) + BENCH_KEY_BYTES + c->value_bytes;
 }
 
+/* Of gets that read a second time there may be as many again. */
+static uint32_t
+device_depth(const struct flash_rig *rig)
+{
+	return 2 * rig->c.depth + FLASH_BUFFERS;
+}
+
 static void
 open_device(struct flash_rig *rig)
 {
 	if (rig->c.path == NULL) {
-		ram_device_open(&rig->ram, rig->c.bytes, rig->c.depth + FLASH_BUFFERS);
+		ram_device_open(&rig->ram, rig->c.bytes, device_depth(rig));
 		rig->device = &rig->ram.device;
 		return;
 	}
@@ -94,8 +102,8 @@ open_device(struct flash_rig *rig)
 	int e = flash_file_open(&rig->file, rig->c.path, rig->c.bytes);
 
 	if (e == 0)
-		e = flash_uring_open(&rig->uring, &rig->file, rig->c.depth + FLASH_BUFFERS,
-				     rig->memory, rig->memory_bytes);
+		e = flash_uring_open(&rig->uring, &rig->file, device_depth(rig), rig->memory,
+				     rig->memory_bytes);
 	if (e != 0)
 		fail(rig->c.path, -e);
 	fprintf(stderr, "%s\n", flash_uring_words(&rig->uring));
@@ -124,7 +132,7 @@ shard_config(struct flash_rig *rig)
 void
 flash_rig_open(struct flash_rig *rig, const struct flash_rig_config *config)
 {
-	const size_t reads = (size_t)config->depth * RIG_SMALL_PAGES * FLASH_PAGE_BYTES;
+	const size_t reads = (size_t)2 * config->depth * RIG_SMALL_PAGES * FLASH_PAGE_BYTES;
 	const size_t segments = (size_t)FLASH_RECOVER_DEPTH_MAX * FLASH_SEGMENT_BYTES;
 	const struct flash_tier_config t = {.shards = &rig->shard,
 					    .shard_count = 1,
@@ -299,6 +307,16 @@ flash_rig_recover(struct flash_rig *rig)
 	return told;
 }
 
+/* Asleep, so that CPU time is what was done and not what was asked meanwhile. */
+static void
+sleep_until(struct flash_rig *rig, uint32_t ends)
+{
+	struct io_uring_cqe *cqe;
+
+	if (rig->c.path != NULL)
+		io_uring_wait_cqe_nr(&rig->uring.ring, &cqe, ends);
+}
+
 struct flash_result
 flash_rig_poll(struct flash_rig *rig)
 {
@@ -306,7 +324,7 @@ flash_rig_poll(struct flash_rig *rig)
 
 	for (uint32_t i = 0; rig->device->ops->poll(rig->device, &r, 1) == 0; i++) {
 		ensure(i < TRIES_MAX);
-		wait(NULL);
+		sleep_until(rig, 1);
 	}
 	if (r.error != 0)
 		fail("a transfer", -r.error);
@@ -414,68 +432,116 @@ go_on(struct flash_rig *rig, struct get *g, uint64_t tag, struct batch *b, struc
 	return true;
 }
 
+/* All gets of a call; those that have ended are judged while others are under way in their place.
+ */
+struct gets {
+	struct get get[2 * FLASH_DEPTH_MAX];
+	uint32_t idle[2 * FLASH_DEPTH_MAX], idle_count;
+	uint32_t under_way;
+	uint64_t first, of, count, random; /* of items; gets that are wanted */
+	struct batch b;
+	struct flash_gets told;
+};
+
 /* The next ones, until one of them has to read. False: there are none. */
 static bool
-begin(struct flash_rig *rig, struct get *g, uint64_t tag, uint64_t first, uint64_t of,
-      uint64_t count, uint64_t *random, struct batch *b, struct flash_gets *told)
+begin(struct flash_rig *rig, struct gets *all, uint64_t tag)
 {
-	while (told->asked < count) {
-		g->n = first + bench_random(random) % of;
+	struct get *g = &all->get[tag];
+
+	while (all->told.asked < all->count) {
+		g->n = all->first + bench_random(&all->random) % all->of;
 		g->key = bench_key_of(g->n);
 		g->hash = flash_rig_hash(rig, key_view(&g->key));
 		g->reads = 0;
-		told->asked++;
+		all->told.asked++;
 		look(rig, g);
-		if (!go_on(rig, g, tag, b, told))
+		if (!go_on(rig, g, tag, &all->b, &all->told))
 			return true;
 	}
 	return false;
 }
 
+/* Reads that end, and are begun again, together. */
+static uint32_t
+at_once(const struct flash_rig *rig)
+{
+	return rig->c.depth / AT_ONCE_SHARE + 1;
+}
+
+static void
+begin_all(struct flash_rig *rig, struct gets *all)
+{
+	while (all->under_way < rig->c.depth && begin(rig, all, all->idle[all->idle_count - 1])) {
+		all->idle_count--;
+		all->under_way++;
+	}
+	submit(rig, &all->b);
+}
+
+static void
+judge_all(struct flash_rig *rig, struct gets *all, const struct flash_result *ended, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t tag = ended[i].tag;
+		struct get *g = &all->get[tag];
+
+		ensure(ended[i].error == 0);
+		if (judge(rig, g, false, &all->told) || go_on(rig, g, tag, &all->b, &all->told))
+			all->idle[all->idle_count++] = (uint32_t)tag;
+		else
+			all->under_way++;
+	}
+	submit(rig, &all->b);
+}
+
 struct flash_gets
 flash_rig_get(struct flash_rig *rig, uint64_t first, uint64_t of, uint64_t count, uint64_t seed)
 {
-	static struct get gets[FLASH_DEPTH_MAX];
-	static struct batch b;
-	struct flash_gets told = {0};
-	uint32_t under_way = 0;
+	static struct gets all;
+	struct flash_result ended[2 * FLASH_DEPTH_MAX];
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < rig->c.depth; i++) {
-		gets[i].pages = rig->reads + (size_t)i * RIG_SMALL_PAGES * FLASH_PAGE_BYTES;
-		under_way += begin(rig, &gets[i], i, first, of, count, &seed, &b, &told);
+	all.first = first;
+	all.of = of;
+	all.count = count;
+	all.random = seed;
+	all.told = (struct flash_gets){0};
+	all.idle_count = 2 * rig->c.depth;
+	for (uint32_t i = 0; i < all.idle_count; i++) {
+		all.get[i].pages = rig->reads + (size_t)i * RIG_SMALL_PAGES * FLASH_PAGE_BYTES;
+		all.idle[i] = i;
 	}
-	while (under_way != 0) {
-		struct flash_result ended[FLASH_DEPTH_MAX];
-		uint32_t n;
-
-		submit(rig, &b);
-		ended[0] = flash_rig_poll(rig);
-		n = 1 + rig->device->ops->poll(rig->device, ended + 1, rig->c.depth - 1);
-		for (uint32_t i = 0; i < n; i++) {
-			struct get *g = &gets[ended[i].tag];
-
-			ensure(ended[i].error == 0);
-			if (!judge(rig, g, false, &told) && !go_on(rig, g, ended[i].tag, &b, &told))
-				continue;
-			under_way -=
-				!begin(rig, g, ended[i].tag, first, of, count, &seed, &b, &told);
+	do {
+		begin_all(rig, &all);
+		judge_all(rig, &all, ended, n);
+		n = 0;
+		if (all.under_way != 0) {
+			sleep_until(rig,
+				    all.under_way < at_once(rig) ? all.under_way : at_once(rig));
+			ended[0] = flash_rig_poll(rig);
+			n = 1 + rig->device->ops->poll(rig->device, ended + 1, rig->c.depth - 1);
+			all.under_way -= n;
 		}
-	}
-	return told;
+	} while (n != 0);
+	return all.told;
 }
 
 static void
 read_any(struct flash_rig *rig, struct batch *b, uint64_t tag, double two_pages, uint64_t *random)
 {
-	const uint64_t pages = rig->c.bytes / FLASH_PAGE_BYTES - 1;
+	/* Of segments that were written: of others a file system has nothing to read. */
+	const struct flash_log *log = &rig->shard.log;
+	const uint64_t sequence = 1 + bench_random(random) % log->head;
+	const uint32_t page = (uint32_t)(bench_random(random) % (FLASH_SEGMENT_PAGES - 1));
 	const bool two = (double)(bench_random(random) >> 11) * 0x1p-53 < two_pages;
 
-	b->ios[b->count++] =
-		(struct flash_io){.tag = tag,
-				  .offset = bench_random(random) % pages * FLASH_PAGE_BYTES,
-				  .data = rig->reads + tag * RIG_SMALL_PAGES * FLASH_PAGE_BYTES,
-				  .len = (two ? 2 : 1) * FLASH_PAGE_BYTES,
-				  .kind = FLASH_READ};
+	b->ios[b->count++] = (struct flash_io){
+		.tag = tag,
+		.offset = flash_log_offset(log, flash_location(flash_slot(log, sequence), page, 1)),
+		.data = rig->reads + tag * RIG_SMALL_PAGES * FLASH_PAGE_BYTES,
+		.len = (two ? 2 : 1) * FLASH_PAGE_BYTES,
+		.kind = FLASH_READ};
 }
 
 void
@@ -491,6 +557,8 @@ flash_rig_read_raw(struct flash_rig *rig, uint64_t count, double two_pages, uint
 		uint32_t n;
 
 		submit(rig, &b);
+		sleep_until(rig,
+			    begun - done < at_once(rig) ? (uint32_t)(begun - done) : at_once(rig));
 		ended[0] = flash_rig_poll(rig);
 		n = 1 + rig->device->ops->poll(rig->device, ended + 1, rig->c.depth - 1);
 		done += n;

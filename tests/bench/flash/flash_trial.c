@@ -329,7 +329,7 @@ main(int argc, char **argv)
 		else if (c == 'v')
 			t.value = bench_number(optarg, 8, 2048) & ~7u;
 		else if (c == 'd')
-			t.depth = bench_number(optarg, 1, FLASH_DEPTH_MAX - FLASH_BUFFERS);
+			t.depth = bench_number(optarg, 1, (FLASH_DEPTH_MAX - FLASH_BUFFERS) / 2);
 		else if (c == 'g')
 			t.gets = bench_number(optarg, 1, ROUNDS_MAX);
 		else if (c == 'n')

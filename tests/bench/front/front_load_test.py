@@ -127,7 +127,8 @@ class FrontLoadTest(unittest.TestCase):
         for who in ("nutcracker", "mcproxy"):
             for name in ("hit_mops", "forward_mops", "multiget_miss_mkeys", "forward_server_cpu_us"):
                 self.assertIn(f"front_{who}_{name}", figures)
-        self.assertEqual(figures["front_cpu_server_cpu_vs_better"], 5)  # nutcracker's 0.5 by 0.1
+        self.assertEqual(figures["front_kernel_cpu_server_cpu_vs_better"], 5)  # nutcracker's 50 us by 10
+        self.assertEqual(figures["front_cpu_server_cpu_vs_better"], 100)  # by 500 ns
         self.assertEqual(figures["front_cold_gets"], 1)
         self.assertEqual(figures["front_cold_wrong"], 2)
         self.assertEqual(figures["front_mcproxy_cold_gets"], 1000)
@@ -146,10 +147,11 @@ class FrontLoadTest(unittest.TestCase):
         bed = Bed(keeps_copies=False)
         figures, tables, _ = measure(bed, *front_load.TIMED)
         for name in ("front_hit_ratio_of_tcp_get", "front_kernel_hit_mops", "front_cpu_server_cpu_vs_better",
+                     "front_kernel_cpu_server_cpu_vs_better",
                      "busiest_by_mean_real_zipf101"):
             self.assertNotIn(name, figures)
         self.assertIn("front_nutcracker_hit_mops", figures)
-        self.assertEqual(len(figures["front_left_out"]), 6)
+        self.assertEqual(len(figures["front_left_out"]), 7)
         self.assertIn("front in hit is not measured: this build keeps no copies", tables)
 
     def test_who_is_absent_is_named(self):

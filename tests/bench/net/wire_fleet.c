@@ -23,6 +23,7 @@ settings_of(const struct wire_fleet *fleet)
 		.retry_timeout_ns = 1000000000ull,
 		.failure_limit = 2,
 		.ttl_s = 1,
+		.copy_ns = 1000000000ull, /* shared mode, as it comes */
 		.answer_bytes_max = 4u << 20,
 	};
 }

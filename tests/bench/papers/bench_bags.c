@@ -45,7 +45,7 @@ bed_open(struct bed *b, const struct paper_options *o)
 	for (uint32_t i = 0; i < COUNT(kinds); i++) {
 		b->cache[i] = kinds[i]->create(&need);
 		load_preload(&b->load, kinds[i], b->cache[i]);
-		load_run(&b->load, kinds[i], b->cache[i], 1, 2);
+		load_touch(&b->load, kinds[i], b->cache[i]);
 		bench_progress("filling caches", i + 1, COUNT(kinds));
 	}
 }

@@ -116,6 +116,27 @@ load_preload(struct cache_load *l, const struct cache_kind *kind, void *cache)
 		kind->leave(cache, 0);
 }
 
+void
+load_touch(struct cache_load *l, const struct cache_kind *kind, void *cache)
+{
+	if (kind->join != NULL)
+		kind->join(cache, 0);
+	for (uint32_t n = 0; n < l->keys; n += LOAD_BATCH) {
+		const uint32_t count = l->keys - n < LOAD_BATCH ? l->keys - n : LOAD_BATCH;
+		struct paper_value values[LOAD_BATCH];
+		struct bench_key keys[LOAD_BATCH];
+		bool hit[LOAD_BATCH];
+
+		for (uint32_t i = 0; i < count; i++)
+			keys[i] = bench_key_of(n + i);
+		kind->get(cache, 0, keys, count, values, hit);
+		for (uint32_t i = 0; i < count; i++)
+			ensure(!hit[i] || paper_value_is(&values[i], n + i, l->value_bytes));
+	}
+	if (kind->leave != NULL)
+		kind->leave(cache, 0);
+}
+
 struct load_counts
 load_run(struct cache_load *l, const struct cache_kind *kind, void *cache, uint32_t threads,
 	 uint32_t blocks)

@@ -43,6 +43,9 @@ void load_close(struct cache_load *l);
 void load_rewind(struct cache_load *l, uint64_t seed);
 /* Each key once, from the rarest to the most frequent. */
 void load_preload(struct cache_load *l, const struct cache_kind *kind, void *cache);
+/* Each key is asked for once, so that an item's first get, which marks it as used, is over, and our
+ * index has found its size. */
+void load_touch(struct cache_load *l, const struct cache_kind *kind, void *cache);
 /* So many blocks of each thread. */
 struct load_counts load_run(struct cache_load *l, const struct cache_kind *kind, void *cache,
 			    uint32_t threads, uint32_t blocks);

@@ -15,7 +15,7 @@
 
 /* A core's operations, in a line of its own. */
 struct own_lane {
-	uint64_t sets;
+	uint64_t sets, turns;
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
 struct own_cache {
@@ -60,6 +60,15 @@ copy_values(const struct own_cache *c, struct store_core *sc, const struct item 
 	}
 }
 
+/* As a core's turn. */
+static void
+turn(struct own_cache *c, struct store_core *sc, uint32_t thread)
+{
+	store_turn(sc, STORE_CLOCK_START);
+	if (++c->lanes[thread].turns % HOUSEKEEPING_TURNS == 0)
+		store_housekeeping(sc);
+}
+
 static void
 get(void *cache, uint32_t thread, const struct bench_key *keys, uint32_t count,
     struct paper_value *values, bool *hit)
@@ -67,7 +76,7 @@ get(void *cache, uint32_t thread, const struct bench_key *keys, uint32_t count,
 	struct own_cache *c = cache;
 	struct store_core *sc = store_core_of(c->own.store, thread);
 
-	store_turn(sc, STORE_CLOCK_START);
+	turn(c, sc, thread);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct view key = own_key(&keys[i]);
 		const struct item *it = store_get(sc, key, store_hash(sc, key));
@@ -88,7 +97,7 @@ get_many(void *cache, uint32_t thread, const struct bench_key *keys, uint32_t co
 	ensure(count <= BATCH_MAX);
 	for (uint32_t i = 0; i < count; i++)
 		views[i] = own_key(&keys[i]);
-	store_turn(sc, STORE_CLOCK_START);
+	turn(c, sc, thread);
 	store_get_many(sc, views, count, items);
 	copy_values(c, sc, items, count, values, hit);
 }
@@ -111,12 +120,9 @@ set(void *cache, uint32_t thread, const struct bench_key *key, const struct pape
 {
 	struct own_cache *c = cache;
 	struct store_core *sc = store_core_of(c->own.store, thread);
-	const uint64_t n = c->lanes[thread].sets++;
 
-	if (n % OWN_TURN_EVERY == 0)
-		store_turn(sc, STORE_CLOCK_START);
-	if (n % (OWN_TURN_EVERY * HOUSEKEEPING_TURNS) == 0)
-		store_housekeeping(sc);
+	if (c->lanes[thread].sets++ % OWN_TURN_EVERY == 0)
+		turn(c, sc, thread);
 	ensure(put_patiently(sc, own_key(key), value->word, c->value_bytes) == STORE_OK);
 }
 

@@ -44,6 +44,7 @@ caches_open(struct caches *c, const struct paper_options *o, uint32_t keys, size
 	for (uint32_t i = 0; i < COUNT(kinds); i++) {
 		c->cache[i] = kinds[i]->create(&need);
 		load_preload(&c->load, kinds[i], c->cache[i]);
+		load_touch(&c->load, kinds[i], c->cache[i]);
 		bench_progress("filling caches", i + 1, COUNT(kinds));
 	}
 }

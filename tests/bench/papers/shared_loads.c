@@ -132,15 +132,16 @@ fill_keys(struct shared_store *s)
 }
 
 void
-shared_load_open(struct shared_store *s, enum shared_load load, size_t memory_bytes, uint32_t cores,
-		 uint64_t seed)
+shared_load_open(struct shared_store *s, enum shared_load load, size_t memory_bytes,
+		 uint32_t keys_max, uint32_t cores, uint64_t seed)
 {
 	uint64_t next = 0;
 
 	*s = (struct shared_store){.load = load, .cores = cores};
 	ensure(cores <= SHARED_CORES_MAX);
 	own_create(&s->own, memory_bytes, cores);
-	s->keys = (uint32_t)(memory_bytes / BYTES_AN_ITEM) / SHARED_BURST * SHARED_BURST;
+	s->keys = (uint32_t)(memory_bytes / BYTES_AN_ITEM);
+	s->keys = (s->keys < keys_max ? s->keys : keys_max) / SHARED_BURST * SHARED_BURST;
 	zipf_init(&s->zipf, s->keys, THETA);
 	if (load == LOAD_NEW)
 		next = fill_up(s) / cores + 1;

@@ -33,8 +33,9 @@ struct shared_store {
 	struct shared_core core[SHARED_CORES_MAX];
 };
 
+/* Keys for memory_bytes, keys_max at most. */
 void shared_load_open(struct shared_store *s, enum shared_load load, size_t memory_bytes,
-		      uint32_t cores, uint64_t seed);
+		      uint32_t keys_max, uint32_t cores, uint64_t seed);
 void shared_load_close(struct shared_store *s);
 /* SHARED_BURST operations and a turn. */
 void shared_load_burst(struct shared_store *s, uint32_t core);

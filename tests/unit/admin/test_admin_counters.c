@@ -8,6 +8,7 @@
 #include "admin/admin.h"
 #include "counter_lists.h"
 #include "proto/mc_binary.h"
+#include "serve/serve_policy.h"
 #include "unit/serve/one_rig.h"
 
 #include <stdlib.h>
@@ -244,6 +245,13 @@ all_replies_at_once_are_those_of_a_client(void **state)
 		check_eq(strlen(part) + 5, strlen(told));
 		check_bytes(told, part, strlen(part));
 	}
+	check_ptr(strstr(all, "\nstats hotkeys\r\n"));
+	check_ptr(strstr(all, "\nstats slow\r\n"));
+	serve_shared_set_policy(rig->shared, &(struct serve_policy){.no_dumps = true});
+	all[admin_snapshot_write_mt(s, &rig->clock, (uint8_t *)all, sizeof all - 1)] = '\0';
+	check_null(strstr(all, "stats hotkeys")); /* -X: nobody is told keys */
+	check_null(strstr(all, "stats slow"));
+	check_ptr(strstr(all, "\nstats sources\r\n"));
 	for (size_t room = 0; room < 6000; room += 7) {
 		const size_t len = admin_snapshot_write_mt(s, &rig->clock, (uint8_t *)all, room);
 

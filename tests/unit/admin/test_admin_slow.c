@@ -84,6 +84,20 @@ an_hour_later_there_is_room(void **state)
 	check_eq(list.request[0].end_ns, 1);
 }
 
+/* Who reads the list has seen it before there were so many. */
+static void
+what_is_shorter_takes_no_place_of_a_longer_one(void **state)
+{
+	for (uint64_t i = 0; i < SLOW_ENTRIES; i++)
+		put(&logs[0], (2 + i) * MS, i);
+	atomic_store(&logs[0].least_ns, SLOW_MIN_NS);
+	put(&logs[0], MS, SLOW_ENTRIES);
+	check(!slow_log_wants(&logs[0], 2 * MS));
+	slow_log_list(both, 3, SLOW_ENTRIES, &list);
+	check_eq(list.count, SLOW_ENTRIES);
+	check_eq(list.request[SLOW_ENTRIES - 1].ns, 2 * MS);
+}
+
 static void
 an_open_one_ends_with_its_turn(void **state)
 {
@@ -241,6 +255,39 @@ one_that_waits_for_a_supplier_says_so(void **state)
 	late_destroy(late);
 }
 
+/* Their bytes are gone when they are told. */
+static void
+a_write_that_a_supplier_did_has_its_key(void **state)
+{
+	struct late *late = late_create(&(struct late_config){.seed = 1, .writes = true});
+	struct conn *c, *pieces;
+	const char *stats;
+
+	rig = late_rig(late);
+	late_turn(late);
+	late_hold(late, true);
+	c = rig_open(rig);
+	pieces = rig_open(rig);
+	rig_receive_text(rig, c, "delete s1\r\n");
+	rig_receive_text(rig, pieces, "set s2 0 0 3\r\nx");
+	rig_datagram_text(rig, 1, "delete s3\r\n");
+	for (uint32_t i = 0; i < 20; i++)
+		late_turn(late);
+	rig_receive_text(rig, pieces, "yz\r\n");
+	for (uint32_t i = 0; i < 20; i++)
+		late_turn(late);
+	late_hold(late, false);
+	for (uint32_t i = 0; i < 20; i++)
+		late_turn(late);
+	rig_lose(rig, c);
+	rig_lose(rig, pieces);
+	stats = slow();
+	says(stats, ":key s1\r\n");
+	says(stats, ":key s2\r\n");
+	says(stats, ":key s3\r\n");
+	late_destroy(late);
+}
+
 static void
 who_may_see_no_keys_may_not_ask(void **state)
 {
@@ -258,12 +305,14 @@ main(void)
 		LOG(the_slowest_are_kept_in_order),
 		LOG(what_is_not_slow_is_not_wanted),
 		LOG(an_hour_later_there_is_room),
+		LOG(what_is_shorter_takes_no_place_of_a_longer_one),
 		LOG(an_open_one_ends_with_its_turn),
 		TEST(a_long_turn_is_there_with_how_many_it_answered),
 		TEST(the_hosts_turn_and_its_stage_are_told),
 		TEST(a_late_request_is_there_with_key_and_peer),
 		TEST(one_that_waits_for_the_window_says_so),
 		cmocka_unit_test(one_that_waits_for_a_supplier_says_so),
+		cmocka_unit_test(a_write_that_a_supplier_did_has_its_key),
 		TEST(who_may_see_no_keys_may_not_ask),
 	};
 

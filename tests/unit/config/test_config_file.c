@@ -220,11 +220,8 @@ the_defaults_printed_read_back_as_the_defaults(void **state)
 	check_reads_back(&cfg);
 }
 
-/* One at a time; a second pair where an option wants company. */
-static const struct {
-	const char *name, *value;
-	const char *with, *with_value;
-} settings[] = {
+/* One at a time; a second and a third pair where an option wants company. */
+static const char *const settings[][6] = {
 	{"memory-limit", "1024", NULL, NULL},
 	{"memory-limit", "2", "memory-max", "1024"},
 	{"max-item-size", "3m", NULL, NULL},
@@ -290,8 +287,9 @@ static const struct {
 	{"telemetry-dpdk", "yes", NULL, NULL},
 	{"enable-ssl", "yes", "ssl_chain_cert", "/etc/clockoo/cache.pem"},
 	{"ssl_chain_cert", "/etc/clockoo/cache.pem", NULL, NULL},
+	{"tls-plain-port", "11212", "enable-ssl", "yes", "ssl_chain_cert", "/c.pem"},
 	{"ssl_key", "/etc/clockoo/cache.key", NULL, NULL},
-	{"ssl_keyformat", "1", NULL, NULL},
+	{"ssl_keyformat", "2", NULL, NULL},
 	{"ssl_verify_mode", "2", NULL, NULL},
 	{"ssl_ciphers", "ECDHE-ECDSA-AES128-GCM-SHA256:!aNULL", NULL, NULL},
 	{"ssl_ca_cert", "/etc/clockoo/clients.pem", NULL, NULL},
@@ -314,6 +312,7 @@ static const struct {
 	{"front-items", "65536", NULL, NULL},
 	{"front-auto-eject-hosts", "yes", "front-gutter", "10.0.0.9:11211:1,b:1:1 c"},
 	{"front-gutter-ttl", "90s", "front-reload", "flush"},
+	{"front-peers", "10.0.0.2:11211,2001:db8::2:11211", NULL, NULL},
 	{"flash-device", "/var/x y", "flash-size", "2t"},
 	{"flash-device", "/dev/nvme0n1", "flash-size", "3g"},
 	{"flash-device", "/f", "flash-state", "/dev/shm/x y"},
@@ -325,6 +324,7 @@ static const struct {
 	{"flash-device", "/f", "flash-large", "30"},
 	{"flash-device", "/f", "flash-item-max", "4k"},
 	{"flash-device", "/f", "flash-deadline", "20ms"},
+	{"flash-device", "/f", "flash-compress", "yes"},
 };
 
 static void
@@ -336,12 +336,11 @@ any_setting_printed_reads_back_as_it_was(void **state)
 
 		config_defaults(&cfg);
 		before = cfg;
-		if (!config_set(&cfg, settings[i].name, settings[i].value, &f) ||
-		    (settings[i].with != NULL &&
-		     !config_set(&cfg, settings[i].with, settings[i].with_value, &f)))
-			fail_msg("%s", f.text);
+		for (uint32_t k = 0; k < 6 && settings[i][k] != NULL; k += 2)
+			if (!config_set(&cfg, settings[i][k], settings[i][k + 1], &f))
+				fail_msg("%s", f.text);
 		if (memcmp(&cfg, &before, sizeof cfg) == 0)
-			fail_msg("--%s %s is the default", settings[i].name, settings[i].value);
+			fail_msg("--%s %s is the default", settings[i][0], settings[i][1]);
 		check_reads_back(&cfg);
 	}
 }
@@ -355,9 +354,8 @@ every_key_is_among_the_settings_tried(void **state)
 		bool tried = row->key == NULL;
 
 		for (uint32_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
-			tried |= strcmp(row->name, settings[i].name) == 0 ||
-				 (settings[i].with != NULL &&
-				  strcmp(row->name, settings[i].with) == 0);
+			for (uint32_t k = 0; k < 6 && settings[i][k] != NULL; k += 2)
+				tried |= strcmp(row->name, settings[i][k]) == 0;
 		if (!tried)
 			fail_msg("--%s", row->name);
 	}

@@ -317,6 +317,15 @@ ascending_digits_have_a_code_each(void **state)
 						fail_msg("%u: %u %u %u %u", code, a, b, c, d);
 					above = code + 1;
 				}
+	check_eq(above, FILTER_CODES);
+	/* What lies between two codes is digits, too. */
+	for (uint32_t code = 0; code < FILTER_CODES; code++) {
+		uint8_t found[FILTER_QUAD];
+
+		filter_digits(code, found);
+		for (uint32_t i = 0; i < FILTER_QUAD; i++)
+			check(found[i] < FILTER_DIGITS);
+	}
 }
 
 int

@@ -23,11 +23,13 @@ static struct mem_flash device;
 static struct flash_column_config column;
 static struct flash_columns columns;
 static struct flash_super super;
-static uint32_t tries;
+static uint32_t tries, ends_at; /* what hangs ends at this try */
 
 static bool
 wait(void *arg)
 {
+	if (tries == ends_at)
+		mem_flash_release(&device);
 	mem_flash_tick(&device, device.now_ns + 1);
 	return ++tries < TRIES;
 }
@@ -83,6 +85,7 @@ setup(void **unused)
 	put_all();
 	super = (struct flash_super){0};
 	tries = 0;
+	ends_at = UINT32_MAX;
 	return 0;
 }
 
@@ -148,6 +151,34 @@ rows_that_are_not_whole_are_empty_columns(void **unused)
 			mem_flash_tick(&device, device.now_ns + 1);
 		tries = 0;
 	}
+}
+
+/* Whoever begins must know whether the device may still write into the memory of the columns. */
+static void
+a_read_that_hangs_ends_the_start(void **unused)
+{
+	super.shard[SHARD].rows = flash_rows_write(&column, &io);
+	device.faults.hangs = 1000000;
+	check(!flash_rows_start(&column, FLASH_FROM_CLEAN, &super, SHARD, &io));
+	check(!column.is_kept);
+	check(device.under_way != 0);
+	check(tries >= TRIES && tries <= TRIES + FLASH_ROWS_WAITS);
+
+	/* Ended by now, or while it is given up. */
+	mem_flash_release(&device);
+	for (struct flash_result r; device.under_way != 0;
+	     device.device.ops->poll(&device.device, &r, 1))
+		mem_flash_tick(&device, device.now_ns + 1);
+	tries = 0;
+	ends_at = TRIES + 10;
+	check(flash_rows_start(&column, FLASH_FROM_CLEAN, &super, SHARD, &io));
+	check(!column.is_kept);
+	check_eq(device.under_way, 0);
+
+	tries = 0;
+	device.faults.hangs = 0;
+	check(flash_rows_start(&column, FLASH_FROM_CLEAN, &super, SHARD, &io));
+	check(column.is_kept);
 }
 
 static void
@@ -295,6 +326,7 @@ main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(rows_that_are_not_whole_are_empty_columns, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_read_that_hangs_ends_the_start, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			what_a_killed_process_left_is_kept_if_a_process_may_have, setup, teardown),
 		cmocka_unit_test(another_shape_is_a_cold_start),

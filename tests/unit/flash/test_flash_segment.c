@@ -40,6 +40,7 @@ some_record(void)
 		return (struct flash_record){.kind = FLASH_FLUSH};
 	return (struct flash_record){.kind = kind == 2 ? FLASH_VOID : FLASH_PUT,
 				     .status = (uint8_t)draw(16),
+				     .packed = (state & 1) != 0,
 				     .value_len = draw(draw(5) == 0 ? 6000 : 300),
 				     .flags = draw(2) ? draw(1000) : 0,
 				     .expiry_s = draw(2) ? 1 + draw(1000) : 0,
@@ -257,13 +258,9 @@ a_head_that_lies_is_no_record(void **unused)
 {
 	/* Key 251 long; none; a kind that is none; zero bits set; 6 bytes of cas; a flush with a
 	 * key. */
-	static const uint64_t lies[] = {251 | 1 << 8,
-					1 << 8,
-					1 | 5 << 8,
-					1 | 1 << 8 | 1 << 15,
-					1 | 1 << 8 | 1ull << 39,
-					1 | 1 << 8 | 6ull << 36,
-					1 | 3 << 8};
+	static const uint64_t lies[] = {
+		251 | 1 << 8, 1 << 8, 1 | 5 << 8, 1 | 1 << 8 | 1 << 15, 1 | 1 << 8 | 6ull << 36,
+		1 | 3 << 8};
 	uint8_t bytes[FLASH_HEAD_BYTES_MAX] = {0};
 	struct flash_record r = {.kind = FLASH_PUT, .key = {key_bytes, 20}, .flags = 1};
 	const uint32_t len = flash_record_write(bytes, &r);

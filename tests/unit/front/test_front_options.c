@@ -172,6 +172,50 @@ servers_come_from_a_file_by_its_path(void **state)
 	check_ptr(strstr(err.text, "--front-gutter: \"a:1\": expected host:port:weight"));
 }
 
+static const char *
+refused_peers(const char *peers)
+{
+	static struct error err;
+
+	begin("a:1:1");
+	set("front-peers", peers);
+	memset(&front, 0xa5, sizeof front);
+	check(!front_options_read(&front, &options, &err));
+	return err.text;
+}
+
+static void
+peers_have_addresses(void **state)
+{
+	static const char *const wrong[] = {"10.0.0.2",   "10.0.0.2:",      "10.0.0.2:0",
+					    "b:11211",    "10.0.0.2:65536", ":11211",
+					    "10.0.0.2:x", "10.0.0.2:1 x",   "/etc/peers",
+					    "0.0.0.0:11", "10.0.0.2:-1",    "10.0.0.2:1:1"};
+	struct ip_addr v6 = {{0x20, 0x01, 0x0d, 0xb8, [15] = 2}}, v4 = ip_addr_v4(0x0a000002);
+	struct error err;
+
+	begin("a:1:1");
+	set("front-peers", "10.0.0.2:11211,2001:db8::2:11212");
+	read_options();
+	check_eq(front.peers.count, 2);
+	check(ip_addr_equal(&front.peers.address[0].ip, &v4));
+	check(ip_addr_equal(&front.peers.address[1].ip, &v6));
+	check_eq(front.peers.address[0].port, 11211);
+	check_eq(front.peers.address[1].port, 11212);
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+		check_ptr(strstr(refused_peers(wrong[i]), "expected a front's address"));
+	begin("a:1:1");
+	set("front-peers", "10.0.0.2:11211");
+	set("front-mode", "sole");
+	check(!front_options_read(&front, &options, &err));
+	check_ptr(strstr(err.text, "--front-mode sole"));
+	begin("a:1:1");
+	set("front-peers", "10.0.0.2:11211");
+	set("front-items", "0");
+	check(!front_options_read(&front, &options, &err));
+	check_ptr(strstr(err.text, "--front-items 0"));
+}
+
 static void
 a_worker_has_a_bound_of_connections(void **state)
 {
@@ -200,6 +244,7 @@ main(void)
 		cmocka_unit_test(every_hash_and_distribution_has_its_name),
 		cmocka_unit_test(words_and_times_reach_their_fields),
 		cmocka_unit_test(servers_come_from_a_file_by_its_path),
+		cmocka_unit_test(peers_have_addresses),
 		cmocka_unit_test(a_worker_has_a_bound_of_connections),
 	};
 

@@ -124,6 +124,12 @@ conn_local(const struct conn *c)
 	return c->slot == FAKE_SLOT6 ? LOCAL_GLOBAL6 : LOCAL_V4;
 }
 
+uint16_t
+conn_local_port(const struct conn *c)
+{
+	return c->slot == FAKE_SLOT_PLAIN ? FAKE_PLAIN_PORT : 11211;
+}
+
 struct view
 conn_peek(const struct conn *c)
 {
@@ -553,6 +559,7 @@ shared_create(struct rig *r, uint32_t cores)
 		.pid = 77,
 		.conns_max = cores * FAKE_CONNS,
 		.tcp_port = 11211,
+		.plain_port = FAKE_PLAIN_PORT,
 		.ip = {[LOCAL_V4] = ip_addr_v4(FAKE_OURS), [LOCAL_GLOBAL6] = {FAKE_OURS6}}};
 
 	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(cores) +

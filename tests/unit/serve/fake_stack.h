@@ -15,18 +15,20 @@
 
 #include "serve/serve.h"
 
-#define FAKE_CONNS     8u
-#define FAKE_SPARE     2u /* of them, for those who come too many */
-#define FAKE_DATAGRAMS 64u
-#define FAKE_KEPT      256u /* of them, over turns */
-#define FAKE_UNIX      1700000000
-#define FAKE_SOURCES   64u         /* of datagrams */
-#define FAKE_OURS      0x0a630001u /* 10.99.0.1 */
-#define FAKE_PEER      0x0a630002u /* 10.99.0.2, everybody's */
-#define FAKE_SLOT6     1u          /* the connection in this slot comes over IPv6 */
-#define FAKE_OURS6     "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1" /* 2001:db8::1 */
-#define FAKE_PEER6     "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2" /* 2001:db8::2 */
-#define FAKE_PORT      4000u /* of the connection in slot 0; then upwards */
+#define FAKE_CONNS      8u
+#define FAKE_SPARE      2u /* of them, for those who come too many */
+#define FAKE_DATAGRAMS  64u
+#define FAKE_KEPT       256u /* of them, over turns */
+#define FAKE_UNIX       1700000000
+#define FAKE_SOURCES    64u         /* of datagrams */
+#define FAKE_OURS       0x0a630001u /* 10.99.0.1 */
+#define FAKE_PEER       0x0a630002u /* 10.99.0.2, everybody's */
+#define FAKE_SLOT6      1u          /* the connection in this slot comes over IPv6 */
+#define FAKE_SLOT_PLAIN 2u          /* and in this one, of the port beside that of TLS */
+#define FAKE_PLAIN_PORT 11212u
+#define FAKE_OURS6      "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1" /* 2001:db8::1 */
+#define FAKE_PEER6      "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2" /* 2001:db8::2 */
+#define FAKE_PORT       4000u /* of the connection in slot 0; then upwards */
 
 struct rig {
 	struct stack *stack;

@@ -9,6 +9,7 @@
 #include "store_rig.h"
 
 #include "store/geometry.h"
+#include "store/resize_limits.h"
 
 #define SEED 20261121u
 
@@ -297,6 +298,24 @@ pages_untouched(const struct rig *rig)
 	return count;
 }
 
+/* What fits fills the index nearly as far as it may be; with a page less it would be too full. */
+static void
+a_full_store_has_no_page_of_index_that_it_does_not_need(void **state)
+{
+	struct rig rig = rig_up(64, 1);
+	struct store_usage usage;
+	uint64_t less;
+
+	do {
+		fill_with(&rig, counted(rig.core, STORE_ITEMS_LINKED), 4096, 40);
+		store_usage_mt(rig.store, &usage);
+	} while (counted(rig.core, STORE_EVICTED) < usage.items / 16);
+	less = (uint64_t)(rig.store->slab.index_pages - 1) * rig.store->resize.step * BUCKET_SLOTS;
+	check(usage.items * 64 > less * FULL_64THS);
+	check_eq(counted(rig.core, STORE_EVICTED_INDEX_FULL), 0);
+	rig_down(&rig);
+}
+
 /* And when all is gone, every page is the index's or free for anyone. */
 static void
 the_index_follows_the_sizes_and_every_page_is_returned(void **state)
@@ -406,6 +425,7 @@ main(void)
 		cmocka_unit_test(every_key_is_found_while_the_index_is_resized),
 		cmocka_unit_test(the_index_grows_from_one_page_with_the_items),
 		cmocka_unit_test(the_index_keeps_up_however_much_a_turn_stores),
+		cmocka_unit_test(a_full_store_has_no_page_of_index_that_it_does_not_need),
 		cmocka_unit_test(the_index_follows_the_sizes_and_every_page_is_returned),
 		cmocka_unit_test(a_page_that_does_not_come_is_not_waited_for),
 		cmocka_unit_test(nothing_flushed_is_moved_past_the_sweep),

@@ -1,0 +1,289 @@
+/*
+ * front_peers.c - words of keys: told, sent, heard.
+ */
+#include "front_peers.h"
+
+#include "front_keep.h"
+#include "front_words.h"
+
+#define LOOK_NS 250000ull /* whether a link address is known now */
+
+struct peer {
+	struct udp_peer to;
+	uint64_t gives_up_ns; /* it is being solicited until then; 0: it is known */
+};
+
+struct front_peers {
+	uint32_t count;
+	uint32_t next;       /* who the oldest datagram goes to */
+	uint32_t head, tail; /* datagrams; the last one may take more words */
+	uint32_t heard_s;    /* the second of which these are: */
+	uint32_t heard, flushes;
+	struct peer peer[FRONT_PEERS_MAX];
+	struct front_words datagram[FRONT_PEER_DATAGRAMS];
+};
+
+size_t
+front_peers_bytes(const struct front_settings *settings)
+{
+	return settings->peers.count != 0 ? sizeof(struct front_peers) + CACHE_LINE_BYTES : 0;
+}
+
+/* A stack drops datagrams that come from a port of its own: a server's is in the lower half, or the
+ * upper, and this in the other. */
+static uint16_t
+source_port(uint16_t port)
+{
+	const uint16_t other = port ^ 0x8000;
+
+	return other != 0 ? other : 1;
+}
+
+struct front_peers *
+front_peers_create(struct region *region, const struct front_settings *settings)
+{
+	struct front_peers *p;
+
+	if (settings->peers.count == 0)
+		return NULL;
+	p = region_take(region, sizeof *p, CACHE_LINE_BYTES);
+	p->count = settings->peers.count;
+	for (uint32_t i = 0; i < p->count; i++) {
+		const struct front_address *address = &settings->peers.address[i];
+
+		p->peer[i].to = (struct udp_peer){
+			.ip = address->ip,
+			.port = address->port,
+			.our_port = source_port(address->port),
+		};
+	}
+	return p;
+}
+
+/* ---- told ---- */
+
+/* Where a word goes that finds no room in the last datagram; NULL: none is free. */
+static struct front_words *
+datagram_begin(struct front_peers *p)
+{
+	struct front_words *words;
+
+	if (p->tail - p->head == FRONT_PEER_DATAGRAMS)
+		return NULL;
+	words = &p->datagram[p->tail++ % FRONT_PEER_DATAGRAMS];
+	front_words_clear(words);
+	return words;
+}
+
+/* One that has gone to a peer is closed. */
+static struct front_words *
+datagram_open(struct front_peers *p)
+{
+	const bool begun = p->tail - p->head == 1 && p->next != 0;
+
+	return p->tail == p->head || begun ? NULL
+					   : &p->datagram[(p->tail - 1) % FRONT_PEER_DATAGRAMS];
+}
+
+void
+front_peers_tell(struct front *f, const struct front_key *key)
+{
+	const struct view name = front_key_view(key);
+	struct front_words *words;
+
+	if (f->peers == NULL)
+		return;
+	words = datagram_open(f->peers);
+	if (words == NULL || !front_words_add(words, name, key->hash)) {
+		words = datagram_begin(f->peers);
+		if (words == NULL || !front_words_add(words, name, key->hash)) {
+			front_count(f, FRONT_PEERS_LOST);
+			return;
+		}
+	}
+	front_count(f, FRONT_PEERS_TOLD);
+}
+
+void
+front_peers_tell_all(struct front *f)
+{
+	struct front_words *words;
+
+	if (f->peers == NULL)
+		return;
+	words = datagram_open(f->peers);
+	if (words == NULL || !front_words_add_all(words))
+		words = datagram_begin(f->peers);
+	if (words != NULL && front_words_add_all(words))
+		front_count(f, FRONT_PEERS_TOLD);
+	else
+		front_count(f, FRONT_PEERS_LOST);
+}
+
+/* ---- sent ---- */
+
+enum sending { SENT, LOST, LATER };
+
+/* A peer that nobody knows is waited for once, and not again until it is known. */
+static enum sending
+peer_resolve(struct front *f, struct peer *peer)
+{
+	if (udp_resolve(f->stack, &peer->to)) {
+		peer->gives_up_ns = 0;
+		return SENT;
+	}
+	if (peer->gives_up_ns == 0)
+		peer->gives_up_ns = f->now_ns + FRONT_PEER_WAIT_NS;
+	return f->now_ns < peer->gives_up_ns ? LATER : LOST;
+}
+
+static enum sending
+peer_send(struct front *f, struct peer *peer, struct view payload)
+{
+	enum sending known;
+	uint32_t room;
+	uint8_t *at;
+
+	known = peer_resolve(f, peer);
+	if (known != SENT)
+		return known;
+	at = udp_begin(f->stack, &peer->to, &room);
+	if (at == NULL)
+		return LATER;
+	if (payload.len > room) {
+		udp_commit(f->stack, 0);
+		return LOST;
+	}
+	memcpy(at, payload.data, payload.len);
+	udp_commit(f->stack, payload.len);
+	return SENT;
+}
+
+/* To each peer that has not had it; false: the rest later. */
+static bool
+datagram_send(struct front *f, struct front_words *words, uint32_t *sends)
+{
+	struct front_peers *p = f->peers;
+
+	for (; p->next < p->count; p->next++, --*sends) {
+		enum sending done;
+
+		if (*sends == 0)
+			return false;
+		done = words->len == 0 ? SENT
+				       : peer_send(f, &p->peer[p->next], front_words_end(words));
+		if (done == LATER)
+			return false;
+		if (done == LOST)
+			front_count(f, FRONT_PEERS_LOST);
+	}
+	return true;
+}
+
+void
+front_peers_send(struct front *f)
+{
+	struct front_peers *p = f->peers;
+	uint32_t sends = FRONT_PEER_SENDS;
+
+	while (p->head != p->tail) {
+		if (!datagram_send(f, &p->datagram[p->head % FRONT_PEER_DATAGRAMS], &sends))
+			return;
+		p->next = 0;
+		p->head++;
+	}
+}
+
+uint64_t
+front_peers_next_ns(const struct front *f)
+{
+	const struct front_peers *p = f->peers;
+
+	return p == NULL || p->head == p->tail ? FRONT_NEVER : f->now_ns + LOOK_NS;
+}
+
+/* ---- heard ---- */
+
+static bool
+is_peer(const struct front_peers *p, const struct ip_addr *ip)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		if (ip_addr_equal(&p->peer[i].to.ip, ip))
+			return true;
+	return false;
+}
+
+/* False: more than may be heard in a second. */
+static bool
+may_hear(struct front *f, bool all)
+{
+	struct front_peers *p = f->peers;
+	const uint32_t now_s = serve_now_s(f->serve);
+
+	if (p->heard_s != now_s) {
+		p->heard_s = now_s;
+		p->heard = p->flushes = 0;
+	}
+	if (p->heard == FRONT_PEER_WORDS_MAX || (all && p->flushes == FRONT_PEER_FLUSHES))
+		return false;
+	p->heard++;
+	p->flushes += all;
+	return true;
+}
+
+/* Who asks from now on joins nothing older, what is under way is not kept, and what is here goes.
+ */
+static void
+hear_key(struct front *f, struct view name)
+{
+	const uint64_t hash = store_hash(f->store, name);
+	const struct front_wanted wanted = {.key = name, .hash = hash};
+	uint64_t hold = 0;
+
+	if (front_copy_write(&f->copies, &wanted, false, &hold))
+		front_write_end_mt(f->copies.shared.cells, hash);
+	else
+		store_delete(f->store, name, hash); /* it has writers enough */
+	front_flights_close(f, wanted);
+}
+
+static bool
+hear_all(struct front *f)
+{
+	bool done;
+
+	front_flush_begin_mt(f->copies.shared.cells);
+	done = front_keep_flushed(f);
+	front_flush_end_mt(f->copies.shared.cells);
+	return done;
+}
+
+bool
+front_peers_hear(void *arg, const struct udp_peer *from, struct view request)
+{
+	uint8_t room[MC_KEY_DECODED_MAX];
+	struct front *f = arg;
+	enum front_word word;
+	struct view rest, key;
+
+	if (!front_words_begin(request, &rest))
+		return false;
+	if (!is_peer(f->peers, &from->ip) || request.len > FRONT_WORDS_BYTES) {
+		front_count(f, FRONT_PEERS_REFUSED);
+		return true;
+	}
+	while ((word = front_words_next(&rest, &key, room)) != FRONT_WORD_END) {
+		const bool all = word == FRONT_WORD_ALL;
+
+		if (!may_hear(f, all) || (all && !hear_all(f))) {
+			front_count(f, FRONT_PEERS_REFUSED);
+			continue;
+		}
+		if (!all)
+			hear_key(f, key);
+		front_count(f, FRONT_PEERS_HEARD);
+	}
+	if (rest.len != 0)
+		front_count(f, FRONT_PEERS_REFUSED);
+	return true;
+}

@@ -1,0 +1,35 @@
+/*
+ * tls_shared.c - the context of all cores, and its successor.
+ */
+#include "tls_conns.h"
+
+#include "base/check.h"
+
+void
+tls_shared_begin(struct tls_shared *sh, struct tls_context *first, uint32_t cores)
+{
+	ensure(cores <= TLS_CORES_MAX);
+	*sh = (struct tls_shared){.context = {first}, .cores = cores};
+}
+
+bool
+tls_shared_replace_mt(struct tls_shared *sh, struct tls_context *next)
+{
+	const uint32_t version = atomic_load_explicit(&sh->version, memory_order_relaxed);
+	const uint32_t other = (version + 1) % 2;
+
+	for (uint32_t i = 0; i < sh->cores; i++)
+		if (atomic_load_explicit(&sh->seen[i], memory_order_acquire) != version)
+			return false;
+	tls_context_free(sh->context[other]);
+	sh->context[other] = next;
+	atomic_store_explicit(&sh->version, version + 1, memory_order_release);
+	return true;
+}
+
+void
+tls_shared_end(struct tls_shared *sh)
+{
+	tls_context_free(sh->context[0]);
+	tls_context_free(sh->context[1]);
+}

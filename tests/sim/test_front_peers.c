@@ -1,0 +1,511 @@
+/*
+ * Two fronts before one server that tell each other of writes. Goal: a write through one ends the
+ * copy at the other, a datagram's way behind its answer, whatever kind of write, a flush too; what
+ * is lost costs a copy's life and no more; nobody else is heard, and what is heard is not told on.
+ * Method: three whole cores and a client on a hub that loses what a test says. One name in each
+ * list is nobody's.
+ */
+#include "sim_core.h"
+#include "sim_front.h"
+#include "sim_rng.h"
+#include "zeroed.h"
+
+#include "proto/mc_udp.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STATIONS  4u
+#define CORES     3u
+#define STEP_NS   50000u
+#define MS        1000000ull
+#define SECOND_NS 1000000000ull
+#define LONG_NS   (100 * SECOND_NS) /* of copies */
+#define SHORT_NS  (400 * MS)
+#define FRAMES    1024u
+#define HEARD_MAX 512u
+#define NOBODY    9u
+#define FORGED    5000u /* a port */
+
+enum { ONE, OTHER, SERVER, CLIENT };
+
+struct talk {
+	struct conn *conn;
+	char heard[HEARD_MAX];
+	uint32_t heard_len;
+};
+
+struct world {
+	struct sim_cores *cores[CORES];
+	struct sim_stack *client;
+	struct mem_port *port[STATIONS];
+	struct front *front[2];
+	struct front_exchange *fleet[2];
+	struct front_shared shared[2];
+	struct region memory[2];
+	struct talk talk[2]; /* with each front */
+	bool cut[STATIONS][STATIONS];
+	bool datagrams_lost; /* all between fronts */
+	uint64_t now_ns;
+};
+
+/* ---- the hub ---- */
+
+static bool
+is_udp(const uint8_t *frame, uint32_t len)
+{
+	return len > 34 && frame[12] == 8 && frame[13] == 0 && frame[23] == 17;
+}
+
+static void
+deliver(struct world *w, uint32_t from, const uint8_t *frame, uint32_t len)
+{
+	for (uint32_t i = 0; i < STATIONS; i++) {
+		const bool its = (frame[0] & 1) != 0 || memcmp(frame, w->port[i]->port.mac, 6) == 0;
+		uint8_t *to;
+
+		if (i == from || !its || w->cut[from][i] ||
+		    (w->datagrams_lost && is_udp(frame, len)))
+			continue;
+		to = mem_port_feed(w->port[i], len, 0);
+		check_ptr(to);
+		memcpy(to, frame, len);
+	}
+}
+
+static void
+step(struct world *w)
+{
+	const uint8_t *frame;
+	uint32_t len;
+
+	for (uint32_t i = 0; i < STATIONS; i++)
+		for (; (frame = mem_port_sent(w->port[i], &len)) != NULL; mem_port_done(w->port[i]))
+			deliver(w, i, frame, len);
+	w->now_ns += STEP_NS;
+	for (uint32_t i = 0; i < CORES; i++) {
+		w->cores[i]->now_ns = w->now_ns;
+		sim_cores_turn(w->cores[i]);
+	}
+	w->client->now_ns = w->now_ns;
+	sim_stack_turn(w->client);
+}
+
+static void
+run(struct world *w, uint64_t for_ns)
+{
+	for (uint64_t end_ns = w->now_ns + for_ns; w->now_ns < end_ns;)
+		step(w);
+}
+
+/* ---- stations ---- */
+
+static uint32_t
+ip_of(uint32_t station)
+{
+	return SIM_IP + station;
+}
+
+static struct sim_cores *
+cores_create(struct world *w, uint32_t station)
+{
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(0x20 + station)};
+	struct sim_cores_options o = sim_cores_defaults(11 + station);
+	struct port *port;
+
+	w->port[station] = mem_port_create(mac, FRAMES, 0);
+	port = &w->port[station]->port;
+	o.ports = &port;
+	o.stack.net.ipv4 = ip_of(station);
+	o.memory_bytes = 8u << 20;
+	o.stack.tcp.active_reserve = station == SERVER ? 0 : 3;
+	return sim_cores_create(&o);
+}
+
+static void
+peer_add(struct front_settings *settings, uint32_t station)
+{
+	settings->peers.address[settings->peers.count++] =
+		(struct front_address){.ip = ip_addr_v4(ip_of(station)), .port = SIM_PORT};
+}
+
+static void
+front_attach(struct world *w, uint32_t which, uint64_t copy_ns, bool hears_client)
+{
+	static const struct front_server name = {"server", 1};
+	const struct front_address address = {.ip = ip_addr_v4(ip_of(SERVER)), .port = SIM_PORT};
+	struct core *core = &w->cores[which]->cores[0].core;
+	struct front_settings settings = {
+		.servers = 1,
+		.connections = 1,
+		.conns_max = 64,
+		.misses_on_failure = true,
+		.timeout_ns = 20 * SECOND_NS,
+		.connect_timeout_ns = SECOND_NS,
+		.retry_timeout_ns = SECOND_NS,
+		.ttl_s = 1,
+		.copy_ns = copy_ns,
+		.failure_limit = 2,
+		.answer_bytes_max = 1u << 20,
+	};
+	struct region region;
+
+	peer_add(&settings, NOBODY);
+	peer_add(&settings, which == ONE ? OTHER : ONE);
+	if (hears_client)
+		peer_add(&settings, CLIENT);
+	region = (struct region){.size = front_bytes(&settings)};
+	settings.shared = w->shared[which] = sim_front_shared(FRONT_ITEMS_MEMORY);
+	settings.fleet = w->fleet[which] = sim_front_fleet(&name, &address, 1);
+	region.base = zeroed_memory(region.size);
+	w->memory[which] = region;
+	w->front[which] = front_create(&region, &settings, core->serve, core->stack, core->store);
+}
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+}
+
+static void
+on_ended(void *arg, struct conn *c)
+{
+	fail_msg("a connection of the client ended");
+}
+
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	fail_msg("refused");
+}
+
+static void
+client_turn(void *arg)
+{
+	struct world *w = arg;
+
+	while (stack_pop_ready(w->client->stack) != NULL)
+		;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct talk *t = &w->talk[i];
+
+		for (struct view v = t->conn != NULL ? conn_peek(t->conn) : (struct view){NULL, 0};
+		     v.len > 0; v = conn_peek(t->conn)) {
+			check(t->heard_len + v.len < HEARD_MAX);
+			memcpy(t->heard + t->heard_len, v.data, v.len);
+			t->heard_len += v.len;
+			conn_advance(w->client->stack, t->conn, v.len);
+		}
+	}
+}
+
+static struct world *
+world_create(uint64_t copy_ns, bool hears_client)
+{
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, 0x30};
+	struct world *w = calloc(1, sizeof *w);
+	struct stack_config cfg = sim_config(5);
+	const struct stack_user user = {w, on_opened, on_ended, on_failed};
+
+	check_ptr(w);
+	for (uint32_t i = 0; i < CORES; i++)
+		w->cores[i] = cores_create(w, i);
+	cfg.net.ipv4 = ip_of(CLIENT);
+	cfg.tcp.port = 0;
+	w->client = sim_stack_create_as(&cfg, FRAMES, 0, mac);
+	w->client->serve = client_turn;
+	w->client->arg = w;
+	stack_attach(w->client->stack, &user);
+	w->port[CLIENT] = w->client->port;
+	w->now_ns = w->client->now_ns;
+	front_attach(w, ONE, copy_ns, false);
+	front_attach(w, OTHER, copy_ns, hears_client);
+	run(w, 100 * MS);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct conn_target to = {.ip = ip_addr_v4(ip_of(i)), .port = SIM_PORT};
+
+		check_eq(front_lane_info(w->front[i], 0).state, LANE_UP);
+		w->talk[i].conn = conn_connect(w->client->stack, &to);
+		check_ptr(w->talk[i].conn);
+	}
+	run(w, 20 * MS);
+	return w;
+}
+
+static void
+world_destroy(struct world *w)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		check_eq(front_keys_open(w->front[i]), 0);
+		check_eq(serve_awaits_open(w->cores[i]->cores[0].core.serve), 0);
+	}
+	for (uint32_t i = 0; i < CORES; i++) {
+		sim_cores_destroy(w->cores[i]);
+		mem_port_destroy(w->port[i]);
+	}
+	sim_stack_destroy(w->client);
+	for (uint32_t i = 0; i < 2; i++) {
+		sim_front_fleet_free(w->fleet[i]);
+		sim_front_shared_free(&w->shared[i]);
+		zeroed_free(w->memory[i].base, w->memory[i].size);
+	}
+	free(w);
+}
+
+/* ---- what is said ---- */
+
+static uint64_t
+count(const struct world *w, uint32_t which, enum front_counter counter)
+{
+	return counter_read(&front_counters(w->front[which])[counter]);
+}
+
+static void
+say(struct world *w, uint32_t which, const char *request)
+{
+	const uint32_t len = (uint32_t)strlen(request);
+	struct talk *t = &w->talk[which];
+
+	check(conn_writable(w->client->stack, t->conn, 1));
+	memcpy(conn_reserve(w->client->stack, t->conn, len), request, len);
+	conn_commit(w->client->stack, t->conn, len);
+}
+
+static void
+heard(struct world *w, uint32_t which, const char *answer)
+{
+	struct talk *t = &w->talk[which];
+
+	t->heard[t->heard_len] = '\0';
+	check_str(t->heard, answer);
+	t->heard_len = 0;
+}
+
+static void
+ask(struct world *w, uint32_t which, const char *request, const char *answer)
+{
+	say(w, which, request);
+	run(w, 2 * MS);
+	heard(w, which, answer);
+}
+
+/* gets: how often the server is asked for it. */
+static void
+get(struct world *w, uint32_t which, const char *answer, uint32_t gets)
+{
+	const uint64_t before = count(w, which, FRONT_ASKED);
+
+	ask(w, which, "get k\r\n", answer);
+	check_eq(count(w, which, FRONT_ASKED) - before, gets);
+}
+
+#define SET(value) "set k 0 0 1\r\n" value "\r\n"
+#define IS(value)  "VALUE k 0 1\r\n" value "\r\nEND\r\n"
+#define STORED     "STORED\r\n"
+#define WORDS_NS   (15 * MS) /* the first ones wait for who is nobody */
+
+/* Both have a copy. */
+static void
+begin(struct world *w)
+{
+	ask(w, ONE, SET("1"), STORED);
+	run(w, WORDS_NS);
+	for (uint32_t i = 0; i < 2; i++) {
+		get(w, i, IS("1"), 1);
+		get(w, i, IS("1"), 0);
+	}
+}
+
+/* The client's stack sends it to the front that is OTHER. */
+static void
+say_datagram(struct world *w, const void *bytes, uint32_t len)
+{
+	struct udp_peer to = {.ip = ip_addr_v4(ip_of(OTHER)), .port = SIM_PORT, .our_port = FORGED};
+	uint32_t room;
+	uint8_t *at;
+
+	check(udp_resolve(w->client->stack, &to));
+	at = udp_begin(w->client->stack, &to, &room);
+	check_ptr(at);
+	check(room >= MC_UDP_FRAME_BYTES + len);
+	at = mc_udp_put(at, 0, 0, 1);
+	memcpy(at, bytes, len);
+	udp_commit(w->client->stack, MC_UDP_FRAME_BYTES + len);
+	step(w);
+}
+
+/* ---- tests ---- */
+
+static void
+a_write_at_one_ends_the_copy_at_the_other(void **state)
+{
+	static const struct {
+		const char *request, *answer, *then;
+	} writes[] = {
+		{SET("2"), STORED, IS("2")},
+		{"incr k 3\r\n", "5\r\n", IS("5")},
+		{"delete k\r\n", "DELETED\r\n", "END\r\n"},
+		{"add k 0 0 1\r\n7\r\n", STORED, IS("7")},
+		{"ms k 1 c\r\n8\r\n", NULL, IS("8")},
+		{"touch k 100\r\n", "TOUCHED\r\n", IS("8")},
+		{"flush_all\r\n", "OK\r\n", "END\r\n"},
+	};
+	struct world *w = world_create(LONG_NS, false);
+
+	begin(w);
+	for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
+		say(w, ONE, writes[i].request);
+		run(w, 2 * MS);
+		if (writes[i].answer != NULL)
+			heard(w, ONE, writes[i].answer);
+		w->talk[ONE].heard_len = 0;
+		get(w, OTHER, writes[i].then, 1);
+		get(w, OTHER, writes[i].then, 0);
+	}
+	check_eq(count(w, ONE, FRONT_PEERS_TOLD), 1 + sizeof writes / sizeof writes[0]);
+	check_eq(count(w, OTHER, FRONT_PEERS_HEARD), count(w, ONE, FRONT_PEERS_TOLD));
+	check(count(w, ONE, FRONT_PEERS_LOST) > 0); /* nobody is told */
+	check_eq(count(w, OTHER, FRONT_PEERS_TOLD), 0);
+	check_eq(count(w, ONE, FRONT_PEERS_HEARD), 0);
+	world_destroy(w);
+}
+
+/* A set that has not come to its server is told of by nobody: who asks meanwhile keeps what is
+ * there until then. */
+static void
+a_word_comes_behind_its_write(void **state)
+{
+	struct world *w = world_create(LONG_NS, false);
+
+	begin(w);
+	w->cut[ONE][SERVER] = true;
+	say(w, ONE, SET("2"));
+	run(w, 50 * MS);
+	ask(w, OTHER, "get k\r\n", IS("1"));
+	w->cut[ONE][SERVER] = false;
+	run(w, 4 * SECOND_NS); /* it is sent again */
+	heard(w, ONE, STORED);
+	ask(w, OTHER, "get k\r\n", IS("2"));
+	world_destroy(w);
+}
+
+/* The other front has asked, and its answer, of before the write, comes behind the word. */
+static void
+what_is_under_way_is_not_kept(void **state)
+{
+	struct world *w = world_create(LONG_NS, false);
+
+	ask(w, ONE, SET("1"), STORED);
+	run(w, WORDS_NS);
+	w->cut[SERVER][OTHER] = true;
+	say(w, OTHER, "get k\r\n");
+	run(w, 50 * MS);
+	ask(w, ONE, SET("2"), STORED);
+	w->cut[SERVER][OTHER] = false;
+	run(w, 4 * SECOND_NS);
+	heard(w, OTHER, IS("1"));
+	ask(w, OTHER, "get k\r\n", IS("2"));
+	world_destroy(w);
+}
+
+static void
+what_is_lost_is_seen_when_copies_end(void **state)
+{
+	struct world *w = world_create(SHORT_NS, false);
+
+	begin(w);
+	w->datagrams_lost = true;
+	ask(w, ONE, SET("2"), STORED);
+	get(w, OTHER, IS("1"), 0);
+	run(w, SHORT_NS);
+	get(w, OTHER, IS("2"), 1);
+	world_destroy(w);
+}
+
+static void
+who_is_no_peer_is_not_heard(void **state)
+{
+	static const char word[] = "peer kk f\r\n";
+	struct world *w = world_create(LONG_NS, false);
+
+	begin(w);
+	say_datagram(w, word, sizeof word - 1);
+	run(w, 2 * MS);
+	get(w, OTHER, IS("1"), 0);
+	check_eq(count(w, OTHER, FRONT_PEERS_REFUSED), 1);
+	world_destroy(w);
+}
+
+/* One that is in the list says what it likes: copies go, and nothing else happens. */
+static void
+a_peer_that_lies_takes_copies_away(void **state)
+{
+	static const char *const words[] = {" kk", " bazA=", " f", " k",   " x",   " bk", "\r\n",
+					    " ",   "\r",     "  ", " kno", " b=%", "\n"};
+	struct world *w = world_create(LONG_NS, true);
+	struct sim_rng rng = {.state = 7};
+	char text[600];
+
+	begin(w);
+	for (uint32_t i = 0; i < 2000; i++) {
+		uint32_t len = (uint32_t)sprintf(text, "peer");
+
+		for (uint32_t n = sim_below(&rng, 40); n > 0; n--)
+			len += (uint32_t)sprintf(
+				text + len, "%s",
+				words[sim_below(&rng, sizeof words / sizeof words[0])]);
+		len += (uint32_t)sprintf(text + len, "\r\n");
+		say_datagram(w, text, len);
+	}
+	run(w, 2 * MS);
+	check(count(w, OTHER, FRONT_PEERS_HEARD) > 100);
+	check(count(w, OTHER, FRONT_PEERS_REFUSED) > 100); /* flushes, and nonsense */
+	ask(w, OTHER, "get k\r\n", IS("1"));
+	ask(w, ONE, SET("2"), STORED);
+	get(w, OTHER, IS("2"), 1);
+	world_destroy(w);
+}
+
+/* Beyond FRONT_PEER_WORDS_MAX a second. */
+static void
+words_are_bounded(void **state)
+{
+	struct world *w = world_create(LONG_NS, true);
+	char text[1400];
+	uint32_t len = 0;
+	uint64_t refused;
+
+	begin(w);
+	len += (uint32_t)sprintf(text, "peer");
+	while (len + 8 < sizeof text)
+		len += (uint32_t)sprintf(text + len, " kx");
+	len += (uint32_t)sprintf(text + len, "\r\n");
+	for (uint32_t i = 0; i < 500; i++)
+		say_datagram(w, text, len);
+	refused = count(w, OTHER, FRONT_PEERS_REFUSED);
+	check(refused > 0);
+	check(count(w, OTHER, FRONT_PEERS_HEARD) <= 2 * 100000 + 1);
+	run(w, 1100 * MS);
+	ask(w, ONE, SET("2"), STORED);
+	get(w, OTHER, IS("2"), 1);
+	world_destroy(w);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_write_at_one_ends_the_copy_at_the_other),
+		cmocka_unit_test(a_word_comes_behind_its_write),
+		cmocka_unit_test(what_is_under_way_is_not_kept),
+		cmocka_unit_test(what_is_lost_is_seen_when_copies_end),
+		cmocka_unit_test(who_is_no_peer_is_not_heard),
+		cmocka_unit_test(a_peer_that_lies_takes_copies_away),
+		cmocka_unit_test(words_are_bounded),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

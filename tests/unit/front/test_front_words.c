@@ -1,0 +1,167 @@
+/*
+ * test_front_words.c - what fronts tell each other of keys.
+ *
+ * Goal:   what is told is heard, whatever bytes a key has; a key once a datagram; what does not fit
+ *         is refused; nonsense ends a request, and no key of it is what could not be told.
+ * Method: keys drawn at random, read back; requests written by hand, and cut at every byte.
+ */
+#include "front/front_words.h"
+#include "sim/sim_rng.h"
+#include "support/test.h"
+
+#define KEYS 400u
+
+static struct view
+view_of(const char *text)
+{
+	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)strlen(text)};
+}
+
+static struct view
+key_draw(struct sim_rng *rng, uint8_t bytes[MC_KEY_MAX])
+{
+	const bool plain = sim_below(rng, 2) == 0;
+	const uint32_t most = plain ? MC_KEY_MAX : MC_KEY_DECODED_MAX;
+	const uint32_t len = 1 + sim_below(rng, sim_below(rng, 4) == 0 ? most : 20);
+
+	for (uint32_t i = 0; i < len; i++)
+		bytes[i] = (uint8_t)(plain ? 'a' + sim_below(rng, 26) : sim_below(rng, 256));
+	return (struct view){bytes, len};
+}
+
+static struct view
+request_of(struct view payload)
+{
+	check(payload.len > MC_UDP_FRAME_BYTES && payload.len <= FRONT_WORDS_BYTES);
+	return (struct view){payload.data + MC_UDP_FRAME_BYTES, payload.len - MC_UDP_FRAME_BYTES};
+}
+
+static void
+what_is_told_is_heard(void **state)
+{
+	static uint8_t bytes[KEYS][MC_KEY_MAX];
+	static struct front_words words;
+	uint8_t room[MC_KEY_DECODED_MAX];
+	struct sim_rng rng = {.state = 3};
+
+	for (uint32_t round = 0; round < 200; round++) {
+		struct view key[KEYS], rest, got;
+		uint32_t count = 0;
+
+		front_words_clear(&words);
+		for (; count < KEYS; count++) {
+			key[count] = key_draw(&rng, bytes[count]);
+			if (!front_words_add(&words, key[count], count + 1))
+				break;
+		}
+		check(count >= 4 && count < KEYS);
+		check(front_words_begin(request_of(front_words_end(&words)), &rest));
+		for (uint32_t i = 0; i < count; i++) {
+			check_eq(front_words_next(&rest, &got, room), FRONT_WORD_KEY);
+			check_eq(got.len, key[i].len);
+			check_eq(memcmp(got.data, key[i].data, got.len), 0);
+		}
+		check_eq(front_words_next(&rest, &got, room), FRONT_WORD_END);
+		check_eq(rest.len, 0);
+	}
+}
+
+static void
+a_key_is_told_once_in_a_datagram(void **state)
+{
+	static struct front_words words;
+	struct view end;
+
+	front_words_clear(&words);
+	for (uint32_t i = 0; i < 1000; i++) {
+		check(front_words_add(&words, view_of("k"), 7));
+		check(front_words_add_all(&words));
+	}
+	end = request_of(front_words_end(&words));
+	check_eq(end.len, strlen("peer kk f\r\n"));
+	check_eq(memcmp(end.data, "peer kk f\r\n", end.len), 0);
+	front_words_clear(&words);
+	check(front_words_add(&words, view_of("k"), 7));
+	check_eq(request_of(front_words_end(&words)).len, strlen("peer kk\r\n"));
+}
+
+static void
+what_no_word_holds_is_not_told(void **state)
+{
+	static struct front_words words;
+	uint8_t key[MC_KEY_MAX] = {0};
+
+	front_words_clear(&words);
+	check(!front_words_add(&words, (struct view){key, MC_KEY_DECODED_MAX + 1}, 1));
+	check(front_words_add(&words, (struct view){key, MC_KEY_DECODED_MAX}, 1));
+}
+
+/* How many words it has before its end, or what is nonsense. */
+static const struct {
+	const char *request;
+	bool ours;
+	uint32_t words;
+} requests[] = {
+	{"peer\r\n", true, 0},
+	{"peer kx\r\n", true, 1},
+	{"peer kx\n", true, 1},
+	{"peer kx bazA= f\r\n", true, 3},
+	{"peer kx\r\nget x\r\n", true, 1},
+	{"peer kx", false, 0},
+	{"peers kx\r\n", false, 0},
+	{"pee", false, 0},
+	{"get x\r\n", false, 0},
+	{"peer  kx\r\n", true, 0},
+	{"peer kx \r\n", true, 1},
+	{"peer k ky\r\n", true, 0},
+	{"peer fx kx\r\n", true, 0},
+	{"peer xk\r\n", true, 0},
+	{"peer bazA\r\n", true, 0},
+	{"peer b==== kx\r\n", true, 0},
+};
+
+static uint32_t
+words_heard(struct view *rest)
+{
+	uint8_t room[MC_KEY_DECODED_MAX];
+	struct view key;
+	uint32_t n = 0;
+
+	for (enum front_word word; (word = front_words_next(rest, &key, room)) != FRONT_WORD_END;
+	     n++)
+		check(word == FRONT_WORD_ALL || (key.len > 0 && key.len <= MC_KEY_MAX));
+	return n;
+}
+
+static void
+nonsense_ends_a_request(void **state)
+{
+	for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+		const struct view all = view_of(requests[i].request);
+		struct view rest;
+		uint32_t n;
+
+		check_eq(front_words_begin(all, &rest), requests[i].ours);
+		if (!requests[i].ours)
+			continue;
+		n = words_heard(&rest);
+		if (n != requests[i].words)
+			fail_msg("%s: %u words", requests[i].request, n);
+		for (uint32_t len = 0; len < all.len; len++)
+			if (front_words_begin((struct view){all.data, len}, &rest))
+				words_heard(&rest);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_told_is_heard),
+		cmocka_unit_test(a_key_is_told_once_in_a_datagram),
+		cmocka_unit_test(what_no_word_holds_is_not_told),
+		cmocka_unit_test(nonsense_ends_a_request),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
