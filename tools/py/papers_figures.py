@@ -157,8 +157,7 @@ _BEYOND = (
            "Published since: SIEVE, S3-FIFO and W-TinyLFU, each better than LRU on its traces; Intel's bags as a policy.",
            "All hold as many items as our store held at its end; models written here, SIEVE, S3-FIFO, LRU and CLOCK checked against libCacheSim. "
            "At equal bytes ours holds more items than any with list pointers.", better="less", ours=("store",), bars=True, reasons={
-               "W-TinyLFU": "It keeps a counter of how often each key was asked for, far beyond what it holds, at several bytes an item; what we keep is one bit and a ghost.",
-               "SIEVE": "It keeps what was used once until its hand comes by, which pays where popularity never changes.",
+               "wtinylfu": "It keeps a counter of how often each key was asked for, far beyond what it holds, at several bytes an item; what we keep is one bit and a ghost.",
                "sieve": "It keeps what was used once until its hand comes by, which pays where popularity never changes.",
                "s3fifo": "The store evicts by page and class, S3-FIFO's model by the one item; what is left between them is that.",
                "lru": "Where popularity shifts, recency is all there is to know, and exact LRU knows it exactly; at equal bytes it holds fewer items.",

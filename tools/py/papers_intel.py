@@ -19,7 +19,7 @@ from vs_bed import PORT, lcores
 PART = "intel"
 VALUE_BYTES, LIMIT = 64, "avg=1ms"
 CONNECTIONS, UDP_DEPTH = 50, 256
-KEYS, ROUNDS, RUN_S = (100_000, 1_000_000), (2, 5), (0.2, 0.5)  # quick, in full
+KEYS, ROUNDS, RUN_S = (100_000, 1_000_000), (1, 5), (0.2, 0.5)  # quick, in full
 FROM_RATE = 20_000
 TRANSPORTS = {"tcp": ("--transport", "tcp", "--connections", CONNECTIONS, "--depth", 1), "udp": ("--transport", "udp", "--depth", UDP_DEPTH)}
 SYSTEMS = {"vhost": "ours, vhost", "veth": "ours, veth", "memcached": "memcached, veth"}
