@@ -2,80 +2,26 @@
  * tls_conns.c - wires and their pipes: ciphered bytes of the one are requests of the other, and
  * replies of the other ciphered bytes of the one.
  */
-#include "tls_conns.h"
-
 #include "base/check.h"
-#include "base/list.h"
+#include "tls_inside.h"
 
 const struct counter_name tls_counter_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(COUNTER_NAME)};
 
-#define OUT_PIECES      10u /* of CONN_RESERVE_MAX, that a call may fill: a record, and more */
-#define OUT_BYTES       (OUT_PIECES * CONN_RESERVE_MAX)
-#define PIECES_READ_MAX 64u /* frames and records looked at in a visit */
-#define EXPIRED_A_TURN  8u
-#define WIRES_PART      8u /* of the chunks: for them alone */
-
-static_assert(OUT_BYTES >= TLS_STEP_MAX + TLS_RECORD_MORE, "a record fits");
-
-struct tls_conn {
-	struct conn *wire, *pipe;  /* NULL: there is none; the pipe is open after the handshake */
-	struct tls_stream *stream; /* NULL: nothing has come yet */
-	uint64_t since_ns;         /* it is in that list: */
-	struct list handshake;     /* in waiting, or with a stream in handshakes; or in leaving */
-	struct list due;           /* to be looked at in the next turn; or in steps */
-	uint64_t looked;           /* the turn in which it was last */
-	uint32_t rekeys, rekeys_early;
-	uint64_t read, rekeyed_at; /* bytes of requests; that many at the last key update */
-	bool ended;                /* nothing more comes */
-	bool deferred;             /* it waits for a step, in begins or steps */
-	bool leaving;              /* its session is over, what it wrote is not sent */
-};
-
-struct tls_conns {
-	struct tls_conns_config cfg;
-	struct serve *serve;
-	struct stack *stack;
-	struct tls_conn *of_slot;        /* of wires, by their slots */
-	uint32_t *wire_of;               /* of pipes: the wire's slot, plus 1 */
-	struct list waiting, handshakes; /* the oldest first */
-	struct list leaving;             /* the longest without progress first */
-	struct list due;
-	struct list begins, steps; /* that wait for one: without a stream, and with it */
-	uint64_t turns;
-	uint32_t kept;            /* chunks */
-	uint32_t handshake_count; /* of them, those with a stream */
-	struct tls_context *context;
-	uint64_t now_ns;
-	uint64_t step_ns, step_ends_ns; /* of the last step of a handshake; 0: it is not known */
-	uint64_t step_requests;         /* served until then */
-	bool stepped;                   /* in this turn */
-	bool begun_last;                /* of those that waited for a step */
-	uint32_t rekeys;                /* of this turn */
-	struct tls_io io;               /* of the call that is made */
-	uint8_t out[OUT_BYTES], plain[TLS_STEP_MAX];
-	_Alignas(CACHE_LINE_BYTES) struct counter counters[TLS_COUNTER_COUNT];
-};
-
-static void
-count(struct tls_conns *tc, enum tls_counter which)
-{
-	counter_add(&tc->counters[which], 1);
-}
+#define EXPIRED_A_TURN 8u
+#define WIRES_PART     8u /* of the chunks: for them alone */
 
 /* ---- the wire ---- */
 
-/* The next call may write so much; 0: the wire is visited again when there is room. */
-static uint32_t
-io_begin(struct tls_conns *tc, struct conn *wire, uint32_t *credits)
+uint32_t
+tls_io_begin(struct tls_conns *tc, struct conn *wire, uint32_t *credits)
 {
 	*credits = conn_credit_take(tc->stack, wire, OUT_PIECES);
 	tc->io = (struct tls_io){.out = tc->out, .out_max = *credits * CONN_RESERVE_MAX};
 	return tc->io.out_max;
 }
 
-/* What was written is queued. */
-static void
-io_flush(struct tls_conns *tc, struct conn *wire, uint32_t credits)
+void
+tls_io_flush(struct tls_conns *tc, struct conn *wire, uint32_t credits)
 {
 	for (uint32_t at = 0; at < tc->io.out_len; credits--) {
 		const uint32_t left = tc->io.out_len - at;
@@ -112,8 +58,8 @@ look_again(struct tls_conns *tc, struct tls_conn *t)
 
 /* ---- ends ---- */
 
-static void
-handshake_leave(struct tls_conns *tc, struct tls_conn *t)
+void
+tls_handshake_leave(struct tls_conns *tc, struct tls_conn *t)
 {
 	if (list_empty(&t->handshake))
 		return;
@@ -127,7 +73,7 @@ conn_release(struct tls_conns *tc, struct tls_conn *t)
 {
 	struct conn *pipe = t->pipe;
 
-	handshake_leave(tc, t);
+	tls_handshake_leave(tc, t);
 	list_unlink(&t->due);
 	if (t->stream != NULL)
 		tls_stream_free(t->stream);
@@ -139,19 +85,18 @@ conn_release(struct tls_conns *tc, struct tls_conn *t)
 	conn_pipe_free(tc->stack, pipe);
 }
 
-/* In order, behind what is queued: an alert, or the last reply. */
-static void
-conn_finish(struct tls_conns *tc, struct tls_conn *t)
+void
+tls_finish(struct tls_conns *tc, struct tls_conn *t)
 {
 	conn_release(tc, t);
 	conn_close_detach(tc->stack, t->wire);
 }
 
-static void
-handshake_failed(struct tls_conns *tc, struct tls_conn *t)
+void
+tls_handshake_failed(struct tls_conns *tc, struct tls_conn *t)
 {
-	count(tc, TLS_HANDSHAKE_ERRORS);
-	conn_finish(tc, t);
+	tls_count(tc, TLS_HANDSHAKE_ERRORS);
+	tls_finish(tc, t);
 }
 
 /* It has made progress, or begins. */
@@ -172,7 +117,7 @@ replies_send(struct tls_conns *tc, struct tls_conn *t)
 {
 	for (;;) {
 		uint32_t credits, n = 0;
-		const uint32_t room = io_begin(tc, t->wire, &credits);
+		const uint32_t room = tls_io_begin(tc, t->wire, &credits);
 
 		if (room == 0)
 			return true;
@@ -184,12 +129,12 @@ replies_send(struct tls_conns *tc, struct tls_conn *t)
 		if (n == 0 && conn_pipe_is_done(t->pipe))
 			tls_end(t->stream);
 		if (n > 0 && tls_write(t->stream, tc->plain, n) != TLS_DONE) {
-			io_flush(tc, t->wire, credits);
-			count(tc, TLS_PROTO_ERRORS);
-			conn_finish(tc, t);
+			tls_io_flush(tc, t->wire, credits);
+			tls_count(tc, TLS_PROTO_ERRORS);
+			tls_finish(tc, t);
 			return false;
 		}
-		io_flush(tc, t->wire, credits);
+		tls_io_flush(tc, t->wire, credits);
 		if (n == 0)
 			break;
 		if (t->leaving)
@@ -197,7 +142,7 @@ replies_send(struct tls_conns *tc, struct tls_conn *t)
 	}
 	if (!conn_pipe_is_done(t->pipe))
 		return true;
-	conn_finish(tc, t);
+	tls_finish(tc, t);
 	return false;
 }
 
@@ -212,13 +157,13 @@ piece_read(struct tls_conns *tc, struct tls_conn *t, uint8_t *to, uint32_t room,
 	uint32_t credits;
 
 	*bytes = 0;
-	if (io_begin(tc, t->wire, &credits) == 0)
+	if (tls_io_begin(tc, t->wire, &credits) == 0)
 		return TLS_WAITS;
 	tc->io.in = in.data;
 	tc->io.in_len = in.len;
 	status = tls_read(t->stream, to, room, bytes);
 	conn_advance(tc->stack, t->wire, in.len - tc->io.in_len);
-	io_flush(tc, t->wire, credits);
+	tls_io_flush(tc, t->wire, credits);
 	return status;
 }
 
@@ -259,7 +204,7 @@ has_rekeyed(struct tls_conns *tc, struct tls_conn *t)
 	t->rekeys_early += t->read - t->rekeyed_at < TLS_REKEY_BYTES;
 	t->rekeyed_at = t->read;
 	tc->rekeys++;
-	count(tc, TLS_REKEYS);
+	tls_count(tc, TLS_REKEYS);
 	return true;
 }
 
@@ -280,8 +225,8 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 
 		got += n;
 		if (status == TLS_FAILED) {
-			count(tc, TLS_PROTO_ERRORS);
-			conn_finish(tc, t);
+			tls_count(tc, TLS_PROTO_ERRORS);
+			tls_finish(tc, t);
 			return false;
 		}
 		if (status == TLS_ENDED) {
@@ -294,8 +239,8 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 			break;
 	}
 	if (t->rekeys_early > TLS_REKEYS_EARLY) {
-		count(tc, TLS_REKEYS_REFUSED);
-		conn_finish(tc, t);
+		tls_count(tc, TLS_REKEYS_REFUSED);
+		tls_finish(tc, t);
 		return false;
 	}
 	if (room > 0)
@@ -304,112 +249,9 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 	if (got > 0 || has_input(t))
 		look_again(tc, t);
 	else if (conn_eof(t->wire)) {
-		count(tc, TLS_CUT);
+		tls_count(tc, TLS_CUT);
 		input_ends(tc, t);
 	}
-	return true;
-}
-
-/* ---- handshakes ---- */
-
-/* One step a turn; and where requests are served meanwhile, for half of the time at most. */
-static bool
-step_is_allowed(const struct tls_conns *tc)
-{
-	if (tc->stepped)
-		return false;
-	return tc->step_requests == serve_tls_requests(tc->serve) ||
-	       tc->now_ns >= tc->step_ends_ns + tc->step_ns;
-}
-
-static void
-step_begins(struct tls_conns *tc)
-{
-	tc->stepped = true;
-	tc->step_ends_ns = 0;
-	tc->step_requests = serve_tls_requests(tc->serve);
-}
-
-/* A place among those that shake hands, and a stream. */
-static bool
-stream_begin(struct tls_conns *tc, struct tls_conn *t)
-{
-	if (tc->handshake_count >= tc->cfg.handshakes_max)
-		return false;
-	t->stream = tls_stream_open(tc->context, &tc->io);
-	if (t->stream == NULL) {
-		count(tc, TLS_NO_ROOM);
-		conn_finish(tc, t);
-		return false;
-	}
-	tc->handshake_count++;
-	t->since_ns = tc->now_ns;
-	list_unlink(&t->handshake);
-	list_push_back(&tc->handshakes, &t->handshake);
-	return true;
-}
-
-static enum tls_status
-handshake_step(struct tls_conns *tc, struct tls_conn *t, bool *resumed)
-{
-	enum tls_status status = TLS_WAITS;
-
-	*resumed = false;
-	for (uint32_t i = 0; i < PIECES_READ_MAX && status == TLS_WAITS; i++) {
-		const struct view in = conn_peek(t->wire);
-		uint32_t credits, used, written;
-
-		if (io_begin(tc, t->wire, &credits) == 0)
-			return TLS_WAITS;
-		tc->io.in = in.data;
-		tc->io.in_len = in.len;
-		status = tls_handshake(t->stream, resumed);
-		used = in.len - tc->io.in_len;
-		written = tc->io.out_len;
-		conn_advance(tc->stack, t->wire, used);
-		io_flush(tc, t->wire, credits);
-		if (used == 0 && written == 0)
-			break;
-	}
-	return status;
-}
-
-/* False: the connection is over. */
-static bool
-handshake_go_on(struct tls_conns *tc, struct tls_conn *t)
-{
-	enum tls_status status;
-	bool resumed;
-
-	if (!step_is_allowed(tc) || (t->stream == NULL && !stream_begin(tc, t))) {
-		if (t->wire == NULL || list_empty(&t->handshake))
-			return false;
-		if (!t->deferred)
-			count(tc, TLS_DEFERRED);
-		t->deferred = true;
-		list_push_back(t->stream != NULL ? &tc->steps : &tc->begins, &t->due);
-		return true;
-	}
-	t->deferred = false;
-	step_begins(tc);
-	status = handshake_step(tc, t, &resumed);
-	if (status == TLS_FAILED || (status == TLS_WAITS && conn_eof(t->wire))) {
-		handshake_failed(tc, t);
-		return false;
-	}
-	if (status == TLS_WAITS)
-		return true;
-	handshake_leave(tc, t);
-	t->pipe = serve_tls_open(tc->serve, t->wire);
-	if (t->pipe == NULL) {
-		count(tc, TLS_NO_ROOM);
-		conn_finish(tc, t);
-		return false;
-	}
-	tc->wire_of[conn_slot(t->pipe)] = conn_slot(t->wire) + 1;
-	count(tc, TLS_HANDSHAKES);
-	if (resumed)
-		count(tc, TLS_RESUMED);
 	return true;
 }
 
@@ -433,7 +275,7 @@ wire_gone(void *arg, struct conn *wire)
 	struct tls_conns *tc = arg;
 	struct tls_conn *t = &tc->of_slot[conn_slot(wire)];
 
-	/* conn_finish() has been here. */
+	/* tls_finish() has been here. */
 	if (t->wire == NULL)
 		return;
 	conn_release(tc, t);
@@ -461,10 +303,10 @@ wire_look(struct tls_conns *tc, struct tls_conn *t)
 		/* Nothing has come, and nothing more will: nobody is there to be told. */
 		if (t->stream == NULL && conn_peek(t->wire).len == 0) {
 			if (conn_eof(t->wire))
-				handshake_failed(tc, t);
+				tls_handshake_failed(tc, t);
 			return;
 		}
-		if (!handshake_go_on(tc, t) || t->pipe == NULL)
+		if (!tls_handshake_go_on(tc, t) || t->pipe == NULL)
 			return;
 	}
 	if (t->pipe == NULL)
@@ -502,7 +344,7 @@ steps_look(struct tls_conns *tc)
 		from = &tc->begins;
 	if (list_empty(from))
 		return;
-	if (step_is_allowed(tc)) {
+	if (tls_step_is_allowed(tc)) {
 		tc->begun_last = from == &tc->begins;
 		wire_look(tc, container_of(list_pop_front(from), struct tls_conn, due));
 	}
@@ -539,11 +381,11 @@ expire(struct tls_conns *tc, const struct list *from, uint64_t most_ns, enum tls
 
 		if (tc->now_ns - t->since_ns < most_ns)
 			return;
-		count(tc, which);
+		tls_count(tc, which);
 		if (t->leaving)
 			conn_abort(tc->stack, t->wire);
 		else
-			handshake_failed(tc, t);
+			tls_handshake_failed(tc, t);
 	}
 }
 
