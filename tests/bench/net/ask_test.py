@@ -132,7 +132,9 @@ class AskTest(unittest.TestCase):
                 self.assertLess(0, row["p50_us"])
                 self.assertLessEqual(row["p50_us"], row["p99_us"])
                 self.assertLess(0, row["mean_us"])
-                self.assertEqual((row["wrong"], row["misses"], row["lost"]), (0, 0, 0))
+                self.assertEqual((row["wrong"], row["misses"]), (0, 0))
+                if handler is not Udp:  # there what a machine without time for the server answers late is lost
+                    self.assertEqual(row["lost"], 0)
                 self.assertGreater(row["hits"], 5)
 
     def test_a_wrong_byte_is_seen_in_every_protocol(self):
