@@ -17,7 +17,7 @@ import boot_image   # noqa: E402
 import boot_kernel  # noqa: E402
 import boot_tap     # noqa: E402
 import machine_restart  # noqa: E402
-from boot_guest import Guest  # noqa: E402
+from boot_guest import Guest, in_a_machine  # noqa: E402, F401
 
 Missing = (boot_image.Missing, boot_kernel.Missing)
 MEMORY_MB = 2048
