@@ -86,7 +86,7 @@ print_ratios(struct paper_row row, const struct paper_rounds *mops)
 static void
 measure(struct bed *b, const char *figure, double x, uint32_t threads)
 {
-	const uint32_t rounds = paper_sized(b->o, 1, 5, 15), blocks = paper_sized(b->o, 1, 3, 12);
+	const uint32_t rounds = paper_sized(b->o, 1, 3, 15), blocks = paper_sized(b->o, 1, 3, 12);
 	struct paper_rounds mops[COUNT(kinds)] = {0};
 	struct paper_row row = {.part = "bags", .x = x, .keys = b->load.keys};
 

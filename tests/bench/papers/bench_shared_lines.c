@@ -145,7 +145,7 @@ look_at_two_cores(const struct paper_options *o, struct seen *seen)
 	*strrchr(self, '/') = '\0';
 	snprintf(command, sizeof command, "'%s/bench_two_cores' %u %u %u", self,
 		 paper_sized(o, 8, 16, 96), paper_sized(o, 1u << 12, 1u << 16, 1u << 19),
-		 paper_sized(o, 2, 7, 12));
+		 paper_sized(o, 2, 5, 12));
 	from = popen(command, "r");
 	ensure(from != NULL);
 	read_seen(from, seen);
@@ -204,6 +204,9 @@ static bool
 is_wanted(const struct paper_options *o, enum shared_load load, uint32_t cores)
 {
 	if (o->size == PAPER_TINY && (load == LOAD_NEW || (cores != 2 && cores != MOST_CORES)))
+		return false;
+	/* Sets take the model longest. */
+	if (o->size == PAPER_QUICK && load != LOAD_GET && (cores == 4 || cores == 8))
 		return false;
 	return cores == 2 || paper_wants(o, "shared_written_lines");
 }

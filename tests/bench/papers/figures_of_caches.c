@@ -61,7 +61,7 @@ caches_close(struct caches *c)
 static void
 figure8(struct caches *c, const struct paper_options *o, const char *figure, uint32_t warm)
 {
-	const uint32_t cpus = crew_cpus(), rounds = paper_sized(o, 1, 5, 15),
+	const uint32_t cpus = crew_cpus(), rounds = paper_sized(o, 1, 3, 15),
 		       blocks = paper_sized(o, 1, 3, 10);
 
 	for (uint32_t i = 0; i < COUNT(kinds); i++)

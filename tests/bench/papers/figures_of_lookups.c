@@ -106,7 +106,7 @@ stand_open(struct stand *s, const struct paper_options *o, const struct table_se
 			    .count = count,
 			    .present = slots * PRESENT / PER_MILLE,
 			    .room = slots * ROOM / PER_MILLE,
-			    .rounds = paper_sized(o, 2, 7, 15),
+			    .rounds = paper_sized(o, 2, 5, 15),
 			    .blocks = paper_sized(o, 1, 2, 8),
 			    .lanes = calloc(CREW_MAX, sizeof *s->lanes)};
 	ensure(s->lanes != NULL && count <= SERIES_MAX);
