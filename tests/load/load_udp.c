@@ -43,7 +43,6 @@ load_udp_create(struct load_core *c, struct region *region)
 		.port = c->cfg.port,
 		.ip = c->cfg.server,
 		.our_port = c->cfg.local_port,
-		.local = LOCAL_V4,
 	};
 }
 
