@@ -478,7 +478,7 @@ MUTANTS = {
     # What cannot be read is another key's.
     "MISS_KEEPS": [("flash_read.c", "? FLASH_UNREADABLE", "? FLASH_OTHER")],
     # A packed value is told as it lies; a stream that ends early, or tells more than was said, counts; a turn unpacks all that is there.
-    "PACKED_AS_IS": [("flash_ask.c", "found->record.packed && (len = unpack(s, pages, found)) == 0", "found->record.packed && unpack(s, pages, found) == 0"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n")],
+    "PACKED_AS_IS": [("flash_ask.c", "	if (!found->record.packed)\n", "	if (true)\n"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n"), ("flash_ask.c", "r->packed && !unpack(s, pages, found)", "r->packed && unpack(s, pages, found) && false")],
     "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
     "UNPACKED_AT_ONCE": [("flash_supplier.c", " && s->unpacked < FLASH_UNPACK_TURN", "")],
     # What had no answer stays where it is.
