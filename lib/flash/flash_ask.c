@@ -65,12 +65,18 @@ flash_read_put(struct flash_supplier *s, struct flash_read *r)
 	s->free[r->large] = r;
 }
 
+static uint32_t
+pages_of(const struct flash_ask *a)
+{
+	return flash_candidate_pages(&a->candidates[a->at]);
+}
+
 /* False: all memory is in use. */
 static bool
 read_begin(struct flash_supplier *s, struct flash_ask *a)
 {
 	const struct flash_candidate *at = &a->candidates[a->at];
-	const uint32_t pages = flash_candidate_pages(at);
+	const uint32_t pages = pages_of(a);
 	struct flash_read *r = read_take(s, a, pages);
 
 	if (r == NULL)
@@ -89,6 +95,22 @@ read_begin(struct flash_supplier *s, struct flash_ask *a)
 	count(s, FLASH_ASK_READS);
 	counter_add(&s->counters[FLASH_ASK_READ_PAGES], pages);
 	return true;
+}
+
+static void
+read_begin_or_wait(struct flash_supplier *s, struct flash_ask *a)
+{
+	if (!read_begin(s, a))
+		list_push_back(&s->waiting[pages_of(a) > FLASH_SMALL_PAGES], &a->link);
+}
+
+void
+flash_reads_begin(struct flash_supplier *s)
+{
+	for (uint32_t large = 0; large < 2; large++)
+		while (s->free[large] != NULL && !list_empty(&s->waiting[large]))
+			read_begin_or_wait(s, container_of(list_pop_front(&s->waiting[large]),
+							   struct flash_ask, link));
 }
 
 void
@@ -291,7 +313,7 @@ flash_ask_promote(struct flash_supplier *s, struct flash_ask *a)
 
 /* What is to be done next with an ask. */
 enum step {
-	STEP_ENDED, /* answered, or its read is under way */
+	STEP_ENDED, /* answered, or its read is under way, or waits for memory */
 	STEP_ON,
 	STEP_NEXT_TURN,
 };
@@ -497,7 +519,8 @@ run_reads(struct flash_supplier *s, struct flash_ask *a)
 		give_up(s, a);
 		return STEP_ENDED;
 	}
-	return read_begin(s, a) ? STEP_ENDED : STEP_NEXT_TURN;
+	read_begin_or_wait(s, a);
+	return STEP_ENDED;
 }
 
 static enum step
@@ -544,9 +567,11 @@ is_on_flash(const struct flash_ask *a)
 void
 flash_ask_begin(struct flash_supplier *s, struct flash_ask *a)
 {
-	if (!look(s, a))
+	if (!look(s, a)) {
 		a->state = ASK_LOOKS;
-	else if (is_on_flash(a) && read_begin(s, a))
+	} else if (is_on_flash(a)) {
+		read_begin_or_wait(s, a);
 		return;
+	}
 	make_runnable(s, a);
 }

@@ -117,6 +117,8 @@ poll(void *arg, uint64_t now_ns)
 		flash_ask_stop(s, a);
 		flash_ask_run(s, a);
 	}
+	/* In this turn: else the device had less to do until the next one. */
+	flash_reads_begin(s);
 	flash_reads_submit(s);
 }
 
@@ -183,7 +185,9 @@ next_ns(void *arg)
 {
 	const struct flash_supplier *s = arg;
 
-	return s->runnable_count != 0 || s->wanted != 0 ? 0 : UINT64_MAX;
+	const bool waits = !list_empty(&s->waiting[0]) || !list_empty(&s->waiting[1]);
+
+	return s->runnable_count != 0 || s->wanted != 0 || waits ? 0 : UINT64_MAX;
 }
 
 struct serve_supplier
@@ -238,6 +242,8 @@ flash_supplier_create(struct region *region, const struct flash_supplier_config 
 	s->unpacker = region_take(region, sizeof *s->unpacker, CACHE_LINE_BYTES);
 	list_init(&s->asked);
 	list_init(&s->runnable);
+	list_init(&s->waiting[0]);
+	list_init(&s->waiting[1]);
 	for (uint32_t i = 0; i < AWAITS_MAX; i++)
 		list_init(&s->asks[i].link);
 	for (uint32_t i = 0; i < reads; i++) {

@@ -57,6 +57,7 @@ struct flash_supplier {
 	uint8_t *scratch; /* of a record in a buffer */
 	struct flash_ask *asks;
 	struct list asked, runnable; /* since the last pass; that poll() looks at */
+	struct list waiting[2];      /* for memory of a read: small, large */
 	uint32_t runnable_count;
 	struct flash_read reads[FLASH_DEPTH_MAX];
 	struct flash_read *free[2]; /* small, large */

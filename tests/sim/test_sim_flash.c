@@ -1093,6 +1093,9 @@ reads_wait_for_memory_and_all_are_answered(void **state)
 	check_eq(w->supplier->under_way, READS_SMALL + READS_LARGE);
 	w->media.faults.hangs = 0;
 	mem_flash_release(&w->media);
+	/* Who has waited is on its way in the turn in which the others have ended. */
+	run(w, STEP_NS);
+	check(w->supplier->under_way >= READS_SMALL);
 	run(w, 50 * MS);
 	w->talker[0].reply[w->talker[0].reply_len] = 0;
 	check_null(strstr((char *)w->talker[0].reply, "EN"));
