@@ -13,10 +13,9 @@ count(struct flash_supplier *s, enum flash_ask_counter what)
 	counter_add(&s->counters[what], 1);
 }
 
-static bool
-may_have(void *arg, struct view key, uint64_t hash)
+static NOT_FLAT bool
+look_says(const struct flash_supplier *s, struct view key, uint64_t hash)
 {
-	const struct flash_supplier *s = arg;
 	struct flash_tier_look l;
 	const struct item *it;
 	uint32_t count = 0;
@@ -29,6 +28,43 @@ may_have(void *arg, struct view key, uint64_t hash)
 	for (uint32_t i = 0; i < s->c.tier->c.streams; i++)
 		count += l.of[i].count;
 	return it != NULL || count != 0;
+}
+
+/* Of a pass's misses the next one, most often. */
+static const struct flash_tier_place *
+place_of(struct flash_supplier *s, uint64_t hash)
+{
+	for (uint32_t i = s->place_next; i < s->place_count; i++)
+		if (s->places[i].hash == hash) {
+			s->place_next = i + 1;
+			return &s->places[i];
+		}
+	/* Of none of them. */
+	s->place_count = 0;
+	flash_tier_fetch(s->c.tier, &hash, 1, s->places);
+	return &s->places[0];
+}
+
+/* Of the keys that are nowhere hardly any takes the closer look. */
+static FLAT bool
+may_have(void *arg, struct view key, uint64_t hash)
+{
+	struct flash_supplier *s = arg;
+	const struct flash_tier_moves moves = flash_tier_moves(s->c.tier, hash);
+
+	if (!store_lacks(s->c.store, hash) && store_peek(s->c.store, key, hash) != NULL)
+		return true;
+	return !flash_tier_lacks(s->c.tier, &moves, place_of(s, hash)) && look_says(s, key, hash);
+}
+
+static void
+prefetch_looks(void *arg, const uint64_t *hashes, uint32_t count)
+{
+	struct flash_supplier *s = arg;
+
+	flash_tier_fetch(s->c.tier, hashes, count, s->places);
+	s->place_count = count;
+	s->place_next = 0;
 }
 
 /* E */
@@ -199,6 +235,7 @@ flash_supplier_of(struct flash_supplier *s)
 				       .misses_on_failure = true,
 				       .brings = true,
 				       .may_have = may_have,
+				       .prefetch = prefetch_looks,
 				       .missed = missed,
 				       .ask = ask,
 				       .passes_end = passes_end,

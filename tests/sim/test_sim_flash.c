@@ -974,8 +974,7 @@ what_waits_for_memory_is_unpacked_once(void **state)
 
 	ask(w, 0, SET_200, "STORED\r\n");
 	to_flash(w);
-	while (n < HELD_MAX &&
-	       store_begin(store_of(w), &held[n], key, hash, 200, 0, 0) == STORE_OK)
+	while (n < HELD_MAX && store_begin(store_of(w), &held[n], key, hash, 200, 0, 0) == STORE_OK)
 		n++;
 	check(n < HELD_MAX);
 	say(w, 0, "get k\r\n");

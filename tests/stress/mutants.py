@@ -471,6 +471,8 @@ MUTANTS = {
     "PROMOTE_OVER_FLUSH": [("flash_shard.c", "	catch_up(s, generation);\n	if (s->generation == generation && is_there", "	if (is_there")],
     # A look counts if it found anything.
     "EARLY_LOOK": [("flash_shard.c", "	return flash_index_moves(&s->index) == l->moves;", "	return l->count != 0 || flash_index_moves(&s->index) == l->moves;")],
+    # What nothing matches is lacked, whatever came between.
+    "LACKED_AT_ONCE": [("flash_shard.c", "	return !matches(s, p) && flash_index_moves(&s->index) == moves;", "	return !matches(s, p);")],
     # A move along a path is no step.
     "PATH_UNSEEN": [("flash_index.c", "		flash_index_step(ix);\n", "")],
     # A segment that was lost has another key's record.
