@@ -122,7 +122,7 @@ be64_of(uint64_t v)
 static inline bool
 view_equal(struct view a, struct view b)
 {
-	return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
 #endif

@@ -65,12 +65,18 @@ flash_read_put(struct flash_supplier *s, struct flash_read *r)
 	s->free[r->large] = r;
 }
 
+static uint32_t
+pages_of(const struct flash_ask *a)
+{
+	return flash_candidate_pages(&a->candidates[a->at]);
+}
+
 /* False: all memory is in use. */
 static bool
 read_begin(struct flash_supplier *s, struct flash_ask *a)
 {
 	const struct flash_candidate *at = &a->candidates[a->at];
-	const uint32_t pages = flash_candidate_pages(at);
+	const uint32_t pages = pages_of(a);
 	struct flash_read *r = read_take(s, a, pages);
 
 	if (r == NULL)
@@ -89,6 +95,22 @@ read_begin(struct flash_supplier *s, struct flash_ask *a)
 	count(s, FLASH_ASK_READS);
 	counter_add(&s->counters[FLASH_ASK_READ_PAGES], pages);
 	return true;
+}
+
+static void
+read_begin_or_wait(struct flash_supplier *s, struct flash_ask *a)
+{
+	if (!read_begin(s, a))
+		list_push_back(&s->waiting[pages_of(a) > FLASH_SMALL_PAGES], &a->link);
+}
+
+void
+flash_reads_begin(struct flash_supplier *s)
+{
+	for (uint32_t large = 0; large < 2; large++)
+		while (s->free[large] != NULL && !list_empty(&s->waiting[large]))
+			read_begin_or_wait(s, container_of(list_pop_front(&s->waiting[large]),
+							   struct flash_ask, link));
 }
 
 void
@@ -212,34 +234,60 @@ fill_from(struct store_core *sc, struct fill *f, const uint8_t *pages, uint32_t 
 	}
 }
 
-/* Into the unpacker's value. Returns its length; 0: it is none. */
-static uint32_t
+/* Of the value that a record has. False: it is packed, and cannot be unpacked. */
+static bool
+value_len(const uint8_t *pages, const struct flash_found *found, uint32_t *len)
+{
+	uint8_t head[FLASH_PACKED_HEAD];
+
+	*len = found->record.value_len;
+	if (!found->record.packed)
+		return true;
+	if (*len <= sizeof head || *len > FLASH_PACK_MAX)
+		return false;
+	flash_payload_get(pages, found->walk.value_at, head, sizeof head);
+	*len = flash_unpacked_len(head);
+	return *len != 0;
+}
+
+/* Into the unpacker's value. */
+static bool
 unpack(struct flash_supplier *s, const uint8_t *pages, const struct flash_found *found)
 {
 	const uint32_t packed = found->record.value_len;
-	uint32_t len = 0;
+	uint32_t len;
 
-	if (packed <= sizeof s->unpacker->packed) {
-		flash_payload_get(pages, found->walk.value_at, s->unpacker->packed, packed);
-		len = flash_unpack(s->unpacker, packed);
-	}
+	flash_payload_get(pages, found->walk.value_at, s->unpacker->packed, packed);
+	len = flash_unpack(s->unpacker, packed);
 	s->unpacked += FLASH_UNPACK_LEAST + len;
-	count(s, len != 0 ? FLASH_ASK_UNPACKED : FLASH_ASK_BAD_PACKED);
-	return len;
+	if (len != 0)
+		count(s, FLASH_ASK_UNPACKED);
+	return len != 0;
 }
 
-/* A fill of the record; OK, NOT_YET, or what else store_begin says. len: of its value. */
+/* OK, NOT_YET, or what else store_begin says. len: of the value. */
 static enum store_result
+copy_begin(struct flash_supplier *s, struct flash_ask *a, const struct flash_record *r,
+	   uint32_t len)
+{
+	const enum store_result result =
+		store_begin(s->c.store, &a->fill, key_of(a), a->hash, len, r->flags, r->expiry_s);
+
+	return result == STORE_NO_MEMORY ? STORE_NOT_YET : result;
+}
+
+/* False: its value cannot be unpacked, and the fill has ended. */
+static bool
 copy_record(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 	    const struct flash_found *found, uint32_t len)
 {
 	const struct flash_record *r = &found->record;
 	const bool used = (a->used >> a->at & 1) != 0;
-	enum store_result result =
-		store_begin(s->c.store, &a->fill, key_of(a), a->hash, len, r->flags, r->expiry_s);
 
-	if (result != STORE_OK)
-		return result == STORE_NO_MEMORY ? STORE_NOT_YET : result;
+	if (r->packed && !unpack(s, pages, found)) {
+		store_abandon(s->c.store, &a->fill);
+		return false;
+	}
 	if (r->packed)
 		store_fill(s->c.store, &a->fill, s->unpacker->value, len);
 	else
@@ -248,7 +296,7 @@ copy_record(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 						.status = (uint32_t)r->status << ITEM_STATUS_SHIFT |
 							  (used ? ITEM_FETCHED : 0),
 						.claim = {a, claim_begin, claim_end}};
-	return STORE_OK;
+	return true;
 }
 
 /* P */
@@ -265,7 +313,7 @@ flash_ask_promote(struct flash_supplier *s, struct flash_ask *a)
 
 /* What is to be done next with an ask. */
 enum step {
-	STEP_ENDED, /* answered, or its read is under way */
+	STEP_ENDED, /* answered, or its read is under way, or waits for memory */
 	STEP_ON,
 	STEP_NEXT_TURN,
 };
@@ -332,21 +380,28 @@ tell(struct flash_supplier *s, struct flash_ask *a)
 }
 
 static enum step
+bad_packed(struct flash_supplier *s, struct flash_ask *a)
+{
+	count(s, FLASH_ASK_BAD_PACKED);
+	unreadable(s, a);
+	return STEP_ENDED;
+}
+
+static enum step
 found_it(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 	 const struct flash_found *found)
 {
 	const uint32_t expiry_s = found->record.expiry_s;
-	uint32_t len = found->record.value_len;
+	uint32_t len;
 
 	if (expiry_s != 0 && expiry_s <= serve_now_s(s->c.serve)) {
 		give_up(s, a);
 		return STEP_ENDED;
 	}
-	if (found->record.packed && (len = unpack(s, pages, found)) == 0) {
-		unreadable(s, a);
-		return STEP_ENDED;
-	}
-	switch (copy_record(s, a, pages, found, len)) {
+	if (!value_len(pages, found, &len))
+		return bad_packed(s, a);
+	/* Before it is unpacked: that would be done again, once there is memory. */
+	switch (copy_begin(s, a, &found->record, len)) {
 	case STORE_OK:
 		break;
 	case STORE_NOT_YET:
@@ -355,6 +410,8 @@ found_it(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 		give_up(s, a);
 		return STEP_ENDED;
 	}
+	if (!copy_record(s, a, pages, found, len))
+		return bad_packed(s, a);
 	if (a->bring || (a->is_meta && (a->promotion.status & STORE_ONLY) != 0))
 		return bring(s, a);
 	return tell(s, a);
@@ -462,7 +519,8 @@ run_reads(struct flash_supplier *s, struct flash_ask *a)
 		give_up(s, a);
 		return STEP_ENDED;
 	}
-	return read_begin(s, a) ? STEP_ENDED : STEP_NEXT_TURN;
+	read_begin_or_wait(s, a);
+	return STEP_ENDED;
 }
 
 static enum step
@@ -509,9 +567,11 @@ is_on_flash(const struct flash_ask *a)
 void
 flash_ask_begin(struct flash_supplier *s, struct flash_ask *a)
 {
-	if (!look(s, a))
+	if (!look(s, a)) {
 		a->state = ASK_LOOKS;
-	else if (is_on_flash(a) && read_begin(s, a))
+	} else if (is_on_flash(a)) {
+		read_begin_or_wait(s, a);
 		return;
+	}
 	make_runnable(s, a);
 }

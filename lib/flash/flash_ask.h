@@ -52,6 +52,8 @@ void flash_ask_free(struct flash_supplier *s, struct flash_ask *a);
 /* P: its fill ends. */
 enum store_result flash_ask_promote(struct flash_supplier *s, struct flash_ask *a);
 
+/* Those that wait for memory, as far as there is some now. */
+void flash_reads_begin(struct flash_supplier *s);
 /* To the device, what it takes; and what it has ended. */
 void flash_reads_submit(struct flash_supplier *s);
 void flash_reads_hear(struct flash_supplier *s);

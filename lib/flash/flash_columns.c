@@ -106,6 +106,19 @@ bytes_same(const struct flash_column_lows *line, uint8_t byte)
 	return same;
 }
 
+void
+flash_columns_fetch_digits(const struct flash_columns *c, const struct filter_place *p)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct flash_column_digits *d = &c->digits[p->buckets[i]];
+
+		if (bytes_same(&c->lows[p->buckets[i]], (uint8_t)p->fingerprint) == 0)
+			continue;
+		prefetch(d);
+		prefetch(&d->high); /* of half of them, another line */
+	}
+}
+
 /* The buckets of these columns that may match. */
 static uint32_t
 read_row(const struct flash_columns *c, uint32_t bucket, uint8_t low, uint32_t of,
@@ -209,6 +222,40 @@ flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
 			return decide(seen, n, p->fingerprint, found);
 	}
 	return FLASH_COLUMNS_TORN;
+}
+
+/* Has the bucket the fingerprint, in any column, where a byte is the same? */
+static bool
+row_has(const struct flash_columns *c, uint32_t bucket, uint64_t same, uint32_t fingerprint)
+{
+	for (; same != 0; same &= same - 1) {
+		const uint32_t slot = (uint32_t)__builtin_ctzll(same);
+		const struct seen s = {
+			.code = code_of(&c->digits[bucket], slot / FLASH_COLUMN_SLOTS),
+			.slots = (uint8_t)(1u << slot % FLASH_COLUMN_SLOTS)};
+
+		if (slots_with(&s, fingerprint) != 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+flash_columns_lack(const struct flash_columns *c, const struct filter_place *p)
+{
+	const uint32_t before = flash_columns_sequence(c);
+	const uint8_t low = (uint8_t)p->fingerprint;
+	const uint64_t one = bytes_same(&c->lows[p->buckets[0]], low),
+		       other = bytes_same(&c->lows[p->buckets[1]], low);
+
+	/* Three in five absent keys have no such byte. */
+	if (unlikely((one | other) != 0) && (row_has(c, p->buckets[0], one, p->fingerprint) ||
+					     row_has(c, p->buckets[1], other, p->fingerprint)))
+		return false;
+	/* Acquire: as in flash_columns_look. */
+	atomic_thread_fence(memory_order_acquire);
+	return (before & 1) == 0 &&
+	       atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == before;
 }
 
 uint64_t

@@ -94,6 +94,13 @@ void flash_columns_attach(struct flash_columns *columns, uint8_t *memory, uint32
 /* Where a hash is looked for; what a look reads first comes into the cache meanwhile. */
 struct filter_place flash_columns_fetch(const struct flash_columns *columns, uint64_t hash);
 
+/* Once that is here: what a look reads next, where a byte of a row is the fingerprint's. */
+void flash_columns_fetch_digits(const struct flash_columns *columns,
+				const struct filter_place *place);
+
+/* Does a look find nothing? False: nothing is said. */
+bool flash_columns_lack(const struct flash_columns *columns, const struct filter_place *place);
+
 /* All buckets that match, FLASH_COLUMN_MATCHES at most. Returns how many, or FLASH_COLUMNS_TORN. */
 uint32_t flash_columns_look(const struct flash_columns *columns, const struct filter_place *place,
 			    struct flash_column_match *found);

@@ -159,7 +159,8 @@ add_entries(struct flash_index *ix, uint64_t n)
 {
 	const uint64_t now = atomic_load_explicit(&ix->entries, memory_order_relaxed);
 
-	atomic_store_explicit(&ix->entries, now + n, memory_order_relaxed);
+	/* Release: pairs with the acquire in flash_index_is_empty. */
+	atomic_store_explicit(&ix->entries, now + n, memory_order_release);
 }
 
 bool

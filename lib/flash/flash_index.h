@@ -21,6 +21,7 @@
 #ifndef CLOCKOO_FLASH_INDEX_H
 #define CLOCKOO_FLASH_INDEX_H
 
+#include "base/prefetch.h"
 #include "store/index.h"
 
 #define FLASH_INDEX_MATCHES (2 * BUCKET_SLOTS)
@@ -59,6 +60,44 @@ flash_index_step(struct flash_index *ix)
 
 	/* Release: pairs with the acquire in flash_index_moves. */
 	atomic_store_explicit(&ix->moves, moves + 1, memory_order_release);
+}
+
+/* Nothing that a look is to find: an entry is counted before its key leaves the store. */
+static inline bool
+flash_index_is_empty(const struct flash_index *ix)
+{
+	/* Acquire: pairs with the release in add_entries; a step before the last one went is seen.
+	 */
+	return atomic_load_explicit(&ix->entries, memory_order_acquire) == 0;
+}
+
+/* Where a hash is looked for; its buckets come into the cache meanwhile. */
+static inline struct place
+flash_index_fetch(const struct flash_index *ix, uint64_t hash)
+{
+	const struct place p = flash_index_place(ix, hash);
+
+	if (!flash_index_is_empty(ix)) {
+		prefetch(&ix->buckets[p.primary]);
+		prefetch(&ix->buckets[p.alternate]);
+	}
+	return p;
+}
+
+/* Does any entry match? Beside moves, as a look. */
+static inline bool
+flash_index_matches(const struct flash_index *ix, const struct place *p)
+{
+	uint32_t hits;
+
+	if (flash_index_is_empty(ix))
+		return false;
+	hits = bucket_match(&ix->buckets[p->primary], p->tag);
+	protocol_gap();
+	hits |= bucket_match(&ix->buckets[p->alternate], p->tag);
+	/* Acquire: as in flash_index_look. */
+	atomic_thread_fence(memory_order_acquire);
+	return hits != 0;
 }
 
 /* All locations that match, used bits included: FLASH_INDEX_MATCHES at most. Returns how many. */

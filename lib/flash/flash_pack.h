@@ -40,6 +40,9 @@ struct flash_unpacker {
 	uint8_t value[FLASH_PACK_MAX];
 };
 
+#define FLASH_PACKED_HEAD ((uint32_t)sizeof(uint16_t))
+/* What a packed value says that it becomes; 0: it is none. */
+uint32_t flash_unpacked_len(const uint8_t head[FLASH_PACKED_HEAD]);
 /* packed[0 .. len) into value. Returns the value's length. */
 uint32_t flash_unpack(struct flash_unpacker *unpacker, uint32_t len);
 

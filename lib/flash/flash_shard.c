@@ -225,15 +225,48 @@ look(const struct flash_shard *s, uint64_t hash, struct flash_candidate *at)
 	return more == FLASH_COLUMNS_TORN ? more : found + more;
 }
 
+void
+flash_shard_fetch(const struct flash_shard *s, uint64_t hash, struct flash_shard_place *p)
+{
+	p->index = flash_index_fetch(&s->index, hash);
+	if (flash_has_columns(s))
+		p->columns = flash_columns_fetch(&s->columns, hash);
+}
+
+void
+flash_shard_fetch_more(const struct flash_shard *s, const struct flash_shard_place *p)
+{
+	if (flash_has_columns(s))
+		flash_columns_fetch_digits(&s->columns, &p->columns);
+}
+
+/* Is there anything to look at, dead entries included? */
+static bool
+matches(const struct flash_shard *s, const struct flash_shard_place *p)
+{
+	if (flash_index_matches(&s->index, &p->index))
+		return true;
+	protocol_gap();
+	return flash_has_columns(s) && !flash_columns_lack(&s->columns, &p->columns);
+}
+
+bool
+flash_shard_lacks(const struct flash_shard *s, uint32_t moves, const struct flash_shard_place *p)
+{
+	return !matches(s, p) && flash_index_moves(&s->index) == moves;
+}
+
 bool
 flash_may_have(struct flash_shard *s, uint64_t hash)
 {
 	struct flash_candidate at[FLASH_LOOK_MATCHES];
+	struct flash_shard_place place;
 
+	flash_shard_fetch(s, hash, &place);
 	for (uint32_t i = 0; i < FLASH_LOOK_TRIES; i++) {
 		const uint32_t moves = flash_index_moves(&s->index);
 
-		if (look(s, hash, at) != 0)
+		if (matches(s, &place) && look(s, hash, at) != 0)
 			return true;
 		if (flash_index_moves(&s->index) == moves)
 			return false;

@@ -164,6 +164,20 @@ struct flash_look {
 void flash_look_begin(struct flash_shard *s, struct flash_look *look);
 bool flash_look_end(struct flash_shard *s, struct flash_look *look, uint64_t hash);
 
+/* Where a hash is looked for. */
+struct flash_shard_place {
+	struct place index;
+	struct filter_place columns; /* of a shard that has some */
+};
+/* What a look reads first comes into the cache meanwhile; once it is here, what it reads next. */
+void flash_shard_fetch(const struct flash_shard *s, uint64_t hash, struct flash_shard_place *place);
+void flash_shard_fetch_more(const struct flash_shard *s, const struct flash_shard_place *place);
+
+/* A look without candidates: true: nothing matches, and a miss of the store is final that was seen
+ * after moves were flash_index_moves(). False: it takes a look. */
+bool flash_shard_lacks(const struct flash_shard *s, uint32_t moves,
+		       const struct flash_shard_place *place);
+
 /* A look for one of several keys that only asks whether it is worth a closer one. */
 bool flash_may_have(struct flash_shard *s, uint64_t hash);
 

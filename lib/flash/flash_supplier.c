@@ -13,10 +13,9 @@ count(struct flash_supplier *s, enum flash_ask_counter what)
 	counter_add(&s->counters[what], 1);
 }
 
-static bool
-may_have(void *arg, struct view key, uint64_t hash)
+static NOT_FLAT bool
+look_says(const struct flash_supplier *s, struct view key, uint64_t hash)
 {
-	const struct flash_supplier *s = arg;
 	struct flash_tier_look l;
 	const struct item *it;
 	uint32_t count = 0;
@@ -29,6 +28,43 @@ may_have(void *arg, struct view key, uint64_t hash)
 	for (uint32_t i = 0; i < s->c.tier->c.streams; i++)
 		count += l.of[i].count;
 	return it != NULL || count != 0;
+}
+
+/* Of a pass's misses the next one, most often. */
+static const struct flash_tier_place *
+place_of(struct flash_supplier *s, uint64_t hash)
+{
+	for (uint32_t i = s->place_next; i < s->place_count; i++)
+		if (s->places[i].hash == hash) {
+			s->place_next = i + 1;
+			return &s->places[i];
+		}
+	/* Of none of them. */
+	s->place_count = 0;
+	flash_tier_fetch(s->c.tier, &hash, 1, s->places);
+	return &s->places[0];
+}
+
+/* Of the keys that are nowhere hardly any takes the closer look. */
+static FLAT bool
+may_have(void *arg, struct view key, uint64_t hash)
+{
+	struct flash_supplier *s = arg;
+	const struct flash_tier_moves moves = flash_tier_moves(s->c.tier, hash);
+
+	if (!store_lacks(s->c.store, hash) && store_peek(s->c.store, key, hash) != NULL)
+		return true;
+	return !flash_tier_lacks(s->c.tier, &moves, place_of(s, hash)) && look_says(s, key, hash);
+}
+
+static void
+prefetch_looks(void *arg, const uint64_t *hashes, uint32_t count)
+{
+	struct flash_supplier *s = arg;
+
+	flash_tier_fetch(s->c.tier, hashes, count, s->places);
+	s->place_count = count;
+	s->place_next = 0;
 }
 
 /* E */
@@ -117,6 +153,8 @@ poll(void *arg, uint64_t now_ns)
 		flash_ask_stop(s, a);
 		flash_ask_run(s, a);
 	}
+	/* In this turn: else the device had less to do until the next one. */
+	flash_reads_begin(s);
 	flash_reads_submit(s);
 }
 
@@ -183,7 +221,9 @@ next_ns(void *arg)
 {
 	const struct flash_supplier *s = arg;
 
-	return s->runnable_count != 0 || s->wanted != 0 ? 0 : UINT64_MAX;
+	const bool waits = !list_empty(&s->waiting[0]) || !list_empty(&s->waiting[1]);
+
+	return s->runnable_count != 0 || s->wanted != 0 || waits ? 0 : UINT64_MAX;
 }
 
 struct serve_supplier
@@ -195,6 +235,7 @@ flash_supplier_of(struct flash_supplier *s)
 				       .misses_on_failure = true,
 				       .brings = true,
 				       .may_have = may_have,
+				       .prefetch = prefetch_looks,
 				       .missed = missed,
 				       .ask = ask,
 				       .passes_end = passes_end,
@@ -238,6 +279,8 @@ flash_supplier_create(struct region *region, const struct flash_supplier_config 
 	s->unpacker = region_take(region, sizeof *s->unpacker, CACHE_LINE_BYTES);
 	list_init(&s->asked);
 	list_init(&s->runnable);
+	list_init(&s->waiting[0]);
+	list_init(&s->waiting[1]);
 	for (uint32_t i = 0; i < AWAITS_MAX; i++)
 		list_init(&s->asks[i].link);
 	for (uint32_t i = 0; i < reads; i++) {

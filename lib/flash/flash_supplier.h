@@ -56,7 +56,10 @@ struct flash_supplier {
 	uint32_t core;
 	uint8_t *scratch; /* of a record in a buffer */
 	struct flash_ask *asks;
+	struct flash_tier_place places[OPS_MAX]; /* of what a pass has missed */
+	uint32_t place_count, place_next;
 	struct list asked, runnable; /* since the last pass; that poll() looks at */
+	struct list waiting[2];      /* for memory of a read: small, large */
 	uint32_t runnable_count;
 	struct flash_read reads[FLASH_DEPTH_MAX];
 	struct flash_read *free[2]; /* small, large */

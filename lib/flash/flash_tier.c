@@ -221,6 +221,43 @@ flash_tier_look_end(struct flash_tier *t, struct flash_tier_look *l, uint64_t ha
 	return final;
 }
 
+struct flash_tier_moves
+flash_tier_moves(const struct flash_tier *t, uint64_t hash)
+{
+	struct flash_tier_moves moves;
+
+	for (uint32_t i = 0; i < t->c.streams; i++)
+		moves.of[i] = flash_index_moves(&flash_tier_shard(t, hash, i)->index);
+	return moves;
+}
+
+/* As flash_tier_look_end(). */
+bool
+flash_tier_lacks(const struct flash_tier *t, const struct flash_tier_moves *moves,
+		 const struct flash_tier_place *p)
+{
+	for (uint32_t i = 0; i < t->c.streams; i++)
+		if (!flash_shard_lacks(flash_tier_shard(t, p->hash, i), moves->of[i], &p->of[i]))
+			return false;
+	return true;
+}
+
+/* First lines of all, then what they lead to. */
+void
+flash_tier_fetch(const struct flash_tier *t, const uint64_t *hashes, uint32_t count,
+		 struct flash_tier_place *places)
+{
+	for (uint32_t k = 0; k < count; k++) {
+		places[k].hash = hashes[k];
+		for (uint32_t i = 0; i < t->c.streams; i++)
+			flash_shard_fetch(flash_tier_shard(t, hashes[k], i), hashes[k],
+					  &places[k].of[i]);
+	}
+	for (uint32_t k = 0; k < count; k++)
+		for (uint32_t i = 0; i < t->c.streams; i++)
+			flash_shard_fetch_more(flash_tier_shard(t, hashes[k], i), &places[k].of[i]);
+}
+
 bool
 flash_tier_may_have(struct flash_tier *t, uint64_t hash)
 {
@@ -272,6 +309,7 @@ flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
 	t->c = *config;
 	t->c.streams = config->streams > 1 ? config->streams : 1;
 	ensure(t->c.streams <= FLASH_STREAMS && t->c.streams <= n);
+	t->of_stream = n / t->c.streams;
 	t->tokens = (int64_t)t->c.budget;
 	flash_tier_change_mt(t, t->c.admit_all, t->c.budget);
 	t->hooks = (struct store_tier){t, evicting, evicted, absent, flushed, due};

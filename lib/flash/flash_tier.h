@@ -95,6 +95,7 @@ struct flash_tier_config {
 
 struct flash_tier {
 	struct flash_tier_config c;
+	uint32_t of_stream; /* shards */
 	struct flash_health health;
 	struct store_tier hooks; /* for store_tier_attach */
 	_Atomic bool admit_all;  /* as the configuration's, until it is changed */
@@ -116,9 +117,7 @@ void flash_tier_change_mt(struct flash_tier *tier, bool admit_all, uint64_t budg
 static inline struct flash_shard *
 flash_tier_shard(const struct flash_tier *tier, uint64_t hash, uint32_t stream)
 {
-	const uint32_t of_one = tier->c.shard_count / tier->c.streams;
-
-	return &tier->c.shards[stream * of_one + (hash & (of_one - 1))];
+	return &tier->c.shards[stream * tier->of_stream + (hash & (tier->of_stream - 1))];
 }
 
 /* A look at the shards of all streams, as flash_look_begin and flash_look_end; tries 0 at first. */
@@ -128,6 +127,22 @@ struct flash_tier_look {
 };
 void flash_tier_look_begin(struct flash_tier *tier, struct flash_tier_look *look, uint64_t hash);
 bool flash_tier_look_end(struct flash_tier *tier, struct flash_tier_look *look, uint64_t hash);
+/* Where a hash is looked for, in all streams. What looks for some hashes read comes into the cache
+ * meanwhile. */
+struct flash_tier_place {
+	uint64_t hash;
+	struct flash_shard_place of[FLASH_STREAMS];
+};
+void flash_tier_fetch(const struct flash_tier *tier, const uint64_t *hashes, uint32_t count,
+		      struct flash_tier_place *places);
+
+/* flash_shard_lacks of all of them. */
+struct flash_tier_moves {
+	uint32_t of[FLASH_STREAMS];
+};
+struct flash_tier_moves flash_tier_moves(const struct flash_tier *tier, uint64_t hash);
+bool flash_tier_lacks(const struct flash_tier *tier, const struct flash_tier_moves *moves,
+		      const struct flash_tier_place *place);
 /* flash_may_have of any of them. */
 bool flash_tier_may_have(struct flash_tier *tier, uint64_t hash);
 

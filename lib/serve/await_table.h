@@ -100,7 +100,8 @@ struct await_lane {
 struct awaits {
 	struct serve_supplier supplier;
 	bool asked_in_turn, draining;
-	uint32_t turn_pass; /* the pass in front of this turn's first one */
+	uint32_t turn_pass;       /* the pass in front of this turn's first one */
+	uint32_t prefetched_pass; /* of which the supplier was told what is missed */
 	uint32_t free_count, granted, udp_count;
 	uint32_t writes;  /* chunks that they hold */
 	uint64_t values;  /* of all lanes */
@@ -190,13 +191,9 @@ bool await_may_defer(const struct serve *sv, const struct session *ss);
 
 /* May it be asked for before its turn, since that changes nothing? */
 bool await_reads(const struct mc_req *req);
-static inline bool
-await_may_have(const struct serve *sv, struct view key, uint64_t hash)
-{
-	const struct serve_supplier *by = &sv->awaits->supplier;
-
-	return by->may_have == NULL || by->may_have(by->arg, key, hash);
-}
+/* False: a key that the store was seen to lack is nowhere. The first one of a pass tells the
+ * supplier of all that it has missed; in serve_prefetch() hits would pay for that. */
+bool await_may_have(const struct serve *sv, struct view key, uint64_t hash);
 /* Has this request an effect on the version that is there, or shows what only the store knows? */
 bool await_brings(const struct mc_req *req); /* serve_storage.c */
 /* Of such a request, or of the body of one, whose key the store lacks: is it waited for?

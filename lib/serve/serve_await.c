@@ -269,6 +269,37 @@ await_copy_cas(const struct serve *sv, const struct item *item)
 	return by->copy_cas != NULL ? by->copy_cas(by->arg, item) : item_cas(item);
 }
 
+static void
+missed_prefetch(const struct serve *sv)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+	uint64_t hashes[OPS_MAX];
+	uint32_t count = 0;
+
+	sv->awaits->prefetched_pass = sv->pass;
+	if (by->prefetch == NULL)
+		return;
+	for (uint32_t i = 0; i < sv->op_count; i++) {
+		const struct op *op = &sv->ops[i];
+
+		if (op_is(op, VERB_LOOKUP) && store_probe_missed(&op->probe))
+			hashes[count++] = op->hash;
+	}
+	by->prefetch(by->arg, hashes, count);
+}
+
+bool
+await_may_have(const struct serve *sv, struct view key, uint64_t hash)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+
+	if (by->may_have == NULL)
+		return true;
+	if (unlikely(sv->awaits->prefetched_pass != sv->pass))
+		missed_prefetch(sv);
+	return by->may_have(by->arg, key, hash);
+}
+
 void
 await_copies_used(struct serve *sv, const struct op *first, uint32_t n)
 {

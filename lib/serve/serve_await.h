@@ -139,6 +139,9 @@ struct serve_supplier {
 	/* False: a key that the store was seen to lack is in neither at an instant since, and a
 	 * miss is told now. May be NULL: true. */
 	bool (*may_have)(void *arg, struct view key, uint64_t hash);
+	/* Keys that the store was seen to lack, before may_have() of the first of them in a pass:
+	 * what their looks read is on its way. A hint; OPS_MAX at most. May be NULL. */
+	void (*prefetch)(void *arg, const uint64_t *hashes, uint32_t count);
 	/* It was not asked, or has not answered, and a miss is to be told, or a write to be
 	 * executed: it has nothing of the key any more. False: the store has it. May be NULL. */
 	bool (*missed)(void *arg, struct view key, uint64_t hash);

@@ -31,6 +31,8 @@
  * dead item it finds. */
 const struct item *store_peek(struct store_core *sc, struct view key, uint64_t hash);
 const struct item *store_peek_probed(struct store_core *sc, const struct probe *p, struct view key);
+/* Does the key's first bucket alone say that no slot has it? False: nothing is said. */
+bool store_lacks(const struct store_core *sc, uint64_t hash);
 /* Set the reference bit of an item that was peeked at, as a get does. */
 void store_bump(struct store_core *sc, const struct item *it);
 /* Was this version ever read or touched? Called after a peek, since a get makes it true. */

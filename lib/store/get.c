@@ -359,6 +359,22 @@ store_peek(struct store_core *sc, struct view key, uint64_t hash)
 	return it;
 }
 
+/* As index_find() reads it, of a key that was not displaced. */
+bool
+store_lacks(const struct store_core *sc, uint64_t hash)
+{
+	const struct index *ix = &sc->store->ix;
+	const struct place place = index_place(ix, hash);
+	const struct bucket *primary = index_bucket(ix, place.primary);
+	const uint32_t version = version_open(primary);
+	const uint32_t hits = bucket_match(primary, place.tag);
+
+	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
+	atomic_thread_fence(memory_order_acquire);
+	return hits == 0 && !version_overflows(version, place.tag) &&
+	       version_same(primary, version) && place_is_current(ix, &place);
+}
+
 void
 store_bump(struct store_core *sc, const struct item *it)
 {

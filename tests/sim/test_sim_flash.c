@@ -42,6 +42,7 @@
 #define READS_SMALL    12u /* so few that some wait */
 #define READS_LARGE    2u
 #define DEPTH          32u
+#define HELD_MAX       (1u << 17)
 #define STEP_NS        40000u
 #define MS             1000000ull
 #define DEADLINE_NS    (100 * MS)
@@ -960,6 +961,32 @@ a_turn_unpacks_so_much(void **state)
 	end(w);
 }
 
+/* Whose memory others have begun to fill. */
+static void
+what_waits_for_memory_is_unpacked_once(void **state)
+{
+	struct world *w = begin_with(SEGMENTS_FEW, LONG_NS, 18, false, true);
+	const struct counter *counters = w->supplier->counters;
+	static struct fill held[HELD_MAX];
+	const struct view key = {(const uint8_t *)"held", 4};
+	const uint64_t hash = store_hash(store_of(w), key);
+	uint32_t n = 0;
+
+	ask(w, 0, SET_200, "STORED\r\n");
+	to_flash(w);
+	while (n < HELD_MAX && store_begin(store_of(w), &held[n], key, hash, 200, 0, 0) == STORE_OK)
+		n++;
+	check(n < HELD_MAX);
+	say(w, 0, "get k\r\n");
+	run(w, 10 * MS);
+	check_eq(counter_read(&counters[FLASH_ASK_NO_MEMORY]), 1);
+	while (n > 0)
+		store_abandon(store_of(w), &held[--n]);
+	hear(w, 0, VALUE_200);
+	check_eq(counter_read(&counters[FLASH_ASK_UNPACKED]), 1);
+	end(w);
+}
+
 /* The read ends when its pages are another segment's, and the key's copy lies elsewhere. */
 static void
 a_read_that_comes_too_late_is_made_again(void **state)
@@ -1065,6 +1092,9 @@ reads_wait_for_memory_and_all_are_answered(void **state)
 	check_eq(w->supplier->under_way, READS_SMALL + READS_LARGE);
 	w->media.faults.hangs = 0;
 	mem_flash_release(&w->media);
+	/* Who has waited is on its way in the turn in which the others have ended. */
+	run(w, STEP_NS);
+	check(w->supplier->under_way >= READS_SMALL);
 	run(w, 50 * MS);
 	w->talker[0].reply[w->talker[0].reply_len] = 0;
 	check_null(strstr((char *)w->talker[0].reply, "EN"));
@@ -1351,6 +1381,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_packed_value_is_told_promoted_and_appended_to),
 		cmocka_unit_test(what_cannot_be_unpacked_is_a_miss_for_good),
 		cmocka_unit_test(a_turn_unpacks_so_much),
+		cmocka_unit_test(what_waits_for_memory_is_unpacked_once),
 		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
 		cmocka_unit_test(what_was_deleted_while_it_was_read_does_not_come_back),
 		cmocka_unit_test(a_stop_waits_for_flash_as_long_as_a_get_does),

@@ -471,6 +471,8 @@ MUTANTS = {
     "PROMOTE_OVER_FLUSH": [("flash_shard.c", "	catch_up(s, generation);\n	if (s->generation == generation && is_there", "	if (is_there")],
     # A look counts if it found anything.
     "EARLY_LOOK": [("flash_shard.c", "	return flash_index_moves(&s->index) == l->moves;", "	return l->count != 0 || flash_index_moves(&s->index) == l->moves;")],
+    # What nothing matches is lacked, whatever came between.
+    "LACKED_AT_ONCE": [("flash_shard.c", "	return !matches(s, p) && flash_index_moves(&s->index) == moves;", "	return !matches(s, p);")],
     # A move along a path is no step.
     "PATH_UNSEEN": [("flash_index.c", "		flash_index_step(ix);\n", "")],
     # A segment that was lost has another key's record.
@@ -478,7 +480,7 @@ MUTANTS = {
     # What cannot be read is another key's.
     "MISS_KEEPS": [("flash_read.c", "? FLASH_UNREADABLE", "? FLASH_OTHER")],
     # A packed value is told as it lies; a stream that ends early, or tells more than was said, counts; a turn unpacks all that is there.
-    "PACKED_AS_IS": [("flash_ask.c", "found->record.packed && (len = unpack(s, pages, found)) == 0", "found->record.packed && unpack(s, pages, found) == 0"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n")],
+    "PACKED_AS_IS": [("flash_ask.c", "	if (!found->record.packed)\n", "	if (true)\n"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n"), ("flash_ask.c", "r->packed && !unpack(s, pages, found)", "r->packed && unpack(s, pages, found) && false")],
     "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
     "UNPACKED_AT_ONCE": [("flash_supplier.c", " && s->unpacked < FLASH_UNPACK_TURN", "")],
     # What had no answer stays where it is.

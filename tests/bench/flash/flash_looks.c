@@ -1,34 +1,52 @@
 /*
- * flash_looks.c - looks for keys that are nowhere: 16 full columns and the index of a full log,
- * beyond the caches.
+ * flash_looks.c - looks for keys that are nowhere, as the product makes them: its supplier is told
+ * of a pass's misses, and is asked which of them it may have. Two streams, as layout hash has them:
+ * 16 full columns and the index of a full log; that of large items, which is empty at first, as all
+ * items of the bench are small, and then full, too. All beyond the caches.
  *
  * One filter is built; column c has its buckets turned by c strides, so that a row's columns have
- * fingerprints of different keys.
+ * fingerprints of different keys. The store has few items: its lines are near, as they are when a
+ * pass has just looked there.
  */
 #include "flash_parts.h"
+#include "flash_rig.h"
 
-#include "../store/bench_load.h"
+#include "../store/own_store.h"
 
-#include "base/prefetch.h"
-#include "flash/flash_columns.h"
-#include "flash/flash_index.h"
+#include "flash/flash_supplier.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FULL       0.95
-#define LOG_SHARE  18u /* a log has so many-th part of all items */
-#define LOG_FULL   0.98
-#define STRIDE     1000003u
-#define BATCH      64u
-#define ABSENT     (1ull << 40)
-#define MIB        (1ull << 20)
-#define ITEM_BYTES 1.87
+#define FULL         0.95
+#define LOG_SHARE    18u /* a log has so many-th part of the columns' items, */
+#define LARGE_SHARE  13u /* and that of large ones */
+#define LOG_FULL     0.98
+#define LOG_SEGMENTS 4096u
+#define LOG_LIVE     (LOG_SEGMENTS - LOG_SEGMENTS / 16)
+#define STRIDE       1000003u
+#define ABSENT       (1ull << 40)
+#define ITEM_BYTES   1.87
+#define STORE_BYTES  (8ull << 20)
+#define STORE_ITEMS  20000u
+#define VALUE_BYTES  100u
+
+#define DRAWN (16u * OPS_MAX)
+static uint64_t drawn[DRAWN];
+
+struct looked {
+	uint64_t count, ns;
+	uint32_t keys; /* that may be there */
+};
 
 struct looks {
-	struct flash_columns columns;
-	struct flash_index index;
-	struct filter *filter;
+	struct own_store own;
+	struct flash_tier tier;
+	struct flash_shard shards[FLASH_STREAMS];
+	struct flash_kept kept[FLASH_STREAMS];
+	struct flash_intents intents;
+	struct ram_device ram;
+	struct serve_supplier supplier;
 	uint64_t items, index_items;
 	size_t column_bytes, index_bytes;
 };
@@ -39,125 +57,191 @@ hash_of(uint64_t n)
 	return bench_mix(n * 0x9e3779b97f4a7c15ull + 1);
 }
 
+/* ---- what is there ---- */
+
 static void
-fill_columns(struct looks *l, uint32_t buckets)
+fill_columns(struct looks *l, struct flash_shard *s)
 {
+	const uint32_t buckets = s->column.buckets;
 	const struct filter_shape shape = flash_column_shape(buckets);
 	const uint64_t count = (uint64_t)(FULL * buckets * FLASH_COLUMN_SLOTS);
+	struct filter *filter = bench_map(filter_bytes(&shape));
 	uint32_t slots[FILTER_SLOTS_MAX];
-	struct region region = {.size = flash_columns_bytes(buckets)};
 
-	l->filter = bench_map(filter_bytes(&shape));
-	filter_init(l->filter, &shape, 1);
+	filter_init(filter, &shape, 1);
 	for (uint64_t n = 0; n < count; n++) {
-		ensure(filter_insert(l->filter, hash_of(n)));
+		ensure(filter_insert(filter, hash_of(n)));
 		if (n % 65536 == 0)
 			bench_progress("filling a column", n, count);
 	}
-	l->column_bytes = region.size;
-	region.base = bench_map(region.size);
-	flash_columns_init(&l->columns, &region, buckets);
-	for (uint32_t c = 0; c < FLASH_COLUMNS; c++)
+	for (uint32_t c = 0; c < FLASH_COLUMNS; c++) {
 		for (uint32_t b = 0; b < buckets; b++) {
-			filter_bucket(l->filter, (uint32_t)((b + (uint64_t)c * STRIDE) % buckets),
+			filter_bucket(filter, (uint32_t)((b + (uint64_t)c * STRIDE) % buckets),
 				      slots);
-			flash_columns_put(&l->columns, c, b, slots, b % 5 == 4);
+			flash_columns_put(&s->columns, c, b, slots, b % 5 == 4);
 		}
-	flash_columns_show(&l->columns, (1u << FLASH_COLUMNS) - 1);
+		s->columns.kept->pages[c] = s->column.pages;
+		s->columns.kept->number[c] = FLASH_COLUMNS + c;
+	}
+	flash_columns_show(&s->columns, (1u << FLASH_COLUMNS) - 1);
 	l->items = count * FLASH_COLUMNS;
+	bench_unmap(filter, filter_bytes(&shape));
+}
+
+static uint32_t
+index_buckets(uint64_t items)
+{
+	return (uint32_t)((double)items / (BUCKET_SLOTS * LOG_FULL)) / 2 * 2 + 2;
 }
 
 static void
-fill_index(struct looks *l)
+fill_index(struct looks *l, struct flash_shard *s, uint64_t first, uint64_t items)
 {
-	const uint64_t items = l->items / LOG_SHARE;
-
-	l->index.bucket_count = (uint32_t)((double)items / (BUCKET_SLOTS * LOG_FULL)) / 2 * 2 + 2;
-	l->index_bytes = l->index.bucket_count * sizeof(struct bucket);
-	l->index.buckets = bench_map(l->index_bytes);
+	s->log.head = LOG_LIVE;
 	for (uint64_t n = 0; n < items; n++)
-		ensure(flash_index_insert(&l->index, hash_of(ABSENT / 2 + n),
-					  (uint32_t)(n & 0x7fffffff) | 1));
-	l->index_items = items;
+		ensure(flash_index_insert(
+			&s->index, hash_of(first + n),
+			flash_location(1 + (uint32_t)(n % LOG_LIVE),
+				       1 + (uint32_t)(n / LOG_LIVE) % (FLASH_SEGMENT_PAGES - 2),
+				       1)));
+	l->index_items += items;
+	l->index_bytes += s->index.bucket_count * sizeof(struct bucket);
 }
 
-/* As may_have of the supplier, for BATCH keys whose lines are asked for at once. */
-static uint32_t
-look_many(const struct looks *l, const uint64_t *hashes, uint32_t *candidates)
+static void
+open_shard(struct looks *l, uint32_t stream, uint64_t items, uint32_t column_buckets)
 {
-	struct filter_place places[BATCH];
-	struct flash_column_match found[FLASH_COLUMN_MATCHES];
-	uint32_t locations[FLASH_INDEX_MATCHES], keys = 0;
+	const uint32_t buckets = index_buckets(items);
+	const size_t column_bytes = column_buckets != 0 ? flash_columns_bytes(column_buckets) : 0;
+	const struct flash_shard_config c = {
+		.log = {.segments = LOG_SEGMENTS,
+			.segment_pages = FLASH_SEGMENT_PAGES,
+			.live = LOG_LIVE},
+		.bucket_count = buckets,
+		.buckets = bench_map(buckets * sizeof(struct bucket)),
+		.kept = &l->kept[stream],
+		.intents = &l->intents,
+		.pages = bench_map((size_t)FLASH_BUFFERS * FLASH_SEGMENT_BYTES),
+		.column = {.memory = column_bytes != 0 ? bench_map(column_bytes) : NULL,
+			   .count = column_bytes != 0 ? FLASH_COLUMNS : 0,
+			   .buckets = column_buckets,
+			   .pages = column_buckets / 5 + 1}};
 
-	for (uint32_t i = 0; i < BATCH; i++) {
-		const struct place p = flash_index_place(&l->index, hashes[i]);
-
-		prefetch(&l->index.buckets[p.primary]);
-		prefetch(&l->index.buckets[p.alternate]);
-		places[i] = flash_columns_fetch(&l->columns, hashes[i]);
-	}
-	for (uint32_t i = 0; i < BATCH; i++) {
-		const uint32_t n = flash_index_look(&l->index, hashes[i], locations) +
-				   flash_columns_look(&l->columns, &places[i], found);
-
-		*candidates += n;
-		keys += n != 0;
-	}
-	return keys;
+	flash_shard_init(&l->shards[stream], &c);
+	l->column_bytes += column_bytes;
 }
 
-/* One after the other: a look's own lines come together, those of the next one do not. */
-static uint64_t
-look_one_by_one_ns(const struct looks *l, uint64_t count, uint64_t *random, uint32_t *candidates)
+static void
+open_supplier(struct looks *l)
 {
-	struct flash_column_match found[FLASH_COLUMN_MATCHES];
-	uint32_t locations[FLASH_INDEX_MATCHES];
+	struct flash_supplier_config c = {.tier = &l->tier,
+					  .store = store_core_of(l->own.store, 0),
+					  .device = &l->ram.device,
+					  .reads_small = 1,
+					  .reads_large = 1,
+					  .deadline_ns = 1};
+	struct region region = {.size = flash_supplier_bytes()};
+
+	region.base = bench_map(region.size);
+	c.pages = bench_map((size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES);
+	ram_device_open(&l->ram, FLASH_SEGMENT_BYTES, 2);
+	l->supplier = flash_supplier_of(flash_supplier_create(&region, &c));
+}
+
+static void
+fill_store(struct looks *l)
+{
+	static const uint8_t value[VALUE_BYTES];
+	struct store_core *sc;
+
+	own_create(&l->own, STORE_BYTES, 1);
+	sc = store_core_of(l->own.store, 0);
+	for (uint32_t n = 0; n < STORE_ITEMS; n++) {
+		const struct bench_key k = bench_key_of(n);
+
+		ensure(own_put(sc, own_key(&k), store_hash(sc, own_key(&k)), value, VALUE_BYTES) ==
+		       STORE_OK);
+		own_turn(&l->own, sc);
+	}
+}
+
+static void
+open_looks(struct looks *l, uint64_t column_bytes)
+{
+	const struct flash_tier_config t = {.shards = l->shards,
+					    .shard_count = FLASH_STREAMS,
+					    .streams = FLASH_STREAMS,
+					    .cores = 1,
+					    .item_max = VALUE_BYTES};
+	const uint32_t buckets =
+		(uint32_t)((double)column_bytes /
+			   (FLASH_COLUMNS * FLASH_COLUMN_SLOTS * ITEM_BYTES * FULL));
+	const uint64_t items = (uint64_t)(FULL * buckets * FLASH_COLUMN_SLOTS) * FLASH_COLUMNS;
+
+	open_shard(l, 0, items / LOG_SHARE, buckets);
+	open_shard(l, 1, items / LARGE_SHARE, 0);
+	fill_columns(l, &l->shards[0]);
+	fill_index(l, &l->shards[0], ABSENT / 2, items / LOG_SHARE);
+	flash_tier_init(&l->tier, &t);
+	fill_store(l);
+	open_supplier(l);
+}
+
+/* ---- looks ---- */
+
+/* Which takes no time that counts: a pass has the hashes of its keys. */
+static void
+draw_hashes(uint64_t *random)
+{
+	for (uint32_t i = 0; i < DRAWN; i++)
+		drawn[i] = hash_of(ABSENT + (bench_random(random) & (ABSENT - 1)));
+}
+
+/* As await_may_have() of passes that have OPS_MAX misses each; not told: one by one. */
+static void
+look_drawn(const struct looks *l, bool told, struct looked *sum)
+{
+	static const struct bench_key absent = {{1, 2}};
+	const struct serve_supplier *by = &l->supplier;
 	const uint64_t from = bench_cpu_ns();
 
-	for (uint64_t i = 0; i < count; i++) {
-		const uint64_t hash = hash_of(ABSENT + (bench_random(random) & (ABSENT - 1)));
-		const struct filter_place p = flash_columns_fetch(&l->columns, hash);
-
-		*candidates += flash_index_look(&l->index, hash, locations) +
-			       flash_columns_look(&l->columns, &p, found);
+	for (const uint64_t *pass = drawn; pass < drawn + DRAWN; pass += OPS_MAX) {
+		if (told)
+			by->prefetch(by->arg, pass, OPS_MAX);
+		for (uint32_t i = 0; i < OPS_MAX; i++)
+			sum->keys += by->may_have(by->arg, own_key(&absent), pass[i]);
 	}
-	return bench_cpu_ns() - from;
+	sum->ns += bench_cpu_ns() - from;
+	sum->count += DRAWN;
 }
 
 void
 flash_part_misses(const struct flash_trial *t)
 {
-	struct looks l = {0};
-	/* So many MiB of columns. */
-	const uint32_t buckets =
-		(uint32_t)(t->mib * MIB / (FLASH_COLUMNS * FLASH_COLUMN_SLOTS * ITEM_BYTES * FULL));
-	uint64_t hashes[BATCH], random = t->run + 1, done = 0;
-	uint32_t candidates = 0, keys = 0;
+	static struct looks l;
+	struct looked told = {0}, one = {0}, large = {0};
+	uint64_t random = t->run + 1;
 
-	fill_columns(&l, buckets);
-	fill_index(&l);
-
-	const uint64_t from = bench_cpu_ns();
-
-	for (; done < t->gets; done += BATCH) {
-		for (uint32_t i = 0; i < BATCH; i++)
-			hashes[i] = hash_of(ABSENT + (bench_random(&random) & (ABSENT - 1)));
-		keys += look_many(&l, hashes, &candidates);
+	open_looks(&l, t->mib * BENCH_MIB);
+	while (told.count < t->gets) {
+		draw_hashes(&random);
+		look_drawn(&l, true, &told);
+		draw_hashes(&random);
+		look_drawn(&l, false, &one);
 	}
-
-	const uint64_t ns = bench_cpu_ns() - from;
-	uint32_t others = 0;
-	const uint64_t one_ns = look_one_by_one_ns(&l, done, &random, &others);
-
+	fill_index(&l, &l.shards[1], ABSENT / 4, l.items / LARGE_SHARE);
+	while (large.count < t->gets) {
+		draw_hashes(&random);
+		look_drawn(&l, true, &large);
+	}
 	printf("{\"part\": \"misses\", \"run\": %u, \"items\": %llu, \"column_bytes\": %zu, "
 	       "\"index_bytes\": %zu, \"column_bytes_per_item\": %.4f, \"bytes_per_item\": %.4f, "
-	       "\"candidates\": %.6f, \"keys\": %.6f, \"mops\": %.3f, \"ns\": %.1f, \"one_mops\": "
-	       "%.3f}\n",
+	       "\"candidates\": %.6f, \"mops\": %.3f, \"ns\": %.1f, \"one_mops\": %.3f, "
+	       "\"large_mops\": %.3f}\n",
 	       t->run, (unsigned long long)(l.items + l.index_items), l.column_bytes, l.index_bytes,
 	       (double)l.column_bytes / (double)l.items,
 	       (double)(l.column_bytes + l.index_bytes) / (double)(l.items + l.index_items),
-	       (double)candidates / (double)done, (double)keys / (double)done,
-	       (double)done * 1e3 / (double)ns, (double)ns / (double)done,
-	       (double)done * 1e3 / (double)one_ns);
-	bench_unmap(l.index.buckets, l.index_bytes);
+	       (double)told.keys / (double)told.count, (double)told.count * 1e3 / (double)told.ns,
+	       (double)told.ns / (double)told.count, (double)one.count * 1e3 / (double)one.ns,
+	       (double)large.count * 1e3 / (double)large.ns);
 }

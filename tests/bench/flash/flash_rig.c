@@ -1,6 +1,7 @@
 /*
  * flash_rig.c - a shard, its device, and gets of many keys at once.
  */
+#include "flash_asks.h"
 #include "flash_rig.h"
 
 #include "base/hash.h"
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEED          4711u
 #define FULL          0.985 /* of the index's slots */
 #define TURN_EVERY    32u   /* puts */
 #define TRIES_MAX     100000000u
@@ -119,7 +119,7 @@ shard_config(struct flash_rig *rig)
 	const uint64_t items = rig->c.items != 0 ? rig->c.items : room / record_bytes(&rig->c);
 	const uint32_t buckets = (uint32_t)((double)items / (BUCKET_SLOTS * FULL)) + 2;
 
-	return (struct flash_shard_config){.log = {.id = {.device = SEED},
+	return (struct flash_shard_config){.log = {.id = {.device = RIG_SEED},
 						   .segments = segments,
 						   .segment_pages = FLASH_SEGMENT_PAGES,
 						   .live = live},
@@ -132,7 +132,9 @@ shard_config(struct flash_rig *rig)
 void
 flash_rig_open(struct flash_rig *rig, const struct flash_rig_config *config)
 {
-	const size_t reads = (size_t)2 * config->depth * RIG_SMALL_PAGES * FLASH_PAGE_BYTES;
+	const size_t gets = (size_t)2 * config->depth * RIG_SMALL_PAGES * FLASH_PAGE_BYTES;
+	const size_t asks = flash_asks_read_bytes(config->depth);
+	const size_t reads = gets > asks ? gets : asks;
 	const size_t segments = (size_t)FLASH_RECOVER_DEPTH_MAX * FLASH_SEGMENT_BYTES;
 	const struct flash_tier_config t = {.shards = &rig->shard,
 					    .shard_count = 1,
@@ -177,7 +179,7 @@ flash_rig_close(struct flash_rig *rig)
 uint64_t
 flash_rig_hash(void *rig, struct view key)
 {
-	return hash_bytes(key.data, key.len, SEED);
+	return hash_bytes(key.data, key.len, RIG_SEED);
 }
 
 size_t
@@ -307,9 +309,9 @@ flash_rig_recover(struct flash_rig *rig)
 	return told;
 }
 
-/* Asleep, so that CPU time is what was done and not what was asked meanwhile. */
-static void
-sleep_until(struct flash_rig *rig, uint32_t ends)
+/* CPU time is what was done then, and not what was asked meanwhile. */
+void
+flash_rig_sleep(struct flash_rig *rig, uint32_t ends)
 {
 	struct io_uring_cqe *cqe;
 
@@ -324,7 +326,7 @@ flash_rig_poll(struct flash_rig *rig)
 
 	for (uint32_t i = 0; rig->device->ops->poll(rig->device, &r, 1) == 0; i++) {
 		ensure(i < TRIES_MAX);
-		sleep_until(rig, 1);
+		flash_rig_sleep(rig, 1);
 	}
 	if (r.error != 0)
 		fail("a transfer", -r.error);
@@ -367,15 +369,23 @@ look(struct flash_rig *rig, struct get *g)
 	g->at = 0;
 }
 
+bool
+flash_rig_is_value(const struct flash_rig *rig, uint64_t n, const void *value)
+{
+	uint64_t want[VALUE_MAX / 8];
+
+	value_of(n, want, rig->c.value_bytes / 8);
+	return memcmp(value, want, rig->c.value_bytes) == 0;
+}
+
 static void
 check_value(const struct flash_rig *rig, const struct get *g, const struct flash_found *found)
 {
-	uint64_t want[VALUE_MAX / 8], have[VALUE_MAX / 8];
+	uint64_t have[VALUE_MAX / 8];
 
 	ensure(found->record.value_len == rig->c.value_bytes);
 	flash_payload_get(g->pages, found->walk.value_at, have, rig->c.value_bytes);
-	value_of(g->n, want, rig->c.value_bytes / 8);
-	ensure(memcmp(have, want, rig->c.value_bytes) == 0);
+	ensure(flash_rig_is_value(rig, g->n, have));
 }
 
 /* True: it has ended. */
@@ -462,9 +472,8 @@ begin(struct flash_rig *rig, struct gets *all, uint64_t tag)
 	return false;
 }
 
-/* Reads that end, and are begun again, together. */
-static uint32_t
-at_once(const struct flash_rig *rig)
+uint32_t
+flash_rig_at_once(const struct flash_rig *rig)
 {
 	return rig->c.depth / AT_ONCE_SHARE + 1;
 }
@@ -517,8 +526,9 @@ flash_rig_get(struct flash_rig *rig, uint64_t first, uint64_t of, uint64_t count
 		judge_all(rig, &all, ended, n);
 		n = 0;
 		if (all.under_way != 0) {
-			sleep_until(rig,
-				    all.under_way < at_once(rig) ? all.under_way : at_once(rig));
+			flash_rig_sleep(rig, all.under_way < flash_rig_at_once(rig)
+						     ? all.under_way
+						     : flash_rig_at_once(rig));
 			ended[0] = flash_rig_poll(rig);
 			n = 1 + rig->device->ops->poll(rig->device, ended + 1, rig->c.depth - 1);
 			all.under_way -= n;
@@ -557,8 +567,9 @@ flash_rig_read_raw(struct flash_rig *rig, uint64_t count, double two_pages, uint
 		uint32_t n;
 
 		submit(rig, &b);
-		sleep_until(rig,
-			    begun - done < at_once(rig) ? (uint32_t)(begun - done) : at_once(rig));
+		flash_rig_sleep(rig, begun - done < flash_rig_at_once(rig)
+					     ? (uint32_t)(begun - done)
+					     : flash_rig_at_once(rig));
 		ended[0] = flash_rig_poll(rig);
 		n = 1 + rig->device->ops->poll(rig->device, ended + 1, rig->c.depth - 1);
 		done += n;

@@ -19,6 +19,7 @@
 #include "flash/flash_tier.h"
 #include "flash/flash_uring.h"
 
+#define RIG_SEED        4711u
 #define RIG_SMALL_PAGES 2u /* of a read */
 #define RIG_ABSENT_FROM (1ull << 40)
 #define RIG_CAS_LONG    (1ull << 25)
@@ -81,6 +82,11 @@ void flash_rig_leave(struct flash_rig *rig);
 struct flash_recovered flash_rig_recover(struct flash_rig *rig);
 /* Waits for an end. */
 struct flash_result flash_rig_poll(struct flash_rig *rig);
+
+/* Asleep until so many reads have ended; and so many end, and are begun again, together. */
+void flash_rig_sleep(struct flash_rig *rig, uint32_t ends);
+uint32_t flash_rig_at_once(const struct flash_rig *rig);
+bool flash_rig_is_value(const struct flash_rig *rig, uint64_t n, const void *value);
 
 struct flash_gets {
 	uint64_t asked, found, buffered, reads, pages;

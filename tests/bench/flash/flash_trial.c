@@ -17,8 +17,8 @@
  *   misses   looks for keys that are nowhere, in an index and 16 columns beyond the caches
  *   pack     values packed and unpacked
  */
+#include "flash_asks.h"
 #include "flash_parts.h"
-#include "flash_rig.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -165,22 +165,27 @@ rate(uint64_t count, uint64_t from_ns)
 	return (double)count * 1e9 / (double)(bench_ns() - from_ns);
 }
 
+enum side { SIDE_TIER, SIDE_RAW, SIDE_BARE, SIDES };
+static const char *const side_names[SIDES] = {"tier", "raw", "bare"};
+
 /* A turn of one side. */
 static void
-take_turn(struct flash_rig *rig, const struct flash_trial *t, uint32_t round, bool raw,
+take_turn(struct flash_rig *rig, const struct flash_trial *t, uint32_t round, enum side side,
 	  uint64_t items, double two_pages, double puts_per_s)
 {
-	const uint64_t seed = ((uint64_t)t->run * SEEDS + round) * 2 + raw;
+	const uint64_t seed = ((uint64_t)t->run * SEEDS + round) * SIDES + side;
 	const uint64_t from = bench_ns(), cpu = bench_cpu_ns();
 
-	if (raw)
+	if (side == SIDE_RAW)
 		flash_rig_read_raw(rig, t->gets, two_pages, seed);
+	else if (side == SIDE_TIER)
+		flash_asks_run(t->gets, seed);
 	else
 		ensure(flash_rig_get(rig, 0, items, t->gets, seed).found == t->gets);
 	printf("{\"part\": \"raw\", \"who\": \"%s\", \"run\": %u, \"round\": %u, \"per_s\": "
 	       "%.0f, \"cpu_ns\": %.1f, \"items\": %llu, \"two_pages\": %.4f, "
 	       "\"puts_per_s\": %.0f}\n",
-	       raw ? "raw" : "tier", t->run, round, rate(t->gets, from),
+	       side_names[side], t->run, round, rate(t->gets, from),
 	       (double)(bench_cpu_ns() - cpu) / t->gets, (unsigned long long)items, two_pages,
 	       puts_per_s);
 }
@@ -202,9 +207,10 @@ flash_part_raw(const struct flash_trial *t)
 		flash_rig_get(&rig, 0, items, t->gets / WARM_SHARE + 1, WARM_SEED);
 
 	two_pages = (double)warm.pages / (double)warm.reads - 1;
+	flash_asks_open(&rig, items);
 	for (uint32_t i = 0; i < t->rounds; i++)
-		for (uint32_t turn = 0; turn < 2; turn++)
-			take_turn(&rig, t, i, turn == i % 2, items, two_pages, puts_per_s);
+		for (uint32_t turn = 0; turn < SIDES; turn++)
+			take_turn(&rig, t, i, (turn + i) % SIDES, items, two_pages, puts_per_s);
 	flash_rig_close(&rig);
 }
 

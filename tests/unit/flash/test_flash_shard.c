@@ -242,6 +242,49 @@ a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour(void **unus
 	check_eq(l.count, 1);
 }
 
+/* One whose entry makes the key's primary bucket the fuller one. */
+static uint64_t
+other_of_primary_bucket(void)
+{
+	const struct place p = flash_index_place(&shard.index, HASH);
+	uint64_t n = 1;
+
+	for (; n < 1000000; n++) {
+		const struct place o = flash_index_place(&shard.index, hash_word(n, 5));
+
+		if (o.primary == p.primary && o.alternate != p.alternate && o.tag != p.tag)
+			break;
+	}
+	return hash_word(n, 5);
+}
+
+static bool
+lacks(void)
+{
+	struct flash_shard_place place;
+
+	flash_shard_fetch(&shard, HASH, &place);
+	return flash_shard_lacks(&shard, flash_index_moves(&shard.index), &place);
+}
+
+static void
+what_is_promoted_meanwhile_is_not_lacked(void **unused)
+{
+	struct flash_look l;
+
+	check(lacks());
+	check(put(NEIGHBOUR, other_of_primary_bucket(), 10));
+	check(put(KEY, HASH, 10));
+	check(!lacks());
+	check(look(&l, HASH));
+	check_eq(l.count, 1);
+	key_at = l.at[0];
+	in_gap = promote;
+	gaps = 0;
+	check(!lacks());
+	check(lacks());
+}
+
 static uint64_t crowd;
 
 static void
@@ -305,6 +348,7 @@ main(void)
 		cmocka_unit_test_setup(
 			a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour,
 			setup),
+		cmocka_unit_test_setup(what_is_promoted_meanwhile_is_not_lacked, setup),
 		cmocka_unit_test_setup(a_look_beside_a_move_does_not_count, setup),
 		cmocka_unit_test_setup(a_spent_last_page_is_followed_by_the_next_segment, setup),
 	};

@@ -16,6 +16,8 @@ MUTANTS = {
     "DOUBLE_ANSWER": ("serve_await.c", "a->state != AWAIT_ASKED)\n\t\treturn false;",
                       "a->state == AWAIT_FREE)\n\t\treturn false;\n\tif (a->state == AWAIT_READY) {"
                       "\n\t\ta->answer = *answer;\n\t\treturn true;\n\t}"),
+    # The supplier hears of each missed key by itself.
+    "MISSED_UNSAID": ("serve_await.c", "\tby->prefetch(by->arg, hashes, count);", "\t(void)hashes;"),
     # An answer wakes nobody.
     "LOST_TICKET": ("serve_await.c", "if (a->session->awaits == a)", "if (false)"),
     # A request takes whatever answer is here.

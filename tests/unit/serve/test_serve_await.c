@@ -551,6 +551,62 @@ a_line_waits_for_its_own_keys_only(void **state)
 	check_bytes(sent[9].bytes + 8, "MN\r\n", 4);
 }
 
+/* What the supplier heard of passes: keys that it may be asked for, before it is asked whether. */
+static struct {
+	uint64_t hashes[OPS_MAX];
+	uint32_t count, calls, asked;
+} heard;
+
+static void
+hear_missed(void *arg, const uint64_t *hashes, uint32_t count)
+{
+	check_eq(heard.asked, 0);
+	check(count <= OPS_MAX);
+	memcpy(heard.hashes, hashes, count * sizeof *hashes);
+	heard.count = count;
+	heard.calls++;
+}
+
+static bool
+was_heard(void *arg, struct view key, uint64_t hash)
+{
+	uint32_t i = 0;
+
+	while (i < heard.count && heard.hashes[i] != hash)
+		i++;
+	check(i < heard.count);
+	heard.asked++;
+	return key.data[0] != 'd';
+}
+
+static void
+what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing(void **state)
+{
+	struct conn *c = say("set l 0 0 1 noreply\r\nx\r\n");
+
+	turns(1);
+	rig->serve->awaits->supplier.prefetch = hear_missed;
+	rig->serve->awaits->supplier.may_have = was_heard;
+	memset(&heard, 0, sizeof heard);
+	say("get l l\r\nmg l v\r\n");
+	turns(2);
+	check_eq(heard.calls, 0);
+	rig_receive_text(rig, c, "get d1 l\r\nmn\r\nget d2 d3\r\n");
+	rig_datagram_text(rig, 7, "get d4 l d5\r\n");
+	turns(2);
+	check_eq(heard.calls, 1);
+	check_eq(heard.count, 5);
+	check_eq(heard.asked, 5);
+	SAYS(c, S0 "END\r\nMN\r\nEND\r\n");
+	heard.asked = heard.count = 0;
+	rig_receive_text(rig, c, "get s1\r\n");
+	turns(4);
+	check_eq(heard.calls, 2);
+	check_eq(heard.count, 1);
+	SAYS(c, S0 "END\r\nMN\r\nEND\r\n" S1 "END\r\n");
+	rig_forget_datagrams(rig);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int
@@ -559,6 +615,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_here_is_sent_at_once_and_the_end_last),
 		TEST(what_is_not_answered_in_time_has_failed),
+		TEST(what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing),
 		cmocka_unit_test_setup_teardown(it_is_a_miss_if_the_supplier_wants_that,
 						start_with_misses, stop),
 		TEST(what_belongs_to_a_lost_connection_is_given_up),

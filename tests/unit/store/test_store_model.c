@@ -26,7 +26,7 @@ struct model {
 	struct rig rig;
 	struct known keys[KEYS];
 	uint64_t random;
-	uint64_t forgotten, hits;
+	uint64_t forgotten, hits, lacks;
 	uint32_t flush_at_s;
 	uint32_t least, most; /* buckets, where the index is resized all the time */
 };
@@ -62,8 +62,12 @@ look(struct model *m, uint32_t key)
 	struct known *k = &m->keys[key];
 	char name[ITEM_KEY_MAX];
 	const struct view v = name_of(key, name);
-	const struct item *it = store_get(m->rig.core, v, store_hash(m->rig.core, v));
+	const uint64_t hash = store_hash(m->rig.core, v);
+	const bool lacks = store_lacks(m->rig.core, hash);
+	const struct item *it = store_get(m->rig.core, v, hash);
 
+	check(!lacks || it == NULL);
+	m->lacks += lacks;
 	if (it == NULL) {
 		m->forgotten += alive(m, k);
 		k->there = false;
@@ -327,6 +331,7 @@ run_model(struct rig rig, uint32_t least, uint32_t most)
 	       (unsigned long long)m->forgotten,
 	       (unsigned long long)counted(m->rig.core, STORE_INDEX_MIGRATED));
 	check(m->hits > STEPS / 4);
+	check(m->lacks > STEPS / 50);
 	check(most == 0 || counted(m->rig.core, STORE_INDEX_MIGRATED) > STEPS / 8);
 	for (uint32_t i = 0; i < KEYS; i++)
 		free(m->keys[i].value);

@@ -1,0 +1,172 @@
+/*
+ * flash_asks.c - gets as the product makes them: asks of its supplier, whose reads, judgements and
+ * answers are the product's, without the connections that they would be of. Each client asks again
+ * once it is answered; there are more of them than reads at a time, so that some wait.
+ */
+#include "flash_asks.h"
+
+#include "../store/own_store.h"
+
+#include "flash/flash_supplier.h"
+#include "serve/await_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STORE_BYTES (64ull << 20)
+#define CLIENTS_MAX 1024u
+#define SHARE       2u /* clients, by reads at a time */
+#define NOW_S       100u
+
+struct client {
+	struct session session;
+	uint64_t n;
+};
+
+static struct {
+	struct flash_rig *rig;
+	struct own_store own;
+	struct store_core *sc;
+	struct serve *sv;
+	struct flash_supplier *supplier;
+	struct client client[CLIENTS_MAX];
+	uint32_t idle[CLIENTS_MAX], idle_count;
+	uint64_t items, left, random;
+} asks;
+
+static struct flash_supplier_config
+supplier_config(struct flash_rig *rig)
+{
+	return (struct flash_supplier_config){.tier = &rig->tier,
+					      .serve = asks.sv,
+					      .store = asks.sc,
+					      .device = rig->device,
+					      .pages = rig->reads,
+					      .reads_small = rig->c.depth,
+					      .reads_large = 1,
+					      .deadline_ns = 1ull << 40};
+}
+
+size_t
+flash_asks_read_bytes(uint32_t depth)
+{
+	const struct flash_supplier_config c = {.reads_small = depth, .reads_large = 1};
+
+	return (size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES;
+}
+
+void
+flash_asks_open(struct flash_rig *rig, uint64_t items)
+{
+	const struct store_config s = {.memory_bytes = STORE_BYTES,
+				       .cores = 1,
+				       .value_max = STORE_VALUE_MAX,
+				       .seed = RIG_SEED};
+	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
+	struct serve_supplier supplier;
+
+	asks.rig = rig;
+	asks.items = items;
+	own_create_for(&asks.own, &s);
+	asks.sc = store_core_of(asks.own.store, 0);
+	asks.sv = bench_map(sizeof *asks.sv);
+	asks.sv->store = asks.sc;
+	region.base = bench_map(region.size);
+
+	const struct flash_supplier_config c = supplier_config(rig);
+
+	asks.supplier = flash_supplier_create(&region, &c);
+	supplier = flash_supplier_of(asks.supplier);
+	serve_supplier_attach(&region, asks.sv, &supplier);
+	asks.idle_count = SHARE * rig->c.depth;
+	ensure(asks.idle_count <= CLIENTS_MAX);
+	for (uint32_t i = 0; i < asks.idle_count; i++)
+		asks.idle[i] = i;
+}
+
+static void
+ask(struct client *c, struct view key, uint64_t hash)
+{
+	const struct mc_req req = {
+		.verb = MC_MG, .meta = {.flags = MC_FLAG_VALUE | MC_FLAG_NO_BUMP}, .key = key};
+
+	ensure(await_ask(asks.sv, &c->session, NULL, &req, key, hash) != NULL);
+}
+
+/* As a pass: its misses are told, looked at, asked for. False: there are none. */
+static bool
+pass(void)
+{
+	const struct serve_supplier *by = serve_supplier_of(asks.sv);
+	struct bench_key keys[OPS_MAX];
+	uint64_t hashes[OPS_MAX];
+	uint32_t count = asks.idle_count < OPS_MAX ? asks.idle_count : OPS_MAX;
+
+	if (count > asks.left)
+		count = (uint32_t)asks.left;
+	for (uint32_t i = 0; i < count; i++) {
+		struct client *c = &asks.client[asks.idle[asks.idle_count - 1 - i]];
+
+		c->n = bench_random(&asks.random) % asks.items;
+		keys[i] = bench_key_of(c->n);
+		hashes[i] = flash_rig_hash(asks.rig, own_key(&keys[i]));
+	}
+	by->prefetch(by->arg, hashes, count);
+	for (uint32_t i = 0; i < count; i++) {
+		ensure(by->may_have(by->arg, own_key(&keys[i]), hashes[i]));
+		ask(&asks.client[asks.idle[--asks.idle_count]], own_key(&keys[i]), hashes[i]);
+	}
+	asks.left -= count;
+	return count != 0;
+}
+
+/* Answers are told and compared. Returns how many. */
+static uint64_t
+hear(void)
+{
+	struct awaits *aw = asks.sv->awaits;
+	uint64_t heard = 0;
+
+	for (; !list_empty(&aw->ready); heard++) {
+		struct await *a = container_of(aw->ready.next, struct await, due);
+		struct client *c = container_of(a->session, struct client, session);
+		const struct item *it = a->answer.item;
+
+		ensure(it != NULL && item_value_len(it) == asks.rig->c.value_bytes);
+		ensure(flash_rig_is_value(asks.rig, c->n, store_value_at(asks.sc, it, 0).data));
+		await_free(asks.sv, a);
+		asks.idle[asks.idle_count++] = (uint32_t)(c - asks.client);
+	}
+	return heard;
+}
+
+/* Until so many reads have ended as the raw side waits for; not if something else is to be done. */
+static void
+rest(void)
+{
+	const struct flash_supplier *s = asks.supplier;
+	const uint32_t at_once = flash_rig_at_once(asks.rig);
+
+	if (s->runnable_count == 0 && s->under_way != 0)
+		flash_rig_sleep(asks.rig, s->under_way < at_once ? s->under_way : at_once);
+}
+
+void
+flash_asks_run(uint64_t count, uint64_t seed)
+{
+	const struct serve_supplier *by = serve_supplier_of(asks.sv);
+	uint64_t heard = 0;
+
+	asks.left = count;
+	asks.random = seed;
+	while (heard < count) {
+		asks.sv->clock.now_ns = bench_ns();
+		store_turn(asks.sc, NOW_S);
+		by->poll(by->arg, asks.sv->clock.now_ns);
+		heard += hear();
+		while (pass())
+			;
+		by->passes_end(by->arg);
+		rest();
+	}
+}
