@@ -218,10 +218,12 @@ say(const char *part, const struct wire_row *w, double least_us)
 	       "\"slice_best_tenth_per_s\": %.1f, \"keys_per_s\": %.1f, \"bytes_per_s\": %.0f, "
 	       "\"p50_us\": %.3f, \"p99_us\": %.3f, \"p999_us\": %.3f, "
 	       "\"generator_busy\": %.3f, \"server_busy\": %.3f, \"generator_ns\": %.1f, "
-	       "\"server_ns\": %.1f, \"server_burst\": %.1f",
+	       "\"server_ns\": %.1f, \"server_burst\": %.1f, \"server_turn_ns\": %.0f, "
+	       "\"server_frames_in\": %.3f, \"server_frames_out\": %.3f",
 	       part, w->requests, w->requests_s, w->slice_median, w->slice_best, w->keys_s,
 	       w->bytes_s, w->p50_us, w->p99_us, w->p999_us, w->generator_busy, w->server_busy,
-	       w->generator_ns, w->server_ns, w->server_burst);
+	       w->generator_ns, w->server_ns, w->server_burst, w->server_turn_ns, w->server_in,
+	       w->server_out);
 	if (least_us > 0)
 		printf(", \"residence_p99_least_us\": %.3f, \"residence_p50_us\": %.3f, "
 		       "\"residence_p99_us\": %.3f, "
