@@ -80,6 +80,7 @@ struct front {
 	struct front_stats *stats;
 	struct front_stats own_stats; /* of one that is alone */
 	struct front_server_counts *counts;
+	struct front_peer_counts peer_counts;
 	uint32_t resets; /* of stats that were obeyed */
 	struct front_shown shown;
 	struct front_key key_pool[FRONT_KEYS];
