@@ -87,6 +87,8 @@ struct front {
 	struct front_request request_pool[FRONT_REQUESTS];
 };
 
+static_assert(FRONT_KEYS <= UINT16_MAX + 1u, "a request's keys are numbers of 16 bits");
+
 static inline void
 front_count(struct front *f, enum front_counter which)
 {
