@@ -11,11 +11,12 @@
  *   bench_wire KIND [--keys N] [--value BYTES] [--connections N] [--depth N] [--multiget N]
  *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--requests N] [--load PERCENT]
  *              [--memory MIB] [--burst N] [--cpus SERVER,CLIENT] [--front SERVERS]
- *              [--copies N]
+ *              [--copies N] [--bypassed]
  *
  * With --front the core is a front of so many servers, which keeps N copies (0): connections to a
  * core that shares the generator's CPU (wire_fleet.h). The wire alone is not measured; a line is
- * the front's.
+ * the front's. With --bypassed the servers turn beside the generator, too, but nobody asks them:
+ * the core is what a front's hits are compared with.
  *
  * With --requests a run ends after so many, or after a minute, instead of after --ms.
  */
@@ -161,6 +162,9 @@ parse_option(struct bench *b, int c)
 	case 'C':
 		b->run.fleet.copies = number(optarg, 0, FRONT_ITEMS_MAX);
 		return true;
+	case 'B':
+		b->run.fleet.bypassed = true;
+		return true;
 	case 'p':
 		b->cpus_said = true;
 		return sscanf(optarg, "%u,%u", &b->run.cpus[0], &b->run.cpus[1]) == 2;
@@ -189,6 +193,7 @@ options_of(struct bench *b, int argc, char **argv)
 		{"cpus", required_argument, NULL, 'p'},
 		{"front", required_argument, NULL, 'f'},
 		{"copies", required_argument, NULL, 'C'},
+		{"bypassed", no_argument, NULL, 'B'},
 		{0},
 	};
 	int c;
@@ -308,9 +313,10 @@ main(int argc, char **argv)
 		       wire_run_echo(&b.run, b.ms * NS_PER_MS / 2),
 		       b.run.hugepages ? "true" : "false");
 	wire_run_fill(&b.run);
+	wire_fleet_begin(&b.run.fleet);
 	measure(&b);
 	wire_run_end(&b.run);
-	if (b.run.fleet.servers != 0)
+	if (b.run.fleet.servers != 0 && !b.run.fleet.bypassed)
 		wire_fleet_say(&b.run.fleet);
 	return 0;
 }
