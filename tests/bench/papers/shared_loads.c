@@ -39,9 +39,9 @@ get_some(struct store_core *sc, const struct bench_key *keys, uint32_t count)
 }
 
 static void
-turn(struct store_core *sc, struct shared_core *c)
+turn(struct shared_store *s, struct store_core *sc, struct shared_core *c)
 {
-	store_turn(sc, STORE_CLOCK_START);
+	store_turn(sc, s->now_s);
 	if (++c->turns % HOUSEKEEPING_TURNS == 0)
 		store_housekeeping(sc);
 }
@@ -74,7 +74,7 @@ shared_load_burst(struct shared_store *s, uint32_t core)
 		get_some(sc, keys, gets);
 	if (gets != SHARED_BURST)
 		put_some(sc, &keys[gets], SHARED_BURST - gets);
-	turn(sc, c);
+	turn(s, sc, c);
 }
 
 void
@@ -94,7 +94,7 @@ fill_burst(struct shared_store *s, uint64_t from)
 	for (uint32_t i = 0; i < SHARED_BURST; i++)
 		keys[i] = bench_key_of(from + i);
 	put_some(sc, keys, SHARED_BURST);
-	turn(sc, &s->core[0]);
+	turn(s, sc, &s->core[0]);
 }
 
 /* New keys until it has evicted twice what it holds and its index has found its size. Returns the
@@ -127,7 +127,7 @@ fill_keys(struct shared_store *s)
 
 		get_some(sc, &key, 1);
 		if (n % SHARED_BURST == 0)
-			turn(sc, &s->core[0]);
+			turn(s, sc, &s->core[0]);
 	}
 }
 
@@ -137,7 +137,7 @@ shared_load_open(struct shared_store *s, enum shared_load load, size_t memory_by
 {
 	uint64_t next = 0;
 
-	*s = (struct shared_store){.load = load, .cores = cores};
+	*s = (struct shared_store){.load = load, .cores = cores, .now_s = STORE_CLOCK_START};
 	ensure(cores <= SHARED_CORES_MAX);
 	own_create(&s->own, memory_bytes, cores);
 	s->keys = (uint32_t)(memory_bytes / BYTES_AN_ITEM);
