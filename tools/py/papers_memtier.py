@@ -241,5 +241,5 @@ def others(folder, quick, options):
     points = [point("beyond", "servers", name, work, None, "thousand requests/s", [r["requests_per_s"] / 1e3 for r in rows])
               for (name, work), rows in found.items()]
     if not any(name.startswith("pelikan") for name in options.get("servers", {})):
-        points.append(absent("beyond", "servers", "pelikan", "Pelikan is no package of Debian 12: --server pelikan=PATH of its pelikan_twemcache"))
+        points.append(absent("beyond", "servers", "pelikan", "Pelikan is no package of Debian 12: --server pelikan=PATH of its pelikan-segcache (tests/bench/papers/README.md)"))
     return points
