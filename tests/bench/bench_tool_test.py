@@ -183,6 +183,12 @@ class BenchToolTest(unittest.TestCase):
         self.assertEqual(bench.figures["set_new_full_ns_vs_before"], 0.5)
         self.assertEqual(bench.figures["set_overwrite_vs_before"], 0.5)
 
+    def test_an_appliance_without_room_has_a_line_and_no_figure(self):
+        told_bench.beside = lambda path, port: (46 << 20, 0)  # memcached's process has 47 MB
+        figures, tables = self.run_all("mixed_sizes")
+        self.assertIn("no room", tables)
+        self.assertNotIn("hits_mixed_4000_64m_vs_memcached_all_told", figures)
+
     def test_a_set_bench_that_ends_is_told(self):
         (self.folder / "bench_set").write_text("#!/bin/sh\nexit 3\n")
         with self.assertRaisesRegex(Failed, "bench_set .*: no answer, status 3"):

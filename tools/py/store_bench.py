@@ -433,7 +433,7 @@ def sizes_at_equal_memory(bench, words, name, count, mebibytes, pair, beside):
     lines, most = [], count[1][3]
     for what, called, ours_mb in equal_memories(*pair, beside):
         if round(ours_mb) << 20 < STORE_MIN_BYTES:
-            lines.append([called, most, ""] + ["-"] * 7 + ["no room", f"(beside -m: {beside:.0f})"])
+            lines.append([called, most, ""] + ["-"] * 8 + ["no room", f"(beside -m: {beside:.0f})"])
             continue
         ours = bench.rows(f"{words}, {called}", "bench_sizes", "--memory", round(ours_mb), "--workload", mebibytes,
                           *count[1][2:])["sizes"][0]
