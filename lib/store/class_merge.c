@@ -32,11 +32,13 @@ class_used(const struct slab_class *c)
 	return free < c->per_page ? c->per_page - free : 0;
 }
 
-/* May the class give its only page? Not that of chunks: items that have some do not move. */
+/* May the class give its only page? Not that of chunks, or of parts of values in chunks: items that
+ * have some do not move. */
 static bool
 class_may_merge(const struct slab *sl, const struct slab_class *c)
 {
 	return slab_class_pages(c) == 1 && c->size != SLAB_OBJECT_MAX &&
+	       !class_holds_values(sl, c) &&
 	       !slab_age_within(sl, atomic_load_explicit(&c->grown_at, memory_order_relaxed),
 				MERGE_PARTS);
 }

@@ -36,7 +36,8 @@ struct batch {
 	uint32_t with_page_count;
 	uint32_t stuck, stuck_class; /* for want of objects of that class */
 	struct departures departures;
-	uint32_t cost; /* store_limits.h */
+	uint32_t evicted; /* items that do not move */
+	uint32_t cost;    /* store_limits.h */
 };
 
 /* The class that items of a class move to: it, or the one it is merged into. A class that gave its
@@ -215,8 +216,10 @@ evict_object(struct store_core *sc, struct batch *b, const struct victim *v)
 	switch (tiered ? evict_to_tier(sc, v, true, GHOST_NONE, &b->departures)
 		       : unlink_victim(sc, v, true, GHOST_NONE, &b->departures)) {
 	case UNLINKED_WITH_PAGE:
+		b->evicted++;
 		return EVACUATE_WITH_PAGE;
 	case UNLINKED_RETIRED:
+		b->evicted++;
 		return EVACUATE_RETIRED;
 	case UNLINKED_NOT:
 		break;
@@ -270,15 +273,22 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const stru
 }
 
 /* Free objects for stuck items: the hand evicts others of the class, which come back after their
- * grace period. */
+ * grace period. Sets may take those first, and evict none themselves: so they count as time
+ * (slab_age), or no other class would be found to give. */
 static uint32_t
 make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 {
+	struct slab *sl = &sc->store->slab;
+	uint32_t waiting, done;
+
 	retire_list_publish(sc); /* else the same turn would evict for the same items again */
-
-	const uint32_t waiting = slab_class_waiting(&sc->store->slab.classes[class]);
-
-	return waiting < stuck ? evict_by_hand(sc, class, stuck - waiting) : 0;
+	waiting = slab_class_waiting(&sl->classes[class]);
+	if (waiting >= stuck)
+		return 0;
+	done = evict_by_hand(sc, class, stuck - waiting);
+	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * sl->classes[class].size,
+				  memory_order_relaxed);
+	return done;
 }
 
 bool
@@ -308,6 +318,9 @@ evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry
 		evacuate_object(sc, &b, refs[i], &victims[i % VICTIMS_MAX], hurry);
 	}
 	account_departures(sc, &b.departures);
+	atomic_fetch_add_explicit(&sl->evicted_bytes,
+				  (uint64_t)b.evicted * slab_size_of_ref(sl, refs[0]),
+				  memory_order_relaxed);
 	/* The epoch is read after the last of them left the index (epoch.h). */
 	if (b.with_page_count != 0)
 		slab_evacuate_retired(sl, b.with_page, b.with_page_count,

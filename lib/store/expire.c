@@ -12,8 +12,19 @@
 /* Items ahead that are prefetched. */
 #define AHEAD 8u
 
+/* How many objects of the class an item leaves: of a value in chunks all of them do, not only the
+ * one that was looked at. */
+static uint32_t
+objects_left(const struct store *st, uint32_t class, const struct item *it)
+{
+	const uint32_t chunks = item_chunks(it);
+
+	return unlikely(chunks != 0) && st->slab.classes[class].size == SLAB_OBJECT_MAX ? chunks
+											: 1;
+}
+
 /* Evict the items of objects that have expired; a page keeps those that cannot leave now in mind.
- */
+ * Returns the objects that come free. */
 static uint32_t
 evict_expired(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n)
 {
@@ -31,7 +42,7 @@ evict_expired(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 		    UNLINKED_NOT)
 			slab_note_due(&st->slab, refs[i], sc->now_s);
 		else
-			done++;
+			done += objects_left(st, class, item_at(st, victims[i % VICTIMS_MAX].ref));
 	}
 	account_departures(sc, &d);
 	return done;
@@ -66,9 +77,11 @@ expire_for_memory(struct store_core *sc, uint32_t class, uint32_t want)
 	struct slab_class *c = &sl->classes[class];
 	int32_t credit = atomic_load_explicit(&c->due_credit, memory_order_relaxed) +
 			 (int32_t)(EXPIRY_PACE * want);
-	uint32_t done = 0;
+	uint32_t done = 0, objects = 0;
 
-	for (uint32_t looks = 0; looks < EXPIRY_LOOKS_MAX && done < want && credit > 0; looks++) {
+	for (uint32_t looks = 0;
+	     looks < EXPIRY_LOOKS_MAX && objects < EXPIRY_OBJECTS_MAX && done < want && credit > 0;
+	     looks++) {
 		uint32_t refs[OBJECTS_PER_LOOK], passed;
 		const uint32_t n = slab_due_hand(sl, class, sc->now_s, refs, &passed);
 		const uint32_t found = expire_objects(sc, class, refs, n);
@@ -76,6 +89,7 @@ expire_for_memory(struct store_core *sc, uint32_t class, uint32_t want)
 		if (passed == 0)
 			credit = 0;
 		done += found;
+		objects += passed;
 		credit += (int32_t)(EXPIRY_WORTH * found) - (int32_t)passed;
 	}
 	if (credit > (int32_t)(EXPIRY_WORTH * OBJECTS_PER_LOOK))

@@ -192,7 +192,8 @@ class_slack(const struct slab *sl, const struct slab_class *c)
 	const uint32_t need = slab_class_ahead(c) + c->per_page + c->per_page / 8;
 	const uint32_t free = atomic_load_explicit(&c->free_count, memory_order_relaxed);
 
-	if (c->size == SLAB_OBJECT_MAX || slab_class_pages(c) < 2 || class_is_growing(sl, c))
+	if (c->size == SLAB_OBJECT_MAX || slab_class_pages(c) < 2 || class_is_growing(sl, c) ||
+	    class_holds_values(sl, c))
 		return 0;
 	return free > need ? free - need : 0;
 }
@@ -226,13 +227,13 @@ class_is_filling(const struct slab *sl, struct slab_class *c)
 enum donor { DONOR_SLACK, DONOR_DEAD, DONOR_SLOW, DONOR_GROWING, DONOR_LAST };
 
 /* Rank of a class as a donor, lowest first. A class keeps its last page while others have more,
- * unless it is dead. */
+ * unless it is dead; and pages of parts of larger values. */
 static enum donor
 donor_rank(const struct slab *sl, struct slab_class *c)
 {
 	if (class_slack(sl, c) != 0)
 		return DONOR_SLACK;
-	if (slab_class_pages(c) == 1)
+	if (slab_class_pages(c) == 1 || class_holds_values(sl, c))
 		return class_is_idle(sl, c, DEAD_PARTS) ? DONOR_DEAD : DONOR_LAST;
 	return class_is_growing(sl, c) || class_is_filling(sl, c) ? DONOR_GROWING : DONOR_SLOW;
 }
@@ -328,7 +329,7 @@ borrower_gives(struct slab *sl)
 	const struct slab_class *c = &sl->classes[borrower != 0 ? borrower - 1 : 0];
 	const bool large = c->batch == 0;
 
-	if (borrower == 0 || slab_class_pages(c) < 2 ||
+	if (borrower == 0 || slab_class_pages(c) < 2 || class_holds_values(sl, c) ||
 	    atomic_load_explicit(&sl->waiting_count, memory_order_relaxed) != 0 ||
 	    (large && age - atomic_load_explicit(&sl->borrowed_at, memory_order_relaxed) <
 			      BORROWED_BETWEEN) ||

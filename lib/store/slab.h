@@ -100,9 +100,9 @@ struct slab_class {
 
 	/* Under the lock: the hand of expiry. */
 	_Alignas(CACHE_LINE_BYTES) struct page *due_page; /* NULL: the first of new_pages */
-	uint32_t due_word;
-	_Atomic uint32_t due_pages; /* that it has to go in this round */
-	uint32_t stamp_looks;       /* of the CLOCK hand since it stepped the stamp */
+	_Atomic uint32_t due_pages;                       /* that it has to go in this round */
+	uint32_t due_word, stamp_looks; /* of this hand; of CLOCK's since it stepped the stamp */
+	_Atomic int32_t value_parts;    /* live: first and last objects of values in chunks */
 };
 static_assert(sizeof(struct slab_class) == 4 * CACHE_LINE_BYTES, "a class is found by a shift");
 

@@ -14,7 +14,7 @@
 #define SLAB_OBJECT_MIN     32u        /* or a granule, if that is larger */
 #define SLAB_OBJECT_MAX     (1u << 16) /* larger values are chunked */
 #define SLAB_CLASSES_MAX    96u
-#define SLAB_PAGE_SHIFT_MIN 18u /* a small store has small pages, or it has too few of them */
+#define SLAB_PAGE_SHIFT_MIN 17u /* a small store has small pages, or it has too few of them */
 #define SLAB_PAGE_SHIFT_MAX 21u /* a hugepage */
 
 /* A class's objects are larger than those of the class before by 8 bytes, from SLAB_EIGHTHS on by

@@ -69,8 +69,9 @@
 #define EXPIRY_PACE 4u
 /* and for each that it finds expired. */
 #define EXPIRY_WORTH 32u
-/* Looks in one go: 256 objects. */
-#define EXPIRY_LOOKS_MAX 8u
+/* Looks in one go, at 64 objects each or at all of a page; objects passed in one go. */
+#define EXPIRY_LOOKS_MAX   64u
+#define EXPIRY_OBJECTS_MAX 512u
 
 /* What has expired in a class that allocates nothing: evicted for one step of rebalance.c; */
 #define EXPIRY_IDLE 128u

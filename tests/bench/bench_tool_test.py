@@ -66,7 +66,7 @@ ROWS = {
                      for who, miss in (("store, 2q", 0.3), ("store, clock", 0.33), ("lru", 0.34),
                                        ("clock", 0.33), ("sieve", 0.31), ("s3fifo", 0.32))],
     "bench_sizes": [{"part": "sizes", "hit": 0.8, "hit_bytes": 0.7, "items": 7, "rescued_share": 0.01,
-                     "page_mb": 16.0, "rss_mb": 17.0},
+                     "page_mb": 16.0, "pss_mb": 47.0},
                     {"part": "shares", "pages": 62, "classes": 62, "without_page": 1.5,
                      **dict.fromkeys(store_bench.SHARES, 0.1)}],
     "bench_expiry": [{"part": "expiry", "who": who, "hit": 0.7, "dead": 0.01}
@@ -109,7 +109,8 @@ PROMISED = """index_occupancy index_bytes_per_key get_hit_vs_best get_miss_vs_be
     told_60_4000_1g memcached_told_16_32_1g memcached_told_30_200_1g memcached_told_40_1000_1g
     memcached_told_60_4000_1g hits_mixed_4000_16m_vs_memcached
     hits_mixed_60000_64m_vs_memcached hits_mixed_60000_16m_vs_memcached_equal_memory
-    items_mixed_4000_16m_vs_memcached_equal_memory items_mixed_4000_64m_vs_memcached ttl_pressure_hits_vs_no_ttl
+    items_mixed_4000_16m_vs_memcached_equal_memory hits_mixed_4000_16m_vs_memcached_at_equal_memory
+    hits_mixed_60000_64m_vs_memcached_all_told items_mixed_4000_64m_vs_memcached ttl_pressure_hits_vs_no_ttl
     set_new_full_ns set_overwrite_ns set_new_2t_by_1t turn_p9999_us turn_max_us
     turns_over_50us_ours turns_over_100us_ours turn_fill_p9999_us turn_evict_max_us
     set_two_threads_vs_two_processes set_overwrite_two_threads_vs_two_processes""".split()
@@ -181,6 +182,12 @@ class BenchToolTest(unittest.TestCase):
             store_bench.run(bench, ["set"], lambda: None)
         self.assertEqual(bench.figures["set_new_full_ns_vs_before"], 0.5)
         self.assertEqual(bench.figures["set_overwrite_vs_before"], 0.5)
+
+    def test_an_appliance_without_room_has_a_line_and_no_figure(self):
+        told_bench.beside = lambda path, port: (46 << 20, 0)  # memcached's process has 47 MB
+        figures, tables = self.run_all("mixed_sizes")
+        self.assertIn("no room", tables)
+        self.assertNotIn("hits_mixed_4000_64m_vs_memcached_all_told", figures)
 
     def test_a_set_bench_that_ends_is_told(self):
         (self.folder / "bench_set").write_text("#!/bin/sh\nexit 3\n")

@@ -170,32 +170,21 @@ run(const struct workload *w, struct cache *c, const char *words)
 
 static void
 say(const struct workload *w, const char *who, struct figures f, uint64_t items,
-    uint64_t page_bytes, double rss_mb)
+    uint64_t page_bytes, double pss)
 {
 	printf("{\"part\": \"sizes\", \"who\": \"%s\", \"memory_mb\": %zu, \"most\": %u, "
 	       "\"hit\": %.5f, \"hit_bytes\": %.5f, \"items\": %llu, \"page_mb\": %.1f, "
-	       "\"rss_mb\": %.1f",
+	       "\"pss_mb\": %.1f",
 	       who, w->memory_mb, w->most, (double)f.hits / (double)f.gets,
 	       (double)f.hit_bytes / (double)f.got_bytes, (unsigned long long)items,
-	       (double)page_bytes / (double)BENCH_MIB, rss_mb);
+	       (double)page_bytes / (double)BENCH_MIB, pss);
 }
 
-/* Resident memory of a process; 0: it cannot be read. */
+/* All of a process's memory: its share of what others map, too; 0: it cannot be read. */
 static double
-rss_mb(uint64_t pid)
+pss_mb(uint64_t pid)
 {
-	char path[64];
-	unsigned long long size = 0, resident = 0;
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%llu/statm", (unsigned long long)pid);
-	f = fopen(path, "r");
-	if (f == NULL)
-		return 0;
-	if (fscanf(f, "%llu %llu", &size, &resident) != 2)
-		resident = 0;
-	fclose(f);
-	return (double)resident * (double)sysconf(_SC_PAGESIZE) / (double)BENCH_MIB;
+	return (double)bench_memory_kb((int)pid, "Pss") / 1024;
 }
 
 /* ---- the store ---- */
@@ -254,7 +243,7 @@ own(const struct workload *w)
 					 .clock_only = !w->probation};
 	static struct own o;
 	struct cache c = {&o, own_look, own_set, own_sample};
-	const double rss_before = rss_mb((uint64_t)getpid());
+	const double pss_before = pss_mb(0);
 	struct store_usage usage;
 
 	own_create_for(&o.store, &cfg);
@@ -264,7 +253,7 @@ own(const struct workload *w)
 
 	store_usage_mt(o.store.store, &usage);
 	say(w, w->probation ? "store, 2q" : "store", f, usage.items, w->memory_mb * BENCH_MIB,
-	    rss_mb((uint64_t)getpid()) - rss_before);
+	    pss_mb(0) - pss_before);
 	printf(", \"rescued_share\": %.4f, \"rescued\": %llu, \"grace_waits\": %llu, "
 	       "\"pages_moved\": %llu}\n",
 	       (double)(linked - o.written) / (double)o.written,
@@ -381,7 +370,7 @@ peer(const struct workload *w, const char *path)
 	struct figures f = run(w, &c, "memcached");
 
 	say(w, "memcached", f, peer_stat(&p, "curr_items"),
-	    peer_stat_of_slabs(&p, "total_malloced"), rss_mb(peer_stat(&p, "pid")));
+	    peer_stat_of_slabs(&p, "total_malloced"), pss_mb(peer_stat(&p, "pid")));
 	printf("}\n");
 	if (w->by_size) {
 		count_kept(w, &c, &f);

@@ -83,8 +83,8 @@ the_expired_goes_before_the_living(void **state)
 		{"in runs of 10,000", 190, 10000, 1},
 		{"in runs of 32", 28, 32, 1},
 		{"large", 9000, 1, 1},
-		{"larger", 50000, 3, 8},
-		{"in chunks", 200000, 1, 25},
+		{"larger", 50000, 3, 2},
+		{"in chunks", 200000, 1, 11},
 		{"in a class of their own", 200, 1, 50},
 	};
 

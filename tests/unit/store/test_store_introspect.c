@@ -569,7 +569,7 @@ a_store_that_never_evicts_refuses_and_keeps(void **state)
 		/* What is deleted makes room. */
 		check_eq(del(rig.core, "key0"), STORE_OK);
 		check_eq(del(rig.core, "key1"), STORE_OK);
-		check_eq(put_waiting(rig.core, text("again"), value, 100, &waited), STORE_OK);
+		check_eq(put_waiting(rig.core, text("key0"), value, 100, &waited), STORE_OK);
 		check_eq(counted(rig.core, STORE_EVICTED), 0);
 		rig_down(&rig);
 	}
@@ -712,7 +712,7 @@ a_store_is_cut_for_the_limit_it_begins_with(void **state)
 	struct store_config cfg = rig_config(1024, 1, STORE_VALUE_MAX);
 
 	check_eq(store_plan_of(&cfg).page_shift, SLAB_PAGE_SHIFT_MAX);
-	cfg.limit_bytes = 64 << 20;
+	cfg.limit_bytes = 32 << 20;
 	check_eq(store_plan_of(&cfg).page_shift, SLAB_PAGE_SHIFT_MIN);
 }
 

@@ -17,7 +17,7 @@ struct row {
 
 static const struct row rows[] = {
 	{10, 0, 0, 20000},        {100, 7, 0, 8000},         {100, 0, EXPIRES_S, 8000},
-	{90, 9, EXPIRES_S, 8000}, {3000, 5, EXPIRES_S, 500}, {30000, 1, 0, 60},
+	{90, 9, EXPIRES_S, 8000}, {3000, 5, EXPIRES_S, 150}, {30000, 1, 0, 20},
 };
 
 static uint8_t bytes[40000];

@@ -355,12 +355,15 @@ page_of(const struct rig *rig, const struct item *it)
 	return slab_page_of(&rig->store->slab, item_ref(rig->store, it));
 }
 
+/* Buckets of a page of the smallest stores. */
+#define A_PAGE (uint32_t)((1u << SLAB_PAGE_SHIFT_MIN) / sizeof(struct bucket))
+
 /* Pages full of items, one of which somebody sends from where it lies and does not come to an end.
  */
 static void
 a_page_that_does_not_come_is_not_waited_for(void **state)
 {
-	struct rig rig = rig_up_buckets(8, 1, 4096, 0);
+	struct rig rig = rig_up_buckets(8, 1, A_PAGE, 0);
 	const uint32_t last =
 		rig.store->slab.reserve + 1; /* the lowest page that items come into */
 	const struct item *pinned = NULL;
@@ -376,20 +379,20 @@ a_page_that_does_not_come_is_not_waited_for(void **state)
 		if (it != NULL && page_of(&rig, it) == last)
 			store_pin(pinned = it);
 	}
-	check(resize_begin(rig.core, (last + 1) * 4096));
+	check(resize_begin(rig.core, (last + 1) * A_PAGE));
 	for (uint32_t i = 0; rig.store->resize_phase != RESIZE_NONE; i++) {
 		check(i < 20);
 		seconds(rig.core, 1);
 	}
 	/* It makes do with what it has got. */
-	check_eq(index_bucket_count(&rig.store->ix), last * 4096);
+	check_eq(index_bucket_count(&rig.store->ix), last * A_PAGE);
 	check_eq(rig.store->slab.index_pages, last);
 	check_pages(&rig);
 	store_unpin(pinned);
 	turns(rig.core, 10);
-	check(resize_begin(rig.core, (last + 1) * 4096));
+	check(resize_begin(rig.core, (last + 1) * A_PAGE));
 	seconds(rig.core, 60);
-	check_eq(index_bucket_count(&rig.store->ix), (last + 1) * 4096);
+	check_eq(index_bucket_count(&rig.store->ix), (last + 1) * A_PAGE);
 	check_pages(&rig);
 	rig_down(&rig);
 }

@@ -122,8 +122,8 @@ every_size_gets_the_smallest_class_that_holds_it(void **state)
 		uint32_t whole;  /* and from this one on the rest of a page */
 		uint32_t classes;
 	} rows[] = {{SLAB_PAGE_SHIFT_MAX, PAGES, 0, SLAB_OBJECT_MAX, 65},
-		    {SLAB_PAGE_SHIFT_MIN, SLAB_FINE_PAGES - 1, 0, 8192, 62},
-		    {SLAB_PAGE_SHIFT_MIN, SLAB_FINE_PAGES, SLAB_COARSE * 15 / 16, 8192, 86}};
+		    {SLAB_PAGE_SHIFT_MIN, SLAB_FINE_PAGES - 1, 0, 3072, 62},
+		    {SLAB_PAGE_SHIFT_MIN, SLAB_FINE_PAGES, SLAB_COARSE * 15 / 16, 3072, 86}};
 
 	for (uint32_t i = 0; i < SHIFTS * sizeof rows / sizeof rows[0]; i++) {
 		const uint32_t shift = ARENA_SHIFT_MIN + i % SHIFTS;
