@@ -348,6 +348,10 @@ datagrams_parse(struct serve *sv)
 		if (dc->text.data != NULL || datagram_open(sv))
 			datagram_step(sv, dc);
 	}
+	/* The pass ends within a line: what begins it is to be known once a later key is missed
+	 * (awaited_lines_pass_end), whatever this pass has met. */
+	if (unlikely(sv->awaits != NULL) && cursor_in_line(dc))
+		sv->read_bufs_in_use = true;
 }
 
 /* The requests that are left of the datagram are one by themselves. No operation looks at those in

@@ -454,6 +454,7 @@ conn_parse(struct serve *sv, struct session *ss)
 		if (still_waiting(sv, ss))
 			return;
 		ss->ahead = false;
+		sv->read_bufs_in_use = true; /* what it got for its wait is given back: awaits_sweep */
 	}
 	if (!reply_resume(sv, ss))
 		return;

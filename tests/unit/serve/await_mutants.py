@@ -33,6 +33,8 @@ MUTANTS = {
     "ENDS_LATER": ("serve_await_order.c", "sv->more && sv->pass - aw->turn_pass < PASSES_MAX;", "sv->more;"),
     # What an earlier pass has asked for is over with a later one, which asks for nothing.
     "PASS_FORGOTTEN": ("serve_datagram.c", "sv->read_bufs_in_use |= aw->asked_in_turn;", ";"),
+    # A line that a pass ends, behind hits only, has lost its beginning when the next pass misses.
+    "LINE_UNMARKED": ("serve_datagram.c", "unlikely(sv->awaits != NULL) && cursor_in_line(dc)", "false"),
     # What was asked for in vain keeps its place.
     "NO_SWEEP": ("serve_execute.c", "awaits_sweep(sv, ss);", "(void)0;"),
     # One pipeline asks for a key twice at once.

@@ -515,6 +515,25 @@ requests_of_a_datagram_are_answered_in_their_order(void **state)
 	check_eq(rig_count(rig, REQ_UDP), 6);
 }
 
+/* A line that a pass ends behind hits: the pass behind it, which misses, has all of it. */
+static void
+a_line_of_two_passes_is_answered_whole(void **state)
+{
+	char line[8 + 2 * OPS_MAX + 8] = "get", want[OPS_MAX * sizeof S0 + sizeof S1 + 8] = "";
+
+	say("set l 0 0 1 noreply\r\nx\r\n");
+	turns(1);
+	for (uint32_t i = 0; i < OPS_MAX; i++) {
+		strcat(line, " l");
+		strcat(want, S0);
+	}
+	strcat(line, " s1\r\n");
+	strcat(strcat(want, S1), "END\r\n");
+	rig_datagram_text(rig, 7, line);
+	turns(6);
+	replies((const char *const[]){want}, 1);
+}
+
 static void
 what_lines_behind_it_lack_is_asked_for_with_a_line(void **state)
 {
@@ -639,6 +658,7 @@ main(void)
 		TEST(a_datagram_is_answered_when_all_its_keys_are_known),
 		TEST(a_line_tells_a_key_once_more_as_it_was_told),
 		TEST(requests_of_a_datagram_are_answered_in_their_order),
+		TEST(a_line_of_two_passes_is_answered_whole),
 		TEST(what_lines_behind_it_lack_is_asked_for_with_a_line),
 		TEST(a_line_waits_for_its_own_keys_only),
 		TEST(a_request_is_counted_once),
