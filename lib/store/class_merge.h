@@ -8,16 +8,21 @@
 
 #include "store_state.h"
 
-/* Does a page of the class hold parts of values that are larger than it? They do not move: who
- * takes the page evicts all of these values, of which each has a chunk at least. A hint: parts that
- * were there before a warm restart are not counted. */
+#define HELD_BY_PARTS 8
+
+/* Does a page of the class hold parts of many values that are larger than it? They do not move: who
+ * takes the page evicts all of these values, of which each has a chunk at least, and
+ * HELD_BY_PARTS times the page's memory goes for it. A class that merely has some of them beside
+ * its own items gives as others do. A hint: parts that were there before a warm restart are not
+ * counted. */
 static inline bool
 class_holds_values(const struct slab *sl, const struct slab_class *c)
 {
-	const int64_t parts = atomic_load_explicit(&c->value_parts, memory_order_relaxed);
+	const int64_t parts = atomic_load_explicit(&c->value_parts, memory_order_relaxed),
+		      pages = slab_class_pages(c);
 
 	return unlikely(parts > 0) && c->size != SLAB_OBJECT_MAX &&
-	       parts * SLAB_OBJECT_MAX >= (int64_t)slab_class_pages(c) << sl->arena->page_shift;
+	       parts * SLAB_OBJECT_MAX >= HELD_BY_PARTS * (pages << sl->arena->page_shift);
 }
 
 /* Merge a class into a larger one with free objects for all of its items: its page is evacuated.

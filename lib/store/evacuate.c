@@ -318,9 +318,10 @@ evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry
 		evacuate_object(sc, &b, refs[i], &victims[i % VICTIMS_MAX], hurry);
 	}
 	account_departures(sc, &b.departures);
-	atomic_fetch_add_explicit(&sl->evicted_bytes,
-				  (uint64_t)b.evicted * slab_size_of_ref(sl, refs[0]),
-				  memory_order_relaxed);
+	if (b.evicted != 0)
+		atomic_fetch_add_explicit(&sl->evicted_bytes,
+					  (uint64_t)b.evicted * slab_size_of_ref(sl, refs[0]),
+					  memory_order_relaxed);
 	/* The epoch is read after the last of them left the index (epoch.h). */
 	if (b.with_page_count != 0)
 		slab_evacuate_retired(sl, b.with_page, b.with_page_count,

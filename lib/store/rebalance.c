@@ -491,6 +491,10 @@ age_between(struct slab *sl, uint32_t from, uint32_t to)
 	}
 
 	const uint64_t gives = slab_class_pages(slow), gets = slab_class_pages(fast);
+
+	if (gives < 2)
+		return 0; /* another core has taken a page since it was ranked */
+
 	const uint64_t slow_then = hand_speed(sl, slow) * gives / (gives - 1);
 	const uint64_t fast_then = hand_speed(sl, fast) * gets / (gets + 1);
 

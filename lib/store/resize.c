@@ -448,9 +448,9 @@ resize_consider(struct store_core *sc)
 	sc->crowded = 0;
 	if (rs->step == 0 || done == sc->considered || !spin_try(&rs->lock))
 		return;
-	sc->considered = done;
 	sample_items(rs, items_now(st));
 	if (phase(st) == RESIZE_NONE) {
+		sc->considered = done; /* else it looks again once that one is done */
 		sc->grown_for = gained(sc);
 		begin(sc, right_size(st, rs->items));
 	}
