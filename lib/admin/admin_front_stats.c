@@ -23,6 +23,12 @@ name_of(const struct serve_row *row, char text[ROW_NAME_MAX + 1])
 	memcpy(at, row->name, len + 1);
 }
 
+static bool
+is_text(const struct serve_row *row)
+{
+	return row->kind == SERVE_ROW_TEXT || row->kind == SERVE_ROW_KEY;
+}
+
 static void
 row_write(struct out_buffer *buffer, const struct stream *st, const struct serve_row *row)
 {
@@ -32,28 +38,29 @@ row_write(struct out_buffer *buffer, const struct stream *st, const struct serve
 	char name[ROW_NAME_MAX + 1];
 
 	name_of(row, name);
-	if (row->kind == SERVE_ROW_TEXT)
+	if (is_text(row))
 		text = (struct view){(const uint8_t *)row->text, (uint32_t)strlen(row->text)};
 	else if (row->kind == SERVE_ROW_NUMBER)
 		out_put_number(&value, row->number);
 	else
 		out_put_thousandths(&value, row->number);
-	if (row->kind != SERVE_ROW_TEXT)
+	if (!is_text(row))
 		text.len = (uint32_t)(value.at - bytes);
 	row_text(buffer, st, name, text);
 }
 
 static bool
-row_step(struct stream *st, struct out_buffer *buffer, const struct serve_supplier *supplier,
-	 serve_row_fn *rows, uint32_t first)
+row_step(const struct serve *sv, struct stream *st, struct out_buffer *buffer, serve_row_fn *rows,
+	 uint32_t first)
 {
 	struct serve_row row;
 
-	if (rows == NULL || !rows(supplier->arg, st->row - first, &row))
+	if (rows == NULL || !rows(serve_supplier_of(sv)->arg, st->row - first, &row))
 		return false;
 	st->row++;
 	st->work += row.work;
-	row_write(buffer, st, &row);
+	if (row.kind != SERVE_ROW_KEY || !sv->shared->policy.no_dumps)
+		row_write(buffer, st, &row);
 	return true;
 }
 
@@ -62,8 +69,7 @@ front_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	const struct serve_supplier *supplier = serve_supplier_of(sv);
 
-	return supplier != NULL && !supplier->brings &&
-	       row_step(st, buffer, supplier, supplier->row, 0);
+	return supplier != NULL && !supplier->brings && row_step(sv, st, buffer, supplier->row, 0);
 }
 
 static bool
@@ -71,8 +77,7 @@ extstore_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	const struct serve_supplier *supplier = serve_supplier_of(sv);
 
-	return supplier != NULL && supplier->brings &&
-	       row_step(st, buffer, supplier, supplier->row, 0);
+	return supplier != NULL && supplier->brings && row_step(sv, st, buffer, supplier->row, 0);
 }
 
 bool
@@ -83,7 +88,7 @@ supplier_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buff
 	if (supplier == NULL)
 		return false;
 	while (out_room(buffer) >= ROW_MAX)
-		if (!row_step(st, buffer, supplier, supplier->stat, first))
+		if (!row_step(sv, st, buffer, supplier->stat, first))
 			return false;
 	return true;
 }

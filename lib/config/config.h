@@ -15,6 +15,7 @@
 
 #include "base/ip_addr.h"
 #include "config_flash.h"
+#include "config_front.h"
 #include "errors.h"
 #include "lcores.h"
 
@@ -42,9 +43,6 @@
 #define CONFIG_RING_MAX         32768u
 #define CONFIG_BURST_MAX        64u
 #define CONFIG_NO_CPU           UINT32_MAX
-#define CONFIG_SERVERS_BYTES    4096u
-#define CONFIG_SERVERS_MAX      128u       /* of a list; more are in a file */
-#define CONFIG_SKIP_BYTES       129u       /* with its end: libmemcached's longest namespace */
 #define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* the profile's */
 
 /* Where figures are shown by HTTP: the kernel's IP and port, or a Unix socket's path from / on. */
@@ -113,39 +111,6 @@ enum offload {
 
 /* The name of bit i; NULL ends them. */
 extern const char *const config_offloads[];
-
-/* The fleet before which a front stands. lib/front reads the servers and knows what the places of
- * words mean: they are its enums'. */
-#define CONFIG_FRONT_FNV1A_64        6u /* of hash: nutcracker's default */
-#define CONFIG_FRONT_CONNECTIONS_MAX 16u
-#define CONFIG_FRONT_ITEMS_MAX       65536u
-#define CONFIG_FRONT_ITEMS_AUTO      UINT32_MAX
-#define CONFIG_FRONT_ITEMS_MEMORY    (UINT32_MAX - 1)
-#define CONFIG_FRONT_ITEMS_BY_MODE   (UINT32_MAX - 2) /* auto if shared, none if sole */
-
-struct config_front {
-	char servers[CONFIG_SERVERS_BYTES]; /* a list, or the whole path of a file; empty: no front
-					     */
-	uint32_t hash;
-	uint32_t distribution;
-	uint32_t order;
-	char hash_tag[3];
-	char hash_skip[CONFIG_SKIP_BYTES];
-	uint32_t protocol;
-	uint32_t server_connections;
-	uint32_t timeout_ms, connect_timeout_ms;
-	uint32_t server_failure_limit;
-	uint32_t server_retry_timeout_ms;
-	uint32_t on_failure;
-	uint32_t mode;  /* 0: others write to the servers, too */
-	uint32_t items; /* copies of keys, or one of the three above */
-	uint32_t ttl_ms;
-	bool auto_eject_hosts;
-	char gutter[CONFIG_SERVERS_BYTES]; /* as servers; empty: none */
-	uint32_t gutter_ttl_ms;
-	uint32_t reload;
-	char peers[CONFIG_SERVERS_BYTES]; /* address:port of each; empty: none */
-};
 
 /* auto: on if there is an address6. */
 enum config_ipv6 { IPV6_AUTO, IPV6_ON, IPV6_OFF };

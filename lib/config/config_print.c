@@ -213,6 +213,29 @@ put_address6(struct out *o, const struct config *cfg)
 	return !ip_addr_is_zero(&cfg->ipv6);
 }
 
+static void
+put_keep_for(struct out *o, uint32_t seconds)
+{
+	if (seconds == KEEP_FOR_ALWAYS)
+		put(o, "always");
+	else if (seconds == 0)
+		put(o, "never");
+	else
+		put(o, "%u", seconds);
+}
+
+static bool
+put_items(struct out *o, uint32_t items)
+{
+	if (items == CONFIG_FRONT_ITEMS_MEMORY)
+		put(o, "memory");
+	else if (items >= CONFIG_FRONT_ITEMS_BY_MODE)
+		put(o, "auto");
+	else
+		put(o, "%u", items);
+	return items != CONFIG_FRONT_ITEMS_BY_MODE;
+}
+
 /* The value of a row as the file writes it. False: it is not set. */
 static bool
 put_value(struct out *o, const struct config *cfg, const struct option_row *row)
@@ -258,24 +281,14 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 	case OPTION_NUMA:
 		return put_numa(o, *number);
 	case OPTION_KEEP_FOR:
-		put(o,
-		    *number == KEEP_FOR_ALWAYS ? "always"
-		    : *number == 0             ? "never"
-					       : "%u",
-		    *number);
+		put_keep_for(o, *number);
 		return true;
 	case OPTION_OFFLOADS:
 		return put_offloads(o, *number);
 	case OPTION_TIME:
 		return put_time(o, *number);
 	case OPTION_ITEMS:
-		put(o,
-		    *number >= CONFIG_FRONT_ITEMS_BY_MODE && *number != CONFIG_FRONT_ITEMS_MEMORY
-			    ? "auto"
-		    : *number == CONFIG_FRONT_ITEMS_MEMORY ? "memory"
-							   : "%u",
-		    *number);
-		return *number != CONFIG_FRONT_ITEMS_BY_MODE;
+		return put_items(o, *number);
 	case OPTION_SPACE:
 		return put_space(o, *number);
 	case OPTION_SERVERS:

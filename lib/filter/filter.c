@@ -430,17 +430,37 @@ undo(struct filter *f, const struct kick *kicks, uint32_t n)
 		ensure(replace(f, kicks[n].bucket, kicks[n].in, kicks[n].out));
 }
 
-/* Whoever has to leave a full bucket goes to its other one. */
+/* Who of a full bucket finds a free slot in its other one; f->shape.slots: nobody. All of those are
+ * asked for before the first is looked at: they cost what one does. */
+static uint32_t
+who_finds_room(const struct filter *f, uint32_t bucket, const struct bucket *b)
+{
+	uint32_t other[FILTER_SLOTS_MAX], slot = 0;
+
+	for (uint32_t i = 0; i < f->shape.slots; i++) {
+		other[i] = other_bucket(&f->shape, bucket, b->slot[i]);
+		fetch(f, other[i]);
+	}
+	while (slot < f->shape.slots && !bucket_has(f, other[slot], 0))
+		slot++;
+	return slot;
+}
+
+/* Somebody leaves a full bucket for its other one: who finds room there, or else whom chance names,
+ * and somebody leaves that. */
 static bool
 walk(struct filter *f, uint32_t bucket, uint32_t fingerprint)
 {
 	struct kick kicks[FILTER_KICKS_MAX];
 
 	for (uint32_t n = 0; n < FILTER_KICKS_MAX; n++) {
-		const uint32_t slot = draw(f, f->shape.slots);
 		struct bucket b;
+		uint32_t slot;
 
 		read_bucket(f, bucket, &b);
+		slot = who_finds_room(f, bucket, &b);
+		if (slot == f->shape.slots)
+			slot = draw(f, f->shape.slots);
 		kicks[n] = (struct kick){.bucket = bucket, .in = fingerprint, .out = b.slot[slot]};
 		set_slot(f, bucket, &b, slot, fingerprint);
 		fingerprint = kicks[n].out;

@@ -242,7 +242,7 @@ stats_look(struct front *f)
 	if (likely(resets == f->resets))
 		return;
 	f->resets = resets;
-	front_counts_reset(f->counts, f->cfg.servers);
+	front_counts_reset(f->counts, &f->peer_counts, f->cfg.servers);
 }
 
 /* Bounded: each lane is there once. */
@@ -497,7 +497,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 		region_take(region, settings->conns_max * sizeof(uint32_t), CACHE_LINE_BYTES);
 	f->counts = region_take(region, settings->servers * sizeof *f->counts, CACHE_LINE_BYTES);
 	f->stats = settings->stats != NULL ? settings->stats : &f->own_stats;
-	front_stats_attach(f->stats, f->counts, settings->servers);
+	front_stats_attach(f->stats, f->counts, &f->peer_counts, settings->servers);
 	f->shown.exchange = settings->fleet;
 	f->shown.links = settings->connections;
 	f->shown.copies = front_copies_kept(&f->copies);

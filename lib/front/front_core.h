@@ -80,11 +80,14 @@ struct front {
 	struct front_stats *stats;
 	struct front_stats own_stats; /* of one that is alone */
 	struct front_server_counts *counts;
+	struct front_peer_counts peer_counts;
 	uint32_t resets; /* of stats that were obeyed */
 	struct front_shown shown;
 	struct front_key key_pool[FRONT_KEYS];
 	struct front_request request_pool[FRONT_REQUESTS];
 };
+
+static_assert(FRONT_KEYS <= UINT16_MAX + 1u, "a request's keys are numbers of 16 bits");
 
 static inline void
 front_count(struct front *f, enum front_counter which)

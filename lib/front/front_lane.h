@@ -29,6 +29,8 @@ struct front_request {
 	uint32_t opaque; /* of a meta line */
 	uint64_t end;    /* of its bytes, of all that were written */
 	uint64_t sent_ns;
+	uint32_t count;               /* of its keys, as they were sent: */
+	uint16_t key[FRONT_KEYS_MAX]; /* in the pool. From one to the next of a list a core waits */
 };
 
 enum front_reading {

@@ -23,6 +23,15 @@ struct front_peers {
 	struct front_words datagram[FRONT_PEER_DATAGRAMS];
 };
 
+/* Since the start, and since the last reset of stats. */
+static void
+peers_count(struct front *f, enum front_peer_count which)
+{
+	static_assert(FRONT_PEERS_REFUSED - FRONT_PEERS_TOLD == FRONT_PEER_REFUSED, "one order");
+	front_count(f, (enum front_counter)(FRONT_PEERS_TOLD + which));
+	counter_add(&f->peer_counts.count[which], 1);
+}
+
 size_t
 front_peers_bytes(const struct front_settings *settings)
 {
@@ -97,11 +106,11 @@ front_peers_tell(struct front *f, const struct front_key *key)
 	if (words == NULL || !front_words_add(words, name, key->hash)) {
 		words = datagram_begin(f->peers);
 		if (words == NULL || !front_words_add(words, name, key->hash)) {
-			front_count(f, FRONT_PEERS_LOST);
+			peers_count(f, FRONT_PEER_LOST);
 			return;
 		}
 	}
-	front_count(f, FRONT_PEERS_TOLD);
+	peers_count(f, FRONT_PEER_TOLD);
 }
 
 void
@@ -115,9 +124,9 @@ front_peers_tell_all(struct front *f)
 	if (words == NULL || !front_words_add_all(words))
 		words = datagram_begin(f->peers);
 	if (words != NULL && front_words_add_all(words))
-		front_count(f, FRONT_PEERS_TOLD);
+		peers_count(f, FRONT_PEER_TOLD);
 	else
-		front_count(f, FRONT_PEERS_LOST);
+		peers_count(f, FRONT_PEER_LOST);
 }
 
 /* ---- sent ---- */
@@ -175,7 +184,7 @@ datagram_send(struct front *f, struct front_words *words, uint32_t *sends)
 		if (done == LATER)
 			return false;
 		if (done == LOST)
-			front_count(f, FRONT_PEERS_LOST);
+			peers_count(f, FRONT_PEER_LOST);
 	}
 	return true;
 }
@@ -269,21 +278,21 @@ front_peers_hear(void *arg, const struct udp_peer *from, struct view request)
 	if (!front_words_begin(request, &rest))
 		return false;
 	if (!is_peer(f->peers, &from->ip) || request.len > FRONT_WORDS_BYTES) {
-		front_count(f, FRONT_PEERS_REFUSED);
+		peers_count(f, FRONT_PEER_REFUSED);
 		return true;
 	}
 	while ((word = front_words_next(&rest, &key, room)) != FRONT_WORD_END) {
 		const bool all = word == FRONT_WORD_ALL;
 
 		if (!may_hear(f, all) || (all && !hear_all(f))) {
-			front_count(f, FRONT_PEERS_REFUSED);
+			peers_count(f, FRONT_PEER_REFUSED);
 			continue;
 		}
 		if (!all)
 			hear_key(f, key);
-		front_count(f, FRONT_PEERS_HEARD);
+		peers_count(f, FRONT_PEER_HEARD);
 	}
 	if (rest.len != 0)
-		front_count(f, FRONT_PEERS_REFUSED);
+		peers_count(f, FRONT_PEER_REFUSED);
 	return true;
 }

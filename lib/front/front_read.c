@@ -5,6 +5,7 @@
 #include "front_keep.h"
 
 #include "base/copy.h"
+#include "base/prefetch.h"
 #include "store/item_simple.h"
 
 enum read_step {
@@ -17,21 +18,20 @@ void
 front_read_begin(struct front_lane *l)
 {
 	struct front_request *r;
-	uint32_t n = 0;
 
 	l->reading = READING_LINE;
 	if (list_empty(&l->requests))
 		return;
 	r = front_lane_first(l);
-	for (struct list *at = r->keys.next; at != &r->keys; at = at->next) {
-		struct front_key *key = container_of(at, struct front_key, link);
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct front_key *key = &l->front->key_pool[r->key[i]];
 
-		l->keys[n] = key;
-		l->views[n++] = (struct view){.data = key->bytes, .len = key->len};
+		l->keys[i] = key;
+		l->views[i] = (struct view){.data = key->bytes, .len = key->len};
 	}
 	l->asked = (struct front_asked){.ask = r->asks_ttl ? FRONT_ASK_ME : r->ask,
 					.wants_cas = r->cas,
-					.nkeys = n,
+					.nkeys = r->count,
 					.keys = l->views};
 	if (r->ask < FRONT_ASK_MG || r->ask > FRONT_ASK_MA)
 		return;
@@ -235,6 +235,10 @@ short_answered(struct front_lane *l, struct front_key *key, const struct front_v
 	front_key_answer(l->front, key, &answer);
 }
 
+/* Of a reply that another core or a NIC has written: lines that are on their way while values in
+ * front of them are read. */
+#define LINES_AHEAD 4u
+
 /* One after the other, as step() takes them. False: the first one is for that. */
 static NOT_FLAT FLAT bool
 values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step *s)
@@ -244,12 +248,15 @@ values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step
 	uint32_t used = 0;
 
 	*s = READ_ON;
+	for (uint32_t i = 1; i < LINES_AHEAD; i++)
+		prefetch(v.data + i * CACHE_LINE_BYTES);
 	l->reply = (struct front_reply){.kind = FRONT_REPLY_VALUE};
 	while (used < *bytes && front_may_answer(f) &&
 	       front_value_read(&value, &l->asked,
 				(struct view){.data = v.data + used, .len = v.len - used})) {
 		struct front_key *key = l->keys[value.key];
 
+		prefetch(v.data + used + LINES_AHEAD * CACHE_LINE_BYTES);
 		if (unlikely(!is_short(key, &value))) {
 			l->reply.key = value.key;
 			l->reply.value_len = value.value_len;

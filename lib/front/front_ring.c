@@ -18,7 +18,8 @@
 size_t
 front_ring_bytes(uint32_t nservers)
 {
-	return sizeof(struct front_ring) + sizeof(struct front_point) * FRONT_POINTS_MAX * nservers;
+	return sizeof(struct front_ring) +
+	       sizeof(struct front_point) * (FRONT_POINTS_MAX * nservers + FRONT_POINTS_COUNTED);
 }
 
 static void
@@ -209,14 +210,16 @@ tagged(const struct front_ring *ring, struct view key)
 					: (struct view){.data = from, .len = (uint32_t)(to - from)};
 }
 
-/* The first point that is not below value; behind the last one comes the first. */
+/* The first point that is not below value; behind the last one comes the first. The last few are
+ * counted without a branch: which of them it is, no processor foretells, and what stands behind a
+ * wrong guess has waited for all of the key's hash. */
 static uint32_t
 server_at(const struct front_ring *ring, uint32_t value)
 {
 	const uint32_t *from = &ring->from[value >> RING_SHIFT];
-	uint32_t low = from[0], high = from[1];
+	uint32_t low = from[0], high = from[1], below = 0;
 
-	while (low < high) {
+	while (unlikely(high - low > FRONT_POINTS_COUNTED)) {
 		const uint32_t middle = low + (high - low) / 2;
 
 		if (ring->points[middle].value < value)
@@ -224,6 +227,10 @@ server_at(const struct front_ring *ring, uint32_t value)
 		else
 			high = middle;
 	}
+	for (uint32_t i = 0; i < FRONT_POINTS_COUNTED; i++)
+		below += (uint32_t)(i < high - low) &
+			 (uint32_t)(ring->points[low + i].value < value);
+	low += below;
 	return ring->points[low == ring->npoints ? 0 : low].server;
 }
 

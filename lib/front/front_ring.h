@@ -25,6 +25,7 @@
 #define FRONT_POINTS_WEIGHTED 160u
 #define FRONT_POINTS_EQUAL    100u
 #define FRONT_POINTS_MAX      164u /* rounding gives a server four more at most */
+#define FRONT_POINTS_COUNTED  3u   /* that may be read behind the last one */
 
 enum front_distribution {
 	FRONT_KETAMA,     /* weighted: nutcracker's ketama, libmemcached's KETAMA_WEIGHTED */

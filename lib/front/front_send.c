@@ -38,6 +38,7 @@ request_take(struct front_lane *l)
 		return NULL;
 	r = f->requests_free[--f->requests_left];
 	list_init(&r->keys);
+	r->count = 0;
 	r->cas = r->asks_ttl = false;
 	r->ttl_s = FRONT_TTL_UNKNOWN;
 	return r;
@@ -65,8 +66,9 @@ request_sent(struct front_lane *l, struct front_request *r, uint32_t bytes)
 }
 
 static void
-key_sent(struct front_lane *l, struct front_key *key)
+key_sent(struct front_lane *l, struct front_request *r, struct front_key *key)
 {
+	r->key[r->count++] = (uint16_t)(key - l->front->key_pool);
 	key->sent = true;
 	if (key->used_more)
 		front_flight_sent(l->front, key);
@@ -78,7 +80,7 @@ request_add(struct front_lane *l, struct front_request *r, struct front_key *key
 	list_unlink(&key->link);
 	list_push_back(&r->keys, &key->link);
 	counter_add(&l->counts->count[FRONT_SERVER_KEYS], 1);
-	key_sent(l, key);
+	key_sent(l, r, key);
 }
 
 /* Of a key that is to be kept. */
@@ -120,12 +122,12 @@ gather(struct front_lane *l, struct front_request *r, enum front_form form)
 	const uint8_t *end = begin + room - MC_BODY_END;
 	uint8_t *at = begin + word;
 	struct list *link;
-	uint32_t n = 0;
 
 	memcpy(begin, GETS_WORD, word);
 	r->ask = FRONT_ASK_GET;
 	r->cas = form == FRONT_FORM_GETS;
-	for (link = l->queue.next; n < FRONT_KEYS_MAX && link != &l->queue; link = link->next) {
+	for (link = l->queue.next; r->count < FRONT_KEYS_MAX && link != &l->queue;
+	     link = link->next) {
 		struct front_key *key = container_of(link, struct front_key, link);
 
 		if (end - at < key->len + 1 || front_key_form(key, l->meta) != form ||
@@ -134,12 +136,11 @@ gather(struct front_lane *l, struct front_request *r, enum front_form form)
 		*at++ = ' ';
 		bytes_copy(at, key->bytes, key->len);
 		at += key->len;
-		key_sent(l, key);
-		n++;
+		key_sent(l, r, key);
 	}
-	ensure(n > 0); /* there is room for the first one */
+	ensure(r->count > 0); /* there is room for the first one */
 	list_move_front(&l->queue, link->prev, &r->keys);
-	counter_add(&l->counts->count[FRONT_SERVER_KEYS], n);
+	counter_add(&l->counts->count[FRONT_SERVER_KEYS], r->count);
 	return (uint32_t)(mc_put_line_end(at) - begin);
 }
 

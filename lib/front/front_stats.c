@@ -10,10 +10,12 @@
 #define US_PER_S 1000000ull
 
 void
-front_stats_attach(struct front_stats *stats, struct front_server_counts *counts, uint32_t servers)
+front_stats_attach(struct front_stats *stats, struct front_server_counts *counts,
+		   struct front_peer_counts *peers, uint32_t servers)
 {
 	ensure(stats->cores < CORES_MAX && (stats->cores == 0 || stats->servers == servers));
 	stats->servers = servers;
+	stats->peers[stats->cores] = peers;
 	stats->counts[stats->cores++] = counts;
 }
 
@@ -24,8 +26,11 @@ counter_set(struct counter *c, uint64_t n)
 }
 
 void
-front_counts_reset(struct front_server_counts *counts, uint32_t servers)
+front_counts_reset(struct front_server_counts *counts, struct front_peer_counts *peers,
+		   uint32_t servers)
 {
+	for (uint32_t k = 0; k < FRONT_PEER_COUNTS; k++)
+		counter_set(&peers->count[k], 0);
 	for (uint32_t i = 0; i < servers; i++) {
 		struct counter *c = counts[i].count;
 		const uint64_t keys =
@@ -61,6 +66,16 @@ front_stats_sum_mt(const struct front_stats *stats, uint32_t server, enum front_
 
 	for (uint32_t i = 0; i < stats->cores; i++)
 		sum += counter_read(&stats->counts[i][server].count[which]);
+	return sum;
+}
+
+uint64_t
+front_stats_peers_mt(const struct front_stats *stats, enum front_peer_count which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < stats->cores; i++)
+		sum += counter_read(&stats->peers[i]->count[which]);
 	return sum;
 }
 
@@ -250,6 +265,8 @@ fates_of_all(const struct front_stats *stats)
 	return unknown > settled ? unknown - settled : 0;
 }
 
+#define PEERS(which) front_stats_peers_mt(stats, FRONT_PEER_##which)
+
 #define NS_PER_MS 1000000u
 
 #define FLEET_ROWS(X)                                                                              \
@@ -263,7 +280,11 @@ fates_of_all(const struct front_stats *stats)
 	X(NUMBER, "fills", OF_ALL(FILLS), 0)                                                       \
 	X(NUMBER, "joined", OF_ALL(JOINED), 0)                                                     \
 	X(NUMBER, "writes_lost", OF_ALL(LOST), 0)                                                  \
-	X(NUMBER, "fates_unknown", fates_of_all(stats), 0)
+	X(NUMBER, "fates_unknown", fates_of_all(stats), 0)                                         \
+	X(NUMBER, "peers_told", PEERS(TOLD), 1)                                                    \
+	X(NUMBER, "peers_lost", PEERS(LOST), 1)                                                    \
+	X(NUMBER, "peers_heard", PEERS(HEARD), 1)                                                  \
+	X(NUMBER, "peers_refused", PEERS(REFUSED), 1)
 
 #define ROW_NAME(kind, name, value, looks) name,
 
@@ -297,7 +318,7 @@ top_row(struct front_stats *stats, struct front_shown *shown, uint32_t n, struct
 		return false;
 	*row = (struct serve_row){.name = front_top_names[n],
 				  .of = SERVE_ROW_OF_ALL,
-				  .kind = SERVE_ROW_TEXT,
+				  .kind = SERVE_ROW_KEY,
 				  .text = front_top_text(&shown->top, n),
 				  .work = n == 0 ? WORK_TOP : 0};
 	return true;

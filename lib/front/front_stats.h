@@ -65,9 +65,23 @@ struct front_server_counts {
 	struct counter trips[FRONT_TRIP_CELLS];
 };
 
+/* Keys that fronts of one fleet tell each other, as FRONT_COUNTERS has them; of one core. */
+enum front_peer_count {
+	FRONT_PEER_TOLD,
+	FRONT_PEER_LOST,
+	FRONT_PEER_HEARD,
+	FRONT_PEER_REFUSED,
+	FRONT_PEER_COUNTS,
+};
+
+struct front_peer_counts {
+	struct counter count[FRONT_PEER_COUNTS];
+};
+
 struct front_stats {
 	uint32_t servers, cores; /* attached; places of the fleet */
 	struct front_server_counts *counts[CORES_MAX];
+	struct front_peer_counts *peers[CORES_MAX];
 	_Atomic uint32_t resets;
 	/* What the last look has found. */
 	_Atomic uint32_t busiest, by_mean;
@@ -77,7 +91,7 @@ struct front_stats {
 
 /* counts: one for each server. */
 void front_stats_attach(struct front_stats *stats, struct front_server_counts *counts,
-			uint32_t servers);
+			struct front_peer_counts *peers, uint32_t servers);
 
 static inline void
 front_server_add(struct front_server_counts *counts, enum front_server_count which)
@@ -100,13 +114,15 @@ front_trip_add(struct front_server_counts *counts, uint64_t ns)
 }
 
 /* Begin again, but for what is open. */
-void front_counts_reset(struct front_server_counts *counts, uint32_t servers);
+void front_counts_reset(struct front_server_counts *counts, struct front_peer_counts *peers,
+			uint32_t servers);
 
 /* `stats reset` */
 void front_stats_reset_mt(struct front_stats *stats);
 
 uint64_t front_stats_sum_mt(const struct front_stats *stats, uint32_t server,
 			    enum front_server_count which);
+uint64_t front_stats_peers_mt(const struct front_stats *stats, enum front_peer_count which);
 /* Of so many percent of the requests; 0: there was none. */
 uint64_t front_stats_trip_us_mt(const struct front_stats *stats, uint32_t server, uint32_t percent);
 

@@ -113,7 +113,12 @@ enum serve_copy {
 };
 
 /* Of a table that the supplier shows. */
-enum serve_row_kind { SERVE_ROW_NUMBER, SERVE_ROW_THOUSANDTHS, SERVE_ROW_TEXT };
+enum serve_row_kind {
+	SERVE_ROW_NUMBER,
+	SERVE_ROW_THOUSANDTHS,
+	SERVE_ROW_TEXT,
+	SERVE_ROW_KEY, /* a text that names a key: nobody is told it with -X */
+};
 
 #define SERVE_ROW_OF_ALL   UINT32_MAX
 #define SERVE_ROW_TEXT_MAX 160u

@@ -349,6 +349,7 @@ merged_class_gives(struct slab *sl)
 	if (!spin_try(&sl->balance_lock))
 		return false;
 	gives = class_merge(sl);
+	slab_settle(sl, false);
 	spin_unlock(&sl->balance_lock);
 	return gives;
 }
@@ -569,8 +570,8 @@ rebalance_step(struct store_core *sc)
 {
 	struct slab *sl = &sc->store->slab;
 
-	if (sc->store->never_evict || !spin_try(&sl->balance_lock))
-		return; /* another core is at it */
+	if (sc->store->never_evict || slab_is_settled(sl) || !spin_try(&sl->balance_lock))
+		return; /* nothing is to be done, or another core is at it */
 
 	const uint32_t age = slab_age(sl);
 
@@ -588,5 +589,6 @@ rebalance_step(struct store_core *sc)
 		if (sl->moving < slab_moves_max(sl))
 			move_page(sl, age);
 	}
+	slab_settle(sl, sl->moving == 0 && !sl->merged);
 	spin_unlock(&sl->balance_lock);
 }

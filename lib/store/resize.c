@@ -428,15 +428,27 @@ sample_items(struct resize *rs, uint64_t items)
 	rs->samples++;
 }
 
+/* Items that this core has put in and taken out, and searches for their slots. A core that has done
+ * nothing since it last looked leaves the lock alone: cores that only read would take its line from
+ * each other for nothing. Whoever changes the number of items looks. */
+static uint64_t
+done_so_far(const struct store_core *sc)
+{
+	return counter_read(&sc->counters[STORE_ITEMS_LINKED]) +
+	       counter_read(&sc->counters[STORE_ITEMS_UNLINKED]) + sc->searched;
+}
+
 void
 resize_consider(struct store_core *sc)
 {
 	struct store *st = sc->store;
 	struct resize *rs = &st->resize;
+	const uint64_t done = done_so_far(sc);
 
-	if (rs->step == 0 || !spin_try(&rs->lock))
-		return;
 	sc->crowded = 0;
+	if (rs->step == 0 || done == sc->considered || !spin_try(&rs->lock))
+		return;
+	sc->considered = done;
 	sample_items(rs, items_now(st));
 	if (phase(st) == RESIZE_NONE) {
 		sc->grown_for = gained(sc);

@@ -26,6 +26,24 @@ slab_age_within(const struct slab *sl, uint32_t then, uint32_t parts)
 	return slab_age(sl) - then <= sl->arena->page_count * AGE_PAGE / parts;
 }
 
+/* Nothing is to be balanced until slab_age is another one. Every core looks before it takes the
+ * lock: cores that only read would take its line from each other for nothing. Relaxed: one that
+ * sees it late does a step too many, or leaves one to the next. */
+static inline bool
+slab_is_settled(const struct slab *sl)
+{
+	return atomic_load_explicit(&sl->settled_at, memory_order_relaxed) ==
+	       (uint64_t)slab_age(sl) + 1;
+}
+
+/* Under the balance lock. */
+static inline void
+slab_settle(struct slab *sl, bool settled)
+{
+	atomic_store_explicit(&sl->settled_at, settled ? (uint64_t)sl->checked_at + 1 : 0,
+			      memory_order_relaxed);
+}
+
 /* Under the class's lock: note when the hand passed the page; called before the page goes to the
  * end of the class's list. */
 void slab_page_hand_passed(struct slab *sl, struct slab_class *c, struct page *p);

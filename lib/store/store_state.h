@@ -44,14 +44,15 @@ struct pinned {
 /* The sweep through all buckets that reclaims what is expired or flushed. */
 struct sweep {
 	struct spin lock;
-	uint32_t bucket;      /* the next one */
-	uint32_t generation;  /* current when the sweep began */
-	uint32_t now_s;       /* the second that done counts in */
-	uint32_t done;        /* buckets looked at in it */
-	uint32_t slice;       /* buckets of a step: more where turns a second are few */
-	uint32_t seq;         /* of the geometry when the sweep began */
-	bool first_pass_done; /* the sweep before this one was the first pass of relocate.c; */
-	bool second_pass;     /* this one is the second */
+	uint32_t bucket;          /* the next one */
+	uint32_t generation;      /* current when the sweep began */
+	uint32_t now_s;           /* the second that done counts in */
+	uint32_t done;            /* buckets looked at in it */
+	uint32_t slice;           /* buckets of a step: more where turns a second are few */
+	_Atomic uint32_t rests_s; /* the last second whose buckets are all looked at */
+	uint32_t seq;             /* of the geometry when the sweep began */
+	bool first_pass_done;     /* the sweep before this one was the first pass of relocate.c; */
+	bool second_pass;         /* this one is the second */
 };
 
 /* A resize to more buckets claims and clears pages first; then buckets are migrated. */
@@ -150,7 +151,8 @@ struct store_core {
 	uint32_t searched;                     /* buckets searched for a cuckoo path; it wraps */
 	uint32_t evicted_ahead;                /* items evicted ahead of need, in this turn */
 	uint32_t crowded;                      /* work of this turn for sets without a slot */
-	uint64_t grown_for; /* items for which a resize has done its work (resize.c); it wraps */
+	uint64_t grown_for;  /* items for which a resize has done its work (resize.c); it wraps */
+	uint64_t considered; /* what it had done when it last considered one; it wraps */
 	uint32_t unpublished, unpublished_class; /* objects of that class retired less those freed,
 						    not yet added to its retired_count */
 	uint32_t evacuated[EVACUATIONS];         /* work of this turn (store_limits.h) */

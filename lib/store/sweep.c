@@ -189,14 +189,25 @@ sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 		sweep_end(st);
 }
 
+/* Nothing is left to do in this second. A look before the lock: cores that only read would take its
+ * line from each other for nothing. */
+static bool
+sweep_rests(const struct store_core *sc)
+{
+	/* Relaxed: a core that sees it late takes the lock and finds nothing to do. */
+	return sc->now_s <= atomic_load_explicit(&sc->store->sweep.rests_s, memory_order_relaxed);
+}
+
 void
 sweep_slice(struct store_core *sc)
 {
 	struct sweep *sw = &sc->store->sweep;
 
-	if (!spin_try(&sw->lock))
-		return; /* another core is at it */
+	if (sweep_rests(sc) || !spin_try(&sw->lock))
+		return; /* nothing is due, or another core is at it */
 	sweep_advance(sc, sweep_share(sc), SWEEP_WORK_MAX);
+	if (sw->done >= sweep_quota(sc->store))
+		atomic_store_explicit(&sw->rests_s, sw->now_s, memory_order_relaxed);
 	spin_unlock(&sw->lock);
 }
 

@@ -215,10 +215,11 @@ def memcached_tool_shows_what_there_is():
     expect_true(re.search(r"^\s+maxconns\s+\d+", output, re.M) is not None, output[:300])
     status, output = _tool(MEMCACHED_TOOL, server, "sizes")
     expect(status, 0, output)
-    status, output = _tool(MEMCACHED_TOOL, server, "dump")
-    if mc_peer.FRONT:
-        expect_true("v" * 100 not in output, "a copy is dumped")
+    if mc_peer.FRONT:  # the tool waits for an END, which no refusal of a dump has: memcached's own with -X neither
+        with Tcp() as tcp:
+            tcp.ask(b"lru_crawler metadump all\r\n", b"ERROR metadump not allowed\r\n")
         return
+    status, output = _tool(MEMCACHED_TOOL, server, "dump")
     expect(status, 0, output[-300:])
     expect_true("\r\n" + "v" * 100 in output or "\n" + "v" * 100 in output, "the value is not dumped")
 

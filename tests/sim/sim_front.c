@@ -1,5 +1,5 @@
 /*
- * A fleet's state is made and published, as the control thread does it.
+ * sim_front.c - a fleet's state is made and published, as the control thread does it; stations.
  */
 #include "sim_front.h"
 
@@ -57,6 +57,22 @@ uint32_t
 sim_front_server(struct front_exchange *fleet, struct view key)
 {
 	return front_ring_server(front_exchange_turn_mt(fleet)->ring, key);
+}
+
+struct sim_cores *
+sim_station_create(const struct sim_station *station, struct mem_port **port)
+{
+	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(0x20 + station->number)};
+	struct sim_cores_options o = sim_cores_defaults(station->seed);
+	struct port *end;
+
+	*port = mem_port_create(mac, station->frames, station->caps);
+	end = &(*port)->port;
+	o.ports = &end;
+	o.stack.net.ipv4 = sim_station_ip(station->number);
+	o.memory_bytes = station->memory_bytes;
+	o.stack.tcp.active_reserve = station->links;
+	return sim_cores_create(&o);
 }
 
 static void *

@@ -217,26 +217,16 @@ on_failed(void *arg, struct conn *c, enum conn_failure why)
 
 /* ---- the world ---- */
 
-static uint32_t
-ip_of(uint32_t station)
-{
-	return SIM_IP + station;
-}
-
 static struct sim_cores *
-cores_create(struct world *w, uint32_t station)
+cores_create(struct world *w, uint32_t i)
 {
-	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(0x20 + station)};
-	struct sim_cores_options o = sim_cores_defaults(11);
-	struct port *port;
+	const struct sim_station station = {.number = i,
+					    .frames = FRAMES,
+					    .links = i == FRONT ? 3 * 16 : 0,
+					    .memory_bytes = 8u << 20,
+					    .seed = 11};
 
-	w->port[station] = mem_port_create(mac, FRAMES, 0);
-	port = &w->port[station]->port;
-	o.ports = &port;
-	o.stack.net.ipv4 = ip_of(station);
-	o.memory_bytes = 8u << 20;
-	o.stack.tcp.active_reserve = station == FRONT ? 3 * 16 : 0;
-	return sim_cores_create(&o);
+	return sim_station_create(&station, &w->port[i]);
 }
 
 static void
@@ -247,8 +237,8 @@ servers_set(struct front_servers *s, uint32_t first, uint32_t count)
 		snprintf(s->server[i].name, sizeof s->server[i].name, "%c", 'a' + (int)(first + i));
 		s->server[i].weight = 1;
 		snprintf(s->host[i].host, sizeof s->host[i].host, "%u.%u.%u.%u",
-			 ip_of(first + i) >> 24, ip_of(first + i) >> 16 & 0xff,
-			 ip_of(first + i) >> 8 & 0xff, ip_of(first + i) & 0xff);
+			 sim_station_ip(first + i) >> 24, sim_station_ip(first + i) >> 16 & 0xff,
+			 sim_station_ip(first + i) >> 8 & 0xff, sim_station_ip(first + i) & 0xff);
 		s->host[i].port = SIM_PORT;
 	}
 }
@@ -327,7 +317,7 @@ world_create(uint32_t servers, uint32_t gutter, bool ejects)
 	struct world *w = calloc(1, sizeof *w);
 	struct stack_config cfg = sim_config(5);
 	const struct stack_user user = {w, on_opened, on_gone, on_failed};
-	const struct conn_target to = {.ip = ip_addr_v4(ip_of(FRONT)), .port = SIM_PORT};
+	const struct conn_target to = {.ip = ip_addr_v4(sim_station_ip(FRONT)), .port = SIM_PORT};
 
 	check_ptr(w);
 	w->config[0] = (struct front_config){.hash = FRONT_HASH_MURMUR,
@@ -343,7 +333,7 @@ world_create(uint32_t servers, uint32_t gutter, bool ejects)
 		w->config[i] = w->config[0];
 	for (uint32_t i = 0; i <= SERVERS; i++)
 		w->cores[i] = cores_create(w, i);
-	cfg.net.ipv4 = ip_of(CLIENT);
+	cfg.net.ipv4 = sim_station_ip(CLIENT);
 	cfg.tcp.port = 0;
 	w->client_stack = sim_stack_create_as(&cfg, FRAMES, 0, mac);
 	w->client_stack->serve = clients_turn;

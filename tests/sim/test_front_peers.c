@@ -101,40 +101,31 @@ run(struct world *w, uint64_t for_ns)
 
 /* ---- stations ---- */
 
-static uint32_t
-ip_of(uint32_t station)
-{
-	return SIM_IP + station;
-}
-
 static struct sim_cores *
-cores_create(struct world *w, uint32_t station)
+cores_create(struct world *w, uint32_t i)
 {
-	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(0x20 + station)};
-	struct sim_cores_options o = sim_cores_defaults(11 + station);
-	struct port *port;
+	const struct sim_station station = {.number = i,
+					    .frames = FRAMES,
+					    .links = i == SERVER ? 0 : 3,
+					    .memory_bytes = 8u << 20,
+					    .seed = 11 + i};
 
-	w->port[station] = mem_port_create(mac, FRAMES, 0);
-	port = &w->port[station]->port;
-	o.ports = &port;
-	o.stack.net.ipv4 = ip_of(station);
-	o.memory_bytes = 8u << 20;
-	o.stack.tcp.active_reserve = station == SERVER ? 0 : 3;
-	return sim_cores_create(&o);
+	return sim_station_create(&station, &w->port[i]);
 }
 
 static void
 peer_add(struct front_settings *settings, uint32_t station)
 {
 	settings->peers.address[settings->peers.count++] =
-		(struct front_address){.ip = ip_addr_v4(ip_of(station)), .port = SIM_PORT};
+		(struct front_address){.ip = ip_addr_v4(sim_station_ip(station)), .port = SIM_PORT};
 }
 
 static void
 front_attach(struct world *w, uint32_t which, uint64_t copy_ns, bool hears_client)
 {
 	static const struct front_server name = {"server", 1};
-	const struct front_address address = {.ip = ip_addr_v4(ip_of(SERVER)), .port = SIM_PORT};
+	const struct front_address address = {.ip = ip_addr_v4(sim_station_ip(SERVER)),
+					      .port = SIM_PORT};
 	struct core *core = &w->cores[which]->cores[0].core;
 	struct front_settings settings = {
 		.servers = 1,
@@ -211,7 +202,7 @@ world_create(uint64_t copy_ns, bool hears_client)
 	check_ptr(w);
 	for (uint32_t i = 0; i < CORES; i++)
 		w->cores[i] = cores_create(w, i);
-	cfg.net.ipv4 = ip_of(CLIENT);
+	cfg.net.ipv4 = sim_station_ip(CLIENT);
 	cfg.tcp.port = 0;
 	w->client = sim_stack_create_as(&cfg, FRAMES, 0, mac);
 	w->client->serve = client_turn;
@@ -223,7 +214,8 @@ world_create(uint64_t copy_ns, bool hears_client)
 	front_attach(w, OTHER, copy_ns, hears_client);
 	run(w, 100 * MS);
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct conn_target to = {.ip = ip_addr_v4(ip_of(i)), .port = SIM_PORT};
+		const struct conn_target to = {.ip = ip_addr_v4(sim_station_ip(i)),
+					       .port = SIM_PORT};
 
 		check_eq(front_lane_info(w->front[i], 0).state, LANE_UP);
 		w->talk[i].conn = conn_connect(w->client->stack, &to);
@@ -321,7 +313,8 @@ begin(struct world *w)
 static void
 say_datagram(struct world *w, const void *bytes, uint32_t len)
 {
-	struct udp_peer to = {.ip = ip_addr_v4(ip_of(OTHER)), .port = SIM_PORT, .our_port = FORGED};
+	struct udp_peer to = {
+		.ip = ip_addr_v4(sim_station_ip(OTHER)), .port = SIM_PORT, .our_port = FORGED};
 	uint32_t room;
 	uint8_t *at;
 

@@ -53,33 +53,24 @@ struct world {
 
 /* ---- stations ---- */
 
-static uint32_t
-ip_of(uint32_t station)
-{
-	return SIM_IP + station;
-}
-
 static struct sim_cores *
-cores_create(struct world *w, uint32_t station)
+cores_create(struct world *w, uint32_t i)
 {
-	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(0x20 + station)};
-	struct sim_cores_options o = sim_cores_defaults(11);
-	struct port *port;
+	const struct sim_station station = {.number = i,
+					    .frames = FRAMES,
+					    .links = i == FRONT ? 3 : 0,
+					    .memory_bytes = 16u << 20,
+					    .seed = 11};
 
-	w->port[station] = mem_port_create(mac, FRAMES, 0);
-	port = &w->port[station]->port;
-	o.ports = &port;
-	o.stack.net.ipv4 = ip_of(station);
-	o.memory_bytes = 16u << 20;
-	o.stack.tcp.active_reserve = station == FRONT ? 3 : 0;
-	return sim_cores_create(&o);
+	return sim_station_create(&station, &w->port[i]);
 }
 
 static void
 front_attach(struct world *w, enum front_speech speech)
 {
 	static const struct front_server name = {"server", 1};
-	const struct front_address address = {.ip = ip_addr_v4(ip_of(SERVER)), .port = SIM_PORT};
+	const struct front_address address = {.ip = ip_addr_v4(sim_station_ip(SERVER)),
+					      .port = SIM_PORT};
 	struct core *core = &w->cores[FRONT]->cores[0].core;
 	struct front_settings settings = {
 		.servers = 1,
@@ -176,7 +167,7 @@ world_create(enum front_speech speech, bool copies)
 	check_ptr(w);
 	for (uint32_t i = 0; i < 3; i++)
 		w->cores[i] = cores_create(w, i);
-	cfg.net.ipv4 = ip_of(CLIENT);
+	cfg.net.ipv4 = sim_station_ip(CLIENT);
 	cfg.tcp.port = 0;
 	w->client = sim_stack_create_as(&cfg, FRAMES, 0, mac);
 	w->client->serve = client_turn;
@@ -530,7 +521,7 @@ talk_both(uint64_t seed, enum front_speech speech,
 	check_eq(front_lane_info(w->front, 0).state, LANE_UP);
 	requests(w, &rng);
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct conn_target to = {.ip = ip_addr_v4(ip_of(stations[i])),
+		const struct conn_target to = {.ip = ip_addr_v4(sim_station_ip(stations[i])),
 					       .port = SIM_PORT};
 
 		w->talk[i].conn = conn_connect(w->client->stack, &to);

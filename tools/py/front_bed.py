@@ -24,7 +24,7 @@ import netns
 import run_front
 from links import checked, inside
 from progress import Failed, Step
-from vs_bed import PORT, Peer, VsBed
+from vs_bed import PORT, Peer, VsBed, cpu_s
 
 SERVERS = 4
 FIRST_PORT = 11311
@@ -34,6 +34,7 @@ NUTCRACKER = "nutcracker"
 CLIENTS = pathlib.Path(__file__).with_name("front_clients.py")
 HISTORY = pathlib.Path(__file__).with_name("front_history.py")
 START_S = 5.0
+TICKS_S = os.sysconf("SC_CLK_TCK")
 UP_S = 40.0
 PEER_SIDE = "10.99.9"
 OPEN_FILES = 8192
@@ -161,6 +162,12 @@ class FrontBed(VsBed):
     def _nc(self, host, port, text):
         command = [*inside(self.client), "nc", "-w", "3", host, str(port)]
         return subprocess.run(command, input=text, capture_output=True).stdout
+
+    def cpu_now(self, pid):
+        """Seconds so far: of that process its own code's and its kernel's, and of the servers."""
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return {"own": int(fields[11]) / TICKS_S, "kernel": int(fields[12]) / TICKS_S,
+                "servers": sum(cpu_s(child.pid) for child in self.servers.values())}
 
     # ---- who stands before them ----
 

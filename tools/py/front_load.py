@@ -20,6 +20,7 @@ WARM_MS = 200
 FORWARD_KEYS, QUICK_KEYS = 10_000_000, 200_000  # over the wire; real servers have KERNEL_KEYS
 KERNEL_KEYS = 200_000
 HIT_KEYS = 1000
+HIT_ROUNDS_A_ROUND = 3  # shorter ones: neighbours of a machine with other work are alike for moments only
 ZIPF = 1.01
 COLD_CLIENTS = 1000
 CALM_S, CALM_KEYS = 4, 100
@@ -83,19 +84,25 @@ class FrontLoad(Figures):
         self.keep(f"front_{part}_busy", [row[kind]["server_busy"] for row in rows])
 
     def wire_hit(self):
-        """The product as a front whose copies answer all, and without a front, by turns."""
+        """The product as a front whose copies answer all, and without a front, by turns, each first in every other
+        round; beside the generator the same servers turn, which nobody asks."""
         if not self.bed.keeps_copies:
             self.leave_out("front_hit_ratio_of_tcp_get", NO_COPIES)
             return
-        rows = []
-        for number in range(self.rounds):
-            pair = [self.bed.wire(f"hit over the wire, round {number + 1} of {self.rounds}, {words}", "tcp_get", "--keys",
-                                  HIT_KEYS, "--connections", CONNECTIONS, "--runs", 1, "--ms", self.ms, "--sets", 0,
-                                  "--burst", 12, *more)["tcp_get"]
-                    for words, more in ((OWN, ["--front", SERVERS, "--copies", HIT_COPIES]), ("alone", []))]
-            rows.append(pair)
+        rows, rounds = [], HIT_ROUNDS_A_ROUND * self.rounds
+        who = [(OWN, ["--copies", HIT_COPIES]), ("alone", ["--bypassed"])]
+        for number in range(rounds):
+            pair = {words: self.bed.wire(f"hit over the wire, round {number + 1} of {rounds}, {words}", "tcp_get", "--front",
+                                         SERVERS, "--keys", HIT_KEYS, "--connections", CONNECTIONS, "--runs", 3, "--ms",
+                                         self.ms // 4, "--sets", 0, "--burst", 12, *more)["tcp_get"]
+                    for words, more in who[::-1 if number % 2 else 1]}
+            rows.append((pair[OWN], pair["alone"]))
             self.runs.append({"view": "wire", "part": "hit", "round": number, "row": pair})
         self.keep("front_hit_mops", [mine["requests_per_s"] / 1e6 for mine, _ in rows])
+        # Where the generator is the limit, the rates are its own, and these are the core's.
+        self.keep("front_hit_core_ns", [mine["server_ns"] for mine, _ in rows])
+        self.keep("front_hit_ratio_of_tcp_get_core_ns", [alone["server_ns"] / mine["server_ns"] for mine, alone in rows])
+        self.keep("front_hit_generator_busy", [mine["generator_busy"] for mine, _ in rows])
         for name, counted in (("", "requests_per_s"), ("_best_tenth", "slice_best_tenth_per_s")):
             self.keep(f"front_hit_ratio_of_tcp_get{name}", [mine[counted] / alone[counted] for mine, alone in rows])
 
@@ -130,8 +137,10 @@ class FrontLoad(Figures):
             self.ask(f"{part}: storing {keys} keys, {target[0]}", target, keys, "--fill", "--depth", 32)
         for number in range(self.rounds):
             for target in targets:
+                before = self.bed.cpu_now(target[3])
                 row = self.ask(f"{part}, round {number + 1} of {self.rounds}, {target[0]}", target, keys, "--connections",
                                CONNECTIONS, "--warm-ms", WARM_MS, "--ms", self.ms, "--seed", number, *options)
+                row["cpu"] = {what: s - before[what] for what, s in self.bed.cpu_now(target[3]).items()}
                 self.runs.append({"view": "kernel", "part": part, "round": number, "who": target[0], "row": row})
         for one in filter(None, (front, own)):
             self.bed.end(one)
@@ -158,6 +167,8 @@ class FrontLoad(Figures):
                 self.keep(f"{name}_{side}_cpu_us", cost[who, side])
             lines.append([who, spread((row[counted] / 1e6 for row in rows), 3),
                           *(spread(cost[who, side], 2) for side in ("server", "machine"))])
+            if part == "cpu":
+                self.shares(name, who, rows, cost)
         better = [who for who in PROXIES if (who, "server") in cost]
         if better:
             cost |= {("wire", "server"): [row[WIRE[part][0]]["server_ns"] / (100 if part == "multiget" else 1) / 1e3
@@ -168,12 +179,23 @@ class FrontLoad(Figures):
                          for i, us in enumerate(cost.get((mine, "server"), ()))]
                 if found:
                     self.keep(f"front_{form}{part}_server_cpu_vs_better", found)
+            for what in ("servers", "fleet") if part == "cpu" and (OWN, "server") in cost else ():
+                self.keep(f"front_kernel_cpu_{what}_cpu_vs_better", [
+                    min(cost[who, what][i] for who in better) / us for i, us in enumerate(cost[OWN, what])])
         if part == "hit" and self.rows(part, OWN):
             self.keep("front_kernel_hit_ratio_of_tcp_get", [
                 mine["requests_per_s"] / alone["requests_per_s"]
                 for mine, alone in zip(self.rows(part, OWN), self.rows(part, "tcp_get"))])
         table(f"{part}, a kernel client over veths: {CONNECTIONS} connections; CPU in us a request or key",
               ["who", "M/s", "its CPU", "the machine's"], lines)
+
+    def shares(self, name, who, rows, cost):
+        """Of a request: the proxy's CPU in its own code and in its kernel, the servers', and that of all of them."""
+        for what in ("own", "kernel", "servers"):
+            cost[who, what] = [1e6 * row["cpu"][what] / (row["hits"] + row["misses"]) for row in rows]
+        cost[who, "fleet"] = [sum(us) for us in zip(cost[who, "own"], cost[who, "kernel"], cost[who, "servers"])]
+        for what in ("own", "kernel", "servers", "fleet"):
+            self.keep(f"{name}_{what}_cpu_us", cost[who, what])
 
     # ---- how level real servers are ----
 

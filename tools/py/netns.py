@@ -52,6 +52,11 @@ def _try(*command):
         pass
 
 
+def forward(wire):
+    """The client's namespace is the router between the appliances' wires."""
+    _run(*inside(wire.client), "sysctl", "-qw", "net.ipv4.ip_forward=1")
+
+
 class Wire:
     def __init__(self, name, port, number=1):
         self.port, self.number = port, number

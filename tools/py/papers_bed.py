@@ -45,11 +45,33 @@ def redis(binary="redis-server", name="redis"):
     return peer
 
 
+TWITTERS = "server_host: 0.0.0.0\nserver_port: {port}\nadmin_port: {admin}\nslab_mem: {memory}\n"
+PELIKANS = """daemonize = false
+[admin]
+host = "127.0.0.1"
+port = "{admin}"
+[server]
+host = "0.0.0.0"
+port = "{port}"
+[worker]
+threads = 1
+[seg]
+hash_power = 20
+heap_size = {memory}
+[time]
+time_type = "Memcache"
+[debug]
+log_level = "error"
+"""
+
+
 def pelikan(binary, name, folder):
-    """Pelikan's twemcache: it reads a file, and speaks memcached's protocol over TCP."""
+    """Pelikan reads a file, and speaks memcached's protocol over TCP: its pelikan-segcache TOML, the pelikan_* that Twitter wrote in C lines."""
+    text = TWITTERS if pathlib.Path(binary).name.startswith("pelikan_") else PELIKANS
+
     def command(port):
         path = pathlib.Path(folder, f"{name}.conf")
-        path.write_text(f"server_host: 0.0.0.0\nserver_port: {port}\nadmin_port: {port + 1000}\nslab_mem: {MEMORY_MB << 20}\n")
+        path.write_text(text.format(port=port, admin=port + 1000, memory=MEMORY_MB << 20))
         path.chmod(0o644)
         return [binary, str(path)]
 

@@ -30,6 +30,7 @@ WIRE = ("tests/bench/net/bench_wire", "tests/bench/net/bench_cores", "tests/benc
 PROGRAM = "tests/bench/papers/"
 PIECES = {
     "memc3_tables": Piece("memc3", papers_memc3.tables, (PROGRAM + "bench_memc3",)),
+    "memc3_caches": Piece("memc3", papers_memc3.caches, (PROGRAM + "bench_memc3",)),
     "memc3_network": Piece("memc3", papers_memc3.network, WIRE),
     "bags": Piece("intel", papers_intel.bags, (PROGRAM + "bench_bags",)),
     "sla": Piece("intel", papers_intel.sla, ("app/clockoo", "tests/load/clockoo-load", "tests/bench/net/bench_cores", "tests/bench/net/ask")),

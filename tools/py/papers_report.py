@@ -88,7 +88,7 @@ def seen(figure, series, cells):
             text += f" to {words(best['times'], 3)} times at {escaped(best['x'])} ({html.escape(best['baseline_series'])})"
         behind = [cell for cell in of if cell["verdict"] == papers_rows.BEHIND]
         text += f"; a baseline is ahead at {len(behind)} of {len(of)} points." if behind else "; no baseline is ahead."
-        for why in dict.fromkeys(papers_rows.why_of(figure, cell) for cell in behind):
+        for why in dict.fromkeys(papers_rows.why_behind(figure, cell) for cell in behind):
             text += f" Why: {html.escape(why)}"
         return text
     ends = []

@@ -42,6 +42,11 @@ class Fleet:
         servers = ",".join(f"{self.wire.here}:{port}:1" for port in self.ports)
         return ["--front-servers", servers]
 
+    def peer_options(self, wire, port):
+        """Of one of two fronts: the other one, and the servers, are behind the client's namespace."""
+        other = netns.Wire(wire.client.removesuffix("-c"), wire.port, 3 - wire.number)
+        return ["--gateway", wire.here, "--front-peers", f"{other.host}:{port}"]
+
     def start(self, userns):
         # A user namespace has one user, so there it is root who serves.
         user = "root" if userns else "nobody"

@@ -95,8 +95,10 @@ def parse(argv):
         p.error("--load: needs no --exec, and no tap")
     if args.front is not None and not 1 <= args.front <= run_front.SERVERS_MAX:
         p.error(f"--front: 1 to {run_front.SERVERS_MAX} servers")
-    if args.front and (args.port == "tap" or args.appliances > 1):
-        p.error("--front: needs one appliance, and no tap")
+    if args.front and args.port == "tap":
+        p.error("--front: needs no tap")
+    if args.front and args.appliances > 1 and args.no_udp:
+        p.error("--front: two of them tell each other of writes over UDP")
     if args.flash is not None and not run_flash.SIZE.fullmatch(args.flash):
         p.error("--flash: a size, as 2G")
     if args.flash is not None and (args.port == "tap" or args.appliances > 1 or args.front):
@@ -240,10 +242,11 @@ def serve_front(args, userns, undo, bed):
     return 0
 
 
-def start_second(args, ledger, profiles, undo):
+def start_second(args, ledger, profiles, undo, fleet):
     wire = netns.Wire(ledger.name, args.port, 2)
     wire.make()
-    command = server_command(args, wire, f"{ledger.name}-2", profiles)
+    more = fleet.options() + fleet.peer_options(wire, PORT) if fleet else ()
+    command = server_command(args, wire, f"{ledger.name}-2", profiles, more)
     server, _ = appliance.start(command, wire, ledger, args.no_huge)
     undo.callback(server.stop)
     session.first_reply(wire, PORT, server)
@@ -272,13 +275,17 @@ def serve(args, userns, undo):
     if flash is not None:
         undo.callback(flash.remove)
     behind = fleet or flash
-    command = server_command(args, wire, ledger.name, profiles, behind.options() if behind else ())
+    more = behind.options() if behind else []
+    if fleet and args.appliances > 1:
+        netns.forward(wire)
+        more += fleet.peer_options(wire, PORT)
+    command = server_command(args, wire, ledger.name, profiles, more)
     server, huge = appliance.start(command, wire, ledger, args.no_huge)
     undo.callback(server.stop)
     if not huge and not args.no_huge:
         say("no hugepages to be had here: running on ordinary memory (--no-huge), which is slower")
     session.first_reply(wire, PORT, server)
-    second = start_second(args, ledger, profiles, undo) if args.appliances > 1 else None
+    second = start_second(args, ledger, profiles, undo, fleet) if args.appliances > 1 else None
     if args.command is not None:
         for one in (server, second[1] if second else server):
             one.on_line = lambda line: say(f"appliance: {line}")

@@ -252,6 +252,10 @@ def part_scale():
                              capture_output=True, text=True, check=True).stdout.strip()
     counts.add(beside_appliance("a front before four servers that come and go", CONFORM / "run_front", "", "--cores", "2",
                                 server_args=f"-m 64 {options}"))
+    options = subprocess.run([CONFORM / "run_peers", "--options"], stdin=subprocess.DEVNULL,
+                             capture_output=True, text=True, check=True).stdout.strip()
+    counts.add(beside_appliance("two fronts that tell each other", CONFORM / "run_peers", "", "--appliances", "2",
+                                "--front", "2", server_args=options))
     return counts
 
 

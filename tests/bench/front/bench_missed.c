@@ -197,26 +197,24 @@ on_failed(void *arg, struct conn *conn, enum conn_failure why)
 /* ---- the world ---- */
 
 static struct sim_cores *
-cores_create(struct world *w, enum station station)
+cores_create(struct world *w, enum station i)
 {
-	const uint8_t mac[6] = {2, 0, 0, 0, 0, (uint8_t)(0x20 + station)};
-	struct sim_cores_options o = sim_cores_defaults(11);
-	struct port *port;
+	const struct sim_station station = {.number = i,
+					    .frames = FRAMES,
+					    .caps = OFFLOADS,
+					    .links = i == FRONT ? 3 * SERVERS : 0,
+					    .memory_bytes = 16u << 20,
+					    .seed = 11};
 
-	w->port[station] = mem_port_create(mac, FRAMES, OFFLOADS);
-	port = &w->port[station]->port;
-	o.ports = &port;
-	o.stack.net.ipv4 = SIM_IP + station;
-	o.memory_bytes = 16u << 20;
-	o.stack.tcp.active_reserve = station == FRONT ? 3 * SERVERS : 0;
-	return sim_cores_create(&o);
+	return sim_station_create(&station, &w->port[i]);
 }
 
 static void
 front_make(struct world *w)
 {
 	static const struct front_server names[SERVERS] = {{"server1", 1}, {"server2", 1}};
-	const struct front_address at = {.ip = ip_addr_v4(SIM_IP + SERVER), .port = SIM_PORT};
+	const struct front_address at = {.ip = ip_addr_v4(sim_station_ip(SERVER)),
+					 .port = SIM_PORT};
 	const struct front_address addresses[SERVERS] = {at, at};
 	struct core *core = &w->cores[FRONT]->cores[0].core;
 	struct front_settings settings = {
@@ -251,7 +249,7 @@ world_make(struct world *w)
 
 	w->cores[FRONT] = cores_create(w, FRONT);
 	w->cores[SERVER] = cores_create(w, SERVER);
-	cfg.net.ipv4 = SIM_IP + CLIENT;
+	cfg.net.ipv4 = sim_station_ip(CLIENT);
 	cfg.tcp.port = 0;
 	w->clients = sim_stack_create_as(&cfg, FRAMES, OFFLOADS, mac);
 	w->clients->serve = clients_turn;
@@ -302,7 +300,7 @@ step(struct world *w, bool counted)
 static void
 connect_all(struct world *w)
 {
-	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP + FRONT), .port = SIM_PORT};
+	const struct conn_target to = {.ip = ip_addr_v4(sim_station_ip(FRONT)), .port = SIM_PORT};
 
 	for (uint32_t i = 0; i < w->shape->clients; i++)
 		ensure((w->client[i].conn = conn_connect(w->clients->stack, &to)) != NULL);

@@ -29,13 +29,15 @@ class Bed:
 
     RATE = {1: 100_000, 2: 50_000, 3: 40_000, 4: 200_000}  # by pid
     CPU = {1: 0.1, 2: 0.5, 3: 0.8, 4: 0.2}
+    SHARES = {1: {"own": 1, "kernel": 2, "servers": 1}, 2: {"own": 3, "kernel": 6, "servers": 4},
+              3: {"own": 9, "kernel": 9, "servers": 3}, 4: {"own": 1, "kernel": 1, "servers": 0}}
 
     def __init__(self, keeps_copies=True, peers=("nutcracker", "mcproxy")):
         self.keeps_copies, self.asked, self.started, self.awaited = keeps_copies, [], [], []
         self.absent = {who: "it is not there" for who in front_load.PROXIES if who not in peers}
         self.peers = [types.SimpleNamespace(name=who, port=1000 + pid, pid=pid)
                       for pid, who in ((2, "nutcracker"), (3, "mcproxy")) if who in peers]
-        self.rounds, self.gets, self.dead, self.loads = {}, [0, 0, 0, 0], None, []
+        self.rounds, self.gets, self.dead, self.loads, self.looks = {}, [0, 0, 0, 0], None, [], 0
 
     def start_front(self, copies=None, servers=None, mode="sole"):
         self.started.append(copies)
@@ -69,10 +71,14 @@ class Bed:
     def wire(self, words, kind, *options):
         self.asked.append((kind, *map(str, options)))
         keys = 100 if kind == "multiget" else 1
-        n = 5 if kind == "tcp_get" and "--front" not in options else len(self.asked)
+        n = 5 if "--bypassed" in options else len(self.asked)
         return {kind: {"requests_per_s": 2e6 / keys * n, "keys_per_s": 2e6 * n, "server_ns": 500.0 * keys,
-                       "slice_best_tenth_per_s": 3e6 / keys, "server_busy": 0.9},
+                       "slice_best_tenth_per_s": 3e6 / keys, "server_busy": 0.9, "generator_busy": 0.8},
                 "fleet": {"keys_a_request": 9.5}}
+
+    def cpu_now(self, pid):
+        self.looks += 1
+        return {what: us * 1e-6 * 1000 * self.looks for what, us in self.SHARES[pid].items()}
 
     def server_gets(self):
         return list(self.gets)
@@ -118,10 +124,11 @@ def measure(bed, *parts, quick=True):
 class FrontLoadTest(unittest.TestCase):
     def test_every_promised_figure_is_there(self):
         figures, tables, kept = measure(Bed(), *front_load.TIMED)
-        self.assertEqual(figures["front_hit_ratio_of_tcp_get"], 0.4)  # 1 and 3 of 5
+        self.assertAlmostEqual(figures["front_hit_ratio_of_tcp_get"], 1.3)  # 1, 4, 5, 8, 9 and 12 of 5
+        self.assertEqual(figures["front_hit_ratio_of_tcp_get_core_ns"], 1)
         self.assertEqual(figures["front_kernel_hit_ratio_of_tcp_get"], 0.5)
-        self.assertEqual(figures["front_forward_mops"], 11)         # of 10 and 12
-        self.assertEqual(figures["front_multiget_miss_mkeys"], 15)  # of 14 and 16
+        self.assertEqual(figures["front_forward_mops"], 27)         # of 26 and 28
+        self.assertEqual(figures["front_multiget_miss_mkeys"], 31)  # of 30 and 32
         self.assertEqual(figures["front_multiget_miss_mkeys_best_tenth"], 3)
         self.assertEqual(figures["front_multiget_core_ns"], 500)
         for who in ("nutcracker", "mcproxy"):
@@ -129,6 +136,9 @@ class FrontLoadTest(unittest.TestCase):
                 self.assertIn(f"front_{who}_{name}", figures)
         self.assertEqual(figures["front_kernel_cpu_server_cpu_vs_better"], 5)  # nutcracker's 50 us by 10
         self.assertEqual(figures["front_cpu_server_cpu_vs_better"], 100)  # by 500 ns
+        self.assertAlmostEqual(figures["front_kernel_cpu_kernel_cpu_us"], 2)
+        self.assertAlmostEqual(figures["front_kernel_cpu_servers_cpu_vs_better"], 3)  # 3 us by 1
+        self.assertAlmostEqual(figures["front_kernel_cpu_fleet_cpu_vs_better"], 13 / 4)
         self.assertEqual(figures["front_cold_gets"], 1)
         self.assertEqual(figures["front_cold_wrong"], 2)
         self.assertEqual(figures["front_mcproxy_cold_gets"], 1000)

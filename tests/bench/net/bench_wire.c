@@ -11,11 +11,12 @@
  *   bench_wire KIND [--keys N] [--value BYTES] [--connections N] [--depth N] [--multiget N]
  *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--requests N] [--load PERCENT]
  *              [--memory MIB] [--burst N] [--cpus SERVER,CLIENT] [--front SERVERS]
- *              [--copies N]
+ *              [--copies N] [--bypassed]
  *
  * With --front the core is a front of so many servers, which keeps N copies (0): connections to a
  * core that shares the generator's CPU (wire_fleet.h). The wire alone is not measured; a line is
- * the front's.
+ * the front's. With --bypassed the servers turn beside the generator, too, but nobody asks them:
+ * the core is what a front's hits are compared with.
  *
  * With --requests a run ends after so many, or after a minute, instead of after --ms.
  */
@@ -161,6 +162,9 @@ parse_option(struct bench *b, int c)
 	case 'C':
 		b->run.fleet.copies = number(optarg, 0, FRONT_ITEMS_MAX);
 		return true;
+	case 'B':
+		b->run.fleet.bypassed = true;
+		return true;
 	case 'p':
 		b->cpus_said = true;
 		return sscanf(optarg, "%u,%u", &b->run.cpus[0], &b->run.cpus[1]) == 2;
@@ -189,6 +193,7 @@ options_of(struct bench *b, int argc, char **argv)
 		{"cpus", required_argument, NULL, 'p'},
 		{"front", required_argument, NULL, 'f'},
 		{"copies", required_argument, NULL, 'C'},
+		{"bypassed", no_argument, NULL, 'B'},
 		{0},
 	};
 	int c;
@@ -218,10 +223,12 @@ say(const char *part, const struct wire_row *w, double least_us)
 	       "\"slice_best_tenth_per_s\": %.1f, \"keys_per_s\": %.1f, \"bytes_per_s\": %.0f, "
 	       "\"p50_us\": %.3f, \"p99_us\": %.3f, \"p999_us\": %.3f, "
 	       "\"generator_busy\": %.3f, \"server_busy\": %.3f, \"generator_ns\": %.1f, "
-	       "\"server_ns\": %.1f, \"server_burst\": %.1f",
+	       "\"server_ns\": %.1f, \"server_burst\": %.1f, \"server_turn_ns\": %.0f, "
+	       "\"server_frames_in\": %.3f, \"server_frames_out\": %.3f",
 	       part, w->requests, w->requests_s, w->slice_median, w->slice_best, w->keys_s,
 	       w->bytes_s, w->p50_us, w->p99_us, w->p999_us, w->generator_busy, w->server_busy,
-	       w->generator_ns, w->server_ns, w->server_burst);
+	       w->generator_ns, w->server_ns, w->server_burst, w->server_turn_ns, w->server_in,
+	       w->server_out);
 	if (least_us > 0)
 		printf(", \"residence_p99_least_us\": %.3f, \"residence_p50_us\": %.3f, "
 		       "\"residence_p99_us\": %.3f, "
@@ -306,9 +313,10 @@ main(int argc, char **argv)
 		       wire_run_echo(&b.run, b.ms * NS_PER_MS / 2),
 		       b.run.hugepages ? "true" : "false");
 	wire_run_fill(&b.run);
+	wire_fleet_begin(&b.run.fleet);
 	measure(&b);
 	wire_run_end(&b.run);
-	if (b.run.fleet.servers != 0)
+	if (b.run.fleet.servers != 0 && !b.run.fleet.bypassed)
 		wire_fleet_say(&b.run.fleet);
 	return 0;
 }

@@ -95,7 +95,9 @@ wire_fleet_make(struct wire_fleet *fleet, struct bench_fixture *own,
 	bench_fixture_create_linked(&fleet->fixture, &servers, 0, region,
 				    &fleet->split.side[1].port, BENCH_FLEET_IP, 0);
 	bench_fixture_create_linked(own, shared, 0, region, &wire->end[FRONT].port, BENCH_SERVER_IP,
-				    front_links_max(&settings));
+				    fleet->bypassed ? 0 : front_links_max(&settings));
+	if (fleet->bypassed)
+		return;
 	exchange_make(fleet, region);
 	settings.fleet = fleet->exchange;
 	settings.stats = &fleet->stats;
@@ -114,10 +116,17 @@ sum(const struct wire_fleet *fleet, enum front_server_count which)
 }
 
 void
+wire_fleet_begin(struct wire_fleet *fleet)
+{
+	fleet->requests = sum(fleet, FRONT_SERVER_REQUESTS);
+	fleet->keys = sum(fleet, FRONT_SERVER_KEYS);
+}
+
+void
 wire_fleet_say(const struct wire_fleet *fleet)
 {
-	const uint64_t requests = sum(fleet, FRONT_SERVER_REQUESTS);
-	const uint64_t keys = sum(fleet, FRONT_SERVER_KEYS);
+	const uint64_t requests = sum(fleet, FRONT_SERVER_REQUESTS) - fleet->requests;
+	const uint64_t keys = sum(fleet, FRONT_SERVER_KEYS) - fleet->keys;
 
 	printf("{\"part\": \"fleet\", \"servers\": %u, \"keys\": %llu, \"requests\": %llu, "
 	       "\"keys_a_request\": %.2f, \"failed\": %llu, \"round_trip_p50_us\": %llu, "

@@ -5,7 +5,7 @@
  * The servers are connections to one core of the appliance, which has a store of its own and shares
  * the generator's thread; of the front's work nothing is left out.
  *
- * Shape:  servers and copies are set by the caller, the rest by wire_fleet_make.
+ * Shape:  servers, copies and bypassed are set by the caller, the rest by wire_fleet_make.
  * Owner:  the caller's region.
  * Thread: the front's half is its core's, the servers' the generator's.
  */
@@ -20,8 +20,10 @@
 #define WIRE_SERVERS_MAX 16u
 
 struct wire_fleet {
-	uint32_t servers; /* 0: no front */
-	uint32_t copies;  /* that the front keeps */
+	uint32_t servers;        /* 0: no front */
+	uint32_t copies;         /* that the front keeps */
+	bool bypassed;           /* the core is no front: the servers turn, and are asked nothing */
+	uint64_t requests, keys; /* of the servers, that wire_fleet_say() does not count */
 	struct bench_fixture fixture;
 	struct split_port split; /* side 0: the generator's */
 	struct front *front;
@@ -35,7 +37,9 @@ size_t wire_fleet_bytes(const struct wire_fleet *fleet, uint32_t memory_mib);
 void wire_fleet_make(struct wire_fleet *fleet, struct bench_fixture *own,
 		     const struct bench_shared *shared, uint32_t memory_mib, struct region *region,
 		     struct wire *wire);
-/* A line of JSON: what the front asked of its servers. */
+/* What the front has asked of its servers so far is not told. */
+void wire_fleet_begin(struct wire_fleet *fleet);
+/* A line of JSON: what the front asked of its servers since then. */
 void wire_fleet_say(const struct wire_fleet *fleet);
 
 #endif

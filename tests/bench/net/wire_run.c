@@ -232,7 +232,7 @@ ratio(double a, double b)
 }
 
 struct served {
-	uint64_t busy_ns, total_ns, busy_turns, frames;
+	uint64_t busy_ns, total_ns, busy_turns, frames, sent;
 };
 
 static struct served
@@ -246,6 +246,7 @@ served(const struct wire_run *r)
 		counter_read(&c[CORE_TOTAL_NS]),
 		turn_times_count(&r->fixture.core.times),
 		counter_read(&s[RX_FRAMES]),
+		counter_read(&s[TX_FRAMES]),
 	};
 }
 
@@ -257,8 +258,11 @@ row_of_server(struct wire_row *row, const struct served *from, const struct serv
 
 	row->server_busy = ratio(busy_ns, (double)(to->total_ns - from->total_ns));
 	row->server_ns = ratio(busy_ns, requests);
-	row->server_burst =
-		(double)(to->frames - from->frames) / (double)(to->busy_turns - from->busy_turns);
+	row->server_burst = ratio((double)(to->frames - from->frames),
+				  (double)(to->busy_turns - from->busy_turns));
+	row->server_turn_ns = ratio(busy_ns, (double)(to->busy_turns - from->busy_turns));
+	row->server_in = ratio((double)(to->frames - from->frames), requests);
+	row->server_out = ratio((double)(to->sent - from->sent), requests);
 }
 
 static void

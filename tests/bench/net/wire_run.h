@@ -51,6 +51,8 @@ struct wire_row {
 	double generator_busy, server_busy; /* shares of the time */
 	double generator_ns, server_ns;     /* busy ones a request */
 	double server_burst;                /* frames a busy turn of the server */
+	double server_turn_ns;              /* of a busy one */
+	double server_in, server_out;       /* frames a request */
 	double residence_p50_us, residence_p99_us, residence_p999_us; /* 0: not measured */
 };
 

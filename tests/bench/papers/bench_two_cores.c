@@ -45,8 +45,9 @@ add_to_lines(void *arg, uint32_t thread)
 					  memory_order_relaxed);
 }
 
-/* Of two that add to the same lines at the same speed, each finds half of them written by the
- * other. */
+/* Additions that do not wait for each other, as the lines of a turn's operations are asked for
+ * ahead: one that waits for the one before costs 34 ns where these cost 20. Of two that add to the
+ * same lines at the same speed, each finds half of them written by the other. */
 static double
 line_ns(void)
 {

@@ -16,6 +16,7 @@
 #define PER_MILLE      1000u
 #define CHAINING_SHARE 750u /* of the slots: its index is then 10 bytes a slot, cuckoo's 9 */
 #define CHECK_EVERY    4096u
+#define INSERTS        32u /* in one call, where a series has that */
 
 /* Per mille of what a table can hold at most, where a step ends. */
 static const uint32_t steps[] = {100, 200, 300, 400, 500, 600, 700, 750, 800, 850,
@@ -23,11 +24,12 @@ static const uint32_t steps[] = {100, 200, 300, 400, 500, 600, 700, 750, 800, 85
 #define STEPS (sizeof steps / sizeof *steps)
 
 static const struct table_series series[] = {
-	{"chaining", &table_chaining_mutex, chaining_words_alone},
-	{"cuckoo, 1 path", &table_cuckoo_one, tagged_alone},
-	{"cuckoo, 2 paths", &table_cuckoo_two, tagged_alone},
-	{"cuckoo, 3 paths", &table_cuckoo_three, tagged_alone},
-	{"ours", &table_own, own_single},
+	{"chaining", &table_chaining_mutex, chaining_words_alone, NULL},
+	{"cuckoo, 1 path", &table_cuckoo_one, tagged_alone, NULL},
+	{"cuckoo, 2 paths", &table_cuckoo_two, tagged_alone, NULL},
+	{"cuckoo, 3 paths", &table_cuckoo_three, tagged_alone, NULL},
+	{"ours", &table_own, own_single, NULL},
+	{"ours, batches", &table_own, own_single, own_insert_many},
 };
 #define SERIES (sizeof series / sizeof *series)
 
@@ -64,15 +66,27 @@ begin(struct filling *f, const struct table_series *s, uint64_t slots)
 }
 
 static void
+insert_some(struct filling *f, uint64_t most)
+{
+	const uint32_t count = most < INSERTS ? (uint32_t)most : INSERTS;
+
+	if (f->series->inserts != NULL) {
+		f->full = !f->series->inserts(f->table, 0, f->inserted, count);
+		f->inserted += count;
+	} else {
+		f->full = !f->series->kind->insert(f->table, 0, f->inserted);
+		f->inserted += !f->full;
+	}
+}
+
+static void
 fill_step(struct filling *f, uint32_t step)
 {
 	const uint64_t until = f->limit * steps[step] / PER_MILLE, from = f->inserted;
 	const uint64_t moves = f->told.moves, start = bench_ns();
 
-	while (f->inserted < until && !f->full) {
-		f->full = !f->series->kind->insert(f->table, 0, f->inserted);
-		f->inserted += !f->full;
-	}
+	while (f->inserted < until && !f->full)
+		insert_some(f, until - f->inserted);
 
 	const double ns = (double)(bench_ns() - start);
 

@@ -25,34 +25,34 @@
 #define PER_MILLE  1000u
 
 static const struct table_series alone[] = {
-	{"chaining", &table_chaining_small, chaining_bytes_alone},
-	{"+hugepage", &table_chaining_mutex, chaining_bytes_alone},
-	{"+int keycmp", &table_chaining_mutex, chaining_words_alone},
-	{"cuckoo", &table_cuckoo_plain, plain_alone},
-	{"+tag", &table_cuckoo_tagged, tagged_alone},
-	{"ours", &table_own, own_single},
-	{"ours, batches", &table_own, own_many},
+	{"chaining", &table_chaining_small, chaining_bytes_alone, NULL},
+	{"+hugepage", &table_chaining_mutex, chaining_bytes_alone, NULL},
+	{"+int keycmp", &table_chaining_mutex, chaining_words_alone, NULL},
+	{"cuckoo", &table_cuckoo_plain, plain_alone, NULL},
+	{"+tag", &table_cuckoo_tagged, tagged_alone, NULL},
+	{"ours", &table_own, own_single, NULL},
+	{"ours, batches", &table_own, own_many, own_insert_many},
 };
 
 static const struct table_series together[] = {
-	{"chaining+global lock", &table_chaining_small, chaining_bytes_mutex},
-	{"+hugepage", &table_chaining_mutex, chaining_bytes_mutex},
-	{"+int keycmp", &table_chaining_mutex, chaining_words_mutex},
-	{"(a spin lock)", &table_chaining_mutex, chaining_words_spin},
-	{"+bucket lock", &table_chaining_mutex, chaining_words_striped},
-	{"cuckoo", &table_cuckoo_plain, plain_striped},
-	{"+tag", &table_cuckoo_tagged, tagged_striped},
-	{"+opt lock", &table_cuckoo_tagged, tagged_optimistic},
-	{"ours", &table_own, own_single},
-	{"ours, batches", &table_own, own_many},
+	{"chaining+global lock", &table_chaining_small, chaining_bytes_mutex, NULL},
+	{"+hugepage", &table_chaining_mutex, chaining_bytes_mutex, NULL},
+	{"+int keycmp", &table_chaining_mutex, chaining_words_mutex, NULL},
+	{"(a spin lock)", &table_chaining_mutex, chaining_words_spin, NULL},
+	{"+bucket lock", &table_chaining_mutex, chaining_words_striped, NULL},
+	{"cuckoo", &table_cuckoo_plain, plain_striped, NULL},
+	{"+tag", &table_cuckoo_tagged, tagged_striped, NULL},
+	{"+opt lock", &table_cuckoo_tagged, tagged_optimistic, NULL},
+	{"ours", &table_own, own_single, NULL},
+	{"ours, batches", &table_own, own_many, own_insert_many},
 };
 
 static const struct table_series mixed[] = {
-	{"chaining+global lock", &table_chaining_small, chaining_bytes_mutex},
-	{"chaining+bucket lock", &table_chaining_striped, chaining_words_striped},
-	{"cuckoo+opt lock", &table_cuckoo_tagged, tagged_optimistic},
-	{"ours", &table_own, own_single},
-	{"ours, batches", &table_own, own_many},
+	{"chaining+global lock", &table_chaining_small, chaining_bytes_mutex, NULL},
+	{"chaining+bucket lock", &table_chaining_striped, chaining_words_striped, NULL},
+	{"cuckoo+opt lock", &table_cuckoo_tagged, tagged_optimistic, NULL},
+	{"ours", &table_own, own_single, NULL},
+	{"ours, batches", &table_own, own_many, own_insert_many},
 };
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -166,6 +166,11 @@ work_batch(struct stand *s, uint32_t thread, uint32_t lookups, uint32_t inserts)
 	series->lookup(s->table[s->now], thread, &l->keys[l->lookups], lookups,
 		       &l->found[l->lookups]);
 	l->lookups += lookups;
+	if (series->inserts != NULL) {
+		ensure(series->inserts(s->table[s->now], thread, l->next, inserts));
+		l->next += inserts;
+		return;
+	}
 	for (uint32_t i = 0; i < inserts; i++)
 		series->kind->set(s->table[s->now], thread, l->next++);
 }

@@ -46,10 +46,14 @@ struct table_kind {
 typedef void table_lookup(void *table, uint32_t thread, const struct bench_key *keys,
 			  uint32_t count, uint64_t *found);
 
+/* Inserts of count keys from first on, in one call. */
+typedef bool table_inserts(void *table, uint32_t thread, uint64_t first, uint32_t count);
+
 struct table_series {
 	const char *name;
 	const struct table_kind *kind;
 	table_lookup *lookup;
+	table_inserts *inserts; /* NULL: key by key */
 };
 
 /* chaining_small: in pages of 4 KiB; all others in huge ones. The last word is
@@ -65,5 +69,6 @@ table_lookup chaining_bytes_mutex, chaining_words_mutex, chaining_words_spin,
 table_lookup plain_alone, plain_striped;
 table_lookup tagged_alone, tagged_striped, tagged_optimistic;
 table_lookup own_single, own_many;
+table_inserts own_insert_many;
 
 #endif

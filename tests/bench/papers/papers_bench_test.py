@@ -99,10 +99,25 @@ class RowsTest(unittest.TestCase):
         found = papers_rows.found_of(points)
         self.assertFalse(found["ours_best_everywhere"])
         self.assertEqual({c["cell"] for c in found["cells_behind"]}, {"memtier/fig2-rate at 1", "memtier_2_rate_1"})
-        self.assertTrue(all(c["why"] and c["by"] == 1.111 for c in found["cells_behind"]))
+        self.assertTrue(all(c["why"] == papers_claims.NO_REASON and c["by"] == 1.111 for c in found["cells_behind"]))
+        self.assertEqual(found["cells_unexplained"], 2)
         found = papers_rows.found_of(made("memtier/fig2-rate", "ours", [(1, 11)]) + made("memtier/fig2-rate", "memcached", [(1, 10)]))
         self.assertTrue(found["ours_best_everywhere"])
         self.assertFalse(papers_rows.found_of([])["ours_best_everywhere"])  # nothing was compared
+
+    def test_a_cell_is_explained_by_its_figure_by_its_row_or_by_rounds_that_overlap(self):
+        def cells(figure, ours, other):
+            points = [p for name, rounds in (("ours", ours), ("memcached", other)) for p in made(figure, name, [(1, 0)])]
+            spread = [p | {"y": sorted(rounds)[1], "spread": [min(rounds), max(rounds)]} for p, rounds in zip(points, (ours, other))]
+            return papers_rows.found_of(spread)
+
+        found = cells("memtier/fig4-p99", (9, 9, 9), (7, 7, 7))
+        self.assertTrue(found["ours_best_everywhere"] and found["cells_behind"])
+        self.assertIn("host's scheduler", found["cells_behind"][0]["why"])
+        found = cells("memtier/fig2-rate", (9, 10, 14), (10, 12, 13))
+        self.assertTrue(found["ours_best_everywhere"] and all("9 to 14 of ours and 10 to 13" in c["why"] for c in found["cells_behind"]))
+        found = cells("memtier/fig2-rate", (9, 10, 11), (12, 13, 14))
+        self.assertFalse(found["ours_best_everywhere"])
 
     def test_of_several_lines_the_best_counts_and_the_papers_own_never(self):
         points = (made("memtier/fig2-rate", "ours", [(1, 9)]) + made("memtier/fig2-rate", "ours, batches", [(1, 12)]) +
@@ -207,6 +222,12 @@ class MappingTest(unittest.TestCase):
         self.assertEqual(points.value(("intel/rtt", "memcached, veth", "udp")), 250)
         self.assertEqual([(p["x"], p["y"]) for p in points.series("intel/fig13-udp")["memcached, veth"]], [(199, 250)])
 
+    def test_one_lucky_round_does_not_decide(self):
+        sweeps = [{"knee_per_s": knee, "points": []} for knee in (1e5, 9e5, 2e5)]
+        points = Points(papers_intel.points_of({("memcached", "udp"): sweeps}))
+        self.assertEqual(points.value(("intel/fig12-udp", "memcached, veth", "1 core")), 200)
+        self.assertEqual(points.spread(("intel/fig12-udp", "memcached, veth", "1 core")), [100, 900])
+
     def test_a_machine_without_a_knee_has_no_figure_and_no_zero(self):
         found = papers_rows.found_of(papers_intel.points_of({("vhost", "udp"): [{"knee_per_s": 0, "points": []}]}))
         row = next(r for r in found["rows"] if r["name"] == "intel_12_udp")
@@ -236,7 +257,10 @@ class MappingTest(unittest.TestCase):
             path.chmod(0o755)
             self.assertEqual(papers_bed.given("redis7", path, folder).options, ["--redis"])
             self.assertIn("-t", papers_bed.given("memcached2", path, folder).command(1))
-            self.assertEqual(papers_bed.given("pelikan", path, folder).command(11211)[1], f"{folder}/pelikan.conf")
+            for program, line in (("pelikan-segcache", 'port = "11211"'), ("pelikan_twemcache", "server_port: 11211")):
+                command = papers_bed.given("pelikan", path.rename(path.with_name(program)), folder).command(11211)
+                self.assertIn(line, pathlib.Path(command[1]).read_text())
+                path = path.with_name(program)
             with self.assertRaisesRegex(Failed, "no program"):
                 papers_bed.given("pelikan", path.parent / "absent", folder)
 

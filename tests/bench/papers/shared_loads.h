@@ -29,6 +29,7 @@ struct shared_store {
 	struct own_store own;
 	enum shared_load load;
 	uint32_t keys, cores;
+	uint32_t now_s; /* of all cores' turns */
 	struct zipf zipf;
 	struct shared_core core[SHARED_CORES_MAX];
 };

@@ -1,5 +1,6 @@
 /*
- * table_own.c - our store as a table of MemC3's section 5.2: key by key, or many in one call.
+ * table_own.c - our store as a table of MemC3's section 5.2: key by key, or many in one call, as a
+ * turn of the product has them.
  *
  * An insert is a whole set: memory, the key and the value copied, the index.
  */
@@ -34,20 +35,65 @@ destroy(void *table)
 
 /* True while nothing had to leave for it. */
 static bool
+all_found_room(const struct store_core *sc)
+{
+	return counter_read(&store_counters(sc)[STORE_EVICTED_INDEX_FULL]) == 0;
+}
+
+static void
+put(struct store_core *sc, const struct bench_key *k, uint64_t hash, uint64_t number)
+{
+	enum store_result r = STORE_NOT_YET;
+
+	/* The other thread's turn, which this may wait for, comes when the machine lets it run. */
+	for (uint32_t i = 0; i < WAITS_MAX && r == STORE_NOT_YET; i++)
+		r = own_put(sc, own_key(k), hash, &number, sizeof number);
+	ensure(r == STORE_OK);
+}
+
+static bool
 insert(void *table, uint32_t thread, uint64_t number)
 {
 	struct own_store *o = table;
 	struct store_core *sc = store_core_of(o->store, thread);
 	const struct bench_key k = bench_key_of(number);
-	enum store_result r = STORE_NOT_YET;
 
 	if (number % OWN_TURN_EVERY == 0)
 		store_turn(sc, STORE_CLOCK_START);
-	/* The other thread's turn, which this may wait for, comes when the machine lets it run. */
-	for (uint32_t i = 0; i < WAITS_MAX && r == STORE_NOT_YET; i++)
-		r = own_put(sc, own_key(&k), store_hash(sc, own_key(&k)), &number, sizeof number);
-	ensure(r == STORE_OK);
-	return counter_read(&store_counters(sc)[STORE_EVICTED_INDEX_FULL]) == 0;
+	put(sc, &k, store_hash(sc, own_key(&k)), number);
+	return all_found_room(sc);
+}
+
+/* The sets of a turn, whose buckets are asked for before the first of them, as lib/serve does. */
+static void
+turn_of_sets(struct store_core *sc, uint64_t first, uint32_t count)
+{
+	struct bench_key keys[OWN_TURN_EVERY];
+	struct probe probes[OWN_TURN_EVERY];
+	uint64_t hashes[OWN_TURN_EVERY];
+
+	for (uint32_t i = 0; i < count; i++) {
+		keys[i] = bench_key_of(first + i);
+		hashes[i] = store_probe(sc, &probes[i], own_key(&keys[i]));
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (store_probe_primary_to_write(sc, &probes[i]))
+			store_probe_alternate(sc, &probes[i]);
+	for (uint32_t i = 0; i < count; i++)
+		put(sc, &keys[i], hashes[i], first + i);
+	store_turn(sc, STORE_CLOCK_START);
+}
+
+bool
+own_insert_many(void *table, uint32_t thread, uint64_t first, uint32_t count)
+{
+	struct own_store *o = table;
+	struct store_core *sc = store_core_of(o->store, thread);
+
+	for (uint32_t at = 0; at < count; at += OWN_TURN_EVERY)
+		turn_of_sets(sc, first + at,
+			     count - at < OWN_TURN_EVERY ? count - at : OWN_TURN_EVERY);
+	return all_found_room(sc);
 }
 
 static void

@@ -351,8 +351,8 @@ document(void)
 	len += say_words(out + len, front_stats_names, front_stats_name_count);
 	len += sprintf(out + len, "\n\nand of all of them\n\n");
 	len += say_words(out + len, front_fleet_names, front_fleet_name_count);
-	len += sprintf(out + len, "\n\nand keys that are asked for most, each with its part of all "
-				  "requests, as samples tell:\n\n");
+	len += sprintf(out + len, "\n\nand, without -X, keys that are asked for most, each with "
+				  "its part of all requests, as samples tell:\n\n");
 	len += say_words(out + len, front_top_names, FRONT_TOP_SHOWN);
 	len += sprintf(out + len,
 		       "\n\n## stats extstore\n\nOf a second tier on flash (--flash-device), whose "
@@ -452,9 +452,10 @@ row_of_front(void *arg, uint32_t n, struct serve_row *row)
 		 .kind = SERVE_ROW_THOUSANDTHS,
 		 .number = 1042},
 		{.name = "by_mean", .of = 1, .kind = SERVE_ROW_THOUSANDTHS, .number = 7},
+		{.name = "top", .of = SERVE_ROW_OF_ALL, .kind = SERVE_ROW_KEY, .text = "0.500 k"},
 	};
 
-	if (n >= 4)
+	if (n >= 5)
 		return false;
 	*row = rows[n];
 	return true;
@@ -480,7 +481,8 @@ static void
 a_front_shows_what_it_counts(void **state)
 {
 	static const char shown[] = "STAT 0:state up\r\nSTAT 1023:keys 18446744073709551615\r\n"
-				    "STAT by_mean 1.042\r\nSTAT 1:by_mean 0.007\r\nEND\r\n";
+				    "STAT by_mean 1.042\r\nSTAT 1:by_mean 0.007\r\n",
+			  top[] = "STAT top 0.500 k\r\n", end[] = "END\r\n";
 	static const uint8_t binary[] = "\x80\x10\0\5\0\0\0\0\0\0\0\5\0\0\0\0\0\0\0\0\0\0\0\0"
 					"front";
 	const struct serve_supplier supplier = {.timeout_ns = 1,
@@ -493,6 +495,7 @@ a_front_shows_what_it_counts(void **state)
 	struct region region = {.size = serve_awaits_bytes()};
 	const struct fake_sent *sent;
 	struct conn *c;
+	char all[256];
 	uint32_t len;
 	const char *out;
 
@@ -503,7 +506,8 @@ a_front_shows_what_it_counts(void **state)
 	check_ptr(memory);
 	region.base = memory;
 	serve_supplier_attach(&region, rig->serve, &supplier);
-	check_str(answer("stats front\r\n"), shown);
+	snprintf(all, sizeof all, "%s%s%s", shown, top, end);
+	check_str(answer("stats front\r\n"), all);
 	row_is(answer("stats\r\n"), "get_flushed", "0");
 	check_str(answer("stats reset\r\n"), "RESET\r\n");
 	check_eq(resets, 1);
@@ -511,15 +515,20 @@ a_front_shows_what_it_counts(void **state)
 	rig_receive(rig, c, binary, sizeof binary - 1);
 	rig_turn(rig);
 	out = rig_sent(c, &len);
-	check_eq(len, 5 * 24 + strlen("0:stateup"
+	check_eq(len, 6 * 24 + strlen("0:stateup"
 				      "1023:keys18446744073709551615"
 				      "by_mean1.042"
-				      "1:by_mean0.007"));
+				      "1:by_mean0.007"
+				      "top0.500 k"));
 	check_bytes(out + 24, "0:stateup", 9);
 	rig_datagram_text(rig, 1, "stats front\r\n");
 	rig_turn(rig);
 	check_eq(rig_datagrams_sent(rig, &sent), 1);
 	check_bytes(sent[0].bytes + 8, "CLIENT_ERROR", 12);
+	serve_shared_set_policy(rig->shared, &(struct serve_policy){.no_dumps = true});
+	rig_turn(rig);
+	snprintf(all, sizeof all, "%s%s", shown, end); /* -X: nobody is told keys */
+	check_str(answer("stats front\r\n"), all);
 }
 
 /* ---- of a second tier ---- */

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #define ABSENT rounds(1u << 18, 1u << 16)
+#define BEYOND 0.008 /* what a walk that looks for room adds to the load of the paper's */
 
 /* The last ones are large: they are only filled. */
 static const struct filter_shape shapes[] = {
@@ -90,7 +91,7 @@ a_full_filter_has_all_and_is_as_full_and_as_wrong_as_the_papers(void **state)
 
 		check_eq(f->count, n);
 		check_all_there(f, n);
-		if (load < filter_load_max(shape->slots))
+		if (load < filter_load_max(shape->slots) + BEYOND)
 			fail_msg("%u x %u bits: %.4f full", shape->slots, shape->bits, load);
 		if (rate > want * 1.1 + 20.0 / ABSENT || rate < want * 0.9 - 20.0 / ABSENT)
 			fail_msg("%u x %u bits: %.6f, not %.6f", shape->slots, shape->bits, rate,

@@ -15,7 +15,10 @@
 #define SERVERS 3u
 #define TRIPS   2000u
 
+#define FATES_ROW 8u /* of all servers */
+
 static struct front_server_counts counts[2][SERVERS];
+static struct front_peer_counts peers[2];
 static struct front_stats stats;
 static struct front_state names;
 static struct front_exchange exchange;
@@ -25,10 +28,11 @@ static int
 start(void **state)
 {
 	memset(counts, 0, sizeof counts);
+	memset(peers, 0, sizeof peers);
 	memset(&stats, 0, sizeof stats);
 	shown = (struct front_shown){.names = &names, .exchange = &exchange, .links = 1};
 	for (uint32_t i = 0; i < 2; i++)
-		front_stats_attach(&stats, counts[i], SERVERS);
+		front_stats_attach(&stats, counts[i], &peers[i], SERVERS);
 	names.count = SERVERS;
 	for (uint32_t i = 0; i < SERVERS; i++)
 		snprintf(names.server[i].name, FRONT_NAME_BYTES, "server%u", i);
@@ -95,11 +99,14 @@ a_reset_forgets_all_but_what_is_open(void **state)
 	add(1, 1, FRONT_SERVER_LEFT_AT_S, 1000);
 	add(1, 1, FRONT_SERVER_EJECTED, 1);
 	front_trip_add(&counts[0][1], 5000);
+	counter_add(&peers[0].count[FRONT_PEER_LOST], 2);
+	counter_add(&peers[1].count[FRONT_PEER_LOST], 3);
+	check_eq(front_stats_peers_mt(&stats, FRONT_PEER_LOST), 5);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_TAKEN), 15);
 	front_stats_reset_mt(&stats);
 	check_eq(atomic_load(&stats.resets), 1);
 	for (uint32_t i = 0; i < 2; i++)
-		front_counts_reset(counts[i], SERVERS);
+		front_counts_reset(counts[i], &peers[i], SERVERS);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_TAKEN), 8);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_FREED), 0);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_KEYS), 0);
@@ -109,6 +116,7 @@ a_reset_forgets_all_but_what_is_open(void **state)
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_EJECTED), 0);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_LEFT_AT_S), 1000);
 	check_eq(front_stats_trip_us_mt(&stats, 1, 99), 0);
+	check_eq(front_stats_peers_mt(&stats, FRONT_PEER_LOST), 0);
 }
 
 static void
@@ -138,7 +146,7 @@ the_busiest_is_told_of_the_last_look_and_of_all(void **state)
 	check_eq(atomic_load(&stats.by_mean), 1200);
 	front_stats_reset_mt(&stats);
 	for (uint32_t i = 0; i < 2; i++)
-		front_counts_reset(counts[i], SERVERS);
+		front_counts_reset(counts[i], &peers[i], SERVERS);
 	add(0, 0, FRONT_SERVER_KEYS, 4);
 	front_stats_look(&stats, &looker, 512, 1, SERVERS, &load);
 	check_eq(load.keys, 4);
@@ -173,13 +181,15 @@ each_row_is_there_once(void **state)
 	const uint32_t all = SERVERS * front_stats_name_count + front_fleet_name_count;
 	static const uint32_t added[FRONT_SERVER_COUNTS] = {10, 2,   9,  4,  3,  1,  0, 5,  6,
 							    7,  256, 11, 12, 13, 20, 4, 14, 15};
-	static const uint64_t sums[] = {256, 11, 12, 13, 16};
+	static const uint64_t sums[] = {256, 11, 12, 13, 16, 21, 22, 23, 24};
 	static struct front_looker looker;
 	struct front_load load;
 	struct serve_row row;
 
 	for (uint32_t i = 0; i < FRONT_SERVER_COUNTS; i++)
 		add(1, 1, (enum front_server_count)i, added[i]);
+	for (uint32_t i = 0; i < FRONT_PEER_COUNTS; i++)
+		counter_add(&peers[i % 2].count[i], 21 + i);
 	front_trip_add(&counts[1][1], 4500);
 	for (uint32_t n = 0; n < SERVERS * front_stats_name_count; n++) {
 		const uint32_t which = n % front_stats_name_count;
@@ -204,7 +214,7 @@ each_row_is_there_once(void **state)
 	}
 	/* Cores count meanwhile. */
 	atomic_store(&stats.sum[FRONT_SERVER_SETTLED], 1000);
-	check_eq(row_at(SERVERS * front_stats_name_count + front_fleet_name_count - 1).number, 0);
+	check_eq(row_at(SERVERS * front_stats_name_count + FATES_ROW).number, 0);
 	check_str(row_at(SERVERS * front_stats_name_count).text, "sole");
 	shown.copy_ns = 250000000;
 	check_str(row_at(SERVERS * front_stats_name_count).text, "shared");
@@ -294,6 +304,7 @@ what_is_asked_most_is_named(void **state)
 		ask("hot", 4);
 	}
 	check_str(row_at(top_at(0)).name, "top_key_1");
+	check_eq(row_at(top_at(0)).kind, SERVE_ROW_KEY);
 	is_part(0, 330, 333, "hot");
 	is_part(1, 160, 166, "a%20b");
 	is_part(2, 70, 83, "second");

@@ -31,6 +31,8 @@ MUTANTS = {
     # The supplier hears of the end behind each pass; or waits for a pass that this turn does not have.
     "PASS_ENDS": ("serve_await_order.c", "if (!aw->asked_in_turn || more)", "if (!aw->asked_in_turn)"),
     "ENDS_LATER": ("serve_await_order.c", "sv->more && sv->pass - aw->turn_pass < PASSES_MAX;", "sv->more;"),
+    # What an earlier pass has asked for is over with a later one, which asks for nothing.
+    "PASS_FORGOTTEN": ("serve_datagram.c", "sv->read_bufs_in_use |= aw->asked_in_turn;", ";"),
     # What was asked for in vain keeps its place.
     "NO_SWEEP": ("serve_execute.c", "awaits_sweep(sv, ss);", "(void)0;"),
     # One pipeline asks for a key twice at once.
