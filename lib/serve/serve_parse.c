@@ -454,7 +454,7 @@ conn_parse(struct serve *sv, struct session *ss)
 		if (still_waiting(sv, ss))
 			return;
 		ss->ahead = false;
-		sv->read_bufs_in_use = true; /* what it got for its wait is given back: awaits_sweep */
+		sv->read_bufs_in_use = true; /* what it got for its wait goes back */
 	}
 	if (!reply_resume(sv, ss))
 		return;
