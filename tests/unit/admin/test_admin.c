@@ -376,12 +376,15 @@ a_class_that_is_not_there_is_illegal(void **state)
 	check_str(one_line(line), "CLIENT_ERROR Illegal slab id\r\n");
 }
 
+#define BUSY "BUSY currently processing reassign request\r\n"
+
 static void
 a_page_moves_where_an_operator_wants_it(void **state)
 {
 	static char value[9000];
 	struct conn *c = rig_open(rig);
 	uint32_t from = 1, before;
+	const char *answers;
 
 	memset(value, 'v', sizeof value);
 	memcpy(value + 8998, "\r\n", 2);
@@ -415,9 +418,14 @@ a_page_moves_where_an_operator_wants_it(void **state)
 		  "NOSPARE source class has no spare pages\r\n");
 	check_str(one_line("slabs reassign 3 2\r\n"),
 		  "NOSPARE source class has no spare pages\r\n");
+	/* As many at a time as the size of the memory allows: two at least. A turn reads three. */
 	snprintf(value, sizeof value, "slabs reassign %u 3\r\nslabs reassign %u 3\r\n%s", from,
 		 from, "slabs reassign -1 3\r\n");
-	check_str(one_line(value), "OK\r\nOK\r\nBUSY currently processing reassign request\r\n");
+	answers = one_line(value);
+	check(strncmp(answers, "OK\r\nOK\r\n", 8) == 0);
+	for (uint32_t i = 0; i < 3 && strstr(answers, BUSY) == NULL; i++)
+		answers = one_line(value);
+	check(strstr(answers, BUSY) != NULL);
 }
 
 int
