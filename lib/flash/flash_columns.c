@@ -106,14 +106,24 @@ bytes_same(const struct flash_column_lows *line, uint8_t byte)
 	return same;
 }
 
-void
-flash_columns_fetch_digits(const struct flash_columns *c, const struct filter_place *p)
+static void
+see_rows(const struct flash_columns *c, const struct filter_place *p, struct flash_columns_seen *s)
 {
-	for (uint32_t i = 0; i < 2; i++) {
-		const struct flash_column_digits *d = &c->digits[p->buckets[i]];
+	s->sequence = flash_columns_sequence(c);
+	for (uint32_t i = 0; i < 2; i++)
+		s->same[i] = bytes_same(&c->lows[p->buckets[i]], (uint8_t)p->fingerprint);
+}
 
-		if (bytes_same(&c->lows[p->buckets[i]], (uint8_t)p->fingerprint) == 0)
-			continue;
+/* Nobody can foresee that branch, so there is none: bucket 0 is near, and fetched in vain. */
+void
+flash_columns_fetch_digits(const struct flash_columns *c, const struct filter_place *p,
+			   struct flash_columns_seen *seen)
+{
+	see_rows(c, p, seen);
+	for (uint32_t i = 0; i < 2; i++) {
+		const uint32_t bucket = p->buckets[i] & -(uint32_t)(seen->same[i] != 0);
+		const struct flash_column_digits *d = &c->digits[bucket];
+
 		prefetch(d);
 		prefetch(&d->high); /* of half of them, another line */
 	}
@@ -194,7 +204,9 @@ decide(const struct seen *seen, uint32_t n, uint32_t fingerprint, struct flash_c
 struct filter_place
 flash_columns_fetch(const struct flash_columns *c, uint64_t hash)
 {
-	const struct filter_place p = filter_place(&c->shape, hash);
+	/* But for their number, constants. */
+	const struct filter_shape shape = flash_column_shape(c->shape.buckets);
+	const struct filter_place p = filter_place(&shape, hash);
 
 	prefetch(&c->lows[p.buckets[0]]);
 	prefetch(&c->lows[p.buckets[1]]);
@@ -224,38 +236,52 @@ flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
 	return FLASH_COLUMNS_TORN;
 }
 
-/* Has the bucket the fingerprint, in any column, where a byte is the same? */
+/* Has one of the buckets the fingerprint, in any column, where a byte is the same? One loop: most
+ * often it is not entered, and hardly ever twice. */
 static bool
-row_has(const struct flash_columns *c, uint32_t bucket, uint64_t same, uint32_t fingerprint)
+rows_have(const struct flash_columns *c, const struct filter_place *p, const uint64_t same[2])
 {
-	for (; same != 0; same &= same - 1) {
-		const uint32_t slot = (uint32_t)__builtin_ctzll(same);
+	uint64_t one = same[0], other = same[1];
+
+	while ((one | other) != 0) {
+		const bool is_one = one != 0;
+		const uint32_t slot = (uint32_t)__builtin_ctzll(is_one ? one : other),
+			       bucket = is_one ? p->buckets[0] : p->buckets[1];
 		const struct seen s = {
 			.code = code_of(&c->digits[bucket], slot / FLASH_COLUMN_SLOTS),
 			.slots = (uint8_t)(1u << slot % FLASH_COLUMN_SLOTS)};
 
-		if (slots_with(&s, fingerprint) != 0)
+		if (slots_with(&s, p->fingerprint) != 0)
 			return true;
+		other &= is_one ? UINT64_MAX : other - 1;
+		one &= one - 1; /* of 0: 0 */
 	}
 	return false;
 }
 
-bool
-flash_columns_lack(const struct flash_columns *c, const struct filter_place *p)
+static bool
+lack_as_seen(const struct flash_columns *c, const struct filter_place *p,
+	     const struct flash_columns_seen *seen)
 {
-	const uint32_t before = flash_columns_sequence(c);
-	const uint8_t low = (uint8_t)p->fingerprint;
-	const uint64_t one = bytes_same(&c->lows[p->buckets[0]], low),
-		       other = bytes_same(&c->lows[p->buckets[1]], low);
-
-	/* Three in five absent keys have no such byte. */
-	if (unlikely((one | other) != 0) && (row_has(c, p->buckets[0], one, p->fingerprint) ||
-					     row_has(c, p->buckets[1], other, p->fingerprint)))
+	if (rows_have(c, p, seen->same))
 		return false;
 	/* Acquire: as in flash_columns_look. */
 	atomic_thread_fence(memory_order_acquire);
-	return (before & 1) == 0 &&
-	       atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == before;
+	return (seen->sequence & 1) == 0 &&
+	       atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == seen->sequence;
+}
+
+/* Columns gain nothing and lose nothing at one sequence, so rows are as old as they like. */
+bool
+flash_columns_lack(const struct flash_columns *c, const struct filter_place *p,
+		   const struct flash_columns_seen *seen)
+{
+	struct flash_columns_seen now;
+
+	if (likely(flash_columns_sequence(c) == seen->sequence))
+		return lack_as_seen(c, p, seen);
+	see_rows(c, p, &now);
+	return lack_as_seen(c, p, &now);
 }
 
 uint64_t

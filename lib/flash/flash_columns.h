@@ -94,12 +94,19 @@ void flash_columns_attach(struct flash_columns *columns, uint8_t *memory, uint32
 /* Where a hash is looked for; what a look reads first comes into the cache meanwhile. */
 struct filter_place flash_columns_fetch(const struct flash_columns *columns, uint64_t hash);
 
-/* Once that is here: what a look reads next, where a byte of a row is the fingerprint's. */
+/* Which bytes of a hash's two rows were its fingerprint's, at a sequence: as long as that stands,
+ * they are. */
+struct flash_columns_seen {
+	uint32_t sequence;
+	uint64_t same[2];
+};
+/* Once that is here: the rows are read, and what a look reads next comes meanwhile. */
 void flash_columns_fetch_digits(const struct flash_columns *columns,
-				const struct filter_place *place);
+				const struct filter_place *place, struct flash_columns_seen *seen);
 
-/* Does a look find nothing? False: nothing is said. */
-bool flash_columns_lack(const struct flash_columns *columns, const struct filter_place *place);
+/* Does a look find nothing now, whenever the rows were seen? False: nothing is said. */
+bool flash_columns_lack(const struct flash_columns *columns, const struct filter_place *place,
+			const struct flash_columns_seen *seen);
 
 /* All buckets that match, FLASH_COLUMN_MATCHES at most. Returns how many, or FLASH_COLUMNS_TORN. */
 uint32_t flash_columns_look(const struct flash_columns *columns, const struct filter_place *place,

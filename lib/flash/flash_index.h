@@ -71,20 +71,23 @@ flash_index_is_empty(const struct flash_index *ix)
 	return atomic_load_explicit(&ix->entries, memory_order_acquire) == 0;
 }
 
-/* Where a hash is looked for; its buckets come into the cache meanwhile. */
+/* Where a hash is looked for; its buckets come into the cache meanwhile. Tag 0, which no entry has:
+ * the index is empty. */
 static inline struct place
 flash_index_fetch(const struct flash_index *ix, uint64_t hash)
 {
-	const struct place p = flash_index_place(ix, hash);
+	struct place p = {.tag = 0};
 
-	if (!flash_index_is_empty(ix)) {
-		prefetch(&ix->buckets[p.primary]);
-		prefetch(&ix->buckets[p.alternate]);
-	}
+	if (flash_index_is_empty(ix))
+		return p;
+	p = flash_index_place(ix, hash);
+	prefetch(&ix->buckets[p.primary]);
+	prefetch(&ix->buckets[p.alternate]);
 	return p;
 }
 
-/* Does any entry match? Beside moves, as a look. */
+/* Does any entry match? Beside moves, as a look. True, too: it was empty when it was fetched for,
+ * and is not now. */
 static inline bool
 flash_index_matches(const struct flash_index *ix, const struct place *p)
 {
@@ -92,6 +95,8 @@ flash_index_matches(const struct flash_index *ix, const struct place *p)
 
 	if (flash_index_is_empty(ix))
 		return false;
+	if (unlikely(p->tag == 0))
+		return true;
 	hits = bucket_match(&ix->buckets[p->primary], p->tag);
 	protocol_gap();
 	hits |= bucket_match(&ix->buckets[p->alternate], p->tag);

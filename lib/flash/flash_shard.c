@@ -234,10 +234,10 @@ flash_shard_fetch(const struct flash_shard *s, uint64_t hash, struct flash_shard
 }
 
 void
-flash_shard_fetch_more(const struct flash_shard *s, const struct flash_shard_place *p)
+flash_shard_fetch_more(const struct flash_shard *s, struct flash_shard_place *p)
 {
 	if (flash_has_columns(s))
-		flash_columns_fetch_digits(&s->columns, &p->columns);
+		flash_columns_fetch_digits(&s->columns, &p->columns, &p->seen);
 }
 
 /* Is there anything to look at, dead entries included? */
@@ -247,7 +247,7 @@ matches(const struct flash_shard *s, const struct flash_shard_place *p)
 	if (flash_index_matches(&s->index, &p->index))
 		return true;
 	protocol_gap();
-	return flash_has_columns(s) && !flash_columns_lack(&s->columns, &p->columns);
+	return flash_has_columns(s) && !flash_columns_lack(&s->columns, &p->columns, &p->seen);
 }
 
 bool

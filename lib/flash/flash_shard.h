@@ -167,11 +167,14 @@ bool flash_look_end(struct flash_shard *s, struct flash_look *look, uint64_t has
 /* Where a hash is looked for. */
 struct flash_shard_place {
 	struct place index;
-	struct filter_place columns; /* of a shard that has some */
+	/* Of a shard that has some. */
+	struct filter_place columns;
+	struct flash_columns_seen seen;
 };
-/* What a look reads first comes into the cache meanwhile; once it is here, what it reads next. */
+/* What a look reads first comes into the cache meanwhile; once it is here, what it reads next. Both
+ * come before flash_shard_lacks, at any time. */
 void flash_shard_fetch(const struct flash_shard *s, uint64_t hash, struct flash_shard_place *place);
-void flash_shard_fetch_more(const struct flash_shard *s, const struct flash_shard_place *place);
+void flash_shard_fetch_more(const struct flash_shard *s, struct flash_shard_place *place);
 
 /* A look without candidates: true: nothing matches, and a miss of the store is final that was seen
  * after moves were flash_index_moves(). False: it takes a look. */

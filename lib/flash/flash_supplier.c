@@ -30,6 +30,15 @@ look_says(const struct flash_supplier *s, struct view key, uint64_t hash)
 	return it != NULL || count != 0;
 }
 
+/* Of none that a pass has missed. */
+static NOT_FLAT const struct flash_tier_place *
+place_apart(struct flash_supplier *s, uint64_t hash)
+{
+	s->place_count = 0;
+	flash_tier_fetch(s->c.tier, &hash, 1, s->places);
+	return &s->places[0];
+}
+
 /* Of a pass's misses the next one, most often. */
 static const struct flash_tier_place *
 place_of(struct flash_supplier *s, uint64_t hash)
@@ -39,10 +48,7 @@ place_of(struct flash_supplier *s, uint64_t hash)
 			s->place_next = i + 1;
 			return &s->places[i];
 		}
-	/* Of none of them. */
-	s->place_count = 0;
-	flash_tier_fetch(s->c.tier, &hash, 1, s->places);
-	return &s->places[0];
+	return place_apart(s, hash);
 }
 
 /* Of the keys that are nowhere hardly any takes the closer look. */
@@ -50,11 +56,12 @@ static FLAT bool
 may_have(void *arg, struct view key, uint64_t hash)
 {
 	struct flash_supplier *s = arg;
-	const struct flash_tier_moves moves = flash_tier_moves(s->c.tier, hash);
+	const struct flash_tier_place *place = place_of(s, hash);
+	const struct flash_tier_moves moves = flash_tier_moves(s->c.tier, place);
 
 	if (!store_lacks(s->c.store, hash) && store_peek(s->c.store, key, hash) != NULL)
 		return true;
-	return !flash_tier_lacks(s->c.tier, &moves, place_of(s, hash)) && look_says(s, key, hash);
+	return !flash_tier_lacks(s->c.tier, &moves, place) && look_says(s, key, hash);
 }
 
 static void

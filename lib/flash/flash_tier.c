@@ -222,12 +222,12 @@ flash_tier_look_end(struct flash_tier *t, struct flash_tier_look *l, uint64_t ha
 }
 
 struct flash_tier_moves
-flash_tier_moves(const struct flash_tier *t, uint64_t hash)
+flash_tier_moves(const struct flash_tier *t, const struct flash_tier_place *p)
 {
 	struct flash_tier_moves moves;
 
 	for (uint32_t i = 0; i < t->c.streams; i++)
-		moves.of[i] = flash_index_moves(&flash_tier_shard(t, hash, i)->index);
+		moves.of[i] = flash_index_moves(&p->shard[i]->index);
 	return moves;
 }
 
@@ -237,7 +237,7 @@ flash_tier_lacks(const struct flash_tier *t, const struct flash_tier_moves *move
 		 const struct flash_tier_place *p)
 {
 	for (uint32_t i = 0; i < t->c.streams; i++)
-		if (!flash_shard_lacks(flash_tier_shard(t, p->hash, i), moves->of[i], &p->of[i]))
+		if (!flash_shard_lacks(p->shard[i], moves->of[i], &p->of[i]))
 			return false;
 	return true;
 }
@@ -247,15 +247,18 @@ void
 flash_tier_fetch(const struct flash_tier *t, const uint64_t *hashes, uint32_t count,
 		 struct flash_tier_place *places)
 {
-	for (uint32_t k = 0; k < count; k++) {
-		places[k].hash = hashes[k];
-		for (uint32_t i = 0; i < t->c.streams; i++)
-			flash_shard_fetch(flash_tier_shard(t, hashes[k], i), hashes[k],
-					  &places[k].of[i]);
-	}
+	const uint32_t streams = t->c.streams;
+
 	for (uint32_t k = 0; k < count; k++)
-		for (uint32_t i = 0; i < t->c.streams; i++)
-			flash_shard_fetch_more(flash_tier_shard(t, hashes[k], i), &places[k].of[i]);
+		places[k].hash = hashes[k];
+	for (uint32_t i = 0; i < streams; i++)
+		for (uint32_t k = 0; k < count; k++) {
+			places[k].shard[i] = flash_tier_shard(t, hashes[k], i);
+			flash_shard_fetch(places[k].shard[i], hashes[k], &places[k].of[i]);
+		}
+	for (uint32_t i = 0; i < streams; i++)
+		for (uint32_t k = 0; k < count; k++)
+			flash_shard_fetch_more(places[k].shard[i], &places[k].of[i]);
 }
 
 bool

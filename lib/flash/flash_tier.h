@@ -131,6 +131,7 @@ bool flash_tier_look_end(struct flash_tier *tier, struct flash_tier_look *look, 
  * meanwhile. */
 struct flash_tier_place {
 	uint64_t hash;
+	const struct flash_shard *shard[FLASH_STREAMS];
 	struct flash_shard_place of[FLASH_STREAMS];
 };
 void flash_tier_fetch(const struct flash_tier *tier, const uint64_t *hashes, uint32_t count,
@@ -140,7 +141,8 @@ void flash_tier_fetch(const struct flash_tier *tier, const uint64_t *hashes, uin
 struct flash_tier_moves {
 	uint32_t of[FLASH_STREAMS];
 };
-struct flash_tier_moves flash_tier_moves(const struct flash_tier *tier, uint64_t hash);
+struct flash_tier_moves flash_tier_moves(const struct flash_tier *tier,
+					 const struct flash_tier_place *place);
 bool flash_tier_lacks(const struct flash_tier *tier, const struct flash_tier_moves *moves,
 		      const struct flash_tier_place *place);
 /* flash_may_have of any of them. */

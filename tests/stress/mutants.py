@@ -382,9 +382,11 @@ MUTANTS = {
          "			link->claim->end(link->claim->arg, sc);\n")],
     # A store that has nothing is not flushed, though the tier may have something.
     "TIER_FIRST_FLUSH_SKIPPED": [("sweep.c", "nothing = sc->tier == NULL && linked_ever(st)", "nothing = linked_ever(st)")],
-    # Columns of filters: a look does not see that it was torn; an erasure leaves a second match; used bits stay in
-    # their slots; digits are not compared; a bucket begins behind its own border.
+    # Columns of filters: a look does not see that it was torn; rows that were seen answer for ever; an erasure leaves
+    # a second match; used bits stay in their slots; digits are not compared; a bucket begins behind its own border.
     "COLUMNS_SEQUENCE_UNREAD": [("flash_columns.c", "if ((before & 1) == 0 &&\n		    atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == before)", "(void)before;\n		if (true)")],
+    "COLUMNS_SEEN_FOR_EVER": [("flash_columns.c", "likely(flash_columns_sequence(c) == seen->sequence)", "true"),
+                              ("flash_columns.c", "return (seen->sequence & 1) == 0 &&\n	       atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == seen->sequence;", "return true;")],
     "COLUMNS_ONE_MATCH": [("flash_columns.c", "		if (slots == 0)\n			continue;", "		if (slots == 0 || columns != 0)\n			continue;")],
     "COLUMNS_USED_STAYS": [("flash_columns.c", "used |= (was >> i & 1) << to;", "used |= (was >> i & 1) << i;")],
     "COLUMNS_ANY_DIGIT": [("flash_columns.c", "return slots & s->slots;", "return s->slots;")],

@@ -194,13 +194,18 @@ look(uint32_t key, struct flash_look *l, struct tier_slot *slot)
 static bool
 lacks(uint32_t key, struct tier_slot *slot)
 {
-	const uint32_t moves = flash_index_moves(&w.shard.index);
 	struct flash_shard_place place;
+	uint32_t moves;
 
+	/* Of a pass, long before. */
+	flash_shard_fetch(&w.shard, w.hash[key], &place);
+	fibre_gap();
+	flash_shard_fetch_more(&w.shard, &place);
+	fibre_gap();
+	moves = flash_index_moves(&w.shard.index);
 	fibre_gap();
 	*slot = w.d[key];
 	fibre_gap();
-	flash_shard_fetch(&w.shard, w.hash[key], &place);
 	return !slot->there && flash_shard_lacks(&w.shard, moves, &place);
 }
 

@@ -386,6 +386,38 @@ a_kill_within_an_erasure_leaves_only_what_was_there(void **state)
 	rig_down(&r);
 }
 
+/* What was seen of a hash's rows is of use as long as nothing changed: a column that is shown later
+ * has no row in it. */
+static void
+rows_that_were_seen_answer_until_a_column_is_shown(void **state)
+{
+	struct rig r;
+	uint32_t lacked = 0;
+
+	rig_up(&r, MANY);
+	flash_columns_show(&r.columns, ALL);
+	for (uint32_t n = 0; n < r.items; n++) {
+		const uint64_t hash = hash_of((uint64_t)ABSENT << 32 | n);
+		const struct filter_place place = flash_columns_fetch(&r.columns, hash);
+		const uint32_t slots[FLASH_COLUMN_SLOTS] = {0, 0, 0, place.fingerprint};
+		struct flash_columns_seen seen;
+		bool lacks;
+
+		flash_columns_fetch_digits(&r.columns, &place, &seen);
+		lacks = flash_columns_lack(&r.columns, &place, &seen);
+		check_eq(lacks, look(&r, hash) == 0);
+		if (n % 64 != 0)
+			continue;
+		lacked += lacks;
+		flash_columns_show(&r.columns, ALL & ~1u);
+		flash_columns_put(&r.columns, 0, place.buckets[n / 64 % 2], slots, false);
+		flash_columns_show(&r.columns, ALL);
+		check(!flash_columns_lack(&r.columns, &place, &seen));
+	}
+	check(lacked != 0);
+	rig_down(&r);
+}
+
 static void
 an_item_of_full_columns_has_less_than_two_bytes(void **state)
 {
@@ -406,6 +438,7 @@ main(void)
 		cmocka_unit_test(a_bucket_begins_behind_the_borders_before_it),
 		cmocka_unit_test(a_look_within_an_erasure_is_torn_and_not_a_miss),
 		cmocka_unit_test(a_kill_within_an_erasure_leaves_only_what_was_there),
+		cmocka_unit_test(rows_that_were_seen_answer_until_a_column_is_shown),
 		cmocka_unit_test(an_item_of_full_columns_has_less_than_two_bytes),
 	};
 

@@ -264,6 +264,7 @@ lacks(void)
 	struct flash_shard_place place;
 
 	flash_shard_fetch(&shard, HASH, &place);
+	flash_shard_fetch_more(&shard, &place);
 	return flash_shard_lacks(&shard, flash_index_moves(&shard.index), &place);
 }
 
