@@ -168,7 +168,7 @@ def found_of(points_list):
     worse = behind(rows, cells)
     compared = cells + [row for row in rows if row["verdict"] in (AHEAD, SAME, BEHIND)]
     unexplained = [cell for cell in worse if cell["why"] == papers_claims.NO_REASON]
-    # As issue 20 has it: ours leads in each cell, or the cell says by how much it does not, and why.
+    # Ours leads in each cell, or the cell says by how much it does not, and why.
     found = {"rows": rows, "cells_compared": len(compared), "cells_behind": worse, "cells_unexplained": len(unexplained),
              "ours_best_everywhere": bool(compared) and not unexplained}
     for name, pick in papers_claims.NAMED.items():

@@ -234,7 +234,7 @@ def part_differ():
                               f"--requests {DIFFER_REQUESTS} --seed {DIFFER_SEED}")
     counts.add(beside_appliance("the same, answered from flash", CONFORM / "run_differ",
                                 f"--flash --requests {DIFFER_FLASH_REQUESTS} --seed {DIFFER_SEED}", "--flash", "256m",
-                                server_args="-m 3"))
+                                server_args="-m 2"))
     return counts
 
 
