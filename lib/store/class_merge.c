@@ -84,7 +84,7 @@ class_merge(struct slab *sl)
 		/* What moves there has had no time to be used. */
 		atomic_store_explicit(&sl->classes[into].spared_at, slab_age(sl),
 				      memory_order_relaxed);
-		sl->merged = true;
+		atomic_store_explicit(&sl->merged, true, memory_order_relaxed);
 		return true;
 	}
 	return false;
@@ -93,9 +93,9 @@ class_merge(struct slab *sl)
 void
 class_unmerge(struct slab *sl)
 {
-	for (uint32_t i = 0; i < sl->class_count && sl->merged; i++)
+	for (uint32_t i = 0; i < sl->class_count; i++)
 		slab_class_take(sl, i, i);
-	sl->merged = false;
+	atomic_store_explicit(&sl->merged, false, memory_order_relaxed);
 }
 
 uint32_t
@@ -104,7 +104,7 @@ class_split(struct store *st, uint32_t class)
 	struct slab *sl = &st->slab;
 	struct store_class_usage usage;
 
-	if (!sl->merged)
+	if (!atomic_load_explicit(&sl->merged, memory_order_relaxed))
 		return class;
 	store_class_usage_mt(st, class + 1, 0, &usage);
 	if (usage.items == 0 || usage.item_bytes / usage.items >= usage.size)

@@ -6,6 +6,7 @@
 #ifndef CLOCKOO_CLASS_MERGE_H
 #define CLOCKOO_CLASS_MERGE_H
 
+#include "slab_pages.h"
 #include "store_state.h"
 
 #define HELD_BY_PARTS 8
@@ -31,7 +32,15 @@ bool class_merge(struct slab *sl);
 /* A class is to get a page: the class that the page is for. It is the same, or one that was merged
  * into it and takes objects of its own again. */
 uint32_t class_split(struct store *st, uint32_t class);
-/* There are free pages: each class takes objects of its own again. */
+/* Are there free pages for classes that share some, beyond those to keep? They come without an
+ * eviction, too, as by deletes or a flush. Relaxed: seen by the next step. */
+static inline bool
+class_unmerge_is_due(const struct slab *sl, uint32_t keep)
+{
+	return atomic_load_explicit(&sl->merged, memory_order_relaxed) &&
+	       slab_pool(sl) > keep + slab_moves_max(sl);
+}
+/* Each class takes objects of its own again. */
 void class_unmerge(struct slab *sl);
 
 #endif

@@ -345,12 +345,11 @@ borrower_gives(struct slab *sl)
 static bool
 merged_class_gives(struct slab *sl)
 {
-	bool gives;
-
 	if (!spin_try(&sl->balance_lock))
 		return false;
-	gives = class_merge(sl);
-	slab_settle(sl, false);
+
+	const bool gives = class_merge(sl);
+
 	spin_unlock(&sl->balance_lock);
 	return gives;
 }
@@ -574,15 +573,17 @@ void
 rebalance_step(struct store_core *sc)
 {
 	struct slab *sl = &sc->store->slab;
+	const bool unmerge = class_unmerge_is_due(sl, rebalance_pool_keep(sc->store));
 
-	if (sc->store->never_evict || slab_is_settled(sl) || !spin_try(&sl->balance_lock))
+	if (sc->store->never_evict || (slab_is_settled(sl) && !unmerge) ||
+	    !spin_try(&sl->balance_lock))
 		return; /* nothing is to be done, or another core is at it */
 
 	const uint32_t age = slab_age(sl);
 
 	if (sl->moving != 0)
 		grant_page(sc->store);
-	else if (sl->merged && slab_pool(sl) > rebalance_pool_keep(sc->store) + slab_moves_max(sl))
+	else if (unmerge)
 		class_unmerge(sl);
 	if (!slab_age_within(sl, sl->halved_at, SPEED_PARTS)) {
 		sl->halved_at = age;
@@ -594,6 +595,6 @@ rebalance_step(struct store_core *sc)
 		if (sl->moving < slab_moves_max(sl))
 			move_page(sl, age);
 	}
-	slab_settle(sl, sl->moving == 0 && !sl->merged);
+	slab_settle(sl, sl->moving == 0);
 	spin_unlock(&sl->balance_lock);
 }

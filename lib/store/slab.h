@@ -143,7 +143,7 @@ struct slab {
 	/* Under it: pages that move for balance; slab_age of what was done last. */
 	uint32_t moving, moved_at, halved_at, checked_at;
 	uint32_t idle_class; /* in whose pages expired items are looked for, if it is idle */
-	bool merged;         /* some class takes another one's objects (class_merge.c) */
+	_Atomic bool merged; /* some class takes another one's objects (class_merge.c) */
 	_Atomic uint64_t evicted_bytes, settled_at; /* ever; until when (slab_is_settled) */
 	/* Class that borrowed last (memory.c), and one; slab_age when one of large objects gave. */
 	_Atomic uint32_t borrower, borrowed_at;

@@ -395,6 +395,8 @@ classes_that_hardly_fill_a_page_share_one(void **state)
 	check_eq(how_many(&rig, &larger, small.count), larger.count);
 	store_item(rig.core, &small, 1);
 	check_eq(class_of(&rig, item_number(rig.core, 1)), other);
+	turns(rig.core, 100);
+	check(slab_is_settled(sl)); /* they stay so without a look under the lock */
 	store_flush(rig.core, 0);
 	seconds(rig.core, 120);
 	check_eq(slab_class_taken(sl, class), class);
