@@ -14,8 +14,7 @@
 /* Does a page of the class hold parts of many values that are larger than it? They do not move: who
  * takes the page evicts all of these values, of which each has a chunk at least, and
  * HELD_BY_PARTS times the page's memory goes for it. A class that merely has some of them beside
- * its own items gives as others do. A hint: parts that were there before a warm restart are not
- * counted. */
+ * its own items gives as others do. */
 static inline bool
 class_holds_values(const struct slab *sl, const struct slab_class *c)
 {

@@ -255,9 +255,8 @@ item_memory(const struct store *st, const struct item *it)
 	return bytes;
 }
 
-/* Of a value in chunks: its first and its last object come or go. */
-static __attribute__((noinline)) void
-count_parts(struct store *st, const struct item *it, uint32_t chunks, int32_t by)
+__attribute__((noinline)) void
+item_count_parts(struct store *st, const struct item *it, uint32_t chunks, int32_t by)
 {
 	const uint32_t parts[] = {item_ref(st, it), item_chunk_ref(it, chunks - 1)};
 
@@ -273,7 +272,7 @@ item_set_live(struct store *st, struct item *it, enum object_state state)
 	const uint32_t chunks = item_chunks(it);
 
 	if (unlikely(chunks != 0))
-		count_parts(st, it, chunks, 1);
+		item_count_parts(st, it, chunks, 1);
 	slab_set_live(&st->slab, item_ref(st, it), state);
 	for (uint32_t i = 0; i < chunks; i++)
 		slab_set_live(&st->slab, item_chunk_ref(it, i), state);
@@ -299,7 +298,7 @@ item_clear_live(struct store *st, struct item *it)
 	const uint32_t chunks = item_chunks(it);
 
 	if (unlikely(chunks != 0))
-		count_parts(st, it, chunks, -1);
+		item_count_parts(st, it, chunks, -1);
 	slab_clear_live(&st->slab, item_ref(st, it));
 	for (uint32_t i = 0; i < chunks; i++)
 		slab_clear_live(&st->slab, item_chunk_ref(it, i));

@@ -43,6 +43,9 @@ void item_set_live(struct store *st, struct item *it, enum object_state state);
 /* Its expiry was written after it was in the index. */
 void item_note_due(struct store *st, const struct item *it);
 void item_clear_live(struct store *st, struct item *it);
+/* Of a value in so many chunks: its first and its last object come (1) or go (-1) in the counts of
+ * their classes. */
+void item_count_parts(struct store *st, const struct item *it, uint32_t chunks, int32_t by);
 /* Free an item that was never published, or whose grace period has passed. */
 void item_free(struct store_core *sc, struct item *it);
 /* The same for its first chunks only. */

@@ -54,5 +54,7 @@ void repair_clear_share(struct store_opening *open, uint64_t share);
 void repair_walk_share(struct store_opening *open, uint64_t share);
 /* The locked buckets, which one thread repairs. STORE_IMAGE_SOUND, or why all of it is refused. */
 enum store_image_fault repair_walk_end(struct store_opening *open);
+/* Count the parts of values whose first chunks lie in these pages, OPEN_PAGES_SHARE of them. */
+void repair_count_share(struct store_opening *open, uint64_t share);
 
 #endif

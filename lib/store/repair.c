@@ -27,6 +27,9 @@
 
 enum verdict { ITEM_GOOD, ITEM_DEAD, ITEM_BAD };
 
+/* Chunks of a page. */
+#define CHUNKS_A_PAGE_MAX ((1u << SLAB_PAGE_SHIFT_MAX) / SLAB_OBJECT_MAX)
+
 /* What one share counts. */
 struct tallies {
 	uint64_t lost;
@@ -448,5 +451,66 @@ repair_clear_share(struct store_opening *open, uint64_t share)
 		memset((void *)&sl->states[n << sl->stride_shift], 0,
 		       sl->stride * sizeof sl->states[0]);
 		atomic_store_explicit(&sl->pages[n].due_s, UINT32_MAX, memory_order_relaxed);
+	}
+}
+
+/* ---- parts of values in chunks, also of an image that was left ---- */
+
+/* Is this chunk the first of a value? Nothing in it is trusted: an image that was left is opened
+ * without a look at its items. */
+static void
+count_value(struct store_opening *open, uint32_t ref)
+{
+	struct store *st = open->store;
+	const struct item_chunk *chunk = arena_at(&st->arena, ref);
+	uint32_t chunks, size;
+
+	if ((atomic_load_explicit(&chunk->marker, memory_order_relaxed) & 0xff) != 0)
+		return; /* an item */
+
+	const struct item *it = item_at(st, chunk->owner);
+
+	size = object_of(open, chunk->owner).size;
+	if (size == 0 || !lengths_are_sound(it, size))
+		return;
+	chunks = item_chunks(it);
+	if (chunks != 0 && item_chunk_ref(it, 0) == ref &&
+	    object_of(open, item_chunk_ref(it, chunks - 1)).size != 0)
+		item_count_parts(st, it, chunks, 1);
+}
+
+/* The live objects of a page; all are on their way into the cache before the first is looked at. */
+static void
+count_values(struct store_opening *open, const struct page *p, uint32_t number)
+{
+	const struct slab *sl = &open->store->slab;
+	const size_t start = (size_t)number << sl->arena->page_shift;
+	const uint32_t size = sl->classes[p->class].size, count = sl->classes[p->class].per_page;
+	uint32_t refs[CHUNKS_A_PAGE_MAX], live = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		const uint32_t ref = arena_ref_of_offset(sl->arena, start + (size_t)n * size);
+
+		if (slab_state(sl, ref) == OBJECT_OUT)
+			continue;
+		prefetch(arena_at(sl->arena, ref));
+		refs[live++] = ref;
+	}
+	for (uint32_t i = 0; i < live; i++)
+		count_value(open, refs[i]);
+}
+
+/* A value in chunks has one of the largest class at least, so pages of others are not looked at. */
+void
+repair_count_share(struct store_opening *open, uint64_t share)
+{
+	const struct slab *sl = &open->store->slab;
+	const uint64_t first = share * OPEN_PAGES_SHARE;
+
+	for (uint64_t n = first; n < first + OPEN_PAGES_SHARE && n < sl->arena->page_count; n++) {
+		const struct page *p = &sl->pages[n];
+
+		if (slab_page_has_class(sl, p) && sl->classes[p->class].size == SLAB_OBJECT_MAX)
+			count_values(open, p, (uint32_t)n);
 	}
 }

@@ -169,6 +169,7 @@ store_open_step_mt(struct store_opening *open)
 		break;
 	case STORE_OPEN_PAGES:
 		open_pages_share(open, share);
+		repair_count_share(open, share);
 		break;
 	default:
 		break;

@@ -83,12 +83,27 @@ leave(struct store *st)
 	check(store_image_leave(st));
 }
 
-/* What was left is counted and found, and the store goes on. */
-static void
+/* A class whose pages hold parts of values in chunks is known to. Returns how many there are. */
+static int32_t
+parts_counted(const struct store *before, const struct store *after)
+{
+	int32_t parts = 0;
+
+	for (uint32_t i = 0; i < before->slab.class_count; i++) {
+		check_eq(after->slab.classes[i].value_parts, before->slab.classes[i].value_parts);
+		parts += after->slab.classes[i].value_parts;
+	}
+	return parts;
+}
+
+/* What was left is counted and found, and the store goes on. Returns how many parts of values in
+ * chunks there are. */
+static int32_t
 opens_with(struct rig *rig, const struct store_config *cfg, struct reopened *r)
 {
 	struct store_usage before, after;
 	const uint32_t now_s = rig->core->now_s;
+	int32_t parts;
 
 	store_usage_mt(rig->store, &before);
 	leave(rig->store);
@@ -105,8 +120,10 @@ opens_with(struct rig *rig, const struct store_config *cfg, struct reopened *r)
 	check_eq(after.flushed, before.flushed);
 	check_eq(after.index_slots, before.index_slots);
 	check_eq(after.index_resizing, before.index_resizing);
+	parts = parts_counted(rig->store, r->store);
 	memset(rig->memory, 0xa5, store_bytes(cfg));
 	store_turn(store_core_of(r->store, 0), now_s);
+	return parts;
 }
 
 static void
@@ -119,7 +136,7 @@ what_was_left_is_there_and_the_store_goes_on(void **state)
 
 	store_keys(rig.core, 0, KEYS, 0, 0);
 	store_keys(rig.core, 0, KEYS / 2, 1, 0);
-	opens_with(&rig, &cfg, &r);
+	check_eq(opens_with(&rig, &cfg, &r), 2 * KEYS / 200);
 	sc = store_core_of(r.store, 0);
 	check_eq(how_many(sc, 0, KEYS / 2, 1), KEYS / 2);
 	check_eq(how_many(sc, KEYS / 2, KEYS, 0), KEYS / 2);
@@ -266,6 +283,29 @@ other_options_keep_it_and_another_size_does_not(void **state)
 	check_eq(look.kind, STORE_IMAGE_EMPTY);
 	check_eq(look.fault, STORE_IMAGE_RESIZED);
 	check_eq(look.memory_bytes, cfg.memory_bytes);
+	rig_down(&rig);
+	reopen_end(&r);
+}
+
+/* As one that was left by a build that cut the same memory into larger pages. */
+static void
+pages_of_another_size_are_kept(void **state)
+{
+	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
+	struct store_plan plan = store_plan_of(&cfg);
+	struct reopened r;
+	struct rig rig;
+
+	plan.page_shift++;
+	plan.page_count = plan.page_count / 2 - 1;
+	store_plan_rest(&cfg, &plan);
+	rig = rig_up_planned(&cfg, &plan);
+	store_keys(rig.core, 0, KEYS, 0, 0);
+	opens_with(&rig, &cfg, &r);
+	check_eq(r.store->arena.page_shift, plan.page_shift);
+	check_eq(how_many(store_core_of(r.store, 0), 0, KEYS, 0), KEYS);
+	store_keys(store_core_of(r.store, 0), 0, KEYS, 1, 0);
+	check_eq(how_many(store_core_of(r.store, 0), 0, KEYS, 1), KEYS);
 	rig_down(&rig);
 	reopen_end(&r);
 }
@@ -463,6 +503,39 @@ pins_of_first(struct store_core *sc)
 	return atomic_load(item_pins_at(first(sc)));
 }
 
+/* No sum is of what lies in pages: whatever chunks name, nothing else is read. */
+static void
+chunks_that_name_anything_count_for_nothing(void **state)
+{
+	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
+	struct rig rig = rig_up_with(&cfg);
+	struct slab *sl = &rig.store->slab;
+	uint32_t random = 1, spoilt = 0;
+
+	store_keys(rig.core, 0, FEW, 0, 0);
+	leave(rig.store);
+	for (uint32_t round = 0; round < 64; round++) {
+		struct reopened r;
+
+		for (uint32_t n = 0; n < sl->arena->page_count; n++) {
+			uint8_t *page = sl->arena->base + ((size_t)n << sl->arena->page_shift);
+
+			if (!slab_page_has_class(sl, &sl->pages[n]) ||
+			    sl->classes[sl->pages[n].class].size != SLAB_OBJECT_MAX)
+				continue;
+			random = random * 1664525 + 1013904223;
+			memcpy(page + offsetof(struct item_chunk, owner), &random, sizeof random);
+			spoilt++;
+		}
+		reopen(&r, rig.store, &cfg, 9);
+		check_eq(r.look.kind, STORE_IMAGE_CLEAN);
+		check_null(reopen_look_at_pages(r.store));
+		reopen_end(&r);
+	}
+	check(spoilt >= 64);
+	rig_down(&rig);
+}
+
 /* As after a crash: nobody has left it, and a reply pins an item. */
 static void
 what_a_crash_leaves_is_repaired(void **state)
@@ -482,6 +555,7 @@ what_a_crash_leaves_is_repaired(void **state)
 	check_ptr(r.store);
 	check_eq(r.report.lost, 0);
 	check_null(reopen_look_at_pages(r.store));
+	check_eq(parts_counted(rig.store, r.store), 2 * KEYS / 200);
 	store_usage_mt(r.store, &after);
 	check_eq(after.items, before.items);
 	check_eq(after.item_bytes, before.item_bytes);
@@ -602,12 +676,14 @@ main(void)
 		cmocka_unit_test(the_first_flush_flushes_what_was_kept),
 		cmocka_unit_test(a_resize_under_way_goes_on),
 		cmocka_unit_test(other_options_keep_it_and_another_size_does_not),
+		cmocka_unit_test(pages_of_another_size_are_kept),
 		cmocka_unit_test(a_turned_bit_of_the_header_is_refused),
 		cmocka_unit_test(a_turned_bit_of_what_is_trusted_is_seen),
 		cmocka_unit_test(states_of_no_object_mean_nothing),
 		cmocka_unit_test(a_page_that_the_index_gave_back_is_free),
 		cmocka_unit_test(a_store_in_use_is_not_left),
 		cmocka_unit_test(a_refused_image_becomes_an_empty_store),
+		cmocka_unit_test(chunks_that_name_anything_count_for_nothing),
 		cmocka_unit_test(what_a_crash_leaves_is_repaired),
 		cmocka_unit_test(a_repair_that_is_cut_off_runs_again),
 		cmocka_unit_test(no_damage_leads_outside),
