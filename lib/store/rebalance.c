@@ -17,8 +17,8 @@
  *
  * A hand's speed counts what is asked for:
  * - items evicted for want of memory, but not those evicted to empty a page: else a class that
- * gives pages would look as if it needed some. One that the CLOCK hand evicts counts PASSED_KEPT
- * times, one on probation once: keys asked for once get little memory;
+ *   gives pages would look as if it needed some. One that the CLOCK hand evicts counts PASSED_KEPT
+ *   times, one on probation once: keys asked for once get little memory;
  * - objects whose reference bit it clears, and keys that come back while their ghost is there. Each
  *   counts PASSED_USED times: so a class of hot items that is never written keeps its pages.
  *
@@ -62,7 +62,8 @@
  * gives what its next sets would fill. */
 #define SLACK_BETWEEN (4 * AGE_PAGE)
 /* A class of large objects gives for a page of the reserve once so much was evicted since one last
- * did. */
+ * did. What goes with its own page counts: it gives again at once if all of that was evicted, and
+ * leaves the next page to others if some of it moved, or was free. */
 #define BORROWED_BETWEEN AGE_PAGE
 /* Donors tried for one page. */
 #define DONORS_TRIED 8u
@@ -318,9 +319,8 @@ recipient_class(const struct slab *sl)
 
 /* The class that took a page of the reserve gives one: that it ran out says when it stores, not
  * that its bytes are asked for more than others', which is what speeds are for. None while pages
- * wait for a fill: its pages may, too. Nor one of large objects before so much was evicted since
- * the last one: a class that takes the place of others empties its own pages then, evicts nothing,
- * and would not grow. */
+ * wait for a fill: its pages may, too. Nor one of large objects each time: a class that takes the
+ * place of others would empty its own pages only, and not grow (BORROWED_BETWEEN). */
 static bool
 borrower_gives(struct slab *sl)
 {
