@@ -61,9 +61,8 @@
 /* A class with slack gives a page once so much was evicted since the last one moved. Sooner, it
  * gives what its next sets would fill. */
 #define SLACK_BETWEEN (4 * AGE_PAGE)
-/* A class of large objects gives for a page of the reserve once so much was evicted since one last
- * did. What goes with its own page counts: it gives again at once if all of that was evicted, and
- * leaves the next page to others if some of it moved, or was free. */
+/* What is evicted between two pages that a class of large objects gives for the reserve. What goes
+ * with its own page counts: it gives the next one, too, unless some of that moved or was free. */
 #define BORROWED_BETWEEN AGE_PAGE
 /* Donors tried for one page. */
 #define DONORS_TRIED 8u
