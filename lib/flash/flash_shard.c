@@ -286,6 +286,15 @@ flash_shard_erase(struct flash_shard *s, uint64_t hash)
 	spin_unlock(&s->lock);
 }
 
+void
+flash_shard_erase_at(struct flash_shard *s, uint64_t hash, const struct flash_shard_place *p)
+{
+	const uint32_t moves = flash_index_moves(&s->index);
+
+	if (!flash_shard_lacks(s, moves, p))
+		flash_shard_erase(s, hash);
+}
+
 /* ---- looks ---- */
 
 void

@@ -171,12 +171,19 @@ static void
 absent(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation)
 {
 	struct flash_tier *t = arg;
+	struct flash_told *told = t->core[store_core_number(sc)].told;
+	const struct flash_tier_place *p = told != NULL ? flash_told_find(told, hash) : NULL;
 
-	(void)sc;
 	(void)generation;
 	/* A neighbour that is erased in one stream is journaled there. */
-	for (uint32_t i = 0; i < t->c.streams; i++)
-		flash_shard_erase(flash_tier_shard(t, hash, i), hash);
+	for (uint32_t i = 0; i < t->c.streams; i++) {
+		struct flash_shard *s = flash_tier_shard(t, hash, i);
+
+		if (p != NULL)
+			flash_shard_erase_at(s, hash, &p->of[i]);
+		else
+			flash_shard_erase(s, hash);
+	}
 }
 
 static void

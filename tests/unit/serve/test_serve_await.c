@@ -657,6 +657,29 @@ what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing(void **st
 	rig_forget_datagrams(rig);
 }
 
+/* Sets of keys that are not here; one alone is not told, nor are those that are here. */
+static void
+what_a_pass_sets_and_has_missed_is_told_at_once(void **state)
+{
+	struct conn *c = say("set l1 0 0 1 noreply\r\nx\r\n");
+
+	turns(1);
+	rig->serve->awaits->supplier.prefetch = hear_missed;
+	memset(&heard, 0, sizeof heard);
+	rig_receive_text(rig, c, "set l2 0 0 1 noreply\r\nx\r\n");
+	turns(1);
+	rig_receive_text(rig, c, "set l1 0 0 1 noreply\r\nx\r\nset l2 0 0 1 noreply\r\nx\r\n");
+	turns(1);
+	check_eq(heard.calls, 0);
+	rig_receive_text(rig, c,
+			 "set l1 0 0 1 noreply\r\nx\r\nset l3 0 0 1 noreply\r\nx\r\n"
+			 "set l4 0 0 1\r\nx\r\n");
+	turns(1);
+	check_eq(heard.calls, 1);
+	check_eq(heard.count, 2);
+	SAYS(c, "STORED\r\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int
@@ -666,6 +689,8 @@ main(void)
 		TEST(what_is_here_is_sent_at_once_and_the_end_last),
 		TEST(what_is_not_answered_in_time_has_failed),
 		TEST(what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing),
+		cmocka_unit_test_setup_teardown(what_a_pass_sets_and_has_missed_is_told_at_once,
+						start_with_flash, stop),
 		cmocka_unit_test_setup_teardown(it_is_a_miss_if_the_supplier_wants_that,
 						start_with_misses, stop),
 		TEST(what_belongs_to_a_lost_connection_is_given_up),
