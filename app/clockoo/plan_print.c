@@ -206,6 +206,9 @@ print_flash(const struct sizes *z, const struct config *cfg, FILE *out)
 	if (f->convert != 0)
 		fprintf(out, "           flash: one conversion at a time %llu MB\n",
 			mb(f->convert));
+	if (f->ghosts != 0)
+		fprintf(out, "           flash: ghosts of what is not admitted %llu MB\n",
+			mb(f->ghosts));
 	fprintf(out, "           flash: asks %llu MB (%llu MB per core)\n", mb(f->asks),
 		mb(f->asks / cfg->cores));
 	fprintf(out, "           flash: reads %llu MB (%llu MB per core), tables %llu MB\n",

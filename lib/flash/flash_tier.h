@@ -19,6 +19,7 @@
 
 #include "flash_convert.h"
 #include "flash_fault.h"
+#include "flash_ghosts.h"
 #include "flash_pack.h"
 #include "flash_super.h"
 
@@ -93,6 +94,7 @@ struct flash_tier_config {
 	uint32_t item_max;             /* of value, FLASH_VALUE_MAX at most */
 	_Atomic uint64_t *flush_due;   /* outlives the process (flash_state.h); may be NULL */
 	bool admit_all;                /* also what nobody has asked for */
+	struct flash_ghosts ghosts;    /* else what comes back has been asked for, too */
 	uint64_t budget;               /* bytes of records a second; 0: any number */
 	struct flash_convert *convert; /* of shards with columns; NULL: they have none */
 	struct flash_packer *packers;  /* cores of them; NULL: values lie as they are */
