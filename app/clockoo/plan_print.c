@@ -206,6 +206,9 @@ print_flash(const struct sizes *z, const struct config *cfg, FILE *out)
 	if (f->convert != 0)
 		fprintf(out, "           flash: one conversion at a time %llu MB\n",
 			mb(f->convert));
+	if (f->ghosts != 0)
+		fprintf(out, "           flash: ghosts of what is not admitted %llu MB\n",
+			mb(f->ghosts));
 	fprintf(out, "           flash: asks %llu MB (%llu MB per core)\n", mb(f->asks),
 		mb(f->asks / cfg->cores));
 	fprintf(out, "           flash: reads %llu MB (%llu MB per core), tables %llu MB\n",
@@ -225,7 +228,8 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 			     ((uint64_t)EAL_MB << MB_SHIFT);
 	/* Of a tier, its buffers and columns, in pages of their own or in a file on a tmpfs. */
 	const uint64_t ordinary = state != 0 ? 0 : z->flash.buffers + z->flash.rows;
-	const uint64_t beside = kernel + ordinary + ((uint64_t)PROGRAM_MB << MB_SHIFT);
+	const uint64_t tls = tls_heap_max(cfg).all;
+	const uint64_t beside = kernel + ordinary + tls + ((uint64_t)PROGRAM_MB << MB_SHIFT);
 
 	fprintf(out, "memory     %llu MB on node %u, %s:\n", mb(all), p->machine.placement.node,
 		cfg->no_huge ? "ordinary pages" : "hugepages");
@@ -259,6 +263,8 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 		fprintf(out, "%llu MB of rings in the kernel, ", mb(kernel));
 	if (ordinary != 0)
 		fprintf(out, "%llu MB of buffers and columns for flash, ", mb(ordinary));
+	if (tls != 0)
+		fprintf(out, "%llu MB of heap for TLS at most, ", mb(tls));
 	fprintf(out, "%u MB of program and libraries: %llu MB in all, %llu of them beside -m\n",
 		PROGRAM_MB, mb(all + beside), mb(all + beside - z->store.memory_bytes));
 }
@@ -418,12 +424,17 @@ print_http(const struct config_http *http, FILE *out)
 static void
 print_tls(const struct config *cfg, const struct sizes *z, FILE *out)
 {
-	if (cfg->tls.on)
-		fprintf(out,
-			"tls        %s; a second slot for each connection, %zu KB a core, and some "
-			"20 "
-			"KB of heap for one amid a record\n",
-			cfg->tls.chain_cert, tls_core_bytes(cfg, z->serve.conns_max) >> 10);
+	const struct tls_heap h = tls_heap_max(cfg);
+
+	if (!cfg->tls.on)
+		return;
+	fprintf(out, "tls        %s; a second slot for each connection, %zu KB a core\n",
+		cfg->tls.chain_cert, tls_core_bytes(cfg, z->serve.conns_max) >> 10);
+	fprintf(out,
+		"           heap at most: %u KB a connection amid a record, %u KB amid a "
+		"handshake, "
+		"of which there are %u at a time\n",
+		h.conn_bytes >> 10, h.handshake_bytes >> 10, h.handshakes);
 }
 
 static void

@@ -29,7 +29,7 @@
 #define LOCK_PAUSE_MS    50u
 #define NS_PER_S         1000000000ull
 #define MS_NS            1000000ull
-#define PARTS            11u /* of the tier's memory, each aligned */
+#define PARTS            12u /* of the tier's memory, each aligned */
 
 static_assert(CORES_MAX + 1 <= FLASH_CORES_MAX, "cores of the store, with the loader");
 static_assert(READS_SMALL + READS_LARGE <= FLASH_DEPTH_MAX, "a ring has all reads");
@@ -67,6 +67,7 @@ second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg, uint64_
 	z->asks = cfg->cores * (flash_supplier_bytes() + serve_awaits_bytes());
 	z->reads = cfg->cores * read_bytes_of_core();
 	z->packers = cfg->flash.compress ? cfg->cores * sizeof(struct flash_packer) : 0;
+	z->ghosts = cfg->flash.admit == FLASH_ADMIT_ALL ? 0 : flash_ghosts_count(z->plan.items);
 	z->tables = sizeof(struct flash_tier) + z->plan.shards * sizeof(struct flash_shard) +
 		    (cfg->cores + 1) * sizeof(struct flash_uring);
 }
@@ -76,7 +77,7 @@ second_tier_bytes(const struct second_tier_sizes *z)
 {
 	if (z->device == 0)
 		return 0;
-	return z->index + z->asks + z->reads + z->tables + z->convert + z->packers +
+	return z->index + z->asks + z->reads + z->tables + z->convert + z->packers + z->ghosts +
 	       (PARTS + CORES_MAX) * FLASH_PAGE_BYTES;
 }
 
@@ -335,6 +336,11 @@ tier_make(struct second_tier *t, struct region *region, const struct appliance *
 	c.convert = t->convert;
 	if (f->compress)
 		c.packers = region_take(region, a->sizes.flash.packers, CACHE_LINE_BYTES);
+	c.ghosts.count = a->sizes.flash.ghosts;
+	if (c.ghosts.count != 0) {
+		c.ghosts.tags = region_take(region, c.ghosts.count, CACHE_LINE_BYTES);
+		memset((void *)c.ghosts.tags, 0, c.ghosts.count);
+	}
 	t->tier = region_take(region, sizeof *t->tier, CACHE_LINE_BYTES);
 	flash_tier_init(t->tier, &c);
 	t->writer = (struct flash_writer){.tier = t->tier, .device = &t->rings[0].device};

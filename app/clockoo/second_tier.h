@@ -35,6 +35,7 @@ struct second_tier_sizes {
 	size_t index, buffers, asks, reads, tables;
 	size_t rows, convert; /* of columns, beside the buffers; of what makes them */
 	size_t packers;       /* of the data cores */
+	size_t ghosts;        /* of what was not admitted; 0: all is */
 };
 
 void second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg,

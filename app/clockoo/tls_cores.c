@@ -88,6 +88,22 @@ tls_core_bytes(const struct config *cfg, uint32_t conns_max)
 	return cfg->tls.on ? tls_conns_bytes(&c) : 0;
 }
 
+struct tls_heap
+tls_heap_max(const struct config *cfg)
+{
+	const uint64_t most = (uint64_t)cfg->cores * TLS_HANDSHAKES_MAX;
+	struct tls_heap h = {.conn_bytes = TLS_STREAM_BYTES,
+			     .handshake_bytes = tls_handshake_bytes(cfg->tls.verify_mode)};
+
+	if (!cfg->tls.on)
+		return (struct tls_heap){0};
+	/* Who shakes hands is not let in yet, and no connection of conns_max. */
+	h.handshakes = most < cfg->conns_max ? (uint32_t)most : cfg->conns_max;
+	h.all = (uint64_t)h.handshakes * h.handshake_bytes +
+		(uint64_t)cfg->conns_max * h.conn_bytes;
+	return h;
+}
+
 void
 tls_cores_build(struct tls_cores *tls, struct appliance *a, uint32_t core, struct region *region,
 		struct serve *serve, struct stack *stack)

@@ -27,6 +27,12 @@ bool tls_files_check(const struct config *cfg, struct error *err);
 bool tls_cores_begin(struct tls_cores **tls, const struct config *cfg, struct error *err);
 /* Of one core; 0 without TLS. */
 size_t tls_core_bytes(const struct config *cfg, uint32_t conns_max);
+/* What OpenSSL takes of the heap, at most, all connections amid a record or a handshake. */
+struct tls_heap {
+	uint32_t conn_bytes, handshake_bytes, handshakes; /* of all cores */
+	uint64_t all;
+};
+struct tls_heap tls_heap_max(const struct config *cfg);
 void tls_cores_build(struct tls_cores *tls, struct appliance *a, uint32_t core,
 		     struct region *region, struct serve *serve, struct stack *stack);
 /* Says what it did. */

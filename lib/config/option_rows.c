@@ -199,7 +199,8 @@ const struct option_row option_rows[] = {
 	 "most that is written to flash, in megabytes a second; 0 is any number (0)", false,
 	 "flash.budget"},
 	{"flash-admit", 0, OPTION_FLASH_ADMIT, AT(flash.admit), 0, 0, "NAME",
-	 "which evicted items go to flash: all, or used, those that were asked for in memory (all)",
+	 "which evicted items go to flash: all, or used, those that were asked for in memory, or "
+	 "evicted before (all)",
 	 false, "flash.admit"},
 	{"flash-layout", 0, OPTION_FLASH_LAYOUT, AT(flash.layout), 0, 0, "NAME",
 	 "how items lie on flash: log, written once, 6.5 bytes of memory an item; hash, written "

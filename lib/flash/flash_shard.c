@@ -263,6 +263,7 @@ flash_may_have(struct flash_shard *s, uint64_t hash)
 	struct flash_shard_place place;
 
 	flash_shard_fetch(s, hash, &place);
+	flash_shard_fetch_more(s, &place);
 	for (uint32_t i = 0; i < FLASH_LOOK_TRIES; i++) {
 		const uint32_t moves = flash_index_moves(&s->index);
 
@@ -283,6 +284,15 @@ flash_shard_erase(struct flash_shard *s, uint64_t hash)
 	spin_lock(&s->lock);
 	forget(s, hash, false);
 	spin_unlock(&s->lock);
+}
+
+void
+flash_shard_erase_at(struct flash_shard *s, uint64_t hash, const struct flash_shard_place *p)
+{
+	const uint32_t moves = flash_index_moves(&s->index);
+
+	if (!flash_shard_lacks(s, moves, p))
+		flash_shard_erase(s, hash);
 }
 
 /* ---- looks ---- */

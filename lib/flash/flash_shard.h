@@ -210,6 +210,8 @@ enum flash_verdict flash_read_judge(struct flash_shard *s, const struct flash_ca
 /* The store has no slot of the key, under its lock: no entry matches it any more, nor will one that
  * recovers (S, N, E). */
 void flash_shard_erase(struct flash_shard *s, uint64_t hash);
+/* The same, where its place was fetched, and more of it, before: however long. */
+void flash_shard_erase_at(struct flash_shard *s, uint64_t hash, const struct flash_shard_place *p);
 
 /* Under the key's lock, without a slot in the store: is this still the key's entry, of this
  * generation? True: the shard's lock is held; the copy is published, or deleted, and

@@ -34,29 +34,20 @@ look_says(const struct flash_supplier *s, struct view key, uint64_t hash)
 static NOT_FLAT const struct flash_tier_place *
 place_apart(struct flash_supplier *s, uint64_t hash)
 {
-	s->place_count = 0;
-	flash_tier_fetch(s->c.tier, &hash, 1, s->places);
-	return &s->places[0];
+	s->told.count = 0;
+	flash_tier_fetch(s->c.tier, &hash, 1, s->told.places);
+	return &s->told.places[0];
 }
 
-/* Of a pass's misses the next one, most often. */
-static const struct flash_tier_place *
-place_of(struct flash_supplier *s, uint64_t hash)
-{
-	for (uint32_t i = s->place_next; i < s->place_count; i++)
-		if (s->places[i].hash == hash) {
-			s->place_next = i + 1;
-			return &s->places[i];
-		}
-	return place_apart(s, hash);
-}
+static_assert(FLASH_TOLD_MAX == OPS_MAX, "a pass is told at once");
 
 /* Of the keys that are nowhere hardly any takes the closer look. */
 static FLAT bool
 may_have(void *arg, struct view key, uint64_t hash)
 {
 	struct flash_supplier *s = arg;
-	const struct flash_tier_place *place = place_of(s, hash);
+	const struct flash_tier_place *told = flash_told_find(&s->told, hash),
+				      *place = told != NULL ? told : place_apart(s, hash);
 	const struct flash_tier_moves moves = flash_tier_moves(s->c.tier, place);
 
 	if (!store_lacks(s->c.store, hash) && store_peek(s->c.store, key, hash) != NULL)
@@ -69,9 +60,9 @@ prefetch_looks(void *arg, const uint64_t *hashes, uint32_t count)
 {
 	struct flash_supplier *s = arg;
 
-	flash_tier_fetch(s->c.tier, hashes, count, s->places);
-	s->place_count = count;
-	s->place_next = 0;
+	flash_tier_fetch(s->c.tier, hashes, count, s->told.places);
+	s->told.count = count;
+	s->told.next = 0;
 }
 
 /* E */
@@ -282,6 +273,7 @@ flash_supplier_create(struct region *region, const struct flash_supplier_config 
 	s->c = *config;
 	s->core = store_core_number(config->store);
 	s->counters = config->tier->core[s->core].asks;
+	config->tier->core[s->core].told = &s->told;
 	s->asks = region_take(region, AWAITS_MAX * sizeof *s->asks, CACHE_LINE_BYTES);
 	s->unpacker = region_take(region, sizeof *s->unpacker, CACHE_LINE_BYTES);
 	list_init(&s->asked);

@@ -56,8 +56,7 @@ struct flash_supplier {
 	uint32_t core;
 	uint8_t *scratch; /* of a record in a buffer */
 	struct flash_ask *asks;
-	struct flash_tier_place places[OPS_MAX]; /* of what a pass has missed */
-	uint32_t place_count, place_next;
+	struct flash_told told;      /* what a pass has missed */
 	struct list asked, runnable; /* since the last pass; that poll() looks at */
 	struct list waiting[2];      /* for memory of a read: small, large */
 	uint32_t runnable_count;

@@ -29,11 +29,12 @@ budget_of(const struct flash_tier *t)
 }
 
 static bool
-is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct item *it)
+is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct item *it,
+	    uint64_t hash)
 {
 	count(c, FLASH_OFFERED);
 	if (!atomic_load_explicit(&t->admit_all, memory_order_relaxed) &&
-	    (item_status(it) & ITEM_FETCHED) == 0)
+	    (item_status(it) & ITEM_FETCHED) == 0 && !flash_ghosts_have(&t->c.ghosts, hash))
 		count(c, FLASH_REFUSED_UNUSED);
 	else if (flash_health_off(&t->health) != FLASH_ON)
 		count(c, FLASH_REFUSED_OFF);
@@ -129,7 +130,7 @@ evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
 	struct flash_packer *packer;
 	uint32_t packed;
 
-	if (!is_admitted(t, c, it))
+	if (!is_admitted(t, c, it, hash))
 		return 0;
 	packer = packer_of(t, store_core_number(sc));
 	packed = packer != NULL ? pack(packer, c, sc, it, value_len) : 0;
@@ -171,12 +172,19 @@ static void
 absent(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation)
 {
 	struct flash_tier *t = arg;
+	struct flash_told *told = t->core[store_core_number(sc)].told;
+	const struct flash_tier_place *p = told != NULL ? flash_told_find(told, hash) : NULL;
 
-	(void)sc;
 	(void)generation;
 	/* A neighbour that is erased in one stream is journaled there. */
-	for (uint32_t i = 0; i < t->c.streams; i++)
-		flash_shard_erase(flash_tier_shard(t, hash, i), hash);
+	for (uint32_t i = 0; i < t->c.streams; i++) {
+		struct flash_shard *s = flash_tier_shard(t, hash, i);
+
+		if (p != NULL)
+			flash_shard_erase_at(s, hash, &p->of[i]);
+		else
+			flash_shard_erase(s, hash);
+	}
 }
 
 static void

@@ -19,6 +19,7 @@
 
 #include "flash_convert.h"
 #include "flash_fault.h"
+#include "flash_ghosts.h"
 #include "flash_pack.h"
 #include "flash_super.h"
 
@@ -67,15 +68,20 @@ extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_
 enum flash_ask_counter { FLASH_ASK_COUNTERS(COUNTER_SYMBOL) FLASH_ASK_COUNTERS_COUNT };
 extern const struct counter_name flash_ask_counter_names[FLASH_ASK_COUNTERS_COUNT];
 
+#define FLASH_TOLD_MAX 64u /* keys of a pass */
+
+struct flash_told;
+
 /* What one core is about. */
 struct flash_tier_core {
 	struct flash_shard *shard; /* of the open offer */
 	uint64_t hash;
 	struct flash_reserved reserved;
-	uint32_t bytes;  /* of its key and value */
-	uint32_t copied; /* in this turn */
-	uint32_t packed; /* likewise, of what was to be packed */
-	uint32_t next;   /* shard to be looked after */
+	uint32_t bytes;          /* of its key and value */
+	uint32_t copied;         /* in this turn */
+	uint32_t packed;         /* likewise, of what was to be packed */
+	uint32_t next;           /* shard to be looked after */
+	struct flash_told *told; /* by its supplier; NULL: nothing is */
 	struct counter counters[FLASH_OFFER_COUNTERS_COUNT];
 	struct counter asks[FLASH_ASK_COUNTERS_COUNT]; /* of its supplier */
 } __attribute__((aligned(CACHE_LINE_BYTES)));
@@ -88,6 +94,7 @@ struct flash_tier_config {
 	uint32_t item_max;             /* of value, FLASH_VALUE_MAX at most */
 	_Atomic uint64_t *flush_due;   /* outlives the process (flash_state.h); may be NULL */
 	bool admit_all;                /* also what nobody has asked for */
+	struct flash_ghosts ghosts;    /* else what comes back has been asked for, too */
 	uint64_t budget;               /* bytes of records a second; 0: any number */
 	struct flash_convert *convert; /* of shards with columns; NULL: they have none */
 	struct flash_packer *packers;  /* cores of them; NULL: values lie as they are */
@@ -136,6 +143,22 @@ struct flash_tier_place {
 };
 void flash_tier_fetch(const struct flash_tier *tier, const uint64_t *hashes, uint32_t count,
 		      struct flash_tier_place *places);
+
+/* What a pass has missed: its gets will be looked for, and its sets erased. */
+struct flash_told {
+	uint32_t count, next; /* most often the next one is asked for */
+	struct flash_tier_place places[FLASH_TOLD_MAX];
+};
+static inline const struct flash_tier_place *
+flash_told_find(struct flash_told *told, uint64_t hash)
+{
+	for (uint32_t i = told->next; i < told->count; i++)
+		if (told->places[i].hash == hash) {
+			told->next = i + 1;
+			return &told->places[i];
+		}
+	return NULL;
+}
 
 /* flash_shard_lacks of all of them. */
 struct flash_tier_moves {

@@ -194,6 +194,8 @@ bool await_reads(const struct mc_req *req);
 /* False: a key that the store was seen to lack is nowhere. The first one of a pass tells the
  * supplier of all that it has missed; in serve_prefetch() hits would pay for that. */
 bool await_may_have(const struct serve *sv, struct view key, uint64_t hash);
+/* A key that op has missed is about to be set, of which the supplier forgets what it has. */
+void await_sets(const struct serve *sv, const struct op *op);
 /* Has this request an effect on the version that is there, or shows what only the store knows? */
 bool await_brings(const struct mc_req *req); /* serve_storage.c */
 /* Of such a request, or of the body of one, whose key the store lacks: is it waited for?

@@ -300,6 +300,15 @@ await_may_have(const struct serve *sv, struct view key, uint64_t hash)
 	return by->may_have(by->arg, key, hash);
 }
 
+/* One alone has nothing to be told together with. */
+void
+await_sets(const struct serve *sv, const struct op *op)
+{
+	if (sv->op_count > 1 && store_probe_missed(&op->probe) &&
+	    sv->awaits->prefetched_pass != sv->pass)
+		missed_prefetch(sv);
+}
+
 void
 await_copies_used(struct serve *sv, const struct op *first, uint32_t n)
 {

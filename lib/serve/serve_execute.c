@@ -271,8 +271,11 @@ execute_supplied(struct serve *sv, struct op *op)
 		return mg_supplied(sv, op);
 	if (op->req.verb == MC_BIN_GET)
 		return bin_get_supplied(sv, op);
-	if (!write && !await_passes_copies(sv, &op->req))
+	if (!write && !await_passes_copies(sv, &op->req)) {
+		if (op_is(op, VERB_WRITES))
+			await_sets(sv, op);
 		return executors[op->req.verb](sv, op);
+	}
 	return op->req.flags & MC_BINARY ? bin_get_awaited(sv, op) : get_awaited(sv, op);
 }
 

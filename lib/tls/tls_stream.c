@@ -2,6 +2,7 @@
  * tls_stream.c - OpenSSL over memory: a BIO that reads from a view and writes into a buffer.
  */
 #include "tls_stream.h"
+#include "tls_hello.h"
 
 #include "base/check.h"
 
@@ -23,6 +24,9 @@ struct tls_context {
 struct tls_stream {
 	SSL *ssl;
 	struct tls_context *context;
+	struct tls_io *io;
+	struct tls_hello hello;
+	bool is_open; /* its handshake is complete */
 	uint32_t rekeys;
 };
 
@@ -31,7 +35,8 @@ struct tls_stream {
 static int
 io_read(BIO *bio, char *to, int len)
 {
-	struct tls_io *io = BIO_get_data(bio);
+	struct tls_stream *s = BIO_get_data(bio);
+	struct tls_io *io = s->io;
 	const uint32_t n = (uint32_t)len < io->in_len ? (uint32_t)len : io->in_len;
 
 	BIO_clear_retry_flags(bio);
@@ -39,6 +44,9 @@ io_read(BIO *bio, char *to, int len)
 		BIO_set_retry_read(bio);
 		return -1;
 	}
+	if (!s->is_open &&
+	    !tls_hello_passes(&s->hello, io->in, n, SSL_version(s->ssl) == TLS1_3_VERSION))
+		return -1;
 	memcpy(to, io->in, n);
 	io->in += n;
 	io->in_len -= n;
@@ -48,7 +56,7 @@ io_read(BIO *bio, char *to, int len)
 static int
 io_write(BIO *bio, const char *from, int len)
 {
-	struct tls_io *io = BIO_get_data(bio);
+	struct tls_io *io = ((struct tls_stream *)BIO_get_data(bio))->io;
 	const uint32_t room = io->out_max - io->out_len;
 	const uint32_t n = (uint32_t)len < room ? (uint32_t)len : room;
 
@@ -147,6 +155,7 @@ context_set(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 	 * frame full of key updates each takes some 30 us. */
 	SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_max_early_data(ctx, 0);
+	SSL_CTX_set_max_cert_list(ctx, TLS_PEER_CHAIN_MAX);
 	if (s->ciphers != NULL && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
 		return refuse(why, "ssl_ciphers", s->ciphers, "names no cipher that there is");
 	return certificates_load(ctx, s, why);
@@ -198,11 +207,11 @@ tls_stream_open(struct tls_context *context, struct tls_io *io)
 		ERR_clear_error();
 		return NULL;
 	}
-	BIO_set_data(bio, io);
+	BIO_set_data(bio, stream);
 	SSL_set_bio(ssl, bio, bio);
 	SSL_set_accept_state(ssl);
 	atomic_fetch_add(&context->users, 1);
-	*stream = (struct tls_stream){.ssl = ssl, .context = context};
+	*stream = (struct tls_stream){.ssl = ssl, .context = context, .io = io};
 	return stream;
 }
 
@@ -260,6 +269,7 @@ tls_handshake(struct tls_stream *stream, bool *resumed)
 	status = status_of(ssl, SSL_do_handshake(ssl));
 	*resumed = status == TLS_DONE && SSL_session_reused(ssl) == 1;
 	if (status == TLS_DONE) {
+		stream->is_open = true;
 		SSL_set_msg_callback(ssl, on_message);
 		SSL_set_msg_callback_arg(ssl, stream);
 	}

@@ -10,6 +10,7 @@ by one line. With --write the golden texts are written anew.
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -244,6 +245,30 @@ def check_record(clockoo):
                    record.stderr + out + err)
 
 
+def check_tls(clockoo):
+    """The sum has what OpenSSL may take: all connections amid a record, and all places for handshakes taken."""
+    machine = MACHINES / "xeon-e5-2660.machine"
+    refusal = run(clockoo, machine, ["--plan", *PAPER, "-Z"])[2]
+    if "without OpenSSL" in refusal or shutil.which("openssl") is None:
+        return
+    with tempfile.NamedTemporaryFile(suffix=".pem") as pem:
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=plan",
+                        "-keyout", pem.name, "-out", f"{pem.name}.crt"], check=True, capture_output=True)
+        try:
+            ask = ["--port", "0000:04:00.0", "-m", "4096", "-U", "0", "-t", "2"]
+            tls = ["-Z", "-o", f"ssl_chain_cert={pem.name}.crt,ssl_key={pem.name}"]
+            plain = run(clockoo, machine, ["--plan", *ask, "-c", "3000"])[1]
+            for conns, verify, handshakes, each in ((3000, 0, 1024, 72), (3000, 2, 1024, 136), (100, 0, 100, 72)):
+                got, out, err = run(clockoo, machine, ["--plan", *ask, *tls, "-c", str(conns), "-o", f"ssl_verify_mode={verify},ssl_ca_cert={pem.name}.crt"])
+                most = -(-(handshakes * each + conns * 30) // 1024)
+                sums = [int(re.search(r"(\d+) MB in all", words)[1]) for words in (plain, out) if words]
+                yield (f"--plan counts TLS of {conns} connections, verify mode {verify}", got == 0 and f"and        {most} MB of heap for TLS at most, " in out
+                       and f"{each} KB amid a handshake, of which there are {handshakes} at a time" in out
+                       and (conns != 3000 or sums[1] >= sums[0] + most), f"status {got}, {most} MB, {sums}\n{out}{err}")
+        finally:
+            pathlib.Path(f"{pem.name}.crt").unlink(missing_ok=True)
+
+
 def check_here(clockoo):
     """On the machine we are on there is no golden text, but there is a plan."""
     done = subprocess.run([clockoo, "--plan", "--config", "none", "--iface", "lo"],
@@ -258,7 +283,7 @@ def main(argv):
     failed = count = 0
     for cases in (check_golden(clockoo, write), check_handover(clockoo), check_mistakes(clockoo),
                   check_too_much(clockoo), check_folder(clockoo),
-                  check_record(clockoo), check_breaks(clockoo), check_here(clockoo)):
+                  check_record(clockoo), check_breaks(clockoo), check_tls(clockoo), check_here(clockoo)):
         for words, good, detail in cases:
             count += 1
             print(f"{'ok' if good else 'not ok'} - {words}")

@@ -1154,6 +1154,23 @@ what_is_admitted_can_be_changed(void **state)
 	end(w);
 }
 
+static void
+what_is_evicted_again_was_asked_for_in_between(void **state)
+{
+	static _Atomic uint8_t tags[FLASH_GHOSTS_MIN];
+	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
+	const uint32_t first = w->fillers;
+
+	w->tier->c.ghosts = (struct flash_ghosts){tags, FLASH_GHOSTS_MIN};
+	flash_tier_change_mt(w->tier, false, 0);
+	check_eq(puts_of(w, 3), 0);
+	check_eq(puts_of(w, 2), 0);
+	w->fillers = first;
+	check_eq(puts_of(w, 3), 3);
+	check_eq(counter_read(&w->tier->core[0].counters[FLASH_REFUSED_UNUSED]), 5);
+	end(w);
+}
+
 /* ---- faults ---- */
 
 #define MANY 16u
@@ -1388,6 +1405,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(reads_wait_for_memory_and_all_are_answered),
 		cmocka_unit_test(the_budget_is_what_is_written_and_is_kept_for_a_second),
 		cmocka_unit_test(what_is_admitted_can_be_changed),
+		cmocka_unit_test(what_is_evicted_again_was_asked_for_in_between),
 		cmocka_unit_test(a_segment_that_cannot_be_read_three_times_is_given_up),
 		cmocka_unit_test(a_device_that_is_gone_turns_the_tier_off),
 		cmocka_unit_test(reads_that_all_fail_turn_it_off),

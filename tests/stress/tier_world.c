@@ -190,6 +190,15 @@ look(uint32_t key, struct flash_look *l, struct tier_slot *slot)
 	return slot->there;
 }
 
+static void
+fetch_place(uint32_t key, struct flash_shard_place *place)
+{
+	flash_shard_fetch(&w.shard, w.hash[key], place);
+	fibre_gap();
+	flash_shard_fetch_more(&w.shard, place);
+	fibre_gap();
+}
+
 /* The same without candidates, as a core asks before it asks for a key. */
 static bool
 lacks(uint32_t key, struct tier_slot *slot)
@@ -197,11 +206,7 @@ lacks(uint32_t key, struct tier_slot *slot)
 	struct flash_shard_place place;
 	uint32_t moves;
 
-	/* Of a pass, long before. */
-	flash_shard_fetch(&w.shard, w.hash[key], &place);
-	fibre_gap();
-	flash_shard_fetch_more(&w.shard, &place);
-	fibre_gap();
+	fetch_place(key, &place); /* of a pass, long before */
 	moves = flash_index_moves(&w.shard.index);
 	fibre_gap();
 	*slot = w.d[key];
@@ -317,12 +322,19 @@ do_get(uint32_t core, struct call *c)
 	return STORE_OK;
 }
 
-/* S */
+/* S. Its place was fetched with a pass's others, long before, or was not. */
 static enum store_result
 do_set(struct call *c)
 {
+	const bool told = sim_chance(&w.rng, 500);
+	struct flash_shard_place place;
+
+	if (told)
+		fetch_place(c->key, &place);
 	lock_key(c->key);
-	if (!w.d[c->key].there)
+	if (!w.d[c->key].there && told)
+		flash_shard_erase_at(&w.shard, w.hash[c->key], &place);
+	else if (!w.d[c->key].there)
 		flash_shard_erase(&w.shard, w.hash[c->key]);
 	fibre_gap();
 	publish(c->key, c->bytes, c->len, c->flags, w.generation);

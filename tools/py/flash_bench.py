@@ -130,6 +130,8 @@ def misses(bench):
     bench.keep("misses_mops", [r["mops"] for r in rows], 2)
     bench.keep("misses_one_by_one_mops", [r["one_mops"] for r in rows], 2)
     bench.keep("misses_large_mops", [r["large_mops"] for r in rows], 2)
+    bench.keep("new_keys_mops", [r["sets_mops"] for r in rows], 2)
+    bench.keep("new_keys_one_by_one_mops", [r["sets_one_mops"] for r in rows], 2)
     bench.keep("misses_column_mb", [rows[0]["column_bytes"] / 1e6], 1)
     bench.keep("misses_candidates", [rows[0]["candidates"]], 5)
 

@@ -55,7 +55,7 @@ ROWS = {
     "bytes": [{"bytes_per_item": 6.5, "full": 0.985, "fixed_bytes": 4200000}],
     "reads": [{"reads_per_hit": 1.0001, "reads_per_miss": 0.0003, "two_pages": 0.05, "amplification": 1.0433,
                "amplification_long_cas": 1.08}],
-    "misses": [{"mops": 12.5, "one_mops": 7.5, "large_mops": 9, "column_bytes": 67_000_000, "candidates": 0.0072, "column_bytes_per_item": 1.88}],
+    "misses": [{"mops": 12.5, "one_mops": 7.5, "large_mops": 9, "sets_mops": 11, "sets_one_mops": 4, "column_bytes": 67_000_000, "candidates": 0.0072, "column_bytes_per_item": 1.88}],
     "pack": [{"what": "json", "bytes": 400, "share": 0.5, "pack_ns": 600, "unpack_ns": ns} for ns in (900, 800, 1000)],
     "raw-file": [{"who": who, "round": i, "per_s": both[turn], "cpu_ns": 5, "puts_per_s": 7}
                  for i, both in enumerate(RATES) for turn, who in enumerate(("tier", "raw", "bare"))],
@@ -75,7 +75,7 @@ ROWS = {
 COUNTS = {"bytes": ("--mib", "32"), "reads": ("--mib", "32", "--gets", "20000"),
           "misses": ("--mib", "4", "--gets", "6400"), "pack": ("--gets", "640"), "recover": ("--mib", "32", "--rounds", "1"),
           "hits": ("--mib", "32", "--flash-mib", "32", "--keys", "60000", "--gets", "30000")}
-TIMES = {"mops", "one_mops", "large_mops", "ns", "pack_ns", "unpack_ns", "gb_per_s", "cpu_ns_per_record", "rss_and_flash_kb"}
+TIMES = {"mops", "one_mops", "large_mops", "sets_mops", "sets_one_mops", "ns", "pack_ns", "unpack_ns", "gb_per_s", "cpu_ns_per_record", "rss_and_flash_kb"}
 
 
 class FakeBed:

@@ -173,6 +173,18 @@ get(struct ours *o, uint32_t n, uint32_t value_bytes)
 	turn(o);
 }
 
+/* Of the same memory, too. */
+static size_t
+add_ghosts(struct ours *o)
+{
+	const uint32_t buckets = o->rig.shard_config.bucket_count;
+	struct flash_ghosts *g = &o->rig.tier.c.ghosts;
+
+	g->count = flash_ghosts_count((uint64_t)buckets * BUCKET_SLOTS);
+	g->tags = bench_map(g->count);
+	return g->count;
+}
+
 static void
 create(struct ours *o, const struct flash_trial *t, uint32_t flash_mib, bool all)
 {
@@ -185,6 +197,8 @@ create(struct ours *o, const struct flash_trial *t, uint32_t flash_mib, bool all
 		flash_tier_change_mt(&o->rig.tier, all, 0);
 		tier = flash_rig_fixed_bytes(&o->rig) +
 		       o->rig.shard_config.bucket_count * sizeof(struct bucket);
+		if (!all)
+			tier += add_ghosts(o);
 	}
 	ensure(tier < t->mib * MIB / 2);
 	own_create(&o->own, t->mib * MIB - tier, 1);
@@ -219,6 +233,8 @@ ours(const struct flash_trial *t, uint32_t flash_mib, bool all)
 	       (double)counter_read(&o.rig.shard.counters[FLASH_PUTS]) /
 		       (double)(o.gets * (WARM + 1)));
 	own_destroy(&o.own);
+	if (flash_mib != 0 && !all)
+		bench_unmap((void *)o.rig.tier.c.ghosts.tags, o.rig.tier.c.ghosts.count);
 	if (flash_mib != 0)
 		flash_rig_close(&o.rig);
 }

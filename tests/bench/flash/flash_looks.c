@@ -215,11 +215,32 @@ look_drawn(const struct looks *l, bool told, struct looked *sum)
 	sum->count += DRAWN;
 }
 
+/* As sets of new keys, under the store's locks. */
+static void
+erase_drawn(struct looks *l, bool told, struct looked *sum)
+{
+	const struct serve_supplier *by = &l->supplier;
+	const struct store_tier *hooks = &l->tier.hooks;
+	struct store_core *sc = store_core_of(l->own.store, 0);
+	const uint64_t from = bench_cpu_ns();
+
+	for (const uint64_t *pass = drawn; pass < drawn + DRAWN; pass += OPS_MAX) {
+		if (told)
+			by->prefetch(by->arg, pass, OPS_MAX);
+		else
+			by->prefetch(by->arg, pass, 0);
+		for (uint32_t i = 0; i < OPS_MAX; i++)
+			hooks->absent(hooks->arg, sc, pass[i], 0);
+	}
+	sum->ns += bench_cpu_ns() - from;
+	sum->count += DRAWN;
+}
+
 void
 flash_part_misses(const struct flash_trial *t)
 {
 	static struct looks l;
-	struct looked told = {0}, one = {0}, large = {0};
+	struct looked told = {0}, one = {0}, large = {0}, sets = {0}, sets_one = {0};
 	uint64_t random = t->run + 1;
 
 	open_looks(&l, t->mib * BENCH_MIB);
@@ -228,6 +249,10 @@ flash_part_misses(const struct flash_trial *t)
 		look_drawn(&l, true, &told);
 		draw_hashes(&random);
 		look_drawn(&l, false, &one);
+		draw_hashes(&random);
+		erase_drawn(&l, true, &sets);
+		draw_hashes(&random);
+		erase_drawn(&l, false, &sets_one);
 	}
 	fill_index(&l, &l.shards[1], ABSENT / 4, l.items / LARGE_SHARE);
 	while (large.count < t->gets) {
@@ -237,11 +262,13 @@ flash_part_misses(const struct flash_trial *t)
 	printf("{\"part\": \"misses\", \"run\": %u, \"items\": %llu, \"column_bytes\": %zu, "
 	       "\"index_bytes\": %zu, \"column_bytes_per_item\": %.4f, \"bytes_per_item\": %.4f, "
 	       "\"candidates\": %.6f, \"mops\": %.3f, \"ns\": %.1f, \"one_mops\": %.3f, "
-	       "\"large_mops\": %.3f}\n",
+	       "\"large_mops\": %.3f, \"sets_mops\": %.3f, \"sets_one_mops\": %.3f}\n",
 	       t->run, (unsigned long long)(l.items + l.index_items), l.column_bytes, l.index_bytes,
 	       (double)l.column_bytes / (double)l.items,
 	       (double)(l.column_bytes + l.index_bytes) / (double)(l.items + l.index_items),
 	       (double)told.keys / (double)told.count, (double)told.count * 1e3 / (double)told.ns,
 	       (double)told.ns / (double)told.count, (double)one.count * 1e3 / (double)one.ns,
-	       (double)large.count * 1e3 / (double)large.ns);
+	       (double)large.count * 1e3 / (double)large.ns,
+	       (double)sets.count * 1e3 / (double)sets.ns,
+	       (double)sets_one.count * 1e3 / (double)sets_one.ns);
 }

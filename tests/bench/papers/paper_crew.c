@@ -23,7 +23,7 @@ struct crew {
 struct member {
 	struct crew *crew;
 	uint32_t number;
-	uint64_t from_ns, until_ns;
+	uint64_t from_ns, until_ns, cpu_ns;
 };
 
 uint32_t
@@ -64,20 +64,20 @@ take_part(void *arg)
 	for (uint32_t i = 1; atomic_load(&c->ready) < c->threads; i++)
 		if (i % SPINS_MAX == 0)
 			sched_yield();
+	m->cpu_ns = bench_cpu_ns();
 	m->from_ns = bench_ns();
 	c->work(c->arg, m->number);
 	m->until_ns = bench_ns();
+	m->cpu_ns = bench_cpu_ns() - m->cpu_ns;
 	sched_setaffinity(0, sizeof all, &all);
 	return NULL;
 }
 
-double
-crew_run(uint32_t threads, crew_work *work, void *arg)
+static void
+run(uint32_t threads, crew_work *work, void *arg, struct member *members)
 {
 	struct crew crew = {.threads = threads, .work = work, .arg = arg};
-	struct member members[CREW_MAX];
 	pthread_t thread[CREW_MAX];
-	uint64_t from = UINT64_MAX, until = 0;
 
 	ensure(threads >= 1 && threads <= CREW_MAX);
 	for (uint32_t i = 0; i < threads; i++)
@@ -87,9 +87,30 @@ crew_run(uint32_t threads, crew_work *work, void *arg)
 	take_part(&members[0]);
 	for (uint32_t i = 1; i < threads; i++)
 		pthread_join(thread[i], NULL);
+}
+
+double
+crew_run(uint32_t threads, crew_work *work, void *arg)
+{
+	struct member members[CREW_MAX];
+	uint64_t from = UINT64_MAX, until = 0;
+
+	run(threads, work, arg, members);
 	for (uint32_t i = 0; i < threads; i++) {
 		from = members[i].from_ns < from ? members[i].from_ns : from;
 		until = members[i].until_ns > until ? members[i].until_ns : until;
 	}
 	return (double)(until - from + 1) / 1e9;
+}
+
+double
+crew_run_cpu(uint32_t threads, crew_work *work, void *arg)
+{
+	struct member members[CREW_MAX];
+	uint64_t most = 0;
+
+	run(threads, work, arg, members);
+	for (uint32_t i = 0; i < threads; i++)
+		most = members[i].cpu_ns > most ? members[i].cpu_ns : most;
+	return (double)(most + 1) / 1e9;
 }

@@ -10,6 +10,7 @@
  *   test_flash_convert figures: more items, and how many of them a second of CPU converts.
  */
 #include "flash/flash_convert.h"
+#include "flash/flash_shard_inside.h"
 
 #include "../../sim/mem_flash.h"
 #include "base/hash.h"
@@ -395,6 +396,39 @@ what_a_column_has_can_be_erased_and_claimed(void **state)
 	rig_down(&r);
 }
 
+/* Where a function that is called next has its variables. */
+static __attribute__((noinline)) void
+stack_clear(void)
+{
+	volatile uint8_t bytes[16384];
+
+	for (uint32_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = 0;
+}
+
+/* Rows that were not compared say nothing, also where the memory for what they say has the columns'
+ * sequence and no match. */
+static void
+what_is_erased_is_looked_for_in_rows_of_now(void **state)
+{
+	struct looked l = {0};
+	struct rig r;
+
+	scale = FEW;
+	rig_up(&r, 2);
+	fill(&r, 0, 1);
+	flash_shard_sweep(&r.shard); /* no entry of the log is left to be looked at */
+	for (uint64_t i = 0; i < USED_FEW; i++) {
+		check(look(&r, i, &l, false));
+		atomic_store(&r.shard.columns.kept->sequence, 0);
+		stack_clear();
+		flash_shard_erase(&r.shard, hash_word(i, 7));
+		check(!look(&r, i, &l, false));
+	}
+	check_eq(l.in_columns, USED_FEW);
+	rig_down(&r);
+}
+
 static void
 what_was_erased_of_a_column_is_not_claimed(void **state)
 {
@@ -499,6 +533,7 @@ main(int argc, char **argv)
 			what_was_evicted_is_found_at_one_read_and_at_the_bytes_that_the_page_says),
 		cmocka_unit_test(what_was_used_comes_back_when_its_column_goes),
 		cmocka_unit_test(what_a_column_has_can_be_erased_and_claimed),
+		cmocka_unit_test(what_is_erased_is_looked_for_in_rows_of_now),
 		cmocka_unit_test(what_was_erased_of_a_column_is_not_claimed),
 		cmocka_unit_test(a_flush_ends_the_column_that_is_made),
 		cmocka_unit_test(a_look_beside_a_conversion_finds_what_is_converted),

@@ -21,6 +21,12 @@ start_with_misses(void **state)
 	return begin(&(struct late_config){.misses_on_failure = true});
 }
 
+static int
+start_with_flash(void **state)
+{
+	return begin(&(struct late_config){.flash = true});
+}
+
 static void
 what_is_here_is_sent_at_once_and_the_end_last(void **state)
 {
@@ -150,6 +156,31 @@ who_finds_no_place_waits_for_one(void **state)
 	SAYS(c, "");
 	turns(TIMEOUT_TURNS + 10);
 	check(is_answered(c));
+}
+
+/* It waits to bring an item for its body, which came in pieces; by its turn another core has set
+ * the key. */
+static void
+a_place_that_a_body_in_pieces_needs_no_more_goes_back(void **state)
+{
+	const struct view key = {(const uint8_t *)"l1", 2};
+	struct conn *c;
+
+	late_put(late, 1);
+	late_evict(late, 1);
+	fill_lane(store_hash(rig->core, key) % LATE_LANES);
+	c = say("add l1 0 0 2\r\nx");
+	turns(1);
+	rig_receive_text(rig, c, "y\r\n");
+	turns(2);
+	check_eq(OPEN, AWAITS_MAX / 2);
+	late_put(late, 1);
+	SAYS(c, "");
+	turns(TIMEOUT_TURNS + 2);
+	SAYS(c, "NOT_STORED\r\n");
+	check_eq(late_brought(late), 0);
+	turns(2 * TIMEOUT_TURNS);
+	check_eq(OPEN, 0);
 }
 
 /* There is no room for its replies. */
@@ -626,6 +657,29 @@ what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing(void **st
 	rig_forget_datagrams(rig);
 }
 
+/* Sets of keys that are not here; one alone is not told, nor are those that are here. */
+static void
+what_a_pass_sets_and_has_missed_is_told_at_once(void **state)
+{
+	struct conn *c = say("set l1 0 0 1 noreply\r\nx\r\n");
+
+	turns(1);
+	rig->serve->awaits->supplier.prefetch = hear_missed;
+	memset(&heard, 0, sizeof heard);
+	rig_receive_text(rig, c, "set l2 0 0 1 noreply\r\nx\r\n");
+	turns(1);
+	rig_receive_text(rig, c, "set l1 0 0 1 noreply\r\nx\r\nset l2 0 0 1 noreply\r\nx\r\n");
+	turns(1);
+	check_eq(heard.calls, 0);
+	rig_receive_text(rig, c,
+			 "set l1 0 0 1 noreply\r\nx\r\nset l3 0 0 1 noreply\r\nx\r\n"
+			 "set l4 0 0 1\r\nx\r\n");
+	turns(1);
+	check_eq(heard.calls, 1);
+	check_eq(heard.count, 2);
+	SAYS(c, "STORED\r\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int
@@ -635,6 +689,8 @@ main(void)
 		TEST(what_is_here_is_sent_at_once_and_the_end_last),
 		TEST(what_is_not_answered_in_time_has_failed),
 		TEST(what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing),
+		cmocka_unit_test_setup_teardown(what_a_pass_sets_and_has_missed_is_told_at_once,
+						start_with_flash, stop),
 		cmocka_unit_test_setup_teardown(it_is_a_miss_if_the_supplier_wants_that,
 						start_with_misses, stop),
 		TEST(what_belongs_to_a_lost_connection_is_given_up),
@@ -643,6 +699,9 @@ main(void)
 		TEST(a_connection_has_a_share),
 		TEST(a_lane_that_stalls_leaves_places_for_others),
 		TEST(who_finds_no_place_waits_for_one),
+		cmocka_unit_test_setup_teardown(
+			a_place_that_a_body_in_pieces_needs_no_more_goes_back, start_with_flash,
+			stop),
 		TEST(what_waits_leaves_read_buffers_to_others),
 		TEST(who_waits_for_an_answer_is_not_reset_as_stale),
 		TEST(who_does_not_read_keeps_no_places),
