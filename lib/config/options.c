@@ -211,47 +211,6 @@ set_keep_for(uint32_t *s, const char *value, struct error *err)
 	return true;
 }
 
-const char *const config_offloads[] = {"rx_cksum",     "tx_ip_cksum",  "tx_udp_cksum",
-				       "tx_tcp_cksum", "tx_fast_free", NULL};
-static_assert(OFFLOAD_TX_FAST_FREE == 1u << 4, "the names stand in the order of the bits");
-
-/* The bit of the offload whose name stands at text, or 0. */
-static uint32_t
-offload_named(const char *text, size_t len)
-{
-	for (uint32_t i = 0; config_offloads[i] != NULL; i++)
-		if (strlen(config_offloads[i]) == len && memcmp(config_offloads[i], text, len) == 0)
-			return 1u << i;
-	return 0;
-}
-
-/* Names with commas between, or none. */
-static bool
-set_offloads(uint32_t *field, const char *value, struct error *err)
-{
-	const bool none = strcmp(value, "none") == 0;
-	uint32_t wanted = 0;
-	const char *p = value;
-
-	while (!none) {
-		const size_t len = strcspn(p, ",");
-		const uint32_t bit = offload_named(p, len);
-
-		if (bit == 0)
-			return error_set(err,
-					 "--offloads: \"%.*s\": expected none, or some of "
-					 "rx_cksum, tx_ip_cksum, tx_udp_cksum, tx_tcp_cksum, "
-					 "tx_fast_free",
-					 (int)len, p);
-		wanted |= bit;
-		p += len;
-		if (*p++ == '\0')
-			break;
-	}
-	*field = wanted;
-	return true;
-}
-
 /* The beginning of a name is nearest of all: getopt_long takes it for the whole. */
 bool
 option_unknown(bool extended, const char *name, size_t len, struct error *err)
@@ -310,74 +269,6 @@ set_extended(struct config *cfg, const char *value, struct error *err)
 			return false;
 		value += len + (value[len] == ',');
 	}
-	return true;
-}
-
-/* 0000:03:00.0 or 03:00.0, as lspci prints them. */
-static bool
-is_pci_address(const char *text)
-{
-	static const char *const forms[] = {"xxxx:xx:xx.x", "xx:xx.x"};
-
-	for (uint32_t i = 0; i < 2; i++) {
-		const char *form = forms[i], *p = text;
-
-		for (; *form != '\0'; form++, p++)
-			if (*form == 'x' ? !isxdigit((unsigned char)*p) : *p != *form)
-				break;
-		if (*form == '\0' && *p == '\0')
-			return true;
-	}
-	return false;
-}
-
-static bool
-is_profile_name(const char *text)
-{
-	const size_t len = strlen(text);
-
-	/* A name becomes a file name: nothing that could leave the directory. */
-	return len > 0 && len < CONFIG_NAME_BYTES &&
-	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len;
-}
-
-static bool
-set_port(struct config *cfg, const char *value, struct error *err)
-{
-	uint32_t n;
-
-	if (parse_decimal(value, &n))
-		return error_set(err,
-				 "--port: \"%s\" is a number; --port names a NIC (a profile or a "
-				 "PCI address), the TCP port is -p %s",
-				 value, value);
-	if (is_pci_address(value)) {
-		strcpy(cfg->port, "pci");
-		snprintf(cfg->pci, sizeof cfg->pci, "%s", value);
-		/* sysfs has lower case. */
-		for (char *c = cfg->pci; *c != '\0'; c++)
-			*c = (char)tolower((unsigned char)*c);
-		return true;
-	}
-	if (!is_profile_name(value))
-		return error_set(err,
-				 "--port: \"%s\": expected a profile of drivers-config such as "
-				 "af_packet, or a PCI address such as 0000:03:00.0",
-				 value);
-	strcpy(cfg->port, value);
-	cfg->pci[0] = '\0';
-	return true;
-}
-
-static bool
-set_profile(struct config *cfg, const char *value, struct error *err)
-{
-	if (!is_profile_name(value))
-		return error_set(
-			err,
-			"--profile: \"%s\": expected a profile of drivers-config such as ixgbe",
-			value);
-	strcpy(cfg->profile, value);
 	return true;
 }
 
@@ -497,12 +388,54 @@ refuse(const struct option_row *row, struct error *err)
 	return error_set(err, "%s%s: %s", row->letter != 0 ? "--" : "-o ", row->name, row->help);
 }
 
+/* Of the kinds that only clockoo's rows have, and that concern more than one field. */
+static bool
+set_of_config(struct config *cfg, const struct option_row *row, const char *value,
+	      struct error *err)
+{
+	switch (row->kind) {
+	case OPTION_PORT:
+		return option_set_port(cfg, value, err);
+	case OPTION_ADDRESS:
+		return option_set_address(cfg, value, err);
+	case OPTION_GATEWAY:
+		return option_set_gateway(cfg, value, err);
+	case OPTION_ADDRESS6:
+		return option_set_address6(cfg, value, err);
+	case OPTION_GATEWAY6:
+		return option_set_gateway6(cfg, value, err);
+	case OPTION_LISTEN:
+		return option_set_listen(cfg, value, err);
+	case OPTION_NETS:
+		return option_set_nets(cfg, value, err);
+	case OPTION_LCORES:
+		return lcores_parse(&cfg->lcores, value, err);
+	case OPTION_DELIMITER:
+		return set_delimiter(cfg, value, err);
+	case OPTION_NODES:
+		return set_nodes(cfg, value, err);
+	case OPTION_SPACE:
+	case OPTION_EXT_PATH:
+		return option_set_flash(cfg, row, value, err);
+	case OPTION_PROFILE:
+		return option_set_profile(cfg, value, err);
+	case OPTION_EXTENDED:
+		return set_extended(cfg, value, err);
+	case OPTION_IGNORED:
+		option_mark(cfg, row);
+		return true;
+	default:
+		return error_set(err, "--%s cannot be set", row->name);
+	}
+}
+
 static bool
 set_field(void *into, const struct option_row *row, const char *value, struct error *err)
 {
 	void *field = (char *)into + row->at;
-	struct config *cfg = into; /* of the kinds that only clockoo's rows have */
 
+	if (option_choices(row->kind) != NULL)
+		return set_word(field, row, value, err);
 	switch (row->kind) {
 	case OPTION_AMOUNT:
 	case OPTION_REAL:
@@ -520,59 +453,27 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return set_text(field, row, value, err);
 	case OPTION_FLAG:
 		return set_flag(field, row, value, err);
-	case OPTION_PORT:
-		return set_port(cfg, value, err);
-	case OPTION_ADDRESS:
-		return option_set_address(cfg, value, err);
-	case OPTION_GATEWAY:
-		return option_set_gateway(cfg, value, err);
-	case OPTION_ADDRESS6:
-		return option_set_address6(cfg, value, err);
-	case OPTION_GATEWAY6:
-		return option_set_gateway6(cfg, value, err);
-	case OPTION_LISTEN:
-		return option_set_listen(cfg, value, err);
-	case OPTION_NETS:
-		return option_set_nets(cfg, value, err);
 	case OPTION_NET_LIST:
 		return option_set_net_list(field, row, value, err);
-	case OPTION_LCORES:
-		return lcores_parse(&cfg->lcores, value, err);
-	case OPTION_DELIMITER:
-		return set_delimiter(cfg, value, err);
-	case OPTION_NODES:
-		return set_nodes(cfg, value, err);
 	case OPTION_NUMA:
 		return set_numa(field, value, err);
 	case OPTION_KEEP_FOR:
 		return set_keep_for(field, value, err);
 	case OPTION_OFFLOADS:
-		return set_offloads(field, value, err);
+		return option_set_offloads(field, value, err);
 	case OPTION_ITEMS:
 		return option_set_items(field, value, err);
-	case OPTION_SPACE:
-	case OPTION_EXT_PATH:
-		return option_set_flash(cfg, row, value, err);
 	case OPTION_SERVERS:
 		return option_set_servers(field, row, value, err);
-	case OPTION_PROFILE:
-		return set_profile(cfg, value, err);
 	case OPTION_HTTP:
 		return option_set_http(field, value, err);
-	case OPTION_EXTENDED:
-		return set_extended(cfg, value, err);
-	case OPTION_IGNORED:
-		option_mark(cfg, row); /* fallthrough */
 	case OPTION_ALWAYS_ON:
 		return true;
 	case OPTION_REFUSED:
 		return refuse(row, err);
 	default:
-		break;
+		return set_of_config(into, row, value, err);
 	}
-	if (option_choices(row->kind) != NULL)
-		return set_word(field, row, value, err);
-	return error_set(err, "--%s cannot be set", row->name);
 }
 
 bool

@@ -188,6 +188,10 @@ bool option_set_net_list(char list[CONFIG_SERVERS_BYTES], const struct option_ro
 bool option_set_gateway(struct config *cfg, const char *value, struct error *err);
 bool option_set_address6(struct config *cfg, const char *value, struct error *err);
 bool option_set_gateway6(struct config *cfg, const char *value, struct error *err);
+/* port_values.c */
+bool option_set_port(struct config *cfg, const char *value, struct error *err);
+bool option_set_profile(struct config *cfg, const char *value, struct error *err);
+bool option_set_offloads(uint32_t *field, const char *value, struct error *err);
 /* fleet_values.c */
 bool option_set_time(uint32_t *ms, const struct option_row *row, const char *value,
 		     struct error *err);

@@ -5,6 +5,7 @@
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"
+#include "serve_message.h"
 #include "serve_parse.h"
 #include "serve_slow.h"
 

@@ -7,6 +7,7 @@
  * for with them. Datagrams have no order among each other.
  */
 #include "await_table.h"
+#include "serve_message.h"
 #include "serve_since.h"
 
 #define LINE_TRIES_MAX 4u /* times that a key found at first may be gone at last */

@@ -196,8 +196,7 @@ execute_body_done(struct serve *sv, struct op *op)
 	ss->filling = false;
 	fill_quota_end(sv, ss);
 	if (ss->bad_end) {
-		store_abandon(sv->store, &ss->fill);
-		reply_error(sv, op, MC_ERR_CHUNK);
+		storage_bad_end(sv, op, &ss->fill);
 		return EXEC_DONE;
 	}
 	if (op->req.body_len >= ITEM_PIN_MIN_BYTES)

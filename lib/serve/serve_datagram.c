@@ -4,6 +4,7 @@
  * Datagrams that a turn has no time for stay in the stack.
  */
 #include "await_table.h"
+#include "serve_message.h"
 #include "serve_parse.h"
 
 static void

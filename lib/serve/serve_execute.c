@@ -4,6 +4,7 @@
 #include "await_table.h"
 #include "serve_access.h"
 #include "serve_hot.h"
+#include "serve_message.h"
 #include "serve_parse.h"
 #include "serve_record.h"
 

@@ -32,6 +32,8 @@ void storage_refused(struct serve *sv, struct op *op, enum store_result r);
 enum exec_status storage_not_begun(struct serve *sv, struct op *op, enum store_result r);
 /* Publish what is filled, and answer. */
 void storage_finish(struct serve *sv, struct op *op, struct fill *fill);
+/* What is filled does not end as it must. */
+void storage_bad_end(struct serve *sv, struct op *op, struct fill *fill);
 /* The store's second at which a client's exptime ends; 0 never, 1 long ago. */
 uint32_t serve_expiry_s(const struct serve_clock *clock, int32_t exptime);
 const struct item *touch_and_get(struct serve *sv, struct op *op);

@@ -5,6 +5,7 @@
  * one's messages in order.
  */
 #include "serve_access.h"
+#include "serve_message.h"
 
 #include "store/introspect.h"
 

@@ -5,6 +5,7 @@
 #include "serve_access.h"
 #include "serve_execute.h"
 #include "serve_hot.h"
+#include "serve_message.h"
 
 /* Over the request itself; NULL if the reply may not fit. */
 static inline uint8_t *

@@ -119,6 +119,13 @@ conditions_of(const struct mc_req *req)
 	return conditions;
 }
 
+static void
+set_count(struct serve *sv, uint32_t class)
+{
+	serve_count(sv, CMD_SET);
+	counter_add(&sv->classes[class][CLASS_CMD_SET], 1);
+}
+
 enum store_result
 storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 {
@@ -130,10 +137,9 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 		store_begin(sv->store, fill, req->key, op->hash, req->body_len, req->client_flags,
 			    serve_expiry_s(&sv->clock, exptime));
 
-	if (likely(r == STORE_OK)) {
-		serve_count(sv, CMD_SET);
-		class_count(sv, fill->item, CLASS_CMD_SET);
-	}
+	/* One that extends may be begun again (extend_finish), and is counted at its end. */
+	if (likely(r == STORE_OK) && likely(!extends(store_mode_of(req))))
+		set_count(sv, store_class_lookup(&sv->class_map, fill->item));
 	if (unlikely(r == STORE_NO_MEMORY))
 		fills_memory_pressure(sv);
 	return r;
@@ -226,6 +232,20 @@ count_result(struct serve *sv, enum store_result r)
 		serve_count(sv, STORE_NO_MEMORY_COUNT);
 }
 
+/* The fill is the store's, or has ended. */
+static void
+storage_told(struct serve *sv, struct op *op, enum store_result r, const struct item *made)
+{
+	count_result(sv, r);
+	record_store(sv, op, r, made);
+	if (op->req.verb == MC_MS)
+		meta_stored(sv, op, r, made);
+	else if (op->req.flags & MC_BINARY)
+		binary_stored(sv, op, r, made);
+	else
+		text_stored(sv, op, r);
+}
+
 void
 storage_finish(struct serve *sv, struct op *op, struct fill *fill)
 {
@@ -235,18 +255,43 @@ storage_finish(struct serve *sv, struct op *op, struct fill *fill)
 	const struct item *made = NULL;
 	enum store_result r;
 
+	if (unlikely(extends(conditions.mode)))
+		set_count(sv, store_class_lookup(&sv->class_map, fill->item));
 	record_lookup_before_write(sv, op, fill->hash);
 	r = store_finish_with(sv->store, fill, &conditions, &made);
-	count_result(sv, r);
 	if (unlikely(cas))
 		record_cas(sv, class, r);
-	record_store(sv, op, r, made);
-	if (op->req.verb == MC_MS)
-		meta_stored(sv, op, r, made);
-	else if (op->req.flags & MC_BINARY)
-		binary_stored(sv, op, r, made);
-	else
-		text_stored(sv, op, r);
+	storage_told(sv, op, r, made);
+}
+
+void
+storage_bad_end(struct serve *sv, struct op *op, struct fill *fill)
+{
+	if (extends(store_mode_of(&op->req)))
+		set_count(sv, store_class_lookup(&sv->class_map, fill->item));
+	store_abandon(sv->store, fill);
+	reply_error(sv, op, MC_ERR_CHUNK);
+}
+
+/* Of an append or prepend whose value is here whole: while the new version's memory is still to
+ * come, the request waits for it, and is begun again. */
+static enum exec_status
+extend_finish(struct serve *sv, struct op *op, struct fill *fill)
+{
+	const struct store_conditions conditions = conditions_of(&op->req);
+	const uint32_t class = store_class_lookup(&sv->class_map, fill->item);
+	const struct item *made = NULL;
+	enum store_result r;
+
+	record_lookup_before_write(sv, op, fill->hash);
+	r = store_try_finish_with(sv->store, fill, &conditions, &made);
+	if (r == STORE_NOT_YET) {
+		store_abandon(sv->store, fill);
+		return storage_not_begun(sv, op, r);
+	}
+	set_count(sv, class);
+	storage_told(sv, op, r, made);
+	return EXEC_DONE;
 }
 
 /* "STORED" and its line end as the machine loads them. */
@@ -318,11 +363,12 @@ execute_store(struct serve *sv, struct op *op)
 	if (unlikely(r != STORE_OK))
 		return storage_not_begun(sv, op, r);
 	if (unlikely(req->body_end != 0 && memcmp(op->body.data + req->body_len, "\r\n", 2) != 0)) {
-		store_abandon(sv->store, &fill);
-		reply_error(sv, op, MC_ERR_CHUNK);
+		storage_bad_end(sv, op, &fill);
 		return EXEC_DONE;
 	}
 	store_fill(sv->store, &fill, op->body.data, req->body_len);
+	if (unlikely(extends(store_mode_of(req))))
+		return extend_finish(sv, op, &fill);
 	storage_finish(sv, op, &fill);
 	return EXEC_DONE;
 }

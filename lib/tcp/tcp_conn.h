@@ -15,6 +15,7 @@
 #include "net/net_core.h"
 #include "tcp_counters.h"
 #include "tcp_limits.h"
+#include "tcp_rxq.h"
 #include "tcp_scoreboard.h"
 #include "sendq.h"
 #include "timer_wheel.h"
@@ -84,38 +85,6 @@ enum conn_flag {
 
 /* Offered in our SYN; cleared unless the peer offers it too. */
 #define CONN_OFFERS (CONN_WSCALE | CONN_TS | CONN_SACK)
-
-/* Received data, in the frame it came in. An out-of-order block is a chain of nodes without a gap;
- * its first node knows the last. */
-struct rx_seg {
-	struct rx_seg *next;
-	struct frame *frame;
-	uint8_t *start;      /* of the frame */
-	const uint8_t *data; /* of the data */
-	uint32_t seq, len;
-	union {
-		struct { /* of an out-of-order block's first node */
-			uint16_t block_frames;
-			uint16_t block_updated; /* conn.ooo_clock of its last data */
-			struct rx_seg *block_last;
-		};
-		/* Of a node in order: what later turns added to its data (bytes from start on), and
-		 * how long after since_ns. */
-		struct {
-			uint32_t later_at, last_at; /* first and last turn; 0: none */
-			uint32_t later_ns, last_ns;
-		};
-	};
-	uint64_t since_ns; /* when its first data was here, with all before it */
-};
-static_assert(sizeof(struct rx_seg) == CACHE_LINE_BYTES, "a node is one cache line");
-
-struct rxq {
-	struct rx_seg *head, *tail; /* in order, unread */
-	struct rx_seg *ooo_blocks;  /* after holes: sorted by seq, gaps between them */
-	uint32_t bytes;             /* in order, unread */
-	uint16_t frames, ooo_frames;
-};
 
 /* Loss recovery, touched only in CONN_DISORDER. Names are the RFCs'. */
 struct loss {

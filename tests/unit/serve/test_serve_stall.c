@@ -232,12 +232,56 @@ sums_wait_for_a_core_that_stands_still(void **state)
 	}
 }
 
+#define APPENDS 50u
+
+/* So does an append, for its new version. While it waits, what it extends may be evicted. */
+static void
+appends_wait_for_a_core_that_stands_still(void **state)
+{
+	static const struct {
+		const char *request, *stored, *missed;
+	} asks[] = {{"append old 0 0 1\r\nx\r\n", "STORED\r\n", "NOT_STORED\r\n"},
+		    {"prepend old 0 0 1\r\nx\r\n", "STORED\r\n", "NOT_STORED\r\n"},
+		    {"ms old 1 MA\r\nx\r\n", "HD\r\n", "NS\r\n"}};
+
+	for (uint32_t kind = 0; kind < sizeof asks / sizeof *asks; kind++) {
+		uint32_t before, sent, count = 0;
+		struct conn *c;
+
+		begin(0);
+		c = rig_open(rigs[0]);
+		ask_until_all_wait(0);
+		for (uint32_t n = 0; n < APPENDS; n++)
+			rig_receive_text(rigs[0], c, asks[kind].request);
+		rig_turns(rigs[0], 100);
+		rig_sent(c, &before);
+		for (uint32_t t = 0; t < 500; t++) {
+			rig_turn(rigs[1]);
+			rig_turn(rigs[0]);
+			for (uint32_t i = 0; i < CLIENTS; i++)
+				listen_to(i, 0);
+		}
+		for (const char *at = rig_sent(c, &sent), *end = at + sent; at < end; count++) {
+			const char *said = at[0] == 'N' ? asks[kind].missed : asks[kind].stored;
+
+			check_bytes(at, said, strlen(said));
+			at += strlen(said);
+		}
+		print_message("%u and %u bytes of answers\n", before, sent);
+		check(before < sent); /* some of them waited */
+		check_eq(count, APPENDS);
+		rig_destroy(rigs[1]);
+		rig_destroy(rigs[0]);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sets_wait_for_a_core_that_stands_still),
 		cmocka_unit_test(sums_wait_for_a_core_that_stands_still),
+		cmocka_unit_test(appends_wait_for_a_core_that_stands_still),
 		cmocka_unit_test(a_refused_set_costs_the_old_value_only_where_it_replaces),
 	};
 
