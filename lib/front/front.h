@@ -21,7 +21,7 @@
  *
  * Bounds: FRONT_KEYS keys, of which a lane has as many as are free; FRONT_REQUESTS requests,
  *         FRONT_LANE_REQUESTS_MAX a lane. A turn reads FRONT_READ_TURN bytes of FRONT_LOOKS lanes,
- *         FRONT_READ_VISIT of each, by turns.
+ *         FRONT_READ_VISIT of each, by turns, and gives FRONT_ANSWERS_PER_TURN answers.
  */
 #ifndef CLOCKOO_FRONT_H
 #define CLOCKOO_FRONT_H
@@ -37,6 +37,7 @@
 #define FRONT_REQUESTS          AWAITS_MAX
 #define FRONT_LANE_REQUESTS_MAX 1024u
 #define FRONT_LOOKS             64u
+#define FRONT_ANSWERS_PER_TURN  512u
 #define FRONT_READ_TURN         (256u << 10)
 #define FRONT_READ_VISIT        (64u << 10)
 #define FRONT_MEMORY_TURNS      64u            /* that a value waits for memory */

@@ -169,7 +169,7 @@ front_key_form(const struct front_key *key, bool meta)
 static inline bool
 front_may_answer(const struct front *f)
 {
-	return f->answers + FRONT_KEYS_MAX <= AWAITS_ENDED_PER_TURN;
+	return f->answers + FRONT_KEYS_MAX <= FRONT_ANSWERS_PER_TURN;
 }
 
 /* ---- lanes (front_lane.c) ---- */

@@ -41,8 +41,8 @@ await_link_at(struct session *ss, uint32_t offset)
 
 /* Asks for op, from *link on in the list. False: there is no place. */
 bool await_ask_at(struct serve *sv, struct op *op, struct await **link, uint32_t offset);
-/* What stands behind op, which waits, in this pass. False: not all of it, since one operation may
- * not be asked for ahead, or found no place. */
+/* What stands behind op, which waits, in this pass: as far as there are places. False: behind that
+ * is not only what may be asked for later, ahead of its turn, too. */
 bool awaits_ask_ahead(struct serve *sv, struct op *op);
 
 /* A get of a key with this hash waits, and is not asked for. */

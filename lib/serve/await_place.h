@@ -13,6 +13,8 @@
 struct await_lane *await_lane_of(struct awaits *aw, struct view key, uint64_t hash);
 /* NULL: there is none. ss: NULL is a datagram's. */
 struct await *await_place_take(struct awaits *aw, struct session *ss, struct await_lane *lane);
+/* How many more the session may take, about, and of how many: a lane may have fewer. */
+uint32_t await_places(const struct awaits *aw, const struct session *ss, uint32_t *share);
 /* Bytes of a value that is asked with. */
 void await_values_add(struct awaits *aw, struct await_lane *lane, uint32_t bytes);
 /* Begin of a turn: who waits for a place is granted one, or has waited too long. */

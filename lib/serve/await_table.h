@@ -227,10 +227,10 @@ void awaits_forget(struct serve *sv, struct session *ss);
 /* Of every pass: behind the last one of a turn the supplier hears that its asks are complete. */
 void awaits_pass_end(struct serve *sv);
 
-/* Operations that stand one behind the other, from offset on in the read buffer, behind all that
- * wait. False: the last ones found no place. */
-bool awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n,
-		     uint32_t offset);
+/* Operations that will stand one behind the other, from offset on in the read buffer, behind all
+ * that wait. How many: what stands behind them has found no place. */
+uint32_t awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n,
+			 uint32_t offset);
 
 /* ---- gets that are no operations yet (serve_await_ahead.c) ---- */
 

@@ -49,7 +49,7 @@
  *         the last AWAITS_FIRST_ONLY are for connections that have none. A lane, which is a server
  *         or a disk, has as many as are free. Datagrams have AWAITS_UDP_MAX, in AWAITED_LINES_MAX
  *         requests of at most CHUNK_BYTES. AWAITS_ENDED_PER_TURN end by their deadline in a turn;
- *         poll() answers no more than that either.
+ *         poll() answers a few hundred at most.
  *         A connection has one write. Writes hold an eighth of the chunks at most. Values that were
  *         asked with, and have not ended, take half as much memory as the fill quota, divided among
  *         the cores (any one value may, alone); a lane as much of it as is free.

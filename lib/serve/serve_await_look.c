@@ -81,6 +81,7 @@ struct look {
 	bool skips; /* those of keys that an earlier get waits for, and has not asked for */
 };
 
+/* at->offset is set. */
 static void
 look_begin(struct look *at, struct session *ss, const struct op *first)
 {
@@ -89,8 +90,11 @@ look_begin(struct look *at, struct session *ss, const struct op *first)
 	at->first = first;
 	at->skips = false;
 	at->link = &ss->awaits;
-	for (const struct await *a = ss->awaits; a != NULL; a = a->next)
+	for (struct await *a = ss->awaits; a != NULL; a = a->next) {
 		waited_add(&at->waited, a->hash);
+		if (a->offset < at->offset)
+			at->link = &a->next;
+	}
 }
 
 static void
@@ -143,6 +147,16 @@ look_ask(struct serve *sv, struct op *op, struct look *at)
 	return true;
 }
 
+/* From op on, of this session: are they all plain gets? */
+static bool
+gets_follow(const struct serve *sv, const struct session *ss, const struct op *op)
+{
+	for (; op < &sv->ops[sv->op_count]; op++)
+		if (op->session == ss && plain_get_bytes(op) == 0)
+			return false;
+	return true;
+}
+
 /* Stops at the first operation that is not asked for ahead: its effect may be on keys behind it. */
 FLAT bool
 awaits_ask_ahead(struct serve *sv, struct op *op)
@@ -156,22 +170,32 @@ awaits_ask_ahead(struct serve *sv, struct op *op)
 	at.line = op_last(op) ? behind : begin;
 	look_begin(&at, ss, op + 1);
 	ss->left_out = 0;
-	for (struct op *next = op + 1; next < end; next++)
-		if (next->session == ss && (!await_reads(&next->req) || !look_ask(sv, next, &at)))
+	ss->ahead_parser = ss->parser;
+	for (struct op *next = op + 1; next < end; next++) {
+		if (next->session != ss)
+			continue;
+		if (!await_reads(&next->req))
 			return false;
+		ss->ahead_at = at.offset;
+		ss->ahead_parser = next->before;
+		if (!look_ask(sv, next, &at))
+			return gets_follow(sv, ss, next);
+	}
+	ss->ahead_at = at.offset;
+	ss->ahead_parser = ss->parser;
 	return true;
 }
 
-FLAT bool
+FLAT uint32_t
 awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint32_t offset)
 {
 	struct look at;
+	uint32_t asked = 0;
 
 	at.offset = at.line = offset;
 	look_begin(&at, ss, ops);
 	at.skips = true;
-	for (uint32_t i = 0; i < n; i++)
-		if (!look_ask(sv, &ops[i], &at))
-			return false;
-	return true;
+	while (asked < n && look_ask(sv, &ops[asked], &at))
+		asked++;
+	return asked;
 }

@@ -118,7 +118,6 @@ session_wait_answer(struct serve *sv, struct op *op, struct serve_answer *answer
 	offset = op_offset(ss, op);
 	if (await_ask_at(sv, op, await_link_at(ss, offset), offset)) {
 		ss->ahead = awaits_ask_ahead(sv, op) && session_is_ahead(ss);
-		ss->ahead_parser = ss->parser;
 	} else {
 		await_queue(sv, ss, op->req.key, op->hash, 0);
 	}
@@ -340,6 +339,8 @@ awaits_rebase(struct serve *sv, struct session *ss, uint32_t first)
 		session_await_end(sv, ss, &ss->awaits);
 	for (struct await *a = ss->awaits; a != NULL; a = a->next)
 		a->offset -= base;
+	ss->ahead_at -= base;
+	ss->newer_at -= base < ss->newer_at ? base : ss->newer_at;
 }
 
 /* Where the first request stands whose answer is not here. */

@@ -32,12 +32,29 @@ lane_has_place(const struct awaits *aw, const struct await_lane *lane)
 	return lane->open < places_left(aw);
 }
 
+/* Of a session, with so many left beyond those that are for first ones only. */
+static uint32_t
+share_of(uint32_t left)
+{
+	const uint32_t share = (left - AWAITS_FIRST_ONLY) / AWAITS_SESSION_PART;
+
+	return share < AWAITS_SESSION_MAX ? share : AWAITS_SESSION_MAX;
+}
+
+uint32_t
+await_places(const struct awaits *aw, const struct session *ss, uint32_t *share)
+{
+	const uint32_t left = places_left(aw);
+
+	*share = left > AWAITS_FIRST_ONLY ? share_of(left) : 0;
+	return *share > ss->await_count ? *share - ss->await_count : 0;
+}
+
 /* The first await of a session comes before others' further ones. */
 static bool
 has_place(const struct awaits *aw, const struct session *ss, const struct await_lane *lane)
 {
 	const uint32_t left = places_left(aw);
-	uint32_t share;
 
 	if (!lane_has_place(aw, lane))
 		return false;
@@ -47,8 +64,7 @@ has_place(const struct awaits *aw, const struct session *ss, const struct await_
 		return false;
 	if (ss == NULL)
 		return aw->udp_count < AWAITS_UDP_MAX;
-	share = (left - AWAITS_FIRST_ONLY) / AWAITS_SESSION_PART;
-	return ss->await_count < (share < AWAITS_SESSION_MAX ? share : AWAITS_SESSION_MAX);
+	return ss->await_count < share_of(left);
 }
 
 void

@@ -126,6 +126,7 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 	}
 	ss->read_buf_since_s = sv->clock.now_s;
 	ss->read_buf_since_ns = session_since_ns(sv, ss);
+	ss->newer_since_ns = 0;
 	memcpy(ss->read_buf, sv->scratch, bytes);
 	ss->read_buf_at = 0;
 	ss->read_buf_len = bytes;

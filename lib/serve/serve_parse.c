@@ -414,12 +414,14 @@ still_waiting(struct serve *sv, struct session *ss)
 	enum fill_quota_state look;
 
 	if (ss->memory_wait_turns == 0) {
+		if (ss->newer_since_ns != 0 && ss->read_buf_at >= ss->newer_at) {
+			ss->read_buf_since_ns = ss->newer_since_ns;
+			ss->newer_since_ns = 0;
+		}
 		gets_tell(sv, ss);
-		if (!awaits_wait(sv, ss))
-			return false;
 		if (ss->ahead)
 			gets_ask_ahead(sv, ss);
-		return true;
+		return awaits_wait(sv, ss);
 	}
 	if (fill_quota_sleeps(sv, ss))
 		return true; /* the peer's retransmission makes it ready */
@@ -454,6 +456,7 @@ conn_parse(struct serve *sv, struct session *ss)
 		if (still_waiting(sv, ss))
 			return;
 		ss->ahead = false;
+		ss->newer_since_ns = 0;
 		sv->read_bufs_in_use = true; /* what it got for its wait goes back */
 	}
 	if (!reply_resume(sv, ss))

@@ -135,9 +135,10 @@ struct session {
 	uint32_t deferrable_bytes;      /* of this pass, from the first that may have to wait */
 	bool has_credit;    /* the stack has room for the next operation's reply, this turn */
 	bool await_counted; /* its next request was counted when it came */
-	bool ahead;         /* gets behind its read buffer may be asked for */
+	bool ahead;         /* gets behind those that were asked for may be, too */
 	bool passes_on;     /* an answer may be told once more, before what the store has */
-	struct mc_parser ahead_parser; /* at its end */
+	uint32_t ahead_at;  /* where those begin: in the read buffer, or at its end... */
+	struct mc_parser ahead_parser; /* ... and what it is there */
 	uint64_t left_out;             /* a bit for some hashes each: of gets that wait unasked */
 	uint16_t await_lane;           /* where it waits for a place, or has one granted */
 	uint64_t await_since_ns;       /* since when it has waited for a place; 0: it does not */
@@ -148,7 +149,9 @@ struct session {
 	uint8_t *read_buf;
 	uint32_t read_buf_at, read_buf_len;
 	uint32_t read_buf_since_s;  /* since when */
-	uint64_t read_buf_since_ns; /* since when its bytes were here */
+	uint64_t read_buf_since_ns; /* since when its bytes were here... */
+	uint64_t newer_since_ns;    /* ... and those from newer_at on; 0: there are none */
+	uint32_t newer_at;
 
 	/* Its end included; of a request that waits with its body unread, its line as well. */
 	uint64_t body_left;

@@ -179,6 +179,10 @@ class FrontLoad(Figures):
                          for i, us in enumerate(cost.get((mine, "server"), ()))]
                 if found:
                     self.keep(f"front_{form}{part}_server_cpu_vs_better", found)
+            if all(cost.get((OWN, "kernel"), [0])):
+                # What a front whose own code costs nothing would have: the kernel's part of each request is left.
+                self.keep(f"front_kernel_{part}_server_cpu_vs_better_best_possible", [
+                    min(cost[who, "server"][i] for who in better) / us for i, us in enumerate(cost[OWN, "kernel"])])
             for what in ("servers", "fleet") if part == "cpu" and (OWN, "server") in cost else ():
                 self.keep(f"front_kernel_cpu_{what}_cpu_vs_better", [
                     min(cost[who, what][i] for who in better) / us for i, us in enumerate(cost[OWN, what])])
@@ -188,6 +192,10 @@ class FrontLoad(Figures):
                 for mine, alone in zip(self.rows(part, OWN), self.rows(part, "tcp_get"))])
         table(f"{part}, a kernel client over veths: {CONNECTIONS} connections; CPU in us a request or key",
               ["who", "M/s", "its CPU", "the machine's"], lines)
+        bound = self.figures.get(f"front_kernel_{part}_server_cpu_vs_better_best_possible")
+        if bound is not None:
+            print(f"  the front needs {self.figures[f'front_kernel_{part}_server_cpu_vs_better']:.2f} times less CPU than "
+                  f"the better one; {bound:.2f} if its own code cost nothing: the rest is its kernel's part", flush=True)
 
     def shares(self, name, who, rows, cost):
         """Of a request: the proxy's CPU in its own code and in its kernel, the servers', and that of all of them."""

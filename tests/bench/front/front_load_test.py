@@ -137,6 +137,8 @@ class FrontLoadTest(unittest.TestCase):
         self.assertEqual(figures["front_kernel_cpu_server_cpu_vs_better"], 5)  # nutcracker's 50 us by 10
         self.assertEqual(figures["front_cpu_server_cpu_vs_better"], 100)  # by 500 ns
         self.assertAlmostEqual(figures["front_kernel_cpu_kernel_cpu_us"], 2)
+        self.assertAlmostEqual(figures["front_kernel_cpu_server_cpu_vs_better_best_possible"], 25)  # 50 us by those 2
+        self.assertIn("5.00 times less CPU than the better one; 25.00 if its own code cost nothing", tables)
         self.assertAlmostEqual(figures["front_kernel_cpu_servers_cpu_vs_better"], 3)  # 3 us by 1
         self.assertAlmostEqual(figures["front_kernel_cpu_fleet_cpu_vs_better"], 13 / 4)
         self.assertEqual(figures["front_cold_gets"], 1)

@@ -51,9 +51,10 @@ MUTANTS = {
                    "!a->answer.failed"),
     # What was asked for ahead of its turn says where later bytes begin.
     "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
+    # What waits for a place in the read buffer moves, and where it begins does not.
+    "AHEAD_UNMOVED": ("serve_await_order.c", "\tss->ahead_at -= base;\n", ""),
     "NO_SESSION_SHARE": ("serve_await_place.c",
-                         "return ss->await_count < (share < AWAITS_SESSION_MAX ? share : AWAITS_SESSION_MAX);",
-                         "return share < AWAITS_MAX;"),
+                         "return ss->await_count < share_of(left);", "return true;"),
     "NO_SERVER_SHARE": ("serve_await_place.c", "return lane->open < places_left(aw);", "return places_left(aw) > 0;"),
     # Who comes later takes the place of who waits.
     "WAKE_WITHOUT_GRANT": ("serve_await_place.c", "ss->await_granted = true;\n\t\taw->granted++;\n\t\tlane->open++;",

@@ -125,6 +125,19 @@ a_connection_has_a_share(void **state)
 	check_eq(OPEN, AWAITS_SESSION_MAX);
 }
 
+/* Others of the same pass take the places of those that are told. */
+static void
+what_finds_no_place_is_asked_for_when_others_are_told(void **state)
+{
+	struct conn *c = say("get s1 s6 s11 s16 d1 d2 d3\r\nget d4\r\nget d5 d6 d7\r\n");
+
+	turns(5);
+	check(strstr(rig_sent(c, NULL), "VALUE s16 ") != NULL);
+	check_eq(OPEN, AWAITS_SESSION_MAX);
+	turns(8 * TIMEOUT_TURNS);
+	check_eq(OPEN, 0);
+}
+
 static bool
 is_answered(struct conn *c)
 {
@@ -697,6 +710,7 @@ main(void)
 		TEST(one_that_ends_is_answered_and_closed),
 		TEST(a_supplier_hears_of_the_end_behind_a_pass_without_asks),
 		TEST(a_connection_has_a_share),
+		TEST(what_finds_no_place_is_asked_for_when_others_are_told),
 		TEST(a_lane_that_stalls_leaves_places_for_others),
 		TEST(who_finds_no_place_waits_for_one),
 		cmocka_unit_test_setup_teardown(
