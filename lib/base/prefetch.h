@@ -20,4 +20,11 @@ prefetch(const void *p)
 	__asm__ volatile("prefetcht1 %0" : : "m"(*(const char *)p));
 }
 
+/* The same of a line that is written soon: no other core has it then. */
+static inline void
+prefetch_to_write(const void *p)
+{
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+}
+
 #endif

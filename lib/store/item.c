@@ -84,9 +84,38 @@ item_set_status_once(struct item *it, uint32_t bit)
 	       (atomic_fetch_or_explicit(&it->head, bit, memory_order_relaxed) & bit) == 0;
 }
 
+enum ghost
+item_take_ghost(struct store_core *sc, uint32_t ref, struct ghost_group *ghosts, uint64_t hash)
+{
+	const enum ghost ghost = ghost_take(ghosts, hash);
+	struct slab *sl = &sc->store->slab;
+
+	if (likely(ghost == GHOST_NONE))
+		return ghost;
+
+	struct slab_class *c = &sl->classes[slab_class_of_ref(sl, ref)];
+
+	atomic_fetch_add_explicit(&c->passed, PASSED_USED, memory_order_relaxed);
+	evictions_returned(ghost == GHOST_OF_NEW ? &c->probation.young : &c->probation.kept);
+	count(sc, STORE_GHOSTS_RETURNED, ghost == GHOST_OF_NEW);
+	return ghost;
+}
+
+void
+item_judge_newcomer(struct store_core *sc)
+{
+	const struct newcomer n = sc->newcomer;
+
+	sc->newcomer.ghosts = NULL;
+	if (unlikely(item_take_ghost(sc, n.ref, n.ghosts, n.hash) == GHOST_OF_NEW))
+		slab_end_probation(&sc->store->slab, n.ref);
+}
+
 void
 item_apply_referenced(struct store_core *sc)
 {
+	if (sc->newcomer.ghosts != NULL)
+		item_judge_newcomer(sc);
 	for (uint32_t i = 0; i < sc->referenced_pending_count; i++)
 		slab_set_referenced(&sc->store->slab, sc->referenced_pending[i]);
 	sc->referenced_pending_count = 0;

@@ -271,29 +271,23 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 }
 
 /* A new key is on probation, unless its ghost says that it was evicted from there too early. */
-static __attribute__((noinline)) enum object_state
-state_of_new(struct store_core *sc, const struct item *it, struct ghost_group *ghosts,
-	     uint64_t hash)
+static inline enum object_state
+state_without_ghost(const struct slab *sl, uint32_t ref, uint64_t hash)
 {
-	struct store *st = sc->store;
-	struct slab_class *c = &st->slab.classes[item_class(st, it)];
-	struct probation *pr = &c->probation;
-	const enum ghost ghost = ghost_take(ghosts, hash);
+	const struct slab_class *c = &sl->classes[slab_class_of_ref(sl, ref)];
 
-	if (ghost != GHOST_NONE)
-		atomic_fetch_add_explicit(&c->passed, PASSED_USED, memory_order_relaxed);
-	switch (ghost) {
-	case GHOST_OF_NEW:
-		evictions_returned(&pr->young);
-		count(sc, STORE_GHOSTS_RETURNED, 1);
-		return OBJECT_KEPT;
-	case GHOST_OF_KEPT:
-		evictions_returned(&pr->kept);
-		break;
-	case GHOST_NONE:
-		break;
-	}
 	return probation_skips(slab_probation_step(c), hash) ? OBJECT_KEPT : OBJECT_NEW;
+}
+
+static __attribute__((noinline)) enum object_state
+state_of_new(struct store_core *sc, const struct item *it, uint64_t hash)
+{
+	const struct store *st = sc->store;
+	const uint32_t ref = item_ref(st, it);
+
+	if (item_take_ghost(sc, ref, item_ghosts(st, it, hash), hash) == GHOST_OF_NEW)
+		return OBJECT_KEPT;
+	return state_without_ghost(&st->slab, ref, hash);
 }
 
 /* An update is a use of its key: a key that is read and then written stays as long as one that is
@@ -308,8 +302,7 @@ first_state(struct store_core *sc, const struct link *link, const struct found *
 	if (!st->slab.probation)
 		return OBJECT_KEPT;
 	if (found->old == NULL)
-		return state_of_new(sc, link->item, item_ghosts(st, link->item, link->hash),
-				    link->hash);
+		return state_of_new(sc, link->item, link->hash);
 	return slab_state(&st->slab, item_ref(st, found->old)) == OBJECT_NEW ? OBJECT_NEW
 									     : OBJECT_KEPT;
 }
@@ -371,6 +364,19 @@ replace_simple(struct store_core *sc, struct item *it, const struct key_lock *lo
 	return true;
 }
 
+/* Its ghosts are asked for now, and looked at with the next one: their cache line is one of many,
+ * and mostly another core has written it. */
+static inline void
+note_newcomer(struct store_core *sc, const struct item *it, uint32_t ref, uint64_t hash)
+{
+	struct ghost_group *ghosts = item_ghosts(sc->store, it, hash);
+
+	prefetch(ghosts);
+	if (sc->newcomer.ghosts != NULL)
+		item_judge_newcomer(sc);
+	sc->newcomer = (struct newcomer){.ghosts = ghosts, .hash = hash, .ref = ref};
+}
+
 /* Under the locks: where there is none. */
 static inline bool
 insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struct key_lock *lock)
@@ -380,10 +386,8 @@ insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struc
 	const uint64_t floor =
 		atomic_load_explicit(store_floor(st, lock->place.tag), memory_order_relaxed);
 	const uint32_t ref = item_ref(st, it);
-	struct ghost_group *ghosts = item_ghosts(st, it, hash);
 	struct spot spot;
 
-	prefetch(ghosts);
 	if (unlikely(floor >= ITEM_CAS_MAX))
 		return false;
 	spot = spot_for_new(sc, &lock->place);
@@ -394,9 +398,11 @@ insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struc
 	it->cas_form = (uint32_t)(floor + 1) << 8 | (generation << ITEM_FLUSH_SHIFT & 0xff);
 	account_in_simple(sc, ref, it, generation);
 	slab_set_live(&st->slab, ref,
-		      st->slab.probation ? state_of_new(sc, it, ghosts, hash) : OBJECT_KEPT);
+		      st->slab.probation ? state_without_ghost(&st->slab, ref, hash) : OBJECT_KEPT);
 	protocol_gap();
 	index_put(&st->ix, &lock->place, spot, ref);
+	if (st->slab.probation)
+		note_newcomer(sc, it, ref, hash);
 	return true;
 }
 

@@ -102,16 +102,21 @@ items_to_come(const struct store *st, uint64_t items)
 }
 
 /* Do the objects that classes have leave the index room, if all become items? More come only as
- * pages move. */
+ * pages move. Those that the reserve has lent, and that are emptied for it, will be no class's. */
 static bool
 all_objects_find_slots(const struct store *st, uint64_t room)
 {
 	const struct slab *sl = &st->slab;
-	uint64_t objects = 0;
+	const uint32_t reserve = slab_pool(sl) + slab_evacuating_for_pool(sl);
+	uint64_t objects = 0, pages = 0;
 
-	for (uint32_t i = 0; i < sl->class_count; i++)
+	if (reserve > sl->reserve)
+		return false;
+	for (uint32_t i = 0; i < sl->class_count; i++) {
 		objects += (uint64_t)slab_class_pages(&sl->classes[i]) * sl->classes[i].per_page;
-	return slab_evacuating_for_pool(sl) == 0 && objects <= room;
+		pages += slab_class_pages(&sl->classes[i]);
+	}
+	return objects - objects * (sl->reserve - reserve) / (pages | 1) <= room;
 }
 
 /* ---- a resize in slices ---- */

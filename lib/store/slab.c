@@ -159,6 +159,22 @@ slab_set_referenced(const struct slab *sl, uint32_t ref)
 	return false;
 }
 
+void
+slab_end_probation(const struct slab *sl, uint32_t ref)
+{
+	uint32_t shift;
+	_Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
+	uint64_t now = atomic_load_explicit(word, memory_order_relaxed);
+
+	/* Relaxed: as in slab_set_referenced. */
+	for (uint32_t tries = 0;
+	     tries < USE_TRIES_MAX && (now >> shift & OBJECT_USED) == OBJECT_NEW; tries++)
+		if (atomic_compare_exchange_weak_explicit(
+			    word, &now, now ^ (uint64_t)(OBJECT_NEW ^ OBJECT_KEPT) << shift,
+			    memory_order_relaxed, memory_order_relaxed))
+			return;
+}
+
 /* ---- pages ---- */
 
 static uint32_t

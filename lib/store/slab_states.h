@@ -115,6 +115,10 @@ slab_clear_live(struct slab *sl, uint32_t ref)
  * a hot word stays in all caches), the object is out, or the word kept changing. */
 bool slab_set_referenced(const struct slab *sl, uint32_t ref);
 
+/* An object on probation is so no longer. Nothing happens if it is not, or if the word kept
+ * changing. */
+void slab_end_probation(const struct slab *sl, uint32_t ref);
+
 static inline bool
 slab_is_referenced(const struct slab *sl, uint32_t ref)
 {

@@ -140,6 +140,14 @@ enum evacuation_for {
 	EVACUATIONS
 };
 
+/* A simple item that this core has put into the index last, while its ghost has not been looked
+ * for: until the group has arrived. */
+struct newcomer {
+	struct ghost_group *ghosts; /* NULL: none */
+	uint64_t hash;
+	uint32_t ref;
+};
+
 struct store_core {
 	struct store *store;
 	uint32_t id;
@@ -160,6 +168,7 @@ struct store_core {
 	uint32_t stalled_epoch; /* that epoch */
 	uint32_t idle_class,
 		idle_expiry; /* expired items wanted of a class that allocates nothing */
+	struct newcomer newcomer;
 	uint32_t referenced_pending_count;
 	uint32_t referenced_pending[REFERENCED_PENDING_MAX];
 	bool online;

@@ -119,8 +119,8 @@ look_for_place(const struct store *st, uint32_t ref, struct victim *v)
 			     .bucket = p.primary,
 			     .tag = p.tag,
 			     .ghosts = item_ghosts(st, it, hash)};
-	prefetch(v->ghosts);
-	prefetch(index_bucket(&st->ix, p.primary));
+	prefetch_to_write(v->ghosts);
+	prefetch_to_write(index_bucket(&st->ix, p.primary));
 }
 
 /* Most items are in their primary bucket. */

@@ -234,6 +234,7 @@ evict_object(struct store_core *sc, uint32_t ref, enum ghost ghost)
 	struct victim v;
 	enum unlinked how;
 
+	item_apply_referenced(sc);
 	unlink_look(sc->store, &ref, 1, &v);
 	how = unlink_victim(sc, &v, false, ghost, &d);
 	account_departures(sc, &d);

@@ -65,28 +65,68 @@ what_is_new_is_on_probation_until_it_is_used(void **state)
 	check_eq(state_of(text("u")), OBJECT_USED);
 }
 
+/* Ghosts are looked for with the next new key, or in the next turn. */
+static void
+judge(bool by_turn)
+{
+	if (by_turn) {
+		turns(rig.core, 1);
+		return;
+	}
+	check_eq(set(rig.core, "next", "value"), STORE_OK);
+	del(rig.core, "next");
+}
+
 static void
 what_came_back_after_probation_is_past_it(void **state)
 {
 	static const struct {
 		enum ghost ghost;
 		enum object_state then;
-	} rows[] = {
-		{GHOST_OF_NEW, OBJECT_KEPT}, {GHOST_OF_KEPT, OBJECT_NEW}, {GHOST_NONE, OBJECT_NEW}};
+	} rows[] = {{GHOST_OF_NEW, OBJECT_KEPT},
+		    {GHOST_OF_NEW, OBJECT_KEPT},
+		    {GHOST_OF_KEPT, OBJECT_NEW},
+		    {GHOST_NONE, OBJECT_NEW}};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		check_eq(set(rig.core, "k", "value"), STORE_OK);
 		evict(KEY, rows[i].ghost);
 		check_eq(state_of(KEY), OBJECT_OUT);
 		check_eq(set(rig.core, "k", "value"), STORE_OK);
+		judge(i % 2 == 0);
 		check_eq(state_of(KEY), rows[i].then);
 		/* Once: the ghost was taken. */
 		evict(KEY, GHOST_NONE);
 		check_eq(set(rig.core, "k", "value"), STORE_OK);
+		judge(i % 2 == 0);
 		check_eq(state_of(KEY), OBJECT_NEW);
 		evict(KEY, GHOST_NONE);
 	}
-	check_eq(counted(rig.core, STORE_GHOSTS_RETURNED), 1);
+	check_eq(counted(rig.core, STORE_GHOSTS_RETURNED), 2);
+}
+
+/* Its ghost is found late, and changes nothing of what happened since. */
+static void
+a_newcomer_that_is_gone_or_used_stays_so(void **state)
+{
+	check_eq(set(rig.core, "k", "value"), STORE_OK);
+	evict(KEY, GHOST_OF_NEW);
+	check_eq(set(rig.core, "k", "value"), STORE_OK);
+
+	const uint32_t ref = item_ref(rig.store, find(rig.core, "k"));
+
+	slab_set_referenced(&rig.store->slab, ref);
+	judge(false);
+	check_eq(slab_state(&rig.store->slab, ref), OBJECT_USED);
+	evict(KEY, GHOST_OF_NEW);
+	check_eq(set(rig.core, "k", "value"), STORE_OK);
+
+	const uint32_t other = item_ref(rig.store, find(rig.core, "k"));
+
+	del(rig.core, "k");
+	turns(rig.core, 1);
+	check_eq(slab_state(&rig.store->slab, other), OBJECT_OUT);
+	check_eq(counted(rig.core, STORE_GHOSTS_RETURNED), 2);
 }
 
 /* An expired or flushed item that is evicted says nothing about how early that was. */
@@ -317,6 +357,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_new_is_on_probation_until_it_is_used),
 		TEST(what_came_back_after_probation_is_past_it),
+		TEST(a_newcomer_that_is_gone_or_used_stays_so),
 		TEST(the_dead_leave_no_ghost),
 		TEST(what_replaces_the_dead_has_their_standing),
 		TEST(a_late_use_brings_nothing_back),

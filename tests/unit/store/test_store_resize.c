@@ -316,6 +316,37 @@ a_full_store_has_no_page_of_index_that_it_does_not_need(void **state)
 	rig_down(&rig);
 }
 
+/* While another core stands still sets take pages from the reserve. Those that are emptied in
+ * return go to no class, so no more items come, and the index stays as it is. */
+static void
+a_page_that_the_reserve_lent_does_not_grow_the_index(void **state)
+{
+	struct rig rig = rig_up(16, 2);
+	struct store_core *other = store_core_of(rig.store, 1);
+	struct store_usage usage;
+	uint64_t n = 0, grown, pages;
+
+	do {
+		fill_with(&rig, n, 4096, 40);
+		n += 4096;
+		store_usage_mt(rig.store, &usage);
+	} while (counted(rig.core, STORE_EVICTED) < usage.items || usage.index_resizing);
+	grown = store_sum(rig.store, STORE_INDEX_GROWN);
+	pages = atomic_load(&rig.store->slab.evacuated_pages);
+	for (uint32_t round = 0; round < 16; round++) {
+		store_turn(other, other->now_s);
+		fill_with(&rig, n, 4096, 40);
+		n += 4096;
+		for (uint32_t i = 0; i < 512; i++, n += 32) {
+			store_turn(other, other->now_s);
+			fill_with(&rig, n, 32, 40);
+		}
+	}
+	check(atomic_load(&rig.store->slab.evacuated_pages) > pages);
+	check_eq(store_sum(rig.store, STORE_INDEX_GROWN), grown);
+	rig_down(&rig);
+}
+
 /* And when all is gone, every page is the index's or free for anyone. */
 static void
 the_index_follows_the_sizes_and_every_page_is_returned(void **state)
@@ -429,6 +460,7 @@ main(void)
 		cmocka_unit_test(the_index_grows_from_one_page_with_the_items),
 		cmocka_unit_test(the_index_keeps_up_however_much_a_turn_stores),
 		cmocka_unit_test(a_full_store_has_no_page_of_index_that_it_does_not_need),
+		cmocka_unit_test(a_page_that_the_reserve_lent_does_not_grow_the_index),
 		cmocka_unit_test(the_index_follows_the_sizes_and_every_page_is_returned),
 		cmocka_unit_test(a_page_that_does_not_come_is_not_waited_for),
 		cmocka_unit_test(nothing_flushed_is_moved_past_the_sweep),
