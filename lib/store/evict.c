@@ -108,6 +108,8 @@ evict_for_memory(struct store_core *sc, uint32_t class, uint32_t max)
 
 	const uint32_t done = e.young + e.kept;
 
+	if (done != 0)
+		atomic_store_explicit(&c->evicted_at, slab_age(sl), memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->passed, e.young + PASSED_KEPT * e.kept, memory_order_relaxed);
 	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * c->size,
 				  memory_order_relaxed);

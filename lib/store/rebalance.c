@@ -214,11 +214,11 @@ class_allocates(const struct slab *sl, const struct slab_class *c)
 }
 
 /* Has it had such lately? Then its hand stood still, and says little. One that allocates nothing
- * fills nothing. */
+ * fills nothing, and one that always has some to spare would never give. */
 static bool
 class_is_filling(const struct slab *sl, struct slab_class *c)
 {
-	if (class_has_spare(c) && class_allocates(sl, c))
+	if (class_has_spare(c) && class_allocates(sl, c) && !expiry_is_enough(sl, c))
 		atomic_store_explicit(&c->filled_at, slab_age(sl), memory_order_relaxed);
 	return slab_age_within(sl, atomic_load_explicit(&c->filled_at, memory_order_relaxed),
 			       SPEED_PARTS);

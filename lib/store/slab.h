@@ -91,11 +91,11 @@ struct slab_class {
 	_Atomic uint32_t free_count;   /* in its pages, not in magazines; under the lock */
 	_Atomic uint32_t pinned_count; /* past their grace period, and still pinned */
 	_Atomic uint32_t passed;       /* how much its objects are asked for (rebalance.c) */
+	_Atomic uint32_t evicted_at;   /* slab_age when a hand last evicted for memory */
 	_Atomic uint32_t need;         /* objects taken within a grace period lately, in parts */
-	_Atomic uint32_t taken;        /* and in the present one, */
-	_Atomic uint32_t taken_epoch;  /* which began then */
-	_Atomic uint32_t allocated_at; /* slab_age of the last allocation */
-	_Atomic int32_t due_credit;    /* objects that the hand of expiry may pass (expire.c) */
+	_Atomic uint32_t taken, taken_epoch; /* and in the present one, which began then */
+	_Atomic uint32_t allocated_at;       /* slab_age of the last allocation */
+	_Atomic int32_t due_credit; /* objects that the hand of expiry may pass (expire.c) */
 	struct probation probation;
 
 	/* Under the lock: the hand of expiry. */

@@ -115,6 +115,41 @@ the_expired_goes_before_the_living(void **state)
 	}
 }
 
+/* Pages of the class of such items. */
+static uint32_t
+pages_of(struct rig *rig, uint64_t key)
+{
+	const struct view k = {(const uint8_t *)&key, sizeof key};
+	const struct item *it = store_get(rig->core, k, store_hash(rig->core, k));
+
+	check_ptr(it);
+	return slab_class_pages(&rig->store->slab.classes[item_class(rig->store, it)]);
+}
+
+/* What expires is enough for what is stored with an expiry, so their class always has objects to
+ * spare: it has more pages than it needs, and they go to the class that evicts the living. */
+static void
+a_class_gives_what_expiry_leaves_it(void **state)
+{
+	const struct fill_row row = {"", 200, 1, 0};
+	struct rig rig = rig_up(16, 1);
+	uint64_t key = fill(&rig, &row);
+	uint32_t before, after;
+
+	before = pages_of(&rig, is_timed(&row, key - 1) ? key - 1 : key - 2);
+	for (uint32_t s = 0; s < 150; s++) {
+		store_turn(rig.core, rig.core->now_s + 1);
+		for (uint32_t n = 0; n < 3000; n++, key++)
+			check_eq(put_upkeep(&rig, key, row.bytes,
+					    n % 10 == 9 ? rig.core->now_s + TTL_S : 0),
+				 STORE_OK);
+	}
+	after = pages_of(&rig, key - 1);
+	printf("%u pages with what expires at first, then %u\n", before, after);
+	check(before >= 30 && after <= before / 8);
+	rig_down(&rig);
+}
+
 /* Sooner by a touch; and later, which must not cost it its place. */
 static void
 a_touched_item_goes_by_its_new_expiry(void **state)
@@ -178,6 +213,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_expired_goes_before_the_living),
+		cmocka_unit_test(a_class_gives_what_expiry_leaves_it),
 		cmocka_unit_test(a_touched_item_goes_by_its_new_expiry),
 		cmocka_unit_test(the_hand_survives_pages_that_move),
 	};
