@@ -85,15 +85,14 @@ item_set_status_once(struct item *it, uint32_t bit)
 }
 
 enum ghost
-item_take_ghost(struct store_core *sc, uint32_t ref, struct ghost_group *ghosts, uint64_t hash)
+item_take_ghost(struct store_core *sc, uint32_t class, struct ghost_group *ghosts, uint64_t hash)
 {
 	const enum ghost ghost = ghost_take(ghosts, hash);
-	struct slab *sl = &sc->store->slab;
 
 	if (likely(ghost == GHOST_NONE))
 		return ghost;
 
-	struct slab_class *c = &sl->classes[slab_class_of_ref(sl, ref)];
+	struct slab_class *c = &sc->store->slab.classes[class];
 
 	atomic_fetch_add_explicit(&c->passed, PASSED_USED, memory_order_relaxed);
 	evictions_returned(ghost == GHOST_OF_NEW ? &c->probation.young : &c->probation.kept);
@@ -105,10 +104,12 @@ void
 item_judge_newcomer(struct store_core *sc)
 {
 	const struct newcomer n = sc->newcomer;
+	struct slab *sl = &sc->store->slab;
+	const uint32_t class = slab_class_of_ref(sl, n.ref);
 
 	sc->newcomer.ghosts = NULL;
-	if (unlikely(item_take_ghost(sc, n.ref, n.ghosts, n.hash) == GHOST_OF_NEW))
-		slab_end_probation(&sc->store->slab, n.ref);
+	if (unlikely(item_take_ghost(sc, class, n.ghosts, n.hash) == GHOST_OF_NEW))
+		slab_end_probation(sl, n.ref);
 }
 
 void

@@ -80,8 +80,8 @@ void item_set_reference_stamp(struct store_core *sc, struct item *it, uint32_t r
 /* Set the reference bits of items stamped since: once a turn, and before this core moves a hand. */
 void item_apply_referenced(struct store_core *sc);
 
-/* Take out the ghost of a new item's key, and count its return. */
-enum ghost item_take_ghost(struct store_core *sc, uint32_t ref, struct ghost_group *ghosts,
+/* Take out the ghost of a new item's key, and count its return to the class. */
+enum ghost item_take_ghost(struct store_core *sc, uint32_t class, struct ghost_group *ghosts,
 			   uint64_t hash);
 /* The newcomer's ghost: before the next newcomer, and with item_apply_referenced. */
 void item_judge_newcomer(struct store_core *sc);

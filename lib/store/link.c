@@ -272,9 +272,9 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 
 /* A new key is on probation, unless its ghost says that it was evicted from there too early. */
 static inline enum object_state
-state_without_ghost(const struct slab *sl, uint32_t ref, uint64_t hash)
+state_without_ghost(const struct slab *sl, uint32_t class, uint64_t hash)
 {
-	const struct slab_class *c = &sl->classes[slab_class_of_ref(sl, ref)];
+	const struct slab_class *c = &sl->classes[class];
 
 	return probation_skips(slab_probation_step(c), hash) ? OBJECT_KEPT : OBJECT_NEW;
 }
@@ -283,11 +283,11 @@ static __attribute__((noinline)) enum object_state
 state_of_new(struct store_core *sc, const struct item *it, uint64_t hash)
 {
 	const struct store *st = sc->store;
-	const uint32_t ref = item_ref(st, it);
+	const uint32_t class = item_class(st, it);
 
-	if (item_take_ghost(sc, ref, item_ghosts(st, it, hash), hash) == GHOST_OF_NEW)
+	if (item_take_ghost(sc, class, item_ghosts(st, it, hash), hash) == GHOST_OF_NEW)
 		return OBJECT_KEPT;
-	return state_without_ghost(&st->slab, ref, hash);
+	return state_without_ghost(&st->slab, class, hash);
 }
 
 /* An update is a use of its key: a key that is read and then written stays as long as one that is
@@ -397,8 +397,11 @@ insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struc
 		tier_shadow(sc, hash, generation, NULL);
 	it->cas_form = (uint32_t)(floor + 1) << 8 | (generation << ITEM_FLUSH_SHIFT & 0xff);
 	account_in_simple(sc, ref, it, generation);
-	slab_set_live(&st->slab, ref,
-		      st->slab.probation ? state_without_ghost(&st->slab, ref, hash) : OBJECT_KEPT);
+	slab_set_live(
+		&st->slab, ref,
+		st->slab.probation
+			? state_without_ghost(&st->slab, slab_class_of_ref(&st->slab, ref), hash)
+			: OBJECT_KEPT);
 	protocol_gap();
 	index_put(&st->ix, &lock->place, spot, ref);
 	if (st->slab.probation)

@@ -456,6 +456,14 @@ repair_clear_share(struct store_opening *open, uint64_t share)
 
 /* ---- parts of values in chunks, also of an image that was left ---- */
 
+/* A free one is written meanwhile, by who lists those of its page. */
+static bool
+object_is_live(struct object o)
+{
+	return (atomic_load_explicit(o.word, memory_order_relaxed) >> o.shift & OBJECT_USED) !=
+	       OBJECT_OUT;
+}
+
 /* Is this chunk the first of a value? Nothing in it is trusted: an image that was left is opened
  * without a look at its items. */
 static void
@@ -463,15 +471,16 @@ count_value(struct store_opening *open, uint32_t ref)
 {
 	struct store *st = open->store;
 	const struct item_chunk *chunk = arena_at(&st->arena, ref);
-	uint32_t chunks, size;
+	struct object owner;
+	uint32_t chunks;
 
 	if ((atomic_load_explicit(&chunk->marker, memory_order_relaxed) & 0xff) != 0)
 		return; /* an item */
 
 	const struct item *it = item_at(st, chunk->owner);
 
-	size = object_of(open, chunk->owner).size;
-	if (size == 0 || !lengths_are_sound(it, size))
+	owner = object_of(open, chunk->owner);
+	if (owner.size == 0 || !object_is_live(owner) || !lengths_are_sound(it, owner.size))
 		return;
 	chunks = item_chunks(it);
 	if (chunks != 0 && item_chunk_ref(it, 0) == ref &&

@@ -108,7 +108,9 @@ all_objects_find_slots(const struct store *st, uint64_t room)
 {
 	const struct slab *sl = &st->slab;
 	const uint32_t reserve = slab_pool(sl) + slab_evacuating_for_pool(sl);
-	uint64_t objects = 0, pages = 0;
+	const uint32_t lent = reserve < sl->reserve ? sl->reserve - reserve : 0;
+	uint64_t objects = 0;
+	uint32_t pages = 0;
 
 	if (reserve > sl->reserve)
 		return false;
@@ -116,7 +118,7 @@ all_objects_find_slots(const struct store *st, uint64_t room)
 		objects += (uint64_t)slab_class_pages(&sl->classes[i]) * sl->classes[i].per_page;
 		pages += slab_class_pages(&sl->classes[i]);
 	}
-	return objects - objects * (sl->reserve - reserve) / (pages | 1) <= room;
+	return objects - objects * (lent < pages ? lent : pages) / (pages | 1) <= room;
 }
 
 /* ---- a resize in slices ---- */
@@ -370,8 +372,10 @@ grow_late(const struct store *st, uint64_t items)
 
 	if (items + more <= full)
 		return now;
-	/* Memory is full: a page of index takes a page of items. */
-	if (!small && !st->never_evict && come == UINT64_MAX && all_objects_find_slots(st, full))
+	/* Memory is full: a page of index takes a page of items. Items of pages that are emptied
+	 * have slots still, so what there is counts, too. */
+	if (!small && !st->never_evict && come == UINT64_MAX && items <= full &&
+	    all_objects_find_slots(st, full))
 		return now;
 	if (fit > LATE_FACTOR * now)
 		return LATE_FACTOR * now;

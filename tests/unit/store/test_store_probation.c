@@ -129,6 +129,29 @@ a_newcomer_that_is_gone_or_used_stays_so(void **state)
 	check_eq(counted(rig.core, STORE_GHOSTS_RETURNED), 2);
 }
 
+/* A value in chunks is evicted, and asked for again, as one of the class of its chunks. */
+static void
+a_value_in_chunks_comes_back_to_the_class_of_its_chunks(void **state)
+{
+	static const uint8_t bytes[200000];
+	const struct view value = {bytes, sizeof bytes};
+	const struct slab_class *c = rig.store->slab.classes;
+	const struct item *it;
+	uint32_t head, chunks;
+
+	check_eq(put(rig.core, KEY, value, STORE_SET, 0), STORE_OK);
+	it = find(rig.core, "k");
+	head = slab_class_of_ref(&rig.store->slab, item_ref(rig.store, it));
+	chunks = item_class(rig.store, it);
+	turns(rig.core, 3);
+	check_eq(evict_object(rig.core, item_chunk_ref(it, 0), GHOST_OF_NEW), UNLINKED_RETIRED);
+	turns(rig.core, 3);
+	check_eq(put(rig.core, KEY, value, STORE_SET, 0), STORE_OK);
+	turns(rig.core, 1);
+	check_eq(c[chunks].probation.young.returned, 1);
+	check_eq(c[head].probation.young.returned, 0);
+}
+
 /* An expired or flushed item that is evicted says nothing about how early that was. */
 static void
 the_dead_leave_no_ghost(void **state)
@@ -358,6 +381,7 @@ main(void)
 		TEST(what_is_new_is_on_probation_until_it_is_used),
 		TEST(what_came_back_after_probation_is_past_it),
 		TEST(a_newcomer_that_is_gone_or_used_stays_so),
+		TEST(a_value_in_chunks_comes_back_to_the_class_of_its_chunks),
 		TEST(the_dead_leave_no_ghost),
 		TEST(what_replaces_the_dead_has_their_standing),
 		TEST(a_late_use_brings_nothing_back),

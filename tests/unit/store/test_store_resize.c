@@ -347,6 +347,28 @@ a_page_that_the_reserve_lent_does_not_grow_the_index(void **state)
 	rig_down(&rig);
 }
 
+/* Under sets without a pause pages of the reserve are lent all the time. What lies on the pages
+ * that are emptied in return has its slots still, so the index has room for it, too. */
+static void
+the_index_has_room_for_pages_that_are_emptied(void **state)
+{
+	struct rig rig = rig_up(14, 1);
+
+	for (uint64_t n = 0, turn = 0; n < 2000000; n++) {
+		const struct view value = {large, 38};
+		uint32_t waited;
+
+		check_eq(put_waiting(rig.core, number_view(&n), value, 100, &waited), STORE_OK);
+		if (n % 192 != 0)
+			continue;
+		store_turn(rig.core, rig.core->now_s);
+		if (turn++ % 16 == 0)
+			store_housekeeping(rig.core);
+	}
+	check_eq(counted(rig.core, STORE_EVICTED_INDEX_FULL), 0);
+	rig_down(&rig);
+}
+
 /* And when all is gone, every page is the index's or free for anyone. */
 static void
 the_index_follows_the_sizes_and_every_page_is_returned(void **state)
@@ -461,6 +483,7 @@ main(void)
 		cmocka_unit_test(the_index_keeps_up_however_much_a_turn_stores),
 		cmocka_unit_test(a_full_store_has_no_page_of_index_that_it_does_not_need),
 		cmocka_unit_test(a_page_that_the_reserve_lent_does_not_grow_the_index),
+		cmocka_unit_test(the_index_has_room_for_pages_that_are_emptied),
 		cmocka_unit_test(the_index_follows_the_sizes_and_every_page_is_returned),
 		cmocka_unit_test(a_page_that_does_not_come_is_not_waited_for),
 		cmocka_unit_test(nothing_flushed_is_moved_past_the_sweep),
