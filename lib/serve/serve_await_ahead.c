@@ -150,7 +150,8 @@ gets_ask_ahead(struct serve *sv, struct session *ss)
 	struct awaits *aw = sv->awaits;
 	uint32_t left, share, n;
 
-	if (ss->read_buf == NULL || sv->under_pressure || sv->brings || aw->draining)
+	if (ss->read_buf == NULL || sv->under_pressure || sv->brings || aw->draining ||
+	    ss->ahead_at > ss->read_buf_len)
 		return;
 	left = await_places(aw, ss, &share);
 	if (left < share / AHEAD_SHARE_PART)

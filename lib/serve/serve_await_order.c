@@ -119,6 +119,7 @@ session_wait_answer(struct serve *sv, struct op *op, struct serve_answer *answer
 	if (await_ask_at(sv, op, await_link_at(ss, offset), offset)) {
 		ss->ahead = awaits_ask_ahead(sv, op) && session_is_ahead(ss);
 	} else {
+		ss->ahead = false;
 		await_queue(sv, ss, op->req.key, op->hash, 0);
 	}
 	return AWAIT_LATER;
@@ -438,6 +439,8 @@ await_drop(struct serve *sv, struct await *a)
 	while (*link != NULL && *link != a)
 		link = &(*link)->next;
 	ensure(*link == a);
+	a->session->ahead =
+		false; /* if it was the last one, what follows lies elsewhere in the buffer */
 	session_leave_out(a->session, a->hash);
 	session_await_end(sv, a->session, link);
 }

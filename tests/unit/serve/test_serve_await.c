@@ -693,12 +693,133 @@ what_a_pass_sets_and_has_missed_is_told_at_once(void **state)
 	SAYS(c, "STORED\r\n");
 }
 
+static void
+put_here(const char *name)
+{
+	const struct view key = {(const uint8_t *)name, (uint32_t)strlen(name)};
+	struct fill f;
+
+	check(store_begin(rig->core, &f, key, store_hash(rig->core, key), 1, 0, 0) == STORE_OK);
+	store_fill(rig->core, &f, "x", 1);
+	check(store_finish(rig->core, &f, STORE_SET, 0) == STORE_OK);
+}
+static uint32_t
+lane_at(const char *name)
+{
+	const struct view key = {(const uint8_t *)name, (uint32_t)strlen(name)};
+
+	return store_hash(rig->core, key) % LATE_LANES;
+}
+
+/* A name of this letter that is not that lane's, beside others. */
+static void
+name_elsewhere(char name[3], char letter, uint32_t lane, const char *other)
+{
+	for (uint32_t n = 3; n < 10; n++) {
+		sprintf(name, "%c%u", letter, n);
+		if (n % 5 != 0 && lane_at(name) != lane && strcmp(name, other) != 0)
+			return;
+	}
+	check(false);
+}
+
+/* What a connection waits for is dropped before it is looked at again; what follows lies elsewhere
+ * in its buffer, and the next miss finds no place. Gets behind it are asked for by where they
+ * stand. */
+static void
+what_was_dropped_leaves_nothing_ahead(void **state)
+{
+	struct awaits *aw = rig->serve->awaits;
+	const uint32_t lane = lane_at("s2");
+	char all[64], first[3], last[3], said[32];
+	struct conn *c;
+
+	name_elsewhere(first, 's', lane, "");
+	name_elsewhere(last, 's', lane, first);
+	put_here("l");
+	late_hold(late, true);
+	c = say("get s1\r\nget l\r\nget s2\r\n");
+	turns(1);
+	check_eq(OPEN, 2);
+	for (uint32_t i = 0; i < 2; i++) { /* others use up what a turn has */
+		rig->clock.now_ns += LATE_TIMEOUT_NS;
+		serve_turn(rig->serve, &rig->clock);
+	}
+	late_hold(late, false);
+	check_eq(OPEN, 0);
+	put_here("s1");
+	aw->lanes[lane].open += AWAITS_MAX;
+	turns(1);
+	sprintf(all, "get %s\r\nget l\r\nget %s\r\n", first, last);
+	rig_receive_text(rig, c, all);
+	turns(3);
+	aw->lanes[lane].open -= AWAITS_MAX;
+	turns(TIMEOUT_TURNS * 3);
+	sprintf(said, "VALUE %s ", first);
+	check_ptr(strstr(rig_sent(c, NULL), said));
+	check_null(strstr(strstr(rig_sent(c, NULL), said) + 1, said));
+	sprintf(said, "VALUE %s ", last);
+	check_ptr(strstr(rig_sent(c, NULL), said));
+}
+
+#define LONG_KEY 200u
+
+/* The same with long hits between, so that what was ahead is beyond the buffer. */
+static void
+what_was_dropped_is_not_beyond_the_buffer(void **state)
+{
+	struct awaits *aw = rig->serve->awaits;
+	const uint32_t lane = lane_at("s2");
+	char key[LONG_KEY + 1], hits[9 * (LONG_KEY + 6) + 1] = "", all[sizeof hits + 32];
+	char many[64 * 2 + 6] = "get", first[3], last[3];
+	struct conn *c, *others[4];
+
+	name_elsewhere(first, 's', lane, "");
+	name_elsewhere(last, 'd', lane, "");
+	memset(key, 'l', LONG_KEY);
+	key[LONG_KEY] = '\0';
+	put_here(key);
+	put_here("l");
+	for (uint32_t i = 0; i < 9; i++)
+		sprintf(hits + strlen(hits), "get %s\r\n", key);
+	for (uint32_t i = 0; i < 64; i++)
+		strcat(many, " l");
+	strcat(many, "\r\n");
+	late_hold(late, true);
+	for (uint32_t i = 0; i < 4; i++)
+		others[i] = rig_open(rig);
+	sprintf(all, "get s1\r\n%sget s2\r\n", hits);
+	c = say(all);
+	turns(1);
+	check_eq(OPEN, 2);
+	for (uint32_t i = 0; i < 4; i++)
+		rig_receive_text(rig, others[i], many);
+	rig->clock.now_ns += LATE_TIMEOUT_NS;
+	late_turn(late); /* four passes of others */
+	rig->clock.now_ns += LATE_TIMEOUT_NS;
+	late_hold(late, false);
+	put_here("s1");
+	aw->lanes[lane].open += AWAITS_MAX;
+	turns(1);
+	check_eq(OPEN, 0);
+	sprintf(all, "get %s\r\n%sget %s\r\n", first, hits, last);
+	rig_receive_text(rig, c, all);
+	turns(1);
+	rig_receive_text(rig, c, hits);
+	turns(6);
+	aw->lanes[lane].open -= AWAITS_MAX;
+	turns(TIMEOUT_TURNS * 3);
+	check_eq(OPEN, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(what_was_dropped_leaves_nothing_ahead),
+		TEST(what_was_dropped_is_not_beyond_the_buffer),
 		TEST(what_is_here_is_sent_at_once_and_the_end_last),
 		TEST(what_is_not_answered_in_time_has_failed),
 		TEST(what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing),
