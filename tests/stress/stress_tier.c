@@ -20,7 +20,8 @@
 #define STEPS_MAX    20000u
 #define SEEDS        700u
 #define CAUGHT_SEEDS 200000u
-#define COPIES       20u /* of 1000 steps */
+#define CAUGHT_FIRST 100000u /* all that is broken shows within some 2,000 */
+#define COPIES       20u     /* of 1000 steps */
 #define NEVER        (UINT64_MAX / 2)
 #define TURNS        20u /* of 100 */
 #define RESTS        60u /* of 1000 calls */
@@ -310,7 +311,9 @@ main(int argc, char **argv)
 	const uint64_t seeds = argc > 2 ? strtoull(argv[2], NULL, 10)
 			       : caught ? CAUGHT_SEEDS
 					: SEEDS,
-		       first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+		       first = argc > 3 ? strtoull(argv[3], NULL, 10)
+			       : caught ? CAUGHT_FIRST
+					: 1;
 
 	if (caught)
 		crash_is_harm();
