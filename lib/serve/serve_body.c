@@ -201,6 +201,5 @@ execute_body_done(struct serve *sv, struct op *op)
 	}
 	if (op->req.body_len >= ITEM_PIN_MIN_BYTES)
 		value_seen(sv, op->req.key, ss->fill.hash, op->req.body_len);
-	storage_finish(sv, op, &ss->fill);
-	return EXEC_DONE;
+	return storage_finish(sv, op, &ss->fill, false);
 }

@@ -30,8 +30,9 @@ enum store_result storage_begin(struct serve *sv, struct op *op, struct fill *fi
 void storage_refused(struct serve *sv, struct op *op, enum store_result r);
 /* The same of one whose body is here, if it cannot wait. */
 enum exec_status storage_not_begun(struct serve *sv, struct op *op, enum store_result r);
-/* Publish what is filled, and answer. */
-void storage_finish(struct serve *sv, struct op *op, struct fill *fill);
+/* Publish what is filled, and answer. whole: its value is here, so an append or prepend for whose
+ * new version memory is still to come waits, and is begun again. */
+enum exec_status storage_finish(struct serve *sv, struct op *op, struct fill *fill, bool whole);
 /* What is filled does not end as it must. */
 void storage_bad_end(struct serve *sv, struct op *op, struct fill *fill);
 /* The store's second at which a client's exptime ends; 0 never, 1 long ago. */

@@ -137,7 +137,7 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 		store_begin(sv->store, fill, req->key, op->hash, req->body_len, req->client_flags,
 			    serve_expiry_s(&sv->clock, exptime));
 
-	/* One that extends may be begun again (extend_finish), and is counted at its end. */
+	/* One that extends may be begun again (storage_finish), and is counted at its end. */
 	if (likely(r == STORE_OK) && likely(!extends(store_mode_of(req))))
 		set_count(sv, store_class_lookup(&sv->class_map, fill->item));
 	if (unlikely(r == STORE_NO_MEMORY))
@@ -232,10 +232,28 @@ count_result(struct serve *sv, enum store_result r)
 		serve_count(sv, STORE_NO_MEMORY_COUNT);
 }
 
-/* The fill is the store's, or has ended. */
-static void
-storage_told(struct serve *sv, struct op *op, enum store_result r, const struct item *made)
+enum exec_status
+storage_finish(struct serve *sv, struct op *op, struct fill *fill, bool whole)
 {
+	const struct store_conditions conditions = conditions_of(&op->req);
+	const bool cas = conditions.mode == STORE_CAS, extend = extends(conditions.mode);
+	const uint32_t class = cas || extend ? store_class_lookup(&sv->class_map, fill->item) : 0;
+	const struct item *made = NULL;
+	enum store_result r;
+
+	record_lookup_before_write(sv, op, fill->hash);
+	if (unlikely(extend) && whole)
+		r = store_try_finish_with(sv->store, fill, &conditions, &made);
+	else
+		r = store_finish_with(sv->store, fill, &conditions, &made);
+	if (unlikely(r == STORE_NOT_YET)) {
+		store_abandon(sv->store, fill);
+		return storage_not_begun(sv, op, r);
+	}
+	if (unlikely(extend))
+		set_count(sv, class);
+	if (unlikely(cas))
+		record_cas(sv, class, r);
 	count_result(sv, r);
 	record_store(sv, op, r, made);
 	if (op->req.verb == MC_MS)
@@ -244,24 +262,7 @@ storage_told(struct serve *sv, struct op *op, enum store_result r, const struct 
 		binary_stored(sv, op, r, made);
 	else
 		text_stored(sv, op, r);
-}
-
-void
-storage_finish(struct serve *sv, struct op *op, struct fill *fill)
-{
-	const struct store_conditions conditions = conditions_of(&op->req);
-	const bool cas = conditions.mode == STORE_CAS;
-	const uint32_t class = cas ? store_class_of(sv->store, fill->item) : 0;
-	const struct item *made = NULL;
-	enum store_result r;
-
-	if (unlikely(extends(conditions.mode)))
-		set_count(sv, store_class_lookup(&sv->class_map, fill->item));
-	record_lookup_before_write(sv, op, fill->hash);
-	r = store_finish_with(sv->store, fill, &conditions, &made);
-	if (unlikely(cas))
-		record_cas(sv, class, r);
-	storage_told(sv, op, r, made);
+	return EXEC_DONE;
 }
 
 void
@@ -271,27 +272,6 @@ storage_bad_end(struct serve *sv, struct op *op, struct fill *fill)
 		set_count(sv, store_class_lookup(&sv->class_map, fill->item));
 	store_abandon(sv->store, fill);
 	reply_error(sv, op, MC_ERR_CHUNK);
-}
-
-/* Of an append or prepend whose value is here whole: while the new version's memory is still to
- * come, the request waits for it, and is begun again. */
-static enum exec_status
-extend_finish(struct serve *sv, struct op *op, struct fill *fill)
-{
-	const struct store_conditions conditions = conditions_of(&op->req);
-	const uint32_t class = store_class_lookup(&sv->class_map, fill->item);
-	const struct item *made = NULL;
-	enum store_result r;
-
-	record_lookup_before_write(sv, op, fill->hash);
-	r = store_try_finish_with(sv->store, fill, &conditions, &made);
-	if (r == STORE_NOT_YET) {
-		store_abandon(sv->store, fill);
-		return storage_not_begun(sv, op, r);
-	}
-	set_count(sv, class);
-	storage_told(sv, op, r, made);
-	return EXEC_DONE;
 }
 
 /* "STORED" and its line end as the machine loads them. */
@@ -367,8 +347,5 @@ execute_store(struct serve *sv, struct op *op)
 		return EXEC_DONE;
 	}
 	store_fill(sv->store, &fill, op->body.data, req->body_len);
-	if (unlikely(extends(store_mode_of(req))))
-		return extend_finish(sv, op, &fill);
-	storage_finish(sv, op, &fill);
-	return EXEC_DONE;
+	return storage_finish(sv, op, &fill, true);
 }
