@@ -91,9 +91,9 @@ bucket_match(const struct bucket *b, uint16_t tag)
 	return (uint32_t)_mm_movemask_epi8(same) & BUCKET_ALL;
 }
 
-/* Bit i is set if the item in slot i is displaced. */
+/* Bit i is set if the item in slot i is displaced: bucket_displaced without vectors. */
 static inline uint32_t
-bucket_displaced(const struct bucket *b)
+bucket_displaced_scalar(const struct bucket *b)
 {
 	uint32_t displaced = 0;
 
@@ -102,6 +102,20 @@ bucket_displaced(const struct bucket *b)
 			(uint32_t)(atomic_load_explicit(&b->tag[i], memory_order_relaxed) >> 15)
 			<< i;
 	return displaced;
+}
+
+/* The same for all ten at once: packing to bytes keeps the sign, and TAG_DISPLACED is a tag's. */
+static inline uint32_t
+bucket_displaced(const struct bucket *b)
+{
+	if (!MATCH_IN_VECTORS)
+		return bucket_displaced_scalar(b);
+
+	const uint8_t *p = (const uint8_t *)b;
+	const __m128i low = _mm_load_si128((const __m128i *)(const void *)p);
+	const __m128i high = _mm_load_si128((const __m128i *)(const void *)(p + 16));
+
+	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high)) & BUCKET_ALL;
 }
 
 static inline uint32_t

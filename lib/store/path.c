@@ -229,16 +229,22 @@ step_slots(const struct bucket *b, uint32_t kind)
 	return kind < 2 ? displaced : ~displaced & BUCKET_ALL;
 }
 
-static void
-prefetch_other(const struct index *ix, uint32_t bucket, uint32_t kind)
+/* The slots of a kind, without tombstones; others[slot] is the other bucket of the item there,
+ * which is prefetched. */
+static uint32_t
+step_slots_ahead(const struct index *ix, uint32_t bucket, uint32_t kind, uint32_t *others)
 {
 	const struct bucket *b = index_bucket(ix, bucket);
 	const uint32_t bucket_count = index_bucket_count(ix);
+	const uint32_t slots = step_slots(b, kind) & ~bucket_match(b, 0);
 
-	for (uint32_t slots = step_slots(b, kind); slots != 0; slots &= slots - 1)
-		prefetch(index_bucket(
-			ix, bucket_alternate(bucket_count, bucket,
-					     bucket_tag(b, (uint32_t)__builtin_ctz(slots)))));
+	for (uint32_t left = slots; left != 0; left &= left - 1) {
+		const uint32_t slot = (uint32_t)__builtin_ctz(left);
+
+		others[slot] = bucket_alternate(bucket_count, bucket, bucket_tag(b, slot));
+		prefetch(index_bucket(ix, others[slot]));
+	}
+	return slots;
 }
 
 /* Under the lock of from: move the item in a slot to its other bucket, if that is not locked and
@@ -274,7 +280,7 @@ struct spot
 path_step(struct store_core *sc, const struct place *p)
 {
 	const struct index *ix = &sc->store->ix;
-	const uint32_t bucket_count = index_bucket_count(ix);
+	uint32_t others[BUCKET_SLOTS];
 
 	if (unlikely((p->seq & GEOMETRY_RESIZING) != 0))
 		return (struct spot){.bucket = NULL};
@@ -282,15 +288,11 @@ path_step(struct store_core *sc, const struct place *p)
 		const uint32_t bucket = step_bucket(p, kind);
 		struct bucket *b = index_bucket(ix, bucket);
 
-		prefetch_other(ix, bucket, kind);
-		for (uint32_t slots = step_slots(b, kind); slots != 0; slots &= slots - 1) {
+		for (uint32_t slots = step_slots_ahead(ix, bucket, kind, others); slots != 0;
+		     slots &= slots - 1) {
 			const uint32_t slot = (uint32_t)__builtin_ctz(slots);
-			const uint16_t tag = bucket_tag(b, slot);
 
-			if (tag == 0)
-				continue; /* a tombstone */
-			if (step_out(sc, p, b, slot,
-				     index_bucket(ix, bucket_alternate(bucket_count, bucket, tag))))
+			if (step_out(sc, p, b, slot, index_bucket(ix, others[slot])))
 				return (struct spot){.bucket = b,
 						     .slot = slot,
 						     .tag = bucket == p->primary

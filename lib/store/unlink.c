@@ -127,8 +127,12 @@ look_for_place(const struct store *st, uint32_t ref, struct victim *v)
 static void
 look_for_bucket(const struct store *st, struct victim *v)
 {
-	if (likely(bucket_slot_of(index_bucket(&st->ix, v->bucket), v->tag, v->ref) < BUCKET_SLOTS))
+	const uint32_t slot = bucket_slot_of(index_bucket(&st->ix, v->bucket), v->tag, v->ref);
+
+	if (likely(slot < BUCKET_SLOTS)) {
+		v->slot = (uint16_t)slot;
 		return;
+	}
 
 	const struct place p = index_place(&st->ix, v->hash);
 
@@ -197,6 +201,15 @@ unlink_simple(struct store_core *sc, struct spot spot, uint32_t ref, bool with_p
 	return true;
 }
 
+/* Under the lock: the slot of the item, or BUCKET_SLOTS. Mostly it is where it was seen. */
+static inline uint32_t
+victim_slot(const struct bucket *b, const struct victim *v)
+{
+	return likely(bucket_ref(b, v->slot) == v->ref && bucket_tag(b, v->slot) == v->tag)
+		       ? v->slot
+		       : bucket_slot_of(b, v->tag, v->ref);
+}
+
 /* The lock of the bucket that holds an item is enough to take it out: a core that moves the item,
  * or finds its key there, needs that lock, too. */
 enum unlinked
@@ -209,7 +222,7 @@ unlink_victim(struct store_core *sc, const struct victim *v, bool with_page, enu
 	bool simple;
 
 	bucket_lock(spot.bucket);
-	spot.slot = bucket_slot_of(spot.bucket, v->tag, v->ref);
+	spot.slot = victim_slot(spot.bucket, v);
 	simple = spot.slot < BUCKET_SLOTS && unlink_simple(sc, spot, v->ref, with_page, d);
 	if (likely(simple))
 		how = with_page ? UNLINKED_WITH_PAGE : UNLINKED_RETIRED;

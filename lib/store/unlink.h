@@ -30,6 +30,7 @@ struct victim {
 	uint32_t ref;    /* the item: the object itself, or that whose chunk it is */
 	uint32_t bucket; /* the primary one, unless the item was not seen there */
 	uint16_t tag;    /* in that bucket */
+	uint16_t slot;   /* where it was seen there; 0 if it was not */
 	struct ghost_group *ghosts;
 };
 

@@ -134,8 +134,8 @@ MUTANTS = {
                       ("path.c", "	bucket_unlock(to);\n	return done;", "	return done;")],
     # A victim is taken out of the slot in which it was seen, without the bucket's lock.
     "EVICT_UNLOCKED": [
-        ("unlink.c", "	bucket_lock(spot.bucket);\n	spot.slot = bucket_slot_of(spot.bucket, v->tag, v->ref);",
-         "	spot.slot = bucket_slot_of(spot.bucket, v->tag, v->ref);\n" + LINGER),
+        ("unlink.c", "	bucket_lock(spot.bucket);\n	spot.slot = victim_slot(spot.bucket, v);",
+         "	spot.slot = victim_slot(spot.bucket, v);\n" + LINGER),
         ("unlink.c", "	bucket_unlock(spot.bucket);\n	if (unlikely(spot.slot", "	if (unlikely(spot.slot"),
     ],
     # The primary bucket is locked first, whichever address it has.
