@@ -321,6 +321,15 @@ await_copies_used(struct serve *sv, const struct op *first, uint32_t n)
 		by->sample(by->arg, &first[i].req.key, first[i].hash);
 }
 
+void
+await_copy_used(struct serve *sv, const struct view *key, uint64_t hash)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+
+	if (by->next_sample != NULL && by->next_sample(by->arg, 1) == 0)
+		by->sample(by->arg, key, hash);
+}
+
 static void
 deadlines_check(struct serve *sv, uint64_t now_ns)
 {
