@@ -3,6 +3,8 @@
  */
 #include "await_place.h"
 
+#include "base/prefetch.h"
+
 size_t
 serve_awaits_bytes(void)
 {
@@ -228,6 +230,17 @@ int64_t
 serve_unix_s(const struct serve *sv)
 {
 	return sv->clock.unix_s;
+}
+
+void
+serve_answer_prefetch(const struct serve *sv, uint64_t ticket)
+{
+	const uint32_t slot = serve_ticket_slot(ticket);
+
+	if (slot >= AWAITS_MAX)
+		return;
+	prefetch_next(&sv->awaits->table[slot]);
+	prefetch_next(&sv->awaits->table[slot].answer);
 }
 
 bool
