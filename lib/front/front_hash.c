@@ -11,14 +11,26 @@
 
 #define CRC16_POLYNOMIAL 0x1021u
 
+static inline uint32_t
+fnv1a_step(uint32_t h, char byte)
+{
+	return (h ^ (uint32_t)(int32_t)(int8_t)byte) * (uint32_t)0x100000001b3;
+}
+
 /* FNV-1a in 32 bits, with the numbers of that in 64, cut; bytes are signed. */
 static inline uint32_t
 fnv1a_64(const char *key, size_t len)
 {
 	uint32_t h = (uint32_t)0xcbf29ce484222325;
 
+	for (; len >= 4; key += 4, len -= 4) {
+		h = fnv1a_step(h, key[0]);
+		h = fnv1a_step(h, key[1]);
+		h = fnv1a_step(h, key[2]);
+		h = fnv1a_step(h, key[3]);
+	}
 	for (size_t i = 0; i < len; i++)
-		h = (h ^ (uint32_t)(int32_t)(int8_t)key[i]) * (uint32_t)0x100000001b3;
+		h = fnv1a_step(h, key[i]);
 	return h;
 }
 

@@ -238,6 +238,19 @@ short_answered(struct front_lane *l, struct front_key *key, const struct front_v
 /* Of a reply that another core or a NIC has written: lines that are on their way while values in
  * front of them are read. */
 #define LINES_AHEAD 4u
+/* Keys, likewise, with who waits for them: their first lines are near since the reply began. */
+#define KEYS_AHEAD 2u
+
+static inline void
+key_prefetch(const struct front_lane *l, uint32_t i)
+{
+	const struct front_key *key = i < l->asked.nkeys ? l->keys[i] : NULL;
+
+	if (key == NULL)
+		return;
+	prefetch_next(key->item);
+	serve_answer_prefetch(l->front->serve, key->ticket);
+}
 
 /* One after the other, as step() takes them. False: the first one is for that. */
 static NOT_FLAT FLAT bool
@@ -257,6 +270,7 @@ values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step
 		struct front_key *key = l->keys[value.key];
 
 		prefetch(v.data + used + LINES_AHEAD * CACHE_LINE_BYTES);
+		key_prefetch(l, value.key + KEYS_AHEAD);
 		if (unlikely(!is_short(key, &value))) {
 			l->reply.key = value.key;
 			l->reply.value_len = value.value_len;

@@ -162,6 +162,8 @@ enum serve_copy await_copy(const struct serve *sv, const struct mc_req *req,
 uint64_t await_copy_cas(const struct serve *sv, const struct item *item);
 /* n operations from first on were answered by copies. */
 void await_copies_used(struct serve *sv, const struct op *first, uint32_t n);
+/* A get that was no operation was. */
+void await_copy_used(struct serve *sv, const struct view *key, uint64_t hash);
 
 /* ---- connections (serve_await_order.c) ---- */
 

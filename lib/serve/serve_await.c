@@ -3,6 +3,8 @@
  */
 #include "await_place.h"
 
+#include "base/prefetch.h"
+
 size_t
 serve_awaits_bytes(void)
 {
@@ -230,6 +232,17 @@ serve_unix_s(const struct serve *sv)
 	return sv->clock.unix_s;
 }
 
+void
+serve_answer_prefetch(const struct serve *sv, uint64_t ticket)
+{
+	const uint32_t slot = serve_ticket_slot(ticket);
+
+	if (slot >= AWAITS_MAX)
+		return;
+	prefetch_next(&sv->awaits->table[slot]);
+	prefetch_next(&sv->awaits->table[slot].answer);
+}
+
 bool
 serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer)
 {
@@ -319,6 +332,15 @@ await_copies_used(struct serve *sv, const struct op *first, uint32_t n)
 	for (uint32_t i = by->next_sample(by->arg, n); i < n;
 	     i += 1 + by->next_sample(by->arg, n - i - 1))
 		by->sample(by->arg, &first[i].req.key, first[i].hash);
+}
+
+void
+await_copy_used(struct serve *sv, const struct view *key, uint64_t hash)
+{
+	const struct serve_supplier *by = &sv->awaits->supplier;
+
+	if (by->next_sample != NULL && by->next_sample(by->arg, 1) == 0)
+		by->sample(by->arg, key, hash);
 }
 
 static void

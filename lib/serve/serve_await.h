@@ -208,6 +208,8 @@ uint32_t serve_now_s(const struct serve *sv);
 /* Of the wall clock. */
 int64_t serve_unix_s(const struct serve *sv);
 
+/* A hint: this ticket is answered next but for a few. */
+void serve_answer_prefetch(const struct serve *sv, uint64_t ticket);
 /* In poll(). False: nobody waits for it any more, and no release() follows. */
 bool serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer);
 

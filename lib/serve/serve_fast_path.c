@@ -4,13 +4,8 @@
  * the slow path gives the same replies, one by one, and takes all else.
  */
 #include "await_table.h"
-#include "serve_lines.h"
+#include "serve_gets.h"
 #include "serve_parse.h"
-#include "serve_record.h"
-
-#include "base/copy.h"
-#include "proto/mc_fast_path.h"
-#include "store/item_simple.h"
 
 /* ---- bytes of a connection to operations ---- */
 
@@ -31,26 +26,6 @@ op_put(struct serve *sv, struct op *op, struct view key, uint8_t flags, struct v
 	op->req.key = key;
 	op->raw = raw;
 	op_probe(sv, op);
-}
-
-static inline bool
-gets_fast_allowed(const struct serve *sv, const struct session *ss)
-{
-	const struct mc_parser *ps = &ss->parser;
-
-	if (unlikely(ps->protocol != MC_PROTOCOL_TEXT || ps->swallow || sv->under_pressure))
-		return false;
-	if (ps->in_line && ps->verb != MC_GET)
-		return false;
-	return likely(!sv->auth) || ss->role != MC_ROLE_NONE;
-}
-
-/* Into a line, or out of it. */
-static inline bool
-parser_move(struct mc_parser *ps, bool out)
-{
-	*ps = (struct mc_parser){.verb = MC_GET, .in_line = !out, .protocol = MC_PROTOCOL_TEXT};
-	return !out;
 }
 
 /* Operations that a run may still make: of the credits it has, or for which it gets another. */
@@ -173,12 +148,6 @@ datagrams_parse_fast(struct serve *sv)
 
 /* ---- operations to replies ---- */
 
-/* What goes around a value is written as words of eight bytes, of which fewer may count: what the
- * last one writes too much is room that was reserved. */
-#define WORD_BYTES    8u
-#define MISS_BYTES    WORD_BYTES
-#define FRAMING_BYTES (6u + 2 * WORD_BYTES) /* "VALUE ", flags and length, the tail */
-
 void
 gets_fast_create(struct serve *sv)
 {
@@ -190,60 +159,6 @@ gets_fast_create(struct serve *sv)
 		sv->get_lengths[len] = load_u64(bytes);
 		sv->get_length_bytes[len] = (uint8_t)(end - bytes);
 	}
-}
-
-static inline uint8_t *
-end_put(uint8_t *at)
-{
-	store_u64(at, load_u64("END\r\n\0\0"));
-	return at + 5;
-}
-
-/* "VALUE key 0 length", the value, and what stands behind it. */
-static inline uint8_t *
-value_put(const struct serve *sv, uint8_t *at, const struct item *it, struct item_lengths bare,
-	  bool last)
-{
-	const uint32_t len = bare.value_len;
-
-	store_u64(at, load_u64("VALUE \0"));
-	bytes_copy(at + 6, it->body, bare.key_len);
-	at += 6 + bare.key_len;
-	store_u64(at, sv->get_lengths[len]);
-	at += sv->get_length_bytes[len];
-	bytes_copy(at, it->body + bare.key_len, len);
-	at += len;
-	store_u64(at, load_u64("\r\nEND\r\n"));
-	return at + (last ? 7 : 2);
-}
-
-/* Counters of a run, but for its keys. */
-struct tally {
-	uint32_t lines, misses;
-	uint32_t single_misses; /* of lines of one key */
-};
-
-static inline void
-tally_end(struct serve *sv, const struct tally *t, uint32_t keys, enum serve_counter lines)
-{
-	counter_add(&sv->counters[CMD_GET], keys);
-	counter_add(&sv->counters[GET_HITS], keys - t->misses);
-	counter_add(&sv->counters[GET_MISSES], t->misses);
-	counter_add(&sv->counters[lines], t->lines);
-}
-
-/* Bytes of the reply to one key, with room for what is written too much; 0: not for this path. */
-static inline uint32_t
-reply_bytes(const struct item *it, struct item_lengths *bare, uint32_t miss_bytes)
-{
-	if (unlikely(it == NULL))
-		return miss_bytes;
-	if (unlikely(!item_is_simple(it)))
-		return 0;
-	*bare = item_simple_lengths(it);
-	return likely(bare->value_len < GET_LENGTHS)
-		       ? FRAMING_BYTES + bare->key_len + bare->value_len
-		       : 0;
 }
 
 /* The reply to one key, and what is counted of it. */
@@ -262,16 +177,6 @@ reply_put(struct serve *sv, uint8_t *at, const struct op *op, const struct item 
 	tally->single_misses += (flags & (MC_FIRST | MC_LAST)) == (MC_FIRST | MC_LAST);
 	return flags & MC_LAST ? end_put(at) : at;
 }
-
-/* Where replies are written: to one connection after the other, as many a reservation as there is
- * room for. */
-struct reply_writer {
-	struct session *session;
-	uint8_t *begin, *at, *end;
-	const struct op *first; /* of this connection */
-	struct tally before;    /* in a pass that may be late: of the run, up to first */
-	uint32_t reserved;      /* times */
-};
 
 /* Operations up to op were answered: each holds one credit. */
 static inline void
@@ -479,120 +384,4 @@ uint32_t
 gets_execute_late(struct serve *sv, uint32_t first)
 {
 	return gets_execute_recorded(sv, first, MISS_BYTES);
-}
-
-/* ---- answers that are here, to replies ---- */
-
-/* 0: not for this path. */
-static inline uint32_t
-answer_bytes(const struct item *it)
-{
-	uint32_t len;
-
-	if (it == NULL)
-		return MISS_BYTES;
-	len = item_value_len(it);
-	return len < ITEM_PIN_MIN_BYTES ? MC_VALUE_HEAD_MAX + len + WORD_BYTES : 0;
-}
-
-static inline uint8_t *
-answer_put(struct serve *sv, uint8_t *at, const struct item *it, bool last)
-{
-	struct item_lengths bare;
-	uint32_t len;
-
-	if (it == NULL)
-		return last ? end_put(at) : at;
-	if (store_has_item(&sv->class_map, it))
-		class_count(sv, it, CLASS_GET_HITS);
-	bare = item_simple_lengths(it);
-	if (likely(item_is_simple(it) && bare.value_len < GET_LENGTHS))
-		return value_put(sv, at, it, bare, last);
-	len = item_value_len(it);
-	at = mc_put_value_head(at, item_key(it), item_flags(it), len, NULL);
-	return value_tail_put(value_copy(sv, at, it, len), last ? TAIL_END : TAIL_LINE);
-}
-
-/* Its turn has come, and its answer. */
-static inline bool
-may_tell(const struct serve *sv, const struct session *ss, const struct await *a)
-{
-	return a != NULL && a->bytes != 0 && a->state == AWAIT_READY &&
-	       a->offset == ss->read_buf_at && !a->answer.failed &&
-	       a->answer.error == MC_ERR_NONE && ss->served < sv->cfg.conn_requests_max;
-}
-
-/* False: there is no room for so many bytes now. */
-static inline bool
-answers_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
-{
-	struct session *ss = w->session;
-	uint32_t room;
-
-	if (w->begin != NULL)
-		conn_commit(sv->stack, ss->conn, (uint32_t)(w->at - w->begin));
-	w->begin = NULL;
-	if (conn_is_full(sv->stack, ss->conn) ||
-	    (!ss->has_credit && !conn_writable(sv->stack, ss->conn, 1)))
-		return false;
-	ss->has_credit = false;
-	w->begin = w->at = conn_reserve_room(sv->stack, ss->conn, bytes, &room);
-	ensure(w->begin != NULL);
-	w->end = w->begin + room;
-	return true;
-}
-
-static inline void
-answers_tell(struct serve *sv, struct session *ss)
-{
-	struct reply_writer w = {.session = ss};
-	struct tally tally = {0};
-	struct lines ended = {0};
-	uint8_t slow_key[MC_KEY_MAX];
-	struct view key = {slow_key, 0}; /* of the last value, if it was slow */
-	const bool slow = slow_log_wants(&sv->slow, sv->clock.now_ns - ss->read_buf_since_ns);
-	uint32_t keys = 0;
-	bool out = false;
-
-	for (const struct await *a = ss->awaits; may_tell(sv, ss, a); a = ss->awaits) {
-		const struct item *it = a->answer.item;
-		const uint32_t bytes = answer_bytes(it);
-
-		if (bytes == 0 ||
-		    (bytes > (size_t)(w.end - w.at) && !answers_reserve(sv, &w, bytes)))
-			break;
-		out = a->ends_line;
-		w.at = answer_put(sv, w.at, it, out);
-		if (it != NULL && unlikely(slow))
-			key = key_copied(slow_key, it);
-		ss->read_buf_at += a->bytes;
-		ss->served += out;
-		keys++;
-		tally.misses += it == NULL;
-		tally.lines += a->begins_line && !ss->await_counted;
-		ended.singles += out && a->begins_line;
-		ended.others += out && !a->begins_line;
-		tally.single_misses += out && a->begins_line && it == NULL;
-		ss->await_counted = false;
-		awaits_pop(sv, ss);
-	}
-	if (w.begin != NULL)
-		conn_commit(sv->stack, ss->conn, (uint32_t)(w.at - w.begin));
-	if (keys == 0)
-		return;
-	tally_end(sv, &tally, keys, REQ_TCP);
-	session_waits(sv, ss, WAIT_SUPPLIER);
-	lines_record_late(sv, &(struct asker){.session = ss, .key = key}, ss->read_buf_since_ns,
-			  ended, tally.single_misses);
-	parser_move(&ss->parser, out);
-}
-
-FLAT void
-gets_tell(struct serve *sv, struct session *ss)
-{
-	if (ss->awaits == NULL || ss->read_buf == NULL || ss->await_queued ||
-	    ss->body != BODY_NONE || ss->parser.swallow || ss->value.item != NULL ||
-	    ss->stream.kind != NULL || sv->observed || sv->brings)
-		return;
-	answers_tell(sv, ss);
 }

@@ -2,7 +2,7 @@
  * serve_lines.h - how many lines of one key and of several end in a run of plain gets, and since
  * when they were here: counts for residence.h, once a run.
  *
- * Private to serve_fast_path.c.
+ * Private to serve_gets.h.
  *
  * Thread: core-local.
  */

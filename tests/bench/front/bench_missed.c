@@ -9,14 +9,16 @@
  *   valgrind --tool=callgrind --instr-atstart=no --collect-atstart=no bench_missed CASE
  *
  * CASE: lines (of 100 keys), pipelined (50 gets), singles; crowd (two lines of more clients than
- * have places for all of their keys). Beside them hits: singles of more clients that copies answer;
- * and alone: the same without a front, which is what a hit may cost.
+ * have places for all of their keys); mix (pipelines of 8 gets, Zipf 1.01 over many keys, with 64
+ * copies: hits and missed keys in each). Beside them hits: singles of more clients that copies
+ * answer; and alone: the same without a front, which is what a hit may cost.
  */
 #include "sim/sim_core.h"
 #include "sim/sim_front.h"
 #include "sim/sim_rng.h"
 
 #include "base/check.h"
+#include "load/zipf.h"
 
 #ifdef HAVE_CALLGRIND
 #include <valgrind/callgrind.h>
@@ -34,6 +36,8 @@
 #define CLIENTS      8u
 #define CROWD        50u
 #define KEYS         1000u
+#define KEYS_MANY    20000u
+#define ZIPF_S       1.01
 #define KEY_STEP     37u
 #define SERVERS      2u
 #define VALUE_MIN    24u
@@ -49,14 +53,30 @@ enum station { FRONT, SERVER, CLIENT, STATIONS };
 
 struct shape {
 	const char *name;
-	uint32_t lines, keys, clients;
-	bool copies, alone;
+	uint32_t lines, keys, clients, stored;
+	uint32_t copies;
+	bool alone, zipf;
 };
 
 static const struct shape shapes[] = {
-	{"lines", 1, 100, CLIENTS, false, false}, {"pipelined", 50, 1, CLIENTS, false, false},
-	{"singles", 1, 1, CLIENTS, false, false}, {"crowd", 2, 100, CROWD, false, false},
-	{"hits", 1, 1, CROWD, true, false},       {"alone", 1, 1, CROWD, false, true},
+	{.name = "lines", .lines = 1, .keys = 100, .clients = CLIENTS, .stored = KEYS},
+	{.name = "pipelined", .lines = 50, .keys = 1, .clients = CLIENTS, .stored = KEYS},
+	{.name = "singles", .lines = 1, .keys = 1, .clients = CLIENTS, .stored = KEYS},
+	{.name = "crowd", .lines = 2, .keys = 100, .clients = CROWD, .stored = KEYS},
+	{.name = "mix",
+	 .lines = 8,
+	 .keys = 1,
+	 .clients = CROWD,
+	 .stored = KEYS_MANY,
+	 .copies = 64,
+	 .zipf = true},
+	{.name = "hits",
+	 .lines = 1,
+	 .keys = 1,
+	 .clients = CROWD,
+	 .stored = KEYS,
+	 .copies = 2 * KEYS},
+	{.name = "alone", .lines = 1, .keys = 1, .clients = CROWD, .stored = KEYS, .alone = true},
 };
 
 struct client {
@@ -75,6 +95,8 @@ struct world {
 	struct front *front;
 	struct client client[CROWD];
 	struct sim_rng rng;
+	struct load_rng draws;
+	struct zipf zipf;
 	uint32_t stored;
 	uint64_t frames;   /* from the front to its servers */
 	uint64_t front_ns; /* of CPU time, in its turns */
@@ -117,17 +139,24 @@ store_next(struct world *w, struct client *c)
 	send_bytes(w, c, request, n + 2);
 }
 
+/* But for those that are drawn, none is asked for twice. */
+static uint32_t
+key_behind(struct world *w, uint32_t key)
+{
+	return w->shape->zipf ? zipf_draw(&w->zipf, &w->draws) - 1 : (key + KEY_STEP) % KEYS;
+}
+
 static void
 ask_next(struct world *w, struct client *c)
 {
 	char request[REQUEST_MAX];
-	uint32_t n = 0, key = sim_below(&w->rng, KEYS); /* none is asked for twice */
+	uint32_t n = 0, key = sim_below(&w->rng, KEYS);
 
 	c->reply_len = 0;
 	for (uint32_t i = 0; i < w->shape->lines; i++) {
 		n += (uint32_t)sprintf(request + n, "get");
 		for (uint32_t k = 0; k < w->shape->keys; k++) {
-			key = (key + KEY_STEP) % KEYS;
+			key = key_behind(w, key);
 			n += (uint32_t)sprintf(request + n, " k%05u", key);
 			c->reply_len +=
 				(uint32_t)sprintf(c->reply + c->reply_len, "VALUE k%05u 0 %u\r\n",
@@ -155,7 +184,7 @@ client_turn(struct world *w, struct client *c)
 	if (c->had != c->reply_len)
 		return;
 	c->had = 0;
-	if (w->stored < KEYS)
+	if (w->stored < w->shape->stored)
 		store_next(w, c);
 	else
 		ask_next(w, c);
@@ -232,8 +261,7 @@ front_make(struct world *w)
 	};
 	struct region region = {.size = front_bytes(&settings)};
 
-	if (w->shape->copies)
-		settings.shared = sim_front_shared(2 * KEYS);
+	settings.shared = sim_front_shared(w->shape->copies);
 	settings.fleet = sim_front_fleet(names, addresses, SERVERS);
 	region.base = calloc(1, region.size);
 	ensure(region.base != NULL);
@@ -332,16 +360,17 @@ main(int argc, char **argv)
 		if (argc > 1 && strcmp(argv[1], shapes[i].name) == 0)
 			w.shape = &shapes[i];
 	if (w.shape == NULL) {
-		fputs("usage: bench_missed lines|pipelined|singles|crowd|hits|alone [STEPS]\n",
+		fputs("usage: bench_missed lines|pipelined|singles|crowd|mix|hits|alone [STEPS]\n",
 		      stderr);
 		return 1;
 	}
+	zipf_init(&w.zipf, w.shape->stored, ZIPF_S);
 	world_make(&w);
 	for (uint32_t i = 0; i < 100; i++)
 		step(&w, false);
 	connect_all(&w);
-	for (uint32_t i = 0, warm = 0; warm < (w.shape->copies ? 10 * WARM_STEPS : WARM_STEPS);
-	     i++, warm += w.stored == KEYS) {
+	for (uint32_t i = 0, warm = 0; warm < (w.shape->copies != 0 ? 10 * WARM_STEPS : WARM_STEPS);
+	     i++, warm += w.stored == w.shape->stored) {
 		ensure(i < STEPS_MAX);
 		step(&w, false);
 	}

@@ -47,8 +47,10 @@ MUTANTS = {
     "PASSED_ANY": ("serve_await_look.c", "before->session == op->session && before->hash == op->hash",
                    "before->session == op->session"),
     # An answer that is here is told before its turn.
-    "TOLD_EARLY": ("serve_fast_path.c", "a->offset == ss->read_buf_at && !a->answer.failed",
+    "TOLD_EARLY": ("serve_tell.c", "a->offset == ss->read_buf_at && !a->answer.failed",
                    "!a->answer.failed"),
+    # A copy answers a get that stands behind, or is, one that waits.
+    "HIT_OVERTAKES": ("serve_tell.c", "(a != NULL && (a->writes || a->offset <= ss->read_buf_at))", "false"),
     # What was asked for ahead of its turn says where later bytes begin.
     "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
     # What waits for a place in the read buffer moves, and where it begins does not.
