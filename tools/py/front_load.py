@@ -25,7 +25,8 @@ HIT_KEYS = 1000
 HIT_PAIRS, QUICK_HIT_PAIRS, HIT_MS = 150, 80, 50  # neighbours of a machine with other work are alike for moments only
 ZIPF = 1.01
 COLD_CLIENTS = 1000
-CALM_S, CALM_KEYS = 4, 100
+CALM_S, CALM_KEYS = 1, 100
+KILL_ROUNDS_A_ROUND = 4  # short ones: what is before and after is of the same moments of a machine with other work
 AGE_S, QUICK_AGE_S, AGE_KEYS, AGE_TTL_MS = 20, 4, 8, 1000  # front.ttl as it comes
 HISTORY_ROUNDS, QUICK_HISTORY_ROUNDS = 8, 1
 FORMULA_COPIES = 64  # auto's of four servers
@@ -284,17 +285,17 @@ class FrontLoad(Figures):
         front = self.bed.start_front("0")
         target = self.targets(front)[0]
         self.ask("kill: storing keys", target, HIT_KEYS, "--fill")
-        ratios = []
-        for number in range(self.rounds):
+        ratios, rounds = [], KILL_ROUNDS_A_ROUND * self.rounds
+        for number in range(rounds):
             with self.bed.turn_of(front):
                 rows = []
                 for alive in (True, False):
                     if not alive:
                         self.bed.kill_server(dead)
-                    words = f"kill, round {number + 1} of {self.rounds}, {'before' if alive else 'after'}"
+                    words = f"kill, round {number + 1} of {rounds}, {'before' if alive else 'after'}"
                     keys = self.keys_elsewhere(front.host, dead) if alive else keys
                     rows.append(self.bed.clients_program(words, "calm", front.host, PORT,
-                                                         CALM_S if not self.quick else 1, *keys))
+                                                         CALM_S, *keys))
             self.bed.start_server(dead)
             ratios.append(rows[1]["p99_us"] / rows[0]["p99_us"])
             self.runs.append({"view": "kill", "round": number, "rows": rows})
