@@ -295,6 +295,13 @@ replies_look(struct front *f)
 	}
 }
 
+static inline void
+landed_look(struct front *f)
+{
+	if (!list_empty(&f->landed))
+		front_flight_tell(f);
+}
+
 static void
 poll(void *arg, uint64_t turn_ns)
 {
@@ -313,9 +320,11 @@ poll(void *arg, uint64_t turn_ns)
 		flushes_look(f);
 	if (unlikely(f->told_head != f->told_tail))
 		front_tell(f);
-	front_flight_tell(f);
-	replies_look(f);
-	front_flight_tell(f);
+	landed_look(f);
+	f->more = false;
+	if (f->look_count != 0)
+		replies_look(f);
+	landed_look(f);
 	if (unlikely(now_ns >= f->due_ns))
 		due_look(f);
 	if (unlikely(!list_empty(&f->unsent)))

@@ -41,47 +41,50 @@ struct front_told {
 struct front_peers;
 
 struct front {
-	struct front_settings cfg;
+	/* What each turn looks at: lines beside each other. */
+	_Alignas(CACHE_LINE_BYTES) struct list events;
+	struct list looks, unsent;
+	struct list landed;      /* keys whose answer is here, and not told */
+	struct list flushes;     /* that wait for the store's */
+	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
+	uint32_t told_head, told_tail;
+	uint32_t look_count;    /* lanes in looks */
+	uint32_t answers;       /* of this turn */
+	uint32_t resets;        /* of stats that were obeyed */
+	uint32_t generation;    /* of the fleet */
+	uint32_t quiet_until_s; /* counted as a flush under way; 0: none is */
+	uint32_t fence_until_s; /* until then copies are a fenced server's; 0: it is over */
+	bool settled;           /* that generation */
+	bool copies_wait;       /* shared mode: older ones are not gone yet, so none answers */
+	bool more;              /* this turn's share of reading was used up */
 	const struct front_ring *ring; /* of this turn */
 	const struct front_state *state;
-	uint32_t generation; /* of the fleet */
-	bool settled;        /* that one */
-	uint32_t open[2];    /* keys that were asked under generations of this parity */
-	struct front_address *addresses;
+	struct front_stats *stats;
+	struct front_peers *peers; /* NULL: there are none */
 	struct serve *serve;
+	struct front_copies copies;
+
+	struct front_settings cfg;
+	uint32_t open[2]; /* keys that were asked under generations of this parity */
+	struct front_address *addresses;
 	struct stack *stack;
 	struct store_core *store;
-	struct front_copies copies;
 	struct front_fates fates;
-	bool copies_wait;        /* shared mode: older ones are not gone yet, so none answers */
-	uint32_t quiet_until_s;  /* counted as a flush under way; 0: none is */
-	uint32_t fence_until_s;  /* until then copies are a fenced server's; 0: it is over */
-	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
 	struct front_key *flights[FRONT_FLIGHT_BUCKETS];
-	struct front_peers *peers; /* NULL: there are none */
-	struct list landed;        /* keys whose answer is here, and not told */
-	struct list flushes;       /* that wait for the store's */
-	uint32_t answers;          /* of this turn */
 	uint32_t lane_count;
 	uint32_t opening;                        /* lane that is looked at next for being due */
 	struct front_key *keys_free[FRONT_KEYS]; /* the first keys_left... */
 	struct front_request *requests_free[FRONT_REQUESTS];
 	uint32_t keys_left, requests_left; /* ... of each */
 	uint64_t answer_bytes;             /* of fills */
-	bool more;                         /* this turn's share of reading was used up */
-	struct list events, looks, unsent;
-	uint32_t look_count; /* lanes in looks */
 	struct front_lane *lanes;
 	uint32_t *lane_of_slot;                    /* and one; 0: none */
 	struct front_key *by_slot[AWAITS_MAX + 1]; /* the last one's nobody asks for */
 	struct front_told told[FRONT_KEYS];        /* a ring */
-	uint32_t told_head, told_tail;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[FRONT_COUNTER_COUNT];
-	struct front_stats *stats;
 	struct front_stats own_stats; /* of one that is alone */
 	struct front_server_counts *counts;
 	struct front_peer_counts peer_counts;
-	uint32_t resets; /* of stats that were obeyed */
 	struct front_shown shown;
 	struct front_key key_pool[FRONT_KEYS];
 	struct front_request request_pool[FRONT_REQUESTS];

@@ -364,7 +364,8 @@ gets_execute_recorded(struct serve *sv, uint32_t first, uint32_t miss_bytes)
 				   : datagram_gets_execute(sv, op, miss_bytes, true);
 }
 
-static FLAT uint32_t
+/* Not within ops_execute_slow(), whose loop would leave it too few registers. */
+static FLAT NOT_FLAT uint32_t
 gets_execute_prompt(struct serve *sv, uint32_t first)
 {
 	const struct op *op = &sv->ops[first];

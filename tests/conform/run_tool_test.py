@@ -146,6 +146,12 @@ def sizes_that_cannot_be_are_refused_before_anything_starts():
         expect(f"error: {words[0]}: " in done.stderr.splitlines()[-1], True, done.stderr)
 
 
+def conformance_tells_its_options_and_asks_nobody():
+    for word, status in (("--help", 0), ("--no-such-option", 2)):
+        done = subprocess.run([ROOT / "tests/conform/run_conform", word], capture_output=True, text=True)
+        expect((done.returncode, "ok -" in done.stdout, "--" in done.stdout), (status, False, True), word)
+
+
 def what_the_appliance_says_meanwhile_is_passed_on():
     """As a client whose end of the veth leaves checksums to a NIC that is not there: SYNs at 0 and 1 s."""
     done = run(*SMALL, "--exec", 'ethtool -K "$CLOCKOO_IFACE" tx on >/dev/null; '
@@ -308,6 +314,7 @@ CASES = [
     a_dead_appliance_is_noticed,
     an_appliance_that_refuses_its_options_is_noticed,
     sizes_that_cannot_be_are_refused_before_anything_starts,
+    conformance_tells_its_options_and_asks_nobody,
     what_the_appliance_says_meanwhile_is_passed_on,
     what_the_command_leaves_running_is_ended,
     sigint_cleans_up,

@@ -6,6 +6,8 @@ the servers are a core of the product; and with a kernel client over veths for a
 memcached as servers. What needs copies of the front says so in builds that keep none.
 """
 
+import statistics
+
 from bench_figures import Figures, spread, table
 from front_bed import FIRST_PORT, MCPROXY, NUTCRACKER, PEER_SIDE, SERVERS
 from progress import Failed
@@ -20,10 +22,11 @@ WARM_MS = 200
 FORWARD_KEYS, QUICK_KEYS = 10_000_000, 200_000  # over the wire; real servers have KERNEL_KEYS
 KERNEL_KEYS = 200_000
 HIT_KEYS = 1000
-HIT_ROUNDS_A_ROUND = 3  # shorter ones: neighbours of a machine with other work are alike for moments only
+HIT_PAIRS, QUICK_HIT_PAIRS, HIT_MS = 150, 80, 50  # neighbours of a machine with other work are alike for moments only
 ZIPF = 1.01
 COLD_CLIENTS = 1000
-CALM_S, CALM_KEYS = 4, 100
+CALM_S, CALM_KEYS = 1, 100
+KILL_ROUNDS_A_ROUND = 4  # short ones: what is before and after is of the same moments of a machine with other work
 AGE_S, QUICK_AGE_S, AGE_KEYS, AGE_TTL_MS = 20, 4, 8, 1000  # front.ttl as it comes
 HISTORY_ROUNDS, QUICK_HISTORY_ROUNDS = 8, 1
 FORMULA_COPIES = 64  # auto's of four servers
@@ -84,27 +87,41 @@ class FrontLoad(Figures):
         self.keep(f"front_{part}_busy", [row[kind]["server_busy"] for row in rows])
 
     def wire_hit(self):
-        """The product as a front whose copies answer all, and without a front, by turns, each first in every other
-        round; beside the generator the same servers turn, which nobody asks."""
+        """The product as a front whose copies answer all, and without a front: both in one process, by turns of HIT_MS
+        on the same CPUs, who begins changing from pair to pair. A round is another process, whose memory lies
+        elsewhere. Beside the generator servers turn for both; those of the latter nobody asks."""
         if not self.bed.keeps_copies:
             self.leave_out("front_hit_ratio_of_tcp_get", NO_COPIES)
             return
-        rows, rounds = [], HIT_ROUNDS_A_ROUND * self.rounds
-        who = [(OWN, ["--copies", HIT_COPIES]), ("alone", ["--bypassed"])]
-        for number in range(rounds):
-            pair = {words: self.bed.wire(f"hit over the wire, round {number + 1} of {rounds}, {words}", "tcp_get", "--front",
-                                         SERVERS, "--keys", HIT_KEYS, "--connections", CONNECTIONS, "--runs", 3, "--ms",
-                                         self.ms // 4, "--sets", 0, "--burst", 12, *more)["tcp_get"]
-                    for words, more in who[::-1 if number % 2 else 1]}
-            rows.append((pair[OWN], pair["alone"]))
-            self.runs.append({"view": "wire", "part": "hit", "round": number, "row": pair})
-        self.keep("front_hit_mops", [mine["requests_per_s"] / 1e6 for mine, _ in rows])
+        found = [self.hit_round(number, f"round {number + 1} of {self.rounds}") for number in range(self.rounds)]
+        name = "front_hit_ratio_of_tcp_get"
+        for suffix, what in (("", "rate"), ("_core_ns", "core_ns"), ("_mean", "mean")):
+            self.keep(name + suffix, [one[what] for one in found])
         # Where the generator is the limit, the rates are its own, and these are the core's.
-        self.keep("front_hit_core_ns", [mine["server_ns"] for mine, _ in rows])
-        self.keep("front_hit_ratio_of_tcp_get_core_ns", [alone["server_ns"] / mine["server_ns"] for mine, alone in rows])
-        self.keep("front_hit_generator_busy", [mine["generator_busy"] for mine, _ in rows])
-        for name, counted in (("", "requests_per_s"), ("_best_tenth", "slice_best_tenth_per_s")):
-            self.keep(f"front_hit_ratio_of_tcp_get{name}", [mine[counted] / alone[counted] for mine, alone in rows])
+        self.keep("front_hit_mops", [one["row"]["requests_per_s"] / 1e6 for one in found])
+        self.keep("front_hit_core_ns", [one["row"]["server_ns"] for one in found])
+        self.keep("front_hit_generator_busy", [one["row"]["generator_busy"] for one in found])
+        # Neither of both is a front: what the method shows of itself.
+        control = self.hit_round(self.rounds, "both without a front", "--bypassed")
+        for suffix, what in (("", "rate"), ("_core_ns", "core_ns")):
+            self.figures[f"front_hit_ratio_of_itself{suffix}"] = round(control[what], 3)
+        table(f"Hits over the wire by the product's own TCP gets, pairs of {HIT_MS} ms", ["who", "by rate", "by the core's ns"],
+              [["front", *(spread((one[what] for one in found), 3) for what in ("rate", "core_ns"))],
+               ["the same twice", *(f"{control[what]:.3f}" for what in ("rate", "core_ns"))]])
+
+    def hit_round(self, number, words, *options):
+        """Of one process the median ratios of its pairs; of all of its time, too."""
+        rows = self.bed.wire(f"hit over the wire, {words}", "tcp_get", "--front", SERVERS, "--keys", HIT_KEYS,
+                             "--connections", CONNECTIONS, "--runs", 1, "--ms", HIT_MS, "--sets", 0, "--burst", 12, "--copies",
+                             HIT_COPIES, "--pairs", QUICK_HIT_PAIRS if self.quick else HIT_PAIRS, *options)
+        self.runs.append({"view": "wire", "part": "hit", "round": number, "row": rows["pairs"]})
+        # Other work may have had a CPU for all of a turn: it says nothing of either.
+        pairs = [(mine, alone) for mine, alone in rows["pairs"]["pairs"] if mine[0] and alone[0]]
+        if not pairs:
+            raise Failed("hit over the wire: no pair had the CPUs")
+        return {"rate": statistics.median(mine[0] / alone[0] for mine, alone in pairs),
+                "core_ns": statistics.median(alone[1] / mine[1] for mine, alone in pairs),
+                "mean": sum(mine[0] for mine, _ in pairs) / sum(alone[0] for _, alone in pairs), "row": rows["tcp_get"]}
 
     # ---- a kernel client over veths ----
 
@@ -268,17 +285,17 @@ class FrontLoad(Figures):
         front = self.bed.start_front("0")
         target = self.targets(front)[0]
         self.ask("kill: storing keys", target, HIT_KEYS, "--fill")
-        ratios = []
-        for number in range(self.rounds):
+        ratios, rounds = [], KILL_ROUNDS_A_ROUND * self.rounds
+        for number in range(rounds):
             with self.bed.turn_of(front):
                 rows = []
                 for alive in (True, False):
                     if not alive:
                         self.bed.kill_server(dead)
-                    words = f"kill, round {number + 1} of {self.rounds}, {'before' if alive else 'after'}"
+                    words = f"kill, round {number + 1} of {rounds}, {'before' if alive else 'after'}"
                     keys = self.keys_elsewhere(front.host, dead) if alive else keys
                     rows.append(self.bed.clients_program(words, "calm", front.host, PORT,
-                                                         CALM_S if not self.quick else 1, *keys))
+                                                         CALM_S, *keys))
             self.bed.start_server(dead)
             ratios.append(rows[1]["p99_us"] / rows[0]["p99_us"])
             self.runs.append({"view": "kill", "round": number, "rows": rows})

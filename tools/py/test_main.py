@@ -259,6 +259,15 @@ def part_scale():
     return counts
 
 
+def part_front():
+    """What clients hear of an appliance they hear of a front."""
+    counts = beside_appliance("conformance through a front", CONFORM / "run_conform", "--front", "--front", "1",
+                              server_args="--front-mode sole --front-items auto")
+    counts.add(beside_appliance("two fronts before two servers", CONFORM / "run_scale", "", "--appliances", "2", "--front", "2",
+                                server_args=""))
+    return counts
+
+
 def part_peer():
     """The kernel as the peer."""
     counts = beside_appliance("a clean run, judged by Wireshark", CONFORM / "run_capture",
@@ -306,8 +315,9 @@ def part_run():
 PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanitize": part_sanitize,
          "conform": part_conform, "differ": part_differ, "clients": part_clients,
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run,
-         "package": part_package, "quick": part_quick, "coverage": part_coverage, "analyze": part_analyze}
-ONLY_BY_NAME = ("quick", "coverage", "analyze")
+         "package": part_package, "quick": part_quick, "front": part_front, "coverage": part_coverage,
+         "analyze": part_analyze}
+ONLY_BY_NAME = ("quick", "front", "coverage", "analyze")
 # What mostly waits, for clients, a machine or a package's compiler: each row runs beside what comes after the release build.
 BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "run"), ("package",))
 AMONG_OTHERS = "CLOCKOO_TEST_AMONG_OTHERS"  # in the environment of such a row

@@ -11,12 +11,15 @@
  *   bench_wire KIND [--keys N] [--value BYTES] [--connections N] [--depth N] [--multiget N]
  *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--requests N] [--load PERCENT]
  *              [--memory MIB] [--burst N] [--cpus SERVER,CLIENT] [--front SERVERS]
- *              [--copies N] [--bypassed]
+ *              [--copies N] [--bypassed] [--pairs N]
  *
  * With --front the core is a front of so many servers, which keeps N copies (0): connections to a
  * core that shares the generator's CPU (wire_fleet.h). The wire alone is not measured; a line is
  * the front's. With --bypassed the servers turn beside the generator, too, but nobody asks them:
- * the core is what a front's hits are compared with.
+ * the core is what a front's hits are compared with. With --pairs both are in this process, and
+ * have the CPUs by turns for --ms, N times each, who begins changing: a machine whose speed wanders
+ * is the same for both of a pair. A line has all pairs, then one the median run of either. With
+ * --bypassed, too, both are no front: what is left then is the method's own.
  *
  * With --requests a run ends after so many, or after a minute, instead of after --ms.
  */
@@ -28,9 +31,11 @@
 #include <stdlib.h>
 
 #define RUNS_MAX     99u
+#define PAIRS_MAX    2000u
 #define WARM_NS      250000000ull /* each key was asked for: the first use of an item costs more */
 #define WARM_NEXT_NS 50000000ull  /* of the runs behind the first one */
 #define WARM_OPEN_NS 2000000ull
+#define WARM_PAIR_NS 5000000ull /* behind the other's turn */
 #define NS_PER_MS    1000000ull
 #define REQUESTS_MS  60000u /* for --requests, at most */
 #define RX_FRAMES    8192u
@@ -51,13 +56,17 @@ static const struct kind kinds[] = {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
+enum side { FRONT, ALONE, SIDES };
+
 struct bench {
-	struct wire_run run;
+	struct wire_run run[SIDES]; /* the second one only of pairs */
 	const struct kind *kind;
 	struct bench_workload workload;
 	uint32_t depth, runs, ms, requests, load, memory_mib;
 	bool cpus_said;
+	uint32_t pairs;
 	struct wire_row rows[RUNS_MAX];
+	struct wire_row paired[SIDES][PAIRS_MAX];
 };
 
 static void
@@ -102,7 +111,7 @@ choose_cpus(struct bench *b)
 	sched_getaffinity(0, sizeof set, &set);
 	for (uint32_t i = 0; i < CPU_SETSIZE && found < 2; i++)
 		if (CPU_ISSET(i, &set))
-			b->run.cpus[found++] = i;
+			b->run[FRONT].cpus[found++] = i;
 	if (found < 2)
 		refuse("server and client need a CPU each; this machine lets us have one");
 }
@@ -157,17 +166,20 @@ parse_option(struct bench *b, int c)
 		b->workload.burst = number(optarg, 1, BURST_MAX);
 		return true;
 	case 'f':
-		b->run.fleet.servers = number(optarg, 1, WIRE_SERVERS_MAX);
+		b->run[FRONT].fleet.servers = number(optarg, 1, WIRE_SERVERS_MAX);
 		return true;
 	case 'C':
-		b->run.fleet.copies = number(optarg, 0, FRONT_ITEMS_MAX);
+		b->run[FRONT].fleet.copies = number(optarg, 0, FRONT_ITEMS_MAX);
 		return true;
 	case 'B':
-		b->run.fleet.bypassed = true;
+		b->run[FRONT].fleet.bypassed = true;
+		return true;
+	case 'P':
+		b->pairs = number(optarg, 1, PAIRS_MAX);
 		return true;
 	case 'p':
 		b->cpus_said = true;
-		return sscanf(optarg, "%u,%u", &b->run.cpus[0], &b->run.cpus[1]) == 2;
+		return sscanf(optarg, "%u,%u", &b->run[FRONT].cpus[0], &b->run[FRONT].cpus[1]) == 2;
 	default:
 		return false;
 	}
@@ -194,6 +206,7 @@ options_of(struct bench *b, int argc, char **argv)
 		{"front", required_argument, NULL, 'f'},
 		{"copies", required_argument, NULL, 'C'},
 		{"bypassed", no_argument, NULL, 'B'},
+		{"pairs", required_argument, NULL, 'P'},
 		{0},
 	};
 	int c;
@@ -204,8 +217,10 @@ options_of(struct bench *b, int argc, char **argv)
 		if (!parse_option(b, c))
 			refuse("a value is not one; the head of bench_wire.c lists the options");
 	choose_cpus(b);
-	if (b->run.fleet.servers != 0 && b->kind->transport != LOAD_TCP)
+	if (b->run[FRONT].fleet.servers != 0 && b->kind->transport != LOAD_TCP)
 		refuse("--front is for TCP");
+	if (b->pairs != 0 && b->run[FRONT].fleet.servers == 0)
+		refuse("--pairs are of a front (--front) and of a core that is none");
 	b->workload.depth_max = b->depth < 32 ? 32 : b->depth;
 	if (b->memory_mib == 0)
 		b->memory_mib = bench_fixture_mib(b->workload.keys) +
@@ -275,7 +290,7 @@ runs_of(struct bench *b, const struct load_command *command, bool residence)
 	struct load_command next = *command;
 
 	for (uint32_t i = 0; i < b->runs; i++) {
-		wire_run_command(&b->run, &next, residence, &b->rows[i]);
+		wire_run_command(&b->run[FRONT], &next, residence, &b->rows[i]);
 		if (!residence)
 			next.warmup_ns = WARM_NEXT_NS;
 	}
@@ -301,22 +316,85 @@ measure(struct bench *b)
 	say("open_loop", median, b->rows[0].residence_p99_us);
 }
 
+/* ---- pairs ---- */
+
+static void
+start(struct bench *b, enum side side)
+{
+	wire_run_start(&b->run[side], &b->workload, b->memory_mib);
+	if (b->run[side].fleet.servers == 0)
+		printf("{\"part\": \"echo\", \"frames_per_s\": %.1f, \"hugepages\": %s}\n",
+		       wire_run_echo(&b->run[side], b->ms * NS_PER_MS / 2),
+		       b->run[side].hugepages ? "true" : "false");
+	wire_run_fill(&b->run[side]);
+	wire_fleet_begin(&b->run[side].fleet);
+}
+
+static void
+turn_of(struct bench *b, enum side side, const struct load_command *command, struct wire_row *row)
+{
+	wire_run_rest(&b->run[side], false);
+	wire_run_command(&b->run[side], command, false, row);
+	wire_run_rest(&b->run[side], true);
+}
+
+static void
+say_pairs(const struct bench *b)
+{
+	printf("{\"part\": \"pairs\", \"columns\": [\"requests_per_s\", \"server_ns\"], \"pairs\": "
+	       "[");
+	for (uint32_t i = 0; i < b->pairs; i++) {
+		const struct wire_row *front = &b->paired[FRONT][i], *alone = &b->paired[ALONE][i];
+
+		printf("%s[[%.0f, %.1f], [%.0f, %.1f]]", i == 0 ? "" : ", ", front->requests_s,
+		       front->server_ns, alone->requests_s, alone->server_ns);
+	}
+	puts("]}");
+}
+
+/* Who is not in its turn sleeps. */
+static void
+measure_pairs(struct bench *b)
+{
+	struct load_command command = command_of(b);
+
+	wire_run_rest(&b->run[FRONT], true);
+	b->run[ALONE].fleet.servers = b->run[FRONT].fleet.servers;
+	b->run[ALONE].fleet.bypassed = true;
+	memcpy(b->run[ALONE].cpus, b->run[FRONT].cpus, sizeof b->run[ALONE].cpus);
+	start(b, ALONE);
+	wire_run_rest(&b->run[ALONE], true);
+	for (enum side side = FRONT; side < SIDES; side++)
+		turn_of(b, side, &command, &b->paired[side][0]); /* not kept */
+	command.warmup_ns = WARM_PAIR_NS;
+	for (uint32_t i = 0; i < b->pairs; i++)
+		for (uint32_t k = 0; k < SIDES; k++) {
+			const enum side side = (i + k) % SIDES;
+
+			turn_of(b, side, &command, &b->paired[side][i]);
+		}
+	say_pairs(b);
+	for (enum side side = FRONT; side < SIDES; side++) {
+		qsort(b->paired[side], b->pairs, sizeof b->paired[side][0], by_rate);
+		say(side == FRONT ? b->kind->name : "alone", &b->paired[side][b->pairs / 2], 0);
+		wire_run_end(&b->run[side]);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	static struct bench b;
 
 	options_of(&b, argc, argv);
-	wire_run_start(&b.run, &b.workload, b.memory_mib);
-	if (b.run.fleet.servers == 0)
-		printf("{\"part\": \"echo\", \"frames_per_s\": %.1f, \"hugepages\": %s}\n",
-		       wire_run_echo(&b.run, b.ms * NS_PER_MS / 2),
-		       b.run.hugepages ? "true" : "false");
-	wire_run_fill(&b.run);
-	wire_fleet_begin(&b.run.fleet);
-	measure(&b);
-	wire_run_end(&b.run);
-	if (b.run.fleet.servers != 0 && !b.run.fleet.bypassed)
-		wire_fleet_say(&b.run.fleet);
+	start(&b, FRONT);
+	if (b.pairs != 0) {
+		measure_pairs(&b);
+	} else {
+		measure(&b);
+		wire_run_end(&b.run[FRONT]);
+	}
+	if (b.run[FRONT].fleet.servers != 0 && !b.run[FRONT].fleet.bypassed)
+		wire_fleet_say(&b.run[FRONT].fleet);
 	return 0;
 }

@@ -76,9 +76,16 @@ class Wire(unittest.TestCase):
         # Each key is asked for until its copy is here.
         self.assertLess(fleet["keys"], REQUESTS)
 
+    def test_pairs_are_of_a_front_and_of_a_core_that_is_none(self):
+        found = rows("tcp_get", "--front", "4", "--copies", "8000", "--sets", "0", "--pairs", "2")
+        self.assertEqual([len(pair) for pair in found["pairs"]["pairs"]], [2, 2])
+        self.assertGreater(min(figure for pair in found["pairs"]["pairs"] for side in pair for figure in side), 0)
+        self.assertEqual([found[who]["requests"] for who in ("tcp_get", "alone")], [REQUESTS, REQUESTS])
+        self.assertGreater(found["fleet"]["keys"], 0)
+
     def test_mistakes_are_one_line(self):
         for words in ((), ("nonsense",), ("udp_get", "--zipf", "9"), ("udp_get", "--cpus", "1"),
-                      ("udp_get", "--front", "4")):
+                      ("udp_get", "--front", "4"), ("tcp_get", "--pairs", "2")):
             done = wire(*words)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)

@@ -17,7 +17,7 @@
 #define SERVER         0
 #define CLIENT         1
 
-enum echo_state { ECHO_OFF, ECHO_ON, ECHO_OVER };
+enum run_state { RUN_TURNS, RUN_ECHO, RUN_ECHO_OVER, RUN_RESTS };
 
 static void
 on_cpu(uint32_t cpu)
@@ -40,18 +40,29 @@ rest(void)
 	nanosleep(&t, NULL);
 }
 
-/* Pairs with the stores of the thread that gives commands; the flags carry no data but for ECHO_ON,
- * which comes after the asker is made ready. */
+/* Pairs with the stores of the thread that gives commands; the flags carry no data but for
+ * RUN_ECHO, which comes after the asker is made ready. */
 static uint32_t
 state_of(struct wire_run *r)
 {
-	return atomic_load_explicit(&r->echo_state, memory_order_acquire);
+	return atomic_load_explicit(&r->state, memory_order_acquire);
 }
 
 static bool
 goes_on(struct wire_run *r)
 {
 	return !atomic_load_explicit(&r->stop, memory_order_relaxed);
+}
+
+static void
+sleep_until_woken(struct wire_run *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->asleep++;
+	while (state_of(r) == RUN_RESTS)
+		pthread_cond_wait(&r->woken, &r->lock);
+	r->asleep--;
+	pthread_mutex_unlock(&r->lock);
 }
 
 static void *
@@ -63,10 +74,14 @@ serve(void *arg)
 	on_cpu(r->cpus[SERVER]);
 	pthread_setname_np(pthread_self(), "server");
 	while (goes_on(r)) {
-		if (unlikely(state_of(r) != ECHO_OFF))
-			echo_answer(port);
-		else
+		const uint32_t state = state_of(r);
+
+		if (likely(state == RUN_TURNS))
 			core_turn(&r->fixture.core, tsc_clock_ns(&r->clock));
+		else if (state == RUN_RESTS)
+			sleep_until_woken(r);
+		else
+			echo_answer(port);
 	}
 	return NULL;
 }
@@ -103,16 +118,18 @@ generate(void *arg)
 	while (goes_on(r)) {
 		const uint32_t state = state_of(r);
 
-		if (likely(state == ECHO_OFF))
+		if (likely(state == RUN_TURNS))
 			ask(r, &from_ns, &from_count);
-		if (likely(state != ECHO_ON))
+		if (unlikely(state == RUN_RESTS))
+			sleep_until_woken(r);
+		if (likely(state != RUN_ECHO))
 			continue;
 		echo_ask_begin(&r->asker, &r->wire.end[CLIENT].port, r->echo_span_ns,
 			       tsc_clock_ns(&r->clock));
 		while (echo_ask(&r->asker, tsc_clock_ns(&r->clock)))
 			;
 		/* Pairs with the load in state_of. */
-		atomic_store_explicit(&r->echo_state, ECHO_OVER, memory_order_release);
+		atomic_store_explicit(&r->state, RUN_ECHO_OVER, memory_order_release);
 	}
 	return NULL;
 }
@@ -125,6 +142,8 @@ wire_run_start(struct wire_run *r, const struct bench_workload *workload, uint32
 	struct region region;
 
 	r->workload = *workload;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->woken, NULL);
 	bench_client_plan(&r->client, workload);
 	region = bench_region(bench_shared_bytes(memory_mib, 1) + bench_fixture_bytes() +
 				      wire_bytes() + bench_client_bytes(&r->client, workload) +
@@ -153,9 +172,33 @@ wire_run_start(struct wire_run *r, const struct bench_workload *workload, uint32
 	}
 }
 
+static uint32_t
+asleep(struct wire_run *r)
+{
+	uint32_t found;
+
+	pthread_mutex_lock(&r->lock);
+	found = r->asleep;
+	pthread_mutex_unlock(&r->lock);
+	return found;
+}
+
+void
+wire_run_rest(struct wire_run *r, bool rests)
+{
+	/* Pairs with the loads in state_of; under the lock, or who is about to wait misses it. */
+	pthread_mutex_lock(&r->lock);
+	atomic_store_explicit(&r->state, rests ? RUN_RESTS : RUN_TURNS, memory_order_release);
+	pthread_cond_broadcast(&r->woken);
+	pthread_mutex_unlock(&r->lock);
+	while (asleep(r) != (rests ? 2 : 0))
+		rest();
+}
+
 void
 wire_run_end(struct wire_run *r)
 {
+	wire_run_rest(r, false);
 	/* Pairs with the load in goes_on. */
 	atomic_store_explicit(&r->stop, true, memory_order_relaxed);
 	pthread_join(r->threads[SERVER], NULL);
@@ -166,10 +209,10 @@ static double
 echo_once(struct wire_run *r)
 {
 	/* Both pair with the loads in state_of. */
-	atomic_store_explicit(&r->echo_state, ECHO_ON, memory_order_release);
-	while (state_of(r) != ECHO_OVER)
+	atomic_store_explicit(&r->state, RUN_ECHO, memory_order_release);
+	while (state_of(r) != RUN_ECHO_OVER)
 		rest();
-	atomic_store_explicit(&r->echo_state, ECHO_OFF, memory_order_release);
+	atomic_store_explicit(&r->state, RUN_TURNS, memory_order_release);
 	rest(); /* what was on its way comes and is nobody's */
 	return echo_frames_per_s(&r->asker);
 }

@@ -2,7 +2,7 @@
  * wire_run.h - a core of the appliance and one of the generator, a CPU each, joined by a wire.
  *
  * Shape:  the server's thread turns until the end; the client's thread runs commands. Between two
- *         commands both are idle.
+ *         commands both are idle, or sleep: so two runs may have the same CPUs by turns.
  * Units:  as named. A slice is SLICE_NS; the best tenth of a run's slices shows the speed of the
  *         pair while no other process has its CPUs.
  * Thread: made, commanded and read by one thread; the work is done by two of its own.
@@ -34,7 +34,10 @@ struct wire_run {
 	uint32_t cpus[2]; /* the server's, the client's */
 	bool hugepages;
 	atomic_bool stop;
-	atomic_uint echo_state; /* enum echo_state, wire_run.c */
+	atomic_uint state; /* enum run_state, wire_run.c */
+	pthread_mutex_t lock;
+	pthread_cond_t woken;
+	uint32_t asleep; /* threads; under the lock */
 	struct echo_asker asker;
 	uint64_t echo_span_ns;
 	/* the client's, while it runs */
@@ -64,6 +67,8 @@ void wire_run_fill(struct wire_run *r);
 double wire_run_echo(struct wire_run *r, uint64_t span_ns);
 void wire_run_command(struct wire_run *r, const struct load_command *command, bool residence,
 		      struct wire_row *row);
+/* Between commands: until both threads sleep, or are told to go on. */
+void wire_run_rest(struct wire_run *r, bool rests);
 void wire_run_end(struct wire_run *r);
 
 #endif
