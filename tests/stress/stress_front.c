@@ -76,8 +76,9 @@ static struct {
 	uint64_t tick, random;
 	uint32_t core; /* whose step it is */
 	bool in_gap, lost;
-	bool slow;              /* replies of core 0 come late */
-	bool sure;              /* the server has done all that an earlier process has sent it */
+	bool slow; /* replies of core 0 come late */
+	bool late; /* lost writes are executed between a flight's execution and its reply */
+	bool sure; /* the server has done all that an earlier process has sent it */
 	struct request *former; /* what that is; NULL: nothing */
 	uint32_t flushes;       /* of 100 calls */
 	uint32_t reads;         /* and those */
@@ -404,11 +405,25 @@ connection_end(uint32_t core)
 	}
 }
 
+/* A flight of the key has a value that its core has not got yet. */
+static bool
+is_answered_late(uint32_t key)
+{
+	for (uint32_t core = 0; core < CORES; core++) {
+		const struct request *flight = flight_of(core, key, false);
+
+		if (flight != NULL && flight->stage == EXECUTED && flight->there)
+			return true;
+	}
+	return false;
+}
+
 static void
 late_step(void)
 {
 	for (uint32_t i = 0; i < w.requests; i++)
-		if (w.request[i].stage == LOST && below(4) == 0) {
+		if (w.request[i].stage == LOST &&
+		    (w.late ? is_answered_late(w.request[i].key) : below(4) == 0)) {
 			execute(&w.request[i]);
 			w.request[i].stage = OVER;
 			return;
@@ -508,12 +523,14 @@ world_step(void)
 		w.server[below(KEYS)].there = false;
 	if (!w.sure)
 		former_step();
+	if (w.late)
+		late_step();
 	switch (below(64)) {
 	case 0:
 		late_step();
 		break;
 	case 1:
-		if (w.lost && below(6) == 0)
+		if (w.lost && below(w.late ? 2 : 6) == 0)
 			connection_end(core);
 		break;
 	case 2 ... 40:
@@ -562,6 +579,7 @@ world_reset(uint64_t seed)
 	w.flushes = seed % 4 == 0 ? 20 : 4;
 	w.forgets = seed % 5 == 0 ? 6 : 1;
 	w.sure = seed % 4 != 1;
+	w.late = seed % 8 == 6;
 	w.reads = w.sure ? 70 : 85;
 	w.former = NULL;
 	if (!w.sure)
