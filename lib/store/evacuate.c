@@ -65,7 +65,7 @@ alloc_elsewhere(struct store_core *sc, uint32_t class)
 	struct slab *sl = &sc->store->slab;
 	const uint32_t leave = sc->store->never_evict ? sl->reserve : SLAB_NO_PAGE;
 
-	for (uint32_t i = 0; i <= 2 * MAGAZINE_BATCH_MAX; i++) {
+	for (uint32_t i = 0; i <= MAGAZINE_MAX; i++) {
 		const uint32_t ref = slab_alloc(sl, sc->magazines, class, leave);
 
 		if (ref == 0 || !slab_evacuating(sl, ref))

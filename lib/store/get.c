@@ -90,6 +90,17 @@ probe_is_current(const struct store *st, const struct probe *p)
 	return likely(atomic_load_explicit(&st->ix.seq, memory_order_relaxed) == p->seq);
 }
 
+/* No slot of the primary bucket has the tag. Is that a miss? */
+static inline bool
+probe_ends_in_primary(const struct store *st, const struct probe *p, const struct bucket *primary,
+		      uint32_t version)
+{
+	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
+	atomic_thread_fence(memory_order_acquire);
+	return !version_overflows(version, p->tag) && version_same(primary, version) &&
+	       probe_is_current(st, p);
+}
+
 static inline enum probe_state
 probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
 {
@@ -101,10 +112,7 @@ probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
 		return probe_note_candidate(st, p, primary, hits, ahead);
 	if (unlikely(p->state != PROBE_PENDING)) /* the step is taken a second time */
 		return (enum probe_state)p->state;
-	/* Acquire: pairs with the release in bucket_clear, as in index_find. */
-	atomic_thread_fence(memory_order_acquire);
-	if (!version_overflows(version, p->tag) && version_same(primary, version) &&
-	    probe_is_current(st, p)) {
+	if (probe_ends_in_primary(st, p, primary, version)) {
 		p->state = PROBE_MISS;
 		return PROBE_MISS;
 	}
@@ -117,6 +125,16 @@ probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
 	p->state = PROBE_ALTERNATE;
 	prefetch(index_bucket(&st->ix, p->ref));
 	return PROBE_ALTERNATE;
+}
+
+/* A miss in the primary bucket, looked at again: a write of this core may lie between. */
+static inline bool
+probe_misses_still(const struct store *st, const struct probe *p)
+{
+	const struct bucket *primary = index_bucket(&st->ix, p->bucket);
+	const uint32_t version = version_open(primary);
+
+	return bucket_match(primary, p->tag) == 0 && probe_ends_in_primary(st, p, primary, version);
 }
 
 /* Both buckets are read, after both versions, as in index_find. */
@@ -315,6 +333,8 @@ store_get_in_batch(const struct store_get_batch *batch, const struct probe *p, s
 {
 	if (likely(p->state == PROBE_CANDIDATE && probe_is_valid(batch->store, p)))
 		return probe_resolve(batch, p, key);
+	if (p->state == PROBE_MISS && probe_misses_still(batch->store, p))
+		return NULL;
 	return get_item(batch->core, find(batch->core, p, key), batch->generation);
 }
 

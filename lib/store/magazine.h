@@ -5,7 +5,7 @@
  *
  * Thread: its core; other cores read the count, for figures.
  *
- * Bounds: 2 * MAGAZINE_BATCH_MAX objects.
+ * Bounds: MAGAZINE_MAX objects.
  */
 #ifndef CLOCKOO_MAGAZINE_H
 #define CLOCKOO_MAGAZINE_H
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define MAGAZINE_BATCH_MAX    32u
+#define MAGAZINE_MAX          (4 * MAGAZINE_BATCH_MAX)
 #define MAGAZINE_REFILL_FIRST 4u
 
 /* Words of a page's states, from word on and below end. */
@@ -24,7 +25,7 @@ struct stretch {
 
 struct magazine {
 	_Atomic uint32_t count;
-	uint32_t ref[2 * MAGAZINE_BATCH_MAX];
+	uint32_t ref[MAGAZINE_MAX];
 	struct stretch clock_stretch, new_stretch; /* what is left of them */
 	uint32_t refill; /* objects asked for when it was filled last; 0: it was emptied since */
 	uint32_t evicted_at; /* items linked in the class when this core last evicted there */

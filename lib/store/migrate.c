@@ -388,17 +388,18 @@ copy_moved(const struct store *st, struct migration *m, const struct bucket *b)
 }
 
 /* Under the locks: new primary buckets inherit the overflow bits of this bucket, and get those of
- * items that this migration displaces. */
+ * items that this migration displaces. They are not fresh: a renewal begins anew after a resize,
+ * and its first pass finds what is displaced then (relocate.c). */
 static void
 copy_overflows(const struct store *st, const struct migration *m)
 {
 	const struct bucket *b = index_bucket(&st->ix, m->bucket);
-	uint32_t overflows = bucket_overflows(b);
+	uint32_t overflows = bucket_overflows(b) & OVERFLOW_MASK;
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
 		if ((bucket_tag(b, i) & TAG_DISPLACED) == 0 &&
 		    (m->slots[i].tag & TAG_DISPLACED) != 0)
-			overflows |= overflow_bits(m->slots[i].tag);
+			overflows |= overflow_bits(m->slots[i].tag) & OVERFLOW_MASK;
 	for (uint32_t primary = m->new_primaries[0]; primary <= m->new_primaries[1]; primary++) {
 		struct bucket *to = index_bucket(&st->ix, primary);
 

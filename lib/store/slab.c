@@ -17,6 +17,17 @@ slab_bytes_per_page(uint32_t page_shift, uint32_t shift)
 	       slab_state_words(page_shift, shift) * sizeof(uint64_t);
 }
 
+/* Small objects have room for more than two batches: with several cores a grace period ends for two
+ * bursts at once now and then. What finds no room goes to its page, and others come, in no cache.
+ */
+static uint32_t
+magazine_keep(uint32_t batch, uint32_t size)
+{
+	const uint32_t keep = MAGAZINE_BATCH_BYTES / size;
+
+	return keep < 2 * batch ? 2 * batch : keep < MAGAZINE_MAX ? keep : MAGAZINE_MAX;
+}
+
 static void
 add_class(struct slab *sl, uint32_t size)
 {
@@ -27,7 +38,8 @@ add_class(struct slab *sl, uint32_t size)
 	ensure(sl->class_count < SLAB_CLASSES_MAX);
 	c->size = size;
 	c->per_page = (1u << sl->arena->page_shift) / size;
-	c->batch = batch < MAGAZINE_BATCH_MAX ? batch : MAGAZINE_BATCH_MAX;
+	c->batch = (uint16_t)(batch < MAGAZINE_BATCH_MAX ? batch : MAGAZINE_BATCH_MAX);
+	c->keep = (uint16_t)magazine_keep(c->batch, size);
 	c->reciprocal = ((1ull << RECIPROCAL_SHIFT) + granules - 1) / granules;
 	list_init(&c->pages);
 	list_init(&c->has_free);
@@ -386,7 +398,7 @@ slab_free(struct slab *sl, struct magazine *mags, uint32_t ref)
 		class_free(sl, p->class, &ref, 1);
 		return;
 	}
-	if (count == 2 * batch) {
+	if (count == sl->classes[p->class].keep) {
 		count -= batch;
 		class_free(sl, p->class, m->ref + count, batch);
 	}
@@ -552,7 +564,7 @@ slab_answer_recall(struct slab *sl, struct magazine *mags, uint32_t class)
 {
 	struct magazine *m = &mags[class];
 	const uint32_t count = magazine_count(m);
-	uint32_t refs[2 * MAGAZINE_BATCH_MAX], kept = 0, n = 0;
+	uint32_t refs[MAGAZINE_MAX], kept = 0, n = 0;
 
 	for (uint32_t i = 0; i < count; i++)
 		if (slab_evacuating(sl, m->ref[i]))

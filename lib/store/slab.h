@@ -67,7 +67,7 @@ struct slab_class {
 	/* Every set reads these, and only events that are rare write one of them. */
 	_Alignas(CACHE_LINE_BYTES) uint32_t size;
 	uint32_t per_page;
-	uint32_t batch; /* of a magazine; 0: large objects have none */
+	uint16_t batch, keep; /* of a magazine: moved at once; held at most. 0: it has none */
 	_Atomic uint32_t page_count;
 	uint64_t reciprocal;
 	_Atomic uint32_t probation_step;     /* under the lock */
@@ -283,7 +283,7 @@ slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uin
 	struct magazine *m = &mags[p->class];
 	const uint32_t count = magazine_count(m);
 
-	if (unlikely(count >= 2 * sl->classes[p->class].batch ||
+	if (unlikely(count >= sl->classes[p->class].keep ||
 		     atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING))
 		return false;
 	m->ref[count] = ref;

@@ -92,7 +92,7 @@ MUTANTS = {
         ("index.h", "if (version_same(primary, primary_version) &&\n"
          "		    (!overflows || version_same(alternate, alternate_version)) &&\n"
          "		    place_is_current(ix, p))", ""),
-        ("get.c", "version_same(primary, version) &&\n	    probe_is_current(st, p)", "true"),
+        ("get.c", "version_same(primary, version) &&\n	       probe_is_current(st, p)", "true"),
         ("get.c", "if (primary_hits == 0 && version_same(primary, primary_version) &&\n"
          "	    version_same(alternate, alternate_version) && probe_is_current(st, p))",
          "if (primary_hits == 0)"),
@@ -101,7 +101,7 @@ MUTANTS = {
     "STALE_MISS": [
         ("index.h", " &&\n		    place_is_current(ix, p))\n			return 0;",
          ")\n			return 0;"),
-        ("get.c", "version_same(primary, version) &&\n	    probe_is_current(st, p)",
+        ("get.c", "version_same(primary, version) &&\n	       probe_is_current(st, p)",
          "version_same(primary, version)"),
         ("get.c", "version_same(alternate, alternate_version) && probe_is_current(st, p)",
          "version_same(alternate, alternate_version)"),

@@ -193,15 +193,16 @@ choose_depth(const struct options *opt)
 }
 
 static void
-round_of(const struct options *opt, const bool *there, enum kind kind, uint32_t threads)
+round_of(const char *part, const struct options *opt, const bool *there, enum kind kind,
+	 uint32_t threads)
 {
 	for (uint32_t i = 0; i < ALL; i++) {
 		if (!there[i])
 			continue;
-		printf("{\"part\": \"get\", \"table\": \"%s\", \"baseline\": %s, \"kind\": \"%s\", "
+		printf("{\"part\": \"%s\", \"table\": \"%s\", \"baseline\": %s, \"kind\": \"%s\", "
 		       "\"threads\": %u, \"mops\": %.3f}\n",
-		       all[i]->name, all[i]->baseline ? "true" : "false", kind_names[kind], threads,
-		       measure(all[i], opt, kind, threads, opt->lookups));
+		       part, all[i]->name, all[i]->baseline ? "true" : "false", kind_names[kind],
+		       threads, measure(all[i], opt, kind, threads, opt->lookups));
 		fflush(stdout);
 	}
 }
@@ -244,6 +245,13 @@ main(int argc, char **argv)
 		if (there[i])
 			get_all(all[i], &opt);
 	bench_collapse();
+	/* As the last insert left them, and as they are minutes later. */
+	for (uint32_t run = 0; run < opt.runs; run++)
+		for (uint32_t kind = 0; kind <= MISS; kind++)
+			round_of("get_filled", &opt, there, kind, 1);
+	for (uint32_t i = 0; i < ALL; i++)
+		if (there[i] && all[i]->settle != NULL)
+			all[i]->settle();
 	printf("{\"part\": \"pages\", \"rss_kb\": %llu, \"huge_kb\": %llu}\n",
 	       (unsigned long long)bench_memory_kb(0, "Rss"),
 	       (unsigned long long)bench_memory_kb(0, "AnonHugePages"));
@@ -253,7 +261,7 @@ main(int argc, char **argv)
 		for (uint32_t kind = 0; kind < KIND_COUNT; kind++)
 			for (uint32_t threads = 1; threads <= CONTENDER_THREADS_MAX; threads++) {
 				bench_progress("lookups", run, opt.runs);
-				round_of(&opt, there, kind, threads);
+				round_of("get", &opt, there, kind, threads);
 			}
 	return 0;
 }

@@ -128,11 +128,11 @@ void cuckoo_lookup(uint32_t, lookup_batch *l)
 } // namespace
 
 extern "C" {
-const contender contend_tbb = {"oneTBB", false, tbb_create, tbb_insert, nullptr, nullptr, tbb_lookup};
+const contender contend_tbb = {"oneTBB", false, tbb_create, tbb_insert, nullptr, nullptr, nullptr, tbb_lookup};
 const contender contend_boost = {"boost flat map", true, flat_create, flat_insert,
-				 nullptr, nullptr, flat_lookup};
+				 nullptr, nullptr, nullptr, flat_lookup};
 #ifdef HAVE_LIBCUCKOO
 const contender contend_libcuckoo = {"libcuckoo", false, cuckoo_create, cuckoo_insert,
-				     nullptr, nullptr, cuckoo_lookup};
+				     nullptr, nullptr, nullptr, cuckoo_lookup};
 #endif
 }

@@ -42,6 +42,8 @@ struct contender {
 	 * asked in another way. */
 	bool (*create)(struct bench_item *items, uint32_t count);
 	void (*insert)(struct bench_item *item);
+	/* What the table does by itself within minutes after the last insert; may be NULL. */
+	void (*settle)(void);
 	void (*join)(uint32_t thread); /* may be NULL, as may leave */
 	void (*leave)(uint32_t thread);
 	void (*lookup)(uint32_t thread, struct lookup_batch *l);

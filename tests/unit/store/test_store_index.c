@@ -325,6 +325,39 @@ the_sweep_relocates_items_and_clears_their_overflow_bits(void **state)
 	rig_down(&rig);
 }
 
+/* An index that grows has bits of all that were ever displaced, since new buckets inherit those of
+ * old ones. Two walks from its end on they are renewed. */
+static void
+bits_that_a_growth_left_are_gone_after_two_walks(void **state)
+{
+	enum { KEYS = 100000 };
+	struct rig rig = rig_up(16, 1);
+	struct store_usage usage;
+	uint32_t wrong;
+
+	for (uint64_t n = 0; n < KEYS; n++) {
+		const struct view key = {(const uint8_t *)&n, sizeof n};
+
+		check_eq(put(rig.core, key, key, STORE_SET, 0), STORE_OK);
+		turns(rig.core, n % 32 == 0);
+	}
+	do {
+		turns(rig.core, 1);
+		store_usage_mt(rig.store, &usage);
+	} while (usage.index_resizing);
+
+	const uint32_t before = needless_bits(rig.store);
+
+	/* The walk that was half-way, and two. The second relocates some items of the first one's
+	 * bits. */
+	seconds(rig.core, 3 * (SWEEP_PASS_S + 1));
+	printf("needless bits: %u, then %u\n", before, needless_bits(rig.store));
+	check(before > 10000 && needless_bits(rig.store) < before / 100);
+	judge_all(rig.store, &wrong);
+	check_eq(wrong, 0);
+	rig_down(&rig);
+}
+
 /* A miss in a table that is nine tenths full: how many primary buckets say "look there too"? */
 static void
 most_misses_end_in_the_primary_bucket(void **state)
@@ -364,6 +397,7 @@ main(void)
 		cmocka_unit_test(a_displaced_item_has_its_overflow_bit_in_the_primary_bucket),
 		cmocka_unit_test(a_neighbour_moves_unless_it_is_flushed_or_its_bucket_is_locked),
 		cmocka_unit_test(the_sweep_relocates_items_and_clears_their_overflow_bits),
+		cmocka_unit_test(bits_that_a_growth_left_are_gone_after_two_walks),
 		cmocka_unit_test(most_misses_end_in_the_primary_bucket),
 	};
 
