@@ -91,31 +91,20 @@ bucket_match(const struct bucket *b, uint16_t tag)
 	return (uint32_t)_mm_movemask_epi8(same) & BUCKET_ALL;
 }
 
-/* Bit i is set if the item in slot i is displaced: bucket_displaced without vectors. */
-static inline uint32_t
-bucket_displaced_scalar(const struct bucket *b)
-{
-	uint32_t displaced = 0;
-
-	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		displaced |=
-			(uint32_t)(atomic_load_explicit(&b->tag[i], memory_order_relaxed) >> 15)
-			<< i;
-	return displaced;
-}
-
-/* The same for all ten at once: packing to bytes keeps the sign, and TAG_DISPLACED is a tag's. */
+/* Bit i is set if the item in slot i is displaced. Packed to bytes a tag keeps its sign, which is
+ * TAG_DISPLACED. */
 static inline uint32_t
 bucket_displaced(const struct bucket *b)
 {
-	if (!MATCH_IN_VECTORS)
-		return bucket_displaced_scalar(b);
+	const __m128i *p = (const __m128i *)(const void *)b;
+	uint32_t displaced = 0;
 
-	const uint8_t *p = (const uint8_t *)b;
-	const __m128i low = _mm_load_si128((const __m128i *)(const void *)p);
-	const __m128i high = _mm_load_si128((const __m128i *)(const void *)(p + 16));
-
-	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high)) & BUCKET_ALL;
+	if (MATCH_IN_VECTORS)
+		return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(p[0], p[1])) & BUCKET_ALL;
+	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
+		displaced |= (atomic_load_explicit(&b->tag[i], memory_order_relaxed) >> 15 & 1u)
+			     << i;
+	return displaced;
 }
 
 static inline uint32_t

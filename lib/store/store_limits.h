@@ -105,7 +105,7 @@
 #define EVACUATE_LOOK   2u
 /* Objects of a page listed together. */
 #define EVACUATE_BATCH 64u
-/* Objects that magazines give back in one turn once a page is recalled. */
+/* Objects that magazines give back in one turn once a page is recalled, and a magazine more. */
 #define RECALL_SLICE 64u
 /* Turns in one epoch after which no more pages are evacuated: a core has stopped turning. */
 #define STALL_TURNS 4u

@@ -30,7 +30,8 @@ vector_and_scalar_compare_agree_on_every_bucket(void **state)
 		for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
 			b.tag[i] = (uint16_t)(next_random(&random) % 4 * 0x5555);
 		check_eq(bucket_match(&b, want), bucket_match_scalar(&b, want));
-		check_eq(bucket_displaced(&b), bucket_displaced_scalar(&b));
+		for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
+			check_eq(bucket_displaced(&b) >> i & 1, b.tag[i] >= TAG_DISPLACED);
 	}
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 		for (uint32_t tag = 1; tag < 65536; tag += 257) {

@@ -16,8 +16,8 @@ fill_magazines_but(struct rig *rig, uint32_t class)
 	struct slab *sl = &rig->store->slab;
 
 	for (uint32_t c = 0; c < sl->class_count; c++) {
-		const uint32_t count = c == class ? 0 : 2 * sl->classes[c].batch;
-		uint32_t refs[2 * MAGAZINE_BATCH_MAX];
+		const uint32_t count = c == class ? 0 : sl->classes[c].keep;
+		uint32_t refs[MAGAZINE_MAX];
 
 		for (uint32_t i = 0; i < count; i++)
 			refs[i] = slab_alloc(sl, rig->core->magazines, c, 0);
@@ -98,7 +98,7 @@ a_recall_empties_magazines_over_some_turns(void **state)
 		turns_taken++;
 		check_eq(held_of_evacuated(&rig, class), 0);
 		check(before - held_in_all(&rig) <=
-		      RECALL_SLICE + 2 * MAGAZINE_BATCH_MAX + (turns_taken == 1 ? on_page : 0));
+		      RECALL_SLICE + MAGAZINE_MAX + (turns_taken == 1 ? on_page : 0));
 	}
 	check(turns_taken > 5 && turns_taken < 100);
 	rig_down(&rig);
