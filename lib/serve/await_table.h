@@ -114,7 +114,7 @@ struct awaits {
 	struct list lines_ready;   /* first the one that is read, if a pass left its line open */
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
 	struct await_lane lanes[AWAIT_LANES_MAX];
-	uint32_t ahead_left;             /* in this turn */
+	uint32_t ahead_left, hits_left;  /* in this turn */
 	struct op ahead[AHEAD_GETS_MAX]; /* those that are asked for now */
 	struct await table[AWAITS_MAX];
 	struct awaited_line lines[AWAITED_LINES_MAX];

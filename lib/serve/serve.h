@@ -13,8 +13,9 @@
  * Owner:  a connection's session (open line, body being received) is indexed by conn_slot.
  * Thread: core-local. Counters are read by telemetry.
  * Errors: every bad request has its answer (mc_req.h); nothing reaches a log.
- * Bounds: OPS_MAX operations a pass; conn_requests_max requests of one connection a turn
- *         (memcached's -R); UDP_MESSAGES_MAX replies of many datagrams waiting for room.
+ * Bounds: OPS_MAX operations a pass, HITS_PER_TURN hits a turn beside them; conn_requests_max
+ *         requests of one connection a turn (memcached's -R); UDP_MESSAGES_MAX replies of many
+ *         datagrams waiting for room.
  */
 #ifndef CLOCKOO_SERVE_H
 #define CLOCKOO_SERVE_H

@@ -385,6 +385,7 @@ awaits_turn(struct serve *sv)
 	struct awaits *aw = sv->awaits;
 
 	aw->ahead_left = AHEAD_GETS_PER_TURN;
+	aw->hits_left = HITS_PER_TURN;
 	aw->turn_pass = sv->pass;
 	aw->supplier.poll(aw->supplier.arg, sv->clock.now_ns);
 	deadlines_check(sv, sv->clock.now_ns);

@@ -66,12 +66,14 @@
 #define AWAITS_FIRST_ONLY  1024u
 #define AWAITS_UDP_MAX     1536u
 #define AWAITED_LINES_MAX  64u
-#else /* a table that tests fill */
+#define HITS_PER_TURN      512u /* told between gets that have waited */
+#else                           /* a table that tests fill */
 #define AWAITS_MAX         24u
 #define AWAITS_SESSION_MAX 6u
 #define AWAITS_FIRST_ONLY  6u
 #define AWAITS_UDP_MAX     6u
 #define AWAITED_LINES_MAX  3u
+#define HITS_PER_TURN      100u
 #endif
 #define AWAITS_SESSION_PART   (AWAITS_MAX / 256 + (AWAITS_MAX < 256 ? 2 : 0)) /* of the free */
 #define AWAITS_ENDED_PER_TURN 256u

@@ -427,6 +427,8 @@ awaits_sweep(struct serve *sv, struct session *ss)
 	if (ss->await_granted)
 		await_unqueue(sv, ss);
 	ss->await_refused = false;
+	if (!ss->await_queued)
+		ss->await_since_ns = 0;
 	if (ss->ahead)
 		gets_ask_ahead(sv, ss);
 }

@@ -45,6 +45,16 @@ ops_sample(struct serve *sv)
 	sv->hot.left = at;
 }
 
+__attribute__((noinline)) void
+hit_sampled(struct serve *sv, struct view key, uint64_t hash, uint32_t size)
+{
+	const uint32_t i = hot_keys_count(&sv->hot, hash, sv->clock.now_ns);
+
+	if (i != HOT_NONE)
+		hot_keys_tell(&sv->hot, i, key, size);
+	sv->hot.left = hot_keys_next(&sv->hot);
+}
+
 void
 value_seen(struct serve *sv, struct view key, uint64_t hash, uint32_t size)
 {

@@ -3,6 +3,7 @@
  */
 #include "await_table.h"
 #include "serve_gets.h"
+#include "serve_hot.h"
 #include "serve_parse.h"
 
 #include "base/prefetch.h"
@@ -68,7 +69,7 @@ answers_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 
 	if (w->begin != NULL)
 		conn_commit(sv->stack, ss->conn, (uint32_t)(w->at - w->begin));
-	w->begin = NULL;
+	w->begin = w->at = w->end = NULL;
 	if (conn_is_full(sv->stack, ss->conn) ||
 	    (!ss->has_credit && !conn_writable(sv->stack, ss->conn, 1)))
 		return false;
@@ -133,7 +134,8 @@ answer_tell(struct serve *sv, struct session *ss, struct telling *t)
 }
 
 /* The next request of the read buffer, if nothing was asked for it, as far as the buffer was looked
- * at: what lies behind that is asked for first. */
+ * at: what lies behind that is asked for first. One for which a place was granted or refused is
+ * executed, which gives the place back. */
 static inline struct view
 unasked(const struct session *ss)
 {
@@ -141,7 +143,7 @@ unasked(const struct session *ss)
 		ss->ahead && ss->ahead_at < ss->read_buf_len ? ss->ahead_at : ss->read_buf_len;
 	const struct await *a = ss->awaits;
 
-	if (ss->read_buf_at >= end || ss->passes_on ||
+	if (ss->read_buf_at >= end || ss->passes_on || ss->await_granted || ss->await_refused ||
 	    (a != NULL && (a->writes || a->offset <= ss->read_buf_at)))
 		return (struct view){NULL, 0};
 	return (struct view){ss->read_buf + ss->read_buf_at, end - ss->read_buf_at};
@@ -163,7 +165,7 @@ hit_tell(struct serve *sv, struct session *ss, struct telling *t)
 	uint32_t used, bytes;
 	uint64_t hash;
 
-	if (next.len == 0 || ss->served >= sv->cfg.conn_requests_max)
+	if (next.len == 0 || ss->served >= sv->cfg.conn_requests_max || sv->awaits->hits_left == 0)
 		return false;
 	used = first ? mc_get_parse_fast(next.data, next.len, &get)
 		     : mc_key_parse_fast(next.data, next.len, &get);
@@ -181,6 +183,8 @@ hit_tell(struct serve *sv, struct session *ss, struct telling *t)
 	t->w.at = value_put(sv, t->w.at, it, bare, get.last);
 	class_count(sv, it, CLASS_GET_HITS);
 	await_copy_used(sv, &key, hash);
+	sv->awaits->hits_left--;
+	hit_sample(sv, key, hash, bare.value_len);
 	told(t, ss, it, used, first, get.last);
 	return true;
 }

@@ -812,12 +812,181 @@ what_was_dropped_is_not_beyond_the_buffer(void **state)
 	check_eq(OPEN, 0);
 }
 
+/* A connection whose first get is told, whose second found no place, as its server stalls, and
+ * whose third has its answer. */
+static struct conn *
+say_to_one_that_stalls(uint32_t *places)
+{
+	struct conn *c;
+
+	late_hold(late, true);
+	c = say("get s1\r\nget s1\r\nget s2\r\n");
+	turns(1);
+	*places = lane_at("s1");
+	rig->serve->awaits->lanes[*places].open += AWAITS_MAX;
+	late_hold(late, false);
+	turns(3);
+	return c;
+}
+
+/* A copy comes of a key for which a place was granted: the copy is told, and the place goes back.
+ */
+static void
+a_place_that_a_copy_makes_needless_goes_back(void **state)
+{
+	uint32_t lane;
+	struct conn *c = say_to_one_that_stalls(&lane);
+
+	put_here("s1");
+	rig->serve->awaits->lanes[lane].open -= AWAITS_MAX;
+	turns(30);
+	check_ptr(strstr(rig_sent(c, NULL), "VALUE s2 "));
+	check_eq(OPEN, 0);
+	check_eq(rig->serve->awaits->granted, 0);
+}
+
+/* It waited for a place too long, but a copy came: what it asks for next is not refused. */
+static void
+a_refusal_that_a_copy_makes_needless_is_forgotten(void **state)
+{
+	uint32_t lane;
+	struct conn *c = say_to_one_that_stalls(&lane);
+
+	for (uint32_t k = 0; k < AWAITS_MAX; k++) /* as if s2 was answered two turns later */
+		if (rig->serve->awaits->table[k].state == AWAIT_READY)
+			rig->serve->awaits->table[k].deadline_ns += 2 * LATE_TURN_NS;
+	put_here("s1");
+	turns(TIMEOUT_TURNS + 5);
+	rig->serve->awaits->lanes[lane].open -= AWAITS_MAX;
+	turns(30);
+	rig_receive_text(rig, c, "get s3\r\n");
+	turns(6);
+	check_ptr(strstr(rig_sent(c, NULL), "VALUE s3 "));
+	check_null(strstr(rig_sent(c, NULL), "SERVER_ERROR"));
+}
+
+/* Nor is the time since which it waited for that place counted when it waits for another. */
+static void
+who_waits_for_a_place_again_waits_anew(void **state)
+{
+	const struct view key = {(const uint8_t *)"s1", 2};
+	uint32_t lane;
+	struct conn *c = say_to_one_that_stalls(&lane);
+	size_t len;
+
+	put_here("s1");
+	rig->serve->awaits->lanes[lane].open -= AWAITS_MAX;
+	turns(2 * TIMEOUT_TURNS);
+	store_delete(rig->core, key, store_hash(rig->core, key));
+	len = strlen(rig_sent(c, NULL));
+	rig->serve->awaits->lanes[lane].open += AWAITS_MAX;
+	rig_receive_text(rig, c, "get s1\r\n");
+	turns(3);
+	rig->serve->awaits->lanes[lane].open -= AWAITS_MAX;
+	check_eq(strlen(rig_sent(c, NULL)), len);
+	turns(6);
+	check_ptr(strstr(rig_sent(c, NULL) + len, "VALUE s1 "));
+}
+
+/* A line tells nothing newer of a key than what it has told of it, though a copy comes meanwhile.
+ */
+static void
+a_line_tells_no_copy_of_what_it_has_told(void **state)
+{
+	const struct view key = {(const uint8_t *)"v1", 2};
+	const uint64_t hash = store_hash(rig->core, key);
+
+	for (uint32_t round = 0; round < 100; round++) {
+		struct conn *c = say("mn\r\n");
+		long told[5];
+
+		turns(1);
+		late_pace(late, 7, 0);
+		rig_receive_text(rig, c, "get v1 s2 v1 s3 v1 v1\r\n");
+		for (uint32_t i = 0; i < 60; i++) {
+			struct fill fill;
+
+			turns(1);
+			if (told_of(c, told, 5) != 1)
+				continue;
+			check_eq(store_begin(rig->core, &fill, key, hash, 6, 0, 0), STORE_OK);
+			store_fill(rig->core, &fill, (const uint8_t *)"900000", 6);
+			store_finish(rig->core, &fill, STORE_SET, 0);
+		}
+		check_ptr(strstr(rig_sent(c, NULL), "END"));
+		check_null(strstr(rig_sent(c, NULL), "900000"));
+		store_delete(rig->core, key, hash);
+		rig_lose(rig, c);
+	}
+}
+
+#define CROWD      8u
+#define CROWD_HITS 60u /* of a line */
+
+/* Each of a crowd has many hits behind one get that waits, and all are answered in one turn. */
+static void
+hits_between_those_that_wait_are_bounded_a_turn(void **state)
+{
+	char text[600] = "get s1\r\n";
+	uint64_t most = 0;
+
+	put_here("l");
+	for (uint32_t i = 0; i < 3 * CROWD_HITS; i++)
+		strcat(text, i % CROWD_HITS == 0               ? "get l"
+			     : i % CROWD_HITS < CROWD_HITS - 1 ? " l"
+							       : " l\r\n");
+	late_hold(late, true);
+	for (uint32_t i = 0; i < CROWD; i++) {
+		struct conn *c = say("mn\r\n");
+
+		turns(1);
+		rig_receive_text(rig, c, text);
+		turns(1);
+	}
+	late_hold(late, false);
+	for (uint32_t i = 0; i < 40; i++) {
+		const uint64_t before = rig_count(rig, CMD_GET);
+
+		turns(1);
+		most = rig_count(rig, CMD_GET) - before > most ? rig_count(rig, CMD_GET) - before
+							       : most;
+	}
+	assert_in_range(most, 1, HITS_PER_TURN + PASSES_MAX * OPS_MAX + CROWD);
+}
+
+/* What is told between gets that wait is counted for hot keys as all else. */
+static void
+hits_between_those_that_wait_are_sampled(void **state)
+{
+	struct conn *c = say("mn\r\n");
+	char text[600] = "get s1\r\n";
+	uint32_t before;
+
+	put_here("l");
+	for (uint32_t i = 0; i < 60; i++)
+		strcat(text, "get l\r\n");
+	turns(1);
+	late_hold(late, true);
+	rig_receive_text(rig, c, text);
+	turns(2);
+	before = rig->serve->hot.left = 1000;
+	late_hold(late, false);
+	turns(6);
+	assert_in_range(rig->serve->hot.left, 0, before - 60);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_place_that_a_copy_makes_needless_goes_back),
+		TEST(a_refusal_that_a_copy_makes_needless_is_forgotten),
+		TEST(who_waits_for_a_place_again_waits_anew),
+		TEST(a_line_tells_no_copy_of_what_it_has_told),
+		TEST(hits_between_those_that_wait_are_bounded_a_turn),
+		TEST(hits_between_those_that_wait_are_sampled),
 		TEST(what_was_dropped_leaves_nothing_ahead),
 		TEST(what_was_dropped_is_not_beyond_the_buffer),
 		TEST(what_is_here_is_sent_at_once_and_the_end_last),
