@@ -84,8 +84,12 @@ class Bed(unittest.TestCase):
 
     def figures_of(self, server, folder, words, points):
         path = pathlib.Path(folder, "figures.json")
-        done = load(*server.port, "--keys", "500", "--seconds", "0.2", "--warmup", "0.05", "--timeout", "5",
-                    "--json", str(path), *words)
+        # Three that poll on two busy CPUs: one of them may not run in a fifth of a second.
+        for seconds in ("0.2", "1", "5"):
+            done = load(*server.port, "--keys", "500", "--seconds", seconds, "--warmup", "0.05", "--timeout", "5",
+                        "--json", str(path), *words)
+            if "no answer in the measured time: 0 requests were lost" not in done.stderr:
+                break
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         figures = json.loads(path.read_text())
         self.assertEqual(figures["wrong"], 0)
