@@ -49,7 +49,8 @@
  *         the last AWAITS_FIRST_ONLY are for connections that have none. A lane, which is a server
  *         or a disk, has as many as are free. Datagrams have AWAITS_UDP_MAX, in AWAITED_LINES_MAX
  *         requests of at most CHUNK_BYTES. AWAITS_ENDED_PER_TURN end by their deadline in a turn;
- *         poll() answers a few hundred at most.
+ *         poll() answers a few hundred at most, and HITS_PER_TURN hits are told between gets that
+ *         have waited.
  *         A connection has one write. Writes hold an eighth of the chunks at most. Values that were
  *         asked with, and have not ended, take half as much memory as the fill quota, divided among
  *         the cores (any one value may, alone); a lane as much of it as is free.
@@ -66,8 +67,8 @@
 #define AWAITS_FIRST_ONLY  1024u
 #define AWAITS_UDP_MAX     1536u
 #define AWAITED_LINES_MAX  64u
-#define HITS_PER_TURN      512u /* told between gets that have waited */
-#else                           /* a table that tests fill */
+#define HITS_PER_TURN      512u
+#else /* a table that tests fill */
 #define AWAITS_MAX         24u
 #define AWAITS_SESSION_MAX 6u
 #define AWAITS_FIRST_ONLY  6u

@@ -441,8 +441,8 @@ await_drop(struct serve *sv, struct await *a)
 	while (*link != NULL && *link != a)
 		link = &(*link)->next;
 	ensure(*link == a);
-	a->session->ahead =
-		false; /* if it was the last one, what follows lies elsewhere in the buffer */
+	/* If it was the last one, what follows lies elsewhere in the buffer. */
+	a->session->ahead = false;
 	session_leave_out(a->session, a->hash);
 	session_await_end(sv, a->session, link);
 }

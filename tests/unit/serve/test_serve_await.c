@@ -975,6 +975,57 @@ hits_between_those_that_wait_are_sampled(void **state)
 	assert_in_range(rig->serve->hot.left, 0, before - 60);
 }
 
+/* Lines of hits behind one get that waits: how many of them are told without being executed, and at
+ * most in one turn. */
+static uint32_t
+lines_told(uint32_t *most)
+{
+	struct conn *c = say("mn\r\n");
+	char text[600] = "get s1\r\n";
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < 60; i++)
+		strcat(text, "get l\r\n");
+	turns(1);
+	late_hold(late, true);
+	rig_receive_text(rig, c, text);
+	turns(2);
+	late_hold(late, false);
+	*most = 0;
+	for (uint32_t i = 0; i < 20; i++) {
+		turns(1);
+
+		const uint32_t told = HITS_PER_TURN - rig->serve->awaits->hits_left;
+
+		sum += told;
+		*most = told > *most ? told : *most;
+	}
+	rig_lose(rig, c);
+	return sum;
+}
+
+static void
+no_copy_is_told_while_copies_wait(void **state)
+{
+	uint32_t most;
+
+	put_here("l");
+	check(lines_told(&most) > 0);
+	serve_copies_wait(rig->serve, true);
+	check_eq(lines_told(&most), 0);
+}
+
+static void
+hits_told_count_as_requests_of_their_connection(void **state)
+{
+	uint32_t most;
+
+	put_here("l");
+	rig->serve->cfg.conn_requests_max = 5;
+	check(lines_told(&most) > 0);
+	check(most <= 5);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int
@@ -987,6 +1038,8 @@ main(void)
 		TEST(a_line_tells_no_copy_of_what_it_has_told),
 		TEST(hits_between_those_that_wait_are_bounded_a_turn),
 		TEST(hits_between_those_that_wait_are_sampled),
+		TEST(no_copy_is_told_while_copies_wait),
+		TEST(hits_told_count_as_requests_of_their_connection),
 		TEST(what_was_dropped_leaves_nothing_ahead),
 		TEST(what_was_dropped_is_not_beyond_the_buffer),
 		TEST(what_is_here_is_sent_at_once_and_the_end_last),
