@@ -20,7 +20,7 @@
 
 #include "front_cells.h"
 
-#define FRONT_FATES       1024u
+#define FRONT_FATES       4096u /* four times the requests of a lane: they share hashes */
 #define FRONT_FATES_CONNS 64u
 
 /* A connection that has ended. */

@@ -7,9 +7,9 @@
  * its request stands in there. A write is kept as it was parsed, in a chunk, and never executed
  * again: its answer is an operation of its own (OP_ANSWERED).
  *
- * Shape:  a session's awaits are a list in the order of its bytes; or one write. session.read_buf
- *         begins with the first request that is not answered, behind that write. Ticket: generation
- *         << AWAIT_SLOT_BITS | slot.
+ * Shape:  a session's awaits are a list in the order of its bytes: of retrievals, or of writes.
+ *         session.read_buf begins with the first request that is not answered, behind those writes.
+ *         Ticket: generation << AWAIT_SLOT_BITS | slot.
  *
  * Owner:  an await is free, or its session's, or its line's; a datagram's write is the table's.
  *
@@ -260,7 +260,7 @@ void await_write_queue(struct serve *sv, struct op *op, uint32_t value_len);
 bool await_write(struct serve *sv, struct op *op, const struct fill *value);
 /* A set of this key is refused: what there is goes. */
 void await_drop_key(struct serve *sv, struct view key, uint64_t hash);
-/* The write of this session; NULL: it has none. */
+/* The first write of this session that is not answered; NULL: it has none. */
 static inline struct await *
 session_write(const struct session *ss)
 {

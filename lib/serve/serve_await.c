@@ -135,6 +135,17 @@ await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, str
 	by->ask(by->arg, &ask);
 }
 
+/* Behind those that have no answer: AWAIT_WRITES_MAX at most. */
+static void
+write_append(struct session *ss, struct await *a)
+{
+	struct await **link = &ss->awaits;
+
+	while (*link != NULL)
+		link = &(*link)->next;
+	*link = a;
+}
+
 void
 await_ask_write(struct serve *sv, struct session *ss, struct awaited_write *write, uint64_t hash,
 		const struct fill *value)
@@ -151,7 +162,7 @@ await_ask_write(struct serve *sv, struct session *ss, struct awaited_write *writ
 	if (value != NULL)
 		await_values_add(aw, &aw->lanes[a->lane], value->value_len);
 	if (ss != NULL)
-		ss->awaits = a;
+		write_append(ss, a);
 	aw->supplier.write(aw->supplier.arg, &ask, value);
 }
 

@@ -6,7 +6,7 @@
  * and only what is asked for is asked ahead.
  */
 #include "await_order.h"
-#include "serve_parse.h"
+#include "serve_pipeline.h"
 #include "serve_since.h"
 
 #define MISSED_TRIES_MAX 8u /* an item that comes and goes meanwhile */
@@ -274,8 +274,8 @@ await_end(struct serve *sv, struct op *op)
 	struct await **link;
 	uint32_t offset;
 
-	if (ss == NULL || ss->awaits == NULL)
-		return; /* a line's awaits end with it */
+	if (ss == NULL || ss->awaits == NULL || session_write(ss) != NULL)
+		return; /* a line's awaits end with it; a write that is told is none any more */
 	offset = op_offset(ss, op);
 	link = await_link_at(ss, offset);
 	if (*link != NULL && (*link)->offset == offset)
@@ -406,7 +406,7 @@ awaits_wait(struct serve *sv, struct session *ss)
 		ss->body = BODY_NONE;
 		verb = OP_BODY_DONE;
 	} else if (write->state == AWAIT_ASKED) {
-		return true;
+		return !session_may_pipeline(sv, ss);
 	}
 	op_push(sv, ss, verb);
 	ss->deferrable_bytes = 1; /* from here on: what is behind it may go back */

@@ -2,7 +2,7 @@
  * serve_await_write.c - writes that a supplier does: when they may be asked, what is kept of them
  * meanwhile, and their answers as operations. What they are told: serve_write.c.
  */
-#include "await_table.h"
+#include "serve_pipeline.h"
 #include "serve_since.h"
 
 static bool
@@ -31,6 +31,40 @@ await_passes_copies(const struct serve *sv, const struct mc_req *req)
 		return true;
 	return by->passes_copies != NULL && (verb_traits[req->verb] & VERB_RETURNS_VALUE) != 0 &&
 	       by->passes_copies(by->arg, req);
+}
+
+/* ---- behind others ---- */
+
+bool
+await_is_keyed_write(const struct mc_req *req)
+{
+	if (req->flags & (MC_KEY_BASE64 | MC_CLOSE_AFTER))
+		return false;
+	switch (req->verb) {
+	case MC_SET ... MC_CAS:
+	case MC_DELETE:
+	case MC_INCR ... MC_DECR:
+	case MC_TOUCH:
+	case MC_MS:
+	case MC_MD:
+	case MC_MA:
+	case MC_BIN_SET ... MC_BIN_PREPEND:
+	case MC_BIN_DELETE:
+	case MC_BIN_INCR ... MC_BIN_DECR:
+	case MC_BIN_TOUCH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Others' first writes find a chunk. One that cannot be asked goes back into a read buffer. */
+bool
+session_may_pipeline(const struct serve *sv, const struct session *ss)
+{
+	return !ss->pipeline_stopped && !sv->awaits->draining && await_may_defer(sv, ss) &&
+	       ss->await_count < AWAIT_WRITES_MAX && sv->awaits->writes < sv->read_bufs_max / 4 &&
+	       await_is_keyed_write(&session_write(ss)->write->req);
 }
 
 /* ---- asking ---- */
@@ -103,10 +137,12 @@ write_keep(struct serve *sv, const struct op *op)
 	w->req.key.data = w->key;
 	if (op->req.key.len != 0)
 		memcpy(w->key, op->req.key.data, op->req.key.len);
-	if (op->session == NULL) {
-		w->datagram = (struct datagram){.from = op->datagram->from,
-						.kept = true,
-						.since_ns = datagram_since_ns(sv, op->datagram)};
+	w->datagram = (struct datagram){.kept = true};
+	if (op->session != NULL) {
+		w->datagram.since_ns = session_since_ns(sv, op->session);
+	} else {
+		w->datagram.from = op->datagram->from;
+		w->datagram.since_ns = datagram_since_ns(sv, op->datagram);
 		w->udp_id = op->udp_id;
 		w->bytes = op->raw.len;
 		w->rest = NULL;
@@ -120,9 +156,9 @@ await_write(struct serve *sv, struct op *op, const struct fill *value)
 	struct session *ss = op->session;
 	struct awaited_write *w;
 
-	if (ss != NULL)
+	if (ss != NULL && session_write(ss) == NULL)
 		awaits_give_up(sv, ss); /* of what is executed: nothing behind it was asked */
-	else
+	else if (ss == NULL)
 		awaited_line_give_up(sv, op);
 	sv->awaits->put_off += ss == NULL;
 	w = write_keep(sv, op);
@@ -170,8 +206,10 @@ await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 			awaited_rest_go_on(sv, w->rest);
 		return a; /* its reply goes to who is named in the chunk */
 	}
-	ss->awaits = NULL;
+	ss->awaits = a->next;
+	a->next = NULL;
 	ss->await_count--;
+	ss->pipeline_stopped = false;
 	a->session = NULL;
 	a->write = NULL;
 	a->writes = false;

@@ -323,14 +323,18 @@ op_retry(struct serve *sv, uint32_t i)
 	struct op *op = &sv->ops[i];
 	const struct executed e = execution_begin(sv, op);
 	struct session *ss = op->session;
+	const bool counted = ss->memory_wait_turns != 0 || ss->await_counted;
+	const bool behind = session_write(ss) != NULL; /* others; if it stays, it was not here */
 	enum exec_status a;
 
-	if (op->session->memory_wait_turns == 0 && !op->session->await_counted)
+	if (!counted && !behind)
 		request_count(sv, op);
-	op->session->await_counted = false;
+	ss->await_counted = false;
 	a = sv->awaits != NULL ? execute_supplied(sv, op) : executors[op->req.verb](sv, op);
 	if (a == EXEC_DONE)
 		execution_end(sv, op, ss, &e);
+	if (!counted && behind && a != EXEC_RETRY)
+		request_count(sv, op);
 	if (a != EXEC_RETRY && op->session->memory_wait_turns != 0)
 		session_go_on(sv, op->session);
 	if (a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER))

@@ -8,7 +8,7 @@
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"
-#include "serve_parse.h"
+#include "serve_pipeline.h"
 #include "serve_since.h"
 #include "serve_stream.h"
 
@@ -75,13 +75,14 @@ chunk_wait(struct serve *sv, struct session *ss)
 
 /* How many of the bytes that come next belong to what is gathered, and whether it is then whole. */
 static uint32_t
-gather_len(const struct session *ss, struct view next, bool *whole)
+gather_len(const struct session *ss, struct view next, uint32_t need, bool *whole)
 {
 	const uint32_t room = MC_LINE_MAX - ss->read_buf_len;
 	uint32_t len = next.len < room ? next.len : room;
 
-	if (ss->parser.protocol == MC_PROTOCOL_BINARY) {
-		const uint32_t need = mc_binary_need(ss->read_buf, ss->read_buf_len);
+	if (need == 0 && ss->parser.protocol == MC_PROTOCOL_BINARY)
+		need = mc_binary_need(ss->read_buf, ss->read_buf_len);
+	if (need != 0) {
 		const uint32_t left = need > ss->read_buf_len ? need - ss->read_buf_len : 0;
 
 		*whole = left == 0;
@@ -94,14 +95,10 @@ gather_len(const struct session *ss, struct view next, bool *whole)
 	return lf != NULL ? (uint32_t)(lf - next.data) + 1 : len;
 }
 
-/*
- * The line, or the head of the packet, at the read position is cut. Gather it in a read buffer, to
- * its end and no further, so that what follows is read from its frame again. Not while operations
- * of this pass stand before it: their keys may lie in the read buffer, and deferred together they
- * must fit one.
- */
-static enum parse_step
-line_gather(struct serve *sv, struct session *ss, uint32_t had)
+/* Not while operations of this pass stand before it: their keys may lie in the read buffer, and
+ * deferred together they must fit one. */
+enum parse_step
+request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need)
 {
 	bool whole = false;
 
@@ -131,15 +128,16 @@ line_gather(struct serve *sv, struct session *ss, uint32_t had)
 		if (v.len == 0)
 			break;
 		ss->read_buf_since_ns = since_ns;
-		len = gather_len(ss, v, &whole);
+		len = gather_len(ss, v, need, &whole);
 		memcpy(ss->read_buf + ss->read_buf_len, v.data, len);
 		ss->read_buf_len += len;
 		conn_advance(sv->stack, ss->conn, len);
 	}
 	if (ss->read_buf_len > had)
 		return PARSE_CONTINUE;
-	/* An end of the stream inside a line: no client waits for its answer. */
-	return conn_eof(ss->conn) ? close_push(sv, ss) : PARSE_WAIT;
+	/* An end of the stream inside a line: no client waits for its answer, but maybe for those
+	 * to writes before it. */
+	return conn_eof(ss->conn) && session_write(ss) == NULL ? close_push(sv, ss) : PARSE_WAIT;
 }
 
 /*
@@ -187,6 +185,12 @@ op_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t byt
 		return PARSE_NEXT_PASS;
 	return op_is(op, VERB_TAKES_WORK) && !work_admitted(sv, ss, op) ? PARSE_WAIT
 									: PARSE_CONTINUE;
+}
+
+__attribute__((noinline)) enum parse_step
+request_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t bytes)
+{
+	return op_admit(sv, ss, op, bytes);
 }
 
 /* Where few are parsed behind others: traits of those that may have to wait. */
@@ -269,7 +273,7 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 		break;
 	}
 	if (r.used == 0)
-		return line_gather(sv, ss, src.len);
+		return request_gather(sv, ss, src.len, 0);
 	/* Deferral stores a contiguous run of bytes, so bytes are skipped only when this pass has
 	 * no operation of the connection. */
 	if (ss->pass_ops > 0) {
@@ -291,8 +295,7 @@ body_step(struct serve *sv, struct session *ss)
 		       : step;
 }
 
-/* Of all that a pass reads of a connection the first bytes count. */
-static __attribute__((noinline)) void
+__attribute__((noinline)) void
 session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns)
 {
 	sv->late = true;
@@ -310,7 +313,7 @@ session_step(struct serve *sv, struct session *ss)
 
 	if (sv->op_count == OPS_MAX)
 		return PARSE_NEXT_PASS;
-	if (ss->served == sv->cfg.conn_requests_max)
+	if (ss->served >= sv->cfg.conn_requests_max) /* answers to writes are told beyond it */
 		return PARSE_NEXT_TURN;
 	src = session_peek_since(ss, &since_ns);
 	if (src.len == 0 && !session_eof(ss))
@@ -433,6 +436,23 @@ still_waiting(struct serve *sv, struct session *ss)
 	return true;
 }
 
+static inline void
+visit_end(struct serve *sv, struct session *ss, enum parse_step step)
+{
+	if (step == PARSE_NEXT_PASS)
+		sv->more = true;
+	if (step == PARSE_NEXT_TURN)
+		serve_count(sv, CONN_YIELDS);
+	if (step == PARSE_NEXT_PASS || step == PARSE_NEXT_TURN)
+		session_requeue(sv, ss);
+	if (ss->read_buf == NULL)
+		return;
+	if (ss->pass_ops == 0 && ss->read_buf_at == ss->read_buf_len)
+		read_buf_free(sv, ss); /* skipped, or part of a body: no operation lies in it */
+	else
+		sv->read_bufs_in_use = true;
+}
+
 /* Bounded: every step but the last makes an operation, or uses up bytes that were there. */
 static void
 conn_parse(struct serve *sv, struct session *ss)
@@ -457,25 +477,18 @@ conn_parse(struct serve *sv, struct session *ss)
 			return;
 		ss->ahead = false;
 		ss->newer_since_ns = 0;
-		sv->read_bufs_in_use = true; /* what it got for its wait goes back */
+		sv->read_bufs_in_use = true;      /* what it got for its wait goes back */
+		if (session_has_open_write(ss)) { /* and no rest of a reply */
+			visit_end(sv, ss, writes_behind_parse(sv, ss));
+			return;
+		}
 	}
 	if (!reply_resume(sv, ss))
 		return;
 	do
 		step = session_step(sv, ss);
 	while (step == PARSE_CONTINUE);
-	if (step == PARSE_NEXT_PASS)
-		sv->more = true;
-	if (step == PARSE_NEXT_TURN)
-		serve_count(sv, CONN_YIELDS);
-	if (step == PARSE_NEXT_PASS || step == PARSE_NEXT_TURN)
-		session_requeue(sv, ss);
-	if (ss->read_buf == NULL)
-		return;
-	if (ss->pass_ops == 0 && ss->read_buf_at == ss->read_buf_len)
-		read_buf_free(sv, ss); /* skipped, or part of a body: no operation lies in it */
-	else
-		sv->read_bufs_in_use = true;
+	visit_end(sv, ss, step);
 }
 
 void

@@ -31,6 +31,18 @@ void datagrams_pass_over(struct serve *sv);
 /* Bytes of a body that was not all there with its line (serve_body.c). */
 enum parse_step body_receive(struct serve *sv, struct session *ss);
 
+/* ---- what a step is made of (serve_parse.c) ---- */
+
+/* The line, or the head of the packet, at the read position is cut, of which had bytes were seen.
+ * It is gathered in a read buffer, to its end and no further, so that what follows is read from its
+ * frame again. need: so many bytes instead, MC_LINE_MAX at most. */
+enum parse_step request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need);
+/* PARSE_CONTINUE: the operation, of so many bytes, may follow those that this pass already has. */
+enum parse_step request_admit(struct serve *sv, struct session *ss, const struct op *op,
+			      uint32_t bytes);
+/* Of all that a pass reads of a connection the first bytes count. */
+void session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns);
+
 /* ---- operations ---- */
 
 /* A fresh operation at the end of the batch; the caller has seen that there is room. */

@@ -118,6 +118,8 @@ struct executed {
 
 /* Its key, and who sent it, if that was a datagram (serve_slow.c). */
 void executed_name(struct executed *e, const struct op *op);
+/* Since when the session's first write was here. */
+uint64_t write_since_ns(const struct session *ss);
 
 /* Of a retrieval: counts of all that were told, or of those that missed. */
 static inline uint64_t
@@ -144,7 +146,7 @@ execution_begin(const struct serve *sv, const struct op *op)
 	e.port = 0;
 
 	e.since_ns = ss == NULL                    ? datagram_since_ns(sv, op->datagram)
-		     : op->req.verb == OP_ANSWERED ? ss->waits_since_ns
+		     : op->req.verb == OP_ANSWERED ? write_since_ns(ss)
 						   : session_since_ns(sv, ss);
 	e.gets = gets_told(sv);
 	e.misses = gets_missed(sv);

@@ -4,6 +4,12 @@
 #include "await_table.h"
 #include "serve_record.h"
 
+uint64_t
+write_since_ns(const struct session *ss)
+{
+	return session_write(ss)->write->datagram.since_ns;
+}
+
 /* What ends a value in pieces, or tells the answer to a write, has none of its own. */
 static struct view
 key_of(const struct op *op)

@@ -164,8 +164,8 @@ work_admit(struct serve *sv, struct session *ss, uint32_t ns)
 
 /* ---- copies of large values ---- */
 
-static bool
-makes_copy(const struct mc_req *req)
+bool
+copies_value(const struct mc_req *req)
 {
 	if (req->verb == MC_MS)
 		return req->meta.mode == MC_MODE_APPEND || req->meta.mode == MC_MODE_PREPEND;
@@ -181,7 +181,7 @@ copy_admit(struct serve *sv, struct session *ss, const struct mc_req *req, struc
 {
 	const struct item *it;
 
-	if (!makes_copy(req) || (it = store_peek(sv->store, key, hash)) == NULL ||
+	if (!copies_value(req) || (it = store_peek(sv->store, key, hash)) == NULL ||
 	    item_value_len(it) < COPY_FEW_BYTES)
 		return true;
 	return work_admit(sv, ss, item_value_len(it) / COPY_BYTES_PER_NS);

@@ -61,6 +61,8 @@ bool work_admit(struct serve *sv, struct session *ss, uint32_t ns);
 #define COPY_FEW_BYTES    4096u /* values below this are as any other request's */
 #define COPY_BYTES_PER_NS 10u   /* measured: 10 where memory is slow, 40 from the cache */
 
+/* Of a verb that may copy: does the request have a value copied, if there is one? */
+bool copies_value(const struct mc_req *req);
 /* work_admit for a request of a verb that may copy. True also if there is nothing to copy. key is
  * decoded; hash is its hash. */
 bool copy_admit(struct serve *sv, struct session *ss, const struct mc_req *req, struct view key,

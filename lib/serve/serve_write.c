@@ -30,6 +30,15 @@ write_fail(struct serve *sv, struct op *op, const struct serve_answer *answer)
 
 /* ---- asking ---- */
 
+static bool
+has_value(const struct op *op)
+{
+	const uint8_t verb = op->req.verb;
+
+	return (verb >= MC_SET && verb <= MC_CAS) || verb == MC_MS ||
+	       (verb >= MC_BIN_SET && verb <= MC_BIN_PREPEND);
+}
+
 /* A wait for memory ends: the place comes first. */
 static enum exec_status
 write_queue(struct serve *sv, struct op *op, uint32_t value_len)
@@ -82,13 +91,23 @@ value_ask(struct serve *sv, struct op *op)
 	return write_ask(sv, op, &fill);
 }
 
-static bool
-has_value(const struct op *op)
+/* Behind writes that have no answer nothing is told: what cannot be asked now is executed again
+ * when the first of them is over. It is whole, and ends as it must (write_may_follow()). */
+static enum exec_status
+write_ask_behind(struct serve *sv, struct op *op, uint32_t value_len)
 {
-	const uint8_t verb = op->req.verb;
+	const bool value = has_value(op);
+	struct fill fill;
 
-	return (verb >= MC_SET && verb <= MC_CAS) || verb == MC_MS ||
-	       (verb >= MC_BIN_SET && verb <= MC_BIN_PREPEND);
+	if (sv->awaits->draining ||
+	    !await_has_place(sv, op->session, op->req.key, op->hash, value_len) ||
+	    (value && storage_begin(sv, op, &fill) != STORE_OK)) {
+		op->session->pipeline_stopped = true;
+		return EXEC_RETRY;
+	}
+	if (value)
+		store_fill(sv->store, &fill, op->body.data, value_len);
+	return write_ask(sv, op, value ? &fill : NULL);
 }
 
 enum exec_status
@@ -97,6 +116,8 @@ execute_write(struct serve *sv, struct op *op)
 	const bool value = has_value(op);
 	enum await_turn turn;
 
+	if (op->session != NULL && session_write(op->session) != NULL)
+		return write_ask_behind(sv, op, value ? op->req.body_len : 0);
 	if (is_flush(op)) {
 		op->hash = 0;
 		op->req.key = (struct view){NULL, 0};

@@ -133,11 +133,12 @@ struct session {
 	uint32_t memory_wait_last_turn; /* the last of them */
 	uint32_t flushes;               /* store_flushes when its flush began to wait */
 	uint32_t deferrable_bytes;      /* of this pass, from the first that may have to wait */
-	bool has_credit;    /* the stack has room for the next operation's reply, this turn */
-	bool await_counted; /* its next request was counted when it came */
-	bool ahead;         /* gets behind those that were asked for may be, too */
-	bool passes_on;     /* an answer may be told once more, before what the store has */
-	uint32_t ahead_at;  /* where those begin: in the read buffer, or at its end... */
+	bool has_credit;       /* the stack has room for the next operation's reply, this turn */
+	bool await_counted;    /* its next request was counted when it came */
+	bool ahead;            /* gets behind those that were asked for may be, too */
+	bool passes_on;        /* an answer may be told once more, before what the store has */
+	bool pipeline_stopped; /* nothing more is asked for before a write is answered */
+	uint32_t ahead_at;     /* where those begin: in the read buffer, or at its end... */
 	struct mc_parser ahead_parser; /* ... and what it is there */
 	uint64_t left_out;             /* a bit for some hashes each: of gets that wait unasked */
 	uint16_t await_lane;           /* where it waits for a place, or has one granted */

@@ -2,7 +2,7 @@
  * Is a front with copies one cache, as each key's history tells? Goal: however requests overlap,
  * and whatever the server forgets, keeps waiting, or executes after its connection has ended, each
  * key's answers have an order (linear.h). Method: a whole core with a front, eight clients with a
- * request each, a model server (sim_memcached.h) on the clients' stack. What is answered with an
+ * pipeline each, a model server (sim_memcached.h) on the clients' stack. What is answered with an
  * error has happened at any later time, or never. A failing seed is named; arguments are the
  * number of seeds, and the name of one test.
  *
@@ -38,8 +38,10 @@ static uint64_t seeds = 20; /* or as the first argument says */
 
 struct client {
 	struct conn *conn;
-	bool gone; /* nobody knows what has become of its last write */
-	struct call *call;
+	bool gone;           /* nobody knows what has become of its last write */
+	struct call *call;   /* whose answer comes next... */
+	struct call *behind; /* ... and then, if it is not NULL */
+	uint32_t begun;
 	char heard[HEARD_MAX];
 	uint32_t heard_len;
 };
@@ -85,13 +87,12 @@ struct world {
 /* ---- calls ---- */
 
 static void
-call_say(struct world *w, struct client *cl)
+call_say(struct world *w, struct client *cl, const struct call *c)
 {
 	static const char *const verbs[] = {[CALL_GET] = "get",
 					    [CALL_SET] = "set",
 					    [CALL_ADD] = "add",
 					    [CALL_DELETE] = "delete"};
-	const struct call *c = cl->call;
 	char text[100];
 	int n;
 
@@ -106,19 +107,27 @@ call_say(struct world *w, struct client *cl)
 	sim_service_say(&w->sim, cl->conn, text, (uint32_t)n);
 }
 
+/* The second of a pipeline has another key, so a key has as many calls at a time as without. */
 static void
 call_begin(struct world *w, struct client *cl)
 {
+	const struct call *before = cl->call;
 	const uint32_t n = w->calls++, what = sim_below(&w->rng, 100);
-	struct call *c = cl->call = &w->call[n];
+	struct call *c = &w->call[n];
 
+	if (before == NULL)
+		cl->call = c;
+	else
+		cl->behind = c;
 	*c = (struct call){.invoked = ++w->tick,
-			   .thread = (uint32_t)(cl - w->client),
+			   .thread = (uint32_t)(cl - w->client) * 2 + cl->begun++ % 2,
 			   .key = sim_below(&w->rng, 8) < 6 ? 0 : sim_below(&w->rng, 3),
 			   .now_s = STORE_CLOCK_START,
 			   .told_no_cas = true};
 	w->invoked_ns[n] = w->sim.ss->now_ns;
-	c->kind = what < 3          ? CALL_FLUSH
+	if (before != NULL)
+		c->key = (before->key + 1 + sim_below(&w->rng, 2)) % 3;
+	c->kind = what < 3          ? (before != NULL ? CALL_SET : CALL_FLUSH)
 		  : what < w->reads ? CALL_GET
 		  : what < w->sets  ? CALL_SET
 		  : what < 92       ? CALL_ADD
@@ -126,7 +135,7 @@ call_begin(struct world *w, struct client *cl)
 	if (c->kind == CALL_SET || c->kind == CALL_ADD)
 		c->len = (uint32_t)snprintf(c->bytes, sizeof c->bytes, "v%u", n);
 	w->shows_cas[n] = c->kind == CALL_GET && sim_below(&w->rng, 3) == 0;
-	call_say(w, cl);
+	call_say(w, cl, c);
 }
 
 /* A read that failed tells nothing; a write may happen as the last of all. */
@@ -207,7 +216,8 @@ heard(struct world *w, struct client *cl)
 					    strcmp(cl->heard, "END\r\n") == 0
 				    ? STORE_NOT_FOUND
 				    : STORE_OK;
-	cl->call = NULL;
+	cl->call = cl->behind;
+	cl->behind = NULL;
 	cl->heard_len = 0;
 }
 
@@ -234,14 +244,18 @@ static void
 client_turn(struct world *w, struct client *cl)
 {
 	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
-		check(cl->call != NULL && cl->heard_len + v.len < HEARD_MAX);
-		memcpy(cl->heard + cl->heard_len, v.data, v.len);
-		cl->heard_len += v.len;
+		for (uint32_t i = 0; i < v.len; i++) {
+			check(cl->call != NULL && cl->heard_len + 1 < HEARD_MAX);
+			cl->heard[cl->heard_len++] = (char)v.data[i];
+			heard(w, cl);
+		}
 		conn_advance(w->sim.ss->stack, cl->conn, v.len);
-		heard(w, cl);
 	}
-	if (cl->call == NULL && !cl->gone && w->calls < CALL_MAX &&
-	    sim_below(&w->rng, w->copy_ns != 0 ? 40 : 4) == 0)
+	if (cl->call != NULL || cl->gone || w->calls == CALL_MAX ||
+	    sim_below(&w->rng, w->copy_ns != 0 ? 40 : 4) != 0)
+		return;
+	call_begin(w, cl);
+	if (cl->call->kind != CALL_FLUSH && w->calls < CALL_MAX && sim_below(&w->rng, 2) == 0)
 		call_begin(w, cl);
 }
 

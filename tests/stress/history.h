@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define HISTORY_THREADS_MAX 9u  /* eight that ask, one line for the steps of time */
+#define HISTORY_THREADS_MAX 17u /* sixteen that ask, one line for the steps of time */
 #define HISTORY_VALUE_MAX   96u /* of a value, set as the store's limit too */
 #define HISTORY_ARGUMENT    80u /* bytes a call brings along */
 

@@ -71,7 +71,8 @@ MUTANTS = {
     # All keys of a datagram are known, and nobody looks.
     "LOST_LINE": ("serve_await.c", "list_push_back(&aw->lines_ready, &a->line->link);", ";"),
     # A request that has waited is counted again.
-    "COUNTED_TWICE": ("serve_execute.c", "&& !op->session->await_counted)", ")"),
+    "COUNTED_TWICE": ("serve_execute.c", "ss->memory_wait_turns != 0 || ss->await_counted;",
+                      "ss->memory_wait_turns != 0;"),
     # A write is executed again, as retrievals are.
     "ASKED_TWICE": ("serve_write.c", "op->session != NULL ? EXEC_PARTIAL : EXEC_DONE;",
                     "op->session != NULL ? EXEC_RETRY : EXEC_DONE;"),
@@ -83,6 +84,22 @@ MUTANTS = {
     "BEHIND_BODY": ("serve_parse.c", "ss->pass_ops > 0\n\t\t       ? PARSE_NEXT_PASS", "ss->pass_ops > OPS_MAX\n\t\t       ? PARSE_NEXT_PASS"),
     "BEHIND_ANSWER": ("serve_await_order.c", "ss->deferrable_bytes = 1;", ";"),
     "WHOLE_BODY": ("serve_parse.c", "(likely(sv->few_behind == 0) ||", "(likely(!sv->under_pressure) ||"),
+    # Behind a write that has no answer, another of its key is asked; or what is no write of a key is executed; or the
+    # end of the stream is seen.
+    "SAME_KEY_BEHIND": ("serve_pipeline.c", "awaits_find(ss->awaits, store_hash(sv->store, op->req.key)) == NULL", "true"),
+    "ALL_BEHIND": ("serve_await_write.c", "\tdefault:\n\t\treturn false;", "\tdefault:\n\t\treturn true;"),
+    "END_BEHIND": ("serve_parse.c", "conn_eof(ss->conn) && session_write(ss) == NULL", "conn_eof(ss->conn)"),
+    # Answers that are here wait for the share of work of a request behind them; once told they leave the limit of requests
+    # behind; what is cut behind them takes the last read buffer, or tries to in each turn.
+    "WORK_BEHIND": ("serve_pipeline.c", "!(op_is(op, VERB_TAKES_WORK) && copies_value(&op->req))", "true"),
+    "LIMIT_PASSED": ("serve_parse.c", "ss->served >= sv->cfg.conn_requests_max", "ss->served == sv->cfg.conn_requests_max"),
+    "GATHERS_ALWAYS": ("serve_await_write.c", "!sv->awaits->draining && await_may_defer(sv, ss) &&", "!sv->awaits->draining &&"),
+    # A write that has failed ends the next one.
+    "ENDED_BEHIND": ("serve_await_order.c", "ss->awaits == NULL || session_write(ss) != NULL", "ss->awaits == NULL"),
+    # A later answer is here, and nobody looks; a write that found no place is tried without end, or is counted each time.
+    "ANSWER_UNSEEN": ("serve_pipeline.c", "ss->pass_ops > 0 ? PARSE_NEXT_PASS : PARSE_WAIT", "PARSE_WAIT"),
+    "TRIED_ALWAYS": ("serve_write.c", "op->session->pipeline_stopped = true;", ";"),
+    "TRIES_COUNTED": ("serve_execute.c", "if (!counted && !behind)\n\t\trequest_count(sv, op);", "if (!counted)\n\t\trequest_count(sv, op);"),
     # The reply has no room, or its chunk does not come back.
     "NO_ROOM": ("serve_await_write.c", "stack_chunk_credit(sv->stack, (uint8_t *)w);",
                 "stack_chunk_put(sv->stack, (uint8_t *)w);"),

@@ -5,6 +5,7 @@
  * supplier may tell are a table of lines and replies.
  */
 #include "few_awaits.h"
+#include "serve/serve_internal.h"
 #include "serve/serve_shared.h"
 #include "store/introspect.h"
 
@@ -148,6 +149,249 @@ nothing_behind_a_write_is_asked_before_its_answer(void **state)
 	check_eq(late_written(late, 1), 2);
 }
 
+/* ---- pipelines ---- */
+
+static void
+writes_of_other_keys_are_asked_one_behind_the_other(void **state)
+{
+	struct conn *c = say("set l1 0 0 1\r\nx\r\nms l2 1 k Oab\r\ny\r\ndelete l3\r\n"
+			     "set l4 0 0 1 noreply\r\nz\r\nincr l5 1\r\nget l1 l2 l4\r\n");
+
+	late_hold(late, true);
+	turns(5);
+	check_eq(late_asked(late), AWAIT_WRITES_MAX);
+	SAYS(c, "");
+	late_hold(late, false);
+	turns(12);
+	SAYS(c, "STORED\r\nHD kl2 Oab\r\nNOT_FOUND\r\nNOT_FOUND\r\n"
+		"VALUE l1 0 1\r\nx\r\nVALUE l2 0 1\r\ny\r\nVALUE l4 0 1\r\nz\r\nEND\r\n");
+	check_eq(rig_count(rig, REQ_TCP), 6);
+}
+
+/* In one turn, though none of them brings the connection back. */
+static void
+answers_that_are_here_are_told_together(void **state)
+{
+	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\ny\r\nset l3 0 0 1\r\nz\r\n");
+
+	late_hold(late, true);
+	turns(3);
+	late_hold(late, false);
+	turns(1);
+	SAYS(c, "STORED\r\nSTORED\r\nSTORED\r\n");
+}
+
+static void
+a_write_of_the_same_key_waits_for_the_answer(void **state)
+{
+	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\nx\r\nappend l1 0 0 1\r\ny\r\n"
+			     "set l3 0 0 1\r\nx\r\nget l1\r\n");
+
+	late_hold(late, true);
+	turns(5);
+	check_eq(late_asked(late), 2);
+	late_hold(late, false);
+	turns(10);
+	SAYS(c, "STORED\r\nSTORED\r\nSTORED\r\nSTORED\r\nVALUE l1 0 2\r\nxy\r\nEND\r\n");
+}
+
+/* Behind a write; and each of these before another one. */
+static void
+all_else_waits_for_the_answer(void **state)
+{
+	static const char *const lines[] = {"get s1\r\n",       "version\r\n",
+					    "bogus\r\n",        "mn\r\n",
+					    "gat 0 s1\r\n",     "mg s1 T0 v\r\n",
+					    "flush_all\r\n",    "set l2 0 0 1\r\nxyz\r\n",
+					    "set l2 0 0 x\r\n", "ms bDI= 1 b\r\nx\r\n",
+					    "quit\r\n"};
+
+	for (uint32_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+		const uint64_t asked = late_asked(late);
+		struct conn *c = say("set l1 0 0 1\r\nx\r\n");
+
+		rig_receive_text(rig, c, lines[i]);
+		rig_receive_text(rig, c, "set l3 0 0 1\r\nx\r\n");
+		late_hold(late, true);
+		turns(4);
+		check_eq(late_asked(late) - asked, 1);
+		SAYS(c, "");
+		check(!rig_closed(c));
+		late_hold(late, false);
+		turns(10);
+		check(strncmp(rig_sent(c, NULL), "STORED\r\n", 8) == 0);
+		check_eq(rig_closed(c), i + 1 == sizeof lines / sizeof lines[0]);
+		rig_lose(rig, c);
+	}
+}
+
+/* In however many pieces it comes; unless it is larger than a read buffer. */
+static void
+a_write_that_comes_in_pieces_is_asked_when_it_is_whole(void **state)
+{
+	static const char text[] = "set l2 3 0 6\r\nabcdef\r\n";
+	struct conn *c = say("set l1 0 0 1\r\nx\r\n"), *large = say("set l3 0 0 1\r\nx\r\n");
+
+	late_hold(late, true);
+	turns(1);
+	for (uint32_t i = 0; i + 1 < sizeof text; i++) {
+		check_eq(late_asked(late), 2);
+		rig_receive(rig, c, text + i, 1);
+		turns(1);
+	}
+	check_eq(late_asked(late), 3);
+	say_set(large, "l4", 3000, "", 0);
+	turns(3);
+	check_eq(late_asked(late), 3);
+	late_hold(late, false);
+	turns(8);
+	SAYS(c, "STORED\r\nSTORED\r\n");
+	SAYS(large, "STORED\r\nSTORED\r\n");
+	rig_receive_text(rig, c, "get l2\r\n");
+	turns(5);
+	SAYS(c, "STORED\r\nSTORED\r\nVALUE l2 3 6\r\nabcdef\r\nEND\r\n");
+}
+
+/* What is left behind it is no request. */
+static void
+a_client_that_ends_amid_a_request_hears_what_it_wrote(void **state)
+{
+	static const char *const rests[] = {"", "set l", "set l2 0 0 9\r\nabc"};
+
+	for (uint32_t i = 0; i < 3; i++) {
+		struct conn *c = say("set l1 0 0 1\r\nx\r\n");
+
+		rig_receive_text(rig, c, rests[i]);
+		rig_eof(rig, c);
+		late_hold(late, true);
+		turns(4);
+		check(!rig_closed(c));
+		late_hold(late, false);
+		turns(6);
+		SAYS(c, "STORED\r\n");
+		check(rig_closed(c));
+	}
+	check_eq(late_written(late, 2), 0);
+}
+
+static uint32_t number_of_lane(uint32_t lane, uint32_t from);
+
+/* Nor is it tried all the time, nor counted twice. */
+static void
+one_that_finds_no_place_behind_another_waits_for_that(void **state)
+{
+	const uint32_t n = number_of_lane(0, 1), other = number_of_lane(1, 1);
+	uint64_t asked, deferred;
+	struct conn *c;
+	char text[96];
+
+	fill_lane(0);
+	asked = rig_count(rig, REQ_TCP);
+	sprintf(text, "set l%u 0 0 1\r\nx\r\nset l%u 0 0 1\r\nx\r\n", other, n);
+	late_hold(late, true);
+	deferred = rig_count(rig, CONN_DEFERRED);
+	c = say(text);
+	turns(10);
+	check(rig_count(rig, CONN_DEFERRED) - deferred <= 4);
+	check_eq(late_written(late, other), 1);
+	check_eq(late_written(late, n), 0);
+	late_hold(late, false);
+	turns(TIMEOUT_TURNS + 20);
+	SAYS(c, "STORED\r\nSTORED\r\n");
+	check_eq(late_written(late, n), 1);
+	check_eq(rig_count(rig, REQ_TCP) - asked, 2);
+}
+
+static uint32_t
+told_versions(struct conn *c)
+{
+	const char *at = rig_sent(c, NULL);
+	uint32_t count = 0;
+
+	while ((at = strstr(at, "VERSION 9.8.7\r\n")) != NULL) {
+		at++;
+		count++;
+	}
+	return count;
+}
+
+/* Both answers are told in one turn, the second in a pass that another connection brings about. */
+static void
+answers_do_not_leave_the_limit_of_requests_behind(void **state)
+{
+	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\ny\r\n"), *other = say("");
+
+	for (uint32_t i = 0; i < 20; i++)
+		rig_receive_text(rig, c, "version\r\n");
+	rig->serve->cfg.conn_requests_max = 1;
+	late_hold(late, true);
+	turns(4);
+	check_eq(late_asked(late), 2);
+	late_hold(late, false);
+	for (uint32_t i = 0; i < 30; i++) {
+		const uint32_t before = told_versions(c);
+
+		rig_receive_text(rig, other, "delete s3\r\n");
+		turns(1);
+		check(told_versions(c) <= before + 1);
+	}
+	check_eq(told_versions(c), 20);
+	rig->serve->cfg.conn_requests_max = 20;
+	turns(30);
+}
+
+/* Each needs a turn's share of work, before it is asked. */
+static void
+an_answer_does_not_wait_for_work_that_stands_behind_it(void **state)
+{
+	struct conn *of[4], *c = say("");
+	char text[64];
+
+	for (uint32_t i = 0; i < 5; i++) {
+		sprintf(text, "l%u", 100 + i);
+		say_set(c, text, 1000000, "", 0);
+		turns(30);
+	}
+	late_hold(late, true);
+	for (uint32_t i = 0; i < 4; i++)
+		of[i] = say("");
+	rig_receive_text(rig, c, "set l1 0 0 1\r\nx\r\n");
+	turns(1);
+	for (uint32_t i = 0; i < 4; i++) {
+		sprintf(text, "append l%u 0 0 1\r\ny\r\n", 100 + i);
+		rig_receive_text(rig, of[i], text);
+	}
+	rig_receive_text(rig, c, "append l104 0 0 1\r\ny\r\n");
+	turns(1);
+	late_hold(late, false);
+	turns(1);
+	SAYS(c, "STORED\r\nSTORED\r\nSTORED\r\nSTORED\r\nSTORED\r\nSTORED\r\n");
+	turns(20);
+}
+
+/* They are others'. */
+static void
+what_is_cut_behind_a_write_leaves_the_last_read_buffers(void **state)
+{
+	struct conn *cut = say("get s"), *c = say("set l1 0 0 1\r\nx\r\n");
+	uint64_t yields;
+
+	late_hold(late, true);
+	turns(2);
+	rig->serve->read_bufs_used += rig->serve->read_bufs_max;
+	yields = rig_count(rig, CONN_YIELDS);
+	rig_receive_text(rig, c, "set l3 0 ");
+	rig->clock.now_s += 5;
+	turns(5);
+	check_eq(rig_count(rig, CONN_YIELDS), yields);
+	check_eq(rig_count(rig, CONN_SLOW_REQUEST), 0);
+	check(!rig_closed(cut));
+	rig->serve->read_bufs_used -= rig->serve->read_bufs_max;
+	late_hold(late, false);
+	turns(5);
+	SAYS(c, "STORED\r\n");
+}
+
 static void
 a_line_of_gat_ends_with_the_key_that_fails(void **state)
 {
@@ -199,7 +443,9 @@ without_an_answer_in_time_nobody_knows(void **state)
 	SAYS(c, "");
 	turns(4);
 	SAYS(c, NO_ANSWER);
-	turns(3 * TIMEOUT_TURNS + 10);
+	turns(TIMEOUT_TURNS + 4); /* the second, and with it the third */
+	SAYS(c, NO_ANSWER NO_ANSWER);
+	turns(TIMEOUT_TURNS + 10);
 	SAYS(c, NO_ANSWER NO_ANSWER NO_ANSWER "VERSION 9.8.7\r\n");
 	check_eq(late_asked(late), 4);
 	check_eq(late_stale(late), 4);
@@ -226,17 +472,17 @@ what_a_lost_connection_asked_goes_on_without_it(void **state)
 
 	late_hold(late, true);
 	turns(2);
-	check_eq(OPEN, 1);
+	check_eq(OPEN, 2);
 	rig_lose(rig, c);
 	check_eq(OPEN, 0);
 	check_eq(rig_chunks_used(rig), 0);
-	check_eq(late_values(late), 1);
+	check_eq(late_values(late), 2);
 	/* The next one in its slot hears nothing of it. */
 	check(say("get l1\r\n") == c);
 	late_hold(late, false);
 	turns(5);
 	SAYS(c, "VALUE l1 0 1\r\nx\r\nEND\r\n");
-	check_eq(late_written(late, 2), 0);
+	check_eq(late_written(late, 2), 1);
 	check_eq(late_values(late), 0);
 }
 
@@ -507,14 +753,7 @@ say_much(struct conn *c)
 static void
 much_is_answered(struct conn *c)
 {
-	const char *at = rig_sent(c, NULL);
-	uint32_t count = 0;
-
-	while ((at = strstr(at, "VERSION 9.8.7\r\n")) != NULL) {
-		at++;
-		count++;
-	}
-	check_eq(count, MUCH);
+	check_eq(told_versions(c), MUCH);
 	check_eq(late_written(late, 9), 1);
 }
 
@@ -696,6 +935,18 @@ main(void)
 			stop),
 		TEST(what_is_wrong_is_not_asked),
 		TEST(nothing_behind_a_write_is_asked_before_its_answer),
+		TEST(writes_of_other_keys_are_asked_one_behind_the_other),
+		TEST(answers_that_are_here_are_told_together),
+		TEST(a_write_of_the_same_key_waits_for_the_answer),
+		TEST(all_else_waits_for_the_answer),
+		TEST(a_write_that_comes_in_pieces_is_asked_when_it_is_whole),
+		TEST(a_client_that_ends_amid_a_request_hears_what_it_wrote),
+		TEST(one_that_finds_no_place_behind_another_waits_for_that),
+		TEST(answers_do_not_leave_the_limit_of_requests_behind),
+		cmocka_unit_test_setup_teardown(
+			an_answer_does_not_wait_for_work_that_stands_behind_it, start_with_copies,
+			stop),
+		TEST(what_is_cut_behind_a_write_leaves_the_last_read_buffers),
 		TEST(a_line_of_gat_ends_with_the_key_that_fails),
 		TEST(a_request_is_counted_once),
 		TEST(a_flush_without_reply_that_fails_ends_its_connection),
