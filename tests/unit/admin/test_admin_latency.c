@@ -422,7 +422,7 @@ what_a_supplier_is_asked_for_is_counted_once(void **state)
 	}
 }
 
-/* Also that one which has waited for another one. */
+/* Also that one which has waited for another one of its key. */
 static void
 a_write_is_here_from_when_it_came(void **state)
 {
@@ -430,7 +430,7 @@ a_write_is_here_from_when_it_came(void **state)
 	struct conn *c = rig_open(rig);
 	const char *stats;
 
-	rig_receive_text(rig, c, "set s1 0 0 1\r\nx\r\nset s2 0 0 1\r\nx\r\ndelete s3\r\n");
+	rig_receive_text(rig, c, "set s1 0 0 1\r\nx\r\nset s1 0 0 1\r\nx\r\ndelete s1\r\n");
 	late_answers(late);
 	rig_lose(rig, c);
 	stats = latency();
