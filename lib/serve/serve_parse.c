@@ -140,11 +140,7 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 	return conn_eof(ss->conn) && session_write(ss) == NULL ? close_push(sv, ss) : PARSE_WAIT;
 }
 
-/*
- * When a value has to wait, all behind it goes back into the read buffer, so together they must not
- * outgrow one.
- */
-static bool
+bool
 fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes)
 {
 	if (ss->deferrable_bytes == 0 && !op_is(op, VERB_RETURNS_VALUE))
@@ -185,12 +181,6 @@ op_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t byt
 		return PARSE_NEXT_PASS;
 	return op_is(op, VERB_TAKES_WORK) && !work_admitted(sv, ss, op) ? PARSE_WAIT
 									: PARSE_CONTINUE;
-}
-
-__attribute__((noinline)) enum parse_step
-request_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t bytes)
-{
-	return op_admit(sv, ss, op, bytes);
 }
 
 /* Where few are parsed behind others: traits of those that may have to wait. */
@@ -308,13 +298,12 @@ session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns)
 static enum parse_step
 session_step(struct serve *sv, struct session *ss)
 {
+	const enum parse_step room = request_room(sv, ss);
 	uint64_t since_ns;
 	struct view src;
 
-	if (sv->op_count == OPS_MAX)
-		return PARSE_NEXT_PASS;
-	if (ss->served >= sv->cfg.conn_requests_max) /* answers to writes are told beyond it */
-		return PARSE_NEXT_TURN;
+	if (room != PARSE_CONTINUE)
+		return room;
 	src = session_peek_since(ss, &since_ns);
 	if (src.len == 0 && !session_eof(ss))
 		return PARSE_WAIT;

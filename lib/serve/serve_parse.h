@@ -37,9 +37,9 @@ enum parse_step body_receive(struct serve *sv, struct session *ss);
  * It is gathered in a read buffer, to its end and no further, so that what follows is read from its
  * frame again. need: so many bytes instead, MC_LINE_MAX at most. */
 enum parse_step request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need);
-/* PARSE_CONTINUE: the operation, of so many bytes, may follow those that this pass already has. */
-enum parse_step request_admit(struct serve *sv, struct session *ss, const struct op *op,
-			      uint32_t bytes);
+/* When a value has to wait, all behind it goes back into the read buffer, so together they must not
+ * outgrow one. True: the operation, of so many bytes, is counted among them. */
+bool fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes);
 /* Of all that a pass reads of a connection the first bytes count. */
 void session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns);
 
@@ -71,6 +71,16 @@ op_commit(struct serve *sv, struct session *ss)
 	ss->served += op->req.verb > MC_GATS || op_last(op);
 	ss->pass_ops++;
 	ss->has_credit = false;
+}
+
+/* PARSE_CONTINUE: the pass, and the connection's share of the turn, have room for a request more.
+ * Answers to writes are told beyond that share. */
+static inline enum parse_step
+request_room(const struct serve *sv, const struct session *ss)
+{
+	if (sv->op_count == OPS_MAX)
+		return PARSE_NEXT_PASS;
+	return ss->served >= sv->cfg.conn_requests_max ? PARSE_NEXT_TURN : PARSE_CONTINUE;
 }
 
 /* An operation of this connection without a line of its own. */

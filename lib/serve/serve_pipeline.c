@@ -3,19 +3,12 @@
  */
 #include "serve_pipeline.h"
 
-/* Who may not is told so at its turn. */
-static bool
-role_may(const struct serve *sv, const struct session *ss, const struct mc_req *req)
-{
-	return !sv->auth || (ss->role != MC_ROLE_NONE && mc_req_role(req) <= ss->role);
-}
-
-/* One that may need a share of the turn's work would keep those in front of it from being told. */
+/* One that may need a share of the turn's work would keep those in front of it from being told. A
+ * role that may write the first one may write these, too. */
 static bool
 write_may_follow(const struct serve *sv, const struct session *ss, const struct op *op)
 {
 	return session_may_pipeline(sv, ss) && await_is_keyed_write(&op->req) &&
-	       role_may(sv, ss, &op->req) &&
 	       !(op_is(op, VERB_TAKES_WORK) && copies_value(&op->req)) &&
 	       awaits_find(ss->awaits, store_hash(sv->store, op->req.key)) == NULL;
 }
@@ -32,15 +25,13 @@ static enum parse_step
 write_accept(struct serve *sv, struct session *ss, struct view raw, uint32_t used)
 {
 	struct op *op = &sv->ops[sv->op_count];
-	enum parse_step step;
 
+	if (!fits_read_buf(ss, op, raw.len)) {
+		ss->parser = op->before;
+		return PARSE_NEXT_PASS;
+	}
 	if (op->req.flags & MC_HAS_BODY)
 		op->body = (struct view){raw.data + used, raw.len - used};
-	step = request_admit(sv, ss, op, raw.len);
-	if (step != PARSE_CONTINUE) {
-		ss->parser = op->before;
-		return step;
-	}
 	op->raw = raw;
 	session_skip(sv->stack, ss, raw.len);
 	op_commit(sv, ss);
@@ -83,13 +74,12 @@ write_parse(struct serve *sv, struct session *ss, struct view src)
 static enum parse_step
 write_step(struct serve *sv, struct session *ss)
 {
+	const enum parse_step room = request_room(sv, ss);
 	uint64_t since_ns;
 	struct view src;
 
-	if (sv->op_count == OPS_MAX)
-		return PARSE_NEXT_PASS;
-	if (ss->served >= sv->cfg.conn_requests_max)
-		return PARSE_NEXT_TURN;
+	if (room != PARSE_CONTINUE)
+		return room;
 	src = session_peek_since(ss, &since_ns);
 	if (src.len == 0 || ss->body != BODY_NONE || ss->parser.swallow || ss->parser.in_line)
 		return put_off(ss);

@@ -94,19 +94,18 @@ value_ask(struct serve *sv, struct op *op)
 /* Behind writes that have no answer nothing is told: what cannot be asked now is executed again
  * when the first of them is over. It is whole, and ends as it must (write_may_follow()). */
 static enum exec_status
-write_ask_behind(struct serve *sv, struct op *op, uint32_t value_len)
+write_ask_behind(struct serve *sv, struct op *op, bool value)
 {
-	const bool value = has_value(op);
+	const uint32_t len = value ? op->req.body_len : 0;
 	struct fill fill;
 
-	if (sv->awaits->draining ||
-	    !await_has_place(sv, op->session, op->req.key, op->hash, value_len) ||
+	if (sv->awaits->draining || !await_has_place(sv, op->session, op->req.key, op->hash, len) ||
 	    (value && storage_begin(sv, op, &fill) != STORE_OK)) {
 		op->session->pipeline_stopped = true;
 		return EXEC_RETRY;
 	}
 	if (value)
-		store_fill(sv->store, &fill, op->body.data, value_len);
+		store_fill(sv->store, &fill, op->body.data, len);
 	return write_ask(sv, op, value ? &fill : NULL);
 }
 
@@ -117,7 +116,7 @@ execute_write(struct serve *sv, struct op *op)
 	enum await_turn turn;
 
 	if (op->session != NULL && session_write(op->session) != NULL)
-		return write_ask_behind(sv, op, value ? op->req.body_len : 0);
+		return write_ask_behind(sv, op, value);
 	if (is_flush(op)) {
 		op->hash = 0;
 		op->req.key = (struct view){NULL, 0};

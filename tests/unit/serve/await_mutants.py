@@ -92,7 +92,7 @@ MUTANTS = {
     # Answers that are here wait for the share of work of a request behind them; once told they leave the limit of requests
     # behind; what is cut behind them takes the last read buffer, or tries to in each turn.
     "WORK_BEHIND": ("serve_pipeline.c", "!(op_is(op, VERB_TAKES_WORK) && copies_value(&op->req))", "true"),
-    "LIMIT_PASSED": ("serve_parse.c", "ss->served >= sv->cfg.conn_requests_max", "ss->served == sv->cfg.conn_requests_max"),
+    "LIMIT_PASSED": ("serve_parse.c", "\tif (room != PARSE_CONTINUE)\n\t\treturn room;", "\tif (room != PARSE_CONTINUE && ss->served <= sv->cfg.conn_requests_max)\n\t\treturn room;"),
     "GATHERS_ALWAYS": ("serve_await_write.c", "!sv->awaits->draining && await_may_defer(sv, ss) &&", "!sv->awaits->draining &&"),
     # A write that has failed ends the next one.
     "ENDED_BEHIND": ("serve_await_order.c", "ss->awaits == NULL || session_write(ss) != NULL", "ss->awaits == NULL"),
