@@ -140,7 +140,11 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 	return conn_eof(ss->conn) && session_write(ss) == NULL ? close_push(sv, ss) : PARSE_WAIT;
 }
 
-bool
+/*
+ * When a value has to wait, all behind it goes back into the read buffer, so together they must not
+ * outgrow one.
+ */
+static bool
 fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes)
 {
 	if (ss->deferrable_bytes == 0 && !op_is(op, VERB_RETURNS_VALUE))

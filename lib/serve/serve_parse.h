@@ -37,9 +37,6 @@ enum parse_step body_receive(struct serve *sv, struct session *ss);
  * It is gathered in a read buffer, to its end and no further, so that what follows is read from its
  * frame again. need: so many bytes instead, MC_LINE_MAX at most. */
 enum parse_step request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need);
-/* When a value has to wait, all behind it goes back into the read buffer, so together they must not
- * outgrow one. True: the operation, of so many bytes, is counted among them. */
-bool fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes);
 /* Of all that a pass reads of a connection the first bytes count. */
 void session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns);
 

@@ -20,16 +20,13 @@ put_off(const struct session *ss)
 	return ss->pass_ops > 0 ? PARSE_NEXT_PASS : PARSE_WAIT;
 }
 
-/* All of it is here, and nothing stands behind a write in its pass. */
+/* All of it is here, and nothing stands behind a write in its pass: so it fits a read buffer, if it
+ * has to go back. What stands before it is an answer, of no more than a number. */
 static enum parse_step
 write_accept(struct serve *sv, struct session *ss, struct view raw, uint32_t used)
 {
 	struct op *op = &sv->ops[sv->op_count];
 
-	if (!fits_read_buf(ss, op, raw.len)) {
-		ss->parser = op->before;
-		return PARSE_NEXT_PASS;
-	}
 	if (op->req.flags & MC_HAS_BODY)
 		op->body = (struct view){raw.data + used, raw.len - used};
 	op->raw = raw;

@@ -441,6 +441,27 @@ a_write_is_here_from_when_it_came(void **state)
 	late_destroy(late);
 }
 
+/* One behind the other, five turns apart. */
+static void
+each_write_of_a_pipeline_is_here_from_when_it_came(void **state)
+{
+	struct late *late = late_begin((struct late_config){.seed = 1, .writes = true});
+	struct conn *c = rig_open(rig);
+	const char *stats;
+
+	rig_receive_text(rig, c, "set s1 0 0 1\r\nx\r\n");
+	for (uint32_t i = 0; i < 5; i++)
+		late_turn(late);
+	rig_receive_text(rig, c, "set s2 0 0 1\r\nx\r\n");
+	late_answers(late);
+	rig_lose(rig, c);
+	stats = latency();
+	check(figure(stats, "waited_supplier", "count") == 2);
+	check(figure(stats, "waited_supplier", "p50_us") < 8 * LATE_TURN_NS / 1000);
+	check(figure(stats, "waited_supplier", "max_us") >= 10 * LATE_TURN_NS / 1000);
+	late_destroy(late);
+}
+
 static void
 the_last_minute_forgets(void **state)
 {
@@ -531,6 +552,7 @@ main(void)
 		cmocka_unit_test(large_values_that_wait_are_counted_once),
 		cmocka_unit_test(what_a_supplier_is_asked_for_is_counted_once),
 		cmocka_unit_test(a_write_is_here_from_when_it_came),
+		cmocka_unit_test(each_write_of_a_pipeline_is_here_from_when_it_came),
 		TEST(the_last_minute_forgets),
 		TEST(hot_and_big_keys_are_named),
 	};
