@@ -12,8 +12,11 @@ import socket
 import subprocess
 import time
 
-BOOT_S = 240     # limits in the emulator's own time (OwnTime), after which nothing comes any more
+# Limits in the emulator's own time (OwnTime), after which nothing comes any more.
+BOOT_S = 60         # our image, which is up after 3 s
+DEBIAN_BOOT_S = 240  # a whole Debian, which is up after 15 s
 COMMAND_S = 240
+LOST_TIMER_S = 20   # any of these, once the guest's kernel has said that a CPU got no timer interrupt
 LOOK_S = 5       # how often it is asked for how long it waited
 WAITED_MAX = 3   # how much longer a limit may last at most, for that
 END_S = 10
@@ -93,8 +96,9 @@ class OwnTime:
 class Guest:
     """with Guest(...) as guest: guest.run(LINE) is (status, output)."""
 
-    def __init__(self, kernel, image, folder, nic=None, tap=None, memory_mb=MEMORY_MB, nodes=1, disk=None):
+    def __init__(self, kernel, image, folder, nic=None, tap=None, memory_mb=MEMORY_MB, nodes=1, disk=None, boot_s=BOOT_S):
         """disk: a file that is the guest's disk, and outlives the guest; or several, the first of them /dev/nvme0n1."""
+        self._boot_s = boot_s
         self.console = pathlib.Path(folder) / "console"
         self._control_path = pathlib.Path(folder) / "control"
         self._heard = b""
@@ -127,7 +131,7 @@ class Guest:
         self._own_time = OwnTime(self._process.pid)
         try:
             self._control = self._connect()
-            self._answer(BOOT_S)
+            self._answer(self._boot_s)
         except GuestFault as fault:  # before it has run anything of ours
             self._end()
             raise EmulatorFault(str(fault)) from None
@@ -149,12 +153,15 @@ class Guest:
             self._process.kill()
             self._process.communicate()
 
+    def _said(self):
+        return self.console.read_text(errors="replace")[-2000:] if self.console.exists() else ""
+
     def _fault(self, words):
-        said = self.console.read_text(errors="replace")[-2000:] if self.console.exists() else ""
+        said = self._said()
         return (EmulatorFault if LOST_TIMER in said else GuestFault)(f"{words}\n{said}")
 
     def _connect(self):
-        left = self._own_time.limit(BOOT_S)
+        left = self._own_time.limit(self._boot_s)
         while left() > 0:
             if self._process.poll() is not None:
                 raise self._fault(f"QEMU: {self._process.stdout.read().decode(errors='replace')}")
@@ -176,6 +183,9 @@ class Guest:
             try:
                 more = self._control.recv(65536)
             except TimeoutError:
+                if seconds > LOST_TIMER_S and LOST_TIMER in self._said():
+                    seconds = LOST_TIMER_S
+                    left = self._own_time.limit(seconds)
                 continue
             if not more:
                 raise self._fault("the guest went away")

@@ -17,7 +17,7 @@ import boot_image   # noqa: E402
 import boot_kernel  # noqa: E402
 import boot_tap     # noqa: E402
 import machine_restart  # noqa: E402
-from boot_guest import Guest, in_a_machine  # noqa: E402, F401
+from boot_guest import DEBIAN_BOOT_S, Guest, in_a_machine  # noqa: E402, F401
 
 Missing = (boot_image.Missing, boot_kernel.Missing)
 MEMORY_MB = 2048
@@ -200,7 +200,7 @@ def run(tally, build, root, kernel, package, clock):
     boot_tap.make(1)
     try:
         with tempfile.TemporaryDirectory(prefix="clockoo-machine-") as folder:
-            machine = kernel, image, folder, "e1000e", boot_tap.NAME, MEMORY_MB, 1, make_disks(folder)
+            machine = kernel, image, folder, "e1000e", boot_tap.NAME, MEMORY_MB, 1, make_disks(folder), DEBIAN_BOOT_S
             with Guest(*machine) as guest:
                 print(f"   systemd is up after {clock():.0f} s", flush=True)
                 service(tally, guest, clock)

@@ -8,7 +8,9 @@
  * (TCP_INFO, looked at every SWEEP_NS). Ends with one line of JSON.
  *
  * With --connect-ms the warming waits until all are connected, that long at most, and stderr says
- * "connected" then: what must not meet a handshake begins at that line.
+ * "connected" then: what must not meet a handshake begins at that line. At the end of the measured
+ * time it says "draining": no request follows, and who wants to know which connections recover
+ * mends the link.
  *
  *     talk HOST PORT [--connections N] [--connect-ms MS] [--warm-ms MS] [--ms MS] [--drain-ms MS]
  *          [--depth N] [--keys N] [--value-max BYTES] [--value-min BYTES] [--sets PERCENT]
@@ -347,6 +349,7 @@ main(int argc, char **argv)
 	to = t.counts;
 	to_ns = bench_ns();
 	t.draining = true;
+	fprintf(stderr, "draining\n");
 	run(&t, "draining", t.opt.drain_ms);
 	stuck = waiting(&t);
 	for (uint32_t i = 0; i < t.opt.connections; i++)
