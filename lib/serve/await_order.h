@@ -39,6 +39,8 @@ await_link_at(struct session *ss, uint32_t offset)
 	return await_link_from(&ss->awaits, offset);
 }
 
+/* Is it asked for, before its turn? */
+bool await_lacks(struct serve *sv, const struct op *op);
 /* Asks for op, from *link on in the list. False: there is no place. */
 bool await_ask_at(struct serve *sv, struct op *op, struct await **link, uint32_t offset);
 /* What stands behind op, which waits, in this pass: as far as there are places. False: behind that

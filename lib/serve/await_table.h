@@ -5,10 +5,11 @@
  * a write of a datagram. The request of a retrieval goes back as bytes into a read buffer, or into
  * a chunk of its own, and is executed again when the answer is here: the await is found by where
  * its request stands in there. A write is kept as it was parsed, in a chunk, and never executed
- * again: its answer is an operation of its own (OP_ANSWERED).
+ * again: its answer is an operation of its own (OP_ANSWERED). So is a retrieval of a key that
+ * stands behind kept requests of its connection: that operation executes it, at its turn.
  *
- * Shape:  a session's awaits are a list in the order of its bytes: of retrievals, or of writes.
- *         session.read_buf begins with the first request that is not answered, behind those writes.
+ * Shape:  a session's awaits are a list in the order of its bytes: of retrievals that are not kept,
+ *         or of kept requests. Behind those session.read_buf begins.
  *         Ticket: generation << AWAIT_SLOT_BITS | slot.
  *
  * Owner:  an await is free, or its session's, or its line's; a datagram's write is the table's.
@@ -30,7 +31,8 @@ static_assert(AWAITS_MAX <= 1u << AWAIT_SLOT_BITS, "a slot has its bits");
 enum await_state {
 	AWAIT_FREE,
 	AWAIT_ASKED,
-	AWAIT_READY, /* answered; its request is not executed yet */
+	AWAIT_READY,   /* answered; its request is not executed yet */
+	AWAIT_UNASKED, /* kept, of a retrieval; asked for at its turn, if there is no copy then */
 };
 
 struct await {
@@ -47,28 +49,29 @@ struct await {
 	uint8_t times;               /* that it was asked for */
 	bool begins_line, ends_line; /* of a plain get */
 	bool passed_on;              /* its request is answered, and others of its line are not */
-	bool writes;                 /* else its request is executed again */
+	bool is_kept;                /* its request is; else that is executed again */
 	uint64_t deadline_ns;
 	union {
 		struct awaited_line *line; /* NULL: of a session */
-		struct awaited_write *write;
+		struct kept_request *kept; /* NULL: it is executed now */
 	};
 	struct serve_answer answer;
 };
 static_assert(sizeof(struct await) == 2 * CACHE_LINE_BYTES, "thousands of them stay near a core");
 
-/* A write that was asked. Lies in a chunk: of a session that of its reply, which so has its room.
- */
-struct awaited_write {
+/* A write that was asked, or a retrieval behind requests that are kept. Lies in a chunk: of a
+ * session that of its reply, which so has its room. */
+struct kept_request {
 	struct await *await;
 	struct mc_req req;        /* its key is key[] */
 	struct datagram datagram; /* only who sent it */
+	bool reads;               /* a retrieval */
 	uint16_t udp_id;
 	uint32_t bytes;            /* of the datagram's request */
 	struct awaited_line *rest; /* behind it in its datagram; NULL: nothing */
 	uint8_t key[MC_KEY_MAX];
 };
-static_assert(sizeof(struct awaited_write) <= CHUNK_BYTES, "lies in a chunk");
+static_assert(sizeof(struct kept_request) <= CHUNK_BYTES, "lies in a chunk");
 
 /* What a datagram has from a line of retrieval on that waits; or behind a write that does. */
 struct awaited_line {
@@ -103,12 +106,12 @@ struct awaits {
 	uint32_t turn_pass;       /* the pass in front of this turn's first one */
 	uint32_t prefetched_pass; /* of which the supplier was told what is missed */
 	uint32_t free_count, granted, udp_count;
-	uint32_t writes;  /* chunks that they hold */
-	uint64_t values;  /* of all lanes */
-	uint64_t put_off; /* times that a datagram's request was not answered at its turn */
+	uint32_t kept_count; /* requests, each in a chunk */
+	uint64_t values;     /* of all lanes */
+	uint64_t put_off;    /* times that a datagram's request was not answered at its turn */
 	struct await *free;
-	struct list asked, ready;         /* soonest deadline first; ready: no writes */
-	struct list written, written_udp; /* writes that are answered, and not told */
+	struct list asked, ready;           /* soonest deadline first; ready: no writes */
+	struct list answered, answered_udp; /* kept, and not told; or not asked for */
 	struct list lanes_waiting;
 	struct list lines_free, lines_executed;
 	struct list lines_ready;   /* first the one that is read, if a pass left its line open */
@@ -128,7 +131,7 @@ void awaits_turn(struct serve *sv);
  */
 struct await *await_ask(struct serve *sv, struct session *ss, struct awaited_line *line,
 			const struct mc_req *req, struct view key, uint64_t hash);
-/* What is answered, and has no item, is asked for once more. */
+/* What is answered, and has no item, is asked for once more; or what is not asked for, now. */
 void await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, struct view key);
 /* Does the owner of this list wait for the key? Then it is asked for once more only at its turn, if
  * not in the same line, so that a connection never reads an older value after a newer one. */
@@ -139,8 +142,12 @@ awaits_find(struct await *first, uint64_t hash)
 		first = first->next;
 	return first;
 }
-/* The same of a write of session ss, or of a datagram. There is a place: await_has_place(). */
-void await_ask_write(struct serve *sv, struct session *ss, struct awaited_write *write,
+/* A kept retrieval of session ss. There is a place: await_has_place(). asks: now, else at its turn.
+ */
+void await_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
+		bool asks);
+/* The same of a write of session ss, or of a datagram, which is asked now. */
+void await_ask_write(struct serve *sv, struct session *ss, struct kept_request *write,
 		     uint64_t hash, const struct fill *value);
 /* Is there a place for a write with so many bytes of value? */
 bool await_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
@@ -253,6 +260,14 @@ enum await_turn {
 	AWAIT_QUEUE, /* no place: await_write_queue() and await_later(). A datagram is dropped */
 	AWAIT_NEVER, /* it has failed, and was not asked */
 };
+/* Of a retrieval behind requests that are kept: it is, too. asks: now, else at its turn. There is a
+ * place. */
+void await_keep_read(struct serve *sv, struct op *op, bool asks);
+/* Its turn has come: op is what was kept, of which key[] has the key, and its reply has its room.
+ */
+struct await *await_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX]);
+/* It was told; or it waits on, and is kept once more. */
+void await_read_end(struct serve *sv, struct op *op, struct await *a, uint64_t since_ns, bool told);
 enum await_turn await_write_turn(struct serve *sv, struct op *op, uint32_t value_len);
 /* The session is in no other queue. */
 void await_write_queue(struct serve *sv, struct op *op, uint32_t value_len);
@@ -260,11 +275,11 @@ void await_write_queue(struct serve *sv, struct op *op, uint32_t value_len);
 bool await_write(struct serve *sv, struct op *op, const struct fill *value);
 /* A set of this key is refused: what there is goes. */
 void await_drop_key(struct serve *sv, struct view key, uint64_t hash);
-/* The first write of this session that is not answered; NULL: it has none. */
+/* The first kept request of this session; NULL: it has none. */
 static inline struct await *
-session_write(const struct session *ss)
+session_kept(const struct session *ss)
 {
-	return ss->awaits != NULL && ss->awaits->writes ? ss->awaits : NULL;
+	return ss->awaits != NULL && ss->awaits->is_kept ? ss->awaits : NULL;
 }
 /* Makes op what was asked, and its answer; copies the key. The await is no one's then: its item is
  * used until await_free(). */

@@ -25,8 +25,8 @@ serve_supplier_attach(struct region *region, struct serve *sv,
 	aw->supplier = *supplier;
 	list_init(&aw->asked);
 	list_init(&aw->ready);
-	list_init(&aw->written);
-	list_init(&aw->written_udp);
+	list_init(&aw->answered);
+	list_init(&aw->answered_udp);
 	list_init(&aw->lanes_waiting);
 	for (uint32_t i = 0; i < AWAIT_LANES_MAX; i++) {
 		list_init(&aw->lanes[i].waiting);
@@ -80,25 +80,24 @@ asked_begin(struct serve *sv, struct await *a, struct serve_ask *ask)
 	ask->lane = a->lane;
 }
 
-/* NULL: there is no place. */
+/* Not asked yet. NULL: there is no place. */
 static struct await *
-await_begin(struct serve *sv, struct session *ss, struct serve_ask *ask)
+await_begin(struct serve *sv, struct session *ss, struct view key, uint64_t hash)
 {
 	struct awaits *aw = sv->awaits;
-	struct await_lane *lane = await_lane_of(aw, ask->key, ask->hash);
+	struct await_lane *lane = await_lane_of(aw, key, hash);
 	struct await *a = await_place_take(aw, ss, lane);
 
 	if (a == NULL)
 		return NULL;
 	a->session = ss;
 	a->line = NULL;
-	a->writes = false;
+	a->is_kept = a->passed_on = false;
 	a->next = NULL;
 	a->bytes = 0;
 	a->times = 0;
-	a->hash = ask->hash;
+	a->hash = hash;
 	a->lane = (uint16_t)(lane - aw->lanes);
-	asked_begin(sv, a, ask);
 	return a;
 }
 
@@ -109,11 +108,12 @@ await_ask(struct serve *sv, struct session *ss, struct awaited_line *line, const
 	const struct serve_supplier *by = &sv->awaits->supplier;
 	struct serve_ask ask = {
 		.hash = hash, .key = key, .req = req, .bring = sv->brings && !await_reads(req)};
-	struct await *a = await_begin(sv, ss, &ask);
+	struct await *a = await_begin(sv, ss, key, hash);
 
 	if (a == NULL)
 		return NULL;
 	a->line = line;
+	asked_begin(sv, a, &ask);
 	if (unlikely(await_is_write(sv, req)))
 		by->write(by->arg, &ask, NULL);
 	else
@@ -125,45 +125,76 @@ void
 await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, struct view key)
 {
 	const struct serve_supplier *by = &sv->awaits->supplier;
+	struct await_lane *lane = await_lane_of(sv->awaits, key, a->hash);
 	struct serve_ask ask = {a->ticket, a->hash, key, req, a->lane, !await_reads(req)};
 
-	ensure(a->state == AWAIT_READY && a->answer.item == NULL);
+	ensure(a->state != AWAIT_ASKED && a->answer.item == NULL);
 	list_unlink(&a->due);
 	a->ticket += 1ull << AWAIT_SLOT_BITS;
-	sv->awaits->lanes[a->lane].open++;
+	a->lane = (uint16_t)(lane - sv->awaits->lanes); /* the key may have moved */
+	lane->open++;
 	asked_begin(sv, a, &ask);
 	by->ask(by->arg, &ask);
 }
 
-/* Behind those that have no answer: AWAIT_WRITES_MAX at most. */
-static void
-write_append(struct session *ss, struct await *a)
+/* Behind the session's others: AWAIT_KEPT_MAX at most. */
+static struct await *
+kept_begin(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash)
 {
-	struct await **link = &ss->awaits;
+	struct await *a = await_begin(sv, ss, kept->req.key, hash), **link;
 
-	while (*link != NULL)
-		link = &(*link)->next;
+	ensure(a != NULL);
+	a->kept = kept;
+	a->is_kept = true;
+	kept->await = a;
+	sv->awaits->kept_count++;
+	if (ss == NULL)
+		return a;
+	for (link = &ss->awaits; *link != NULL; link = &(*link)->next)
+		;
 	*link = a;
+	return a;
 }
 
 void
-await_ask_write(struct serve *sv, struct session *ss, struct awaited_write *write, uint64_t hash,
+await_ask_write(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
 		const struct fill *value)
 {
 	struct awaits *aw = sv->awaits;
-	struct serve_ask ask = {.hash = hash, .key = write->req.key, .req = &write->req};
-	struct await *a = await_begin(sv, ss, &ask);
+	struct serve_ask ask = {.hash = hash, .key = kept->req.key, .req = &kept->req};
+	struct await *a = kept_begin(sv, ss, kept, hash);
 
-	ensure(a != NULL);
-	a->write = write;
-	a->writes = true;
-	write->await = a;
-	aw->writes++;
 	if (value != NULL)
 		await_values_add(aw, &aw->lanes[a->lane], value->value_len);
-	if (ss != NULL)
-		write_append(ss, a);
+	asked_begin(sv, a, &ask);
 	aw->supplier.write(aw->supplier.arg, &ask, value);
+}
+
+/* It has no answer, nor is one on its way. */
+static void
+unasked_begin(struct awaits *aw, struct await *a)
+{
+	a->state = AWAIT_UNASKED;
+	a->answer.item = NULL;
+	list_push_back(&aw->answered, &a->due);
+}
+
+void
+await_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
+	   bool asks)
+{
+	struct awaits *aw = sv->awaits;
+	struct serve_ask ask = {.hash = hash, .key = kept->req.key, .req = &kept->req};
+	struct await *a = kept_begin(sv, ss, kept, hash);
+
+	if (asks) {
+		asked_begin(sv, a, &ask);
+		aw->supplier.ask(aw->supplier.arg, &ask);
+		return;
+	}
+	aw->lanes[a->lane].open--;
+	unasked_begin(aw, a);
+	sv->read_bufs_in_use = true;
 }
 
 static void
@@ -186,9 +217,9 @@ await_free(struct serve *sv, struct await *a)
 		if (a->answer.item != NULL)
 			aw->supplier.release(aw->supplier.arg, a->ticket, a->answer.item);
 	}
-	if (a->writes) {
-		stack_chunk_put(sv->stack, (uint8_t *)a->write);
-		aw->writes--;
+	if (a->is_kept && a->kept != NULL) {
+		stack_chunk_put(sv->stack, (uint8_t *)a->kept);
+		aw->kept_count--;
 	}
 	if (a->session != NULL)
 		a->session->await_count--;
@@ -218,8 +249,12 @@ make_ready(struct serve *sv, struct await *a, const struct serve_answer *answer)
 	asked_end(aw, a);
 	a->state = AWAIT_READY;
 	a->answer = *answer;
-	if (a->writes) {
-		list_push_back(a->session != NULL ? &aw->written : &aw->written_udp, &a->due);
+	if (a->is_kept) {
+		if (a->kept->reads)
+			ready_push(sv, a);
+		else
+			list_push_back(a->session != NULL ? &aw->answered : &aw->answered_udp,
+				       &a->due);
 		if (a->session != NULL)
 			conn_requeue(sv->stack, a->session->conn);
 	} else if (a->line == NULL) {
@@ -371,7 +406,19 @@ deadlines_check(struct serve *sv, uint64_t now_ns)
 	}
 }
 
-/* Who does not read keeps no places, but that of a value in pieces: only it says that one waits. */
+/* Its answer has not been used for long: it is asked for again at its turn. */
+static void
+await_unask(struct serve *sv, struct await *a)
+{
+	struct awaits *aw = sv->awaits;
+
+	if (a->answer.item != NULL)
+		aw->supplier.release(aw->supplier.arg, a->ticket, a->answer.item);
+	unasked_begin(aw, a);
+}
+
+/* Who does not read keeps no places, but that of a value in pieces: only it says that one waits;
+ * nor any answers. */
 static void
 unused_check(struct serve *sv)
 {
@@ -385,6 +432,8 @@ unused_check(struct serve *sv)
 		list_unlink(&a->due);
 		if (a->session->body == BODY_FILLED)
 			ready_push(sv, a);
+		else if (a->is_kept)
+			await_unask(sv, a);
 		else
 			await_drop(sv, a);
 	}
@@ -420,6 +469,16 @@ serve_next_timer(const struct serve *sv)
 	return due < next ? due : next;
 }
 
+/* Of those that are not told, does one stand behind no value that its client has yet to read? */
+static bool
+some_are_told_next(const struct awaits *aw)
+{
+	for (const struct list *at = aw->answered.next; at != &aw->answered; at = at->next)
+		if (container_of(at, struct await, due)->session->value.item == NULL)
+			return true;
+	return false;
+}
+
 bool
 serve_awaits_drain(struct serve *sv, bool hurry)
 {
@@ -429,8 +488,10 @@ serve_awaits_drain(struct serve *sv, bool hurry)
 	if (aw == NULL)
 		return true;
 	none = list_empty(&aw->asked) && list_empty(&aw->lanes_waiting) &&
-	       list_empty(&aw->written) && list_empty(&aw->written_udp) &&
-	       (hurry || (list_empty(&aw->ready) && list_empty(&aw->lines_ready)));
+	       list_empty(&aw->answered_udp) &&
+	       (hurry ? !some_are_told_next(aw)
+		      : list_empty(&aw->answered) && list_empty(&aw->ready) &&
+				list_empty(&aw->lines_ready));
 	aw->draining = true;
 	if (hurry)
 		deadlines_check(sv, UINT64_MAX);

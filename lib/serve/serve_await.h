@@ -18,10 +18,11 @@
  *         touch, gat, flush_all, ms, md, ma, mg with N, R, T or E, and their binary twins, noreply
  *         and quiet ones too. None of them is executed on the store: what that is to do with its
  *         copy of the key, write() does. Each is asked once, at its turn, when all before it of its
- *         connection is answered, but for writes of other keys: AWAIT_WRITES_MAX of those are asked
- *         for one behind the other (gat, mg and flush_all alone). Nothing else behind a write is
- *         executed before its answer, and answers are told in order. Of a datagram's line of gat
- *         all keys are asked for at once, each once.
+ *         connection is answered, but for those of one other key (not gat, mg and flush_all), and
+ *         retrievals of one key: AWAIT_KEPT_MAX of both are asked for one behind the other. Such a
+ *         retrieval is asked for at its turn if its key is waited for, or has a copy that answers
+ *         it. Nothing else behind a write is executed before its answer, and all are told in order.
+ *         Of a datagram's line of gat all keys are asked for at once, each once.
  *         If it brings instead (a second tier): a write that depends on the version that is there,
  *         of a key that the store lacks and may_have() says it may have, is asked for as a
  *         retrieval is, at its turn and once. Its answer says no more than that the store has it
@@ -53,10 +54,11 @@
  *         requests of at most CHUNK_BYTES. AWAITS_ENDED_PER_TURN end by their deadline in a turn;
  *         poll() answers a few hundred at most, and HITS_PER_TURN hits are told between gets that
  *         have waited.
- *         A connection has AWAIT_WRITES_MAX writes. Writes hold an eighth of the chunks at most, a
- *         sixteenth those behind others of their connection. Values that were
- *         asked with, and have not ended, take half as much memory as the fill quota, divided among
- *         the cores (any one value may, alone); a lane as much of it as is free.
+ *         A connection has AWAIT_KEPT_MAX writes, and retrievals behind them. They hold an eighth
+ *         of the chunks at most; behind others of their connection none is asked for while they
+ *         hold a sixteenth, or AWAITS_KEPT_PLACES: who does not read keeps them. Values that
+ *         were asked with, and have not ended, take half as much memory as the fill quota, divided
+ *         among the cores (any one value may, alone); a lane as much of it as is free.
  */
 #ifndef CLOCKOO_SERVE_AWAIT_H
 #define CLOCKOO_SERVE_AWAIT_H
@@ -71,7 +73,7 @@
 #define AWAITS_UDP_MAX     1536u
 #define AWAITED_LINES_MAX  64u
 #define HITS_PER_TURN      512u
-#define AWAIT_WRITES_MAX   16u
+#define AWAIT_KEPT_MAX     32u
 #else /* a table that tests fill */
 #define AWAITS_MAX         24u
 #define AWAITS_SESSION_MAX 6u
@@ -79,8 +81,9 @@
 #define AWAITS_UDP_MAX     6u
 #define AWAITED_LINES_MAX  3u
 #define HITS_PER_TURN      100u
-#define AWAIT_WRITES_MAX   3u
+#define AWAIT_KEPT_MAX     3u
 #endif
+#define AWAITS_KEPT_PLACES    ((AWAITS_MAX - AWAITS_FIRST_ONLY) / 2)
 #define AWAITS_SESSION_PART   (AWAITS_MAX / 256 + (AWAITS_MAX < 256 ? 2 : 0)) /* of the free */
 #define AWAITS_ENDED_PER_TURN 256u
 #define AWAIT_LANES_MAX       1024u

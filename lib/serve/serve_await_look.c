@@ -60,10 +60,10 @@ waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
 	return waited_has(w, hash) ? awaits_find(ss->awaits, hash) : NULL;
 }
 
-/* Is it asked for, before its turn? Where writes wait too, a miss that its bucket has shown may be
- * of earlier in this pass: the connection has written nothing since. */
-static bool
-lacks(struct serve *sv, const struct op *op)
+/* Where writes wait too, a miss that its bucket has shown may be of earlier in this pass: the
+ * connection has written nothing since. */
+bool
+await_lacks(struct serve *sv, const struct op *op)
 {
 	return ((sv->writes_wait && store_probe_missed(&op->probe)) ||
 		await_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key)) ==
@@ -134,7 +134,7 @@ look_ask(struct serve *sv, struct op *op, struct look *at)
 		else
 			session_leave_out(ss, op->hash); /* while it waits, for all behind it */
 	} else if ((*at->link == NULL || (*at->link)->offset != offset) && !is_passed(at, op) &&
-		   lacks(sv, op)) {
+		   await_lacks(sv, op)) {
 		if (!await_ask_at(sv, op, at->link, offset))
 			return false;
 		waited_add(&at->waited, op->hash);

@@ -125,12 +125,26 @@ session_wait_answer(struct serve *sv, struct op *op, struct serve_answer *answer
 	return AWAIT_LATER;
 }
 
+/* It is kept, and its turn has come. */
+static enum await_status
+unasked_read(struct serve *sv, struct op *op, struct await *a, struct serve_answer *answer)
+{
+	if (sv->awaits->draining)
+		return failed(sv, op, answer);
+	if (!await_may_have(sv, op->req.key, op->hash))
+		return AWAIT_ANSWERED;
+	await_ask_again(sv, a, &op->req, op->req.key);
+	return AWAIT_LATER;
+}
+
 enum await_status
 await_read(struct serve *sv, struct op *op, struct serve_answer *answer)
 {
 	struct await *a = await_of(sv, op);
 
 	*answer = (struct serve_answer){0};
+	if (a != NULL && a->state == AWAIT_UNASKED)
+		return unasked_read(sv, op, a, answer);
 	if (a != NULL && a->state == AWAIT_READY && a->answer.here && ask_again(sv, op, a))
 		return AWAIT_LATER;
 	if (a != NULL && a->state == AWAIT_READY) {
@@ -274,8 +288,8 @@ await_end(struct serve *sv, struct op *op)
 	struct await **link;
 	uint32_t offset;
 
-	if (ss == NULL || ss->awaits == NULL || session_write(ss) != NULL)
-		return; /* a line's awaits end with it; a write that is told is none any more */
+	if (ss == NULL || ss->awaits == NULL || session_kept(ss) != NULL)
+		return; /* a line's awaits end with it, a kept request's elsewhere */
 	offset = op_offset(ss, op);
 	link = await_link_at(ss, offset);
 	if (*link != NULL && (*link)->offset == offset)
@@ -329,7 +343,7 @@ awaits_rebase(struct serve *sv, struct session *ss, uint32_t first)
 {
 	uint32_t base = ss->read_buf_at;
 
-	if (session_write(ss) != NULL)
+	if (session_kept(ss) != NULL)
 		return;
 	for (uint32_t i = first; i < sv->op_count; i++)
 		if (sv->ops[i].session == ss) {
@@ -388,13 +402,21 @@ place_is_no_use(struct serve *sv, struct session *ss)
 	return true;
 }
 
+/* Kept requests as far as they are answered, or may be without an ask. */
+static void
+answers_push(struct serve *sv, struct session *ss)
+{
+	for (const struct await *a = ss->awaits;
+	     a != NULL && a->state != AWAIT_ASKED && sv->op_count < OPS_MAX; a = a->next)
+		op_push(sv, ss, OP_ANSWERED);
+}
+
 bool
 awaits_wait(struct serve *sv, struct session *ss)
 {
-	const struct await *write = session_write(ss);
-	uint8_t verb = OP_ANSWERED;
+	const struct await *kept = session_kept(ss);
 
-	if (write == NULL) {
+	if (kept == NULL) {
 		if (place_is_no_use(sv, ss))
 			return true;
 		if (ss->body != BODY_FILLED || ss->await_queued)
@@ -404,11 +426,12 @@ awaits_wait(struct serve *sv, struct session *ss)
 		if (!reply_has_room(sv, ss))
 			return true;
 		ss->body = BODY_NONE;
-		verb = OP_BODY_DONE;
-	} else if (write->state == AWAIT_ASKED) {
+		op_push(sv, ss, OP_BODY_DONE);
+	} else if (kept->state == AWAIT_ASKED) {
 		return !session_may_pipeline(sv, ss);
+	} else {
+		answers_push(sv, ss);
 	}
-	op_push(sv, ss, verb);
 	ss->deferrable_bytes = 1; /* from here on: what is behind it may go back */
 	return false;
 }
@@ -421,7 +444,7 @@ awaits_sweep(struct serve *sv, struct session *ss)
 
 	if (ss->body == BODY_FILLED)
 		return;
-	while (session_write(ss) == NULL && ss->awaits != NULL &&
+	while (session_kept(ss) == NULL && ss->awaits != NULL &&
 	       (none || ss->awaits->offset < ss->read_buf_at))
 		session_await_end(sv, ss, &ss->awaits);
 	if (ss->await_granted)

@@ -113,7 +113,7 @@ await_has_place(struct serve *sv, const struct session *ss, struct view key, uin
 	const struct awaits *aw = sv->awaits;
 	const struct await_lane *lane = await_lane_of(sv->awaits, key, hash);
 
-	if (aw->writes >= sv->read_bufs_max / 2)
+	if (aw->kept_count >= sv->read_bufs_max / 2)
 		return false;
 	if (grant_is_for(aw, ss, lane))
 		return true;

@@ -1,6 +1,7 @@
 /*
- * serve_await_write.c - writes that a supplier does: when they may be asked, what is kept of them
- * meanwhile, and their answers as operations. What they are told: serve_write.c.
+ * serve_await_write.c - writes that a supplier does, and retrievals behind them: when they may be
+ * asked, what is kept of them meanwhile, and their answers as operations. What they are told:
+ * serve_write.c.
  */
 #include "serve_pipeline.h"
 #include "serve_since.h"
@@ -36,6 +37,15 @@ await_passes_copies(const struct serve *sv, const struct mc_req *req)
 /* ---- behind others ---- */
 
 bool
+await_is_keyed_read(const struct mc_req *req)
+{
+	const uint8_t whole = MC_FIRST | MC_LAST;
+
+	return await_reads(req) && (req->flags & whole) == whole &&
+	       (req->flags & (MC_KEY_BASE64 | MC_CLOSE_AFTER)) == 0;
+}
+
+bool
 await_is_keyed_write(const struct mc_req *req)
 {
 	if (req->flags & (MC_KEY_BASE64 | MC_CLOSE_AFTER))
@@ -58,13 +68,23 @@ await_is_keyed_write(const struct mc_req *req)
 	}
 }
 
-/* Others' first writes find a chunk. One that cannot be asked goes back into a read buffer. */
+/* Others' first writes find a chunk, and others' retrievals a place. */
+bool
+kept_have_room(const struct serve *sv)
+{
+	return sv->awaits->kept_count < sv->read_bufs_max / 4 &&
+	       sv->awaits->kept_count < AWAITS_KEPT_PLACES;
+}
+
+/* One that cannot be asked goes back into a read buffer. */
 bool
 session_may_pipeline(const struct serve *sv, const struct session *ss)
 {
+	const struct mc_req *first = &session_kept(ss)->kept->req;
+
 	return !ss->pipeline_stopped && !sv->awaits->draining && await_may_defer(sv, ss) &&
-	       ss->await_count < AWAIT_WRITES_MAX && sv->awaits->writes < sv->read_bufs_max / 4 &&
-	       await_is_keyed_write(&session_write(ss)->write->req);
+	       ss->await_count < AWAIT_KEPT_MAX &&
+	       (await_is_keyed_write(first) || await_is_keyed_read(first));
 }
 
 /* ---- asking ---- */
@@ -124,17 +144,18 @@ await_write_queue(struct serve *sv, struct op *op, uint32_t value_len)
 }
 
 /* Of a connection it is the chunk that was promised to its reply. */
-static struct awaited_write *
-write_keep(struct serve *sv, const struct op *op)
+static struct kept_request *
+request_keep(struct serve *sv, const struct op *op)
 {
 	uint8_t *chunk = op->session != NULL ? stack_chunk_get_credited(sv->stack)
 					     : stack_chunk_get(sv->stack);
-	struct awaited_write *w = (struct awaited_write *)(void *)chunk;
+	struct kept_request *w = (struct kept_request *)(void *)chunk;
 
 	if (w == NULL)
 		return NULL;
 	w->req = op->req;
 	w->req.key.data = w->key;
+	w->reads = await_reads(&op->req);
 	if (op->req.key.len != 0)
 		memcpy(w->key, op->req.key.data, op->req.key.len);
 	w->datagram = (struct datagram){.kept = true};
@@ -154,14 +175,16 @@ bool
 await_write(struct serve *sv, struct op *op, const struct fill *value)
 {
 	struct session *ss = op->session;
-	struct awaited_write *w;
+	struct kept_request *w;
 
-	if (ss != NULL && session_write(ss) == NULL)
+	if (ss != NULL && session_kept(ss) == NULL)
 		awaits_give_up(sv, ss); /* of what is executed: nothing behind it was asked */
 	else if (ss == NULL)
 		awaited_line_give_up(sv, op);
 	sv->awaits->put_off += ss == NULL;
-	w = write_keep(sv, op);
+	if (ss != NULL)
+		ss->reads_behind = 0;
+	w = request_keep(sv, op);
 	if (w == NULL) {
 		serve_count(sv, UDP_DROP_NO_MEMORY);
 		return false;
@@ -170,6 +193,13 @@ await_write(struct serve *sv, struct op *op, const struct fill *value)
 	if (ss == NULL)
 		w->rest = awaited_rest_keep(sv, op);
 	return true;
+}
+
+void
+await_keep_read(struct serve *sv, struct op *op, bool asks)
+{
+	op->session->reads_behind++;
+	await_keep(sv, op->session, request_keep(sv, op), op->hash, asks);
 }
 
 void
@@ -186,36 +216,77 @@ await_drop_key(struct serve *sv, struct view key, uint64_t hash)
 
 /* ---- answers ---- */
 
+/* Makes op what was kept. */
+static void
+op_restore(struct op *op, const struct await *a, uint8_t key[static MC_KEY_MAX])
+{
+	const struct kept_request *kept = a->kept;
+
+	memcpy(key, kept->key, kept->req.key.len);
+	op->req = kept->req;
+	op->req.key.data = key;
+	op->hash = a->hash;
+}
+
+/* The chunk is its reply's. */
+static void
+kept_let_go(struct serve *sv, struct await *a)
+{
+	stack_chunk_credit(sv->stack, (uint8_t *)a->kept);
+	a->kept = NULL;
+	sv->awaits->kept_count--;
+}
+
+struct await *
+await_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
+{
+	struct await *a = op->session->awaits;
+
+	op_restore(op, a, key);
+	kept_let_go(sv, a);
+	return a;
+}
+
+void
+await_read_end(struct serve *sv, struct op *op, struct await *a, uint64_t since_ns, bool told)
+{
+	struct session *ss = op->session;
+
+	if (told) {
+		ss->awaits = a->next;
+		ss->pipeline_stopped = false;
+		await_free(sv, a);
+		return;
+	}
+	a->kept = request_keep(sv, op);
+	a->kept->await = a;
+	a->kept->datagram.since_ns = since_ns;
+	sv->awaits->kept_count++;
+}
+
 struct await *
 await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 {
 	struct session *ss = op->session;
-	struct awaited_write *w;
-	struct await *a;
+	struct await *a =
+		ss != NULL ? ss->awaits
+			   : container_of(op->datagram, struct kept_request, datagram)->await;
 
-	a = ss != NULL ? ss->awaits
-		       : container_of(op->datagram, struct awaited_write, datagram)->await;
-	w = a->write;
-	memcpy(key, w->key, w->req.key.len);
-	op->req = w->req;
-	op->req.key.data = key;
-	op->hash = a->hash;
+	op_restore(op, a, key);
 	list_unlink(&a->due);
 	if (ss == NULL) {
-		if (w->rest != NULL)
-			awaited_rest_go_on(sv, w->rest);
+		if (a->kept->rest != NULL)
+			awaited_rest_go_on(sv, a->kept->rest);
 		return a; /* its reply goes to who is named in the chunk */
 	}
 	ss->awaits = a->next;
 	a->next = NULL;
 	ss->await_count--;
 	ss->pipeline_stopped = false;
+	kept_let_go(sv, a);
 	a->session = NULL;
-	a->write = NULL;
-	a->writes = false;
-	sv->awaits->writes--;
+	a->is_kept = false;
 	sv->awaits->udp_count++; /* as which it is freed */
-	stack_chunk_credit(sv->stack, (uint8_t *)w);
 	return a;
 }
 
@@ -225,8 +296,8 @@ awaited_writes_parse(struct serve *sv)
 	struct list *link;
 
 	while (sv->op_count < OPS_MAX &&
-	       (link = list_pop_front(&sv->awaits->written_udp)) != NULL) {
-		struct awaited_write *w = container_of(link, struct await, due)->write;
+	       (link = list_pop_front(&sv->awaits->answered_udp)) != NULL) {
+		struct kept_request *w = container_of(link, struct await, due)->kept;
 		struct op *op = &sv->ops[sv->op_count++];
 
 		op->session = NULL;
@@ -238,7 +309,7 @@ awaited_writes_parse(struct serve *sv)
 		op->raw = (struct view){NULL, w->bytes};
 		op->req = (struct mc_req){.verb = OP_ANSWERED, .flags = MC_LAST};
 	}
-	if (!list_empty(&sv->awaits->written_udp))
+	if (!list_empty(&sv->awaits->answered_udp))
 		sv->more = true;
 }
 
@@ -248,7 +319,7 @@ awaited_writes_drop(struct serve *sv)
 	for (uint32_t i = 0; i < AWAITS_MAX; i++) {
 		struct await *a = &sv->awaits->table[i];
 
-		if (a->state != AWAIT_FREE && a->session == NULL && a->writes)
+		if (a->state != AWAIT_FREE && a->session == NULL && a->is_kept)
 			await_free(sv, a);
 	}
 }

@@ -309,7 +309,7 @@ awaited_parse(struct serve *sv)
 	struct awaits *aw = sv->awaits;
 
 	sv->read_bufs_in_use |= aw->asked_in_turn; /* an earlier pass has */
-	if (list_empty(&aw->lines_ready) && list_empty(&aw->written_udp))
+	if (list_empty(&aw->lines_ready) && list_empty(&aw->answered_udp))
 		return true;
 	sv->read_bufs_in_use = true;
 	if (sv->datagrams.text.data != NULL && sv->datagrams.parser.in_line)

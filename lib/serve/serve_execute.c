@@ -251,6 +251,14 @@ execute_body_brought(struct serve *sv, struct op *op)
 	return a;
 }
 
+enum exec_status
+execute_read_supplied(struct serve *sv, struct op *op)
+{
+	if (op->req.verb == MC_MG)
+		return mg_supplied(sv, op);
+	return op->req.verb == MC_BIN_GET ? bin_get_supplied(sv, op) : get_supplied(sv, op);
+}
+
 /* A supplier is asked for what others are executed as. */
 static __attribute__((noinline)) enum exec_status
 execute_supplied(struct serve *sv, struct op *op)
@@ -265,12 +273,10 @@ execute_supplied(struct serve *sv, struct op *op)
 		return execute_brought(sv, op);
 	if (write && (op->session != NULL || !op_is(op, VERB_RETURNS_VALUE)))
 		return execute_write(sv, op);
-	if (op->req.verb == MC_GET || op->req.verb == MC_GETS)
-		return get_supplied(sv, op);
-	if (op->req.verb == MC_MG)
-		return mg_supplied(sv, op);
-	if (op->req.verb == MC_BIN_GET)
-		return bin_get_supplied(sv, op);
+	if (op->req.verb <= MC_GETS || op->req.verb == MC_MG || op->req.verb == MC_BIN_GET)
+		return sv->writes_wait && op->session != NULL && session_kept(op->session) != NULL
+			       ? execute_read_behind(sv, op)
+			       : execute_read_supplied(sv, op);
 	if (!write && !await_passes_copies(sv, &op->req)) {
 		if (op_is(op, VERB_WRITES))
 			await_sets(sv, op);
@@ -324,7 +330,7 @@ op_retry(struct serve *sv, uint32_t i)
 	const struct executed e = execution_begin(sv, op);
 	struct session *ss = op->session;
 	const bool counted = ss->memory_wait_turns != 0 || ss->await_counted;
-	const bool behind = session_write(ss) != NULL; /* others; if it stays, it was not here */
+	const bool behind = session_kept(ss) != NULL; /* others; if it stays, it was not here */
 	enum exec_status a;
 
 	if (!counted && !behind)

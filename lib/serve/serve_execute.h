@@ -88,6 +88,10 @@ enum exec_status execute_write(struct serve *sv, struct op *op);
 /* Its value was not all there with its line, and is now. */
 enum exec_status execute_filled_write(struct serve *sv, struct op *op);
 enum exec_status execute_answered(struct serve *sv, struct op *op);
+/* A retrieval behind requests that are kept. */
+enum exec_status execute_read_behind(struct serve *sv, struct op *op);
+/* One that may be asked twice, where there is a supplier. */
+enum exec_status execute_read_supplied(struct serve *sv, struct op *op);
 
 /* Tells the client the answer to its write: one function a verb, beside what executes it. */
 typedef enum exec_status teller(struct serve *sv, struct op *op, const struct serve_answer *answer);

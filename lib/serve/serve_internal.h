@@ -33,7 +33,7 @@ enum op_verb {
 	OP_SKIP,                      /* deferred, or its connection is closed */
 	OP_AUTH,                      /* a set that names a user (serve_auth.c) */
 	OP_AUTH_END,                  /* its body is complete */
-	OP_ANSWERED,                  /* a write, by a supplier (await_table.h) */
+	OP_ANSWERED,                  /* a kept request, by a supplier (await_table.h) */
 	OP_VERB_COUNT,
 };
 

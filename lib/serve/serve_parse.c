@@ -38,30 +38,49 @@ close_on_error(struct serve *sv, struct session *ss)
 static bool
 read_buf_is_stale(const struct serve *sv, const struct session *ss)
 {
-	return ss->read_buf != NULL && ss->waits == 0 &&
+	return ss->read_buf != NULL && (ss->waits == 0 || ss->value.item != NULL) &&
 	       sv->clock.now_s - ss->read_buf_since_s >= READ_BUF_STALE_S;
 }
 
-/*
- * All read buffers are taken. The connection of the first stale one found is reset, so that clients
- * that never end their lines do not starve the others; without one the caller comes again next
- * turn. Bounded: so many sessions are examined, from where the last search ended.
- */
-void
-read_buf_make_room(struct serve *sv)
+/* The same of requests that are kept behind a value of which the client has read nothing since. */
+static bool
+kept_are_stale(const struct serve *sv, const struct session *ss)
+{
+	return session_kept(ss) != NULL && ss->value.item != NULL &&
+	       sv->clock.now_s - ss->active_s >= READ_BUF_STALE_S;
+}
+
+/* The first such connection found is reset. Bounded: so many sessions are examined, from where the
+ * last search ended. */
+static void
+stale_reset(struct serve *sv, bool (*is_stale)(const struct serve *sv, const struct session *ss))
 {
 	for (uint32_t i = 0; i < READ_BUF_SCAN_MAX; i++) {
 		struct session *other = &sv->sessions[sv->read_buf_scan_slot];
 
 		sv->read_buf_scan_slot = (sv->read_buf_scan_slot + 1) % sv->cfg.conns_max;
 		/* A session visited this turn may stand in a list of it, or have operations. */
-		if (other->turn == sv->turn || !read_buf_is_stale(sv, other))
+		if (other->turn == sv->turn || !is_stale(sv, other))
 			continue;
 		serve_count(sv, CONN_SLOW_REQUEST);
 		other->end = SESSION_END_ERROR;
 		conn_abort(sv->stack, other->conn);
 		break;
 	}
+}
+
+/* So that clients that never end their lines do not starve the others. */
+void
+read_buf_make_room(struct serve *sv)
+{
+	stale_reset(sv, read_buf_is_stale);
+}
+
+/* Nor do those that do not read keep all others from pipelines with writes. */
+void
+kept_make_room(struct serve *sv)
+{
+	stale_reset(sv, kept_are_stale);
 }
 
 /* Queued replies hold the chunks. `conn_writable(2)` asks the stack to wake this connection once
@@ -136,8 +155,8 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 	if (ss->read_buf_len > had)
 		return PARSE_CONTINUE;
 	/* An end of the stream inside a line: no client waits for its answer, but maybe for those
-	 * to writes before it. */
-	return conn_eof(ss->conn) && session_write(ss) == NULL ? close_push(sv, ss) : PARSE_WAIT;
+	 * to kept requests before it. */
+	return conn_eof(ss->conn) && session_kept(ss) == NULL ? close_push(sv, ss) : PARSE_WAIT;
 }
 
 /*
@@ -466,13 +485,15 @@ conn_parse(struct serve *sv, struct session *ss)
 	if (unlikely(ss->sched != SCHED_READY) && !sched_visit(sv, ss))
 		return;
 	if (unlikely(ss->waits != 0)) {
+		if (session_kept(ss) != NULL && !reply_resume(sv, ss))
+			return;
 		if (still_waiting(sv, ss))
 			return;
 		ss->ahead = false;
 		ss->newer_since_ns = 0;
-		sv->read_bufs_in_use = true;      /* what it got for its wait goes back */
-		if (session_has_open_write(ss)) { /* and no rest of a reply */
-			visit_end(sv, ss, writes_behind_parse(sv, ss));
+		sv->read_bufs_in_use = true; /* what it got for its wait goes back */
+		if (session_keeps_open(ss)) {
+			visit_end(sv, ss, kept_behind_parse(sv, ss));
 			return;
 		}
 	}

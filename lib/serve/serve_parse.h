@@ -21,6 +21,9 @@ enum parse_step {
 void conns_parse(struct serve *sv);
 /* All read buffers are taken: a connection that holds one too long is reset. */
 void read_buf_make_room(struct serve *sv);
+/* As many requests are kept as may be: a connection that keeps some behind what its client does not
+ * read is. */
+void kept_make_room(struct serve *sv);
 void datagrams_parse(struct serve *sv);
 /* What was not parsed stays for the next turn. */
 void datagrams_keep_rest(struct serve *sv);
@@ -71,7 +74,7 @@ op_commit(struct serve *sv, struct session *ss)
 }
 
 /* PARSE_CONTINUE: the pass, and the connection's share of the turn, have room for a request more.
- * Answers to writes are told beyond that share. */
+ * Kept requests are told beyond that share. */
 static inline enum parse_step
 request_room(const struct serve *sv, const struct session *ss)
 {

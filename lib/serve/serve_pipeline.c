@@ -1,16 +1,40 @@
 /*
- * serve_pipeline.c - what is read of a connection whose writes have no answer yet.
+ * serve_pipeline.c - what is read of a connection whose kept requests have no answer yet.
  */
 #include "serve_pipeline.h"
 
-/* One that may need a share of the turn's work would keep those in front of it from being told. A
- * role that may write the first one may write these, too. */
+/* Retrievals behind one write. Of more the next ones wait until all are told: then many more are
+ * asked for at a time, ahead of their turn (serve_await_ahead.c). */
+#define READS_BEHIND_MAX AWAIT_KEPT_MAX
+
+/* Does an operation of this pass name the key? It is kept as soon as it is executed. */
 static bool
-write_may_follow(const struct serve *sv, const struct session *ss, const struct op *op)
+pass_names(const struct serve *sv, const struct op *op)
 {
-	return session_may_pipeline(sv, ss) && await_is_keyed_write(&op->req) &&
+	for (const struct op *before = op; before > sv->ops && before[-1].session == op->session;
+	     before--)
+		if (before[-1].req.verb != OP_ANSWERED && before[-1].hash == op->hash)
+			return true;
+	return false;
+}
+
+/* A write that may need a share of the turn's work would keep those in front of it from being told.
+ * A role that may write the first one may write these, and read, too. */
+static bool
+may_follow(struct serve *sv, const struct session *ss, struct op *op)
+{
+	if (!session_may_pipeline(sv, ss) || ss->await_count + ss->pass_ops >= AWAIT_KEPT_MAX)
+		return false;
+	if (!kept_have_room(sv)) {
+		kept_make_room(sv);
+		return false;
+	}
+	op->hash = store_hash(sv->store, op->req.key);
+	if (await_is_keyed_read(&op->req))
+		return ss->reads_behind < READS_BEHIND_MAX;
+	return await_is_keyed_write(&op->req) &&
 	       !(op_is(op, VERB_TAKES_WORK) && copies_value(&op->req)) &&
-	       awaits_find(ss->awaits, store_hash(sv->store, op->req.key)) == NULL;
+	       awaits_find(ss->awaits, op->hash) == NULL && !pass_names(sv, op);
 }
 
 /* An answer in this pass may be what it waits for; else one makes the session ready. */
@@ -20,25 +44,29 @@ put_off(const struct session *ss)
 	return ss->pass_ops > 0 ? PARSE_NEXT_PASS : PARSE_WAIT;
 }
 
-/* All of it is here, and nothing stands behind a write in its pass: so it fits a read buffer, if it
- * has to go back. What stands before it is an answer, of no more than a number. */
+/* All of it is here, and all of its pass that may have to go back fits a read buffer. */
 static enum parse_step
-write_accept(struct serve *sv, struct session *ss, struct view raw, uint32_t used)
+behind_accept(struct serve *sv, struct session *ss, struct view raw, uint32_t used)
 {
 	struct op *op = &sv->ops[sv->op_count];
 
+	if (ss->deferrable_bytes + raw.len > MC_LINE_MAX && ss->pass_ops > 0) {
+		ss->parser = op->before;
+		return PARSE_NEXT_PASS;
+	}
+	ss->deferrable_bytes += raw.len;
 	if (op->req.flags & MC_HAS_BODY)
 		op->body = (struct view){raw.data + used, raw.len - used};
 	op->raw = raw;
 	session_skip(sv->stack, ss, raw.len);
 	op_commit(sv, ss);
-	return PARSE_NEXT_PASS;
+	return PARSE_CONTINUE;
 }
 
 /* Its line has used bytes of src. A body is gathered behind it, so that it can be executed again;
  * one with a bad end, or larger than a read buffer, waits. */
 static enum parse_step
-write_take(struct serve *sv, struct session *ss, struct view src, uint32_t used)
+behind_take(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 {
 	struct op *op = &sv->ops[sv->op_count];
 	const struct mc_req *req = &op->req;
@@ -48,7 +76,7 @@ write_take(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 	if (bytes <= MC_LINE_MAX && bytes <= src.len &&
 	    (!has_body || req->body_end == 0 ||
 	     memcmp(src.data + used + req->body_len, "\r\n", 2) == 0))
-		return write_accept(sv, ss, (struct view){src.data, (uint32_t)bytes}, used);
+		return behind_accept(sv, ss, (struct view){src.data, (uint32_t)bytes}, used);
 	ss->parser = op->before;
 	return bytes <= MC_LINE_MAX && bytes > src.len
 		       ? request_gather(sv, ss, src.len, (uint32_t)bytes)
@@ -56,20 +84,20 @@ write_take(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 }
 
 static enum parse_step
-write_parse(struct serve *sv, struct session *ss, struct view src)
+behind_parse(struct serve *sv, struct session *ss, struct view src)
 {
 	struct op *op = op_append(sv, ss);
 	const struct mc_result r = mc_parse(&ss->parser, &op->req, src.data, src.len);
 
-	if (r.status == MC_OK && write_may_follow(sv, ss, op))
-		return write_take(sv, ss, src, r.used);
+	if (r.status == MC_OK && may_follow(sv, ss, op))
+		return behind_take(sv, ss, src, r.used);
 	ss->parser = op->before;
 	return r.status == MC_MORE && r.used == 0 ? request_gather(sv, ss, src.len, 0)
 						  : put_off(ss);
 }
 
 static enum parse_step
-write_step(struct serve *sv, struct session *ss)
+behind_step(struct serve *sv, struct session *ss)
 {
 	const enum parse_step room = request_room(sv, ss);
 	uint64_t since_ns;
@@ -85,17 +113,17 @@ write_step(struct serve *sv, struct session *ss)
 	ss->has_credit = true;
 	if (unlikely(since_ns != sv->clock.now_ns))
 		session_is_late(sv, ss, since_ns);
-	return write_parse(sv, ss, src);
+	return behind_parse(sv, ss, src);
 }
 
 /* Bounded: a step that does not end it uses up bytes that were there. */
 enum parse_step
-writes_behind_parse(struct serve *sv, struct session *ss)
+kept_behind_parse(struct serve *sv, struct session *ss)
 {
 	enum parse_step step;
 
 	do
-		step = write_step(sv, ss);
+		step = behind_step(sv, ss);
 	while (step == PARSE_CONTINUE);
 	return step;
 }

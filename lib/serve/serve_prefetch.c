@@ -91,7 +91,7 @@ keys_probe(struct serve *sv)
  * the last was asked for, the first has arrived, so a burst waits for memory about three times, not
  * three times a key.
  */
-void
+FLAT void
 serve_prefetch(struct serve *sv)
 {
 	uint64_t open =

@@ -118,8 +118,9 @@ struct executed {
 
 /* Its key, and who sent it, if that was a datagram (serve_slow.c). */
 void executed_name(struct executed *e, const struct op *op);
-/* Since when the session's first write was here. */
-uint64_t write_since_ns(const struct session *ss);
+/* The session's first kept request: since when it was here, and what it is counted as. */
+uint64_t kept_since_ns(const struct session *ss);
+uint8_t kept_class(const struct session *ss);
 
 /* Of a retrieval: counts of all that were told, or of those that missed. */
 static inline uint64_t
@@ -144,10 +145,14 @@ execution_begin(const struct serve *sv, const struct op *op)
 	e.class = verb_classes[op->req.verb];
 	e.key_len = 0;
 	e.port = 0;
-
-	e.since_ns = ss == NULL                    ? datagram_since_ns(sv, op->datagram)
-		     : op->req.verb == OP_ANSWERED ? write_since_ns(ss)
-						   : session_since_ns(sv, ss);
+	if (ss == NULL) {
+		e.since_ns = datagram_since_ns(sv, op->datagram);
+	} else if (op->req.verb == OP_ANSWERED) {
+		e.since_ns = kept_since_ns(ss);
+		e.class = kept_class(ss);
+	} else {
+		e.since_ns = session_since_ns(sv, ss);
+	}
 	e.gets = gets_told(sv);
 	e.misses = gets_missed(sv);
 	if (e.class == VERB_CLASS_GET ? !op_last(op)

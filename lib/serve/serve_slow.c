@@ -5,12 +5,18 @@
 #include "serve_record.h"
 
 uint64_t
-write_since_ns(const struct session *ss)
+kept_since_ns(const struct session *ss)
 {
-	return session_write(ss)->write->datagram.since_ns;
+	return session_kept(ss)->kept->datagram.since_ns;
 }
 
-/* What ends a value in pieces, or tells the answer to a write, has none of its own. */
+uint8_t
+kept_class(const struct session *ss)
+{
+	return session_kept(ss)->kept->reads ? VERB_CLASS_GET : verb_classes[OP_ANSWERED];
+}
+
+/* What ends a value in pieces, or tells a kept request, has none of its own. */
 static struct view
 key_of(const struct op *op)
 {
@@ -20,8 +26,8 @@ key_of(const struct op *op)
 		return item_key(ss->fill.item);
 	if (op->req.verb != OP_ANSWERED)
 		return op->req.key;
-	return ss != NULL ? session_write(ss)->write->req.key
-			  : container_of(op->datagram, struct awaited_write, datagram)->req.key;
+	return ss != NULL ? session_kept(ss)->kept->req.key
+			  : container_of(op->datagram, struct kept_request, datagram)->req.key;
 }
 
 void

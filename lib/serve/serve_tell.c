@@ -144,7 +144,7 @@ unasked(const struct session *ss)
 	const struct await *a = ss->awaits;
 
 	if (ss->read_buf_at >= end || ss->passes_on || ss->await_granted || ss->await_refused ||
-	    (a != NULL && (a->writes || a->offset <= ss->read_buf_at)))
+	    (a != NULL && (a->is_kept || a->offset <= ss->read_buf_at)))
 		return (struct view){NULL, 0};
 	return (struct view){ss->read_buf + ss->read_buf_at, end - ss->read_buf_at};
 }

@@ -1,8 +1,9 @@
 /*
  * serve_write.c - writes that a supplier does, as the client sees them: each is asked at its turn,
- * with its value, and told by the code of its own verb when the answer is here.
+ * with its value, and told by the code of its own verb when the answer is here. Retrievals behind
+ * them are executed when they come to be told.
  */
-#include "await_table.h"
+#include "await_order.h"
 #include "serve_begun.h"
 #include "serve_record.h"
 
@@ -91,8 +92,8 @@ value_ask(struct serve *sv, struct op *op)
 	return write_ask(sv, op, &fill);
 }
 
-/* Behind writes that have no answer nothing is told: what cannot be asked now is executed again
- * when the first of them is over. It is whole, and ends as it must (write_may_follow()). */
+/* Behind kept requests nothing is told: what cannot be asked now is executed again when the first
+ * of them is over. It is whole, and ends as it must (serve_pipeline.c). */
 static enum exec_status
 write_ask_behind(struct serve *sv, struct op *op, bool value)
 {
@@ -106,7 +107,24 @@ write_ask_behind(struct serve *sv, struct op *op, bool value)
 	}
 	if (value)
 		store_fill(sv->store, &fill, op->body.data, len);
-	return write_ask(sv, op, value ? &fill : NULL);
+	await_write(sv, op, value ? &fill : NULL);
+	session_waits(sv, op->session, WAIT_SUPPLIER);
+	return EXEC_NONE; /* what stands behind it may be asked for, too */
+}
+
+/* If its key is waited for, no copy may come in between: its turn decides. */
+enum exec_status
+execute_read_behind(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+
+	if (sv->awaits->draining || !await_has_place(sv, ss, op->req.key, op->hash, 0)) {
+		ss->pipeline_stopped = true;
+		return EXEC_RETRY;
+	}
+	await_keep_read(sv, op, awaits_find(ss->awaits, op->hash) == NULL && await_lacks(sv, op));
+	session_waits(sv, ss, WAIT_SUPPLIER);
+	return EXEC_NONE;
 }
 
 enum exec_status
@@ -115,7 +133,7 @@ execute_write(struct serve *sv, struct op *op)
 	const bool value = has_value(op);
 	enum await_turn turn;
 
-	if (op->session != NULL && session_write(op->session) != NULL)
+	if (op->session != NULL && session_kept(op->session) != NULL)
 		return write_ask_behind(sv, op, value);
 	if (is_flush(op)) {
 		op->hash = 0;
@@ -198,8 +216,30 @@ static teller *const tellers[MC_VERB_COUNT] = {
 	[MC_BIN_FLUSH] = flush_told,
 };
 
-enum exec_status
-execute_answered(struct serve *sv, struct op *op)
+/* Its answer may be here, or a copy; or it is asked for now. */
+static enum exec_status
+execute_kept_read(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	const uint64_t since_ns = kept_since_ns(ss);
+	uint8_t key[MC_KEY_MAX];
+	struct await *a = await_read_begin(sv, op, key);
+	enum exec_status status;
+
+	op->hash = store_probe(sv->store, &op->probe, op->req.key);
+	if (store_probe_primary(sv->store, &op->probe))
+		store_probe_alternate(sv->store, &op->probe);
+	status = execute_read_supplied(sv, op);
+	await_read_end(sv, op, a, since_ns, status != EXEC_RETRY);
+	if (status == EXEC_DONE)
+		return status;
+	ss->since_ns = since_ns; /* of what is told later */
+	ss->late_pass = sv->pass;
+	return status;
+}
+
+static enum exec_status
+execute_kept_write(struct serve *sv, struct op *op)
 {
 	uint8_t key[MC_KEY_MAX];
 	struct await *a = await_written(sv, op, key);
@@ -216,4 +256,11 @@ execute_answered(struct serve *sv, struct op *op)
 		status = tellers[op->req.verb](sv, op, &answer);
 	await_free(sv, a);
 	return status == EXEC_DONE && !ends ? EXEC_NONE : status;
+}
+
+enum exec_status
+execute_answered(struct serve *sv, struct op *op)
+{
+	return op->session != NULL && op->session->awaits->kept->reads ? execute_kept_read(sv, op)
+								       : execute_kept_write(sv, op);
 }

@@ -137,7 +137,8 @@ struct session {
 	bool await_counted;    /* its next request was counted when it came */
 	bool ahead;            /* gets behind those that were asked for may be, too */
 	bool passes_on;        /* an answer may be told once more, before what the store has */
-	bool pipeline_stopped; /* nothing more is asked for before a write is answered */
+	bool pipeline_stopped; /* nothing more is asked for before a kept request is told */
+	uint8_t reads_behind;  /* its last write, and kept */
 	uint32_t ahead_at;     /* where those begin: in the read buffer, or at its end... */
 	struct mc_parser ahead_parser; /* ... and what it is there */
 	uint64_t left_out;             /* a bit for some hashes each: of gets that wait unasked */

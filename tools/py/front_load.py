@@ -35,6 +35,7 @@ HIT_COPIES = str(4 * HIT_KEYS)  # of all its keys, however they fall into sets
 KERNEL = {
     "hit": (["--sets", 0], "requests_per_s", "mops", HIT_COPIES),
     "forward": (["--depth", 32, "--sets", 0], "requests_per_s", "mops", "0"),
+    "mixed": (["--depth", 32, "--sets", 10], "requests_per_s", "mops", "0"),
     "multiget": (["--multiget", 100, "--sets", 0], "keys_per_s", "miss_mkeys", "0"),
     "cpu": (["--depth", 8, "--sets", 0, "--zipf", ZIPF], "requests_per_s", "mops", "auto"),
 }
@@ -45,7 +46,7 @@ WIRE = {
     "cpu": ("tcp_pipelined", ["--depth", 8, "--sets", 0, "--zipf", ZIPF, "--copies", FORMULA_COPIES], "requests_per_s",
             "front_cpu_mops"),
 }
-TIMED = ("hit", "forward", "multiget", "cpu", "level", "cold", "kill", "staleness", "violations")
+TIMED = ("hit", "forward", "mixed", "multiget", "cpu", "level", "cold", "kill", "staleness", "violations")
 NO_COPIES = "this build keeps no copies (front.items)"
 
 

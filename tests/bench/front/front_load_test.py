@@ -177,7 +177,7 @@ class FrontLoadTest(unittest.TestCase):
         self.assertIn("front_forward_server_cpu_vs_better", figures)
 
     def test_copies_are_kept_where_a_part_is_about_them(self):
-        for part, copies in (("hit", [front_load.HIT_COPIES]), ("forward", ["0"]), ("multiget", ["0"]), ("cpu", ["auto"]),
+        for part, copies in (("hit", [front_load.HIT_COPIES]), ("forward", ["0"]), ("mixed", ["0"]), ("multiget", ["0"]), ("cpu", ["auto"]),
                              ("level", ["auto", "0"]), ("cold", ["auto"]), ("kill", ["0"])):
             bed = Bed()
             measure(bed, part)

@@ -50,7 +50,7 @@ MUTANTS = {
     "TOLD_EARLY": ("serve_tell.c", "a->offset == ss->read_buf_at && !a->answer.failed",
                    "!a->answer.failed"),
     # A copy answers a get that stands behind, or is, one that waits.
-    "HIT_OVERTAKES": ("serve_tell.c", "(a != NULL && (a->writes || a->offset <= ss->read_buf_at))", "false"),
+    "HIT_OVERTAKES": ("serve_tell.c", "(a != NULL && (a->is_kept || a->offset <= ss->read_buf_at))", "false"),
     # What was asked for ahead of its turn says where later bytes begin.
     "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
     # What waits for a place in the read buffer moves, and where it begins does not.
@@ -62,7 +62,7 @@ MUTANTS = {
     "WAKE_WITHOUT_GRANT": ("serve_await_place.c", "ss->await_granted = true;\n\t\taw->granted++;\n\t\tlane->open++;",
                            ";"),
     "GRANT_KEPT": ("serve_await_order.c", "if (!ss->await_granted || reply_has_room(sv, ss))", "if (true)"),
-    "STALE_WHILE_AWAITED": ("serve_parse.c", "ss->read_buf != NULL && ss->waits == 0 &&",
+    "STALE_WHILE_AWAITED": ("serve_parse.c", "ss->read_buf != NULL && (ss->waits == 0 || ss->value.item != NULL) &&",
                             "ss->read_buf != NULL &&"),
     # What waits may take all read buffers.
     "NO_BUFFER_SHARE": ("serve_await_order.c", "sv->read_bufs_used < sv->read_bufs_max / 2", "true"),
@@ -78,7 +78,7 @@ MUTANTS = {
                     "op->session != NULL ? EXEC_RETRY : EXEC_DONE;"),
     # What has an effect is asked before its turn.
     "WRITE_AHEAD": ("serve_await_order.c", "return (req->meta.flags & MG_EFFECTS) == 0;", "return true;"),
-    "SWEPT_WRITE": ("serve_await_order.c", "while (session_write(ss) == NULL && ss->awaits", "while (ss->awaits"),
+    "SWEPT_WRITE": ("serve_await_order.c", "while (session_kept(ss) == NULL && ss->awaits", "while (ss->awaits"),
     # What stands behind a write goes back, and does not fit.
     "BEHIND_WRITES": ("serve_parse.c", "sv->writes_wait ? VERB_WRITES : VERB_BRINGS", "sv->writes_wait ? 0 : VERB_BRINGS"),
     "BEHIND_BODY": ("serve_parse.c", "ss->pass_ops > 0\n\t\t       ? PARSE_NEXT_PASS", "ss->pass_ops > OPS_MAX\n\t\t       ? PARSE_NEXT_PASS"),
@@ -86,31 +86,45 @@ MUTANTS = {
     "WHOLE_BODY": ("serve_parse.c", "(likely(sv->few_behind == 0) ||", "(likely(!sv->under_pressure) ||"),
     # Behind a write that has no answer, another of its key is asked; or what is no write of a key is executed; or the
     # end of the stream is seen.
-    "SAME_KEY_BEHIND": ("serve_pipeline.c", "awaits_find(ss->awaits, store_hash(sv->store, op->req.key)) == NULL", "true"),
+    "SAME_KEY_BEHIND": ("serve_pipeline.c", "awaits_find(ss->awaits, op->hash) == NULL &&", "true &&"),
     "ALL_BEHIND": ("serve_await_write.c", "\tdefault:\n\t\treturn false;", "\tdefault:\n\t\treturn true;"),
-    "END_BEHIND": ("serve_parse.c", "conn_eof(ss->conn) && session_write(ss) == NULL", "conn_eof(ss->conn)"),
+    "END_BEHIND": ("serve_parse.c", "conn_eof(ss->conn) && session_kept(ss) == NULL", "conn_eof(ss->conn)"),
     # Answers that are here wait for the share of work of a request behind them; once told they leave the limit of requests
     # behind; what is cut behind them takes the last read buffer, or tries to in each turn.
     "WORK_BEHIND": ("serve_pipeline.c", "!(op_is(op, VERB_TAKES_WORK) && copies_value(&op->req))", "true"),
     "LIMIT_PASSED": ("serve_parse.c", "\tif (room != PARSE_CONTINUE)\n\t\treturn room;", "\tif (room != PARSE_CONTINUE && ss->served <= sv->cfg.conn_requests_max)\n\t\treturn room;"),
     "GATHERS_ALWAYS": ("serve_await_write.c", "!sv->awaits->draining && await_may_defer(sv, ss) &&", "!sv->awaits->draining &&"),
     # A write that has failed ends the next one.
-    "ENDED_BEHIND": ("serve_await_order.c", "ss->awaits == NULL || session_write(ss) != NULL", "ss->awaits == NULL"),
+    "ENDED_BEHIND": ("serve_await_order.c", "ss->awaits == NULL || session_kept(ss) != NULL", "ss->awaits == NULL"),
     # A later answer is here, and nobody looks; a write that found no place is tried without end, or is counted each time.
     "ANSWER_UNSEEN": ("serve_pipeline.c", "ss->pass_ops > 0 ? PARSE_NEXT_PASS : PARSE_WAIT", "PARSE_WAIT"),
     "TRIED_ALWAYS": ("serve_write.c", "op->session->pipeline_stopped = true;", ";"),
     "TRIES_COUNTED": ("serve_execute.c", "if (!counted && !behind)\n\t\trequest_count(sv, op);", "if (!counted)\n\t\trequest_count(sv, op);"),
+    # A retrieval behind them is asked for although its key waits, or there is a copy; or its turn does not come when the
+    # copy has gone, or amid another value; or it is asked for in a drain; or its answer is kept for who does not read.
+    "READ_OF_WRITTEN": ("serve_write.c", "awaits_find(ss->awaits, op->hash) == NULL && await_lacks", "await_lacks"),
+    "READ_OF_COPY": ("serve_write.c", "awaits_find(ss->awaits, op->hash) == NULL && await_lacks(sv, op)", "awaits_find(ss->awaits, op->hash) == NULL"),
+    "TURN_LOST": ("serve_write.c", "status != EXEC_RETRY);", "true);"),
+    "AMID_VALUE": ("serve_parse.c", "session_kept(ss) != NULL && !reply_resume(sv, ss)", "false"),
+    "DRAIN_READS": ("serve_await_order.c", "	if (sv->awaits->draining)\n\t\treturn failed", "	if (false)\n\t\treturn failed"),
+    "KEPT_ANSWER": ("serve_await.c", "\t\t\tawait_unask(sv, a);", "\t\t\tready_push(sv, a);"),
+    # Who does not read keeps all others from pipelines.
+    "KEPT_UNREAD_FOR_EVER": ("serve_pipeline.c", "		kept_make_room(sv);", "		;"),
+    # Two requests of a pass are of one key, or are too many, or too large to go back.
+    "PASS_UNSEEN": ("serve_pipeline.c", " && !pass_names(sv, op)", ""),
+    "PASS_UNCOUNTED": ("serve_pipeline.c", "ss->await_count + ss->pass_ops >= AWAIT_KEPT_MAX", "ss->await_count >= AWAIT_KEPT_MAX"),
+    "PASS_TOO_LARGE": ("serve_pipeline.c", "ss->deferrable_bytes + raw.len > MC_LINE_MAX && ss->pass_ops > 0", "false"),
     # The reply has no room, or its chunk does not come back.
-    "NO_ROOM": ("serve_await_write.c", "stack_chunk_credit(sv->stack, (uint8_t *)w);",
-                "stack_chunk_put(sv->stack, (uint8_t *)w);"),
-    "CHUNK_KEPT": ("serve_await.c", "stack_chunk_put(sv->stack, (uint8_t *)a->write);", ";"),
+    "NO_ROOM": ("serve_await_write.c", "stack_chunk_credit(sv->stack, (uint8_t *)a->kept);",
+                "stack_chunk_put(sv->stack, (uint8_t *)a->kept);"),
+    "CHUNK_KEPT": ("serve_await.c", "stack_chunk_put(sv->stack, (uint8_t *)a->kept);", ";"),
     # Values that nobody ends, or whose part of the quota does not come back.
     "VALUE_KEPT": ("serve_write.c", "store_abandon(sv->store, &ss->fill);", ";"),
     "VALUE_KEPT_UDP": ("serve_write.c", "store_abandon(sv->store, value);", "(void)0;"),
     "QUOTA_KEPT": ("serve_write.c", "fill_quota_end(sv, ss);\n\treturn write_ask", "return write_ask"),
     "NO_VALUE_SHARE": ("serve_await_place.c", "return bytes == 0 || used == 0 ||", "return true ||"),
     "VALUES_PASS": ("serve_await_place.c", "if (value_len > 0 && !list_empty(&lane->waiting))", "if (false)"),
-    "NO_CHUNK_SHARE": ("serve_await_place.c", "if (aw->writes >= sv->read_bufs_max / 2)", "if (false)"),
+    "NO_CHUNK_SHARE": ("serve_await_place.c", "if (aw->kept_count >= sv->read_bufs_max / 2)", "if (false)"),
     "COPY_ANSWERS": ("serve_await_write.c", "by->passes_copies(by->arg, req);", "false;"),
     "DRAIN_ASKS": ("serve_await_write.c", "if (sv->awaits->draining || ss->await_refused)", "if (ss->await_refused)"),
     "SILENT_FLUSH": ("serve_write.c", "if (ss == NULL || !is_flush(op) || !op_noreply(op))", "if (true)"),

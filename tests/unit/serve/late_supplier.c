@@ -45,7 +45,8 @@ struct late {
 	struct late_config cfg;
 	uint64_t rng, turn, asked, stale, answered;
 	bool hold;
-	uint32_t used; /* no ask stands behind so many */
+	uint64_t moved; /* lanes that keys have gone on */
+	uint32_t used;  /* no ask stands behind so many */
 	void *memory;
 	struct rig *server; /* its store is what clients write to */
 	uint64_t values;
@@ -381,7 +382,9 @@ value_end(struct late *late, struct ask *a, bool keep)
 static uint32_t
 lane(void *arg, struct view key, uint64_t hash)
 {
-	return (uint32_t)(hash % LATE_LANES);
+	const struct late *late = arg;
+
+	return (uint32_t)((hash + late->moved) % LATE_LANES);
 }
 
 static struct ask *
@@ -400,7 +403,7 @@ ask_new(struct late *late, const struct serve_ask *q)
 	struct ask *a = late->asks;
 
 	check_eq(q->hash, q->key.len > 0 ? store_hash(late->rig->core, q->key) : 0);
-	check_eq(q->lane, q->hash % LATE_LANES);
+	check_eq(q->lane, lane(late, q->key, q->hash));
 	check(late->tickets[q->ticket & 0xffff] < q->ticket + 1);
 	late->tickets[q->ticket & 0xffff] = q->ticket + 1;
 	while (a->state != ASK_NONE)
@@ -749,7 +752,7 @@ quotas_check(const struct late *late)
 	if (aw == NULL)
 		return;
 	check_eq(aw->values, 0);
-	check_eq(aw->writes, 0);
+	check_eq(aw->kept_count, 0);
 	check_eq(aw->udp_count, 0);
 	check_eq(aw->free_count, AWAITS_MAX);
 	for (uint32_t i = 0; i < LATE_LANES; i++)
@@ -821,6 +824,12 @@ void
 late_hold(struct late *late, bool hold)
 {
 	late->hold = hold;
+}
+
+void
+late_move_keys(struct late *late)
+{
+	late->moved++;
 }
 
 uint64_t

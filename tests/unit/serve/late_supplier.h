@@ -61,6 +61,8 @@ struct rig *late_rig(struct late *late);
 void late_turn(struct late *late);
 /* Nothing is answered until it is false. */
 void late_hold(struct late *late, bool hold);
+/* Each key takes the next lane from now on. No value is on its way. */
+void late_move_keys(struct late *late);
 uint64_t late_asked(const struct late *late); /* ever */
 /* Writes of this key with an l that were asked for, since it was forgotten. */
 uint32_t late_written(const struct late *late, uint32_t number);

@@ -1005,6 +1005,42 @@ a_datagram_reads_no_copy_of_before_its_write(void **state)
 	late_destroy(late);
 }
 
+#ifndef FEW_AWAITS
+/* Turns until as many gets are told that miss, behind what is said first. */
+static uint32_t
+turns_for_gets(const char *first, const char *told, uint32_t gets)
+{
+	struct late *late = late_create(&(struct late_config){.writes = true, .delay_max = 8});
+	struct rig *rig = late_rig(late);
+	struct conn *c = rig_open(rig);
+	uint32_t turns = 0, len = 0;
+	char line[16];
+
+	rig_receive_text(rig, c, first);
+	for (uint32_t i = 0; i < gets; i++)
+		rig_receive(rig, c, line, (uint32_t)sprintf(line, "get s%u\r\n", 5 * i));
+	for (; len < strlen(told) + gets * strlen("END\r\n"); turns++) {
+		check(turns < SETTLE_TURNS_MAX);
+		late_turn(late);
+		rig_acked(rig, c);
+		rig_sent(c, &len);
+	}
+	rig_lose(rig, c);
+	settle(late, NULL);
+	late_destroy(late);
+	return turns;
+}
+
+static void
+one_write_in_front_costs_many_gets_no_more_than_a_few_turns(void **state)
+{
+	const uint32_t behind = turns_for_gets("set l1 0 0 1\r\nx\r\n", "STORED\r\n", 400),
+		       alone = turns_for_gets("", "", 400);
+
+	check(behind <= alone + alone / 2);
+}
+#endif
+
 int
 main(int argc, char **argv)
 {
@@ -1012,6 +1048,9 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_value_that_came_in_pieces_waits_for_who_does_not_read),
 		cmocka_unit_test(what_is_always_evicted_again_is_asked_for_some_times),
 		cmocka_unit_test(a_datagram_reads_no_copy_of_before_its_write),
+#ifndef FEW_AWAITS
+		cmocka_unit_test(one_write_in_front_costs_many_gets_no_more_than_a_few_turns),
+#endif
 		cmocka_unit_test(replies_do_not_depend_on_when_the_supplier_answers),
 		cmocka_unit_test(an_item_that_was_evicted_is_shown_by_me),
 	};
