@@ -24,12 +24,20 @@ struct bytes {
 	size_t len;
 };
 
-static inline struct rig
-load_rig_up(size_t mebibytes)
+static inline struct store_config
+load_rig_config(size_t mebibytes)
 {
 	struct store_config cfg = rig_config(mebibytes, 2, STORE_VALUE_MAX);
 
 	cfg.loads = true;
+	return cfg;
+}
+
+static inline struct rig
+load_rig_up(size_t mebibytes)
+{
+	const struct store_config cfg = load_rig_config(mebibytes);
+
 	return rig_up_with(&cfg);
 }
 

@@ -7,6 +7,7 @@
 #define CLOCKOO_STORE_RIG_H
 
 #include "store/account.h"
+#include "store/image.h"
 #include "store/item_access.h"
 #include "store/rebalance.h"
 #include "store/resize.h"
@@ -17,9 +18,11 @@
 #include "store/unlink.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 struct rig {
 	void *memory;
+	size_t bytes;
 	struct store *store;
 	struct store_core *core; /* core 0 */
 };
@@ -33,16 +36,28 @@ rig_config(size_t mebibytes, uint32_t cores, uint32_t value_max)
 				     .seed = 0x5eed};
 }
 
+/* A new store where the rig's old one was, or over whatever lies there. */
+static inline void
+rig_again(struct rig *rig, const struct store_config *cfg, const struct store_plan *plan)
+{
+	struct region beside = {.base = (uint8_t *)rig->memory + cfg->memory_bytes,
+				.size = rig->bytes - cfg->memory_bytes};
+
+	rig->store = image_create(&beside, rig->memory, cfg, plan);
+	rig->core = store_core_of(rig->store, 0);
+	store_turn(rig->core, STORE_CLOCK_START);
+}
+
+/* Mapped: it costs what its test touches, not all that a store has. */
 static inline struct rig
 rig_up_planned(const struct store_config *cfg, const struct store_plan *plan)
 {
-	struct region region = {.size = store_bytes(cfg)};
-	struct rig rig = {.memory = aligned_alloc(4096, align_up(region.size, 4096))};
+	struct rig rig = {.bytes = align_up(store_bytes(cfg), 4096)};
 
-	region.base = rig.memory;
-	rig.store = store_create_planned(&region, cfg, plan);
-	rig.core = store_core_of(rig.store, 0);
-	store_turn(rig.core, STORE_CLOCK_START);
+	rig.memory =
+		mmap(NULL, rig.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ensure(rig.memory != MAP_FAILED);
+	rig_again(&rig, cfg, plan);
 	return rig;
 }
 
@@ -84,7 +99,7 @@ rig_up(size_t mebibytes, uint32_t cores)
 static inline void
 rig_down(struct rig *rig)
 {
-	free(rig->memory);
+	ensure(munmap(rig->memory, rig->bytes) == 0);
 }
 
 static inline struct view
