@@ -41,7 +41,7 @@ def free_port():
 
 
 def command(*options):
-    return [PROGRAM, "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64", "--config", "none",
+    return [PROGRAM, "--no-huge", "--port", "null", "--vdev-args", "no-rx=1", "--poll", "adaptive", "-m", "16", "-c", "64", "--config", "none",
             "--data-dir", str(SOURCE / "drivers-config"), "--file-prefix", f"http-{os.getpid()}", *options]
 
 

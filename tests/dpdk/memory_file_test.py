@@ -50,7 +50,7 @@ class Server:
 
     def __init__(self, path, *options, before=None):
         self.process = subprocess.Popen(
-            [PROGRAM, "--config", "none", "--no-huge", "--port", "null", "--poll", "adaptive", "-m", "16", "-c", "64",
+            [PROGRAM, "--config", "none", "--no-huge", "--port", "null", "--vdev-args", "no-rx=1", "--poll", "adaptive", "-m", "16", "-c", "64",
              "--file-prefix", f"memfile-{os.getpid()}", "-e", str(path), *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=before)
 
@@ -364,7 +364,7 @@ class MemoryFileTest(unittest.TestCase):
 
     def test_a_daemon_has_it_after_its_parent_has_ended(self):
         pid_file = pathlib.Path(self.folder, "pid")
-        done = subprocess.run([PROGRAM, "--config", "none", "--no-huge", "--port", "null", "--poll", "adaptive", "-m", "16", "-c",
+        done = subprocess.run([PROGRAM, "--config", "none", "--no-huge", "--port", "null", "--vdev-args", "no-rx=1", "--poll", "adaptive", "-m", "16", "-c",
                                "64", "--file-prefix", f"memfile-{os.getpid()}", "-e", self.path, "-d", "-P", pid_file],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=WAIT_S)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -46,7 +46,7 @@ class Service:
         self.socket.bind("\0" + name[1:] if name[0] == "@" else name)
         self.socket.settimeout(WAIT_S)
         self.process = subprocess.Popen(
-            [*before, PROGRAM, "--no-huge", "--port", "null", "--yield", "-m", "16", "-c", "64",
+            [*before, PROGRAM, "--no-huge", "--port", "null", "--vdev-args", "no-rx=1", "--poll", "adaptive", "-m", "16", "-c", "64",
              "--file-prefix", f"service-{os.getpid()}", "--config", config, *options],
             env=os.environ | {"NOTIFY_SOCKET": name} | env, cwd=folder, preexec_fn=preexec,
             stdout=stdout, stderr=stderr, text=True)
