@@ -17,6 +17,7 @@
 
 #include "check.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct region {
 	uint8_t *base;
 	size_t size;
 	size_t used;
+	bool zeroed; /* every byte is, and has not been touched: a new mapping */
 };
 
 static inline size_t
@@ -42,7 +44,7 @@ region_take(struct region *r, size_t bytes, size_t align)
 
 	ensure(end <= r->size);
 	r->used = end;
-	return memset((void *)at, 0, bytes);
+	return r->zeroed ? (void *)at : memset((void *)at, 0, bytes);
 }
 
 #endif

@@ -88,7 +88,7 @@ build(struct bench *b)
 		.cores = 1,
 		.seed = 42,
 	};
-	struct region r;
+	struct region r = {0};
 	const struct ip_addr server = ip_addr_v4(SERVER_IP);
 	struct neigh_table *neigh;
 	struct stack *stack;

@@ -51,7 +51,7 @@ make_generator(struct bench_pair *b, uint32_t keys, uint32_t core, uint32_t core
 		.rx_frames_max = RX_FRAMES,
 	};
 	const size_t frames = REPLAY_FRAMES * REPLAY_FRAME_BYTES;
-	struct region r;
+	struct region r = {0};
 	bool huge;
 
 	bench_client_plan(&b->client, &workload);

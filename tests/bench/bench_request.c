@@ -198,7 +198,7 @@ let_in(struct bench_pair *b, uint32_t networks)
 {
 	struct access_net *nets = calloc(networks + 2, sizeof *nets);
 	uint32_t count = 0, at = 0;
-	struct region region;
+	struct region region = {0};
 	bool huge;
 
 	if (nets == NULL)
@@ -236,7 +236,7 @@ capture(struct bench_pair *b, bool now)
 	static struct capture_rule rule = {.snap = CAPTURE_SNAP, .now_ns = no_clock};
 	struct port *port = &b->fixture.port.port;
 	struct turn_timing timing = {0};
-	struct region region;
+	struct region region = {0};
 	struct capture *c;
 	bool huge;
 

@@ -88,7 +88,7 @@ main(int argc, char **argv)
 		{0},
 	};
 	struct options opt = {.runs = 100, .requests = 100000000, .keys = 1000000};
-	struct region region;
+	struct region region = {0};
 	struct hot_keys *hot;
 	uint32_t right = 0;
 	bool huge;

@@ -77,10 +77,9 @@ sim_cores_create(const struct sim_cores_options *o)
 	sc->count = o->cores;
 	sc->now_ns = SIM_START;
 	sc->cores = aligned_alloc(CACHE_LINE_BYTES, o->cores * sizeof *sc->cores);
-	sc->region.size = store_bytes(&store_cfg) + serve_shared_bytes(o->cores) +
-			  admin_shared_bytes() + neigh_table_bytes() + o->cores * one +
-			  8 * CACHE_LINE_BYTES;
-	sc->region.base = zeroed_memory(sc->region.size);
+	sc->region = zeroed_region(store_bytes(&store_cfg) + serve_shared_bytes(o->cores) +
+				   admin_shared_bytes() + neigh_table_bytes() + o->cores * one +
+				   8 * CACHE_LINE_BYTES);
 	ensure(sc->cores != NULL);
 	sc->store = store_create(&sc->region, &store_cfg);
 	shared = serve_shared_create(&sc->region, sc->store, o->cores, "sim");

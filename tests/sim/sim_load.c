@@ -1,5 +1,7 @@
 #include "sim_load.h"
 
+#include "zeroed.h"
+
 #include "base/check.h"
 #include "net/neigh_table.h"
 
@@ -42,10 +44,8 @@ create_generator(struct sim_load *sl, const struct load_config *cfg)
 	stack_cfg.net.udp_port = SIM_LOAD_PORT;
 	stack_cfg.net.udp_ports = SIM_LOAD_PORTS;
 	sl->port = mem_port_create(load_mac, FRAMES, 0);
-	sl->region.size = stack_bytes(&stack_cfg) + neigh_table_bytes() + load_core_bytes(cfg) +
-			  8 * CACHE_LINE_BYTES;
-	sl->region.base = calloc(1, sl->region.size);
-	ensure(sl->region.base != NULL);
+	sl->region = zeroed_region(stack_bytes(&stack_cfg) + neigh_table_bytes() +
+				   load_core_bytes(cfg) + 8 * CACHE_LINE_BYTES);
 	neigh = neigh_table_create(&sl->region);
 	sl->stack = stack_create(&sl->region, &stack_cfg, &sl->port->port, neigh);
 	sl->core = load_core_create(&sl->region, cfg, &sl->port->port, sl->stack);
@@ -75,7 +75,7 @@ sim_load_destroy(struct sim_load *sl)
 	sim_wire_destroy(sl->wire);
 	sim_cores_destroy(sl->server);
 	mem_port_destroy(sl->port);
-	free(sl->region.base);
+	zeroed_free(sl->region.base, sl->region.size);
 	free(sl);
 }
 

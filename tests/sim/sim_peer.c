@@ -1,6 +1,7 @@
 #include "sim_peer.h"
 
 #include "sim_stack.h"
+#include "zeroed.h"
 
 #include "base/check.h"
 
@@ -27,9 +28,9 @@ void
 sim_peers_destroy(struct sim_peers *ps)
 {
 	for (uint32_t i = 0; i < ps->count; i++) {
-		free(ps->peer[i].out);
-		free(ps->peer[i].in);
-		free(ps->peer[i].have);
+		zeroed_free(ps->peer[i].out, ps->peer[i].out_cap + 1);
+		zeroed_free(ps->peer[i].in, ps->peer[i].in_cap + 1);
+		zeroed_free(ps->peer[i].have, ps->peer[i].in_cap + 1);
 	}
 	free(ps);
 }
@@ -48,14 +49,13 @@ sim_peer_open(struct sim_peers *ps, uint32_t ip, uint16_t port, uint32_t out_cap
 		.server_port = ps->server_port,
 		.mss = MEM_MTU - 40,
 		.window = UINT16_MAX,
-		.out = calloc(1, out_cap + 1),
-		.in = calloc(1, in_cap + 1),
-		.have = calloc(1, in_cap + 1),
+		.out = zeroed_memory(out_cap + 1),
+		.in = zeroed_memory(in_cap + 1),
+		.have = zeroed_memory(in_cap + 1),
 		.out_cap = out_cap,
 		.in_cap = in_cap,
 		.iss = (uint32_t)sim_random(&ps->rng),
 	};
-	ensure(p->out != NULL && p->in != NULL && p->have != NULL);
 	return p; /* timer_ns 0: due at once */
 }
 

@@ -46,8 +46,7 @@ sim_stack_create_as(const struct stack_config *cfg, uint32_t frames, uint32_t ca
 	ensure(ss != NULL);
 	ss->now_ns = SIM_START;
 	ss->port = mem_port_create(mac, frames, caps);
-	ss->region.size = stack_bytes(cfg) + neigh_table_bytes() + 2 * CACHE_LINE_BYTES;
-	ss->region.base = zeroed_memory(ss->region.size);
+	ss->region = zeroed_region(stack_bytes(cfg) + neigh_table_bytes() + 2 * CACHE_LINE_BYTES);
 	neigh = neigh_table_create(&ss->region);
 	ss->stack = stack_create(&ss->region, cfg, &ss->port->port, neigh);
 	return ss;

@@ -3,6 +3,8 @@
  */
 #include "sim_tls.h"
 
+#include "zeroed.h"
+
 #include "support/test.h"
 
 #include <openssl/pem.h>
@@ -72,10 +74,7 @@ world_create_of(struct world *w, uint32_t verify_mode, uint32_t chunks, uint32_t
 	check_str(why, "");
 	tls_shared_begin(&w->shared, context, 1);
 	cfg.conns_max = options.stack.tcp.conns_max;
-	w->region = (struct region){.size = tls_conns_bytes(&cfg) + 4096};
-	w->region.base = aligned_alloc(4096, (w->region.size + 4095) / 4096 * 4096);
-	ensure(w->region.base != NULL);
-	memset(w->region.base, 0, w->region.size);
+	w->region = zeroed_region(tls_conns_bytes(&cfg) + 4096);
 	w->conns = tls_conns_create(&w->region, &cfg, w->sc->cores[0].core.serve,
 				    w->sc->cores[0].core.stack);
 	w->cable = mem_port_create(sim_peer_mac, 512, 0);
@@ -132,7 +131,7 @@ world_destroy(struct world *w)
 	sim_wire_destroy(w->wire);
 	mem_port_destroy(w->cable);
 	sim_cores_destroy(w->sc);
-	free(w->region.base);
+	zeroed_free(w->region.base, w->region.size);
 	files_remove(&w->files);
 }
 
@@ -149,8 +148,7 @@ client_open(struct world *w, struct client *cl, uint16_t port, int version)
 	SSL_set_bio(cl->ssl, cl->in, cl->out);
 	SSL_set_connect_state(cl->ssl);
 	cl->peer = sim_peer_open(w->peers, SIM_PEERS + 1, port, PEER_BYTES, PEER_BYTES);
-	cl->got = malloc(PEER_BYTES);
-	ensure(cl->got != NULL);
+	cl->got = zeroed_memory(PEER_BYTES);
 }
 
 void
@@ -158,7 +156,7 @@ client_close(struct client *cl)
 {
 	SSL_free(cl->ssl);
 	SSL_CTX_free(cl->ctx);
-	free(cl->got);
+	zeroed_free(cl->got, PEER_BYTES);
 }
 
 void

@@ -353,12 +353,11 @@ front_attach(struct world *w, uint64_t timeout_ns)
 		.failure_limit = 2,
 		.answer_bytes_max = 4u << 20,
 	};
-	struct region region = {.size = front_bytes(&settings)};
+	struct region region = zeroed_region(front_bytes(&settings));
 
 	memcpy(addresses[1].ip.b, SERVERS6, IP_ADDR_BYTES);
 	settings.stats = &w->stats;
 	settings.fleet = w->servers = sim_front_fleet(names, addresses, FLEET_SERVERS);
-	region.base = zeroed_memory(region.size);
 	w->memory = region;
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
@@ -385,9 +384,9 @@ world_create(bool meta, uint64_t timeout_ns)
 	for (uint32_t i = 0; i < FLEET_SERVERS; i++)
 		w->fleet.server[i].meta = meta;
 	for (uint32_t i = 0; i < CLIENTS; i++) {
-		w->client[i].out = malloc(TEXT_MAX);
-		w->client[i].want = malloc(TEXT_MAX);
-		w->client[i].in = malloc(TEXT_MAX);
+		w->client[i].out = zeroed_memory(TEXT_MAX);
+		w->client[i].want = zeroed_memory(TEXT_MAX);
+		w->client[i].in = zeroed_memory(TEXT_MAX);
 	}
 	front_attach(w, timeout_ns);
 	return w;
@@ -399,9 +398,9 @@ world_destroy(struct world *w)
 	sim_service_destroy(&w->sim);
 	sim_fleet_destroy(&w->fleet);
 	for (uint32_t i = 0; i < CLIENTS; i++) {
-		free(w->client[i].out);
-		free(w->client[i].want);
-		free(w->client[i].in);
+		zeroed_free(w->client[i].out, TEXT_MAX);
+		zeroed_free(w->client[i].want, TEXT_MAX);
+		zeroed_free(w->client[i].in, TEXT_MAX);
 	}
 	sim_front_fleet_free(w->servers);
 	zeroed_free(w->memory.base, w->memory.size);

@@ -11,6 +11,7 @@
 #include "sim_core.h"
 #include "sim_front.h"
 #include "sim_rng.h"
+#include "zeroed.h"
 
 #include "front/front_control.h"
 #include "support/test.h"
@@ -67,7 +68,7 @@ struct world {
 	struct front_shared shared;
 	struct front_control control;
 	struct front_config config[3];
-	void *memory;
+	struct region memory;
 	uint64_t now_ns, steps;
 	struct client client[CLIENTS];
 	struct sim_rng rng;
@@ -271,7 +272,7 @@ front_attach(struct world *w)
 		.answer_bytes_max = 4u << 20,
 		.stats = &w->stats,
 	};
-	struct region region = {.size = front_bytes(&settings)};
+	struct region region = zeroed_region(front_bytes(&settings));
 	const size_t bytes = align_up(front_exchange_bytes(room), CACHE_LINE_BYTES);
 
 	w->exchange = aligned_alloc(CACHE_LINE_BYTES, bytes);
@@ -283,7 +284,7 @@ front_attach(struct world *w)
 	front_control_init(&w->control, w->exchange, &w->config[0]);
 	settings.fleet = w->exchange;
 	settings.shared = w->shared = sim_front_shared(copies ? FRONT_ITEMS_MEMORY : 0);
-	w->memory = region.base = calloc(1, region.size);
+	w->memory = region;
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
 
@@ -363,7 +364,7 @@ world_destroy(struct world *w)
 	sim_stack_destroy(w->client_stack);
 	sim_front_shared_free(&w->shared);
 	free(w->exchange);
-	free(w->memory);
+	zeroed_free(w->memory.base, w->memory.size);
 	free(w);
 }
 

@@ -130,11 +130,10 @@ front_attach(struct world *w, uint32_t quiet_s, uint64_t copy_ns)
 		.clock_arg = w,
 		.stats = &w->stats,
 	};
-	struct region region = {.size = front_bytes(&settings)};
+	struct region region = zeroed_region(front_bytes(&settings));
 
 	settings.shared = w->shared = sim_front_shared(FRONT_ITEMS_MEMORY);
 	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
-	region.base = zeroed_memory(region.size);
 	w->memory = region;
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }

@@ -11,6 +11,7 @@
 #include "sim_front.h"
 #include "sim_rng.h"
 #include "spray_port.h"
+#include "zeroed.h"
 
 #include "pkt/handover.h"
 #include "steer/steer_flow.h"
@@ -467,11 +468,9 @@ world_create_keeping(enum nic nic, uint32_t cores, struct front_shared shared)
 	memcpy(addresses[1].ip.b, SERVERS6, IP_ADDR_BYTES);
 	w->servers = sim_front_fleet_of_cores(names, addresses, FLEET_SERVERS, cores);
 	settings = settings_of(w);
-	w->region.size = handover_bytes(CORES_MOST, 1) +
-			 pending_connects_bytes(cores * FLEET_SERVERS) +
-			 front_ports_bytes(cores, FLEET_SERVERS) + cores * front_bytes(&settings);
-	w->region.base = calloc(1, w->region.size);
-	check_ptr(w->region.base);
+	w->region = zeroed_region(
+		handover_bytes(CORES_MOST, 1) + pending_connects_bytes(cores * FLEET_SERVERS) +
+		front_ports_bytes(cores, FLEET_SERVERS) + cores * front_bytes(&settings));
 	ours_create(w);
 	w->ports = front_ports_create(&w->region, cores, FLEET_SERVERS);
 	fronts_attach(w);
@@ -494,7 +493,7 @@ world_destroy(struct world *w)
 		mem_port_destroy(w->queue);
 	sim_fleet_destroy(&w->fleet);
 	sim_front_fleet_free(w->servers);
-	free(w->region.base);
+	zeroed_free(w->region.base, w->region.size);
 	free(w);
 }
 

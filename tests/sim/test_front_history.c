@@ -14,6 +14,7 @@
 #include "sim_memcached.h"
 #include "sim_rng.h"
 #include "sim_service.h"
+#include "zeroed.h"
 
 #include "support/test.h"
 
@@ -58,7 +59,7 @@ struct world {
 	struct front *front;
 	struct front_exchange *fleet;
 	struct front_shared shared;
-	void *memory;
+	struct region memory;
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 	struct sim_memcached server;
@@ -345,11 +346,11 @@ front_attach(struct world *w)
 		.ttl_s = 1000,
 		.copy_ns = w->copy_ns,
 	};
-	struct region region = {.size = front_bytes(&settings)};
+	struct region region = zeroed_region(front_bytes(&settings));
 
 	settings.shared = w->shared = sim_front_shared(FRONT_ITEMS_MEMORY);
 	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
-	w->memory = region.base = calloc(1, region.size);
+	w->memory = region;
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
 
@@ -396,7 +397,7 @@ world_destroy(struct world *w)
 	sim_service_destroy(&w->sim);
 	sim_front_fleet_free(w->fleet);
 	sim_front_shared_free(&w->shared);
-	free(w->memory);
+	zeroed_free(w->memory.base, w->memory.size);
 	free(w);
 }
 

@@ -146,10 +146,9 @@ front_attach(struct world *w, uint32_t which, uint64_t copy_ns, bool hears_clien
 	peer_add(&settings, which == ONE ? OTHER : ONE);
 	if (hears_client)
 		peer_add(&settings, CLIENT);
-	region = (struct region){.size = front_bytes(&settings)};
+	region = zeroed_region(front_bytes(&settings));
 	settings.shared = w->shared[which] = sim_front_shared(FRONT_ITEMS_MEMORY);
 	settings.fleet = w->fleet[which] = sim_front_fleet(&name, &address, 1);
-	region.base = zeroed_memory(region.size);
 	w->memory[which] = region;
 	w->front[which] = front_create(&region, &settings, core->serve, core->stack, core->store);
 }

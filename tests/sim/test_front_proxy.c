@@ -86,10 +86,9 @@ front_attach(struct world *w, enum front_speech speech)
 		.failure_limit = 2,
 		.answer_bytes_max = 4u << 20,
 	};
-	struct region region = {.size = front_bytes(&settings)};
+	struct region region = zeroed_region(front_bytes(&settings));
 
 	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
-	region.base = zeroed_memory(region.size);
 	w->memory = region;
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
@@ -175,9 +174,9 @@ world_create(enum front_speech speech, bool copies)
 	stack_attach(w->client->stack, &user);
 	w->port[CLIENT] = w->client->port;
 	w->now_ns = w->client->now_ns;
-	w->out = malloc(TEXT_MAX);
+	w->out = zeroed_memory(TEXT_MAX);
 	for (uint32_t i = 0; i < 2; i++)
-		w->talk[i].in = malloc(TEXT_MAX);
+		w->talk[i].in = zeroed_memory(TEXT_MAX);
 	w->shared = sim_front_shared(copies ? FRONT_ITEMS_MEMORY : 0);
 	front_attach(w, speech);
 	return w;
@@ -191,9 +190,9 @@ world_destroy(struct world *w)
 		mem_port_destroy(w->port[i]);
 	}
 	sim_stack_destroy(w->client);
-	free(w->out);
+	zeroed_free(w->out, TEXT_MAX);
 	for (uint32_t i = 0; i < 2; i++)
-		free(w->talk[i].in);
+		zeroed_free(w->talk[i].in, TEXT_MAX);
 	sim_front_fleet_free(w->fleet);
 	sim_front_shared_free(&w->shared);
 	zeroed_free(w->memory.base, w->memory.size);

@@ -7,6 +7,7 @@
  */
 #include "sim_core.h"
 #include "spray_port.h"
+#include "zeroed.h"
 
 #include "pkt/handover.h"
 #include "support/test.h"
@@ -165,9 +166,7 @@ create_server(struct world *w, uint32_t cores, uint32_t queues, bool evenly)
 	spray_init(&w->spray, w->wire, cores, queues, evenly);
 	for (uint32_t i = 0; i < cores; i++)
 		cfg.lower[i] = &w->spray.ports[i].port;
-	w->region.size = handover_bytes(cores, queues);
-	w->region.base = calloc(1, w->region.size);
-	check(w->region.base != NULL);
+	w->region = zeroed_region(handover_bytes(cores, queues));
 	w->handover = handover_create(&w->region, &cfg);
 	for (uint32_t i = 0; i < cores; i++)
 		ports[i] = handover_port(w->handover, i);
@@ -200,7 +199,7 @@ destroy(struct world *w)
 	sim_stack_destroy(w->client);
 	sim_cores_destroy(w->server);
 	mem_port_destroy(w->wire);
-	free(w->region.base);
+	zeroed_free(w->region.base, w->region.size);
 	free(w);
 }
 

@@ -10,7 +10,7 @@
 #ifndef CLOCKOO_ZEROED_H
 #define CLOCKOO_ZEROED_H
 
-#include "base/check.h"
+#include "base/region.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #define ZEROED_MAPPED 1u
 #else
-#define ZEROED_MAPPED (4u << 20)
+#define ZEROED_MAPPED (1u << 20)
 #endif
 
 static inline void *
@@ -47,6 +47,13 @@ zeroed_free(void *at, size_t bytes)
 		free(at);
 	else
 		ensure(munmap(at, bytes) == 0);
+}
+
+/* What is taken of it is touched where it is used, no sooner. */
+static inline struct region
+zeroed_region(size_t bytes)
+{
+	return (struct region){.base = zeroed_memory(bytes), .size = bytes, .zeroed = true};
 }
 
 #endif

@@ -122,7 +122,7 @@ static void
 save_all(void)
 {
 	static struct store_scan scan;
-	struct region region;
+	struct region region = {0};
 	struct store *store = make(MEMORY, false, &region);
 	struct store_core *sc = store_core_of(store, 0);
 	const struct item *it;
@@ -247,7 +247,7 @@ static bool
 play(uint32_t round)
 {
 	static struct client clients[CLIENTS];
-	struct region region;
+	struct region region = {0};
 	struct run run = {.store = make(round % 2 ? SMALL_MEMORY : MEMORY, true, &region),
 			  .round = round};
 	pthread_t threads[CLIENTS];

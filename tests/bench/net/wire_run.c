@@ -139,7 +139,7 @@ wire_run_start(struct wire_run *r, const struct bench_workload *workload, uint32
 {
 	const uint8_t mac[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
 	struct bench_shared shared;
-	struct region region;
+	struct region region = {0};
 
 	r->workload = *workload;
 	pthread_mutex_init(&r->lock, NULL);

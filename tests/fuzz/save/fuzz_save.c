@@ -67,7 +67,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t floors[STORE_SAVED_FLOORS], file;
 	const struct view key = {(const uint8_t *)"k", 1};
 	struct save_head head;
-	struct region region;
+	struct region region = {0};
 	struct store_core *sc;
 	struct fill f;
 	const char *why;

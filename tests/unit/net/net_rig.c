@@ -40,7 +40,7 @@ rig_new(const struct rig_options *options)
 
 	const size_t bytes = stack_bytes(&cfg) + neigh_table_bytes();
 	struct rig *r = calloc(1, sizeof *r);
-	struct region region;
+	struct region region = {0};
 
 	ensure(r != NULL);
 	r->memory = malloc(bytes);

@@ -118,7 +118,7 @@ struct rig {
 static void
 rig_make(struct rig *r, uint32_t ring)
 {
-	struct region region;
+	struct region region = {0};
 
 	memset(r, 0, sizeof *r);
 	r->p.port.ops = &made_ops;

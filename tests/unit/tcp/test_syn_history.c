@@ -44,7 +44,7 @@ only_what_comes_again_in_its_time_is_known(void **state)
 	};
 
 	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct region region;
+		struct region region = {0};
 		struct syn_history m = fresh(&region, 1);
 
 		check(!syn_seen_before(&m, in_line_0(7), START));
@@ -59,7 +59,7 @@ static void
 one_that_comes_too_late_is_noted_anew(void **state)
 {
 	const uint64_t late = START + (SYN_RETRY_MAX + 1) * STEP_NS;
-	struct region region;
+	struct region region = {0};
 	struct syn_history m = fresh(&region, 1);
 
 	check(!syn_seen_before(&m, in_line_0(7), START));
@@ -71,7 +71,7 @@ one_that_comes_too_late_is_noted_anew(void **state)
 static void
 what_comes_again_too_soon_is_known_later(void **state)
 {
-	struct region region;
+	struct region region = {0};
 	struct syn_history m = fresh(&region, 1);
 
 	check(!syn_seen_before(&m, in_line_0(7), START));
@@ -85,7 +85,7 @@ static void
 a_line_forgets_its_oldest_first(void **state)
 {
 	const uint64_t again = START + 8 * STEP_NS;
-	struct region region;
+	struct region region = {0};
 	struct syn_history m = fresh(&region, 1);
 
 	for (uint64_t n = 0; n <= SYN_LINE_ENTRIES; n++)
@@ -102,7 +102,7 @@ its_share_leaves_room_for_a_second(void **state)
 {
 	const uint32_t every = 1000;
 	const uint32_t rate = syn_history_budget(SYN_HISTORY_LINES, 1000000000);
-	struct region region;
+	struct region region = {0};
 	struct syn_history m = fresh(&region, SYN_HISTORY_LINES);
 	uint32_t known = 0, false_known = 0;
 
