@@ -1,5 +1,7 @@
 #include "mem_port.h"
 
+#include "zeroed.h"
+
 #include "base/check.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
@@ -121,9 +123,9 @@ mem_port_create(const uint8_t mac[6], uint32_t frames, uint32_t caps)
 	struct mem_port *p = calloc(1, sizeof *p);
 
 	ensure(p != NULL);
-	p->frames = aligned_alloc(CACHE_LINE_BYTES, frames * sizeof *p->frames);
+	p->frames = zeroed_memory(frames * sizeof *p->frames);
 	p->unused = calloc(frames, sizeof(struct frame *));
-	ensure(p->frames != NULL && p->unused != NULL);
+	ensure(p->unused != NULL);
 	for (uint32_t i = 0; i < frames; i++)
 		p->unused[i] = &p->frames[i];
 	p->frame_count = p->unused_count = frames;
@@ -141,7 +143,7 @@ mem_port_create(const uint8_t mac[6], uint32_t frames, uint32_t caps)
 void
 mem_port_destroy(struct mem_port *p)
 {
-	free(p->frames);
+	zeroed_free(p->frames, p->frame_count * sizeof *p->frames);
 	free(p->unused);
 	free(p);
 }

@@ -1,5 +1,7 @@
 #include "sim_wire.h"
 
+#include "zeroed.h"
+
 #include "sim_frame.h"
 
 #include "base/check.h"
@@ -18,8 +20,7 @@ sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults 
 	struct sim_wire *w = calloc(1, sizeof *w);
 
 	ensure(w != NULL);
-	w->flights = calloc(WIRE_FLIGHTS, sizeof *w->flights);
-	ensure(w->flights != NULL);
+	w->flights = zeroed_memory(WIRE_FLIGHTS * sizeof *w->flights);
 	w->end[0] = a;
 	w->end[1] = b;
 	w->faults = *faults;
@@ -32,7 +33,7 @@ sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults 
 void
 sim_wire_destroy(struct sim_wire *w)
 {
-	free(w->flights);
+	zeroed_free(w->flights, WIRE_FLIGHTS * sizeof *w->flights);
 	free(w);
 }
 

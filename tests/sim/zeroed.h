@@ -24,15 +24,16 @@
 #define ZEROED_MAPPED (1u << 20)
 #endif
 
+/* At a cache line. */
 static inline void *
 zeroed_memory(size_t bytes)
 {
 	void *at;
 
 	if (bytes < ZEROED_MAPPED) {
-		at = calloc(1, bytes);
+		at = aligned_alloc(CACHE_LINE_BYTES, align_up(bytes, CACHE_LINE_BYTES));
 		ensure(at != NULL);
-		return at;
+		return memset(at, 0, bytes);
 	}
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ensure(at != MAP_FAILED);
