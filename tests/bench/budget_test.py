@@ -6,6 +6,7 @@ tests/bench/budget.json says. Method: callgrind counts them; the file was writte
 budget --keep with the same compiler. What cannot be compared is skipped, with the reason.
 """
 
+import functools
 import json
 import pathlib
 import shutil
@@ -20,13 +21,18 @@ PROGRAM = sys.argv[1]
 SKIPPED = 77
 
 
+@functools.cache
+def counted(case):
+    return budget.instructions(PROGRAM, case)
+
+
 def cannot():
     if shutil.which("valgrind") is None:
         return "valgrind is not installed"
     if not pathlib.Path("/usr/include/valgrind/callgrind.h").exists():
         return "built without valgrind/callgrind.h"
     kept = json.loads(budget.FILE.read_text())["compiler"]
-    here = budget.instructions(PROGRAM, "udp_get")["compiler"]
+    here = counted("udp_get")["compiler"]
     return None if kept == here else f"the budget is of {kept}, this was built by {here}"
 
 
@@ -36,7 +42,7 @@ class Budget(unittest.TestCase):
         self.assertEqual(set(kept), set(budget.CASES))
         for case, row in kept.items():
             with self.subTest(case):
-                found = budget.instructions(PROGRAM, case)
+                found = counted(case)
                 print(f"{case}: {found['instructions']} instructions, budget {row['instructions']}")
                 wrong = budget.judge(case, found["instructions"], row["instructions"])
                 self.assertIsNone(wrong, wrong)
