@@ -157,16 +157,26 @@ process_ack(struct sim_peer *p, const struct tcp_seg *seg, uint64_t now_ns)
 	p->timer_ns = p->snd_una == p->snd_max ? OFF : now_ns + PEER_RTO_NS;
 }
 
+/* What is new of text that begins at this offset, as far as there is room. */
+static void
+keep_bytes(struct sim_peer *p, uint32_t at, struct view text)
+{
+	const int32_t old = (int32_t)(p->in_len - at), room = (int32_t)(p->in_cap - at);
+	const uint32_t from = old > 0 ? (uint32_t)old : 0;
+	const uint32_t to = room < 0 ? 0 : (uint32_t)room < text.len ? (uint32_t)room : text.len;
+
+	if (from >= to)
+		return;
+	memcpy(p->in + (uint32_t)(at + from), text.data + from, to - from);
+	memset(p->have + (uint32_t)(at + from), 1, to - from);
+}
+
 static void
 peer_take_data(struct sim_peers *ps, struct sim_peer *p, const struct tcp_seg *seg)
 {
 	const uint32_t at = seg->seq - (p->irs + 1);
 
-	for (uint32_t i = 0; i < seg->payload.len; i++)
-		if (at + i < p->in_cap && at + i >= p->in_len) {
-			p->in[at + i] = seg->payload.data[i];
-			p->have[at + i] = 1;
-		}
+	keep_bytes(p, at, seg->payload);
 	if (seg->flags & TCP_FIN) {
 		p->fin_known = true;
 		p->fin_at = at + seg->payload.len;
@@ -177,8 +187,10 @@ peer_take_data(struct sim_peers *ps, struct sim_peer *p, const struct tcp_seg *s
 		else
 			p->ack_due = true;
 	}
-	while (p->in_len < p->in_cap && p->have[p->in_len])
-		p->in_len++;
+	/* The last of them is never set. */
+	p->in_len =
+		(uint32_t)((uint8_t *)memchr(p->have + p->in_len, 0, p->in_cap + 1 - p->in_len) -
+			   p->have);
 	if (p->fin_known && p->in_len == p->fin_at)
 		p->fin_taken = true;
 }
