@@ -565,7 +565,7 @@ shared_create(struct rig *r, uint32_t cores)
 	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(cores) +
 			 admin_shared_bytes() +
 			 cores * (serve_bytes(&serve_cfg) + admin_bytes(&serve_cfg)) + 4096;
-	r->region.base = zeroed_memory(r->region.size);
+	r->region = zeroed_region(r->region.size);
 	r->store = store_create(&r->region, &store_cfg);
 	r->shared = serve_shared_create(&r->region, r->store, cores, "9.8.7");
 	admin_shared_create(&r->region, r->shared);
