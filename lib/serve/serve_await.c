@@ -194,7 +194,6 @@ await_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint
 	}
 	aw->lanes[a->lane].open--;
 	unasked_begin(aw, a);
-	sv->read_bufs_in_use = true;
 }
 
 static void
@@ -217,7 +216,7 @@ await_free(struct serve *sv, struct await *a)
 		if (a->answer.item != NULL)
 			aw->supplier.release(aw->supplier.arg, a->ticket, a->answer.item);
 	}
-	if (a->is_kept && a->kept != NULL) {
+	if (a->is_kept) {
 		stack_chunk_put(sv->stack, (uint8_t *)a->kept);
 		aw->kept_count--;
 	}

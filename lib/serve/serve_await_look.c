@@ -31,7 +31,6 @@ await_ask_at(struct serve *sv, struct op *op, struct await **link, uint32_t offs
 	a->begins_line = (op->req.flags & MC_FIRST) != 0;
 	a->ends_line = op_last(op);
 	a->more = 0;
-	a->passed_on = false;
 	a->next = *link;
 	*link = a;
 	return true;

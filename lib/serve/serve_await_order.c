@@ -385,18 +385,11 @@ retrievals_wait(struct session *ss)
 	return open->offset == ss->read_buf_at && !replying;
 }
 
-static bool
-reply_has_room(struct serve *sv, struct session *ss)
-{
-	ss->has_credit = ss->has_credit || conn_writable(sv->stack, ss->conn, 1);
-	return ss->has_credit;
-}
-
 /* Who does not read its replies is granted none for longer than a turn. */
 static bool
 place_is_no_use(struct serve *sv, struct session *ss)
 {
-	if (!ss->await_granted || reply_has_room(sv, ss))
+	if (!ss->await_granted || session_credit(sv, ss))
 		return false;
 	await_postpone(sv, ss);
 	return true;
@@ -423,7 +416,7 @@ awaits_wait(struct serve *sv, struct session *ss)
 			return retrievals_wait(ss);
 		if (first_open(ss) != NULL)
 			return true;
-		if (!reply_has_room(sv, ss))
+		if (!session_credit(sv, ss))
 			return true;
 		ss->body = BODY_NONE;
 		op_push(sv, ss, OP_BODY_DONE);

@@ -6,7 +6,7 @@
  * the last of its keys that are missed is known; what lines of retrieval behind it lack is asked
  * for with them. Datagrams have no order among each other.
  */
-#include "await_table.h"
+#include "await_kept.h"
 #include "serve_message.h"
 #include "serve_since.h"
 

@@ -3,6 +3,7 @@
  * asked, what is kept of them meanwhile, and their answers as operations. What they are told:
  * serve_write.c.
  */
+#include "await_kept.h"
 #include "serve_pipeline.h"
 #include "serve_since.h"
 
@@ -80,11 +81,11 @@ kept_have_room(const struct serve *sv)
 bool
 session_may_pipeline(const struct serve *sv, const struct session *ss)
 {
-	const struct mc_req *first = &session_kept(ss)->kept->req;
+	const struct kept_request *first = session_kept(ss)->kept;
 
 	return !ss->pipeline_stopped && !sv->awaits->draining && await_may_defer(sv, ss) &&
 	       ss->await_count < AWAIT_KEPT_MAX &&
-	       (await_is_keyed_write(first) || await_is_keyed_read(first));
+	       (first->reads || await_is_keyed_write(&first->req));
 }
 
 /* ---- asking ---- */
@@ -255,6 +256,7 @@ await_read_end(struct serve *sv, struct op *op, struct await *a, uint64_t since_
 	if (told) {
 		ss->awaits = a->next;
 		ss->pipeline_stopped = false;
+		a->is_kept = false; /* its chunk is the reply's */
 		await_free(sv, a);
 		return;
 	}

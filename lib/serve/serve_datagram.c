@@ -3,7 +3,7 @@
  * request in it is dropped and counted; each command has a message of its own as its reply.
  * Datagrams that a turn has no time for stay in the stack.
  */
-#include "await_table.h"
+#include "await_kept.h"
 #include "serve_message.h"
 #include "serve_parse.h"
 

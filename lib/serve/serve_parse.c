@@ -330,11 +330,10 @@ session_step(struct serve *sv, struct session *ss)
 	src = session_peek_since(ss, &since_ns);
 	if (src.len == 0 && !session_eof(ss))
 		return PARSE_WAIT;
-	if (!ss->has_credit && unlikely(!conn_writable(sv->stack, ss->conn, 1))) {
+	if (unlikely(!session_credit(sv, ss))) {
 		session_waits(sv, ss, WAIT_WINDOW);
 		return PARSE_WAIT;
 	}
-	ss->has_credit = true;
 	if (src.len == 0)
 		return close_push(sv, ss);
 	if (unlikely(since_ns != sv->clock.now_ns))

@@ -83,6 +83,14 @@ request_room(const struct serve *sv, const struct session *ss)
 	return ss->served >= sv->cfg.conn_requests_max ? PARSE_NEXT_TURN : PARSE_CONTINUE;
 }
 
+/* Has the stack room for one more reply? */
+static inline bool
+session_credit(struct serve *sv, struct session *ss)
+{
+	ss->has_credit = ss->has_credit || conn_writable(sv->stack, ss->conn, 1);
+	return ss->has_credit;
+}
+
 /* An operation of this connection without a line of its own. */
 static inline void
 op_push(struct serve *sv, struct session *ss, uint8_t verb)

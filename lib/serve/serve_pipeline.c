@@ -108,9 +108,8 @@ behind_step(struct serve *sv, struct session *ss)
 	src = session_peek_since(ss, &since_ns);
 	if (src.len == 0 || ss->body != BODY_NONE || ss->parser.swallow || ss->parser.in_line)
 		return put_off(ss);
-	if (!ss->has_credit && !conn_writable(sv->stack, ss->conn, 1))
+	if (!session_credit(sv, ss))
 		return put_off(ss);
-	ss->has_credit = true;
 	if (unlikely(since_ns != sv->clock.now_ns))
 		session_is_late(sv, ss, since_ns);
 	return behind_parse(sv, ss, src);

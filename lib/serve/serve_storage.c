@@ -2,7 +2,7 @@
  * serve_storage.c - commands that store, in every protocol: a request's conditions and expiry, its
  * body, its reply.
  */
-#include "await_table.h"
+#include "await_kept.h"
 #include "serve_record.h"
 
 #define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a wall clock second */

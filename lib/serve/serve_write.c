@@ -3,6 +3,7 @@
  * with its value, and told by the code of its own verb when the answer is here. Retrievals behind
  * them are executed when they come to be told.
  */
+#include "await_kept.h"
 #include "await_order.h"
 #include "serve_begun.h"
 #include "serve_record.h"
@@ -100,7 +101,7 @@ write_ask_behind(struct serve *sv, struct op *op, bool value)
 	const uint32_t len = value ? op->req.body_len : 0;
 	struct fill fill;
 
-	if (sv->awaits->draining || !await_has_place(sv, op->session, op->req.key, op->hash, len) ||
+	if (!await_has_place(sv, op->session, op->req.key, op->hash, len) ||
 	    (value && storage_begin(sv, op, &fill) != STORE_OK)) {
 		op->session->pipeline_stopped = true;
 		return EXEC_RETRY;
@@ -118,7 +119,7 @@ execute_read_behind(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 
-	if (sv->awaits->draining || !await_has_place(sv, ss, op->req.key, op->hash, 0)) {
+	if (!await_has_place(sv, ss, op->req.key, op->hash, 0)) {
 		ss->pipeline_stopped = true;
 		return EXEC_RETRY;
 	}

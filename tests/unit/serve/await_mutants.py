@@ -63,7 +63,7 @@ MUTANTS = {
     # Who comes later takes the place of who waits.
     "WAKE_WITHOUT_GRANT": ("serve_await_place.c", "ss->await_granted = true;\n\t\taw->granted++;\n\t\tlane->open++;",
                            ";"),
-    "GRANT_KEPT": ("serve_await_order.c", "if (!ss->await_granted || reply_has_room(sv, ss))", "if (true)"),
+    "GRANT_KEPT": ("serve_await_order.c", "if (!ss->await_granted || session_credit(sv, ss))", "if (true)"),
     "STALE_WHILE_AWAITED": ("serve_parse.c", "ss->read_buf != NULL && (ss->waits == 0 || ss->value.item != NULL) &&",
                             "ss->read_buf != NULL &&"),
     # What waits may take all read buffers.

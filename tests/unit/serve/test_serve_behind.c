@@ -5,7 +5,7 @@
  * supplier. Method: as test_serve_write.c; test_serve_order.c has them in random conversations.
  */
 #include "binary_talk.h"
-#include "few_awaits.h"
+#include "few_writes.h"
 #include "serve/await_table.h"
 #include "serve/serve_internal.h"
 #include "serve/serve_shared.h"
@@ -13,24 +13,6 @@
 
 #define STORED "STORED\r\n"
 #define WRITE  "set l1 0 0 1\r\nx\r\n"
-
-static int
-start(void **state)
-{
-	return begin(&(struct late_config){.writes = true});
-}
-
-static int
-start_with_misses(void **state)
-{
-	return begin(&(struct late_config){.writes = true, .misses_on_failure = true});
-}
-
-static int
-start_with_copies(void **state)
-{
-	return begin(&(struct late_config){.writes = true, .copies_of_ten = 10});
-}
 
 /* So many were asked for while nothing is answered; then this is told. */
 static void

@@ -4,7 +4,7 @@
  * connection, its supplier and the table. Method: as test_serve_await.c; the results that a
  * supplier may tell are a table of lines and replies.
  */
-#include "few_awaits.h"
+#include "few_writes.h"
 #include "serve/serve_internal.h"
 #include "serve/serve_shared.h"
 #include "store/introspect.h"
@@ -12,24 +12,6 @@
 #include <stdlib.h>
 
 #define LARGE "SERVER_ERROR object too large for cache\r\n"
-
-static int
-start(void **state)
-{
-	return begin(&(struct late_config){.writes = true});
-}
-
-static int
-start_with_misses(void **state)
-{
-	return begin(&(struct late_config){.writes = true, .misses_on_failure = true});
-}
-
-static int
-start_with_copies(void **state)
-{
-	return begin(&(struct late_config){.writes = true, .copies_of_ten = 10});
-}
 
 /* A set of so many bytes, and what comes behind it; but for the last `less` bytes. */
 static void
