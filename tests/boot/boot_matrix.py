@@ -66,10 +66,10 @@ def run(guest, setting):
     for port in ("m0", "m1"):
         guest.must(f"{TC} qdisc del dev {port} root 2>/dev/null; "
                    f"{TC} qdisc add dev {port} root netem limit 10000 {setting.netem}")
-    status, text = guest.run(
-        f"{IP} netns exec c talk 10.99.0.1 11211 --connections {CONNECTIONS} --value-max {VALUE_MAX} "
+    status, text = guest.run(  # what the last one said is gone before it is looked for
+        f": >/tmp/row; : >/tmp/said; {IP} netns exec c talk 10.99.0.1 11211 --connections {CONNECTIONS} --value-max {VALUE_MAX} "
         f"--warm-ms {WARM_MS} --ms {RUN_MS} --drain-ms {DRAIN_MS} >/tmp/row 2>/tmp/said & talk=$!; "
-        f"until grep -q draining /tmp/said || ! kill -0 $talk; do sleep {LOOK_S}; done; "
+        f"until grep -q draining /tmp/said || ! kill -0 $talk 2>/dev/null; do sleep {LOOK_S}; done; "
         f"for port in m0 m1; do {TC} qdisc change dev $port root netem limit 10000 {GOOD} || kill $talk; done; "
         "wait $talk; status=$?; cat /tmp/row /tmp/said; exit $status", RUN_S)
     if status != 0:
