@@ -239,7 +239,8 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 		.stop = &a->stop,
 		.yield = a->config.yield,
 		/* No queue wakes a core whose frames arrive at another core. */
-		.adaptive = a->config.poll == POLL_ADAPTIVE && a->nic.handover == NULL,
+		.adaptive = (a->config.poll == POLL_ADAPTIVE && a->nic.handover == NULL) ||
+			    config_is_user(&a->config),
 		.forwards_frames = a->nic.handover != NULL && i < a->nic.plan.queues,
 	};
 	register_counters(a, i);
@@ -371,27 +372,54 @@ print_address(const char *protocol, const struct ip_addr *ip, uint32_t port)
 	const bool v4 = ip_addr_is_v4(ip);
 	char text[IP_ADDR_TEXT_MAX + 1];
 
-	if (port == 0 || ip_addr_is_zero(ip))
+	if (port == 0)
 		return;
 	*ip_addr_text(text, ip) = '\0';
 	printf(" %s %s%s%s:%u", protocol, v4 ? "" : "[", text, v4 ? "" : "]", port);
 }
 
 static void
+print_addresses(const struct config *c)
+{
+	const struct ip_addr ip4 = ip_addr_v4(c->ipv4);
+
+	print_address("tcp", &ip4, c->tcp_port);
+	print_address("udp", &ip4, c->udp_port);
+	print_address("tcp", &ip4, c->tls.plain_port);
+	if (ip_addr_is_zero(&c->ipv6))
+		return;
+	print_address("tcp", &c->ipv6, c->tcp_port);
+	print_address("udp", &c->ipv6, c->udp_port);
+	print_address("tcp", &c->ipv6, c->tls.plain_port);
+}
+
+/* Of port user: addresses of the host. */
+static void
+print_listeners(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->listeners.count; i++) {
+		const struct config_listener *l = &c->listeners.at[i];
+		const uint32_t ours = l->plain ? c->tls.plain_port : c->tcp_port;
+		const struct ip_addr ip = l->any && !l->ipv6 ? ip_addr_v4(0) : l->ip;
+
+		print_address("tcp", &ip, l->port != 0 ? l->port : ours);
+		if (!l->plain)
+			print_address("udp", &ip, c->udp_port);
+	}
+}
+
+static void
 print_ready(const struct appliance *a)
 {
 	const struct config *c = &a->config;
-	const struct ip_addr ip4 = ip_addr_v4(c->ipv4);
 	/* --iface has a meaning only for a port of the kernel. */
 	const char *const iface = profile_has_iface(&a->nic.profile) ? c->iface : "";
 
 	printf("clockoo %s ready:", CLOCKOO_VERSION);
-	print_address("tcp", &ip4, c->tcp_port);
-	print_address("udp", &ip4, c->udp_port);
-	print_address("tcp", &ip4, c->tls.plain_port);
-	print_address("tcp", &c->ipv6, c->tcp_port);
-	print_address("udp", &c->ipv6, c->udp_port);
-	print_address("tcp", &c->ipv6, c->tls.plain_port);
+	if (config_is_user(c))
+		print_listeners(c);
+	else
+		print_addresses(c);
 	printf(", %u core%s, %u MB, %s%s%s\n", c->cores, c->cores == 1 ? "" : "s", c->memory_mb,
 	       c->port,
 	       c->pci[0] != '\0'  ? " at "

@@ -55,22 +55,33 @@ wait_for_frame(const struct worker *w, enum wait_kind kind, uint64_t wait_ns)
 	core_waited(w->core, tsc_clock_ns(w->clock) - from_ns);
 }
 
+/* How long the core may wait; now_ns: when its turn began. */
+static uint64_t
+wait_ns_of(const struct worker *w, const struct idle *idle, enum wait_kind kind, uint64_t now_ns)
+{
+	/* A connection that waits for memory, for example, is tried again in every turn: nothing
+	 * would wake the core. And other cores wait for what this one has retired. */
+	if (stack_has_work(w->core->stack) || store_has_retired(w->core->store))
+		return 0;
+	/* What a backend answers wakes nobody. */
+	if (kind == WAIT_EVENT && serve_next_timer(w->core->serve) == UINT64_MAX)
+		return idle_event_wait_ns(now_ns, next_timer(w->core));
+	return w->adaptive ? idle_wait_ns(idle, now_ns, next_timer(w->core)) : 0;
+}
+
 /* After a turn, which began at now_ns. */
 static void
 idle_wait(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64_t now_ns)
 {
-	uint64_t wait_ns = 0;
+	uint64_t wait_ns;
 
 	if (w->core->was_busy) {
 		idle_busy(idle, now_ns);
 		return;
 	}
-	/* A connection that waits for memory, for example, is tried again in every turn: nothing
-	 * would wake the core. And other cores wait for what this one has retired. */
-	if (w->adaptive && !stack_has_work(w->core->stack) && !store_has_retired(w->core->store))
-		wait_ns = idle_wait_ns(idle, now_ns, next_timer(w->core));
+	wait_ns = wait_ns_of(w, idle, kind, now_ns);
 	if (wait_ns == 0)
-		lcore_idle(w->yield);
+		lcore_idle(w->yield || kind == WAIT_EVENT);
 	else
 		wait_for_frame(w, kind, wait_ns);
 }

@@ -147,10 +147,32 @@ bring_up(struct nic *nic, const struct config *cfg, uint32_t frames, struct erro
 {
 	const struct device_request req = {cfg, &nic->profile, &nic->plan, frames};
 
+	if (nic->user != NULL && !cable_open(&nic->cable, cfg->cores, err))
+		return false;
 	return device_find(&nic->device, &nic->profile, err) &&
 	       nic_profile_of_driver(&nic->profile, cfg, nic->device.driver, err) &&
 	       steer_plan_make(&nic->plan, cfg, &nic->profile, &nic->device.caps, err) &&
 	       device_start(&nic->device, &req, err) && create_handover(nic, cfg, err);
+}
+
+/* The thread of port user, and its frames' way to the cores. */
+static bool
+start_user(struct nic *nic, struct error *err)
+{
+	if (nic->user == NULL)
+		return true;
+	cable_plug(&nic->cable, nic->device.ports);
+	return user_net_start(nic->user, &nic->cable, err);
+}
+
+/* Sockets of the host are closed before the next process may want them. */
+static void
+end_user(struct nic *nic)
+{
+	if (nic->user == NULL)
+		return;
+	user_net_close(nic->user);
+	nic->user = NULL;
 }
 
 void
@@ -185,11 +207,16 @@ nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct err
 	nic->removed_stale_socket = host_has_stale_socket(&nic->host, &nic->profile);
 	if (nic->removed_stale_socket && !host_remove_stale_socket(cfg, err))
 		return false;
+	if (config_is_user(cfg) && !user_net_open(&nic->user, cfg, err))
+		return false;
 	tsc_clock_begin(&nic->clock);
 	eal_args_make(&args, cfg, &nic->profile, device, pool_mb);
-	if (!eal_start(&args, cfg->verbosity >= 2, err))
+	if (!eal_start(&args, cfg->verbosity >= 2, err)) {
+		end_user(nic);
 		return false;
-	if (!bring_up(nic, cfg, frames, err)) {
+	}
+	if (!bring_up(nic, cfg, frames, err) || !start_user(nic, err)) {
+		end_user(nic);
 		eal_stop();
 		return false;
 	}
@@ -200,7 +227,12 @@ nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct err
 void
 nic_stop(struct nic *nic)
 {
+	const bool has_cable = nic->user != NULL;
+
+	end_user(nic);
 	device_stop(&nic->device);
+	if (has_cable)
+		cable_close(&nic->cable);
 	if (nic->claim != NIC_CLAIM_NONE)
 		close(nic->claim);
 	if (nic->handover != NULL)

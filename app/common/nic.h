@@ -18,6 +18,7 @@
 #include "dpdk/huge_block.h"
 #include "dpdk/tsc_clock.h"
 #include "machine.h"
+#include "user_net.h"
 #include "pkt/handover.h"
 #include "steer/plan.h"
 
@@ -35,6 +36,8 @@ struct nic {
 	struct tsc_clock clock;
 	struct handover *handover; /* NULL: flows reach their core without it */
 	struct huge_block rings;   /* of handover */
+	struct user_net *user;     /* NULL: the port is another one than user */
+	struct cable cable;        /* between it and the cores */
 	int claim;                 /* nic_claim.h; this one's for as long as it runs */
 	int prefix;                /* eal_lock_prefix; given up before the memory file */
 	bool removed_stale_socket; /* a socket that a crash left was removed */

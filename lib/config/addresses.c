@@ -8,6 +8,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#define USER_LOOPBACK 0x7f000001u /* 127.0.0.1 */
+
 /* What inet_pton reads, from the front of *p up to one of the ends or the end of the text. */
 static bool
 parse_family(const char **p, int family, const char *ends, void *to)
@@ -76,74 +78,168 @@ is_any_address(const char *text, size_t len)
 	return false;
 }
 
-/* One of memcached's -l, from the front of *p; *ip 0: any address. */
+/* ":PORT", if it stands there. */
 static bool
-parse_listener(const char **p, uint32_t *ip, uint32_t *port)
+parse_listener_port(const char **p, uint32_t *port)
 {
-	const size_t len = strcspn(*p, ":,");
 	uint32_t digits = 0;
 
-	*ip = 0;
-	if (is_any_address(*p, len))
-		*p += len;
-	else if (!parse_ipv4(p, ip))
-		return false;
-	if (**p == ':') {
-		for (*port = 0; isdigit((unsigned char)(*p)[1]) && digits < 5; ++*p, digits++)
-			*port = *port * 10 + (uint32_t)((*p)[1] - '0');
-		++*p;
-		if (digits == 0 || *port > 65535)
-			return false;
-	}
-	return **p == ',' || **p == '\0';
+	if (**p != ':')
+		return true;
+	for (*port = 0; isdigit((unsigned char)(*p)[1]) && digits < 5; ++*p, digits++)
+		*port = *port * 10 + (uint32_t)((*p)[1] - '0');
+	++*p;
+	return digits != 0 && *port != 0 && *port <= UINT16_MAX;
 }
 
+/* True if the item at text is in brackets or has two colons. */
 static bool
-listen_address(struct config *cfg, const char *value, uint32_t ip, struct error *err)
+is_ipv6_text(const char *text)
 {
-	if (ip == 0)
+	const size_t len = strcspn(text, ",");
+	const char *colon = memchr(text, ':', len);
+
+	return text[0] == '[' ||
+	       (colon != NULL && memchr(colon + 1, ':', len - (size_t)(colon + 1 - text)) != NULL);
+}
+
+/* "[::1]" or, with no port behind it, "::1". */
+static bool
+parse_listener6(const char **p, struct config_listener *l)
+{
+	const bool brackets = **p == '[';
+
+	*p += brackets;
+	if (!parse_family(p, AF_INET6, brackets ? "]" : ",", l->ip.b) || (brackets && **p != ']'))
+		return false;
+	*p += brackets;
+	l->ipv6 = true;
+	l->any = ip_addr_is_zero(&l->ip);
+	return !ip_addr_is_v4(&l->ip);
+}
+
+/* One of memcached's -l, from the front of *p. */
+static bool
+parse_listener(const char **p, struct config_listener *l)
+{
+	static const char in_the_clear[] = "notls:";
+	const char *item = *p;
+	uint32_t ip;
+
+	memset(l, 0, sizeof *l);
+	l->plain = strncmp(item, in_the_clear, sizeof in_the_clear - 1) == 0;
+	item += l->plain ? sizeof in_the_clear - 1 : 0;
+	l->any = is_any_address(item, strcspn(item, ":,"));
+	if (is_ipv6_text(item)) {
+		if (!parse_listener6(&item, l))
+			return false;
+	} else if (l->any) {
+		item += strcspn(item, ":,");
+	} else if (parse_ipv4(&item, &ip)) {
+		l->ip = ip_addr_v4(ip);
+	} else {
+		return false;
+	}
+	*p = item;
+	return parse_listener_port(p, &l->port) && (**p == ',' || **p == '\0');
+}
+
+/* Appends value to what earlier -l gave. */
+static bool
+keep_listen_text(struct config_listen *listen, const char *value)
+{
+	const size_t used = strlen(listen->text), len = strlen(value);
+
+	if (used + (used != 0) + len >= sizeof listen->text)
+		return false;
+	if (used != 0)
+		strcat(listen->text, ",");
+	strcat(listen->text, value);
+	return true;
+}
+
+/* What the addresses mean depends on the port, which may be given later: finish_listen(). */
+bool
+option_set_listen(struct config *cfg, const char *value, struct error *err)
+{
+	struct config_listen *const listen = &cfg->listeners;
+	const char *p = value;
+
+	do {
+		if (listen->count == CONFIG_LISTENERS_MAX)
+			return error_set(err, "--listen: more than %u addresses",
+					 CONFIG_LISTENERS_MAX);
+		if (!parse_listener(&p, &listen->at[listen->count++]))
+			return error_set(
+				err,
+				"--listen: \"%s\": expected an address, perhaps with :PORT, and "
+				"with --enable-ssl perhaps notls:ADDRESS:PORT behind a comma; on a "
+				"NIC the appliance has one IPv4 address",
+				value);
+	} while (*p++ == ',');
+	return keep_listen_text(listen, value) ||
+	       error_set(err, "--listen: more than %zu characters", sizeof listen->text - 1);
+}
+
+/* memcached's -l names sockets of the kernel; on a NIC it can only say our one address again. */
+static bool
+listener_of_nic(struct config *cfg, const struct config_listener *l, struct error *err)
+{
+	const char *const text = cfg->listeners.text;
+	const uint32_t ip = ip_addr_v4_get(&l->ip);
+
+	if (l->any && !l->ipv6)
 		return true;
+	if (l->ipv6)
+		return error_set_code(err, ERROR_USAGE,
+				      "--listen: \"%s\": on a NIC give an IPv6 address with "
+				      "--address6",
+				      text);
 	if (ip >> 24 == 127)
-		return error_set(
-			err,
+		return error_set_code(
+			err, ERROR_USAGE,
 			"--listen: \"%s\": there is no loopback on a NIC; leave -l out and "
-			"give the address with --address, or a network of its own",
-			value);
+			"give the address with --address, or a network of its own; or serve "
+			"on this host's sockets with --port user",
+			text);
 	if (ip >> 28 >= 0xe || ip >> 24 == 0)
-		return error_set(err, "--listen: \"%s\": expected a unicast address", value);
+		return error_set_code(err, ERROR_USAGE,
+				      "--listen: \"%s\": expected a unicast address", text);
 	if (cfg->listen != 0 && cfg->listen != ip)
-		return error_set(err, "--listen: \"%s\": the appliance has one address", value);
+		return error_set_code(err, ERROR_USAGE,
+				      "--listen: \"%s\": the appliance has one address", text);
 	cfg->listen = ip;
 	return true;
 }
 
-/* memcached's -l names sockets of the kernel; here it can only say our one address again, and which
- * port beside that of TLS is in the clear. */
-bool
-option_set_listen(struct config *cfg, const char *value, struct error *err)
+/* Port user serves on 127.0.0.1 unless -l says otherwise. */
+static void
+listen_on_loopback(struct config_listen *listen)
 {
-	static const char in_the_clear[] = "notls:";
-	const char *p = value;
+	if (listen->count == 0)
+		listen->at[listen->count++] =
+			(struct config_listener){.ip = ip_addr_v4(USER_LOOPBACK)};
+}
 
-	do {
-		const bool plain = strncmp(p, in_the_clear, sizeof in_the_clear - 1) == 0;
-		uint32_t ip, port = cfg->tcp_port;
+bool
+finish_listen(struct config *cfg, struct error *err)
+{
+	struct config_listen *const listen = &cfg->listeners;
 
-		p += plain ? sizeof in_the_clear - 1 : 0;
-		if (!parse_listener(&p, &ip, &port))
-			return error_set(
-				err,
-				"--listen: \"%s\": expected one IPv4 address, perhaps with "
-				":PORT, and with --enable-ssl perhaps notls:ADDRESS:PORT "
-				"behind a comma; the appliance has one address",
-				value);
-		if (!listen_address(cfg, value, ip, err))
+	if (config_is_user(cfg))
+		listen_on_loopback(listen);
+	else if (cfg->backlog != CONFIG_BACKLOG)
+		option_mark(cfg, option_by_letter('b'));
+	for (uint32_t i = 0; i < listen->count; i++) {
+		const struct config_listener *l = &listen->at[i];
+
+		if (!config_is_user(cfg) && !listener_of_nic(cfg, l, err))
 			return false;
-		if (plain)
-			cfg->tls.plain_port = port;
-		else
-			cfg->tcp_port = port;
-	} while (*p++ == ',');
+		if (l->plain && (!config_is_user(cfg) || cfg->tls.plain_port == 0))
+			cfg->tls.plain_port = l->port != 0 ? l->port : cfg->tcp_port;
+		else if (!config_is_user(cfg) && l->port != 0)
+			cfg->tcp_port = l->port;
+	}
 	return true;
 }
 

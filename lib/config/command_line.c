@@ -112,13 +112,18 @@ finish(struct config *cfg, const struct config_source *src, enum config_action a
        struct error *err)
 {
 	struct config copy = *cfg;
-
 	/* What config_finish derives is not what was set. */
-	if (!config_finish(action == CONFIG_PRINT ? &copy : cfg, err))
+	struct config *const done = action == CONFIG_PRINT ? &copy : cfg;
+
+	if (!config_finish(done, err))
 		return config_error_permanent(src, err);
-	/* -l has no key of its own: it is the address. */
-	if (copy.listen != 0) {
-		cfg->ipv4 = copy.listen;
+	/* On a NIC -l has no key of its own: it is the address, and the ports. */
+	if (!config_is_user(cfg)) {
+		cfg->tcp_port = done->tcp_port;
+		cfg->tls.plain_port = done->tls.plain_port;
+	}
+	if (done->listen != 0) {
+		cfg->ipv4 = done->listen;
 		cfg->address_given = true;
 	}
 	return true;
@@ -157,6 +162,9 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 		err->code = ERROR_CONFIG;
 		return CONFIG_ERROR;
 	}
+	if (c.given[option_number(
+		    option_by_letter('l'))]) /* which adds to earlier ones of its own */
+		memset(&cfg->listeners, 0, sizeof cfg->listeners);
 	if (options_read(&reader, err) != CONFIG_RUN)
 		return CONFIG_ERROR;
 	apply_precedence(cfg, &c, src);

@@ -22,6 +22,7 @@ config_defaults(struct config *cfg)
 	cfg->item_max_bytes = 1u << 20;
 	cfg->tcp_port = 11211;
 	cfg->conns_max = 1024;
+	cfg->backlog = CONFIG_BACKLOG;
 	cfg->tls.min_version = 2;
 	cfg->tls.keyformat = 1;
 	cfg->conn_requests_max = 20;
@@ -80,6 +81,45 @@ is_network_or_broadcast(const struct config *cfg, uint32_t ip)
 	const uint32_t host = ip & hosts;
 
 	return cfg->prefix_len < 31 && (host == 0 || host == hosts);
+}
+
+/* An address of the network inside the process. */
+static struct ip_addr
+user_address6(uint8_t last)
+{
+	return (struct ip_addr){{[0] = CONFIG_USER_PREFIX6, [IP_ADDR_BYTES - 1] = last}};
+}
+
+/* Clients of port user come by the host's sockets. What it has of addresses itself is between it
+ * and libslirp, and nobody else's. */
+static bool
+finish_user(struct config *cfg, struct error *err)
+{
+	if (!config_is_user(cfg))
+		return true;
+	if (cfg->address_given || cfg->gateway != 0 || !ip_addr_is_zero(&cfg->ipv6) ||
+	    !ip_addr_is_zero(&cfg->gateway6))
+		return error_set(err,
+				 "--%s: port user serves on this host's own addresses; leave "
+				 "it out, and name them with --listen",
+				 cfg->address_given             ? "address"
+				 : cfg->gateway != 0            ? "gateway"
+				 : !ip_addr_is_zero(&cfg->ipv6) ? "address6"
+								: "gateway6");
+	if (cfg->vlan != 0)
+		return error_set(err, "--vlan: port user has no wire to tag; leave it out");
+	cfg->ipv4 = CONFIG_USER_ADDRESS;
+	cfg->prefix_len = 24;
+	cfg->gateway = CONFIG_USER_HOST;
+	if (cfg->ipv6_use != IPV6_OFF) {
+		cfg->ipv6 = user_address6(CONFIG_USER_ADDRESS6);
+		cfg->prefix6_len = 64;
+		cfg->gateway6 = user_address6(CONFIG_USER_HOST6);
+	}
+	cfg->probe = CONFIG_PROBE_OFF;
+	cfg->no_huge |=
+		cfg->hugepage == HUGEPAGE_ANY; /* nothing on the machine needs to be set up */
+	return true;
 }
 
 /* -l beside --address: they must agree. Alone it is the address, in a network of the default size.
@@ -320,6 +360,8 @@ config_finish(struct config *cfg, struct error *err)
 				 "--file-prefix: \"%s\": expected a name of letters, digits and "
 				 "'_', and after the first of them '.' and '-'",
 				 cfg->file_prefix);
+	if (!finish_listen(cfg, err) || !finish_user(cfg, err))
+		return false;
 	if (cfg->tcp_port == 0 && cfg->udp_port == 0)
 		return error_set(err, "-p and -U are both 0: nothing to serve; set one of them");
 	if (cfg->daemon && cfg->live)

@@ -16,14 +16,15 @@
 #include "base/ip_addr.h"
 #include "config_flash.h"
 #include "config_front.h"
+#include "config_listen.h"
 #include "errors.h"
 #include "lcores.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define CONFIG_PATH_BYTES 256u
 #define CONFIG_NAME_BYTES 32u
-#define CONFIG_ARGS_BYTES 256u
 #define CONFIG_NETS_MAX   16u
 #define CONFIG_ROWS_MAX   256u /* of both option tables */
 
@@ -152,7 +153,8 @@ struct config {
 	char allow[CONFIG_SERVERS_BYTES]; /* networks, or the whole path of a file; empty: all */
 	char deny[CONFIG_SERVERS_BYTES];  /* the same; empty: none */
 	bool address_given;
-	uint32_t listen;                  /* -l: our address again, 0 = not set, or any */
+	uint32_t listen;                  /* -l on a NIC: our address again, 0 = not set, or any */
+	uint32_t backlog;                 /* of the host's listening sockets: port user */
 	uint32_t steering;                /* enum config_steering */
 	uint32_t hyperthreads;            /* enum config_hyperthreads */
 	uint32_t hugepage;                /* enum config_hugepage */
@@ -196,6 +198,7 @@ struct config {
 	char auth_file[CONFIG_PATH_BYTES];
 	char pid_file[CONFIG_PATH_BYTES];
 	char user[CONFIG_NAME_BYTES];
+	struct config_listen listeners;
 	struct config_http http;
 	struct config_tls tls;
 	struct config_front front;
@@ -209,6 +212,13 @@ static inline uint32_t
 config_reserved_mb(const struct config *cfg)
 {
 	return cfg->memory_max_mb != 0 ? cfg->memory_max_mb : cfg->memory_mb;
+}
+
+/* True if clients come by sockets of this host: no NIC, and the address is the host's. */
+static inline bool
+config_is_user(const struct config *cfg)
+{
+	return strcmp(cfg->port, CONFIG_PORT_USER) == 0;
 }
 
 static inline bool

@@ -205,10 +205,10 @@ parse_list(struct reader *r, const struct option_row *row, const struct yaml_key
 static bool
 takes_list(const struct option_row *row)
 {
-	return row->kind == OPTION_NETS || row->kind == OPTION_NET_LIST ||
-	       row->kind == OPTION_LCORES || row->kind == OPTION_NODES ||
-	       row->kind == OPTION_NUMA || row->kind == OPTION_OFFLOADS ||
-	       row->kind == OPTION_SERVERS;
+	return row->kind == OPTION_NETS || row->kind == OPTION_LISTEN ||
+	       row->kind == OPTION_NET_LIST || row->kind == OPTION_LCORES ||
+	       row->kind == OPTION_NODES || row->kind == OPTION_NUMA ||
+	       row->kind == OPTION_OFFLOADS || row->kind == OPTION_SERVERS;
 }
 
 /* What a value looks like, in a word or three. */

@@ -272,6 +272,9 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 	case OPTION_GATEWAY6:
 		put_ip(o, &cfg->gateway6);
 		return !ip_addr_is_zero(&cfg->gateway6);
+	case OPTION_LISTEN:
+		put_text(o, cfg->listeners.text);
+		return config_is_user(cfg) && cfg->listeners.text[0] != '\0';
 	case OPTION_NETS:
 		return put_nets(o, cfg);
 	case OPTION_LCORES:

@@ -13,7 +13,6 @@
 #define IGNORED(arg)   OPTION_IGNORED, 0, 0, 0, arg
 #define REFUSED(arg)   OPTION_REFUSED, 0, 0, 0, arg
 #define FIXED_CLASSES  "the slab classes are fixed"
-#define CONN_LIMIT     "-c limits new connections too"
 #define ALWAYS_CAS     "every item has a CAS value, at no cost"
 #define NO_UNIX        "Unix domain sockets are not supported"
 #define NO_LRU         "eviction is 2Q or CLOCK: there are no HOT, WARM and COLD LRUs"
@@ -52,11 +51,15 @@ const struct option_row option_rows[] = {
 	 "allow over UDP, whose sources can be forged, what changes more than one key or the "
 	 "server: flush_all, stats reset, verbosity, cache_memlimit, shutdown and the like",
 	 false, "protocol.udp_admin"},
-	{"listen", 'l', OPTION_LISTEN, AT(listen), 0, 0, "IP",
-	 "address to listen on, optionally with :PORT; 0.0.0.0 and * have no effect; behind a "
-	 "comma "
-	 "notls:IP:PORT, see --tls-plain-port",
-	 true, NULL},
+	{"listen", 'l', OPTION_LISTEN, AT(listeners), 0, 0, "IP",
+	 "address to listen on, optionally with :PORT; behind a comma others, and notls:IP:PORT, "
+	 "see --tls-plain-port. Port user: addresses of this host (127.0.0.1); 0.0.0.0 and :: are "
+	 "all. A NIC: the appliance's one address again; 0.0.0.0 and * have no effect",
+	 true, "network.listen"},
+	{"listen-backlog", 'b', OPTION_NUMBER, AT(backlog), 1, 65535, "N",
+	 "port user: connections that may wait to be accepted; on a NIC none waits, -c limits new "
+	 "ones too (1024)",
+	 true, "network.backlog"},
 	{"conn-limit", 'c', OPTION_NUMBER, AT(conns_max), 1, 4u << 20, "N",
 	 "max simultaneous connections (1024)", false, "protocol.conn_limit"},
 	{"conns-per-source", 0, OPTION_NUMBER, AT(conns_per_source), 0, 4u << 20, "N",
@@ -234,8 +237,9 @@ const struct option_row option_rows[] = {
 	{"extended", 'o', OPTION_EXTENDED, 0, 0, 0, "LIST",
 	 "comma separated list of extended options", false, NULL},
 	{"port", 0, OPTION_PORT, AT(port), 0, SIZE(port), "NIC",
-	 "PCI address of the NIC, or name of a profile in drivers-config (af_packet)", false,
-	 "port.nic"},
+	 "PCI address of the NIC, or name of a profile in drivers-config: user needs no NIC and no "
+	 "privilege (af_packet)",
+	 false, "port.nic"},
 	{"iface", 0, OPTION_TEXT, AT(iface), 0, 15 + 1, "NAME",
 	 "kernel interface of af_packet and tap", false, "port.iface"},
 	{"socket", 0, OPTION_TEXT, AT(socket), 0, 107 + 1, "PATH",
@@ -382,7 +386,6 @@ const struct option_row option_rows[] = {
 	 "hugepages are always used unless --no-huge is given", false, NULL},
 	{"slab-growth-factor", 'f', IGNORED("FACTOR"), FIXED_CLASSES, false, NULL},
 	{"slab-min-size", 'n', IGNORED("BYTES"), FIXED_CLASSES, false, NULL},
-	{"listen-backlog", 'b', IGNORED("N"), CONN_LIMIT, false, NULL},
 	{"disable-cas", 'C', IGNORED(NULL), ALWAYS_CAS, false, NULL},
 	{"napi-ids", 'N', IGNORED("N"), "flows are assigned to threads by the NIC's RSS hash",
 	 false, NULL},

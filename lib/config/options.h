@@ -203,6 +203,7 @@ const char *const *option_fleet_choices(enum option_kind kind);
 bool option_set_flash(struct config *cfg, const struct option_row *row, const char *value,
 		      struct error *err);
 /* What the options of IPv6 say together; after the one of IPv4 have been settled. */
+bool finish_listen(struct config *cfg, struct error *err);
 bool finish_address6(struct config *cfg, struct error *err);
 
 /* Read value into the row's field of the struct that the row's table fills. */

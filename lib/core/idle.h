@@ -17,10 +17,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define IDLE_SPIN_NS     50000ull  /* so long after a frame a core goes on turning */
-#define IDLE_SHARE       8u        /* a wait is at most this part of the quiet time so far */
-#define IDLE_WAIT_MIN_NS 5000ull   /* less is not worth a call */
-#define IDLE_WAIT_MAX_NS 500000ull /* timers and other cores may need the core */
+#define IDLE_SPIN_NS           50000ull  /* so long after a frame a core goes on turning */
+#define IDLE_SHARE             8u        /* a wait is at most this part of the quiet time so far */
+#define IDLE_WAIT_MIN_NS       5000ull   /* less is not worth a call */
+#define IDLE_WAIT_MAX_NS       500000ull /* timers and other cores may need the core */
+#define IDLE_EVENT_WAIT_MAX_NS 10000000ull /* a hundred turns a second take 0.1 % of a CPU */
 
 /* Before a wait of this length or more the core goes offline in the store, so that no writer waits
  * for it; that costs about a microsecond. A grace period takes shorter waits along. */
@@ -53,6 +54,16 @@ idle_wait_ns(const struct idle *idle, uint64_t now_ns, uint64_t timer_ns)
 	if (wait_ns > timer_ns - now_ns)
 		wait_ns = timer_ns - now_ns;
 	return wait_ns < IDLE_WAIT_MIN_NS ? 0 : wait_ns;
+}
+
+/* The same of a core that each frame wakes: only timers and work for the store are waited for. */
+static inline uint64_t
+idle_event_wait_ns(uint64_t now_ns, uint64_t timer_ns)
+{
+	if (timer_ns <= now_ns)
+		return 0;
+	return timer_ns - now_ns < IDLE_EVENT_WAIT_MAX_NS ? timer_ns - now_ns
+							  : IDLE_EVENT_WAIT_MAX_NS;
 }
 
 #endif

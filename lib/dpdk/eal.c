@@ -90,7 +90,8 @@ eal_args_make(struct eal_args *args, const struct config *cfg, const struct prof
 	} else {
 		add(args, "--no-pci");
 		add_pair(args, "--iova-mode", "va");
-		add_pair(args, "--vdev", device);
+		if (!profile_is_cable(profile)) /* cable_open() makes that port */
+			add_pair(args, "--vdev", device);
 	}
 	args->words[args->count] = NULL;
 }

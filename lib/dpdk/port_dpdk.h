@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 
+struct cable_lane;
 struct rte_mempool;
 
 #define PORT_COUNTERS(X)                                                                           \
@@ -36,6 +37,7 @@ struct port_dpdk {
 	uint32_t burst;
 	bool tx_prepare; /* offloads are on: the driver wants to see the frames first */
 	struct rte_mempool *pool;
+	struct cable_lane *lane; /* cable.h; NULL: the port's other end is no thread of ours */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[PORT_COUNTER_COUNT];
 };
 

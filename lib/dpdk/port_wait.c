@@ -1,6 +1,7 @@
 /* DPDK 22.11 calls what a CPU is woken by an experiment; the names are those of 21.11 to 24.11. */
 #define ALLOW_EXPERIMENTAL_API
 #include "port_wait.h"
+#include "cable.h"
 
 #include <sys/prctl.h>
 #include <time.h>
@@ -26,6 +27,8 @@ port_wait_begin(const struct port_dpdk *p)
 
 	/* The default is 50 us, as much as what is slept at first. */
 	prctl(PR_SET_TIMERSLACK, WAIT_SLACK_NS);
+	if (p->lane != NULL)
+		return WAIT_EVENT;
 	return cpu_can_monitor() && rte_eth_get_monitor_addr(p->id, p->queue, &next) == 0
 		       ? WAIT_MONITOR
 		       : WAIT_SLEEP;
@@ -56,13 +59,20 @@ monitor(const struct port_dpdk *p, uint64_t ns)
 void
 port_wait(const struct port_dpdk *p, enum wait_kind kind, uint64_t ns)
 {
-	if (kind == WAIT_MONITOR && monitor(p, ns))
-		return;
-	sleep_ns(ns);
+	if (kind == WAIT_EVENT)
+		cable_core_wait(p->lane, ns);
+	else if (kind != WAIT_MONITOR || !monitor(p, ns))
+		sleep_ns(ns);
 }
 
 const char *
 wait_kind_text(enum wait_kind kind)
 {
-	return kind == WAIT_MONITOR ? "watches the next descriptor" : "sleeps for short times";
+	static const char *const texts[] = {
+		[WAIT_MONITOR] = "watches the next descriptor",
+		[WAIT_EVENT] = "is woken by each frame",
+		[WAIT_SLEEP] = "sleeps for short times",
+	};
+
+	return texts[kind];
 }

@@ -5,6 +5,7 @@
  *   WAIT_MONITOR  the CPU watches the descriptor the NIC writes next (umwait; rte_power_monitor):
  *                 PMDs of PCI NICs, virtio and vhost, on CPUs that have it. Awake in about a
  *                 microsecond.
+ *   WAIT_EVENT    the thread at the other end of a cable (cable.h) wakes the core.
  *   WAIT_SLEEP    a short sleep: any port and CPU, and all there is for af_packet, tap and memif.
  *                 A frame that comes meanwhile waits for its end.
  *
@@ -20,7 +21,7 @@
 
 #define WAIT_SLACK_NS 1000ul
 
-enum wait_kind { WAIT_MONITOR, WAIT_SLEEP };
+enum wait_kind { WAIT_MONITOR, WAIT_EVENT, WAIT_SLEEP };
 
 /* Of this queue on this CPU; the thread is the core's, and its timers are exact from now on. */
 enum wait_kind port_wait_begin(const struct port_dpdk *p);

@@ -31,8 +31,13 @@ struct field {
 };
 
 static const char *const spreads[] = {
-	[SPREAD_NONE] = "none",     [SPREAD_RSS] = "rss",   [SPREAD_FANOUT] = "fanout",
-	[SPREAD_KERNEL] = "kernel", [SPREAD_PEER] = "peer", NULL,
+	[SPREAD_NONE] = "none",
+	[SPREAD_RSS] = "rss",
+	[SPREAD_FANOUT] = "fanout",
+	[SPREAD_KERNEL] = "kernel",
+	[SPREAD_PEER] = "peer",
+	[SPREAD_CABLE] = "cable",
+	NULL,
 };
 
 /* Bit i of enum need and enum rss_kind is word i. */

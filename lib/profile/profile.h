@@ -31,6 +31,7 @@ enum spread {
 	SPREAD_FANOUT, /* the driver asks the kernel to hash over its sockets */
 	SPREAD_KERNEL, /* the kernel hashes over the queues of its interface */
 	SPREAD_PEER,   /* the process at the other end chooses the queue */
+	SPREAD_CABLE,  /* the thread at the other end does, by handover_owner() of pkt/handover.h */
 };
 
 /* What the host must have before EAL is asked: EAL's own answer would be silence or an abort. */
@@ -115,6 +116,9 @@ bool profile_has_iface(const struct profile *p);
 
 /* Can other hosts be at its far end when it starts? The process at a socket may come later. */
 bool profile_has_neighbours(const struct profile *p);
+
+/* True if the port's other end is a thread of this process (dpdk/cable.h). */
+bool profile_is_cable(const struct profile *p);
 
 /* Is it found on the PCI bus? Else it is a virtual device. */
 bool profile_is_pci(const struct profile *p);

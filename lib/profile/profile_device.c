@@ -125,8 +125,15 @@ profile_is_pci(const struct profile *p)
 }
 
 bool
+profile_is_cable(const struct profile *p)
+{
+	return p->spread == SPREAD_CABLE;
+}
+
+bool
 profile_has_neighbours(const struct profile *p)
 {
-	return strncmp(p->device, "net_null", 8) != 0 && strncmp(p->device, "net_ring", 8) != 0 &&
+	return !profile_is_cable(p) && strncmp(p->device, "net_null", 8) != 0 &&
+	       strncmp(p->device, "net_ring", 8) != 0 &&
 	       (p->needs & (NEED_SOCKET_FREE | NEED_SOCKET_THERE)) == 0;
 }

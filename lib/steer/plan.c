@@ -129,6 +129,8 @@ spread_by(enum spread spread)
 		return "the kernel spreads flows by hash over the interface's queues";
 	case SPREAD_PEER:
 		return "the other side must keep each flow on one queue";
+	case SPREAD_CABLE:
+		return "the thread behind the port brings each flow to its core";
 	case SPREAD_RSS:
 	case SPREAD_NONE:
 		break;
@@ -186,6 +188,8 @@ plan_as_configured(struct steer_plan *plan, const struct plan_args *t)
 	case STEERING_NONE:
 		return plan_none(plan, t);
 	case STEERING_SOFTWARE:
+		if (profile_is_cable(t->profile))
+			return refuse(t, "software", "spreads flows by itself");
 		plan->handover = true;
 		return plan_auto(plan, t);
 	case STEERING_AUTO:
@@ -232,6 +236,7 @@ steer_plan_make(struct steer_plan *plan, const struct config *cfg, const struct 
 	}
 	if (!plan_as_configured(plan, &t))
 		return false;
+	plan->cable = profile_is_cable(profile);
 	if (plan->queues > 1 && cfg->steering != STEERING_NONE)
 		rules_for_neighbours(plan, &profile->flow);
 	if (plan->queues < cfg->cores) {

@@ -60,6 +60,7 @@ struct steer_rule {
 struct steer_plan {
 	uint32_t queues;
 	bool handover;       /* cores pass frames on to the core that owns the flow */
+	bool cable;          /* the thread behind the port does, by the same owner */
 	uint32_t rss_fields; /* enum rss_kind; 0: no RSS */
 	uint32_t rss_key_bytes;
 	uint8_t rss_key[RSS_KEY_MAX];

@@ -59,10 +59,17 @@ is_one_queue(const struct steer_plan *plan)
 	return plan->queues == 1 && !plan->handover;
 }
 
+/* True if each flow reaches the core that handover_owner() names. */
+static bool
+by_owner(const struct steer_plan *plan)
+{
+	return plan->handover || plan->cable;
+}
+
 bool
 steer_knows_cores(const struct steer_plan *plan, uint32_t cores, bool ipv6)
 {
-	return cores == 1 || plan->handover || is_one_queue(plan) || rss_is_ours(plan, ipv6);
+	return cores == 1 || by_owner(plan) || is_one_queue(plan) || rss_is_ours(plan, ipv6);
 }
 
 uint32_t
@@ -76,7 +83,7 @@ steer_core_of_flow(const struct steer_plan *plan, uint32_t cores, const struct s
 		return STEER_CORE_UNKNOWN;
 	if (cores == 1 || is_one_queue(plan))
 		return 0;
-	if (plan->handover)
+	if (by_owner(plan))
 		return handover_core_of_tcp(cores, &(struct handover_tcp){flow->peer, flow->ours,
 									  flow->peer_port,
 									  flow->our_port});

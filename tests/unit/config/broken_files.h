@@ -57,8 +57,8 @@ static const struct {
 	 "f.yaml:1: wibble: unknown section; there are: network, port, cores, memory, "
 	 "steering, cache, front, flash, protocol, auth, tls, telemetry, process"},
 	{"network:\n  wuzzle: 1\n",
-	 "f.yaml:2: network.wuzzle: unknown key; in network are: address, gateway, ipv6, "
-	 "address6, gateway6, probe, allow, deny, vlan, vlan_priority, mtu"},
+	 "f.yaml:2: network.wuzzle: unknown key; in network are: listen, backlog, address, "
+	 "gateway, ipv6, address6, gateway6, probe, allow, deny, vlan, vlan_priority, mtu"},
 	{"protocol:\n  ssl: yes\n", "f.yaml:2: protocol.ssl: unknown key; did you mean auth.sasl?"},
 	{"port:\n  rxring: 96\n", "f.yaml:2: port.rxring: unknown key; did you mean port.rx_ring?"},
 	{"port:\n  rx_ring:\n    size: 96\n",

@@ -297,6 +297,7 @@ static const char *const settings[][6] = {
 	{"telemetry-http", "127.0.0.1:9150", NULL, NULL},
 	{"telemetry-http", "[::1]:9150", NULL, NULL},
 	{"telemetry-http", "/run/x y", NULL, NULL},
+	{"port", "user", "listen", "127.0.0.1,[::1]:11300", "listen-backlog", "9"},
 	{"idle_timeout", "60", "track_sizes", "yes"},
 	{"front-servers", "10.0.0.1:11211:1", NULL, NULL},
 	{"front-servers", "::1:11211:1 a, b:2:3 \"c\\,d:1:1", NULL, NULL},

@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 static const char *const names[] = {
-	"af_packet", "af_xdp",       "ena",    "i40e",        "ice",     "ixgbe",
-	"memif",     "memif_client", "mlx5",   "null",        "pci",     "ring",
-	"tap",       "vhost",        "virtio", "virtio_user", "vmxnet3",
+	"af_packet", "af_xdp", "ena",  "i40e", "ice",  "ixgbe", "memif",  "memif_client", "mlx5",
+	"null",      "pci",    "ring", "tap",  "user", "vhost", "virtio", "virtio_user",  "vmxnet3",
 };
 
 static void
@@ -144,8 +143,8 @@ static const struct {
 static void
 others_can_be_there_but_for_ports_of_tests_and_sockets(void **state)
 {
-	static const char *const alone[] = {"memif", "memif_client", "null",
-					    "ring",  "vhost",        "virtio_user"};
+	static const char *const alone[] = {"memif", "memif_client", "null",       "ring",
+					    "user",  "vhost",        "virtio_user"};
 	uint32_t found = 0;
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

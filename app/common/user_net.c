@@ -1,0 +1,495 @@
+/*
+ * user_net.c - the thread of libslirp: sockets of the host on one side, a cable to the cores on the
+ * other.
+ */
+#include "user_net.h"
+#include "user_listen.h"
+#include "base/counter.h"
+#include "pkt/handover.h"
+#include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
+#include "wire/eth_wire.h"
+#include "wire/udp_wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <slirp/libslirp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S        1000000000ull
+#define NS_PER_MS       1000000ull
+#define CATCH_UP_MS     1       /* how long sockets are left alone while a core has much to read */
+#define ROUNDS_MAX      64u     /* of CABLE_BURST frames a lane between two polls */
+#define CONFIG_VERSION  4u      /* of struct SlirpConfig: libslirp 4.7 */
+#define SPARE_FDS       64u     /* beside connections */
+#define FRAGMENT_OFFSET 0x1fffu /* RFC 791 section 3.1 */
+
+struct user_timer {
+	struct user_net *u;
+	SlirpTimerId id;
+	void *arg;
+	uint64_t due_ms; /* UINT64_MAX: not set */
+};
+
+struct user_net {
+	Slirp *slirp;
+	struct cable *cable;
+	struct handover_config owner; /* how a flow finds its core */
+	cpu_set_t cpus;
+	pthread_t thread;
+	bool runs;
+	atomic_bool stop;
+	struct counter dropped;
+	struct user_timer timers[SLIRP_TIMER_NUM];
+	uint32_t fd_count, fd_max;
+	struct pollfd *fds; /* the first is the cable's */
+};
+
+static uint64_t
+clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* ---- frames to the cores ---- */
+
+static struct be16
+cksum_after(struct be16 cksum, const uint8_t *was, const uint8_t *is, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i += sizeof cksum) {
+		struct be16 w, n;
+
+		memcpy(&w, was + i, sizeof w);
+		memcpy(&n, is + i, sizeof n);
+		cksum = inet_cksum_update(cksum, w, n);
+	}
+	return cksum;
+}
+
+static void
+translate4(struct ipv4_header *ip)
+{
+	const struct be32 host = be32_of(CONFIG_USER_HOST);
+	struct udp_header *udp = (void *)(ip + 1);
+	const bool first = (be16_get(ip->fragment) & FRAGMENT_OFFSET) == 0;
+
+	if (ip->protocol != IPV4_UDP || be32_get(ip->src) >> 24 != 127)
+		return;
+	ip->cksum = cksum_after(ip->cksum, ip->src.b, host.b, sizeof host);
+	if (first && load_u16(udp->cksum.b) != 0)
+		udp->cksum = cksum_after(udp->cksum, ip->src.b, host.b, sizeof host);
+	ip->src = host;
+}
+
+static void
+translate6(struct ipv6_header *ip)
+{
+	static const struct ip_addr loopback = {{[15] = 1}};
+	const struct ip_addr host = {{[0] = CONFIG_USER_PREFIX6, [15] = CONFIG_USER_HOST6}};
+	struct udp_header *udp = (void *)(ip + 1);
+
+	if (ip->next != IPV6_UDP || memcmp(&ip->src, &loopback, sizeof loopback) != 0)
+		return;
+	udp->cksum = cksum_after(udp->cksum, loopback.b, host.b, sizeof host);
+	memcpy(&ip->src, &host, sizeof host);
+}
+
+/* A socket that listens at all addresses forgets, with the first client of another host, to
+ * translate those of this one (libslirp 4.7.0 src/socket.c, sotranslate_in). The appliance would
+ * take a datagram from 127.0.0.1 for a forged one. */
+static void
+translate_loopback(uint8_t *frame, uint32_t len)
+{
+	const struct eth_header *eth = (const void *)frame;
+	uint8_t *const ip = frame + sizeof *eth;
+
+	if (len < sizeof *eth + sizeof(struct ipv4_header) + sizeof(struct udp_header))
+		return;
+	if (be16_get(eth->type) == ETH_TYPE_IPV4)
+		translate4((void *)ip);
+	else if (be16_get(eth->type) == ETH_TYPE_IPV6 &&
+		 len >= sizeof *eth + sizeof(struct ipv6_header) + sizeof(struct udp_header))
+		translate6((void *)ip);
+}
+
+/* libslirp's frame to us. */
+static ssize_t
+send_packet(const void *frame, size_t len, void *arg)
+{
+	struct user_net *u = arg;
+	struct cable_lane *lane =
+		&u->cable->lane[handover_owner(&u->owner, frame, (uint32_t)len, 0)];
+	uint8_t *data;
+	struct frame *f = cable_thread_frame(lane, (uint32_t)len, &data);
+
+	if (f != NULL) {
+		memcpy(data, frame, len);
+		translate_loopback(data, (uint32_t)len);
+	}
+	if (f == NULL || !cable_thread_send(lane, f))
+		counter_add(&u->dropped, 1);
+	return (ssize_t)len;
+}
+
+/* ---- what libslirp asks of its host ---- */
+
+/* Bytes of a peer never become a line of the log. */
+static void
+guest_error(const char *message, void *arg)
+{
+	(void)message;
+	(void)arg;
+}
+
+static int64_t
+clock_get_ns(void *arg)
+{
+	(void)arg;
+	return (int64_t)clock_ns();
+}
+
+static void *
+timer_new(SlirpTimerId id, void *timer_arg, void *arg)
+{
+	struct user_net *u = arg;
+
+	u->timers[id] = (struct user_timer){u, id, timer_arg, UINT64_MAX};
+	return &u->timers[id];
+}
+
+static void
+timer_free(void *timer, void *arg)
+{
+	(void)arg;
+	((struct user_timer *)timer)->due_ms = UINT64_MAX;
+}
+
+static void
+timer_set(void *timer, int64_t ms, void *arg)
+{
+	(void)arg;
+	((struct user_timer *)timer)->due_ms = (uint64_t)ms;
+}
+
+static void
+poll_fd_ignored(int fd, void *arg)
+{
+	(void)fd;
+	(void)arg;
+}
+
+static void
+notify(void *arg)
+{
+	(void)arg;
+}
+
+static const SlirpCb callbacks = {
+	.send_packet = send_packet,
+	.guest_error = guest_error,
+	.clock_get_ns = clock_get_ns,
+	.timer_new_opaque = timer_new,
+	.timer_free = timer_free,
+	.timer_mod = timer_set,
+	.register_poll_fd = poll_fd_ignored,
+	.unregister_poll_fd = poll_fd_ignored,
+	.notify = notify,
+};
+
+/* ---- polling ---- */
+
+struct event_pair {
+	short poll;
+	int slirp;
+};
+
+static const struct event_pair event_pairs[] = {
+	{POLLIN, SLIRP_POLL_IN},   {POLLOUT, SLIRP_POLL_OUT}, {POLLPRI, SLIRP_POLL_PRI},
+	{POLLERR, SLIRP_POLL_ERR}, {POLLHUP, SLIRP_POLL_HUP},
+};
+#define EVENT_PAIRS (sizeof event_pairs / sizeof event_pairs[0])
+
+/* Returns its index. One descriptor too many is polled at a later turn. */
+static int
+add_poll(int fd, int events, void *arg)
+{
+	struct user_net *u = arg;
+	short wanted = 0;
+
+	if (u->fd_count == u->fd_max)
+		return -1;
+	for (uint32_t i = 0; i < EVENT_PAIRS; i++)
+		if (events & event_pairs[i].slirp)
+			wanted |= event_pairs[i].poll;
+	u->fds[u->fd_count] = (struct pollfd){.fd = fd, .events = wanted};
+	return (int)u->fd_count++;
+}
+
+static int
+get_events(int index, void *arg)
+{
+	const struct user_net *u = arg;
+	int events = 0;
+
+	for (uint32_t i = 0; index >= 0 && i < EVENT_PAIRS; i++)
+		if (u->fds[index].revents & event_pairs[i].poll)
+			events |= event_pairs[i].slirp;
+	return events;
+}
+
+static void
+take_frame(void *arg, const uint8_t *data, uint32_t len)
+{
+	slirp_input(((struct user_net *)arg)->slirp, data, (int)len);
+}
+
+static void
+receive_frames(struct user_net *u)
+{
+	for (uint32_t i = 0; i < u->cable->lanes; i++)
+		for (uint32_t round = 0; round < ROUNDS_MAX; round++)
+			if (cable_thread_receive(&u->cable->lane[i], take_frame, u) < CABLE_BURST)
+				break;
+}
+
+/* Fires what is due. Returns how long the next timer may wait, most_ms at most. */
+static uint32_t
+run_timers(struct user_net *u, uint32_t most_ms)
+{
+	const uint64_t now_ms = clock_ns() / NS_PER_MS;
+
+	for (uint32_t i = 0; i < SLIRP_TIMER_NUM; i++) {
+		struct user_timer *t = &u->timers[i];
+
+		if (t->due_ms <= now_ms) {
+			t->due_ms = UINT64_MAX;
+			slirp_handle_timer(u->slirp, t->id, t->arg);
+		}
+		if (t->due_ms != UINT64_MAX && t->due_ms - now_ms < most_ms)
+			most_ms = (uint32_t)(t->due_ms - now_ms);
+	}
+	return most_ms;
+}
+
+static void
+poll_sockets(struct user_net *u)
+{
+	uint32_t ms = INT32_MAX;
+	bool sleeps;
+	int n;
+
+	u->fd_count = 1;
+	slirp_pollfds_fill(u->slirp, &ms, add_poll, u);
+	ms = run_timers(u, ms);
+	sleeps = cable_thread_sleeps(u->cable);
+	n = poll(u->fds, u->fd_count, sleeps ? (int)ms : 0);
+	cable_thread_woke(u->cable);
+	slirp_pollfds_poll(u->slirp, n < 0, get_events, u);
+}
+
+/* Sockets keep what their clients send until the cores have read what is on the way to them. */
+static void
+wait_for_cores(struct user_net *u)
+{
+	const bool sleeps = cable_thread_sleeps(u->cable);
+
+	poll(u->fds, 1, sleeps ? CATCH_UP_MS : 0);
+	cable_thread_woke(u->cable);
+}
+
+static void *
+run(void *arg)
+{
+	struct user_net *u = arg;
+
+	pthread_setname_np(pthread_self(), "clockoo-user");
+	/* Pairs with the store in user_net_close(); the flag carries no data. */
+	while (!atomic_load_explicit(&u->stop, memory_order_relaxed)) {
+		if (cable_thread_is_ahead(u->cable))
+			wait_for_cores(u);
+		else
+			poll_sockets(u);
+		receive_frames(u);
+	}
+	return NULL;
+}
+
+/* ---- start and end ---- */
+
+/* Each connection has a descriptor. Returns how many there may be. */
+static uint32_t
+raise_fd_limit(const struct config *cfg)
+{
+	const uint64_t wanted = (uint64_t)cfg->conns_max + SPARE_FDS;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return USER_NET_FDS_MAX;
+	if (limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (limit.rlim_cur < wanted)
+		fprintf(stderr,
+			"clockoo: warning: --conn-limit: %u connections need %llu descriptors and "
+			"this process may have %llu: raise \"ulimit -n\"\n",
+			cfg->conns_max, (unsigned long long)wanted,
+			(unsigned long long)limit.rlim_cur);
+	return limit.rlim_cur < USER_NET_FDS_MAX ? (uint32_t)limit.rlim_cur : USER_NET_FDS_MAX;
+}
+
+static struct in_addr
+address4(uint32_t ip)
+{
+	return (struct in_addr){htonl(ip)};
+}
+
+static struct in6_addr
+address6(uint8_t last)
+{
+	return (struct in6_addr){{{[0] = CONFIG_USER_PREFIX6, [15] = last}}};
+}
+
+static Slirp *
+slirp_make(struct user_net *u, const struct config *cfg)
+{
+	const SlirpConfig how = {
+		.version = CONFIG_VERSION,
+		.in_enabled = true,
+		.vnetwork = address4(CONFIG_USER_NET),
+		.vnetmask = address4(0xffffff00u),
+		.vhost = address4(CONFIG_USER_HOST),
+		.vdhcp_start = address4(CONFIG_USER_ADDRESS),
+		.vnameserver = address4(CONFIG_USER_HOST + 1),
+		.in6_enabled = config_has_ipv6(cfg),
+		.vprefix_addr6 = address6(0),
+		.vprefix_len = 64,
+		.vhost6 = address6(CONFIG_USER_HOST6),
+		.vnameserver6 = address6(CONFIG_USER_HOST6 + 1),
+		.if_mtu = cfg->mtu,
+		.if_mru = cfg->mtu,
+		.disable_dns = true,
+		.disable_dhcp = true,
+	};
+
+	return slirp_new(&how, &callbacks, u);
+}
+
+bool
+user_net_is_built(struct error *err)
+{
+	(void)err;
+	return true;
+}
+
+static int
+set_backlog(int fd, int events, void *arg)
+{
+	const uint32_t *backlog = arg;
+	int listens = 0;
+	socklen_t bytes = sizeof listens;
+
+	(void)events;
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens)
+		listen(fd, (int)*backlog);
+	return 0;
+}
+
+/* libslirp listens with a backlog of 1; a second listen(2) changes it. */
+static void
+raise_backlog(struct user_net *u, uint32_t backlog)
+{
+	uint32_t ms = 0;
+
+	slirp_pollfds_fill(u->slirp, &ms, set_backlog, &backlog);
+}
+
+bool
+user_net_open(struct user_net **opened, const struct config *cfg, struct error *err)
+{
+	struct user_net *u = calloc(1, sizeof *u);
+
+	*opened = u;
+	if (u == NULL)
+		return error_set(err, "--port user: no memory");
+	sched_getaffinity(0, sizeof u->cpus, &u->cpus);
+	for (uint32_t i = 0; i < SLIRP_TIMER_NUM; i++)
+		u->timers[i].due_ms = UINT64_MAX;
+	u->fd_max = raise_fd_limit(cfg);
+	u->fds = calloc(u->fd_max, sizeof *u->fds);
+	u->owner = (struct handover_config){
+		.cores = cfg->cores,
+		.udp_first = cfg->udp_port_per_core ? (uint16_t)cfg->udp_port : 0,
+	};
+	u->slirp = slirp_make(u, cfg);
+	if (u->fds != NULL && u->slirp != NULL && user_listen(u->slirp, cfg, err)) {
+		raise_backlog(u, cfg->backlog);
+		return true;
+	}
+	if (u->fds == NULL || u->slirp == NULL)
+		error_set(err, "--port user: libslirp did not start");
+	user_net_close(u);
+	*opened = NULL;
+	return false;
+}
+
+bool
+user_net_check(const struct config *cfg, struct error *err)
+{
+	struct user_net *u;
+
+	if (!user_net_open(&u, cfg, err))
+		return false;
+	user_net_close(u);
+	return true;
+}
+
+bool
+user_net_start(struct user_net *u, struct cable *cable, struct error *err)
+{
+	sigset_t all, before;
+	pthread_attr_t how;
+
+	u->cable = cable;
+	u->fds[0] = (struct pollfd){.fd = cable->thread.fd, .events = POLLIN};
+	sigfillset(&all);
+	pthread_attr_init(&how);
+	pthread_attr_setaffinity_np(&how, sizeof u->cpus, &u->cpus);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	u->runs = pthread_create(&u->thread, &how, run, u) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&how);
+	return u->runs || error_set(err, "--port user: its thread cannot be started");
+}
+
+uint64_t
+user_net_dropped_mt(const struct user_net *u)
+{
+	return counter_read(&u->dropped);
+}
+
+void
+user_net_close(struct user_net *u)
+{
+	if (u->runs) {
+		atomic_store_explicit(&u->stop, true, memory_order_relaxed);
+		eventfd_write(u->cable->thread.fd, 1);
+		pthread_join(u->thread, NULL);
+	}
+	if (u->slirp != NULL)
+		slirp_cleanup(u->slirp);
+	free(u->fds);
+	free(u);
+}

@@ -1,0 +1,45 @@
+/*
+ * config_listen.h - where clients reach port user: sockets of this host.
+ *
+ * Shape:  plain data, a part of struct config.
+ * Units:  ports and IPv4 addresses in host order.
+ * Thread: immutable after config_finish().
+ */
+#ifndef CLOCKOO_CONFIG_LISTEN_H
+#define CLOCKOO_CONFIG_LISTEN_H
+
+#include "base/ip_addr.h"
+
+#include <stdbool.h>
+
+#define CONFIG_PORT_USER "user" /* the profile of the host's own sockets */
+/* The network inside the process between the appliance and libslirp: QEMU's customary one, and a
+ * unique local one of IPv6 (RFC 4193). The host, its loopback included, is its gateway. */
+#define CONFIG_USER_NET      0x0a000200u /* 10.0.2.0/24 */
+#define CONFIG_USER_HOST     (CONFIG_USER_NET + 2)
+#define CONFIG_USER_ADDRESS  (CONFIG_USER_NET + 15)
+#define CONFIG_USER_PREFIX6  0xfd /* fd00::/64 */
+#define CONFIG_USER_HOST6    2    /* the last byte */
+#define CONFIG_USER_ADDRESS6 15
+
+#define CONFIG_ARGS_BYTES    256u
+#define CONFIG_LISTENERS_MAX 16u
+#define CONFIG_BACKLOG       1024u /* memcached's */
+
+/* One of -l's addresses. */
+struct config_listener {
+	struct ip_addr ip; /* zero: every address of the family */
+	bool ipv6, any;
+	bool plain;    /* in the clear beside TLS */
+	uint32_t port; /* 0: -p's, and for UDP -U's */
+};
+
+/* Addresses of this host on which port user listens (lib/dpdk/README.md). On a NIC -l can only name
+ * the appliance's one address again. */
+struct config_listen {
+	uint32_t count;
+	struct config_listener at[CONFIG_LISTENERS_MAX];
+	char text[CONFIG_ARGS_BYTES]; /* as given */
+};
+
+#endif
