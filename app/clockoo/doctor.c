@@ -3,6 +3,7 @@
  */
 #include "file_check.h"
 #include "plan_print.h"
+#include "user_net.h"
 #include "dry_run.h"
 #include "flash_doctor.h"
 #include "http_server.h"
@@ -48,6 +49,24 @@ check_vfio_group(struct dry_run *p)
 	}
 }
 
+/* Where another process listens it is this service, as a rule. */
+static void
+check_user_port(struct dry_run *p, const struct config *cfg)
+{
+	struct error err;
+
+	advice_fix(advice_add(&p->advice, ADVICE_WARN, "port user", CONFIG_USER_LIMITS),
+		   "a NIC: README, \"On a real NIC\"");
+	if (!user_net_is_built(&err))
+		advice_fix(advice_add(&p->advice, ADVICE_FAIL, "port user", "%s", err.text),
+			   "tools/install build, and build it again");
+	else if (user_net_check(cfg, &err))
+		advice_add(&p->advice, ADVICE_OK, "listen", "the addresses are free");
+	else
+		advice_add(&p->advice, ADVICE_UNKNOWN, "listen", "%s, if it is not this service",
+			   err.text);
+}
+
 /* What else a start would refuse: a missing interface or file of users. Neither is known of another
  * machine. */
 static void
@@ -60,7 +79,9 @@ check_port(struct dry_run *p, const struct config *cfg)
 	if (!tree_is_live(&p->machine.tree))
 		return;
 	host_probe(&host, cfg);
-	if (!file_check_complete(cfg, &err)) {
+	if (config_is_user(cfg)) {
+		check_user_port(p, cfg);
+	} else if (!file_check_complete(cfg, &err)) {
 		a = advice_add(&p->advice, ADVICE_FAIL, "configuration", "%s", err.text);
 		advice_fix(a, "set what is missing, as an option or in the configuration file");
 	} else if (!(p->profile.needs & NEED_IFACE)) {

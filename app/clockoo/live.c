@@ -142,7 +142,10 @@ live_print(struct live *live, const struct appliance *a)
 	if (a->fleet != NULL && n < sizeof line)
 		n += (size_t)front_print(live, a, seconds, line + n, sizeof line - n);
 	if (a->flash.used && n < sizeof line)
-		flash_print(per_s, line + n, sizeof line - n);
+		n += (size_t)flash_print(per_s, line + n, sizeof line - n);
+	if (a->nic.user != NULL && n < sizeof line)
+		snprintf(line + n, sizeof line - n, " | port user, not a NIC: frames dropped %llu",
+			 (unsigned long long)user_net_dropped_mt(a->nic.user));
 	puts(line);
 	fflush(stdout);
 }

@@ -242,6 +242,8 @@ check_file(struct appliance *a)
 		config_error_locate(&a->source, &err);
 		printf("not ready to start: %s\n", err.text);
 	}
+	if (config_is_user(&a->config))
+		printf("port.nic: user: %s\n", CONFIG_USER_LIMITS);
 	if (a->config.sysfs[0] == '\0' && users_file_is_open(&a->config, &users))
 		printf(USERS_OPEN_FORMAT "\n", users);
 	say_what_is_kept(a);

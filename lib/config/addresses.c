@@ -158,6 +158,12 @@ keep_listen_text(struct config_listen *listen, const char *value)
 	return true;
 }
 
+void
+option_forget_listen(struct config *cfg)
+{
+	memset(&cfg->listeners, 0, sizeof cfg->listeners);
+}
+
 /* What the addresses mean depends on the port, which may be given later: finish_listen(). */
 bool
 option_set_listen(struct config *cfg, const char *value, struct error *err)

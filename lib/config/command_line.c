@@ -162,9 +162,8 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 		err->code = ERROR_CONFIG;
 		return CONFIG_ERROR;
 	}
-	if (c.given[option_number(
-		    option_by_letter('l'))]) /* which adds to earlier ones of its own */
-		memset(&cfg->listeners, 0, sizeof cfg->listeners);
+	if (c.given[option_number(option_by_letter('l'))])
+		option_forget_listen(cfg);
 	if (options_read(&reader, err) != CONFIG_RUN)
 		return CONFIG_ERROR;
 	apply_precedence(cfg, &c, src);

@@ -195,6 +195,8 @@ parse_list(struct reader *r, const struct option_row *row, const struct yaml_key
 		if (used >= sizeof words || strchr(item->text, ',') != NULL)
 			return yaml_key_error(err, key, "\"%.40s\": expected one value per item",
 					      item->text);
+		if (row->kind == OPTION_LISTEN)
+			option_forget_listen(r->cfg);
 		if (!option_set(r->cfg, row, words, err))
 			return config_error_locate(r->src, err);
 	}

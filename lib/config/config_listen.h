@@ -22,6 +22,12 @@
 #define CONFIG_USER_HOST6    2    /* the last byte */
 #define CONFIG_USER_ADDRESS6 15
 
+/* What an operator must know of it. */
+#define CONFIG_USER_LIMITS                                                                         \
+	"no NIC: a request passes the kernel's sockets and libslirp, so this is not the speed of " \
+	"a NIC; clients on this host share one address, so limits by source do not tell them "     \
+	"apart"
+
 #define CONFIG_ARGS_BYTES    256u
 #define CONFIG_LISTENERS_MAX 16u
 #define CONFIG_BACKLOG       1024u /* memcached's */

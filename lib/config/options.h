@@ -203,6 +203,8 @@ const char *const *option_fleet_choices(enum option_kind kind);
 bool option_set_flash(struct config *cfg, const struct option_row *row, const char *value,
 		      struct error *err);
 /* What the options of IPv6 say together; after the one of IPv4 have been settled. */
+/* An -l adds to those before it; the file's do not count where the command line has one. */
+void option_forget_listen(struct config *cfg);
 bool finish_listen(struct config *cfg, struct error *err);
 bool finish_address6(struct config *cfg, struct error *err);
 

@@ -139,7 +139,8 @@ check_hugepages(struct advice_list *list, const struct advice_input *c)
 	if (c->config->no_huge) {
 		a = advice_add(list, ADVICE_WARN, "hugepages",
 			       "not used: a random get misses the TLB twice");
-		advice_fix(a, "leave out --no-huge");
+		advice_fix(a, config_is_user(c->config) ? "reserve some, and --hugepage-size 2m"
+							: "leave out --no-huge");
 		return;
 	}
 	/* CONFIG_NODES_MAX is less than NODES_MAX: a node that is not there has nothing free. */

@@ -45,8 +45,8 @@ LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")
 # As the programs are called where the package is installed.
 CALLED = (("build/app/clockoo", "clockoo"), ("tools/nic ", "clockoo-nic "),
           ("tools/bench plot ", "/usr/share/clockoo/charts.py "))
-# What the service's items lie in: made by clockoo-memory.service.
-MEMORY_FILE = "/var/lib/hugetlbfs/user/clockoo/pagesize-2MB/clockoo"
+# Until a NIC is configured: the host's own sockets, and items that a restart takes over by a file.
+MEMORY_SAVE = "/var/lib/clockoo/items"
 # Figures for this machine's monitor, and a page of them.
 HTTP = "127.0.0.1:9150"
 # kill is what the unit reloads with; hugeadm makes the mounts and reserves pages.
@@ -56,8 +56,8 @@ DESCRIPTION = """memcached-compatible cache appliance on its own network stack
  its frames straight from the NIC: DPDK below, its own TCP/IP in between, no
  kernel in the path. One core, one queue, one loop.
  .
- The service is started by its operator, after /etc/clockoo/clockoo.yaml names
- a NIC. clockoo-load, a load generator without a kernel, is part of it."""
+ The service is started by its operator. Until /etc/clockoo/clockoo.yaml names a
+ NIC it serves on 127.0.0.1, by this host's own sockets. clockoo-load, a load generator without a kernel, is part of it."""
 
 
 def checked(*command, **options):
@@ -122,7 +122,8 @@ def contents(build, number):
         files[f"usr/share/man/man{path.suffix[1:]}/{path.name}.gz"] = (packed(path.read_bytes()), 0o644)
     for source, path in DATA:
         files[path] = ((ROOT / "tools/debian" / source).read_bytes(), 0o644)
-    files[CONFFILE] = (checked(build / "app/clockoo", "--config", "none", "-e", MEMORY_FILE,
+    files[CONFFILE] = (checked(build / "app/clockoo", "--config", "none", "--port", "user",
+                               "--memory-save", MEMORY_SAVE,
                                *http_options(build), "--print-config").encode(), 0o644)
     for path in sorted([*(ROOT / "drivers-config").rglob("*.yaml"), *(ROOT / "drivers-config").rglob("*.json")]):
         files[f"usr/share/clockoo/{path.relative_to(ROOT)}"] = (path.read_bytes(), 0o644)
