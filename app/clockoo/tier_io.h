@@ -19,6 +19,10 @@
 #include "flash/flash_threads.h"
 #include "flash/flash_uring.h"
 
+/* A reader waits for the disk with one read, so their number bounds the reads a second: of a
+ * virtual disk 4 readers made 41,000, 8 made 61,000, 16 made 83,000 and 32 made 94,000, io_uring
+ * 112,000, while more readers sleep deeper: a single read took 65, 71, 97 and 117 us. A second
+ * writer has the next transfer of 2 MiB under way when one ends. */
 #define TIER_IO_READERS 16u
 #define TIER_IO_WRITERS 2u
 

@@ -42,7 +42,8 @@ static struct {
 	uint32_t answer_count, asked;
 	struct iovec parts[ANSWERS]; /* of the first calls */
 	off_t offsets[ANSWERS];
-	_Atomic bool held; /* calls wait */
+	_Atomic bool held;     /* calls wait */
+	_Atomic(void *) alone; /* not NULL: only those with this memory do */
 	_Atomic uint32_t inside;
 } kernel;
 
@@ -60,7 +61,8 @@ answer(const struct iovec *part, off_t offset)
 	int64_t n = WHOLE;
 
 	atomic_fetch_add(&kernel.inside, 1);
-	while (atomic_load(&kernel.held))
+	while (atomic_load(&kernel.held) &&
+	       (atomic_load(&kernel.alone) == NULL || atomic_load(&kernel.alone) == part->iov_base))
 		sched_yield();
 	if (kernel.answer_count != 0 && kernel.asked < ANSWERS) {
 		kernel.parts[kernel.asked] = *part;
@@ -400,6 +402,27 @@ no_helper_sleeps_while_a_transfer_waits(void **state)
 }
 
 static void
+a_transfer_that_hangs_holds_one_helper_and_its_slot(void **state)
+{
+	struct rig *r = rig_open(2, 2);
+	struct flash_result result;
+
+	atomic_store(&kernel.alone, data_of(r, 0, 1));
+	atomic_store(&kernel.held, true);
+	check_eq(submit_one(r, 0, 1, FLASH_READ), 1);
+	for (uint32_t i = 0; i < 4 * DEPTH; i++) {
+		check_eq(submit_one(r, 0, 0, FLASH_READ), 1);
+		check_eq(submit_one(r, 0, 0, FLASH_READ), 0);
+		check_eq(wait_for(r, 0, &result, 1), 1);
+		check_eq(result.tag, 0);
+	}
+	atomic_store(&kernel.held, false);
+	check_eq(wait_for(r, 0, &result, 1), 1);
+	check_eq(result.tag, 1);
+	rig_close(r);
+}
+
+static void
 a_stop_begins_nothing_more(void **state)
 {
 	struct rig *r = rig_open(DEPTH, 1);
@@ -430,6 +453,7 @@ main(void)
 		cmocka_unit_test(a_submit_wakes_only_if_a_helper_sleeps),
 		cmocka_unit_test(every_transfer_is_made_once_and_ends_once),
 		cmocka_unit_test(no_helper_sleeps_while_a_transfer_waits),
+		cmocka_unit_test(a_transfer_that_hangs_holds_one_helper_and_its_slot),
 		cmocka_unit_test(a_stop_begins_nothing_more),
 	};
 
