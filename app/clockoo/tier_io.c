@@ -40,7 +40,7 @@ rings_close(struct tier_io *io)
 		flash_uring_close(&io->rings[--io->rings_open]);
 }
 
-/* All of them, or none and -errno. */
+/* Opens all rings. Returns 0, or -errno with none of them open. */
 static int
 rings_open(struct tier_io *io, const struct flash_file *file, const struct tier_io_part *parts)
 {

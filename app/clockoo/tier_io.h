@@ -56,7 +56,7 @@ struct tier_io_look {
 	char words[TIER_IO_LOOK_BYTES]; /* "threads: 16 read, 2 write (io_uring: ...)" */
 };
 
-/* What a start would use. False: it would refuse. */
+/* Finds what a start would use. False: a start would refuse, for the reason in err. */
 bool tier_io_look(struct tier_io_look *look, const struct config *cfg, struct error *err);
 
 #endif

@@ -47,7 +47,7 @@ size_to(int fd, uint64_t want, uint64_t *bytes)
 int
 flash_file_open(struct flash_file *file, const char *path, uint64_t bytes)
 {
-	/* Of a file that is there O_EXCL says nothing. */
+	/* O_EXCL without O_CREAT concerns block devices: a mounted one is EBUSY. */
 	const int flags = O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW | O_EXCL;
 	int e;
 

@@ -180,7 +180,7 @@ sync_file(int fd)
 	return fdatasync(fd) == 0 ? 0 : -errno;
 }
 
-/* What is left of a read or a write, in one call: its bytes, or a negative errno. */
+/* Transfers the rest of a read or a write by one call. Returns its bytes, or a negative errno. */
 static int64_t
 transfer_part(int fd, const struct flash_io *io, uint32_t done)
 {
