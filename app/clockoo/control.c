@@ -335,14 +335,20 @@ is_stop_requested(const struct appliance *a, int signal_number)
 void
 control_pin(const struct appliance *a)
 {
+	control_pin_thread(pthread_self(), a);
+}
+
+void
+control_pin_thread(pthread_t thread, const struct appliance *a)
+{
 	const uint32_t cpu = a->nic.machine.placement.control_cpu;
 	cpu_set_t one;
 
 	CPU_ZERO(&one);
 	if (cpu != CPU_NONE)
 		CPU_SET(cpu, &one);
-	if (cpu == CPU_NONE || pthread_setaffinity_np(pthread_self(), sizeof one, &one) != 0)
-		pthread_setaffinity_np(pthread_self(), sizeof a->all_cpus, &a->all_cpus);
+	if (cpu == CPU_NONE || pthread_setaffinity_np(thread, sizeof one, &one) != 0)
+		pthread_setaffinity_np(thread, sizeof a->all_cpus, &a->all_cpus);
 }
 
 static void *

@@ -23,6 +23,8 @@ bool control_stop_is_pending(void);
 /* A thread of ours inherits the main thread's CPU, where a core never lets go: to the control
  * thread's. */
 void control_pin(const struct appliance *a);
+/* Moves another thread to the control thread's CPU. */
+void control_pin_thread(pthread_t thread, const struct appliance *a);
 /* CLOCK_MONOTONIC. */
 uint64_t control_now_ns(void);
 bool control_start(pthread_t *thread, struct appliance *a, struct error *err);

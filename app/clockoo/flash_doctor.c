@@ -5,6 +5,7 @@
 #include "flash/flash_device.h"
 #include "flash/flash_state.h"
 #include "flash_look.h"
+#include "tier_io.h"
 
 #include <fcntl.h>
 #include <libgen.h>
@@ -140,6 +141,23 @@ judge_state(struct advice_list *list, const struct config *cfg)
 			   "a path on a tmpfs");
 }
 
+static void
+judge_io(struct advice_list *list, const struct config *cfg)
+{
+	struct tier_io_look io;
+	struct error err;
+
+	if (!tier_io_look(&io, cfg, &err))
+		advice_fix(advice_add(list, ADVICE_FAIL, SUBJECT, "%s", err.text),
+			   "flash.io: auto");
+	else if (io.refused != 0)
+		advice_fix(advice_add(list, ADVICE_WARN, SUBJECT, "by %s", io.words),
+			   "allow io_uring: kernel.io_uring_disabled, a container's seccomp "
+			   "profile");
+	else
+		advice_add(list, ADVICE_OK, SUBJECT, "by %s", io.words);
+}
+
 void
 flash_doctor(struct advice_list *list, const struct config *cfg)
 {
@@ -157,6 +175,7 @@ flash_doctor(struct advice_list *list, const struct config *cfg)
 	}
 	flash_look_words(cfg, bytes, words);
 	advice_add(list, ADVICE_OK, SUBJECT, "%s", words);
+	judge_io(list, cfg);
 	strcpy(path, cfg->flash.device);
 	if (stat(path, &st) == 0)
 		judge_alignment(list, path);

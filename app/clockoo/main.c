@@ -14,6 +14,7 @@
 #include "last_words.h"
 #include "paths.h"
 #include "plan_print.h"
+#include "tier_io.h"
 #include "version.h"
 
 #include <stdio.h>
@@ -179,18 +180,23 @@ static void
 say_what_is_on_flash(const struct appliance *a)
 {
 	char words[FLASH_LOOK_BYTES];
+	struct tier_io_look io;
 	struct error err;
 	uint64_t bytes;
 	bool huge;
 
+	if (a->config.flash.device[0] == '\0')
+		return;
+
 	if (!flash_look_check(&a->config, &err) || !flash_look_bytes(&bytes, &a->config, &err) ||
+	    !tier_io_look(&io, &a->config, &err) ||
 	    (a->config.flash.state[0] != '\0' &&
 	     !memory_file_place_ok(FLASH_STATE_OPTION, a->config.flash.state, &huge, &err))) {
 		config_error_locate(&a->source, &err);
 		printf("not ready to start: %s\n", err.text);
-	} else if (bytes != 0) {
+	} else {
 		flash_look_words(&a->config, bytes, words);
-		printf("flash.device: %s: %s\n", a->config.flash.device, words);
+		printf("flash.device: %s: %s; by %s\n", a->config.flash.device, words, io.words);
 	}
 }
 

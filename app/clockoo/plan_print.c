@@ -10,6 +10,7 @@
 #include "flash_look.h"
 #include "front_cores.h"
 #include "sizes.h"
+#include "tier_io.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -399,11 +400,17 @@ static void
 print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *out)
 {
 	char words[FLASH_LOOK_BYTES];
+	struct tier_io_look io;
+	struct error err;
 
 	if (f->device == 0)
 		return;
 	flash_look_words(cfg, f->device, words);
 	fprintf(out, "flash      %s: %s\n", cfg->flash.device, words);
+	if (tier_io_look(&io, cfg, &err))
+		fprintf(out, "           by %s\n", io.words);
+	else
+		fprintf(out, "           which a start refuses: %s\n", err.text);
 	print_shards(&f->plan, out);
 	print_million(f, cfg, out);
 }

@@ -1,5 +1,5 @@
 /*
- * second_tier.c - the tier's parts in their order: device, shards, rings, suppliers, thread; and
+ * second_tier.c - the tier's parts in their order: device, shards, suppliers, thread; and
  * what a stop writes.
  */
 #include "second_tier.h"
@@ -32,7 +32,7 @@
 #define PARTS            12u /* of the tier's memory, each aligned */
 
 static_assert(CORES_MAX + 1 <= FLASH_CORES_MAX, "cores of the store, with the loader");
-static_assert(READS_SMALL + READS_LARGE <= FLASH_DEPTH_MAX, "a ring has all reads");
+static_assert(READS_SMALL + READS_LARGE <= FLASH_DEPTH_MAX, "a device has all reads");
 static_assert(FLASH_BUFFERS * FLASH_SHARDS_MAX + FLASH_CONVERT_TRANSFERS <= FLASH_DEPTH_MAX,
 	      "and all writes");
 
@@ -68,8 +68,7 @@ second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg, uint64_
 	z->reads = cfg->cores * read_bytes_of_core();
 	z->packers = cfg->flash.compress ? cfg->cores * sizeof(struct flash_packer) : 0;
 	z->ghosts = cfg->flash.admit == FLASH_ADMIT_ALL ? 0 : flash_ghosts_count(z->plan.items);
-	z->tables = sizeof(struct flash_tier) + z->plan.shards * sizeof(struct flash_shard) +
-		    (cfg->cores + 1) * sizeof(struct flash_uring);
+	z->tables = sizeof(struct flash_tier) + z->plan.shards * sizeof(struct flash_shard);
 }
 
 size_t
@@ -251,7 +250,7 @@ shards_make(struct second_tier *t, struct region *region, const struct appliance
 			.segment_pages = FLASH_SEGMENT_PAGES},
 		.buckets = region_take(region, flash_plan_index_bytes(p), CACHE_LINE_BYTES),
 		.generation = store_flushes(store_core_of(a->store, 0))};
-	struct flash_recover_config recover = {.device = &t->rings[0].device,
+	struct flash_recover_config recover = {.device = tier_io_device(t->io, 0),
 					       .memory = memory,
 					       .depth = FLASH_RECOVER_DEPTH_MAX,
 					       .shards = p->shards / p->streams,
@@ -283,36 +282,22 @@ shards_make(struct second_tier *t, struct region *region, const struct appliance
 				 a->config.flash.device);
 }
 
-/* The next one. */
 static bool
-ring_open(struct second_tier *t, uint32_t depth, void *memory, size_t bytes, struct error *err)
-{
-	const int e = flash_uring_open(&t->rings[t->rings_open], &t->file, depth, memory, bytes);
-
-	t->rings_open += e == 0;
-	return e == 0 || error_set(err,
-				   "--flash-device: no io_uring: %s; see kernel.io_uring_disabled, "
-				   "and seccomp",
-				   strerror(-e));
-}
-
-static bool
-rings_make(struct second_tier *t, struct region *region, const struct appliance *a,
-	   struct error *err)
+devices_open(struct second_tier *t, struct region *region, const struct appliance *a,
+	     struct error *err)
 {
 	const struct second_tier_sizes *z = &a->sizes.flash;
-	const uint32_t cores = a->config.cores;
+	struct tier_io_part parts[CORES_MAX + 1] = {
+		{t->from.state.pages, t->from.state.pages_bytes,
+		 FLASH_BUFFERS * z->plan.shards + FLASH_CONVERT_TRANSFERS}};
 
 	t->reads = region_take(region, z->reads, FLASH_PAGE_BYTES);
-	t->rings = region_take(region, (cores + 1) * sizeof *t->rings, CACHE_LINE_BYTES);
-	if (!ring_open(t, FLASH_BUFFERS * z->plan.shards + FLASH_CONVERT_TRANSFERS,
-		       t->from.state.pages, t->from.state.pages_bytes, err))
-		return false;
-	for (uint32_t i = 0; i < cores; i++)
-		if (!ring_open(t, READS_SMALL + READS_LARGE, t->reads + i * read_bytes_of_core(),
-			       read_bytes_of_core(), err))
-			return false;
-	return true;
+	for (uint32_t i = 0; i < a->config.cores; i++)
+		parts[1 + i] =
+			(struct tier_io_part){t->reads + i * read_bytes_of_core(),
+					      read_bytes_of_core(), READS_SMALL + READS_LARGE};
+	t->io = tier_io_open(a, &t->file, parts, a->config.cores + 1, err);
+	return t->io != NULL;
 }
 
 static void
@@ -329,10 +314,12 @@ tier_make(struct second_tier *t, struct region *region, const struct appliance *
 		.flush_due = t->from.state.due,
 		.admit_all = f->admit == FLASH_ADMIT_ALL,
 		.budget = (uint64_t)f->budget_mb << 20,
+		.io = tier_io_name(t->io),
 	};
 
-	t->convert = tier_columns_create(&a->sizes.flash.plan, region, t->shards,
-					 &t->rings[0].device, hash_of, store_core_of(a->store, 0));
+	t->convert =
+		tier_columns_create(&a->sizes.flash.plan, region, t->shards,
+				    tier_io_device(t->io, 0), hash_of, store_core_of(a->store, 0));
 	c.convert = t->convert;
 	if (f->compress)
 		c.packers = region_take(region, a->sizes.flash.packers, CACHE_LINE_BYTES);
@@ -343,7 +330,7 @@ tier_make(struct second_tier *t, struct region *region, const struct appliance *
 	}
 	t->tier = region_take(region, sizeof *t->tier, CACHE_LINE_BYTES);
 	flash_tier_init(t->tier, &c);
-	t->writer = (struct flash_writer){.tier = t->tier, .device = &t->rings[0].device};
+	t->writer = (struct flash_writer){.tier = t->tier, .device = tier_io_device(t->io, 0)};
 	store_tier_attach(a->store, &t->tier->hooks);
 }
 
@@ -355,7 +342,7 @@ second_tier_create(struct second_tier *t, struct region *region, const struct ap
 
 	if (!t->used)
 		return true;
-	if (!layout_make(t, a, &random, err) || !rings_make(t, region, a, err))
+	if (!layout_make(t, a, &random, err) || !devices_open(t, region, a, err))
 		return false;
 	tier_start_decide(&t->from, a, &t->super.layout);
 	if (!shards_make(t, region, a, random, err))
@@ -364,7 +351,7 @@ second_tier_create(struct second_tier *t, struct region *region, const struct ap
 	tier_start_end(&t->from, a);
 	fprintf(stderr, LINE "%s: room for %llu items of %u bytes; %s\n", a->config.flash.device,
 		(unsigned long long)a->sizes.flash.plan.items, a->config.flash.item_size,
-		flash_uring_words(&t->rings[0]));
+		tier_io_words(t->io));
 	return true;
 }
 
@@ -380,7 +367,7 @@ second_tier_attach(struct second_tier *t, struct region *region, const struct ap
 	c.tier = t->tier;
 	c.serve = serve;
 	c.store = store_core_of(a->store, core);
-	c.device = &t->rings[1 + core].device;
+	c.device = tier_io_device(t->io, 1 + core);
 	c.pages = t->reads + core * read_bytes_of_core();
 	c.deadline_ns = a->config.flash.deadline_ms * MS_NS;
 	supplier = flash_supplier_of(flash_supplier_create(region, &c));
@@ -491,7 +478,7 @@ write_all(struct second_tier *t)
 	}
 	for (uint32_t i = 0; i < t->tier->c.shard_count && !failed; i++)
 		whole &= flash_shard_leave(&t->shards[i], &(struct flash_recover_config){0});
-	tier_columns_leave(t->shards, t->tier->c.shard_count, &t->rings[0].device, &t->super);
+	tier_columns_leave(t->shards, t->tier->c.shard_count, tier_io_device(t->io, 0), &t->super);
 	return whole && !failed && fdatasync(t->file.fd) == 0;
 }
 
@@ -537,15 +524,17 @@ second_tier_tick(struct second_tier *t, struct appliance *a)
 		tier_start_tick(&t->from, a);
 }
 
-/* A ring whose transfers hang keeps its memory until the process ends. */
+/* A device whose transfers hang keeps its memory until the process ends. */
 void
 second_tier_close(struct second_tier *t)
 {
 	end_thread(t);
-	while (t->rings_open != 0)
-		flash_uring_close(&t->rings[--t->rings_open]);
+
+	const bool ended = t->io == NULL || tier_io_close(t->io);
+
 	flash_state_close(&t->from.state);
-	if (t->file.fd >= 0)
+	if (t->file.fd >= 0 && ended)
 		flash_file_close(&t->file);
+	t->io = NULL;
 	t->used = false;
 }

@@ -1,12 +1,12 @@
 /*
  * second_tier.h - the tier on --flash-device, from the start that opens it to the stop that leaves
- * it: its memory, a ring and a supplier a core, and its thread.
+ * it: its memory, a device and a supplier a core, and its thread.
  *
  * Shape:  opened and locked before DPDK starts; made when the store is there; its thread writes
  *         from the first request on, until no core and no loader evicts any more.
  * Owner:  struct appliance; without --flash-device nothing here does anything.
- * Thread: main. The tier's thread has the writer and its ring; a core has its supplier and its
- *         ring.
+ * Thread: main. The tier's thread has the writer and its device; a core has its supplier and its
+ *         device.
  * Errors: struct error. A stop that cannot write all says so in a line, and leaves the superblock
  *         DIRTY.
  * Bounds: SECOND_TIER_LEAVE_S for what is to be written at a stop.
@@ -16,8 +16,8 @@
 
 #include "flash/flash_plan.h"
 #include "flash/flash_supplier.h"
-#include "flash/flash_uring.h"
 #include "tier_columns.h"
+#include "tier_io.h"
 #include "tier_start.h"
 
 #include <pthread.h>
@@ -51,9 +51,8 @@ struct second_tier {
 	struct flash_tier *tier;
 	struct flash_shard *shards;
 	struct flash_convert *convert; /* NULL: there are no columns */
-	struct flash_uring *rings;     /* the writer's, and of core 0 on */
-	uint32_t rings_open;
-	uint8_t *reads; /* of core 0 on */
+	struct tier_io *io;            /* the writer's device, and of core 0 on */
+	uint8_t *reads;                /* of core 0 on */
 	struct flash_writer writer;
 	atomic_bool stop;
 	bool runs; /* the thread is to be joined */

@@ -265,6 +265,7 @@ flash_is_unset(const struct config_flash *f, struct error *err)
 			     : f->budget_mb != 0                         ? "budget"
 			     : f->admit != FLASH_ADMIT_ALL               ? "admit"
 			     : f->layout != FLASH_LAYOUT_AUTO            ? "layout"
+			     : f->io != FLASH_IO_AUTO                    ? "io"
 			     : f->large != FLASH_LARGE                   ? "large"
 			     : f->item_size != FLASH_ITEM_SIZE           ? "item-size"
 			     : f->item_max_bytes != FLASH_ITEM_MAX_BYTES ? "item-max"

@@ -15,6 +15,7 @@
 #define CONFIG_FLASH_HASHED 1016u      /* largest item of a column; with all of its record */
 
 enum config_flash_admit { FLASH_ADMIT_ALL, FLASH_ADMIT_USED }; /* of what memory evicts */
+enum config_flash_io { FLASH_IO_AUTO, FLASH_IO_URING, FLASH_IO_THREADS };
 enum config_flash_layout { FLASH_LAYOUT_AUTO, FLASH_LAYOUT_LOG, FLASH_LAYOUT_HASH };
 
 #define CONFIG_FLASH_PATH 256u
@@ -26,6 +27,7 @@ struct config_flash {
 	uint32_t budget_mb;             /* written a second; 0: any */
 	uint32_t admit;                 /* enum config_flash_admit */
 	uint32_t layout;                /* enum config_flash_layout */
+	uint32_t io;                    /* enum config_flash_io */
 	uint32_t large;                 /* of layout hash: percent of it for items above HASHED */
 	uint32_t item_size;             /* mean bytes of an item on flash */
 	uint32_t item_max_bytes;        /* of value */

@@ -209,6 +209,10 @@ const struct option_row option_rows[] = {
 	 "how items lie on flash: log, written once, 6.5 bytes of memory an item; hash, written "
 	 "twice, 2.2 bytes; auto is hash from 16 GB on (auto)",
 	 false, "flash.layout"},
+	{"flash-io", 0, OPTION_FLASH_IO, AT(flash.io), 0, 0, "NAME",
+	 "what reads and writes flash: io_uring; threads, slower, where a kernel or a container "
+	 "refuses it; auto finds out (auto)",
+	 false, "flash.io"},
 	{"flash-large", 0, OPTION_NUMBER, AT(flash.large), 5, 50, "PERCENT",
 	 "with layout hash, the part of flash for items above 1016 bytes, which stay a log (25)",
 	 false, "flash.large"},

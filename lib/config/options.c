@@ -74,6 +74,10 @@ option_choices(enum option_kind kind)
 					      [FLASH_LAYOUT_LOG] = "log",
 					      [FLASH_LAYOUT_HASH] = "hash",
 					      NULL};
+	static const char *const ios[] = {[FLASH_IO_AUTO] = "auto",
+					  [FLASH_IO_URING] = "io_uring",
+					  [FLASH_IO_THREADS] = "threads",
+					  NULL};
 
 	switch (kind) {
 	case OPTION_PROTOCOL:
@@ -100,6 +104,8 @@ option_choices(enum option_kind kind)
 		return admits;
 	case OPTION_FLASH_LAYOUT:
 		return layouts;
+	case OPTION_FLASH_IO:
+		return ios;
 	default:
 		return option_fleet_choices(kind);
 	}

@@ -63,6 +63,7 @@ enum option_kind {
 	OPTION_FRONT_MODE,
 	OPTION_FLASH_ADMIT,
 	OPTION_FLASH_LAYOUT,
+	OPTION_FLASH_IO,
 	OPTION_EXTENDED,  /* -o: names of extended_rows */
 	OPTION_ALWAYS_ON, /* what it asks for is always so */
 	OPTION_IGNORED,   /* it is ignored: a warning at start */

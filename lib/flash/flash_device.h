@@ -1,8 +1,9 @@
 /*
  * flash_device.h - a device of pages, seen as transfers: submit, poll, never wait.
  *
- * It is the only interface between our libraries and a disk under the tier: flash_uring builds one
- * over io_uring on a file or a block device, tests/sim over memory with a clock that is passed in.
+ * It is the only interface between our libraries and a disk under the tier. Three implement it:
+ * flash_uring by io_uring, flash_threads by helper threads where the kernel refuses io_uring, and
+ * tests/sim in memory, with a clock that is passed in.
  *
  * Shape:  a transfer reads or writes pages between the device and its owner's memory, or syncs. It
  *         is taken by submit, ends once, and its end is a result with its tag.
@@ -17,7 +18,7 @@
  *         deadline of his own, and leaves its data alone until the result comes.
  * Bounds: depth transfers under way, FLASH_TRANSFER_MAX bytes each.
  *
- * Invariants (tests/unit/flash/test_flash_device, both devices):
+ * Invariants (tests/unit/flash/test_flash_device, all devices):
  * - A transfer that was taken ends at most once, by poll alone, with the tag it had; one that was
  *   not taken leaves no trace. A result without an error is of all its bytes: none is short.
  * - Ends have no order, and transfers under way none either: of two that overlap, one a write, the
@@ -27,17 +28,19 @@
  *   FLASH_SECTOR bytes are of either. Writes whose result came before a sync was submitted that
  *   ended without an error are there, whole, unless a later write was torn over them.
  * - submit and poll do what is bounded by count, and never sleep. (A file system may make a
- *   submitted transfer wait for its own metadata: flash_uring.h says when.)
+ *   submitted transfer wait for its own metadata: flash_file.h says when.)
  */
 #ifndef CLOCKOO_FLASH_DEVICE_H
 #define CLOCKOO_FLASH_DEVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define FLASH_PAGE         4096u
 #define FLASH_SECTOR       512u
 #define FLASH_TRANSFER_MAX (2u << 20)
 #define FLASH_DEPTH_MAX    512u
+#define FLASH_TRIES_MAX    8u /* of a transfer that the kernel refuses for a while */
 
 enum flash_io_kind {
 	FLASH_READ,
@@ -74,5 +77,16 @@ struct flash_device {
 	uint64_t bytes; /* a multiple of FLASH_PAGE */
 	uint32_t depth; /* transfers under way at most, 1 .. FLASH_DEPTH_MAX */
 };
+
+/* True if io is whole pages within the device, of memory at whole pages. A sync always is. */
+static inline bool
+flash_device_may_take(const struct flash_device *device, const struct flash_io *io)
+{
+	if (io->kind == FLASH_SYNC)
+		return true;
+	return io->len != 0 && io->len <= FLASH_TRANSFER_MAX && io->len % FLASH_PAGE == 0 &&
+	       io->offset % FLASH_PAGE == 0 && io->offset <= device->bytes &&
+	       io->len <= device->bytes - io->offset && (uintptr_t)io->data % FLASH_PAGE == 0;
+}
 
 #endif

@@ -134,6 +134,12 @@ conversion(const struct flash_tier *t)
 	return t->c.convert == NULL ? "idle" : flash_convert_words(t->c.convert);
 }
 
+static const char *
+io_word(const struct flash_tier *t)
+{
+	return t->c.io == NULL ? "memory" : t->c.io;
+}
+
 /* Of what was written, by what was admitted of keys and values. */
 static uint64_t
 amplification(const struct flash_tier *t)
@@ -165,6 +171,7 @@ amplification(const struct flash_tier *t)
 	X(NUMBER, "extstore_limit_maxbytes", segments(t) * segment_bytes(t) + column_bytes(t))     \
 	X(NUMBER, "extstore_io_queue", raw_ask(t, FLASH_ASK_READS) - raw_ask(t, FLASH_ASK_ENDED))  \
 	X(TEXT, "flash_state", flash_off_names[flash_health_off(&t->health)].words)                \
+	X(TEXT, "flash_io", io_word(t))                                                            \
 	X(NUMBER, "flash_asked", ASK(FLASH_ASKED))                                                 \
 	X(NUMBER, "flash_buffered", ASK(FLASH_ASK_BUFFERED))                                       \
 	X(NUMBER, "flash_other_keys_read", ASK(FLASH_ASK_OTHERS))                                  \

@@ -98,6 +98,7 @@ struct flash_tier_config {
 	uint64_t budget;               /* bytes of records a second; 0: any number */
 	struct flash_convert *convert; /* of shards with columns; NULL: they have none */
 	struct flash_packer *packers;  /* cores of them; NULL: values lie as they are */
+	const char *io;                /* a word of stats: what makes transfers; NULL: memory */
 };
 
 struct flash_tier {

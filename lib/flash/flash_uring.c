@@ -6,73 +6,9 @@
 #include "base/check.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define MODE    0600
 #define NO_SLOT UINT32_MAX
 #define OUR_FD  0 /* the place of the file among those registered */
-
-/* ---- the file ---- */
-
-static int
-size_of(int fd, uint64_t *bytes)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) != 0)
-		return -errno;
-	if (S_ISBLK(st.st_mode))
-		return ioctl(fd, BLKGETSIZE64, bytes) == 0 ? 0 : -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	*bytes = (uint64_t)st.st_size;
-	return 0;
-}
-
-/* Blocks and size of a file before its first use. */
-static int
-size_to(int fd, uint64_t want, uint64_t *bytes)
-{
-	int e = size_of(fd, bytes);
-
-	if (e == 0 && want > *bytes) {
-		e = -posix_fallocate(fd, 0, (off_t)want);
-		*bytes = want;
-	}
-	if (e == 0 && want != 0)
-		*bytes = want;
-	*bytes -= *bytes % FLASH_PAGE;
-	return e == 0 && *bytes == 0 ? -EINVAL : e;
-}
-
-int
-flash_file_open(struct flash_file *file, const char *path, uint64_t bytes)
-{
-	/* Of a file that is there O_EXCL says nothing. */
-	const int flags = O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW | O_EXCL;
-	int e;
-
-	file->fd = open(path, flags);
-	if (file->fd < 0 && errno == ENOENT && bytes != 0)
-		file->fd = open(path, flags | O_CREAT, MODE);
-	if (file->fd < 0)
-		return -errno;
-	e = size_to(file->fd, bytes, &file->bytes);
-	if (e != 0)
-		flash_file_close(file);
-	return e;
-}
-
-void
-flash_file_close(struct flash_file *file)
-{
-	close(file->fd);
-	file->fd = -1;
-}
 
 /* ---- slots ---- */
 
@@ -142,16 +78,6 @@ hand_over(struct flash_uring *u)
 	u->unsent = io_uring_sq_ready(&u->ring) != 0;
 }
 
-static bool
-is_right(const struct flash_uring *u, const struct flash_io *io)
-{
-	if (io->kind == FLASH_SYNC)
-		return true;
-	return io->len != 0 && io->len <= FLASH_TRANSFER_MAX && io->len % FLASH_PAGE == 0 &&
-	       io->offset % FLASH_PAGE == 0 && io->offset <= u->device.bytes &&
-	       io->len <= u->device.bytes - io->offset && (uintptr_t)io->data % FLASH_PAGE == 0;
-}
-
 static uint32_t
 uring_submit(struct flash_device *device, const struct flash_io *ios, uint32_t count)
 {
@@ -159,7 +85,7 @@ uring_submit(struct flash_device *device, const struct flash_io *ios, uint32_t c
 	uint32_t taken = 0, slot;
 
 	for (; taken < count && (slot = take(u, &u->unused)) != NO_SLOT; taken++) {
-		ensure(is_right(u, &ios[taken]));
+		ensure(flash_device_may_take(device, &ios[taken]));
 		u->slots[slot] = (struct flash_uring_slot){.io = ios[taken]};
 		if (u->broken != 0)
 			end_with(u, slot, u->broken);
@@ -260,6 +186,17 @@ flash_uring_close(struct flash_uring *u)
 	}
 	io_uring_queue_exit(&u->ring);
 	return u->under_way == 0;
+}
+
+int
+flash_uring_probe(void)
+{
+	struct io_uring ring;
+	const int e = io_uring_queue_init(1, &ring, 0);
+
+	if (e == 0)
+		io_uring_queue_exit(&ring);
+	return e;
 }
 
 const char *

@@ -1,39 +1,30 @@
 /*
  * flash_uring.h - a flash device over io_uring: a file or a block device, past the kernel's cache.
  *
- * Shape:  flash_file_open opens what all rings share; a ring is one core's, with a memory that the
+ * Shape:  all rings share a file (flash_file.h); a ring is one core's, with a memory that the
  *         kernel maps once (registered buffers) beside the file.
  * Owner:  the caller: the descriptor, and the memory until flash_uring_close.
  * Thread: one a ring.
- * Errors: a negative errno at open. O_DIRECT is demanded; registered buffers are done without
- *         where the limit of locked memory forbids them. A short transfer goes on with its rest;
+ * Errors: a negative errno at open. Registered buffers are done without where the limit of locked
+ *         memory forbids them. A short transfer goes on with its rest;
  *         -EAGAIN and -EINTR are tried FLASH_TRIES_MAX times. A file that ends too early: -EIO.
  *         A ring that the kernel refuses for good ends what is submitted from then on with -EIO;
  *         what it has not taken before hangs.
  * Bounds: depth entries of the ring; one system call a submit, none a poll, but for rests and for
- *         what the kernel refused for a while. A file has its blocks before it is used, since else
- *         a write may wait for the file system's metadata within io_uring_enter.
+ *         what the kernel refused for a while.
  */
 #ifndef CLOCKOO_FLASH_URING_H
 #define CLOCKOO_FLASH_URING_H
 
 #include "flash_device.h"
+#include "flash_file.h"
 
 #include <liburing.h>
-#include <stdbool.h>
 
-#define FLASH_TRIES_MAX 8u
-#define FLASH_CLOSE_S   10u
+#define FLASH_CLOSE_S 10u
 
-struct flash_file {
-	int fd;
-	uint64_t bytes;
-};
-
-/* bytes: what the file is to have, 0: what it has; it is made, and grown, never shrunk. Of a block
- * device all, or bytes of it; -EBUSY: it is mounted, or somebody else's. */
-int flash_file_open(struct flash_file *file, const char *path, uint64_t bytes);
-void flash_file_close(struct flash_file *file);
+/* Returns 0, or why the kernel refuses a ring: a negative errno. */
+int flash_uring_probe(void);
 
 struct flash_uring {
 	struct flash_device device;

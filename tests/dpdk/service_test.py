@@ -9,6 +9,7 @@ namespace. Beside that, how the device of a second tier is taken and left.
 """
 
 import contextlib
+import errno
 import os
 import pathlib
 import pty
@@ -20,6 +21,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import refuse_io_uring
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 WAIT_S = 20
@@ -373,8 +377,8 @@ class FlashTest(unittest.TestCase):
             pages = [file.read(self.PAGE) for _ in range(2)]
         return sorted(self.COUNTER.unpack_from(page, self.PAYLOAD) for page in pages)
 
-    def refused(self, *options):
-        with self.service(*options) as service:
+    def refused(self, *options, **how):
+        with self.service(*options, **how) as service:
             _, err = service.process.communicate(timeout=WAIT_S)
             self.assertEqual((service.process.returncode, err.count("\n")), (1, 1), err)
             return err
@@ -458,10 +462,54 @@ class FlashTest(unittest.TestCase):
                                  "clockoo: flash.device: stopped amid its recovery; the next start does it again"))
             self.assertRegex(self.said_by(signal.SIGTERM, *options[2:]), self.began("kept after a kill"))
 
+    def test_threads_stand_in_where_io_uring_is_refused(self):
+        size = ("--flash-size", f"{self.MB}m")
+        for error in (errno.EPERM, errno.ENOSYS):
+            with self.service(*size, preexec=refuse_io_uring.with_error(error)) as service:
+                service.hear()
+                _, status, err = service.end()
+            self.assertEqual(status, 0, err)
+            self.assertRegex(err, rf"(?m)^clockoo: flash.io: threads, since the kernel refuses io_uring \({os.strerror(error)}; see "
+                                  r"kernel.io_uring_disabled, and seccomp\): at most 16 reads of flash at a time, not 264 a core$")
+            self.assertRegex(err, rf"(?m)^{self.began('room for')} \d+ items of 256 bytes; threads, O_DIRECT$")
+        with self.service(*size, "--flash-io", "threads", "-k") as service:  # asked for, and all memory locked
+            service.hear()
+            threads = [path.read_text().strip() for path in pathlib.Path(f"/proc/{service.process.pid}/task").glob("*/comm")]
+            _, status, err = service.end()
+        self.assertEqual((status, threads.count("clockoo-flashio")), (0, 18), err)
+        self.assertNotIn("flash.io", err)
+        self.assertTrue(all(clean for *_, clean in self.supers()[-1:]))
+        self.assertEqual(self.refused(*size, "--flash-io", "io_uring", preexec=refuse_io_uring.with_error(errno.EPERM)),
+                         "clockoo: --flash-io io_uring: the kernel refuses it: Operation not permitted; see "
+                         "kernel.io_uring_disabled, and seccomp, or leave --flash-io out\n")
+
+    def test_what_reads_it_is_told_before_a_start(self):
+        refused = refuse_io_uring.with_error(errno.EPERM)
+        config = self.folder / "clockoo.yaml"
+        threads = "threads: 16 read, 2 write"
+        for io, preexec, words, mark in (("auto", None, "io_uring", "ok"), ("io_uring", None, "io_uring", "ok"),
+                                         ("auto", refused, f"{threads} (io_uring: Operation not permitted)", "warn"),
+                                         ("threads", refused, threads, "ok"), ("threads", None, threads, "ok")):
+            with self.subTest(words):
+                options = ("--flash-device", str(self.device), "--flash-size", "256m", "--flash-io", io)
+                self.assertRegex(self.told_by_doctor(*options, preexec=preexec), rf"(?m)^{mark} +flash +by {re.escape(words)}$")
+                self.assertIn(f"\n           by {words}\n", self.told("--plan", *options, preexec=preexec))
+                config.write_text(f"flash:\n  device: {self.device}\n  size: 256m\n  io: {io}\n")
+                self.assertIn(f"items of 256 bytes; by {words}\n", self.told("--check", config, alone=True, preexec=preexec))
+        options = ("--flash-device", str(self.device), "--flash-size", "256m", "--flash-io", "io_uring")
+        self.assertRegex(self.told_by_doctor(*options, preexec=refused),
+                         r"(?m)^FAIL  flash +--flash-io io_uring: the kernel refuses it: Operation not permitted")
+        self.assertIn("which a start refuses: --flash-io io_uring", self.told("--plan", *options, preexec=refused))
+        config.write_text(config.read_text().replace("threads", "io_uring"))
+        self.assertRegex(self.told("--check", config, alone=True, preexec=refused), r"not ready to start: .*the kernel refuses it: ")
+
     @staticmethod
-    def told_by_doctor(*options):
-        return subprocess.run([PROGRAM, "doctor", "--config", "none", "--no-huge", "--port", "null", *options],
-                              capture_output=True, text=True).stdout
+    def told(*words, alone=False, preexec=None):
+        return subprocess.run([PROGRAM, *words, *(() if alone else ("--config", "none", "--no-huge", "--port", "null"))],
+                              capture_output=True, text=True, preexec_fn=preexec).stdout
+
+    def told_by_doctor(self, *options, preexec=None):
+        return self.told("doctor", *options, preexec=preexec)
 
     def test_doctor_tells_what_it_is(self):
         told = self.told_by_doctor

@@ -1376,8 +1376,8 @@ statistics_tell_what_happened(void **state)
 	says(w, "stats extstore\r\n",
 	     ROWS("extstore_objects_read 3\r\n", "extstore_bytes_read 12288\r\n",
 		  "extstore_limit_maxbytes 1048576\r\n", "extstore_io_queue 0\r\n",
-		  "flash_state on\r\n", "flash_asked 3\r\n", "flash_claimed 1\r\n",
-		  "extstore_pages_free ", "flash_write_amplification 0.9"));
+		  "flash_state on\r\n", "flash_io memory\r\n", "flash_asked 3\r\n",
+		  "flash_claimed 1\r\n", "extstore_pages_free ", "flash_write_amplification 0.9"));
 	ask(w, 0, "stats reset\r\n", "RESET\r\n");
 	says(w, "stats\r\n", ROWS("get_extstore 0\r\n", "badcrc_from_extstore 0\r\n"));
 	says(w, "stats extstore\r\n",

@@ -16,6 +16,9 @@ LINGER = """for (uint32_t turn = 0; turn < 64; turn++) {
 }
 """
 
+# The same where no gap is: other threads run first.
+YIELD = "for (uint32_t turn = 0; turn < 64; turn++)\n			sched_yield();\n"
+
 PATH_FORWARDS = """
 /* What is in hand goes into the slot that node n leaves from, and what is there into the hand. */
 static void
@@ -517,6 +520,18 @@ MUTANTS = {
     "LIST_UNFINISHED": [("flash_workers.c", "memory_order_acquire) == FLASH_JOB_DONE;", "memory_order_acquire) >= FLASH_JOB_TAKEN;")],
     "SEGMENT_STILL_READ": [("flash_workers.c", "FLASH_JOB_TAKEN)\n		return false;", "FLASH_JOB_TAKEN)\n		return true;")],
     "LIST_CUT_SHORT": [("flash_recover.c", "			redo_list(r, sequence, r->c->workers->jobs[i].changes, p->count);\n", "			redo_list(r, sequence, r->c->workers->jobs[i].changes, p->count), p->step = FLASH_END;\n")],
+    # Threads instead of io_uring: two take one transfer; an end is pushed over another, or behind the owner's back; a helper sleeps without a last look; a
+    # stop makes all that waits; the rest of a short transfer is read from its start.
+    "TRANSFER_TAKEN_TWICE": [("flash_threads.c", "	} while (!atomic_compare_exchange_weak_explicit(\n		&q->taken, &at, at + 1, memory_order_acq_rel, memory_order_acquire));\n", "		" + YIELD + "	} while (0);\n	atomic_store(&q->taken, at + 1);\n"),
+                             ("flash_threads.c", "#include <errno.h>\n", "#include <errno.h>\n#include <sched.h>\n")],
+    "END_PUSHED_OVER": [("flash_threads.c", "	} while (!atomic_compare_exchange_weak_explicit(&q->done, &head, slot, memory_order_release,\n							memory_order_relaxed));\n", "		" + YIELD + "	} while (0);\n	atomic_store(&q->done, slot);\n"),
+                        ("flash_threads.c", "#include <errno.h>\n", "#include <errno.h>\n#include <sched.h>\n")],
+    "ENDS_TAKEN_OVER": [("flash_threads.c", "		q->ended = atomic_exchange_explicit(&q->done, NO_SLOT, memory_order_acquire);\n", "	{\n		q->ended = atomic_load(&q->done);\n		" + YIELD + "		atomic_store(&q->done, NO_SLOT);\n	}\n"),
+                        ("flash_threads.c", "#include <errno.h>\n", "#include <errno.h>\n#include <sched.h>\n")],
+    "SLEEPS_UNASKED": [("flash_threads.c", "	atomic_fetch_add(&t->asleep, 1);\n	if (!has_work(t) && !atomic_load(&t->over))\n", "	(void)has_work;\n	" + YIELD + "	atomic_fetch_add(&t->asleep, 1);\n	if (!atomic_load(&t->over))\n"),
+                       ("flash_threads.c", "#include <errno.h>\n", "#include <errno.h>\n#include <sched.h>\n")],
+    "STOP_BEGINS_MORE": [("flash_threads.c", "	while (!atomic_load(&t->over))\n", "	while (!atomic_load(&t->over) || has_work(t))\n")],
+    "REST_AT_START": [("flash_threads.c", "(off_t)(io->offset + done)", "(off_t)io->offset")],
     # A segment that was given up may have shadowed what is older.
     "GIVES_UP_ALL": [("flash_recover.c", "		if ((number & FLASH_DROP_ENTRIES) == 0)\n	", "")],
     "BAD_SILENT": [("flash_recover.c", "		flash_shard_journal(r->s, FLASH_DROP, sequence | FLASH_DROP_OLDER);\n", "")],

@@ -1,18 +1,23 @@
 /*
- * test_flash_device.c - a flash device: in memory, and io_uring on a file.
+ * test_flash_device.c - a flash device: in memory; io_uring, and helper threads, on a file.
  *
  * Goal:   every transfer that is taken ends once, whole or with an error; what was written is read
  *         until power is lost, and after it what a sync covered; what hangs holds nobody else up.
- * Method: random transfers beside a model of the pages, the same on both devices; latencies, faults
+ * Method: random transfers beside a model of the pages, the same on all devices; latencies, faults
  *         and loss of power of the one in memory by seeds. Time is the memory's; a real device is
- *         polled until it answers, for TRIES_MAX pauses.
+ *         polled until it answers, for TRIES_MAX pauses. The calls to the kernel are this test's,
+ *         which refuses some of them.
  */
+#include "flash/flash_threads.h"
 #include "flash/flash_uring.h"
 #include "sim/mem_flash.h"
 #include "support/test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define PAGES      64u
@@ -26,6 +31,7 @@
 #define CUTS       400u
 #define ALWAYS     1000000u
 #define SYNC_EVERY 16u
+#define HELPERS    2u
 
 /* The kernel refuses so many calls. */
 static struct {
@@ -39,22 +45,48 @@ static struct {
 	int fd;
 } growth;
 
-int
-io_uring_submit(struct io_uring *ring)
+static int
+kernel_refuses(void)
 {
 	if (growth.calls != 0 && --growth.calls == 0)
 		check_eq(ftruncate(growth.fd, BYTES), 0);
 	if (refusal.times == 0)
-		return io_uring_submit_and_wait(ring, 0);
+		return 0;
 	refusal.times--;
 	return refusal.error;
 }
 
-/* One of the two, with memory for its transfers: DEPTH places of IO_PAGES. */
+int
+io_uring_submit(struct io_uring *ring)
+{
+	const int e = kernel_refuses();
+
+	return e != 0 ? e : io_uring_submit_and_wait(ring, 0);
+}
+
+ssize_t
+preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
+{
+	const int e = kernel_refuses();
+
+	if (e == 0)
+		return syscall(SYS_preadv2, fd, parts, count, offset, 0, flags);
+	errno = -e;
+	return -1;
+}
+
+enum kind { MEMORY_DEVICE, URING, THREADS, KINDS };
+#define ON_A_FILE URING /* and all behind it */
+
+/* One of them, with memory for its transfers: DEPTH places of IO_PAGES. */
 struct rig {
+	enum kind kind;
 	struct flash_device *device;
 	struct mem_flash mem;
 	struct flash_uring uring;
+	struct flash_queue queue;
+	struct flash_threads threads;
+	pthread_t helpers[HELPERS];
 	struct flash_file file;
 	uint8_t *memory;
 	char path[32];
@@ -63,9 +95,10 @@ struct rig {
 static struct rig *
 rig_open_memory(uint64_t seed)
 {
-	struct rig *r = calloc(1, sizeof *r);
+	struct rig *r = aligned_alloc(CACHE_LINE_BYTES, sizeof *r);
 
 	check_ptr(r);
+	*r = (struct rig){.kind = MEMORY_DEVICE};
 	r->memory = aligned_alloc(FLASH_PAGE, MEMORY);
 	check_ptr(r->memory);
 	mem_flash_open(&r->mem, BYTES, DEPTH, seed);
@@ -73,39 +106,67 @@ rig_open_memory(uint64_t seed)
 	return r;
 }
 
+static void *
+help(void *threads)
+{
+	flash_threads_help(threads, 0);
+	return NULL;
+}
+
+static int
+open_on_file(struct rig *r)
+{
+	if (r->kind == URING) {
+		r->device = &r->uring.device;
+		return flash_uring_open(&r->uring, &r->file, DEPTH, r->memory, MEMORY);
+	}
+	r->device = &r->queue.device;
+	flash_threads_init(&r->threads, &r->queue, 1);
+	flash_queue_open(&r->queue, &r->threads, &r->file, DEPTH);
+	for (uint32_t i = 0; i < HELPERS; i++)
+		check_eq(pthread_create(&r->helpers[i], NULL, help, &r->threads), 0);
+	return 0;
+}
+
 /* NULL, and a line, where the kernel has no io_uring for us or the folder no O_DIRECT. */
 static struct rig *
-rig_open_uring(void)
+rig_open_file(enum kind kind)
 {
-	struct rig *r = calloc(1, sizeof *r);
+	struct rig *r = aligned_alloc(CACHE_LINE_BYTES, sizeof *r);
 	int e;
 
 	check_ptr(r);
-	strcpy(r->path, "flash_device_XXXXXX");
+	*r = (struct rig){.kind = kind, .path = "flash_device_XXXXXX"};
 	close(mkstemp(r->path));
 	r->memory = aligned_alloc(FLASH_PAGE, MEMORY);
 	check_ptr(r->memory);
 	e = flash_file_open(&r->file, r->path, BYTES);
 	if (e == 0)
-		e = flash_uring_open(&r->uring, &r->file, DEPTH, r->memory, MEMORY);
+		e = open_on_file(r);
 	if (e != 0) {
-		printf("not run: io_uring, O_DIRECT: %s\n", strerror(-e));
+		printf("not run: %s: %s\n", kind == URING ? "io_uring, O_DIRECT" : "O_DIRECT",
+		       strerror(-e));
 		unlink(r->path);
 		free(r->memory);
 		free(r);
 		return NULL;
 	}
-	r->device = &r->uring.device;
 	return r;
 }
 
 static void
 rig_close(struct rig *r)
 {
-	if (r->path[0] == '\0') {
+	if (r->kind == URING)
+		check(flash_uring_close(&r->uring));
+	if (r->kind == THREADS) {
+		flash_threads_end(&r->threads);
+		for (uint32_t i = 0; i < HELPERS; i++)
+			check_eq(pthread_join(r->helpers[i], NULL), 0);
+	}
+	if (r->kind == MEMORY_DEVICE) {
 		mem_flash_close(&r->mem);
 	} else {
-		check(flash_uring_close(&r->uring));
 		flash_file_close(&r->file);
 		unlink(r->path);
 	}
@@ -134,7 +195,7 @@ wait_for(struct rig *r, struct flash_result *results, uint32_t count)
 
 		if (n != 0)
 			return n;
-		if (r->path[0] != '\0')
+		if (r->kind != MEMORY_DEVICE)
 			usleep(PAUSE_US);
 		else if (mem_flash_next(&r->mem) != UINT64_MAX)
 			mem_flash_tick(&r->mem, mem_flash_next(&r->mem));
@@ -189,12 +250,12 @@ sector_version(const uint8_t *data, uint32_t sector)
 }
 
 static struct rig *
-rig_of(uint32_t which)
+rig_of(enum kind kind)
 {
-	return which == 0 ? rig_open_memory(5) : rig_open_uring();
+	return kind == MEMORY_DEVICE ? rig_open_memory(5) : rig_open_file(kind);
 }
 
-/* ---- both devices ---- */
+/* ---- all devices ---- */
 
 /* Transfers under way, each with a place of the memory and pages that no other has. */
 struct flight {
@@ -253,7 +314,7 @@ land(struct flight *f, const struct flash_result *result)
 static void
 what_was_written_is_read_and_every_transfer_ends_once(void **state)
 {
-	for (uint32_t which = 0; which < 2; which++) {
+	for (enum kind which = MEMORY_DEVICE; which < KINDS; which++) {
 		struct rig *r = rig_of(which);
 		struct sim_rng rng = {which + 1};
 		struct flight f = {0};
@@ -288,7 +349,7 @@ what_was_written_is_read_and_every_transfer_ends_once(void **state)
 static void
 no_more_than_its_depth_is_taken(void **state)
 {
-	for (uint32_t which = 0; which < 2; which++) {
+	for (enum kind which = MEMORY_DEVICE; which < KINDS; which++) {
 		struct rig *r = rig_of(which);
 		struct flash_io ios[DEPTH + 3];
 		uint32_t ended = 0;
@@ -445,54 +506,65 @@ loss_of_power_leaves_what_was_synced_and_of_the_rest_anything(void **state)
 	check(seen[1] != 0 && seen[2] != 0 && seen[3] != 0 && torn != 0 && uncovered != 0);
 }
 
-/* ---- io_uring ---- */
+/* ---- on a file ---- */
 
 static void
 a_file_that_ends_too_early_is_an_error_of_the_transfer(void **state)
 {
-	struct rig *r = rig_open_uring();
+	for (enum kind kind = ON_A_FILE; kind < KINDS; kind++) {
+		struct rig *r = rig_open_file(kind);
 
-	if (r == NULL)
-		skip();
-	check_eq(ftruncate(r->file.fd, 2 * FLASH_PAGE), 0);
-	check_eq(alone(r, FLASH_READ, 0, 2, place(r, 0)), 0);
-	check_eq(alone(r, FLASH_READ, 1, 3, place(r, 0)), -EIO);
-	check_eq(alone(r, FLASH_READ, 8, 1, place(r, 0)), -EIO);
-	rig_close(r);
+		if (r == NULL)
+			continue;
+		check_eq(ftruncate(r->file.fd, 2 * FLASH_PAGE), 0);
+		check_eq(alone(r, FLASH_READ, 0, 2, place(r, 0)), 0);
+		check_eq(alone(r, FLASH_READ, 1, 3, place(r, 0)), -EIO);
+		check_eq(alone(r, FLASH_READ, 8, 1, place(r, 0)), -EIO);
+		rig_close(r);
+	}
 }
 
 static void
 a_short_transfer_goes_on_with_its_rest(void **state)
 {
-	struct rig *r = rig_open_uring();
+	for (enum kind kind = ON_A_FILE; kind < KINDS; kind++) {
+		struct rig *r = rig_open_file(kind);
 
-	if (r == NULL)
-		skip();
-	fill_page(place(r, 1), 1, 1);
-	check_eq(alone(r, FLASH_WRITE, 1, 1, place(r, 1)), 0);
-	check_eq(ftruncate(r->file.fd, 2 * FLASH_PAGE), 0);
-	growth.calls = 2;
-	growth.fd = r->file.fd;
-	memset(place(r, 0), 'x', 3 * FLASH_PAGE);
-	check_eq(alone(r, FLASH_READ, 1, 3, place(r, 0)), 0);
-	check_eq(growth.calls, 0);
-	check(page_is(place(r, 0), 1, 1));
-	check(page_is(place(r, 0) + FLASH_PAGE, 2, 0) &&
-	      page_is(place(r, 0) + 2 * FLASH_PAGE, 3, 0));
-	rig_close(r);
+		if (r == NULL)
+			continue;
+		fill_page(place(r, 1), 1, 1);
+		check_eq(alone(r, FLASH_WRITE, 1, 1, place(r, 1)), 0);
+		check_eq(ftruncate(r->file.fd, 2 * FLASH_PAGE), 0);
+		growth.calls = 2;
+		growth.fd = r->file.fd;
+		memset(place(r, 0), 'x', 3 * FLASH_PAGE);
+		check_eq(alone(r, FLASH_READ, 1, 3, place(r, 0)), 0);
+		check_eq(growth.calls, 0);
+		check(page_is(place(r, 0), 1, 1));
+		check(page_is(place(r, 0) + FLASH_PAGE, 2, 0) &&
+		      page_is(place(r, 0) + 2 * FLASH_PAGE, 3, 0));
+		rig_close(r);
+	}
 }
 
 static void
-what_the_kernel_refuses_for_a_while_is_handed_over_again(void **state)
+what_the_kernel_refuses_for_a_while_is_tried_again(void **state)
 {
-	static const int errors[] = {-EAGAIN, -EBUSY, -EINTR};
+	static const struct {
+		enum kind kind;
+		int error;
+	} cases[] = {{URING, -EAGAIN},
+		     {URING, -EBUSY},
+		     {URING, -EINTR},
+		     {THREADS, -EAGAIN},
+		     {THREADS, -EINTR}};
 
-	for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-		struct rig *r = rig_open_uring();
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct rig *r = rig_open_file(cases[i].kind);
 
 		if (r == NULL)
-			skip();
-		refusal.error = errors[i];
+			continue;
+		refusal.error = cases[i].error;
 		refusal.times = 5;
 		check_eq(alone(r, FLASH_READ, 0, 2, place(r, 0)), 0);
 		check_eq(refusal.times, 0);
@@ -503,7 +575,7 @@ what_the_kernel_refuses_for_a_while_is_handed_over_again(void **state)
 static void
 a_broken_ring_ends_all_that_comes_with_an_error(void **state)
 {
-	struct rig *r = rig_open_uring();
+	struct rig *r = rig_open_file(URING);
 	const struct flash_io io = {1, 0, place(r, 7), FLASH_PAGE, FLASH_READ};
 
 	if (r == NULL)
@@ -566,7 +638,7 @@ main(void)
 		cmocka_unit_test(loss_of_power_leaves_what_was_synced_and_of_the_rest_anything),
 		cmocka_unit_test(a_file_that_ends_too_early_is_an_error_of_the_transfer),
 		cmocka_unit_test(a_short_transfer_goes_on_with_its_rest),
-		cmocka_unit_test(what_the_kernel_refuses_for_a_while_is_handed_over_again),
+		cmocka_unit_test(what_the_kernel_refuses_for_a_while_is_tried_again),
 		cmocka_unit_test(a_broken_ring_ends_all_that_comes_with_an_error),
 		cmocka_unit_test(a_file_is_made_and_grown_and_never_shrunk),
 	};
