@@ -14,13 +14,21 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 from netns import SIDES, end_processes
 
 FOLDER = pathlib.Path("/run/clockoo")
 NETNS = pathlib.Path("/run/netns")
+EAL_FOLDERS = ("/run/dpdk", "/tmp/dpdk")  # of root, of others
 EAL_PREFIXES = ("", "-2", "-3", "-4")  # behind a run's name: of each program of DPDK's in it
 NR_HUGEPAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
+
+
+def keep_in_tmp():
+    """For who may not write to /run: a run without namespaces takes nothing that others share."""
+    global FOLDER
+    FOLDER = pathlib.Path(tempfile.gettempdir()) / f"clockoo-{os.getuid()}"
 
 
 @contextlib.contextmanager
@@ -80,10 +88,11 @@ def _give_back(name, pages):
             subprocess.run(["ip", "netns", "delete", f"{name}-{side}"], check=False)
     if pages:
         change_hugepages(-pages)
-    for number in EAL_PREFIXES:
-        shutil.rmtree(f"/run/dpdk/{name}{number}", ignore_errors=True)
-    with contextlib.suppress(OSError):
-        os.rmdir("/run/dpdk")
+    for folder in EAL_FOLDERS:
+        for number in EAL_PREFIXES:
+            shutil.rmtree(f"{folder}/{name}{number}", ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
 
 
 def _sweep():

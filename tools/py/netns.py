@@ -15,11 +15,13 @@ is one namespace: DPDK makes the interface, and the kernel side of it is the cli
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import time
 
 from progress import Failed
 
+TCP_PORT = 11211
 HOST = "10.99.0.1"  # of the first appliance
 SIDES = ("c", "s", "s2", "k", "m")
 APPLIANCES_MAX = 2
@@ -57,7 +59,72 @@ def forward(wire):
     _run(*inside(wire.client), "sysctl", "-qw", "net.ipv4.ip_forward=1")
 
 
+class UserWire:
+    """In place of a wire where there are no namespaces: the host's loopback, by port user. Of the network
+    inside the appliance 10.0.2.2 is this host (lib/config/config_listen.h)."""
+
+    port, server, client, iface, peer = "user", None, None, "lo", "lo"
+    here_inside = "10.0.2.2"
+
+    def __init__(self, number=1):
+        self.host, self.here = f"127.0.0.{number}", "127.0.0.1"
+        self.host6 = "::1" if number == 1 and _has_loopback6() else ""
+        self.tcp_port = TCP_PORT if _port_is_free(self.host, TCP_PORT) else _free_port(self.host)
+
+    def options(self):
+        return ["--port", "user", "-l", ",".join(filter(None, (self.host, self.host6)))]
+
+    def make(self):
+        pass
+
+    def join(self):
+        pass
+
+
+def _has_loopback6():
+    try:
+        with socket.socket(socket.AF_INET6) as s:
+            s.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+def _port_is_free(host, port):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with socket.socket(socket.AF_INET, kind) as s:
+            try:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, kind == socket.SOCK_STREAM)
+                s.bind((host, port))
+            except OSError:
+                return False
+    return True
+
+
+def _free_port(host):
+    with socket.socket() as s:
+        s.bind((host, 0))
+        return s.getsockname()[1]
+
+
+# What a run needs of this machine beside packages; the flags of unshare decide whose rights it takes.
+_PROBE = "mount -t tmpfs tmpfs /run && ip link add v0 type veth peer name v1"
+
+
+def why_not(*flags):
+    """Why namespaces made with these flags of unshare(1) will not do; None: they will."""
+    try:
+        done = subprocess.run(["unshare", *flags, "--mount", "--net", "sh", "-c", _PROBE],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    except OSError as error:
+        return f"unshare: {error.strerror}"
+    words = (done.stderr or done.stdout).strip().splitlines()
+    return None if done.returncode == 0 else words[-1] if words else f"status {done.returncode}"
+
+
 class Wire:
+    tcp_port = TCP_PORT
+
     def __init__(self, name, port, number=1):
         self.port, self.number = port, number
         self.server = f"{name}-s{number if number > 1 else ''}"
@@ -65,8 +132,13 @@ class Wire:
         self.iface = "t0" if port == "tap" else "v0"
         self.peer = "t0" if port == "tap" else f"v{number}"
         self.host, self.here = (f"10.99.{number - 1}.{end}" for end in (1, 2))
+        self.here_inside = self.here
         net6 = "fd99:" if number == 1 else f"fd99:0:0:{number - 1}:"
         self.host6, self._here6 = (f"{net6}:{end}" for end in (1, 2))
+
+    def options(self):
+        return ["--port", self.port, "--iface", self.iface, "--address", f"{self.host}/{PREFIX_LEN}",
+                "--address6", f"{self.host6}/{PREFIX6_LEN}"]
 
     def make(self):
         for ns in {self.server, self.client} if self.number == 1 else {self.server}:
@@ -117,7 +189,9 @@ def end_processes(name):
 
 def inside(ns):
     """The words that run a command in ns. nsenter, because ip netns exec and ip -n mount a sysfs
-    too, which is not allowed in every container."""
+    too, which is not allowed in every container. Of no namespace: none."""
+    if ns is None:
+        return []
     return ["nsenter", f"--net=/run/netns/{ns}", "--"]
 
 

@@ -5,6 +5,7 @@ its clients come. Each second `stats front` says what every server was asked sin
 """
 
 import contextlib
+import os
 import shutil
 import subprocess
 import threading
@@ -39,7 +40,7 @@ class Fleet:
         self.wire, self.ports, self._children = wire, ports(count), []
 
     def options(self):
-        servers = ",".join(f"{self.wire.here}:{port}:1" for port in self.ports)
+        servers = ",".join(f"{self.wire.here_inside}:{port}:1" for port in self.ports)
         return ["--front-servers", servers]
 
     def peer_options(self, wire, port):
@@ -48,12 +49,11 @@ class Fleet:
         return ["--gateway", wire.here, "--front-peers", f"{other.host}:{port}"]
 
     def start(self, userns):
-        # A user namespace has one user, so there it is root who serves.
-        user = "root" if userns else "nobody"
+        # A user namespace has one user, so there it is root who serves; only root can become another.
+        user = ["-u", "root" if userns else "nobody"] if os.geteuid() == 0 else []
         for port in self.ports:
             self._children.append(subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *netns.inside(self.wire.client), "memcached", "-u", user,
-                 "-l", self.wire.here, "-p", str(port), "-U", "0", "-m", "64", "-t", "1"],
+                ["setpriv", "--pdeathsig", "KILL", *netns.inside(self.wire.client), "memcached", *user, "-l", self.wire.here, "-p", str(port), "-U", "0", "-m", "64", "-t", "1"],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 start_new_session=True))
         end = time.monotonic() + START_S

@@ -20,10 +20,16 @@ END_S = 5.0
 def command(build, wire, name, profiles, port, keys, more):
     """On the first CPU: the appliance takes that one last."""
     cpu = min(os.sched_getaffinity(0))
+    if wire.port == "user":  # a network of its own, in which the host is the same 10.0.2.2
+        return [str(build / "tests/load/clockoo-load"), "--port", "user", "--server", f"{wire.here_inside}:{port}",
+                *_common(name, profiles, keys, more, cpu)]
     net, _, _ = wire.host.rpartition(".")
     return [str(build / "tests/load/clockoo-load"), "--port", "af_packet", "--iface", wire.peer, "--address",
-            f"{net}.3/{netns.PREFIX_LEN}", "--server", f"{wire.host}:{port}", "--no-huge",
-            "--yield", "--lcores", f"0@{cpu}", "--file-prefix", name, "--data-dir", str(profiles),
+            f"{net}.3/{netns.PREFIX_LEN}", "--server", f"{wire.host}:{port}", *_common(name, profiles, keys, more, cpu)]
+
+
+def _common(name, profiles, keys, more, cpu):
+    return ["--no-huge", "--yield", "--lcores", f"0@{cpu}", "--file-prefix", name, "--data-dir", str(profiles),
             "--connections", str(CONNECTIONS), "--depth", str(DEPTH), "--keys", str(keys), "--seconds",
             str(LONGEST_S), "--quiet", *more]
 

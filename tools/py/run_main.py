@@ -29,10 +29,9 @@ import run_load
 import session
 from progress import Failed, say
 
-PORT = 11211
 DIED_STATUS = 99
 IN_USERNS = "CLOCKOO_IN_USERNS"
-PORTS = ("af_packet", "tap")
+PORTS = ("af_packet", "tap", "user")
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 EXEC_POLL_S = 0.05
 CLIENT_END_S = 2.0
@@ -64,7 +63,7 @@ def _on_signal(number, frame):
 def parse(argv):
     p = argparse.ArgumentParser(prog="tools/run", add_help=False)
     p.add_argument("--exec", dest="command")
-    p.add_argument("--port", default="af_packet", choices=PORTS)
+    p.add_argument("--port", choices=PORTS)
     p.add_argument("--cores", type=int)
     p.add_argument("--appliances", type=int, default=1)
     p.add_argument("--load", action="store_true")
@@ -110,10 +109,8 @@ def parse(argv):
 
 
 def server_command(args, wire, name, profiles, more=()):
-    words = [str(args.build / "app" / "clockoo"), "--config", "none", "--port", args.port, "--iface", wire.iface,
-             "--address", f"{wire.host}/{netns.PREFIX_LEN}",
-             "--address6", f"{wire.host6}/{netns.PREFIX6_LEN}", "-p", str(PORT),
-             "-U", "0" if args.no_udp else str(PORT), "--file-prefix", name, "--data-dir", str(profiles),
+    words = [str(args.build / "app" / "clockoo"), "--config", "none", *wire.options(), "-p", str(wire.tcp_port),
+             "-U", "0" if args.no_udp else str(wire.tcp_port), "--file-prefix", name, "--data-dir", str(profiles),
              "--probe", "off"]  # nobody else is on this wire
     cpus = sorted(os.sched_getaffinity(0))
     if args.cores is None:
@@ -135,28 +132,51 @@ def become_namespace_root(argv):
     """Without root: the same again as root of a user namespace, with a /run of its own."""
     if shutil.which("unshare") is None:
         raise Failed("without root this needs unshare (package util-linux)")
-    probe = subprocess.run(["unshare", "-Urmn", "true"], capture_output=True, text=True)
-    if probe.returncode != 0:
-        raise Failed(f"this machine allows no user namespaces ({probe.stderr.strip()}): "
-                     "run tools/run as root")
     os.environ[IN_USERNS] = "1"
     script = 'mount -t tmpfs -o mode=755 tmpfs /run && exec "$@"'
     os.execvp("unshare", ["unshare", "--user", "--map-root-user", "--mount", "--net", "sh", "-c",
                           script, "sh", sys.executable, "-B", os.path.abspath(__file__), *argv])
 
 
+def choose_port(args):
+    """The first that works here of namespaces as root, those of a user namespace, and port user; says which and
+    why. Returns True if a user namespace is to be made. Before anything is built."""
+    if args.port == "user" or IN_USERNS in os.environ:
+        args.port = args.port or "af_packet"
+        return False
+    as_root = netns.why_not() if os.geteuid() == 0 else "this is not root"
+    if as_root is None:
+        args.port = args.port or "af_packet"
+        return False
+    as_user = netns.why_not("--user", "--map-root-user")
+    if as_user is None:
+        say(f"everything happens inside a user namespace: {as_root}")
+        args.port = args.port or "af_packet"
+        return True
+    if args.port is not None:
+        raise Failed(f"--port {args.port} needs network namespaces ({as_root}; {as_user}): run it as root, or take "
+                     "--port user")
+    if args.front and args.appliances > 1:
+        raise Failed(f"two fronts need network namespaces: {as_root}; {as_user}")
+    say(f"no network namespaces here ({as_root}; {as_user}): port user, at {netns.UserWire().host}")
+    args.port = "user"
+    return False
+
+
 def prepare(argv, args):
-    """Build and gain the rights. Returns only as root of some namespace."""
+    """Build and gain the rights. Returns only as root of some namespace, or for port user."""
     userns = IN_USERNS in os.environ
+    become_root = choose_port(args)
     programs = ["app/clockoo"] + ["tests/load/clockoo-load"] * args.load
     if not userns and not args.no_build:
         build_tree.build(args.build, targets=programs, bench=args.load)
     for name in programs:
         if not (args.build / name).exists():
             raise Failed(f"there is no {name} in {args.build}")
-    if os.geteuid() != 0:
-        say("no root: everything happens inside a user namespace")
+    if become_root:
         become_namespace_root(argv)
+    if args.port == "user" and not os.access("/run", os.W_OK):
+        lendings.keep_in_tmp()
     os.environ.pop(IN_USERNS, None)
     return userns
 
@@ -165,8 +185,8 @@ def run_command(args, wire, server, second):
     """CMD in the client's namespace; its status, or Died if the appliance dies before it. The second
     one may: CMD may be about that."""
     env = dict(os.environ, CLOCKOO_HOST=wire.host, CLOCKOO_HOST6=wire.host6,
-               CLOCKOO_IFACE=wire.peer, CLOCKOO_PORT=str(PORT),
-               CLOCKOO_UDP_PORT=str(PORT), CLOCKOO_PID=str(server.pid))
+               CLOCKOO_IFACE=wire.peer, CLOCKOO_PORT_KIND=wire.port, CLOCKOO_PORT=str(wire.tcp_port),
+               CLOCKOO_UDP_PORT=str(wire.tcp_port), CLOCKOO_PID=str(server.pid))
     if second is not None:
         env |= {"CLOCKOO_HOST_2": second[0].host, "CLOCKOO_PID_2": str(second[1].pid)}
     # Same process group and terminal as we: Ctrl-C reaches it as if it ran alone.
@@ -187,8 +207,8 @@ def run_command(args, wire, server, second):
 
 def show(wire, server, userns, load):
     """Until somebody ends it. load: makes a run_load.Load, or None."""
-    session.show_demo(wire, PORT)
-    session.show_commands(wire, PORT, userns)
+    session.show_demo(wire, wire.tcp_port)
+    session.show_commands(wire, wire.tcp_port, userns)
     running = [server] if load is None else [server, load()]
     watch(server, running)
 
@@ -209,17 +229,17 @@ def front_phase(args, bed, copies, seconds, prove=None):
     with contextlib.ExitStack() as undo:
         more = bed.fleet.options() + (["--front-items", copies] if copies else [])
         server, _ = appliance.start(server_command(args, bed.wire, bed.ledger.name, bed.profiles, more),
-                                    bed.wire, bed.ledger, args.no_huge)
+                                    bed.wire, bed.ledger, args.no_huge or args.port == "user")
         undo.callback(server.stop)
-        session.first_reply(bed.wire, PORT, server)
+        session.first_reply(bed.wire, bed.wire.tcp_port, server)
         if prove is not None:
             prove()
         if copies not in (None, "0"):
-            run_front.await_copies(lambda text: bed.fleet.ask(bed.wire.host, PORT, text))
-        load = run_load.Load(args.build, bed.wire, f"{bed.ledger.name}-3", bed.profiles, PORT, run_front.HOT,
+            run_front.await_copies(lambda text: bed.fleet.ask(bed.wire.host, bed.wire.tcp_port, text))
+        load = run_load.Load(args.build, bed.wire, f"{bed.ledger.name}-3", bed.profiles, bed.wire.tcp_port, run_front.HOT,
                              run_front.KEYS)
         undo.callback(load.stop)
-        level = run_front.Level(bed.fleet, PORT, lambda line: print(line, flush=True))
+        level = run_front.Level(bed.fleet, bed.wire.tcp_port, lambda line: print(line, flush=True))
         undo.callback(level.stop)
         level.start()
         watch(server, [server, load], seconds)
@@ -227,9 +247,9 @@ def front_phase(args, bed, copies, seconds, prove=None):
 
 def serve_front(args, userns, undo, bed):
     def prove():
-        session.show_demo(bed.wire, PORT)
-        bed.fleet.show_where(PORT)
-        session.show_commands(bed.wire, PORT, userns)
+        session.show_demo(bed.wire, bed.wire.tcp_port)
+        bed.fleet.show_where(bed.wire.tcp_port)
+        session.show_commands(bed.wire, bed.wire.tcp_port, userns)
 
     if run_front.keeps_copies(str(args.build / "app" / "clockoo")):
         say(f"\nFirst without copies, for {run_front.WITHOUT_S} s: the server with the hot key is the limit of all.")
@@ -242,14 +262,18 @@ def serve_front(args, userns, undo, bed):
     return 0
 
 
+def make_wire(name, port, number=1):
+    return netns.UserWire(number) if port == "user" else netns.Wire(name, port, number)
+
+
 def start_second(args, ledger, profiles, undo, fleet):
-    wire = netns.Wire(ledger.name, args.port, 2)
+    wire = make_wire(ledger.name, args.port, 2)
     wire.make()
-    more = fleet.options() + fleet.peer_options(wire, PORT) if fleet else ()
+    more = fleet.options() + fleet.peer_options(wire, wire.tcp_port) if fleet else ()
     command = server_command(args, wire, f"{ledger.name}-2", profiles, more)
-    server, _ = appliance.start(command, wire, ledger, args.no_huge)
+    server, _ = appliance.start(command, wire, ledger, args.no_huge or args.port == "user")
     undo.callback(server.stop)
-    session.first_reply(wire, PORT, server)
+    session.first_reply(wire, wire.tcp_port, server)
     return wire, server
 
 
@@ -258,7 +282,7 @@ def serve(args, userns, undo):
     undo.callback(bury_orphans)
     ledger = lendings.Ledger()
     undo.callback(ledger.close)
-    wire = netns.Wire(ledger.name, args.port)
+    wire = make_wire(ledger.name, args.port)
     undo.callback(netns.end_processes, ledger.name)
     wire.make()
     profiles = build_tree.ROOT / "drivers-config"
@@ -271,20 +295,20 @@ def serve(args, userns, undo):
         if args.command is None:
             return serve_front(args, userns, undo, types.SimpleNamespace(
                 wire=wire, ledger=ledger, profiles=profiles, fleet=fleet))
-    flash = run_flash.Flash(args.build, ledger.name, args.flash, wire, PORT) if args.flash else None
+    flash = run_flash.Flash(args.build, ledger.name, args.flash, wire, wire.tcp_port) if args.flash else None
     if flash is not None:
         undo.callback(flash.remove)
     behind = fleet or flash
     more = behind.options() if behind else []
     if fleet and args.appliances > 1:
         netns.forward(wire)
-        more += fleet.peer_options(wire, PORT)
+        more += fleet.peer_options(wire, wire.tcp_port)
     command = server_command(args, wire, ledger.name, profiles, more)
-    server, huge = appliance.start(command, wire, ledger, args.no_huge)
+    server, huge = appliance.start(command, wire, ledger, args.no_huge or args.port == "user")
     undo.callback(server.stop)
-    if not huge and not args.no_huge:
+    if not huge and not args.no_huge and args.port != "user":
         say("no hugepages to be had here: running on ordinary memory (--no-huge), which is slower")
-    session.first_reply(wire, PORT, server)
+    session.first_reply(wire, wire.tcp_port, server)
     second = start_second(args, ledger, profiles, undo, fleet) if args.appliances > 1 else None
     if args.command is not None:
         for one in (server, second[1] if second else server):
@@ -294,7 +318,7 @@ def serve(args, userns, undo):
     def load():
         if flash is not None:
             flash.prove()
-        one = run_load.Load(args.build, wire, f"{ledger.name}-3", profiles, PORT, flash=flash)
+        one = run_load.Load(args.build, wire, f"{ledger.name}-3", profiles, wire.tcp_port, flash=flash)
         undo.callback(one.stop)
         return one
 

@@ -64,18 +64,20 @@ def show_demo(wire, port):
 
 
 def show_commands(wire, port, userns):
-    if userns:
+    if wire.client is None:
+        inside = ""
+    elif userns:
         # A process that keeps the client's namespace within reach of its owner.
         holder = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", *netns.inside(wire.client), "sleep", "infinity"],
             stdin=subprocess.DEVNULL, start_new_session=True)
-        inside = f"nsenter -t {holder.pid} -U -n --preserve-credentials"
+        inside = f"nsenter -t {holder.pid} -U -n --preserve-credentials "
     else:
-        inside = f"{'sudo ' if 'SUDO_USER' in os.environ else ''}ip netns exec {wire.client}"
+        inside = f"{'sudo ' if 'SUDO_USER' in os.environ else ''}ip netns exec {wire.client} "
     say(f"""
 Talk to it from another terminal:
 
-  {inside} nc {wire.host} {port}
-  {inside} memccat --servers={wire.host}:{port} greeting
-  {inside} /usr/bin/python3 -c \\
+  {inside}nc {wire.host} {port}
+  {inside}memccat --servers={wire.host}:{port} greeting
+  {inside}/usr/bin/python3 -c \\
       'from pymemcache.client.base import Client; print(Client(("{wire.host}", {port})).stats())'""")
