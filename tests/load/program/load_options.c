@@ -291,7 +291,10 @@ finish(struct load_options *o, struct config *cfg, struct error *err)
 		strcpy(cfg->port, "memif_client");
 	if (cfg->ipv4 == o->server)
 		return error_set(err, "--server: that is our own --address");
-	return config_finish(cfg, err);
+	if (!config_finish(cfg, err))
+		return false;
+	cfg->listeners.count = 0; /* a client listens nowhere */
+	return true;
 }
 
 static bool
