@@ -107,6 +107,22 @@ file_to_read(const struct cursor *c, const struct config_source *src)
 	return src->default_file;
 }
 
+/* Finishes *copy of *cfg. An -l that means nothing on a NIC is left out, and marked in *cfg. */
+static bool
+finish_converted(struct config *copy, struct config *cfg, struct error *err)
+{
+	static const char listen[] = "--listen";
+
+	if (config_finish(copy, err))
+		return true;
+	if (strncmp(err->text, listen, sizeof listen - 1) != 0 || config_is_user(cfg))
+		return false;
+	option_mark(cfg, option_by_letter('l'));
+	*copy = *cfg;
+	option_forget_listen(copy);
+	return config_finish(copy, err);
+}
+
 static bool
 finish(struct config *cfg, const struct config_source *src, enum config_action action,
        struct error *err)
@@ -115,7 +131,7 @@ finish(struct config *cfg, const struct config_source *src, enum config_action a
 	/* What config_finish derives is not what was set. */
 	struct config *const done = action == CONFIG_PRINT ? &copy : cfg;
 
-	if (!config_finish(done, err))
+	if (action == CONFIG_PRINT ? !finish_converted(&copy, cfg, err) : !config_finish(cfg, err))
 		return config_error_permanent(src, err);
 	/* On a NIC -l has no key of its own: it is the address, and the ports. */
 	if (!config_is_user(cfg)) {
@@ -135,6 +151,15 @@ unknown(const char *name, size_t len, struct error *err)
 	option_unknown(false, name, len, err);
 }
 
+static bool
+asks_to_print(int argc, char *const *argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--print-config") == 0)
+			return true;
+	return false;
+}
+
 enum config_action
 config_parse(struct config *cfg, struct config_source *src, int argc, char *const *argv,
 	     struct error *err)
@@ -151,6 +176,7 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 	memset(src->line, 0, sizeof src->line);
 	/* The first pass finds the file, and stops at errors that no file can change. */
 	config_defaults(cfg);
+	cfg->converting = asks_to_print(argc, argv);
 	action = options_read(&reader, err);
 	if (action != CONFIG_RUN)
 		return action;
@@ -158,6 +184,7 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 	share = cfg->share_cpus; /* it allows what the file alone may not say */
 	config_defaults(cfg);
 	cfg->share_cpus = share;
+	cfg->converting = c.action == CONFIG_PRINT;
 	if (file != NULL && !config_file_load(cfg, src, file, err)) {
 		err->code = ERROR_CONFIG;
 		return CONFIG_ERROR;

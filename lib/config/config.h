@@ -174,8 +174,9 @@ struct config {
 	bool share_cpus; /* two cores on one CPU are no mistake */
 	bool no_huge;
 	bool live, telemetry_dpdk;
-	bool yield;    /* idle cores let others run */
-	bool shutdown; /* -A: the command is obeyed */
+	bool converting; /* --print-config: what cannot be had becomes a comment */
+	bool yield;      /* idle cores let others run */
+	bool shutdown;   /* -A: the command is obeyed */
 	bool no_timestamps;
 	bool no_evict, no_flush, no_dumps, no_watch;
 	bool sasl;             /* -S: the users may stand in MEMCACHED_SASL_PWDB instead */

@@ -321,6 +321,26 @@ print_row(const struct config *cfg, const struct option_row *row, FILE *out)
 		said || row->arg == NULL ? value.text : row->arg);
 }
 
+/* What was asked for and cannot be had, with the reason. */
+static void
+print_left_out(const struct config *cfg, FILE *out)
+{
+	const char *title = "#\n# Not taken over:\n";
+
+	for (uint32_t i = 0; i < option_count(); i++) {
+		const struct option_row *row = option_at(i);
+		const bool listen = row->kind == OPTION_LISTEN;
+
+		if (!option_is_marked(cfg, row) || (option_has_effect(row) && !listen))
+			continue;
+		fprintf(out, "%s# %s%s%s%s: %s\n", title, i < option_row_count ? "--" : "-o ",
+			row->name, listen ? " " : "", listen ? cfg->listeners.text : "",
+			listen ? "no address of a NIC; with port.nic: user it is network.listen"
+			       : row->help);
+		title = "";
+	}
+}
+
 void
 config_print(const struct config *cfg, FILE *out)
 {
@@ -328,6 +348,7 @@ config_print(const struct config *cfg, FILE *out)
 	      "# command line override it. Keys that are commented out are not set.\n"
 	      "# \"clockoo --check FILE\" checks a file.\n",
 	      out);
+	print_left_out(cfg, out);
 	for (const struct config_section *s = config_sections; s->name != NULL; s++) {
 		fprintf(out, "\n# %s\n%s:\n", s->title, s->name);
 		for (uint32_t i = 0; i < option_count(); i++) {

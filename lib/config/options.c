@@ -394,6 +394,16 @@ refuse(const struct option_row *row, struct error *err)
 	return error_set(err, "%s%s: %s", row->letter != 0 ? "--" : "-o ", row->name, row->help);
 }
 
+/* Rows of this kind are clockoo's alone. */
+static bool
+set_refused(struct config *cfg, const struct option_row *row, struct error *err)
+{
+	if (!cfg->converting)
+		return refuse(row, err);
+	option_mark(cfg, row);
+	return true;
+}
+
 /* Of the kinds that only clockoo's rows have, and that concern more than one field. */
 static bool
 set_of_config(struct config *cfg, const struct option_row *row, const char *value,
@@ -476,7 +486,7 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 	case OPTION_ALWAYS_ON:
 		return true;
 	case OPTION_REFUSED:
-		return refuse(row, err);
+		return set_refused(into, row, err);
 	default:
 		return set_of_config(into, row, value, err);
 	}

@@ -537,6 +537,49 @@ listen_is_printed_as_the_address(void **state)
 	check(cfg.address_given);
 }
 
+/* A memcached.conf is converted as a whole: what a NIC cannot do stands in the file, with the
+ * reason. */
+static void
+what_cannot_be_converted_becomes_a_comment(void **state)
+{
+	const char *const words[] = {
+		"-m", "128", "-l", "127.0.0.1", "-s", "/run/x", "-f1.1", "--print-config", NULL};
+	static char text[TEXT_BYTES];
+	FILE *out = fmemopen(text, sizeof text, "w");
+	struct config_source src = {.default_file = NULL};
+	struct config cfg, again;
+	struct error f;
+
+	check_ptr(out);
+	check_eq(parse(&cfg, &src, words, &f), CONFIG_PRINT);
+	config_print(&cfg, out);
+	fclose(out);
+	check_ptr(strstr(text, "\n# --listen 127.0.0.1: no address of a NIC"));
+	check_ptr(strstr(text, "\n# --unix-socket: Unix domain sockets are not supported\n"));
+	check_ptr(strstr(text, "\n# --slab-growth-factor: the slab classes are fixed\n"));
+	config_defaults(&again);
+	check(config_file_read(&again, &src, "printed", text, strlen(text), &f));
+	check_eq(again.memory_mb, 128);
+	check(!again.address_given);
+}
+
+/* With port user the same -l is an address of this host, and -s is refused where nothing is
+ * printed. */
+static void
+what_can_be_had_is_no_comment(void **state)
+{
+	const char *const words[] = {"--port", "user", "-l", "127.0.0.1", "--print-config", NULL};
+	const char *const refused[] = {"-s", "/run/x", NULL};
+	struct config_source src = {.default_file = NULL};
+	struct config cfg;
+	struct error f;
+
+	check_eq(parse(&cfg, &src, words, &f), CONFIG_PRINT);
+	check_str(cfg.listeners.text, "127.0.0.1");
+	check(!option_is_marked(&cfg, option_by_letter('l')));
+	check_eq(parse(&cfg, &src, refused, &f), CONFIG_ERROR);
+}
+
 /* A reload reads the file it began with, from whatever directory, and that must still be there. */
 static void
 a_file_is_read_again_whatever_the_options_name(void **state)
@@ -692,6 +735,8 @@ main(void)
 		cmocka_unit_test(a_named_file_must_be_there_and_the_default_one_need_not),
 		cmocka_unit_test(check_and_print_read_the_file_and_run_nothing),
 		cmocka_unit_test(listen_is_printed_as_the_address),
+		cmocka_unit_test(what_cannot_be_converted_becomes_a_comment),
+		cmocka_unit_test(what_can_be_had_is_no_comment),
 		cmocka_unit_test(a_file_is_read_again_whatever_the_options_name),
 		cmocka_unit_test(a_fault_found_later_names_the_line_that_set_it),
 		cmocka_unit_test(a_core_that_does_not_exist_is_named_with_those_that_do),
