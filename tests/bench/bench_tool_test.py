@@ -54,6 +54,11 @@ with open(here.parent / "log", "a") as log:
     log.write(f"{here.name}{'-timed' * ('--writers' in sys.argv)} {began} {time.monotonic()}\\n")
 sys.exit(int(os.environ.get("FAKE_STATUS", "0")))
 """
+# A project that has a library only where pkg-config finds it.
+LATE = """project('late')
+late = dependency('late', required: false)
+custom_target('found', output: 'found', capture: true, command: ['echo', late.found() ? late.version() : 'none'])
+"""
 ROWS = {
     "bench_fill": [{"part": "space", "slots": 1000, "items": 990, "index_bytes": 6400, "moves": 5},
                    {"part": "insert", "from": 0, "to": 100, "ns": 80},
@@ -280,6 +285,7 @@ class BuildTreeTest(unittest.TestCase):
                 path.parent.mkdir()
                 path.write_text(f"[options]\nbuildtype = release\n{options}\n[properties]\n")
                 pathlib.Path(folder, "build.ninja").touch()
+                pathlib.Path(folder, ".packages").write_text(build_tree.installed_packages())
             build_tree.build(folder, targets=["x"], **how)
         return told
 
@@ -293,6 +299,54 @@ class BuildTreeTest(unittest.TestCase):
         self.assertEqual(self.told("", bench=False), [])
         self.assertEqual(self.told("bench = true", bench=False), [])
         self.assertEqual(self.told(None, bench=False), ["-Dbench=false"])
+
+
+    def test_a_package_that_arrives_or_changes_is_found_by_the_next_build(self):
+        progress.quiet = True
+        self.addCleanup(setattr, build_tree, "installed_packages", build_tree.installed_packages)
+        with tempfile.TemporaryDirectory(prefix="clockoo-bench-test-") as name:
+            folder = pathlib.Path(name)
+            (folder / "meson.build").write_text(LATE)
+            (folder / "meson_options.txt").write_text("option('bench', type: 'boolean', value: false)\n")
+            os.environ["PKG_CONFIG_PATH"] = name
+            self.addCleanup(os.environ.pop, "PKG_CONFIG_PATH")
+            found = []
+            for version in range(3):
+                build_tree.installed_packages = lambda: f"late {version}"
+                build_tree.build(folder / "build", targets=["found"], root=folder)
+                found.append((folder / "build/found").read_text())
+                (folder / "late.pc").write_text(f"Name: late\nDescription: it comes later\nVersion: {version + 1}\n")
+        self.assertEqual(found, ["none\n", "1\n", "2\n"])
+
+
+class NinjaTest(unittest.TestCase):
+    def test_the_note_is_what_is_built_now_and_not_what_a_compiler_says(self):
+        """The edge ends well only if the note named it while it ran."""
+        with tempfile.TemporaryDirectory(prefix="clockoo-bench-test-") as name:
+            folder, notes, step_type = pathlib.Path(name), set(), progress.Step
+
+            class Seen(step_type):
+                def __setattr__(self, name, value):
+                    super().__setattr__(name, value)
+                    if name == "note" and value:
+                        notes.add(value)
+                        (folder / "seen").touch()
+
+            progress.quiet, progress.Step = True, Seen
+            self.addCleanup(setattr, progress, "Step", step_type)
+            (folder / "build.ninja").write_text(
+                f"rule link\n command = echo lto-wrapper: note: serial; for i in $$(seq 500); do [ -e {name}/seen ] && exit 0; "
+                "sleep 0.01; done; exit 1\n description = Linking $out\nbuild program: link\n")
+            status, lines = progress.run_ninja("building", ["ninja", "-C", name])
+        self.assertEqual((status, notes), (0, {"[0/1] Linking program", "[1/1] Linking program"}))
+        self.assertIn("lto-wrapper: note: serial", lines)
+
+    def test_what_failed_is_told_in_lines(self):
+        progress.quiet = True
+        with tempfile.TemporaryDirectory(prefix="clockoo-bench-test-") as folder:
+            pathlib.Path(folder, "build.ninja").write_text("rule fail\n command = echo wrong; exit 3\nbuild program: fail\n")
+            status, lines = progress.run_ninja("building", ["ninja", "-C", folder])
+        self.assertEqual((status, lines[-5:-2]), (1, ["FAILED: program ", "echo wrong; exit 3", "wrong"]))
 
 
 class MergeTest(unittest.TestCase):

@@ -1,5 +1,6 @@
 """Build folders: set up once, rebuilt in place, one builder at a time."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -7,7 +8,7 @@ import pathlib
 import shutil
 import subprocess
 
-from progress import Failed, run_step
+from progress import Failed, run_ninja, run_step
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = ["-Dbuildtype=release"]
@@ -25,7 +26,7 @@ def default_folder():
 
 
 def _checked(words, command, **popen_args):
-    status, tail = run_step(words, command, **popen_args)
+    status, tail = (run_ninja if command[0] == "ninja" else run_step)(words, command, **popen_args)
     if status != 0:
         raise Failed("\n".join(tail + [f"failed: {' '.join(map(str, command))}"]))
 
@@ -65,6 +66,25 @@ def _has_bench(folder):
     return "bench = true" in (folder / "meson-private/cmd_line.txt").read_text().splitlines()
 
 
+def installed_packages():
+    """A line for each package of tools/packages that is installed: its name and version. Empty where dpkg is not."""
+    rows = (line.split() for line in (ROOT / "tools/packages").read_text().splitlines() if not line.startswith("#"))
+    names = sorted({row[1] for row in rows if row})
+    with contextlib.suppress(OSError):
+        found = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package} ${Version}\n", *names],
+                               stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+        return "".join(f"{line}\n" for line in sorted(found.splitlines()) if line.startswith("installed "))
+    return ""
+
+
+def _look_again(folder, root, note, packages):
+    """A build that is there looks for nothing again by itself, and meson keeps the versions it found. So meson forgets
+    them and looks again when other packages are installed than at its last look."""
+    if not note.exists() or note.read_text() != packages:
+        _checked(f"looking for packages again for {folder.name}", ["meson", "configure", "--clearcache", str(folder)])
+        _checked(f"setting up {folder.name}", ["meson", "setup", "--reconfigure", str(folder), str(root)])
+
+
 def build(folder, options=RELEASE, targets=(), words="building", bench=True, compiler=None, root=ROOT):
     """Bring the targets (all, if none are named) in folder up to date. targets may be a function of
     the folder, asked once it is set up; compiler is what CC names to meson; root: other sources. bench: some of them are the
@@ -75,14 +95,18 @@ def build(folder, options=RELEASE, targets=(), words="building", bench=True, com
         raise Failed(f"{folder} is not writable for you: --build DIR or CLOCKOO_BUILD names another")
     with open(folder / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        note, packages = folder / ".packages", installed_packages()
         try:
             if not (folder / "build.ninja").exists():
                 shutil.rmtree(folder / "meson-private", ignore_errors=True)
                 _checked(f"setting up {folder.name}",
                          ["meson", "setup", *options, f"-Dbench={str(bench).lower()}", str(folder), str(root)],
                          env={**os.environ, **({"CC": compiler} if compiler else {})})
-            elif bench and not _has_bench(folder):
-                configure(folder, "-Dbench=true")
+            else:
+                _look_again(folder, root, note, packages)
+                if bench and not _has_bench(folder):
+                    configure(folder, "-Dbench=true")
+            note.write_text(packages)
             if callable(targets):
                 # What meson last said may be of other sources.
                 _checked(f"setting up {folder.name}", ["ninja", "-C", str(folder), "build.ninja"])

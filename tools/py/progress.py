@@ -4,6 +4,9 @@ All of it goes to stderr: stdout belongs to the command that a script runs throu
 """
 
 import collections
+import contextlib
+import os
+import re
 import subprocess
 import sys
 import threading
@@ -12,6 +15,9 @@ import time
 TICK_S = 1.0
 PLAIN_FIRST_S, PLAIN_TICK_S = 2.0, 10.0  # no terminal: a line if it takes long, and now and then
 LOG_TAIL_LINES = 40
+EDGE = re.compile(r"\[\d+/\d+\] [^\r\n\x1b]+")  # of ninja: what it builds
+EDGE_LOOK_BACK = 200  # the part of an edge that came in the piece before
+ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 quiet = False
 
@@ -81,3 +87,32 @@ def run_step(words, command, **popen_args):
                 child.terminate()
                 raise
         return child.returncode, list(tail)
+
+
+def run_ninja(words, command):
+    """As run_step; the note is the edge that ninja began last, whatever compilers say meanwhile. Ninja names an edge
+    when it begins only to a terminal, so it is given one."""
+    ours, its = os.openpty()
+    with open(ours, "rb", 0) as said, Step(words) as step:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=its, stderr=its,
+                              env={**os.environ, "TERM": "xterm"}) as child:
+            os.close(its)
+            try:
+                text = _read_edges(said, step)
+            except BaseException:
+                child.terminate()
+                raise
+    # What ninja has written over is no line of its own.
+    lines = [line.rpartition("\r")[2] for line in ESCAPE.sub("", text).replace("\r\n", "\n").split("\n")]
+    return child.returncode, lines[-LOG_TAIL_LINES:]
+
+
+def _read_edges(terminal, step):
+    """Everything that was written to the terminal until its last writer closed it."""
+    text = ""
+    with contextlib.suppress(OSError):  # EIO: how a terminal says that nobody is left to write
+        while piece := terminal.read(1 << 16):
+            text += piece.decode(errors="replace")
+            edges = EDGE.findall(text[-len(piece) - EDGE_LOOK_BACK:])
+            step.note = edges[-1].strip()[:80] if edges else step.note
+    return text
