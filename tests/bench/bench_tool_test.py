@@ -18,6 +18,7 @@ import tempfile
 import time
 import unittest
 import xml.etree.ElementTree
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py"))
 
@@ -317,6 +318,35 @@ class BuildTreeTest(unittest.TestCase):
                 found.append((folder / "build/found").read_text())
                 (folder / "late.pc").write_text(f"Name: late\nDescription: it comes later\nVersion: {version + 1}\n")
         self.assertEqual(found, ["none\n", "1\n", "2\n"])
+
+
+class RefusalTest(unittest.TestCase):
+    def said(self, error):
+        """(status, lines on stderr, the file) of a bench that ends with error."""
+        def measure(args, keep_figures):
+            raise error
+
+        with tempfile.TemporaryDirectory(prefix="clockoo-bench-test-") as folder:
+            path = pathlib.Path(folder, "figures.json")
+            with mock.patch.dict(bench_main.MEASURES, idle=measure), contextlib.redirect_stderr(io.StringIO()) as said, \
+                    contextlib.redirect_stdout(io.StringIO()), mock.patch.object(progress, "quiet", False):
+                status = bench_main.main(["idle", "--quick", "--json", str(path)])
+            return status, said.getvalue().splitlines(), json.loads(path.read_text())
+
+    def test_a_bench_that_cannot_run_says_why_in_one_line_and_in_its_file(self):
+        for error, words in ((progress.Failed("no such thing"), "no such thing"), (OSError(2, "gone"), "gone"),
+                             (KeyError("row"), "KeyError: 'row'")):
+            status, lines, kept = self.said(error)
+            self.assertEqual((status, len(lines)), (1, 1), lines)
+            self.assertIn(words, lines[0])
+            self.assertIn(words, kept["failed"])
+
+    def test_a_file_without_figures_is_not_merged(self):
+        with tempfile.TemporaryDirectory(prefix="clockoo-bench-test-") as folder:
+            path = pathlib.Path(folder, "figures.json")
+            path.write_text(json.dumps({"machine": {}, "quick": True, "failed": "no such thing"}))
+            with self.assertRaisesRegex(progress.Failed, "no figures: no such thing"):
+                bench_main.merged([path])
 
 
 class NinjaTest(unittest.TestCase):

@@ -132,6 +132,13 @@ def keep(path, figures):
         raise Failed(f"--json: {error}") from error
 
 
+def has_figures(path):
+    try:
+        return bool(set(json.loads(path.read_text())) - {"machine", "quick"})
+    except (OSError, ValueError):
+        return False
+
+
 def merged(paths):
     """The figures of several runs as one; of a figure that two have, the later file's."""
     figures, kinds, machines = {}, set(), []
@@ -140,6 +147,8 @@ def merged(paths):
             piece = json.loads(path.read_text())
             kinds.add(piece.pop("quick"))
             machines.append(piece.pop("machine"))
+            if "failed" in piece:
+                raise Failed(f"merge: {path}: it has no figures: {piece['failed']}")
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise Failed(f"{path}: no figures of tools/bench: {error!r}") from error
         figures |= piece
@@ -320,6 +329,17 @@ def report(args, figures, here):
         bench_report.write(args.report, args.what, figures, filter_bench.tables_of(figures), here)
 
 
+def refuse(args, here, error):
+    """A bench that cannot run says why in one line, in its file too: a file without figures would look like one of a
+    bench that found none."""
+    words = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
+    if args.json is not None and not has_figures(args.json):
+        keep(args.json, {"machine": here, "quick": args.quick, "failed": words})
+    if isinstance(error, Failed) or os.environ.get("CLOCKOO_TRACEBACK"):
+        raise error
+    raise Failed(f"{args.what}: {words} (CLOCKOO_TRACEBACK=1 shows where)") from error
+
+
 def measure(args):
     here, start = machine(), time.monotonic()
 
@@ -329,7 +349,10 @@ def measure(args):
     keep_figures({})  # now, not after half an hour
     print(f"{here['cpu']}, {here['cpus']} CPUs, {here['memory_mb']} MB, Linux {here['kernel']}, "
           f"load {here['load_before']}, {here['date']}", flush=True)
-    figures = MEASURES[args.what](args, keep_figures)
+    try:
+        figures = MEASURES[args.what](args, keep_figures)
+    except Exception as error:
+        refuse(args, here, error)
     if args.plot is not None:
         bench_plot.plot(figures, args.plot, args.format)
     if args.report is not None:

@@ -101,7 +101,8 @@ def scrape(bench):
         load = None
         try:
             if "ready" not in server.stdout.readline():
-                raise Failed(f"scrape: {server.communicate()[1].strip()}")
+                server.wait(READY_S)
+                raise Failed(f"scrape: {server.stderr.read().strip()}")
             seconds = 2 * pairs * (SLICE_S + 4) + 30
             load = subprocess.Popen([str(bench.folder / LOAD), *common, "--yield", "--lcores", f"0@{cpus[-1]}", "--file-prefix",
                                      f"scrape-load-{os.getpid()}", "--transport", "udp", "--rate", str(RATE), "--sets", "0", "--keys",
@@ -118,7 +119,7 @@ def scrape(bench):
         finally:
             for child in filter(None, (load, server)):
                 child.terminate()
-                child.communicate(timeout=READY_S)
+                child.wait(READY_S)
     bench.figures.keep("scrape_ms", took)
     # Of neighbours: what else has the CPUs for longer than a pair is in both, and for less, in few pairs.
     ratio = bench.figures.keep("get_rate_ratio", [alone / scraped for alone, scraped in zip(costs[False], costs[True])])
