@@ -12,7 +12,7 @@ static_assert(sizeof(struct capture_insn) == sizeof(struct bpf_insn) &&
 
 #define BOTH(code) (code) | BPF_K, (code) | BPF_X
 
-/* Those that bpf_filter() has: it aborts the program at any other, which libpcap's own judge lets
+/* Those that libpcap executes: it aborts the program at any other, which libpcap's own judge lets
  * by. */
 static bool
 is_known(uint16_t code)
@@ -111,7 +111,10 @@ capture_filter_is_valid(const struct capture_insn *insns, uint32_t count)
 bool
 capture_filter_match(const void *filter, const uint8_t *data, uint32_t len)
 {
-	return bpf_filter(filter, data, len, len) != 0;
+	const struct bpf_program program = {.bf_insns = (struct bpf_insn *)(uintptr_t)filter};
+	const struct pcap_pkthdr header = {.caplen = len, .len = len};
+
+	return pcap_offline_filter(&program, &header, data) != 0;
 }
 
 static bool

@@ -212,7 +212,7 @@ hash_of(void *store, struct view key)
 }
 
 static void
-wait(void *store)
+pause_briefly(void *store)
 {
 	const struct timespec t = {.tv_nsec = RECOVER_PAUSE_NS};
 
@@ -255,7 +255,7 @@ shards_make(struct second_tier *t, struct region *region, const struct appliance
 					       .depth = FLASH_RECOVER_DEPTH_MAX,
 					       .shards = p->shards / p->streams,
 					       .hash = hash_of,
-					       .wait = wait,
+					       .wait = pause_briefly,
 					       .arg = store_core_of(a->store, 0)};
 	struct tier_helpers helpers = {0};
 	bool made;

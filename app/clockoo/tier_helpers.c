@@ -12,7 +12,7 @@
 #define PAUSE_NS    20000u
 
 static void
-wait(void *arg)
+pause_briefly(void *arg)
 {
 	const struct timespec t = {.tv_nsec = PAUSE_NS};
 
@@ -23,7 +23,7 @@ static void *
 help(void *arg)
 {
 	last_words_thread("a reader of flash");
-	flash_workers_help(arg, wait, NULL);
+	flash_workers_help(arg, pause_briefly, NULL);
 	return NULL;
 }
 

@@ -2,6 +2,7 @@
  * dpdk_telemetry.c - rows into DPDK's dictionaries; who answers.
  */
 #include "dpdk_telemetry.h"
+#include "dpdk_release.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -57,7 +58,7 @@ dpdk_reply_number(struct dpdk_reply *to, const char *name, uint64_t value)
 	char named[DPDK_REPLY_TEXT];
 
 	return has_room(to, name_of(named, name), NUMBER_MAX) &&
-	       rte_tel_data_add_dict_u64(to->data, named, value) == 0;
+	       dpdk_dict_add_number(to->data, named, value) == 0;
 }
 
 bool
@@ -79,7 +80,7 @@ dpdk_reply_text(struct dpdk_reply *to, const char *name, const char *text)
 bool
 dpdk_reply_left_out(struct dpdk_reply *to, uint64_t rows)
 {
-	return rte_tel_data_add_dict_u64(to->data, "left_out", rows) == 0;
+	return dpdk_dict_add_number(to->data, "left_out", rows) == 0;
 }
 
 static int

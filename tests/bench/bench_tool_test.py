@@ -272,19 +272,19 @@ class BenchToolTest(unittest.TestCase):
 
 
 class BuildTreeTest(unittest.TestCase):
-    def told(self, options, **how):
-        """The options that a folder set up with these is given when a bench is built in it."""
+    def told(self, kept, **how):
+        """The options that a folder set up with kept is given when a bench is built in it."""
         told = []
         for name, fake in (("configure", lambda folder, *words: told.extend(words)),
                            ("_checked", lambda words, command, env=None: told.extend(
-                               w for w in command if str(w).startswith("-Dbench")))):
+                               w for w in command if str(w).startswith(("-Dbench", "-Dwerror"))))):
             self.addCleanup(setattr, build_tree, name, getattr(build_tree, name))
             setattr(build_tree, name, fake)
         with tempfile.TemporaryDirectory(prefix="clockoo-bench-test-") as folder:
-            if options is not None:
+            if kept is not None:
                 path = pathlib.Path(folder, "meson-private/cmd_line.txt")
                 path.parent.mkdir()
-                path.write_text(f"[options]\nbuildtype = release\n{options}\n[properties]\n")
+                path.write_text(f"[options]\nbuildtype = release\n{kept}\n[properties]\n")
                 pathlib.Path(folder, "build.ninja").touch()
                 pathlib.Path(folder, ".packages").write_text(build_tree.installed_packages())
             build_tree.build(folder, targets=["x"], **how)
@@ -300,7 +300,6 @@ class BuildTreeTest(unittest.TestCase):
         self.assertEqual(self.told("", bench=False), [])
         self.assertEqual(self.told("bench = true", bench=False), [])
         self.assertEqual(self.told(None, bench=False), ["-Dbench=false"])
-
 
     def test_a_package_that_arrives_or_changes_is_found_by_the_next_build(self):
         progress.quiet = True
@@ -318,6 +317,18 @@ class BuildTreeTest(unittest.TestCase):
                 found.append((folder / "build/found").read_text())
                 (folder / "late.pc").write_text(f"Name: late\nDescription: it comes later\nVersion: {version + 1}\n")
         self.assertEqual(found, ["none\n", "1\n", "2\n"])
+
+    def test_a_folder_of_users_becomes_strict_for_a_test_and_stays_so(self):
+        self.assertEqual(self.told("bench = true", options=build_tree.TESTED), [build_tree.STRICT])
+        self.assertEqual(self.told("", options=build_tree.TESTED), ["-Dbench=true", build_tree.STRICT])
+        self.assertEqual(self.told("bench = true\nwerror = true", options=build_tree.TESTED), [])
+        self.assertEqual(self.told("bench = true\nwerror = true"), [])
+        self.assertEqual(self.told("bench = true\nwerror = false", options=build_tree.TESTED), [build_tree.STRICT])
+
+    def test_a_folder_that_holds_no_dpdk_is_named(self):
+        with tempfile.TemporaryDirectory(prefix="clockoo-bench-test-") as folder, \
+                self.assertRaisesRegex(progress.Failed, f"--dpdk {folder}: no lib"):
+            build_tree.use_dpdk(folder)
 
 
 class RefusalTest(unittest.TestCase):

@@ -107,13 +107,13 @@ tier_cut_begin(uint64_t seed)
 /* ---- a stop ---- */
 
 static bool
-wait(void *arg)
+tick(void *arg)
 {
 	mem_flash_tick(&w.device, w.device.now_ns + 1);
 	return true;
 }
 
-static const struct flash_rows_io rows_io = {&w.device.device, wait, NULL};
+static const struct flash_rows_io rows_io = {&w.device.device, tick, NULL};
 
 /* What is under way ends, and what is closed is written. False: it could not be. */
 static bool

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#undef stop /* a macro of cmocka 2; rigs have functions of that name */
+
 #define check(cond)          assert_true(cond)
 #define check_eq(a, b)       assert_int_equal(a, b)
 #define check_ne(a, b)       assert_int_not_equal(a, b)

@@ -12,17 +12,32 @@ from progress import Failed, run_ninja, run_step
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = ["-Dbuildtype=release"]
+# A warning stops those who work on the tree, never those who build it to use it: another compiler warns of more.
+STRICT = "-Dwerror=true"
 # Of benches tests see only that they run.
-TESTED = [*RELEASE, "-Dwhole_benches=false"]
-COVERAGE = ["-Dbuildtype=debug", "-Doptimization=1", "-Db_coverage=true",
+TESTED = [*RELEASE, STRICT, "-Dwhole_benches=false"]
+COVERAGE = ["-Dbuildtype=debug", STRICT, "-Doptimization=1", "-Db_coverage=true",
             "-Dc_args=-fprofile-update=prefer-atomic"]
 # Optimised, the same tests take a quarter of the time; with lines and no variables, the build three fifths.
-SANITIZE = ["-Dbuildtype=debug", "-Doptimization=1", "-Db_sanitize=address,undefined", "-Db_lundef=false",
+SANITIZE = ["-Dbuildtype=debug", STRICT, "-Doptimization=1", "-Db_sanitize=address,undefined", "-Db_lundef=false",
             "-Dc_args=-g1"]
 
 
 def default_folder():
     return pathlib.Path(os.environ.get("CLOCKOO_BUILD", ROOT / "build")).absolute()
+
+
+def use_dpdk(folder):
+    """From here on, here and in children, builds are against the DPDK installed under folder, and the default
+    build folder is one of that release."""
+    found = sorted(str(path.parent) for name in ("lib", "lib64") for path in pathlib.Path(folder).absolute().glob(
+        f"{name}/**/pkgconfig/libdpdk.pc"))
+    if not found:
+        raise Failed(f"--dpdk {folder}: no lib/*/pkgconfig/libdpdk.pc is below it: name the folder that DPDK's "
+                     "\"meson install\" was given as --prefix")
+    os.environ["PKG_CONFIG_PATH"] = ":".join([*found, *os.environ.get("PKG_CONFIG_PATH", "").split(":")]).strip(":")
+    release = subprocess.run(["pkg-config", "--modversion", "libdpdk"], check=True, capture_output=True, text=True)
+    os.environ.setdefault("CLOCKOO_BUILD", str(ROOT / f"build-dpdk-{release.stdout.strip()}"))
 
 
 def _checked(words, command, **popen_args):
@@ -61,9 +76,10 @@ def configure(folder, *options):
     raise Failed(f"meson setup: {(done.stdout + done.stderr).strip()[-400:]}")
 
 
-def _has_bench(folder):
-    """Was the folder told to have the load generator and the benches?"""
-    return "bench = true" in (folder / "meson-private/cmd_line.txt").read_text().splitlines()
+def _is_told(folder, option):
+    """True if the folder was set up or changed with this option."""
+    words = option.removeprefix("-D").replace("=", " = ")
+    return words in (folder / "meson-private/cmd_line.txt").read_text().splitlines()
 
 
 def installed_packages():
@@ -88,7 +104,8 @@ def _look_again(folder, root, note, packages):
 def build(folder, options=RELEASE, targets=(), words="building", bench=True, compiler=None, root=ROOT):
     """Bring the targets (all, if none are named) in folder up to date. targets may be a function of
     the folder, asked once it is set up; compiler is what CC names to meson; root: other sources. bench: some of them are the
-    load generator or a bench, which meson.build leaves out by default; a folder that has them keeps them."""
+    load generator or a bench, which meson.build leaves out by default; a folder that has them keeps them, as
+    it keeps STRICT."""
     folder = pathlib.Path(folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
@@ -104,8 +121,10 @@ def build(folder, options=RELEASE, targets=(), words="building", bench=True, com
                          env={**os.environ, **({"CC": compiler} if compiler else {})})
             else:
                 _look_again(folder, root, note, packages)
-                if bench and not _has_bench(folder):
-                    configure(folder, "-Dbench=true")
+                wanted = ["-Dbench=true"] * bench + [STRICT] * (STRICT in options)
+                missing = [option for option in wanted if not _is_told(folder, option)]
+                if missing:
+                    configure(folder, *missing)
             note.write_text(packages)
             if callable(targets):
                 # What meson last said may be of other sources.

@@ -17,7 +17,7 @@ import build_tree
 from progress import Step
 
 ROOT = build_tree.ROOT
-OPTIONS = ["-Dbuildtype=debug"]
+OPTIONS = ["-Dbuildtype=debug", build_tree.STRICT]
 PROGRAMS = ["app/clockoo", "tests/load/clockoo-load"]
 FOLDERS = ("lib/", "app/", "tests/load/")
 FINDING = re.compile(r"^(\S+?):(\d+):\d+: (?:warning|error): (.*)$", re.M)

@@ -72,7 +72,8 @@ def parse(argv):
     p.add_argument("--no-huge", action="store_true")
     p.add_argument("--no-udp", action="store_true")
     p.add_argument("--server-args", default="")
-    p.add_argument("--build", type=pathlib.Path, default=build_tree.default_folder())
+    p.add_argument("--dpdk")
+    p.add_argument("--build", type=pathlib.Path)
     p.add_argument("--no-build", action="store_true")
     p.add_argument("-q", "--quiet", action="store_true")
     # argparse takes a value that begins with a dash for an option, unless it is glued on.
@@ -83,7 +84,9 @@ def parse(argv):
         else:
             glued.append(word)
     args = p.parse_args(glued)
-    args.build = args.build.absolute()
+    if args.dpdk is not None:
+        build_tree.use_dpdk(args.dpdk)
+    args.build = (args.build or build_tree.default_folder()).absolute()
     if args.cores is not None and not 1 <= args.cores <= 64:
         p.error("--cores: 1 to 64")
     if not 1 <= args.appliances <= netns.APPLIANCES_MAX:

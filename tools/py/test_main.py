@@ -142,7 +142,7 @@ def part_quick():
     """What a change should pass before anything longer is tried. Conformance mostly waits: it runs
     beside the rest, and its lines are printed behind theirs."""
     folder = build_tree.default_folder()
-    build_tree.build(folder)
+    build_tree.build(folder, build_tree.TESTED)
     lines = io.StringIO()
     with futures.ThreadPoolExecutor(1) as beside:
         conformance = beside.submit(beside_appliance, "conformance over af_packet",
@@ -283,7 +283,7 @@ def part_peer():
     counts.add(beside_appliance("twenty thousand connections", CONFORM / "run_crowd",
                                 server_args="-m 64 -c 20500"))
     flood = build_tree.default_folder() / "tests/bench/net/frame_flood"
-    build_tree.build(build_tree.default_folder(), targets=["tests/bench/net/frame_flood"])
+    build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["tests/bench/net/frame_flood"])
     counts.add(beside_appliance("under a flood of SYNs", CONFORM / "run_flood", str(flood)))
     return counts
 
@@ -292,7 +292,7 @@ def part_boot():
     """Without the packages, a tap or a kernel to take apart it is skipped and says why."""
     subprocess.run([ROOT / "tools/install", "boot"], stdin=subprocess.DEVNULL)
     folder = build_tree.default_folder()
-    build_tree.build(folder, targets=["app/clockoo", "tests/load/clockoo-load", "tests/bench/net/talk"])
+    build_tree.build(folder, build_tree.TESTED, targets=["app/clockoo", "tests/load/clockoo-load", "tests/bench/net/talk"])
     return counting("in an emulated machine", [str(ROOT / "tests/boot/run_boot"), "--build", str(folder)])
 
 
@@ -309,13 +309,13 @@ def part_package():
 
 
 def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS, out=None):
-    build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
+    build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["app/clockoo"])
     return counting(words, [str(ROOT / "tools/run"), "--no-build", *run_options, "--server-args",
                             server_args, "--exec", f"{script} {options}"], out)
 
 
 def part_run():
-    build_tree.build(build_tree.default_folder(), targets=["app/clockoo"])
+    build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["app/clockoo"])
     return counting("tools/run itself", [str(CONFORM / "run_tool_test.py")])
 
 
@@ -383,6 +383,12 @@ def alone(name, times, *how):
 
 
 def main(argv):
+    if argv[:1] == ["--dpdk"]:
+        if len(argv) < 2:
+            print("tools/test: --dpdk takes the folder of a DPDK", file=sys.stderr)
+            return 2
+        build_tree.use_dpdk(argv[1])
+        argv = argv[2:]
     for word in argv:
         if word not in PARTS:
             print(f"tools/test: no part is called {word}: {' '.join(PARTS)}", file=sys.stderr)
@@ -422,5 +428,8 @@ def main(argv):
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
+    except Failed as failed:
+        print(failed, file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

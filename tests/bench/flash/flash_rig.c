@@ -249,7 +249,7 @@ flash_rig_put(struct flash_rig *rig, uint64_t n)
 }
 
 static void
-wait(void *arg)
+yield_cpu(void *arg)
 {
 	sched_yield();
 }
@@ -262,7 +262,7 @@ recover_config(struct flash_rig *rig)
 					     .depth = FLASH_RECOVER_DEPTH_MAX,
 					     .shards = 1,
 					     .hash = flash_rig_hash,
-					     .wait = wait,
+					     .wait = yield_cpu,
 					     .arg = rig};
 }
 
@@ -284,7 +284,7 @@ help(void *arg)
 	struct flash_rig *rig = arg;
 	const uint64_t from = bench_cpu_ns();
 
-	flash_workers_help(&rig->workers, wait, rig);
+	flash_workers_help(&rig->workers, yield_cpu, rig);
 	__atomic_fetch_add(&rig->workers_cpu_ns, bench_cpu_ns() - from, __ATOMIC_RELAXED);
 	return NULL;
 }

@@ -111,7 +111,7 @@ turn(struct impair *im)
 
 /* Until a frame comes or is due; false: it is time to end. */
 static bool
-wait(struct impair *im)
+await_frame(struct impair *im)
 {
 	struct pollfd poll_fd[] = {
 		{im->fd[0], POLLIN, 0}, {im->fd[1], POLLIN, 0}, {im->signals, POLLIN, 0}};
@@ -272,7 +272,7 @@ main(int argc, char **argv)
 		/* Clocks and signals: when it waits, or now and then when it never does. */
 		if (turn(&im) != 0 && ++busy % BUSY_TURNS != 0)
 			continue;
-		if (!wait(&im))
+		if (!await_frame(&im))
 			break;
 		if (bench_ns() - im.second_ns >= NS_PER_S)
 			note_second(&im, bench_ns());

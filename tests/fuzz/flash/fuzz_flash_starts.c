@@ -279,7 +279,7 @@ hash_of(void *arg, struct view key)
 }
 
 static void
-wait(void *arg)
+pause_none(void *arg)
 {
 	(void)arg;
 }
@@ -335,7 +335,7 @@ recovery(struct input *in)
 					       .depth = 2,
 					       .shards = 1,
 					       .hash = hash_of,
-					       .wait = wait};
+					       .wait = pause_none};
 	const uint8_t sealed = take_byte(in);
 
 	take_kept(in);

@@ -141,7 +141,6 @@ classes_can_be_chosen(void **state)
 	free(text);
 	for (uint32_t class = 1; class < 20; class ++) {
 		char request[64];
-		uint32_t lines = 0;
 
 		snprintf(request, sizeof request, "lru_crawler mgdump %u\r\n", class);
 		text = dumped(request, "EN\r\n");
@@ -150,7 +149,6 @@ classes_can_be_chosen(void **state)
 
 			times[key]++;
 			in[key % 2]++;
-			lines++;
 		}
 		free(text);
 	}

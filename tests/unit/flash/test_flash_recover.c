@@ -34,7 +34,7 @@ static _Alignas(FLASH_PAGE_BYTES) uint8_t copies[2 * FLASH_SUPER_BYTES];
 static struct mem_flash device;
 
 static void
-wait(void *arg)
+tick(void *arg)
 {
 	mem_flash_tick(&device, device.now_ns + 1);
 }
@@ -44,7 +44,7 @@ static const struct flash_recover_config how = {.device = &device.device,
 						.depth = 2,
 						.shards = 1,
 						.hash = hash_of,
-						.wait = wait};
+						.wait = tick};
 
 static struct flash_recovered
 start_by(const struct flash_recover_config *by, uint32_t bucket_count)
@@ -244,7 +244,7 @@ a_recovery_that_is_stopped_can_be_done_again(void **unused)
 		stops.go_on_arg = &left;
 		r = start_by(&stops, LARGE);
 		check(!r.hangs);
-		wait(NULL);
+		tick(NULL);
 		check_eq(device.device.ops->poll(&device.device, &ended, 1), 0);
 		check_eq(start(LARGE).puts, KEYS);
 		for (uint32_t n = 0; n < KEYS; n++)

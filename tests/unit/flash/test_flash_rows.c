@@ -26,7 +26,7 @@ static struct flash_super super;
 static uint32_t tries, ends_at; /* what hangs ends at this try */
 
 static bool
-wait(void *arg)
+tick(void *arg)
 {
 	if (tries == ends_at)
 		mem_flash_release(&device);
@@ -34,7 +34,7 @@ wait(void *arg)
 	return ++tries < TRIES;
 }
 
-static const struct flash_rows_io io = {&device.device, wait, NULL};
+static const struct flash_rows_io io = {&device.device, tick, NULL};
 
 static uint64_t
 hash_of(uint32_t n)

@@ -10,9 +10,8 @@
 #define SENT_PER_TURN 70u
 
 /* PEER_IP */
-static const struct udp_peer peer = {.mac = {2, 0, 0, 0, 0, 2},
-				     .port = PEER_PORT,
-				     .ip = {"\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\x63\0\2"}};
+static const struct udp_peer peer = {
+	.mac = {2, 0, 0, 0, 0, 2}, .port = PEER_PORT, .ip = {{[10] = 0xff, 0xff, 10, 99, 0, 2}}};
 
 static struct rig *
 rig_here(void)

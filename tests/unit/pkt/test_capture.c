@@ -415,7 +415,7 @@ captures_come_and_go_while_the_core_turns(void **state)
 		capture_begin(c, &r.p.port);
 		expect_one_after_the_other(c, 300);
 		capture_end(c);
-		for (uint32_t n = 0; !capture_ended(c); n++)
+		while (!capture_ended(c))
 			sched_yield();
 		munmap(region.base, bytes);
 	}

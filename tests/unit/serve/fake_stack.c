@@ -114,7 +114,7 @@ conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port)
 {
 	*ip = ip_addr_v4(FAKE_PEER);
 	if (c->slot == FAKE_SLOT6)
-		memcpy(ip->b, FAKE_PEER6, sizeof ip->b);
+		*ip = (struct ip_addr){FAKE_PEER6};
 	*port = (uint16_t)(FAKE_PORT + c->slot);
 }
 

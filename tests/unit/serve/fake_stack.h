@@ -26,9 +26,15 @@
 #define FAKE_SLOT6      1u          /* the connection in this slot comes over IPv6 */
 #define FAKE_SLOT_PLAIN 2u          /* and in this one, of the port beside that of TLS */
 #define FAKE_PLAIN_PORT 11212u
-#define FAKE_OURS6      "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1" /* 2001:db8::1 */
-#define FAKE_PEER6      "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2" /* 2001:db8::2 */
-#define FAKE_PORT       4000u /* of the connection in slot 0; then upwards */
+#define FAKE_OURS6                                                                                 \
+	{                                                                                          \
+		0x20, 0x01, 0x0d, 0xb8, [15] = 1                                                   \
+	} /* 2001:db8::1 */
+#define FAKE_PEER6                                                                                 \
+	{                                                                                          \
+		0x20, 0x01, 0x0d, 0xb8, [15] = 2                                                   \
+	}               /* 2001:db8::2 */
+#define FAKE_PORT 4000u /* of the connection in slot 0; then upwards */
 
 struct rig {
 	struct stack *stack;

@@ -239,11 +239,10 @@ a_resize_under_way_goes_on(void **state)
 	struct rig rig = rig_up_with(&cfg);
 	struct reopened r;
 	struct store_core *sc;
-	uint32_t turned = 0;
 
 	store_keys(rig.core, 0, KEYS, 0, 0);
 	check(resize_begin(rig.core, 2 * index_bucket_count(&rig.store->ix)));
-	for (; rig.store->resize_phase != RESIZE_MIGRATE; turned++)
+	while (rig.store->resize_phase != RESIZE_MIGRATE)
 		store_turn(rig.core, rig.core->now_s);
 	turns(rig.core, 3);
 	opens_with(&rig, &cfg, &r);
