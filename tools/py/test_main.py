@@ -159,7 +159,14 @@ def part_check():
     counts = counting("tools/check", [str(ROOT / "tools/check")])
     counts.add(counting("tools/check on trees that break its rules",
                         [str(CONFORM / "check_tool_test.py")]))
+    counts.add(counting("the commands that README shows", [str(CONFORM / "run_readme"), "--index"]))
     return counts
+
+
+def part_readme():
+    subprocess.run([ROOT / "tools/install", "clean"], stdin=subprocess.DEVNULL)
+    return counting("README, command by command, in a bare Debian",
+                    [str(CONFORM / "run_readme"), "--build", str(build_tree.default_folder())])
 
 
 def part_release(built=lambda: None):
@@ -315,9 +322,9 @@ def part_run():
 PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanitize": part_sanitize,
          "conform": part_conform, "differ": part_differ, "clients": part_clients,
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run,
-         "package": part_package, "quick": part_quick, "front": part_front, "coverage": part_coverage,
+         "package": part_package, "quick": part_quick, "front": part_front, "readme": part_readme, "coverage": part_coverage,
          "analyze": part_analyze}
-ONLY_BY_NAME = ("quick", "front", "coverage", "analyze")
+ONLY_BY_NAME = ("quick", "front", "readme", "coverage", "analyze")
 # What mostly waits, for clients, a machine or a package's compiler: each row runs beside what comes after the release build.
 BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "run"), ("package",))
 AMONG_OTHERS = "CLOCKOO_TEST_AMONG_OTHERS"  # in the environment of such a row
