@@ -25,6 +25,9 @@ PLAN_SPARE_MB = 16  # EAL's reserve and the roundings
 WAIT_S = 30
 WORDS = ["--no-huge", "--port", "null", "--vdev-args", "no-rx=1", "-m", str(MEMORY_MB), "-c", "1024", "-t", "1",
          "--config", "none"]
+# glibc writes to all that it allocates if meson asks for it: from DPDK 24.11 on to 16 MB that EAL reserves for 128
+# lcores and touches for those that it has.
+os.environ.pop("MALLOC_PERTURB_", None)
 FIELDS = ("Pss:", "Private_Hugetlb:", "Shared_Hugetlb:")
 
 
@@ -92,7 +95,7 @@ class CoreFileTest(unittest.TestCase):
                 process = started(*words, cwd=folder, preexec_fn=cores_allowed)
                 process.send_signal(signal.SIGSEGV)
                 process.communicate(timeout=WAIT_S)
-                found = [path.stat().st_size >> 20 for path in pathlib.Path(folder).iterdir()]
+                found = [path.stat().st_blocks >> 11 for path in pathlib.Path(folder).iterdir()]
                 self.assertEqual(len(found), len(words), found)
                 self.assertLess(sum(found), MEMORY_MB)
 

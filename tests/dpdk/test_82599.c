@@ -16,7 +16,6 @@
 
 #include <stdlib.h>
 
-#include <rte_version.h>
 
 #define TYPE_ARP   0x0806u
 #define TYPE_IP4   0x0800u
@@ -32,7 +31,6 @@
 #define MEMORY_MB  288u
 #define RING       128u
 #define UDP_SUM_AT 40u
-#define SKIPPED    77 /* to meson */
 
 static const struct {
 	const char *name;
@@ -390,14 +388,6 @@ find_plan(const char *name)
 	exit(2);
 }
 
-/* The model lives by how the PCI bus of these releases finds and maps a device (pci_folder.h). */
-static bool
-is_known_release(void)
-{
-	return RTE_VERSION >= RTE_VERSION_NUM(22, 11, 0, 0) &&
-	       RTE_VERSION < RTE_VERSION_NUM(23, 11, 0, 0);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -415,11 +405,6 @@ main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "default";
 	const bool refusals = strcmp(name, "refusals") == 0;
 
-	if (!is_known_release()) {
-		printf("skipped: the model is known to fit DPDK 22.11 to 23.07, this is %s\n",
-		       rte_version());
-		return SKIPPED;
-	}
 	/* Refusals are those of the first plan's port. */
 	if (!refusals)
 		find_plan(name);
