@@ -26,6 +26,9 @@ inet_sum(uint64_t sum, const void *p, uint32_t len)
 		sum += load_u16(at);
 		at += 2;
 	}
-	/* The last byte is the first of a word padded with zero: little-endian, the low half. */
-	return len & 1 ? sum + *at : sum;
+	/* The last byte is the first of a word padded with zero: little-endian, the low half. gcc
+	 * 14 reads the byte at any length where this is one conditional expression. */
+	if (len & 1)
+		sum += *at;
+	return sum;
 }

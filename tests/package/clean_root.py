@@ -1,4 +1,4 @@
-"""A clean Debian, as debootstrap makes it, with what the package depends on and nothing else.
+"""A clean Debian of this machine's release, as debootstrap makes it, with what the package depends on and nothing else.
 
 Made under the build folder, and anew when the package needs something else; every test gets a copy. Commands run in it in a mount namespace of
 their own, so that what is mounted for them goes with them and the copy can be removed as a folder.
@@ -10,7 +10,9 @@ import re
 import shutil
 import subprocess
 
-SUITE, MIRROR = "bookworm", "http://deb.debian.org/debian"
+import apt_source
+from apt_source import Missing
+
 MAKE_S, RUN_S = 900, 300
 # What every Debian that boots has, and debootstrap's smallest one lacks.
 MACHINE = ["udev"]
@@ -20,10 +22,6 @@ ENTER = """for m in proc sys dev; do mkdir -p "$0/$m"; mount --rbind "/$m" "$0/$
 mount -t tmpfs tmpfs "$0/run"
 exec chroot "$0" /bin/sh -c "$1"
 """
-
-
-class Missing(Exception):
-    """Why there can be no clean Debian here."""
 
 
 def run(root, command, seconds=RUN_S):
@@ -53,7 +51,7 @@ def depends_of(package):
 
 def recipe(package):
     """What a clean Debian is made of: another recipe, another Debian."""
-    return "\n".join([SUITE, *depends_of(package), *MACHINE, ENTER, POLICY]) + "\n"
+    return "\n".join([apt_source.release(), *depends_of(package), *MACHINE, ENTER, POLICY]) + "\n"
 
 
 def is_current(base, words):
@@ -71,7 +69,7 @@ def make(base, package):
     begun = base.with_name(base.name + ".begun")
     remove(begun)
     try:
-        done = subprocess.run(["debootstrap", "--variant=minbase", SUITE, str(begun), MIRROR],
+        done = subprocess.run(["debootstrap", "--variant=minbase", apt_source.release(), str(begun), apt_source.archive()],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=MAKE_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,4 +1,5 @@
-"""The budget: what a request may cost core_turn, kept in tests/bench/budget.json with its commit.
+"""The budget: what a request may cost core_turn, kept in tests/bench/budget.json with its commit, one for each
+major release of a compiler.
 
 Instructions are counted by callgrind, so they do not depend on other processes, and a test compares
 them with the file (tests/bench/budget_test.py). Cycles are the figures of the machine the file was
@@ -24,6 +25,23 @@ CYCLE_KEYS, CYCLE_RUNS, CYCLE_REQUESTS = 1_000_000, 5, 500_000
 MORE_MAX = 1.03          # times what the file says
 TOTALS = re.compile(r"^totals: (\d+)$", re.M)
 LIMIT_S = 120
+
+
+def release_of(compiler):
+    """What a budget is kept by: "gcc 12" of "gcc 12.2.0"."""
+    return compiler.split(".")[0]
+
+
+def kept_of(compiler):
+    """The budget of that compiler's release, or None."""
+    kept = json.loads(FILE.read_text()) if FILE.exists() else {}
+    return kept.get(release_of(compiler))
+
+
+def keep_in_file(figures):
+    """The budgets of other compilers stay."""
+    kept = json.loads(FILE.read_text()) if FILE.exists() else {}
+    FILE.write_text(json.dumps({**kept, release_of(figures["compiler"]): figures}, indent=1) + "\n")
 
 
 def ran(words):
@@ -98,7 +116,7 @@ def measure(program, keep_file, machine, keep):
             found[case] |= cycles(program, case)
     figures = {"commit": commit(), "compiler": compiler, "machine": machine, "keys": KEYS,
                "cycle_keys": CYCLE_KEYS, "cases": found}
-    kept = json.loads(FILE.read_text())["cases"] if FILE.exists() else {}
+    kept = (kept_of(compiler) or {"cases": {}})["cases"]
     lines = [[case, "key" if CASES[case] > 1 else "request", row["instructions"],
               kept.get(case, {}).get("instructions", "-"), row["cycles"],
               f"{row['spread'][0]}..{row['spread'][1]}"] for case, row in found.items()]
@@ -109,6 +127,6 @@ def measure(program, keep_file, machine, keep):
         table(f"{words} by stage", ["case", *stages],
               [[case, *(row[kind][s] for s in stages)] for case, row in found.items()])
     if keep_file:
-        FILE.write_text(json.dumps(figures, indent=1) + "\n")
+        keep_in_file(figures)
     keep({"budget": figures})
     return {"budget": figures}

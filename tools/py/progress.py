@@ -72,8 +72,8 @@ class Step:
         sys.stderr.flush()
 
 
-def run_step(words, command, **popen_args):
-    """Run command as a step; its latest line is the note. Returns (status, last lines)."""
+def run_step(words, command, log=None, **popen_args):
+    """Run command as a step; its latest line is the note, and log, a file, gets all of them. Returns (status, last lines)."""
     tail = collections.deque(maxlen=LOG_TAIL_LINES)
     with Step(words) as step:
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -82,6 +82,8 @@ def run_step(words, command, **popen_args):
             try:
                 for line in child.stdout:
                     tail.append(line.rstrip("\n"))
+                    if log is not None:
+                        log.write(line)
                     step.note = tail[-1].strip()[:80]
             except BaseException:
                 child.terminate()

@@ -317,6 +317,13 @@ def part_package():
                                            *(["--plain"] if plain else [])])
 
 
+def part_releases(*suites):
+    """Other Debians, or those that are named behind the part."""
+    subprocess.run([ROOT / "tools/install", "releases"], stdin=subprocess.DEVNULL)
+    return counting("other releases of Debian", [str(ROOT / "tests/package/run_releases"), "--build",
+                                                 str(build_tree.default_folder()), *suites])
+
+
 def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS, wire="", out=None):
     """wire: what the script needs a wire of its own for, if it does; without namespaces tools/run takes port user."""
     whose, why = netns.rights()
@@ -336,9 +343,10 @@ def part_run():
 PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanitize": part_sanitize,
          "conform": part_conform, "differ": part_differ, "clients": part_clients,
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run,
-         "package": part_package, "quick": part_quick, "front": part_front, "readme": part_readme, "coverage": part_coverage,
-         "analyze": part_analyze}
-ONLY_BY_NAME = ("quick", "front", "readme", "coverage", "analyze")
+         "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front, "readme": part_readme,
+         "coverage": part_coverage, "analyze": part_analyze}
+ONLY_BY_NAME = ("quick", "front", "readme", "coverage", "analyze", "releases")
+RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # What mostly waits, for clients, a machine or a package's compiler: each row runs beside what comes after the release build.
 BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "run"), ("package",))
 AMONG_OTHERS = "CLOCKOO_TEST_AMONG_OTHERS"  # in the environment of such a row
@@ -404,6 +412,8 @@ def main(argv):
             return 2
         build_tree.use_dpdk(argv[1])
         argv = argv[2:]
+    suites = [word for word in argv if word in RELEASES] if "releases" in argv else []
+    argv = [word for word in argv if word not in suites]
     for word in argv:
         if word not in PARTS:
             print(f"tools/test: no part is called {word}: {' '.join(PARTS)}", file=sys.stderr)
@@ -429,7 +439,8 @@ def main(argv):
                     total.add(counts)
                     times += lines
                 continue
-            total.add(alone(name, times, *([start_beside] if name == "release" and len(chosen) > 1 else [])))
+            how = {"release": [start_beside] if len(chosen) > 1 else [], "releases": suites}
+            total.add(alone(name, times, *how.get(name, [])))
     finally:
         for b in beside:
             b.end()

@@ -1,0 +1,40 @@
+"""Where this machine's own apt has Debian from, so that another Debian can be made from the same archive.
+
+apt itself is asked: sources are written in more than one way. What it is told of the way to the archive (a proxy,
+dates that are not checked) another Debian is told as well.
+"""
+
+import re
+import subprocess
+
+HANDED_ON = re.compile(r"^Acquire::(?:https?::|Check-|Retries)[^ ]* \".*\";$", re.M)
+
+
+class Missing(Exception):
+    """Why another Debian cannot be made here."""
+
+
+def archive():
+    """The URI of Debian's archive, as the first source names it."""
+    try:
+        done = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"],
+                              capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise Missing(f"apt-get: {error}") from None
+    if done.returncode != 0 or not done.stdout.strip():
+        raise Missing("no source of apt is Debian's archive, or apt-get update has not read it")
+    return done.stdout.split()[0].rstrip("/")
+
+
+def options():
+    """What apt is told of the way there: lines of a configuration file of apt."""
+    text = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True).stdout
+    return HANDED_ON.findall(text)
+
+
+def release():
+    """This machine's release of Debian, by its name."""
+    found = re.search(r"^VERSION_CODENAME=(\w+)$", open("/etc/os-release").read(), re.M)
+    if found is None:
+        raise Missing("/etc/os-release names no release of Debian")
+    return found[1]

@@ -1,0 +1,74 @@
+"""Another release of Debian as a folder: made once by mmdebstrap, kept, and entered with a copy of the sources.
+
+Nothing is installed in it but Debian's smallest and what tools/install puts there, as for somebody who tries
+README's first command. Commands run in a mount namespace of their own, so what is mounted for them goes with them.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import apt_source
+import clean_root
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = "clockoo"  # the folder of the copy, below /
+MAKE_S = 900
+# What a container of Debian has beside the smallest one, to ask its archive at all.
+BESIDE = "ca-certificates"
+# The folder is a mount point, as / of a machine is: tools make what lies below it private.
+ENTER = "mount --rbind \"$0\" \"$0\"\n" + clean_root.ENTER
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+
+
+def command(tree, words):
+    """The command line that runs a shell's words in the tree, in the folder of the sources."""
+    return ["env", "-i", *(f"{name}={value}" for name, value in ENVIRONMENT.items()), "unshare", "-m", "--propagation",
+            "private", "sh", "-ec", ENTER, str(tree), f"cd /{SOURCES} && {words}"]
+
+
+def make(tree, suite):
+    """The tree, if it is not there."""
+    if (tree / "etc/debian_version").exists():
+        return
+    begun = tree.with_name(tree.name + ".begun")
+    clean_root.remove(begun)
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    options = [f"--aptopt={line}" for line in apt_source.options()]
+    source = f"deb {apt_source.archive()} {suite} main"
+    try:
+        done = subprocess.run(["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", f"--include={BESIDE}", *options,
+                               suite, str(begun), source], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=MAKE_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise apt_source.Missing(f"mmdebstrap: {error}") from None
+    if done.returncode != 0:
+        raise apt_source.Missing(f"mmdebstrap: {done.stdout.strip().splitlines()[-1:]}")
+    begun.rename(tree)
+
+
+def _listed():
+    """What git tracks or would track."""
+    done = subprocess.run(["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}", "ls-files", "-coz", "--exclude-standard"],
+                          capture_output=True, text=True, check=True)
+    return {name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()}
+
+
+def copy_sources(tree):
+    """Brings the tree's sources up to date; what is built from files that did not change stays built."""
+    there, wanted = tree / SOURCES, _listed()
+    for name in wanted:
+        old, new = there / name, ROOT / name
+        state = new.stat()
+        if old.exists() and (old.stat().st_mtime_ns, old.stat().st_size) == (state.st_mtime_ns, state.st_size):
+            continue
+        old.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(new, old)
+    for folder, folders, files in os.walk(there):
+        if pathlib.Path(folder) == there:
+            folders[:] = [name for name in folders if not name.startswith("build")]
+        for name in files:
+            path = pathlib.Path(folder, name)
+            if str(path.relative_to(there)) not in wanted:
+                path.unlink()
