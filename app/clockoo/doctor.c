@@ -1,6 +1,7 @@
 /*
  * doctor.c - `clockoo doctor`: the findings of a dry run and of the running machine as a table.
  */
+#include "about.h"
 #include "file_check.h"
 #include "plan_print.h"
 #include "user_net.h"
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LET_IN_WORDS_BYTES 32u
@@ -327,8 +329,10 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_memory_save(&p, cfg);
 	check_let_in(&p, cfg);
 	check_users(&p, cfg);
-	if (tree_is_live(&p.machine.tree))
+	if (tree_is_live(&p.machine.tree)) {
 		flash_doctor(&p.advice, cfg);
+		about_advise(&p.advice, time(NULL));
+	}
 	check_http(&p, cfg);
 	print_table(&first, out);
 	print_table(&p.advice, out);

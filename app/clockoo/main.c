@@ -4,6 +4,7 @@
  * Errors: one line on stderr and memcached's exit code for it, 78 for a wrong configuration file,
  *         1 for all else. On stdout: the ready line and --live lines.
  */
+#include "about.h"
 #include "appliance.h"
 #include "capture_command.h"
 #include "file_check.h"
@@ -15,7 +16,6 @@
 #include "paths.h"
 #include "plan_print.h"
 #include "tier_io.h"
-#include "version.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -318,7 +318,7 @@ main(int argc, char **argv)
 		config_help(stdout);
 		return 0;
 	case CONFIG_VERSION:
-		puts("clockoo " CLOCKOO_VERSION);
+		about_print(stdout);
 		return 0;
 	case CONFIG_LICENSE:
 		puts("Clockoo, under the BSD 3-Clause License; its text is the file LICENSE.\n"

@@ -10,6 +10,12 @@ tls_is_built(struct error *err)
 			      "libssl-dev and build it again, or leave it out");
 }
 
+const char *
+tls_library_words(void)
+{
+	return "OpenSSL: built without it";
+}
+
 bool
 tls_files_check(const struct config *cfg, struct error *err)
 {

@@ -6,6 +6,7 @@
 
 #include "tls/tls_conns.h"
 
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -22,6 +23,12 @@ tls_is_built(struct error *err)
 {
 	(void)err;
 	return true;
+}
+
+const char *
+tls_library_words(void)
+{
+	return OpenSSL_version(OPENSSL_VERSION);
 }
 
 static const char *

@@ -21,6 +21,8 @@ struct tls_cores;
 
 /* False: this program was built without OpenSSL; err says so. */
 bool tls_is_built(struct error *err);
+/* OpenSSL's name and release as it is loaded, or that there is none. */
+const char *tls_library_words(void);
 /* The files are read and forgotten: they are right, or err says what is wrong. */
 bool tls_files_check(const struct config *cfg, struct error *err);
 /* *tls NULL: there is no TLS. */

@@ -279,5 +279,20 @@ class ConfigProgram(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr.count("\n")), (WRONG_FILE, 1))
 
 
+class About(unittest.TestCase):
+    def test_version_names_the_libraries_behind_a_first_line_as_ever(self):
+        first, dpdk, *rest = clockoo("--version").stdout.splitlines()
+        self.assertRegex(first, r"^clockoo \d+\.\d+\.\d+$")
+        self.assertRegex(dpdk, r"^DPDK \d\d\.\d\d\.\d+, drivers: [a-z0-9_ ]*\baf_packet\b[a-z0-9_ ]*\bring\b[a-z0-9_ ]*$")
+        self.assertRegex("\n".join(rest), r"^OpenSSL(: built without it| \d+\.\d+\.\d+ .*)\nliburing \d+\.\d+$")
+
+    def test_doctor_names_the_dpdk_of_this_machine_and_warns_with_a_fix(self):
+        release = re.search(r"^DPDK ([0-9.]+)", clockoo("--version").stdout, re.M)[1]
+        out = clockoo("doctor", "--config", "none", "--no-huge", "--port", "null", "--data-dir", PROFILES).stdout
+        self.assertRegex(out, rf"(?m)^(ok    DPDK +{release}|warn  DPDK +{release}, in this program, .*\n +-> install a package )")
+        recorded = clockoo("doctor", "--config", "none", "--sysfs", machine(PAPER), "--data-dir", PROFILES, "--port", "null").stdout
+        self.assertNotIn("DPDK  ", recorded)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

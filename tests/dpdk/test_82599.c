@@ -16,7 +16,6 @@
 
 #include <stdlib.h>
 
-
 #define TYPE_ARP   0x0806u
 #define TYPE_IP4   0x0800u
 #define TYPE_IP6   0x86ddu

@@ -102,6 +102,20 @@ def configure(guest):
     return nic, bound
 
 
+def before_a_nic(tally, guest):
+    """As installed, its file names no NIC: it serves on 127.0.0.1, and a taken port ends one start, not many."""
+    guest.must("busybox ip link set lo up && systemctl start clockoo", START_S)
+    text = guest.must("printf 'version\\r\\nquit\\r\\n' | busybox nc 127.0.0.1 11211")
+    tally.check("in a machine: as installed it serves on 127.0.0.1", "VERSION" in text, text)
+    guest.must("systemctl stop clockoo; busybox nc -l -p 11211 -s 127.0.0.1 >/dev/null 2>&1 </dev/null & echo $! >/run/nc.pid; sleep 1",
+               START_S)
+    status, text = guest.run("systemctl start clockoo; journalctl -o cat -n 20 -u clockoo", START_S)
+    now = state(guest, "NRestarts", "ExecMainStatus")
+    tally.check("in a machine: where the port is taken, one line says so and systemd does not try again",
+                "another program serves there" in text and now == {"NRestarts": "0", "ExecMainStatus": "71"}, f"{now} {text}")
+    guest.must("kill $(cat /run/nc.pid); systemctl reset-failed clockoo; true")
+
+
 def service(tally, guest, clock):
     nic, bound = configure(guest)
     tally.check(f"in a machine: clockoo-nic binds the NIC {nic} to vfio-pci", bound == "vfio-pci", bound)
@@ -203,6 +217,7 @@ def run(tally, build, root, kernel, package, clock):
             machine = kernel, image, folder, "e1000e", boot_tap.NAME, MEMORY_MB, 1, make_disks(folder), DEBIAN_BOOT_S
             with Guest(*machine) as guest:
                 print(f"   systemd is up after {clock():.0f} s", flush=True)
+                before_a_nic(tally, guest)
                 service(tally, guest, clock)
                 machine_restart.kept(tally, guest, boot_tap.GUEST_IP, clock)
                 crash(tally, guest)

@@ -12,6 +12,7 @@ Everything is made inside the two namespaces; the one we came from is not touche
 is one namespace: DPDK makes the interface, and the kernel side of it is the client.
 """
 
+import functools
 import os
 import pathlib
 import signal
@@ -119,7 +120,22 @@ def why_not(*flags):
     except OSError as error:
         return f"unshare: {error.strerror}"
     words = (done.stderr or done.stdout).strip().splitlines()
-    return None if done.returncode == 0 else words[-1] if words else f"status {done.returncode}"
+    return None if done.returncode == 0 else words[-1].removeprefix("unshare: ") if words else f"status {done.returncode}"
+
+
+@functools.cache
+def rights():
+    """Whose namespaces may be made here, "root" of this machine's or "user" namespaces, or None; and why no better."""
+    as_root = why_not() if os.geteuid() == 0 else "this is not root"
+    if as_root is None:
+        return "root", ""
+    as_user = why_not("--user", "--map-root-user")
+    return ("user", as_root) if as_user is None else (None, "; ".join(dict.fromkeys((as_root, as_user))))
+
+
+def usual_wire():
+    """What tools/run takes here, not laid."""
+    return UserWire() if rights()[0] is None else Wire("", "af_packet")
 
 
 class Wire:

@@ -147,21 +147,17 @@ def choose_port(args):
     if args.port == "user" or IN_USERNS in os.environ:
         args.port = args.port or "af_packet"
         return False
-    as_root = netns.why_not() if os.geteuid() == 0 else "this is not root"
-    if as_root is None:
+    whose, why = netns.rights()
+    if whose is not None:
+        if whose == "user":
+            say(f"everything happens inside a user namespace: {why}")
         args.port = args.port or "af_packet"
-        return False
-    as_user = netns.why_not("--user", "--map-root-user")
-    if as_user is None:
-        say(f"everything happens inside a user namespace: {as_root}")
-        args.port = args.port or "af_packet"
-        return True
+        return whose == "user"
     if args.port is not None:
-        raise Failed(f"--port {args.port} needs network namespaces ({as_root}; {as_user}): run it as root, or take "
-                     "--port user")
+        raise Failed(f"--port {args.port} needs network namespaces ({why}): run it as root, or take --port user")
     if args.front and args.appliances > 1:
-        raise Failed(f"two fronts need network namespaces: {as_root}; {as_user}")
-    say(f"no network namespaces here ({as_root}; {as_user}): port user, at {netns.UserWire().host}")
+        raise Failed(f"two fronts need network namespaces: {why}")
+    say(f"no network namespaces here ({why}): port user, at {netns.UserWire().host}")
     args.port = "user"
     return False
 

@@ -4,6 +4,7 @@ Each part prints what it runs and returns counts. What failed is told again at t
 printed, for who sees no more than the end of a log; the last line adds the counts up.
 """
 
+import contextlib
 import io
 import json
 import os
@@ -20,6 +21,7 @@ from concurrent import futures
 import build_tree
 import coverage
 import lint
+import netns
 import package_main
 import progress
 from progress import Failed, say
@@ -145,7 +147,7 @@ def part_quick():
     build_tree.build(folder, build_tree.TESTED)
     lines = io.StringIO()
     with futures.ThreadPoolExecutor(1) as beside:
-        conformance = beside.submit(beside_appliance, "conformance over af_packet",
+        conformance = beside.submit(beside_appliance, "conformance",
                                     CONFORM / "run_conform", "--quick", out=lines)
         counts = counting("tools/check", [str(ROOT / "tools/check")])
         counts.add(meson_tests(folder, QUICK_SUITES))
@@ -219,7 +221,7 @@ def part_tls():
 
 
 def part_conform():
-    counts = beside_appliance("conformance over af_packet", CONFORM / "run_conform")
+    counts = beside_appliance("conformance", CONFORM / "run_conform")
     with tempfile.NamedTemporaryFile("w", suffix=".users") as users:
         users.write(USERS)
         users.flush()
@@ -232,7 +234,7 @@ def part_conform():
     counts.add(part_tls())
     for port in ("af_packet", "tap"):
         counts.add(beside_appliance(f"IPv6, tags and fragments over {port}",
-                                    CONFORM / "run_families", "", "--port", port))
+                                    CONFORM / "run_families", "", "--port", port, wire="tags, fragments and frames on it"))
     return counts
 
 
@@ -246,10 +248,16 @@ def part_differ():
 
 
 def part_clients():
-    with tempfile.TemporaryDirectory(prefix="clockoo-clients-") as folder:
-        progress.say("installing client libraries from their registries")
-        subprocess.run([CONFORM / "run_clients", "--install", folder], stdin=subprocess.DEVNULL)
+    with contextlib.ExitStack() as undo:
+        folder = os.environ.get(CLIENTS) or undo.enter_context(tempfile.TemporaryDirectory(prefix="clockoo-clients-"))
+        if CLIENTS not in os.environ:
+            install_clients(folder)
         return beside_appliance("client libraries", CONFORM / "run_clients", folder)
+
+
+def install_clients(folder):
+    progress.say("installing client libraries from their registries")
+    subprocess.run([CONFORM / "run_clients", "--install", folder], stdin=subprocess.DEVNULL)
 
 
 def part_scale():
@@ -262,7 +270,7 @@ def part_scale():
     options = subprocess.run([CONFORM / "run_peers", "--options"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, check=True).stdout.strip()
     counts.add(beside_appliance("two fronts that tell each other", CONFORM / "run_peers", "", "--appliances", "2",
-                                "--front", "2", server_args=options))
+                                "--front", "2", server_args=options, wire="two fronts reach each other's addresses"))
     return counts
 
 
@@ -271,20 +279,21 @@ def part_front():
     counts = beside_appliance("conformance through a front", CONFORM / "run_conform", "--front", "--front", "1",
                               server_args="--front-mode sole --front-items auto")
     counts.add(beside_appliance("two fronts before two servers", CONFORM / "run_scale", "", "--appliances", "2", "--front", "2",
-                                server_args=""))
+                                server_args="", wire="two fronts reach each other's addresses"))
     return counts
 
 
 def part_peer():
     """The kernel as the peer."""
     counts = beside_appliance("a clean run, judged by Wireshark", CONFORM / "run_capture",
-                              server_args="-m 256 -I 2m")
-    counts.add(beside_appliance("clockoo capture beside dumpcap", CONFORM / "run_seen_twice", "", "--cores", "2"))
+                              server_args="-m 256 -I 2m", wire="tshark listens on it")
+    counts.add(beside_appliance("clockoo capture beside dumpcap", CONFORM / "run_seen_twice", "", "--cores", "2",
+                                wire="dumpcap listens on it"))
     counts.add(beside_appliance("twenty thousand connections", CONFORM / "run_crowd",
-                                server_args="-m 64 -c 20500"))
+                                server_args="-m 64 -c 20500", wire="many times the sockets that port user is for"))
     flood = build_tree.default_folder() / "tests/bench/net/frame_flood"
     build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["tests/bench/net/frame_flood"])
-    counts.add(beside_appliance("under a flood of SYNs", CONFORM / "run_flood", str(flood)))
+    counts.add(beside_appliance("under a flood of SYNs", CONFORM / "run_flood", str(flood), wire="SYNs of nobody's address"))
     return counts
 
 
@@ -308,7 +317,12 @@ def part_package():
                                            *(["--plain"] if plain else [])])
 
 
-def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS, out=None):
+def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS, wire="", out=None):
+    """wire: what the script needs a wire of its own for, if it does; without namespaces tools/run takes port user."""
+    whose, why = netns.rights()
+    if wire and whose is None:
+        print(f"-- {words}\n   skipped: {script.name}: needs a network namespace: {wire} ({why})", file=out, flush=True)
+        return Counts(skipped=1)
     build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["app/clockoo"])
     return counting(words, [str(ROOT / "tools/run"), "--no-build", *run_options, "--server-args",
                             server_args, "--exec", f"{script} {options}"], out)
@@ -328,6 +342,7 @@ ONLY_BY_NAME = ("quick", "front", "readme", "coverage", "analyze")
 # What mostly waits, for clients, a machine or a package's compiler: each row runs beside what comes after the release build.
 BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "run"), ("package",))
 AMONG_OTHERS = "CLOCKOO_TEST_AMONG_OTHERS"  # in the environment of such a row
+CLIENTS = "CLOCKOO_TEST_CLIENTS"  # there: a folder in which client libraries are installed
 # Of these a trained build is made. Its training and second compilation are 150 s of CPU in the 15 minutes that all parts may take.
 TRAINS = ("meson.build", "meson_options.txt", "tools/package", "tools/py/trained_tree.py", "tools/py/build_tree.py",
           "tests/bench/bench_request.c", "tests/bench/meson.build")

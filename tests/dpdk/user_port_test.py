@@ -1,0 +1,428 @@
+#!/usr/bin/python3 -B
+"""What is special to port user. Goal: the program listens at the host's sockets as it was told, answers all who come
+there, refuses in one line what the host refuses it, closes all when it ends, and sleeps when nobody asks.
+Method: the built program and plain sockets of the loopback; no privilege, NIC or namespace. What needs another address
+than the loopback's is in a network namespace of its own, where one may be made.
+
+    user_port_test.py CLOCKOO
+"""
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import random
+import re
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+WAIT_S = 30
+REFUSED = 71  # EX_OSERR
+CROWD, RUSH, CORES, LAZY = 900, 1000, 4, 20
+LARGE = 1_000_000
+IDLE_S = 2.0
+IDLE_TURNS_PER_S = 400  # a core that polls makes a million
+QUOTA_US, PERIOD_US = 50_000, 100_000  # half a CPU
+QUOTA_GETS = 20_000
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+UDP_HEADER = struct.Struct(">HHHH")
+TCP_INFO_BYTES, TCP_INFO_TOTAL_RETRANS_AT = 104, 100  # linux/tcp.h, struct tcp_info
+ADDRESS_OF_ANOTHER = "192.0.2.7"
+
+
+def own_address():
+    """Of this host's 127.0.0.0/8: nobody else's test has it."""
+    return "127." + ".".join(str(random.randint(1, 254)) for _ in range(3))
+
+
+def free_port():
+    """Free at all addresses, of TCP and of UDP; below those the kernel gives away."""
+    while True:
+        port = random.randint(15000, 32000)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as undo:
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                undo.enter_context(socket.socket(socket.AF_INET, kind)).bind(("0.0.0.0", port))
+            return port
+
+
+def has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as s:
+            s.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+def may_bind_low():
+    return int(pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) <= 1
+
+
+def connect(host, port):
+    sock = socket.create_connection((host, port), WAIT_S)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
+
+
+def take(sock, count):
+    parts = []
+    while count and (part := sock.recv(min(count, 1 << 18))):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def ask(sock, request, want):
+    sock.sendall(request)
+    got = take(sock, len(want))
+    if got != want:
+        raise AssertionError(f"{request[:60]!r}: got {got[:80]!r} ({len(got)}), expected {want[:80]!r} ({len(want)})")
+
+
+def ask_udp(host, port, request, want, source=None):
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as s:
+        if source is not None:
+            s.bind((source, 0))
+        s.connect((host, port))
+        s.settimeout(WAIT_S)
+        s.send(UDP_HEADER.pack(7, 0, 1, 0) + request)
+        got = s.recv(65536)
+    if got != UDP_HEADER.pack(7, 0, 1, 0) + want:
+        raise AssertionError(f"from {source}: {request!r}: got {got!r}")
+
+
+def stats(host, port, words):
+    with connect(host, port) as s, s.makefile("rb") as heard:
+        s.sendall(b"stats %s\r\n" % words)
+        rows = {}
+        while (line := heard.readline()) not in (b"END\r\n", b""):
+            _, name, value = line.decode().rstrip().split(" ", 2)
+            rows[name] = value
+    return rows
+
+
+def of_cores(rows, name):
+    return [int(rows[f"{core}:{name}"]) for core in range(sum(row.endswith(":core_turns") for row in rows))]
+
+
+def command(*options):
+    return [PROGRAM, "--config", "none", "--port", "user", "--no-huge", "-m", "16", "-c", "1200", "--file-prefix",
+            f"user-{os.getpid()}-{random.getrandbits(32)}", *options]
+
+
+class Appliance:
+    """with Appliance(OPTIONS) as a: it has said that it is ready."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen(command(*options), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.first = self.process.stdout.readline() or self.process.stderr.readline()
+
+    def __enter__(self):
+        if " ready: " not in self.first:
+            self.__exit__()
+            raise AssertionError(f"it is not ready: {self.first}")
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        self.process.communicate(timeout=WAIT_S)
+        return self.process.returncode
+
+
+def refused(*options, before=()):
+    """Its status and what it said."""
+    done = subprocess.run([*before, *command(*options)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT_S)
+    return done.returncode, done.stderr.splitlines()
+
+
+def in_own_network(function):
+    """Calls it in a child that has a network of its own, with one more address. What is wrong there is raised here."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            flags = CLONE_NEWNET | (0 if os.geteuid() == 0 else CLONE_NEWUSER)
+            if ctypes.CDLL(None).unshare(flags) != 0:
+                status = 77
+                os._exit(status)
+            for words in ("link set lo up", f"addr add {ADDRESS_OF_ANOTHER}/32 dev lo"):
+                subprocess.run(["ip", *words.split()], check=True)
+            function()
+            status = 0
+        except BaseException as fault:
+            os.write(writing, repr(fault).encode()[:4000])
+        os._exit(status)
+    os.close(writing)
+    with open(reading, "rb") as heard:
+        fault = heard.read().decode()
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if status == 77:
+        raise unittest.SkipTest("no network namespace may be made here")
+    if status != 0:
+        raise AssertionError(fault)
+
+
+def retransmitted(sock):
+    return struct.unpack_from("=I", sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES),
+                              TCP_INFO_TOTAL_RETRANS_AT)[0]
+
+
+class Quota:
+    """A control group in which a process has half a CPU; of version 2, or 1."""
+
+    def __init__(self):
+        for root, limit in (("/sys/fs/cgroup", "cpu.max"), ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us")):
+            self.folder = pathlib.Path(root, f"clockoo-test-{os.getpid()}")
+            with contextlib.suppress(OSError):
+                self.folder.mkdir()
+                if (self.folder / limit).exists():
+                    self.set(limit)
+                    return
+            with contextlib.suppress(OSError):
+                self.folder.rmdir()
+        raise unittest.SkipTest("no control group for CPU time may be made here")
+
+    def set(self, limit):
+        if limit == "cpu.max":
+            (self.folder / limit).write_text(f"{QUOTA_US} {PERIOD_US}")
+            return
+        (self.folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+        (self.folder / limit).write_text(str(QUOTA_US))
+
+    def add(self, pid):
+        (self.folder / "cgroup.procs").write_text(str(pid))
+
+    def throttled(self):
+        return int(re.search(r"nr_throttled (\d+)", (self.folder / "cpu.stat").read_text())[1])
+
+    def remove(self):
+        self.folder.rmdir()
+
+
+class Listening(unittest.TestCase):
+    def test_every_address_and_port_of_the_list_is_served(self):
+        (one, two, three), (port, another) = [own_address() for _ in range(3)], (free_port(), free_port())
+        with Appliance("-l", f"{one},{two}:{another}", "-p", str(port)):
+            with connect(one, port) as a, connect(two, another) as b:
+                ask(a, b"set k 0 0 1\r\nx\r\n", b"STORED\r\n")
+                ask(b, b"get k\r\n", b"VALUE k 0 1\r\nx\r\nEND\r\n")
+            for host, at in ((three, port), (one, another), (two, port)):
+                self.assertRaises(ConnectionRefusedError, connect, host, at)
+
+    def test_loopback_is_the_default(self):
+        port = free_port()
+        with Appliance("-p", str(port)):
+            with connect("127.0.0.1", port) as s:
+                ask(s, b"mn\r\n", b"MN\r\n")
+            self.assertRaises(ConnectionRefusedError, connect, own_address(), port)
+
+    @unittest.skipUnless(has_ipv6(), "this host has no IPv6")
+    def test_ipv6_is_served_over_tcp_and_udp(self):
+        port = free_port()
+        with Appliance("-l", "::1", "-p", str(port), "-U", str(port)):
+            with connect("::1", port) as s:
+                ask(s, b"set k 0 0 1\r\nx\r\n", b"STORED\r\n")
+            ask_udp("::1", port, b"get k\r\n", b"VALUE k 0 1\r\nx\r\nEND\r\n")
+            self.assertRaises(ConnectionRefusedError, connect, "127.0.0.1", port)
+
+    def test_all_addresses_of_both_families_are_served(self):
+        port = free_port()
+        with Appliance("-l", "0.0.0.0,::", "-p", str(port), "-U", str(port)):
+            for host in ("127.0.0.1", own_address(), *(["::1"] if has_ipv6() else [])):
+                with connect(host, port) as s:
+                    ask(s, b"mn\r\n", b"MN\r\n")
+            for host in ("127.0.0.1", *(["::1"] if has_ipv6() else [])):
+                ask_udp(host, port, b"mn\r\n", b"MN\r\n")
+
+    def test_udp_client_of_this_host_is_served_after_one_of_another_address(self):
+        def clients():
+            port = free_port()
+            with Appliance("-l", "0.0.0.0", "-p", str(port), "-U", str(port)):
+                for source, host in (("127.0.0.1", "127.0.0.1"), (ADDRESS_OF_ANOTHER, ADDRESS_OF_ANOTHER),
+                                     ("127.0.0.1", "127.0.0.1"), (ADDRESS_OF_ANOTHER, ADDRESS_OF_ANOTHER)):
+                    ask_udp(host, port, b"mn\r\n", b"MN\r\n", source)
+        in_own_network(clients)
+
+    def test_address_in_use_is_refused_in_one_line(self):
+        host, port, another = own_address(), free_port(), free_port()
+        with Appliance("-l", host, "-p", str(port)):
+            status, said = refused("-l", host, "-p", str(port))
+            self.assertEqual((status, len(said)), (REFUSED, 1), said)
+            self.assertIn(f"TCP {host}:{port}: another program serves there", said[0])
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+            taken.bind((host, another))
+            status, said = refused("-l", host, "-p", str(port), "-U", str(another))
+            self.assertEqual((status, len(said)), (REFUSED, 1), said)
+            self.assertIn(f"UDP {host}:{another}: another program serves there", said[0])
+
+    def test_address_of_another_host_is_refused_in_one_line(self):
+        status, said = refused("-l", ADDRESS_OF_ANOTHER)
+        self.assertEqual((status, len(said)), (REFUSED, 1), said)
+        self.assertIn("this host does not have the address", said[0])
+
+    @unittest.skipIf(may_bind_low(), "this host lets everybody serve at ports below 1024")
+    def test_low_port_without_the_right_is_refused_in_one_line(self):
+        without = ["setpriv", "--bounding-set", "-net_bind_service"] if os.geteuid() == 0 else []
+        status, said = refused("-l", own_address(), "-p", "911", before=without)
+        self.assertEqual((status, len(said)), (REFUSED, 1), said)
+        self.assertIn("ports below 1024 need", said[0])
+
+
+class Clients(unittest.TestCase):
+    def setUp(self):
+        self.host, self.port = own_address(), free_port()
+
+    def appliance(self, *options):
+        return Appliance("-l", self.host, "-p", str(self.port), *options)
+
+    def connect(self):
+        return connect(self.host, self.port)
+
+    def test_rush_within_the_backlog_is_accepted_at_the_first_try(self):
+        """A full queue drops the last part of a handshake, and the client sends again."""
+        somaxconn = int(pathlib.Path("/proc/sys/net/core/somaxconn").read_text())
+        if somaxconn < RUSH:
+            self.skipTest(f"net.core.somaxconn is {somaxconn}: that many may wait")
+        with self.appliance("-b", "1024") as a, contextlib.ExitStack() as undo:
+            a.process.send_signal(signal.SIGSTOP)  # nobody accepts meanwhile
+            rush = [undo.enter_context(socket.socket()) for _ in range(RUSH)]
+            for s in rush:
+                s.setblocking(False)
+                s.connect_ex((self.host, self.port))
+            wait = select.poll()
+            for s in rush:
+                wait.register(s, select.POLLOUT)
+            connected = set()
+            end = time.monotonic() + WAIT_S
+            while len(connected) < RUSH and time.monotonic() < end:
+                for fd, _ in wait.poll(1000):
+                    connected.add(fd)
+                    wait.unregister(fd)
+            for s in rush:
+                s.settimeout(WAIT_S)
+                s.sendall(b"mn\r\n")
+            a.process.send_signal(signal.SIGCONT)
+            for s in rush:
+                self.assertEqual(take(s, 4), b"MN\r\n")
+            self.assertEqual(sum(retransmitted(s) > 0 for s in rush), 0, "connections whose client sent again")
+
+    def test_many_connections_are_served_at_once(self):
+        with self.appliance(), contextlib.ExitStack() as undo:
+            crowd = [undo.enter_context(self.connect()) for _ in range(CROWD)]
+            for i, s in enumerate(crowd):
+                s.sendall(b"set k%d 0 0 4\r\n%04d\r\n" % (i, i))
+            for s in crowd:
+                self.assertEqual(take(s, 8), b"STORED\r\n")
+            for i, s in enumerate(crowd):
+                j = CROWD - 1 - i
+                ask(s, b"get k%d\r\n" % j, b"VALUE k%d 0 4\r\n%04d\r\nEND\r\n" % (j, j))
+
+    def test_every_core_has_clients(self):
+        with self.appliance("-t", str(CORES), "--share-cpus"), contextlib.ExitStack() as undo:
+            crowd = [undo.enter_context(self.connect()) for _ in range(32 * CORES)]
+            for i, s in enumerate(crowd):
+                ask(s, b"set k%d 0 0 1\r\nx\r\n" % i, b"STORED\r\n")
+            for i, s in enumerate(crowd):
+                ask(s, b"get k%d\r\n" % (len(crowd) - 1 - i), b"VALUE k%d 0 1\r\nx\r\nEND\r\n" % (len(crowd) - 1 - i))
+            busy = of_cores(stats(self.host, self.port, b"cores"), "core_busy_ns")
+            self.assertEqual((len(busy), min(busy) > 0), (CORES, True), busy)
+
+    def test_large_values_come_back_byte_for_byte(self):
+        with self.appliance("-t", "2", "--share-cpus"), contextlib.ExitStack() as undo:
+            peers = [undo.enter_context(self.connect()) for _ in range(4)]
+            values = [random.Random(i).randbytes(LARGE + i) for i in range(len(peers))]
+            for turn in range(3):
+                for i, (s, value) in enumerate(zip(peers, values)):
+                    ask(s, b"set v%d 0 0 %d\r\n%s\r\n" % (i, len(value), value), b"STORED\r\n")
+                for i, value in enumerate(values):
+                    s = peers[(i + turn) % len(peers)]
+                    ask(s, b"get v%d\r\n" % i, b"VALUE v%d 0 %d\r\n%s\r\nEND\r\n" % (i, len(value), value))
+
+    def test_client_that_does_not_read_stalls_nobody_else(self):
+        with self.appliance(), contextlib.ExitStack() as undo:
+            with self.connect() as s:
+                ask(s, b"set v 0 0 %d\r\n%s\r\n" % (LARGE, b"v" * LARGE), b"STORED\r\n")
+            lazy = [undo.enter_context(self.connect()) for _ in range(LAZY)]
+            for s in lazy:
+                s.sendall(b"get v\r\n" * 20)
+            for _ in range(50):
+                with self.connect() as s:
+                    ask(s, b"set k 0 0 1\r\n1\r\nget k\r\n", b"STORED\r\nVALUE k 0 1\r\n1\r\nEND\r\n")
+            want = b"VALUE v 0 %d\r\n%s\r\nEND\r\n" % (LARGE, b"v" * LARGE)
+            for _ in range(20):
+                self.assertTrue(take(lazy[0], len(want)) == want, "a late answer is not the value")
+
+    def test_end_closes_every_connection(self):
+        with self.appliance() as a, contextlib.ExitStack() as undo:
+            peers = [undo.enter_context(self.connect()) for _ in range(100)]
+            for s in peers:
+                ask(s, b"mn\r\n", b"MN\r\n")
+            self.assertEqual(a.end(), 0)
+            for s in peers:
+                with contextlib.suppress(ConnectionResetError):
+                    self.assertEqual(s.recv(100), b"")
+            self.assertRaises(ConnectionRefusedError, self.connect)
+            with self.appliance():  # its address is free again
+                pass
+
+    def test_hup_changes_what_may_change_and_no_connection(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            def write(listen, idle_s):
+                file.seek(0)
+                file.write(f"network:\n  listen: {listen}\nprotocol:\n  idle_timeout: {idle_s}\n")
+                file.truncate()
+                file.flush()
+
+            write(self.host, 1000)
+            with Appliance("--config", file.name, "-p", str(self.port)) as a, self.connect() as s:
+                ask(s, b"set k 0 0 1\r\nx\r\n", b"STORED\r\n")
+                write(own_address(), 2000)
+                a.process.send_signal(signal.SIGHUP)
+                heard = "".join(a.process.stderr.readline() for _ in range(2))
+                self.assertIn("network.listen changes only after a restart", heard)
+                self.assertIn("protocol.idle_timeout is 2000 now", heard)
+                ask(s, b"get k\r\n", b"VALUE k 0 1\r\nx\r\nEND\r\n")
+                with self.connect() as another:
+                    ask(another, b"get k\r\n", b"VALUE k 0 1\r\nx\r\nEND\r\n")
+
+    def test_idle_cores_sleep(self):
+        with self.appliance("-t", "2", "--share-cpus"), self.connect():
+            before, began = stats(self.host, self.port, b"cores"), time.monotonic()
+            time.sleep(IDLE_S)
+            after, took_s = stats(self.host, self.port, b"cores"), time.monotonic() - began
+            turns, waits = ([b - a for a, b in zip(of_cores(before, name), of_cores(after, name))]
+                            for name in ("core_turns", "core_waits"))
+            self.assertLess(max(turns), IDLE_TURNS_PER_S * took_s, turns)
+            self.assertGreater(min(waits), 0, waits)
+
+    def test_half_a_cpu_serves(self):
+        quota = Quota()
+        self.addCleanup(quota.remove)
+        with self.appliance("-t", "2", "--share-cpus") as a, contextlib.ExitStack() as undo:
+            quota.add(a.process.pid)
+            peers = [undo.enter_context(self.connect()) for _ in range(8)]
+            ask(peers[0], b"set k 0 0 1\r\nx\r\n", b"STORED\r\n")
+            while not quota.throttled():
+                for s in peers:
+                    s.sendall(b"get k\r\n" * 500)
+                for s in peers:
+                    want = b"VALUE k 0 1\r\nx\r\nEND\r\n" * 500
+                    self.assertEqual(take(s, len(want)), want)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
