@@ -18,6 +18,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools/py"))
+import netns
+
 RUN = [str(ROOT / "tools/run"), "--no-build"]
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 BUILT = pathlib.Path(os.environ.get("CLOCKOO_BUILD", ROOT / "build"))
@@ -28,10 +31,11 @@ SMALL = ["--server-args", "-m 8 -c 64"]
 
 
 # Of that second, and behind the bar in all.
+USER_PORT = r"( \| port user, .*)?$"
 LIVE_LINE = re.compile(r"get/s (?P<get>\d+) set/s (?P<set>\d+) other/s \d+ hit (?P<hit>-|[\d.]+%) busy \d+% "
-                       r"\| items (?P<items>\d+) memory [\d.]+ of \d+ MB missed \d+$")
-FLASH_LINE = re.compile(LIVE_LINE.pattern[:-1] + r" \| memory (?P<memory>[\d.]+)% flash (?P<flash>[\d.]+)% of gets, "
-                        r"reads/s \d+, \d+ MB/s written$")
+                       r"\| items (?P<items>\d+) memory [\d.]+ of \d+ MB missed \d+" + USER_PORT)
+FLASH_LINE = re.compile(LIVE_LINE.pattern.removesuffix(USER_PORT) + r" \| memory (?P<memory>[\d.]+)% flash (?P<flash>[\d.]+)% of gets, "
+                        r"reads/s \d+, \d+ MB/s written" + USER_PORT)
 LEVEL_LINE = re.compile(r"level \|(?P<bars>[# ]{12}\|[# ]{12})\| busiest (?P<busiest>\d\.\d\d) of the mean, "
                         r"\d+% of all reaches servers$")
 LOAD_LINES = 30  # on a busy machine storing all keys takes some seconds
@@ -48,6 +52,12 @@ class Impossible(Exception):
 def expect(got, want, about):
     if got != want:
         raise Wrong(f"{about}: got {got!r}, expected {want!r}")
+
+
+def needs_wire(what):
+    whose, why = netns.rights()
+    if whose is None:
+        raise Impossible(f"needs a network namespace: {what} ({why})")
 
 
 def things_of(name):
@@ -154,6 +164,7 @@ def conformance_tells_its_options_and_asks_nobody():
 
 def what_the_appliance_says_meanwhile_is_passed_on():
     """As a client whose end of the veth leaves checksums to a NIC that is not there: SYNs at 0 and 1 s."""
+    needs_wire("checksums left out on it")
     done = run(*SMALL, "--exec", 'ethtool -K "$CLOCKOO_IFACE" tx on >/dev/null; '
                'nc -w 4 "$CLOCKOO_HOST" "$CLOCKOO_PORT"')
     said = [line for line in done.stderr.splitlines() if line.startswith("appliance: ")]
@@ -263,19 +274,30 @@ def it_serves_on_ordinary_memory():
     expect(done.returncode, 0, done.stderr)
 
 
-def it_works_without_root():
-    probe = [*(NOBODY if os.geteuid() == 0 else ()), "unshare", "-Urmn", "true"]
-    if subprocess.run(probe, stderr=subprocess.DEVNULL).returncode != 0:
-        raise Impossible("no user namespaces here")
+def _serves_without_root(*words):
+    """What it says meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
         command = RUN
         if os.geteuid() == 0:  # a copy: nobody may not look into root's home
             command = [*NOBODY, *_copy_for_all(pathlib.Path(folder))]
-        r = run(*SMALL, "--front", "2", "--exec", 'printf "version\\r\\nset a 0 0 1\\r\\nx\\r\\nquit\\r\\n" | '
+        r = run(*SMALL, *words, "--front", "2", "--exec", 'printf "version\\r\\nset a 0 0 1\\r\\nx\\r\\nquit\\r\\n" | '
                 'nc -w 3 $CLOCKOO_HOST $CLOCKOO_PORT; exit 5', command=command, cwd=folder)
     expect(r.returncode, 5, r.stderr)
     expect((r.stdout[:8], r.stdout.splitlines()[1:]), ("VERSION ", ["STORED"]), r.stdout)
-    expect("user namespace" in r.stderr, True, r.stderr)
+    return r.stderr
+
+
+def it_works_without_root():
+    probe = [*(NOBODY if os.geteuid() == 0 else ()), "unshare", "-Urmn", "true"]
+    if subprocess.run(probe, stderr=subprocess.DEVNULL).returncode != 0:
+        raise Impossible("no user namespaces here")
+    said = _serves_without_root()
+    expect("user namespace" in said, True, said)
+
+
+def it_works_without_any_right():
+    said = _serves_without_root("--port", "user")
+    expect("user namespace" in said, False, said)
 
 
 def _copy_for_all(folder):
@@ -290,6 +312,7 @@ def _copy_for_all(folder):
 
 
 def tap_serves_too():
+    needs_wire("a tap in it")
     done = run(*SMALL, "--port", "tap", "--exec", 'printf "version\\r\\nquit\\r\\n" | '
                'nc -w 3 $CLOCKOO_HOST $CLOCKOO_PORT')
     expect(done.returncode, 0, done.stderr)
@@ -327,6 +350,7 @@ CASES = [
     two_runs_side_by_side_do_not_meet,
     it_serves_on_ordinary_memory,
     it_works_without_root,
+    it_works_without_any_right,
     tap_serves_too,
     more_cores_than_cpus_share_them,
     cores_can_be_laid_out_by_hand,

@@ -193,7 +193,15 @@ class Wire:
 
 def end_processes(name):
     """End whoever is still in the namespaces of that run: they cannot outlive them usefully."""
-    pids = [p for side in SIDES for p in _members(f"{name}-{side}")]
+    _end([p for side in SIDES for p in _members(f"{name}-{side}")])
+
+
+def end_children():
+    """End what a command left: its orphans are ours (PR_SET_CHILD_SUBREAPER)."""
+    _end([int(e.name) for e in pathlib.Path("/proc").iterdir() if e.name.isdigit() and _stat(e.name)[1] == str(os.getpid())])
+
+
+def _end(pids):
     for pid in pids:
         _signal(pid, signal.SIGTERM)
     end = time.monotonic() + END_WAIT_S
@@ -227,11 +235,16 @@ def _members(ns):
     return found
 
 
-def _alive(pid):
+def _stat(pid):
+    """Its state and its parent."""
     try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[:2]
     except OSError:
-        return False
+        return ["Z", ""]
+
+
+def _alive(pid):
+    return _stat(pid)[0] != "Z"
 
 
 def _signal(pid, number):

@@ -282,6 +282,7 @@ def serve(args, userns, undo):
     ledger = lendings.Ledger()
     undo.callback(ledger.close)
     wire = make_wire(ledger.name, args.port)
+    undo.callback(netns.end_children)
     undo.callback(netns.end_processes, ledger.name)
     wire.make()
     profiles = build_tree.ROOT / "drivers-config"

@@ -28,6 +28,8 @@ from progress import Failed, say
 
 ROOT = build_tree.ROOT
 CONFORM = ROOT / "tests/conform"
+CONTAINER = ROOT / "tests/support/container"
+START_S = 30  # in which an appliance is reached
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 # Folders of tests that need neither EAL nor a NIC: these run under the sanitizers too.
@@ -337,15 +339,51 @@ def beside_appliance(words, script, options="", *run_options, server_args=SERVER
 
 def part_run():
     build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["app/clockoo"])
-    return counting("tools/run itself", [str(CONFORM / "run_tool_test.py")])
+    counts = counting("tools/run itself", [str(CONFORM / "run_tool_test.py")])
+    counts.add(in_container("tools/run in a container", ROOT / "tools/run", "--no-build", "--server-args", SERVER_ARGS,
+                            "--exec", f"{CONFORM}/run_conform --quick"))
+    counts.add(published("IPv4", "$CLOCKOO_HOST", "--quick"))
+    counts.add(published("IPv6", "$CLOCKOO_HOST6", "--quick pymemcache UDP"))
+    return counts
+
+
+def in_container(words, *command, options=()):
+    """The container has this machine's tree as it is built. Skipped where none can be made."""
+    tried = subprocess.run([CONTAINER, "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if tried.returncode != 0:
+        print(f"-- {words}\n   skipped: {tried.stderr.strip()}", flush=True)
+        return Counts(skipped=1)
+    return counting(words, [str(CONTAINER), *options, *map(str, command)])
+
+
+def published(words, host, options):
+    """Clients from outside of the network of a container, as of docker run -p."""
+    folder = build_tree.default_folder()
+    wait = f"for i in $(seq {START_S}0); do nc -z {host} 11211 && break; sleep 0.1; done"
+    return in_container(f"clients from outside a container, {words}", folder / "app/clockoo", "--config", "none", "--port", "user",
+                        "-l", "0.0.0.0,::", "-U", "11211", *SERVER_ARGS.split(), "--data-dir", ROOT / "drivers-config",
+                        options=["--outside", f"{wait}; CLOCKOO_HOST={host} {CONFORM}/run_conform {options}"])
+
+
+def part_container():
+    """In an ordinary container, and as an ordinary user whose user namespaces are barred: through port user."""
+    build_tree.build(build_tree.default_folder(), build_tree.TESTED)
+    counts = Counts()
+    with tempfile.TemporaryDirectory(prefix="clockoo-clients-") as folder:
+        os.chmod(folder, 0o755)
+        install_clients(folder)
+        os.environ[CLIENTS] = folder
+        for words, options in (("in a container", ()), ("as an ordinary user", ("--user",))):
+            counts.add(in_container(words, ROOT / "tools/test", "quick", "conform", "differ", "clients", options=options))
+    return counts
 
 
 PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanitize": part_sanitize,
          "conform": part_conform, "differ": part_differ, "clients": part_clients,
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run,
-         "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front, "readme": part_readme,
-         "coverage": part_coverage, "analyze": part_analyze}
-ONLY_BY_NAME = ("quick", "front", "readme", "coverage", "analyze", "releases")
+         "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front,
+         "container": part_container, "readme": part_readme, "coverage": part_coverage, "analyze": part_analyze}
+ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # What mostly waits, for clients, a machine or a package's compiler: each row runs beside what comes after the release build.
 BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "run"), ("package",))
