@@ -342,7 +342,7 @@ def part_run():
     counts = counting("tools/run itself", [str(CONFORM / "run_tool_test.py")])
     counts.add(in_container("tools/run in a container", ROOT / "tools/run", "--no-build", "--server-args", SERVER_ARGS,
                             "--exec", f"{CONFORM}/run_conform --quick"))
-    counts.add(published("IPv4", "$CLOCKOO_HOST", "--quick"))
+    counts.add(published("IPv4", "$CLOCKOO_HOST", "--quick pymemcache UDP"))
     counts.add(published("IPv6", "$CLOCKOO_HOST6", "--quick pymemcache UDP"))
     return counts
 
@@ -361,7 +361,7 @@ def published(words, host, options):
     folder = build_tree.default_folder()
     wait = f"for i in $(seq {START_S}0); do nc -z {host} 11211 && break; sleep 0.1; done"
     return in_container(f"clients from outside a container, {words}", folder / "app/clockoo", "--config", "none", "--port", "user",
-                        "-l", "0.0.0.0,::", "-U", "11211", *SERVER_ARGS.split(), "--data-dir", ROOT / "drivers-config",
+                        "-l", "0.0.0.0,::", "-U", "11211", "--udp-allow", "0.0.0.0/0,::/0", *SERVER_ARGS.split(), "--data-dir", ROOT / "drivers-config",
                         options=["--outside", f"{wait}; CLOCKOO_HOST={host} {CONFORM}/run_conform {options}"])
 
 
