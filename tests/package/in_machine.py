@@ -107,13 +107,13 @@ def before_a_nic(tally, guest):
     guest.must("busybox ip link set lo up && systemctl start clockoo", START_S)
     text = guest.must("printf 'version\\r\\nquit\\r\\n' | busybox nc 127.0.0.1 11211")
     tally.check("in a machine: as installed it serves on 127.0.0.1", "VERSION" in text, text)
-    guest.must("systemctl stop clockoo; busybox nc -l -p 11211 -s 127.0.0.1 >/dev/null 2>&1 </dev/null & echo $! >/run/nc.pid; sleep 1",
-               START_S)
+    guest.must("systemctl stop clockoo && systemd-run -q --unit=other -p Type=notify /usr/bin/clockoo --config none "
+               "--port user --file-prefix other -m 8", START_S)
     status, text = guest.run("systemctl start clockoo; journalctl -o cat -n 20 -u clockoo", START_S)
     now = state(guest, "NRestarts", "ExecMainStatus")
     tally.check("in a machine: where the port is taken, one line says so and systemd does not try again",
                 "another program serves there" in text and now == {"NRestarts": "0", "ExecMainStatus": "71"}, f"{now} {text}")
-    guest.must("kill $(cat /run/nc.pid); systemctl reset-failed clockoo; true")
+    guest.must("systemctl stop other; systemctl reset-failed clockoo; true", START_S)
 
 
 def service(tally, guest, clock):
