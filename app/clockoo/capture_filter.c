@@ -111,7 +111,11 @@ capture_filter_is_valid(const struct capture_insn *insns, uint32_t count)
 bool
 capture_filter_match(const void *filter, const uint8_t *data, uint32_t len)
 {
-	const struct bpf_program program = {.bf_insns = (struct bpf_insn *)(uintptr_t)filter};
+	const struct capture_request *r = filter;
+	const struct bpf_program program = {
+		.bf_len = r->insn_count, /* libpcap 1.11 takes nothing from an empty program */
+		.bf_insns = (struct bpf_insn *)(void *)(uintptr_t)r->insns,
+	};
 	const struct pcap_pkthdr header = {.caplen = len, .len = len};
 
 	return pcap_offline_filter(&program, &header, data) != 0;

@@ -15,7 +15,7 @@
 
 bool capture_filter_compile(struct capture_request *to, const char *text, struct error *err);
 bool capture_filter_is_valid(const struct capture_insn *insns, uint32_t count);
-/* For struct capture_rule; filter: instructions that are valid. */
+/* For struct capture_rule; filter: a struct capture_request whose instructions are valid. */
 bool capture_filter_match(const void *filter, const uint8_t *data, uint32_t len);
 
 #endif

@@ -230,7 +230,7 @@ capture_start(struct capture_service *s, const char **words)
 	if (r->insn_count != 0 && !capture_filter_is_valid(r->insns, r->insn_count))
 		return false;
 	s->rule = (struct capture_rule){.match = r->insn_count != 0 ? capture_filter_match : NULL,
-					.filter = r->insns,
+					.filter = r,
 					.snap = r->snap,
 					.now_ns = clock_ns,
 					.clock = &s->a->nic.clock};

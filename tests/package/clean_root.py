@@ -79,6 +79,7 @@ def make(base, package):
     policy = begun / "usr/sbin/policy-rc.d"
     policy.write_text(POLICY)
     policy.chmod(0o755)
+    (begun / "etc/apt/apt.conf.d/90clockoo").write_text("".join(f"{line}\n" for line in apt_source.options()))
     status, text = run(begun, "apt-get -q update && apt-get -q -y --no-install-recommends "
                               "-o Dpkg::Use-Pty=0 install "
                               f"{' '.join(depends_of(package) + MACHINE)} && apt-get clean",

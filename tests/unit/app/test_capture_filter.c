@@ -25,7 +25,7 @@ matches(const char *text, const uint8_t *frame, uint32_t len)
 	check(capture_filter_compile(&r, text, &err));
 	check(r.insn_count >= 1);
 	check(capture_filter_is_valid(r.insns, r.insn_count));
-	return capture_filter_match(r.insns, at_page_end(frame, len), len);
+	return capture_filter_match(&r, at_page_end(frame, len), len);
 }
 
 static void
@@ -155,7 +155,8 @@ random_programs_end_and_read_no_further(void **state)
 	uint32_t valid = 0;
 
 	for (uint32_t i = 0; i < rounds(20000, 4000); i++) {
-		struct capture_insn insns[8];
+		struct capture_request r;
+		struct capture_insn *const insns = r.insns;
 		const uint32_t count = 1 + next(&seed) % 8;
 
 		for (uint32_t k = 0; k < count; k++)
@@ -166,11 +167,12 @@ random_programs_end_and_read_no_further(void **state)
 				(uint8_t)(next(&seed) % 4), (uint8_t)(next(&seed) % 4),
 				next(&seed) % 3 == 0 ? ~0u << next(&seed) % 32 : next(&seed) % 24};
 		insns[count - 1] = (struct capture_insn)RETURN(1);
+		r.insn_count = count;
 		if (!capture_filter_is_valid(insns, count))
 			continue;
 		valid++;
 		for (uint32_t len = 1; len < sizeof udp; len += 9)
-			capture_filter_match(insns, at_page_end(udp, len), len);
+			capture_filter_match(&r, at_page_end(udp, len), len);
 	}
 	check(valid > 1000);
 }
