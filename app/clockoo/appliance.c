@@ -393,7 +393,7 @@ print_addresses(const struct config *c)
 	print_address("tcp", &c->ipv6, c->tls.plain_port);
 }
 
-/* Of port user: addresses of the host. */
+/* Prints the addresses of the host at which port user listens. */
 static void
 print_listeners(const struct config *c)
 {

@@ -51,7 +51,7 @@ check_vfio_group(struct dry_run *p)
 	}
 }
 
-/* Where another process listens it is this service, as a rule. */
+/* An address that is taken is no failure: the service itself may have it. */
 static void
 check_user_port(struct dry_run *p, const struct config *cfg)
 {

@@ -63,7 +63,7 @@ wait_ns_of(const struct worker *w, const struct idle *idle, enum wait_kind kind,
 	 * would wake the core. And other cores wait for what this one has retired. */
 	if (stack_has_work(w->core->stack) || store_has_retired(w->core->store))
 		return 0;
-	/* What a backend answers wakes nobody. */
+	/* A backend's answer wakes no core, so a core with pending requests polls. */
 	if (kind == WAIT_EVENT && serve_next_timer(w->core->serve) == UINT64_MAX)
 		return idle_event_wait_ns(now_ns, next_timer(w->core));
 	return w->adaptive ? idle_wait_ns(idle, now_ns, next_timer(w->core)) : 0;

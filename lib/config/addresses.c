@@ -118,7 +118,7 @@ parse_listener6(const char **p, struct config_listener *l)
 	return !ip_addr_is_v4(&l->ip);
 }
 
-/* One of memcached's -l, from the front of *p. */
+/* Reads one listener of memcached's -l from the front of *p. */
 static bool
 parse_listener(const char **p, struct config_listener *l)
 {
@@ -164,7 +164,7 @@ option_forget_listen(struct config *cfg)
 	memset(&cfg->listeners, 0, sizeof cfg->listeners);
 }
 
-/* What the addresses mean depends on the port, which may be given later: finish_listen(). */
+/* Keeps the addresses: their meaning depends on the port, which may be given later. */
 bool
 option_set_listen(struct config *cfg, const char *value, struct error *err)
 {

@@ -90,8 +90,8 @@ user_address6(uint8_t last)
 	return (struct ip_addr){{[0] = CONFIG_USER_PREFIX6, [IP_ADDR_BYTES - 1] = last}};
 }
 
-/* Clients of port user come by the host's sockets. What it has of addresses itself is between it
- * and libslirp, and nobody else's. */
+/* Clients reach port user through the host's sockets. Its own addresses are known to libslirp
+ * alone. */
 static bool
 finish_user(struct config *cfg, struct error *err)
 {

@@ -22,7 +22,7 @@
 #define CONFIG_USER_HOST6    2    /* the last byte */
 #define CONFIG_USER_ADDRESS6 15
 
-/* What an operator must know of it. */
+/* The limits of port user, for --check and doctor. */
 #define CONFIG_USER_LIMITS                                                                         \
 	"no NIC: a request passes the kernel's sockets and libslirp, so this is not the speed of " \
 	"a NIC; clients on this host share one address, so limits by source do not tell them "     \
