@@ -30,8 +30,8 @@ CROWD, RUSH, CORES, LAZY = 900, 1000, 4, 20
 LARGE = 1_000_000
 IDLE_S = 2.0
 IDLE_TURNS_PER_S = 400  # a core that polls makes a million
+IDLE_SHARE = 0.02  # of a CPU, of all threads together
 QUOTA_US, PERIOD_US = 50_000, 100_000  # half a CPU
-QUOTA_GETS = 20_000
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 UDP_HEADER = struct.Struct(">HHHH")
 TCP_INFO_BYTES, TCP_INFO_TOTAL_RETRANS_AT = 104, 100  # linux/tcp.h, struct tcp_info
@@ -107,6 +107,11 @@ def stats(host, port, words):
             _, name, value = line.decode().rstrip().split(" ", 2)
             rows[name] = value
     return rows
+
+
+def cpu_s(pid):
+    """What all threads of a process took so far: clock_getcpuclockid(3)."""
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def of_cores(rows, name):
@@ -399,15 +404,16 @@ class Clients(unittest.TestCase):
                 with self.connect() as another:
                     ask(another, b"get k\r\n", b"VALUE k 0 1\r\nx\r\nEND\r\n")
 
-    def test_idle_cores_sleep(self):
-        with self.appliance("-t", "2", "--share-cpus"), self.connect():
-            before, began = stats(self.host, self.port, b"cores"), time.monotonic()
+    def test_idle_threads_sleep(self):
+        with self.appliance("-t", "2", "--share-cpus") as a, self.connect():
+            before, began, cpu_before = stats(self.host, self.port, b"cores"), time.monotonic(), cpu_s(a.process.pid)
             time.sleep(IDLE_S)
-            after, took_s = stats(self.host, self.port, b"cores"), time.monotonic() - began
+            used, after, took_s = cpu_s(a.process.pid) - cpu_before, stats(self.host, self.port, b"cores"), time.monotonic() - began
             turns, waits = ([b - a for a, b in zip(of_cores(before, name), of_cores(after, name))]
                             for name in ("core_turns", "core_waits"))
             self.assertLess(max(turns), IDLE_TURNS_PER_S * took_s, turns)
             self.assertGreater(min(waits), 0, waits)
+            self.assertLess(used, IDLE_SHARE * took_s)
 
     def test_half_a_cpu_serves(self):
         quota = Quota()
