@@ -281,7 +281,9 @@ notify_watchdog(const struct appliance *a, struct watchdog *w)
 	}
 }
 
-/* Cores follow. A step that a person would see is told. */
+/* Tells the cores of a wall clock that was set, and of the drift between it and a clock of the
+ * cores that is being corrected (tsc_clock.h: 1 ms a second at most). A step of a second or more is
+ * logged. */
 static void
 watch_wall_clock(struct appliance *a)
 {
@@ -379,13 +381,13 @@ control_run(void *arg)
 		if (number != 0)
 			continue;
 		due_ns += TICK_NS;
+		watch_wall_clock(a);
 		kept_tick(&a->kept, &a->telemetry);
 		second_tier_tick(&a->flash, a);
 		if (a->fleet != NULL)
 			fleet_tick(a->fleet, control_now_ns());
 		if (++ticks % TICKS_S == 0) {
 			tsc_clock_correct(&a->nic.clock);
-			watch_wall_clock(a);
 			each_second(a, &live, &alarms);
 			if (!front_cores_check(a, tsc_clock_ns(&a->nic.clock)))
 				break;

@@ -3,6 +3,8 @@
  */
 #include "wall_watch.h"
 
+#include <stdlib.h>
+
 bool
 wall_watch_look(struct wall_watch *w, const struct wall_reading *r, int64_t *step_ns)
 {
@@ -11,7 +13,7 @@ wall_watch_look(struct wall_watch *w, const struct wall_reading *r, int64_t *ste
 	if (apart_ns >= WALL_READ_NS)
 		return false;
 	*step_ns = r->unix_ns - (int64_t)(r->before_ns + apart_ns / 2 - w->start_ns) - w->unix_ns;
-	if (*step_ns<WALL_STEP_NS && * step_ns> - WALL_STEP_NS)
+	if (llabs(*step_ns) < WALL_STEP_NS)
 		return false;
 	w->unix_ns += *step_ns;
 	return true;

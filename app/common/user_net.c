@@ -4,6 +4,7 @@
  */
 #include "user_net.h"
 #include "user_listen.h"
+#include "user_reset.h"
 #include "base/counter.h"
 #include "pkt/handover.h"
 #include "wire/ipv4_wire.h"
@@ -12,6 +13,7 @@
 #include "wire/udp_wire.h"
 
 #include <errno.h>
+#include <glib.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -32,6 +34,9 @@
 #define SPARE_FDS       64u     /* beside connections */
 #define FRAGMENT_OFFSET 0x1fffu /* RFC 791 section 3.1 */
 
+/* Places in user_net.fds; libslirp's sockets follow. */
+enum { POLL_CABLE, POLL_RESETS, POLL_SOCKETS };
+
 struct user_timer {
 	struct user_net *u;
 	SlirpTimerId id;
@@ -48,9 +53,10 @@ struct user_net {
 	bool runs;
 	atomic_bool stop;
 	struct counter dropped;
+	struct user_reset resets;
 	struct user_timer timers[SLIRP_TIMER_NUM];
 	uint32_t fd_count, fd_max;
-	struct pollfd *fds; /* the first is the cable's */
+	struct pollfd *fds;
 };
 
 static uint64_t
@@ -152,6 +158,16 @@ guest_error(const char *message, void *arg)
 	(void)arg;
 }
 
+/* The same for what libslirp says by itself. */
+static void
+log_nothing(const char *domain, GLogLevelFlags level, const char *message, void *arg)
+{
+	(void)domain;
+	(void)level;
+	(void)message;
+	(void)arg;
+}
+
 static int64_t
 clock_get_ns(void *arg)
 {
@@ -183,10 +199,15 @@ timer_set(void *timer, int64_t ms, void *arg)
 }
 
 static void
-poll_fd_ignored(int fd, void *arg)
+register_fd(int fd, void *arg)
 {
-	(void)fd;
-	(void)arg;
+	user_reset_add(&((struct user_net *)arg)->resets, fd);
+}
+
+static void
+unregister_fd(int fd, void *arg)
+{
+	user_reset_remove(&((struct user_net *)arg)->resets, fd);
 }
 
 static void
@@ -202,8 +223,8 @@ static const SlirpCb callbacks = {
 	.timer_new_opaque = timer_new,
 	.timer_free = timer_free,
 	.timer_mod = timer_set,
-	.register_poll_fd = poll_fd_ignored,
-	.unregister_poll_fd = poll_fd_ignored,
+	.register_poll_fd = register_fd,
+	.unregister_poll_fd = unregister_fd,
 	.notify = notify,
 };
 
@@ -251,7 +272,16 @@ get_events(int index, void *arg)
 static void
 take_frame(void *arg, const uint8_t *data, uint32_t len)
 {
-	slirp_input(((struct user_net *)arg)->slirp, data, (int)len);
+	struct user_net *u = arg;
+	struct user_reset_frames resets;
+
+	if (likely(u->resets.dead == 0) ||
+	    !user_reset_replaces(&u->resets, data, len, clock_ns() / NS_PER_MS, &resets)) {
+		slirp_input(u->slirp, data, (int)len);
+		return;
+	}
+	send_packet(resets.to_core, resets.to_core_len, u);
+	slirp_input(u->slirp, resets.to_host, (int)resets.to_host_len);
 }
 
 static void
@@ -289,12 +319,14 @@ poll_sockets(struct user_net *u)
 	bool sleeps;
 	int n;
 
-	u->fd_count = 1;
+	u->fd_count = POLL_SOCKETS;
 	slirp_pollfds_fill(u->slirp, &ms, add_poll, u);
 	ms = run_timers(u, ms);
 	sleeps = cable_thread_sleeps(u->cable);
 	n = poll(u->fds, u->fd_count, sleeps ? (int)ms : 0);
 	cable_thread_woke(u->cable);
+	if (n > 0 && u->fds[POLL_RESETS].revents != 0)
+		user_reset_collect(&u->resets, clock_ns() / NS_PER_MS);
 	slirp_pollfds_poll(u->slirp, n < 0, get_events, u);
 }
 
@@ -304,7 +336,7 @@ wait_for_cores(struct user_net *u)
 {
 	const bool sleeps = cable_thread_sleeps(u->cable);
 
-	poll(u->fds, 1, sleeps ? CATCH_UP_MS : 0);
+	poll(&u->fds[POLL_CABLE], 1, sleeps ? CATCH_UP_MS : 0);
 	cable_thread_woke(u->cable);
 }
 
@@ -420,6 +452,7 @@ bool
 user_net_open(struct user_net **opened, const struct config *cfg, struct error *err)
 {
 	struct user_net *u = calloc(1, sizeof *u);
+	bool can_watch;
 
 	*opened = u;
 	if (u == NULL)
@@ -429,16 +462,18 @@ user_net_open(struct user_net **opened, const struct config *cfg, struct error *
 		u->timers[i].due_ms = UINT64_MAX;
 	u->fd_max = raise_fd_limit(cfg);
 	u->fds = calloc(u->fd_max, sizeof *u->fds);
+	can_watch = user_reset_open(&u->resets, cfg, u->fd_max);
 	u->owner = (struct handover_config){
 		.cores = cfg->cores,
 		.udp_first = cfg->udp_port_per_core ? (uint16_t)cfg->udp_port : 0,
 	};
+	g_log_set_handler("Slirp", G_LOG_LEVEL_MASK | G_LOG_FLAG_RECURSION, log_nothing, NULL);
 	u->slirp = slirp_make(u, cfg);
-	if (u->fds != NULL && u->slirp != NULL && user_listen(u->slirp, cfg, err)) {
+	if (can_watch && u->fds != NULL && u->slirp != NULL && user_listen(u->slirp, cfg, err)) {
 		raise_backlog(u, cfg->backlog);
 		return true;
 	}
-	if (u->fds == NULL || u->slirp == NULL)
+	if (!can_watch || u->fds == NULL || u->slirp == NULL)
 		error_set(err, "--port user: libslirp did not start");
 	user_net_close(u);
 	*opened = NULL;
@@ -463,7 +498,8 @@ user_net_start(struct user_net *u, struct cable *cable, struct error *err)
 	pthread_attr_t how;
 
 	u->cable = cable;
-	u->fds[0] = (struct pollfd){.fd = cable->thread.fd, .events = POLLIN};
+	u->fds[POLL_CABLE] = (struct pollfd){.fd = cable->thread.fd, .events = POLLIN};
+	u->fds[POLL_RESETS] = (struct pollfd){.fd = u->resets.epoll, .events = POLLIN};
 	sigfillset(&all);
 	pthread_attr_init(&how);
 	pthread_attr_setaffinity_np(&how, sizeof u->cpus, &u->cpus);
@@ -490,6 +526,7 @@ user_net_close(struct user_net *u)
 	}
 	if (u->slirp != NULL)
 		slirp_cleanup(u->slirp);
+	user_reset_close(&u->resets);
 	free(u->fds);
 	free(u);
 }

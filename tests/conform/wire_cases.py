@@ -25,6 +25,7 @@ TOGETHER_S = 1.5
 LARGE_BYTES = 900_000
 OVERWRITES = 1000
 WATCHED = 20
+WATCH_ATTEMPTS = 3
 
 
 def stats():
@@ -418,10 +419,9 @@ def administration_over_udp_is_refused():
             u.ask(b"get none\r\n", b"END\r\n")
 
 
-def a_watched_event_has_the_time_of_its_request():
-    """To the millisecond of this machine's wall clock. Never too late; an event has its turn's time, and so may be
-    early where the host had the CPU in that turn: half of them may."""
-    early = 0
+def _events_before_their_request():
+    """Counts the events of WATCHED requests that are more than 1 ms early. None may be late."""
+    early = []
     with Tcp() as watcher, Tcp() as c:
         watcher.ask(b"watch fetchers\r\n", b"OK\r\n")
         for _ in range(WATCHED):
@@ -431,8 +431,21 @@ def a_watched_event_has_the_time_of_its_request():
             line = watcher.take_until(b"\n")
             at = float(re.match(rb"ts=(\d+\.\d{6}) ", line)[1])
             expect_true(at <= ended + 0.001, f"{line!r} is {(at - ended) * 1e3:.3f} ms behind its answer")
-            early += at < begun - 0.001
-    expect_true(early <= WATCHED // 2, f"{early} of {WATCHED} are before their request")
+            if at < begun - 0.001:
+                early.append((begun - at) * 1e3)
+    return early
+
+
+def a_watched_event_has_the_time_of_its_request():
+    """To the millisecond of this machine's wall clock. Never too late. An event has the time of its turn, which is
+    early where the host had the CPU in that turn: half of them may be. Where the wall clock was set or is being
+    slewed, the appliance follows within a tick of its control thread, so a later attempt counts."""
+    for _ in range(WATCH_ATTEMPTS):
+        early = _events_before_their_request()
+        if len(early) <= WATCHED // 2:
+            return
+        time.sleep(1)
+    raise Wrong(f"{len(early)} of {WATCHED} are before their request, by {min(early):.3f} to {max(early):.3f} ms")
 
 
 # ---- a full cache -------------------------------------------------------------------------------

@@ -371,6 +371,35 @@ class Clients(unittest.TestCase):
             for _ in range(20):
                 self.assertTrue(take(lazy[0], len(want)) == want, "a late answer is not the value")
 
+    def test_connection_that_its_client_reset_ends(self):
+        """The clients stopped reading, so both directions were full when they reset."""
+        hosts = [self.host, "::1"] if has_ipv6() else [self.host]
+        with self.appliance(*(["-l", "::1"] if has_ipv6() else [])) as a, contextlib.ExitStack() as undo:
+            with self.connect() as s:
+                ask(s, b"set v 0 0 %d\r\n%s\r\n" % (LARGE, b"v" * LARGE), b"STORED\r\n")
+            lazy = [undo.enter_context(connect(hosts[i % len(hosts)], self.port)) for i in range(LAZY)]
+            for s in lazy:
+                s.setblocking(False)
+                self.fill(s)
+            with self.connect() as s:
+                ask(s, b"set k 0 0 1\r\nx\r\n", b"STORED\r\n")
+            for s in lazy:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                s.close()
+            end = time.monotonic() + WAIT_S
+            while (left := int(stats(self.host, self.port, b"")["curr_connections"])) > 1 and time.monotonic() < end:
+                time.sleep(0.1)
+            self.assertEqual(left, 1, "connections, of which one asks")
+            self.assertIsNone(a.process.poll())
+
+    @staticmethod
+    def fill(sock):
+        """Sends requests until none has been taken for a moment."""
+        requests = b"get v\r\n" * 10_000
+        with contextlib.suppress(BlockingIOError):
+            while select.select([], [sock], [], 0.2)[1]:
+                sock.send(requests)
+
     def test_end_closes_every_connection(self):
         with self.appliance() as a, contextlib.ExitStack() as undo:
             peers = [undo.enter_context(self.connect()) for _ in range(100)]
