@@ -15,12 +15,11 @@
 bool
 user_reset_open(struct user_reset *r, const struct config *cfg, uint32_t fds)
 {
-	*r = (struct user_reset){
-		.cfg = cfg,
-		.epoll = epoll_create1(EPOLL_CLOEXEC),
-		.fds = fds,
-		.by_fd = calloc(fds, sizeof *r->by_fd),
-	};
+	memset(r, 0, sizeof *r);
+	r->cfg = cfg;
+	r->epoll = epoll_create1(EPOLL_CLOEXEC);
+	r->fds = fds;
+	r->by_fd = calloc(fds, sizeof *r->by_fd);
 	return r->epoll >= 0 && r->by_fd != NULL;
 }
 
@@ -109,6 +108,7 @@ user_reset_remove(struct user_reset *r, int fd)
 		return;
 	epoll_ctl(r->epoll, EPOLL_CTL_DEL, fd, &none);
 	r->dead -= r->by_fd[fd].is_dead;
+	r->dead_at[r->by_fd[fd].port] -= r->by_fd[fd].is_dead;
 	r->by_fd[fd] = (struct user_client){0};
 }
 
@@ -126,6 +126,7 @@ user_reset_collect(struct user_reset *r, uint64_t now_ms)
 		c->is_dead = true;
 		c->dead_ms = now_ms;
 		r->dead++;
+		r->dead_at[c->port]++;
 	}
 }
 
@@ -275,14 +276,14 @@ is_to_living_client(const struct user_reset *r, const struct segment *s)
 static bool
 is_to_dead_client(const struct user_reset *r, const struct segment *s, uint64_t now_ms)
 {
-	uint32_t seen = 0;
+	uint32_t left = r->dead_at[s->tcp.dst_port];
 
-	for (uint32_t fd = 0; seen < r->dead && fd < r->fds; fd++) {
+	for (uint32_t fd = 0; left > 0 && fd < r->fds; fd++) {
 		const struct user_client *c = &r->by_fd[fd];
 
-		if (!c->is_dead)
+		if (!c->is_dead || c->port != s->tcp.dst_port)
 			continue;
-		seen++;
+		left--;
 		if (is_to(s, c) && now_ms - c->dead_ms >= USER_RESET_GRACE_MS)
 			return !is_to_living_client(r, s);
 	}

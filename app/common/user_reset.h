@@ -37,6 +37,9 @@ struct user_reset {
 	int epoll;
 	uint32_t fds;  /* entries of by_fd */
 	uint32_t dead; /* how many are */
+	/* How many of those at each port of a client. There can be thousands: libslirp keeps each
+	 * connection for ten seconds after its orderly end. */
+	uint32_t dead_at[UINT16_MAX + 1];
 	struct user_client *by_fd;
 };
 

@@ -576,10 +576,11 @@ static void
 a_broken_ring_ends_all_that_comes_with_an_error(void **state)
 {
 	struct rig *r = rig_open_file(URING);
-	const struct flash_io io = {1, 0, place(r, 7), FLASH_PAGE, FLASH_READ};
+	struct flash_io io = {1, 0, NULL, FLASH_PAGE, FLASH_READ};
 
 	if (r == NULL)
 		skip();
+	io.data = place(r, 7);
 	refusal.error = -EFAULT;
 	refusal.times = 1;
 	check_eq(submit(r, &io, 1), 1);

@@ -7,6 +7,8 @@
 #include "support/test.h"
 #include "save_rig.h"
 
+#include <liburing.h>
+
 #define KEYS  3000u
 #define LARGE 300000u
 #define LATER 100u
@@ -79,6 +81,18 @@ how_many(struct store_core *sc, int64_t shift_s)
 	return there;
 }
 
+/* False in a container, whose filter of calls refuses it. */
+static bool
+kernel_has_uring(void)
+{
+	struct io_uring ring;
+
+	if (io_uring_queue_init(1, &ring, 0) != 0)
+		return false;
+	io_uring_queue_exit(&ring);
+	return true;
+}
+
 static void
 comes_back(const struct saving *how, struct bytes *b)
 {
@@ -90,7 +104,7 @@ comes_back(const struct saving *how, struct bytes *b)
 	save(&from, how, &told, b);
 	check_eq(told.items, KEYS);
 	check(told.finished);
-	check_eq(strncmp(told.how, "io_uring", 8) != 0, !how->uring);
+	check_eq(strncmp(told.how, "io_uring", 8) != 0, !how->uring || !kernel_has_uring());
 	check(load(&to, &l, b, -20));
 	check_eq(l.count.items, KEYS);
 	check_eq(l.count.value_bytes, told.value_bytes);
