@@ -26,12 +26,10 @@
 #define CONFIG_PATH_BYTES 256u
 #define CONFIG_NAME_BYTES 32u
 #define CONFIG_NETS_MAX   16u
-#define CONFIG_ROWS_MAX   256u /* of both option tables */
+#define CONFIG_ROWS_MAX   256u  /* of both option tables */
+#define CONFIG_MTU6_MIN   1280u /* RFC 8200 section 5 */
 
-#define CONFIG_MTU6_MIN 1280u /* RFC 8200 section 5 */
-
-#define CONFIG_MEMORY_MAX_MB                                                                       \
-	1048576u /* what the store can name: app/clockoo/sizes.c holds them together */
+#define CONFIG_MEMORY_MAX_MB    1048576u /* as app/clockoo/sizes.c asserts */
 #define CONFIG_NODES_MAX        8u
 #define CONFIG_NUMA_END         16u /* nodes that --numa can name */
 #define CONFIG_NUMA_NIC         0u
@@ -182,8 +180,7 @@ struct config {
 	bool sasl;             /* -S: the users may stand in MEMCACHED_SASL_PWDB instead */
 	bool detail;           /* count by key prefix from the start */
 	char prefix_delimiter; /* of key prefixes in `stats detail` */
-	bool track_sizes;
-	bool daemon, lock_memory, coredumps;
+	bool track_sizes, daemon, lock_memory, coredumps;
 	char port[CONFIG_NAME_BYTES];    /* a profile's name; "pci" for an address */
 	char profile[CONFIG_NAME_BYTES]; /* for an address; empty: found by its ID */
 	char sysfs[CONFIG_PATH_BYTES];   /* of another machine; empty: of this one */
@@ -192,8 +189,7 @@ struct config {
 	char socket[CONFIG_PATH_BYTES];    /* of vhost, virtio_user, memif */
 	char vdev_args[CONFIG_ARGS_BYTES]; /* appended to the profile's */
 	char file_prefix[CONFIG_NAME_BYTES];
-	char data_dir[CONFIG_PATH_BYTES]; /* where the NIC profiles are; empty = beside the program
-					   */
+	char data_dir[CONFIG_PATH_BYTES];    /* of the NIC profiles; empty: beside the program */
 	char memory_file[CONFIG_PATH_BYTES]; /* empty: private memory */
 	char memory_save[CONFIG_PATH_BYTES]; /* empty: a stop saves nothing */
 	char auth_file[CONFIG_PATH_BYTES];
@@ -238,8 +234,7 @@ config_has_front(const struct config *cfg)
 enum config_action {
 	CONFIG_RUN,
 	CONFIG_CHECK, /* --check: the file is right by itself; the machine is still to be asked */
-	CONFIG_PRINT, /* --print-config: *cfg is right, but not finished, as config_print wants it
-		       */
+	CONFIG_PRINT, /* --print-config: *cfg is right, but not finished */
 	CONFIG_PLAN,  /* --plan */
 	CONFIG_HELP,
 	CONFIG_VERSION,

@@ -5,10 +5,8 @@
  * long that a lost wake-up shows as a test that does not end. The mutants sleep without the second
  * look at their ring: they must hang, which the alarm tells.
  */
-#include "support/test.h"
+#include "one_port.h"
 #include "dpdk/cable.h"
-#include "dpdk/device.h"
-#include "dpdk/eal.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -28,48 +26,31 @@
 #define ROUNDS  100000u
 #endif
 
-#define FRAMES      1024u
 #define FOREVER_NS  (3600ull * 1000000000u)
 #define FRAME_BYTES 64u
 #define DAWDLE_MAX  20000u /* rounds of an empty loop: some microseconds */
 #define WINDOW_MAX  40u    /* frames on the way at once */
 
-static struct device device;
-static struct config config;
-static struct profile profile;
+static struct one_port one;
 static struct cable cable;
-static uint32_t free_at_start;
 
 static int
 start(void **state)
 {
 	struct error err = {0};
-	struct eal_args args;
-	struct steer_plan plan;
-	struct device_request req = {&config, &profile, &plan, FRAMES};
 
-	config_defaults(&config);
-	check(config_set(&config, "port", "user", &err));
-	check(config_set(&config, "lcores", "0@0", &err));
-	check(config_set(&config, "file-prefix", "test_cable", &err));
-	check(config_finish(&config, &err));
-	if (!profile_load(&profile, PROFILE_DIR "/user.yaml", "user", &err))
+	one_port_start_eal(&one, "user", "0@0", "test_cable");
+	if (!cable_open(&cable, 1, &err))
 		fail_msg("%s", err.text);
-	eal_args_make(&args, &config, &profile, profile.device, 64);
-	if (!eal_start(&args, false, &err) || !cable_open(&cable, 1, &err) ||
-	    !device_find(&device, &profile, &err) ||
-	    !steer_plan_make(&plan, &config, &profile, &device.caps, &err) ||
-	    !device_start(&device, &req, &err))
-		fail_msg("%s", err.text);
-	cable_plug(&cable, device.ports);
-	free_at_start = device_frames_free(&device, 0);
+	one_port_start_device(&one);
+	cable_plug(&cable, one.device.ports);
 	return 0;
 }
 
 static int
 stop(void **state)
 {
-	device_stop(&device);
+	device_stop(&one.device);
 	cable_close(&cable);
 	eal_stop();
 	return 0;
@@ -151,7 +132,7 @@ take_numbers(struct port *port, uint32_t next)
 static void
 no_frame_waits_for_a_sleeper(void **state)
 {
-	struct port *port = &device.ports[0].port;
+	struct port *port = &one.device.ports[0].port;
 	uint32_t sent = 0, got = 0, draw = 1;
 	pthread_t thread;
 
@@ -172,14 +153,14 @@ no_frame_waits_for_a_sleeper(void **state)
 	}
 	pthread_join(thread, NULL);
 	alarm(0);
-	check_eq(device_frames_free(&device, 0), free_at_start);
+	check_eq(device_frames_free(&one.device, 0), one.free_at_start);
 }
 
 /* A ring that is full refuses, and what it refuses is freed. */
 static void
 a_full_ring_refuses_and_frees(void **state)
 {
-	struct port *port = &device.ports[0].port;
+	struct port *port = &one.device.ports[0].port;
 	uint32_t sent = 0;
 	uint8_t *data;
 
@@ -197,7 +178,7 @@ a_full_ring_refuses_and_frees(void **state)
 	for (uint32_t got = 0; got < sent;)
 		got = take_numbers(port, got);
 	check(!cable_thread_is_ahead(&cable));
-	check_eq(device_frames_free(&device, 0), free_at_start);
+	check_eq(device_frames_free(&one.device, 0), one.free_at_start);
 }
 
 static void
@@ -207,7 +188,7 @@ a_frame_too_long_for_its_buffer_is_refused(void **state)
 
 	check(cable_thread_frame(&cable.lane[0], UINT16_MAX, &data) == NULL);
 	check(cable_thread_frame(&cable.lane[0], UINT16_MAX + 1, &data) == NULL);
-	check_eq(device_frames_free(&device, 0), free_at_start);
+	check_eq(device_frames_free(&one.device, 0), one.free_at_start);
 }
 
 int

@@ -3,9 +3,8 @@
  * where one of them cannot be had, on none. Method: three lcores of EAL on one CPU, the last one of
  * which is kept busy.
  */
-#include "support/test.h"
+#include "one_port.h"
 #include "base/check.h"
-#include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
 
 #include <stdatomic.h>
@@ -14,31 +13,14 @@
 
 #define LCORES 3u
 
-static struct config config;
+static struct one_port one;
 static _Atomic uint32_t ran[LCORES];
 static _Atomic bool leave;
 
 static int
 start(void **state)
 {
-	static struct profile profile;
-	struct error err = {0};
-	struct eal_args args;
-	char dev[DEVICE_BYTES];
-
-	config_defaults(&config);
-	config.no_huge = true;
-	check(config_set(&config, "port", "ring", &err));
-	check(config_set(&config, "share-cpus", "yes", &err));
-	check(config_set(&config, "lcores", "0@0,1@0,2@0", &err));
-	check(config_set(&config, "file-prefix", "test_lcore_run", &err));
-	if (!config_finish(&config, &err) ||
-	    !profile_load(&profile, PROFILE_DIR "/ring.yaml", "ring", &err) ||
-	    !profile_device(&profile, &config, 1, dev, &err))
-		fail_msg("%s", err.text);
-	eal_args_make(&args, &config, &profile, dev, 64);
-	if (!eal_start(&args, false, &err))
-		fail_msg("%s", err.text);
+	one_port_start_eal(&one, "ring", "0@0,1@0,2@0", "test_lcore_run");
 	return 0;
 }
 
@@ -71,7 +53,7 @@ run(struct error *err)
 
 	for (uint32_t i = 0; i < LCORES; i++)
 		args[i] = &ran[i];
-	return lcores_run(&config.lcores, work, args, err);
+	return lcores_run(&one.config.lcores, work, args, err);
 }
 
 static void
@@ -95,7 +77,7 @@ if_one_is_not_free_none_begins(void **state)
 
 	for (uint32_t i = 0; i < LCORES; i++)
 		before[i] = atomic_load(&ran[i]);
-	check_eq(rte_eal_remote_launch(stay, NULL, config.lcores.at[LCORES - 1].id), 0);
+	check_eq(rte_eal_remote_launch(stay, NULL, one.config.lcores.at[LCORES - 1].id), 0);
 	check(!run(&err));
 	check_str(err.text, "cannot launch lcore 2");
 	atomic_store(&leave, true);

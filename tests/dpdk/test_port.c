@@ -4,9 +4,7 @@
  * counted. Method: net_ring in one process without hugepages, where a frame sent is a frame
  * received; the pool's free count tells whether every frame went back to it. One EAL for all tests.
  */
-#include "support/test.h"
-#include "dpdk/device.h"
-#include "dpdk/eal.h"
+#include "one_port.h"
 #include "dpdk/lcore_run.h"
 #include "dpdk/tsc_clock.h"
 
@@ -15,56 +13,32 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#define FRAMES 1024u
-
-static struct device device;
-static struct config config;
-static struct profile profile;
-static uint32_t free_at_start;
+static struct one_port one;
 
 static struct port *
 port(void)
 {
-	return &device.ports[0].port;
+	return &one.device.ports[0].port;
 }
 
 static uint64_t
 counted(enum port_counter which)
 {
-	return counter_read(&device.ports[0].counters[which]);
+	return counter_read(&one.device.ports[0].counters[which]);
 }
 
 static int
 start(void **state)
 {
-	struct error err = {0};
-	struct eal_args args;
-	struct steer_plan plan;
-	struct device_request req = {&config, &profile, &plan, FRAMES};
-	char dev[DEVICE_BYTES];
-
-	config_defaults(&config);
-	config.no_huge = true;
-	check(config_set(&config, "port", "ring", &err));
-	check(config_set(&config, "lcores", "0@0", &err));
-	check(config_set(&config, "file-prefix", "test_port", &err));
-	check(config_finish(&config, &err));
-	if (!profile_load(&profile, PROFILE_DIR "/ring.yaml", "ring", &err))
-		fail_msg("%s", err.text);
-	check(profile_device(&profile, &config, 1, dev, &err));
-	eal_args_make(&args, &config, &profile, dev, 64);
-	if (!eal_start(&args, false, &err) || !device_find(&device, &profile, &err) ||
-	    !steer_plan_make(&plan, &config, &profile, &device.caps, &err) ||
-	    !device_start(&device, &req, &err))
-		fail_msg("%s", err.text);
-	free_at_start = device_frames_free(&device, 0);
+	one_port_start_eal(&one, "ring", "0@0", "test_port");
+	one_port_start_device(&one);
 	return 0;
 }
 
 static int
 stop(void **state)
 {
-	device_stop(&device);
+	device_stop(&one.device);
 	eal_stop();
 	return 0;
 }
@@ -73,7 +47,7 @@ stop(void **state)
 static int
 every_frame_was_freed(void **state)
 {
-	check_eq(device_frames_free(&device, 0), free_at_start);
+	check_eq(device_frames_free(&one.device, 0), one.free_at_start);
 	return 0;
 }
 
@@ -151,7 +125,7 @@ a_frame_that_begins_elsewhere_is_sent_from_there(void **state)
 	out.data[0][0] = 0x77;
 	out.len[0] = 64;
 	check_eq(port()->ops->tx(port(), &out), 1);
-	check_eq(rte_eth_rx_burst(device.id, 0, &m, 1), 1);
+	check_eq(rte_eth_rx_burst(one.device.id, 0, &m, 1), 1);
 	check_eq(m->pkt_len, 64);
 	check_eq(m->data_len, 64);
 	check_eq(rte_pktmbuf_mtod(m, uint8_t *)[0], 0x77);
@@ -195,10 +169,10 @@ add_length(struct rte_mempool *pool, void *bytes, struct rte_mempool_memhdr *chu
 static void
 frames_take_the_memory_that_the_plan_says(void **state)
 {
-	const uint64_t planned = device_pool_bytes(&profile, &config, FRAMES);
+	const uint64_t planned = device_pool_bytes(&one.profile, &one.config, ONE_PORT_FRAMES);
 	uint64_t taken = 0;
 
-	rte_mempool_mem_iter(device.ports[0].pool, add_length, &taken);
+	rte_mempool_mem_iter(one.device.ports[0].pool, add_length, &taken);
 	check(taken <= planned);
 	check(taken >= planned - planned / 16);
 }
@@ -220,7 +194,7 @@ an_empty_pool_is_a_short_count_and_counted(void **state)
 		count += b.count;
 	}
 	check(counted(PORT_NO_FRAMES) > before);
-	check(count >= FRAMES);
+	check(count >= ONE_PORT_FRAMES);
 	port()->ops->drop(port(), taken, count);
 }
 
@@ -228,14 +202,14 @@ an_empty_pool_is_a_short_count_and_counted(void **state)
 static void
 inject(struct rte_mbuf *m)
 {
-	check_eq(rte_eth_tx_burst(device.id, 0, &m, 1), 1);
+	check_eq(rte_eth_tx_burst(one.device.id, 0, &m, 1), 1);
 }
 
 static void
 a_chained_frame_is_dropped_and_counted(void **state)
 {
-	struct rte_mbuf *head = rte_pktmbuf_alloc(device.ports[0].pool);
-	struct rte_mbuf *tail = rte_pktmbuf_alloc(device.ports[0].pool);
+	struct rte_mbuf *head = rte_pktmbuf_alloc(one.device.ports[0].pool);
+	struct rte_mbuf *tail = rte_pktmbuf_alloc(one.device.ports[0].pool);
 	const uint64_t before = counted(PORT_DROP_CHAINED);
 	struct burst in;
 
@@ -251,7 +225,7 @@ a_chained_frame_is_dropped_and_counted(void **state)
 static void
 a_frame_without_room_to_write_is_dropped_and_counted(void **state)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(device.ports[0].pool);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(one.device.ports[0].pool);
 	const uint64_t before = counted(PORT_DROP_MALFORMED);
 	struct burst in;
 
@@ -281,7 +255,7 @@ static void
 the_drivers_flags_become_marks(void **state)
 {
 	for (uint32_t i = 0; i < sizeof rx_flags / sizeof rx_flags[0]; i++) {
-		struct rte_mbuf *m = rte_pktmbuf_alloc(device.ports[0].pool);
+		struct rte_mbuf *m = rte_pktmbuf_alloc(one.device.ports[0].pool);
 		struct burst in;
 
 		rte_pktmbuf_append(m, 60);
@@ -318,7 +292,7 @@ marks_become_the_drivers_flags_and_lengths(void **state)
 		/* As a received frame that is answered in place still has them. */
 		((struct rte_mbuf *)(void *)out.frame[0])->ol_flags = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
 		check_eq(port()->ops->tx(port(), &out), 1);
-		check_eq(rte_eth_rx_burst(device.id, 0, &m, 1), 1);
+		check_eq(rte_eth_rx_burst(one.device.id, 0, &m, 1), 1);
 		check_eq(m->ol_flags, tx_marks[i].flags);
 		if (tx_marks[i].flags != 0) {
 			check_eq(m->l2_len, 14);
@@ -351,7 +325,7 @@ both_families_with_and_without_a_tag_have_their_lengths(void **state)
 		memcpy(out.data[0] + 12, tx_headers[i].bytes, sizeof tx_headers[i].bytes);
 		out.ol_flags[0] = FRAME_L4_CKSUM_FILL;
 		check_eq(port()->ops->tx(port(), &out), 1);
-		check_eq(rte_eth_rx_burst(device.id, 0, &m, 1), 1);
+		check_eq(rte_eth_rx_burst(one.device.id, 0, &m, 1), 1);
 		check_eq(m->ol_flags, tx_headers[i].family | RTE_MBUF_F_TX_UDP_CKSUM);
 		check_eq(m->l2_len, tx_headers[i].l2_len);
 		check_eq(m->l3_len, tx_headers[i].l3_len);
@@ -362,7 +336,7 @@ both_families_with_and_without_a_tag_have_their_lengths(void **state)
 static void
 a_tag_taken_out_on_the_way_is_put_back(void **state)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(device.ports[0].pool);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(one.device.ports[0].pool);
 	uint8_t *bytes = (uint8_t *)rte_pktmbuf_append(m, 60);
 	struct burst in;
 
@@ -384,7 +358,7 @@ a_tag_taken_out_on_the_way_is_put_back(void **state)
 static void
 a_stump_that_lost_a_tag_is_no_frame_and_counted(void **state)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(device.ports[0].pool);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(one.device.ports[0].pool);
 	const uint64_t before = counted(PORT_DROP_MALFORMED);
 	struct burst in;
 
@@ -412,7 +386,7 @@ every_core_runs_its_work_once(void **state)
 	void *const args[] = {&ran};
 	struct error err;
 
-	check(lcores_run(&config.lcores, say_ran, args, &err));
+	check(lcores_run(&one.config.lcores, say_ran, args, &err));
 	check_eq(ran, 1);
 }
 
