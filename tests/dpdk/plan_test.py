@@ -21,6 +21,8 @@ PAPER = ["--port", "0000:04:00.0", "-m", "4096", "-U", "11211"]
 
 FLEET = ",".join(f"10.0.{i // 10}.{i % 10}:11211:{1 + i // 11}" for i in range(1, 13))
 
+NOT_READY = 1  # of --plan: a warning says why a start would fail
+
 # Golden text, machine, what is asked, exit status.
 GOLDEN = [
     # The Intel paper's machine as it comes, with all cores of the NIC's socket.
@@ -31,7 +33,7 @@ GOLDEN = [
     ("paper-threads.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "10", "--hyperthreads",
                                             "workers"], 0),
     ("interleaved.plan", "xeon-6130-interleaved", ["--plan", "--port", "af:00.1", "-m", "2048",
-                                                   "-t", "6"], 0),
+                                                   "-t", "6"], NOT_READY),
     ("mlx5.plan", "xeon-e5-2660v2-mlx5", ["--plan", "--port", "05:00.0", "-m", "8192", "-t", "8"],
      0),
     # A core for each UDP port, by rules of the NIC.
@@ -273,7 +275,8 @@ def check_here(clockoo):
     """On the machine we are on there is no golden text, but there is a plan."""
     done = subprocess.run([clockoo, "--plan", "--config", "none", "--iface", "lo"],
                           capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    good = done.returncode == 0 and all(f"\n{word} " in f"\n{done.stdout}" for word in (
+    starts = "\n  FAIL " not in done.stdout
+    good = done.returncode == (0 if starts else NOT_READY) and all(f"\n{word} " in f"\n{done.stdout}" for word in (
         "machine", "port", "cores", "control", "rings", "steering", "rules", "memory", "warnings"))
     yield "this machine has a plan", good, done.stdout + done.stderr
 
