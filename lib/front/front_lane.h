@@ -58,6 +58,7 @@ struct front_lane {
 	uint32_t probe;              /* this lane probes its server, which is not in use; else 0 */
 	uint32_t flush;              /* flush_due when it was sent */
 	uint64_t opened_ns;          /* or tried */
+	uint8_t connect_failure;     /* enum front_failure: of the last attempt to connect */
 	uint32_t events;             /* enum front_event */
 	struct list event_link;      /* in front.events while there are some */
 	struct list look_link;       /* in front.looks while it owes replies */

@@ -171,7 +171,7 @@ class ConfigProgram(unittest.TestCase):
                 ("  hash: crc32\n", "front.hash: crc32: one server has all keys: "),
                 ("  hash: crc32\n  distribution: modula\n", None)):
             with tempfile.TemporaryDirectory() as folder:
-                (pathlib.Path(folder) / "f.yaml").write_text(fleet + more + "port:\n  iface: v0\n")
+                (pathlib.Path(folder) / "f.yaml").write_text(fleet + more + "port:\n  iface: v0\nnetwork:\n  address: 10.0.0.99/24\n")
                 done = check("f.yaml", None, cwd=folder)
             lines = [said for said in done.stdout.splitlines() if said.startswith("front.")]
             self.assertEqual((done.returncode, done.stderr, len(lines)), (0, "", line is not None), more)

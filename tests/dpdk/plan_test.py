@@ -19,6 +19,7 @@ MACHINES = pathlib.Path(__file__).resolve().parents[1] / "machines"
 NIC = MACHINES.parents[1] / "tools/nic"
 PAPER = ["--port", "0000:04:00.0", "-m", "4096", "-U", "11211"]
 
+NETWORK = ["--address", "10.0.9.9/16"]
 FLEET = ",".join(f"10.0.{i // 10}.{i % 10}:11211:{1 + i // 11}" for i in range(1, 13))
 
 NOT_READY = 1  # of --plan: a warning says why a start would fail
@@ -44,10 +45,10 @@ GOLDEN = [
     # Half of the items on each node, and hugepages on one of them alone.
     ("paper-numa.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "1", "--numa", "interleave"], 0),
     # Before a fleet that others may write to, with two other fronts.
-    ("paper-front-plain.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET,
+    ("paper-front-plain.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", *NETWORK, "--front-servers", FLEET,
                                                  "--front-peers", "10.0.3.1:11211,10.0.3.2:11211"], 0),
     # No others write to it; the hash that is nutcracker's default.
-    ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", "--front-servers", FLEET, "--front-mode", "sole",
+    ("paper-front.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "4", *NETWORK, "--front-servers", FLEET, "--front-mode", "sole",
                                            "--front-items", "auto",
                                            "--front-auto-eject-hosts", "--front-gutter", "10.0.2.1:11211:1"], 0),
     # A second tier on an NVMe device, its buffers in hugepages.
@@ -70,6 +71,15 @@ MISTAKES = [
      "--front-servers: /no/such: No such file or directory"),
     (["--plan", "--port", "0000:04:00.0", "--address", "10.0.1.9/24", "--front-servers", "10.0.1.8:11211:1,10.0.1.9:11211:1"],
      1, "--front-servers: 10.0.1.9:11211 is the front itself"),
+    (["--plan", "--port", "0000:04:00.0", *NETWORK, "--front-servers", "10.0.0.1:1:1,10.1.0.1:1:1"], 1,
+     "--front-servers: 10.1.0.1:1 is not on the network of --address, and there is no --gateway"),
+    (["--plan", "--port", "0000:04:00.0", "--front-servers", "127.0.0.2:1:1"], 1,
+     "--front-servers: 127.0.0.2:1 is a loopback address, which a NIC does not reach"),
+    (["--plan", "--port", "0000:04:00.0", "--front-servers", "::1:1:1"], 1,
+     "--front-servers: ::1:1 is a loopback address, which a NIC does not reach"),
+    (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1,A:1:1 b"], 1, "--front-servers: A:1 is there twice"),
+    (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1", "--front-auto-eject-hosts", "--front-gutter", "a:1:2"],
+     1, "--front-gutter: a:1 is a server of the fleet"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1,b:1:2", "--front-distribution", "jump"],
      1, "--front-distribution: jump, and server a:1 has weight 1, b:1 has 2; it knows equal weights only"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1,b:1:1", "--front-distribution", "jump",
