@@ -5,14 +5,15 @@
  * Shape:  fleet_begin publishes the servers with the addresses that stand as text. The thread finds
  *         those of names. It looks them up again every FLEET_LOOKUP_S, every FLEET_RETRY_S while
  * one has none or a server is down, and at once when a server goes down. A name that fails keeps
- *         the address it has. fleet_tick publishes what has changed. A reload whose new servers
- * have no address within FRONT_LOCATE_NS is refused: the present servers stay. Owner:  the process:
- * nothing is given back, since a lookup may still wait when it ends; but of a list whose place
- * another one has taken. Thread: begin by main; start, tick and reload by the control thread, or
- * before it runs. A mutex lets the thread say what it has found. Cores ask
- * front_exchange_turn_mt(). Errors: struct error. A name that begins or ceases to fail, or moves, a
- * server that goes down or leaves (with the reason) or comes back, and a refused reload is a line
- * on stderr. Bounds: memory of FRONT_SERVERS_MAX servers, some times; one lookup at a time.
+ *         the address it has. fleet_tick publishes what has changed.
+ * Owner:  the process: nothing is given back, since a lookup may still wait when it ends; but of a
+ *         list whose place another one has taken.
+ * Thread: begin by main; start, tick and reload by the control thread, or before it runs. A mutex
+ *         lets the thread say what it has found. Cores ask front_exchange_turn_mt().
+ * Errors: struct error. A name that begins or ceases to fail, or moves, a server that goes down or
+ *         leaves (with the reason) or comes back, and a refused reload is a line on stderr. A
+ * reload is refused if a new server has no address within FRONT_LOCATE_NS. Bounds: memory of
+ * FRONT_SERVERS_MAX servers, some times; one lookup at a time.
  */
 #ifndef CLOCKOO_FLEET_H
 #define CLOCKOO_FLEET_H

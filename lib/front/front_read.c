@@ -54,16 +54,17 @@ request_done(struct front_lane *l)
 	front_read_begin(l);
 }
 
-/* What is left of its keys is missed, or has failed. */
+/* Answers what is left of the request's keys. error: the server refused them; MC_ERR_NONE: they are
+ * misses. */
 static enum read_step
-request_answered(struct front_lane *l, bool failed)
+request_answered(struct front_lane *l, enum mc_error error)
 {
-	const struct serve_answer answer = {.failed = failed};
+	const struct serve_answer answer = {.error = (uint8_t)error};
 
 	for (uint32_t i = 0; i < l->asked.nkeys; i++)
 		if (l->keys[i] != NULL)
 			front_key_answer(l->front, l->keys[i], &answer);
-	if (!failed)
+	if (error == MC_ERR_NONE)
 		front_lane_good(l);
 	request_done(l);
 	return READ_ON;
@@ -424,8 +425,9 @@ error_read(struct front_lane *l, const struct front_reply *r)
 		return ttl_answered(l, FRONT_TTL_UNKNOWN);
 	if (l->asked.ask == FRONT_ASK_STATS)
 		return stats_answered(l, false);
+	/* An error is no miss, even where front.on_failure makes one of a server that is down. */
 	if (is_retrieval(l->asked.ask))
-		return request_answered(l, true);
+		return request_answered(l, r->error != MC_ERR_NONE ? r->error : MC_ERR_REFUSED);
 	key_answered(l, &answer);
 	return r->ends_connection ? READ_BROKEN : READ_ON;
 }
@@ -451,7 +453,7 @@ reply_read(struct front_lane *l, const struct front_reply *reply)
 		return READ_ON;
 	case FRONT_REPLY_END:
 		return l->asked.ask == FRONT_ASK_STATS ? stats_answered(l, true)
-						       : request_answered(l, false);
+						       : request_answered(l, MC_ERR_NONE);
 	case FRONT_REPLY_STATUS:
 		return status_read(l, reply);
 	case FRONT_REPLY_NUMBER:

@@ -27,6 +27,7 @@
 #define RETRY_NS   (400 * MS)
 #define CONNECT_NS (30 * MS)
 #define NO_ANSWER  "SERVER_ERROR no answer in time\r\n"
+#define REFUSED    "SERVER_ERROR the server of this key refuses the request\r\n"
 #define OURS6      "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1"
 #define SERVERS6   "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2"
 
@@ -34,7 +35,8 @@
 struct heard {
 	uint32_t at, len;
 	bool may_fail;
-	bool error; /* or it is told that it failed */
+	bool error;    /* or it is told that it failed */
+	uint32_t line; /* the number of the request line */
 	char instead[40];
 };
 
@@ -45,7 +47,8 @@ struct client {
 	uint32_t asked, requests; /* made; to be made */
 	uint32_t out_len, out_at, want_len, in_len, judged;
 	uint32_t items, item;
-	uint32_t told; /* values of servers that may fail */
+	uint32_t told;    /* values of servers that may fail */
+	uint32_t refused; /* lines that ended with their server's refusal */
 	char *out, *want, *in;
 	struct heard list[ITEMS_MAX];
 };
@@ -89,6 +92,7 @@ heard_begin(struct world *w, struct client *cl, struct view key, const char *ins
 	check(cl->items < ITEMS_MAX);
 	*it = (struct heard){
 		.at = cl->want_len,
+		.line = cl->asked,
 		.may_fail = key.len > 0 && w->may_fail[sim_front_server(w->servers, key)],
 	};
 	strcpy(it->instead, instead);
@@ -235,8 +239,23 @@ compare(struct client *cl, const char *text, uint32_t len)
 	return 1;
 }
 
+/* A line of the failing server's keys may end with a refusal at any place. Returns as compare(). */
+static int
+refused(struct client *cl)
+{
+	const uint32_t line = cl->list[cl->item].line;
+	const int c = compare(cl, REFUSED, sizeof REFUSED - 1);
+
+	if (c <= 0)
+		return c;
+	cl->refused++;
+	while (cl->item + 1 < cl->items && cl->list[cl->item + 1].line == line)
+		cl->item++;
+	return c;
+}
+
 static void
-judge(struct client *cl)
+judge(struct client *cl, bool may_be_refused)
 {
 	while (cl->item < cl->items) {
 		const struct heard *it = &cl->list[cl->item];
@@ -247,6 +266,8 @@ judge(struct client *cl)
 			c = compare(cl, it->instead, (uint32_t)strlen(it->instead));
 		if (c < 0 && it->may_fail && it->error)
 			c = compare(cl, NO_ANSWER, sizeof NO_ANSWER - 1);
+		if (c < 0 && may_be_refused)
+			c = refused(cl);
 		if (c == 0)
 			return;
 		if (c < 0)
@@ -266,7 +287,7 @@ client_turn(struct world *w, struct client *cl)
 		put(cl->in, &cl->in_len, v.data, v.len);
 		conn_advance(s, cl->conn, v.len);
 	}
-	judge(cl);
+	judge(cl, w->may_fail[1]);
 	if (cl->items - cl->item < 300 && cl->asked < cl->requests && sim_below(&cl->rng, 2))
 		ask(w, cl);
 	while (cl->out_at < cl->out_len && conn_writable(s, cl->conn, 1)) {
@@ -587,8 +608,18 @@ static const struct {
 	{"no number", FLEET_SAYS, "VALUE s1 0 99999999999999999999\r\n"},
 };
 
-/* Its keys are missed, or have their value; those of the other server have theirs, and are told
- * as soon. Healed, it is used again. */
+static uint32_t
+lines_refused(const struct world *w)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < CLIENTS; i++)
+		n += w->client[i].refused;
+	return n;
+}
+
+/* Its keys are missed, or have their value, or are refused where it answers with an error; those of
+ * the other server have theirs, and are told as soon. Healed, it is used again. */
 static void
 a_server_that_fails_costs_its_own_keys(void **state)
 {
@@ -604,6 +635,8 @@ a_server_that_fails_costs_its_own_keys(void **state)
 		clients_talk(w, 60, 20 * SECOND_NS);
 		if (count(w, FRONT_FAILED) + count(w, FRONT_SERVER_BROKEN) == 0)
 			fail_msg("%s: nothing failed", faults[i / 2].name);
+		if ((lines_refused(w) != 0) != (strstr(faults[i / 2].name, "an error") != NULL))
+			fail_msg("%s: %u lines were refused", faults[i / 2].name, lines_refused(w));
 		bad->mode = FLEET_OK;
 		run(w, 2 * RETRY_NS);
 		if (front_lane_info(w->front, 1).state != LANE_UP)
