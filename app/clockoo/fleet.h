@@ -2,18 +2,18 @@
  * fleet.h - the fleet behind a front while it runs: what cores see of it, which servers are down or
  * away, another list of them by a reload, and a thread that looks their names up.
  *
- * Shape:  fleet_begin publishes the servers with the addresses that stand as text. The thread finds
- *         those of names. It looks them up again every FLEET_LOOKUP_S, every FLEET_RETRY_S while
- * one has none or a server is down, and at once when a server goes down. A name that fails keeps
- *         the address it has. fleet_tick publishes what has changed.
+ * Shape:  fleet_begin publishes the servers with the addresses that stand as text. The thread
+ *         finds those of names: every FLEET_LOOKUP_S, every FLEET_RETRY_S while one has none or a
+ *         server is down, and at once when a server goes down. A name that fails keeps the address
+ *         it has. fleet_tick publishes what has changed.
  * Owner:  the process: nothing is given back, since a lookup may still wait when it ends; but of a
  *         list whose place another one has taken.
  * Thread: begin by main; start, tick and reload by the control thread, or before it runs. A mutex
  *         lets the thread say what it has found. Cores ask front_exchange_turn_mt().
  * Errors: struct error. A name that begins or ceases to fail, or moves, a server that goes down or
- *         leaves (with the reason) or comes back, and a refused reload is a line on stderr. A
- * reload is refused if a new server has no address within FRONT_LOCATE_NS. Bounds: memory of
- * FRONT_SERVERS_MAX servers, some times; one lookup at a time.
+ *         leaves (with the reason) or comes back, and a refused reload is a line on stderr. One
+ *         whose new server has no address within FRONT_LOCATE_NS is refused.
+ * Bounds: memory of FRONT_SERVERS_MAX servers, some times; one lookup at a time.
  */
 #ifndef CLOCKOO_FLEET_H
 #define CLOCKOO_FLEET_H
