@@ -99,7 +99,7 @@ struct tls_heap
 tls_heap_max(const struct config *cfg)
 {
 	const uint64_t most = (uint64_t)cfg->cores * TLS_HANDSHAKES_MAX;
-	struct tls_heap h = {.conn_bytes = TLS_STREAM_BYTES,
+	struct tls_heap h = {.conn_bytes = tls_stream_bytes(),
 			     .handshake_bytes = tls_handshake_bytes(cfg->tls.verify_mode)};
 
 	if (!cfg->tls.on)
