@@ -254,6 +254,25 @@ make_reset(uint8_t *to, const struct segment *s, bool back)
 }
 
 static bool
+is_to(const struct segment *s, const struct user_client *c)
+{
+	return c->port == s->tcp.dst_port && c->our_port == s->tcp.src_port &&
+	       memcmp(&c->ip, &s->to, sizeof c->ip) == 0;
+}
+
+/* True if a living connection has the client's address and port. libslirp keeps a dead one for
+ * some seconds after an orderly end, too, and the client's host may give its port away meanwhile.
+ */
+static bool
+is_to_living_client(const struct user_reset *r, const struct segment *s)
+{
+	for (uint32_t fd = 0; fd < r->fds; fd++)
+		if (!r->by_fd[fd].is_dead && is_to(s, &r->by_fd[fd]))
+			return true;
+	return false;
+}
+
+static bool
 is_to_dead_client(const struct user_reset *r, const struct segment *s, uint64_t now_ms)
 {
 	uint32_t seen = 0;
@@ -264,9 +283,8 @@ is_to_dead_client(const struct user_reset *r, const struct segment *s, uint64_t 
 		if (!c->is_dead)
 			continue;
 		seen++;
-		if (c->port == s->tcp.dst_port && c->our_port == s->tcp.src_port &&
-		    memcmp(&c->ip, &s->to, sizeof c->ip) == 0)
-			return now_ms - c->dead_ms >= USER_RESET_GRACE_MS;
+		if (is_to(s, c) && now_ms - c->dead_ms >= USER_RESET_GRACE_MS)
+			return !is_to_living_client(r, s);
 	}
 	return false;
 }

@@ -206,7 +206,17 @@ def the_live_figures_run_until_sigint():
 
 def the_load_is_seen_in_the_live_figures():
     """And not before: without it they are zeros."""
-    r = Run("--load", "--server-args", "-m 16 -c 64")
+    _load_is_seen()
+
+
+def port_user_shows_its_load_and_its_name():
+    seen = _load_is_seen("--port", "user")
+    expect(" | port user, " in seen, True, seen)
+
+
+def _load_is_seen(*words):
+    """The live line that has it."""
+    r = Run("--load", *words, "--server-args", "-m 16 -c 64")
     seen = ""
     for _ in range(LOAD_LINES):
         seen = r.child.stdout.readline()
@@ -217,6 +227,7 @@ def the_load_is_seen_in_the_live_figures():
     r.child.send_signal(signal.SIGINT)
     expect(r.finish().returncode, 0, r.stderr)
     expect((found["hit"], int(found["items"]) >= 20000), ("100.0%", True), seen)
+    return seen
 
 
 def a_front_stands_before_servers():
@@ -238,7 +249,15 @@ def a_front_stands_before_servers():
 
 def a_second_tier_has_what_memory_has_not():
     """More items than memory holds are found, of the load, too; and the file goes with the run."""
-    r = Run("--flash", "256m", "--server-args", "-m 4 -c 64")
+    _second_tier_has_more()
+
+
+def port_user_has_a_second_tier():
+    _second_tier_has_more("--port", "user")
+
+
+def _second_tier_has_more(*words):
+    r = Run("--flash", "256m", *words, "--server-args", "-m 4 -c 64")
     for _ in range(LOAD_LINES):
         found = FLASH_LINE.match(r.child.stdout.readline())
         if found is not None and float(found["flash"]) > 0:
@@ -260,9 +279,17 @@ def a_killed_run_is_cleared_away_by_the_next():
 
 
 def two_runs_side_by_side_do_not_meet():
+    _two_do_not_meet()
+
+
+def two_runs_of_port_user_have_a_port_each():
+    _two_do_not_meet("--port", "user")
+
+
+def _two_do_not_meet(*words):
     command = ('printf "add side 0 0 1\\r\\nx\\r\\nquit\\r\\n" | nc -w 3 $CLOCKOO_HOST '
                '$CLOCKOO_PORT; read line; exit 0')
-    both = [Run(*SMALL, "--exec", command, stdin=subprocess.PIPE) for _ in range(2)]
+    both = [Run(*SMALL, *words, "--exec", command, stdin=subprocess.PIPE) for _ in range(2)]
     first = [r.child.stdout.readline() for r in both]  # both are up now
     for r in both:
         r.finish("\n")
@@ -298,6 +325,17 @@ def it_works_without_root():
 def it_works_without_any_right():
     said = _serves_without_root("--port", "user")
     expect("user namespace" in said, False, said)
+
+
+def port_user_serves_each_way_of_this_host():
+    """127.0.0.1 and, where it is, ::1, by the addresses and ports that a command is given."""
+    ask = ('printf "\\0\\1\\0\\0\\0\\1\\0\\0version\\r\\n" | nc -u -w 1 {0} "$CLOCKOO_UDP_PORT" | tail -c +9; '
+           'printf "version\\r\\nquit\\r\\n" | nc -w 3 {0} "$CLOCKOO_PORT"')
+    done = run(*SMALL, "--port", "user", "--exec", "; ".join(
+        ["echo $CLOCKOO_HOST $CLOCKOO_HOST6", ask.format("$CLOCKOO_HOST"), "[ -z $CLOCKOO_HOST6 ] || { " + ask.format("$CLOCKOO_HOST6") + "; }"]))
+    hosts, *answers = done.stdout.splitlines()
+    expect((done.returncode, hosts.split()[0]), (0, "127.0.0.1"), done.stderr)
+    expect([answer[:8] for answer in answers], ["VERSION "] * 2 * len(hosts.split()), done.stdout)
 
 
 def _copy_for_all(folder):
@@ -344,13 +382,17 @@ CASES = [
     sigterm_cleans_up,
     the_live_figures_run_until_sigint,
     the_load_is_seen_in_the_live_figures,
+    port_user_shows_its_load_and_its_name,
     a_front_stands_before_servers,
     a_second_tier_has_what_memory_has_not,
+    port_user_has_a_second_tier,
     a_killed_run_is_cleared_away_by_the_next,
     two_runs_side_by_side_do_not_meet,
+    two_runs_of_port_user_have_a_port_each,
     it_serves_on_ordinary_memory,
     it_works_without_root,
     it_works_without_any_right,
+    port_user_serves_each_way_of_this_host,
     tap_serves_too,
     more_cores_than_cpus_share_them,
     cores_can_be_laid_out_by_hand,

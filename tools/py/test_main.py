@@ -291,8 +291,8 @@ def part_peer():
                               server_args="-m 256 -I 2m", wire="tshark listens on it")
     counts.add(beside_appliance("clockoo capture beside dumpcap", CONFORM / "run_seen_twice", "", "--cores", "2",
                                 wire="dumpcap listens on it"))
-    counts.add(beside_appliance("twenty thousand connections", CONFORM / "run_crowd",
-                                server_args="-m 64 -c 20500", wire="many times the sockets that port user is for"))
+    counts.add(beside_appliance("a crowd of connections", CONFORM / "run_crowd",
+                                server_args="-m 64 -c 20500"))
     flood = build_tree.default_folder() / "tests/bench/net/frame_flood"
     build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["tests/bench/net/frame_flood"])
     counts.add(beside_appliance("under a flood of SYNs", CONFORM / "run_flood", str(flood), wire="SYNs of nobody's address"))
