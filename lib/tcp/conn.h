@@ -146,6 +146,14 @@ uint8_t *conn_reserve(struct stack *s, struct conn *c, uint32_t bytes);
 /* The same, with the size of the room, for several replies in one commit. */
 uint8_t *conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room);
 void conn_commit(struct stack *s, struct conn *c, uint32_t bytes);
+/* Is there room for a piece of a value, which conn_write_external queues? If not, the connection
+ * becomes ready again when there is. */
+bool conn_piece_fits(struct stack *s, struct conn *c);
+/* The same, and a credit for what stands behind the value. */
+bool conn_piece_writable(struct stack *s, struct conn *c);
+/* The service holds memory for so many bytes of a value that are not queued yet: they count as
+ * queued where it is asked what the connection holds. */
+void conn_holds_behind(struct stack *s, const struct conn *c, uint32_t bytes);
 /* Queues an external buffer, which must stay valid until release(arg) is called: acknowledged, or
  * the connection is gone. False: no descriptor, nothing queued. */
 bool conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
