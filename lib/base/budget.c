@@ -37,6 +37,14 @@ budget_create(struct budget *b, struct region *region, uint32_t total, uint32_t 
 	};
 }
 
+void
+budget_count_always(struct budget *b)
+{
+	b->is_short = true;
+	b->shortage = 1;
+	b->low = UINT32_MAX;
+}
+
 /* The cell of these bytes: its own, or one that counts nothing; if there is neither, another one's.
  */
 static uint16_t
@@ -106,15 +114,29 @@ budget_leave(struct budget *b, struct budget_place *p)
 	p->shortage = 0;
 }
 
+static uint32_t
+part_of_address(const struct budget *b, const struct budget_cell *address)
+{
+	const uint32_t of_network = (b->total - b->reserve) / b->prefixes;
+
+	return of_network / b->networks[address->network].count;
+}
+
 uint32_t
 budget_share(const struct budget *b, const struct budget_place *p)
 {
 	const struct budget_cell *address = &b->addresses[p->source];
-	const uint32_t of_network = (b->total - b->reserve) / b->prefixes;
-	const uint32_t of_address = of_network / b->networks[address->network].count;
-	const uint32_t share = of_address / address->count;
+	const uint32_t share = part_of_address(b, address) / address->count;
 
 	return share > 0 ? share : 1;
+}
+
+bool
+budget_source_is_over(const struct budget *b, const struct budget_place *p)
+{
+	const struct budget_cell *address = &b->addresses[p->source];
+
+	return address->count > part_of_address(b, address);
 }
 
 bool

@@ -58,6 +58,9 @@ size_t budget_bytes(void);
 void budget_create(struct budget *b, struct region *region, uint32_t total, uint32_t reserve,
 		   uint64_t seed);
 
+/* Holders are counted from now on, short or not: of a pool whose units are taken rarely. */
+void budget_count_always(struct budget *b);
+
 /* Once a turn: has a shortage begun or ended? */
 static inline void
 budget_look(struct budget *b)
@@ -97,6 +100,9 @@ void budget_join(struct budget *b, struct budget_place *p, const struct ip_addr 
 void budget_leave(struct budget *b, struct budget_place *p);
 /* Units that a holder which has joined may hold; 1 at least. */
 uint32_t budget_share(const struct budget *b, const struct budget_place *p);
+
+/* Do the holders of its address have more than the address's part, if each holds one unit? */
+bool budget_source_is_over(const struct budget *b, const struct budget_place *p);
 
 bool budget_may_take_short(struct budget *b, struct budget_place *p, const struct ip_addr *ip,
 			   uint32_t held, uint32_t n);

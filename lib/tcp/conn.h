@@ -125,7 +125,8 @@ bool conn_awaits_retransmission(const struct conn *c);
 bool conn_window_is_open(const struct conn *c);
 /* Queued bytes that the peer has not acknowledged. */
 uint32_t conn_unacknowledged(const struct conn *c);
-bool conn_eof(const struct conn *c); /* all bytes before the peer's FIN were read */
+bool conn_has_ended(const struct conn *c); /* all bytes before the peer's FIN are here */
+bool conn_eof(const struct conn *c);       /* all bytes before the peer's FIN were read */
 
 /* Is there room for `replies` reservations of CONN_RESERVE_MAX bytes? If not, the connection
  * becomes ready again when there is. If so, they are credited until the end of the turn. */

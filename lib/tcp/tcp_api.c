@@ -112,6 +112,12 @@ conn_unacknowledged(const struct conn *c)
 }
 
 bool
+conn_has_ended(const struct conn *c)
+{
+	return (c->flags & CONN_EOF) != 0;
+}
+
+bool
 conn_eof(const struct conn *c)
 {
 	return c->flags & CONN_EOF && c->rx.head == NULL;

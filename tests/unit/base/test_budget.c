@@ -122,6 +122,32 @@ shares_are_equal_by_prefix_then_address_then_holder(void **state)
 	end();
 }
 
+/* Places of one unit each, counted all the time. */
+static void
+a_source_is_over_when_it_has_more_than_its_part(void **state)
+{
+	struct budget_place crowd[900] = {0}, other = {0};
+	const struct ip_addr one = address(1, 1), there = address(2, 1);
+
+	begin();
+	budget_count_always(&b);
+	for (uint32_t i = 0; i < 800; i++)
+		budget_join(&b, &crowd[i], &one);
+	check(!budget_source_is_over(&b, &crowd[0])); /* alone */
+	budget_join(&b, &crowd[800], &one);
+	check(budget_source_is_over(&b, &crowd[0]));
+	for (uint32_t i = 400; i <= 800; i++)
+		budget_leave(&b, &crowd[i]);
+	budget_join(&b, &other, &there);
+	check(!budget_source_is_over(&b, &other));
+	check(!budget_source_is_over(&b, &crowd[0]));
+	budget_join(&b, &crowd[400], &one);
+	check(budget_source_is_over(&b, &crowd[0]));
+	budget_look(&b);
+	check(budget_has_joined(&b, &other));
+	end();
+}
+
 static void
 a_56_is_a_prefix_and_a_64_an_address(void **state)
 {
@@ -253,6 +279,7 @@ main(void)
 		cmocka_unit_test(a_share_binds_only_while_the_pool_is_short),
 		cmocka_unit_test(the_reserve_is_for_who_holds_nothing),
 		cmocka_unit_test(shares_are_equal_by_prefix_then_address_then_holder),
+		cmocka_unit_test(a_source_is_over_when_it_has_more_than_its_part),
 		cmocka_unit_test(a_56_is_a_prefix_and_a_64_an_address),
 		cmocka_unit_test(any_order_of_joins_and_leaves_counts_right),
 		cmocka_unit_test(more_sources_than_cells_are_counted),
