@@ -118,7 +118,8 @@ tls_cores_build(struct tls_cores *tls, struct appliance *a, uint32_t core, struc
 	const struct tls_conns_config c = {.core = core,
 					   .conns_max = a->sizes.stack.tcp.conns_max,
 					   .plain_port = a->sizes.stack.tcp.other_port,
-					   .shared = &tls->shared};
+					   .shared = &tls->shared,
+					   .seed = a->sizes.stack.net.seed};
 	const struct tls_conns *conns = tls_conns_create(region, &c, serve, stack);
 
 	ensure(telemetry_add_to(&a->telemetry, TELEMETRY_STACK,

@@ -236,6 +236,32 @@ conn_is_full(struct stack *s, struct conn *c)
 	return c->queued > CONN_SENDQ_BYTES;
 }
 
+/* The peer's window takes a whole value. */
+bool
+conn_piece_fits(struct stack *s, struct conn *c)
+{
+	c->wants_room |= s->bufs_left == 0;
+	return !c->closed && s->bufs_left > 0;
+}
+
+void
+conn_holds_behind(struct stack *s, const struct conn *c, uint32_t bytes)
+{
+	check(c->open && !c->closed);
+}
+
+bool
+conn_piece_writable(struct stack *s, struct conn *c)
+{
+	return conn_piece_fits(s, c) && conn_writable(s, c, 1);
+}
+
+bool
+conn_is_refused(const struct conn *c)
+{
+	return c->wants_room;
+}
+
 uint32_t
 conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
 {
@@ -301,8 +327,7 @@ conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32
 		    void (*release)(const void *arg), const void *arg)
 {
 	check(c->open && !c->closed && len > 0);
-	if (s->bufs_left == 0)
-		return false;
+	check(s->bufs_left > 0);
 	s->bufs_left--;
 	check(c->piece_count < PIECES_MAX);
 	c->pieces[c->piece_count++] = (struct elsewhere){data, len, c->sent_len, release, arg};
@@ -770,13 +795,19 @@ rig_forget_sent(struct conn *c)
 	c->sent[0] = 0;
 }
 
+static void
+wake(struct stack *s, struct conn *c)
+{
+	if (c->wants_room)
+		make_ready(s, c);
+	c->wants_room = false;
+}
+
 void
 rig_acked(struct rig *r, struct conn *c)
 {
 	let_go(r->stack, c);
-	if (c->wants_room)
-		make_ready(r->stack, c);
-	c->wants_room = false;
+	wake(r->stack, c);
 }
 
 bool
@@ -795,6 +826,9 @@ void
 rig_set_pieces(struct rig *r, uint32_t pieces)
 {
 	r->stack->bufs_left = pieces;
+	for (uint32_t i = 0; i < FAKE_CONNS; i++)
+		if (r->stack->conns[i].open)
+			wake(r->stack, &r->stack->conns[i]);
 }
 
 void
