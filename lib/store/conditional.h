@@ -55,7 +55,7 @@ bool store_win(struct store_core *sc, const struct item *it);
 struct store_conditions {
 	enum store_mode mode;
 	bool compare;        /* a version that is there must have .cas; STORE_CAS always compares */
-	bool set_cas;        /* the new version has .new_cas, not the next number */
+	bool set_cas;        /* the new version has .new_cas, not the next number; 0: the next */
 	bool stale_if_older; /* STORE_CAS: a .cas lower than the item's (not 0) stores the value as
 			      * stale, with the old version's expiry and token */
 	bool won;            /* publish as won: an empty item, whose client will store the value */

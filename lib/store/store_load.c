@@ -23,7 +23,7 @@ store_load_prepare(struct store *st, const uint64_t floors[FLOORS], uint32_t flu
 {
 	ensure(st->marks.words != NULL);
 	for (uint32_t i = 0; i < FLOORS; i++)
-		if (floors[i] <= FLOOR_MAX)
+		if (floors[i] <= FLOOR_END)
 			atomic_store_explicit(&st->floors[i], floors[i], memory_order_relaxed);
 	/* A flush that comes before the first item must not be for nothing. */
 	st->linked_at_flush = UINT64_MAX;
@@ -35,6 +35,13 @@ store_load_prepare(struct store *st, const uint64_t floors[FLOORS], uint32_t flu
 		atomic_store_explicit(&st->due_flush,
 				      store_due_flush(flush_due_s, st->marks.generation),
 				      memory_order_relaxed);
+}
+
+void
+store_floors_raise(struct store *st, uint64_t cas)
+{
+	for (uint32_t tag = 0; tag < FLOORS; tag++)
+		floor_raise(st, (uint16_t)tag, cas);
 }
 
 /* Each resize is by a factor; each has as many turns as clear an index of all the memory. */

@@ -250,4 +250,11 @@ store_floor(const struct store *st, uint16_t tag)
 }
 static_assert(TAG_DISPLACED % FLOORS == 0, "a key's floor is the same wherever it lies");
 
+/* True if later numbers of a key that had this cas are above it. */
+static inline bool
+floor_follows(uint64_t floor, uint64_t cas)
+{
+	return cas <= (floor > FLOOR_MAX ? floor : FLOOR_MAX) + FLOOR_STEP;
+}
+
 #endif
