@@ -81,13 +81,15 @@ struct store_removal {
 	bool mark_stale; /* keep it, as stale, not won, with the next cas */
 	bool drop_value; /* keep it, with no value, flags 0, no expiry but a new one */
 	bool new_expiry; /* of what is kept: .expiry_s */
+	bool waits;      /* the caller can wait: NOT_YET where memory is to come */
 	bool set_cas;    /* of what is kept: .new_cas */
 	uint32_t expiry_s;
 	uint64_t cas;
 	uint64_t new_cas;
 };
 
-/* OK, NOT_FOUND or EXISTS. *left is what is kept; NULL: nothing, or there was no memory for it. */
+/* OK, NOT_FOUND or EXISTS. *left is what is kept; NULL: nothing, or there was no memory for it.
+ * NOT_YET, NO_MEMORY: the item is as it was; the latter only of .drop_value. */
 enum store_result store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 				    const struct store_removal *how, const struct item **left);
 

@@ -17,7 +17,8 @@
  *
  * Thread: immutable once published, but for three atomic words. The expiry: a touch writes it. The
  *         pin count in the long part. The first word: any reader may set ITEM_FETCHED and ITEM_WON,
- *         which are never cleared, and the reference stamp where it is not the store's.
+ *         which stay, and the reference stamp where it is not the store's. A large item that is
+ *         marked where it lies (item_mark_stale) loses ITEM_WON, and gets another cas.
  *
  * Bounds: keys of 1..ITEM_KEY_MAX bytes. From ITEM_PIN_MIN_BYTES of value on the length is in the
  *         long part; a cas of more than 24 bits is there, too.

@@ -143,9 +143,7 @@ next_cas(const struct store *st, const struct link *link, uint16_t tag, const st
 		return floor + 1;
 	if (link->rmw != NULL && link->rmw->keep_cas)
 		return item_cas(old);
-	return (item_cas(old) > floor && floor_follows(floor, item_cas(old)) ? item_cas(old)
-									     : floor) +
-	       1;
+	return cas_after(st, tag, item_cas(old));
 }
 
 /* Set the fields that depend on the old version. False: the item is without link->missing. */

@@ -74,13 +74,13 @@ store_load_look(const struct store_core *sc, struct store_saved_item *saved)
 /* ---- memory, without an eviction ---- */
 
 static uint32_t
-form_of(const struct store_saved_item *saved)
+form_of(const struct store *st, const struct store_saved_item *saved)
 {
 	uint32_t form = 0;
 
 	if (saved->flags != 0)
 		form |= ITEM_HAS_FLAGS;
-	if (saved->expiry_s != 0)
+	if (saved->expiry_s != 0 || st->never_evict)
 		form |= ITEM_HAS_EXPIRY;
 	if (saved->value_len >= ITEM_PIN_MIN_BYTES)
 		form |= ITEM_HAS_LONG | ITEM_HAS_EXPIRY;
@@ -132,7 +132,7 @@ prefetch_lines(const struct item *it, uint32_t bytes)
 enum store_loaded
 store_load_begin(struct store_core *sc, struct fill *f, const struct store_saved_item *saved)
 {
-	const uint32_t form = form_of(saved);
+	const uint32_t form = form_of(sc->store, saved);
 
 	*f = (struct fill){.hash = saved->hash, .value_len = saved->value_len};
 	ensure(saved->key.len >= 1 && saved->key.len <= ITEM_KEY_MAX);
