@@ -149,7 +149,7 @@ MUTANTS = {
     "LOW_FLOOR": [("unlink.c", "while (now < cas &&", "while (false &&")],
     # A chosen cas: the floor follows the version that it replaces once that is gone.
     "LATE_FLOOR": [
-        ("link.c", "if (unlikely(link->conditions.set_cas) && found->old != NULL)\n"
+        ("link.c", "if (found->old != NULL && unlikely(link->conditions.set_cas || item_cas(it) > FLOOR_MAX))\n"
                    "\t\tfloor_raise(st, place->tag, item_cas(found->old));\n", "(void)0;\n"),
         ("link.c", "retire(sc, found->old, found->alive);", "{\n"
                    "\t\tretire(sc, found->old, found->alive);\n"

@@ -576,10 +576,13 @@ static const struct serve_config serve_cfg = {
 
 /* The store and what the cores share lie in the first one's region. */
 static void
-shared_create(struct rig *r, uint32_t cores)
+shared_create(struct rig *r, uint32_t cores, bool never_evict)
 {
-	const struct store_config store_cfg = {
-		.memory_bytes = MEMORY, .cores = cores, .value_max = STORE_VALUE_MAX, .seed = 1};
+	const struct store_config store_cfg = {.memory_bytes = MEMORY,
+					       .cores = cores,
+					       .value_max = STORE_VALUE_MAX,
+					       .seed = 1,
+					       .never_evict = never_evict};
 	const struct serve_info info = {
 		.pid = 77,
 		.conns_max = cores * FAKE_CONNS,
@@ -612,15 +615,15 @@ fake_create(void)
 	return stack;
 }
 
-void
-rig_create_cores(struct rig **rigs, uint32_t cores)
+static void
+create(struct rig **rigs, uint32_t cores, bool never_evict)
 {
 	for (uint32_t i = 0; i < cores; i++) {
 		struct serve_config cfg = serve_cfg;
 		struct rig *r = rigs[i] = calloc(1, sizeof *r);
 
 		if (i == 0)
-			shared_create(r, cores);
+			shared_create(r, cores, never_evict);
 		r->store = rigs[0]->store;
 		r->shared = rigs[0]->shared;
 		r->core = store_core_of(r->store, i);
@@ -631,6 +634,18 @@ rig_create_cores(struct rig **rigs, uint32_t cores)
 		r->clock =
 			(struct serve_clock){.unix_s = FAKE_UNIX, .now_s = STORE_CLOCK_START + 100};
 	}
+}
+
+void
+rig_create_cores(struct rig **rigs, uint32_t cores)
+{
+	create(rigs, cores, false);
+}
+
+void
+rig_create_never_evicting(struct rig **rigs, uint32_t cores)
+{
+	create(rigs, cores, true);
 }
 
 struct rig *
