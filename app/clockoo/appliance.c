@@ -47,7 +47,10 @@ front_prepare(struct appliance *a, struct error *err)
 			"front; none is kept for the first %u s of a server that does not list its "
 			"connections, or lists one of an earlier process\n",
 			FRONT_QUIET_S);
-	return fleet_start(a->fleet, err);
+	if (!fleet_start(a->fleet, err))
+		return false;
+	fleet_wait(a->fleet, FLEET_FIRST_S);
+	return true;
 }
 
 /* Everything that can be refused without asking DPDK. */

@@ -60,19 +60,47 @@ make_shared(struct fleet *f)
 	return true;
 }
 
-static void
-say_health(void *arg, const struct front_host *host, enum front_health health)
-{
-	static const char *const words[] = {
-		[FRONT_HEALTH_DOWN] = "is down: its keys fail",
-		[FRONT_HEALTH_AWAY] = "has left: others stand in for it",
-		[FRONT_HEALTH_LIVE] = "is back",
-		[FRONT_HEALTH_MOVING] = NULL,
-	};
+static const char *const failures[] = {
+	[FRONT_FAILURE_UNKNOWN] = "it is flushed before it is used",
+	[FRONT_FAILURE_REFUSED] = "it refuses connections",
+	[FRONT_FAILURE_UNREACHABLE] = "nothing answers for its address on the link",
+	[FRONT_FAILURE_SILENT] = "it does not answer connections within front.connect_timeout",
+	[FRONT_FAILURE_NO_CONN] = "no connection is free here: raise protocol.conn_limit",
+	[FRONT_FAILURE_CLOSED] = "it ends its connections",
+	[FRONT_FAILURE_LATE] = "it does not answer requests within front.timeout",
+	[FRONT_FAILURE_BROKEN] = "its answers are not those of a memcached",
+};
 
-	if (words[health] != NULL)
-		fprintf(stderr, "clockoo: front.servers: %s:%u %s\n", host->host, host->port,
-			words[health]);
+/* Names that another host has taken over are looked up again now. The lock is held. */
+static void
+look_up_again(struct fleet *f)
+{
+	f->failed++;
+	pthread_cond_broadcast(&f->changed);
+}
+
+static void
+health_changed(void *arg, const struct front_host *host, enum front_health health,
+	       enum front_failure why)
+{
+	switch (health) {
+	case FRONT_HEALTH_DOWN:
+		fprintf(stderr, "clockoo: front.servers: %s:%u is down: %s; its keys fail\n",
+			host->host, host->port, failures[why]);
+		look_up_again(arg);
+		break;
+	case FRONT_HEALTH_AWAY:
+		fprintf(stderr,
+			"clockoo: front.servers: %s:%u has left: %s; others stand in for it\n",
+			host->host, host->port, failures[why]);
+		look_up_again(arg);
+		break;
+	case FRONT_HEALTH_LIVE:
+		fprintf(stderr, "clockoo: front.servers: %s:%u is back\n", host->host, host->port);
+		break;
+	default:
+		break;
+	}
 }
 
 /* Those whose names the thread looks up. */
@@ -86,6 +114,8 @@ hosts_set(struct fleet *f, const struct front_config *config)
 	memcpy(f->hosts.host + servers, config->gutter.host, gutter * sizeof f->hosts.host[0]);
 	f->list++;
 }
+
+static void reload_refused(void *arg, const struct front_host *host);
 
 bool
 fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
@@ -106,7 +136,9 @@ fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
 	f->ipv6 = !ip_addr_is_zero(&cfg->ipv6);
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
-	f->control.tell = say_health;
+	f->control.tell = health_changed;
+	f->control.refused = reload_refused;
+	f->control.arg = f;
 	front_control_init(&f->control, f->exchange, &look->config);
 	hosts_set(f, &look->config);
 	*fleet = f;
@@ -195,20 +227,51 @@ fleet_pass(struct fleet *f, front_lookup_fn *lookup, void *arg)
 					      &f->names.name[step.server].ip);
 		pthread_mutex_unlock(&f->lock);
 	} while (!step.last);
+	pthread_mutex_lock(&f->lock);
+	f->passes++;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
 	return all_have_addresses(&f->names);
 }
 
-/* Until it is time for the next lookups, or there is another list. */
-static void
-wait_for_next(struct fleet *f, uint32_t seconds)
+static struct timespec
+seconds_from_now(uint32_t seconds)
 {
-	struct timespec until;
+	struct timespec t;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += seconds;
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += seconds;
+	return t;
+}
+
+static bool
+has_server_down(const struct fleet *f)
+{
+	for (uint32_t i = 0; i < f->exchange->room; i++)
+		if (f->control.place[i].health == FRONT_HEALTH_DOWN ||
+		    f->control.place[i].health == FRONT_HEALTH_AWAY)
+			return true;
+	return false;
+}
+
+/* Until there is another list; or, after a pause, until a server fails or it is time. */
+static void
+wait_for_next(struct fleet *f, bool all_found)
+{
+	const struct timespec soon = seconds_from_now(FLEET_PAUSE_S),
+			      retry = seconds_from_now(FLEET_RETRY_S),
+			      late = seconds_from_now(FLEET_LOOKUP_S);
+	const struct timespec *until;
+	uint32_t failed;
+
 	pthread_mutex_lock(&f->lock);
-	while (f->list == f->list_had && pthread_cond_timedwait(&f->changed, &f->lock, &until) == 0)
+	failed = f->failed;
+	while (f->list == f->list_had && pthread_cond_timedwait(&f->changed, &f->lock, &soon) == 0)
 		;
+	do {
+		until = all_found && !has_server_down(f) ? &late : &retry;
+	} while (f->list == f->list_had && f->failed == failed &&
+		 pthread_cond_timedwait(&f->changed, &f->lock, until) == 0);
 	pthread_mutex_unlock(&f->lock);
 }
 
@@ -218,8 +281,7 @@ run(void *arg)
 	struct fleet *f = arg;
 
 	for (;;)
-		wait_for_next(f, fleet_pass(f, front_lookup_system, &f->ipv6) ? FLEET_LOOKUP_S
-									      : FLEET_RETRY_S);
+		wait_for_next(f, fleet_pass(f, front_lookup_system, &f->ipv6));
 	return NULL;
 }
 
@@ -251,7 +313,52 @@ fleet_start(struct fleet *f, struct error *err)
 	return true;
 }
 
+/* No core runs yet, so none has a request open that was sent to a former address. */
+static void
+publish_addresses(struct fleet *f)
+{
+	for (uint32_t core = 0; core < f->exchange->cores; core++)
+		front_exchange_settled_mt(f->exchange, core, front_exchange_turn_mt(f->exchange));
+	front_control_step(&f->control, 0);
+}
+
+void
+fleet_wait(struct fleet *f, uint32_t seconds)
+{
+	const struct timespec until = seconds_from_now(seconds);
+
+	pthread_mutex_lock(&f->lock);
+	while (f->runs && f->passes == 0 &&
+	       pthread_cond_timedwait(&f->changed, &f->lock, &until) == 0)
+		;
+	if (f->runs && f->passes == 0)
+		fprintf(stderr,
+			"clockoo: front.servers: names are still looked up: keys of servers "
+			"without an address fail until then\n");
+	publish_addresses(f);
+	pthread_mutex_unlock(&f->lock);
+}
+
 /* ---- the control thread ---- */
+
+/* The lock is held. */
+static void
+reload_refused(void *arg, const struct front_host *host)
+{
+	struct fleet *f = arg;
+	const struct front_look *stays = f->look;
+
+	fprintf(stderr,
+		"clockoo: front.servers: reload: %s has no address: the %u server%s of before "
+		"stay%s; "
+		"mend the name and reload again\n",
+		host->host, stays->config.servers.count,
+		stays->config.servers.count == 1 ? "" : "s",
+		stays->config.servers.count == 1 ? "s" : "");
+	f->gone = f->next;
+	f->next = NULL;
+	hosts_set(f, &stays->config);
+}
 
 static void
 next_takes_over(struct fleet *f)
@@ -270,6 +377,8 @@ fleet_tick(struct fleet *f, uint64_t now_ns)
 {
 	pthread_mutex_lock(&f->lock);
 	front_control_step(&f->control, now_ns);
+	front_look_free(f->gone);
+	f->gone = NULL;
 	if (f->next != NULL && front_control_config(&f->control) == &f->next->config)
 		next_takes_over(f);
 	pthread_mutex_unlock(&f->lock);
@@ -307,7 +416,7 @@ fleet_reload(struct fleet *f, struct front_look *look, uint64_t now_ns, struct e
 	if (done) {
 		f->next = look;
 		hosts_set(f, &look->config);
-		pthread_cond_signal(&f->changed);
+		pthread_cond_broadcast(&f->changed);
 	}
 	pthread_mutex_unlock(&f->lock);
 	if (done && !fleet_start(f, &why))

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 /* A front that asks itself would ask for ever. Of names nobody knows yet. */
 static bool
@@ -26,6 +27,88 @@ none_is_own(const struct front_servers *servers, const char *option, const struc
 		if (is_own(&servers->host[i], cfg))
 			return error_set(err, "%s: %s:%u is the front itself", option,
 					 servers->host[i].host, servers->host[i].port);
+	return true;
+}
+
+/* True if no frame of ours could ever reach the server: the stack has no loopback, and no gateway
+ * where one is needed. *why: a phrase. Port user reaches whatever its host does. */
+static bool
+is_out_of_reach(const struct front_host *host, const struct config *cfg, const char **why)
+{
+	static const struct ip_addr loopback6 = {{[15] = 1}};
+	struct ip_addr ip;
+	const struct ip_addr own = ip_addr_v4(cfg->ipv4);
+
+	if (config_is_user(cfg) || !front_host_address(host->host, &ip))
+		return false;
+	*why = "a loopback address, which a NIC does not reach: name the server by its address on "
+	       "the network";
+	if (ip_addr_is_v4(&ip) ? ip_addr_v4_get(&ip) >> 24 == 127 : ip_addr_equal(&ip, &loopback6))
+		return true;
+	*why = "not on the network of --address, and there is no --gateway";
+	return ip_addr_is_v4(&ip) && cfg->ipv4 != 0 && cfg->gateway == 0 &&
+	       !ip_addr_same_prefix(&ip, &own, IP_ADDR_V4_BITS + cfg->prefix_len);
+}
+
+static bool
+all_in_reach(const struct front_servers *servers, const char *option, const struct config *cfg,
+	     struct error *err)
+{
+	const char *why;
+
+	for (uint32_t i = 0; i < servers->count; i++)
+		if (is_out_of_reach(&servers->host[i], cfg, &why))
+			return error_set(err, "%s: %s:%u is %s", option, servers->host[i].host,
+					 servers->host[i].port, why);
+	return true;
+}
+
+static bool
+same_host(const struct front_host *a, const struct front_host *b)
+{
+	struct ip_addr ip_a, ip_b;
+
+	if (a->port != b->port)
+		return false;
+	if (front_host_address(a->host, &ip_a) && front_host_address(b->host, &ip_b))
+		return ip_addr_equal(&ip_a, &ip_b);
+	return strcasecmp(a->host, b->host) == 0;
+}
+
+/* Returns the first of the servers, below count, that has the host's address and port; count: none.
+ */
+static uint32_t
+find_host(const struct front_servers *servers, uint32_t count, const struct front_host *host)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (same_host(&servers->host[i], host))
+			return i;
+	return count;
+}
+
+/* One that is there twice would be flushed, probed and left out as two. */
+static bool
+all_differ(const struct front_config *config, struct error *err)
+{
+	const struct front_servers *const lists[] = {&config->servers, &config->gutter};
+	static const char *const options[] = {"--front-servers", "--front-gutter"};
+
+	for (uint32_t l = 0; l < 2; l++)
+		for (uint32_t i = 0; i < lists[l]->count; i++)
+			if (find_host(lists[l], i, &lists[l]->host[i]) < i)
+				return error_set(err,
+						 "%s: %s:%u is there twice: give it once, with a "
+						 "larger weight",
+						 options[l], lists[l]->host[i].host,
+						 lists[l]->host[i].port);
+	for (uint32_t i = 0; i < config->gutter.count; i++)
+		if (find_host(&config->servers, config->servers.count, &config->gutter.host[i]) <
+		    config->servers.count)
+			return error_set(
+				err,
+				"--front-gutter: %s:%u is a server of the fleet: it cannot "
+				"stand in for itself",
+				config->gutter.host[i].host, config->gutter.host[i].port);
 	return true;
 }
 
@@ -51,7 +134,9 @@ fill(struct front_look *look, const struct config *cfg, struct error *err)
 	if (!front_options_read(&look->config, cfg, err) ||
 	    !none_is_own(&look->config.servers, "--front-servers", cfg, err) ||
 	    !none_is_own(&look->config.gutter, "--front-gutter", cfg, err) ||
-	    !peers_are_others(&look->config.peers, cfg, err))
+	    !all_in_reach(&look->config.servers, "--front-servers", cfg, err) ||
+	    !all_in_reach(&look->config.gutter, "--front-gutter", cfg, err) ||
+	    !all_differ(&look->config, err) || !peers_are_others(&look->config.peers, cfg, err))
 		return false;
 	look->ring = malloc(front_ring_bytes(look->config.servers.count));
 	if (look->ring == NULL)

@@ -4,7 +4,8 @@
  * Shape:  its configuration, its plan, and its ring with all servers live. No name is looked up.
  * Owner:  the caller, from front_look_make to front_look_free.
  * Thread: main, control.
- * Errors: struct error: the option, and what is wrong with it.
+ * Errors: struct error: the option, and what is wrong with it. A server that can never be reached,
+ *         one that is named twice, and one that stands in for itself are refused.
  */
 #ifndef CLOCKOO_FRONT_LOOK_H
 #define CLOCKOO_FRONT_LOOK_H

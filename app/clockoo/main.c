@@ -2,7 +2,8 @@
  * Clockoo: read the options, build the appliance, run it until a signal, drain, stop.
  *
  * Errors: one line on stderr and memcached's exit code for it, 78 for a wrong configuration file,
- *         1 for all else. On stdout: the ready line and --live lines.
+ *         1 for all else; --check and --plan say on stdout why a start would fail,
+ *         and end with 1. On stdout: the ready line and --live lines.
  */
 #include "about.h"
 #include "appliance.h"
@@ -26,6 +27,9 @@
 #define DEFAULT_FILE "/etc/clockoo/clockoo.yaml"
 /* Exit status if doctor cannot run: as if it had found a failure. */
 #define DOCTOR_FAILED 2
+/* Exit status of --check and --plan for a right configuration with which the machine cannot start.
+ */
+#define NOT_READY 1
 
 static int
 refuse(const struct appliance *a, struct error *err)
@@ -136,25 +140,32 @@ say_what_is_uneven(const struct front_look *front)
 		printf("%s: %s; better: %s\n", warnings[i].key, warnings[i].words, warnings[i].fix);
 }
 
-/* --check and the commands on --memory-file are about what a start would find. */
-static void
+/* Says why a start would fail. Returns false, for "is it ready?". */
+static bool
+say_not_ready(const struct appliance *a, struct error *err)
+{
+	config_error_locate(&a->source, err);
+	printf("not ready to start: %s\n", err->text);
+	return false;
+}
+
+/* --check and the commands on --memory-file are about what a start would find. False: it would
+ * fail. */
+static bool
 say_what_is_kept(const struct appliance *a)
 {
 	struct memory_warning warnings[MEMORY_PLACE_WARNINGS_MAX];
 	struct kept_look look;
 	struct error err;
+	bool huge, ready = true;
 	uint32_t warned;
-	bool huge;
 
 	if (a->config.sysfs[0] != '\0')
-		return;
+		return true;
 	if (a->config.memory_save[0] != '\0') {
 		char words[SAVE_WORDS_BYTES];
 
-		if (!saved_check(&a->config, &err)) {
-			config_error_locate(&a->source, &err);
-			printf("not ready to start: %s\n", err.text);
-		}
+		ready = saved_check(&a->config, &err) || say_not_ready(a, &err);
 		saved_words(&a->config, words);
 		printf("memory.save: %s: %s\n", a->config.memory_save, words);
 		if (a->config.keep_for_s < SAVE_KEEP_FOR_MIN_S)
@@ -162,21 +173,19 @@ say_what_is_kept(const struct appliance *a)
 			       a->config.keep_for_s);
 	}
 	if (a->config.memory_file[0] == '\0')
-		return;
-	if (!memory_file_place_ok(MEMORY_OPTION, a->config.memory_file, &huge, &err)) {
-		config_error_locate(&a->source, &err);
-		printf("not ready to start: %s\n", err.text);
-		return;
-	}
+		return ready;
+	if (!memory_file_place_ok(MEMORY_OPTION, a->config.memory_file, &huge, &err))
+		return say_not_ready(a, &err);
 	kept_look_at_configured(&look, &a->config);
 	printf("memory.file: %s: %s%s\n", a->config.memory_file,
 	       look.state == KEPT_LOST ? "would start empty: " : "", look.words);
 	warned = kept_place_warnings(&a->config, warnings);
 	for (uint32_t i = 0; i < warned; i++)
 		printf("memory.file: %s; better: %s\n", warnings[i].words, warnings[i].fix);
+	return ready;
 }
 
-static void
+static bool
 say_what_is_on_flash(const struct appliance *a)
 {
 	char words[FLASH_LOOK_BYTES];
@@ -186,36 +195,31 @@ say_what_is_on_flash(const struct appliance *a)
 	bool huge;
 
 	if (a->config.flash.device[0] == '\0')
-		return;
-
+		return true;
 	if (!flash_look_check(&a->config, &err) || !flash_look_bytes(&bytes, &a->config, &err) ||
 	    !tier_io_look(&io, &a->config, &err) ||
 	    (a->config.flash.state[0] != '\0' &&
-	     !memory_file_place_ok(FLASH_STATE_OPTION, a->config.flash.state, &huge, &err))) {
-		config_error_locate(&a->source, &err);
-		printf("not ready to start: %s\n", err.text);
-	} else {
-		flash_look_words(&a->config, bytes, words);
-		printf("flash.device: %s: %s; by %s\n", a->config.flash.device, words, io.words);
-	}
+	     !memory_file_place_ok(FLASH_STATE_OPTION, a->config.flash.state, &huge, &err)))
+		return say_not_ready(a, &err);
+	flash_look_words(&a->config, bytes, words);
+	printf("flash.device: %s: %s; by %s\n", a->config.flash.device, words, io.words);
+	return true;
 }
 
-static void
+static bool
 say_where_http_is(const struct appliance *a)
 {
 	const struct config_http *http = &a->config.http;
 	struct error err;
 
 	if (http->text[0] == '\0' || a->config.sysfs[0] != '\0')
-		return;
-	if (!http_is_built(&err) || http_place_look(http, &err) == HTTP_PLACE_BAD) {
-		config_error_locate(&a->source, &err);
-		printf("not ready to start: %s\n", err.text);
-	} else {
-		printf("telemetry.http: %s: %s\n", http->text,
-		       http_place_is_open(http) ? "whoever reaches it reads figures and keys"
-						: "for this machine only");
-	}
+		return true;
+	if (!http_is_built(&err) || http_place_look(http, &err) == HTTP_PLACE_BAD)
+		return say_not_ready(a, &err);
+	printf("telemetry.http: %s: %s\n", http->text,
+	       http_place_is_open(http) ? "whoever reaches it reads figures and keys"
+					: "for this machine only");
+	return true;
 }
 
 static int
@@ -227,6 +231,7 @@ check_file(struct appliance *a)
 	struct front_look *front;
 	const char *users;
 	struct error err;
+	bool ready;
 
 	if (!file_check(&a->config, &err) || !access_look_make(&access, &a->config, &err))
 		return refuse_permanently(a, &err);
@@ -244,18 +249,16 @@ check_file(struct appliance *a)
 		say_what_is_uneven(front);
 	}
 	front_look_free(front);
-	if (!file_check_complete(&a->config, &err) || !file_check_nic(&a->config, &err)) {
-		config_error_locate(&a->source, &err);
-		printf("not ready to start: %s\n", err.text);
-	}
+	ready = (file_check_complete(&a->config, &err) && file_check_nic(&a->config, &err)) ||
+		say_not_ready(a, &err);
 	if (config_is_user(&a->config))
 		printf("port.nic: user: %s\n", CONFIG_USER_LIMITS);
 	if (a->config.sysfs[0] == '\0' && users_file_is_open(&a->config, &users))
 		printf(USERS_OPEN_FORMAT "\n", users);
-	say_what_is_kept(a);
-	say_what_is_on_flash(a);
-	say_where_http_is(a);
-	return 0;
+	ready = say_what_is_kept(a) && ready;
+	ready = say_what_is_on_flash(a) && ready;
+	ready = say_where_http_is(a) && ready;
+	return ready ? 0 : NOT_READY;
 }
 
 static int
@@ -279,8 +282,11 @@ static int
 plan(struct appliance *a)
 {
 	struct error err;
+	bool starts;
 
-	return plan_print(&a->config, stdout, &err) ? 0 : refuse(a, &err);
+	if (!plan_print(&a->config, stdout, &starts, &err))
+		return refuse(a, &err);
+	return starts ? 0 : NOT_READY;
 }
 
 static int

@@ -396,35 +396,42 @@ print_million(const struct second_tier_sizes *f, const struct config *cfg, FILE 
 		flash_plan_has_columns(p) ? ", above 1016 bytes an item once" : "");
 }
 
-static void
+/* False: a start would refuse it. */
+static bool
 print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *out)
 {
 	char words[FLASH_LOOK_BYTES];
 	struct tier_io_look io;
 	struct error err;
+	bool starts;
 
 	if (f->device == 0)
-		return;
+		return true;
 	flash_look_words(cfg, f->device, words);
 	fprintf(out, "flash      %s: %s\n", cfg->flash.device, words);
-	if (tier_io_look(&io, cfg, &err))
+	starts = tier_io_look(&io, cfg, &err);
+	if (starts)
 		fprintf(out, "           by %s\n", io.words);
 	else
 		fprintf(out, "           which a start refuses: %s\n", err.text);
 	print_shards(&f->plan, out);
 	print_million(f, cfg, out);
+	return starts;
 }
 
-static void
+/* False: a start would refuse it. */
+static bool
 print_http(const struct config_http *http, FILE *out)
 {
 	struct error err;
+	const bool built = http_is_built(&err);
 
-	if (http->text[0] != '\0')
-		fprintf(out, "http       %s, %s\n", http->text,
-			http_is_built(&err)
-				? "by the control thread: /metrics, a page, /api/all"
-				: "which this program refuses: it was built without it");
+	if (http->text[0] == '\0')
+		return true;
+	fprintf(out, "http       %s, %s\n", http->text,
+		built ? "by the control thread: /metrics, a page, /api/all"
+		      : "which this program refuses: it was built without it");
+	return built;
 }
 
 /* What OpenSSL takes comes from the heap, as handshakes come and go. */
@@ -463,10 +470,20 @@ print_warnings(const struct advice_list *list, FILE *out)
 	}
 }
 
+static bool
+has_failure(const struct advice_list *list)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->at[i].severity == ADVICE_FAIL)
+			return true;
+	return false;
+}
+
 bool
-plan_print(struct config *cfg, FILE *out, struct error *err)
+plan_print(struct config *cfg, FILE *out, bool *starts, struct error *err)
 {
 	struct dry_run p;
+	bool device_starts, http_starts;
 
 	if (!dry_run_make(&p, cfg, err))
 		return false;
@@ -480,10 +497,11 @@ plan_print(struct config *cfg, FILE *out, struct error *err)
 	print_front(p.front, cfg, out);
 	if (p.front != NULL && cfg->cores > 1)
 		fprintf(out, "           %s\n", front_cores_words(&p.steer, cfg->cores));
-	print_device(&p.sizes.flash, cfg, out);
+	device_starts = print_device(&p.sizes.flash, cfg, out);
 	print_tls(cfg, &p.sizes, out);
-	print_http(&cfg->http, out);
+	http_starts = print_http(&cfg->http, out);
 	print_warnings(&p.advice, out);
+	*starts = device_starts && http_starts && !has_failure(&p.advice);
 	dry_run_close(&p);
 	return true;
 }

@@ -14,8 +14,9 @@
 
 #include <stdio.h>
 
-/* --plan: machine, NIC, cores, rings, rules, memory, warnings. False: there is no plan. */
-bool plan_print(struct config *cfg, FILE *out, struct error *err);
+/* --plan: machine, NIC, cores, rings, rules, memory, warnings. False: there is no plan. *starts:
+ * false if a warning says why a start would fail. */
+bool plan_print(struct config *cfg, FILE *out, bool *starts, struct error *err);
 
 /* doctor: a table, each line good, a warning or a failure with its fix. src: of cfg, for what asks
  * too much of the machine. Returns the program's exit status: 0 all good, 1 it would be slow, 2 it

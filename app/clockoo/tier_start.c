@@ -16,6 +16,7 @@
 #define NS_PER_S        1000000000ull
 #define CLOCK_MARGIN_NS 10000000u
 #define SAY_AFTER_NS    (2 * NS_PER_S) /* of a recovery; then each second */
+#define CAS_NS          64u            /* no key gets a new version more often */
 #define STAT_BLOCK      512u           /* of st_blocks */
 #define STATE_SUFFIX    ".flash"       /* behind memory.file, where flash.state names nothing */
 #define LINE            "clockoo: flash.device: "
@@ -216,6 +217,17 @@ begin_again(struct tier_start *s)
 	flash_state_forget(&s->state);
 }
 
+/* Records are as they were, and the store has forgotten which numbers their keys had since. The
+ * wall clock names one above all of them. */
+static void
+begin_above(struct store *st)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	store_floors_raise(st, ((uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec) / CAS_NS);
+}
+
 static bool
 wait_on(void *recover)
 {
@@ -292,6 +304,9 @@ tier_start_end(struct tier_start *s, const struct appliance *a)
 		snprintf(columns, sizeof columns, "; %llu items in columns",
 			 (unsigned long long)s->in_columns);
 	memset(s->state.intents, 0, sizeof *s->state.intents);
+	/* Floors of a saved file come later, and replace these. */
+	if (s->start != FLASH_COLD && a->kept.ahead_ns == 0)
+		begin_above(a->store);
 	/* A store that was kept has it. */
 	if (due_s != 0 && a->kept.ahead_ns == 0)
 		store_flush(store_core_of(a->store, 0), (uint32_t)due_s);

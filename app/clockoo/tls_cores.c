@@ -99,7 +99,7 @@ struct tls_heap
 tls_heap_max(const struct config *cfg)
 {
 	const uint64_t most = (uint64_t)cfg->cores * TLS_HANDSHAKES_MAX;
-	struct tls_heap h = {.conn_bytes = TLS_STREAM_BYTES,
+	struct tls_heap h = {.conn_bytes = tls_stream_bytes(),
 			     .handshake_bytes = tls_handshake_bytes(cfg->tls.verify_mode)};
 
 	if (!cfg->tls.on)
@@ -118,7 +118,8 @@ tls_cores_build(struct tls_cores *tls, struct appliance *a, uint32_t core, struc
 	const struct tls_conns_config c = {.core = core,
 					   .conns_max = a->sizes.stack.tcp.conns_max,
 					   .plain_port = a->sizes.stack.tcp.other_port,
-					   .shared = &tls->shared};
+					   .shared = &tls->shared,
+					   .seed = a->sizes.stack.net.seed};
 	const struct tls_conns *conns = tls_conns_create(region, &c, serve, stack);
 
 	ensure(telemetry_add_to(&a->telemetry, TELEMETRY_STACK,

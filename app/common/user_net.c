@@ -26,6 +26,11 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The older name is deprecated: Windows' sockets are no int. */
+#if SLIRP_CHECK_VERSION(4, 9, 0)
+#define slirp_pollfds_fill slirp_pollfds_fill_socket
+#endif
+
 #define NS_PER_S        1000000000ull
 #define NS_PER_MS       1000000ull
 #define CATCH_UP_MS     1       /* how long sockets are left alone while a core has much to read */

@@ -408,6 +408,14 @@ on_gone(void *arg, struct conn *link)
 static void
 on_failed(void *arg, struct conn *link, enum conn_failure why)
 {
+	static const uint8_t failures[] = {
+		[CONNECT_REFUSED] = FRONT_FAILURE_REFUSED,
+		[CONNECT_TIMED_OUT] = FRONT_FAILURE_SILENT,
+		[CONNECT_UNREACHABLE] = FRONT_FAILURE_UNREACHABLE,
+		[CONNECT_STOPPED] = FRONT_FAILURE_UNKNOWN,
+	};
+
+	lane_of_link(arg, link)->connect_failure = failures[why];
 	on_gone(arg, link);
 }
 

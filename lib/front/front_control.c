@@ -62,10 +62,13 @@ static void
 health_set(struct front_control *c, uint32_t place, enum front_health health)
 {
 	struct front_place *p = &c->place[place];
+	enum front_failure why = FRONT_FAILURE_UNKNOWN;
 
 	p->health = health;
+	if (health != FRONT_HEALTH_DOWN || p->failed)
+		why = atomic_load_explicit(&report_of(c, place)->why, memory_order_relaxed);
 	if (c->tell != NULL)
-		c->tell(c->arg, p->host, health);
+		c->tell(c->arg, p->host, health, why);
 }
 
 static uint32_t
@@ -147,8 +150,8 @@ probe(struct front_control *c, struct front_state *draft, uint32_t place, uint64
 static void
 go_down(struct front_control *c, struct front_state *draft, uint32_t place, bool failed)
 {
-	health_set(c, place, FRONT_HEALTH_DOWN);
 	c->place[place].failed = failed;
+	health_set(c, place, FRONT_HEALTH_DOWN);
 	probe(c, draft, place, failed ? FRONT_PROBE_MS * NS_PER_MS : 0);
 }
 
@@ -426,27 +429,34 @@ front_control_reload(struct front_control *c, const struct front_config *config,
 	return true;
 }
 
-static bool
-is_located(const struct front_control *c, const struct front_servers *servers,
-	   const uint16_t *seats)
+/* Returns a new server whose name has no address yet; NULL: there is none. */
+static const struct front_host *
+not_located(const struct front_control *c)
 {
-	for (uint32_t i = 0; i < servers->count; i++)
-		if (ip_addr_is_zero(&c->place[seats[i]].ip))
-			return false;
-	return true;
+	for (uint32_t i = 0; i < c->exchange->room; i++)
+		if (c->place[i].health == FRONT_HEALTH_VACANT && c->place[i].host != NULL &&
+		    ip_addr_is_zero(&c->place[i].ip))
+			return c->place[i].host;
+	return NULL;
 }
 
 static bool
-may_begin(const struct front_control *c, uint64_t now_ns)
+may_begin(const struct front_control *c)
 {
-	const struct front_seats *next = &c->seats[!c->seats_now];
-	const uint32_t between = count_of(c, FRONT_HEALTH_LEAVING) +
-				 count_of(c, FRONT_HEALTH_RETURNING) +
-				 count_of(c, FRONT_HEALTH_MOVING);
+	return count_of(c, FRONT_HEALTH_LEAVING) == 0 && count_of(c, FRONT_HEALTH_MOVING) == 0 &&
+	       count_of(c, FRONT_HEALTH_RETURNING) == 0 && not_located(c) == NULL;
+}
 
-	return between == 0 &&
-	       (now_ns >= c->locate_ns || (is_located(c, &next->config->servers, next->server) &&
-					   is_located(c, &next->config->gutter, next->gutter)));
+/* Gives the reload up: its fleet would lack a server, and the present one has them all. */
+static void
+reload_refuse(struct front_control *c)
+{
+	c->reloading = false;
+	if (c->refused != NULL)
+		c->refused(c->arg, not_located(c));
+	for (uint32_t i = 0; i < c->exchange->room; i++)
+		if (c->place[i].health == FRONT_HEALTH_VACANT)
+			c->place[i].host = NULL;
 }
 
 static void
@@ -468,8 +478,8 @@ reload_begin(struct front_control *c, struct front_state *draft)
 
 	for (uint32_t i = 0; i < draft->count; i++)
 		if (c->place[i].health == FRONT_HEALTH_AWAY) {
-			health_set(c, i, FRONT_HEALTH_DOWN);
 			c->place[i].failed = true;
+			health_set(c, i, FRONT_HEALTH_DOWN);
 		}
 	newcomers_take(c, draft, &next->config->servers, next->server, false);
 	newcomers_take(c, draft, &next->config->gutter, next->gutter, true);
@@ -574,9 +584,11 @@ front_control_step(struct front_control *c, uint64_t now_ns)
 	if (c->refusing) {
 		reload_end(c, draft, now_ns);
 		changed = true;
-	} else if (c->reloading && may_begin(c, now_ns)) {
+	} else if (c->reloading && may_begin(c)) {
 		reload_begin(c, draft);
 		changed = true;
+	} else if (c->reloading && now_ns >= c->locate_ns && not_located(c) != NULL) {
+		reload_refuse(c);
 	}
 	if (!changed)
 		for (uint32_t i = 0; i < draft->count; i++)

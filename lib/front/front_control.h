@@ -36,7 +36,7 @@
 
 #define FRONT_PROBE_MS     100u          /* before a server that is down is probed first */
 #define FRONT_TTL_SPARE_NS 2000000000ull /* memcached counts whole seconds */
-#define FRONT_LOCATE_NS    5000000000ull /* that a reload waits for addresses of names */
+#define FRONT_LOCATE_NS    5000000000ull /* after that a reload without an address is refused */
 
 enum front_health {
 	FRONT_HEALTH_VACANT,
@@ -68,10 +68,15 @@ struct front_control {
 	struct front_exchange *exchange;
 	uint32_t seats_now;       /* of seats[]: in force */
 	bool reloading, refusing; /* to the other one; its keys are refused already */
-	uint64_t locate_ns;       /* until then a reload waits for addresses */
+	uint64_t locate_ns;       /* until then a reload waits for addresses of its new servers */
 	uint64_t quiet_ns;        /* until then stand-ins do not change */
-	/* A server's health is another. */
-	void (*tell)(void *arg, const struct front_host *host, enum front_health health);
+	/* Called when a server's health has changed. why: of its last failure, for one that is down
+	 * or leaves; unknown where a flush is why. */
+	void (*tell)(void *arg, const struct front_host *host, enum front_health health,
+		     enum front_failure why);
+	/* Called when a reload was given up since this server of it has no address. The present
+	 * fleet stays. */
+	void (*refused)(void *arg, const struct front_host *host);
 	void *arg;
 	struct front_seats seats[2];
 	struct front_place place[FRONT_SERVERS_MAX];
@@ -81,7 +86,7 @@ struct front_control {
 uint32_t front_control_room(const struct front_config *config);
 
 /* Publishes the first state: all servers in use, with the addresses that stand as text. The caller
- * has zeroed *c, but for tell and arg. */
+ * has zeroed *c, but for tell, refused and arg. */
 void front_control_init(struct front_control *c, struct front_exchange *exchange,
 			const struct front_config *config);
 
@@ -89,7 +94,8 @@ void front_control_init(struct front_control *c, struct front_exchange *exchange
 void front_control_located(struct front_control *c, const char *host, const struct ip_addr *ip);
 
 /* Servers and gutter of *config are to be the fleet, which keeps its placement otherwise. In force
- * when front_control_config() is it; the former one may go then. */
+ * when front_control_config() is it; the former one may go then. The caller keeps *config until
+ * then or until refused() is called. */
 bool front_control_reload(struct front_control *c, const struct front_config *config,
 			  uint64_t now_ns, struct error *err);
 

@@ -59,10 +59,23 @@ struct front_state {
 	struct front_ring *next;  /* a reload: keys that it has elsewhere are refused */
 };
 
+/* Why a connection to a server, or a request to it, failed. */
+enum front_failure {
+	FRONT_FAILURE_UNKNOWN,
+	FRONT_FAILURE_REFUSED,     /* nothing listens at its port */
+	FRONT_FAILURE_UNREACHABLE, /* the next hop does not answer */
+	FRONT_FAILURE_SILENT,      /* no answer to the attempt to connect */
+	FRONT_FAILURE_NO_CONN,     /* no connection of ours is free */
+	FRONT_FAILURE_CLOSED,      /* it ended the connection */
+	FRONT_FAILURE_LATE,        /* no answer to a request in time */
+	FRONT_FAILURE_BROKEN,      /* the answer is none to what was asked */
+};
+
 /* What cores know of a server. */
 struct front_report {
 	alignas(64) _Atomic uint32_t failures; /* in a row, of all cores */
 	_Atomic uint64_t failed_ns;            /* the last of them */
+	_Atomic uint8_t why;                   /* of the last: enum front_failure */
 	_Atomic uint32_t probed;               /* front_state.probe that it has answered */
 	/* Unequal: it holds what a flush should have taken, and is flushed before it is used. */
 	_Atomic uint32_t flush_due, flush_done;

@@ -189,7 +189,7 @@ static NOT_FLAT void
 more_answered(struct front *f, struct front_key *key, const struct serve_answer *answer)
 {
 	key->fate_known = !answer->failed;
-	if (key->reads && !answer->failed && answer->item == NULL)
+	if (key->reads && !answer->failed && answer->error == MC_ERR_NONE && answer->item == NULL)
 		front_keep_missed(f, key);
 	if (key->holds_cell && key->fate_known && answer->error == MC_ERR_NONE &&
 	    answer->result == STORE_OK)
@@ -210,7 +210,7 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 	key->users = 1;
 	if (key->used_more)
 		more_answered(f, key, answer);
-	if (answer->failed)
+	if (answer->failed || answer->error == MC_ERR_REFUSED)
 		key_failed(f, key);
 	else
 		front_count(f, answer->item != NULL ? FRONT_HITS : FRONT_MISSES);

@@ -69,7 +69,9 @@ front_lane_due(const struct front_lane *l)
 		return l->due_ns;
 	if (list_empty(&l->requests))
 		return l->fence.ask_ns;
-	late_ns = front_lane_first(l)->sent_ns + l->front->cfg.timeout_ns;
+	late_ns = front_lane_first(l)->sent_ns;
+	late_ns = late_ns > l->excused_ns ? late_ns : l->excused_ns;
+	late_ns += l->front->cfg.timeout_ns;
 	return l->fence.ask_ns < late_ns ? l->fence.ask_ns : late_ns;
 }
 
@@ -140,6 +142,21 @@ count_failure(struct front_lane *l)
 		l->failures = all;
 }
 
+static enum front_failure
+failure_of(const struct front_lane *l, enum front_counter why)
+{
+	switch (why) {
+	case FRONT_CONNECT_FAILED:
+		return l->connect_failure;
+	case FRONT_SERVER_LATE:
+		return FRONT_FAILURE_LATE;
+	case FRONT_SERVER_BROKEN:
+		return FRONT_FAILURE_BROKEN;
+	default:
+		return FRONT_FAILURE_CLOSED;
+	}
+}
+
 void
 front_lane_failed(struct front_lane *l, enum front_counter why)
 {
@@ -149,6 +166,8 @@ front_lane_failed(struct front_lane *l, enum front_counter why)
 	front_server_add(l->counts, why == FRONT_SERVER_LATE     ? FRONT_SERVER_TIMEDOUT
 				    : why == FRONT_SERVER_CLOSED ? FRONT_SERVER_EOF
 								 : FRONT_SERVER_ERR);
+	/* The control thread reads it behind the count, to name it; an older one does no harm. */
+	atomic_store_explicit(&l->report->why, (uint8_t)failure_of(l, why), memory_order_relaxed);
 	connection_end(l);
 	if (l->condition == FRONT_PLACE_IN_USE)
 		count_failure(l);
@@ -245,8 +264,10 @@ open_connection(struct front_lane *l)
 	struct front *f = l->front;
 
 	l->opened_ns = f->now_ns;
+	l->connect_failure = FRONT_FAILURE_SILENT;
 	l->conn = front_link_open(l);
 	if (l->conn == NULL) {
+		l->connect_failure = FRONT_FAILURE_NO_CONN;
 		front_lane_failed(l, FRONT_CONNECT_FAILED);
 		return;
 	}
@@ -359,6 +380,8 @@ front_lane_on_time(struct front_lane *l)
 	default:
 		if (l->fence.ask_ns <= l->front->now_ns)
 			front_fence_ask(l);
+		else if (l->reading == READING_BEGIN) /* its answer is here, and waits for memory */
+			l->excused_ns = l->front->now_ns;
 		else
 			front_lane_failed(l, FRONT_SERVER_LATE);
 	}

@@ -58,6 +58,7 @@ struct front_lane {
 	uint32_t probe;              /* this lane probes its server, which is not in use; else 0 */
 	uint32_t flush;              /* flush_due when it was sent */
 	uint64_t opened_ns;          /* or tried */
+	uint8_t connect_failure;     /* enum front_failure: of the last attempt to connect */
 	uint32_t events;             /* enum front_event */
 	struct list event_link;      /* in front.events while there are some */
 	struct list look_link;       /* in front.looks while it owes replies */
@@ -87,7 +88,9 @@ struct front_lane {
 	struct view views[FRONT_KEYS_MAX];
 	struct front_key *keys[FRONT_KEYS_MAX]; /* NULL: answered */
 	struct front_reply reply;               /* whose value is read */
-	uint32_t value_left, end_left, memory_turns;
+	uint32_t value_left, end_left;
+	uint64_t memory_ns;  /* since when its value waits for memory; 0: it does not */
+	uint64_t excused_ns; /* until then it was us who did not read */
 	uint32_t line_len;
 	uint8_t line[FRONT_REPLY_LINE_MAX]; /* one that came in pieces */
 };

@@ -54,16 +54,17 @@ request_done(struct front_lane *l)
 	front_read_begin(l);
 }
 
-/* What is left of its keys is missed, or has failed. */
+/* Answers what is left of the request's keys. error: the server refused them; MC_ERR_NONE: they are
+ * misses. */
 static enum read_step
-request_answered(struct front_lane *l, bool failed)
+request_answered(struct front_lane *l, enum mc_error error)
 {
-	const struct serve_answer answer = {.failed = failed};
+	const struct serve_answer answer = {.error = (uint8_t)error};
 
 	for (uint32_t i = 0; i < l->asked.nkeys; i++)
 		if (l->keys[i] != NULL)
 			front_key_answer(l->front, l->keys[i], &answer);
-	if (!failed)
+	if (error == MC_ERR_NONE)
 		front_lane_good(l);
 	request_done(l);
 	return READ_ON;
@@ -167,6 +168,31 @@ fill_begin(struct front_lane *l, struct front_key *key)
 	return r;
 }
 
+/* The same, with memory of what clients do not read. */
+static enum store_result
+fill_begin_yielding(struct front_lane *l, struct front_key *key)
+{
+	enum store_result r = fill_begin(l, key);
+
+	for (uint32_t i = 0; i < FRONT_YIELDS_MAX && r == STORE_NOT_YET; i++) {
+		if (!serve_answer_yield(l->front->serve))
+			return r;
+		r = fill_begin(l, key);
+	}
+	return r;
+}
+
+/* May its value wait for memory yet? */
+static bool
+may_wait(struct front_lane *l)
+{
+	const struct front *f = l->front;
+
+	if (l->memory_ns == 0)
+		l->memory_ns = f->now_ns;
+	return f->now_ns - l->memory_ns < f->cfg.timeout_ns / FRONT_MEMORY_PART;
+}
+
 /* Without an item the value is skipped. */
 static enum read_step
 value_begin(struct front_lane *l)
@@ -177,14 +203,17 @@ value_begin(struct front_lane *l)
 	if (l->asked.ask == FRONT_ASK_MA && l->reply.value_len > MC_U64_DIGITS_MAX)
 		return READ_BROKEN;
 	if ((key->wanted || key->flies || key->hold != 0) && l->asked.ask != FRONT_ASK_MA)
-		r = fill_begin(l, key);
-	if (r == STORE_NOT_YET && l->memory_turns++ < FRONT_MEMORY_TURNS) {
+		r = fill_begin_yielding(l, key);
+	if (r == STORE_NOT_YET && may_wait(l)) {
 		l->reading = READING_BEGIN;
 		l->front->more = true;
 		return READ_LATER;
 	}
 	if (r != STORE_OK)
 		front_count(l->front, FRONT_NO_MEMORY);
+	if (l->memory_ns != 0)
+		l->excused_ns = l->front->now_ns;
+	l->memory_ns = 0;
 	l->reading = READING_VALUE;
 	l->value_left = l->reply.value_len;
 	l->end_left = MC_BODY_END;
@@ -275,7 +304,7 @@ values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step
 			l->reply.key = value.key;
 			l->reply.value_len = value.value_len;
 			l->reply.client_flags = value.client_flags;
-			l->memory_turns = 0;
+			l->memory_ns = 0;
 			used += value.at;
 			*s = value_begin(l);
 			break;
@@ -424,8 +453,9 @@ error_read(struct front_lane *l, const struct front_reply *r)
 		return ttl_answered(l, FRONT_TTL_UNKNOWN);
 	if (l->asked.ask == FRONT_ASK_STATS)
 		return stats_answered(l, false);
+	/* An error is no miss, even where front.on_failure makes one of a server that is down. */
 	if (is_retrieval(l->asked.ask))
-		return request_answered(l, true);
+		return request_answered(l, r->error != MC_ERR_NONE ? r->error : MC_ERR_REFUSED);
 	key_answered(l, &answer);
 	return r->ends_connection ? READ_BROKEN : READ_ON;
 }
@@ -444,14 +474,14 @@ reply_read(struct front_lane *l, const struct front_reply *reply)
 	switch (reply->kind) {
 	case FRONT_REPLY_VALUE:
 		l->reply = *reply;
-		l->memory_turns = 0;
+		l->memory_ns = 0;
 		return value_begin(l);
 	case FRONT_REPLY_ROW:
 		front_fence_row(l, reply->name, reply->text);
 		return READ_ON;
 	case FRONT_REPLY_END:
 		return l->asked.ask == FRONT_ASK_STATS ? stats_answered(l, true)
-						       : request_answered(l, false);
+						       : request_answered(l, MC_ERR_NONE);
 	case FRONT_REPLY_STATUS:
 		return status_read(l, reply);
 	case FRONT_REPLY_NUMBER:

@@ -47,6 +47,7 @@ struct view mc_status_text(enum mc_bin_status status);
 	X(MC_ERR_OUT_OF_MEMORY, "SERVER_ERROR out of memory", MEMORY) \
 	X(MC_ERR_NEW_ITEM, "SERVER_ERROR Out of memory allocating new item", MEMORY) \
 	X(MC_ERR_NO_ANSWER, "SERVER_ERROR no answer in time", TEMPORARY) \
+	X(MC_ERR_REFUSED, "SERVER_ERROR the server of this key refuses the request", TEMPORARY) \
 	X(MC_ERR_UDP, "CLIENT_ERROR not allowed over UDP", UNKNOWN) \
 	/* meta commands */ \
 	X(MC_ERR_OPTIONS, "CLIENT_ERROR options flags are too long", INVALID) \

@@ -118,8 +118,15 @@ enum exec_status
 execute_bin_get(struct serve *sv, struct op *op)
 {
 	const bool touch = op->req.verb == MC_BIN_GAT;
-	const struct item *it = touch ? touch_and_get(sv, op)
-				      : store_get_probed(sv->store, &op->probe, op->req.key);
+	const struct item *it = NULL;
+	enum store_result touched = STORE_OK;
+
+	if (touch)
+		touched = touch_and_get(sv, op, &it);
+	else
+		it = store_get_probed(sv->store, &op->probe, op->req.key);
+	if (unlikely(touch_lacks_memory(touched)))
+		return touch_without_memory(sv, op, touched);
 
 	if (it == NULL && unlikely(sv->awaits != NULL) && !(touch && sv->brings))
 		return bin_get_awaited(sv, op);
@@ -143,8 +150,11 @@ reply_touched(struct serve *sv, struct op *op, uint32_t client_flags, uint64_t c
 enum exec_status
 execute_bin_touch(struct serve *sv, struct op *op)
 {
-	const struct item *it = touch_and_get(sv, op);
+	const struct item *it = NULL;
+	const enum store_result touched = touch_and_get(sv, op, &it);
 
+	if (unlikely(touch_lacks_memory(touched)))
+		return touch_without_memory(sv, op, touched);
 	record_get(sv, op, it, true);
 	if (it != NULL)
 		reply_touched(sv, op, item_flags(it), item_cas(it));

@@ -30,22 +30,33 @@ value_end(struct serve *sv, struct session *ss)
 	conn_commit(sv->stack, ss->conn, (uint32_t)(value_tail_put(at, tail) - at));
 }
 
+/* Acknowledged in order: the last piece of a value lets go of all of it. */
+static void
+piece_queue(struct serve *sv, struct session *ss)
+{
+	struct value_rest *v = &ss->value;
+	const struct view piece = store_value_at(sv->store, v->item, v->offset);
+
+	v->offset += piece.len;
+	ensure(conn_write_external(
+		sv->stack, ss->conn, piece.data, piece.len,
+		v->offset == item_value_len(v->item) ? extern_unpin : extern_keep, v->item));
+}
+
 bool
 value_resume(struct serve *sv, struct session *ss)
 {
 	struct value_rest *v = &ss->value;
 	const uint32_t len = item_value_len(v->item);
 
-	while (v->offset < len) {
-		const struct view piece = store_value_at(sv->store, v->item, v->offset);
-		const bool last = v->offset + piece.len == len;
-
-		/* Acknowledged in order: the last piece of a value lets go of all of it. */
-		if (!conn_write_external(sv->stack, ss->conn, piece.data, piece.len,
-					 last ? extern_unpin : extern_keep, v->item))
-			return false;
-		v->offset += piece.len;
-	}
+	if (!conn_piece_writable(sv->stack, ss->conn))
+		return false;
+	do
+		piece_queue(sv, ss);
+	while (v->offset < len && conn_piece_fits(sv->stack, ss->conn));
+	conn_holds_behind(sv->stack, ss->conn, len - v->offset);
+	if (v->offset < len)
+		return false;
 	value_end(sv, ss);
 	v->item = NULL;
 	return true;

@@ -86,9 +86,15 @@ static inline enum exec_status
 execute_get(struct serve *sv, struct op *op)
 {
 	const bool touch = op->req.verb >= MC_GAT;
-	const struct item *it = touch ? touch_and_get(sv, op)
-				      : store_get_probed(sv->store, &op->probe, op->req.key);
+	const struct item *it = NULL;
+	enum store_result touched = STORE_OK;
 
+	if (touch)
+		touched = touch_and_get(sv, op, &it);
+	else
+		it = store_get_probed(sv->store, &op->probe, op->req.key);
+	if (unlikely(touch_lacks_memory(touched)))
+		return touch_without_memory(sv, op, touched);
 	if (it != NULL) {
 		record_get(sv, op, it, touch);
 		return get_reply(sv, op, it, shows_cas(op) ? item_cas(it) : 0);

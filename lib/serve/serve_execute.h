@@ -37,7 +37,14 @@ enum exec_status storage_finish(struct serve *sv, struct op *op, struct fill *fi
 void storage_bad_end(struct serve *sv, struct op *op, struct fill *fill);
 /* The store's second at which a client's exptime ends; 0 never, 1 long ago. */
 uint32_t serve_expiry_s(const struct serve_clock *clock, int32_t exptime);
-const struct item *touch_and_get(struct serve *sv, struct op *op);
+enum store_result touch_and_get(struct serve *sv, struct op *op, const struct item **it);
+static inline bool
+touch_lacks_memory(enum store_result touched)
+{
+	return touched == STORE_NOT_YET || touched == STORE_NO_MEMORY;
+}
+/* The request waits, or is refused: the item is there, and is as it was. */
+enum exec_status touch_without_memory(struct serve *sv, struct op *op, enum store_result touched);
 /* Answers flush_all, in whatever protocol it came. */
 void reply_flushed(struct serve *sv, struct op *op);
 

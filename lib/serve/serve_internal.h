@@ -261,8 +261,8 @@ enum exec_status reply_pinned(struct serve *sv, struct op *op, const struct item
 
 /* ---- replies that must wait (serve_defer.c) ---- */
 
-/* Queue the rest of session->value, for whose tail the stack has promised room; false: it still
- * has to wait for pieces. */
+/* Queue the rest of session->value, as far as there is room; false: the session becomes ready when
+ * there is more. */
 bool value_resume(struct serve *sv, struct session *ss);
 /* Defer the connection's operations from ops[first] on: their bytes go into the read buffer. */
 void session_defer(struct serve *sv, struct session *ss, uint32_t first);

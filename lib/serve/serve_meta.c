@@ -68,8 +68,10 @@ has_flag(const struct op *op, uint32_t flags)
 struct found {
 	const struct item *item;
 	bool created, fetched, recache, won;
+	enum store_result touched; /* of T: STORE_NO_MEMORY, STORE_NOT_YET: it keeps what it had */
 	uint32_t idle_s;
 	uint32_t ttl_expiry_s; /* what t shows */
+	uint64_t cas;
 };
 
 /* An empty item, for its maker to fill; or the one that another core made first. */
@@ -112,16 +114,11 @@ set_expiry(struct serve *sv, struct op *op, struct found *f)
 	const uint32_t expiry_s = serve_expiry_s(&sv->clock, op->req.exptime);
 	const struct item *it = NULL;
 
-	switch (store_touch(sv->store, op->req.key, op->hash, expiry_s, &it)) {
-	case STORE_OK:
+	f->touched = store_touch(sv->store, op->req.key, op->hash, expiry_s, &it);
+	if (f->touched == STORE_OK)
 		f->item = it;
-		break;
-	case STORE_NOT_FOUND:
+	else if (f->touched == STORE_NOT_FOUND)
 		f->item = NULL;
-		break;
-	default:
-		break; /* no memory: it keeps what it had */
-	}
 }
 
 /* The letters stand for steps in the order of the request: R and t see what T and N did only if
@@ -183,6 +180,7 @@ find(struct serve *sv, struct op *op, struct found *f)
 		return;
 	if (likely(!has_flag(op, MC_FLAG_NO_BUMP)))
 		store_bump(sv->store, f->item);
+	f->cas = item_cas(f->item); /* before the marks */
 	f->won = f->created ||
 		 ((f->recache || item_is_stale(f->item)) && store_win(sv->store, f->item));
 }
@@ -204,7 +202,7 @@ show(const struct serve *sv, const struct op *op, const struct found *f, bool co
 		.client_flags = item_flags(it),
 		.ttl_s = ttl_s(sv, f->ttl_expiry_s),
 		.idle_s = f->idle_s,
-		.cas = copy ? await_copy_cas(sv, it) : item_cas(it),
+		.cas = copy ? await_copy_cas(sv, it) : f->cas,
 	};
 }
 
@@ -294,6 +292,8 @@ mg_execute(struct serve *sv, struct op *op, const struct item *it, bool copy)
 
 	serve_count(sv, CMD_META);
 	find(sv, op, &f);
+	if (unlikely(touch_lacks_memory(f.touched)) && !f.created)
+		return touch_without_memory(sv, op, f.touched);
 	record_get(sv, op, f.item, has_flag(op, MC_FLAG_SET_EXPTIME));
 	return f.item != NULL ? reply_found(sv, op, f.item, show(sv, op, &f, copy))
 			      : mg_missed(sv, op);
@@ -404,6 +404,7 @@ execute_md(struct serve *sv, struct op *op)
 		.mark_stale = has_flag(op, MC_FLAG_INVALIDATE) && may_mark(sv, op),
 		.drop_value = has_flag(op, MC_FLAG_DROP),
 		.new_expiry = has_flag(op, MC_FLAG_SET_EXPTIME),
+		.waits = op->session != NULL,
 		.set_cas = has_flag(op, MC_FLAG_NEW_CAS),
 		.expiry_s = serve_expiry_s(&sv->clock, op->req.exptime),
 		.cas = op->req.cas,
@@ -416,6 +417,12 @@ execute_md(struct serve *sv, struct op *op)
 	serve_count(sv, CMD_META);
 	record_lookup(sv, op, it);
 	r = store_delete_with(sv->store, op->req.key, op->hash, &how, &left);
+	if (unlikely(r == STORE_NOT_YET) && op_wait_memory(sv, op))
+		return EXEC_RETRY;
+	if (unlikely(r == STORE_NO_MEMORY || r == STORE_NOT_YET)) {
+		reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
+		return EXEC_DONE;
+	}
 	if (r != STORE_OK || !how.mark_stale)
 		record_delete(sv, op, it, r == STORE_OK);
 	reply_deleted(sv, op, r);

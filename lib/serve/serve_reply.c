@@ -106,11 +106,5 @@ reply_pinned(struct serve *sv, struct op *op, const struct item *it, enum value_
 	}
 	store_pin(it);
 	ss->value = (struct value_rest){.item = it, .tail = (uint8_t)tail};
-	/* One reservation was promised when the request was parsed, and the head has it. */
-	if (!conn_writable(sv->stack, ss->conn, 1))
-		return EXEC_PARTIAL;
-	if (value_resume(sv, ss))
-		return EXEC_DONE;
-	conn_requeue(sv->stack, ss->conn);
-	return EXEC_PARTIAL;
+	return value_resume(sv, ss) ? EXEC_DONE : EXEC_PARTIAL;
 }

@@ -21,14 +21,21 @@ serve_expiry_s(const struct serve_clock *clock, int32_t exptime)
 	return clock->now_s + (uint32_t)(exptime - clock->unix_s);
 }
 
-const struct item *
-touch_and_get(struct serve *sv, struct op *op)
+enum store_result
+touch_and_get(struct serve *sv, struct op *op, const struct item **it)
 {
-	const struct item *it = NULL;
-	const enum store_result r = store_touch(sv->store, op->req.key, op->hash,
-						serve_expiry_s(&sv->clock, op->req.exptime), &it);
+	return store_touch(sv->store, op->req.key, op->hash,
+			   serve_expiry_s(&sv->clock, op->req.exptime), it);
+}
 
-	return r == STORE_OK ? it : NULL;
+enum exec_status
+touch_without_memory(struct serve *sv, struct op *op, enum store_result touched)
+{
+	if (touched == STORE_NOT_YET && op_wait_memory(sv, op))
+		return EXEC_RETRY;
+	serve_count(sv, STORE_NO_MEMORY_COUNT);
+	reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
+	return EXEC_DONE;
 }
 
 static enum store_mode

@@ -91,14 +91,12 @@ enum exec_status
 execute_touch(struct serve *sv, struct op *op)
 {
 	const struct item *it = NULL;
-	const enum store_result r = store_touch(sv->store, op->req.key, op->hash,
-						serve_expiry_s(&sv->clock, op->req.exptime), &it);
+	const enum store_result r = touch_and_get(sv, op, &it);
 
+	if (unlikely(touch_lacks_memory(r)))
+		return touch_without_memory(sv, op, r);
 	record_get(sv, op, r == STORE_OK ? it : NULL, true);
-	if (r == STORE_NO_MEMORY)
-		reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
-	else
-		reply_line(sv, op, mc_reply_line[r == STORE_OK ? MC_TOUCHED : MC_NOT_FOUND]);
+	reply_line(sv, op, mc_reply_line[r == STORE_OK ? MC_TOUCHED : MC_NOT_FOUND]);
 	return EXEC_DONE;
 }
 

@@ -55,7 +55,7 @@ bool store_win(struct store_core *sc, const struct item *it);
 struct store_conditions {
 	enum store_mode mode;
 	bool compare;        /* a version that is there must have .cas; STORE_CAS always compares */
-	bool set_cas;        /* the new version has .new_cas, not the next number */
+	bool set_cas;        /* the new version has .new_cas, not the next number; 0: the next */
 	bool stale_if_older; /* STORE_CAS: a .cas lower than the item's (not 0) stores the value as
 			      * stale, with the old version's expiry and token */
 	bool won;            /* publish as won: an empty item, whose client will store the value */
@@ -81,13 +81,15 @@ struct store_removal {
 	bool mark_stale; /* keep it, as stale, not won, with the next cas */
 	bool drop_value; /* keep it, with no value, flags 0, no expiry but a new one */
 	bool new_expiry; /* of what is kept: .expiry_s */
+	bool waits;      /* the caller can wait: NOT_YET where memory is to come */
 	bool set_cas;    /* of what is kept: .new_cas */
 	uint32_t expiry_s;
 	uint64_t cas;
 	uint64_t new_cas;
 };
 
-/* OK, NOT_FOUND or EXISTS. *left is what is kept; NULL: nothing, or there was no memory for it. */
+/* OK, NOT_FOUND or EXISTS. *left is what is kept; NULL: nothing, or there was no memory for it.
+ * NOT_YET, NO_MEMORY: the item is as it was; the latter only of .drop_value. */
 enum store_result store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 				    const struct store_removal *how, const struct item **left);
 

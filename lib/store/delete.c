@@ -3,6 +3,7 @@
  * or marked stale.
  */
 #include "account.h"
+#include "item_access.h"
 #include "link.h"
 #include "load_marks.h"
 #include "new_version.h"
@@ -66,6 +67,36 @@ keep(struct store_core *sc, struct view key, uint64_t hash, const struct store_r
 	return r;
 }
 
+/* Marks a large item where it lies. Its readers load the cas before the marks, so none takes the
+ * new number for an item that is not stale; and while the number changes none wins. */
+static bool
+mark_in_place(struct store_core *sc, struct view key, uint64_t hash,
+	      const struct store_removal *how, const struct item **left)
+{
+	struct store *st = sc->store;
+	struct key_lock lock;
+	struct item *it = NULL;
+
+	index_lock_key(&st->ix, key, hash, LOCK_KEY, &lock);
+	if (lock.spot.bucket != NULL)
+		it = item_at(st, bucket_ref(lock.spot.bucket, lock.spot.slot));
+	if (it != NULL && (item_dead(sc, it) || (how->compare && item_cas(it) != how->cas) ||
+			   (~item_form(it) & (ITEM_HAS_LONG | ITEM_HAS_EXPIRY)) != 0))
+		it = NULL;
+	if (it != NULL) {
+		floor_raise(st, lock.place.tag, item_cas(it));
+		item_mark_stale(it, how->set_cas && how->new_cas != 0
+					    ? how->new_cas
+					    : cas_after(st, lock.place.tag, item_cas(it)));
+		if (how->new_expiry)
+			item_set_expiry(it, how->expiry_s);
+		item_note_due(st, it);
+	}
+	index_unlock_key(&st->ix, &lock);
+	*left = it;
+	return it != NULL;
+}
+
 enum store_result
 store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 		  const struct store_removal *how, const struct item **left)
@@ -78,6 +109,12 @@ store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 		if (r != STORE_NO_MEMORY && r != STORE_NOT_YET &&
 		    !(r == STORE_NOT_FOUND && sc->marks))
 			return r;
+		if (r == STORE_NOT_YET && how->waits)
+			return r;
+		if (how->mark_stale && !how->drop_value && mark_in_place(sc, key, hash, how, left))
+			return STORE_OK;
+		if (how->drop_value && !how->mark_stale && r != STORE_NOT_FOUND)
+			return STORE_NO_MEMORY;
 	}
 	return delete_if(sc, key, hash, how);
 }

@@ -24,11 +24,22 @@ item_expiry_s(const struct item *it)
 	return atomic_load_explicit(item_expiry_at(it), memory_order_relaxed);
 }
 
+/* Acquire: pairs with the release in item_mark_stale. Marks that are loaded later are of this
+ * number, or of a later one. */
+static uint64_t
+long_cas(const struct item *it)
+{
+	const uint64_t cas = load_u64(item_long_at(it) + offsetof(struct item_long, cas));
+
+	atomic_thread_fence(memory_order_acquire);
+	return cas;
+}
+
 uint64_t
 item_cas(const struct item *it)
 {
 	if (item_form(it) & ITEM_HAS_LONG)
-		return load_u64(item_long_at(it) + offsetof(struct item_long, cas));
+		return long_cas(it);
 	return it->cas_form >> 8;
 }
 
@@ -156,6 +167,17 @@ item_hand_over(struct item *old, uint32_t inherit)
 	if ((inherit & ITEM_WON) != 0)
 		head = atomic_fetch_or_explicit(&old->head, ITEM_WON, memory_order_relaxed);
 	return head & inherit;
+}
+
+void
+item_mark_stale(struct item *it, uint64_t cas)
+{
+	atomic_fetch_or_explicit(&it->head, ITEM_STALE | ITEM_WON, memory_order_relaxed);
+	protocol_gap();
+	/* Release: a reader that has loaded the new number sees the marks (item_cas). */
+	atomic_thread_fence(memory_order_release);
+	item_set_cas(it, cas);
+	atomic_fetch_and_explicit(&it->head, ~ITEM_WON, memory_order_release);
 }
 
 /* Address of the value's byte at offset, and the number of bytes that follow it there. */

@@ -17,14 +17,15 @@
  *
  * Thread: immutable once published, but for three atomic words. The expiry: a touch writes it. The
  *         pin count in the long part. The first word: any reader may set ITEM_FETCHED and ITEM_WON,
- *         which are never cleared, and the reference stamp where it is not the store's.
+ *         which stay, and the reference stamp where it is not the store's. A large item that is
+ *         marked where it lies (item_mark_stale) loses ITEM_WON, and gets another cas.
  *
  * Bounds: keys of 1..ITEM_KEY_MAX bytes. From ITEM_PIN_MIN_BYTES of value on the length is in the
  *         long part; a cas of more than 24 bits is there, too.
  *
- * cas: exact, not a hash. A new version takes the old one's number plus 1. A key that is not there
- * starts above the store's floor, which no removed item has exceeded. So no key ever sees a number
- * twice, unless a client chooses the numbers (conditional.h).
+ * cas: exact, not a hash. A new version's is above the old one's, and above the key's floor, which
+ * no removed item has exceeded, and none that a client's own number (conditional.h) replaced. So
+ * the store never gives a key a number that it had.
  */
 #ifndef CLOCKOO_ITEM_H
 #define CLOCKOO_ITEM_H

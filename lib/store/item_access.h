@@ -18,6 +18,9 @@ bool item_set_status_once(struct item *it, uint32_t bit);
 /* Returns the status bits of old that a new version inherits. If ITEM_WON is one of them, no reader
  * wins the old version from now on. */
 uint32_t item_hand_over(struct item *old, uint32_t inherit);
+/* Marks a published item with a long cas as stale and not won, with this cas. Under its bucket's
+ * lock. */
+void item_mark_stale(struct item *it, uint64_t cas);
 /* Write value bytes at an offset. */
 void item_write(const struct store *st, struct item *it, uint32_t offset, struct view bytes);
 /* Write all of from's value at an offset of to's. */

@@ -130,17 +130,20 @@ evict_neighbour(struct store_core *sc, const struct link *link, const struct pla
 	return index_spot_empty(&st->ix, place);
 }
 
+/* A cas that a client chooses is taken as it is, but 0, which is no version's. Any other is above
+ * all that the key has had: the old version's may be a lower one that a client chose. */
 static uint64_t
 next_cas(const struct store *st, const struct link *link, uint16_t tag, const struct item *old)
 {
-	if (link->conditions.set_cas)
+	const uint64_t floor = atomic_load_explicit(store_floor(st, tag), memory_order_relaxed);
+
+	if (link->conditions.set_cas && link->conditions.new_cas != 0)
 		return link->conditions.new_cas;
 	if (old == NULL)
-		return atomic_load_explicit(store_floor(st, tag), memory_order_relaxed) + 1;
+		return floor + 1;
 	if (link->rmw != NULL && link->rmw->keep_cas)
 		return item_cas(old);
-	/* A client's own number may be the largest; 0 is no version's. */
-	return item_cas(old) != UINT64_MAX ? item_cas(old) + 1 : 1;
+	return cas_after(st, tag, item_cas(old));
 }
 
 /* Set the fields that depend on the old version. False: the item is without link->missing. */
@@ -324,8 +327,9 @@ publish(struct store_core *sc, struct link *link, const struct place *place,
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
 	account_in(sc, it, generation);
 	item_set_live(st, it, first_state(sc, link, found));
-	/* Before the old version goes: the chosen number may be lower. */
-	if (unlikely(link->conditions.set_cas) && found->old != NULL)
+	/* Before the old version goes: the new number may be lower, or one that no floor follows.
+	 */
+	if (found->old != NULL && unlikely(link->conditions.set_cas || item_cas(it) > FLOOR_MAX))
 		floor_raise(st, place->tag, item_cas(found->old));
 	protocol_gap();
 	index_put(&st->ix, place, found->spot, item_ref(st, it));
@@ -345,15 +349,18 @@ replace_simple(struct store_core *sc, struct item *it, const struct key_lock *lo
 	const uint32_t generation = now << ITEM_FLUSH_SHIFT & 0xff;
 	const uint32_t old_ref = bucket_ref(lock->spot.bucket, lock->spot.slot);
 	const struct item *old = item_at(st, old_ref);
-	const uint32_t cas = (old->cas_form >> 8) + 1;
+	const uint64_t floor =
+		atomic_load_explicit(store_floor(st, lock->place.tag), memory_order_relaxed);
+	uint64_t cas = old->cas_form >> 8;
 
 	protocol_gap();
+	cas = (cas > floor ? cas : floor) + 1;
 	if ((old->cas_form & 0xff) != generation || cas > ITEM_CAS_MAX)
 		return false;
 
 	const uint32_t ref = item_ref(st, it);
 
-	it->cas_form = cas << 8 | generation;
+	it->cas_form = (uint32_t)cas << 8 | generation;
 	account_generation(sc, now);
 	account_exchange(sc, ref, it, old_ref, old);
 	slab_set_live(sl, ref, OBJECT_USED);

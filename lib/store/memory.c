@@ -116,6 +116,31 @@ note_borrowed(struct store_core *sc, uint32_t class)
 		atomic_store_explicit(&sl->borrower, class + 1, memory_order_relaxed);
 }
 
+/* Where nothing is evicted, new items leave objects of each class to new versions of those that are
+ * there, one to each core: a number counts on and an item can be marked in full memory, as their
+ * old objects come back. */
+static bool
+is_left_to_versions(struct store_core *sc, uint32_t class, uint32_t leave)
+{
+	struct slab *sl = &sc->store->slab;
+	const _Atomic uint32_t *free = &sl->classes[class].free_count;
+
+	if (likely(!sc->store->never_evict) || sc->makes_version)
+		return false;
+	while (atomic_load_explicit(free, memory_order_relaxed) <= sc->store->core_count)
+		if (!slab_grant(sl, class, leave))
+			return true;
+	return false;
+}
+
+static uint32_t
+take_object(struct store_core *sc, uint32_t class, uint32_t leave)
+{
+	if (is_left_to_versions(sc, class, leave))
+		return 0;
+	return slab_alloc(&sc->store->slab, sc->magazines, class, leave);
+}
+
 /* The magazine is empty: the class's pages, the pool, the reserve, a larger class. */
 static __attribute__((noinline)) uint32_t
 alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
@@ -138,15 +163,15 @@ alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 		if (slab_pool(sl) < sl->reserve && !rebalance_is_stalled(sc))
 			rebalance_evacuate(sc, EVACUATION_FOR_SETS, sl->reserve);
 	}
-	ref = slab_alloc(sl, sc->magazines, class, rebalance_pool_keep(sc->store));
+	ref = take_object(sc, class, rebalance_pool_keep(sc->store));
 	if (ref != 0)
 		return ref;
 	count(sc, STORE_GRACE_WAITS, 1);
-	ref = slab_alloc(sl, sc->magazines, class, leave);
+	ref = take_object(sc, class, leave);
 	if (ref != 0 && leave == 0)
 		note_borrowed(sc, class);
 	for (uint32_t c = class + 1; c < sl->class_count && ref == 0; c++)
-		ref = slab_alloc(sl, sc->magazines, c, leave);
+		ref = take_object(sc, c, leave);
 	return ref;
 }
 

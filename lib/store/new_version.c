@@ -60,7 +60,7 @@ new_version_form(const struct rmw *rm, const struct item *old, uint32_t len)
 	uint32_t form = item_form(old) & (ITEM_HAS_FLAGS | ITEM_HAS_EXPIRY | ITEM_HAS_LONG);
 
 	if (rm->op == RMW_EMPTY)
-		form = 0;
+		form &= ITEM_HAS_EXPIRY;
 	if (rm->new_expiry && rm->expiry_s != 0)
 		form |= ITEM_HAS_EXPIRY;
 	if (len >= ITEM_PIN_MIN_BYTES)

@@ -49,7 +49,10 @@ try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *link)
 
 	const uint32_t form = form_cut(new_version_form(rm, old, len), rm->key.len, len);
 
+	/* An append is one more value: what memory has for it, a set would have. */
+	sc->makes_version = rm->more == NULL;
 	link->item = item_new(sc, rm->key, len, form);
+	sc->makes_version = false;
 	if (link->item == NULL) {
 		link->result = memory_is_coming(sc, item_first_bytes(form, rm->key.len, len))
 				       ? STORE_NOT_YET

@@ -560,6 +560,13 @@ slab_grant(struct slab *sl, uint32_t class, uint32_t leave)
 }
 
 void
+slab_use_no_magazines(struct slab *sl)
+{
+	for (uint32_t i = 0; i < sl->class_count; i++)
+		sl->classes[i].batch = sl->classes[i].keep = 0;
+}
+
+void
 slab_answer_recall(struct slab *sl, struct magazine *mags, uint32_t class)
 {
 	struct magazine *m = &mags[class];

@@ -290,6 +290,8 @@ slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uin
 	magazine_set(m, count + 1);
 	return true;
 }
+/* No core keeps free objects at hand from now on: all find all. Before the first allocation. */
+void slab_use_no_magazines(struct slab *sl);
 /* Free what this core's magazine of a class holds of pages being evacuated. */
 void slab_answer_recall(struct slab *sl, struct magazine *mags, uint32_t class);
 /* Free everything that it holds, and return how many objects; all magazines. */

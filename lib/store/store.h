@@ -227,7 +227,8 @@ enum store_result store_delete(struct store_core *sc, struct view key, uint64_t 
 enum store_result store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta,
 			      bool decr, uint64_t *value);
 
-/* New expiry; *it is the item as it is now (for gat). OK, NOT_FOUND or NO_MEMORY. */
+/* New expiry; *it is the item as it is now (for gat). OK, NOT_FOUND, or, where an item gets its
+ * first expiry and has no field for it, NOT_YET or NO_MEMORY: it is as it was. */
 enum store_result store_touch(struct store_core *sc, struct view key, uint64_t hash,
 			      uint32_t expiry_s, const struct item **it);
 

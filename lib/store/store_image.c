@@ -54,6 +54,8 @@ image_bind(struct region *region, void *image, const struct store_config *cfg,
 					(uint64_t *)(void *)(at + parts.reciprocals),
 					(_Atomic uint64_t *)(void *)(at + parts.states)},
 		  &st->arena, plan->reserve);
+	if (cfg->never_evict)
+		slab_use_no_magazines(&st->slab);
 	bind_cores(st, region, cfg->cores);
 	load_marks_bind(st, region, cfg);
 	configure(st, cfg, plan);

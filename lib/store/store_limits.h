@@ -33,9 +33,11 @@
 #define CHUNKS_MAX 16000u
 /* CAS floors, by tag: a key whose cas needs 16 bytes more burdens only a thousandth of the keys. */
 #define FLOORS 1024u
-/* Larger numbers are chosen by clients only. The floor does not follow them, or it would reach the
- * last number. */
-#define FLOOR_MAX (UINT64_MAX / 4)
+/* Larger numbers are chosen by clients. A floor follows them only as far as the store itself might
+ * count from there: else one client would use up the numbers of all keys of its floor. */
+#define FLOOR_MAX  (UINT64_MAX / 4)
+#define FLOOR_STEP (1ull << 32)
+#define FLOOR_END  (UINT64_MAX / 2) /* no floor of a store gets there */
 /* Reference bits that a core sets together, once the lines of the bitmap have arrived. */
 #define REFERENCED_PENDING_MAX 32u
 

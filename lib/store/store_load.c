@@ -23,7 +23,7 @@ store_load_prepare(struct store *st, const uint64_t floors[FLOORS], uint32_t flu
 {
 	ensure(st->marks.words != NULL);
 	for (uint32_t i = 0; i < FLOORS; i++)
-		if (floors[i] <= FLOOR_MAX)
+		if (floors[i] <= FLOOR_END)
 			atomic_store_explicit(&st->floors[i], floors[i], memory_order_relaxed);
 	/* A flush that comes before the first item must not be for nothing. */
 	st->linked_at_flush = UINT64_MAX;
@@ -35,6 +35,13 @@ store_load_prepare(struct store *st, const uint64_t floors[FLOORS], uint32_t flu
 		atomic_store_explicit(&st->due_flush,
 				      store_due_flush(flush_due_s, st->marks.generation),
 				      memory_order_relaxed);
+}
+
+void
+store_floors_raise(struct store *st, uint64_t cas)
+{
+	for (uint32_t tag = 0; tag < FLOORS; tag++)
+		floor_raise(st, (uint16_t)tag, cas);
 }
 
 /* Each resize is by a factor; each has as many turns as clear an index of all the memory. */
@@ -67,13 +74,13 @@ store_load_look(const struct store_core *sc, struct store_saved_item *saved)
 /* ---- memory, without an eviction ---- */
 
 static uint32_t
-form_of(const struct store_saved_item *saved)
+form_of(const struct store *st, const struct store_saved_item *saved)
 {
 	uint32_t form = 0;
 
 	if (saved->flags != 0)
 		form |= ITEM_HAS_FLAGS;
-	if (saved->expiry_s != 0)
+	if (saved->expiry_s != 0 || st->never_evict)
 		form |= ITEM_HAS_EXPIRY;
 	if (saved->value_len >= ITEM_PIN_MIN_BYTES)
 		form |= ITEM_HAS_LONG | ITEM_HAS_EXPIRY;
@@ -125,7 +132,7 @@ prefetch_lines(const struct item *it, uint32_t bytes)
 enum store_loaded
 store_load_begin(struct store_core *sc, struct fill *f, const struct store_saved_item *saved)
 {
-	const uint32_t form = form_of(saved);
+	const uint32_t form = form_of(sc->store, saved);
 
 	*f = (struct fill){.hash = saved->hash, .value_len = saved->value_len};
 	ensure(saved->key.len >= 1 && saved->key.len <= ITEM_KEY_MAX);

@@ -58,10 +58,12 @@ next_word(const struct store *st, struct store_scan *scan)
 static void
 note_floor(const struct store *st, struct store_scan *scan, const struct item *it)
 {
-	uint64_t *floor = &scan->floors[hash_tag(index_hash(&st->ix, item_key(it))) % FLOORS];
+	const uint16_t tag = hash_tag(index_hash(&st->ix, item_key(it)));
+	const uint64_t now = atomic_load_explicit(store_floor(st, tag), memory_order_relaxed);
+	uint64_t *floor = &scan->floors[tag % FLOORS];
 	const uint64_t cas = item_cas(it);
 
-	if (cas <= FLOOR_MAX && cas > *floor)
+	if (floor_follows(now, cas) && cas > *floor)
 		*floor = cas;
 }
 

@@ -95,6 +95,8 @@ size_t store_load_bytes(const struct store_config *cfg);
  * then, 0 or to come. */
 void store_load_prepare(struct store *store, const uint64_t floors[STORE_SAVED_FLOORS],
 			uint32_t flush_due_s);
+/* Every later number of a key that is not there is above cas, which is at most a quarter of all. */
+void store_floors_raise(struct store *store, uint64_t cas);
 /* So many items are to come: the index grows now, while it is empty. Takes some turns. */
 void store_load_expect(struct store_core *sc, uint64_t items);
 /* Sets its hash. What the other calls read for it comes into the cache meanwhile. */

@@ -172,6 +172,7 @@ struct store_core {
 	uint32_t referenced_pending_count;
 	uint32_t referenced_pending[REFERENCED_PENDING_MAX];
 	bool online;
+	bool makes_version;        /* the object asked for is a new version's (memory.c) */
 	bool marks;                /* removals leave marks (load_marks.h) */
 	bool evicts_slowly;        /* an eviction is to be marked, watched, or told to the tier */
 	store_evicted_fn *evicted; /* NULL: none */
@@ -249,5 +250,21 @@ store_floor(const struct store *st, uint16_t tag)
 	return &st->floors[tag % FLOORS];
 }
 static_assert(TAG_DISPLACED % FLOORS == 0, "a key's floor is the same wherever it lies");
+
+/* True if later numbers of a key that had this cas are above it. */
+static inline bool
+floor_follows(uint64_t floor, uint64_t cas)
+{
+	return cas <= (floor > FLOOR_MAX ? floor : FLOOR_MAX) + FLOOR_STEP;
+}
+
+/* The number of the version after one with this cas. */
+static inline uint64_t
+cas_after(const struct store *st, uint16_t tag, uint64_t cas)
+{
+	const uint64_t floor = atomic_load_explicit(store_floor(st, tag), memory_order_relaxed);
+
+	return (cas > floor && floor_follows(floor, cas) ? cas : floor) + 1;
+}
 
 #endif

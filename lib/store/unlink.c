@@ -15,7 +15,7 @@ floor_raise(struct store *st, uint16_t tag, uint64_t cas)
 	_Atomic uint64_t *floor = store_floor(st, tag);
 	uint64_t now = atomic_load_explicit(floor, memory_order_relaxed);
 
-	if (cas > FLOOR_MAX)
+	if (!floor_follows(now, cas))
 		return;
 
 	/* Relaxed: the bucket lock orders it for this key; other keys need no order. */

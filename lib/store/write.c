@@ -14,7 +14,8 @@
 #define VIVIFY_TRIES_MAX 8u
 
 /* Optional fields of a new item. Large items always have an expiry field, so that no touch copies
- * much; items have a long cas once the floor has used up the short ones. */
+ * much, and all where nothing is evicted, so that none needs memory; items have a long cas once the
+ * floor has used up the short ones. */
 static uint32_t
 form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t flags,
 	 uint32_t expiry_s)
@@ -25,7 +26,7 @@ form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t fla
 
 	if (flags != 0)
 		form |= ITEM_HAS_FLAGS;
-	if (expiry_s != 0)
+	if (expiry_s != 0 || st->never_evict)
 		form |= ITEM_HAS_EXPIRY;
 	if (value_len >= ITEM_PIN_MIN_BYTES)
 		form |= ITEM_HAS_LONG | ITEM_HAS_EXPIRY;
@@ -393,5 +394,5 @@ store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expi
 	*it = rm.made;
 	if (r == STORE_OK)
 		item_bump(sc, rm.made, item_ref(sc->store, rm.made));
-	return no_memory(sc, r);
+	return r;
 }

@@ -125,11 +125,15 @@ bool conn_awaits_retransmission(const struct conn *c);
 bool conn_window_is_open(const struct conn *c);
 /* Queued bytes that the peer has not acknowledged. */
 uint32_t conn_unacknowledged(const struct conn *c);
-bool conn_eof(const struct conn *c); /* all bytes before the peer's FIN were read */
+bool conn_has_ended(const struct conn *c); /* all bytes before the peer's FIN are here */
+bool conn_eof(const struct conn *c);       /* all bytes before the peer's FIN were read */
 
 /* Is there room for `replies` reservations of CONN_RESERVE_MAX bytes? If not, the connection
  * becomes ready again when there is. If so, they are credited until the end of the turn. */
 bool conn_writable(struct stack *s, struct conn *c, uint32_t replies);
+/* The service was refused room to write, and there is none yet: the peer does not read, or not yet.
+ */
+bool conn_is_refused(const struct conn *c);
 /* Credits as many of `replies` as there is room for, and returns the number; 0 as conn_writable().
  */
 uint32_t conn_credit_take(struct stack *s, struct conn *c, uint32_t replies);
@@ -146,6 +150,14 @@ uint8_t *conn_reserve(struct stack *s, struct conn *c, uint32_t bytes);
 /* The same, with the size of the room, for several replies in one commit. */
 uint8_t *conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room);
 void conn_commit(struct stack *s, struct conn *c, uint32_t bytes);
+/* Is there room for a piece of a value, which conn_write_external queues? If not, the connection
+ * becomes ready again when there is. */
+bool conn_piece_fits(struct stack *s, struct conn *c);
+/* The same, and a credit for what stands behind the value. */
+bool conn_piece_writable(struct stack *s, struct conn *c);
+/* The service holds memory for so many bytes of a value that are not queued yet: they count as
+ * queued where it is asked what the connection holds. */
+void conn_holds_behind(struct stack *s, const struct conn *c, uint32_t bytes);
 /* Queues an external buffer, which must stay valid until release(arg) is called: acknowledged, or
  * the connection is gone. False: no descriptor, nothing queued. */
 bool conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,

@@ -8,21 +8,24 @@ size_t
 sendq_pool_bytes(uint32_t chunks)
 {
 	return (size_t)chunks * (sizeof(struct chunk) + sizeof(struct sendq_buf)) +
-	       2 * CACHE_LINE_BYTES;
+	       2 * budget_bytes() + 2 * CACHE_LINE_BYTES;
 }
 
 void
-sendq_pool_create(struct sendq_pool *pool, struct region *region, uint32_t chunks)
+sendq_pool_create(struct sendq_pool *pool, struct region *region, uint32_t chunks, uint32_t reserve,
+		  uint64_t seed)
 {
 	struct chunk *chunk = region_take(region, (size_t)chunks * sizeof *chunk, CACHE_LINE_BYTES);
 	struct sendq_buf *buf = region_take(region, (size_t)chunks * sizeof *buf, CACHE_LINE_BYTES);
 
-	*pool = (struct sendq_pool){.chunks = chunks, .bufs_left = chunks};
+	*pool = (struct sendq_pool){0};
 	for (uint32_t i = 0; i < chunks; i++) {
 		sendq_chunk_put(pool, (uint8_t *)&chunk[i]);
 		buf[i].next = pool->bufs_free;
 		pool->bufs_free = &buf[i];
 	}
+	budget_create(&pool->chunks, region, chunks, reserve, seed);
+	budget_create(&pool->pieces, region, chunks, reserve, ~seed);
 }
 
 static struct chunk *
@@ -33,7 +36,7 @@ chunk_take(struct sendq_pool *pool)
 	if (chunk == NULL)
 		return NULL;
 	pool->chunks_free = (struct chunk *)chunk->buf.next;
-	pool->chunks_left--;
+	budget_take(&pool->chunks, 1);
 	return chunk;
 }
 
@@ -41,7 +44,7 @@ uint8_t *
 sendq_chunk_get(struct sendq_pool *pool)
 {
 	/* What was credited to replies is not scratch. */
-	if (pool->chunks_left <= pool->credits_out)
+	if (pool->chunks.left <= pool->credits_out)
 		return NULL;
 	return (uint8_t *)chunk_take(pool);
 }
@@ -49,7 +52,7 @@ sendq_chunk_get(struct sendq_pool *pool)
 uint8_t *
 sendq_chunk_get_credited(struct sendq_pool *pool)
 {
-	ensure(pool->credits_out > 0 && pool->chunks_left >= pool->credits_out);
+	ensure(pool->credits_out > 0 && pool->chunks.left >= pool->credits_out);
 	pool->credits_out--;
 	return (uint8_t *)chunk_take(pool);
 }
@@ -106,6 +109,7 @@ sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t bytes, uin
 		return NULL;
 	chunk->buf = (struct sendq_buf){.data = chunk->bytes, .inline_bytes = 1};
 	append(q, &chunk->buf);
+	q->chunks++;
 	*room = (uint32_t)sizeof chunk->bytes;
 	return chunk->bytes;
 }
@@ -129,6 +133,7 @@ drop_empty_tail(struct sendq *q, struct sendq_pool *pool)
 			last = last->next;
 	if (q->cursor == q->tail)
 		q->cursor = NULL;
+	q->chunks--;
 	sendq_chunk_put(pool, (uint8_t *)q->tail);
 	q->tail = last;
 	if (last == NULL)
@@ -162,7 +167,8 @@ sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf by
 	if (p == NULL)
 		return false;
 	pool->bufs_free = p->next;
-	pool->bufs_left--;
+	budget_take(&pool->pieces, 1);
+	q->pieces++;
 	*p = bytes;
 	p->inline_bytes = 0;
 	append(q, p);
@@ -171,16 +177,18 @@ sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf by
 }
 
 static void
-buf_free(struct sendq_pool *pool, struct sendq_buf *p)
+buf_free(struct sendq *q, struct sendq_pool *pool, struct sendq_buf *p)
 {
 	if (p->inline_bytes) {
+		q->chunks--;
 		sendq_chunk_put(pool, (uint8_t *)p);
 		return;
 	}
 	p->release(p->arg);
 	p->next = pool->bufs_free;
 	pool->bufs_free = p;
-	pool->bufs_left++;
+	budget_give(&pool->pieces, 1);
+	q->pieces--;
 }
 
 /* The first bytes go away, perhaps with the buffer that the hint stands on. */
@@ -221,7 +229,7 @@ sendq_drop(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 			q->cursor = q->head;
 			q->cursor_used = 0;
 		}
-		buf_free(pool, p);
+		buf_free(q, pool, p);
 	}
 }
 
@@ -232,7 +240,7 @@ sendq_clear(struct sendq *q, struct sendq_pool *pool)
 		struct sendq_buf *p = q->head;
 
 		q->head = p->next;
-		buf_free(pool, p);
+		buf_free(q, pool, p);
 	}
 	sendq_init(q);
 }

@@ -17,6 +17,7 @@
 
 #include "conn.h"
 
+#include "base/budget.h"
 #include "base/check.h"
 #include "base/region.h"
 
@@ -39,8 +40,8 @@ static_assert(CHUNK_BYTES - sizeof(struct sendq_buf) >= CONN_RESERVE_MAX, "a res
 struct sendq_pool {
 	struct chunk *chunks_free; /* a stack: the chunk used last is most likely cached */
 	struct sendq_buf *bufs_free;
-	uint32_t chunks, chunks_left, bufs_left; /* as many buffers as chunks */
-	uint32_t credits_out; /* of chunks_left: credited this turn and not used */
+	struct budget chunks, pieces; /* as many pieces, which are external buffers, as chunks */
+	uint32_t credits_out;         /* of chunks left: credited this turn and not used */
 };
 
 struct sendq {
@@ -48,12 +49,15 @@ struct sendq {
 	struct sendq_buf *cursor; /* NULL: at the end */
 	uint32_t cursor_used;     /* bytes of the cursor's buffer before the cursor */
 	uint32_t bytes;
-	struct sendq_buf *hint; /* where the last retransmission began; NULL: nowhere */
-	uint32_t hint_at;       /* offset of that buffer */
+	struct sendq_buf *hint;  /* where the last retransmission began; NULL: nowhere */
+	uint32_t hint_at;        /* offset of that buffer */
+	uint16_t chunks, pieces; /* that it holds */
 };
 
 size_t sendq_pool_bytes(uint32_t chunks);
-void sendq_pool_create(struct sendq_pool *pool, struct region *region, uint32_t chunks);
+/* reserve: of the chunks, and of the pieces. */
+void sendq_pool_create(struct sendq_pool *pool, struct region *region, uint32_t chunks,
+		       uint32_t reserve, uint64_t seed);
 
 uint8_t *sendq_chunk_get(struct sendq_pool *pool);          /* CHUNK_BYTES of scratch */
 uint8_t *sendq_chunk_get_credited(struct sendq_pool *pool); /* one that was credited to a reply */
@@ -64,7 +68,7 @@ sendq_chunk_put(struct sendq_pool *pool, uint8_t *bytes)
 
 	chunk->buf.next = (struct sendq_buf *)pool->chunks_free;
 	pool->chunks_free = chunk;
-	pool->chunks_left++;
+	budget_give(&pool->chunks, 1);
 }
 /* The same, and credited again. */
 static inline void
@@ -99,6 +103,7 @@ sendq_drop_all(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 	q->bytes = 0;
 	q->head = q->tail = q->cursor = NULL;
 	q->cursor_used = 0;
+	q->chunks = 0;
 	sendq_chunk_put(pool, (uint8_t *)p);
 }
 void sendq_clear(struct sendq *q, struct sendq_pool *pool);

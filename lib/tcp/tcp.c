@@ -25,8 +25,8 @@ tcp_bytes(const struct tcp_config *cfg, uint32_t rx_frames_max)
 	       scoreboard_pool_bytes(cfg->chunks) +
 	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
 	       (cfg->pipes ? cfg->conns_max * sizeof(uint32_t) : 0) +
-	       (size_t)cfg->conns_max * sizeof(struct stall) + syn_history_bytes(cfg->syn_lines) +
-	       6 * CACHE_LINE_BYTES;
+	       (size_t)cfg->conns_max * (sizeof(struct stall) + sizeof(struct conn_places)) +
+	       syn_history_bytes(cfg->syn_lines) + 7 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -87,7 +87,8 @@ tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, frames);
 	t->rcv_autotune.bytes_max = (uint64_t)frames * RCV_AUTOTUNE_BYTES_PER_FRAME;
-	sendq_pool_create(&t->pool, region, cfg->chunks);
+	sendq_pool_create(&t->pool, region, cfg->chunks, min_u32(cfg->conns_max, cfg->chunks / 2),
+			  t->net.cfg.seed);
 	scoreboard_pool_create(&t->scoreboard_pool, region, cfg->chunks); /* a node a chunk */
 }
 

@@ -112,6 +112,12 @@ conn_unacknowledged(const struct conn *c)
 }
 
 bool
+conn_has_ended(const struct conn *c)
+{
+	return (c->flags & CONN_EOF) != 0;
+}
+
+bool
 conn_eof(const struct conn *c)
 {
 	return c->flags & CONN_EOF && c->rx.head == NULL;
@@ -123,25 +129,32 @@ conn_local_port(const struct conn *c)
 	return tcp_ports_dst(c->ports);
 }
 
-/* A part of what is left, so that any number of peers that do not read leave room for others. */
-static uint32_t
-sendq_bytes_max(const struct tcp *t)
+/* Do its share and the reserve leave the connection a chunk more? */
+static __attribute__((noinline)) bool
+chunk_may_be_taken(struct tcp *t, struct conn *c)
 {
-	const struct sendq_pool *pool = &t->pool;
-	const uint32_t reserve = min_u32(t->cfg.conns_max, pool->chunks / 2);
-	const uint32_t left = pool->chunks_left > reserve ? pool->chunks_left - reserve : 0;
-	const uint64_t part = (uint64_t)left * CHUNK_BYTES / CONN_SENDQ_SHARE;
-
-	return part < CONN_SENDQ_BYTES ? (uint32_t)part : CONN_SENDQ_BYTES;
+	return budget_may_take(&t->pool.chunks, &t->places[c->slot].chunks, &c->peer_ip,
+			       c->tx.chunks, 1);
 }
 
-/* Beyond CONN_SENDQ_LEAST a queue holds no more than its share, and no more than the peer's window
- * takes: what waits for a window need not wait in chunks. */
+/* Beyond CONN_SENDQ_LEAST a queue holds no more than the peer's window takes: what waits for a
+ * window need not wait in chunks; and no more than its share while chunks are short. */
 static inline bool
-sendq_is_full(const struct tcp *t, const struct conn *c)
+sendq_is_full(struct tcp *t, struct conn *c)
 {
 	return c->tx.bytes > CONN_SENDQ_LEAST &&
-	       (c->tx.bytes > c->snd_wnd || c->tx.bytes > sendq_bytes_max(t));
+	       (c->tx.bytes > c->snd_wnd || c->tx.bytes > CONN_SENDQ_BYTES ||
+		!chunk_may_be_taken(t, c));
+}
+
+/* Refused for want of chunks or pieces; ready again when there are some. */
+static void
+conn_block(struct tcp *t, struct conn *c)
+{
+	c->flags |= CONN_WANT_WRITE;
+	list_unlink(&c->state_list);
+	list_push_back(&t->blocked, &c->state_list);
+	tcp_count(t, TCP_WRITE_BLOCKED_MEMORY);
 }
 
 bool
@@ -157,11 +170,8 @@ conn_writable(struct stack *s, struct conn *c, uint32_t replies)
 		tcp_count(t, TCP_WRITE_BLOCKED_SENDQ);
 		return false;
 	}
-	if (pool->chunks_left - pool->credits_out < replies) {
-		c->flags |= CONN_WANT_WRITE;
-		list_unlink(&c->state_list);
-		list_push_back(&t->blocked, &c->state_list);
-		tcp_count(t, TCP_WRITE_BLOCKED_MEMORY);
+	if (pool->chunks.left - pool->credits_out < replies) {
+		conn_block(t, c);
 		return false;
 	}
 	pool->credits_out += replies;
@@ -180,24 +190,76 @@ conn_is_full(struct stack *s, struct conn *c)
 	return true;
 }
 
+bool
+conn_is_refused(const struct conn *c)
+{
+	return (c->flags & CONN_WANT_WRITE) != 0;
+}
+
 uint32_t
 conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
 {
 	struct tcp *t = stack_tcp(s);
 	struct sendq_pool *pool = &t->pool;
 
-	if (unlikely(c->flags & CONN_CLOSE) || pool->chunks_left - pool->credits_out < replies ||
+	if (unlikely(c->flags & CONN_CLOSE) || pool->chunks.left - pool->credits_out < replies ||
 	    sendq_is_full(t, c))
 		return conn_writable(s, c, 1) ? 1 : 0;
 	pool->credits_out += replies;
 	return replies;
 }
 
+bool
+conn_piece_fits(struct stack *s, struct conn *c)
+{
+	struct tcp *t = stack_tcp(s);
+	struct budget *pieces = &t->pool.pieces;
+
+	if (c->flags & CONN_CLOSE)
+		return false;
+	if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {
+		c->flags |= CONN_WANT_WRITE;
+		tcp_count(t, TCP_WRITE_BLOCKED_SENDQ);
+		return false;
+	}
+	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,
+				   1)))
+		return true;
+	if (c->tx.pieces == 0) {
+		conn_block(t, c);
+		return false;
+	}
+	c->flags |= CONN_WANT_WRITE;
+	tcp_count(t, TCP_WRITE_BLOCKED_MEMORY);
+	return false;
+}
+
+void
+conn_holds_behind(struct stack *s, const struct conn *c, uint32_t bytes)
+{
+	stack_tcp(s)->places[c->slot].behind = bytes;
+}
+
+bool
+conn_piece_writable(struct stack *s, struct conn *c)
+{
+	struct tcp *t = stack_tcp(s);
+
+	if (!conn_piece_fits(s, c))
+		return false;
+	if (t->pool.chunks.left - t->pool.credits_out == 0) {
+		conn_block(t, c);
+		return false;
+	}
+	t->pool.credits_out++;
+	return true;
+}
+
 uint32_t
 conn_credit_keep(struct stack *s, uint32_t chunks)
 {
 	struct sendq_pool *pool = &stack_tcp(s)->pool;
-	const uint32_t kept = min_u32(chunks, pool->chunks_left - pool->credits_out);
+	const uint32_t kept = min_u32(chunks, pool->chunks.left - pool->credits_out);
 
 	pool->credits_out += kept;
 	return kept;

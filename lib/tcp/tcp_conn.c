@@ -114,6 +114,7 @@ conn_clear(struct tcp *t, struct conn *c)
 	c->rx = (struct rxq){0};
 	sendq_init(&c->tx);
 	t->evict.stalls[c->slot].shortage = 0;
+	t->places[c->slot].behind = 0;
 	scoreboard_init(&c->scoreboard);
 	c->min_rtt_us = RTT_UNKNOWN;
 	c->loss = (struct loss){.reo_mult = 1};
@@ -303,6 +304,8 @@ conn_free(struct tcp *t, struct conn *c)
 		pipe_part(t, c);
 	conn_detach(t, c);
 	sendq_clear(&c->tx, &t->pool);
+	budget_leave(&t->pool.chunks, &t->places[c->slot].chunks);
+	budget_leave(&t->pool.pieces, &t->places[c->slot].pieces);
 	scoreboard_clear(&c->scoreboard, &t->scoreboard_pool);
 	list_push_back(&t->free, &c->state_list);
 	t->conns_count--;
@@ -355,7 +358,11 @@ conn_time_wait(struct tcp *t, struct conn *c)
 void
 conn_wake_writer(struct tcp *t, struct conn *c)
 {
-	if (!(c->flags & CONN_WANT_WRITE) || c->tx.bytes > CONN_SENDQ_BYTES / 2)
+	if (!(c->flags & CONN_WANT_WRITE))
+		return;
+	if (c->tx.bytes > CONN_SENDQ_LEAST &&
+	    (c->tx.bytes > c->snd_wnd ||
+	     c->tx.bytes > max_u32(CONN_SENDQ_BYTES / 2, conn_sendable_max(c))))
 		return;
 	if (!list_empty(&c->state_list)) /* the pool is what it waits for */
 		return;
@@ -366,7 +373,7 @@ conn_wake_writer(struct tcp *t, struct conn *c)
 void
 wake_blocked_writers(struct tcp *t)
 {
-	for (uint32_t i = 0; i < BLOCKED_PER_TURN && i < t->pool.chunks_left; i++) {
+	for (uint32_t i = 0; i < BLOCKED_PER_TURN && i < t->pool.chunks.left; i++) {
 		struct list *first = list_pop_front(&t->blocked);
 		struct conn *c;
 

@@ -248,6 +248,13 @@ conn_tx_end(const struct conn *c)
 	return c->snd_una + c->tx.bytes;
 }
 
+/* Bytes that may be on their way, or, of a pipe, wait in it. */
+static inline uint32_t
+conn_sendable_max(const struct conn *c)
+{
+	return c->cwnd != 0 && c->cwnd < c->snd_wnd ? c->cwnd : c->snd_wnd;
+}
+
 /* Bytes on their way. Without SACK each duplicate ACK stands for a segment that arrived. */
 static inline uint32_t
 conn_pipe(const struct conn *c)

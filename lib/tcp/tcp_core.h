@@ -33,6 +33,12 @@ struct rcv_autotune {
 	uint32_t slot[RCV_AUTOTUNE_CONNS_MAX]; /* those connections, unordered */
 };
 
+/* A connection's part in the shortages of each pool (base/budget.h). */
+struct conn_places {
+	struct budget_place chunks, pieces;
+	uint32_t behind; /* conn_holds_behind() */
+};
+
 /* The progress that a connection must make (tcp_evict.c). */
 struct stall {
 	uint32_t recorded_us;
@@ -45,7 +51,7 @@ struct stall {
 
 /* Watermarks: what is left of each pool when pressure begins or ends. */
 struct watermarks {
-	uint32_t chunks, bufs, frames;
+	uint32_t frames;
 };
 
 struct evict {
@@ -108,6 +114,7 @@ struct tcp {
 	uint32_t rx_left;       /* that many */
 	uint32_t rx_ooo_frames; /* frames that hold out-of-order data */
 	struct sendq_pool pool;
+	struct conn_places *places; /* of each slot */
 	struct rcv_autotune rcv_autotune;
 	struct evict evict;
 	struct scoreboard_pool scoreboard_pool;

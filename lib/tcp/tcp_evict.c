@@ -35,13 +35,6 @@ enum evict_kind {
 	EVICT_SLOW_WRITER = 1u << 2     /* out-of-order data */
 };
 
-/* Free units below which a pool counts as short: the reserve plus 1/part of the rest. */
-static uint32_t
-watermark(uint32_t total, uint32_t reserve, uint32_t part)
-{
-	return reserve + (total - reserve) / part;
-}
-
 /* The last quarter of the frames takes no out-of-order data. Stalled out-of-order data that fills
  * the other three quarters would shut out all further out-of-order data, so the shortage begins
  * above this mark. */
@@ -53,8 +46,6 @@ watermarks(const struct tcp *t, uint32_t part)
 	const uint32_t reserve = max_u32(frames / 4, min_u32(cfg->conns_max, frames / 2));
 
 	return (struct watermarks){
-		.chunks = watermark(cfg->chunks, min_u32(cfg->conns_max, cfg->chunks / 2), part),
-		.bufs = cfg->chunks / part,
 		.frames = reserve + frames / (2 * part),
 	};
 }
@@ -65,14 +56,9 @@ evict_create(struct tcp *t, struct region *region)
 	struct evict *e = &t->evict;
 
 	e->stalls = region_take(region, t->cfg.conns_max * sizeof *e->stalls, CACHE_LINE_BYTES);
+	t->places = region_take(region, t->cfg.conns_max * sizeof *t->places, CACHE_LINE_BYTES);
 	e->begins = watermarks(t, SHORTAGE_BEGIN_PART);
 	e->ends = watermarks(t, SHORTAGE_END_PART);
-}
-
-static bool
-sendq_is_short(const struct tcp *t, const struct watermarks *low)
-{
-	return t->pool.chunks_left < low->chunks || t->pool.bufs_left < low->bufs;
 }
 
 /* The kinds of scarce memory that the connection holds. */
@@ -92,11 +78,18 @@ evict_kinds(const struct evict *e, const struct conn *c)
 	return c->rx.ooo_frames > 0 ? kinds | EVICT_SLOW_WRITER : kinds;
 }
 
+/* Bytes that its peer has to read before it holds nothing. */
+static uint32_t
+to_be_read(const struct tcp *t, const struct conn *c)
+{
+	return c->tx.bytes + t->places[c->slot].behind;
+}
+
 /* Frames weigh what they can hold: memory is what is short. */
 static uint32_t
-weight(const struct conn *c)
+weight(const struct tcp *t, const struct conn *c)
 {
-	return c->tx.bytes + ((uint32_t)c->rx.frames + c->rx.ooo_frames) * CHUNK_BYTES;
+	return to_be_read(t, c) + ((uint32_t)c->rx.frames + c->rx.ooo_frames) * CHUNK_BYTES;
 }
 
 /* The part of what it held that a reader must have read. */
@@ -137,8 +130,8 @@ stall_record(const struct tcp *t, const struct conn *c, uint32_t kinds, struct s
 	*st = (struct stall){
 		.recorded_us = t->net.now_us,
 		.sent = c->snd_una,
-		.held = goes_on ? st->held : c->tx.bytes,
-		.held_end = goes_on ? st->held_end : c->snd_una + c->tx.bytes,
+		.held = goes_on ? st->held : to_be_read(t, c),
+		.held_end = goes_on ? st->held_end : c->snd_una + to_be_read(t, c),
 		.received_goal = received_goal(c, kinds),
 		.shortage = t->evict.shortage,
 		.kinds = (uint8_t)kinds,
@@ -211,7 +204,7 @@ evict_worst(struct tcp *t)
 		e->slot = e->slot + 1 < t->cfg.conns_max ? e->slot + 1 : 0;
 		if (stalled == 0)
 			continue;
-		if (worst == NULL || weight(c) > weight(worst)) {
+		if (worst == NULL || weight(t, c) > weight(t, worst)) {
 			worst = c;
 			why = stalled;
 		}
@@ -228,7 +221,9 @@ evict_tick(struct tcp *t)
 {
 	struct evict *e = &t->evict;
 
-	e->sendq_short = sendq_is_short(t, e->sendq_short ? &e->ends : &e->begins);
+	budget_look(&t->pool.chunks);
+	budget_look(&t->pool.pieces);
+	e->sendq_short = t->pool.chunks.is_short || t->pool.pieces.is_short;
 	e->frames_short = t->rx_left < (e->frames_short ? &e->ends : &e->begins)->frames;
 	/* After a report of the service, connections are observed for EVICT_OBSERVE_NS; otherwise
 	 * none is observed long enough to count as stalled. */

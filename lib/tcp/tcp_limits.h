@@ -31,8 +31,6 @@
  * three duplicates of a first one. */
 #define BURST_ACKS_SACK 2u
 #define BURST_ACKS_MAX  (1 + DUP_ACK_THRESHOLD)
-/* A connection queues at most 1/32 of the free chunks, less the reserve of one a connection. */
-#define CONN_SENDQ_SHARE 32u
 /* Queued in any case: the head of a large value must not wait for its own ACK, and more than a
  * segment is acknowledged at once. */
 #define CONN_SENDQ_LEAST CHUNK_BYTES

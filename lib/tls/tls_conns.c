@@ -3,6 +3,7 @@
  * replies of the other ciphered bytes of the one.
  */
 #include "base/check.h"
+#include "tls_hello.h"
 #include "tls_inside.h"
 
 const struct counter_name tls_counter_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(COUNTER_NAME)};
@@ -64,7 +65,10 @@ tls_handshake_leave(struct tls_conns *tc, struct tls_conn *t)
 	if (list_empty(&t->handshake))
 		return;
 	list_unlink(&t->handshake);
-	tc->handshake_count -= t->stream != NULL && !t->leaving;
+	if (t->stream == NULL || t->leaving)
+		return;
+	budget_leave(&tc->places, &t->place);
+	budget_give(&tc->places, 1);
 }
 
 /* Gives back all but the wire. */
@@ -295,17 +299,25 @@ wire_ready(void *arg, struct conn *wire)
 	serve_tls_again(tc->serve, wire);
 }
 
+/* Or all that there will be of it. */
+static bool
+hello_is_here(const struct conn *wire)
+{
+	return conn_has_ended(wire) || tls_hello_is_whole(conn_peek(wire), conn_unread(wire));
+}
+
 static void
 wire_look(struct tls_conns *tc, struct tls_conn *t)
 {
 	t->looked = tc->turns;
 	if (!t->leaving && !list_empty(&t->handshake)) {
 		/* Nothing has come, and nothing more will: nobody is there to be told. */
-		if (t->stream == NULL && conn_peek(t->wire).len == 0) {
-			if (conn_eof(t->wire))
-				tls_handshake_failed(tc, t);
+		if (t->stream == NULL && conn_eof(t->wire)) {
+			tls_handshake_failed(tc, t);
 			return;
 		}
+		if (t->stream == NULL && !hello_is_here(t->wire))
+			return;
 		if (!tls_handshake_go_on(tc, t) || t->pipe == NULL)
 			return;
 	}
@@ -337,10 +349,10 @@ wires_look(struct tls_conns *tc)
 static void
 steps_look(struct tls_conns *tc)
 {
-	const bool room = tc->handshake_count < tc->cfg.handshakes_max;
 	struct list *from = &tc->steps;
 
-	if (room && !list_empty(&tc->begins) && (!tc->begun_last || list_empty(from)))
+	if (!list_empty(&tc->begins) && (!tc->begun_last || list_empty(from)) &&
+	    tls_place_is_to_be_had(tc))
 		from = &tc->begins;
 	if (list_empty(from))
 		return;
@@ -405,11 +417,9 @@ turn(void *arg, uint64_t now_ns)
 	tc->context = sh->context[version % 2];
 	atomic_store_explicit(&sh->seen[tc->cfg.core], version, memory_order_release);
 	tc->turns++;
-	/* While all places are taken, those that have one have less time. */
 	expire(tc, &tc->waiting, TLS_HANDSHAKE_NS, TLS_HANDSHAKE_TIMEOUTS);
-	expire(tc, &tc->handshakes,
-	       tc->handshake_count < tc->cfg.handshakes_max ? TLS_HANDSHAKE_NS : TLS_PATIENCE_NS,
-	       TLS_HANDSHAKE_TIMEOUTS);
+	expire(tc, &tc->unproven, TLS_HANDSHAKE_NS, TLS_HANDSHAKE_TIMEOUTS);
+	expire(tc, &tc->handshakes, TLS_HANDSHAKE_NS, TLS_HANDSHAKE_TIMEOUTS);
 	expire(tc, &tc->leaving, TLS_UNREAD_NS, TLS_UNREAD);
 	steps_look(tc);
 	wires_look(tc);
@@ -423,7 +433,8 @@ size_t
 tls_conns_bytes(const struct tls_conns_config *cfg)
 {
 	return sizeof(struct tls_conns) + cfg->conns_max * sizeof(struct tls_conn) +
-	       cfg->conns_max * sizeof(uint32_t) + serve_tls_bytes() + 3 * CACHE_LINE_BYTES;
+	       cfg->conns_max * sizeof(uint32_t) + budget_bytes() + serve_tls_bytes() +
+	       3 * CACHE_LINE_BYTES;
 }
 
 struct tls_conns *
@@ -450,11 +461,14 @@ tls_conns_create(struct region *region, const struct tls_conns_config *cfg, stru
 	tc->wire_of = region_take(region, cfg->conns_max * sizeof *tc->wire_of, CACHE_LINE_BYTES);
 	tc->context = cfg->shared->context[0];
 	list_init(&tc->waiting);
+	list_init(&tc->unproven);
 	list_init(&tc->handshakes);
 	list_init(&tc->leaving);
 	list_init(&tc->due);
 	list_init(&tc->begins);
 	list_init(&tc->steps);
+	budget_create(&tc->places, region, tc->cfg.handshakes_max, 0, cfg->seed);
+	budget_count_always(&tc->places);
 	stack_usage_mt(stack, &usage);
 	tc->kept = usage.chunks / WIRES_PART;
 	serve_tls_attach(serve, region, &user);

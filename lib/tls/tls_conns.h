@@ -9,8 +9,8 @@
  * Thread: core-local, but for tls_shared_*.
  * Errors: what a peer does wrong closes its connection and is counted (TLS_COUNTERS).
  * Bounds: TLS_HANDSHAKES_MAX of a core at a time, one step of one of them a turn; a handshake has
- *         TLS_HANDSHAKE_NS, and as long before it begins. Connections: as many as the service lets
- *         in.
+ *         TLS_HANDSHAKE_NS, and as long before its hello is here. Connections: as many as the
+ *         service lets in.
  */
 #ifndef CLOCKOO_TLS_CONNS_H
 #define CLOCKOO_TLS_CONNS_H
@@ -22,8 +22,9 @@
 
 #define TLS_HANDSHAKES_MAX 512u
 #define TLS_HANDSHAKE_NS   10000000000ull
-#define TLS_UNREAD_NS      10000000000ull /* its session is over, and its peer reads nothing */
-#define TLS_PATIENCE_NS    1000000000ull  /* of a handshake, while all places are taken */
+/* A handshake without progress for so long has no claim to its place while others wait for one. */
+#define TLS_STALLED_NS 250000000ull
+#define TLS_UNREAD_NS  10000000000ull /* its session is over, and its peer reads nothing */
 
 /* Other keys cost as much as a tenth of a handshake. */
 #define TLS_REKEYS_A_TURN 4u         /* of a core, and one of a connection */
@@ -35,6 +36,7 @@
 	X(TLS_RESUMED, "of them, by a session ticket")                                             \
 	X(TLS_HANDSHAKE_ERRORS, "TLS handshakes that failed")                                      \
 	X(TLS_HANDSHAKE_TIMEOUTS, "of them, those that took too long")                             \
+	X(TLS_HANDSHAKE_YIELDED, "of them, those that others needed the place of")                 \
 	X(TLS_PROTO_ERRORS, "TLS connections closed: a wrong record")                              \
 	X(TLS_REKEYS, "key updates of peers")                                                      \
 	X(TLS_REKEYS_REFUSED, "TLS connections closed: key updates in a row")                      \
@@ -60,6 +62,7 @@ struct tls_conns_config {
 	uint32_t conns_max;      /* the stack's */
 	uint16_t plain_port;     /* the stack's other one; 0: none */
 	uint32_t handshakes_max; /* 0: TLS_HANDSHAKES_MAX */
+	uint64_t seed;
 	struct tls_shared *shared;
 };
 

@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "tls_inside.h"
 
+#define PLACE_LOOKS_MAX 64u
+
 bool
 tls_step_is_allowed(const struct tls_conns *tc)
 {
@@ -22,11 +24,81 @@ step_begins(struct tls_conns *tc)
 	tc->step_requests = serve_tls_requests(tc->serve);
 }
 
+/* The first of the line whose source has more than its part of the places; NULL: there is none. */
+static struct tls_conn *
+line_over(const struct tls_conns *tc, const struct list *line)
+{
+	const struct list *at = line->next;
+
+	for (uint32_t i = 0; i < PLACE_LOOKS_MAX && at != line; i++, at = at->next) {
+		struct tls_conn *t = container_of(at, struct tls_conn, handshake);
+
+		if (budget_source_is_over(&tc->places, &t->place))
+			return t;
+	}
+	return NULL;
+}
+
+/* Who loses its place: one that has not been answered; then one that has, and whose source has more
+ * than its part; then the one that has made no progress for longest, if that is long. NULL: nobody.
+ */
+static struct tls_conn *
+place_loser(const struct tls_conns *tc)
+{
+	struct tls_conn *t = line_over(tc, &tc->unproven);
+
+	if (t != NULL)
+		return t;
+	if (!list_empty(&tc->unproven))
+		return container_of(tc->unproven.next, struct tls_conn, handshake);
+	t = line_over(tc, &tc->handshakes);
+	if (t != NULL)
+		return t;
+	t = container_of(tc->handshakes.next, struct tls_conn, handshake);
+	return tc->now_ns - t->progress_ns >= TLS_STALLED_NS ? t : NULL;
+}
+
+/* Is there a place, or can one be taken away? */
+static bool
+place_free(struct tls_conns *tc)
+{
+	struct tls_conn *t;
+
+	if (tc->places.left > 0)
+		return true;
+	t = place_loser(tc);
+	if (t == NULL)
+		return false;
+	tls_count(tc, TLS_HANDSHAKE_YIELDED);
+	tls_handshake_failed(tc, t);
+	return true;
+}
+
+bool
+tls_place_is_to_be_had(const struct tls_conns *tc)
+{
+	return tc->places.left > 0 || place_loser(tc) != NULL;
+}
+
+static void
+place_take(struct tls_conns *tc, struct tls_conn *t)
+{
+	struct ip_addr ip;
+	uint16_t port;
+
+	conn_peer(t->wire, &ip, &port);
+	budget_take(&tc->places, 1);
+	budget_join(&tc->places, &t->place, &ip);
+	t->since_ns = tc->now_ns;
+	list_unlink(&t->handshake);
+	list_push_back(&tc->unproven, &t->handshake);
+}
+
 /* A place among those that shake hands, and a stream. */
 static bool
 stream_begin(struct tls_conns *tc, struct tls_conn *t)
 {
-	if (tc->handshake_count >= tc->cfg.handshakes_max)
+	if (!place_free(tc))
 		return false;
 	t->stream = tls_stream_open(tc->context, &tc->io);
 	if (t->stream == NULL) {
@@ -34,11 +106,17 @@ stream_begin(struct tls_conns *tc, struct tls_conn *t)
 		tls_finish(tc, t);
 		return false;
 	}
-	tc->handshake_count++;
-	t->since_ns = tc->now_ns;
+	place_take(tc, t);
+	return true;
+}
+
+/* It has been answered, so the peer can go on. */
+static void
+handshake_progressed(struct tls_conns *tc, struct tls_conn *t)
+{
 	list_unlink(&t->handshake);
 	list_push_back(&tc->handshakes, &t->handshake);
-	return true;
+	t->progress_ns = tc->now_ns;
 }
 
 static enum tls_status
@@ -60,6 +138,8 @@ handshake_step(struct tls_conns *tc, struct tls_conn *t, bool *resumed)
 		written = tc->io.out_len;
 		conn_advance(tc->stack, t->wire, used);
 		tls_io_flush(tc, t->wire, credits);
+		if (written > 0)
+			handshake_progressed(tc, t);
 		if (used == 0 && written == 0)
 			break;
 	}

@@ -3,8 +3,7 @@
  */
 #include "tls_hello.h"
 
-#define RECORD_HANDSHAKE 22u
-#define MESSAGE_HELLO    1u
+#define MESSAGE_HELLO 1u
 
 static void
 record_begins(struct tls_hello *h, uint8_t byte)
@@ -13,7 +12,7 @@ record_begins(struct tls_hello *h, uint8_t byte)
 	if (h->header_len < TLS_RECORD_HEADER)
 		return;
 	h->header_len = 0;
-	h->is_handshake = h->header[0] == RECORD_HANDSHAKE;
+	h->is_handshake = h->header[0] == TLS_RECORD_HANDSHAKE;
 	h->record_left = (uint32_t)h->header[3] << 8 | h->header[4];
 }
 
@@ -61,4 +60,17 @@ tls_hello_passes(struct tls_hello *h, const uint8_t *bytes, uint32_t len, bool a
 		len -= n;
 	}
 	return true;
+}
+
+bool
+tls_hello_is_whole(struct view begin, uint32_t here)
+{
+	uint32_t record;
+
+	if (begin.len > 0 && begin.data[0] != TLS_RECORD_HANDSHAKE)
+		return true;
+	if (begin.len < TLS_RECORD_HEADER)
+		return here >= TLS_RECORD_HEADER; /* a header in two frames */
+	record = (uint32_t)begin.data[3] << 8 | begin.data[4];
+	return record > TLS_HELLO_MAX || here >= TLS_RECORD_HEADER + record;
 }

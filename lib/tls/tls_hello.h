@@ -10,8 +10,7 @@
 #ifndef CLOCKOO_TLS_HELLO_H
 #define CLOCKOO_TLS_HELLO_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/bytes.h"
 
 /* With its header it fits the buffer that OpenSSL has for any message. Hellos have some hundred
  * bytes, 2 KB where they bring keys that quantum computers cannot find, and a ticket's more. */
@@ -19,6 +18,8 @@
 
 #define TLS_RECORD_HEADER  5u
 #define TLS_MESSAGE_HEADER 4u
+
+#define TLS_RECORD_HANDSHAKE 22u
 
 struct tls_hello {
 	uint32_t record_left, message_left; /* bytes; 0: a header is next */
@@ -31,5 +32,9 @@ struct tls_hello {
 /* again: a hello may come behind the first one, as TLS 1.3 has it. Else what follows may be
  * ciphered, and is not looked at. */
 bool tls_hello_passes(struct tls_hello *h, const uint8_t *bytes, uint32_t len, bool again);
+
+/* Is the record that a stream begins with here, or known not to be a hello of ours? begin: the
+ * first of the bytes that are here. */
+bool tls_hello_is_whole(struct view begin, uint32_t here);
 
 #endif

@@ -1,14 +1,16 @@
 /*
  * tls_inside.h - what the files of a core's TLS connections share.
  *
- * Shape:  a connection is in `waiting` until its handshake begins, in `handshakes` while it has a
- *         place, in neither once it is complete. Its `due` is in the list of those that the next
- *         turn looks at, or in `begins` or `steps` while it waits for a step.
+ * Shape:  a connection is in `waiting` until its hello is here. Then it has a place: it is in
+ *         `unproven` until it has been answered, in `handshakes` until its handshake is complete.
+ *         Its `due` is in the list of those that the next turn looks at, or in `begins` or `steps`
+ *         while it waits for a step.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_TLS_INSIDE_H
 #define CLOCKOO_TLS_INSIDE_H
 
+#include "base/budget.h"
 #include "base/list.h"
 #include "tls_conns.h"
 
@@ -22,7 +24,9 @@ struct tls_conn {
 	struct conn *wire, *pipe;  /* NULL: there is none; the pipe is open after the handshake */
 	struct tls_stream *stream; /* NULL: nothing has come yet */
 	uint64_t since_ns;         /* it is in that list: */
-	struct list handshake;     /* in waiting, or with a stream in handshakes; or in leaving */
+	uint64_t progress_ns;      /* of its handshake: it was last answered */
+	struct list handshake;     /* in waiting, unproven or handshakes; or in leaving */
+	struct budget_place place; /* of those with a stream, until the handshake is complete */
 	struct list due;           /* to be looked at in the next turn; or in steps */
 	uint64_t looked;           /* the turn in which it was last */
 	uint32_t rekeys, rekeys_early;
@@ -36,15 +40,16 @@ struct tls_conns {
 	struct tls_conns_config cfg;
 	struct serve *serve;
 	struct stack *stack;
-	struct tls_conn *of_slot;        /* of wires, by their slots */
-	uint32_t *wire_of;               /* of pipes: the wire's slot, plus 1 */
-	struct list waiting, handshakes; /* the oldest first */
-	struct list leaving;             /* the longest without progress first */
+	struct tls_conn *of_slot;         /* of wires, by their slots */
+	uint32_t *wire_of;                /* of pipes: the wire's slot, plus 1 */
+	struct list waiting;              /* the oldest first */
+	struct list unproven, handshakes; /* the longest without progress first */
+	struct budget places;
+	struct list leaving; /* the longest without progress first */
 	struct list due;
 	struct list begins, steps; /* that wait for one: without a stream, and with it */
 	uint64_t turns;
-	uint32_t kept;            /* chunks */
-	uint32_t handshake_count; /* of them, those with a stream */
+	uint32_t kept; /* chunks */
 	struct tls_context *context;
 	uint64_t now_ns;
 	uint64_t step_ns, step_ends_ns; /* of the last step of a handshake; 0: it is not known */
@@ -74,6 +79,8 @@ void tls_handshake_failed(struct tls_conns *tc, struct tls_conn *t);
 /* It is in no list of handshakes any more. */
 void tls_handshake_leave(struct tls_conns *tc, struct tls_conn *t);
 
+/* Is a place free, or held by who has to yield it? */
+bool tls_place_is_to_be_had(const struct tls_conns *tc);
 /* One step a turn; and where requests are served meanwhile, for half of the time at most. */
 bool tls_step_is_allowed(const struct tls_conns *tc);
 /* Its step, or a place among those that wait for one. False: the connection is over. */

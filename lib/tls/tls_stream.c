@@ -13,6 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Before 3.2 there was no such compression. */
+#ifndef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
+#define SSL_OP_NO_RX_CERTIFICATE_COMPRESSION 0
+#endif
+
 static const uint8_t session_context[] = "clockoo";
 
 struct tls_context {
@@ -29,6 +34,37 @@ struct tls_stream {
 	bool is_open; /* its handshake is complete */
 	uint32_t rekeys;
 };
+
+/* ---- memory ---- */
+
+/* The most heap of a stream, measured (tests/sim/test_tls_memory.c). From 3.2 on each direction has
+ * a record layer of its own, and from 3.5 on a stream keeps the peer's ML-KEM key. */
+static const struct {
+	unsigned long since; /* the release, as OpenSSL_version_num() has it */
+	uint32_t stream, handshake;
+} heap_rows[] = {{0x30200000ul, 45056u, 77824u}, {0, 30720u, 73728u}};
+
+static uint32_t
+heap_row(void)
+{
+	uint32_t i = 0;
+
+	while (OpenSSL_version_num() < heap_rows[i].since)
+		i++;
+	return i;
+}
+
+uint32_t
+tls_stream_bytes(void)
+{
+	return heap_rows[heap_row()].stream;
+}
+
+uint32_t
+tls_handshake_bytes(uint32_t verify_mode)
+{
+	return heap_rows[heap_row()].handshake + (verify_mode != 0 ? TLS_PEER_CHAIN_MAX : 0);
+}
 
 /* ---- the BIO ---- */
 
@@ -149,7 +185,9 @@ context_set(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 	/* Sessions live in tickets, at the client. */
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-					 SSL_OP_CIPHER_SERVER_PREFERENCE);
+					 SSL_OP_CIPHER_SERVER_PREFERENCE |
+					 /* 700 bytes of a peer would become 64 KB. */
+					 SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	/* A call that reads ends with the first record that is none of the application's: of a
 	 * frame full of key updates each takes some 30 us. */

@@ -7,8 +7,8 @@
  * Owner:  a stream keeps its context alive. io belongs to the caller, and is set before each call.
  * Thread: a context may be used by several threads, a stream by one at a time.
  * Errors: whatever the peer sends is a status; only a context tells why in words.
- * Bounds: memory of a stream as OpenSSL takes it: 14 KB at rest, TLS_STREAM_BYTES inside a record,
- *         and tls_handshake_bytes while it shakes hands. TLS_STEP_MAX bytes a write.
+ * Bounds: OpenSSL takes at most tls_stream_bytes() of heap for a stream inside a record, and
+ *         tls_handshake_bytes() while it shakes hands. TLS_STEP_MAX bytes a write.
  */
 #ifndef CLOCKOO_TLS_STREAM_H
 #define CLOCKOO_TLS_STREAM_H
@@ -21,10 +21,7 @@
 #define TLS_RECORD_MORE 512u   /* that a write may take beside its bytes */
 #define TLS_WHY_BYTES   320u
 
-/* Of OpenSSL 3.0, measured (tests/unit/tls); and what a peer may claim of its certificates. */
-#define TLS_STREAM_BYTES    30720u
-#define TLS_HANDSHAKE_BYTES 73728u
-#define TLS_PEER_CHAIN_MAX  65536u
+#define TLS_PEER_CHAIN_MAX 65536u /* that a peer may claim of its certificates */
 
 struct tls_context;
 struct tls_stream;
@@ -37,12 +34,10 @@ struct tls_settings {
 	uint32_t min_version; /* 0..3: TLS 1.0 to 1.3 */
 };
 
-/* Of the heap, at most, until its handshake is complete. */
-static inline uint32_t
-tls_handshake_bytes(uint32_t verify_mode)
-{
-	return TLS_HANDSHAKE_BYTES + (verify_mode != 0 ? TLS_PEER_CHAIN_MAX : 0);
-}
+/* Return the most heap a stream takes, inside a record and until its handshake is complete. Both
+ * depend on the release of OpenSSL that the program runs with. */
+uint32_t tls_stream_bytes(void);
+uint32_t tls_handshake_bytes(uint32_t verify_mode);
 
 /* Reads the files. NULL: why says what is wrong, on one line that begins with the option. */
 struct tls_context *tls_context_load(const struct tls_settings *from, char why[TLS_WHY_BYTES]);

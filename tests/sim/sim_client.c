@@ -29,6 +29,16 @@ on_gone(void *arg, struct conn *c)
 		cs->user.gone(cs->user.arg, cl);
 }
 
+/* The core has refused it. */
+static void
+on_failed(void *arg, struct conn *c, enum conn_failure why)
+{
+	const struct sim_clients *cs = arg;
+
+	ensure(cs->user.gone != NULL);
+	on_gone(arg, c);
+}
+
 static void
 serve(void *arg)
 {
@@ -45,7 +55,7 @@ void
 sim_clients_create(struct sim_clients *cs, struct sim_service *s,
 		   const struct sim_service_options *options, const struct sim_clients_user *user)
 {
-	const struct stack_user of_stack = {cs, on_opened, on_gone, NULL};
+	const struct stack_user of_stack = {cs, on_opened, on_gone, on_failed};
 
 	ensure(options->clients.tcp.conns_max <= SIM_CLIENT_SLOTS);
 	*cs = (struct sim_clients){.service = s, .user = *user};

@@ -16,7 +16,7 @@
 #include "base/list.h"
 #include "sim_service.h"
 
-#define SIM_CLIENTS_MAX  512u
+#define SIM_CLIENTS_MAX  1024u
 #define SIM_CLIENT_SLOTS 1024u
 #define SIM_WAITS_MAX    200000u
 

@@ -24,7 +24,7 @@ store_of(const struct sim_cores_options *o)
 	return (struct store_config){
 		.memory_bytes = o->memory_bytes,
 		.cores = o->cores,
-		.value_max = STORE_VALUE_MAX,
+		.value_max = o->value_max != 0 ? o->value_max : STORE_VALUE_MAX,
 		.seed = o->stack.net.seed,
 	};
 }

@@ -40,6 +40,7 @@ struct sim_cores_options {
 	struct port *const *ports; /* one a core instead; NULL: each has a mem_port */
 	uint32_t conn_requests_max;
 	size_t memory_bytes;
+	uint32_t value_max;        /* 0: STORE_VALUE_MAX */
 	struct stack_config stack; /* of each core: sim_config() */
 };
 

@@ -245,7 +245,8 @@ servers_set(struct front_servers *s, uint32_t first, uint32_t count)
 }
 
 static void
-on_health(void *arg, const struct front_host *host, enum front_health health)
+on_health(void *arg, const struct front_host *host, enum front_health health,
+	  enum front_failure why)
 {
 	struct world *w = arg;
 

@@ -262,10 +262,7 @@ step_keep(struct key_state *s, const struct call *c)
 		return true;
 	}
 
-	const bool exact = s->cas_known;
-
 	next_version(s);
-	s->cas_known = exact; /* the next number, and no other */
 	s->stale = c->kind == CALL_STALE;
 	s->won = 0;
 	if (c->kind == CALL_EMPTY) {
@@ -342,7 +339,6 @@ step_late(struct key_state *s, const struct call *c)
 			return false;
 		put_value(s, c, s->doomed_s);
 		s->cas = c->number + 1;
-		s->cas_known = 1;
 		return told_truth(s, c);
 	}
 	if (c->number == 0 || (s->cas_known && s->cas <= c->number))
@@ -351,7 +347,6 @@ step_late(struct key_state *s, const struct call *c)
 	const struct key_state old = *s;
 
 	put_value(s, c, s->doomed_s);
-	s->cas_known = old.cas_known;
 	if (!old.cas_known && s->cas < c->number + 2)
 		s->cas = c->number + 2;
 	s->expiry_s = old.expiry_s;

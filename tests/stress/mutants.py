@@ -149,7 +149,7 @@ MUTANTS = {
     "LOW_FLOOR": [("unlink.c", "while (now < cas &&", "while (false &&")],
     # A chosen cas: the floor follows the version that it replaces once that is gone.
     "LATE_FLOOR": [
-        ("link.c", "if (unlikely(link->conditions.set_cas) && found->old != NULL)\n"
+        ("link.c", "if (found->old != NULL && unlikely(link->conditions.set_cas || item_cas(it) > FLOOR_MAX))\n"
                    "\t\tfloor_raise(st, place->tag, item_cas(found->old));\n", "(void)0;\n"),
         ("link.c", "retire(sc, found->old, found->alive);", "{\n"
                    "\t\tretire(sc, found->old, found->alive);\n"
@@ -469,6 +469,18 @@ MUTANTS = {
     "PEER_ANYBODY": [("front_peers.c", "!is_peer(f->peers, &from->ip) || request", "request")],
     "PEER_UNBOUNDED": [("front_peers.c", "p->heard == FRONT_PEER_WORDS_MAX || ", "")],
     "PEER_WAITED_FOR": [("front_peers.c", "return f->now_ns < peer->gives_up_ns ? LATER : LOST;", "return LATER;")],
+    # Of a budget: its reserve is anybody's, or there is no share, of prefixes, of addresses; who leaves stays; places outlive their shortage.
+    "BUDGET_NO_RESERVE": [("budget.c", "b->left >= b->reserve + n && held", "b->left >= n && held")],
+    "BUDGET_NO_SHARE": [("budget.c", " && held + n <= budget_share(b, p);", ";")],
+    "BUDGET_NO_PREFIX": [("budget.c", "(b->total - b->reserve) / b->prefixes;", "b->total - b->reserve;")],
+    "BUDGET_NO_ADDRESS": [("budget.c", "return of_network / b->networks[address->network].count;", "return of_network;")],
+    "BUDGET_STAYS": [("budget.c", "		b->holders--;\n	}\n", "		b->holders--;\n		address->count++;\n	}\n")],
+    "BUDGET_OF_ANY_SHORTAGE": [("budget.c", "cell->shortage == b->shortage && cell->count > 0;", "cell->count > 0;")],
+    # Answers that clients do not read keep their memory.
+    "FRONT_NO_YIELD": [("front_read.c", "		if (!serve_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
+    # A handshake has a place from its first byte on; nobody yields one.
+    "TLS_HALF_A_RECORD": [("tls_conns.c", "	return conn_has_ended(wire) || tls_hello_is_whole(conn_peek(wire), conn_unread(wire));", "	return conn_has_ended(wire) || conn_unread(wire) > 0;")],
+    "TLS_NO_YIELD": [("tls_handshakes.c", "	struct tls_conn *t = line_over(tc, &tc->unproven);\n", "	struct tls_conn *t = line_over(tc, &tc->unproven);\n\n	if (tc != NULL)\n		return NULL;\n")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # The tier: an erasure leaves a neighbour's entry, or its key's own.

@@ -50,6 +50,7 @@ begin(const char *servers)
 
 	config_defaults(&cfg);
 	cfg.cores = CORES;
+	check(config_set(&cfg, "address", "10.0.0.250/24", &err));
 	check(config_set(&cfg, "front-servers", servers, &err));
 	if (!fleet_begin(&f, &cfg, &err))
 		fail_msg("%s", err.text);
@@ -194,6 +195,7 @@ look(const char *servers)
 
 	config_defaults(&cfg);
 	cfg.cores = CORES;
+	check(config_set(&cfg, "address", "10.0.0.250/24", &err));
 	check(config_set(&cfg, "front-servers", servers, &err));
 	check(front_look_make(&l, &cfg, &err));
 	return l;
@@ -231,6 +233,66 @@ a_reload_is_another_list(void **state)
 	check_eq(turn(f)->count, 4);
 }
 
+/* The name is wrong, and the servers of before go on. */
+static void
+refused_reload_leaves_the_fleet_as_it_was(void **state)
+{
+	struct fleet *f = begin("10.0.0.7:11211:1");
+	struct front_look *next = look("10.0.0.8:11211:1,nowhere:11211:1");
+	struct front_look *was = f->look;
+	struct world w = {.ip = 0};
+	struct error err;
+
+	f->runs = true; /* no thread looks up beside us */
+	check(fleet_reload(f, next, 0, &err));
+	check(!pass(f, &w));
+	fleet_tick(f, FRONT_LOCATE_NS);
+	ticks(f);
+	check(f->next == NULL && f->look == was);
+	check_eq(turn(f)->count, 1);
+	check_eq(ip_of(f, 0), 0x0a000007);
+	check_eq(f->hosts.count, 1);
+	next = look("10.0.0.9:11211:1");
+	check(fleet_reload(f, next, 0, &err));
+	ticks(f);
+	check(f->look == next);
+}
+
+static void
+start_has_the_addresses_of_names(void **state)
+{
+	struct fleet *f = begin("localhost:11211:1");
+	struct error err;
+
+	check(fleet_start(f, &err));
+	fleet_wait(f, TRIES);
+	check_eq(ip_of(f, 0), 0x7f000001);
+}
+
+/* Far sooner than FLEET_LOOKUP_S. */
+static void
+name_of_a_failed_server_is_looked_up_at_once(void **state)
+{
+	struct fleet *f = begin("localhost:11211:1");
+	struct error err;
+	uint32_t passes = 0, i = 0;
+
+	check(fleet_start(f, &err));
+	fleet_wait(f, TRIES);
+	ticks(f);
+	for (uint32_t n = 0; n < f->look->config.server_failure_limit; n++)
+		front_report_failure_mt(&f->exchange->report[0], n + 1, n + 1);
+	ticks(f);
+	check_eq(turn(f)->condition[0], FRONT_PLACE_REFUSED);
+	while (passes < 2 && ++i < TRIES) {
+		usleep(TRIES_US);
+		pthread_mutex_lock(&f->lock);
+		passes = f->passes;
+		pthread_mutex_unlock(&f->lock);
+	}
+	check(passes >= 2);
+}
+
 int
 main(void)
 {
@@ -241,6 +303,9 @@ main(void)
 		cmocka_unit_test(addresses_alone_need_no_thread),
 		cmocka_unit_test(the_thread_finds_what_the_hosts_file_has),
 		cmocka_unit_test(a_reload_is_another_list),
+		cmocka_unit_test(refused_reload_leaves_the_fleet_as_it_was),
+		cmocka_unit_test(start_has_the_addresses_of_names),
+		cmocka_unit_test(name_of_a_failed_server_is_looked_up_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -580,6 +580,59 @@ a_reload_waits_for_addresses(void **state)
 	world_destroy(w);
 }
 
+static void
+note_refused(void *arg, const struct front_host *host)
+{
+	strcpy(arg, host->host);
+}
+
+static void
+reload_without_an_address_is_refused(void **state)
+{
+	struct world *w = world_create(2, 0, false);
+	const struct ip_addr ip = ip_addr_v4(0x0a000099);
+	char refused[FRONT_HOST_BYTES] = "";
+
+	w->control.refused = note_refused;
+	w->control.arg = refused;
+	servers_read(&w->config[1].servers, 3, 'a');
+	strcpy(w->config[1].servers.host[2].host, "name");
+	reload(w);
+	w->now_ns += FRONT_LOCATE_NS - 1;
+	steps(w);
+	check(refused[0] == '\0');
+	w->now_ns++;
+	steps(w);
+	check(strcmp(refused, "name") == 0);
+	check_eq(state_of(w)->generation, 1);
+	check(front_control_config(&w->control) == &w->config[0]);
+	/* An address that comes too late changes nothing; the next reload is not hindered. */
+	front_control_located(&w->control, "name", &ip);
+	steps(w);
+	check_eq(state_of(w)->generation, 1);
+	reload(w);
+	front_control_located(&w->control, "name", &ip);
+	steps(w);
+	check_eq(state_of(w)->count, 3);
+	world_destroy(w);
+}
+
+/* A server of the present fleet that never had an address keeps nobody from joining. */
+static void
+reload_beside_a_nameless_server_goes_on(void **state)
+{
+	struct world *w = world_create(2, 0, false);
+
+	strcpy(w->config[0].servers.host[1].host, "nowhere");
+	servers_read(&w->config[1].servers, 3, 'a');
+	strcpy(w->config[1].servers.host[1].host, "nowhere");
+	w->control.place[1].ip = (struct ip_addr){0};
+	reload(w);
+	steps(w);
+	check_eq(state_of(w)->count, 3);
+	world_destroy(w);
+}
+
 int
 main(void)
 {
@@ -600,6 +653,8 @@ main(void)
 		cmocka_unit_test(a_reload_that_cannot_be_changes_nothing),
 		cmocka_unit_test(a_reload_while_a_server_is_away),
 		cmocka_unit_test(a_reload_waits_for_addresses),
+		cmocka_unit_test(reload_without_an_address_is_refused),
+		cmocka_unit_test(reload_beside_a_nameless_server_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -236,6 +236,32 @@ conn_is_full(struct stack *s, struct conn *c)
 	return c->queued > CONN_SENDQ_BYTES;
 }
 
+/* The peer's window takes a whole value. */
+bool
+conn_piece_fits(struct stack *s, struct conn *c)
+{
+	c->wants_room |= s->bufs_left == 0;
+	return !c->closed && s->bufs_left > 0;
+}
+
+void
+conn_holds_behind(struct stack *s, const struct conn *c, uint32_t bytes)
+{
+	check(c->open && !c->closed);
+}
+
+bool
+conn_piece_writable(struct stack *s, struct conn *c)
+{
+	return conn_piece_fits(s, c) && conn_writable(s, c, 1);
+}
+
+bool
+conn_is_refused(const struct conn *c)
+{
+	return c->wants_room;
+}
+
 uint32_t
 conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
 {
@@ -301,8 +327,7 @@ conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32
 		    void (*release)(const void *arg), const void *arg)
 {
 	check(c->open && !c->closed && len > 0);
-	if (s->bufs_left == 0)
-		return false;
+	check(s->bufs_left > 0);
 	s->bufs_left--;
 	check(c->piece_count < PIECES_MAX);
 	c->pieces[c->piece_count++] = (struct elsewhere){data, len, c->sent_len, release, arg};
@@ -551,10 +576,13 @@ static const struct serve_config serve_cfg = {
 
 /* The store and what the cores share lie in the first one's region. */
 static void
-shared_create(struct rig *r, uint32_t cores)
+shared_create(struct rig *r, uint32_t cores, bool never_evict)
 {
-	const struct store_config store_cfg = {
-		.memory_bytes = MEMORY, .cores = cores, .value_max = STORE_VALUE_MAX, .seed = 1};
+	const struct store_config store_cfg = {.memory_bytes = MEMORY,
+					       .cores = cores,
+					       .value_max = STORE_VALUE_MAX,
+					       .seed = 1,
+					       .never_evict = never_evict};
 	const struct serve_info info = {
 		.pid = 77,
 		.conns_max = cores * FAKE_CONNS,
@@ -587,15 +615,15 @@ fake_create(void)
 	return stack;
 }
 
-void
-rig_create_cores(struct rig **rigs, uint32_t cores)
+static void
+create(struct rig **rigs, uint32_t cores, bool never_evict)
 {
 	for (uint32_t i = 0; i < cores; i++) {
 		struct serve_config cfg = serve_cfg;
 		struct rig *r = rigs[i] = calloc(1, sizeof *r);
 
 		if (i == 0)
-			shared_create(r, cores);
+			shared_create(r, cores, never_evict);
 		r->store = rigs[0]->store;
 		r->shared = rigs[0]->shared;
 		r->core = store_core_of(r->store, i);
@@ -606,6 +634,18 @@ rig_create_cores(struct rig **rigs, uint32_t cores)
 		r->clock =
 			(struct serve_clock){.unix_s = FAKE_UNIX, .now_s = STORE_CLOCK_START + 100};
 	}
+}
+
+void
+rig_create_cores(struct rig **rigs, uint32_t cores)
+{
+	create(rigs, cores, false);
+}
+
+void
+rig_create_never_evicting(struct rig **rigs, uint32_t cores)
+{
+	create(rigs, cores, true);
 }
 
 struct rig *
@@ -770,13 +810,19 @@ rig_forget_sent(struct conn *c)
 	c->sent[0] = 0;
 }
 
+static void
+wake(struct stack *s, struct conn *c)
+{
+	if (c->wants_room)
+		make_ready(s, c);
+	c->wants_room = false;
+}
+
 void
 rig_acked(struct rig *r, struct conn *c)
 {
 	let_go(r->stack, c);
-	if (c->wants_room)
-		make_ready(r->stack, c);
-	c->wants_room = false;
+	wake(r->stack, c);
 }
 
 bool
@@ -795,6 +841,9 @@ void
 rig_set_pieces(struct rig *r, uint32_t pieces)
 {
 	r->stack->bufs_left = pieces;
+	for (uint32_t i = 0; i < FAKE_CONNS; i++)
+		if (r->stack->conns[i].open)
+			wake(r->stack, &r->stack->conns[i]);
 }
 
 void

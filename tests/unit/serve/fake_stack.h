@@ -49,6 +49,7 @@ struct rig {
 struct rig *rig_create(void);
 /* Some cores on one store; each is turned by itself. The first one is destroyed last. */
 void rig_create_cores(struct rig **rigs, uint32_t cores);
+void rig_create_never_evicting(struct rig **rigs, uint32_t cores);
 void rig_destroy(struct rig *r);
 
 /* As core_turn does it: passes until nothing is left, then frames are gone. */

@@ -132,10 +132,10 @@ a_meta_delete_deletes_or_marks_or_empties(void **state)
 		{"ms a 2 E5 F7\r\nhi\r\nmd a x E9\r\nmg a v f c t\r\nmd a x I T30 E11\r\nmg a v f "
 		 "c t\r\n",
 		 "HD\r\nHD\r\nVA 0 f0 c9 t-1\r\n\r\nHD\r\nVA 0 f0 c11 t30 X W\r\n\r\n"},
-		{"ms a 2 E5 T100\r\nhi\r\nmd a x\r\nmg a v f c t\r\n",
-		 "HD\r\nHD\r\nVA 0 f0 c6 t-1\r\n\r\n"}, /* 1.6.45: c5 */
-		{"ms a 2 E5 T100 F3\r\nhi\r\nmd a x T50\r\nmg a v f c t\r\nmd a x F9\r\nmg a f\r\n",
-		 "HD\r\nHD\r\nVA 0 f0 c6 t50\r\n\r\nHD\r\nHD f0\r\n"}, /* 1.6.45: c5, f9 */
+		{"ms a 2 E5 T100\r\nhi\r\nmd a x\r\nmg a v f t\r\n",
+		 "HD\r\nHD\r\nVA 0 f0 t-1\r\n\r\n"},
+		{"ms a 2 E5 T100 F3\r\nhi\r\nmd a x T50\r\nmg a v f t\r\nmd a x F9\r\nmg a f\r\n",
+		 "HD\r\nHD\r\nVA 0 f0 t50\r\n\r\nHD\r\nHD f0\r\n"}, /* 1.6.45: f9 */
 		{"ms a 2 E5\r\nhi\r\nmd a q C4\r\nmn\r\nmd a I q E6\r\nmn\r\nmd a I E7\r\nmg a "
 		 "c\r\nmd a I E8\r\nmg a c\r\nmg a c\r\n",
 		 "HD\r\nEX\r\nMN\r\nMN\r\nHD\r\nHD c7 X W\r\nHD\r\nHD c8 X W\r\nHD c8 Z X\r\n"},

@@ -141,7 +141,7 @@ an_older_version_is_stored_as_stale_where_that_is_wanted(void **state)
 		check_eq(item_is_won(made), rows[i / 4].stale && won);
 		check_eq(item_expiry_s(made), !rows[i / 4].stale ? 70 : expires ? 50 : 0);
 		check_eq(item_flags(made), 3);
-		check_eq(item_cas(made), 101);
+		check(item_cas(made) > 100);
 	}
 }
 
@@ -165,12 +165,13 @@ a_client_may_choose_the_number_of_a_version(void **state)
 	static const struct {
 		uint64_t chosen, next;
 	} rows[] = {
-		{0, 1},
 		{5, 6},
 		{ITEM_CAS_MAX, ITEM_CAS_MAX + 1ull},
 		{ITEM_CAS_MAX + 1ull, ITEM_CAS_MAX + 2ull},
-		{UINT64_MAX - 1, UINT64_MAX},
-		{UINT64_MAX, 1},
+		{1ull << 62, (1ull << 62) + 1},
+		/* Numbers that no floor follows: the next one is above the highest before them. */
+		{UINT64_MAX - 1, (1ull << 62) + 2},
+		{UINT64_MAX, (1ull << 62) + 3},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -185,6 +186,104 @@ a_client_may_choose_the_number_of_a_version(void **state)
 		check_eq(set(rig.core, "k", "2"), STORE_OK);
 		check(item_cas(look()) == rows[i].next);
 		check(holds(rig.core, "k", "2"));
+	}
+}
+
+#define TOKENS_MAX 64u
+
+struct tokens {
+	uint64_t had[TOKENS_MAX];
+	uint32_t count;
+};
+
+/* The key's version is one that the server numbered: no client ever had this number. */
+static void
+is_new_token(struct tokens *t)
+{
+	const uint64_t cas = item_cas(look());
+
+	check(cas != 0);
+	for (uint32_t i = 0; i < t->count; i++)
+		check(cas != t->had[i]);
+	check(t->count < TOKENS_MAX);
+	t->had[t->count++] = cas;
+}
+
+static void
+choose(struct tokens *t, uint64_t cas)
+{
+	const struct store_conditions conditions = {.set_cas = true, .new_cas = cas};
+	const struct item *made;
+
+	check_eq(write_on(&conditions, "5", &made), STORE_OK);
+	check(item_cas(made) == cas);
+	check(t->count < TOKENS_MAX);
+	t->had[t->count++] = cas;
+}
+
+static void
+write_each_way(struct tokens *t)
+{
+	const struct store_removal stale = {.mark_stale = true}, empty = {.drop_value = true};
+	const struct item *left;
+	uint64_t number;
+
+	check_eq(set(rig.core, "k", "5"), STORE_OK);
+	is_new_token(t);
+	check_eq(store_arith(rig.core, KEY, 1, false, &number), STORE_OK);
+	is_new_token(t);
+	check_eq(write_full(&(struct store_conditions){.mode = STORE_APPEND}, "0", 0, 0, &left),
+		 STORE_OK);
+	is_new_token(t);
+	check_eq(store_delete_with(rig.core, KEY, &stale, &left), STORE_OK);
+	is_new_token(t);
+	check_eq(store_delete_with(rig.core, KEY, &empty, &left), STORE_OK);
+	is_new_token(t);
+	del(rig.core, "k");
+	check_eq(set(rig.core, "k", "5"), STORE_OK);
+	is_new_token(t);
+}
+
+static void
+no_number_comes_back_after_a_chosen_one(void **state)
+{
+	static const uint64_t rows[][4] = {
+		{1, 1, 1, 1},
+		{50, 1, 49, 3},
+		{ITEM_CAS_MAX, 1, ITEM_CAS_MAX - 2, 1},
+		{ITEM_CAS_MAX + 1ull, 7, ITEM_CAS_MAX + 1ull, 7},
+		{1ull << 61, 1, 1ull << 60, 2},
+		{UINT64_MAX, 1, UINT64_MAX, UINT64_MAX - 1},
+		{1ull << 62, (1ull << 62) + 1, (1ull << 62) - 1, 1},
+		{(1ull << 62) + 1, (1ull << 62) + 20, UINT64_MAX, 1},
+		{(1ull << 62) + (1ull << 33), (1ull << 62) + (1ull << 32), 9, 1ull << 62},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct tokens t = {.count = 0};
+
+		del(rig.core, "k");
+		check_eq(set(rig.core, "k", "1"), STORE_OK);
+		is_new_token(&t);
+		for (uint32_t n = 0; n < 4; n++) {
+			choose(&t, rows[i][n]);
+			if (i % 2 == 0 || n % 2 != 0)
+				write_each_way(&t);
+		}
+	}
+}
+
+/* 0 is no version's number: the binary protocol's for "any". */
+static void
+zero_is_not_chosen(void **state)
+{
+	const struct store_conditions zero = {.set_cas = true};
+	const struct item *made;
+	struct tokens t = {.count = 0};
+
+	for (uint32_t i = 0; i < 3; i++) {
+		check_eq(write_on(&zero, "1", &made), STORE_OK);
+		is_new_token(&t);
 	}
 }
 
@@ -347,7 +446,7 @@ a_stale_item_is_served_and_won_once_each_time_it_becomes_stale(void **state)
 		check(holds(rig.core, "k", "value"));
 		check_eq(item_flags(left), 7);
 		check_eq(item_expiry_s(left), how->new_expiry ? how->expiry_s : expiry_s);
-		check(item_cas(left) == (how->set_cas ? how->new_cas : 101));
+		check(how->set_cas ? item_cas(left) == how->new_cas : item_cas(left) > 100);
 		check(item_is_stale(left));
 		check(!item_is_won(left));
 		check(store_win(rig.core, left));
@@ -376,7 +475,7 @@ an_item_can_lose_its_value_and_stay(void **state)
 		check_eq(item_flags(left), 0);
 		check_eq(item_expiry_s(left), hows[i].expiry_s);
 		check_eq(item_is_stale(left), hows[i].mark_stale);
-		check(item_cas(left) == (hows[i].set_cas ? hows[i].new_cas : 101));
+		check(hows[i].set_cas ? item_cas(left) == hows[i].new_cas : item_cas(left) > 100);
 		check(view_equal(item_key(left), text("k")));
 	}
 }
@@ -431,7 +530,7 @@ a_large_value_becomes_stale_whole(void **state)
 
 /* A cache may forget: it does before it says that a value is good which is not. */
 static void
-what_cannot_be_made_stale_is_evicted(void **state)
+a_large_item_without_memory_for_a_copy_is_marked_where_it_lies(void **state)
 {
 	static uint8_t bytes[3u << 20];
 	struct rig small = rig_up_for(8, 1, sizeof bytes);
@@ -439,20 +538,23 @@ what_cannot_be_made_stale_is_evicted(void **state)
 	const uint64_t hash = store_hash(small.core, key);
 	const struct store_removal how = {.mark_stale = true};
 	const struct item *left;
-	uint32_t waited, forgotten = 0;
+	uint32_t waited, in_place = 0;
 
 	for (int i = 0; i < 10; i++) {
 		check_eq(put_waiting(small.core, key, value, 1000, &waited), STORE_OK);
 
+		const struct item *it = store_peek(small.core, key, hash);
+		const uint64_t cas = item_cas(it);
 		/* To look for memory may have evicted it already. */
 		const enum store_result r = store_delete_with(small.core, key, hash, &how, &left);
 
-		check(r == STORE_OK || r == STORE_NOT_FOUND);
-		forgotten += left == NULL;
+		check(r == STORE_OK ? left != NULL : r == STORE_NOT_FOUND);
 		check(left == store_peek(small.core, key, hash));
-		check(left == NULL || item_is_stale(left));
+		check(left == NULL || (item_is_stale(left) && !item_is_won(left)));
+		check(left != it || item_cas(left) > cas);
+		in_place += left == it && left != NULL;
 	}
-	check(forgotten > 0);
+	check(in_place > 0);
 	rig_down(&small);
 }
 
@@ -681,6 +783,8 @@ main(void)
 						up, down),
 		cmocka_unit_test_setup_teardown(a_client_may_choose_the_number_of_a_version, up,
 						down),
+		cmocka_unit_test_setup_teardown(no_number_comes_back_after_a_chosen_one, up, down),
+		cmocka_unit_test_setup_teardown(zero_is_not_chosen, up, down),
 		cmocka_unit_test_setup_teardown(after_the_last_number_comes_another, up, down),
 		cmocka_unit_test_setup_teardown(one_reader_wins_and_no_other, up, down),
 		cmocka_unit_test_setup_teardown(status_bits_stay_with_the_same_value, up, down),
@@ -691,7 +795,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(an_item_can_lose_its_value_and_stay, up, down),
 		cmocka_unit_test_setup_teardown(a_removal_asks_what_is_there, up, down),
 		cmocka_unit_test_setup_teardown(a_large_value_becomes_stale_whole, up, down),
-		cmocka_unit_test(what_cannot_be_made_stale_is_evicted),
+		cmocka_unit_test(a_large_item_without_memory_for_a_copy_is_marked_where_it_lies),
 		cmocka_unit_test_setup_teardown(a_number_is_made_where_there_is_none, up, down),
 		cmocka_unit_test_setup_teardown(a_number_may_have_a_version_of_its_own, up, down),
 		cmocka_unit_test_setup_teardown(an_append_begins_a_value_where_it_may, up, down),

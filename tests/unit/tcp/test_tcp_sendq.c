@@ -35,7 +35,7 @@ region_for(struct sendq_pool *pool)
 	struct region r = {.size = sendq_pool_bytes(CHUNKS)};
 
 	r.base = malloc(r.size);
-	sendq_pool_create(pool, &r, CHUNKS);
+	sendq_pool_create(pool, &r, CHUNKS, CHUNKS / 2, 1);
 	return r;
 }
 
@@ -126,7 +126,7 @@ bytes_come_out_as_they_went_in(void **unused)
 		step(&q, &pool, &m);
 	check(m.acked > STREAM / 2);
 	sendq_clear(&q, &pool);
-	check_eq(pool.chunks_left, CHUNKS);
+	check_eq(pool.chunks.left, CHUNKS);
 	check_eq(released, m.lent);
 	free(r.base);
 }
@@ -142,12 +142,12 @@ an_empty_commit_gives_the_chunk_back(void **unused)
 	sendq_init(&q);
 	check_ptr(sendq_reserve(&q, &pool, 10));
 	sendq_commit(&q, &pool, 0);
-	check_eq(pool.chunks_left, CHUNKS);
+	check_eq(pool.chunks.left, CHUNKS);
 	memset(sendq_reserve(&q, &pool, 10), 'a', 1);
 	sendq_commit(&q, &pool, 1);
 	check_ptr(sendq_reserve(&q, &pool, CONN_RESERVE_MAX));
 	sendq_commit(&q, &pool, 0);
-	check_eq(pool.chunks_left, CHUNKS - 1);
+	check_eq(pool.chunks.left, CHUNKS - 1);
 	sendq_copy_next(&q, &byte, 1);
 	check_eq(byte, 'a');
 	sendq_clear(&q, &pool);
@@ -183,7 +183,7 @@ scratch_never_takes_credited_chunks(void **unused)
 	sendq_clear(&q, &pool);
 	while (n > 0)
 		sendq_chunk_put(&pool, scratch[--n]);
-	check_eq(pool.chunks_left, CHUNKS);
+	check_eq(pool.chunks.left, CHUNKS);
 	free(r.base);
 }
 

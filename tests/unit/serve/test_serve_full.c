@@ -1,0 +1,343 @@
+/*
+ * Requests of a store whose memory is full. Goal: a request that needs no memory with memcached
+ * (1.6.45) needs none here, and one that is refused leaves what was there, but where memcached
+ * removes it, too. Method: each verb over each kind of value, in a store that never evicts (-M)
+ * until no set is stored any more, and in one that has memory only once another core has turned.
+ */
+#include "support/test.h"
+#include "fake_stack.h"
+
+#include <string.h>
+
+#define CORES     2u
+#define REPLY_MAX 512u
+#define TURNS     30u
+#define SEGMENT   1460u
+#define NO_NUMBER "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
+
+static struct rig *rigs[CORES];
+
+/* Values by where they lie: within an item, in one that has a long cas, in chunks. */
+static const struct kind {
+	const char *name;
+	uint32_t len;
+} kinds[] = {{"a number", 3}, {"a small one", 400}, {"a large one", 3000}, {"in chunks", 200000}};
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+static uint8_t value[300000];
+
+static const uint8_t *
+value_of(const struct kind *k)
+{
+	memset(value, k->len == 3 ? '7' : 'v', sizeof value);
+	return value;
+}
+
+static void
+turn_all(void)
+{
+	for (uint32_t i = 0; i < CORES; i++)
+		rig_turn(rigs[i]);
+}
+
+static enum store_result
+put(const char *key, const uint8_t *bytes, uint32_t len)
+{
+	const struct view k = {(const uint8_t *)key, (uint32_t)strlen(key)};
+	struct fill f;
+	const enum store_result r =
+		store_begin(rigs[0]->core, &f, k, store_hash(rigs[0]->core, k), len, 0, 0);
+
+	if (r != STORE_OK)
+		return r;
+	store_fill(rigs[0]->core, &f, bytes, len);
+	return store_finish(rigs[0]->core, &f, STORE_SET, 0);
+}
+
+/* So many of one size that no more is stored. */
+static void
+fill_with(uint32_t len, char name)
+{
+	char key[32];
+	uint32_t refused = 0;
+
+	for (uint32_t n = 0; refused < 20; n++) {
+		snprintf(key, sizeof key, "%c%u", name, n);
+
+		const enum store_result r = put(key, value, len);
+
+		refused = r == STORE_OK ? 0 : refused + 1;
+		if (r != STORE_OK || n % 64 == 0)
+			turn_all();
+	}
+}
+
+static void
+fill_up(void)
+{
+	static const uint32_t sizes[] = {200000, 60000, 3000, 1100, 400, 60, 30, 3};
+
+	for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		fill_with(sizes[i], (char)('a' + i));
+}
+
+static const char *
+sent_by(struct conn *c)
+{
+	static char reply[REPLY_MAX];
+	uint32_t sent;
+	const char *at = rig_sent(c, &sent);
+
+	sent = sent < REPLY_MAX - 1 ? sent : REPLY_MAX - 1;
+	memcpy(reply, at, sent);
+	reply[sent] = 0;
+	return reply;
+}
+
+/* The start of what the core answers. body: what follows the line, or NULL. */
+static const char *
+reply_to(uint32_t core, const char *line, const uint8_t *body, uint32_t len)
+{
+	struct conn *c = rig_open(rigs[core]);
+	const char *reply;
+
+	rig_receive_text(rigs[core], c, line);
+	for (uint32_t i = 0; body != NULL && i < len; i += SEGMENT) {
+		rig_receive(rigs[core], c, body + i, len - i < SEGMENT ? len - i : SEGMENT);
+		turn_all();
+	}
+	if (body != NULL)
+		rig_receive_text(rigs[core], c, "\r\n");
+	for (uint32_t i = 0; i < TURNS; i++)
+		turn_all();
+	reply = sent_by(c);
+	rig_lose(rigs[core], c);
+	turn_all();
+	return reply;
+}
+
+static void
+answers(uint32_t core, const char *request, const char *key, const struct kind *k,
+	const char *wanted)
+{
+	char line[REPLY_MAX];
+	const char *reply;
+
+	snprintf(line, sizeof line, request, key);
+	reply = reply_to(core, line, NULL, 0);
+	if (strncmp(reply, wanted, strlen(wanted)) != 0)
+		fprintf(stderr, "of %s: %s: %.60s\n", k->name, line, reply);
+	check_bytes(reply, wanted, strlen(wanted));
+}
+
+/* memcached changes an expiry, marks and a number where they lie. %s is the key. */
+static const struct in_place {
+	const char *request;
+	const char *replies[KINDS]; /* their starts */
+	const char *then, *shows;   /* what tells that it was done; NULL: the number does */
+} in_place[] = {
+	{"touch %s 100\r\n",
+	 {"TOUCHED\r\n", "TOUCHED\r\n", "TOUCHED\r\n", "TOUCHED\r\n"},
+	 "mg %s t\r\n",
+	 "HD t100\r\n"},
+	{"gat 100 %s\r\n", {"VALUE ", "VALUE ", "VALUE ", "VALUE "}, "mg %s t\r\n", "HD t100\r\n"},
+	{"gats 100 %s\r\n", {"VALUE ", "VALUE ", "VALUE ", "VALUE "}, "mg %s t\r\n", "HD t100\r\n"},
+	{"mg %s T100 s t\r\n",
+	 {"HD s3 t100", "HD s400 t100", "HD s3000 t100", "HD s200000 t100"},
+	 "mg %s t\r\n",
+	 "HD t100\r\n"},
+	{"md %s I T30\r\n",
+	 {"HD\r\n", "HD\r\n", "HD\r\n", "HD\r\n"},
+	 "mg %s t\r\n",
+	 "HD t30 X W\r\n"},
+	{"incr %s 1\r\n", {"778\r\n", NO_NUMBER, NO_NUMBER, NO_NUMBER}, NULL, NULL},
+	{"decr %s 1\r\n", {"776\r\n", NO_NUMBER, NO_NUMBER, NO_NUMBER}, NULL, NULL},
+	{"ma %s v\r\n", {"VA 3\r\n778\r\n", NO_NUMBER, NO_NUMBER, NO_NUMBER}, NULL, NULL},
+	{"ma %s MD T50 t\r\n", {"HD t50\r\n", NO_NUMBER, NO_NUMBER, NO_NUMBER}, NULL, NULL},
+};
+#define IN_PLACE (sizeof in_place / sizeof *in_place)
+
+static const char *
+name_of(uint32_t row, uint32_t kind)
+{
+	static char name[32];
+
+	snprintf(name, sizeof name, "k%u.%u", row, kind);
+	return name;
+}
+
+/* One key of each kind for each row. */
+static void
+store_keys(uint32_t rows)
+{
+	for (uint32_t r = 0; r < rows; r++)
+		for (uint32_t k = 0; k < KINDS; k++) {
+			check_eq(put(name_of(r, k), value_of(&kinds[k]), kinds[k].len), STORE_OK);
+			turn_all();
+		}
+}
+
+static void
+what_needs_no_memory_is_done_in_full_memory(void **state)
+{
+	rig_create_never_evicting(rigs, CORES);
+	store_keys(IN_PLACE);
+	fill_up();
+	for (uint32_t r = 0; r < IN_PLACE; r++)
+		for (uint32_t k = 0; k < KINDS; k++) {
+			const struct in_place *row = &in_place[r];
+			const char *key = name_of(r, k);
+
+			answers(r % CORES, row->request, key, &kinds[k], row->replies[k]);
+			if (row->then != NULL)
+				answers(0, row->then, key, &kinds[k], row->shows);
+		}
+}
+
+/* Touch and GAT of the binary protocol: the status of the response. */
+static void
+binary_touch_succeeds(uint8_t opcode, const char *key)
+{
+	struct conn *c = rig_open(rigs[0]);
+	const uint8_t len = (uint8_t)strlen(key);
+	uint8_t packet[64] = {0x80, opcode, 0, len, 4, [11] = (uint8_t)(4 + len), [27] = 100};
+	const char *reply;
+
+	memcpy(packet + 28, key, len);
+	rig_receive(rigs[0], c, packet, 28u + len);
+	for (uint32_t i = 0; i < TURNS; i++)
+		turn_all();
+	reply = rig_sent(c, NULL);
+	check_eq((uint8_t)reply[0], 0x81);
+	check_eq((uint8_t)reply[1], opcode);
+	check_eq(reply[6] | reply[7], 0);
+	rig_lose(rigs[0], c);
+}
+
+static void
+a_binary_touch_succeeds_in_full_memory(void **state)
+{
+	rig_create_never_evicting(rigs, CORES);
+	store_keys(2);
+	fill_up();
+	for (uint32_t k = 0; k < KINDS; k++) {
+		binary_touch_succeeds(0x1c, name_of(0, k));
+		binary_touch_succeeds(0x1d, name_of(1, k));
+		answers(0, "mg %s t\r\n", name_of(0, k), &kinds[k], "HD t100\r\n");
+		answers(0, "mg %s t\r\n", name_of(1, k), &kinds[k], "HD t100\r\n");
+	}
+}
+
+/* Each core finds an object for the new version, again and again. */
+static void
+a_number_counts_on_in_full_memory(void **state)
+{
+	rig_create_never_evicting(rigs, CORES);
+	store_keys(1);
+	fill_up();
+	for (uint32_t n = 0; n < 20; n++) {
+		char wanted[32];
+
+		snprintf(wanted, sizeof wanted, "%u\r\n", 778 + n);
+		answers(n % CORES, "incr %s 1\r\n", name_of(0, 0), &kinds[0], wanted);
+	}
+}
+
+/* A new value has no memory. A set that fails leaves none behind, and all others what was there. */
+static const struct refused {
+	const char *line; /* %s: the key; %u: bytes of the value */
+	bool removes;
+} refused[] = {
+	{"set %s 0 0 %u\r\n", true},      {"ms %s %u\r\n", true},
+	{"replace %s 0 0 %u\r\n", false}, {"append %s 0 0 %u\r\n", false},
+	{"prepend %s 0 0 %u\r\n", false}, {"ms %s %u MA\r\n", false},
+	{"ms %s %u MR\r\n", false},
+};
+#define REFUSED (sizeof refused / sizeof *refused)
+
+static void
+is_refused(uint32_t row, uint32_t kind, uint32_t len, const char *wanted, bool removes)
+{
+	const char *key;
+	char line[REPLY_MAX], left[REPLY_MAX];
+
+	fill_up(); /* a set that was refused before has left its old value's memory */
+	key = name_of(row, kind);
+	snprintf(line, sizeof line, refused[row].line, key, len);
+	check_bytes(reply_to(0, line, value, len), wanted, strlen(wanted));
+	snprintf(left, sizeof left, removes ? "EN\r\n" : "HD s%u\r\n", kinds[kind].len);
+	answers(0, "mg %s s\r\n", key, &kinds[kind], left);
+}
+
+static void
+a_value_without_memory_is_refused_and_the_old_one_stays(void **state)
+{
+	rig_create_never_evicting(rigs, CORES);
+	store_keys(REFUSED);
+	for (uint32_t r = 0; r < REFUSED; r++)
+		for (uint32_t k = 0; k < KINDS; k++)
+			is_refused(r, k, 50000, "SERVER_ERROR out of memory", refused[r].removes);
+}
+
+/* While the other core does not turn, memory does not come: a request waits for it, and does not
+ * say that nothing is there. */
+static void
+a_request_waits_for_memory_that_is_to_come(void **state)
+{
+	static const char *const requests[][2] = {
+		{"touch k 100\r\n", "TOUCHED\r\n"},
+		{"gat 100 k\r\n", "VALUE k 0 3\r\n777\r\nEND\r\n"},
+		{"mg k T100 t\r\n", "HD t100\r\n"},
+		{"md k I T30\r\n", "HD\r\n"},
+		{"incr k 1\r\n", "778\r\n"}};
+
+	rig_create_cores(rigs, CORES);
+	for (uint32_t r = 0; r < sizeof requests / sizeof *requests; r++) {
+		struct conn *c = rig_open(rigs[0]);
+		uint32_t not_yet = 0;
+		char key[32];
+
+		for (uint32_t i = 0; i < TURNS; i++)
+			turn_all();
+		check_eq(put("k", value_of(&kinds[0]), 3), STORE_OK);
+		for (uint32_t n = 0; not_yet < 50; n++) {
+			snprintf(key, sizeof key, "%u", n);
+			not_yet = put(key, value, 3) == STORE_OK ? 0 : not_yet + 1;
+			store_get(
+				rigs[0]->core, (struct view){(const uint8_t *)"k", 1},
+				store_hash(rigs[0]->core, (struct view){(const uint8_t *)"k", 1}));
+			rig_turn(rigs[0]);
+		}
+		rig_receive_text(rigs[0], c, requests[r][0]);
+		for (uint32_t i = 0; i < 5; i++)
+			rig_turn(rigs[0]);
+		check_str(sent_by(c), "");
+		for (uint32_t i = 0; i < TURNS; i++)
+			turn_all();
+		check_str(sent_by(c), requests[r][1]);
+		rig_lose(rigs[0], c);
+	}
+}
+
+static int
+stop(void **state)
+{
+	for (uint32_t i = CORES; i-- > 0;)
+		rig_destroy(rigs[i]);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(what_needs_no_memory_is_done_in_full_memory, stop),
+		cmocka_unit_test_teardown(a_binary_touch_succeeds_in_full_memory, stop),
+		cmocka_unit_test_teardown(a_number_counts_on_in_full_memory, stop),
+		cmocka_unit_test_teardown(a_value_without_memory_is_refused_and_the_old_one_stays,
+					  stop),
+		cmocka_unit_test_teardown(a_request_waits_for_memory_that_is_to_come, stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
