@@ -106,11 +106,11 @@ conditions_of(const struct mc_req *req)
 {
 	struct store_conditions conditions = {.mode = store_mode_of(req), .cas = req->cas};
 
-	if (req->flags & MC_BINARY)
+	/* A cas of 0 is no check, but for the verbs that always compare. */
+	if ((req->flags & MC_BINARY) || (req->verb == MC_MS && extends(conditions.mode)))
 		conditions.compare = req->cas != 0;
 	if (req->verb != MC_MS)
 		return conditions;
-	conditions.compare = extends(conditions.mode) && (req->meta.flags & MC_FLAG_COMPARE);
 	conditions.set_cas = (req->meta.flags & MC_FLAG_NEW_CAS) != 0;
 	conditions.new_cas = req->meta.new_cas;
 	conditions.stale_if_older = (req->meta.flags & MC_FLAG_INVALIDATE) != 0;

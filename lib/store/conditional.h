@@ -79,9 +79,10 @@ enum store_result store_try_finish_with(struct store_core *sc, struct fill *f,
 struct store_removal {
 	bool compare;    /* only if its cas is .cas */
 	bool mark_stale; /* keep it, as stale, not won, with the next cas */
-	bool drop_value; /* keep it, with no value, flags 0, no expiry but a new one */
+	bool drop_value; /* keep it, with no value, .client_flags, no expiry but a new one */
 	bool new_expiry; /* of what is kept: .expiry_s */
 	bool set_cas;    /* of what is kept: .new_cas */
+	uint32_t client_flags;
 	uint32_t expiry_s;
 	uint64_t cas;
 	uint64_t new_cas;

@@ -3,6 +3,7 @@
  * same ones, and lib/proto/COMMANDS.md says what the table says. Method: parse a line made of each
  * row's words; write the document and compare. `test_mc_table --print` writes it to stdout.
  */
+#include "support/differences.h"
 #include "support/test.h"
 #include "proto/mc_req.h"
 
@@ -52,6 +53,40 @@ say_errors(struct text *t)
 	MC_STATUSES(STATUS)
 }
 
+#define SHOWN_MAX 60u /* bytes of a line; the rest is repetition */
+
+/* Lines with semicolons between. */
+static void
+say_lines(struct text *t, const char *lines)
+{
+	say(t, " `");
+	while (*lines != 0) {
+		const size_t len = strcspn(lines, "\r");
+		const uint32_t shown = len > SHOWN_MAX ? SHOWN_MAX : (uint32_t)len;
+
+		say(t, "%.*s%s", (int)shown, lines, shown < len ? "..." : "");
+		lines += len + 2;
+		say(t, *lines != 0 ? "; " : "");
+	}
+	say(t, "` |");
+}
+
+static void
+say_differences(struct text *t)
+{
+	say(t, "\n## Other than memcached 1.6.45\n\n"
+	       "A semicolon ends a line.\n\n"
+	       "| request | memcached | here | why |\n|---|---|---|---|\n");
+#define DIFFERENCE(request, theirs, ours, why)                                                     \
+	say(t, "|");                                                                               \
+	say_lines(t, request);                                                                     \
+	say_lines(t, theirs);                                                                      \
+	say_lines(t, ours);                                                                        \
+	say(t, " %s |\n", why);
+	DIFFERENCES(DIFFERENCE)
+	say(t, "\nAdministration over UDP, dumps and statistics: the decisions of lib/admin.\n");
+}
+
 static void
 say_document(struct text *t)
 {
@@ -89,6 +124,7 @@ say_document(struct text *t)
 	}
 	say(t, "\nEvery other opcode is answered with `Unknown command`, and skipped.\n");
 	say_errors(t);
+	say_differences(t);
 }
 
 static void
