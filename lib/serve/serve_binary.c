@@ -192,9 +192,6 @@ binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct
 	case STORE_NOT_STORED:
 		reply_status(sv, op, not_stored(op->req.verb));
 		break;
-	case STORE_TOO_LARGE: /* an append that grew too long */
-		reply_status(sv, op, MC_STATUS_NOT_STORED);
-		break;
 	default:
 		reply_error(sv, op, MC_ERR_MEMORY);
 		break;

@@ -232,6 +232,14 @@ count_result(struct serve *sv, enum store_result r)
 		serve_count(sv, STORE_NO_MEMORY_COUNT);
 }
 
+/* Returns the result to answer. A value that has no room to grow stays as it was, and the part is
+ * not stored, as if there had been no value. */
+static enum store_result
+extended(enum store_result r)
+{
+	return r == STORE_TOO_LARGE || r == STORE_NO_MEMORY ? STORE_NOT_STORED : r;
+}
+
 enum exec_status
 storage_finish(struct serve *sv, struct op *op, struct fill *fill, bool whole)
 {
@@ -248,13 +256,17 @@ storage_finish(struct serve *sv, struct op *op, struct fill *fill, bool whole)
 		r = store_finish_with(sv->store, fill, &conditions, &made);
 	if (unlikely(r == STORE_NOT_YET)) {
 		store_abandon(sv->store, fill);
-		return storage_not_begun(sv, op, r);
+		if (op_wait_memory(sv, op))
+			return EXEC_RETRY;
+		r = STORE_NO_MEMORY;
 	}
 	if (unlikely(extend))
 		set_count(sv, class);
 	if (unlikely(cas))
 		record_cas(sv, class, r);
 	count_result(sv, r);
+	if (unlikely(extend))
+		r = extended(r);
 	record_store(sv, op, r, made);
 	if (op->req.verb == MC_MS)
 		meta_stored(sv, op, r, made);
