@@ -301,8 +301,7 @@ execute_bin_arith(struct serve *sv, struct op *op)
 	record_lookup_before_write(sv, op, op->hash);
 	switch (store_arith_with(sv->store, req->key, op->hash, &sum, &total)) {
 	case STORE_OK:
-		if (!total.created)
-			record_arith(sv, total.made, sum.decr);
+		record_total(sv, op, &total, sum.decr);
 		reply_sum(sv, op, total.value, item_cas(total.made));
 		break;
 	case STORE_NOT_FOUND:

@@ -120,7 +120,8 @@ set_expiry(struct serve *sv, struct op *op, struct found *f)
 {
 	const uint32_t expiry_s = serve_expiry_s(&sv->clock, op->req.exptime);
 	const struct item *it = NULL;
-	const enum store_result r = store_touch(sv->store, op->req.key, op->hash, expiry_s, &it);
+	const enum store_result r =
+		store_expire_at(sv->store, op->req.key, op->hash, expiry_s, &it);
 
 	if (r == STORE_OK || r == STORE_NOT_FOUND)
 		f->item = it;
@@ -296,11 +297,15 @@ mg_awaited(struct serve *sv, struct op *op)
 enum exec_status
 mg_execute(struct serve *sv, struct op *op, const struct item *it, bool copy)
 {
+	const bool touch = has_flag(op, MC_FLAG_SET_EXPTIME);
 	struct found f = {.item = it};
 
 	serve_count(sv, CMD_META);
 	find(sv, op, &f);
-	record_get(sv, op, f.item, has_flag(op, MC_FLAG_SET_EXPTIME));
+	if (unlikely(f.created))
+		record_made(sv, op, f.item, touch);
+	else
+		record_get(sv, op, f.item, touch);
 	return f.item != NULL ? reply_found(sv, op, f.item, show(sv, op, &f, copy))
 			      : mg_missed(sv, op);
 }
@@ -423,6 +428,8 @@ execute_md(struct serve *sv, struct op *op)
 	serve_count(sv, CMD_META);
 	record_lookup(sv, op, it);
 	r = store_delete_with(sv->store, op->req.key, op->hash, &how, &left);
+	if (left != NULL && how.drop_value)
+		record_store(sv, op, r, left);
 	if (r != STORE_OK || !how.mark_stale)
 		record_delete(sv, op, it, r == STORE_OK);
 	reply_deleted(sv, op, r);
@@ -544,8 +551,7 @@ execute_ma(struct serve *sv, struct op *op)
 	record_lookup_before_write(sv, op, op->hash);
 	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
 	case STORE_OK:
-		if (!total.created)
-			record_arith(sv, total.made, sum.decr);
+		record_total(sv, op, &total, sum.decr);
 		reply_total(sv, op, &total, expiry_shown(sv, op, &total, before_s));
 		break;
 	case STORE_NOT_FOUND:

@@ -76,6 +76,10 @@ store_mode_of(const struct mc_req *req)
 		return meta_mode(req);
 	case MC_BIN_SET:
 		return req->cas != 0 ? STORE_CAS : STORE_SET;
+	case MC_MA: /* of a number that was not there */
+	case MC_BIN_INCR:
+	case MC_BIN_DECR:
+		return STORE_ADD;
 	case MC_BIN_ADD:
 		return req->cas != 0 ? STORE_CAS : STORE_ADD;
 	case MC_BIN_REPLACE:

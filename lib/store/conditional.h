@@ -65,6 +65,10 @@ struct store_conditions {
 	uint64_t new_cas;
 };
 
+/* store_touch without counting as a use. */
+enum store_result store_expire_at(struct store_core *sc, struct view key, uint64_t hash,
+				  uint32_t expiry_s, const struct item **it);
+
 /* store_finish with conditions. *made is NULL unless STORE_OK. */
 enum store_result store_finish_with(struct store_core *sc, struct fill *f,
 				    const struct store_conditions *conditions,

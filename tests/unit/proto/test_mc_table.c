@@ -84,7 +84,25 @@ say_differences(struct text *t)
 	say_lines(t, ours);                                                                        \
 	say(t, " %s |\n", why);
 	DIFFERENCES(DIFFERENCE)
-	say(t, "\nAdministration over UDP, dumps and statistics: the decisions of lib/admin.\n");
+	say(t, "\n"
+	       "- **Last use.** `l` of `mg` and `la=` of `me` and of dumps are never more than the "
+	       "seconds since "
+	       "the last use, and may be less by the time since the eviction hand was last there "
+	       "(`age` of "
+	       "`stats items`). While memory is not full the hand stands still, and an item that "
+	       "was read or "
+	       "overwritten says 0. memcached keeps the second of each item's last use; here an "
+	       "item has no "
+	       "4 bytes for it.\n"
+	       "- **Dumps.** `stats cachedump`, `metadump` and `mgdump` hold nothing between their "
+	       "steps, so any "
+	       "number may run. While others write, the index moves some items between their two "
+	       "places: one in "
+	       "some thousands may be listed twice or missed.\n"
+	       "- **Errors.** A line with an error is answered at once; memcached waits for the "
+	       "data behind it. "
+	       "Of several errors in one line the same one is answered.\n"
+	       "- Administration over UDP and statistics: the decisions of lib/admin.\n");
 }
 
 static void

@@ -26,6 +26,14 @@ a_meta_get_shows_what_was_asked_for_in_the_order_asked(void **state)
 		 "HD\r\nVA 0 s0\r\n\r\nVALUE a 0 0\r\n\r\nEND\r\n"},
 		{"ms a 2 E5\r\nhi\r\nmg a h u\r\nmg a h u\r\nmg a h\r\nmg a h\r\n",
 		 "HD\r\nHD h0\r\nHD h0\r\nHD h0\r\nHD h1\r\n"},
+		/* With u a new expiry is no use, in place and in a copy that makes room for it. */
+		{"ms a 2\r\nhi\r\nmg a T30 u\r\nmg a h u\r\nmg a T60 u\r\nmg a h u t\r\nmg a "
+		 "T90\r\n"
+		 "mg a h u t\r\n",
+		 "HD\r\nHD\r\nHD h0\r\nHD\r\nHD h0 t60\r\nHD\r\nHD h1 t90\r\n"},
+		{"ms a 2\r\nhi\r\ntouch a 30\r\nmg a h u\r\nms a 2\r\nhi\r\ngat 30 a\r\nmg a h "
+		 "u\r\n",
+		 "HD\r\nTOUCHED\r\nHD h1\r\nHD\r\nVALUE a 0 2\r\nhi\r\nEND\r\nHD h1\r\n"},
 		{"ms a 2 E7\r\nhi\r\nmg a v C7\r\nmg a v C8\r\nmg a C7 c\r\n",
 		 "HD\r\nHD\r\nVA 2\r\nhi\r\nHD c7\r\n"},
 		{"ms a 2\r\nhi\r\nmg a v q k\r\nmg b v q k\r\nmn\r\n",
