@@ -45,7 +45,9 @@ const struct option_row option_rows[] = {
 	 "network)",
 	 false, "protocol.udp_allow"},
 	{"udp-budget", 0, OPTION_SIZE, AT(udp_budget), 1u << 10, 128u << 20, "BYTES",
-	 "rate limit of UDP replies to an address outside --udp-allow, in bytes per second (64k)",
+	 "rate limit of UDP replies to an address outside --udp-allow, in bytes per second; its "
+	 "/24 or "
+	 "/56 has four times that, all addresses together sixteen times (64k)",
 	 false, "protocol.udp_budget"},
 	{"udp-admin", 0, FLAG(udp_admin),
 	 "allow over UDP, whose sources can be forged, what changes more than one key or the "
