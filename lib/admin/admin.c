@@ -8,24 +8,12 @@
 /* ---- turn ---- */
 
 static void
-prefixes_check_reset(struct serve *sv)
-{
-	const uint32_t clears =
-		atomic_load_explicit(&sv->shared->admin->prefix_clears, memory_order_relaxed);
-
-	if (sv->admin->prefixes->cleared == clears)
-		return;
-	sv->admin->prefixes->cleared = clears;
-	prefixes_clear(sv->admin->prefixes);
-}
-
-static void
 admin_turn(struct serve *sv)
 {
 	struct admin *a = sv->admin;
 	const struct serve_shared *sh = sv->shared;
 
-	prefixes_check_reset(sv);
+	prefixes_clear(sv);
 	if (unlikely(atomic_load_explicit(&sh->admin->streams, memory_order_relaxed) != a->streams))
 		streams_refresh(sv);
 	a->detail = atomic_load_explicit(&sh->detail, memory_order_relaxed);

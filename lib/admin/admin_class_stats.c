@@ -60,7 +60,8 @@ class_row(struct out_buffer *buffer, const struct stream *st, const char *before
 	X(UNSUPPORTED, "direct_reclaims", 0)                                                       \
 	X(UNSUPPORTED, "hits_to_hot", 0)                                                           \
 	X(UNSUPPORTED, "hits_to_warm", 0)                                                          \
-	X(NUMBER, "hits_to_cold", COMMAND(CLASS_GET_HITS))
+	X(NUMBER, "hits_to_cold", COMMAND(CLASS_GET_HITS))                                         \
+	X(UNSUPPORTED, "hits_to_temp", 0)
 
 #define SLABS_ROWS(X)                                                                              \
 	X(NUMBER, "chunk_size", u.size)                                                            \

@@ -64,7 +64,9 @@ struct prefix {
  * those that a slot names. */
 struct prefixes {
 	_Atomic uint32_t count;
-	uint32_t cleared; /* admin_shared.prefix_clears when the counts were last set to 0 */
+	/* admin_shared.prefix_clears when the counts were last set to 0. Until it is the number
+	 * there, the counts are those from before a reset. */
+	_Atomic uint32_t cleared;
 	_Atomic uint16_t slots[2 * PREFIXES_MAX]; /* index plus 1, by hash; 0: free */
 	struct prefix prefix[PREFIXES_MAX];
 };
@@ -187,7 +189,8 @@ void observed_conn(struct serve *sv, const struct session *ss, bool opened);
 /* store_evicted_fn; arg is the service. */
 void observed_eviction(void *arg, const struct item *it);
 void prefix_count(struct serve *sv, struct view key, enum prefix_count which);
-void prefixes_clear(struct prefixes *table);
+/* Sets this core's counts to 0 if there was a reset since it did so last. */
+void prefixes_clear(struct serve *sv);
 
 /* ---- watchers (admin_watch.c) ---- */
 

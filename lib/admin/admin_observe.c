@@ -99,11 +99,12 @@ observed_store(struct serve *sv, const struct op *op, enum store_result r, const
 	struct event e;
 	uint32_t expiry_s;
 
-	if (sv->admin->detail)
+	/* Counts and md store nothing that their client sent. */
+	if (sv->admin->detail && (op->req.flags & MC_HAS_BODY) != 0)
 		prefix_count(sv, op->req.key, PREFIX_SET);
 	if (!observes(sv, MC_STREAM_MUTATIONS))
 		return;
-	expiry_s = serve_expiry_s(&sv->clock, op->req.exptime);
+	expiry_s = it != NULL ? item_expiry_s(it) : serve_expiry_s(&sv->clock, op->req.exptime);
 	e = (struct event){
 		.kind = EVENT_STORE,
 		.stream = MC_STREAM_MUTATIONS,

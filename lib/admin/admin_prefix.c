@@ -77,15 +77,31 @@ prefix_count(struct serve *sv, struct view key, enum prefix_count which)
 		counter_add(&p->counts[which], 1);
 }
 
-void
-prefixes_clear(struct prefixes *table)
+/* Have the counts of this table been set to 0 since the last reset? */
+static bool
+prefixes_are_cleared(const struct serve_shared *sh, const struct prefixes *table)
 {
+	/* Acquire: pairs with the release in prefixes_clear; the counts are those after it. */
+	return atomic_load_explicit(&table->cleared, memory_order_acquire) ==
+	       atomic_load_explicit(&sh->admin->prefix_clears, memory_order_relaxed);
+}
+
+void
+prefixes_clear(struct serve *sv)
+{
+	struct prefixes *table = sv->admin->prefixes;
+	const uint32_t clears =
+		atomic_load_explicit(&sv->shared->admin->prefix_clears, memory_order_relaxed);
 	const uint32_t count = atomic_load_explicit(&table->count, memory_order_relaxed);
 
+	if (likely(atomic_load_explicit(&table->cleared, memory_order_relaxed) == clears))
+		return;
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t k = 0; k < PREFIX_COUNTS; k++)
 			atomic_store_explicit(&table->prefix[i].counts[k].value, 0,
 					      memory_order_relaxed);
+	/* Release: pairs with the acquire in prefixes_are_cleared. */
+	atomic_store_explicit(&table->cleared, clears, memory_order_release);
 }
 
 /* ---- stats detail dump ---- */
@@ -154,6 +170,9 @@ prefix_row(const struct serve_shared *sh, struct stream *st, struct out_buffer *
 		const struct prefix *p = prefix_on(sh, i, of);
 
 		st->work += WORK_PREFIX;
+		/* A core clears its counts in its next turn; they are none from the reset on. */
+		if (p != NULL && !prefixes_are_cleared(sh, sh->serves[i]->admin->prefixes))
+			continue;
 		for (uint32_t k = 0; p != NULL && k < PREFIX_COUNTS; k++)
 			sum[k] += counter_read(&p->counts[k]);
 	}

@@ -394,6 +394,8 @@ reset(struct serve *sv)
 	const struct serve_supplier *supplier = serve_supplier_of(sv);
 
 	shared_reset(sv->shared);
+	/* What stands behind the reset in this turn is counted. */
+	prefixes_clear(sv);
 	if (supplier != NULL && supplier->reset != NULL)
 		supplier->reset(supplier->arg);
 }

@@ -246,6 +246,7 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 
 	switch (row->kind) {
 	case OPTION_NUMBER:
+	case OPTION_MEGABYTES:
 	case OPTION_COUNT:
 		put(o, "%u", *number);
 		return *number >= row->min && *number <= row->max;

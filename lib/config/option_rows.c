@@ -29,9 +29,9 @@
 /* The letters and their long names are memcached's where it has the option. --port is not: there
  * it is the TCP port, here a NIC (README, decisions). */
 const struct option_row option_rows[] = {
-	{"memory-limit", 'm', OPTION_NUMBER, AT(memory_mb), 1, CONFIG_MEMORY_MAX_MB, "MB",
+	{"memory-limit", 'm', OPTION_MEGABYTES, AT(memory_mb), 1, CONFIG_MEMORY_MAX_MB, "MB",
 	 "item memory in megabytes (64)", false, "memory.limit"},
-	{"memory-max", 0, OPTION_NUMBER, AT(memory_max_mb), 1, CONFIG_MEMORY_MAX_MB, "MB",
+	{"memory-max", 0, OPTION_MEGABYTES, AT(memory_max_mb), 1, CONFIG_MEMORY_MAX_MB, "MB",
 	 "memory reserved at start, in megabytes: the most that cache_memlimit can set (-m)", false,
 	 "memory.max"},
 	{"max-item-size", 'I', OPTION_SIZE, AT(item_max_bytes), 1u << 10, 128u << 20, "BYTES",
@@ -45,7 +45,9 @@ const struct option_row option_rows[] = {
 	 "network)",
 	 false, "protocol.udp_allow"},
 	{"udp-budget", 0, OPTION_SIZE, AT(udp_budget), 1u << 10, 128u << 20, "BYTES",
-	 "rate limit of UDP replies to an address outside --udp-allow, in bytes per second (64k)",
+	 "rate limit of UDP replies to an address outside --udp-allow, in bytes per second; its "
+	 "/24 or "
+	 "/56 has four times that, all addresses together sixteen times (64k)",
 	 false, "protocol.udp_budget"},
 	{"udp-admin", 0, FLAG(udp_admin),
 	 "allow over UDP, whose sources can be forged, what changes more than one key or the "

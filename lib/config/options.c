@@ -327,6 +327,24 @@ set_amount(void *field, const struct option_row *row, const char *value, struct 
 	return true;
 }
 
+/* Scripts write -m 1024m for -m 1024. Another letter would be another amount, and is refused. */
+static bool
+set_megabytes(uint32_t *field, const struct option_row *row, const char *value, struct error *err)
+{
+	const size_t len = strlen(value);
+	const bool letter = len != 0 && tolower((unsigned char)value[len - 1]) == 'm';
+	char digits[CONFIG_NAME_BYTES];
+	uint32_t n;
+
+	snprintf(digits, sizeof digits, "%.*s", (int)(len - letter), value);
+	if (len >= sizeof digits || !parse_decimal(digits, &n) || n < row->min || n > row->max)
+		return error_set(
+			err, "--%s: \"%s\": expected a number from %.10g to %.10g, in megabytes",
+			row->name, value, row->min, row->max);
+	*field = n;
+	return true;
+}
+
 /* As memcached reads -I: bytes, or with a letter behind, kilobytes or megabytes. */
 static bool
 set_size(uint32_t *field, const struct option_row *row, const char *value, struct error *err)
@@ -463,6 +481,8 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 	case OPTION_NUMBER:
 	case OPTION_COUNT:
 		return set_number(field, row, value, err);
+	case OPTION_MEGABYTES:
+		return set_megabytes(field, row, value, err);
 	case OPTION_SIZE:
 		return set_size(field, row, value, err);
 	case OPTION_TEXT:

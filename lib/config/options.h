@@ -14,13 +14,14 @@
 #include "config.h"
 
 enum option_kind {
-	OPTION_NUMBER, /* uint32_t */
-	OPTION_SIZE,   /* uint32_t of bytes; k and m multiply */
-	OPTION_TEXT,   /* char[max] */
-	OPTION_FLAG,   /* bool */
-	OPTION_COUNT,  /* uint32_t, one more each time it is said */
-	OPTION_AMOUNT, /* uint32_t; k and m multiply by 1000 */
-	OPTION_REAL,   /* double; the same */
+	OPTION_NUMBER,    /* uint32_t */
+	OPTION_MEGABYTES, /* uint32_t; an m behind it says the same */
+	OPTION_SIZE,      /* uint32_t of bytes; k and m multiply */
+	OPTION_TEXT,      /* char[max] */
+	OPTION_FLAG,      /* bool */
+	OPTION_COUNT,     /* uint32_t, one more each time it is said */
+	OPTION_AMOUNT,    /* uint32_t; k and m multiply by 1000 */
+	OPTION_REAL,      /* double; the same */
 	OPTION_WORD,   /* uint32_t: the place of the value in arg, which has | between the words */
 	OPTION_TIME,   /* uint32_t of milliseconds, with ms or s behind */
 	OPTION_CUSTOM, /* its program reads it */

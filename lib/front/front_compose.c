@@ -340,6 +340,7 @@ put_md(uint8_t *at, const struct front_query *q)
 	at = put_flag(at, q, MC_FLAG_INVALIDATE, 'I');
 	at = put_number(at, (q->flags & MC_FLAG_SET_EXPTIME) != 0, 'T', q->exptime);
 	at = put_flag(at, q, MC_FLAG_DROP, 'x');
+	at = put_long(at, (q->flags & MC_FLAG_SET_CLIENT) != 0, 'F', q->client_flags);
 	at = put_long(at, q->compare, 'C', q->version);
 	return put_long(at, (q->flags & MC_FLAG_NEW_CAS) != 0, 'E', q->new_cas);
 }

@@ -28,7 +28,7 @@ static const struct {
 	{"items", " evicted evicted_nonzero outofmemory tailrepairs reclaimed expired_unfetched "
 		  "evicted_unfetched evicted_active crawler_reclaimed crawler_items_checked "
 		  "lrutail_reflocked moves_to_cold moves_to_warm moves_within_lru direct_reclaims "
-		  "hits_to_hot hits_to_warm hits_to_cold "},
+		  "hits_to_hot hits_to_warm hits_to_cold hits_to_temp "},
 	{"slabs",
 	 " get_hits cmd_set delete_hits incr_hits decr_hits cas_hits cas_badval touch_hits "},
 	{"front",

@@ -133,24 +133,17 @@ storage_parse(struct mc_req *req, const struct mc_tokens *w)
 		mc_bad(req, MC_ERR_FORMAT);
 }
 
-/* delete <key> [0] [noreply]; old clients send the 0. */
+/* delete <key> [noreply]. Old clients send a delay or other words behind the key; they are ignored,
+ * or the item would stay. */
 static void
 delete_parse(struct mc_req *req, const struct mc_tokens *w)
 {
-	uint32_t extra;
-
 	if (w->count < 2) {
 		mc_bad(req, MC_ERR_FORMAT);
 		return;
 	}
 	noreply_check(req, w);
-	if (!key_parse(req, w))
-		return;
-	extra = w->count - 2;
-	if (w->count > 2 && (req->flags & MC_NOREPLY))
-		extra--;
-	if (extra > 1 || (extra == 1 && !mc_token_is(w->token[2], "0", 1)))
-		mc_bad(req, MC_ERR_DELETE);
+	key_parse(req, w);
 }
 
 /* incr|decr <key> <delta> and touch <key> <exptime>. */

@@ -39,7 +39,6 @@ struct view mc_status_text(enum mc_bin_status status);
 	X(MC_ERR_FORMAT, "CLIENT_ERROR bad command line format", INVALID) \
 	X(MC_ERR_EXPTIME, "CLIENT_ERROR invalid exptime argument", INVALID) \
 	X(MC_ERR_DELTA, "CLIENT_ERROR invalid numeric delta argument", INVALID) \
-	X(MC_ERR_DELETE, "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]", INVALID) \
 	X(MC_ERR_CHUNK, "CLIENT_ERROR bad data chunk", INVALID) \
 	X(MC_ERR_NUMBER, "CLIENT_ERROR cannot increment or decrement non-numeric value", NOT_NUMERIC) \
 	X(MC_ERR_TOO_LARGE, "SERVER_ERROR object too large for cache", TOO_LARGE) \

@@ -34,10 +34,10 @@
 	X('u', MC_FLAG_NO_BUMP)     /* mg: do not count as a use */                                \
 	X('v', MC_FLAG_VALUE)       /* return the value */                                         \
 	X('x', MC_FLAG_DROP)        /* md: drop the value, keep the item */                        \
-	X('C', MC_FLAG_COMPARE)     /* only if the cas is this: req.cas */                         \
+	X('C', MC_FLAG_COMPARE)     /* only if the cas is this: req.cas; of ma, MA, MP 0 is any */ \
 	X('D', MC_FLAG_DELTA)       /* ma: req.delta */                                            \
 	X('E', MC_FLAG_NEW_CAS)     /* store this cas: new_cas */                                  \
-	X('F', MC_FLAG_SET_CLIENT)  /* ms: req.client_flags */                                     \
+	X('F', MC_FLAG_SET_CLIENT)  /* ms, md x: req.client_flags */                               \
 	X('I', MC_FLAG_INVALIDATE)  /* md: mark stale; ms: an older cas stores as stale */         \
 	X('J', MC_FLAG_INITIAL)     /* ma: initial */                                              \
 	X('L', MC_FLAG_PATH)        /* for proxies, not looked at */                               \

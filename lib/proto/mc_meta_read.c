@@ -136,10 +136,20 @@ flag_parse(struct mc_req *req, struct view word)
 	}
 }
 
+/* Of two errors of one line, the one to answer: an opaque too long and bad client flags give way to
+ * any other, the opaque to both. */
+static enum mc_error
+later_error(enum mc_error before, enum mc_error now)
+{
+	const bool gives_way =
+		now == MC_ERR_OPAQUE || (now == MC_ERR_FORMAT && before != MC_ERR_OPAQUE);
+
+	return now == MC_ERR_NONE || (gives_way && before != MC_ERR_NONE) ? before : now;
+}
+
 /*
  * All flags from word[first] on. A letter that is unknown or there twice is the error to answer;
- * of other errors the last one is, and an opaque too long only if there is no other: the order in
- * which memcached finds them.
+ * of other errors the last one is, as far as memcached gives each a text of its own.
  */
 static enum mc_error
 flags_parse(struct mc_req *req, const struct mc_tokens *w, uint32_t first)
@@ -152,15 +162,12 @@ flags_parse(struct mc_req *req, const struct mc_tokens *w, uint32_t first)
 		return MC_ERR_OPTIONS;
 	for (uint32_t i = first; i < w->count; i++) {
 		const uint32_t bit = mc_meta_bit(w->token[i].data[0]);
-		enum mc_error e;
 
 		if (bit == 0)
 			return MC_ERR_FLAG;
 		if (req->meta.flags & bit)
 			return MC_ERR_DUPLICATE;
-		e = flag_parse(req, w->token[i]);
-		if (e != MC_ERR_NONE && (e != MC_ERR_OPAQUE || error == MC_ERR_NONE))
-			error = e;
+		error = later_error(error, flag_parse(req, w->token[i]));
 	}
 	return error;
 }

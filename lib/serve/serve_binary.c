@@ -202,9 +202,6 @@ binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct
 	case STORE_NOT_STORED:
 		reply_status(sv, op, not_stored(op->req.verb));
 		break;
-	case STORE_TOO_LARGE: /* an append that grew too long */
-		reply_status(sv, op, MC_STATUS_NOT_STORED);
-		break;
 	default:
 		reply_error(sv, op, MC_ERR_MEMORY);
 		break;
@@ -314,8 +311,7 @@ execute_bin_arith(struct serve *sv, struct op *op)
 	record_lookup_before_write(sv, op, op->hash);
 	switch (store_arith_with(sv->store, req->key, op->hash, &sum, &total)) {
 	case STORE_OK:
-		if (!total.created)
-			record_arith(sv, total.made, sum.decr);
+		record_total(sv, op, &total, sum.decr);
 		reply_sum(sv, op, total.value, item_cas(total.made));
 		break;
 	case STORE_NOT_FOUND:

@@ -74,19 +74,28 @@ struct found {
 	uint64_t cas;
 };
 
+/* The expiry that an item has when it is made: of N and T the later one holds. */
+static uint32_t
+made_expiry_s(const struct serve *sv, const struct op *op)
+{
+	const bool touch =
+		has_flag(op, MC_FLAG_SET_EXPTIME) && !has_flag(op, MC_FLAG_VIVIFY_AFTER_TOUCH);
+
+	return serve_expiry_s(&sv->clock, touch ? op->req.exptime : op->req.meta.vivify_exptime);
+}
+
 /* An empty item, for its maker to fill; or the one that another core made first. */
 static void
 vivify(struct serve *sv, struct op *op, struct found *f)
 {
-	const struct mc_meta *meta = &op->req.meta;
 	const struct store_conditions conditions = {
 		.mode = STORE_ADD,
 		.won = true,
 		.set_cas = has_flag(op, MC_FLAG_NEW_CAS),
-		.new_cas = meta->new_cas,
+		.new_cas = op->req.meta.new_cas,
 		.binary_key = (op->req.flags & MC_KEY_BASE64) != 0,
 	};
-	const uint32_t expiry_s = serve_expiry_s(&sv->clock, meta->vivify_exptime);
+	const uint32_t expiry_s = made_expiry_s(sv, op);
 
 	for (uint32_t tries = 0; tries < VIVIFY_TRIES_MAX && f->item == NULL; tries++) {
 		struct fill fill;
@@ -107,26 +116,31 @@ vivify(struct serve *sv, struct op *op, struct found *f)
 	}
 }
 
-/* A new expiry; the item may be gone meanwhile. */
+/* Sets the expiry. The item may be gone meanwhile; without memory it keeps what it had. */
 static void
 set_expiry(struct serve *sv, struct op *op, struct found *f)
 {
 	const uint32_t expiry_s = serve_expiry_s(&sv->clock, op->req.exptime);
 	const struct item *it = NULL;
+	const enum store_result r =
+		store_expire_at(sv->store, op->req.key, op->hash, expiry_s, &it);
 
-	f->touched = store_touch(sv->store, op->req.key, op->hash, expiry_s, &it);
-	if (f->touched == STORE_OK)
+	f->touched = r;
+	if (r == STORE_OK || r == STORE_NOT_FOUND)
 		f->item = it;
-	else if (f->touched == STORE_NOT_FOUND)
-		f->item = NULL;
 }
 
-/* The letters stand for steps in the order of the request: R and t see what T and N did only if
- * those stand before them. Of a new item, t before N shows the expiry that T set, or none. */
+/* Returns the expiry that t shows of a new item. The letters stand for steps in the order of the
+ * request: R and t see what T and N did only if those stand before them. */
 static uint32_t
-expiry_before_vivify(const struct serve *sv, const struct op *op)
+made_expiry_shown(const struct serve *sv, const struct op *op)
 {
-	return has_flag(op, MC_FLAG_SET_EXPTIME) && !has_flag(op, MC_FLAG_TTL_BEFORE_TOUCH)
+	const bool before_touch = has_flag(op, MC_FLAG_TTL_BEFORE_TOUCH);
+
+	if (!has_flag(op, MC_FLAG_TTL_BEFORE_VIVIFY))
+		return before_touch ? serve_expiry_s(&sv->clock, op->req.meta.vivify_exptime)
+				    : made_expiry_s(sv, op);
+	return has_flag(op, MC_FLAG_SET_EXPTIME) && !before_touch
 		       ? serve_expiry_s(&sv->clock, op->req.exptime)
 		       : 0;
 }
@@ -149,23 +163,22 @@ static void
 apply_flags(struct serve *sv, struct op *op, struct found *f)
 {
 	const uint32_t before_s = item_expiry_s(f->item);
-	uint32_t after_s;
 
 	if (has_flag(op, MC_FLAG_HIT))
 		f->fetched = store_is_fetched(sv->store, f->item);
 	if (has_flag(op, MC_FLAG_IDLE))
 		f->idle_s = store_idle_s(sv->store, f->item);
-	if (has_flag(op, MC_FLAG_SET_EXPTIME) &&
-	    !(f->created && has_flag(op, MC_FLAG_VIVIFY_AFTER_TOUCH)))
+	if (f->created) {
+		f->ttl_expiry_s = made_expiry_shown(sv, op);
+		return;
+	}
+	if (has_flag(op, MC_FLAG_SET_EXPTIME))
 		set_expiry(sv, op, f);
 	if (f->item == NULL)
 		return;
-	after_s = item_expiry_s(f->item);
-	f->recache = must_recache(sv, op, before_s, after_s);
-	f->ttl_expiry_s = after_s;
-	if (f->created && has_flag(op, MC_FLAG_TTL_BEFORE_VIVIFY))
-		f->ttl_expiry_s = expiry_before_vivify(sv, op);
-	else if (has_flag(op, MC_FLAG_TTL_BEFORE_TOUCH))
+	f->ttl_expiry_s = item_expiry_s(f->item);
+	f->recache = must_recache(sv, op, before_s, f->ttl_expiry_s);
+	if (has_flag(op, MC_FLAG_TTL_BEFORE_TOUCH))
 		f->ttl_expiry_s = before_s;
 }
 
@@ -288,13 +301,17 @@ mg_awaited(struct serve *sv, struct op *op)
 enum exec_status
 mg_execute(struct serve *sv, struct op *op, const struct item *it, bool copy)
 {
+	const bool touch = has_flag(op, MC_FLAG_SET_EXPTIME);
 	struct found f = {.item = it};
 
 	serve_count(sv, CMD_META);
 	find(sv, op, &f);
 	if (unlikely(touch_lacks_memory(f.touched)) && !f.created)
 		return touch_without_memory(sv, op, f.touched);
-	record_get(sv, op, f.item, has_flag(op, MC_FLAG_SET_EXPTIME));
+	if (unlikely(f.created))
+		record_made(sv, op, f.item, touch);
+	else
+		record_get(sv, op, f.item, touch);
 	return f.item != NULL ? reply_found(sv, op, f.item, show(sv, op, &f, copy))
 			      : mg_missed(sv, op);
 }
@@ -406,6 +423,7 @@ execute_md(struct serve *sv, struct op *op)
 		.new_expiry = has_flag(op, MC_FLAG_SET_EXPTIME),
 		.waits = op->session != NULL,
 		.set_cas = has_flag(op, MC_FLAG_NEW_CAS),
+		.client_flags = op->req.client_flags,
 		.expiry_s = serve_expiry_s(&sv->clock, op->req.exptime),
 		.cas = op->req.cas,
 		.new_cas = op->req.meta.new_cas,
@@ -423,6 +441,8 @@ execute_md(struct serve *sv, struct op *op)
 		reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
 		return EXEC_DONE;
 	}
+	if (left != NULL && how.drop_value)
+		record_store(sv, op, r, left);
 	if (r != STORE_OK || !how.mark_stale)
 		record_delete(sv, op, it, r == STORE_OK);
 	reply_deleted(sv, op, r);
@@ -508,8 +528,7 @@ expiry_shown(const struct serve *sv, const struct op *op, const struct store_ari
 	     uint32_t before_s)
 {
 	if (total->created)
-		return has_flag(op, MC_FLAG_TTL_BEFORE_VIVIFY) ? expiry_before_vivify(sv, op)
-							       : item_expiry_s(total->made);
+		return made_expiry_shown(sv, op);
 	return has_flag(op, MC_FLAG_TTL_BEFORE_TOUCH) ? before_s : item_expiry_s(total->made);
 }
 
@@ -517,21 +536,17 @@ static struct store_arith_args
 sum_of(const struct serve *sv, const struct op *op)
 {
 	const struct mc_req *req = &op->req;
-	const uint32_t expiry_s = serve_expiry_s(&sv->clock, req->exptime);
-	const uint32_t vivify_s = serve_expiry_s(&sv->clock, req->meta.vivify_exptime);
-	const bool last =
-		has_flag(op, MC_FLAG_VIVIFY_AFTER_TOUCH) || !has_flag(op, MC_FLAG_SET_EXPTIME);
 
 	return (struct store_arith_args){
 		.delta = req->delta,
 		.decr = req->meta.mode == MC_MODE_DECR,
-		.compare = has_flag(op, MC_FLAG_COMPARE),
+		.compare = req->cas != 0,
 		.set_cas = has_flag(op, MC_FLAG_NEW_CAS),
 		.new_expiry = has_flag(op, MC_FLAG_SET_EXPTIME),
 		.vivify = has_flag(op, MC_FLAG_VIVIFY),
 		.binary_key = (req->flags & MC_KEY_BASE64) != 0,
-		.expiry_s = expiry_s,
-		.initial_expiry_s = last ? vivify_s : expiry_s,
+		.expiry_s = serve_expiry_s(&sv->clock, req->exptime),
+		.initial_expiry_s = made_expiry_s(sv, op),
 		.initial = req->meta.initial,
 		.cas = req->cas,
 		.new_cas = req->meta.new_cas,
@@ -549,8 +564,7 @@ execute_ma(struct serve *sv, struct op *op)
 	record_lookup_before_write(sv, op, op->hash);
 	switch (store_arith_with(sv->store, op->req.key, op->hash, &sum, &total)) {
 	case STORE_OK:
-		if (!total.created)
-			record_arith(sv, total.made, sum.decr);
+		record_total(sv, op, &total, sum.decr);
 		reply_total(sv, op, &total, expiry_shown(sv, op, &total, before_s));
 		break;
 	case STORE_NOT_FOUND:

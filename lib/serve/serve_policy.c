@@ -162,16 +162,31 @@ policy_create(struct serve *sv, struct region *region)
 #define DATAGRAM_HEAD_V4_BYTES 28u /* IP and UDP; ours comes on top */
 #define DATAGRAM_HEAD_V6_BYTES 48u
 
+/* The store's hash: its seed is secret, so nobody can name sources that share another's cells. */
+static bool
+limit_allows(struct serve *sv, struct udp_rate_limit *g, const struct ip_addr *ip, uint64_t asked,
+	     uint64_t answer)
+{
+	struct udp_source source;
+
+	if (udp_rate_limit_spares(g, ip, asked, answer))
+		return true;
+	source = (struct udp_source){
+		.hash = store_hash(sv->store, udp_rate_limit_source(ip)),
+		.network_hash = store_hash(sv->store, udp_rate_limit_network(ip)),
+	};
+	return udp_rate_limit_book(g, &source, sv->clock.now_s, answer - asked);
+}
+
 bool
 udp_reply_allowed(struct serve *sv, const struct udp_peer *to, uint32_t asked, uint32_t answer)
 {
 	const uint32_t below =
 		ip_addr_is_v4(&to->ip) ? DATAGRAM_HEAD_V4_BYTES : DATAGRAM_HEAD_V6_BYTES;
 	const uint32_t head = below + MC_UDP_FRAME_BYTES;
-	const uint64_t hash = store_hash(sv->store, udp_rate_limit_source(&to->ip));
 
-	if (udp_rate_limit_allows(sv->rate_limit, &to->ip, hash, sv->clock.now_s, asked + head,
-				  answer + (uint64_t)mc_udp_datagrams(answer) * head))
+	if (limit_allows(sv, sv->rate_limit, &to->ip, asked + head,
+			 answer + (uint64_t)mc_udp_datagrams(answer) * head))
 		return true;
 	serve_count(sv, UDP_DROP_RATE_LIMIT);
 	return false;
@@ -180,9 +195,7 @@ udp_reply_allowed(struct serve *sv, const struct udp_peer *to, uint32_t asked, u
 bool
 udp_error_allowed(struct serve *sv, const struct udp_peer *to)
 {
-	const uint64_t hash = store_hash(sv->store, udp_rate_limit_source(&to->ip));
-
-	if (udp_rate_limit_allows(sv->error_limit, &to->ip, hash, sv->clock.now_s, 0, 1))
+	if (limit_allows(sv, sv->error_limit, &to->ip, 0, 1))
 		return true;
 	serve_count(sv, UDP_DROP_ERROR_LIMIT);
 	return false;

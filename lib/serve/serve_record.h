@@ -32,6 +32,17 @@ record_get(struct serve *sv, const struct op *op, const struct item *it, bool to
 		sv->admin_ops->got(sv, op, it);
 }
 
+/* Counts a get whose item did not exist before, as the hit that its client sees. Watchers see the
+ * miss. */
+static inline void
+record_made(struct serve *sv, const struct op *op, const struct item *it, bool touch)
+{
+	count_get(sv, touch, true);
+	class_count(sv, it, touch ? CLASS_TOUCH_HITS : CLASS_GET_HITS);
+	if (unlikely(sv->observed))
+		sv->admin_ops->got(sv, op, NULL);
+}
+
 /* The same of one that a supplier has answered, with an item of the store's or of its own. */
 static inline void
 record_told(struct serve *sv, const struct op *op, const struct item *it, bool touch)
@@ -191,6 +202,17 @@ record_store(struct serve *sv, const struct op *op, enum store_result r, const s
 {
 	if (unlikely(sv->observed))
 		sv->admin_ops->stored(sv, op, r, it);
+}
+
+/* A count that was carried out: one that makes its number is a store. */
+static inline void
+record_total(struct serve *sv, const struct op *op, const struct store_arith_result *total,
+	     bool decr)
+{
+	if (unlikely(total->created))
+		record_store(sv, op, STORE_OK, total->made);
+	else
+		record_arith(sv, total->made, decr);
 }
 
 #endif

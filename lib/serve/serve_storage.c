@@ -83,6 +83,10 @@ store_mode_of(const struct mc_req *req)
 		return meta_mode(req);
 	case MC_BIN_SET:
 		return req->cas != 0 ? STORE_CAS : STORE_SET;
+	case MC_MA: /* of a number that was not there */
+	case MC_BIN_INCR:
+	case MC_BIN_DECR:
+		return STORE_ADD;
 	case MC_BIN_ADD:
 		return req->cas != 0 ? STORE_CAS : STORE_ADD;
 	case MC_BIN_REPLACE:
@@ -113,11 +117,11 @@ conditions_of(const struct mc_req *req)
 {
 	struct store_conditions conditions = {.mode = store_mode_of(req), .cas = req->cas};
 
-	if (req->flags & MC_BINARY)
+	/* A cas of 0 is no check, but for the verbs that always compare. */
+	if ((req->flags & MC_BINARY) || (req->verb == MC_MS && extends(conditions.mode)))
 		conditions.compare = req->cas != 0;
 	if (req->verb != MC_MS)
 		return conditions;
-	conditions.compare = extends(conditions.mode) && (req->meta.flags & MC_FLAG_COMPARE);
 	conditions.set_cas = (req->meta.flags & MC_FLAG_NEW_CAS) != 0;
 	conditions.new_cas = req->meta.new_cas;
 	conditions.stale_if_older = (req->meta.flags & MC_FLAG_INVALIDATE) != 0;
@@ -239,6 +243,14 @@ count_result(struct serve *sv, enum store_result r)
 		serve_count(sv, STORE_NO_MEMORY_COUNT);
 }
 
+/* Returns the result to answer. A value that has no room to grow stays as it was, and the part is
+ * not stored, as if there had been no value. */
+static enum store_result
+extended(enum store_result r)
+{
+	return r == STORE_TOO_LARGE || r == STORE_NO_MEMORY ? STORE_NOT_STORED : r;
+}
+
 enum exec_status
 storage_finish(struct serve *sv, struct op *op, struct fill *fill, bool whole)
 {
@@ -255,13 +267,17 @@ storage_finish(struct serve *sv, struct op *op, struct fill *fill, bool whole)
 		r = store_finish_with(sv->store, fill, &conditions, &made);
 	if (unlikely(r == STORE_NOT_YET)) {
 		store_abandon(sv->store, fill);
-		return storage_not_begun(sv, op, r);
+		if (op_wait_memory(sv, op))
+			return EXEC_RETRY;
+		r = STORE_NO_MEMORY;
 	}
 	if (unlikely(extend))
 		set_count(sv, class);
 	if (unlikely(cas))
 		record_cas(sv, class, r);
 	count_result(sv, r);
+	if (unlikely(extend))
+		r = extended(r);
 	record_store(sv, op, r, made);
 	if (op->req.verb == MC_MS)
 		meta_stored(sv, op, r, made);

@@ -65,6 +65,10 @@ struct store_conditions {
 	uint64_t new_cas;
 };
 
+/* store_touch without counting as a use. */
+enum store_result store_expire_at(struct store_core *sc, struct view key, uint64_t hash,
+				  uint32_t expiry_s, const struct item **it);
+
 /* store_finish with conditions. *made is NULL unless STORE_OK. */
 enum store_result store_finish_with(struct store_core *sc, struct fill *f,
 				    const struct store_conditions *conditions,
@@ -79,10 +83,11 @@ enum store_result store_try_finish_with(struct store_core *sc, struct fill *f,
 struct store_removal {
 	bool compare;    /* only if its cas is .cas */
 	bool mark_stale; /* keep it, as stale, not won, with the next cas */
-	bool drop_value; /* keep it, with no value, flags 0, no expiry but a new one */
+	bool drop_value; /* keep it, with no value, .client_flags, no expiry but a new one */
 	bool new_expiry; /* of what is kept: .expiry_s */
 	bool waits;      /* the caller can wait: NOT_YET where memory is to come */
 	bool set_cas;    /* of what is kept: .new_cas */
+	uint32_t client_flags;
 	uint32_t expiry_s;
 	uint64_t cas;
 	uint64_t new_cas;

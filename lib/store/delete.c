@@ -58,6 +58,7 @@ keep(struct store_core *sc, struct view key, uint64_t hash, const struct store_r
 			       .new_cas = how->new_cas},
 		.new_expiry = how->drop_value || how->new_expiry,
 		.expiry_s = how->new_expiry ? how->expiry_s : 0,
+		.client_flags = how->client_flags,
 		.status = how->mark_stale ? ITEM_STALE : 0,
 		.inherit = ITEM_BINARY_KEY | (how->drop_value ? 0 : ITEM_FETCHED),
 	};

@@ -60,7 +60,7 @@ new_version_form(const struct rmw *rm, const struct item *old, uint32_t len)
 	uint32_t form = item_form(old) & (ITEM_HAS_FLAGS | ITEM_HAS_EXPIRY | ITEM_HAS_LONG);
 
 	if (rm->op == RMW_EMPTY)
-		form &= ITEM_HAS_EXPIRY;
+		form = (form & ITEM_HAS_EXPIRY) | (rm->client_flags != 0 ? ITEM_HAS_FLAGS : 0);
 	if (rm->new_expiry && rm->expiry_s != 0)
 		form |= ITEM_HAS_EXPIRY;
 	if (len >= ITEM_PIN_MIN_BYTES)
@@ -85,7 +85,7 @@ void
 new_version_write(const struct store *st, struct rmw *rm, const struct item *old, struct item *it)
 {
 	if (item_form(it) & ITEM_HAS_FLAGS) {
-		const uint32_t flags = item_flags(old);
+		const uint32_t flags = rm->op == RMW_EMPTY ? rm->client_flags : item_flags(old);
 
 		memcpy(it->body, &flags, sizeof flags);
 	}

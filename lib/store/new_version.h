@@ -14,7 +14,7 @@ enum rmw_op {
 	RMW_INCR,
 	RMW_DECR,
 	RMW_COPY,  /* the same value: for an expiry, or to be stale */
-	RMW_EMPTY, /* no value, no flags */
+	RMW_EMPTY, /* no value, other client flags */
 };
 
 /* A read, modify, write of one key. */
@@ -30,6 +30,7 @@ struct rmw {
 	bool renews;    /* memcached would write in place, and not count an item stored */
 	bool new_expiry;
 	uint32_t expiry_s;
+	uint32_t client_flags;    /* of an empty version */
 	uint32_t status, inherit; /* as in struct link */
 	const struct item *made;  /* the version that was published */
 };

@@ -357,7 +357,6 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			done = expiry_s == 0 || (item_form(it) & ITEM_HAS_EXPIRY) != 0;
 			item_set_expiry(it, expiry_s);
 			item_note_due(st, it);
-			item_bump(sc, it, item_ref(st, it));
 		}
 	} else {
 		/* A touch with a past expiry removes. */
@@ -371,8 +370,8 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 }
 
 enum store_result
-store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
-	    const struct item **it)
+store_expire_at(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
+		const struct item **it)
 {
 	/* No byte that a client sees changes, so the copy keeps the cas and the status bits. */
 	struct rmw rm = {.op = RMW_COPY,
@@ -392,7 +391,16 @@ store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expi
 	const enum store_result r = rmw_run(sc, &rm);
 
 	*it = rm.made;
+	return r;
+}
+
+enum store_result
+store_touch(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
+	    const struct item **it)
+{
+	const enum store_result r = store_expire_at(sc, key, hash, expiry_s, it);
+
 	if (r == STORE_OK)
-		item_bump(sc, rm.made, item_ref(sc->store, rm.made));
+		store_bump(sc, *it);
 	return r;
 }

@@ -54,7 +54,6 @@
 	X(TCP_DROP_OUT_OF_WINDOW, "segments outside the receive window")                           \
 	X(TCP_DROP_NO_ACK, "segments without an acknowledgment")                                   \
 	X(TCP_DROP_ACK_OF_SYN, "handshakes with an unacceptable ACK")                              \
-	X(TCP_DROP_NO_TIMESTAMP, "segments without negotiated timestamps")                         \
 	X(TCP_DROP_PAWS, "segments rejected by PAWS")                                              \
 	X(TCP_DROP_DATA_DUPLICATE, "duplicate data, or data beyond the window")                    \
 	X(TCP_DROP_DATA_AFTER_CLOSE, "data after the service closed the connection")               \
@@ -69,6 +68,7 @@
 	X(TCP_PMTU_BLACK_HOLES, "path MTUs lowered: black hole detected")                          \
 	X(TCP_PMTU_RAISED, "path MTUs raised again")                                               \
 	X(TCP_OUT_OF_ORDER, "segments queued out of order")                                        \
+	X(TCP_NO_TIMESTAMP, "segments without the negotiated timestamp, taken all the same")       \
 	X(TCP_CHALLENGED_RST, "in-window resets challenged (RFC 5961)")                            \
 	X(TCP_CHALLENGED_SYN, "SYNs on an open connection challenged (RFC 5961)")                  \
 	X(TCP_CHALLENGED_ACK, "unacceptable ACKs challenged (RFC 5961)")                           \

@@ -233,18 +233,16 @@ ts_recent_is_stale(const struct tcp *t, const struct conn *c)
 
 /*
  * PAWS, RFC 7323 section 5.3 R1. The ACK it asks for is rate-limited, as are all replies to
- * possibly forged segments. A segment without the option is dropped (section 3.2), but for a RST,
- * and for a SYN: a SYN comes from a peer that has lost the connection state, and RFC 5961's
- * challenge is how it ends the old connection.
+ * possibly forged segments. A segment without the option is taken, as Linux takes it. Section 3.2
+ * says to drop it, but some middleboxes remove the option from some segments, and a connection
+ * whose segments are dropped stands still.
  */
 static enum step
 check_timestamps(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
-	if (!(seg->opt.seen & TCP_HAS_TIMESTAMPS)) {
-		if (seg->flags & (TCP_RST | TCP_SYN))
-			return STEP_CONTINUE;
-		tcp_count(t, TCP_DROP_NO_TIMESTAMP);
-		return STEP_DONE;
+	if (unlikely(!(seg->opt.seen & TCP_HAS_TIMESTAMPS))) {
+		tcp_count(t, TCP_NO_TIMESTAMP);
+		return STEP_CONTINUE;
 	}
 	if (likely(!seq_before(seg->opt.ts_value, c->ts_recent)) || seg->flags & TCP_RST ||
 	    ts_recent_is_stale(t, c))

@@ -64,11 +64,10 @@ CASES = [
     ("delete", [
         ("delete @\n", "NOT_FOUND\n"), ("set @ 0 0 1\na\n", "STORED\n"), ("delete @\n", "DELETED\n"),
         ("delete @\n", "NOT_FOUND\n"), ("get @\n", "END\n")]),
-    ("delete takes a 0 and nothing else", [
-        ("set @ 0 0 1\na\n", "STORED\n"),
-        ("delete @ 10\n",
-         "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\n"),
-        ("delete @ 0\n", "DELETED\n")]),
+    ("delete ignores words behind the key", [
+        ("set @ 0 0 1\na\n", "STORED\n"), ("delete @ 10\n", "DELETED\n"), ("get @\n", "END\n"),
+        ("set @ 0 0 1\na\n", "STORED\n"), ("delete @ foo noreply\n", ""), ("get @\n", "END\n"),
+        ("delete @ 0\n", "NOT_FOUND\n")]),
     ("incr and decr", [
         ("incr @ 1\n", "NOT_FOUND\n"), ("decr @ 1\n", "NOT_FOUND\n"),
         ("set @ 0 0 2\n10\n", "STORED\n"), ("incr @ 5\n", "15\n"), ("decr @ 6\n", "9\n"),

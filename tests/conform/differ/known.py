@@ -22,6 +22,8 @@ KNOWN = [
     ("body swallowed", NEWER, b"set %s 0 0 3\r\nabc\r\n" % L251, BAD + b"ERROR\r\n", BAD),
     ("body swallowed", NEWER, b"cas a 0 0 3 x\r\nabc\r\n", BAD + b"ERROR\r\n", BAD),
     ("words too many", NEWER, b"incr nosuch 1 2 3\r\n", b"ERROR\r\n", b"NOT_FOUND\r\n"),
+    ("words behind delete", NEWER, b"delete nosuch 10\r\n",
+     BAD[:-2] + b".  Usage: delete <key> [noreply]\r\n", b"NOT_FOUND\r\n"),
     ("newer flag", NEWER, b"mg nosuch E5\r\n", b"CLIENT_ERROR invalid flag\r\n", b"EN\r\n"),
     ("other words of refusal", NEWER, b"md nosuch -1\r\n",
      b"CLIENT_ERROR invalid or duplicate flag\r\n", BAD),
@@ -64,6 +66,10 @@ def _too_few_words(request, theirs, ours):
 
 def _words_too_many(request, theirs, ours):
     return theirs.startswith(b"ERROR\r\n") and not _refuses(ours) and len(_words(request)) > 2
+
+
+def _words_behind_delete(request, theirs, ours):
+    return _words(request)[:1] == [b"delete"] and b"Usage: delete" in theirs and not _refuses(ours)
 
 
 def _newer_flag(request, theirs, ours):
@@ -114,7 +120,7 @@ def _newer_words(request, theirs, ours):
 
 
 JUDGES = {"leading space": _leading_space, "too few words": _too_few_words,
-          "words too many": _words_too_many, "newer flag": _newer_flag,
+          "words too many": _words_too_many, "words behind delete": _words_behind_delete, "newer flag": _newer_flag,
           "noreply": _noreply, "quiet autovivify": _quiet_autovivify,
           "base64 key": _base64_key, "base64 strictly": _base64_strictly,
           "mode by its first letter": _mode, "large number": _large_number,

@@ -784,6 +784,28 @@ prefixes_of_all_cores_are_added_up(void **state)
 	check_str(rig_sent(tell(1, "stats detail dump\r\n"), NULL), "END\r\n");
 }
 
+/* In one segment, and before the other core has turned. */
+static void
+a_reset_clears_prefixes_before_what_stands_behind_it(void **state)
+{
+	static const char *const asks =
+		"stats reset\r\nstats detail dump\r\nset a:1 0 0 1 noreply\r\n"
+		"x\r\nget b:2\r\n";
+	struct conn *c = rig_open(rigs[0]);
+
+	tell(0, "stats detail on\r\nset a:1 0 0 1\r\nx\r\nget a:1\r\n");
+	tell(1, "get a:1\r\nget b:1\r\n");
+	rig_receive_text(rigs[0], c, asks);
+	rig_turn(rigs[0]);
+	check_str(rig_sent(c, NULL), "RESET\r\nEND\r\nEND\r\n");
+	rig_acked(rigs[0], c);
+	rig_forget_sent(c);
+	rig_receive_text(rigs[0], c, "stats detail dump\r\n");
+	rig_turns(rigs[0], 2);
+	check_str(rig_sent(c, NULL), "PREFIX a get 0 hit 0 set 1 del 0\r\n"
+				     "PREFIX b get 1 hit 0 set 0 del 0\r\nEND\r\n");
+}
+
 /* A binary key may be any bytes: its prefix must not be taken for the end of the list. */
 static void
 a_prefix_that_is_no_text_is_not_shown(void **state)
@@ -891,6 +913,7 @@ main(int argc, char **argv)
 		TEST(an_index_that_grows_is_shown),
 		TWO(connections_of_all_cores_are_shown),
 		TWO(prefixes_of_all_cores_are_added_up),
+		TWO(a_reset_clears_prefixes_before_what_stands_behind_it),
 		TWO(a_prefix_that_is_no_text_is_not_shown),
 		TWO(a_watcher_sees_all_cores_in_order),
 		TWO(watchers_come_and_go),

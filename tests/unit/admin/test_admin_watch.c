@@ -109,7 +109,7 @@ each_stream_shows_what_is_its(void **state)
 		 "type=item_store key=a status=stored cmd=set ttl=90 clsid=1 cfd=N size=2\n"
 		 "type=item_store key=a status=not_stored cmd=add ttl=0 clsid=0 cfd=N size=3\n"
 		 "type=item_store key=b status=not_found cmd=cas ttl=0 clsid=0 cfd=N size=1\n"
-		 "type=item_store key=a status=stored cmd=append ttl=0 clsid=1 cfd=N size=3\n"
+		 "type=item_store key=a status=stored cmd=append ttl=90 clsid=1 cfd=N size=3\n"
 		 "type=item_store key=a status=stored cmd=replace ttl=0 clsid=1 cfd=N size=2\n"
 		 /* A version to compare with makes a cas of a set and a replace, of no other mode.
 		  */
@@ -117,6 +117,20 @@ each_stream_shows_what_is_its(void **state)
 		 "type=item_store key=a status=exists cmd=cas ttl=0 clsid=0 cfd=N size=1\n"
 		 "type=item_store key=b status=too_large cmd=set ttl=0 clsid=0 cfd=N "
 		 "size=2000000\n"},
+		/* What makes an item is a miss, and a store if it has a value. */
+		{"fetchers mutations",
+		 "ma a N30 J13\r\nma a N30\r\nmg b N30\r\nmg b N30\r\nms c 1 MA N30\r\nx\r\n"
+		 "md c x T50\r\nmd c I\r\n",
+		 "type=item_get key=a status=not_found clsid=0 cfd=N size=0\n"
+		 "type=item_store key=a status=stored cmd=add ttl=30 clsid=1 cfd=N size=2\n"
+		 "type=item_get key=a status=found clsid=1 cfd=N size=2\n"
+		 "type=item_get key=b status=not_found clsid=0 cfd=N size=0\n"
+		 "type=item_get key=b status=found clsid=1 cfd=N size=0\n"
+		 "type=item_get key=c status=not_found clsid=0 cfd=N size=0\n"
+		 "type=item_store key=c status=stored cmd=append ttl=30 clsid=1 cfd=N size=1\n"
+		 "type=item_get key=c status=found clsid=1 cfd=N size=1\n"
+		 "type=item_store key=c status=stored cmd=set ttl=50 clsid=1 cfd=N size=0\n"
+		 "type=item_get key=c status=found clsid=1 cfd=N size=0\n"},
 		{"deletions",
 		 "delete a\r\nset a 0 0 4\r\nabcd\r\ndelete a\r\nset b 0 0 0\r\n\r\n"
 		 "md b\r\nget b\r\n",

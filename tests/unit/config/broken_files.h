@@ -132,7 +132,7 @@ static const struct {
 	{"network:\n  vlan: 4095\n",
 	 "f.yaml:2: network.vlan: \"4095\": expected a number from 1 to 4094"},
 	{"memory:\n  limit: 0\n",
-	 "f.yaml:2: memory.limit: \"0\": expected a number from 1 to 1048576"},
+	 "f.yaml:2: memory.limit: \"0\": expected a number from 1 to 1048576, in megabytes"},
 	{"protocol:\n  tcp_port: 65536\n",
 	 "f.yaml:2: protocol.tcp_port: \"65536\": expected a number from 0 to 65535"},
 	{"cores:\n  count: 0\n", "f.yaml:2: cores.count: \"0\": expected a number from 1 to 64"},

@@ -53,6 +53,8 @@ static const struct {
 	{{"-m", "8"}, NUMBER(memory_mb), 8},
 	{{"-m8"}, NUMBER(memory_mb), 8},
 	{{"-m", "2"}, NUMBER(memory_mb), 2},
+	{{"-m", "1024m"}, NUMBER(memory_mb), 1024},
+	{{"-m", "64", "--memory-max", "128M"}, NUMBER(memory_max_mb), 128},
 	{{"--memory-max", "128"}, NUMBER(memory_max_mb), 128},
 	{{"--memory-max", "128", "--node-memory", "64,64"}, NUMBER(node_mb[1]), 64},
 	{{"--keep-for", "1"}, NUMBER(keep_for_s), 1},
@@ -205,7 +207,7 @@ static const struct {
 	const char *words[WORDS_MAX];
 	const char *line; /* must be in the error */
 } wrong[] = {
-	{{"-m", "0"}, "--memory-limit: \"0\": expected a number from 1 to 1048576"},
+	{{"-m", "0"}, "--memory-limit: \"0\": expected a number from 1 to 1048576, in megabytes"},
 	{{"--memory-max", "63"}, "--memory-max: 63 MB, less than -m 64; give more, or none"},
 	{{"--memory-max", "128", "--node-memory", "0,64"},
 	 "--node-memory: 64 MB on all nodes together; --memory-max 128 is configured"},
@@ -224,6 +226,9 @@ static const struct {
 	{{"-m", "1048577"}, "from 1 to 1048576"},
 	{{"-m", ""}, "from 1 to 1048576"},
 	{{"-m", "64x"}, "\"64x\""},
+	{{"-m", "1g"}, "\"1g\": expected a number from 1 to 1048576, in megabytes"},
+	{{"-m", "m"}, "\"m\""},
+	{{"-m", "64mm"}, "\"64mm\""},
 	{{"-m", "-1"}, "\"-1\""},
 	{{"-m", " 64"}, "\" 64\""},
 	{{"-m", "18446744073709551680"}, "from 1 to"},

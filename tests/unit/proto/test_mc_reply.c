@@ -87,7 +87,6 @@ static const struct {
 	{MC_ERR_FORMAT, "CLIENT_ERROR bad command line format\r\n"},
 	{MC_ERR_EXPTIME, "CLIENT_ERROR invalid exptime argument\r\n"},
 	{MC_ERR_DELTA, "CLIENT_ERROR invalid numeric delta argument\r\n"},
-	{MC_ERR_DELETE, "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"},
 	{MC_ERR_CHUNK, "CLIENT_ERROR bad data chunk\r\n"},
 	{MC_ERR_NUMBER, "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"},
 	{MC_ERR_TOO_LARGE, "SERVER_ERROR object too large for cache\r\n"},

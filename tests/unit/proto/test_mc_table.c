@@ -3,6 +3,7 @@
  * same ones, and lib/proto/COMMANDS.md says what the table says. Method: parse a line made of each
  * row's words; write the document and compare. `test_mc_table --print` writes it to stdout.
  */
+#include "support/differences.h"
 #include "support/test.h"
 #include "proto/mc_req.h"
 
@@ -52,6 +53,58 @@ say_errors(struct text *t)
 	MC_STATUSES(STATUS)
 }
 
+#define SHOWN_MAX 60u /* bytes of a line; the rest is repetition */
+
+/* Lines with semicolons between. */
+static void
+say_lines(struct text *t, const char *lines)
+{
+	say(t, " `");
+	while (*lines != 0) {
+		const size_t len = strcspn(lines, "\r");
+		const uint32_t shown = len > SHOWN_MAX ? SHOWN_MAX : (uint32_t)len;
+
+		say(t, "%.*s%s", (int)shown, lines, shown < len ? "..." : "");
+		lines += len + 2;
+		say(t, *lines != 0 ? "; " : "");
+	}
+	say(t, "` |");
+}
+
+static void
+say_differences(struct text *t)
+{
+	say(t, "\n## Other than memcached 1.6.45\n\n"
+	       "A semicolon ends a line.\n\n"
+	       "| request | memcached | here | why |\n|---|---|---|---|\n");
+#define DIFFERENCE(request, theirs, ours, why)                                                     \
+	say(t, "|");                                                                               \
+	say_lines(t, request);                                                                     \
+	say_lines(t, theirs);                                                                      \
+	say_lines(t, ours);                                                                        \
+	say(t, " %s |\n", why);
+	DIFFERENCES(DIFFERENCE)
+	say(t, "\n"
+	       "- **Last use.** `l` of `mg` and `la=` of `me` and of dumps are never more than the "
+	       "seconds since "
+	       "the last use, and may be less by the time since the eviction hand was last there "
+	       "(`age` of "
+	       "`stats items`). While memory is not full the hand stands still, and an item that "
+	       "was read or "
+	       "overwritten says 0. memcached keeps the second of each item's last use; here an "
+	       "item has no "
+	       "4 bytes for it.\n"
+	       "- **Dumps.** `stats cachedump`, `metadump` and `mgdump` hold nothing between their "
+	       "steps, so any "
+	       "number may run. While others write, the index moves some items between their two "
+	       "places: one in "
+	       "some thousands may be listed twice or missed.\n"
+	       "- **Errors.** A line with an error is answered at once; memcached waits for the "
+	       "data behind it. "
+	       "Of several errors in one line the same one is answered.\n"
+	       "- Administration over UDP and statistics: the decisions of lib/admin.\n");
+}
+
 static void
 say_document(struct text *t)
 {
@@ -89,6 +142,7 @@ say_document(struct text *t)
 	}
 	say(t, "\nEvery other opcode is answered with `Unknown command`, and skipped.\n");
 	say_errors(t);
+	say_differences(t);
 }
 
 static void

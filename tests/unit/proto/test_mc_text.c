@@ -202,13 +202,15 @@ noreply_counts_as_the_last_word_of_any_command_but_a_meta_one(void **state)
 }
 
 static void
-delete_takes_a_zero_and_nothing_else(void **state)
+delete_ignores_words_behind_the_key(void **state)
 {
 	const struct row rows[] = {
-		{"delete a 10\r\n", "bad delete\n"},
-		{"delete a 10 noreply\r\n", "bad delete noreply\n"},
-		{"delete a 0 0\r\n", "bad delete\n"},
-		{"delete a b c d\r\n", "bad delete\n"},
+		{"delete a 10\r\n", "delete a\n"},
+		{"delete a foo\r\n", "delete a\n"},
+		{"delete a 10 noreply\r\n", "delete a noreply\n"},
+		{"delete a noreply 10\r\n", "delete a\n"},
+		{"delete a 0 0\r\n", "delete a\n"},
+		{"delete a b c d\r\n", "delete a\n"},
 	};
 
 	ROWS_HOLD(rows);
@@ -410,7 +412,7 @@ main(void)
 		cmocka_unit_test(any_other_error_of_a_storage_line_swallows_the_body),
 		cmocka_unit_test(numbers_are_cut_or_refused_as_memcached_does),
 		cmocka_unit_test(noreply_counts_as_the_last_word_of_any_command_but_a_meta_one),
-		cmocka_unit_test(delete_takes_a_zero_and_nothing_else),
+		cmocka_unit_test(delete_ignores_words_behind_the_key),
 		cmocka_unit_test(an_unknown_command_is_an_error_unless_a_browser_sent_it),
 		cmocka_unit_test(a_key_of_250_bytes_is_read_and_one_of_251_is_an_error),
 		cmocka_unit_test(a_retrieval_line_has_no_bound),

@@ -112,6 +112,38 @@ a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along(void **state)
 	check_eq(rig_count(rig, STORE_TOO_LARGE_COUNT), 2);
 }
 
+static void
+a_part_that_makes_a_value_too_large_is_not_stored(void **state)
+{
+	static const struct {
+		const char *line, *answer;
+	} rows[] = {
+		{"append big 0 0 2\r\n", "NOT_STORED\r\n"},
+		{"prepend big 0 0 2\r\n", "NOT_STORED\r\n"},
+		{"ms big 2 MA c s\r\n", "NS c0 s2\r\n"},
+		{"ms big 2 MP q\r\n", "NS\r\n"},
+		{"ms big 2 MA N30\r\n", "NS\r\n"},
+	};
+	struct conn *c = rig_open(rig);
+
+	set_value(c, "big", STORE_VALUE_MAX, 1460);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (uint32_t pieces = 0; pieces < 2; pieces++) {
+			rig_receive_text(rig, c, rows[i].line);
+			rig_receive_text(rig, c, pieces != 0 ? "x" : "xy\r\n");
+			rig_turn(rig);
+			rig_receive_text(rig, c, pieces != 0 ? "y\r\n" : "");
+			rig_turns(rig, 2);
+			check_str(rig_sent(c, NULL), rows[i].answer);
+			rig_acked(rig, c);
+			rig_forget_sent(c);
+		}
+	check_eq(rig_count(rig, STORE_TOO_LARGE_COUNT), 2 * sizeof rows / sizeof *rows);
+	rig_receive_text(rig, c, "get big\r\n");
+	rig_turns(rig, 3);
+	value_stands_at(c, 0, "big", STORE_VALUE_MAX);
+}
+
 /* Get a value, delete it, and write more than all memory before it is acknowledged. */
 static void
 stays_as_it_was(uint32_t len)
@@ -493,6 +525,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_value_of_any_size_comes_back),
 		TEST(a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along),
+		TEST(a_part_that_makes_a_value_too_large_is_not_stored),
 		TEST(a_large_value_stays_as_it_was_until_it_is_acknowledged),
 		TEST(an_acknowledged_value_is_let_go),
 		TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),

@@ -5,6 +5,7 @@
  */
 #include "conversation.h"
 #include "one_rig.h"
+#include "support/differences.h"
 #include "support/test.h"
 
 static void
@@ -25,6 +26,14 @@ a_meta_get_shows_what_was_asked_for_in_the_order_asked(void **state)
 		 "HD\r\nVA 0 s0\r\n\r\nVALUE a 0 0\r\n\r\nEND\r\n"},
 		{"ms a 2 E5\r\nhi\r\nmg a h u\r\nmg a h u\r\nmg a h\r\nmg a h\r\n",
 		 "HD\r\nHD h0\r\nHD h0\r\nHD h0\r\nHD h1\r\n"},
+		/* With u a new expiry is no use, in place and in a copy that makes room for it. */
+		{"ms a 2\r\nhi\r\nmg a T30 u\r\nmg a h u\r\nmg a T60 u\r\nmg a h u t\r\nmg a "
+		 "T90\r\n"
+		 "mg a h u t\r\n",
+		 "HD\r\nHD\r\nHD h0\r\nHD\r\nHD h0 t60\r\nHD\r\nHD h1 t90\r\n"},
+		{"ms a 2\r\nhi\r\ntouch a 30\r\nmg a h u\r\nms a 2\r\nhi\r\ngat 30 a\r\nmg a h "
+		 "u\r\n",
+		 "HD\r\nTOUCHED\r\nHD h1\r\nHD\r\nVALUE a 0 2\r\nhi\r\nEND\r\nHD h1\r\n"},
 		{"ms a 2 E7\r\nhi\r\nmg a v C7\r\nmg a v C8\r\nmg a C7 c\r\n",
 		 "HD\r\nHD\r\nVA 2\r\nhi\r\nHD c7\r\n"},
 		{"ms a 2\r\nhi\r\nmg a v q k\r\nmg b v q k\r\nmn\r\n",
@@ -44,6 +53,16 @@ a_meta_get_shows_what_was_asked_for_in_the_order_asked(void **state)
 		{"mg\r\nmg \r\nmn x y\r\nmn\r\n",
 		 "CLIENT_ERROR bad command line format\r\nCLIENT_ERROR bad command line "
 		 "format\r\nMN\r\nMN\r\n"},
+		/* Of several errors: client flags give way to all with words of their own. */
+		{"mg a Tx F-1\r\nmg a F-1 Jx\r\nmg a F-1 " DIFFERENCES_O33
+		 "\r\nmg a " DIFFERENCES_O33 " Tx\r\nmg a F-1\r\nmg a Jx Tx\r\n",
+		 "CLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR invalid numeric "
+		 "initial "
+		 "value\r\nCLIENT_ERROR bad command line format\r\nCLIENT_ERROR bad token in "
+		 "command line "
+		 "format\r\nCLIENT_ERROR bad command line format\r\nCLIENT_ERROR bad token in "
+		 "command line "
+		 "format\r\n"},
 		{"mg a 1 2\r\nmg a @\r\nmg a [\r\n",
 		 "CLIENT_ERROR invalid flag\r\nCLIENT_ERROR bad command line "
 		 "format\r\nCLIENT_ERROR invalid flag\r\n"},
@@ -92,6 +111,10 @@ a_meta_set_stores_as_its_mode_says(void **state)
 		{"ms a 2 E5\r\nhi\r\nms a 2 MA C4\r\nho\r\nms a 2 MA C5 E6 c s\r\nho\r\nmg a v "
 		 "c\r\n",
 		 "HD\r\nEX\r\nHD c6 s4\r\nVA 4 c6\r\nhiho\r\n"},
+		/* Where a cas may be left out, 0 is no cas; a set with C always compares. */
+		{"ms a 1 E5\r\n1\r\nms a 1 MA C0\r\n2\r\nms a 1 MP C0\r\n0\r\nms a 1 MR C0\r\n9\r\n"
+		 "ms a 1 C0\r\n9\r\nms a 1 C0 I\r\n9\r\nms a 1 ME C0\r\n9\r\nmg a v\r\n",
+		 "HD\r\nHD\r\nHD\r\nEX\r\nEX\r\nEX\r\nNS\r\nVA 3\r\n012\r\n"},
 		{"ms a 2 E50 T100\r\nhi\r\nms a 2 C40 I T60 c E51\r\nho\r\nmg a v c t\r\nmg a v c "
 		 "t\r\nms a 2 C51 I E52\r\nhe\r\nmg a v c\r\n",
 		 "HD\r\nHD c51\r\nVA 2 c51 t100 X W\r\nho\r\nVA 2 c51 t100 Z X\r\nho\r\nHD\r\nVA 2 "
@@ -135,7 +158,11 @@ a_meta_delete_deletes_or_marks_or_empties(void **state)
 		{"ms a 2 E5 T100\r\nhi\r\nmd a x\r\nmg a v f t\r\n",
 		 "HD\r\nHD\r\nVA 0 f0 t-1\r\n\r\n"},
 		{"ms a 2 E5 T100 F3\r\nhi\r\nmd a x T50\r\nmg a v f t\r\nmd a x F9\r\nmg a f\r\n",
-		 "HD\r\nHD\r\nVA 0 f0 t50\r\n\r\nHD\r\nHD f0\r\n"}, /* 1.6.45: f9 */
+		 "HD\r\nHD\r\nVA 0 f0 t50\r\n\r\nHD\r\nHD f9\r\n"},
+		{"ms a 2 F3\r\nhi\r\nmd a x F5 I\r\nmg a v f\r\nmd a F7 I\r\nmg a v f\r\n",
+		 "HD\r\nHD\r\nVA 0 f5 X W\r\n\r\nHD\r\nVA 0 f5 X W\r\n\r\n"},
+		{"ms a 1 E5\r\n1\r\nmd a C0\r\nmd a C0 x\r\nmg a v\r\n",
+		 "HD\r\nEX\r\nEX\r\nVA 1\r\n1\r\n"},
 		{"ms a 2 E5\r\nhi\r\nmd a q C4\r\nmn\r\nmd a I q E6\r\nmn\r\nmd a I E7\r\nmg a "
 		 "c\r\nmd a I E8\r\nmg a c\r\nmg a c\r\n",
 		 "HD\r\nEX\r\nMN\r\nMN\r\nHD\r\nHD c7 X W\r\nHD\r\nHD c8 X W\r\nHD c8 Z X\r\n"},
@@ -164,6 +191,9 @@ a_meta_arithmetic_counts(void **state)
 		 "MN\r\nMN\r\nNF\r\nMN\r\n"},
 		{"ms a 1 E5\r\n5\r\nma a C4 k O1\r\nma a C4 q\r\nmn\r\nma a C5 E6 c v\r\n",
 		 "HD\r\nEX ka O1\r\nEX\r\nMN\r\nVA 1 c6\r\n6\r\n"},
+		{"ms a 1 E5\r\n5\r\nma a C0 v\r\nma b C0\r\n", "HD\r\nVA 1\r\n6\r\nNF\r\n"},
+		{"ma a N-1 J13 v\r\nma a\r\nma a N-1 T90 J13 v t\r\nma a v\r\n",
+		 "VA 2\r\n13\r\nNF\r\nVA 2 t90\r\n13\r\nVA 2\r\n14\r\n"},
 		{"ms a 1\r\nx\r\nma a\r\nma a q\r\nma a Dx\r\nma a Jx\r\nma a MX\r\nma a z\r\nma a "
 		 "k k\r\nma\r\nma a Nx\r\n",
 		 "HD\r\nCLIENT_ERROR cannot increment or decrement non-numeric "
@@ -196,6 +226,11 @@ stale_items_are_fetched_anew_by_one_client(void **state)
 		{"mg a T20 N30 t\r\nmg b N30 T20 t\r\nma c T20 N30 t\r\nma d N30 T20 t\r\n"
 		 "ma e t N30\r\n",
 		 "HD t30 W\r\nHD t20 W\r\nHD t30\r\nHD t20\r\nHD t-1\r\n"},
+		{"mg a N30 t T20\r\nmg a t\r\nmg b t N30 T20\r\nma c N30 t T20\r\nma c t\r\n",
+		 "HD t30 W\r\nHD t20 Z\r\nHD t-1 W\r\nHD t30\r\nHD t20\r\n"},
+		{"mg a N-1 T90\r\nmg a t\r\nmg b N-1\r\nmg b\r\nmg b T90 N-1 v\r\nmg b\r\nmg c N90 "
+		 "T-1\r\nmg c\r\n",
+		 "HD W\r\nHD t90 Z\r\nHD W\r\nEN\r\nVA 0 W\r\n\r\nEN\r\nHD W\r\nEN\r\n"},
 		{"mg a N0 t c E5 s k O1\r\nmg a N0 c\r\n", "HD t-1 c5 s0 ka O1 W\r\nHD c5 Z\r\n"},
 		{"ms a 2 T30\r\nhi\r\nmg a R20 v\r\nmg a R60 v t\r\nmg a R60 v\r\nmg a v\r\n",
 		 "HD\r\nVA 2\r\nhi\r\nVA 2 t30 W\r\nhi\r\nVA 2 Z\r\nhi\r\nVA 2 Z\r\nhi\r\n"},
@@ -241,6 +276,15 @@ a_key_may_be_base64(void **state)
 	ROWS_HOLD(rig, rows);
 }
 
+static void
+what_differs_from_memcached_is_what_the_document_says(void **state)
+{
+#define ROW(request, theirs, ours, why) {request, ours},
+	const struct row rows[] = {DIFFERENCES(ROW)};
+
+	ROWS_HOLD(rig, rows);
+}
+
 int
 main(void)
 {
@@ -252,6 +296,7 @@ main(void)
 		TEST(a_meta_arithmetic_counts),
 		TEST(stale_items_are_fetched_anew_by_one_client),
 		TEST(a_key_may_be_base64),
+		TEST(what_differs_from_memcached_is_what_the_document_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

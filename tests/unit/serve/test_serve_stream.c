@@ -70,7 +70,7 @@ a_body_is_used_up_exactly_whatever_is_wrong(void **state)
 		 "CLIENT_ERROR bad command line format\r\nVERSION 9.8.7\r\n"},
 		{"bogus\r\nget\r\ndelete a 5\r\nincr a x\r\ntouch a x\r\n",
 		 "ERROR\r\nCLIENT_ERROR bad command line format\r\n"
-		 "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
+		 "NOT_FOUND\r\n"
 		 "CLIENT_ERROR invalid numeric delta argument\r\n"
 		 "CLIENT_ERROR invalid exptime argument\r\n"},
 	};

@@ -1,7 +1,8 @@
 /*
  * How much may be sent over UDP. Goal: whoever is in no allowed network gets at most its budget a
- * second beyond what it sent, however many other sources there are; whoever is in one gets all; an
- * answer no longer than its request is always let through. Method: sources by the thousand, what
+ * second beyond what it sent, however many other sources there are, its network four times and all
+ * together sixteen times that; whoever is in an allowed one gets all; an answer no longer than its
+ * request is always let through. Method: sources by the thousand, what
  * each was let have added up by the test itself.
  */
 #include "support/test.h"
@@ -20,13 +21,25 @@ rate_limit(uint32_t bytes_per_s)
 }
 
 static bool
+source_allows(struct udp_rate_limit *g, const struct ip_addr *a, uint32_t second, uint64_t asked,
+	      uint64_t answer)
+{
+	const struct view source = udp_rate_limit_source(a), network = udp_rate_limit_network(a);
+	const struct udp_source hashes = {
+		.hash = hash_bytes(source.data, source.len, 7),
+		.network_hash = hash_bytes(network.data, network.len, 7),
+	};
+
+	return udp_rate_limit_spares(g, a, asked, answer) ||
+	       udp_rate_limit_book(g, &hashes, second, answer - asked);
+}
+
+static bool
 allows(struct udp_rate_limit *g, uint32_t ip, uint32_t second, uint64_t asked, uint64_t answer)
 {
 	const struct ip_addr a = ip_addr_v4(ip);
-	const struct view source = udp_rate_limit_source(&a);
 
-	return udp_rate_limit_allows(g, &a, hash_bytes(source.data, source.len, 7), second, asked,
-				     answer);
+	return source_allows(g, &a, second, asked, answer);
 }
 
 static void
@@ -73,12 +86,10 @@ a_source_gets_its_limit_and_no_more(void **state)
 static bool
 allows6(struct udp_rate_limit *g, const char ip[16], uint64_t answer)
 {
-	struct view source;
 	struct ip_addr a;
 
 	memcpy(a.b, ip, sizeof a.b);
-	source = udp_rate_limit_source(&a);
-	return udp_rate_limit_allows(g, &a, hash_bytes(source.data, source.len, 7), 5, 0, answer);
+	return source_allows(g, &a, 5, 0, answer);
 }
 
 static void
@@ -127,6 +138,45 @@ no_source_gets_more_however_many_there_are(void **state)
 	free(g);
 }
 
+/* Sources of one /20, each within its own budget, and as many of the whole Internet. */
+static void
+forged_sources_share_the_budget_of_their_network_and_of_all(void **state)
+{
+	enum { BUDGET = 10000, ANSWER = 1000 };
+	struct udp_rate_limit *g = rate_limit(BUDGET);
+	uint64_t network = 0, all = 0, far = 0;
+
+	for (uint32_t i = 0; i < 256; i++)
+		for (uint32_t n = 0; n < 4; n++)
+			network += allows(g, 0xc6120000 + i, 5, 0, ANSWER) ? ANSWER : 0;
+	check_eq(network, UDP_NETWORK_SHARES * BUDGET);
+	for (uint32_t i = 0; i < 4096; i++)
+		all += allows(g, 0xc6130000 + i, 6, 0, ANSWER) ? ANSWER : 0;
+	check_eq(all, UDP_TOTAL_SHARES * BUDGET);
+	for (uint32_t i = 0; i < 4096; i++)
+		far += allows(g, i * 2654435761u, 7, 0, ANSWER) ? ANSWER : 0;
+	check_eq(far, UDP_TOTAL_SHARES * BUDGET);
+	check(allows(g, 1, 7, 100, 100)); /* what nobody gains by is no use to forge */
+	check(allows(g, 1, 8, 0, ANSWER));
+	free(g);
+}
+
+static void
+a_site_of_ipv6_shares_a_budget(void **state)
+{
+	struct udp_rate_limit *g = rate_limit(1000);
+	uint32_t got = 0;
+
+	for (char i = 0; i < 100; i++) {
+		const char ip[16] = {0x20, 1, 0xd, (char)0xb8, 0, 0, 1, i};
+
+		got += allows6(g, ip, 1000) ? 1 : 0;
+	}
+	check_eq(got, UDP_NETWORK_SHARES);
+	check(allows6(g, "\x20\1\xd\xb8\0\0\2\0\0\0\0\0\0\0\0\1", 1000));
+	free(g);
+}
+
 int
 main(void)
 {
@@ -135,6 +185,8 @@ main(void)
 		cmocka_unit_test(a_source_gets_its_limit_and_no_more),
 		cmocka_unit_test(a_network_of_ipv6_has_one_limit),
 		cmocka_unit_test(no_source_gets_more_however_many_there_are),
+		cmocka_unit_test(forged_sources_share_the_budget_of_their_network_and_of_all),
+		cmocka_unit_test(a_site_of_ipv6_shares_a_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
