@@ -25,13 +25,17 @@ name_len(const char *p)
 	return len;
 }
 
-/* An option at text[at]: "--name", "-x" or "-o name". *len: how long it is. */
+/* An option at text[at]: "--name", "-x" or "-o name". *len: how long it is. What ulimit takes is
+ * none of ours. */
 static const struct option_row *
 option_in(const char *text, size_t at, size_t *len)
 {
+	static const char shell[] = "ulimit ";
+	const size_t before = sizeof shell - 1;
 	const char *p = text + at;
 
-	if (p[0] != '-' || (at != 0 && (is_name_char(p[-1]) || p[-1] == '/')))
+	if (p[0] != '-' || (at != 0 && (is_name_char(p[-1]) || p[-1] == '/')) ||
+	    (at >= before && memcmp(p - before, shell, before) == 0))
 		return NULL;
 	*len = name_len(p);
 	if (p[1] == '-') {

