@@ -10,6 +10,7 @@ import re
 BAD = b"CLIENT_ERROR bad command line format\r\n"
 L251 = b"k" * 251
 
+VERSION = b"VERSION 1.6.18"
 NEWER = "as memcached 1.6.45 does"
 
 KNOWN = [
