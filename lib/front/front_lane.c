@@ -69,7 +69,9 @@ front_lane_due(const struct front_lane *l)
 		return l->due_ns;
 	if (list_empty(&l->requests))
 		return l->fence.ask_ns;
-	late_ns = front_lane_first(l)->sent_ns + l->front->cfg.timeout_ns;
+	late_ns = front_lane_first(l)->sent_ns;
+	late_ns = late_ns > l->excused_ns ? late_ns : l->excused_ns;
+	late_ns += l->front->cfg.timeout_ns;
 	return l->fence.ask_ns < late_ns ? l->fence.ask_ns : late_ns;
 }
 
@@ -359,6 +361,8 @@ front_lane_on_time(struct front_lane *l)
 	default:
 		if (l->fence.ask_ns <= l->front->now_ns)
 			front_fence_ask(l);
+		else if (l->reading == READING_BEGIN) /* its answer is here, and waits for memory */
+			l->excused_ns = l->front->now_ns;
 		else
 			front_lane_failed(l, FRONT_SERVER_LATE);
 	}

@@ -167,6 +167,31 @@ fill_begin(struct front_lane *l, struct front_key *key)
 	return r;
 }
 
+/* The same, with memory of what clients do not read. */
+static enum store_result
+fill_begin_yielding(struct front_lane *l, struct front_key *key)
+{
+	enum store_result r = fill_begin(l, key);
+
+	for (uint32_t i = 0; i < FRONT_YIELDS_MAX && r == STORE_NOT_YET; i++) {
+		if (!serve_answer_yield(l->front->serve))
+			return r;
+		r = fill_begin(l, key);
+	}
+	return r;
+}
+
+/* May its value wait for memory yet? */
+static bool
+may_wait(struct front_lane *l)
+{
+	const struct front *f = l->front;
+
+	if (l->memory_ns == 0)
+		l->memory_ns = f->now_ns;
+	return f->now_ns - l->memory_ns < f->cfg.timeout_ns / FRONT_MEMORY_PART;
+}
+
 /* Without an item the value is skipped. */
 static enum read_step
 value_begin(struct front_lane *l)
@@ -177,14 +202,17 @@ value_begin(struct front_lane *l)
 	if (l->asked.ask == FRONT_ASK_MA && l->reply.value_len > MC_U64_DIGITS_MAX)
 		return READ_BROKEN;
 	if ((key->wanted || key->flies || key->hold != 0) && l->asked.ask != FRONT_ASK_MA)
-		r = fill_begin(l, key);
-	if (r == STORE_NOT_YET && l->memory_turns++ < FRONT_MEMORY_TURNS) {
+		r = fill_begin_yielding(l, key);
+	if (r == STORE_NOT_YET && may_wait(l)) {
 		l->reading = READING_BEGIN;
 		l->front->more = true;
 		return READ_LATER;
 	}
 	if (r != STORE_OK)
 		front_count(l->front, FRONT_NO_MEMORY);
+	if (l->memory_ns != 0)
+		l->excused_ns = l->front->now_ns;
+	l->memory_ns = 0;
 	l->reading = READING_VALUE;
 	l->value_left = l->reply.value_len;
 	l->end_left = MC_BODY_END;
@@ -275,7 +303,7 @@ values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step
 			l->reply.key = value.key;
 			l->reply.value_len = value.value_len;
 			l->reply.client_flags = value.client_flags;
-			l->memory_turns = 0;
+			l->memory_ns = 0;
 			used += value.at;
 			*s = value_begin(l);
 			break;
@@ -444,7 +472,7 @@ reply_read(struct front_lane *l, const struct front_reply *reply)
 	switch (reply->kind) {
 	case FRONT_REPLY_VALUE:
 		l->reply = *reply;
-		l->memory_turns = 0;
+		l->memory_ns = 0;
 		return value_begin(l);
 	case FRONT_REPLY_ROW:
 		front_fence_row(l, reply->name, reply->text);

@@ -84,6 +84,7 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(UDP_DROP_RATE_LIMIT, "replies not sent: rate limit of the source")                       \
 	X(UDP_DROP_AUTH, "datagrams dropped: authentication is required")                          \
 	X(AWAITS_EXPIRED, "asks of a supplier that had no answer in time")                         \
+	X(AWAITS_YIELDED, "answers of a supplier given up for others' memory, asked for again")    \
 	X(AWAITS_FAILED, "keys missed without an answer of the supplier")                          \
 	X(AWAITS_AGAIN, "asked for again: evicted before the request was executed")                \
 	X(AUTH_CMDS, "authentication attempts")                                                    \

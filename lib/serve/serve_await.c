@@ -5,6 +5,8 @@
 
 #include "base/prefetch.h"
 
+#define YIELD_LOOKS_MAX 256u
+
 size_t
 serve_awaits_bytes(void)
 {
@@ -436,6 +438,50 @@ unused_check(struct serve *sv)
 		else
 			await_drop(sv, a);
 	}
+}
+
+/* May its answer be given up, and is it worth it? That of a value in pieces says that one waits;
+ * what is kept is asked once. */
+static bool
+may_yield(const struct await *a)
+{
+	const struct item *it = a->answer.item;
+
+	return it != NULL && item_value_len(it) >= ITEM_PIN_MIN_BYTES && !a->is_kept &&
+	       a->session->body != BODY_FILLED;
+}
+
+static bool
+session_is_unread(const struct session *ss)
+{
+	return ss->value.item != NULL || conn_is_refused(ss->conn);
+}
+
+bool
+serve_answer_yield(struct serve *sv)
+{
+	struct awaits *aw = sv->awaits;
+	const struct list *at = aw->ready.next;
+	struct await *found = NULL;
+
+	for (uint32_t i = 0; i < YIELD_LOOKS_MAX && at != &aw->ready; i++, at = at->next) {
+		struct await *a = container_of(at, struct await, due);
+
+		if (!may_yield(a))
+			continue;
+		if (found == NULL && a->session->awaits != a)
+			found = a;
+		if (!session_is_unread(a->session))
+			continue;
+		found = a;
+		break;
+	}
+	if (found == NULL)
+		return false;
+	serve_count(sv, AWAITS_YIELDED);
+	list_unlink(&found->due);
+	await_drop(sv, found);
+	return true;
 }
 
 void

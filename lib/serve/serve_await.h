@@ -43,7 +43,8 @@
  *         as a miss, or as an error which ends a line of text (misses_on_failure). So has one that
  *         finds no place for timeout_ns, comes in a drain, or finds no buffer for its request.
  *         A datagram that finds no place is dropped. An answer that its connection has no room for
- *         within timeout_ns is released, and its key is asked for once more.
+ *         within timeout_ns is released, and its key is asked for once more; so is one whose memory
+ *         the supplier needs (serve_answer_yield()).
  *         A write that fails is always told as an error; if it was asked, nobody knows whether it
  *         is done. flush_all with noreply then ends its connection. The answer to a write has its
  *         room from write() on. One that is refused for its size or its memory is not asked.
@@ -223,6 +224,11 @@ int64_t serve_unix_s(const struct serve *sv);
 void serve_answer_prefetch(const struct serve *sv, uint64_t ticket);
 /* In poll(). False: nobody waits for it any more, and no release() follows. */
 bool serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer);
+
+/* In poll(): the supplier needs memory. An answer that is not told yet is released, and is asked
+ * for again at its turn: first one that has waited longest for a client that does not read, else
+ * one that stands behind others of its connection. False: there is none. */
+bool serve_answer_yield(struct serve *sv);
 
 /* In poll(), from now on: copy() decides of plain gets, too, which else are answered at once by
  * what the store has. */

@@ -131,6 +131,9 @@ bool conn_eof(const struct conn *c);       /* all bytes before the peer's FIN we
 /* Is there room for `replies` reservations of CONN_RESERVE_MAX bytes? If not, the connection
  * becomes ready again when there is. If so, they are credited until the end of the turn. */
 bool conn_writable(struct stack *s, struct conn *c, uint32_t replies);
+/* The service was refused room to write, and there is none yet: the peer does not read, or not yet.
+ */
+bool conn_is_refused(const struct conn *c);
 /* Credits as many of `replies` as there is room for, and returns the number; 0 as conn_writable().
  */
 uint32_t conn_credit_take(struct stack *s, struct conn *c, uint32_t replies);

@@ -190,6 +190,12 @@ conn_is_full(struct stack *s, struct conn *c)
 	return true;
 }
 
+bool
+conn_is_refused(const struct conn *c)
+{
+	return (c->flags & CONN_WANT_WRITE) != 0;
+}
+
 uint32_t
 conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
 {

@@ -476,6 +476,8 @@ MUTANTS = {
     "BUDGET_NO_ADDRESS": [("budget.c", "return of_network / b->networks[address->network].count;", "return of_network;")],
     "BUDGET_STAYS": [("budget.c", "		b->holders--;\n	}\n", "		b->holders--;\n		address->count++;\n	}\n")],
     "BUDGET_OF_ANY_SHORTAGE": [("budget.c", "cell->shortage == b->shortage && cell->count > 0;", "cell->count > 0;")],
+    # Answers that clients do not read keep their memory.
+    "FRONT_NO_YIELD": [("front_read.c", "		if (!serve_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
     # A handshake has a place from its first byte on; nobody yields one.
     "TLS_HALF_A_RECORD": [("tls_conns.c", "	return conn_has_ended(wire) || tls_hello_is_whole(conn_peek(wire), conn_unread(wire));", "	return conn_has_ended(wire) || conn_unread(wire) > 0;")],
     "TLS_NO_YIELD": [("tls_handshakes.c", "	struct tls_conn *t = line_over(tc, &tc->unproven);\n", "	struct tls_conn *t = line_over(tc, &tc->unproven);\n\n	if (tc != NULL)\n		return NULL;\n")],

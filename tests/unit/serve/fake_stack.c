@@ -256,6 +256,12 @@ conn_piece_writable(struct stack *s, struct conn *c)
 	return conn_piece_fits(s, c) && conn_writable(s, c, 1);
 }
 
+bool
+conn_is_refused(const struct conn *c)
+{
+	return c->wants_room;
+}
+
 uint32_t
 conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
 {
