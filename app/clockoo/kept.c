@@ -2,6 +2,7 @@
  * kept.c - opens the file, judges what lies there, keeps its page while the cache serves.
  */
 #include "kept.h"
+#include "flash/flash_state.h"
 #include "appliance.h"
 #include "control.h"
 #include "last_words.h"
@@ -57,6 +58,8 @@ wanted_of(const struct appliance *a)
 		.bytes = a->sizes.file_bytes,
 		.page_at = STORE_IMAGE_APP_AT,
 		.magic = STORE_IMAGE_MAGIC,
+		.other_magic = FLASH_STATE_MAGIC,
+		.renews_damaged = true,
 		.other_uid = a->privileges.change ? a->privileges.uid : MEMORY_FILE_NO_UID,
 		.wait_ms = MEMORY_FILE_WAIT_MS,
 	};
@@ -101,7 +104,9 @@ judge(struct kept *k, const struct config *cfg)
 	const struct memory_page_file file = {k->file.id, k->file.changed_ns};
 	struct gap_now now;
 
-	if (k->file.before_bytes != 0)
+	if (k->file.damaged != NULL)
+		snprintf(k->words, sizeof k->words, "%s", k->file.damaged);
+	else if (k->file.before_bytes != 0)
 		snprintf(k->words, sizeof k->words, "it had %zu MB, and %zu are configured",
 			 k->file.before_bytes >> MB_SHIFT, k->file.bytes >> MB_SHIFT);
 	else if (k->file.fresh)

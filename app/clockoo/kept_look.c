@@ -2,6 +2,7 @@
  * kept_look.c - reads a file of --memory-file without changing it, and the two commands on it.
  */
 #include "kept_look.h"
+#include "flash/flash_state.h"
 #include "privileges.h"
 #include "sizes.h"
 
@@ -258,6 +259,7 @@ arena_remove(const struct config *cfg, FILE *out, struct error *err)
 				      .bytes = (size_t)st.st_size,
 				      .page_at = STORE_IMAGE_APP_AT,
 				      .magic = STORE_IMAGE_MAGIC,
+				      .other_magic = FLASH_STATE_MAGIC,
 				      .other_uid = geteuid() == 0 ? st.st_uid : MEMORY_FILE_NO_UID,
 			      },
 			      err))

@@ -5,18 +5,19 @@
 
 #include "base/hash.h"
 
+#include "store/store_image.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 /* The file's first word. It never changes: a layout of another build is seen by its sizes. */
-#define STATE_MAGIC 0x31747374736c6663ull /* "cflstst1" */
-#define PAGE_AT     4096u
-#define HEAD_AT     (PAGE_AT + MEMORY_PAGE_BYTES)
-#define PAGES_AT    65536u
-#define HEAD_MAX    (1ull << 48) /* above any sequence that counting reaches */
-#define NS_PER_S    1000000000ull
-#define SUM_SEED    0x6574617473ull
+#define PAGE_AT  4096u
+#define HEAD_AT  (PAGE_AT + MEMORY_PAGE_BYTES)
+#define PAGES_AT 65536u
+#define HEAD_MAX (1ull << 48) /* above any sequence that counting reaches */
+#define NS_PER_S 1000000000ull
+#define SUM_SEED 0x6574617473ull
 
 /* valid: the sum of what is before it. Zero: nothing is kept. */
 struct flash_state_head {
@@ -73,7 +74,9 @@ judge(struct flash_state *s, const struct flash_state_config *c, const struct ga
 	const struct memory_page_file file = {s->file.id, s->file.changed_ns};
 	const struct flash_state_head *h = head_of(s);
 
-	if (s->file.before_bytes != 0)
+	if (s->file.damaged != NULL)
+		snprintf(s->words, sizeof s->words, "%s", s->file.damaged);
+	else if (s->file.before_bytes != 0)
 		snprintf(s->words, sizeof s->words, "it had %zu KB, and %zu are needed",
 			 s->file.before_bytes >> 10, s->file.bytes >> 10);
 	else if (s->file.fresh)
@@ -98,7 +101,9 @@ open_file(struct flash_state *s, const struct flash_state_config *c, struct erro
 						  .path = c->path,
 						  .bytes = s->bytes,
 						  .page_at = PAGE_AT,
-						  .magic = STATE_MAGIC,
+						  .magic = FLASH_STATE_MAGIC,
+						  .other_magic = STORE_IMAGE_MAGIC,
+						  .renews_damaged = true,
 						  .other_uid = c->other_uid,
 						  .wait_ms = c->wait_ms};
 
@@ -199,7 +204,7 @@ flash_state_begin(struct flash_state *s, const struct flash_state_id *id, const 
 	h->id = *id;
 	h->head_bytes = sizeof *h;
 	h->kept_bytes = sizeof *h->kept;
-	memcpy(s->base, &(uint64_t){STATE_MAGIC}, sizeof(uint64_t));
+	memcpy(s->base, &(uint64_t){FLASH_STATE_MAGIC}, sizeof(uint64_t));
 	if (!memory_page_is_set(s->page))
 		memory_page_begin(s->page, s->file.id, now->boot_id, s->pid);
 	memory_page_ready(s->page);

@@ -24,6 +24,8 @@
 
 #define FLASH_STATE_OPTION "--flash-state"
 
+#define FLASH_STATE_MAGIC 0x31747374736c6663ull /* "cflstst1": the first word of its file */
+
 struct flash_state_config {
 	const char *path; /* NULL: none */
 	uint32_t shards, segment_pages;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <libgen.h>
 #include <linux/magic.h>
 #include <string.h>
@@ -28,7 +29,9 @@
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
-#define OPENED_ONLY (O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+/* What a damaged file is renamed to. */
+#define DAMAGED_SUFFIX ".damaged"
+#define OPENED_ONLY    (O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
 
 static bool
 refuse_place(const char *option, const char *path, struct error *err)
@@ -195,39 +198,76 @@ lock(struct memory_file *f, int folder, const struct memory_file_wanted *wanted,
 	}
 }
 
-/* A file with bytes of someone else's is not touched. Ours has its first word and its page; one
- * that a start was killed over has zeros there, or no first word. NULL: it is ours. */
-static const char *
-foreign_words(const struct memory_file *f, const struct memory_file_wanted *wanted)
+enum whose { WHOSE_OURS, WHOSE_OURS_DAMAGED, WHOSE_OTHER_OPTION, WHOSE_FOREIGN };
+
+/* Ours has its first word and its page; one that a start was killed over has zeros there, or no
+ * first word. One of the two is enough to know a file that was cut, or written into. */
+static enum whose
+whose(const struct memory_file *f, const struct memory_file_wanted *wanted)
 {
-	static const char other[] = "not a memory file of clockoo's";
 	static const uint8_t zeros[sizeof(struct memory_page)];
 	uint8_t bytes[sizeof(struct memory_page)];
-	struct memory_page page;
-	uint64_t first;
+	struct memory_page page = {0};
+	uint64_t first = 0;
+	bool whole, set;
 
 	if (f->before_bytes == 0)
-		return NULL;
-	if (pread(f->fd, &first, sizeof first, 0) != (ssize_t)sizeof first ||
-	    pread(f->fd, bytes, sizeof bytes, (off_t)wanted->page_at) != (ssize_t)sizeof bytes)
-		return other;
-	memcpy(&page, bytes, sizeof page);
-	if (first != 0 && first != wanted->magic && memory_page_is_set(&page))
-		return "another option has its memory there (memory.file or flash.state)";
-	if (first == 0 || (first == wanted->magic &&
-			   (memory_page_is_set(&page) || memcmp(bytes, zeros, sizeof zeros) == 0)))
-		return NULL;
-	return other;
+		return WHOSE_OURS;
+	if (pread(f->fd, &first, sizeof first, 0) != (ssize_t)sizeof first)
+		return WHOSE_FOREIGN;
+	whole = pread(f->fd, bytes, sizeof bytes, (off_t)wanted->page_at) == (ssize_t)sizeof bytes;
+	if (whole)
+		memcpy(&page, bytes, sizeof page);
+	set = whole && memory_page_is_set(&page);
+	if (set && first != 0 && first == wanted->other_magic)
+		return WHOSE_OTHER_OPTION;
+	if (whole && (first == 0 ||
+		      (first == wanted->magic && (set || memcmp(bytes, zeros, sizeof zeros) == 0))))
+		return WHOSE_OURS;
+	return set || first == wanted->magic ? WHOSE_OURS_DAMAGED : WHOSE_FOREIGN;
+}
+
+/* Nothing of the damaged file is written. */
+static bool
+put_aside(struct memory_file *f, int folder, const struct memory_file_wanted *wanted,
+	  struct error *err)
+{
+	const char *slash = strrchr(f->path, '/');
+	const char *const name = slash != NULL ? slash + 1 : f->path;
+	char aside[NAME_MAX + 1];
+
+	if ((size_t)snprintf(aside, sizeof aside, "%s" DAMAGED_SUFFIX, name) >= sizeof aside ||
+	    renameat(folder, name, folder, aside) != 0)
+		return error_set(err, OPTION "it is damaged, and cannot be renamed: %s", f->option,
+				 f->path, strerror(errno));
+	drop(f);
+	if (!lock(f, folder, wanted, err))
+		return false;
+	f->damaged = "it was damaged, and is kept aside as *" DAMAGED_SUFFIX;
+	return true;
 }
 
 static bool
-refuse_foreign(const struct memory_file *f, const struct memory_file_wanted *wanted,
-	       struct error *err)
+take_ours(struct memory_file *f, int folder, const struct memory_file_wanted *wanted,
+	  struct error *err)
 {
-	const char *words = foreign_words(f, wanted);
-
-	return words == NULL ||
-	       error_set(err, OPTION "%s; choose another path", f->option, f->path, words);
+	switch (whose(f, wanted)) {
+	case WHOSE_OURS:
+		return true;
+	case WHOSE_OURS_DAMAGED:
+		if (wanted->renews_damaged)
+			return put_aside(f, folder, wanted, err);
+		return error_set(err, OPTION "it is damaged; remove it", f->option, f->path);
+	case WHOSE_OTHER_OPTION:
+		return error_set(err,
+				 OPTION "another option has its memory there (memory.file or "
+					"flash.state); choose another path",
+				 f->option, f->path);
+	case WHOSE_FOREIGN:
+		break;
+	}
+	return error_set(err, OPTION "not a memory file of clockoo's; choose another path",
+			 f->option, f->path);
 }
 
 /* Would it fit, with what it has given back? A file system that does not count its blocks
@@ -247,6 +287,22 @@ fits(const struct memory_file *f, const struct statfs *fs, struct error *err)
 			 f->option, f->path, f->bytes >> 20,
 			 (unsigned long long)st.st_blocks * STAT_BLOCK >> 20,
 			 (unsigned long long)left >> 20, f->size_option);
+}
+
+/* A damaged file is of no use but to look at: it does not keep the memory from a new one. */
+static void
+give_back_damaged(struct memory_file *f, int folder, const struct statfs *fs)
+{
+	const char *slash = strrchr(f->path, '/');
+	char aside[NAME_MAX + 1];
+	struct error none;
+
+	if (fits(f, fs, &none))
+		return;
+	snprintf(aside, sizeof aside, "%.*s" DAMAGED_SUFFIX, NAME_MAX - (int)strlen(DAMAGED_SUFFIX),
+		 slash != NULL ? slash + 1 : f->path);
+	if (unlinkat(folder, aside, 0) == 0)
+		f->damaged = "it was damaged, and is removed: there is no memory for both";
 }
 
 /* What has another size is given back whole first: both may not fit. */
@@ -283,8 +339,10 @@ memory_file_open(struct memory_file *f, const struct memory_file_wanted *wanted,
 	f->huge = fs.f_type == HUGETLBFS_MAGIC;
 	f->page_bytes = (size_t)fs.f_bsize;
 	f->bytes = align_up(wanted->bytes, f->page_bytes);
-	good = lock(f, folder, wanted, err) && refuse_foreign(f, wanted, err) &&
-	       resize(f, &fs, err);
+	good = lock(f, folder, wanted, err) && take_ours(f, folder, wanted, err);
+	if (good && f->damaged != NULL)
+		give_back_damaged(f, folder, &fs);
+	good = good && resize(f, &fs, err);
 	close(folder);
 	if (!good)
 		drop(f);

@@ -8,8 +8,10 @@
  * Units:  bytes.
  * Owner:  the caller, from memory_file_open to memory_file_close. The file stays.
  * Thread: main; memory_file_populate_more: one at a time.
- * Errors: struct error: who has the file, what is wrong with it. What was refused is as it was.
- * Bounds: MEMORY_FILE_WAIT_MS for the lock.
+ * Errors: struct error: who has the file, what is wrong with it. What was refused is as it was. A
+ *         file of ours that was cut or is damaged is renamed to NAME.damaged, if both fit.
+ * Bounds:
+ * MEMORY_FILE_WAIT_MS for the lock.
  */
 #ifndef CLOCKOO_MEMORY_FILE_H
 #define CLOCKOO_MEMORY_FILE_H
@@ -29,8 +31,11 @@ struct memory_file_wanted {
 	const char *size_option; /* "-m": what makes it smaller */
 	const char *path;
 	size_t bytes;
-	size_t page_at;   /* of the page of memory_page.h in it */
-	uint64_t magic;   /* its first word, once it was used: whose it is */
+	size_t page_at;       /* of the page of memory_page.h in it */
+	uint64_t magic;       /* its first word, once it was used: whose it is */
+	uint64_t other_magic; /* of files that another option keeps */
+	bool renews_damaged;  /* a damaged one is put aside, and a new one made; else it is refused
+			       */
 	uid_t other_uid;  /* may own the file beside this process's user; or MEMORY_FILE_NO_UID */
 	uint32_t wait_ms; /* for another process to end */
 };
@@ -44,6 +49,7 @@ struct memory_file {
 	size_t populated;    /* of bytes, from the front */
 	bool huge;           /* on hugetlbfs */
 	bool fresh;          /* all zeros: nothing is kept */
+	const char *damaged; /* what became of the damaged one that was there; NULL: none was */
 	uint64_t changed_ns; /* memory_file_changed_ns, as it was found */
 	struct file_id id;
 	const char *option, *size_option;

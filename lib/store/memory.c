@@ -255,6 +255,19 @@ chunks_are_free(const struct slab *sl, uint32_t class, uint32_t chunks)
 	       chunks;
 }
 
+uint32_t
+memory_chunks_max(const struct store_core *sc)
+{
+	const struct slab *sl = &sc->store->slab;
+	const struct slab_class *c = &sl->classes[slab_class_for(sl, ITEM_CHUNK_BYTES)];
+	const uint32_t pages = sc->store->arena.page_count;
+	/* Other classes keep a page each that they use. */
+	const uint32_t others = atomic_load_explicit(&sl->index_pages, memory_order_relaxed) +
+				POOL_KEEP + PAGES_BESIDE + pages / 16;
+
+	return pages > others ? (pages - others) * c->per_page : 0;
+}
+
 /* Set pages aside for a large value, or small values would take them one by one. */
 static void
 hold_pages(struct store *st, uint32_t pages)

@@ -41,6 +41,9 @@ item_new_fast(struct store_core *sc, struct view key, uint32_t value_len)
 void memory_turn(struct store_core *sc);
 /* After item_new failed: will there be more memory in some turns? */
 bool memory_is_coming(const struct store_core *sc, uint32_t bytes);
+/* Chunks that all memory has but what is never theirs: the index, the reserve, a page or two
+ * beside. */
+uint32_t memory_chunks_max(const struct store_core *sc);
 /* Bytes of the item's first object, as item_new takes it. */
 uint32_t item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len);
 

@@ -395,6 +395,10 @@ rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t page
 	struct slab *sl = &sc->store->slab;
 	uint32_t *work = &sc->evacuated[why];
 
+	/* Who extended a value has given up. */
+	if (unlikely(atomic_load_explicit(&sl->extended, memory_order_relaxed) != 0) &&
+	    !store_is_extending(sc->store))
+		slab_extend(sl, 0);
 	for (uint32_t idle = 0; *work < most[why] && idle <= pages;) {
 		/* In a store that never evicts, pages are evacuated for the index only. */
 		if (!sc->store->never_evict && pages_coming(sl) < pages) {

@@ -33,6 +33,25 @@ find_alive(struct store_core *sc, const struct rmw *rm)
 	return it;
 }
 
+/* False: memory never has room for the new version beside the old one and what is added. True: no
+ * hand evicts the old one while memory is made. */
+static bool
+memory_holds_both(struct store_core *sc, const struct rmw *rm, const struct item *old, uint32_t len)
+{
+	struct store *st = sc->store;
+	const uint32_t added = rm->more != NULL ? item_chunks(rm->more) : 0;
+
+	if (item_chunk_count(len) + item_chunks(old) + added > memory_chunks_max(sc))
+		return false;
+	atomic_store_explicit(&st->extended_epoch, epoch_now(&st->epoch), memory_order_relaxed);
+	atomic_store_explicit(&st->extended_hash, rm->hash, memory_order_relaxed);
+	slab_extend(&st->slab, item_ref(st, old));
+	slab_note_extended(&st->slab, item_ref(st, old));
+	for (uint32_t i = 0; i < item_chunks(old); i++)
+		slab_note_extended(&st->slab, item_chunk_ref(old, i));
+	return true;
+}
+
 /* One try. LINK_CHANGED: another is needed. */
 static enum link_verdict
 try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *link)
@@ -49,6 +68,10 @@ try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *link)
 
 	const uint32_t form = form_cut(new_version_form(rm, old, len), rm->key.len, len);
 
+	if (unlikely((form & ITEM_IS_CHUNKED) != 0) && !memory_holds_both(sc, rm, old, len)) {
+		link->result = STORE_NO_MEMORY;
+		return LINK_REFUSED;
+	}
 	/* An append is one more value: what memory has for it, a set would have. */
 	sc->makes_version = rm->more == NULL;
 	link->item = item_new(sc, rm->key, len, form);

@@ -461,7 +461,7 @@ page_to_evacuate(struct slab *sl, struct slab_class *c, bool spare)
 		struct page *p = container_of(at, struct page, of_class);
 
 		at = at->next;
-		if (unlikely(slab_page_pinned(p) != 0)) {
+		if (unlikely(slab_page_pinned(p) != 0 || slab_page_is_extended(sl, p))) {
 			if (++passed > PASSED_PAGES)
 				break;
 			continue;
@@ -557,6 +557,20 @@ slab_grant(struct slab *sl, uint32_t class, uint32_t leave)
 	granted = class_add_page(sl, class, leave);
 	spin_unlock(&c->lock);
 	return granted;
+}
+
+void
+slab_note_extended(struct slab *sl, uint32_t ref)
+{
+	atomic_store_explicit(&sl->pages[slab_page_of(sl, ref)].extended,
+			      atomic_load_explicit(&sl->extended, memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
+void
+slab_extend(struct slab *sl, uint32_t number)
+{
+	atomic_store_explicit(&sl->extended, number, memory_order_relaxed);
 }
 
 void

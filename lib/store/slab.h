@@ -61,6 +61,8 @@ struct page {
 	_Atomic uint32_t hand_passed_s; /* when the hand passed last, or the class took the page */
 	_Atomic uint32_t stored_s;      /* when an object of it was put into the index last */
 	_Atomic uint32_t due_s; /* none of its items expires before; UINT32_MAX: none does */
+	_Atomic uint32_t
+		extended; /* slab.extended, when a new version was asked for of a value here */
 };
 
 struct slab_class {
@@ -133,9 +135,10 @@ struct slab {
 	_Atomic uint32_t index_claimed_count; /* of those: the index waits for them */
 	_Atomic uint32_t stuck_count;         /* of the others: they hold something pinned */
 	_Atomic uint32_t waiting_count;       /* of the others: they wait for a fill */
-	_Atomic uint32_t index_pages;         /* pages below this are the index's, or will be */
-	_Atomic uint32_t recall;              /* stepped with any class's */
-	_Atomic uint32_t withheld;            /* pages the pool keeps: store_limit_mt */
+	_Atomic uint32_t extended; /* pages with this number hold the value that is extended now */
+	_Atomic uint32_t index_pages; /* pages below this are the index's, or will be */
+	_Atomic uint32_t recall;      /* stepped with any class's */
+	_Atomic uint32_t withheld;    /* pages the pool keeps: store_limit_mt */
 	_Atomic uint32_t now_s;
 	_Atomic uint32_t blocked_s; /* when pins last kept a page that was wanted; 0: never */
 
@@ -290,6 +293,11 @@ slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uin
 	magazine_set(m, count + 1);
 	return true;
 }
+/* The page of this object is not chosen to be evacuated until another value is extended, or none.
+ */
+void slab_note_extended(struct slab *sl, uint32_t ref);
+/* Another number, or 0: from now on no page is. */
+void slab_extend(struct slab *sl, uint32_t number);
 /* No core keeps free objects at hand from now on: all find all. Before the first allocation. */
 void slab_use_no_magazines(struct slab *sl);
 /* Free what this core's magazine of a class holds of pages being evacuated. */

@@ -149,6 +149,15 @@ void slab_index_release(struct slab *sl, uint32_t pages, uint32_t epoch);
 
 /* ---- slab_pinned.c: retired objects that replies still send ---- */
 
+/* Does it hold a part of the value that waits for memory for its new version? */
+static inline bool
+slab_page_is_extended(const struct slab *sl, const struct page *p)
+{
+	const uint32_t now = atomic_load_explicit(&sl->extended, memory_order_relaxed);
+
+	return now != 0 && atomic_load_explicit(&p->extended, memory_order_relaxed) == now;
+}
+
 static inline uint32_t
 slab_page_pinned(const struct page *p)
 {

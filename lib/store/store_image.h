@@ -40,7 +40,7 @@
 #include "store.h"
 
 /* A change to anything that a successor reads takes a new number. */
-#define STORE_IMAGE_LAYOUT 5u
+#define STORE_IMAGE_LAYOUT 6u
 /* Its first word, once it is whole: whose memory it is. It never changes. */
 #define STORE_IMAGE_MAGIC ((uint64_t)0x6f6f6b636f6c63) /* "clockoo" */
 /* The mapping starts at a multiple of this. */

@@ -31,6 +31,8 @@
 
 /* Chunks of one value: their references fit into a head object with the longest key. */
 #define CHUNKS_MAX 16000u
+/* An append that waits for memory asks each turn, and a few epochs pass in one. */
+#define EXTENDED_EPOCHS 16u
 /* CAS floors, by tag: a key whose cas needs 16 bytes more burdens only a thousandth of the keys. */
 #define FLOORS 1024u
 /* Larger numbers are chosen by clients. A floor follows them only as far as the store itself might

@@ -94,6 +94,9 @@ struct store {
 	_Atomic uint32_t value_max; /* longest value under the present limit */
 	uint32_t value_most;        /* longest value without one */
 	bool never_evict;
+	/* Of a large item whose new version waits for memory: no hand evicts it. The epoch in which
+	 * it was asked for last: it ends a few later. */
+	_Atomic uint64_t extended_hash, extended_epoch;
 	size_t memory_bytes;
 	_Atomic size_t limit_bytes;
 	struct store_core *cores;
@@ -250,6 +253,21 @@ store_floor(const struct store *st, uint16_t tag)
 	return &st->floors[tag % FLOORS];
 }
 static_assert(TAG_DISPLACED % FLOORS == 0, "a key's floor is the same wherever it lies");
+
+static inline bool
+store_is_extending(const struct store *st)
+{
+	return epoch_now(&st->epoch) -
+		       atomic_load_explicit(&st->extended_epoch, memory_order_relaxed) <=
+	       EXTENDED_EPOCHS;
+}
+
+static inline bool
+store_is_extended(const struct store *st, uint64_t hash)
+{
+	return hash == atomic_load_explicit(&st->extended_hash, memory_order_relaxed) &&
+	       store_is_extending(st);
+}
 
 /* True if later numbers of a key that had this cas are above it. */
 static inline bool

@@ -224,6 +224,10 @@ unlink_victim(struct store_core *sc, const struct victim *v, bool with_page, enu
 	bucket_lock(spot.bucket);
 	spot.slot = victim_slot(spot.bucket, v);
 	simple = spot.slot < BUCKET_SLOTS && unlink_simple(sc, spot, v->ref, with_page, d);
+	if (unlikely(!simple) && !with_page && store_is_extended(st, v->hash)) {
+		bucket_unlock(spot.bucket);
+		return UNLINKED_NOT;
+	}
 	if (likely(simple))
 		how = with_page ? UNLINKED_WITH_PAGE : UNLINKED_RETIRED;
 	else if (spot.slot < BUCKET_SLOTS)

@@ -57,6 +57,7 @@ wanted(size_t bytes)
 					   .bytes = bytes,
 					   .page_at = PAGE_AT,
 					   .magic = MAGIC,
+					   .other_magic = MAGIC + 1,
 					   .other_uid = MEMORY_FILE_NO_UID};
 }
 
@@ -305,7 +306,9 @@ what_another_option_keeps_is_left_alone(void **state)
 		{0, MEMORY_PAGE_MAGIC, NULL},
 		{MAGIC + 1, MEMORY_PAGE_MAGIC, "another option has its memory there"},
 		{MAGIC + 1, 0, "not a memory file of clockoo's"},
-		{MAGIC, 1, "not a memory file of clockoo's"},
+		{MAGIC + 2, 0, "not a memory file of clockoo's"},
+		{MAGIC, 1, "it is damaged"},
+		{MAGIC + 2, MEMORY_PAGE_MAGIC, "it is damaged"},
 	};
 
 	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -323,6 +326,51 @@ what_another_option_keeps_is_left_alone(void **state)
 			memory_file_close(&f);
 		}
 		close(fd);
+	}
+}
+
+/* Cut, or with other first bytes: a new one takes its place, and it stays as it was beside it. */
+static void
+a_damaged_file_is_put_aside(void **state)
+{
+	static const struct {
+		size_t len;
+		uint64_t first, page;
+	} rows[] = {
+		{4096, MAGIC, 0},
+		{8, MAGIC, 0},
+		{2 * PAGE_AT, MAGIC + 2, MEMORY_PAGE_MAGIC},
+		{2 * PAGE_AT, MAGIC, 1},
+	};
+	struct memory_file_wanted w = wanted(BYTES);
+	uint64_t back[2 * PAGE_AT / 8];
+	char aside[sizeof path + sizeof ".damaged"];
+
+	w.renews_damaged = true;
+	snprintf(aside, sizeof aside, "%s.damaged", path);
+	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		uint64_t bytes[2 * PAGE_AT / 8] = {[0] = rows[i].first,
+						   [PAGE_AT / 8] = rows[i].page};
+		const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+		struct memory_file f;
+		struct error err;
+
+		check_eq(write(fd, bytes, rows[i].len), rows[i].len);
+		close(fd);
+		if (!memory_file_open(&f, &w, &err))
+			fail_msg("%s", err.text);
+		check(f.fresh);
+		check(strstr(f.damaged, "kept aside") != NULL);
+		check_eq(lseek(f.fd, 0, SEEK_END), BYTES);
+		memory_file_close(&f);
+
+		const int kept = open(aside, O_RDONLY);
+
+		check_eq(read(kept, back, sizeof back), rows[i].len);
+		check(memcmp(back, bytes, rows[i].len) == 0);
+		close(kept);
+		unlink(aside);
+		unlink(path);
 	}
 }
 
@@ -474,6 +522,7 @@ main(void)
 		CASE(a_child_does_not_keep_the_file),
 		CASE(what_is_someone_elses_is_left_alone),
 		CASE(what_another_option_keeps_is_left_alone),
+		CASE(a_damaged_file_is_put_aside),
 		CASE(what_others_may_write_is_refused),
 		CASE(the_user_to_become_owns_it),
 		CASE(a_disk_is_refused_before_anything_is_made),

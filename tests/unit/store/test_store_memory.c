@@ -574,6 +574,43 @@ a_full_retire_list_never_stops_a_delete(void **state)
 	rig_down(&rig);
 }
 
+/* Its new version is as large as the old one, and both are there for a while. */
+static void
+a_value_that_grows_stays_however_little_memory_is_left(void **state)
+{
+	enum { PIECE = 1u << 20, LARGEST = 32u << 20 };
+	static uint8_t whole[LARGEST];
+	struct rig rig = rig_up_for(64, 1, LARGEST);
+	enum store_result r = STORE_OK;
+	uint32_t len = PIECE, waited = 0;
+	struct fill f;
+
+	for (uint32_t i = 0; i < LARGEST; i++)
+		whole[i] = (uint8_t)(i * 2654435761u >> 24);
+	check_eq(put_waiting(rig.core, text("k"), (struct view){whole, len}, 1000, &waited),
+		 STORE_OK);
+	for (; r == STORE_OK && len + PIECE <= LARGEST; len += r == STORE_OK ? PIECE : 0) {
+		r = STORE_NOT_YET;
+		for (uint32_t i = 0; i < 3000 && r == STORE_NOT_YET; i++) {
+			r = store_begin(rig.core, &f, text("k"), store_hash(rig.core, text("k")),
+					PIECE, 0, 0);
+			turns(rig.core, 1);
+		}
+		if (r == STORE_OK) {
+			store_fill(rig.core, &f, whole + len, PIECE);
+			r = append_waiting(&rig, &f, (struct view){whole, len}, &waited);
+		}
+		if (r == STORE_NOT_YET)
+			store_abandon(rig.core, &f);
+		check(value_is(rig.core, find(rig.core, "k"),
+			       (struct view){whole, len + (r == STORE_OK ? PIECE : 0)}));
+	}
+	printf("%u MB, then %d\n", len >> 20, (int)r);
+	check(len >= 28u << 20);
+	check(r == STORE_OK || r == STORE_NO_MEMORY);
+	rig_down(&rig);
+}
+
 int
 main(void)
 {
@@ -582,6 +619,7 @@ main(void)
 		cmocka_unit_test(a_value_may_come_in_any_pieces),
 		cmocka_unit_test(large_values_can_be_extended_up_to_the_limit),
 		cmocka_unit_test(an_append_waits_for_memory_that_is_coming),
+		cmocka_unit_test(a_value_that_grows_stays_however_little_memory_is_left),
 		cmocka_unit_test(a_full_store_evicts_but_never_lies),
 		cmocka_unit_test(items_in_use_outlive_those_that_are_not),
 		cmocka_unit_test(a_store_full_of_small_items_takes_large_ones_soon),
