@@ -382,18 +382,23 @@ print_address(const char *protocol, const struct ip_addr *ip, uint32_t port)
 }
 
 static void
+print_ports(const struct config *c, const struct ip_addr *ip)
+{
+	print_address("tcp", ip, c->tcp_port);
+	for (uint32_t i = 0; i < c->listeners.more_count; i++)
+		print_address("tcp", ip, c->listeners.more_ports[i]);
+	print_address("udp", ip, c->udp_port);
+	print_address("tcp", ip, c->tls.plain_port);
+}
+
+static void
 print_addresses(const struct config *c)
 {
 	const struct ip_addr ip4 = ip_addr_v4(c->ipv4);
 
-	print_address("tcp", &ip4, c->tcp_port);
-	print_address("udp", &ip4, c->udp_port);
-	print_address("tcp", &ip4, c->tls.plain_port);
-	if (ip_addr_is_zero(&c->ipv6))
-		return;
-	print_address("tcp", &c->ipv6, c->tcp_port);
-	print_address("udp", &c->ipv6, c->udp_port);
-	print_address("tcp", &c->ipv6, c->tls.plain_port);
+	print_ports(c, &ip4);
+	if (!ip_addr_is_zero(&c->ipv6))
+		print_ports(c, &c->ipv6);
 }
 
 /* Prints the addresses of the host at which port user listens. */
@@ -406,8 +411,8 @@ print_listeners(const struct config *c)
 		const struct ip_addr ip = l->any && !l->ipv6 ? ip_addr_v4(0) : l->ip;
 
 		print_address("tcp", &ip, l->port != 0 ? l->port : ours);
-		if (!l->plain)
-			print_address("udp", &ip, c->udp_port);
+		if (!l->plain && c->udp_port != 0)
+			print_address("udp", &ip, l->port != 0 ? l->port : c->udp_port);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include "reload.h"
 #include "serve/serve_policy.h"
 #include "net/neigh_table.h"
+#include "tls_cores.h"
 #include "wire/ipv6_wire.h"
 #include "watchdog.h"
 
@@ -314,6 +315,18 @@ reload(struct appliance *a, bool *reloading)
 	*reloading = true;
 }
 
+/* Reads the certificates again if a client has asked for it since. */
+static void
+refresh_certs(struct appliance *a, uint32_t *asked)
+{
+	const uint32_t now = serve_certs_asked_mt(a->shared);
+
+	if (now == *asked || a->tls == NULL)
+		return;
+	*asked = now;
+	tls_cores_reload(a->tls, &a->config);
+}
+
 /* A reload ends when the cores have its users and networks: some may not have seen the last ones
  * yet. */
 static void
@@ -361,7 +374,7 @@ control_run(void *arg)
 	struct live live;
 	struct watchdog watchdog;
 	int64_t due_ns = monotonic_ns();
-	uint32_t ticks = 0;
+	uint32_t ticks = 0, certs_asked = 0;
 	const sigset_t set = our_signals();
 	const int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	bool reloading = false, link_up = true;
@@ -378,6 +391,7 @@ control_run(void *arg)
 		if (number == SIGHUP)
 			reload(a, &reloading);
 		apply_users_and_networks(a, &reloading);
+		refresh_certs(a, &certs_asked);
 		if (number != 0)
 			continue;
 		due_ns += TICK_NS;

@@ -15,7 +15,7 @@ is_own(const struct front_host *host, const struct config *cfg)
 	const struct ip_addr v4 = ip_addr_v4(cfg->ipv4);
 	struct ip_addr ip;
 
-	return host->port == cfg->tcp_port && front_host_address(host->host, &ip) &&
+	return config_listens(cfg, host->port) && front_host_address(host->host, &ip) &&
 	       (ip_addr_equal(&ip, &v4) || ip_addr_equal(&ip, &cfg->ipv6));
 }
 

@@ -30,41 +30,40 @@ describe(struct appliance *a)
 		link6 = ipv6_link_local(a->nic.device.ports[0].port.mac);
 
 	*ip_addr_text(a->inter, &ip) = '\0';
-	serve_shared_set_info(
-		a->shared,
-		&(struct serve_info){
-			.pid = (uint32_t)getpid(),
-			.earlier_s = (uint32_t)((a->begun_ns - a->start_ns) / 1000000000u),
-			.conns_max = c->conns_max,
-			.tls = c->tls.on,
-			.ssl = {.chain_cert = given(c->tls.chain_cert),
-				.key = given(c->tls.key[0] != '\0' ? c->tls.key
-								   : c->tls.chain_cert),
-				.ciphers = given(c->tls.ciphers),
-				.ca_cert = given(c->tls.ca_cert),
-				.keyformat = c->tls.keyformat,
-				.verify_mode = c->tls.verify_mode,
-				.min_version = c->tls.min_version},
-			.value_max = a->sizes.store.value_max,
-			.requests_max = c->conn_requests_max,
-			.tcp_port = (uint16_t)c->tcp_port,
-			.plain_port = (uint16_t)c->tls.plain_port,
-			.udp_port = (uint16_t)c->udp_port,
-			.ip = {[LOCAL_V4] = ip, [LOCAL_LINK6] = link6, [LOCAL_GLOBAL6] = c->ipv6},
-			.verbosity = c->verbosity,
-			.memory = {.frames = a->sizes.pool_bytes,
-				   .connections = sizes_connections(&a->sizes, c),
-				   .tables = sizes_tables(&a->sizes, c),
-				   .rings = nic_all_ring_bytes(&a->nic, c),
-				   .program = a->sizes.program_bytes},
-			.restart = a->kept.restart,
-			.no_evict = c->no_evict,
-			.inter = a->inter,
-			.steering = steer_mode(&a->nic.plan),
-			.steer_rules = a->nic.device.rules.made,
-			.steer_refused = a->nic.device.rules.refused,
-			.auth_file = a->users.path[0] != '\0' ? a->users.path : NULL,
-		});
+	struct serve_info info = {
+		.pid = (uint32_t)getpid(),
+		.earlier_s = (uint32_t)((a->begun_ns - a->start_ns) / 1000000000u),
+		.conns_max = c->conns_max,
+		.tls = c->tls.on,
+		.ssl = {.chain_cert = given(c->tls.chain_cert),
+			.key = given(c->tls.key[0] != '\0' ? c->tls.key : c->tls.chain_cert),
+			.ciphers = given(c->tls.ciphers),
+			.ca_cert = given(c->tls.ca_cert),
+			.keyformat = c->tls.keyformat,
+			.verify_mode = c->tls.verify_mode,
+			.min_version = c->tls.min_version},
+		.value_max = a->sizes.store.value_max,
+		.requests_max = c->conn_requests_max,
+		.tcp_port = (uint16_t)c->tcp_port,
+		.plain_port = (uint16_t)c->tls.plain_port,
+		.udp_port = (uint16_t)c->udp_port,
+		.ip = {[LOCAL_V4] = ip, [LOCAL_LINK6] = link6, [LOCAL_GLOBAL6] = c->ipv6},
+		.verbosity = c->verbosity,
+		.memory = {.frames = a->sizes.pool_bytes,
+			   .connections = sizes_connections(&a->sizes, c),
+			   .tables = sizes_tables(&a->sizes, c),
+			   .rings = nic_all_ring_bytes(&a->nic, c),
+			   .program = a->sizes.program_bytes},
+		.restart = a->kept.restart,
+		.no_evict = c->no_evict,
+		.inter = a->inter,
+		.steering = steer_mode(&a->nic.plan),
+		.steer_rules = a->nic.device.rules.made,
+		.steer_refused = a->nic.device.rules.refused,
+		.auth_file = a->users.path[0] != '\0' ? a->users.path : NULL,
+	};
+	memcpy(info.more_ports, a->sizes.stack.tcp.more_ports, sizeof info.more_ports);
+	serve_shared_set_info(a->shared, &info);
 }
 
 /* What clients may ask for; the rest is filled in at start. */

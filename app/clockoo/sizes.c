@@ -142,6 +142,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	z->stack.tcp = (struct tcp_config){
 		.port = (uint16_t)cfg->tcp_port,
 		.other_port = (uint16_t)cfg->tls.plain_port,
+		.more_count = cfg->listeners.more_count,
 		.conns_max = conns,
 		.active_reserve = links + pipes,
 		.pipes = cfg->tls.on,
@@ -154,6 +155,9 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.syn_lines = SYN_HISTORY_LINES,
 		.secret = secrets->key,
 	};
+	static_assert(TCP_MORE_PORTS_MAX >= CONFIG_MORE_PORTS_MAX, "all ports have room");
+	for (uint32_t i = 0; i < cfg->listeners.more_count; i++)
+		z->stack.tcp.more_ports[i] = (uint16_t)cfg->listeners.more_ports[i];
 	z->serve = (struct serve_config){
 		.conns_max = conns,
 		.conns_spare = CONNS_SPARE,

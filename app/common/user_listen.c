@@ -115,7 +115,8 @@ listen_udp(Slirp *slirp, const struct config *cfg, const struct config_listener 
 	int why = 0;
 
 	for (uint32_t i = 0; why == 0 && i < ports; i++) {
-		*f = (struct forward){l, cfg->udp_port + i, cfg->udp_port + i, true};
+		*f = (struct forward){l, (l->port != 0 ? l->port : cfg->udp_port) + i,
+				      cfg->udp_port + i, true};
 		why = forward(slirp, cfg, f);
 	}
 	return why;

@@ -1,6 +1,6 @@
 /*
  * admin.c - the table that the service calls; creation, turn, commands of one line. Commands for
- * mechanisms that do not exist here (LRU segments, a crawler thread, slab automove) are judged as
+ * mechanisms that do not exist here (LRU segments, slab automove, extstore) are judged as
  * memcached judges them and change nothing.
  */
 #include "admin_internal.h"
@@ -94,6 +94,16 @@ execute_shutdown(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
+/* The program reads the files, which a turn cannot; it says in its log if they are wrong. */
+static enum exec_status
+execute_refresh_certs(struct serve *sv, struct op *op)
+{
+	if (!sv->shared->info.tls)
+		return refused(sv, op, MC_ERR_NO_TLS);
+	atomic_fetch_add_explicit(&sv->shared->certs_asked, 1, memory_order_relaxed);
+	return done(sv, op);
+}
+
 #define MEMLIMIT_MIN_MB 8
 #define MEMLIMIT_MAX_MB 1000000000
 
@@ -173,7 +183,8 @@ static enum exec_status (*const commands[MC_VERB_COUNT])(struct serve *sv, struc
 	[MC_CRAWLER_CRAWL] = execute_crawl,
 	[MC_METADUMP... MC_MGDUMP] = execute_dump,
 	[MC_SLABS_REASSIGN] = execute_reassign,
-	[MC_SLABS_AUTOMOVE... MC_LRU_TEMP_TTL] = execute_accepted,
+	[MC_SLABS_AUTOMOVE... MC_EXT_DROP_UNREAD] = execute_accepted,
+	[MC_REFRESH_CERTS] = execute_refresh_certs,
 	[MC_BIN_STAT] = execute_bin_stat,
 };
 

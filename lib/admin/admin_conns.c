@@ -9,7 +9,9 @@
 #define NUMBER_TCP    1u
 #define NUMBER_UDP    2u
 #define NUMBER_PLAIN  3u
+#define NUMBER_MORE   4u
 #define NUMBERS_FIRST 16u
+static_assert(NUMBER_MORE + TCP_MORE_PORTS_MAX <= NUMBERS_FIRST, "each port has a number");
 
 #define TEXT(text)                                                                                 \
 	(struct view)                                                                              \
@@ -53,7 +55,8 @@ snapshot_write(struct conn_snapshot *snapshot, const struct snapshot_peer *peer)
 	snapshot->generation++;
 	/* Pairs with the acquire load in conn_snapshot_read: the address comes with its port. */
 	atomic_store_explicit(&snapshot->peer_id,
-			      (uint64_t)snapshot->generation << 32 | (uint64_t)peer->plain << 24 |
+			      (uint64_t)snapshot->generation << 32 |
+				      (uint64_t)peer->listener << 24 |
 				      (uint64_t)(peer->local + 1) << 16 | peer->port,
 			      memory_order_release);
 }
@@ -76,7 +79,7 @@ conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_peer *p
 	memcpy(peer->ip.b, ip, sizeof peer->ip.b);
 	peer->port = (uint16_t)peer_id;
 	peer->local = (uint8_t)((peer_id >> 16) - 1);
-	peer->plain = (peer_id >> 24 & 1) != 0;
+	peer->listener = (uint8_t)(peer_id >> 24);
 	return true;
 }
 
@@ -92,12 +95,30 @@ conn_is_active(struct serve *sv, const struct session *ss)
 	atomic_store_explicit(&snapshot_of(sv, ss)->active_s, ss->active_s, memory_order_relaxed);
 }
 
+/* Port of a listener's number; 0: there is no such listener. */
+static uint16_t
+listener_port(const struct serve_info *info, uint32_t number)
+{
+	if (number >= NUMBER_MORE)
+		return info->more_ports[number - NUMBER_MORE];
+	return number == NUMBER_PLAIN ? info->plain_port : info->tcp_port;
+}
+
+static uint8_t
+listener_of(const struct serve_info *info, uint16_t port)
+{
+	for (uint32_t number = NUMBERS_FIRST; number-- > NUMBER_PLAIN;)
+		if (listener_port(info, number) == port)
+			return (uint8_t)number;
+	return NUMBER_TCP;
+}
+
 void
 conn_listed(struct serve *sv, const struct session *ss)
 {
-	struct snapshot_peer peer = {.local = conn_local(ss->conn),
-				     .plain = conn_local_port(ss->conn) ==
-					      sv->shared->info.plain_port};
+	struct snapshot_peer peer = {
+		.local = conn_local(ss->conn),
+		.listener = listener_of(&sv->shared->info, conn_local_port(ss->conn))};
 
 	conn_peer(ss->conn, &peer.ip, &peer.port);
 	conn_is_active(sv, ss);
@@ -162,7 +183,8 @@ ports_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	listener_rows(sv, st, buffer, &n, NUMBER_TCP, info->tcp_port);
 	if (row_due(buffer, &st->row, &n) && info->udp_port != 0)
 		conn_row(buffer, st, NUMBER_UDP, "UDP", TEXT("UDP"));
-	listener_rows(sv, st, buffer, &n, NUMBER_PLAIN, info->plain_port);
+	for (uint32_t number = NUMBER_PLAIN; number < NUMBERS_FIRST; number++)
+		listener_rows(sv, st, buffer, &n, number, listener_port(info, number));
 	return st->row < n;
 }
 
@@ -183,7 +205,7 @@ snapshot_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
 		conn_address(buffer, st, number, "addr", &peer.ip, peer.port);
 	if (row_due(buffer, &st->row, &n))
 		conn_address(buffer, st, number, "listen_addr", &info->ip[peer.local],
-			     peer.plain ? info->plain_port : info->tcp_port);
+			     listener_port(info, peer.listener));
 	if (row_due(buffer, &st->row, &n))
 		conn_row(buffer, st, number, "state",
 			 watching ? TEXT("conn_watch") : TEXT("conn_read"));

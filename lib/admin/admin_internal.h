@@ -35,7 +35,7 @@
  * stands for itself and is relaxed. */
 struct conn_snapshot {
 	_Atomic uint64_t ip[2];    /* the peer's */
-	_Atomic uint64_t peer_id;  /* generation << 32 | plain << 24 | local << 16 | port; 0: no
+	_Atomic uint64_t peer_id;  /* generation << 32 | listener << 24 | local << 16 | port; 0: no
 				    * connection */
 	uint32_t generation;       /* of its core's: how many connections it has had */
 	_Atomic uint32_t active_s; /* store's second of its last bytes */
@@ -45,8 +45,8 @@ struct conn_snapshot {
 struct snapshot_peer {
 	struct ip_addr ip;
 	uint16_t port;
-	uint8_t local; /* enum local */
-	bool plain;    /* of the port beside that of TLS */
+	uint8_t local;    /* enum local */
+	uint8_t listener; /* number of the port that it came to, in stats conns */
 };
 
 /* ---- counts by key prefix ---- */

@@ -227,26 +227,113 @@ listen_on_loopback(struct config_listen *listen)
 			(struct config_listener){.ip = ip_addr_v4(USER_LOOPBACK)};
 }
 
-bool
-finish_listen(struct config *cfg, struct error *err)
+static bool
+finish_listen_user(struct config *cfg)
 {
 	struct config_listen *const listen = &cfg->listeners;
 
-	if (config_is_user(cfg))
-		listen_on_loopback(listen);
-	else if (cfg->backlog != CONFIG_BACKLOG)
-		option_mark(cfg, option_by_letter('b'));
+	listen_on_loopback(listen);
 	for (uint32_t i = 0; i < listen->count; i++) {
 		const struct config_listener *l = &listen->at[i];
 
-		if (!config_is_user(cfg) && !listener_of_nic(cfg, l, err))
-			return false;
-		if (l->plain && (!config_is_user(cfg) || cfg->tls.plain_port == 0))
+		if (l->plain && cfg->tls.plain_port == 0)
 			cfg->tls.plain_port = l->port != 0 ? l->port : cfg->tcp_port;
-		else if (!config_is_user(cfg) && l->port != 0)
-			cfg->tcp_port = l->port;
 	}
 	return true;
+}
+
+static bool
+plain_port_of_nic(struct config *cfg, uint32_t port, struct error *err)
+{
+	if (cfg->tls.plain_port != 0 && cfg->tls.plain_port != port)
+		return error_set(err,
+				 "--listen: \"%s\": one port is in the clear beside TLS, and %u is "
+				 "it already; give one of them",
+				 cfg->listeners.text, cfg->tls.plain_port);
+	cfg->tls.plain_port = port;
+	return true;
+}
+
+bool
+config_listens(const struct config *cfg, uint32_t port)
+{
+	for (uint32_t i = 0; i < cfg->listeners.more_count; i++)
+		if (cfg->listeners.more_ports[i] == port)
+			return true;
+	return port == cfg->tcp_port;
+}
+
+/* Is -p's port one of -l's? An address without a port has it. */
+static bool
+names_own_port(const struct config *cfg)
+{
+	bool others = false;
+
+	for (uint32_t i = 0; i < cfg->listeners.count; i++) {
+		const struct config_listener *l = &cfg->listeners.at[i];
+
+		if (!l->plain && (l->port == 0 || l->port == cfg->tcp_port))
+			return true;
+		others |= !l->plain;
+	}
+	return !others;
+}
+
+static bool
+add_port_of_nic(struct config *cfg, uint32_t port, struct error *err)
+{
+	struct config_listen *const listen = &cfg->listeners;
+
+	if (port == 0 || config_listens(cfg, port))
+		return true;
+	if (cfg->udp_port != 0)
+		return error_set(err,
+				 "--listen: \"%s\": with -U give one port: datagrams are served "
+				 "on one",
+				 listen->text);
+	if (listen->more_count == CONFIG_MORE_PORTS_MAX)
+		return error_set(err, "--listen: more than %u ports", CONFIG_MORE_PORTS_MAX + 1);
+	listen->more_ports[listen->more_count++] = port;
+	return true;
+}
+
+/* Each port of -l is served, and -p's where an address has none. Datagrams go by the port of -l,
+ * too, as memcached has it. */
+static bool
+finish_listen_nic(struct config *cfg, struct error *err)
+{
+	struct config_listen *const listen = &cfg->listeners;
+	bool first = !names_own_port(cfg);
+
+	listen->more_count = 0;
+	if (cfg->backlog != CONFIG_BACKLOG)
+		option_mark(cfg, option_by_letter('b'));
+	for (uint32_t i = 0; i < listen->count; i++) {
+		const struct config_listener *l = &listen->at[i];
+		const uint32_t port = l->port != 0 ? l->port : cfg->tcp_port;
+
+		if (!listener_of_nic(cfg, l, err))
+			return false;
+		if (l->plain) {
+			if (!plain_port_of_nic(cfg, port, err))
+				return false;
+			continue;
+		}
+		if (first)
+			cfg->tcp_port = port;
+		first = false;
+		if (!add_port_of_nic(cfg, l->port, err))
+			return false;
+		if (l->port != 0 && cfg->udp_port != 0)
+			cfg->udp_port = l->port;
+	}
+	return true;
+}
+
+bool
+finish_listen(struct config *cfg, struct error *err)
+{
+	return config_is_user(cfg) ? finish_listen_user(cfg) : finish_listen_nic(cfg, err);
 }
 
 /* Either family, from the front of *p. */

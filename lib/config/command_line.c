@@ -136,6 +136,8 @@ finish(struct config *cfg, const struct config_source *src, enum config_action a
 	/* On a NIC -l has no key of its own: it is the address, and the ports. */
 	if (!config_is_user(cfg)) {
 		cfg->tcp_port = done->tcp_port;
+		cfg->udp_port = done->udp_port;
+		cfg->listeners.more_count = done->listeners.more_count;
 		cfg->tls.plain_port = done->tls.plain_port;
 	}
 	if (done->listen != 0) {

@@ -331,7 +331,7 @@ finish_tls(const struct config *cfg, struct error *err)
 				      "the clear; leave it out, or give -Z");
 	if (!cfg->tls.on)
 		return true;
-	if (cfg->tls.plain_port != 0 && cfg->tls.plain_port == cfg->tcp_port)
+	if (cfg->tls.plain_port != 0 && config_listens(cfg, cfg->tls.plain_port))
 		return error_set(err,
 				 "--tls-plain-port %u: that is the port of TLS; give another, or "
 				 "another -p",

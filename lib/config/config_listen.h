@@ -28,9 +28,10 @@
 	"a NIC; clients on this host share one address, so limits by source do not tell them "     \
 	"apart"
 
-#define CONFIG_ARGS_BYTES    256u
-#define CONFIG_LISTENERS_MAX 16u
-#define CONFIG_BACKLOG       1024u /* memcached's */
+#define CONFIG_ARGS_BYTES     256u
+#define CONFIG_LISTENERS_MAX  16u
+#define CONFIG_MORE_PORTS_MAX 12u
+#define CONFIG_BACKLOG        1024u /* memcached's */
 
 /* One of -l's addresses. */
 struct config_listener {
@@ -41,11 +42,17 @@ struct config_listener {
 };
 
 /* Addresses of this host on which port user listens (lib/dpdk/README.md). On a NIC -l can only name
- * the appliance's one address again. */
+ * the appliance's one address again, and its ports. */
 struct config_listen {
 	uint32_t count;
 	struct config_listener at[CONFIG_LISTENERS_MAX];
 	char text[CONFIG_ARGS_BYTES]; /* as given */
+	uint32_t more_count;          /* on a NIC: TCP ports beside -p's */
+	uint32_t more_ports[CONFIG_MORE_PORTS_MAX];
 };
+
+struct config;
+/* True if the port is one of those on which TCP is served, in the clear beside TLS apart. */
+bool config_listens(const struct config *cfg, uint32_t port);
 
 #endif

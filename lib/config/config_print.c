@@ -275,7 +275,8 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		return !ip_addr_is_zero(&cfg->gateway6);
 	case OPTION_LISTEN:
 		put_text(o, cfg->listeners.text);
-		return config_is_user(cfg) && cfg->listeners.text[0] != '\0';
+		return cfg->listeners.more_count != 0 ||
+		       (config_is_user(cfg) && cfg->listeners.text[0] != '\0');
 	case OPTION_NETS:
 		return put_nets(o, cfg);
 	case OPTION_LCORES:

@@ -54,9 +54,11 @@ const struct option_row option_rows[] = {
 	 "server: flush_all, stats reset, verbosity, cache_memlimit, shutdown and the like",
 	 false, "protocol.udp_admin"},
 	{"listen", 'l', OPTION_LISTEN, AT(listeners), 0, 0, "IP",
-	 "address to listen on, optionally with :PORT; behind a comma others, and notls:IP:PORT, "
-	 "see --tls-plain-port. Port user: addresses of this host (127.0.0.1); 0.0.0.0 and :: are "
-	 "all. A NIC: the appliance's one address again; 0.0.0.0 and * have no effect",
+	 "address to listen on, optionally with :PORT, which -U follows; behind a comma others, "
+	 "and "
+	 "notls:IP:PORT, see --tls-plain-port. Port user: addresses of this host (127.0.0.1); "
+	 "0.0.0.0 and :: are all. A NIC: the appliance's one address again, perhaps with several "
+	 "ports; 0.0.0.0 and * are that address",
 	 true, "network.listen"},
 	{"listen-backlog", 'b', OPTION_NUMBER, AT(backlog), 1, 65535, "N",
 	 "port user: connections that may wait to be accepted; on a NIC none waits, -c limits new "

@@ -12,6 +12,7 @@
 #define WINDOW_MIN    3u
 #define WINDOW_MAX    1800u
 #define LRU_PERCENT   80u
+#define EXT_CLASS_MAX 63u /* extstore's slab classes */
 
 static inline bool
 is(struct view word, const char *text)
@@ -268,6 +269,35 @@ lru_ttl_read(struct mc_req *req, const struct mc_tokens *w)
 	req->admin.number[0] = ttl_s;
 }
 
+/* extstore free_memchunks <class> <n> */
+static void
+ext_chunks_read(struct mc_req *req, const struct mc_tokens *w)
+{
+	uint32_t class, n;
+
+	if (w->count < 4 || !mc_read_u32(w->token[2], &class) || !mc_read_u32(w->token[3], &n) ||
+	    class > EXT_CLASS_MAX)
+		mc_bad(req, MC_ERR_UNKNOWN);
+}
+
+static void
+ext_number_read(struct mc_req *req, const struct mc_tokens *w)
+{
+	uint32_t n;
+
+	if (w->count < 3 || !mc_read_u32(w->token[2], &n))
+		mc_bad(req, MC_ERR_UNKNOWN);
+}
+
+static void
+ext_share_read(struct mc_req *req, const struct mc_tokens *w)
+{
+	int64_t share;
+
+	if (w->count < 3 || !mc_read_thousandths(w->token[2], &share))
+		mc_bad(req, MC_ERR_UNKNOWN);
+}
+
 static void
 two_tokens_read(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -286,7 +316,8 @@ mc_admin_read(struct mc_req *req, const struct mc_tokens *w, enum mc_syntax synt
 		[MC_SYNTAX_COUNT] = only_number_read,     [MC_SYNTAX_CLASSES] = classes_read,
 		[MC_SYNTAX_REASSIGN] = reassign_read,     [MC_SYNTAX_AUTOMOVE] = automove_read,
 		[MC_SYNTAX_LRU_TUNE] = lru_tune_read,     [MC_SYNTAX_LRU_MODE] = lru_mode_read,
-		[MC_SYNTAX_LRU_TTL] = lru_ttl_read,
+		[MC_SYNTAX_LRU_TTL] = lru_ttl_read,       [MC_SYNTAX_EXT_CHUNKS] = ext_chunks_read,
+		[MC_SYNTAX_EXT_NUMBER] = ext_number_read, [MC_SYNTAX_EXT_SHARE] = ext_share_read,
 	};
 
 	memset(&req->admin, 0, sizeof req->admin);

@@ -73,6 +73,7 @@ struct view mc_status_text(enum mc_bin_status status);
 	X(MC_ERR_REASSIGN_SPARE, "NOSPARE source class has no spare pages", INVALID) \
 	X(MC_ERR_REASSIGN_SAME, "SAME src and dst class are identical", INVALID) \
 	X(MC_ERR_AUTOMOVE_WINDOW, "CLIENT_ERROR automove window too low or too high", INVALID) \
+	X(MC_ERR_NO_TLS, "Error TLS not enabled", INVALID) \
 	X(MC_ERR_LRU_PERCENT, "ERROR hot and warm pcts must not exceed 80", INVALID) \
 	X(MC_ERR_LRU_FACTOR, "ERROR hot/warm age factors must be greater than 0", INVALID) \
 	X(MC_ERR_CRAWLER_START, "ERROR failed to start lru crawler thread", INVALID) \

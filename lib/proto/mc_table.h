@@ -47,6 +47,9 @@ enum mc_syntax {
 	MC_SYNTAX_LRU_TUNE,
 	MC_SYNTAX_LRU_MODE,
 	MC_SYNTAX_LRU_TTL,
+	MC_SYNTAX_EXT_CHUNKS,
+	MC_SYNTAX_EXT_NUMBER,
+	MC_SYNTAX_EXT_SHARE,
 	MC_SYNTAX_END,
 };
 
@@ -116,7 +119,18 @@ enum mc_role { MC_ROLE_NONE, MC_ROLE_READ, MC_ROLE_WRITE, MC_ROLE_ADMIN };
 	X(MC_SLABS_AUTOMOVE, "slabs", "automove", AUTOMOVE, ADMIN, ADMIN, "0|1|2|ratio <f>|freeratio <f>|window <n>", "accepted, no effect") \
 	X(MC_LRU_TUNE, "lru", "tune", LRU_TUNE, ADMIN, ADMIN, "<hot> <warm> <hotf> <warmf>", "accepted, no effect") \
 	X(MC_LRU_MODE, "lru", "mode", LRU_MODE, ADMIN, ADMIN, "flat|segmented", "accepted, no effect") \
-	X(MC_LRU_TEMP_TTL, "lru", "temp_ttl", LRU_TTL, ADMIN, ADMIN, "<seconds>", "accepted, no effect")
+	X(MC_LRU_TEMP_TTL, "lru", "temp_ttl", LRU_TTL, ADMIN, ADMIN, "<seconds>", "accepted, no effect") \
+	X(MC_EXT_FREE_MEMCHUNKS, "extstore", "free_memchunks", EXT_CHUNKS, ADMIN, ADMIN, "<class> <n>", "accepted, no effect: the second tier is another one than extstore") \
+	X(MC_EXT_ITEM_SIZE, "extstore", "item_size", EXT_NUMBER, ADMIN, ADMIN, "<n>", "accepted, no effect") \
+	X(MC_EXT_ITEM_AGE, "extstore", "item_age", EXT_NUMBER, ADMIN, ADMIN, "<n>", "accepted, no effect") \
+	X(MC_EXT_LOW_TTL, "extstore", "low_ttl", EXT_NUMBER, ADMIN, ADMIN, "<n>", "accepted, no effect") \
+	X(MC_EXT_RECACHE_RATE, "extstore", "recache_rate", EXT_NUMBER, ADMIN, ADMIN, "<n>", "accepted, no effect") \
+	X(MC_EXT_COMPACT_UNDER, "extstore", "compact_under", EXT_NUMBER, ADMIN, ADMIN, "<n>", "accepted, no effect") \
+	X(MC_EXT_DROP_UNDER, "extstore", "drop_under", EXT_NUMBER, ADMIN, ADMIN, "<n>", "accepted, no effect") \
+	X(MC_EXT_MAX_SLEEP, "extstore", "max_sleep", EXT_NUMBER, ADMIN, ADMIN, "<n>", "accepted, no effect") \
+	X(MC_EXT_MAX_FRAG, "extstore", "max_frag", EXT_SHARE, ADMIN, ADMIN, "<f>", "accepted, no effect") \
+	X(MC_EXT_DROP_UNREAD, "extstore", "drop_unread", EXT_NUMBER, ADMIN, ADMIN, "0|1", "accepted, no effect") \
+	X(MC_REFRESH_CERTS, "refresh_certs", "", ANYTHING, ADMIN, ADMIN, "", "read the certificates again, as SIGHUP does")
 
 /* Bytes of extras; FLUSH takes 0 or 4. */
 #define MC_OPCODES(X) \

@@ -143,7 +143,8 @@ struct serve_info {
 	uint16_t tcp_port;
 	uint16_t plain_port; /* beside that of TLS; 0: none */
 	uint16_t udp_port;
-	struct ip_addr ip[LOCAL_COUNT]; /* ours */
+	uint16_t more_ports[TCP_MORE_PORTS_MAX]; /* TCP ports beside tcp_port; 0: none */
+	struct ip_addr ip[LOCAL_COUNT];          /* ours */
 	uint32_t verbosity;
 	struct serve_memory memory;
 	struct serve_restart restart;

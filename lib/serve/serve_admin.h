@@ -13,7 +13,7 @@
 #include "serve_internal.h"
 
 struct serve_admin_ops {
-	/* Answers a command of administration: MC_STATS to MC_LRU_TEMP_TTL, MC_BIN_STAT. */
+	/* Answers a command of administration: MC_STATS to MC_REFRESH_CERTS, MC_BIN_STAT. */
 	enum exec_status (*execute)(struct serve *sv, struct op *op);
 	void (*turn)(struct serve *sv); /* once a turn, before requests are read */
 

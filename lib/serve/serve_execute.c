@@ -179,7 +179,7 @@ static enum exec_status (*const executors[OP_VERB_COUNT])(struct serve *sv, stru
 	[MC_FLUSH_ALL] = execute_flush_all,
 	[MC_VERSION] = execute_version,
 	[MC_QUIT] = execute_quit,
-	[MC_STATS... MC_LRU_TEMP_TTL] = execute_admin,
+	[MC_STATS... MC_REFRESH_CERTS] = execute_admin,
 	[MC_BIN_GET... MC_BIN_GAT] = execute_bin_get,
 	[MC_BIN_TOUCH] = execute_bin_touch,
 	[MC_BIN_SET... MC_BIN_PREPEND] = execute_store,

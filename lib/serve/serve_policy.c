@@ -83,6 +83,12 @@ serve_access_replace_mt(struct serve_shared *sh, const struct access_list *list)
 	return true;
 }
 
+uint32_t
+serve_certs_asked_mt(const struct serve_shared *sh)
+{
+	return atomic_load_explicit(&sh->certs_asked, memory_order_relaxed);
+}
+
 enum serve_stop
 serve_stop_requested_mt(const struct serve_shared *sh)
 {

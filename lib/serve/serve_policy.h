@@ -85,6 +85,8 @@ enum serve_stop { SERVE_RUN, SERVE_STOP, SERVE_STOP_GRACEFULLY };
 
 /* What a client's `shutdown` asked for. */
 enum serve_stop serve_stop_requested_mt(const struct serve_shared *shared);
+/* How often clients have asked for the certificates to be read again. */
+uint32_t serve_certs_asked_mt(const struct serve_shared *shared);
 
 /* Processor time of the process so far, for `stats`; the program reads its clock. */
 void serve_rusage_set_mt(struct serve_shared *shared, uint64_t user_us, uint64_t system_us);

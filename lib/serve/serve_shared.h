@@ -63,7 +63,8 @@ struct serve_shared {
 	_Atomic uint32_t users_version_seen[STORE_CORES_MAX];
 
 	/* Words between program and commands: relaxed, nothing is read through them. */
-	_Atomic uint32_t stop; /* enum serve_stop */
+	_Atomic uint32_t stop;        /* enum serve_stop */
+	_Atomic uint32_t certs_asked; /* how often refresh_certs was asked for */
 	_Atomic uint32_t verbosity;
 	_Atomic uint64_t user_us, system_us, resident_bytes;
 	_Atomic uint64_t loaded_items, loaded_lost, loaded_us; /* struct serve_load */

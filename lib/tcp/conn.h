@@ -29,8 +29,12 @@ enum congestion {
 	CC_NEWRENO, /* RFC 5681, RFC 6582 */
 };
 
+#define TCP_MORE_PORTS_MAX 12u
+
 struct tcp_config {
 	uint16_t port, other_port; /* 0 = off */
+	uint32_t more_count;       /* ports beside these */
+	uint16_t more_ports[TCP_MORE_PORTS_MAX];
 	uint32_t conns_max;
 	uint32_t active_reserve; /* of conns_max: slots that peers' connections leave free for ours
 				  */

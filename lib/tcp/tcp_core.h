@@ -140,7 +140,12 @@ static_assert(STACK_COUNTER_COUNT <= NET_COUNTER_COUNT + NET_TRANSPORT_COUNTERS_
 static inline bool
 tcp_listens(const struct tcp *t, uint16_t port)
 {
-	return port != 0 && (port == t->cfg.port || port == t->cfg.other_port);
+	if (port != 0 && (port == t->cfg.port || port == t->cfg.other_port))
+		return true;
+	for (uint32_t i = 0; i < t->cfg.more_count; i++)
+		if (port == t->cfg.more_ports[i])
+			return true;
+	return false;
 }
 
 static inline void

@@ -54,6 +54,10 @@ def expect(got, want, about):
         raise Wrong(f"{about}: got {got!r}, expected {want!r}")
 
 
+def run_built(*words):
+    return subprocess.run([BUILT / "app" / "clockoo", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+
+
 def needs_wire(what):
     whose, why = netns.rights()
     if whose is None:
@@ -369,7 +373,40 @@ def cores_can_be_laid_out_by_hand():
     expect(done.returncode, 0, done.stderr)
 
 
+def it_comes_up_in_the_binary_protocol():
+    done = run("--server-args", "-m 8 -c 64 -B binary", "--no-udp", "--exec", "true")
+    expect(done.returncode, 0, done.stderr)
+
+
+def it_comes_up_where_clients_need_certificates():
+    make = ROOT / "tests/conform/run_tls"
+    if shutil.which("openssl") is None or "--enable-ssl" not in run_built("--help"):
+        raise Impossible("openssl, or a build with TLS, is missing")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([make, "--make", folder], stdin=subprocess.DEVNULL, check=True, capture_output=True)
+        options = subprocess.run([make, "--options", folder], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                 check=True).stdout.strip()
+        done = run("--server-args", f"-m 16 -c 64 {options} -o ssl_verify_mode=2", "--no-udp", "--exec", "true")
+    expect(done.returncode, 0, done.stderr)
+
+
+def each_port_of_listen_is_served(*words, host="10.99.0.1", first="11300"):
+    ask = "".join('printf "version\\r\\nquit\\r\\n" | nc -w 3 $CLOCKOO_HOST %d; ' % port for port in (11300, 11301))
+    done = run("--server-args", f"-m 8 -c 64 -l {host}:11300,{host}:11301", "--no-udp", *words, "--exec",
+               ask + "echo $CLOCKOO_PORT")
+    expect([line[:8] for line in done.stdout.splitlines()], ["VERSION ", "VERSION ", first], done.stdout + done.stderr)
+
+
+def each_port_of_listen_is_served_by_port_user():
+    # tools/run names its own port there, too.
+    each_port_of_listen_is_served("--port", "user", host="127.0.0.1", first="11211")
+
+
 CASES = [
+    it_comes_up_in_the_binary_protocol,
+    it_comes_up_where_clients_need_certificates,
+    each_port_of_listen_is_served,
+    each_port_of_listen_is_served_by_port_user,
     the_status_of_the_command_is_ours,
     the_command_finds_the_address_and_a_clean_stdout,
     a_dead_appliance_is_noticed,

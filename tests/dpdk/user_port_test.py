@@ -255,6 +255,12 @@ class Listening(unittest.TestCase):
             for host in ("127.0.0.1", *(["::1"] if has_ipv6() else [])):
                 ask_udp(host, port, b"mn\r\n", b"MN\r\n")
 
+    def test_udp_goes_by_the_port_of_listen(self):
+        port, another = free_port(), free_port()
+        with Appliance("-l", f"127.0.0.1:{port}", "-U", str(another)):
+            ask_udp("127.0.0.1", port, b"mn\r\n", b"MN\r\n")
+            self.assertRaises(ConnectionRefusedError, ask_udp, "127.0.0.1", another, b"mn\r\n", b"MN\r\n")
+
     def test_udp_client_of_this_host_is_served_after_one_of_another_address(self):
         def clients():
             port = free_port()

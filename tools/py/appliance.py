@@ -19,6 +19,7 @@ LAST_WORDS_LINES = 12
 PAGE_MB = 2
 
 READY = " ready:"
+TCP_PORT = re.compile(r" ready:.*? tcp \S+:(\d+)")
 HUGE_NEED = re.compile(r"hugepages: (\d+) MB needed")
 
 
@@ -29,6 +30,7 @@ class Died(Failed):
 class Appliance:
     def __init__(self, command, ns):
         self.has_tls = "-Z" in command or "--enable-ssl" in command
+        self.tcp_port = None  # the first one it says it serves
         self.on_line = None  # called with every line after it is ready
         self._words = collections.deque(maxlen=LAST_WORDS_LINES)
         self._ready = threading.Event()
@@ -48,6 +50,8 @@ class Appliance:
             if self._ready.is_set() and self.on_line:
                 self.on_line(line)
             if READY in line:
+                found = TCP_PORT.search(line)
+                self.tcp_port = int(found.group(1)) if found else None
                 self._ready.set()
 
     def wait_ready(self):
@@ -129,6 +133,7 @@ def _started(command, wire):
     appliance = Appliance(command, wire.server)
     try:
         appliance.wait_ready()
+        wire.tcp_port = appliance.tcp_port or wire.tcp_port
         wire.join()
     except BaseException:
         appliance.stop()

@@ -53,6 +53,18 @@ words_are_answered_as_memcached_does(void **state)
 		 "SAME src and dst class are identical\r\nBADCLASS invalid src or dst class id\r\n"
 		 "BADCLASS invalid src or dst class id\r\nCLIENT_ERROR bad command line format\r\n"
 		 "ERROR\r\nERROR\r\n"},
+		{"extstore free_memchunks 1 2\r\nextstore item_size 512\r\nextstore item_age 1 "
+		 "x\r\n"
+		 "extstore low_ttl 1\r\nextstore recache_rate 2000\r\nextstore compact_under 1\r\n"
+		 "extstore drop_under 1\r\nextstore max_sleep 1\r\nextstore max_frag 0.5\r\n"
+		 "extstore drop_unread 1 noreply\r\nmn\r\n",
+		 "OK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nMN\r\n"},
+		{"extstore\r\nextstore nosuch 1\r\nextstore free_memchunks 1\r\nextstore "
+		 "free_memchunks 64 "
+		 "1\r\nextstore item_age x\r\nextstore low_ttl -1\r\nextstore max_frag "
+		 "x\r\nextstore item_size\r\n",
+		 "ERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\n"},
+		{"refresh_certs\r\n", "Error TLS not enabled\r\n"},
 		{"lru mode flat\r\nlru mode segmented\r\nlru mode x\r\nlru temp_ttl 60\r\n"
 		 "lru temp_ttl -1\r\nlru temp_ttl x\r\n",
 		 "OK\r\nOK\r\nERROR\r\nOK\r\nOK\r\nERROR\r\n"},

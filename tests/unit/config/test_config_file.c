@@ -537,6 +537,34 @@ listen_is_printed_as_the_address(void **state)
 	check(cfg.address_given);
 }
 
+/* Several ports have no other key than listen's; read again they are the same. */
+static void
+ports_of_a_nic_are_printed_and_read_again(void **state)
+{
+	static const char *const lists[] = {"10.1.2.3:11300,10.1.2.3:11301",
+					    "10.1.2.3:11300,10.1.2.3"};
+	static char text[TEXT_BYTES];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const char *const words[] = {"-l", lists[i], "--print-config", NULL};
+		FILE *out = fmemopen(text, sizeof text, "w");
+		struct config_source src = {.default_file = NULL};
+		struct config cfg, again;
+		struct error f;
+
+		check_eq(parse(&cfg, &src, words, &f), CONFIG_PRINT);
+		config_print(&cfg, out);
+		fclose(out);
+		config_defaults(&again);
+		check(config_file_read(&again, &src, "printed", text, strlen(text), &f));
+		check(config_finish(&again, &f));
+		check_eq(again.ipv4, 0x0a010203);
+		check_eq(again.tcp_port, i == 0 ? 11300 : 11211);
+		check_eq(again.listeners.more_count, 1);
+		check_eq(again.listeners.more_ports[0], i == 0 ? 11301 : 11300);
+	}
+}
+
 /* A memcached.conf is converted as a whole: what a NIC cannot do stands in the file, with the
  * reason. */
 static void
@@ -736,6 +764,7 @@ main(void)
 		cmocka_unit_test(a_named_file_must_be_there_and_the_default_one_need_not),
 		cmocka_unit_test(check_and_print_read_the_file_and_run_nothing),
 		cmocka_unit_test(listen_is_printed_as_the_address),
+		cmocka_unit_test(ports_of_a_nic_are_printed_and_read_again),
 		cmocka_unit_test(what_cannot_be_converted_becomes_a_comment),
 		cmocka_unit_test(what_can_be_had_is_no_comment),
 		cmocka_unit_test(a_file_is_read_again_whatever_the_options_name),

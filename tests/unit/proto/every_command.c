@@ -109,6 +109,10 @@ static const char *const lines[] = {
 	"lru tune 10 25 0.1 2.0\r\n",
 	"lru mode flat\r\n",
 	"lru temp_ttl 60\r\n",
+	"extstore free_memchunks 1 2\r\n",
+	"extstore recache_rate 2000\r\n",
+	"extstore max_frag 0.8\r\n",
+	"refresh_certs\r\n",
 	/* these take a connection for themselves */
 	"lru_crawler metadump all\r\n",
 	"lru_crawler metadump 1 2\r\n",

@@ -196,6 +196,8 @@ arguments_of(enum mc_syntax syntax)
 	case MC_SYNTAX_CLASSES:
 	case MC_SYNTAX_AUTOMOVE:
 	case MC_SYNTAX_LRU_TTL:
+	case MC_SYNTAX_EXT_NUMBER:
+	case MC_SYNTAX_EXT_SHARE:
 		return " 1";
 	case MC_SYNTAX_MEGABYTES:
 		return " 64";
@@ -203,6 +205,7 @@ arguments_of(enum mc_syntax syntax)
 		return " on";
 	case MC_SYNTAX_CACHEDUMP:
 	case MC_SYNTAX_REASSIGN:
+	case MC_SYNTAX_EXT_CHUNKS:
 		return " 1 2";
 	case MC_SYNTAX_LRU_TUNE:
 		return " 1 2 3 4";
