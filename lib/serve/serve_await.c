@@ -440,15 +440,12 @@ unused_check(struct serve *sv)
 	}
 }
 
-/* May its answer be given up, and is it worth it? That of a value in pieces says that one waits;
- * what is kept is asked once. */
+/* May its answer be given up? That of a value in pieces says that one waits; what is kept is asked
+ * once. */
 static bool
 may_yield(const struct await *a)
 {
-	const struct item *it = a->answer.item;
-
-	return it != NULL && item_value_len(it) >= ITEM_PIN_MIN_BYTES && !a->is_kept &&
-	       a->session->body != BODY_FILLED;
+	return a->answer.item != NULL && !a->is_kept && a->session->body != BODY_FILLED;
 }
 
 static bool
@@ -457,24 +454,36 @@ session_is_unread(const struct session *ss)
 	return ss->value.item != NULL || conn_is_refused(ss->conn);
 }
 
+/* Which answer goes first, from 1; 0: none. Short ones are many, and free little. */
+static uint32_t
+yield_rank(const struct await *a)
+{
+	const bool unread = session_is_unread(a->session), behind = a->session->awaits != a;
+
+	if (!may_yield(a) || !(unread || behind))
+		return 0;
+	if (item_value_len(a->answer.item) < ITEM_PIN_MIN_BYTES)
+		return 3;
+	return unread ? 1 : 2;
+}
+
 bool
 serve_answer_yield(struct serve *sv)
 {
 	struct awaits *aw = sv->awaits;
 	const struct list *at = aw->ready.next;
 	struct await *found = NULL;
+	uint32_t least = UINT32_MAX;
 
-	for (uint32_t i = 0; i < YIELD_LOOKS_MAX && at != &aw->ready; i++, at = at->next) {
+	for (uint32_t i = 0; i < YIELD_LOOKS_MAX && at != &aw->ready && least > 1;
+	     i++, at = at->next) {
 		struct await *a = container_of(at, struct await, due);
+		const uint32_t rank = yield_rank(a);
 
-		if (!may_yield(a))
-			continue;
-		if (found == NULL && a->session->awaits != a)
-			found = a;
-		if (!session_is_unread(a->session))
+		if (rank == 0 || rank >= least)
 			continue;
 		found = a;
-		break;
+		least = rank;
 	}
 	if (found == NULL)
 		return false;

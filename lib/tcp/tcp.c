@@ -22,7 +22,7 @@ tcp_bytes(const struct tcp_config *cfg, uint32_t rx_frames_max)
 	return (size_t)cfg->conns_max * sizeof(struct conn) +
 	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
 	       (size_t)rx_frames_max * sizeof(struct rx_seg) + sendq_pool_bytes(cfg->chunks) +
-	       scoreboard_pool_bytes(cfg->chunks) +
+	       budget_bytes() + scoreboard_pool_bytes(cfg->chunks) +
 	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
 	       (cfg->pipes ? cfg->conns_max * sizeof(uint32_t) : 0) +
 	       (size_t)cfg->conns_max * (sizeof(struct stall) + sizeof(struct conn_places)) +

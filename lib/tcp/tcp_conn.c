@@ -306,6 +306,7 @@ conn_free(struct tcp *t, struct conn *c)
 	sendq_clear(&c->tx, &t->pool);
 	budget_leave(&t->pool.chunks, &t->places[c->slot].chunks);
 	budget_leave(&t->pool.pieces, &t->places[c->slot].pieces);
+	budget_leave(&t->frames, &t->places[c->slot].frames);
 	scoreboard_clear(&c->scoreboard, &t->scoreboard_pool);
 	list_push_back(&t->free, &c->state_list);
 	t->conns_count--;

@@ -35,7 +35,7 @@ struct rcv_autotune {
 
 /* A connection's part in the shortages of each pool (base/budget.h). */
 struct conn_places {
-	struct budget_place chunks, pieces;
+	struct budget_place chunks, pieces, frames;
 	uint32_t behind; /* conn_holds_behind() */
 };
 
@@ -49,13 +49,7 @@ struct stall {
 	uint8_t kinds;     /* of enum evict_kind: what was held */
 };
 
-/* Watermarks: what is left of each pool when pressure begins or ends. */
-struct watermarks {
-	uint32_t frames;
-};
-
 struct evict {
-	struct watermarks begins, ends;
 	struct stall *stalls; /* of each slot */
 	uint64_t since_ns;    /* this shortage; 0: there is none */
 	uint64_t pressure_ns; /* when the service last was short of what queues hold */
@@ -111,7 +105,7 @@ struct tcp {
 	struct list ooo_list;   /* connections with out-of-order data, the longest without progress
 				   first */
 	struct rx_seg *rx_free; /* nodes without a frame */
-	uint32_t rx_left;       /* that many */
+	struct budget frames;   /* those nodes, and as many frames of the port */
 	uint32_t rx_ooo_frames; /* frames that hold out-of-order data */
 	struct sendq_pool pool;
 	struct conn_places *places; /* of each slot */

@@ -7,7 +7,8 @@
  * or the service reports it (stack_memory_pressure). Then EVICT_SCAN_SLOTS connections a turn are
  * examined. The progress of one that holds what is short is recorded; EVICT_STALL_US later it must
  * have advanced by 1/EVICT_PART of what it holds and by one segment, or by all it had, of each
- * resource that is short; by a larger part if the service says so. Of the stalled connections of a
+ * resource that is short; by a larger part if the service says so. One that holds more than its
+ * share of a pool that is short (base/budget.h) has EVICT_OVER_US. Of the stalled connections of a
  * turn the one that holds most is reset. No segment pays for this.
  *
  * Our own connections are left alone: their user watches over them.
@@ -19,36 +20,18 @@
 
 #define EVICT_SCAN_SLOTS 64u /* slots a turn */
 #define EVICT_STALL_US   2000000u
+#define EVICT_OVER_US    250000u /* the same, of one that holds more than its share */
 #define EVICT_PART       16u /* of what is held, each EVICT_STALL_US: all of it in half a minute */
 #define EVICT_PACE_NS    (10 * NS_PER_MS) /* a core that could sleep turns this often meanwhile */
 #define EVICT_OBSERVE_NS (2000ull * EVICT_STALL_US) /* after a report of the service */
 /* By then the service has seen the memory that a reset freed. */
 #define EVICT_PRESSURE_NS (20 * NS_PER_MS)
-/* Short begins when less than this part of a pool is left, beyond the reserve, and ends with
- * twice as much. */
-#define SHORTAGE_BEGIN_PART 8u
-#define SHORTAGE_END_PART   4u
 
 enum evict_kind {
 	EVICT_SLOW_READER = 1u << 0,    /* queued bytes */
 	EVICT_BLOCKED_READER = 1u << 1, /* requests behind them */
 	EVICT_SLOW_WRITER = 1u << 2     /* out-of-order data */
 };
-
-/* The last quarter of the frames takes no out-of-order data. Stalled out-of-order data that fills
- * the other three quarters would shut out all further out-of-order data, so the shortage begins
- * above this mark. */
-static struct watermarks
-watermarks(const struct tcp *t, uint32_t part)
-{
-	const struct tcp_config *cfg = &t->cfg;
-	const uint32_t frames = t->net.cfg.rx_frames_max;
-	const uint32_t reserve = max_u32(frames / 4, min_u32(cfg->conns_max, frames / 2));
-
-	return (struct watermarks){
-		.frames = reserve + frames / (2 * part),
-	};
-}
 
 void
 evict_create(struct tcp *t, struct region *region)
@@ -57,8 +40,6 @@ evict_create(struct tcp *t, struct region *region)
 
 	e->stalls = region_take(region, t->cfg.conns_max * sizeof *e->stalls, CACHE_LINE_BYTES);
 	t->places = region_take(region, t->cfg.conns_max * sizeof *t->places, CACHE_LINE_BYTES);
-	e->begins = watermarks(t, SHORTAGE_BEGIN_PART);
-	e->ends = watermarks(t, SHORTAGE_END_PART);
 }
 
 /* The kinds of scarce memory that the connection holds. */
@@ -153,10 +134,43 @@ stalled_in(const struct tcp *t, const struct conn *c, const struct stall *st, ui
 	return stalled & kinds;
 }
 
+/* It counts among those who hold from now on. */
+static bool
+is_over(struct budget *b, struct budget_place *p, const struct conn *c, uint32_t held)
+{
+	if (!b->is_short || held == 0) {
+		budget_leave(b, p);
+		return false;
+	}
+	budget_join(b, p, &c->peer_ip);
+	return held > budget_share(b, p);
+}
+
+/* Holds it more of something scarce than its share? */
+static bool
+holds_too_much(struct tcp *t, const struct conn *c)
+{
+	struct conn_places *p = &t->places[c->slot];
+	const bool chunks = is_over(&t->pool.chunks, &p->chunks, c, c->tx.chunks);
+	const bool pieces = is_over(&t->pool.pieces, &p->pieces, c, c->tx.pieces);
+	const bool frames = is_over(&t->frames, &p->frames, c, c->rx.frames);
+
+	return chunks || pieces || frames;
+}
+
+/* May one that holds too much be judged before EVICT_STALL_US? */
+static bool
+has_had_time(const struct tcp *t, const struct conn *c, const struct stall *st)
+{
+	const uint32_t round_trips_us = 2 * min_u32(c->srtt_us, EVICT_STALL_US);
+
+	return t->net.now_us - st->recorded_us >= EVICT_OVER_US + round_trips_us;
+}
+
 /* The kinds in which it has made too little progress in EVICT_STALL_US. If it has made enough, its
  * progress is recorded again. */
 static uint32_t
-stall_check(const struct tcp *t, const struct conn *c, uint32_t kinds)
+stall_check(const struct tcp *t, const struct conn *c, uint32_t kinds, bool over)
 {
 	const struct evict *e = &t->evict;
 	struct stall *st = &e->stalls[c->slot];
@@ -169,7 +183,7 @@ stall_check(const struct tcp *t, const struct conn *c, uint32_t kinds)
 		return 0;
 	}
 	if (t->net.now_us - st->recorded_us < EVICT_STALL_US)
-		return 0;
+		return over && has_had_time(t, c, st) ? stalled_in(t, c, st, st->kinds & kinds) : 0;
 	stalled = stalled_in(t, c, st, st->kinds & kinds);
 	if (stalled == 0)
 		stall_record(t, c, kinds, st);
@@ -199,7 +213,8 @@ evict_worst(struct tcp *t)
 	for (uint32_t i = 0; i < EVICT_SCAN_SLOTS && i < t->cfg.conns_max; i++) {
 		struct conn *c = &t->conns[e->slot];
 		const uint32_t kinds = evict_kinds(e, c);
-		const uint32_t stalled = kinds != 0 ? stall_check(t, c, kinds) : 0;
+		const bool over = holds_too_much(t, c);
+		const uint32_t stalled = kinds != 0 ? stall_check(t, c, kinds, over) : 0;
 
 		e->slot = e->slot + 1 < t->cfg.conns_max ? e->slot + 1 : 0;
 		if (stalled == 0)
@@ -224,7 +239,8 @@ evict_tick(struct tcp *t)
 	budget_look(&t->pool.chunks);
 	budget_look(&t->pool.pieces);
 	e->sendq_short = t->pool.chunks.is_short || t->pool.pieces.is_short;
-	e->frames_short = t->rx_left < (e->frames_short ? &e->ends : &e->begins)->frames;
+	budget_look(&t->frames);
+	e->frames_short = t->frames.is_short;
 	/* After a report of the service, connections are observed for EVICT_OBSERVE_NS; otherwise
 	 * none is observed long enough to count as stalled. */
 	e->pressure = e->pressure_ns != 0 && t->net.now_ns - e->pressure_ns < EVICT_OBSERVE_NS;

@@ -121,7 +121,7 @@ fast_path_input(struct tcp *t, const struct classified *in, uint32_t i)
 
 	if (unlikely(c == NULL || (c->flags & t->fast_path_in.mask) != t->fast_path_in.want ||
 		     c->state != CONN_ESTABLISHED || c->rx_dropped || c->rx.head != NULL ||
-		     c->rx.ooo_blocks != NULL || t->rx_left == 0))
+		     c->rx.ooo_blocks != NULL || t->frames.left == 0))
 		return false;
 	timestamps = c->flags & CONN_TS;
 	/* Two instances: the header length is a constant in each. */

@@ -24,6 +24,7 @@
 #define RX_SMALL_HOLDER_PART 4u
 /* Beyond CONN_RX_FRAMES_MAX a connection holds at most so many times what is left for all. */
 #define RX_FRAMES_SHARE 2u
+#define RX_SHORT_PART   16u      /* with so much left beyond the reserve a shortage begins */
 #define OOO_STALE_US    1000000u /* holes not filled for so long yield their frames */
 /* Quickack mode lasts longer than the timeout that a lost ACK causes. */
 #define QUICKACK_US 1000000u

@@ -285,7 +285,7 @@ ooo_has_room(struct tcp *t, struct conn *c)
 
 	if (rx_is_full(t, c, (uint32_t)c->rx.frames + c->rx.ooo_frames + 1, kept))
 		return false;
-	if (t->rx_left > kept)
+	if (t->frames.left > kept)
 		return true;
 	if (list_empty(&t->ooo_list))
 		return false;
@@ -294,7 +294,7 @@ ooo_has_room(struct tcp *t, struct conn *c)
 		return false;
 	ooo_clear(t, stale);
 	tcp_count(t, TCP_OOO_EVICTED);
-	return t->rx_left > kept;
+	return t->frames.left > kept;
 }
 
 /* Each ACK and each segment walks the blocks, so their number is bounded also where the window is

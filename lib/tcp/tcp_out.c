@@ -541,7 +541,7 @@ tcp_output(struct tcp *t)
 	atomic_store_explicit(&t->conns_used, t->conns_count, memory_order_relaxed);
 	atomic_store_explicit(&t->chunks_used, t->pool.chunks.total - t->pool.chunks.left,
 			      memory_order_relaxed);
-	atomic_store_explicit(&t->frames_held, t->net.cfg.rx_frames_max - t->rx_left,
+	atomic_store_explicit(&t->frames_held, t->frames.total - t->frames.left,
 			      memory_order_relaxed);
 }
 

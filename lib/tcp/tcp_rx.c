@@ -22,7 +22,9 @@ rx_pool_create(struct tcp *t, struct region *region, uint32_t frames)
 		node[i].next = t->rx_free;
 		t->rx_free = &node[i];
 	}
-	t->rx_left = frames;
+	budget_create(&t->frames, region, frames,
+		      max_u32(frames / RX_SMALL_HOLDER_PART, rx_reserve(t)), t->net.cfg.seed);
+	t->frames.low = t->frames.reserve + frames / RX_SHORT_PART;
 }
 
 uint32_t
@@ -37,7 +39,7 @@ node_take(struct tcp *t, struct frame *frame, uint8_t *start, struct view payloa
 	struct rx_seg *node = t->rx_free;
 
 	t->rx_free = node->next;
-	t->rx_left--;
+	budget_take(&t->frames, 1);
 	node->frame = frame;
 	node->start = start;
 	node->data = payload.data;
@@ -122,7 +124,7 @@ node_free(struct tcp *t, struct rx_seg *node)
 	frame_defer_free(&t->net, node->frame, node->start);
 	node->next = t->rx_free;
 	t->rx_free = node;
-	t->rx_left++;
+	budget_give(&t->frames, 1);
 }
 
 void
@@ -184,7 +186,7 @@ frames_max(const struct tcp *t, const struct conn *c)
 bool
 rx_is_full(const struct tcp *t, const struct conn *c, uint32_t held, uint32_t kept)
 {
-	const uint32_t left = t->rx_left > kept ? t->rx_left - kept : 0;
+	const uint32_t left = t->frames.left > kept ? t->frames.left - kept : 0;
 
 	if (likely(held < CONN_RX_FRAMES_MAX))
 		return false;
@@ -211,7 +213,7 @@ within_share(const struct tcp *t, const struct conn *c, uint32_t reserve, uint32
 {
 	const uint32_t held = c->rx.frames;
 
-	return t->rx_left > reserve + (held > RX_FRAMES_GUARANTEED ? held + kept : 0);
+	return t->frames.left > reserve + (held > RX_FRAMES_GUARANTEED ? held + kept : 0);
 }
 
 /* In-order data takes the place of out-of-order data: of its own connection, then of the one that
@@ -227,7 +229,7 @@ rx_prune(struct tcp *t, struct conn *c, uint32_t reserve, uint32_t kept)
 		tcp_count(t, TCP_DROP_RX_CONN_FULL);
 		return false;
 	}
-	while ((t->rx_left <= reserve ||
+	while ((t->frames.left <= reserve ||
 		(c->rx.frames < BURST_MAX && !within_share(t, c, reserve, 0))) &&
 	       !list_empty(&t->ooo_list)) {
 		ooo_clear(t, container_of(t->ooo_list.next, struct conn, ooo_list));
@@ -384,7 +386,7 @@ static uint32_t
 common_frames(const struct tcp *t, const struct conn *c, uint32_t held)
 {
 	const uint32_t reserve = rx_reserve(t), kept = reserved_for_small_holders(t, reserve);
-	const uint32_t left = t->rx_left;
+	const uint32_t left = t->frames.left;
 	uint32_t most;
 
 	if (likely(c->rx.frames == 0))
@@ -414,7 +416,7 @@ stack_requests_wait(struct stack *s)
 	struct tcp *t = stack_tcp(s);
 	const uint32_t frames = t->net.cfg.rx_frames_max;
 
-	if (frames - t->rx_left >= frames / RX_WAITING_PART)
+	if (frames - t->frames.left >= frames / RX_WAITING_PART)
 		t->rcv_autotune.waiting_until_ns = t->net.now_ns + RX_WINDOW_WAITING_NS;
 }
 
@@ -427,7 +429,7 @@ static __attribute__((noinline)) uint32_t
 window_while_waiting(const struct tcp *t, const struct conn *c)
 {
 	const uint32_t frames = t->net.cfg.rx_frames_max, most = frames / RX_UNREAD_PART;
-	const uint32_t held = frames - t->rx_left;
+	const uint32_t held = frames - t->frames.left;
 	const uint32_t share = (most - min_u32(held, most)) / RX_WAITING_SHARE;
 	const uint32_t of_upload = min_u32(RX_UPLOAD_FRAMES, frames / RX_UPLOAD_PART);
 	const uint32_t offered = c->uploads ? of_upload : max_u32(share, RX_WAITING_FRAMES);

@@ -14,6 +14,7 @@
 
 #define CLIENTS   1024u
 #define BAD       rounds(1000u, 300u) /* the same, in a tenth of the time */
+#define CHUNKS    rounds(4096u, 1200u)
 #define GOOD      10u
 #define SECOND_NS 1000000000ull
 #define STEP_NS   200000u /* between two turns, at most */
@@ -191,7 +192,7 @@ answers(const struct world *w)
 static void
 good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
 {
-	struct world *w = world_create(4096, 64);
+	struct world *w = world_create(CHUNKS, 64);
 	struct stack_usage use;
 	uint32_t before;
 

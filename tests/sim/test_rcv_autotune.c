@@ -233,7 +233,7 @@ world_destroy(struct world *w)
 		}
 	check_eq(tcp_of(w)->rcv_autotune.count, 0);
 	check_eq(tcp_of(w)->rcv_autotune.bytes, 0);
-	check_eq(tcp_of(w)->rx_left, FRAMES);
+	check_eq(tcp_of(w)->frames.left, FRAMES);
 	sim_stack_destroy(w->ss);
 	free(w);
 }
@@ -476,7 +476,7 @@ a_few_with_holes_leave_room_for_the_holes_of_others(void **state)
 	upload(w, 2, 8);
 	for (uint32_t i = 0; i < 3; i++)
 		leave_hole(w, i);
-	check(FRAMES - tcp_of(w)->rx_left > 3 * CONN_RX_FRAMES_MAX);
+	check(FRAMES - tcp_of(w)->frames.left > 3 * CONN_RX_FRAMES_MAX);
 	before = sim_stack_count(w->ss, TCP_DROP_OOO_FULL);
 	w->peer[3].next += FULL;
 	send_window(w, 3, 20 * FULL);
