@@ -6,7 +6,6 @@
  */
 #include "support/test.h"
 #include "unit/serve/fake_stack.h"
-#include "store/introspect.h"
 
 #include <stdlib.h>
 
@@ -194,49 +193,6 @@ cachedump_lists_a_class_up_to_its_limit(void **state)
 	every_key_is_listed(0, 1);
 }
 
-#define LARGE_KEYS 6u
-
-/* Tools of memcached ask for classes 0 to 63, whatever number is behind them. */
-static void
-sixty_four_cachedumps_list_items_of_any_size(void **state)
-{
-	static const uint32_t sizes[LARGE_KEYS] = {3900, 5000, 20000, 60000, 300000, 900000};
-	static char value[900002];
-	struct conn *c = rig_open(rig);
-	uint32_t seen[LARGE_KEYS] = {0};
-
-	for (uint32_t i = 0; i < LARGE_KEYS; i++) {
-		char line[64];
-
-		snprintf(line, sizeof line, "set large%u 0 0 %u noreply\r\n", i, sizes[i]);
-		rig_receive_text(rig, c, line);
-		memset(value, 'x', sizes[i]);
-		memcpy(value + sizes[i], "\r\n", 2);
-		for (uint32_t at = 0; at < sizes[i] + 2; at += 1000) {
-			const uint32_t rest = sizes[i] + 2 - at;
-
-			rig_receive(rig, c, value + at, rest < 1000 ? rest : 1000);
-			rig_turn(rig);
-		}
-	}
-	rig_lose(rig, c);
-	check(store_class_count_mt(rig->store) > 63);
-	for (uint32_t class = 0; class <= store_class_count_mt(rig->store); class ++) {
-		char request[64], *text;
-
-		snprintf(request, sizeof request, "stats cachedump %u 0\r\n", class);
-		text = dumped(request, "END\r\n");
-		for (char *at = strstr(text, "ITEM large"); at != NULL;
-		     at = strstr(at + 1, "ITEM large")) {
-			check(class < 64);
-			seen[at[10] - '0']++;
-		}
-		free(text);
-	}
-	for (uint32_t i = 0; i < LARGE_KEYS; i++)
-		check_eq(seen[i], 1);
-}
-
 static void
 a_reader_that_goes_leaves_nothing(void **state)
 {
@@ -260,7 +216,6 @@ main(void)
 		TEST(mgdump_lists_requests),
 		TEST(classes_can_be_chosen),
 		TEST(cachedump_lists_a_class_up_to_its_limit),
-		TEST(sixty_four_cachedumps_list_items_of_any_size),
 		TEST(a_reader_that_goes_leaves_nothing),
 	};
 
