@@ -195,8 +195,9 @@ NO_DUMP = "stats cachedump not allowed"
 
 def memcdump_lists_every_key():
     c = _client()
-    want = {f"dump{i}" for i in range(500)}
-    c.set_many({key: b"v" for key in want}, noreply=False)
+    sizes = {f"dump{i}": (1, 5000, 70000)[i % 3 if i < 60 else 0] for i in range(500)}
+    want = set(sizes)
+    c.set_many({key: b"v" * size for key, size in sizes.items()}, noreply=False)
     status, output = _tool("memcdump", SERVERS)
     if mc_peer.FRONT:
         expect((status, NO_DUMP in output), (1, True), output[-300:])
