@@ -8,10 +8,9 @@
  * Units:  bytes.
  * Owner:  the caller, from memory_file_open to memory_file_close. The file stays.
  * Thread: main; memory_file_populate_more: one at a time.
- * Errors: struct error: who has the file, what is wrong with it. What was refused is as it was. A
- *         file of ours that was cut or is damaged is renamed to NAME.damaged, if both fit.
- * Bounds:
- * MEMORY_FILE_WAIT_MS for the lock.
+ * Errors: struct error: who has the file, what is wrong with it. What was refused is as it was.
+ *         A file of ours that was cut or is damaged is renamed to NAME.damaged, if both fit.
+ * Bounds: MEMORY_FILE_WAIT_MS for the lock.
  */
 #ifndef CLOCKOO_MEMORY_FILE_H
 #define CLOCKOO_MEMORY_FILE_H
