@@ -8,8 +8,8 @@
  * Units:  bytes.
  * Owner:  the caller, from memory_file_open to memory_file_close. The file stays.
  * Thread: main; memory_file_populate_more: one at a time.
- * Errors: struct error: who has the file, what is wrong with it. What was refused is as it was. A
- *         file of ours that was cut or is damaged is renamed to NAME.damaged, if both fit.
+ * Errors: struct error: who has the file, what is wrong with it. What was refused is as it was.
+ *         A file of ours that was cut or is damaged is renamed to NAME.damaged, if both fit.
  * Bounds: MEMORY_FILE_WAIT_MS for the lock.
  */
 #ifndef CLOCKOO_MEMORY_FILE_H
@@ -33,7 +33,8 @@ struct memory_file_wanted {
 	size_t page_at;       /* of the page of memory_page.h in it */
 	uint64_t magic;       /* its first word, once it was used: whose it is */
 	uint64_t other_magic; /* of files that another option keeps */
-	bool renews_damaged;  /* puts a damaged one aside; else it is refused */
+	bool renews_damaged;  /* a damaged one is put aside, and a new one made; else it is refused
+			       */
 	uid_t other_uid;  /* may own the file beside this process's user; or MEMORY_FILE_NO_UID */
 	uint32_t wait_ms; /* for another process to end */
 };

@@ -290,10 +290,14 @@ slab_new_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *
 	spin_lock(&c->lock);
 
 	const uint32_t objects = c->per_page * slab_class_pages(c), was = slab_probation_step(c);
-	const uint32_t step = probation_consider(pr, was, objects);
+	const uint32_t step = probation_consider(pr, &sl->asked->class[class], was, objects);
+	uint32_t kept_step = step;
 
-	if (unlikely(step != was))
-		atomic_store_explicit(&c->probation_step, step, memory_order_relaxed);
+	asked_resize(sl->asked, class, objects);
+	if (sl->asked->class[class].wait != 0)
+		kept_step |= PROBATION_ASKED;
+	if (unlikely(kept_step != atomic_load_explicit(&c->probation_step, memory_order_relaxed)))
+		atomic_store_explicit(&c->probation_step, kept_step, memory_order_relaxed);
 	pr->credit += max * probation_pace(step);
 	if (pr->credit > objects)
 		pr->credit = objects;

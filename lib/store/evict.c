@@ -45,6 +45,9 @@ evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 	struct victim victims[VICTIMS_MAX];
 	struct departures d = {.class = class};
 	const bool tiered = sc->tier != NULL;
+	struct asked *asked = sc->store->slab.asked;
+	/* A get that misses may find it in the second tier. */
+	const bool noted = sc->store->slab.probation && !tiered;
 	enum unlinked how;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -62,8 +65,11 @@ evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 			continue;
 		e.young += is_new;
 		e.kept += !is_new;
+		if (noted && unlikely(asked_notes(asked, victims[i % VICTIMS_MAX].hash)))
+			asked_note(asked, class, victims[i % VICTIMS_MAX].hash, !is_new);
 	}
 	account_departures(sc, &d);
+	asked_add(&asked->class[class].out, e.young + e.kept);
 	evictions_add(&pr->young, e.young);
 	evictions_add(&pr->kept, e.kept);
 	count(sc, STORE_EVICTED_NEW, e.young);

@@ -202,6 +202,18 @@ find(struct store_core *sc, const struct probe *p, struct view key)
 	return find_at(sc, key, &place);
 }
 
+/* A get of the key has missed: was it evicted too early? */
+static __attribute__((noinline)) const struct item *
+missed(struct store_core *sc, struct view key)
+{
+	struct slab *sl = &sc->store->slab;
+	const uint64_t hash = index_hash(&sc->store->ix, key);
+
+	if (sl->probation && asked_notes(sl->asked, hash))
+		asked_missed(sl->asked, hash);
+	return NULL;
+}
+
 static const struct item *
 miss_dead(struct store_core *sc, const struct item *it, uint32_t generation)
 {
@@ -226,10 +238,12 @@ item_if_alive(struct store_core *sc, uint32_t ref, uint32_t generation)
 
 /* The item with its reference bit set, if it is alive. Out of line: few gets come here. */
 static __attribute__((noinline)) const struct item *
-get_item(struct store_core *sc, uint32_t ref, uint32_t generation)
+get_item(struct store_core *sc, uint32_t ref, struct view key, uint32_t generation)
 {
 	const struct item *it = item_if_alive(sc, ref, generation);
 
+	if (ref == 0)
+		return missed(sc, key);
 	if (it != NULL)
 		item_bump(sc, it, ref);
 	return it;
@@ -254,7 +268,7 @@ probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key
 {
 	const bool same = item_has_key(item_at(sc->store, p->ref), key);
 
-	return get_item(sc, same ? p->ref : find(sc, p, key), generation);
+	return get_item(sc, same ? p->ref : find(sc, p, key), key, generation);
 }
 
 /* The same. One compare recognises most hits: a simple item of this flush generation, with the
@@ -278,8 +292,8 @@ probe_finish(const struct store_get_batch *batch, const struct probe *p, struct 
 	if (p->state == PROBE_CANDIDATE)
 		return probe_resolve(batch, p, key);
 	return p->state == PROBE_MISS
-		       ? NULL
-		       : get_item(batch->core, find(batch->core, p, key), batch->generation);
+		       ? missed(batch->core, key)
+		       : get_item(batch->core, find(batch->core, p, key), key, batch->generation);
 }
 
 /* ---- the interface ---- */
@@ -334,8 +348,8 @@ store_get_in_batch(const struct store_get_batch *batch, const struct probe *p, s
 	if (likely(p->state == PROBE_CANDIDATE && probe_is_valid(batch->store, p)))
 		return probe_resolve(batch, p, key);
 	if (p->state == PROBE_MISS && probe_misses_still(batch->store, p))
-		return NULL;
-	return get_item(batch->core, find(batch->core, p, key), batch->generation);
+		return missed(batch->core, key);
+	return get_item(batch->core, find(batch->core, p, key), key, batch->generation);
 }
 
 const struct item *
@@ -352,7 +366,7 @@ store_get(struct store_core *sc, struct view key, uint64_t hash)
 	const uint32_t generation = store_generation(sc->store);
 	struct place place = index_place(&sc->store->ix, hash);
 
-	return get_item(sc, find_at(sc, key, &place), generation);
+	return get_item(sc, find_at(sc, key, &place), key, generation);
 }
 
 const struct item *

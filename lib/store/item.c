@@ -119,6 +119,8 @@ item_judge_newcomer(struct store_core *sc)
 	const uint32_t class = slab_class_of_ref(sl, n.ref);
 
 	sc->newcomer.ghosts = NULL;
+	if (unlikely(asked_notes(sl->asked, n.hash)))
+		asked_stored(sl->asked, n.hash);
 	if (unlikely(item_take_ghost(sc, class, n.ghosts, n.hash) == GHOST_OF_NEW))
 		slab_end_probation(sl, n.ref);
 }

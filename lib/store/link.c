@@ -279,7 +279,9 @@ state_without_ghost(const struct slab *sl, uint32_t class, uint64_t hash)
 {
 	const struct slab_class *c = &sl->classes[class];
 
-	return probation_skips(slab_probation_step(c), hash) ? OBJECT_KEPT : OBJECT_NEW;
+	if (likely(!probation_skips(slab_probation_step(c), hash)))
+		return OBJECT_NEW;
+	return slab_probation_is_asked(c) ? OBJECT_USED : OBJECT_KEPT;
 }
 
 static __attribute__((noinline)) enum object_state
@@ -288,6 +290,8 @@ state_of_new(struct store_core *sc, const struct item *it, uint64_t hash)
 	const struct store *st = sc->store;
 	const uint32_t class = item_class(st, it);
 
+	if (unlikely(asked_notes(st->slab.asked, hash)))
+		asked_stored(st->slab.asked, hash);
 	if (item_take_ghost(sc, class, item_ghosts(st, it, hash), hash) == GHOST_OF_NEW)
 		return OBJECT_KEPT;
 	return state_without_ghost(&st->slab, class, hash);

@@ -16,11 +16,17 @@
 #ifndef CLOCKOO_PROBATION_H
 #define CLOCKOO_PROBATION_H
 
+#include "asked.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define PROBATION_STEPS 40u
+/* Only gets that miss, and store nothing (asked.h), lead to this one: none is on probation. */
+#define PROBATION_NONE (PROBATION_STEPS + 1)
+/* Beside the step: gets that missed led to it. */
+#define PROBATION_ASKED 0x100u
 /* Up to this step probation becomes longer; from here on more objects skip it. */
 #define PROBATION_KNEE 8u
 #define STEP_UP        2u
@@ -58,7 +64,7 @@ probation_skips(uint32_t step, uint64_t hash)
 						       : (step - PROBATION_KNEE) * 251 /
 								 (PROBATION_STEPS - PROBATION_KNEE);
 
-	return (hash >> 20 & 0xff) < of_256;
+	return (hash >> 20 & 0xff) < of_256 || step == PROBATION_NONE;
 }
 
 static inline void
@@ -81,8 +87,14 @@ evictions_forget(struct evictions *l)
 	const uint32_t returned = atomic_load_explicit(&l->returned, memory_order_relaxed);
 
 	atomic_fetch_sub_explicit(&l->left, left / FORGET_PART, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&l->returned, returned / FORGET_PART, memory_order_relaxed);
+	/* Rounded up: the last few are forgotten, too. */
+	atomic_fetch_sub_explicit(&l->returned, (returned + FORGET_PART - 1) / FORGET_PART,
+				  memory_order_relaxed);
 }
+
+/* Of a stream of new keys a few find the ghost of another one: fewer returns are no evidence. */
+#define RETURNS_MIN  4u
+#define RETURNS_PART 256u
 
 /* Do items evicted from probation come back twice as often as others? A few returns are
  * added to those of the CLOCK hand, so that little evidence changes nothing. */
@@ -94,14 +106,16 @@ probation_is_too_short(const struct probation *p, uint32_t window)
 	const uint64_t kept_returned =
 		atomic_load_explicit(&p->kept.returned, memory_order_relaxed) + few;
 
-	return atomic_load_explicit(&p->young.returned, memory_order_relaxed) * kept_left >
-	       2 * kept_returned *
-		       (atomic_load_explicit(&p->young.left, memory_order_relaxed) + 1ull);
+	const uint64_t left = atomic_load_explicit(&p->young.left, memory_order_relaxed);
+	const uint64_t returned = atomic_load_explicit(&p->young.returned, memory_order_relaxed);
+
+	return returned >= RETURNS_MIN + left / RETURNS_PART &&
+	       returned * kept_left > 2 * kept_returned * (left + 1);
 }
 
-/* The step from now on, in a class of so many objects. */
+/* The step from now on, in a class of so many objects. asked: of that class. */
 static inline uint32_t
-probation_consider(struct probation *p, uint32_t step, uint32_t objects)
+probation_consider(struct probation *p, struct asked_class *asked, uint32_t step, uint32_t objects)
 {
 	const uint32_t part = objects / PROBATION_PARTS;
 	const uint32_t window = part > WINDOW_MIN ? part : WINDOW_MIN;
@@ -110,10 +124,14 @@ probation_consider(struct probation *p, uint32_t step, uint32_t objects)
 
 	if (left < p->due)
 		return step;
-	if (probation_is_too_short(p, window))
+	if (asked_for(asked)) {
+		asked_rises(asked);
+		step = step + STEP_UP < PROBATION_NONE ? step + STEP_UP : PROBATION_NONE;
+	} else if (probation_is_too_short(p, window)) {
 		step = step + STEP_UP < PROBATION_STEPS ? step + STEP_UP : PROBATION_STEPS;
-	else
+	} else if (asked_lets_fall(asked)) {
 		step -= step < STEP_DOWN ? step : STEP_DOWN;
+	}
 	evictions_forget(&p->young);
 	evictions_forget(&p->kept);
 	p->due = left - left / FORGET_PART + window;

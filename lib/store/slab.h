@@ -118,8 +118,9 @@ struct slab {
 	uint32_t stride_shift, page_shift, page_mask;
 	_Atomic uint32_t reference_stamp; /* shifted as in an item's first word */
 	uint32_t class_count;
-	uint32_t reserve; /* pages to keep in the pool for classes that have none */
-	bool probation;   /* new objects are on probation */
+	uint32_t reserve;    /* pages to keep in the pool for classes that have none */
+	bool probation;      /* new objects are on probation */
+	struct asked *asked; /* where they are */
 	_Atomic uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1]; /* or that one is merged into */
 	struct slab_class classes[SLAB_CLASSES_MAX];
 

@@ -62,7 +62,15 @@ uint32_t slab_new_hand(struct slab *sl, struct magazine *mags, uint32_t class, u
 static inline uint32_t
 slab_probation_step(const struct slab_class *c)
 {
-	return atomic_load_explicit(&c->probation_step, memory_order_relaxed);
+	return atomic_load_explicit(&c->probation_step, memory_order_relaxed) & ~PROBATION_ASKED;
+}
+
+/* Is it that step because gets that missed asked for it? */
+static inline bool
+slab_probation_is_asked(const struct slab_class *c)
+{
+	return (atomic_load_explicit(&c->probation_step, memory_order_relaxed) & PROBATION_ASKED) !=
+	       0;
 }
 
 /* One look of the hand of expiry: the live objects under it, if some page has something due by

@@ -58,6 +58,7 @@ image_bind(struct region *region, void *image, const struct store_config *cfg,
 		slab_use_no_magazines(&st->slab);
 	bind_cores(st, region, cfg->cores);
 	load_marks_bind(st, region, cfg);
+	st->slab.asked = region_take(region, sizeof *st->slab.asked, CACHE_LINE_BYTES);
 	configure(st, cfg, plan);
 	return st;
 }

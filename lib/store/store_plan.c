@@ -116,8 +116,8 @@ store_plan_of(const struct store_config *cfg)
 size_t
 store_private_bytes(const struct store_config *cfg)
 {
-	return cfg->cores * sizeof(struct store_core) + epoch_bytes(cfg->cores) +
-	       store_load_bytes(cfg) + STORE_OPENING_BYTES + SLACK_BYTES;
+	return sizeof(struct asked) + cfg->cores * sizeof(struct store_core) +
+	       epoch_bytes(cfg->cores) + store_load_bytes(cfg) + STORE_OPENING_BYTES + SLACK_BYTES;
 }
 
 size_t

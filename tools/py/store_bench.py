@@ -406,6 +406,28 @@ def policy(bench):
           ["trace", "items", *whos, "2q"], lines)
 
 
+# Percent of what is held that is set between a value's set and its only get, and the values' bytes.
+LAGS, LAG_VALUES = (3, 6, 10, 20, 40, 60, 70), (32, 1000, 9000, 60000)
+
+
+def lag_counts(quick):
+    lags, values, kilobytes = ((6, 40), (1000,), 16384) if quick else (LAGS, LAG_VALUES, 65536)
+    return {(lag, value): ("bench_policy", ("--lag", lag, "--value", value, "--memory", kilobytes), None)
+            for value in values for lag in lags}
+
+
+def lag(bench):
+    whos = ("store, 2q", "store, clock", "lru")
+    lines, ratios = [], []
+    for (part, value), count in lag_counts(bench.quick).items():
+        by = {row["who"]: row["hit"] for row in bench.counted(f"a lag of {part} %, {value} bytes", count)["lag"]}
+        ratios.append(by[whos[0]] / by["lru"])
+        lines.append([value, f"{part} %"] + [f"{by[who]:.4f}" for who in whos] + [f"{ratios[-1]:.3f}"])
+    bench.keep("hits_lag_worst_vs_lru", [min(ratios)], 4)
+    table("Hits of values that are set once and got once, when that part of what is held was set meanwhile,\n"
+          "and of which a miss is followed by no set; after ten capacities", ["value", "lag", *whos, "of lru"], lines)
+
+
 def sizes_counts(quick):
     """By mebibytes and the longest value: ours, with the eviction that is the default, memcached's, and the
     best possible one's."""
@@ -639,7 +661,7 @@ def sets(bench):
           ["", "ns", "before", "by that"][:2 + 2 * (len(folders) - 1)], lines)
 
 
-PARTS = {"space": space, "memory": memory, "told": told_bench.told, "miss": miss, "policy": policy,
+PARTS = {"space": space, "memory": memory, "told": told_bench.told, "miss": miss, "policy": policy, "lag": lag,
          "insert": insert, "get": get, "set": sets, "mixed": mixed, "churn": churn, "grow": grow,
          "turns": turns,
          "mixed_sizes": mixed_sizes, "expiry": expiry}
@@ -658,6 +680,8 @@ def counts_of(bench, part):
                 for count in reversed(counts.values())]
     if name == "policy":
         return list(policy_counts(bench).values())
+    if name == "lag":
+        return list(lag_counts(quick).values())
     if name == "mixed_sizes":
         return [count for pair in sizes_counts(quick).values() for count in reversed(pair)]
     if name == "expiry":

@@ -7,7 +7,12 @@
  * the models have room for as many items as it held at its end. Of a file's objects that is about a
  * tenth, by the value's size and the memory.
  *
+ * --lag PERCENT makes a load of its own: values are set once, and each is got once when so many
+ * others were set as are that part of what is held; a miss is followed by no set. Hits count once
+ * ten times what is held was set.
+ *
  *   bench_policy --trace NAME [--keys N] [--memory KB] [--operations N] [--value BYTES]
+ *   bench_policy --lag PERCENT [--memory KB] [--value BYTES]
  *   bench_policy --file TRACE (trace_file.h)
  *   either with [--write TRACE]: the operations, for others
  */
@@ -24,7 +29,7 @@
 #include <string.h>
 
 #define SEED          20261122u
-#define VALUE_MAX     16384u
+#define VALUE_MAX     65536u
 #define THETA         0.9
 #define MEMORY_MIN_KB 8192u
 /* Of Intel's bags: a capacity has so many, and the cleaner comes as often. */
@@ -285,6 +290,98 @@ wtinylfu(const struct traces *t, const char *trace, uint32_t capacity)
 	tinylfu_destroy(&l);
 }
 
+/* ---- written once, read once ---- */
+
+#define LAG_ROUNDS_BEFORE 10u
+#define LAG_ROUNDS        15u
+#define LAG_FEW           10000u /* so few items run out within a grace period of longer turns */
+
+static bool
+own_gets(struct own_store *o, uint32_t key)
+{
+	struct store_core *sc = store_core_of(o->store, 0);
+	const struct bench_key k = bench_key_of(key);
+
+	own_turn(o, sc);
+	return store_get(sc, own_key(&k), store_hash(sc, own_key(&k))) != NULL;
+}
+
+/* Items there at the first eviction. */
+static uint32_t
+held_first(const struct traces *t, bool probation)
+{
+	struct own_store o = own_up(t, probation);
+	uint32_t n = 0;
+
+	while (own_counted(&o, STORE_EVICTED) == 0)
+		own_use(t, &o, n++, true);
+	n = own_items(&o);
+	own_destroy(&o);
+	return n;
+}
+
+static void
+say_lag(const struct traces *t, uint32_t percent, const char *who, uint64_t hits, uint64_t gets)
+{
+	printf("{\"part\": \"lag\", \"lag\": %u, \"who\": \"%s\", \"value\": %u, \"hit\": %.5f}\n",
+	       percent, who, t->value_bytes, (double)hits / (double)gets);
+	fflush(stdout);
+}
+
+static void
+own_lag(const struct traces *t, uint32_t percent, uint32_t held, bool probation)
+{
+	const uint32_t lag = (uint32_t)((uint64_t)held * percent / 100);
+	struct own_store o = own_up(t, probation);
+	uint64_t hits = 0, gets = 0;
+
+	for (uint32_t i = 0; i < held * LAG_ROUNDS; i++) {
+		own_use(t, &o, i, true);
+		if (i < lag)
+			continue;
+
+		const bool hit = own_gets(&o, i - lag);
+
+		hits += hit && i >= held * LAG_ROUNDS_BEFORE;
+		gets += i >= held * LAG_ROUNDS_BEFORE;
+	}
+	say_lag(t, percent, probation ? "store, 2q" : "store, clock", hits, gets);
+	own_destroy(&o);
+}
+
+static void
+lru_lag(const struct traces *t, uint32_t percent, uint32_t held)
+{
+	const uint32_t lag = (uint32_t)((uint64_t)held * percent / 100), keys = held * LAG_ROUNDS;
+	uint64_t hits = 0, gets = 0;
+	struct lru l;
+
+	lru_create(&l, keys, held);
+	for (uint32_t i = 0; i < keys; i++) {
+		lru_use(&l, i);
+		if (i < lag)
+			continue;
+
+		const bool hit = lru_get(&l, i - lag);
+
+		hits += hit && i >= held * LAG_ROUNDS_BEFORE;
+		gets += i >= held * LAG_ROUNDS_BEFORE;
+	}
+	say_lag(t, percent, "lru", hits, gets);
+	lru_destroy(&l);
+}
+
+static void
+run_lag(struct traces *t, uint32_t percent)
+{
+	const uint32_t held = held_first(t, true);
+
+	t->turn_every = held < LAG_FEW ? FILE_TURN_EVERY : 0;
+	own_lag(t, percent, held, true);
+	own_lag(t, percent, held, false);
+	lru_lag(t, percent, held);
+}
+
 static void
 make_trace(struct traces *t, const char *trace)
 {
@@ -381,10 +478,12 @@ main(int argc, char **argv)
 					      {"value", required_argument, NULL, 'v'},
 					      {"file", required_argument, NULL, 'f'},
 					      {"write", required_argument, NULL, 'w'},
+					      {"lag", required_argument, NULL, 'l'},
 					      {0}};
 	struct traces t = {
 		.keys = 1000000, .operations = 5000000, .memory_kb = 32768, .value_bytes = 200};
 	const char *trace = "zipf09", *file = NULL, *written = NULL;
+	uint32_t lag = 0;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
@@ -402,8 +501,14 @@ main(int argc, char **argv)
 			file = optarg;
 		else if (c == 'w')
 			written = optarg;
+		else if (c == 'l')
+			lag = bench_number(optarg, 1, 200);
 		else
 			exit(2);
+	}
+	if (lag != 0) {
+		run_lag(&t, lag);
+		return 0;
 	}
 	if (file != NULL)
 		read_trace(&t, file);

@@ -50,6 +50,21 @@ lru_take_out(struct lru *l, uint32_t key)
 	l->count--;
 }
 
+/* A get that stores nothing: the key is used if it is there. */
+static inline bool
+lru_get(struct lru *l, uint32_t key)
+{
+	if (l->next[key] == LRU_ABSENT)
+		return false;
+	lru_take_out(l, key);
+	l->next[key] = l->next[l->keys];
+	l->prev[key] = l->keys;
+	l->prev[l->next[key]] = key;
+	l->next[l->keys] = key;
+	l->count++;
+	return true;
+}
+
 /* The key is used, and from now on there. Was it before? */
 static inline bool
 lru_use(struct lru *l, uint32_t key)

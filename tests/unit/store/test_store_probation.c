@@ -286,6 +286,7 @@ step_after(struct probation *p, uint32_t step, uint32_t windows, uint32_t new_ba
 	   uint32_t kept_back)
 {
 	const uint32_t objects = 100000, window = objects / PROBATION_PARTS;
+	struct asked_class asked = {.wait = 0};
 
 	for (uint32_t i = 0; i < windows; i++) {
 		evictions_add(&p->young, window / 2);
@@ -294,7 +295,7 @@ step_after(struct probation *p, uint32_t step, uint32_t windows, uint32_t new_ba
 			evictions_returned(&p->young);
 		for (uint32_t n = 0; n < window / 200 * kept_back; n++)
 			evictions_returned(&p->kept);
-		step = probation_consider(p, step, objects);
+		step = probation_consider(p, &asked, step, objects);
 	}
 	return step;
 }

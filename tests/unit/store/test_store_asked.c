@@ -1,0 +1,180 @@
+/*
+ * Values that are written once, and read once some time later. Goal: they are there as long as an
+ * exact LRU would have them, since gets that miss make probation longer; nothing else does: neither
+ * gets that are followed by a set, nor a client that asks again and again, nor one that asks for
+ * keys that never were. Method: counts of hits, and the step of the class.
+ */
+#include "store_rig.h"
+#include "support/test.h"
+#include "store/slab_pages.h"
+
+#define MEMORY_MB 8u
+#define LEN       200u
+#define ROUNDS    10u /* capacities that are set before hits count */
+
+static struct rig rig;
+static uint32_t operations;
+
+static int
+up(void **state)
+{
+	rig = rig_up(MEMORY_MB, 1);
+	operations = 0;
+	return 0;
+}
+
+static int
+down(void **state)
+{
+	rig_down(&rig);
+	return 0;
+}
+
+static struct view
+key_of(const uint64_t *n)
+{
+	return (struct view){(const uint8_t *)n, sizeof *n};
+}
+
+static void
+set_number(uint64_t n)
+{
+	static const uint8_t bytes[LEN];
+	uint32_t waited;
+
+	check_eq(put_waiting(rig.core, key_of(&n), (struct view){bytes, LEN}, 1000, &waited),
+		 STORE_OK);
+	turns(rig.core, operations++ % 8 == 0);
+}
+
+static bool
+get_number(uint64_t n)
+{
+	return store_get(rig.core, key_of(&n), store_hash(rig.core, key_of(&n))) != NULL;
+}
+
+/* Of the class of these values. */
+static uint32_t
+step(void)
+{
+	const struct slab *sl = &rig.store->slab;
+	const uint32_t bytes = (uint32_t)sizeof(struct item) + (uint32_t)sizeof(uint64_t) + LEN;
+
+	return slab_probation_step(&sl->classes[slab_class_for(sl, bytes)]);
+}
+
+/* Sets until something was evicted; returns how many. */
+static uint64_t
+fill(void)
+{
+	uint64_t n = 0;
+
+	while (counted(rig.core, STORE_EVICTED) == 0)
+		set_number(n++);
+	return n;
+}
+
+static void
+what_is_read_once_later_is_there_as_with_lru(void **state)
+{
+	static const uint32_t lags[] = {3, 6, 10, 20, 40};
+
+	for (uint32_t l = 0; l < sizeof lags / sizeof *lags; l++) {
+		up(state);
+
+		const uint64_t held = fill(), lag = held * lags[l] / 100;
+		uint64_t hits = 0, gets = 0;
+
+		for (uint64_t n = held; n < (ROUNDS + 3) * held; n++) {
+			set_number(n);
+
+			const bool hit = get_number(n - lag);
+
+			gets += n >= ROUNDS * held;
+			hits += n >= ROUNDS * held && hit;
+		}
+		printf("lag %u %%: %.4f of gets hit\n", lags[l], (double)hits / (double)gets);
+		check(hits * 100 >= gets * 98);
+		down(state);
+	}
+}
+
+/* Each miss is followed by a set: its ghost tells what it does. */
+static void
+a_set_behind_a_miss_takes_the_question_back(void **state)
+{
+	const uint64_t held = fill();
+	const struct asked *asked = rig.store->slab.asked;
+	const struct slab *sl = &rig.store->slab;
+	const uint32_t class = slab_class_for(sl, (uint32_t)sizeof(struct item) +
+							  (uint32_t)sizeof(uint64_t) + LEN);
+
+	for (uint64_t n = held; n < 6 * held; n++) {
+		const uint64_t again = n - held / 5;
+
+		set_number(n);
+		if (!get_number(again))
+			set_number(again);
+	}
+	check(asked_load(&asked->class[class].asked[0]) < ASKED_MIN);
+	check_eq(asked->class[class].wait, 0);
+}
+
+static void
+one_who_polls_a_missing_key_moves_nothing(void **state)
+{
+	const uint64_t held = fill();
+
+	for (uint64_t n = held; n < 6 * held; n++) {
+		set_number(n);
+		for (uint32_t i = 0; i < 10; i++)
+			get_number(0);
+	}
+	check_eq(step(), 0);
+}
+
+static void
+keys_that_never_were_move_nothing(void **state)
+{
+	const uint64_t held = fill();
+
+	for (uint64_t n = held; n < 3 * held; n++) {
+		set_number(n);
+		for (uint64_t i = 0; i < 100; i++)
+			get_number(1ull << 40 | n * 100 | i);
+	}
+	check_eq(step(), 0);
+}
+
+/* Once such a load is over probation is short again. */
+static void
+probation_is_short_again_when_nobody_asks(void **state)
+{
+	const uint64_t held = fill();
+
+	for (uint64_t n = held; n < 6 * held; n++) {
+		set_number(n);
+		get_number(n - held / 5);
+	}
+	check(step() > PROBATION_KNEE);
+	for (uint64_t n = 6 * held; n < 80 * held; n++)
+		set_number(n);
+	check_eq(step(), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_read_once_later_is_there_as_with_lru),
+		cmocka_unit_test_setup_teardown(a_set_behind_a_miss_takes_the_question_back, up,
+						down),
+		cmocka_unit_test_setup_teardown(one_who_polls_a_missing_key_moves_nothing, up,
+						down),
+		cmocka_unit_test_setup_teardown(keys_that_never_were_move_nothing, up, down),
+		cmocka_unit_test_setup_teardown(probation_is_short_again_when_nobody_asks, up,
+						down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
