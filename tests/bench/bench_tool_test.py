@@ -70,7 +70,9 @@ ROWS = {
                    for who in ("clockoo", "LRU, equal items", "LRU, equal bytes")],
     "bench_policy": [{"part": "policy", "trace": "any", "who": who, "miss": miss, "items": 7}
                      for who, miss in (("store, 2q", 0.3), ("store, clock", 0.33), ("lru", 0.34),
-                                       ("clock", 0.33), ("sieve", 0.31), ("s3fifo", 0.32))],
+                                       ("clock", 0.33), ("sieve", 0.31), ("s3fifo", 0.32))]
+                    + [{"part": "lag", "who": who, "hit": hit}
+                       for who, hit in (("store, 2q", 0.99), ("store, clock", 0.9), ("lru", 1.0))],
     "bench_sizes": [{"part": "sizes", "hit": 0.8, "hit_bytes": 0.7, "items": 7, "rescued_share": 0.01,
                      "page_mb": 16.0, "pss_mb": 47.0},
                     {"part": "shares", "pages": 62, "classes": 62, "without_page": 1.5,
