@@ -39,6 +39,7 @@ static const struct reply_word {
 	WORD("RESET"),
 	WORD("ERROR"),
 	WORD("CLIENT_ERROR"),
+	WORD("Error"),
 	WORD("SERVER_ERROR"),
 	WORD("VALUE"),
 	WORD("VERSION"),

@@ -87,8 +87,8 @@ evictions_forget(struct evictions *l)
 	const uint32_t returned = atomic_load_explicit(&l->returned, memory_order_relaxed);
 
 	atomic_fetch_sub_explicit(&l->left, left / FORGET_PART, memory_order_relaxed);
-	/* Rounded up: the last few are forgotten, too. */
-	atomic_fetch_sub_explicit(&l->returned, (returned + FORGET_PART - 1) / FORGET_PART,
+	/* Rounded to the nearest: the last few are forgotten, too. */
+	atomic_fetch_sub_explicit(&l->returned, (returned + FORGET_PART / 2) / FORGET_PART,
 				  memory_order_relaxed);
 }
 

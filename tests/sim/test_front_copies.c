@@ -538,9 +538,9 @@ gets_have_copies_with_the_servers_cas(void **state)
 	one_hears(w, "gets key0\r\n", MISS, 1);
 	one_hears(w, "gets key0\r\n", MISS, 0);
 	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-	w->server.cas[0] = 1ull << 45; /* too large to be kept */
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 35184372088832\r\nfirst\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 35184372088832\r\nfirst\r\nEND\r\n", 1);
+	w->server.cas[0] = 1ull << 44; /* too large to be kept */
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 17592186044416\r\nfirst\r\nEND\r\n", 1);
+	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 17592186044416\r\nfirst\r\nEND\r\n", 1);
 	world_destroy(w);
 }
 

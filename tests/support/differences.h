@@ -15,9 +15,9 @@
 
 /* clang-format off */
 #define DIFFERENCES(X) \
-	X("ms a 1 E5\r\n1\r\nmd a x\r\nmg a c\r\n", \
-	  "HD\r\nHD\r\nHD c5\r\n", \
-	  "HD\r\nHD\r\nHD c6\r\n", \
+	X("ms a 1 E5\r\n1\r\nmd a x\r\nms a 1 C5\r\n2\r\n", \
+	  "HD\r\nHD\r\nHD\r\n", \
+	  "HD\r\nHD\r\nEX\r\n", \
 	  "a cas names one value: a client that read the old one must not overwrite the empty one unseen") \
 	X("ms a 1 E50\r\n1\r\nms a 1\r\n2\r\nms a 1 C40 I\r\n3\r\n", \
 	  "HD\r\nHD\r\nEX\r\n", \

@@ -140,6 +140,7 @@ static const struct {
 	{MC_ERR_FLUSH_BUSY, "SERVER_ERROR flushes come too fast, try again\r\n"},
 	{MC_ERR_NO_ANSWER, "SERVER_ERROR no answer in time\r\n"},
 	{MC_ERR_REFUSED, "SERVER_ERROR the server of this key refuses the request\r\n"},
+	{MC_ERR_NO_TLS, "Error TLS not enabled\r\n"},
 	{MC_ERR_AUTH_LONG, "CLIENT_ERROR auth token too long\r\n"},
 };
 
