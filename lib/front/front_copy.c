@@ -14,8 +14,8 @@
 /* Short ones. No client sees them. */
 #define CAS_VALUE 1u
 #define CAS_WHOLE 2u
-/* The server's, and long whatever it is. A larger one is not kept. The low bit of CAS_KNOWN is above
- * all that the store's floor follows (FLOOR_STEP), so it makes no later item longer. */
+/* The server's, and long whatever it is. A larger one is not kept. The low bit of CAS_KNOWN is
+ * above all that the store's floor follows (FLOOR_STEP), so it makes no later item longer. */
 #define KNOWN_SHIFT     44u
 #define CAS_KNOWN       (1ull << 62 | 1ull << KNOWN_SHIFT)
 #define CAS_KNOWN_WHOLE (1ull << 61)

@@ -7,6 +7,8 @@
 #include "mc_number.h"
 #include "mc_tokens.h"
 
+#define DELETE_WORDS_MAX 4u /* of a line, without noreply */
+
 /* ---- verbs ---- */
 
 /* A word of the table as two numbers, zero-filled. */
@@ -133,16 +135,17 @@ storage_parse(struct mc_req *req, const struct mc_tokens *w)
 		mc_bad(req, MC_ERR_FORMAT);
 }
 
-/* delete <key> [noreply]. Old clients send a delay or other words behind the key; they are ignored,
- * or the item would stay. */
+/* delete <key> [noreply]. Old clients send a delay or another word behind the key; it is ignored,
+ * or the item would stay. More than DELETE_WORDS_MAX words are an error, as memccapable expects;
+ * with noreply, where nobody would hear it, they are ignored. */
 static void
 delete_parse(struct mc_req *req, const struct mc_tokens *w)
 {
-	if (w->count < 2) {
+	noreply_check(req, w);
+	if (w->count < 2 || (w->count > DELETE_WORDS_MAX && (req->flags & MC_NOREPLY) == 0)) {
 		mc_bad(req, MC_ERR_FORMAT);
 		return;
 	}
-	noreply_check(req, w);
 	key_parse(req, w);
 }
 

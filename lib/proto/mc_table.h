@@ -72,7 +72,7 @@ enum mc_role { MC_ROLE_NONE, MC_ROLE_READ, MC_ROLE_WRITE, MC_ROLE_ADMIN };
 	X(MC_APPEND, "append", "", STORAGE, YES, WRITE, "<key> <flags> <exptime> <bytes> [noreply]", "append to the value") \
 	X(MC_PREPEND, "prepend", "", STORAGE, YES, WRITE, "<key> <flags> <exptime> <bytes> [noreply]", "prepend to the value") \
 	X(MC_CAS, "cas", "", STORAGE, YES, WRITE, "<key> <flags> <exptime> <bytes> <cas> [noreply]", "store if unchanged") \
-	X(MC_DELETE, "delete", "", DELETE, YES, WRITE, "<key> [noreply]", "delete a key; further words are ignored") \
+	X(MC_DELETE, "delete", "", DELETE, YES, WRITE, "<key> [noreply]", "delete a key; one or two further words are ignored") \
 	X(MC_INCR, "incr", "", KEY_DELTA, YES, WRITE, "<key> <delta> [noreply]", "add to a number") \
 	X(MC_DECR, "decr", "", KEY_DELTA, YES, WRITE, "<key> <delta> [noreply]", "subtract from a number") \
 	X(MC_TOUCH, "touch", "", KEY_EXPTIME, YES, WRITE, "<key> <exptime> [noreply]", "set a new exptime") \

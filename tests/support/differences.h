@@ -15,6 +15,10 @@
 
 /* clang-format off */
 #define DIFFERENCES(X) \
+	X("delete a b c d\r\n", \
+	  "NOT_FOUND\r\n", \
+	  "CLIENT_ERROR bad command line format\r\n", \
+	  "memccapable expects an error of so many words") \
 	X("ms a 1 E5\r\n1\r\nmd a x\r\nms a 1 C5\r\n2\r\n", \
 	  "HD\r\nHD\r\nHD\r\n", \
 	  "HD\r\nHD\r\nEX\r\n", \

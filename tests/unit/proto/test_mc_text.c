@@ -210,7 +210,8 @@ delete_ignores_words_behind_the_key(void **state)
 		{"delete a 10 noreply\r\n", "delete a noreply\n"},
 		{"delete a noreply 10\r\n", "delete a\n"},
 		{"delete a 0 0\r\n", "delete a\n"},
-		{"delete a b c d\r\n", "delete a\n"},
+		{"delete a b c d\r\n", "bad format\n"},
+		{"delete a b c noreply\r\n", "delete a noreply\n"},
 	};
 
 	ROWS_HOLD(rows);
