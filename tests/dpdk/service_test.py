@@ -219,7 +219,7 @@ class ServiceTest(unittest.TestCase):
                  ["clockoo: reload: FILE:2: front.servers: SERVERS:1: weight 0: no key would be there; "
                   "leave the server out; the configuration is unchanged"])):
             servers.write_text("10.0.0.1:11211:1\n")
-            text = f"network:\n  address: 10.0.0.250/24\nfront:\n  servers: {servers}\n"
+            text = f"front:\n  servers: {servers}\nnetwork:\n  address: 10.0.0.250/24\n"
             with self.subTest(now):
                 lines = self.reloaded(text, text, lambda now=now: servers.write_text(now))
                 (self.folder / "socket").unlink()
