@@ -350,8 +350,7 @@ reload_refused(void *arg, const struct front_host *host)
 
 	fprintf(stderr,
 		"clockoo: front.servers: reload: %s has no address: the %u server%s of before "
-		"stay%s; "
-		"mend the name and reload again\n",
+		"stay%s; mend the name and reload again\n",
 		host->host, stays->config.servers.count,
 		stays->config.servers.count == 1 ? "" : "s",
 		stays->config.servers.count == 1 ? "s" : "");

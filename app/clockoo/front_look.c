@@ -86,7 +86,7 @@ find_host(const struct front_servers *servers, uint32_t count, const struct fron
 	return count;
 }
 
-/* One that is there twice would be flushed, probed and left out as two. */
+/* Refuses a server that is named twice: it would be flushed, probed and left out as two. */
 static bool
 all_differ(const struct front_config *config, struct error *err)
 {

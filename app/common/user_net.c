@@ -163,7 +163,7 @@ guest_error(const char *message, void *arg)
 	(void)arg;
 }
 
-/* The same for what libslirp says by itself. */
+/* Drops what libslirp writes to its own log: it may hold bytes of a peer. */
 static void
 log_nothing(const char *domain, GLogLevelFlags level, const char *message, void *arg)
 {
