@@ -117,6 +117,23 @@ hosts_set(struct fleet *f, const struct front_config *config)
 
 static void reload_refused(void *arg, const struct front_host *host);
 
+/* NULL: no memory. */
+static struct fleet *
+make_fleet(struct front_look *look, uint32_t cores)
+{
+	struct fleet *f = calloc(1, sizeof *f);
+
+	if (f == NULL)
+		return NULL;
+	f->look = look;
+	if (make_exchange(f, &look->config, cores) && make_shared(f))
+		return f;
+	free(f->shared.cells);
+	free(f->exchange);
+	free(f);
+	return NULL;
+}
+
 bool
 fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
 {
@@ -128,11 +145,11 @@ fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
 		return false;
 	if (look == NULL)
 		return true;
-	f = calloc(1, sizeof *f);
-	if (f != NULL)
-		f->look = look;
-	if (f == NULL || !make_exchange(f, &look->config, cfg->cores) || !make_shared(f))
+	f = make_fleet(look, cfg->cores);
+	if (f == NULL) {
+		front_look_free(look);
 		return error_set(err, "--front-servers: no memory for the fleet");
+	}
 	f->ipv6 = !ip_addr_is_zero(&cfg->ipv6);
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
