@@ -12,11 +12,11 @@
 #define NS_PER_MS 1000000ull
 
 /* Receiving: an unread byte costs its whole frame, so both are bounded. */
-#define RX_WINDOW_BYTES 131072u /* of every connection */
-#define RX_WSCALE       5u
-#define RX_WINDOW_MAX   (65535u << RX_WSCALE) /* with autotuning: tcp_rcv_autotune.c */
-#define RX_WINDOW_LOW   8192u                 /* with less the peer may wait for more */
-#define RX_FRAMES_GUARANTEED 32u /* unread, in order, without regard to others */
+#define RX_WINDOW_BYTES      131072u /* of every connection */
+#define RX_WSCALE            5u
+#define RX_WINDOW_MAX        (65535u << RX_WSCALE) /* with autotuning: tcp_rcv_autotune.c */
+#define RX_WINDOW_LOW        8192u                 /* with less the peer may wait for more */
+#define RX_FRAMES_GUARANTEED 32u                   /* unread, in order, without regard to others */
 /* 1/4 of the common frames is for connections that hold no more. */
 #define RX_SMALL_HOLDER_PART 4u
 #define RX_SHORT_PART        16u  /* with so much left beyond the reserve a shortage begins */

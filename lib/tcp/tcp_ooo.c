@@ -287,8 +287,9 @@ ooo_greedy(struct tcp *t)
 	return NULL;
 }
 
-/* May one more frame hold out-of-order data? While frames are short, up to the connection's share;
- * where others have taken that, one that holds more than its own share yields some of it. */
+/* True if one more frame may hold out-of-order data. While frames are short, a connection takes up
+ * to its share; where others have taken that, one that holds more than its own share yields some.
+ */
 static bool
 ooo_has_room(struct tcp *t, struct conn *c)
 {

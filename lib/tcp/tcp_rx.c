@@ -3,10 +3,11 @@
  * data), delayed ACKs, and the advertised window.
  *
  * Limits of what is held: bytes by the window, and frames of all connections, so that the port's
- * pool never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may also stay unread, while its request waits or its replies have no
- * room. So beyond a few frames a connection holds no more than it leaves to others (dynamic
- * thresholds, Choudhury and Hahne 1998), and one frame for each connection is reserved for those
- * that hold none; a burst of this turn may take half of these.
+ * pool never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may
+ * also stay unread, while its request waits or its replies have no room. So beyond a few frames a
+ * connection holds no more than it leaves to others (dynamic thresholds, Choudhury and Hahne 1998),
+ * and one frame for each connection is reserved for those that hold none; a burst of this turn may
+ * take half of these.
  */
 #include "tcp.h"
 
@@ -238,13 +239,27 @@ reserve_for(const struct tcp *t, const struct conn *c)
 	return fresh || again ? rx_reserve(t) / 2 : rx_reserve(t);
 }
 
-/* Is there a frame to be had for in-order data? */
+/* True if frames are short and the connection, which waits for its peer to read, has its share of
+ * them. */
+static inline bool
+has_its_share(struct tcp *t, struct conn *c)
+{
+	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&
+	       !budget_may_take(&t->frames, &t->places[c->slot].frames, &c->peer_ip, c->rx.frames,
+				1);
+}
+
+/* True if one more frame may hold in-order data. */
 static inline bool
 rx_has_room(struct tcp *t, struct conn *c)
 {
 	const uint32_t reserve = reserve_for(t, c);
 	const uint32_t kept = reads_on(c) ? 0 : reserved_for_small_holders(t, reserve);
 
+	if (has_its_share(t, c)) {
+		tcp_count(t, TCP_DROP_RX_FRAMES_MAX);
+		return false;
+	}
 	return likely(within_share(t, c, reserve, kept)) || rx_prune(t, c, reserve, kept);
 }
 

@@ -85,8 +85,8 @@ void rx_node_free(struct tcp *t, struct rx_seg *node);
 bool rx_coalesce(const struct tcp *t, struct rx_seg *node, const struct view *payload);
 /* The turn in which the node's next byte was here, if later turns added to it (last_at not 0). */
 uint64_t rx_later_since_ns(const struct rx_seg *node);
-/* True if a connection with so many frames holds more than its share, or all of it, while frames are
- * short. */
+/* True if a connection with so many frames holds more than its share, or all of it, while frames
+ * are short. */
 static inline bool
 rx_is_over(struct tcp *t, const struct conn *c, uint32_t held)
 {
