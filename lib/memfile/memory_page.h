@@ -24,7 +24,7 @@
 #define MEMORY_PAGE_MAGIC 0x31656761706b6c63ull /* "clkpage1" */
 /* After this many crashes with one memory the next start does not use it. */
 #define CRASHES_MAX 3u
-/* After a service this long without a crash, earlier crashes are not blamed on the memory. */
+/* After a service this long without a crash, earlier crashes are not attributed to the memory. */
 #define CRASHES_FORGIVEN_NS (24ull * 3600 * 1000000000u)
 /* If a file's inode changed more than this before or after its process last checked, another
  * process changed it. The difference allows for the process's own stores after its last check. */
