@@ -148,8 +148,8 @@ the_limit_holds_over_all_cores_to_the_last_connection(void **state)
 	rig_destroy(rigs[0]);
 }
 
-/* A connection that was answered and closed no longer counts, however long its client keeps its
- * end open. */
+/* A connection that was answered and closed no longer counts, however long its
+ * client keeps its end open. */
 static void
 a_closed_connection_makes_room_at_once(void **state)
 {

@@ -62,8 +62,7 @@ dumped(const char *request, const char *last)
 		rig_acked(rig, other);
 		rig_forget_sent(other);
 		rig_sent(c, &len);
-		check(len - before <=
-		      8 * CONN_RESERVE_MAX * 2); /* a walk does not take a whole turn */
+		check(len - before <= 8 * CONN_RESERVE_MAX * 2); /* a part of a turn */
 		if (turn % 3 == 0)
 			rig_acked(rig, c);
 		if (len > 15 && strcmp(rig_sent(c, NULL) + len - 15, "VERSION 9.8.7\r\n") == 0)

@@ -156,8 +156,8 @@ the_time_is_that_of_the_turn(void **state)
 	}
 }
 
-/* A turn answers 20 requests of a connection (-R of the rig): each further 20 are a turn later.
- * */
+/* A turn answers 20 requests of a connection (-R of the rig): each
+ * further 20 are a turn later. */
 static void
 what_is_left_for_later_turns_is_late(void **state)
 {
@@ -424,8 +424,8 @@ what_a_supplier_is_asked_for_is_counted_once(void **state)
 	}
 }
 
-/* A write's time begins when it arrives, also if it has waited for an earlier write of its key.
- * */
+/* A write's time begins when it arrives, also if it has waited for an
+ * earlier write of its key. */
 static void
 a_write_is_here_from_when_it_came(void **state)
 {

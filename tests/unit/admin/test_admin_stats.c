@@ -121,8 +121,8 @@ what_the_stack_counts_is_shown(void **state)
 	row_is(stats, "rejected_connections", "0");
 }
 
-/* A reset also forgets the longest turn: the maximum after it is the bound of a histogram cell.
- * */
+/* A reset also forgets the longest turn: the maximum after it is the
+ * bound of a histogram cell. */
 static void
 turns_are_told_since_the_last_reset(void **state)
 {

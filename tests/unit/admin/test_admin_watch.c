@@ -112,14 +112,14 @@ each_stream_shows_what_is_its(void **state)
 		 "type=item_store key=b status=not_found cmd=cas ttl=0 clsid=0 cfd=N size=1\n"
 		 "type=item_store key=a status=stored cmd=append ttl=90 clsid=1 cfd=N size=3\n"
 		 "type=item_store key=a status=stored cmd=replace ttl=0 clsid=1 cfd=N size=2\n"
-		 /* A compare version makes a set or a replace a cas, and leaves other modes as
-		  * they are. */
+		 /* A compare version makes a set or a replace a cas, and leaves
+		  * other modes as they are. */
 		 "type=item_store key=a status=not_stored cmd=add ttl=0 clsid=0 cfd=N size=1\n"
 		 "type=item_store key=a status=exists cmd=cas ttl=0 clsid=0 cfd=N size=1\n"
 		 "type=item_store key=b status=too_large cmd=set ttl=0 clsid=0 cfd=N "
 		 "size=2000000\n"},
-		/* A command that vivifies is logged as a miss, and as a store if the new item has
-		 * a value. */
+		/* A command that vivifies is logged as a miss, and as a store if
+		 * the new item has a value. */
 		{"fetchers mutations",
 		 "ma a N30 J13\r\nma a N30\r\nmg b N30\r\nmg b N30\r\nms c 1 MA N30\r\nx\r\n"
 		 "md c x T50\r\nmd c I\r\n",

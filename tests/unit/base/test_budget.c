@@ -69,8 +69,8 @@ a_share_binds_only_while_the_pool_is_short(void **state)
 
 	begin();
 	budget_take(&b, 500);
-	check(budget_may_take(&b, &p, &ip, 400,
-			      1)); /* 500 units are left; a shortage begins below 400 */
+	/* 500 units are left; a shortage begins below 400. */
+	check(budget_may_take(&b, &p, &ip, 400, 1));
 	budget_take(&b, 101);
 	check(budget_may_take(&b, &q, &others, 1, 1));
 	check(!budget_may_take(&b, &p, &ip, 400, 1)); /* the holder has half of 800 */

@@ -223,8 +223,8 @@ the_defaults_printed_read_back_as_the_defaults(void **state)
 	check_reads_back(&cfg);
 }
 
-/* Settings, one in each row. A second and a third pair are options that the first one requires.
- * */
+/* Settings, one in each row. A second and a third pair are options that
+ * the first one requires. */
 static const char *const settings[][6] = {
 	{"memory-limit", "1024", NULL, NULL},
 	{"memory-limit", "2", "memory-max", "1024"},
@@ -610,8 +610,8 @@ what_can_be_had_is_no_comment(void **state)
 	check_eq(parse(&cfg, &src, refused, &f), CONFIG_ERROR);
 }
 
-/* A reload reads the file of the start, from any working directory, and that file must still
- * exist. */
+/* A reload reads the file of the start, from any working directory, and that
+ * file must still exist. */
 static void
 a_file_is_read_again_whatever_the_options_name(void **state)
 {

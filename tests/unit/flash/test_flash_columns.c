@@ -284,8 +284,8 @@ static struct {
 } between;
 
 /* Lookups within an erasure, and how many of them were torn. Each must be. */
-/* A killed process's memory, checked at each gap: strangers counts fingerprints that were never
- * put. */
+/* A killed process's memory, checked at each gap: strangers counts
+ * fingerprints that were never put. */
 static struct {
 	const struct rig *r;
 	uint8_t *memory;

@@ -129,8 +129,8 @@ open_on_file(struct rig *r)
 	return 0;
 }
 
-/* Returns NULL, and prints a line, if the kernel refuses io_uring or the folder has no O_DIRECT.
- * */
+/* Returns NULL, and prints a line, if the kernel refuses io_uring or the
+ * folder has no O_DIRECT. */
 static struct rig *
 rig_open_file(enum kind kind)
 {
@@ -188,8 +188,8 @@ submit(struct rig *r, const struct flash_io *ios, uint32_t count)
 	return r->device->ops->submit(r->device, ios, count);
 }
 
-/* Waits for transfers to end. The memory's clock moves to the next end; a file is polled after a
- * pause. */
+/* Waits for transfers to end. The memory's clock moves to the next end; a file
+ * is polled after a pause. */
 static uint32_t
 wait_for(struct rig *r, struct flash_result *results, uint32_t count)
 {

@@ -279,8 +279,8 @@ a_device_of_any_size_has_columns(void **unused)
 			check_eq(p.shards, rows[i / 3].shards);
 			check_eq(p.column.count, FLASH_COLUMNS);
 			check_places(&p, bytes);
-			/* A log has room for a column, and for what arrives while the column is
-			 * made. */
+			/* A log has room for a column, and for what arrives
+			 * while the column is made. */
 			check((uint64_t)p.log[0].live * (FLASH_SEGMENT_PAGES - 1) >=
 			      p.column.pages + 5ull * (FLASH_SEGMENT_PAGES - 1));
 			check((uint64_t)p.column.buckets * FLASH_COLUMN_SLOTS * FLASH_COLUMN_FILL /

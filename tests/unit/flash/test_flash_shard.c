@@ -110,8 +110,8 @@ however_few_the_turns_the_log_goes_round(void **unused)
 
 	begin(many, MANY);
 	check(put(KEY, HASH, 10));
-	/* The shard has one turn for each segment; a slot that still had entries would refuse the
-	 * put. */
+	/* The shard has one turn for each segment; a slot that still had
+	 * entries would refuse the put. */
 	for (uint32_t i = 0; i < ROUNDS * SEGMENTS; i++)
 		roll(0);
 	check_eq(counter_read(&shard.counters[FLASH_REFUSED_ROOM]), 0);

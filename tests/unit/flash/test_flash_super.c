@@ -37,9 +37,8 @@ what_is_somebody_elses_is_not_taken(void **unused)
 	leave_super();
 	check(flash_super_may_take(begin, sizeof begin));
 	check(flash_super_may_take(begin, 2 * FLASH_SUPER_BYTES));
-	check(!flash_super_may_take(begin,
-				    FLASH_SUPER_BYTES)); /* a tier's file is never so short */
-	memset(begin, 0, FLASH_SUPER_BYTES);             /* the first start left one copy */
+	check(!flash_super_may_take(begin, FLASH_SUPER_BYTES)); /* no tier leaves so little */
+	memset(begin, 0, FLASH_SUPER_BYTES);                    /* the first start left one copy */
 	check(flash_super_may_take(begin, sizeof begin));
 }
 
@@ -64,8 +63,7 @@ what_others_wrote_over_a_tier_is_not_taken(void **unused)
 		{"mke2fs", {{1024 + 56, "\x53\xef", 2, 1024}}},
 		{"mkfs.xfs", {{0, "XFSB", 4, 4096}}},
 		{"pvcreate", {{512, "LABELONE", 8, 2048}}},
-		{"mkfs.btrfs",
-		 {{12352, "_BHRfS_M", 8, 0}}}, /* closer to the begin than in reality */
+		{"mkfs.btrfs", {{12352, "_BHRfS_M", 8, 0}}}, /* in reality farther behind */
 		{"a partition table", {{446, "\0\x20\x21\0\x83", 5, 0}, {510, "\x55\xaa", 2, 0}}},
 		{"an empty partition table", {{510, "\x55\xaa", 2, 0}}},
 		{"GPT", {{510, "\x55\xaa", 2, 0}, {512, "EFI PART", 8, 0}}},

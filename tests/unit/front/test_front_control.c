@@ -537,8 +537,8 @@ a_reload_that_cannot_be_changes_nothing(void **state)
 	world_destroy(w);
 }
 
-/* The keys of the absent server are refused until the new fleet's stand-ins hold no values of the
- * old one. */
+/* The keys of the absent server are refused until the new fleet's stand-ins hold no
+ * values of the old one. */
 static void
 a_reload_while_a_server_is_away(void **state)
 {

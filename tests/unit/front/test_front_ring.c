@@ -261,8 +261,8 @@ a_key_s_beginning_may_be_skipped(void **state)
 	free(ring);
 }
 
-/* The most that rounding may add stays within the ring's memory: ensure() ends a run that exceeds
- * it. */
+/* The most that rounding may add stays within the ring's memory: ensure() ends
+ * a run that exceeds it. */
 static void
 points_fit_any_weights(void **state)
 {

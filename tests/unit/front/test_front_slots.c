@@ -109,8 +109,8 @@ the_one_that_is_asked_less_is_replaced(void **state)
 	struct front_slots *slots = full_set(3);
 	uint64_t left = 0;
 
-	count(slots, hash_of(0),
-	      1); /* the other keys have lower counts; the first of them is key 1 */
+	/* The other keys have lower counts; the first of them is key 1. */
+	count(slots, hash_of(0), 1);
 	count(slots, hash_of(8), 3);
 	check(!front_slots_wants_mt(slots, hash_of(8)));
 	check_eq(front_slots_enter_mt(slots, hash_of(8), &left), FRONT_NOT_ENTERED);
@@ -163,8 +163,8 @@ a_key_has_one_slot_and_keeps_it_without_comparison(void **state)
 	free(slots);
 }
 
-/* Neither requests for keys that have slots nor those for keys that lost theirs age the counts.
- * */
+/* Neither requests for keys that have slots nor those for keys that lost
+ * theirs age the counts. */
 static void
 only_keys_without_a_slot_age_the_others(void **state)
 {
@@ -242,8 +242,8 @@ items_are_those_of_the_thesis(void **state)
 	check_eq(front_slots_items(0.0), FRONT_ITEMS_MAX);
 }
 
-/* Hashes use all sets and none beyond the memory: the sanitizer and the last set's bytes guard
- * it. */
+/* Hashes use all sets and none beyond the memory: the sanitizer and the
+ * last set's bytes guard it. */
 static void
 hashes_fall_on_all_sets(void **state)
 {
@@ -262,8 +262,8 @@ hashes_fall_on_all_sets(void **state)
 	free(slots);
 }
 
-/* The distance of samples is 1..15, 8 on average. The samples do not depend on the size of
- * passes. */
+/* The distance of samples is 1..15, 8 on average. The samples do not depend
+ * on the size of passes. */
 static void
 samples_do_not_depend_on_passes(void **state)
 {

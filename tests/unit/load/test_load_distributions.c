@@ -31,8 +31,8 @@ chi_square(const uint32_t seen[CELLS], const double chance[CELLS])
 	return sum;
 }
 
-/* Returns the cell of a rank: each of the first CELLS - 1 ranks has its own, the others share
- * one. */
+/* Returns the cell of a rank: each of the first CELLS - 1 ranks has its
+ * own, the others share one. */
 static uint32_t
 cell_of_rank(uint32_t rank)
 {
@@ -157,8 +157,7 @@ etc_sizes_have_the_papers_means(void **unused)
 	/* A generalized extreme value's mean: mu + sigma * (gamma(1 - k) - 1) / k. */
 	size_distribution_etc_keys(&dist, 8, 250);
 	mean = 30.7984 + 8.20449 * (tgamma(1 - 0.078688) - 1) / 0.078688;
-	check(dist.mean > mean - 1 &&
-	      dist.mean < mean + 0.5); /* values are whole bytes: half a byte less */
+	check(dist.mean > mean - 1 && dist.mean < mean + 0.5); /* whole bytes: 0.5 less */
 	check(dist.least >= 8 && dist.most <= 250);
 }
 

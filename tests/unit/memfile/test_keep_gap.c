@@ -230,8 +230,8 @@ torn_clocks_are_read_again_eight_times_at_most(void **state)
 	}
 }
 
-/* An attempt counts until the start is ready; a crash in service counts. A start that is ready
- * clears all counts at once. */
+/* An attempt counts until the start is ready; a crash in service counts. memory_page_forgive()
+ * clears the count. */
 static void
 starts_and_crashes_are_counted(void **state)
 {

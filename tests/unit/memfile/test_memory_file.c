@@ -294,8 +294,8 @@ what_is_someone_elses_is_left_alone(void **state)
 	}
 }
 
-/* A file of another option is left alone; the first word names the option. Its instance has
- * ended. */
+/* A file of another option is left alone; the first word names the option.
+ * Its instance has ended. */
 static void
 what_another_option_keeps_is_left_alone(void **state)
 {
