@@ -211,7 +211,8 @@ play(uint32_t round, const struct bytes *b, const uint64_t top[KEYS], uint32_t m
 		for (uint32_t n = any(OPS_MAX); n != 0; n--)
 			ask(rig.core, &m, ++now, round % 5 == 4);
 		store_turn(rig.core, rig.core->now_s);
-		store_offline(rig.core); /* or the clients' core would delay the loader's memory */
+		store_offline(
+			rig.core); /* or else the clients' core would delay the loader's memory */
 		save_load_slot(&l, 1, b->at + at, sb.bytes, rig.core->now_s);
 		store_offline(l.core);
 		store_turn(rig.core, rig.core->now_s + (any(8) == 0));
