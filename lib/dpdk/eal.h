@@ -33,10 +33,6 @@ void eal_args_make(struct eal_args *args, const struct config *cfg, const struct
 bool eal_start(struct eal_args *args, bool verbose, struct error *err);
 void eal_stop(void);
 
-/* Claims the file prefix: no other process of this network namespace may have it. Returns the
- * descriptor that holds the claim, to be closed after eal_stop; -1 with *err set. */
-int eal_lock_prefix(const char *prefix, struct error *err);
-
 /* Between stderr_capture_begin and stderr_capture_end nothing reaches stderr. */
 struct stderr_capture {
 	int stderr_fd; /* the real one; -1: not silenced */
