@@ -5,7 +5,8 @@
  * password at the end of the line (a carriage return before it is no part of it). Neither may be
  * empty, no byte may be zero. Behind the password :read, :write or :admin may stand, what the user
  * may do: get; also store and delete; all, which is so without it too. So a password that ends in
- * one of these three needs one of them behind it.
+ * one of these three, or in a field that is nearly one (other capitals, blanks, one letter off),
+ * needs one of them behind it: without it the line is refused. A byte order mark is skipped.
  *
  * Shape:  plain data; a name and its password stand in bytes one after the other.
  * Thread: any; reads a file, no heap.
