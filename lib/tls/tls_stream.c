@@ -31,7 +31,8 @@ struct tls_stream {
 	struct tls_context *context;
 	struct tls_io *io;
 	struct tls_hello hello;
-	bool is_open; /* its handshake is complete */
+	bool is_open;        /* its handshake is complete */
+	bool hello_too_long; /* tls_hello.h; OpenSSL has not seen it, and sends no alert */
 	uint32_t rekeys;
 };
 
@@ -81,8 +82,10 @@ io_read(BIO *bio, char *to, int len)
 		return -1;
 	}
 	if (!s->is_open &&
-	    !tls_hello_passes(&s->hello, io->in, n, SSL_version(s->ssl) == TLS1_3_VERSION))
+	    !tls_hello_passes(&s->hello, io->in, n, SSL_version(s->ssl) == TLS1_3_VERSION)) {
+		s->hello_too_long = true;
 		return -1;
+	}
 	memcpy(to, io->in, n);
 	io->in += n;
 	io->in_len -= n;
@@ -297,6 +300,21 @@ on_message(int is_ours, int version, int type, const void *bytes, size_t len, SS
 	stream->rekeys += !is_ours && type == SSL3_RT_HANDSHAKE;
 }
 
+/* The alert of a hello that is too long, as OpenSSL's of any message that is: fatal,
+ * illegal_parameter. Nothing is ciphered before a hello. */
+static void
+alert_put(struct tls_io *io)
+{
+	static const uint8_t alert[] = {
+		SSL3_RT_ALERT, TLS1_2_VERSION_MAJOR,    TLS1_2_VERSION_MINOR, 0, 2,
+		SSL3_AL_FATAL, SSL_AD_ILLEGAL_PARAMETER};
+
+	if (io->out_max - io->out_len < sizeof alert)
+		return;
+	memcpy(io->out + io->out_len, alert, sizeof alert);
+	io->out_len += sizeof alert;
+}
+
 enum tls_status
 tls_handshake(struct tls_stream *stream, bool *resumed)
 {
@@ -311,6 +329,8 @@ tls_handshake(struct tls_stream *stream, bool *resumed)
 		SSL_set_msg_callback(ssl, on_message);
 		SSL_set_msg_callback_arg(ssl, stream);
 	}
+	if (stream->hello_too_long)
+		alert_put(stream->io);
 	/* An end inside of a handshake is none. */
 	return status == TLS_ENDED ? TLS_FAILED : status;
 }

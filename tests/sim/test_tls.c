@@ -5,6 +5,7 @@
  * are made here.
  */
 #include "sim_tls.h"
+#include "tls/tls_hello.h"
 
 #include "support/test.h"
 
@@ -143,6 +144,68 @@ what_is_no_handshake_is_closed_and_counted(void **state)
 		check(p->in_len == 0 || (p->in_len == 7 && p->in[0] == 0x15));
 		check_eq(counter_read(&serve_counters(w.sc->cores[0].core.serve)[CONN_OPENED]), 0);
 		all_is_given_back(&w);
+		world_destroy(&w);
+	}
+}
+
+/* A hello of that length, in handshake records of at most that many bytes, into to. Returns its
+ * bytes. */
+static uint32_t
+hello_put(uint8_t *to, uint32_t message, uint32_t record)
+{
+	const uint32_t all = message + TLS_MESSAGE_HEADER;
+	uint32_t at = 0;
+
+	for (uint32_t done = 0; done < all;) {
+		const uint32_t n = all - done < record ? all - done : record;
+
+		memcpy(to + at, "\x16\3\1", 3);
+		to[at + 3] = (uint8_t)(n >> 8);
+		to[at + 4] = (uint8_t)n;
+		memset(to + at + TLS_RECORD_HEADER, 'z', n);
+		if (done == 0) {
+			to[at + 5] = 1;
+			to[at + 6] = (uint8_t)(message >> 16);
+			to[at + 7] = (uint8_t)(message >> 8);
+			to[at + 8] = (uint8_t)message;
+		}
+		at += TLS_RECORD_HEADER + n;
+		done += n;
+	}
+	return at;
+}
+
+/* The last one is no hello, but as long as one may be: OpenSSL says so. */
+static void
+a_hello_of_any_length_is_answered_with_an_alert(void **state)
+{
+	static const struct {
+		uint32_t message, record;
+	} rows[] = {{TLS_HELLO_MAX + 1, 16384},
+		    {TLS_HELLO_MAX + 1, 512},
+		    {17000, 16384},
+		    {20000, 9000},
+		    {40000, 16384},
+		    {60000, 1000},
+		    {TLS_HELLO_MAX, 16384},
+		    {TLS_HELLO_MAX, 512},
+		    {TLS_HELLO_MAX - 1, 16383}};
+	static uint8_t hello[64u << 10];
+
+	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const uint32_t len = hello_put(hello, rows[i].message, rows[i].record);
+		struct sim_peer *p;
+		struct world w;
+
+		world_create(&w, 0);
+		p = sim_peer_open(w.peers, SIM_PEERS + 1, 2000, sizeof hello, 4096);
+		sim_peer_send(p, hello, len);
+		for (uint32_t k = 0; k < STEPS && p->in_len < 7; k++)
+			world_turn(&w);
+		if (p->in_len != 7 || p->in[0] != 0x15 || p->in[5] != 2)
+			fail_msg("%u in records of %u: %u bytes", rows[i].message, rows[i].record,
+				 p->in_len);
+		check_eq(counted(&w, TLS_HANDSHAKE_ERRORS), 1);
 		world_destroy(&w);
 	}
 }
@@ -657,6 +720,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(values_of_any_length_come_back),
 		cmocka_unit_test(many_requests_in_one_record_are_answered_in_order),
 		cmocka_unit_test(what_is_no_handshake_is_closed_and_counted),
+		cmocka_unit_test(a_hello_of_any_length_is_answered_with_an_alert),
 		cmocka_unit_test(the_port_beside_is_in_the_clear),
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
 		cmocka_unit_test(who_does_not_finish_a_hello_delays_no_handshake),
