@@ -12,6 +12,7 @@
 #include "kept_look.h"
 #include "memfile/memory_file.h"
 #include "saved.h"
+#include "tls_cores.h"
 #include "nic_claim.h"
 #include "pid_file.h"
 
@@ -358,6 +359,7 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_memory_save(&p, cfg);
 	check_let_in(&p, cfg);
 	check_users(&p, cfg);
+	check_certificates(&p, cfg);
 	if (tree_is_live(&p.machine.tree)) {
 		flash_doctor(&p.advice, cfg);
 		about_advise(&p.advice, time(NULL));

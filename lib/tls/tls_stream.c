@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Before 3.2 there was no such compression. */
 #ifndef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
@@ -231,6 +232,46 @@ tls_context_free(struct tls_context *context)
 	SSL_CTX_free(context->ctx);
 	BIO_meth_free(context->method);
 	OPENSSL_free(context);
+}
+
+/* ---- dates ---- */
+
+/* The words of a date that matters at now_s; false: none does. who: which certificate. */
+static bool
+date_words(const X509 *cert, int64_t now_s, const char *who, char words[TLS_WHY_BYTES])
+{
+	const ASN1_TIME *from = X509_get0_notBefore(cert), *to = X509_get0_notAfter(cert);
+	time_t now = (time_t)now_s, soon = (time_t)(now_s + TLS_ENDS_SOON_S);
+	const bool early = X509_cmp_time(from, &now) > 0, late = X509_cmp_time(to, &now) < 0;
+	struct tm date;
+	char day[32];
+
+	if ((!early && !late && X509_cmp_time(to, &soon) >= 0) ||
+	    ASN1_TIME_to_tm(early ? from : to, &date) != 1 ||
+	    strftime(day, sizeof day, "%Y-%m-%d %H:%M UTC", &date) == 0)
+		return false;
+	snprintf(words, TLS_WHY_BYTES, "%s %s %s", who,
+		 early  ? "is not valid before"
+		 : late ? "has expired on"
+			: "expires on",
+		 day);
+	return true;
+}
+
+bool
+tls_context_date_is_near(const struct tls_context *context, int64_t now_s,
+			 char words[TLS_WHY_BYTES])
+{
+	const X509 *own = SSL_CTX_get0_certificate(context->ctx);
+	STACK_OF(X509) *chain = NULL;
+
+	if (own != NULL && date_words(own, now_s, "the certificate", words))
+		return true;
+	SSL_CTX_get0_chain_certs(context->ctx, &chain);
+	for (int i = 0; i < sk_X509_num(chain); i++)
+		if (date_words(sk_X509_value(chain, i), now_s, "a certificate of its chain", words))
+			return true;
+	return false;
 }
 
 /* ---- streams ---- */

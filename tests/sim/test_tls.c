@@ -11,6 +11,7 @@
 
 #include <openssl/err.h>
 #include <stdlib.h>
+#include <time.h>
 
 static void
 requests_are_answered_in_records(void **state)
@@ -208,6 +209,65 @@ a_hello_of_any_length_is_answered_with_an_alert(void **state)
 		check_eq(counted(&w, TLS_HANDSHAKE_ERRORS), 1);
 		world_destroy(&w);
 	}
+}
+
+/* Appends the certificates of one file to another. */
+static void
+file_append(const char *to, const char *from)
+{
+	FILE *out = fopen(to, "a"), *in = fopen(from, "r");
+	char text[4096];
+	size_t n;
+
+	check(out != NULL && in != NULL);
+	n = fread(text, 1, sizeof text, in);
+	check(n > 0 && fwrite(text, 1, n, out) == n);
+	fclose(in);
+	fclose(out);
+}
+
+/* A certificate of 30 days, and behind it one of 20 that may be its issuer's. */
+static void
+certificates_that_clients_refuse_are_named_with_their_date(void **state)
+{
+	static const struct {
+		long days; /* from now */
+		bool chain;
+		const char *words; /* NULL: nothing is to be said */
+	} rows[] = {
+		{0, false, NULL},
+		{15, false, NULL},
+		{17, false, "the certificate expires on 20"},
+		{31, false, "the certificate has expired on 20"},
+		{-1, false, "the certificate is not valid before 20"},
+		{0, true, NULL},
+		{7, true, "a certificate of its chain expires on 20"},
+		{21, true, "the certificate expires on 20"},
+	};
+	struct files files, issuer;
+
+	files_make(&files, "dated", 1);
+	files_make_days(&issuer, "issuer", 2, 20);
+	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct tls_settings settings = {
+			.chain_cert = files.cert, .key = files.key, .keyformat = 1};
+		char words[TLS_WHY_BYTES] = "";
+		struct tls_context *context;
+		bool near;
+
+		if (rows[i].chain && !rows[i - 1].chain)
+			file_append(files.cert, issuer.cert);
+		context = tls_context_load(&settings, words);
+		check_ptr(context);
+		near = tls_context_date_is_near(context, time(NULL) + rows[i].days * 86400, words);
+		if (near != (rows[i].words != NULL) ||
+		    (near && (strstr(words, rows[i].words) != words ||
+			      strcmp(words + strlen(words) - 4, " UTC") != 0)))
+			fail_msg("row %u: %s", i, words);
+		tls_context_free(context);
+	}
+	files_remove(&files);
+	files_remove(&issuer);
 }
 
 /* Each port speaks one of both, and to the other answers nothing but an alert. */
@@ -721,6 +781,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(many_requests_in_one_record_are_answered_in_order),
 		cmocka_unit_test(what_is_no_handshake_is_closed_and_counted),
 		cmocka_unit_test(a_hello_of_any_length_is_answered_with_an_alert),
+		cmocka_unit_test(certificates_that_clients_refuse_are_named_with_their_date),
 		cmocka_unit_test(the_port_beside_is_in_the_clear),
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
 		cmocka_unit_test(who_does_not_finish_a_hello_delays_no_handshake),
