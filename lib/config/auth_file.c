@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All lines, and one byte more to see that there is more. */
+/* room for all lines, and one byte more by which a file that is too long is recognised */
 #define TEXT_BYTES (BOM_BYTES + AUTH_USERS_MAX * (AUTH_LINE_BYTES + AUTH_ROLE_BYTES) + 1)
 
 /* A role, one letter more, and blanks between: longer fields are passwords. */
@@ -21,7 +21,8 @@
 	"its last field is nearly the role " role "; write :" role                                 \
 	", or :read, :write or :admin behind a password that ends so"
 
-/* -1, or how many bytes. A pipe or a device is refused: it could make the reader wait for ever. */
+/* Reads the file. Returns its length, or -1. A pipe or a device is refused: it could block the
+ * reader for ever. */
 static ssize_t
 read_text(char text[TEXT_BYTES], const char *path, struct error *err)
 {
@@ -71,7 +72,7 @@ last_field(const char *line, size_t len)
 	return last != name_end ? last + 1 : NULL;
 }
 
-/* Takes the role from the end of name and password, which is all of a user without one. */
+/* Cuts the role off the end of the name and password. A user without one gets AUTH_ADMIN. */
 static enum auth_role
 role_take(const char *line, size_t *len)
 {
@@ -126,7 +127,7 @@ near_role(const char *line, size_t len)
 	return NULL;
 }
 
-/* line[0..len) without its line end. Returns what is wrong with it, or NULL. */
+/* Parses line[0..len), without its line end. Returns the error, or NULL. */
 static const char *
 read_line(struct auth_user *user, const char *line, size_t len)
 {
