@@ -39,9 +39,10 @@
  *
  * Thread: core-local, all of it.
  *
- * Errors: an ask without an answer after timeout_ns is forgotten, and has failed: its key is told
- *         as a miss, or as an error which ends a line of text (misses_on_failure). So has one that
- *         finds no place for timeout_ns, comes in a drain, or finds no buffer for its request.
+ * Errors: an ask without an answer after timeout_ns is forgotten, and has failed, unless its lane is
+ *         slow and not late (is_coming()): its key is told as a miss, or as an error which ends a
+ *         line of text (misses_on_failure). So has one that finds no place for timeout_ns, comes in
+ *         a drain, or finds no buffer for its request.
  *         A datagram that finds no place is dropped. An answer that its connection has no room for
  *         within timeout_ns is released, and its key is asked for once more; so is one whose memory
  *         the supplier needs (serve_answer_yield()).
@@ -192,6 +193,9 @@ struct serve_supplier {
 	void (*forget)(void *arg, uint64_t ticket);
 	/* The item of a taken answer is not used any more. */
 	void (*release)(void *arg, uint64_t ticket, const struct item *item);
+	/* An ask of this lane has waited for timeout_ns: true if what the lane owes is on its way,
+	 * and it waits as long again. May be NULL: false. */
+	bool (*is_coming)(void *arg, uint32_t lane);
 	uint64_t (*next_ns)(void *arg); /* when poll() has something to do; may be NULL */
 	/* Of `stats front`, or, if it brings, of `stats extstore`. NULL: it shows nothing. */
 	serve_row_fn *row;
