@@ -5,8 +5,7 @@
  * Units:  as the fields say; items: copies of keys.
  * Owner:  the caller: FRONT_SERVERS_MAX servers are some 340 KB, too much for a stack of turns.
  * Bounds: FRONT_SERVERS_MAX servers, FRONT_HOST_BYTES and FRONT_NAME_BYTES each.
- * Source: names and defaults of the keys are nutcracker 0.5.0's where it has them (FRONT.md,
- *         section 2).
+ * Source: names and defaults of the keys are nutcracker 0.5.0's where it has them (FRONT.md 1).
  */
 #ifndef CLOCKOO_FRONT_CONFIG_H
 #define CLOCKOO_FRONT_CONFIG_H

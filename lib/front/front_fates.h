@@ -13,7 +13,7 @@
  * Errors: what finds no place is unknown for good (front_write_lost_mt).
  * Bounds: FRONT_FATES cells on FRONT_FATES_CONNS connections. add: constant time. The others look
  *         at all of them once.
- * Source: FRONT.md 3, "fate unknown", "fence".
+ * Source: FRONT.md 3, "fate of a write unknown", "fence".
  */
 #ifndef CLOCKOO_FRONT_FATES_H
 #define CLOCKOO_FRONT_FATES_H

@@ -16,7 +16,8 @@
  * Owner:  a lane has one struct; the ports of all cores are in the server's report.
  * Thread: core-local; the report is shared.
  * Bounds: a list of any length, as far as it comes in the lane's timeout.
- * Source: FRONT.md 3, "fate unknown", "fence", "no fence"; RFC 5961 4.2, RFC 9293 3.10.7.3.
+ * Source: FRONT.md 3, "fate of a write unknown", "fence", "no fence"; RFC 5961 4.2, RFC
+ * 9293 3.10.7.3.
  *
  * Known limit: a connection that the server's kernel has, and its process does not list yet, is not
  * seen; ours was opened, and answered, later; and so was each on which a write is lost.

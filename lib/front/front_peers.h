@@ -14,7 +14,7 @@
  *         FRONT_PEER_WAIT_NS, or it is not told at all.
  * Bounds: FRONT_PEERS_MAX peers; FRONT_PEER_DATAGRAMS wait, FRONT_PEER_SENDS go out a turn.
  *         FRONT_PEER_WORDS_MAX words are heard a second, FRONT_PEER_FLUSHES of them of all keys.
- * Source: FRONT.md 2, P1 to P5.
+ * Source: FRONT.md 4, P1 to P5.
  */
 #ifndef CLOCKOO_FRONT_PEERS_H
 #define CLOCKOO_FRONT_PEERS_H

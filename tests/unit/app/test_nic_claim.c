@@ -1,7 +1,8 @@
 /*
- * One process an address and NIC. Goal: a second one is refused and told who has it; another
- * address, another NIC, and one in another network namespace are not in the way; a crash leaves
- * nothing. Method: children of this process claim, are asked for by a second claim, and are killed.
+ * One process for an address and NIC. Goal: a second process is refused, with the name of the
+ * first; another address, another NIC, and a NIC in another network namespace are not in the way;
+ * a crash leaves no claim. Method: children of this process claim, meet a second claim, and are
+ * killed.
  */
 #include "nic_claim.h"
 
@@ -23,7 +24,7 @@ config_of(const char *iface, uint32_t ipv4)
 {
 	struct config cfg = {.ipv4 = ipv4};
 
-	/* Of this run alone: others may test beside it. */
+	/* The name is unique to this run: others may test beside it. */
 	snprintf(cfg.iface, sizeof cfg.iface, "%s%ld", iface, (long)getpid() % 100000);
 	return cfg;
 }
@@ -35,7 +36,7 @@ claim_of(const struct config *cfg, int *claim, struct error *err)
 	return nic_claim(cfg, &af_packet, claim, err);
 }
 
-/* A child that has the claim, until it is killed. */
+/* Returns a child that has the claim until it is killed. */
 static pid_t
 child_with(const struct config *cfg)
 {
@@ -139,7 +140,7 @@ an_interface_of_that_name_in_another_namespace_is_another_nic(void **state)
 int
 main(void)
 {
-	/* The last one leaves the namespace of the others. */
+	/* The last test leaves the namespace of the others. */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_second_process_is_refused_by_name_until_the_first_is_gone),
 		cmocka_unit_test(another_address_or_nic_is_free),

@@ -63,7 +63,7 @@ a_good_file_gives_its_users_byte_for_byte(void **state)
 	}
 }
 
-/* The role is behind the password, which may be one of its words, or have colons. */
+/* The role follows the password. The password may have colons, or be the word of a role. */
 static void
 a_user_has_the_role_that_stands_behind_its_password(void **state)
 {
@@ -158,7 +158,7 @@ what_is_no_ordinary_file_is_refused(void **state)
 	check(!auth_file_load(&users, ".", &err));
 	unlink(path);
 	check_eq(mkfifo(path, 0600), 0);
-	check(!auth_file_load(&users, path, &err)); /* and does not wait for a writer */
+	check(!auth_file_load(&users, path, &err)); /* opening a FIFO does not wait for a writer */
 	check_ptr(strstr(err.text, "not a regular file"));
 }
 

@@ -1,7 +1,7 @@
 /*
- * What is wrong with a machine. Goal: each rule is silent on a tuned machine, speaks when its one
- * thing is wrong, alone, with a fix that mends it. Method: the tuned machine and seven workers,
- * one thing broken a row; the whole list is looked at each time.
+ * Advice on a machine. Goal: each rule is silent on a tuned machine and speaks when its one
+ * condition fails, alone, with a fix that works. Method: the tuned machine and seven workers, one
+ * thing broken a row; the whole list is checked each time.
  */
 #include "topology/advice.h"
 #include "machines.h"
@@ -49,7 +49,7 @@ not_isolated(struct fixture *b)
 	b->topology.cpu[3].isolated = b->topology.cpu[19].isolated = false;
 }
 
-/* One more worker than isolated cores: the kernel's own core. */
+/* There is one more worker than isolated cores: it gets the kernel's own core. */
 static void
 on_first_core(struct fixture *b)
 {
@@ -157,7 +157,7 @@ no_large_pages(struct fixture *b)
 	b->topology.node[0].pages[1] = (struct topology_pages){1048576, 1, 1};
 }
 
-/* Together they would do, but the store lies in one piece. */
+/* The pages would suffice together, but the store needs one piece. */
 static void
 scattered_pages(struct fixture *b)
 {
@@ -165,7 +165,7 @@ scattered_pages(struct fixture *b)
 	b->topology.node[0].pages[1] = (struct topology_pages){1048576, 1, 1};
 }
 
-/* Half of the items on each node: 1000 MB, and the frames on node 0. */
+/* Half of the items are on each node: 1000 MB, and the frames on node 0. */
 static void
 shared_out(struct fixture *b)
 {
@@ -218,7 +218,7 @@ no_iommu_of_amd(struct fixture *b)
 	strcpy(b->topology.model, "AMD EPYC 7763 64-Core Processor");
 }
 
-/* Arm's cores have no such line in /proc/cpuinfo. */
+/* Arm's cores have no model line in /proc/cpuinfo. */
 static void
 no_iommu_of_nobody(struct fixture *b)
 {
@@ -419,7 +419,8 @@ each_rule_reports_its_own_finding(void **state)
 	}
 }
 
-/* 120 pages are there and 20 of them in use: what is missing alone would shrink the pool. */
+/* 120 pages exist and 20 of them are in use: reserving only the missing ones
+ * would shrink the pool. */
 static void
 what_to_reserve_is_the_new_total_of_the_pool(void **state)
 {
@@ -431,7 +432,7 @@ what_to_reserve_is_the_new_total_of_the_pool(void **state)
 	all = advice_reservation(&b.topology, &b.config, 0, 1000 * MB);
 	check_eq(strcmp(all.size, "2M"), 0);
 	check_eq(all.pages, 500 + 20);
-	/* Enough is there: it stays. */
+	/* A pool that is large enough is kept. */
 	all = advice_reservation(&b.topology, &b.config, 0, 200 * MB);
 	check_eq(all.pages, 120);
 	size_is_said(&b);
@@ -464,7 +465,7 @@ named(const struct advice_list *list, const char *subject)
 	return NULL;
 }
 
-/* The machine of that record has a memcached on 11211, sshd on 22, and 8 MB to lock. */
+/* The record's machine has a memcached on 11211, sshd on 22, and 8 MB to lock. */
 static void
 files_of_the_running_machine_are_judged(void **state)
 {
