@@ -16,10 +16,10 @@
  *
  * Errors: a connection that ends, answers late, or answers what was not asked is reset: what it
  *         still owes has failed. Late is who owes an answer for timeout_ns, or for FRONT_SLOW_MAX
- *         times that while FRONT_MOVES_BYTES of it move in each. It is opened again at once, and after failure_limit failures in a
- *         row with pauses, FRONT_REOPEN_NS at first; until then its keys fail at once. A value that
- *         finds no memory takes that of answers that clients do not read. If there are none it
- *         waits for half of the timeout, then it is skipped, and has failed.
+ *         times that while FRONT_MOVES_BYTES of it move in each. It is opened again at once, and
+ * after failure_limit failures in a row with pauses, FRONT_REOPEN_NS at first; until then its keys
+ * fail at once. A value that finds no memory takes that of answers that clients do not read. If
+ * there are none it waits for half of the timeout, then it is skipped, and has failed.
  *
  * Bounds: FRONT_KEYS keys, of which a lane has as many as are free; FRONT_REQUESTS requests,
  *         FRONT_LANE_REQUESTS_MAX a lane. A turn reads FRONT_READ_TURN bytes of FRONT_LOOKS lanes,

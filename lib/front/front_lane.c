@@ -84,8 +84,8 @@ front_lane_is_coming(const struct front_lane *l)
 {
 	const struct front *f = l->front;
 
-	return l->state == LANE_UP && (l->reading == READING_BEGIN ||
-				       f->now_ns - l->moved_ns < f->cfg.timeout_ns);
+	return l->state == LANE_UP &&
+	       (l->reading == READING_BEGIN || f->now_ns - l->moved_ns < f->cfg.timeout_ns);
 }
 
 /* ---- the end of a connection ---- */
