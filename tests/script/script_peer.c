@@ -99,7 +99,7 @@ peer_send_icmp(struct player *p, const struct script_step *st)
 	feed(p, frame, script_frame_icmp(frame, &p->ends, &what, &quoted));
 }
 
-/* ---- what the stack sent ---- */
+/* ---- segments from the stack ---- */
 
 /* Reads the next TCP segment; it stays until sent_done. */
 static bool

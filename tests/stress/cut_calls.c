@@ -308,7 +308,7 @@ do_pages(struct run *r)
 		store_page_move_mt(r->store, STORE_ANY_CLASS, 1 + roll(r, classes));
 }
 
-/* ---- */
+/* ---- one call, drawn ---- */
 
 static const struct {
 	const char *doing;

@@ -205,7 +205,7 @@ succeed(struct run *r)
 	go_on(r, &w.next);
 }
 
-/* ---- left ---- */
+/* ---- left in order ---- */
 
 /* An empty image is begun over another one: at no cut may it be that one, or half of it. */
 static void

@@ -209,7 +209,7 @@ linear_walk(struct linear *l, const struct call *const *calls, uint32_t count,
 	return walk_since(l, calls, count, 0, liar);
 }
 
-/* ---- a lie, as short as it can be told ---- */
+/* ---- the shortest history with a lie ---- */
 
 static int
 by_return(const void *a, const void *b)

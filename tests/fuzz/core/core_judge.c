@@ -103,7 +103,7 @@ judge_order(struct judge *j, uint8_t *to, const struct order *order)
 	return at;
 }
 
-/* ---- what may be answered ---- */
+/* ---- allowed answers ---- */
 
 /* True if a was done before b began. */
 static bool

@@ -359,7 +359,7 @@ what_was_used_comes_back_when_its_column_goes(void **state)
 
 	uint64_t n = fill(&r, 0, 1);
 
-	/* These items are in the first column. */
+	/* Items used here are in the first column. */
 	for (uint64_t i = 0; i < items_max() * 9 / 10; i += USED_ONE_OF)
 		look(&r, i, &used, true);
 	n = fill(&r, n, columns + 1);

@@ -298,7 +298,7 @@ a_link_that_comes_late_is_probed(void **state)
 	end(&a);
 }
 
-/* ---- once it is used ---- */
+/* ---- an address in use ---- */
 
 static void
 hear_conflict(struct rig *r, bool v6)

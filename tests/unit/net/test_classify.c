@@ -330,7 +330,7 @@ check_row(struct rig *r, const struct row *row)
 	}
 	check_eq(rig_count(r, RX_FRAMES), 1);
 	check_eq(rig_count(r, RX_BYTES), len);
-	/* One turn later the port has all its frames again. */
+	/* A turn later the port has all its frames again. */
 	rig_turn(r, NULL);
 	check_eq(rig_lent(r), lent);
 }

@@ -188,7 +188,7 @@ rig_end(struct rig *r)
 	free(r->memory);
 }
 
-/* ---- what is copied ---- */
+/* ---- copied frames ---- */
 
 static void
 both_directions_are_there_in_order(void **state)

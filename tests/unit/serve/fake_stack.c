@@ -67,7 +67,7 @@ struct stack {
 
 const struct counter_name stack_counter_names[STACK_COUNTER_COUNT] = {STACK_COUNTERS(COUNTER_NAME)};
 
-/* ---- what the service sees ---- */
+/* ---- calls of the service ---- */
 
 void
 stack_attach(struct stack *s, const struct stack_user *user)
@@ -569,7 +569,7 @@ stack_counters(const struct stack *s)
 	return s->counters;
 }
 
-/* ---- what the test does ---- */
+/* ---- calls of the test ---- */
 
 static const struct serve_config serve_cfg = {
 	.conns_max = FAKE_CONNS, .conns_spare = FAKE_SPARE, .conn_requests_max = 20};

@@ -376,8 +376,8 @@ sent_count_of(const char *what)
 	return count;
 }
 
-/* One datagram has more keys than a turn answers. The turns are counted, to show that it took
- * more than one. */
+/* A datagram has more keys than a turn answers. The turns are counted, to show that
+ * it took more than one. */
 static void
 a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole(void **state)
 {

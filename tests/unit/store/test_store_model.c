@@ -1,5 +1,5 @@
 /*
- * One long random run against a plain model. Goal: a cache may forget but never lie: every answer
+ * A long random run against a plain model. Goal: a cache may forget but never lie: every answer
  * is that of the model, or that of a forgotten key. Method: a few hundred keys, all operations,
  * in a store too small for them; the model is an array. The seed is printed, and may be given as
  * first argument to repeat a run.
