@@ -9,10 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All lines, and one byte more to see that there is more. */
+/* room for all lines, and one byte more by which a file that is too long is recognised */
 #define TEXT_BYTES (AUTH_USERS_MAX * (AUTH_LINE_BYTES + AUTH_ROLE_BYTES) + 1)
 
-/* -1, or how many bytes. A pipe or a device is refused: it could make the reader wait for ever. */
+/* Reads the file. Returns its length, or -1. A pipe or a device is refused: it could block the
+ * reader for ever. */
 static ssize_t
 read_text(char text[TEXT_BYTES], const char *path, struct error *err)
 {
@@ -48,7 +49,7 @@ auth_file_is_open(const char *path)
 	return stat(path, &st) == 0 && (st.st_mode & (S_IROTH | S_IWOTH)) != 0;
 }
 
-/* Takes the role from the end of name and password, which is all of a user without one. */
+/* Cuts the role off the end of the name and password. A user without one gets AUTH_ADMIN. */
 static enum auth_role
 role_take(const char *line, size_t *len)
 {
@@ -68,7 +69,7 @@ role_take(const char *line, size_t *len)
 	return AUTH_ADMIN;
 }
 
-/* line[0..len) without its line end. Returns what is wrong with it, or NULL. */
+/* Parses line[0..len), without its line end. Returns the error, or NULL. */
 static const char *
 read_line(struct auth_user *user, const char *line, size_t len)
 {

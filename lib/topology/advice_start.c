@@ -14,17 +14,18 @@ static_assert(CONFIG_NODES_MAX <= NODES_MAX, "a node without its pages");
 #define TCP_LISTEN 0x0au /* include/net/tcp_states.h of the kernel */
 #define MB_SHIFT   20
 #define SMALL_KB   2048u
-/* Page tables' rounding, and pages of 1 GB that no node count divides. */
+/* Tolerance for page tables' rounding, and for pages of 1 GB that the number of nodes does not
+ * divide. */
 #define MISPLACED_PERCENT 2u
 
-/* Rounded up. */
+/* Returns megabytes, rounded up. */
 static unsigned long long
 mb_of(uint64_t bytes)
 {
 	return (unsigned long long)((bytes + (1u << MB_SHIFT) - 1) >> MB_SHIFT);
 }
 
-/* Pages of that size on the node, and how many it takes until bytes are free. */
+/* Returns the total of pages of that size that the node needs to have the bytes free. */
 static uint64_t
 pages_wanted(const struct topology_pages *p, uint64_t bytes)
 {
@@ -33,14 +34,15 @@ pages_wanted(const struct topology_pages *p, uint64_t bytes)
 	return wanted > p->free ? p->total + wanted - p->free : p->total;
 }
 
-/* What the appliance wants of one node. */
+/* The memory that the appliance needs of one node. */
 struct share {
 	uint32_t node;
 	uint64_t block_bytes; /* in pages of one size */
-	uint64_t bytes;       /* with the frames */
+	uint64_t bytes;       /* with those of the frames */
 };
 
-/* The page size to reserve: the configured one, or the one already reserved, or the smaller. */
+/* Returns the page size to reserve: the configured one, else the one already reserved, else the
+ * smaller. */
 static const struct topology_pages *
 kind_to_reserve(const struct topology *t, const struct config *cfg, uint32_t n)
 {
@@ -93,7 +95,8 @@ share_of(const struct advice_input *c, uint32_t n)
 	return s;
 }
 
-/* On all nodes together: then the program starts, with some memory on remote nodes. */
+/* True if the memory fits on all nodes together. The program then starts, with some memory on
+ * remote nodes. */
 static bool
 fits_somewhere(const struct advice_input *c)
 {
@@ -143,7 +146,8 @@ check_hugepages(struct advice_list *list, const struct advice_input *c)
 							: "leave out --no-huge");
 		return;
 	}
-	/* CONFIG_NODES_MAX is less than NODES_MAX: a node that is not there has nothing free. */
+	/* CONFIG_NODES_MAX is less than NODES_MAX: a node that does not exist has nothing
+	 * free. */
 	for (uint32_t n = 0; n < NODES_MAX; n++) {
 		const struct share s = share_of(c, n);
 
@@ -157,8 +161,8 @@ check_hugepages(struct advice_list *list, const struct advice_input *c)
 		   node, mb_of(share_of(c, node).bytes));
 }
 
-/* Of the memory that the running process has, what lies on other nodes than it should; lacking: the
- * node that lacks most. */
+/* Returns how much of the running process's memory lies on other nodes than it should. *lacking:
+ * the node that lacks most. */
 static uint64_t
 misplaced_kb(const struct memory_nodes *m, const struct advice_input *c, uint32_t *lacking)
 {
@@ -238,7 +242,8 @@ check_memlock(struct advice_list *list, const struct advice_input *c)
 	advice_fix(a, "ulimit -l unlimited; for a service, LimitMEMLOCK=infinity");
 }
 
-/* Listeners of the kernel: "  0: 0100007F:2BCB 00000000:0000 0A ...". */
+/* A search among the kernel's listeners, with lines such as " 0: 0100007F:2BCB 00000000:0000 0A
+ * ...". */
 struct listeners {
 	uint32_t port;
 	uint32_t state; /* 0: any */

@@ -4,7 +4,7 @@
  * Goal:   each figure is the ring's, by its definition; a configuration that cannot work is
  *         refused; one that costs evenness is a warning, and one that does not is none.
  * Method: tables of fleets; shares counted a second time, by keys of the test's own and by the
- *         formula written out; figures of the documents (lib/serve/FRONT.md, tests/bench/front).
+ *         formula written out; figures of the documents (lib/front/FRONT.md, tests/bench/front).
  */
 #include "front/front_plan.h"
 #include "front/front_servers.h"
@@ -147,7 +147,7 @@ equal_servers_have_the_documents_figures(void **state)
 {
 	static const struct {
 		uint32_t n;
-		double busiest; /* of ketama: FRONT.md section 2 */
+		double busiest; /* of ketama: FRONT.md 1 */
 		uint32_t items; /* of an even ring: thesis 2.3.2 */
 	} cases[] = {{4, 1.11, 64}, {10, 1.09, 185}, {30, 1.18, 817}, {85, 1.21, 3022}};
 
