@@ -4,7 +4,7 @@
 
 /* ---- the peer ---- */
 
-/* Converts numbers of the script to numbers of the wire. */
+/* Returns the segment with the script's numbers converted to numbers of the wire. */
 static struct script_seg
 to_wire(struct player *p, const struct script_seg *st)
 {

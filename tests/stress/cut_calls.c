@@ -331,8 +331,8 @@ draw_call(struct run *r)
 	return n;
 }
 
-/* Draws a key of the writer. Of two writers one has the even keys, the other the odd ones;
- * NUMBERS is even. */
+/* Returns a random key of the writer. Of two writers one has the even keys, the other the odd
+ * ones; NUMBERS is even. */
 static uint32_t
 draw_key(struct run *r)
 {

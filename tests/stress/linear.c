@@ -254,7 +254,8 @@ latest_beginning(struct linear *l, const struct call *const *calls, uint32_t cou
 	return enough;
 }
 
-/* Leaves out the calls that began after the false answer: they cannot explain it. */
+/* Leaves out the calls that began after the false answer, since they cannot explain it. Returns
+ * the number of the others. */
 static uint32_t
 leave_out_later(const struct call **calls, uint32_t count, const struct call *liar)
 {

@@ -211,7 +211,8 @@ by_director(struct nic82599 *nic, const struct headers *h, struct choice *c)
 	return false;
 }
 
-/* Section 7.1.2.8.2: for every set bit of the input, 32 bits of the key from there on. */
+/* Returns the hash of section 7.1.2.8.2: for every set bit of the input, 32 bits of
+ * the key from there on. */
 static uint32_t
 toeplitz(const uint8_t *key, const uint8_t *input, uint32_t len)
 {

@@ -33,7 +33,7 @@ static const struct filter_shape shapes[] = {
 #define SHAPES     (SHAPES_ALL - 3)
 #define SHAPE_STEP rounds(1u, 3u)
 
-/* Hashes that are evenly spread and distinct. */
+/* Returns hashes that are evenly spread and distinct. */
 static uint64_t
 hash_of(uint64_t i)
 {

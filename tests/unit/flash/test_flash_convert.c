@@ -295,7 +295,7 @@ stress_gap(void)
 	between.within = false;
 }
 
-/* Puts items until this many columns are made. */
+/* Puts items until this many columns are made. Returns the next number. */
 static uint64_t
 fill(struct rig *r, uint64_t n, uint64_t columns)
 {

@@ -48,7 +48,7 @@ begin(const struct probe_pace *pace, uint16_t vlan)
 	return a;
 }
 
-/* Steps the clock by a millisecond and the probe once. */
+/* Moves the clock by a millisecond and the probe by a step. Returns the new state. */
 static enum addr_state
 step(struct asked *a)
 {

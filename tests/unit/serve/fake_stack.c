@@ -280,7 +280,7 @@ conn_credit_return(struct stack *s, uint32_t replies)
 	s->credits -= replies;
 }
 
-/* Gives room for several replies, so that a test can distinguish them. */
+/* Reserves room for several replies, so that a test can distinguish them. */
 uint8_t *
 conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room)
 {

@@ -818,7 +818,7 @@ what_was_dropped_is_not_beyond_the_buffer(void **state)
 	check_eq(OPEN, 0);
 }
 
-/* Makes a connection whose first get is completed, whose second found no place, as its server
+/* Returns a connection whose first get is completed, whose second found no place, as its server
  * stalls, and whose third has its answer. */
 static struct conn *
 say_to_one_that_stalls(uint32_t *places)

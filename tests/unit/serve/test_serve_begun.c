@@ -21,7 +21,7 @@
 
 static uint32_t number;
 
-/* Begins a set of len bytes, of which `here` arrive at once. */
+/* Begins a set of len bytes, of which `here` arrive at once. Returns its connection. */
 static struct conn *
 begin(uint32_t len, uint32_t here)
 {

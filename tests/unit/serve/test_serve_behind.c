@@ -305,7 +305,7 @@ what_goes_back_of_one_pass_fits(void **state)
 
 #define LARGE_BYTES 5000u
 
-/* Makes a connection that gets a large value behind a write, with no room for a byte of it, and
+/* Returns a connection that gets a large value behind a write, with no room for a byte of it, and
  * another value behind that. */
 static struct conn *
 say_large(void)

@@ -361,8 +361,8 @@ count_of(const char *bytes, uint32_t len, const char *what, uint32_t what_len)
 	return count;
 }
 
-/* Counts the text over all datagrams sent. A long value may be split over two datagrams, a short
- * one rarely is. */
+/* Returns how often the text was sent, over all datagrams. A long value may be split over two
+ * datagrams, a short one rarely is. */
 static uint32_t
 sent_count_of(const char *what)
 {

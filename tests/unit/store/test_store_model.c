@@ -55,7 +55,8 @@ alive(const struct model *m, const struct known *k)
 	return k->there && (k->expiry_s == 0 || k->expiry_s > m->rig.core->now_s);
 }
 
-/* Looks the key up. An item must be as the model says; a miss makes the model forget the key. */
+/* Returns the key's item, or NULL. An item must be as the model says; a miss makes the model
+ * forget the key. */
 static const struct item *
 look(struct model *m, uint32_t key)
 {

@@ -53,7 +53,7 @@ struct waits {
 	uint32_t told; /* sets after which pins were to be released */
 };
 
-/* Makes `count` sets, with a turn after each, as a connection does. */
+/* Makes `count` sets, with a turn after each, as a connection does. Returns their waits. */
 static struct waits
 store_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, uint32_t len)
 {

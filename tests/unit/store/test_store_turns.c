@@ -344,7 +344,8 @@ a_shrinking_index_that_items_fill_hurries(void **state)
 	rig_down(&rig);
 }
 
-/* Small items fill the store, large ones replace them, and the index begins to shrink. */
+/* Fills the store with small items and replaces them by large ones, until the index begins to
+ * shrink. Returns the next key's number. */
 static uint64_t
 begin_to_shrink(struct rig *rig)
 {
