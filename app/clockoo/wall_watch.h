@@ -8,7 +8,7 @@
  * Shape:  plain data. Both clocks are read by the caller.
  * Units:  ns; the wall clock's since 1970.
  * Thread: one.
- * Bounds: readings WALL_READ_NS or more apart are ignored; steps below WALL_STEP_NS are left to NTP.
+ * Bounds: readings WALL_READ_NS or more apart and steps below WALL_STEP_NS are ignored.
  */
 #ifndef CLOCKOO_WALL_WATCH_H
 #define CLOCKOO_WALL_WATCH_H

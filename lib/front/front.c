@@ -221,6 +221,14 @@ forget(void *arg, uint64_t ticket)
 		front_key_free(f, key);
 }
 
+static bool
+is_coming(void *arg, uint32_t lane)
+{
+	const struct front *f = arg;
+
+	return front_lane_is_coming(&f->lanes[lane]);
+}
+
 static FLAT void
 release(void *arg, uint64_t ticket, const struct item *item)
 {
@@ -466,6 +474,7 @@ attach(struct front *f, struct region *region)
 		.passes_end = passes_end,
 		.poll = poll,
 		.forget = forget,
+		.is_coming = is_coming,
 		.release = release,
 		.next_ns = next_ns,
 		.row = row,

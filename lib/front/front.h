@@ -15,10 +15,11 @@
  * Thread: core-local, all of it; the fleet is shared, and looked at once a turn.
  *
  * Errors: a connection that ends, answers late, or answers what was not asked is reset: what it
- *         still owes has failed. It is opened again at once, and after failure_limit failures in a
- *         row with pauses, FRONT_REOPEN_NS at first; until then its keys fail at once. A value that
- *         finds no memory takes that of answers that clients do not read. If there are none it
- *         waits for half of the timeout, then it is skipped, and has failed.
+ *         still owes has failed. Late is who owes an answer for timeout_ns, or for FRONT_SLOW_MAX
+ *         times that while FRONT_MOVES_BYTES of it move in each. It is opened again at once, and
+ * after failure_limit failures in a row with pauses, FRONT_REOPEN_NS at first; until then its keys
+ * fail at once. A value that finds no memory takes that of answers that clients do not read. If
+ * there are none it waits for half of the timeout, then it is skipped, and has failed.
  *
  * Bounds: FRONT_KEYS keys, of which a lane has as many as are free; FRONT_REQUESTS requests,
  *         FRONT_LANE_REQUESTS_MAX a lane. A turn reads FRONT_READ_TURN bytes of FRONT_LOOKS lanes,
@@ -43,6 +44,8 @@
 #define FRONT_READ_VISIT        (64u << 10)
 #define FRONT_MEMORY_PART       2u             /* of the timeout: a value waits for memory */
 #define FRONT_YIELDS_MAX        16u            /* answers given up for a value in a turn */
+#define FRONT_MOVES_BYTES       (16u << 10)    /* a timeout: a lane is slow, and not late... */
+#define FRONT_SLOW_MAX          8u             /* ... for so many timeouts of a request */
 #define FRONT_COMBINED_MAX      (64u << 10)    /* bytes of a value that replaces another one */
 #define FRONT_REOPEN_NS         100000000ull   /* half as much more after each failure */
 #define FRONT_PROBE_MAX_NS      60000000000ull /* the same, of one that was ejected */

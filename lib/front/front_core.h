@@ -189,6 +189,18 @@ void front_lane_reprobe(struct front_lane *l, uint32_t probe, uint64_t pause_ns)
 /* When it is due; FRONT_NEVER. */
 uint64_t front_lane_due(const struct front_lane *l);
 void front_lane_on_time(struct front_lane *l);
+/* Counts bytes that have moved towards the end of the first request. */
+static inline void
+front_lane_moves(struct front_lane *l, uint32_t bytes)
+{
+	l->moved_bytes += bytes;
+	if (likely(l->moved_bytes < FRONT_MOVES_BYTES))
+		return;
+	l->moved_bytes = 0;
+	l->moved_ns = l->front->now_ns;
+}
+/* True if what the lane owes is on its way, so that whoever waits for it waits on. */
+bool front_lane_is_coming(const struct front_lane *l);
 /* It does not take this key now, so that it fails at once. */
 bool front_lane_refuses(const struct front_lane *l);
 /* It asks its server what no key asks: one lane of all cores'. */

@@ -63,7 +63,8 @@ due_at(struct front_lane *l, uint64_t ns)
 uint64_t
 front_lane_due(const struct front_lane *l)
 {
-	uint64_t late_ns;
+	const uint64_t timeout_ns = l->front->cfg.timeout_ns;
+	uint64_t late_ns, slow_ns;
 
 	if (l->state == LANE_DOWN || l->state == LANE_CONNECTING)
 		return l->due_ns;
@@ -71,8 +72,20 @@ front_lane_due(const struct front_lane *l)
 		return l->fence.ask_ns;
 	late_ns = front_lane_first(l)->sent_ns;
 	late_ns = late_ns > l->excused_ns ? late_ns : l->excused_ns;
-	late_ns += l->front->cfg.timeout_ns;
+	slow_ns = late_ns + (FRONT_SLOW_MAX - 1) * timeout_ns;
+	if (l->moved_ns > late_ns)
+		late_ns = l->moved_ns < slow_ns ? l->moved_ns : slow_ns;
+	late_ns += timeout_ns;
 	return l->fence.ask_ns < late_ns ? l->fence.ask_ns : late_ns;
+}
+
+bool
+front_lane_is_coming(const struct front_lane *l)
+{
+	const struct front *f = l->front;
+
+	return l->state == LANE_UP &&
+	       (l->reading == READING_BEGIN || f->now_ns - l->moved_ns < f->cfg.timeout_ns);
 }
 
 /* ---- the end of a connection ---- */

@@ -89,8 +89,10 @@ struct front_lane {
 	struct front_key *keys[FRONT_KEYS_MAX]; /* NULL: answered */
 	struct front_reply reply;               /* whose value is read */
 	uint32_t value_left, end_left;
-	uint64_t memory_ns;  /* since when its value waits for memory; 0: it does not */
-	uint64_t excused_ns; /* until then it was us who did not read */
+	uint64_t memory_ns;   /* since when its value waits for memory; 0: it does not */
+	uint64_t excused_ns;  /* until then it was us who did not read */
+	uint32_t moved_bytes; /* since moved_ns */
+	uint64_t moved_ns;    /* when FRONT_MOVES_BYTES more had gone either way */
 	uint32_t line_len;
 	uint8_t line[FRONT_REPLY_LINE_MAX]; /* one that came in pieces */
 };

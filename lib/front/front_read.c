@@ -571,10 +571,12 @@ void
 front_lane_read(struct front_lane *l, uint32_t *bytes)
 {
 	struct front *f = l->front;
+	const uint32_t most = *bytes;
 	enum read_step s = READ_ON;
 
 	while (s == READ_ON && *bytes > 0 && front_may_answer(f))
 		s = step(l, bytes);
+	front_lane_moves(l, most - *bytes);
 	if (s == READ_ON)
 		f->more = true;
 	if (s == READ_BROKEN)

@@ -172,6 +172,13 @@ write_value(struct front_lane *l, const struct front_key *key, uint8_t *at)
 	mc_put_line_end(at);
 }
 
+/* True if the server has yet to receive some of the first request. */
+static bool
+first_is_leaving(const struct front_lane *l)
+{
+	return l->written - conn_unacknowledged(l->conn) < front_lane_first(l)->end;
+}
+
 /* From where it lies: the key keeps it until the request is answered. False: the rest waits. */
 static bool
 value_send(struct front_lane *l)
@@ -192,6 +199,8 @@ value_send(struct front_lane *l)
 		}
 		l->sending_at += v.len;
 		l->written += v.len;
+		if (first_is_leaving(l))
+			front_lane_moves(l, v.len);
 	}
 	if (!conn_writable(f->stack, l->conn, 1))
 		return false;

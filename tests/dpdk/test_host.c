@@ -342,25 +342,6 @@ eal_never_looks_at_pci_unless_a_pci_address_is_given(void **state)
 }
 
 static void
-a_prefix_is_claimed_once_until_it_is_let_go(void **state)
-{
-	char prefix[CONFIG_NAME_BYTES];
-	struct error err;
-	int fd;
-
-	snprintf(prefix, sizeof prefix, "test_host%d", (int)getpid());
-	fd = eal_lock_prefix(prefix, &err);
-	check(fd >= 0);
-	check_eq(eal_lock_prefix(prefix, &err), -1);
-	check_ptr(strstr(err.text, prefix));
-	check_ptr(strstr(err.text, "is in use by another instance"));
-	close(fd);
-	fd = eal_lock_prefix(prefix, &err);
-	check(fd >= 0);
-	close(fd);
-}
-
-static void
 captured_stderr_is_searched_for_the_cause(void **state)
 {
 	struct stderr_capture capture;
@@ -385,7 +366,6 @@ main(void)
 			a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed),
 		cmocka_unit_test(this_machine_has_a_cpu_and_a_loopback_and_no_such_interface),
 		cmocka_unit_test(eal_never_looks_at_pci_unless_a_pci_address_is_given),
-		cmocka_unit_test(a_prefix_is_claimed_once_until_it_is_let_go),
 		cmocka_unit_test(captured_stderr_is_searched_for_the_cause),
 	};
 

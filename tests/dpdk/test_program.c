@@ -5,7 +5,7 @@
  * program with a table of arguments; no case needs root, a NIC or hugepages.
  */
 #include "support/test.h"
-#include "dpdk/eal.h"
+#include "name_claim.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -244,10 +244,10 @@ a_file_prefix_in_use_is_refused(void **state)
 {
 	const char *const args[] = {"--no-huge", "--port", "null", NULL};
 	struct error f;
-	const int fd = eal_lock_prefix(prefix, &f);
 	struct run r;
+	int fd;
 
-	check(fd >= 0);
+	check(name_claim_prefix(prefix, &fd, &f));
 	start(&r, args);
 	check_eq(WEXITSTATUS(end(&r)), 1);
 	check_one_line(r.err, " is in use", "--file-prefix");

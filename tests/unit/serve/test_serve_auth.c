@@ -217,6 +217,49 @@ user_tables_change_only_when_no_core_reads_them(void **state)
 	check(serve_users_replace_mt(rig->shared, &users));
 }
 
+/* One connection, whose user is changed between two requests. */
+static void
+open_connections_have_the_role_of_the_table_now(void **state)
+{
+	static const struct step {
+		enum mc_role role; /* of "u x"; MC_ROLE_NONE: not in the table */
+		const char *word, *said, *answer;
+	} steps[] = {
+		{MC_ROLE_ADMIN, "x", "flush_all\r\n", "OK\r\n"},
+		{MC_ROLE_WRITE, "x", "flush_all\r\n", DENIED},
+		{MC_ROLE_WRITE, "x", "set k 0 0 1\r\nv\r\n", "STORED\r\n"},
+		{MC_ROLE_READ, "x", "delete k\r\n", DENIED},
+		{MC_ROLE_READ, "x", "get k\r\n", "VALUE k 0 1\r\nv\r\nEND\r\n"},
+		{MC_ROLE_NONE, "x", "get k\r\n", NO},
+		/* A user that comes back is asked for its password again. */
+		{MC_ROLE_ADMIN, "x", "get k\r\n", NO},
+		{MC_ROLE_ADMIN, "x", "set u 0 0 3\r\nu x\r\nget k\r\n",
+		 "STORED\r\nVALUE k 0 1\r\nv\r\nEND\r\n"},
+		{MC_ROLE_ADMIN, "y", "get k\r\n", NO},
+	};
+	struct conn *c = rig_open(rig);
+
+	roles_begin();
+	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+		struct serve_users users = {.count = 0};
+
+		role_add(&users, "other", "o", MC_ROLE_READ);
+		if (steps[i].role != MC_ROLE_NONE)
+			role_add(&users, "u", steps[i].word, steps[i].role);
+		check(serve_users_replace_mt(rig->shared, &users));
+		rig_turn(rig);
+		if (i == 0) {
+			rig_receive_text(rig, c, "set u 0 0 3\r\nu x\r\n");
+			rig_turn(rig);
+		}
+		rig_forget_sent(c);
+		rig_receive_text(rig, c, steps[i].said);
+		rig_turn(rig);
+		rig_turn(rig);
+		check_str(rig_sent(c, NULL), steps[i].answer);
+	}
+}
+
 static void
 a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at(void **state)
 {
@@ -391,6 +434,7 @@ main(void)
 		TEST(binary_clients_name_users_by_sasl),
 		TEST(a_user_may_do_what_its_role_says),
 		TEST(roles_hold_in_binary),
+		TEST(open_connections_have_the_role_of_the_table_now),
 		TEST(a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at),
 	};
 
