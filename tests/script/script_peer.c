@@ -101,7 +101,7 @@ peer_send_icmp(struct player *p, const struct script_step *st)
 
 /* ---- segments from the stack ---- */
 
-/* Reads the next TCP segment; it stays until sent_done. */
+/* Reads the next TCP segment; it stays until sent_done. False if none was sent. */
 static bool
 sent_next(struct player *p, struct script_seg *seg)
 {

@@ -110,7 +110,8 @@ forget_places(struct linear *l)
 	}
 }
 
-/* Lets each call under way that has not acted act on place n, as far as it can. */
+/* Lets each call under way that has not acted act on place n, as far as it can. False if there is
+ * no room for another place. */
 static bool
 grow_from(struct linear *l, uint32_t n)
 {

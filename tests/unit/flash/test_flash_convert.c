@@ -211,7 +211,7 @@ struct looked {
 	uint64_t found, reads, in_columns;
 };
 
-/* Looks the item up; reads the candidates one after the other. */
+/* Looks the item up; reads the candidates one after the other. True if one is its record. */
 static bool
 look(struct rig *r, uint64_t n, struct looked *l, bool use)
 {

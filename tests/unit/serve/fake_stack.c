@@ -236,7 +236,7 @@ conn_is_full(struct stack *s, struct conn *c)
 	return c->queued > CONN_SENDQ_BYTES;
 }
 
-/* The peer's window takes a whole value. */
+/* True if the peer's window takes a whole value. */
 bool
 conn_piece_fits(struct stack *s, struct conn *c)
 {
