@@ -85,7 +85,7 @@ static struct profile profile;
 static struct steer_plan plan;
 static struct device device;
 
-/* A plan may request fields that the driver cannot hash. */
+/* Returns the fields that the driver can hash. A plan may request others. */
 static uint32_t
 kinds(void)
 {

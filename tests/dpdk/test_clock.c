@@ -29,7 +29,7 @@ now_in(const struct world *w)
 	return (struct tsc_sample){w->tsc, w->ns};
 }
 
-/* Begins with a rate that was measured wrong by this much. */
+/* Returns a world whose clock measured its rate wrong by this much. */
 static struct world
 world_begin(double hz, double wrong_ppm)
 {

@@ -29,7 +29,7 @@ static const char *program;
 /* The prefix is unique to this run, so that two may run side by side. */
 static char prefix[CONFIG_NAME_BYTES];
 
-/* ---- nothing stays behind ---- */
+/* ---- processes left running ---- */
 
 #define GUARD_TRIES   40
 #define GUARD_TRY_US  50000

@@ -123,7 +123,8 @@ item_value_differs(const uint8_t *at, uint32_t key, uint32_t len)
 		memcpy(&got, at + i, sizeof got);
 		wrong |= got ^ item_value_word(step, 0);
 	}
-	/* The last bytes are compared from the end; some of the word before may be among them. */
+	/* The value's last bytes are compared from its end; some of the word
+	 * before may be among them. */
 	if (i < len) {
 		memcpy(&got, at + len - 8, sizeof got);
 		want = item_value_word(seed, i / 8);

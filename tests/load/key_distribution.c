@@ -23,8 +23,8 @@ shuffle_step(uint32_t n)
 {
 	const uint32_t from = (uint32_t)(STEP_SHARE * n);
 
-	/* One of 64 neighbours is prime to n: no 32-bit number has enough prime factors to hit
-	 * all (Jacobsthal's function is 40 at most for nine of them). */
+	/* Among 64 neighbours at least one is prime to n: no 32-bit number has enough prime
+	 * factors to hit all (Jacobsthal's function is 40 at most for nine of them). */
 	for (uint32_t i = 0; i < STEP_TRIES; i++)
 		if (common_divisor(n, from + i) == 1)
 			return from + i;

@@ -134,7 +134,7 @@ load_counters_for(struct load_core *c, const struct flight *f)
 								: c->result.all;
 }
 
-/* Draws the next request into f and its keys. */
+/* Draws the next request into f and its keys. Returns it. */
 struct request load_next_request(struct load_core *c, struct flight *f, uint32_t *keys);
 /* Returns the request of a flight under way. */
 struct request load_request_of(const struct load_core *c, const struct flight *f, uint32_t *keys);

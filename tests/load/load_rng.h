@@ -15,7 +15,7 @@ struct load_rng {
 	uint64_t state;
 };
 
-/* Maps any 64 bits to 64 random-looking ones; one to one. */
+/* Returns the image of z under a one-to-one map of 64 bits to 64 random-looking ones. */
 static inline uint64_t
 load_mix(uint64_t z)
 {

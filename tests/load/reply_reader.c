@@ -331,8 +331,8 @@ expected_value(const struct workload *w, uint32_t key, const uint8_t *at, uint32
 	return item_value_is(&v, at, value_len) && memcmp(at + value_len, "\r\n", 2) == 0 ? all : 0;
 }
 
-/* Compares on the fast path: keys and values have one length each, and one branch follows all
- * comparisons. */
+/* Compares as expected_value() on the fast path, with the same result: keys and values have one
+ * length each, and one branch follows all comparisons. */
 static inline uint32_t
 match_value_fast(const struct workload *w, uint32_t key, const uint8_t *at, uint32_t len)
 {

@@ -50,7 +50,8 @@ request_draw(const struct workload *w, struct load_rng *r, struct request *req)
 		req->keys[i] = key_distribution_draw(&w->keys, r);
 }
 
-/* Writes len bytes of words, a literal of at most 8 bytes; at has room for 8. */
+/* Writes len bytes of words, a literal of at most 8 bytes; at has room
+ * for 8. Returns their end. */
 static inline uint8_t *
 put_words(uint8_t *at, const char words[8], uint32_t len)
 {
@@ -183,7 +184,7 @@ put_delete(const struct workload *w, const struct request *req, uint8_t *at)
 	return put_words(at, "\r\n\0\0\0\0\0", 2);
 }
 
-/* Writes the usual request: one key, and all keys have one length. */
+/* Writes the usual request: one key, and all keys have one length. Returns its bytes. */
 static uint32_t
 put_get_fast(const struct workload *w, uint32_t key, uint8_t *at)
 {

@@ -26,8 +26,8 @@ struct value_line {
 	uint8_t before[16], after[16];
 };
 
-/* Those bytes for the fast path: all keys have one length and all values another, a short one. A
- * reply is then compared with words. */
+/* Parts of the line of a value for the fast path: all keys have one length and all values
+ * another, a short one. A reply is then compared with words. */
 struct fast_value {
 	bool on;
 	uint32_t before_len, key_len, after_len, value_len;

@@ -187,7 +187,8 @@ script_frame_icmp(uint8_t *frame, const struct script_ends *ends, const struct s
 	return (uint32_t)(icmp - frame) + len;
 }
 
-/* Writes a solicitation (RFC 4861 section 4.3), with the sender's own address (section 4.6.1). */
+/* Writes a solicitation (RFC 4861 section 4.3), with the sender's own address (section 4.6.1).
+ * Returns its length. */
 static uint32_t
 write_solicitation(uint8_t *frame, const struct script_ends *ends)
 {

@@ -80,11 +80,12 @@ uint32_t script_frame_write(uint8_t *frame, const struct script_ends *ends,
 			    const struct script_seg *seg, const uint8_t *text);
 
 /* Writes a router's answer to a segment of ours (ends are the peer's), with its IP header and
- * eight bytes (RFC 792, RFC 4443). */
+ * eight bytes (RFC 792, RFC 4443). Returns its length. */
 uint32_t script_frame_icmp(uint8_t *frame, const struct script_ends *ends,
 			   const struct script_icmp *what, const struct script_seg *quoted);
 
-/* Writes the peer's request for our MAC, which shows its own: ARP, or neighbour discovery. */
+/* Writes the peer's request for our MAC, which shows its own: ARP, or neighbour discovery.
+ * Returns its length. */
 uint32_t script_frame_ask(uint8_t *frame, const struct script_ends *ends);
 
 /* Reads a frame that the stack sent. *wrong names an error of it, or is NULL. */

@@ -4,7 +4,7 @@
 
 /* ---- the peer ---- */
 
-/* Converts numbers of the script to numbers of the wire. */
+/* Returns the segment with the script's numbers converted to numbers of the wire. */
 static struct script_seg
 to_wire(struct player *p, const struct script_seg *st)
 {
@@ -99,9 +99,9 @@ peer_send_icmp(struct player *p, const struct script_step *st)
 	feed(p, frame, script_frame_icmp(frame, &p->ends, &what, &quoted));
 }
 
-/* ---- what the stack sent ---- */
+/* ---- segments from the stack ---- */
 
-/* Reads the next TCP segment; it stays until sent_done. */
+/* Reads the next TCP segment; it stays until sent_done. False if none was sent. */
 static bool
 sent_next(struct player *p, struct script_seg *seg)
 {

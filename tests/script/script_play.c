@@ -372,8 +372,8 @@ nothing_stays(struct player *p)
 	       expect(p, "frames in the end", 0, use.rx_frames_held);
 }
 
-/* Our addresses are 2001:db8::1, and the one that RFC 4291 appendix A makes of sim_mac; the
- * peer's end in 5. */
+/* Returns the addresses of the peer and of us. Ours are 2001:db8::1, and the one that RFC 4291
+ * appendix A makes of sim_mac; the peer's end in 5. */
 static struct script_ends
 ends_of(const struct script *script)
 {

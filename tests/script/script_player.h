@@ -73,7 +73,7 @@ text_at(uint32_t offset, uint32_t side)
 bool differs(struct player *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool expect(struct player *p, const char *what, uint64_t want, uint64_t got);
 
-/* ---- script_peer.c: what the peer and the routers send, and what reaches them ---- */
+/* ---- script_peer.c: frames from and to the peer and the routers ---- */
 
 void peer_send(struct player *p, const struct script_step *st);
 void peer_send_ask(struct player *p); /* teaches the stack the peer's MAC */

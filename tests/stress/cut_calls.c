@@ -308,7 +308,7 @@ do_pages(struct run *r)
 		store_page_move_mt(r->store, STORE_ANY_CLASS, 1 + roll(r, classes));
 }
 
-/* ---- */
+/* ---- one call, drawn ---- */
 
 static const struct {
 	const char *doing;
@@ -331,8 +331,8 @@ draw_call(struct run *r)
 	return n;
 }
 
-/* Draws a key of the writer. Of two writers one has the even keys, the other the odd ones;
- * NUMBERS is even. */
+/* Returns a random key of the writer. Of two writers one has the even keys, the other the odd
+ * ones; NUMBERS is even. */
 static uint32_t
 draw_key(struct run *r)
 {

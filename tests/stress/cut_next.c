@@ -94,7 +94,7 @@ end_after(uint32_t cpu_s)
 	alarm(SLEEPS_S);
 }
 
-/* Forks a new process, in which only the image of the one before is valid. */
+/* Forks a successor, in which only the image is valid. Returns 0 in it, and its number here. */
 static pid_t
 fork_successor(struct run *r)
 {
@@ -205,7 +205,7 @@ succeed(struct run *r)
 	go_on(r, &w.next);
 }
 
-/* ---- left ---- */
+/* ---- left in order ---- */
 
 /* An empty image is begun over another one: at no cut may it be that one, or half of it. */
 static void

@@ -81,7 +81,8 @@ static const struct shape shapes[] = {
 	 .page_of = 24},
 };
 
-/* Checks that a due flush that was done, or replaced, is not done again. */
+/* Checks that a due flush that was done, or replaced, is not done again.
+ * Returns NULL, or words. */
 static const char *
 look_at_flush(const struct run *r)
 {

@@ -273,8 +273,8 @@ step_keep(struct key_state *s, const struct call *c)
 	return told_truth(s, c);
 }
 
-/* One reader wins a version. A reader that does not win may have arrived while
- * the version was copied. */
+/* Takes an answer of win: one reader wins a version. A reader that does not win may have arrived
+ * while the version was copied. */
 static bool
 step_win(struct key_state *s, const struct call *c)
 {

@@ -110,7 +110,8 @@ forget_places(struct linear *l)
 	}
 }
 
-/* Lets each call under way that has not acted act on place n, as far as it can. */
+/* Lets each call under way that has not acted act on place n, as far as it can. False if there is
+ * no room for another place. */
 static bool
 grow_from(struct linear *l, uint32_t n)
 {
@@ -209,7 +210,7 @@ linear_walk(struct linear *l, const struct call *const *calls, uint32_t count,
 	return walk_since(l, calls, count, 0, liar);
 }
 
-/* ---- a lie, as short as it can be told ---- */
+/* ---- the shortest history with a lie ---- */
 
 static int
 by_return(const void *a, const void *b)
@@ -254,7 +255,8 @@ latest_beginning(struct linear *l, const struct call *const *calls, uint32_t cou
 	return enough;
 }
 
-/* Leaves out the calls that began after the false answer: they cannot explain it. */
+/* Leaves out the calls that began after the false answer, since they cannot explain it. Returns
+ * the number of the others. */
 static uint32_t
 leave_out_later(const struct call **calls, uint32_t count, const struct call *liar)
 {

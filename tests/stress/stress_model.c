@@ -195,7 +195,7 @@ do_call(struct worker *w, struct call *c, struct view key)
 	return r;
 }
 
-/* ---- what to ask ---- */
+/* ---- choice of calls ---- */
 
 static const enum call_kind mix[] = {
 	CALL_GET,     CALL_GET,     CALL_GET,   CALL_GET,   CALL_GET,        CALL_GET,

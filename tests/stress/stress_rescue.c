@@ -126,7 +126,7 @@ take_page_of(struct worker *w, uint64_t name, uint32_t class)
 
 	const size_t page = slab_page_of(sl, item_ref(st, it));
 
-	/* All objects in the index get their reference bit, except those of this page. A word
+	/* Every object in the index gets its reference bit, except those of this page. A word
 	 * that another core changes stays as it is. */
 	for (size_t i = 0; i < (size_t)sl->arena->page_count * sl->stride; i++) {
 		uint64_t now = atomic_load_explicit(&sl->states[i], memory_order_relaxed);

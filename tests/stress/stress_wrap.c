@@ -53,7 +53,7 @@ stress_gap(void)
 	if (sc == NULL || gaps_left-- != 0)
 		return;
 	flusher = NULL;
-	/* One flush came before: after this many more, the number is that of the item again. */
+	/* A flush came before: after this many more, the number is that of the item again. */
 	for (uint32_t i = 0; i < GENERATIONS_MAX; i++) {
 		put(sc, text("other"));
 		flush(sc);

@@ -154,7 +154,7 @@ tier_kill(bool keeps_store)
 	return whole;
 }
 
-/* ---- beside it ---- */
+/* ---- a recovery of a copy ---- */
 
 static void
 copy_world(struct flash_shard_config *c)

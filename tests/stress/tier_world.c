@@ -125,7 +125,7 @@ read_flash(uint32_t core, const struct flash_candidate *at)
 
 /* ---- fetches ---- */
 
-/* Rule E: erases under the key's lock, and only if the store still lacks the key. */
+/* Erases the copy under the key's lock, and only if the store still lacks the key (rule E). */
 static bool
 erase_unread(uint32_t key)
 {
@@ -176,7 +176,8 @@ read_at(uint32_t core, uint32_t key, const struct flash_candidate *at, struct ti
 	return v;
 }
 
-/* Rule L: reads the store's slot, and the candidates of a lookup that counts. */
+/* Reads the store's slot, and the candidates of a lookup that counts (rule L). True if the store
+ * has the key. */
 static bool
 look(uint32_t key, struct flash_look *l, struct tier_slot *slot)
 {

@@ -85,7 +85,7 @@ headers_parse(struct headers *h, const uint8_t *frame, uint32_t len)
 	return true;
 }
 
-/* Section 7.1.2.3. */
+/* True if an EtherType filter chooses the queue (section 7.1.2.3). */
 static bool
 by_ethertype(struct nic82599 *nic, const struct headers *h, struct choice *c)
 {
@@ -136,7 +136,8 @@ tuple_matches(struct nic82599 *nic, uint32_t i, const struct headers *h)
 	       ((f & FTQF_NO_PROTOCOL) || FTQF_PROTOCOL(f) == tuple_protocol(h->protocol));
 }
 
-/* Section 7.1.2.5: IPv4, no fragments; the highest priority wins, then the lowest number. */
+/* True if a five-tuple filter chooses the queue (section 7.1.2.5): IPv4, no fragments. The
+ * highest priority wins, then the lowest number. */
 static bool
 by_five_tuple(struct nic82599 *nic, const struct headers *h, struct choice *c)
 {
@@ -187,7 +188,7 @@ director_matches(struct nic82599 *nic, const struct director_rule *r, const stru
 	       (l4 == 0 || ((r->ports ^ ports) & mask) == 0);
 }
 
-/* Section 7.1.2.7. */
+/* True if a rule of the flow director chooses the queue (section 7.1.2.7). */
 static bool
 by_director(struct nic82599 *nic, const struct headers *h, struct choice *c)
 {
@@ -211,7 +212,8 @@ by_director(struct nic82599 *nic, const struct headers *h, struct choice *c)
 	return false;
 }
 
-/* Section 7.1.2.8.2: for every set bit of the input, 32 bits of the key from there on. */
+/* Returns the hash of section 7.1.2.8.2: for every set bit of the input, 32 bits of
+ * the key from there on. */
 static uint32_t
 toeplitz(const uint8_t *key, const uint8_t *input, uint32_t len)
 {

@@ -21,7 +21,7 @@
 #define NAME_BYTES  160u
 #define CONFIG_END  256
 
-/* These functions are in no header: DPDK's PCI bus library and EAL call them by name, and the
+/* No header has these functions: DPDK's PCI bus library and EAL call them by name, and the
  * program's own are found first. */
 int open64(const char *path, int flags, ...);
 int rte_eal_using_phys_addrs(void);

@@ -31,7 +31,7 @@ put32(uint8_t *p, uint32_t v)
 	return put16(put16(p, v >> 16), v);
 }
 
-/* Adds 16-bit words as RFC 1071 does. */
+/* Returns sum plus the 16-bit words, added as RFC 1071 does. */
 static uint32_t
 add16(uint32_t sum, const uint8_t *p, uint32_t len)
 {
@@ -66,8 +66,8 @@ flow_bytes(uint8_t out[36], const struct probe *p)
 	return (uint32_t)(at - out);
 }
 
-/* Writes header and payload of the transport, with its checksum, which
- * covers the pseudo header. */
+/* Writes header and payload of the transport; its checksum covers the pseudo header. Returns
+ * their length. */
 static uint32_t
 write_l4(uint8_t *p, const struct probe *probe, const uint8_t *addresses, uint32_t address_bytes)
 {

@@ -51,7 +51,7 @@ sum(uint32_t so_far, const uint8_t *p, uint32_t len)
 	return len & 1 ? so_far + ((uint32_t)p[len - 1] << 8) : so_far;
 }
 
-/* Folds the sum as RFC 1071 does. */
+/* Returns the folded sum of RFC 1071. */
 static uint32_t
 folded(uint32_t s)
 {

@@ -43,7 +43,8 @@ words_put(uint8_t *to, const char *words)
 	return len;
 }
 
-/* Writes "mg <key> v f k", "md <key>" or "ms <key> <len> F<version> M<mode>". */
+/* Writes "mg <key> v f k", "md <key>" or "ms <key> <len> F<version>
+ * M<mode>". Returns the bytes. */
 static uint32_t
 meta_line_put(uint8_t *to, const struct order *o, uint32_t version)
 {
@@ -103,7 +104,7 @@ judge_order(struct judge *j, uint8_t *to, const struct order *order)
 	return at;
 }
 
-/* ---- what may be answered ---- */
+/* ---- allowed answers ---- */
 
 /* True if a was done before b began. */
 static bool
@@ -226,7 +227,7 @@ read_get(const struct judge *j, const struct order *get, struct text t)
 	}
 }
 
-/* Reads EN, or VA with the value; both name their request. */
+/* Reads EN, or VA with the value; both name their request. Returns the bytes; 0 if incomplete. */
 static uint32_t
 read_meta_get(const struct judge *j, const struct order *get, struct text t)
 {

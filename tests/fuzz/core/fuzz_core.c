@@ -194,7 +194,7 @@ turns(struct fuzz *f, uint32_t count)
 	}
 }
 
-/* ---- what clients do ---- */
+/* ---- actions of clients ---- */
 
 static void
 client_open(struct fuzz *f, uint32_t how)
@@ -519,7 +519,7 @@ step(struct fuzz *f, struct input *in)
 	}
 }
 
-/* ---- the end: all is given back ---- */
+/* ---- the end: nothing is held ---- */
 
 /* True if the client has an open request, is connected, and can take the answer. */
 static bool

@@ -23,7 +23,7 @@ take_u8(struct input *in)
 	return *in->data++;
 }
 
-/* Takes a number. Few bytes make the important ones: small ones and those
+/* Returns a number. Few bytes make the important ones: small ones and those
  * at the ends of a range. */
 static inline uint64_t
 take_number(struct input *in)

@@ -35,7 +35,8 @@ fresh(struct region *region)
 	return store_core_of(store, 1);
 }
 
-/* Makes a block of each share of the bytes, plain or as if it were packed. */
+/* Makes a block of each share of the bytes, plain or as if it were
+ * packed. Returns their bytes. */
 static size_t
 make_slot(uint8_t *slot, const uint8_t *data, size_t size)
 {

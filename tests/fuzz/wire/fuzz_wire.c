@@ -45,15 +45,17 @@ enum mode {
 
 static uint8_t mode;
 
-/* The mode has no bit for a VLAN: a port that is slow and poor at once is on one. */
+/* True if the port is on a VLAN. The mode has no bit for it: a port that is slow and poor at once
+ * is on one. */
 static bool
 on_vlan(void)
 {
 	return (mode & (MODE_SLOW | MODE_POOR)) == (MODE_SLOW | MODE_POOR);
 }
 
-/* The mode has no bit for keeping either. A service that is silent and answers in fresh datagrams
- * reads few a turn, answers them both ways in turns, and keeps the others. */
+/* True if the service keeps datagrams. The mode has no bit for it either: a service that is
+ * silent and answers in fresh datagrams reads few a turn, answers them both ways in turns, and
+ * keeps the others. */
 static bool
 keeps(void)
 {

@@ -193,7 +193,7 @@ fill(struct load_program *p)
 		(unsigned long long)counter_read(&p->merged->all[LOAD_LOST]));
 }
 
-/* Makes one run; its point is the report's last. */
+/* Makes one run. Returns its point, the report's last; NULL if the run failed. */
 static struct load_point *
 run_once(struct load_program *p, uint32_t conns, uint32_t depth, double rate)
 {

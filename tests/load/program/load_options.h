@@ -57,7 +57,7 @@ void load_options_help(FILE *out);
 /* Prints the options as a part of a manual page (config/config_man.h). */
 void load_options_man(FILE *out);
 
-/* Makes the workload of the options. */
+/* Makes the workload of the options. False with an error if a size is no size distribution. */
 bool load_options_workload(const struct load_options *o, struct workload *w, struct error *err);
 
 #endif

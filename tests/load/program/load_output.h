@@ -13,7 +13,7 @@
 void load_output_knee(const struct load_program *p, uint32_t conns, uint32_t depth);
 /* Prints the counts of the last run, and the first wrong value if there was one. */
 void load_output_counts(const struct load_program *p);
-/* Writes the file of --json, if that was given. */
+/* Writes the file of --json, if that was given. False with an error if it cannot be written. */
 bool load_output_file(const struct load_program *p, struct error *err);
 
 #endif

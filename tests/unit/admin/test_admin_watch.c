@@ -282,7 +282,7 @@ evictions_are_seen_before_they_happen(void **state)
 	check(lines > 0);
 }
 
-/* Their lines are more than a connection may have queued. */
+/* The lines of these gets are more than a connection may have queued. */
 #define GETS 6000u
 
 static void

@@ -9,7 +9,7 @@ turns(struct rig *rig, uint32_t n)
 		rig_turn(rig);
 }
 
-/* Where a flush is not allowed, no item was stored either. */
+/* Empties the cache by flush_all. If a flush is not allowed, no item was stored either. */
 void
 empty_cache(struct rig *rig)
 {

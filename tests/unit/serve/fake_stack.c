@@ -67,7 +67,7 @@ struct stack {
 
 const struct counter_name stack_counter_names[STACK_COUNTER_COUNT] = {STACK_COUNTERS(COUNTER_NAME)};
 
-/* ---- what the service sees ---- */
+/* ---- calls of the service ---- */
 
 void
 stack_attach(struct stack *s, const struct stack_user *user)
@@ -236,7 +236,7 @@ conn_is_full(struct stack *s, struct conn *c)
 	return c->queued > CONN_SENDQ_BYTES;
 }
 
-/* The peer's window takes a whole value. */
+/* True if the peer's window takes a whole value. */
 bool
 conn_piece_fits(struct stack *s, struct conn *c)
 {
@@ -280,7 +280,7 @@ conn_credit_return(struct stack *s, uint32_t replies)
 	s->credits -= replies;
 }
 
-/* Gives room for several replies, so that a test can distinguish them. */
+/* Reserves room for several replies, so that a test can distinguish them. */
 uint8_t *
 conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room)
 {
@@ -569,7 +569,7 @@ stack_counters(const struct stack *s)
 	return s->counters;
 }
 
-/* ---- what the test does ---- */
+/* ---- calls of the test ---- */
 
 static const struct serve_config serve_cfg = {
 	.conns_max = FAKE_CONNS, .conns_spare = FAKE_SPARE, .conn_requests_max = 20};

@@ -70,7 +70,7 @@ void rig_receive_text(struct rig *r, struct conn *c, const char *text);
 /* dropped: the connection's data is dropped for lack of frames. narrow: its window is closed. */
 void rig_starve(struct conn *c, bool dropped, bool narrow);
 void rig_eof(struct rig *r, struct conn *c);
-/* Ends the connection, whatever the service wants. */
+/* Ends the connection, without the service's consent. */
 void rig_lose(struct rig *r, struct conn *c);
 void rig_lose_slot(struct rig *r, uint32_t slot); /* if there is a connection */
 /* Returns everything sent on the connection so far, closed by a zero. */

@@ -67,7 +67,7 @@ below(struct late *late, uint32_t n)
 	return (uint32_t)(late->rng >> 33) % n;
 }
 
-/* ---- what a key has ---- */
+/* ---- values of keys ---- */
 
 static uint32_t
 number_of(const struct ask *a)
@@ -378,7 +378,7 @@ value_end(struct late *late, struct ask *a, bool keep)
 		store_delete(sc, key, store_hash(sc, key));
 }
 
-/* ---- the supplier ---- */
+/* ---- the backend ---- */
 
 static uint32_t
 lane(void *arg, struct view key, uint64_t hash)
@@ -695,7 +695,7 @@ release(void *arg, uint64_t ticket, const struct item *item)
 	a->state = ASK_NONE;
 }
 
-/* ---- the test's ---- */
+/* ---- calls of the test ---- */
 
 struct late *
 late_create(const struct late_config *cfg)

@@ -49,7 +49,7 @@ struct late_config {
 
 #define LATE_NUMBERS (1u << 20) /* numbers of keys with an l */
 
-/* Creates a rig whose misses are requested from the backend. */
+/* Returns a rig whose misses are requested from the backend. */
 struct late *late_create(const struct late_config *cfg);
 /* Sets the delay and the share of copies from now on. */
 void late_pace(struct late *late, uint32_t delay_max, uint32_t copies_of_ten);

@@ -277,7 +277,7 @@ who_waits_for_an_answer_is_not_reset_as_stale(void **state)
 	SAYS(c, S1 "END\r\n");
 }
 
-/* One pipeline reads one key several times. Requests for it that are open at once may be answered
+/* A pipeline reads one key several times. Requests for it that are open at once may be answered
  * in any order. */
 static void
 a_connection_reads_no_older_value_after_a_newer_one(void **state)
@@ -378,7 +378,7 @@ a_datagram_is_answered_when_all_its_keys_are_known(void **state)
 	check_eq(rig_datagrams_sent(rig, &sent), 2);
 	check_eq(sent[1].len, 8 + strlen(S1 S1 "END\r\n"));
 	check_bytes(sent[1].bytes + 8, S1 S1 "END\r\n", sent[1].len - 8);
-	/* One line more than there are places is dropped, and counted. */
+	/* A line beyond the number of places is dropped, and counted. */
 	late_hold(late, true);
 	for (uint32_t i = 0; i <= AWAITED_LINES_MAX; i++)
 		rig_datagram_text(rig, (uint16_t)(20 + i), "get s1\r\n");
@@ -818,7 +818,7 @@ what_was_dropped_is_not_beyond_the_buffer(void **state)
 	check_eq(OPEN, 0);
 }
 
-/* Makes a connection whose first get is completed, whose second found no place, as its server
+/* Returns a connection whose first get is completed, whose second found no place, as its server
  * stalls, and whose third has its answer. */
 static struct conn *
 say_to_one_that_stalls(uint32_t *places)

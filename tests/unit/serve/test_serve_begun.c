@@ -21,7 +21,7 @@
 
 static uint32_t number;
 
-/* Begins a set of len bytes, of which `here` arrive at once. */
+/* Begins a set of len bytes, of which `here` arrive at once. Returns its connection. */
 static struct conn *
 begin(uint32_t len, uint32_t here)
 {
@@ -172,7 +172,7 @@ the_second_one_is_reset_if_it_sent_less(void **state)
 	the_slower_is_reset(20480, 0, 0);
 }
 
-/* The first sends 31 KB/s. The second sends less, but 38 KB/s in the time that it has. */
+/* The first peer sends 31 KB/s. The second sends less, but 38 KB/s in the time that it has. */
 static void
 slower_is_who_sent_less_in_the_time_it_had(void **state)
 {
@@ -202,7 +202,7 @@ who_sends_a_megabyte_a_second_is_not_demoted_nor_a_tenth_of_it_reset(void **stat
 	check(rig_aborted(c[0]) || rig_aborted(c[1]) || rig_aborted(c[2]));
 }
 
-/* The first bytes, which prove a value, do not count: it is demoted after 300 ms. */
+/* The bytes that prove a value do not count: it is demoted after 300 ms. */
 static void
 what_came_at_once_is_not_counted(void **state)
 {

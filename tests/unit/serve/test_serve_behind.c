@@ -167,7 +167,7 @@ one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is(void **state)
 	SAYS(c, "DELETED\r\n" S1 "END\r\n");
 }
 
-/* ---- what can go wrong ---- */
+/* ---- failures ---- */
 
 static void
 one_that_fails_is_told_so_at_its_turn(void **state)
@@ -246,8 +246,8 @@ one_that_finds_no_place_waits_for_an_answer(void **state)
 	check(strncmp(rig_sent(c, NULL), STORED "VALUE s", 15) == 0);
 }
 
-/* The other places are for retrievals: behind a value that is not read, kept
- * requests would hold them. */
+/* The rest of the places is for retrievals: behind a value that is not read, kept requests would
+ * hold them. */
 static void
 they_take_half_of_the_places(void **state)
 {
@@ -274,7 +274,7 @@ set_put(char *at, uint32_t number, uint32_t len)
 	return head + len + 2;
 }
 
-/* All keys are of one lane, which has no place. */
+/* The keys are of one lane, which has no place. */
 static void
 what_goes_back_of_one_pass_fits(void **state)
 {
@@ -305,7 +305,7 @@ what_goes_back_of_one_pass_fits(void **state)
 
 #define LARGE_BYTES 5000u
 
-/* Makes a connection that gets a large value behind a write, with no room for a byte of it, and
+/* Returns a connection that gets a large value behind a write, with no room for a byte of it, and
  * another value behind that. */
 static struct conn *
 say_large(void)
@@ -374,7 +374,7 @@ an_answer_that_is_not_read_is_dropped_and_asked_for_again(void **state)
 	check_eq(late_asked(late), 5);
 }
 
-/* The connection keeps so many places that other connections' requests cannot be kept. */
+/* The connection keeps too many places for other connections' requests to be kept. */
 static void
 who_does_not_read_leaves_pipelines_to_others(void **state)
 {

@@ -361,8 +361,8 @@ count_of(const char *bytes, uint32_t len, const char *what, uint32_t what_len)
 	return count;
 }
 
-/* Counts the text over all datagrams sent. A long value may be split over two datagrams, a short
- * one rarely is. */
+/* Returns how often the text was sent, over all datagrams. A long value may be split over two
+ * datagrams, a short one rarely is. */
 static uint32_t
 sent_count_of(const char *what)
 {
@@ -376,8 +376,8 @@ sent_count_of(const char *what)
 	return count;
 }
 
-/* One datagram has more keys than a turn answers. The turns are counted, to show that it took
- * more than one. */
+/* A datagram has more keys than a turn answers. The turns are counted, to show that
+ * it took more than one. */
 static void
 a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole(void **state)
 {

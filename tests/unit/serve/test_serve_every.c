@@ -25,7 +25,7 @@ struct reply {
 	bool closed;
 };
 
-/* ---- what is compared ---- */
+/* ---- comparison ---- */
 
 /* Masks digits of text: cas, times, counters. The number of digits is kept. */
 static void
@@ -76,7 +76,7 @@ same_reply(const struct reply *a, const struct reply *b)
 	check_eq(a->closed, b->closed);
 }
 
-/* ---- how it is said ---- */
+/* ---- ways to send a stream ---- */
 
 /* Runs the store's walk: flushed items count in statistics of memory until it reaches them. */
 static void

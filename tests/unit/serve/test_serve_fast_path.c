@@ -53,7 +53,7 @@ store_it(const char *key, uint32_t len)
 	check_eq(store_finish(rig->core, &f, STORE_SET, 0), STORE_OK);
 }
 
-/* Writes a reply, from "VALUE" to the line end behind the value. */
+/* Writes a reply, from "VALUE" to the line end behind the value. Returns its length. */
 static uint32_t
 value_reply(char *to, const char *key, uint32_t len)
 {
@@ -133,7 +133,7 @@ a_miss_is_the_end_alone(void **state)
 /* ---- the same conversation by both paths ---- */
 
 /* Makes lines of gets of some keys: a third of the keys is missing, some values are large, some
- * have flags. */
+ * have flags. Returns their length. */
 static uint32_t
 lines_make(char *to, uint32_t seed)
 {

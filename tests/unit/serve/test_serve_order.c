@@ -284,7 +284,7 @@ add_line(struct talk *t)
 		add_refused(t);
 		break;
 	case 0:
-		/* The last one makes an item that other conversations would see. */
+		/* The last row makes an item that other conversations would see. */
 		add_text(t, others[below(sizeof others / sizeof others[0] - flash)]);
 		break;
 	case 1:
@@ -654,7 +654,7 @@ letter_write(struct talk *t, uint32_t id)
 	else
 		sprintf(line, "gat 0 s%u s%u s%u\r\n", below(40), below(40), below(40));
 	add_text(t, line);
-	/* The last one has a wrong end: it must be the datagram's last request. */
+	/* The last row has a wrong end: it must be the datagram's last request. */
 	t->writes += n + 1 < sizeof lines / sizeof lines[0];
 	if (n + 1 == sizeof lines / sizeof lines[0])
 		t->count = LETTER_REQS;

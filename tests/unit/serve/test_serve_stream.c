@@ -48,8 +48,7 @@ noreply_is_silent_and_done(void **state)
 		{"add a 0 0 1 noreply\r\nx\r\nincr a 1 noreply\r\nbogus noreply\r\n"
 		 "delete a noreply\r\ntouch a 1 noreply\r\nget a\r\n",
 		 "END\r\n"},
-		/* One wrong byte, and two, in place of the line end: the
-		 * rest is an empty line. */
+		/* A wrong byte, and two, in place of the line end: the rest is an empty line. */
 		{"set a 0 0 1 noreply\r\nxyz\r\nget a\r\n",
 		 "CLIENT_ERROR bad command line format\r\nEND\r\n"},
 	};

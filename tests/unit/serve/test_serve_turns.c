@@ -145,7 +145,7 @@ a_reply_of_few_datagrams_does_not_wait_behind_megabytes(void **state)
 	check_all(HOG, 4);
 }
 
-/* One source's datagrams are read in order, and none while its own message is being sent. */
+/* Datagrams of one source are read in order, and none while its own message is being sent. */
 static void
 one_source_is_answered_in_order(void **state)
 {

@@ -284,7 +284,7 @@ invalidations_of_a_large_value_share_the_turn(void **state)
 	copies_share_the_turn("md big I\r\n", NULL, "HD\r\n", 10);
 }
 
-/* All lines have arrived before the first end. */
+/* Every line has arrived before the first end. */
 static void
 an_append_in_pieces_has_its_share_at_its_end(void **state)
 {

@@ -150,7 +150,7 @@ writes_of_other_keys_are_asked_one_behind_the_other(void **state)
 	check_eq(rig_count(rig, REQ_TCP), 6);
 }
 
-/* All are completed in one turn, though no event schedules the connection again. */
+/* Completed writes are answered in one turn, though no event schedules the connection again. */
 static void
 answers_that_are_here_are_told_together(void **state)
 {
@@ -235,7 +235,7 @@ a_write_that_comes_in_pieces_is_asked_when_it_is_whole(void **state)
 	SAYS(c, "STORED\r\nSTORED\r\nVALUE l2 3 6\r\nabcdef\r\nEND\r\n");
 }
 
-/* The rest behind the write is no whole request. */
+/* The rest behind the write is no complete request. */
 static void
 a_client_that_ends_amid_a_request_hears_what_it_wrote(void **state)
 {
@@ -301,7 +301,8 @@ told_versions(struct conn *c)
 	return count;
 }
 
-/* Both answers are completed in one turn, the second in a pass that another connection causes. */
+/* The two answers are completed in one turn, the second in a pass that
+ * another connection causes. */
 static void
 answers_do_not_leave_the_limit_of_requests_behind(void **state)
 {
@@ -355,7 +356,7 @@ an_answer_does_not_wait_for_work_that_stands_behind_it(void **state)
 	turns(20);
 }
 
-/* The last read buffers are for other connections. */
+/* Read buffers that are left are for other connections. */
 static void
 what_is_cut_behind_a_write_leaves_the_last_read_buffers(void **state)
 {
@@ -720,7 +721,7 @@ a_small_value_does_not_pass_a_large_one_of_its_lane(void **state)
 		SAYS(c[i], "STORED\r\n");
 }
 
-/* ---- what goes back as bytes ---- */
+/* ---- requests that are put back ---- */
 
 #define MUCH 17u /* requests: as many as a turn reads of a connection */
 
