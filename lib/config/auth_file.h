@@ -5,8 +5,9 @@
  * colon, the password at the end of the line (without a carriage return before it). Neither may
  * be empty, and no byte may be zero. A suffix :read, :write or :admin after the password is the
  * user's role: a reader may get, a writer may also store and delete, an admin may do all. A user
- * without a suffix is an admin. A password that itself ends in one of these suffixes needs a
- * second one after it.
+ * without a suffix is an admin. A password that itself ends in one of these suffixes, or in a
+ * field that is nearly one (other capitals, blanks, one letter off), needs a second one after it:
+ * without it the line is refused. A byte order mark is skipped.
  *
  * Shape:  plain data; a name and its password lie in bytes, one after the other.
  * Thread: any; reads a file, no heap.

@@ -2,6 +2,7 @@
  * net_list.c - reads lists of networks, word by word.
  */
 #include "net_list.h"
+#include "bom.h"
 #include "options.h"
 
 #include <errno.h>
@@ -150,7 +151,7 @@ read_file(const char *option, const char *path, size_t *len, struct error *err)
 bool
 net_list_load(struct net_list *list, const char *option, const char *value, struct error *err)
 {
-	size_t len;
+	size_t len, mark;
 	char *text;
 	bool ok;
 
@@ -159,7 +160,8 @@ net_list_load(struct net_list *list, const char *option, const char *value, stru
 	text = read_file(option, value, &len, err);
 	if (text == NULL)
 		return false;
-	ok = net_list_read(list, option, value, text, len, err);
+	mark = bom_bytes(text, len);
+	ok = net_list_read(list, option, value, text + mark, len - mark, err);
 	free(text);
 	return ok;
 }

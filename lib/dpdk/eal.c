@@ -5,13 +5,11 @@
 #include "base/check.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <linux/if_packet.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -213,29 +211,4 @@ eal_stop(void)
 	stderr_capture_begin(&stderr_capture, false);
 	rte_eal_cleanup();
 	stderr_capture_end(&stderr_capture, message, sizeof message);
-}
-
-int
-eal_lock_prefix(const char *prefix, struct error *err)
-{
-	/* An abstract name has no file and vanishes with the process, however it ends
-	 * (unix(7)). */
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	const int len = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "clockoo/%s", prefix);
-	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd >= 0 &&
-	    bind(fd, (const struct sockaddr *)&name,
-		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0)
-		return fd;
-	if (errno == EADDRINUSE)
-		error_set(err,
-			  "--file-prefix: \"%s\" is in use by another instance; give this one "
-			  "another name",
-			  prefix);
-	else
-		error_set(err, "--file-prefix: cannot claim \"%s\": %s", prefix, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return -1;
 }

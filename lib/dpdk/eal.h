@@ -33,10 +33,6 @@ void eal_args_make(struct eal_args *args, const struct config *cfg, const struct
 bool eal_start(struct eal_args *args, bool verbose, struct error *err);
 void eal_stop(void);
 
-/* Claims the file prefix, which no other process of this network namespace may hold. Returns the
- * descriptor that holds the claim, to be closed after eal_stop; -1 with *err set. */
-int eal_lock_prefix(const char *prefix, struct error *err);
-
 /* Nothing reaches stderr between stderr_capture_begin and stderr_capture_end. */
 struct stderr_capture {
 	int stderr_fd; /* the original stderr; -1: not silenced */

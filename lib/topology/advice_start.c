@@ -242,6 +242,8 @@ check_memlock(struct advice_list *list, const struct advice_input *c)
 	advice_fix(a, "ulimit -l unlimited; for a service, LimitMEMLOCK=infinity");
 }
 
+#define PORT_WORDS_BYTES 160u /* some twenty ports; those behind them are left out */
+
 /* A search among the kernel's listeners, with lines such as " 0: 0100007F:2BCB 00000000:0000 0A
  * ...". */
 struct listeners {
@@ -271,25 +273,82 @@ has_listener(const struct tree *tree, const char *files[2], uint32_t port, uint3
 	return l.found;
 }
 
+/* The ports of one protocol that other processes have. */
+struct taken_ports {
+	uint32_t count, first;
+	char numbers[PORT_WORDS_BYTES]; /* "11211, 11212" */
+};
+
+static void
+port_taken_add(struct taken_ports *t, uint32_t port)
+{
+	const size_t used = strlen(t->numbers);
+
+	snprintf(t->numbers + used, sizeof t->numbers - used, "%s%u", used == 0 ? "" : ", ", port);
+	if (t->count++ == 0)
+		t->first = port;
+}
+
+/* Returns the TCP port of that number in the order of -p, its neighbour in the clear, and -l; 0 is
+ * none. */
+static uint32_t
+tcp_port_of(const struct config *cfg, uint32_t i)
+{
+	if (i < 2)
+		return i == 0 ? cfg->tcp_port : cfg->tls.plain_port;
+	return cfg->listeners.more_ports[i - 2];
+}
+
+static void
+tcp_ports_look(struct taken_ports *t, const struct advice_input *c)
+{
+	static const char *files[2] = {"proc/net/tcp", "proc/net/tcp6"};
+
+	for (uint32_t i = 0; i < 2 + c->config->listeners.more_count; i++)
+		if (has_listener(c->tree, files, tcp_port_of(c->config, i), TCP_LISTEN))
+			port_taken_add(t, tcp_port_of(c->config, i));
+}
+
+static void
+udp_ports_look(struct taken_ports *t, const struct advice_input *c)
+{
+	static const char *files[2] = {"proc/net/udp", "proc/net/udp6"};
+	const uint32_t count = c->config->udp_port == 0       ? 0
+			       : c->config->udp_port_per_core ? c->config->cores
+							      : 1;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (has_listener(c->tree, files, c->config->udp_port + i, 0))
+			port_taken_add(t, c->config->udp_port + i);
+}
+
+static const char *
+ports_word(const struct taken_ports *t, const char *one, const char *several)
+{
+	return t->count == 0 ? "" : t->count == 1 ? one : several;
+}
+
 static void
 check_ports(struct advice_list *list, const struct advice_input *c)
 {
-	static const char *tcp[2] = {"proc/net/tcp", "proc/net/tcp6"};
-	static const char *udp[2] = {"proc/net/udp", "proc/net/udp6"};
-	const bool t = has_listener(c->tree, tcp, c->config->tcp_port, TCP_LISTEN);
-	const bool u = has_listener(c->tree, udp, c->config->udp_port, 0);
+	struct taken_ports tcp = {0}, udp = {0};
 	struct advice *a;
 
-	if (!t && !u) {
+	tcp_ports_look(&tcp, c);
+	udp_ports_look(&udp, c);
+	if (tcp.count + udp.count == 0) {
 		advice_add(list, ADVICE_OK, "ports", "no other listener on these ports");
 		return;
 	}
-	a = advice_add(list, ADVICE_WARN, "ports",
-		       "a process of this host also listens on %s port %u: what clients send to "
-		       "the host's own addresses reaches that process",
-		       t ? "TCP" : "UDP", t ? c->config->tcp_port : c->config->udp_port);
+	a = advice_add(
+		list, ADVICE_WARN, "ports",
+		"a process of this host also listens on %s%s%s%s%s: what clients send to the "
+		"host's own addresses reaches that process",
+		ports_word(&tcp, "TCP port ", "TCP ports "), tcp.numbers,
+		tcp.count != 0 && udp.count != 0 ? " and " : "",
+		ports_word(&udp, "UDP port ", "UDP ports "), udp.numbers);
 	advice_fix(a, "ss -lntup | grep :%u names it; systemctl disable --now memcached",
-		   t ? c->config->tcp_port : c->config->udp_port);
+		   tcp.count != 0 ? tcp.first : udp.first);
 }
 
 void

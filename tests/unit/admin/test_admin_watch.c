@@ -6,7 +6,8 @@
  */
 #include "support/test.h"
 #include "unit/serve/fake_stack.h"
-#include "proto/mc_req.h"
+#include "proto/mc_table.h"
+#include "serve/serve_policy.h"
 
 #include <stdlib.h>
 
@@ -281,7 +282,7 @@ evictions_are_seen_before_they_happen(void **state)
 	check(lines > 0);
 }
 
-/* Their lines are more than a connection may have queued. */
+/* The lines of these gets are more than a connection may have queued. */
 #define GETS 6000u
 
 static void
@@ -367,6 +368,35 @@ there_is_room_for_twenty(void **state)
 		rig_destroy(rigs[i - 1]);
 }
 
+/* A watcher asks for nothing more, so nothing but the change of users can end it. */
+static void
+a_watcher_whose_user_may_watch_no_more_is_closed(void **state)
+{
+	const enum mc_role roles[] = {MC_ROLE_ADMIN, MC_ROLE_WRITE};
+	const struct serve_policy policy = {.auth = true};
+	struct serve_users users = {
+		.count = 1, .user = {{.name_len = 1, .password_len = 1, .role = MC_ROLE_ADMIN}}};
+	struct rig *guarded = rig_create();
+	struct conn *c;
+
+	memcpy(users.user[0].bytes, "ax", 2);
+	serve_shared_set_policy(guarded->shared, &policy);
+	check(serve_users_replace_mt(guarded->shared, &users));
+	rig_turn(guarded);
+	c = rig_open(guarded);
+	rig_receive_text(guarded, c, "set x 0 0 3\r\na x\r\nwatch rawcmds\r\n");
+	rig_turn(guarded);
+	check_str(rig_sent(c, NULL), "STORED\r\nOK\r\n");
+	for (uint32_t i = 0; i < 2; i++) {
+		users.user[0].role = (uint8_t)roles[i];
+		check(!rig_closed(c));
+		check(serve_users_replace_mt(guarded->shared, &users));
+		rig_turn(guarded);
+	}
+	check(rig_closed(c));
+	rig_destroy(guarded);
+}
+
 int
 main(void)
 {
@@ -378,6 +408,7 @@ main(void)
 		TEST(a_key_is_looked_up_before_it_is_written),
 		TEST(a_line_tells_the_wall_clock_to_the_microsecond),
 		TEST(connections_come_and_go),
+		TEST(a_watcher_whose_user_may_watch_no_more_is_closed),
 		TEST(a_connection_that_the_service_closes_is_seen_to_go_at_once),
 		TEST(evictions_are_seen_before_they_happen),
 		TEST(a_watcher_that_does_not_read_is_told_what_it_missed),

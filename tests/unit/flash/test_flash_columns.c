@@ -276,7 +276,7 @@ a_bucket_begins_behind_the_borders_before_it(void **state)
 	rig_down(&r);
 }
 
-/* ---- a look within an erasure ---- */
+/* ---- a lookup within an erasure ---- */
 
 static struct {
 	struct rig *r;

@@ -49,7 +49,7 @@ write_on(const struct store_conditions *conditions, const char *value, const str
 	return write_full(conditions, value, 0, 0, made);
 }
 
-/* Stores an item with a number above 100, flags 7 and this expiry. */
+/* Stores an item with cas 100, flags 7 and this expiry. Returns the cas. */
 static uint64_t
 put_old(const char *value, uint32_t expiry_s)
 {

@@ -109,7 +109,7 @@ other_cores_store_while_one_is_stalled_and_then_wait(void **state)
 	}
 }
 
-/* One core has used all memory; another one, which retired nothing, finds none. */
+/* A core has used all memory; another one, which retired nothing, finds none. */
 static void
 a_core_that_retired_nothing_waits_as_well(void **state)
 {

@@ -6,6 +6,8 @@
 #include "topology/advice.h"
 #include "machines.h"
 
+#include <stdlib.h>
+
 #define MB (1ull << 20)
 
 struct fixture {
@@ -498,6 +500,65 @@ files_of_the_running_machine_are_judged(void **state)
 	tree_close(&b.tree);
 }
 
+/* The same machine: sshd on 22 and memcached on 11211, neither of them -p's. */
+static void
+every_port_that_is_served_is_looked_at(void **state)
+{
+	struct advice_list list;
+	struct fixture b;
+
+	set_up(&b);
+	tree_close(&b.tree);
+	open_machine(&b.tree, "xeon-6130-interleaved");
+	b.config.tcp_port = 11213;
+	run_rules(&b, &list);
+	check_eq(named(&list, "ports")->severity, ADVICE_OK);
+	b.config.tls.plain_port = 22;
+	run_rules(&b, &list);
+	check_ptr(strstr(named(&list, "ports")->words, "listens on TCP port 22:"));
+	b.config.listeners.more_count = 3;
+	b.config.listeners.more_ports[0] = 11214;
+	b.config.listeners.more_ports[2] = 11211;
+	run_rules(&b, &list);
+	check_ptr(strstr(named(&list, "ports")->words, "listens on TCP ports 22, 11211:"));
+	tree_close(&b.tree);
+}
+
+/* A machine of which nothing is known but a datagram socket on 11213. */
+static void
+every_core_that_has_a_port_of_its_own_is_looked_at(void **state)
+{
+	static const char line[] = "  1: 00000000:2BCD 00000000:0000 07\n";
+	char root[] = "/tmp/test_advice_XXXXXX", path[96];
+	struct advice_list list = {.count = 0};
+	struct error err;
+	struct fixture b;
+	FILE *file;
+
+	set_up(&b);
+	tree_close(&b.tree);
+	check_ptr(mkdtemp(root));
+	snprintf(path, sizeof path, "cd %s && mkdir -p proc/net sys/devices/system/cpu", root);
+	check_eq(system(path), 0);
+	snprintf(path, sizeof path, "%s/proc/net/udp", root);
+	file = fopen(path, "w");
+	check_ptr(file);
+	fputs(line, file);
+	fclose(file);
+	check(tree_open(&b.tree, root, &err));
+	b.config.udp_port = 11211;
+	b.config.cores = 3;
+	advice_start(&list, &b.c);
+	check_eq(named(&list, "ports")->severity, ADVICE_OK);
+	b.config.udp_port_per_core = true;
+	list.count = 0;
+	advice_start(&list, &b.c);
+	check_ptr(strstr(named(&list, "ports")->words, "listens on UDP port 11213:"));
+	tree_close(&b.tree);
+	snprintf(path, sizeof path, "rm -r %s", root);
+	check_eq(system(path), 0);
+}
+
 int
 main(void)
 {
@@ -506,6 +567,8 @@ main(void)
 		cmocka_unit_test(what_to_reserve_is_the_new_total_of_the_pool),
 		cmocka_unit_test(the_worst_of_a_list_is_its_grade),
 		cmocka_unit_test(files_of_the_running_machine_are_judged),
+		cmocka_unit_test(every_port_that_is_served_is_looked_at),
+		cmocka_unit_test(every_core_that_has_a_port_of_its_own_is_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
