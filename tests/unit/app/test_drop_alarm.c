@@ -10,6 +10,7 @@
 #include "net/net_counters.h"
 #include "serve/serve.h"
 #include "tcp/tcp_counters.h"
+#include "tls/tls_conns.h"
 
 #include <string.h>
 
@@ -122,7 +123,7 @@ static bool
 exists(const char *symbol)
 {
 #define IS(symbol_, words) strcmp(symbol, #symbol_) == 0 ||
-	return NET_COUNTERS(IS) TCP_COUNTERS(IS) SERVE_COUNTERS(IS) false;
+	return NET_COUNTERS(IS) TCP_COUNTERS(IS) SERVE_COUNTERS(IS) TLS_COUNTERS(IS) false;
 }
 
 static void
