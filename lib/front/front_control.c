@@ -1,6 +1,5 @@
 /*
- * front_control.c - advances every server's health by a step, and publishes the state for the
- * cores.
+ * front_control.c - advances every server's health by a step, and publishes the cores' state.
  */
 #include "front_control.h"
 
@@ -168,8 +167,7 @@ may_leave(const struct front_control *c, uint32_t place, uint64_t now_ns)
 	       (has_gutter(c) || away + 1 < config->servers.count);
 }
 
-/* True if a server may return. Its return changes the stand-ins of other servers that are
- * away. */
+/* True if a server may return: this changes the stand-ins of other servers that are away. */
 static bool
 may_return(const struct front_control *c, uint64_t now_ns)
 {
