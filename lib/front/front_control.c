@@ -200,8 +200,7 @@ moved(struct front_control *c, struct front_state *draft, uint32_t place)
 	go_down(c, draft, place, false);
 }
 
-/* Handles a changed address. No request is open at a name's first address; a second one must wait
- * until none is. */
+/* Handles a changed address. Any but a name's first is used only once no request is open. */
 static bool
 address_step(struct front_control *c, struct front_state *draft, uint32_t place)
 {
