@@ -22,8 +22,8 @@
 
 #define TSC_CLOCK_LEAD_NS       100000000ull   /* a correction begins this much later */
 #define TSC_CLOCK_WINDOW_NS     64000000000ull /* rates are measured over this time to twice of it */
-#define TSC_CLOCK_SLEW          1000u /* the clock's rate is adjusted by at most one part in this, */
-#define TSC_CLOCK_CORRECTION_NS 16000000000ll /* and by what corrects the time in this interval */
+#define TSC_CLOCK_SLEW          1000u         /* the rate is adjusted by at most one part in this */
+#define TSC_CLOCK_CORRECTION_NS 16000000000ll /* and to correct the time in this interval */
 
 /* Readings of both clocks at one time. */
 struct tsc_sample {

@@ -41,9 +41,9 @@ struct save_loader {
 	bool amid_damage; /* the previous bytes were not a block either */
 	struct save_loaded count;
 	uint64_t number;               /* of the previous block */
-	bool large;                    /* an item spans several blocks: */
-	struct store_saved_item saved; /* the item, and */
-	uint8_t key[ITEM_KEY_MAX];     /* its key */
+	bool large;                    /* an item spans several blocks */
+	struct store_saved_item saved; /* of that item */
+	uint8_t key[ITEM_KEY_MAX];     /* of that item */
 	struct fill fill;
 	uint8_t unpacked[SAVE_BLOCK_BYTES];
 };

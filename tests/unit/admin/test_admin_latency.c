@@ -221,7 +221,7 @@ requests_that_wait_for_the_peers_window_are_apart(void **state)
 	check(figure(stats, "waited_window", "max_us") == 300);
 }
 
-/* Makes a backend that answers nothing until late_answers(). */
+/* Returns a rig whose backend answers nothing until late_answers(). */
 static struct late *
 late_begin(struct late_config config)
 {

@@ -438,7 +438,7 @@ stats_stays_short_when_numbers_are_long(void **state)
 	check(bytes < 4096);
 }
 
-/* ---- of a front ---- */
+/* ---- rows of a front ---- */
 
 static uint32_t resets;
 
@@ -532,7 +532,7 @@ a_front_shows_what_it_counts(void **state)
 	check_str(answer("stats front\r\n"), all);
 }
 
-/* ---- of a second tier ---- */
+/* ---- rows of a second tier ---- */
 
 static bool
 row_of_stats(void *arg, uint32_t n, struct serve_row *row)
@@ -572,7 +572,7 @@ a_tier_shows_its_rows_in_stats_and_apart(void **state)
 	check_null(strstr(answer("stats settings\r\n"), "extstore"));
 }
 
-/* ---- the others ---- */
+/* ---- the other replies ---- */
 
 static void
 classes_are_told_apart(void **state)
@@ -785,7 +785,7 @@ prefixes_of_all_cores_are_added_up(void **state)
 	check_str(rig_sent(tell(1, "stats detail dump\r\n"), NULL), "END\r\n");
 }
 
-/* All requests arrive in one segment, before the other core has turned. */
+/* The requests arrive in one segment, before the other core has turned. */
 static void
 a_reset_clears_prefixes_before_what_stands_behind_it(void **state)
 {

@@ -138,7 +138,7 @@ events_are_whole_while_they_are_overwritten(void **state)
 {
 	struct event_ring *ring = ring_of(0);
 	_Atomic bool written = false;
-	/* One lagging reader is enough against the mutant: the other hardly ever meets an
+	/* A single lagging reader is enough against the mutant: the other hardly ever meets an
 	 * overwritten slot. */
 	struct race races[2] = {
 		{.ring = ring, .written = &written, .enough = EVENT_RING_MUTANT},

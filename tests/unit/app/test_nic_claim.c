@@ -254,7 +254,7 @@ a_holder_that_does_not_listen_is_a_stranger(void **state)
 int
 main(void)
 {
-	/* The last test leaves the namespace of the others. */
+	/* The test at the end leaves the namespace of the others. */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_second_process_is_refused_by_name_until_the_first_is_gone),
 		cmocka_unit_test(another_address_or_nic_is_free),

@@ -33,7 +33,7 @@ static const struct filter_shape shapes[] = {
 #define SHAPES     (SHAPES_ALL - 3)
 #define SHAPE_STEP rounds(1u, 3u)
 
-/* Hashes that are evenly spread and distinct. */
+/* Returns hashes that are evenly spread and distinct. */
 static uint64_t
 hash_of(uint64_t i)
 {
@@ -101,7 +101,7 @@ a_full_filter_has_all_and_is_as_full_and_as_wrong_as_the_papers(void **state)
 	}
 }
 
-/* Empty slots are zeros, and so are their codes: an empty filter is all zeros. */
+/* True if the filter is empty: all zeros, since empty slots and their codes are zeros. */
 static bool
 is_empty(const struct filter *f)
 {

@@ -211,7 +211,7 @@ struct looked {
 	uint64_t found, reads, in_columns;
 };
 
-/* Looks the item up; reads the candidates one after the other. */
+/* Looks the item up; reads the candidates one after the other. True if one is its record. */
 static bool
 look(struct rig *r, uint64_t n, struct looked *l, bool use)
 {
@@ -295,7 +295,7 @@ stress_gap(void)
 	between.within = false;
 }
 
-/* Puts items until this many columns are made. */
+/* Puts items until this many columns are made. Returns the next number. */
 static uint64_t
 fill(struct rig *r, uint64_t n, uint64_t columns)
 {
@@ -359,7 +359,7 @@ what_was_used_comes_back_when_its_column_goes(void **state)
 
 	uint64_t n = fill(&r, 0, 1);
 
-	/* These items are in the first column. */
+	/* Items used here are in the first column. */
 	for (uint64_t i = 0; i < items_max() * 9 / 10; i += USED_ONE_OF)
 		look(&r, i, &used, true);
 	n = fill(&r, n, columns + 1);

@@ -188,8 +188,8 @@ submit(struct rig *r, const struct flash_io *ios, uint32_t count)
 	return r->device->ops->submit(r->device, ios, count);
 }
 
-/* Waits for transfers to end. The memory's clock moves to the next end; a file
- * is polled after a pause. */
+/* Waits for transfers to end and returns how many did. The memory's clock moves to the next end;
+ * a file is polled after a pause. */
 static uint32_t
 wait_for(struct rig *r, struct flash_result *results, uint32_t count)
 {

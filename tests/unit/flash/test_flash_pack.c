@@ -29,7 +29,8 @@ draw(uint32_t below)
 	return (uint32_t)(drawn >> 33) % below;
 }
 
-/* Packs a value of random bytes. With 256 different bytes no part can be packed. */
+/* Packs a value of this many different bytes. Returns its packed length; with 256 different bytes
+ * no part can be packed. */
 static uint32_t
 pack(uint32_t len, uint32_t different)
 {

@@ -357,8 +357,8 @@ a_device_is_turned_off_when_it_is_enough(void **unused)
 		{"eeeeeeeeeeeeeeee", true, FLASH_OFF_WRITES},
 		{"etetetetetetetetetetetetetetet", true, FLASH_ON},
 		{"etetetetetetetetetetetetetetete", true, FLASH_OFF_WRITES},
-		/* One error in 21 is allowed: the device stays on before and
-		 * after the window halves. */
+		/* An error in every 21 ends is allowed: the device stays on before and after the
+		 * window halves. */
 		{"ettettettettettettettettettettettettettettettettettettettettettettettettett",
 		 true, FLASH_ON},
 		{"eeeeeeeeeeeeeeeeg", true, FLASH_OFF_WRITES}, /* the first reason stays */

@@ -163,7 +163,7 @@ a_flush_to_come_is_told_until_it_was_due(void **unused)
 	flash_state_close(&s);
 }
 
-/* ---- what is not kept ---- */
+/* ---- states that are not kept ---- */
 
 static void
 poke(size_t at, const void *bytes, size_t len)

@@ -298,7 +298,7 @@ who_has_moved_tells_nothing(void **state)
 	check(!is_clean(HASH) && is_clean(ELSE));
 }
 
-/* One core at a time renews the copies; a core that may not changes nothing. */
+/* Only one core at a time may renew the copies; another core changes nothing. */
 static void
 copies_are_fresh_once_one_core_has_ended_them(void **state)
 {

@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-/* These requests are gathered into a multi-get and have no line of their own. */
+/* Plain gets are gathered into a multi-get and have no line of their own. */
 static const char PLAIN[] = "get", CASES[] = "gets";
 #define NONE NULL
 

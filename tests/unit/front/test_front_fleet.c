@@ -41,7 +41,7 @@ publish(struct front_exchange *x, uint16_t port)
 	front_exchange_publish(x);
 }
 
-/* Runs a turn of a core that has no request open. */
+/* Runs a turn of a core that has no request open. Returns the state it saw. */
 static const struct front_state *
 turn(struct front_exchange *x, uint32_t core)
 {

@@ -163,8 +163,8 @@ a_key_has_one_slot_and_keeps_it_without_comparison(void **state)
 	free(slots);
 }
 
-/* Neither requests for keys that have slots nor those for keys that lost
- * theirs age the counts. */
+/* Requests for keys that have slots do not age the counts, nor do those for
+ * keys that lost theirs. */
 static void
 only_keys_without_a_slot_age_the_others(void **state)
 {

@@ -334,7 +334,7 @@ a_long_name_is_cut(void **state)
 	check_str(row_at(top_at(0)).text + 6 + 3 * 49, "%0A...");
 }
 
-/* All counts are halved from time to time, so a key that is no longer requested leaves. */
+/* Counts are halved from time to time, so a key that is no longer requested leaves. */
 static void
 what_was_asked_once_is_forgotten(void **state)
 {

@@ -38,7 +38,7 @@ count(const struct rig *rig, enum load_counter which)
 	return counter_read(&rig->tally[which]);
 }
 
-/* Writes the reply with the values of the keys whose bit is set. */
+/* Writes the reply with the values of the keys whose bit is set. Returns its length. */
 static uint32_t
 reply_make(const struct rig *rig, uint8_t *at, uint32_t found)
 {

@@ -48,7 +48,7 @@ begin(const struct probe_pace *pace, uint16_t vlan)
 	return a;
 }
 
-/* Steps the clock by a millisecond and the probe once. */
+/* Moves the clock by a millisecond and the probe by a step. Returns the new state. */
 static enum addr_state
 step(struct asked *a)
 {
@@ -298,7 +298,7 @@ a_link_that_comes_late_is_probed(void **state)
 	end(&a);
 }
 
-/* ---- once it is used ---- */
+/* ---- an address in use ---- */
 
 static void
 hear_conflict(struct rig *r, bool v6)

@@ -90,7 +90,7 @@ a_request_for_us_is_answered_and_its_sender_learned(void **state)
 	rig_free(r);
 }
 
-/* One station floods us with requests, then many do: a station that asks once is answered. */
+/* A flood of one station's requests, then of many: a station that asks once is answered. */
 static void
 a_flood_of_questions_leaves_others_theirs(void **state)
 {

@@ -295,7 +295,8 @@ static const struct row rows[] = {
 	{"ARP with our address", ARP, 28, {10, 99, 0, 1}, 4, 0, FIX_NONE, 0, ARP_CONFLICT},
 };
 
-/* Traffic counters, which move beside the one counter of the frame's handling or drop. */
+/* True for traffic counters, which move beside the one counter of the
+ * frame's handling or drop. */
 static bool
 is_traffic(uint32_t c)
 {
@@ -331,7 +332,7 @@ check_row(struct rig *r, const struct row *row)
 	}
 	check_eq(rig_count(r, RX_FRAMES), 1);
 	check_eq(rig_count(r, RX_BYTES), len);
-	/* One turn later the port has all its frames again. */
+	/* A turn later the port has all its frames again. */
 	rig_turn(r, NULL);
 	check_eq(rig_lent(r), lent);
 }
@@ -441,8 +442,8 @@ the_fast_path_classifies_as_the_slow_one(void **state)
 	rig_free(r[1]);
 }
 
-/* Counters that need a long frame, many frames, time, or another configuration are tested in
- * test_icmp.c, test_reasm.c, test_nd.c, test_udp_backlog.c, and below. */
+/* True for counters that need a long frame, many frames, time, or another configuration. They are
+ * tested in test_icmp.c, test_reasm.c, test_nd.c, test_udp_backlog.c, and below. */
 static bool
 has_a_test_of_its_own(uint32_t c)
 {

@@ -127,8 +127,8 @@ a_full_set_keeps_what_is_in_use_and_gives_up_what_is_not(void **state)
 	check(!neigh_may_solicit_mt(t, late, NOW + NEIGH_WAYS));
 	check(neigh_learn_mt(t, ip4(IP + 1), mac_b, NOW)); /* the next set is another one */
 
-	/* All entries are stale but the first, which was confirmed again: the oldest of the
-	 * others is replaced. */
+	/* Every entry is stale but the first, which was confirmed again: the oldest
+	 * stale one is replaced. */
 	const uint64_t later = NOW + NEIGH_REACHABLE_NS + NEIGH_WAYS;
 
 	check(neigh_update_mt(t, ip4(IP), mac_a, later));
@@ -223,8 +223,7 @@ no_reader_sees_one_address_with_anothers_mac(void **state)
 		/* With a clock of zero no entry is too old. */
 		if (neigh_lookup_mt(race.table, in_set(i), 0, got) == NEIGH_UNKNOWN) {
 			if (n % LOOKS_YIELD == 0)
-				sched_yield(); /* the writer may have been descheduled inside a
-						  write */
+				sched_yield(); /* a write may be half done */
 			continue;
 		}
 		seen++;

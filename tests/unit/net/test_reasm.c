@@ -218,8 +218,8 @@ one_that_is_kept_stays_whole_until_it_is_read(void **state)
 	}
 }
 
-/* One source completes as many datagrams as there is memory for, and the service reads none.
- * Those of another source are still put together, except a few whose place is taken. */
+/* A source completes as many datagrams as there is memory for, and the service reads none.
+ * Datagrams of another source are still put together, except a few whose place is taken. */
 static void
 what_waits_of_one_source_leaves_memory_for_another(void **state)
 {

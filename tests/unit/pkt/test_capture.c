@@ -64,7 +64,7 @@ made_rx(struct port *port, struct burst *b, uint32_t count)
 	p->calls++;
 }
 
-/* Overwrites the frames that it takes: they have another owner at once. */
+/* Overwrites the frames that it takes, which have another owner at once. Returns how many. */
 static uint32_t
 made_tx(struct port *port, const struct burst *b)
 {
@@ -188,7 +188,7 @@ rig_end(struct rig *r)
 	free(r->memory);
 }
 
-/* ---- what is copied ---- */
+/* ---- copied frames ---- */
 
 static void
 both_directions_are_there_in_order(void **state)
@@ -345,7 +345,7 @@ the_core_ends_it_and_another_may_begin(void **state)
 	free(r.memory);
 }
 
-/* Reads the functions as a core does, but in a way that ThreadSanitizer knows. */
+/* Returns the port's functions, read as a core does but in a way that ThreadSanitizer knows. */
 static const struct port_ops *
 ops_of(struct port *port)
 {

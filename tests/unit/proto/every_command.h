@@ -16,7 +16,8 @@
 
 /* Makes lines of text, bodies included; returns how many. */
 uint32_t every_text(struct view streams[EVERY_TEXT_MAX]);
-/* Makes packets, one of every opcode and some that are wrong but leave the connection open. */
+/* Makes packets, one of every opcode and some that are wrong but leave the connection open;
+ * returns how many. */
 uint32_t every_binary(struct view streams[EVERY_BINARY_MAX]);
 
 #endif

@@ -11,7 +11,8 @@ must(bool same)
 		abort();
 }
 
-/* Parses a get by its own function, which leaves the parser's state to its caller. */
+/* Parses a get by its own function, which leaves the parser's state to its caller. Returns the
+ * bytes it took; 0: none. */
 static uint32_t
 get_parse_fast(const struct mc_parser *ps, const uint8_t *p, uint32_t len, struct mc_get *get)
 {

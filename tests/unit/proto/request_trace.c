@@ -294,8 +294,8 @@ trace_start(struct request_trace *t)
 	t->text[0] = 0;
 }
 
-/* Calls the parser once. The bytes end where their block ends, so that a read
- * past them is detected. */
+/* Calls the parser once and returns its result. The bytes end where their block ends, so that a
+ * read past them is detected. */
 static struct mc_result
 parse_once(struct request_trace *t, const uint8_t *p, uint32_t len)
 {

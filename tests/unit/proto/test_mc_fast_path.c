@@ -25,7 +25,7 @@ below(uint32_t n)
 	return (uint32_t)(rng_state >> 33) % n;
 }
 
-/* ---- what they are for ---- */
+/* ---- requests for the fast paths ---- */
 
 struct row {
 	const char *text;

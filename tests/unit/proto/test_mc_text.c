@@ -252,7 +252,8 @@ a_key_of_250_bytes_is_read_and_one_of_251_is_an_error(void **state)
 	}
 }
 
-/* Makes "get" and keys of the same letter until the stream has len bytes, without a line end. */
+/* Makes "get" and keys of the same letter until the stream has len bytes, without a line end.
+ * Returns the length. */
 static uint32_t
 long_get(char *stream, uint32_t len, uint32_t key_len)
 {

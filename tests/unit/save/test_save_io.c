@@ -93,7 +93,7 @@ what_is_refused_for_good_is_an_error_once(void **state)
 		close_file(&f);
 		skip();
 	}
-	/* These transfers are not submitted, so their ends cannot have arrived. */
+	/* Transfers 3 and 4 are not submitted, so their ends cannot have arrived. */
 	refusal.error = -EBUSY;
 	refusal.times = FOR_EVER;
 	f.io.at[3].len = f.io.at[4].len = SAVE_ALIGN;

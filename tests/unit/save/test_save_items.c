@@ -141,7 +141,7 @@ packed_items_come_back_and_take_less(void **state)
 	free(plain.at);
 }
 
-/* ---- what is not to come back ---- */
+/* ---- items that are not loaded ---- */
 
 static const struct saving plainly = {SAVE_UNPACKED, .uring = true};
 
@@ -281,7 +281,7 @@ status_and_long_numbers_come_back(void **state)
 	rig_down(&to);
 }
 
-/* ---- too little room, too little time ---- */
+/* ---- shortage of room or time ---- */
 
 /* A load evicts nothing: items that clients have stored stay. */
 static void

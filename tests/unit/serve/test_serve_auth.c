@@ -1,8 +1,8 @@
 /*
- * Who may ask. Goal: where users are asked for, a connection that has named none is answered
- * nothing but refusals, in text and in binary, wherever its bytes are cut; one that has is served;
- * the table can be changed while cores turn, and never is while one of them may look into it.
- * Method: conversations as tables, tokens of every length, a table replaced between turns.
+ * Authentication. Goal: where users are required, a connection without one gets refusals only, in
+ * text and in binary, wherever its bytes are cut; a connection with one is served; the table can
+ * be replaced while cores turn, but not while one of them may read the old one. Method:
+ * conversations as tables, tokens of every length, a table replaced between turns.
  */
 #include "binary_talk.h"
 #include "conversation.h"
@@ -103,7 +103,7 @@ roles_begin(void)
 	rig_turn(rig);
 }
 
-/* A body is read over, and what stands behind it is answered. */
+/* A refused request's body is skipped, and the requests behind it are answered. */
 static void
 a_user_may_do_what_its_role_says(void **state)
 {
@@ -128,7 +128,7 @@ a_user_may_do_what_its_role_says(void **state)
 		 "VALUE m 0 1\r\nv\r\nEND\r\n"},
 		{"set x 0 0 3\r\na a\r\nverbosity 1\r\nstats reset\r\nflush_all\r\nget m\r\n",
 		 "STORED\r\nOK\r\nRESET\r\nOK\r\nEND\r\n"},
-		/* Who names another user is that one from then on. */
+		/* A connection that names another user is that user from then on. */
 		{"set x 0 0 3\r\nr r\r\nset x 0 0 3\r\na a\r\nflush_all\r\n",
 		 "STORED\r\n" DENIED DENIED},
 	};
@@ -210,7 +210,7 @@ user_tables_change_only_when_no_core_reads_them(void **state)
 	ROWS_HOLD(rig, before);
 	user_add(&users, "carol", "x");
 	check(serve_users_replace_mt(rig->shared, &users));
-	/* The core may still look into the old one. */
+	/* The core may still read the old table. */
 	check(!serve_users_replace_mt(rig->shared, &users));
 	rig_turn(rig);
 	ROWS_HOLD(rig, after);
@@ -272,7 +272,7 @@ a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at(void **s
 	check(serve_access_replace_mt(rig->shared, &one));
 	for (; turns <= FAKE_CONNS && !serve_settled_mt(rig->shared); turns++) {
 		check(!serve_access_replace_mt(rig->shared,
-					       &other)); /* the core may read the former */
+					       &other)); /* the core may still read the old list */
 		rig_turn(rig);
 		check(rig_access(rig, &looked) == &one);
 	}
@@ -387,7 +387,7 @@ binary_clients_name_users_by_sasl(void **state)
 	said_holds(get, 1, true);
 }
 
-/* Refused as a wrong user is, and the connection stays: quiet ones, too. */
+/* Commands are refused as a wrong user is, and the connection stays; quiet commands, too. */
 static void
 roles_hold_in_binary(void **state)
 {

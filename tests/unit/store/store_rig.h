@@ -48,7 +48,7 @@ rig_again(struct rig *rig, const struct store_config *cfg, const struct store_pl
 	store_turn(rig->core, STORE_CLOCK_START);
 }
 
-/* Makes a rig in mapped memory: only the pages that its test touches are used. */
+/* Returns a rig in mapped memory: only the pages that its test touches are used. */
 static inline struct rig
 rig_up_planned(const struct store_config *cfg, const struct store_plan *plan)
 {
@@ -78,7 +78,7 @@ rig_up_for(size_t mebibytes, uint32_t cores, uint32_t value_max)
 	return rig_up_with(&cfg);
 }
 
-/* Makes a rig whose index starts with this many buckets and is resized in steps of bucket_step;
+/* Returns a rig whose index starts with this many buckets and is resized in steps of bucket_step;
  * 0: its size is fixed. */
 static inline struct rig
 rig_up_buckets(size_t mebibytes, uint32_t cores, uint32_t bucket_count, uint32_t bucket_step)

@@ -124,7 +124,7 @@ find_items(struct store_core *sc, uint32_t part)
 	}
 }
 
-/* Another process maps the image elsewhere: all private memory of this process is overwritten. */
+/* A later process maps the image elsewhere: all private memory of this process is overwritten. */
 static void
 an_image_means_the_same_at_another_address(void **state)
 {

@@ -49,7 +49,7 @@ write_on(const struct store_conditions *conditions, const char *value, const str
 	return write_full(conditions, value, 0, 0, made);
 }
 
-/* Stores an item with a number above 100, flags 7 and this expiry. */
+/* Stores an item with cas 100, flags 7 and this expiry. Returns the cas. */
 static uint64_t
 put_old(const char *value, uint32_t expiry_s)
 {
@@ -274,7 +274,7 @@ no_number_comes_back_after_a_chosen_one(void **state)
 	}
 }
 
-/* 0 is the number of no version: the binary protocol's for "any". */
+/* 0 is the number of no version; in the binary protocol it stands for any. */
 static void
 zero_is_not_chosen(void **state)
 {

@@ -187,7 +187,7 @@ a_touched_item_goes_by_its_new_expiry(void **state)
 	rig_down(&rig);
 }
 
-/* One page leaves its class under the hand, and another one joins it. */
+/* A page leaves its class under the hand, and another one joins it. */
 static void
 the_hand_survives_pages_that_move(void **state)
 {

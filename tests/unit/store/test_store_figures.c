@@ -167,7 +167,7 @@ what_one_core_stored_and_another_one_takes_out_is_right(void **state)
 	rig_down(&r);
 }
 
-/* ---- at random ---- */
+/* ---- random calls ---- */
 
 struct dice {
 	uint64_t seed;

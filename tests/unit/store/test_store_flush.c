@@ -246,7 +246,7 @@ a_sweep_waits_for_room_on_the_retire_list(void **state)
 	rig_down(&r);
 }
 
-/* ---- no call does much, and no answer is false ---- */
+/* ---- bounded calls and right answers ---- */
 
 /* The most items that one call removes: those of the sweep, and of a slice
  * of a resize under way. */

@@ -312,8 +312,8 @@ the_sweep_relocates_items_and_clears_their_overflow_bits(void **state)
 	const uint32_t needless = needless_bits(rig.store);
 
 	check_eq(wrong, 0);
-	/* One walk relocates, two renew the bits, and one more is needed as a walk
-	 * may have been half-way. */
+	/* The first walk relocates, two renew the bits, and a fourth is needed as a walk may have
+	 * been half-way. */
 	seconds(rig.core, 4 * (SWEEP_PASS_S + 1));
 
 	const uint32_t after = judge_all(rig.store, &wrong);

@@ -304,7 +304,7 @@ a_store_full_of_small_items_takes_large_ones_soon(void **state)
 	printf("a value of 1 MiB waited %u turns at most\n", most);
 }
 
-/* All pages but one move to the other class, and back again. */
+/* Every page but one moves to the other class, and back again. */
 static void
 large_and_small_values_take_turns_without_a_refusal(void **state)
 {
@@ -335,7 +335,7 @@ large_and_small_values_take_turns_without_a_refusal(void **state)
 	rig_down(&rig);
 }
 
-/* One value takes half of all memory, several times, beside small ones; no
+/* A value takes half of all memory, several times, beside small ones; no
  * memory is set aside for it. */
 static void
 the_largest_value_waits_and_comes_back_whole(void **state)

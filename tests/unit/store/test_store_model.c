@@ -1,5 +1,5 @@
 /*
- * One long random run against a plain model. Goal: a cache may forget but never lie: every answer
+ * A long random run against a plain model. Goal: a cache may forget but never lie: every answer
  * is that of the model, or that of a forgotten key. Method: a few hundred keys, all operations,
  * in a store too small for them; the model is an array. The seed is printed, and may be given as
  * first argument to repeat a run.
@@ -55,7 +55,8 @@ alive(const struct model *m, const struct known *k)
 	return k->there && (k->expiry_s == 0 || k->expiry_s > m->rig.core->now_s);
 }
 
-/* Looks the key up. An item must be as the model says; a miss makes the model forget the key. */
+/* Returns the key's item, or NULL. An item must be as the model says; a miss makes the model
+ * forget the key. */
 static const struct item *
 look(struct model *m, uint32_t key)
 {

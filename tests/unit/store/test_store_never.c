@@ -19,8 +19,8 @@ key_with(char kind, uint32_t n, char *to)
 	return (struct view){(const uint8_t *)to, (uint32_t)sprintf(to, "%c%u", kind, n)};
 }
 
-/* Stores as many values as there is memory for, many sets a turn. After a refused set it turns
- * and tries again. */
+/* Stores as many values as there is memory for, many sets a turn, and returns how many. After a
+ * refused set it turns and tries again. */
 static uint32_t
 fill_up_with(struct rig *rig, char kind, uint32_t len, uint32_t sets_a_turn)
 {

@@ -413,7 +413,7 @@ length_of(uint64_t key)
 	return octave + (uint32_t)((uint64_t)octave * (bits >> 8) >> 16);
 }
 
-/* All lengths are requested alike, so a page of small values has most hits. Most requested small
+/* Lengths are requested alike, so a page of small values has most hits. Most requested small
  * values are kept; of the large ones only those that are requested often. */
 static void
 small_values_get_the_memory_that_their_hits_are_worth(void **state)

@@ -53,7 +53,7 @@ struct waits {
 	uint32_t told; /* sets after which pins were to be released */
 };
 
-/* Makes `count` sets, with a turn after each, as a connection does. */
+/* Makes `count` sets, with a turn after each, as a connection does. Returns their waits. */
 static struct waits
 store_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, uint32_t len)
 {
@@ -90,8 +90,7 @@ pin_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, ui
 	for (uint32_t i = first; i < first + count && pin_count < max; i += step) {
 		const struct view key = key_of(k, name, i);
 
-		/* A get that misses would tell the store that probation is too short
-		 * (asked.h). */
+		/* A miss would count as evidence that probation is too short (asked.h). */
 		if (store_peek(rig->core, key, store_hash(rig->core, key)) == NULL)
 			continue;
 

@@ -1,6 +1,6 @@
 /*
- * A core that does not turn. Goal: other cores store for as long as 10 ms at a million sets a
- * second take, where memory is kept for that; then sets must wait, none is refused, and cached
+ * A core that does not turn. Goal: other cores can make as many sets as fall into 10 ms at a
+ * million a second, if memory is kept for that; then sets must wait, none is refused, and cached
  * items stay; once the core turns again, sets succeed again. A write that was begun can be ended.
  * Method: one thread is two or three cores in turns, and one of them does not turn.
  */
@@ -109,7 +109,7 @@ other_cores_store_while_one_is_stalled_and_then_wait(void **state)
 	}
 }
 
-/* One core has used all memory; another one, which retired nothing, finds none. */
+/* A core has used all memory; another one, which retired nothing, finds none. */
 static void
 a_core_that_retired_nothing_waits_as_well(void **state)
 {

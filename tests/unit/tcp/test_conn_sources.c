@@ -142,7 +142,7 @@ no_core_lets_one_too_many_in_while_another_counts(void **state)
 	for (uint32_t n = 0; n < 4; n++) {
 		const struct ip_addr ip = v4(n);
 
-		/* All but one place of each source are taken for good, so that the threads
+		/* Each source has all but one of its places taken for good, so that the threads
 		 * compete for the last. */
 		for (uint32_t i = 0; i + 1 < LIMIT; i++, inside[n]++)
 			check_eq(conn_sources_add_mt(shared, &ip, &place), SOURCES_ADDED);

@@ -9,7 +9,8 @@
 
 #define SEG_MAX (TCP_HEADER_MAX + 16)
 
-/* Makes a header with these options (padded with end-of-list to words) and payload "pay". */
+/* Makes a header with these options (padded with end-of-list to words) and payload "pay". Returns
+ * the segment's length. */
 static uint32_t
 segment(uint8_t *p, const uint8_t *options, uint32_t len)
 {

@@ -127,7 +127,7 @@ a_chain_longer_than_its_bounds_is_refused(void **state)
 		check_eq(ipv6_parse(&ip, bytes, sizeof bytes),
 			 n <= IPV6_EXT_MAX ? IPV6_WIRE_OK : IPV6_WIRE_EXT_HEADERS);
 	}
-	/* One header may have at most the bytes of all: 31 * 8 + 8 are
+	/* A header may have at most the bytes of all: 31 * 8 + 8 are
 	 * 256, the next is too long. */
 	for (uint32_t units = 31; units <= 32; units++) {
 		memset(bytes + 40, 0, sizeof bytes - 40);
