@@ -3,6 +3,7 @@
  */
 #include "capture_service.h"
 #include "capture_filter.h"
+#include "name_claim.h"
 #include "pkt/capture.h"
 #include "pkt/filled_cksum.h"
 #include "pkt/pcapng.h"
@@ -62,6 +63,29 @@ listening(const char *file_prefix)
 	return -1;
 }
 
+/* The line names who has the name, as far as the kernel tells. */
+static void
+listening_warn(const char *file_prefix, int why)
+{
+	char words[NAME_CLAIM_WORDS_BYTES] = "";
+	struct sockaddr_un address;
+	const socklen_t len = capture_address(&address, file_prefix);
+	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (why == EADDRINUSE && fd >= 0 &&
+	    connect(fd, (const struct sockaddr *)&address, len) == 0) {
+		const struct name_holder holder = name_holder_of(fd);
+
+		name_holder_words(words, &holder);
+	}
+	if (fd >= 0)
+		close(fd);
+	fprintf(stderr,
+		"clockoo: warning: nothing can be captured: the socket of `clockoo capture` for "
+		"--file-prefix %s: %s%s%s\n",
+		file_prefix, strerror(why), words[0] != '\0' ? ", held by " : "", words);
+}
+
 struct capture_service *
 capture_service_start(struct appliance *a)
 {
@@ -74,11 +98,7 @@ capture_service_start(struct appliance *a)
 	s->starter = getuid();
 	s->listener = listening(a->config.file_prefix);
 	if (s->listener < 0)
-		fprintf(stderr,
-			"clockoo: warning: nothing can be captured: the socket of `clockoo "
-			"capture` "
-			"for --file-prefix %s: %s\n",
-			a->config.file_prefix, strerror(errno));
+		listening_warn(a->config.file_prefix, errno);
 	return s;
 }
 

@@ -172,6 +172,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	sv->store = store_core_of(shared->store, cfg->core);
 	sv->sessions = region_take(region, (size_t)cfg->conns_max * sizeof(struct session),
 				   CACHE_LINE_BYTES);
+	sv->role_slot = cfg->conns_max;
 	work_create(sv);
 	messages_create(sv, region);
 	policy_create(sv, region);

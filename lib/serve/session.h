@@ -109,6 +109,7 @@ struct session {
 	uint8_t quota_part; /* enum fill_quota_part: where it waits... */
 	uint8_t quota_used; /* ... and what its begun value uses */
 	bool quota_starved; /* bytes of the value were dropped, and none have come since */
+	uint32_t user;      /* the ID of its user (struct serve_user); 0: it has named none */
 	uint32_t active_s;  /* the second in which something came last */
 
 	uint32_t turn;           /* in which served was counted */

@@ -608,7 +608,7 @@ class FloodTest(unittest.TestCase):
             self.addCleanup(setattr, flood_bench, name, getattr(flood_bench, name))
             setattr(flood_bench, name, fake)
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            return flood_bench.measure("programs", quick, lambda figures: None), out.getvalue()
+            return flood_bench.measure("programs", quick, [flood_bench.SYN], lambda figures: None), out.getvalue()
 
     def test_what_is_kept_is_the_worse_flood_against_its_neighbours(self):
         figures, _ = self.measure(quick=True)

@@ -838,6 +838,35 @@ no_value_is_missed_for_want_of_memory(void **state)
 	}
 }
 
+/* Long values of servers that take several timeouts for what eight clients ask at once. A server
+ * that sends a few bytes a turn, or nothing in the middle of a value, is late. */
+static void
+a_slow_server_is_not_late(void **state)
+{
+	static const struct {
+		uint32_t piece; /* bytes in STEP_NS */
+		bool is_late;
+	} rows[] = {{200, false}, {150, false}, {20, true}, {1, true}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct world *w = world_create(i % 2 == 0, TIMEOUT_NS);
+
+		w->big = 4;
+		run(w, 50 * MS);
+		for (uint32_t k = 0; k < FLEET_SERVERS; k++) {
+			w->fleet.server[k].piece = rows[i].piece;
+			w->may_fail[k] = rows[i].is_late;
+		}
+		clients_open(w, i);
+		clients_talk(w, 5, 100 * SECOND_NS);
+		check(front_stats_trip_us_mt(&w->stats, 0, 99) > TIMEOUT_NS / 1000);
+		check_eq(count(w, FRONT_SERVER_LATE) != 0, rows[i].is_late);
+		check_eq(count(w, FRONT_FAILED) != 0, rows[i].is_late);
+		check_nothing_held(w);
+		world_destroy(w);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -849,6 +878,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_server_is_where_its_name_says),
 		cmocka_unit_test(who_does_not_read_costs_others_no_answer),
 		cmocka_unit_test(no_value_is_missed_for_want_of_memory),
+		cmocka_unit_test(a_slow_server_is_not_late),
 		cmocka_unit_test(an_end_while_nothing_is_asked_is_no_failure),
 	};
 	if (argc > 1)

@@ -1,17 +1,18 @@
 /*
- * Many cores in one store. Goal: a get returns a miss or the last value written, whatever
- * others do meanwhile; no count is lost. Method: threads as cores, two that write and two that
- * read; every value tells its key and version and carries a sum, so that a reader can judge it
- * alone. The run ends at the first lie, or after some seconds without one.
+ * Many cores in one store. Goal: a get returns a miss or the last value written, whatever other
+ * cores do meanwhile; no count is lost. Method: threads as cores, two that write and two that
+ * read; every value has its key, its version and a sum, so that a reader can check it alone. The
+ * run ends at the first lie, or after some seconds without one.
  *
- *   move    an index so full and small that keys change buckets all the time; keys that nobody
- *           touches must be found in every look
- *   reuse   few keys written over and over; what a reader got must not change until its turn ends
+ *   move    an index so full and small that keys change buckets all the time; keys that are never
+ *           written must be found by every get
+ *   walk    the same index; a walk over all items shows each of these keys once
+ *   reuse   few keys written over and over; an item that a reader got must not change until its
+ *           turn ends
  *   evict   more than the memory holds, small to chunked, with deletes: eviction, page moves
- *   walk    the same, and a walk over all items shows each key once that is there all the time
  *   count   every thread increments one key, and adds to another by cas: the sums are exact
  *
- * With "resized" as second argument the index gets larger and smaller all the time.
+ * With "resized" as second argument the index grows and shrinks all the time.
  *
  * With "caught" as last argument, the store is a mutant (mutants.py), and the run passes only
  * if a lie was seen, or the store found itself broken.
@@ -29,7 +30,7 @@
 #define THREADS       4u
 #define WRITERS       2u
 #define RUN_MS        1500u
-#define CAUGHT_MS     30000u /* how long a mutant may stay undiscovered */
+#define CAUGHT_MS     30000u /* how long a mutant may stay undetected */
 #define TURN_OPS      16u
 #define VALUE_WORDS   5u
 #define COUNT_TO      40000u
@@ -45,7 +46,7 @@ struct run {
 	_Atomic bool stop;
 	_Atomic uint64_t lies;
 	const char *_Atomic lie;
-	uint32_t sizes[2]; /* buckets: where it is resized, the least and the most */
+	uint32_t sizes[2]; /* buckets; of a resized index, the least and the most */
 	_Atomic uint64_t versions[KEYS_MAX]; /* written last, by the one writer of the key */
 };
 
@@ -55,10 +56,10 @@ struct worker {
 	uint32_t id;
 	uint64_t random;
 	uint64_t walks;          /* done */
-	uint64_t seen[KEYS_MAX]; /* no reader ever sees a version older than one before */
+	uint64_t seen[KEYS_MAX]; /* no reader may see a version older than one before */
 };
 
-/* What a value says about itself, at its start. */
+/* The record at the beginning of a value. */
 struct told {
 	uint64_t key, version, len, sum;
 };
@@ -78,7 +79,7 @@ next_random(struct worker *w)
 	return w->random >> 24;
 }
 
-/* One after the other, to any size between the two. */
+/* Starts a resize to any size between the two. One follows the other. */
 static void
 resize_now(struct worker *w)
 {
@@ -111,7 +112,7 @@ sum_of(const struct told *t)
 	return hash_bytes(t, offsetof(struct told, sum), 99);
 }
 
-/* The value of a version: told, then bytes that follow from it. */
+/* Writes the value of a version: the record, then bytes that follow from it. */
 static void
 write_value(struct store_core *sc, struct fill *f, struct told t)
 {
@@ -140,7 +141,7 @@ write_key(struct worker *w, uint64_t key, uint64_t version, uint32_t len)
 	return store_finish(w->core, &f, STORE_SET, 0);
 }
 
-/* Does the item say it is this key, and is every byte in its place? */
+/* True if the item is of this key, and every byte of its value is right. */
 static bool
 item_tells_truth(struct worker *w, const struct item *it, uint64_t key, struct told *t)
 {
@@ -196,7 +197,7 @@ move_reader(struct worker *w)
 		if (store_get(w->core, k, hash) != NULL ||
 		    counter_read(&store_counters(w->core)[STORE_RETRIES_EXHAUSTED]) != over)
 			continue;
-		/* Nobody writes this key: if it is found later, it was there all the time. */
+		/* No thread writes this key: if it is found later, it was there all the time. */
 		for (uint32_t i = 0; i < LOOKS_AGAIN; i++) {
 			if (store_get(w->core, k, hash) != NULL) {
 				lie(w->run, "a key that was there was not found");
@@ -286,7 +287,8 @@ write_own_keys(struct worker *w, uint32_t keys, bool large)
 		const uint64_t version = atomic_load(&w->run->versions[key]) + 1;
 
 		atomic_store(&w->run->versions[key], version);
-		/* More threads than processors: memory comes back when the others have run. */
+		/* There are more threads than processors: memory is freed
+		 * when the others have run. */
 		if (write_key(w, key, version, len) == STORE_NO_MEMORY)
 			sched_yield();
 	}
@@ -326,7 +328,7 @@ read_keys(struct worker *w, uint32_t keys)
 			judge_item(w, held[n], key);
 		if (n != TURN_OPS - 1)
 			continue;
-		/* The end of the turn: all we got must still be as it was. */
+		/* At the end of the turn all items got in it must be unchanged. */
 		for (uint32_t i = 0; i < TURN_OPS; i++)
 			if (held[i] != NULL && !item_tells_truth(w, held[i], held_key[i], &t))
 				lie(w->run, "an item changed while a reader held it");
@@ -431,8 +433,8 @@ work(void *arg)
 	return NULL;
 }
 
-/* Where the index is resized: what it takes, and some more. Evictions take pages of items for it.
- */
+/* Bounds of a resized index: the load's need, and some more. Evictions take
+ * pages of items for it. */
 static const uint32_t sizes[][2] = {[LOAD_MOVE] = {MOVE_BUCKETS, 2 * MOVE_BUCKETS},
 				    [LOAD_WALK] = {MOVE_BUCKETS, 2 * MOVE_BUCKETS},
 				    [LOAD_REUSE] = {INDEX_BUCKETS_MIN, 64},

@@ -52,14 +52,17 @@ def beside_default(suffix):
     return folder.with_name(f"{folder.name}-{suffix}")
 
 
-def test_targets(folder, suites):
-    """What ninja must build for the tests of these suites of meson."""
+def test_targets(folder, suites, but=frozenset()):
+    """What ninja must build for the tests of these suites of meson that are in none of the others."""
     def introspect(what):
         return json.loads(subprocess.run(["meson", "introspect", what, str(folder)], check=True,
                                          capture_output=True, text=True).stdout)
 
-    wanted = {target for test in introspect("--tests") for target in test["depends"]
-              if suites & {name.rpartition(":")[2] for name in test["suite"]}}
+    def is_wanted(test):
+        own = {name.rpartition(":")[2] for name in test["suite"]}
+        return bool(suites & own) and not but & own
+
+    wanted = {target for test in introspect("--tests") if is_wanted(test) for target in test["depends"]}
     return sorted(os.path.relpath(name, folder) for target in introspect("--targets")
                   if target["id"] in wanted for name in target["filename"])
 

@@ -1,8 +1,9 @@
 /*
- * counter_lists.h - every list of counters of every room, with the reply of `stats` that shows it.
+ * counter_lists.h - every list of counters of every room, with the reply of `stats` that shows
+ * it.
  *
- * A list that the program does not register is found by tests/unit/app/counters_test.py, one that
- * is missing here, too.
+ * tests/unit/app/counters_test.py finds a list that the program does not register, and one that
+ * is missing here.
  *
  * Shape:  names only, made from the rooms' own lists; lists of the same reply follow each other.
  */
@@ -73,7 +74,7 @@ static const struct {
 	[TELEMETRY_COUNTERS] = {"stats counters", "All that is counted and shown nowhere else"},
 };
 
-/* A symbol as clients see it. */
+/* Writes the row's name as clients see it: the symbol in small letters. */
 static inline void
 counter_row_name(char *to, const char *symbol)
 {

@@ -1,8 +1,8 @@
 /*
- * Requests of a store whose memory is full. Goal: a request that needs no memory with memcached
- * (1.6.45) needs none here, and one that is refused leaves what was there, but where memcached
+ * Requests to a store whose memory is full. Goal: a request that needs no memory with memcached
+ * (1.6.45) needs none here, and a refused request leaves the old value, except where memcached
  * removes it, too. Method: each verb over each kind of value, in a store that never evicts (-M)
- * until no set is stored any more, and in one that has memory only once another core has turned.
+ * until no set succeeds any more, and in one that has memory only once another core has turned.
  */
 #include "support/test.h"
 #include "fake_stack.h"
@@ -17,7 +17,7 @@
 
 static struct rig *rigs[CORES];
 
-/* Values by where they lie: within an item, in one that has a long cas, in chunks. */
+/* Kinds of values by their place: within an item, in one that has a long cas, in chunks. */
 static const struct kind {
 	const char *name;
 	uint32_t len;
@@ -54,7 +54,7 @@ put(const char *key, const uint8_t *bytes, uint32_t len)
 	return store_finish(rigs[0]->core, &f, STORE_SET, 0);
 }
 
-/* So many of one size that no more is stored. */
+/* Stores values of this size until no more fit. */
 static void
 fill_with(uint32_t len, char name)
 {
@@ -94,7 +94,7 @@ sent_by(struct conn *c)
 	return reply;
 }
 
-/* The start of what the core answers. body: what follows the line, or NULL. */
+/* Returns the start of the core's answer. body: the bytes that follow the line, or NULL. */
 static const char *
 reply_to(uint32_t core, const char *line, const uint8_t *body, uint32_t len)
 {
@@ -130,11 +130,12 @@ answers(uint32_t core, const char *request, const char *key, const struct kind *
 	check_bytes(reply, wanted, strlen(wanted));
 }
 
-/* memcached changes an expiry, marks and a number where they lie. %s is the key. */
+/* Requests with which memcached changes an expiry, marks or a number in place. %s is the key. */
 static const struct in_place {
 	const char *request;
-	const char *replies[KINDS]; /* their starts */
-	const char *then, *shows;   /* what tells that it was done; NULL: the number does */
+	const char *replies[KINDS]; /* the beginnings of the replies */
+	const char *then, *shows;   /* a request, and its reply that shows the change; NULL: the
+				       number shows it */
 } in_place[] = {
 	{"touch %s 100\r\n",
 	 {"TOUCHED\r\n", "TOUCHED\r\n", "TOUCHED\r\n", "TOUCHED\r\n"},
@@ -166,7 +167,7 @@ name_of(uint32_t row, uint32_t kind)
 	return name;
 }
 
-/* One key of each kind for each row. */
+/* Stores one key of each kind for each row. */
 static void
 store_keys(uint32_t rows)
 {
@@ -194,7 +195,7 @@ what_needs_no_memory_is_done_in_full_memory(void **state)
 		}
 }
 
-/* Touch and GAT of the binary protocol: the status of the response. */
+/* Checks the status of a binary Touch or GAT. */
 static void
 binary_touch_succeeds(uint8_t opcode, const char *key)
 {
@@ -243,7 +244,8 @@ a_number_counts_on_in_full_memory(void **state)
 	}
 }
 
-/* A new value has no memory. A set that fails leaves none behind, and all others what was there. */
+/* There is no memory for a new value. A failed set removes the old value;
+ * other commands leave it. */
 static const struct refused {
 	const char *line; /* %s: the key; %u: bytes of the value */
 	bool removes;
@@ -261,7 +263,7 @@ is_refused(uint32_t row, uint32_t kind, uint32_t len, const char *wanted, bool r
 	const char *key;
 	char line[REPLY_MAX], left[REPLY_MAX];
 
-	fill_up(); /* a set that was refused before has left its old value's memory */
+	fill_up(); /* an earlier refused set has freed its old value's memory */
 	key = name_of(row, kind);
 	snprintf(line, sizeof line, refused[row].line, key, len);
 	check_bytes(reply_to(0, line, value, len), wanted, strlen(wanted));
@@ -279,8 +281,8 @@ a_value_without_memory_is_refused_and_the_old_one_stays(void **state)
 			is_refused(r, k, 50000, "SERVER_ERROR out of memory", refused[r].removes);
 }
 
-/* While the other core does not turn, memory does not come: a request waits for it, and does not
- * say that nothing is there. */
+/* While the other core does not turn, memory does not come free: a request waits for it, and does
+ * not report a miss. */
 static void
 a_request_waits_for_memory_that_is_to_come(void **state)
 {

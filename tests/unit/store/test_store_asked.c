@@ -1,8 +1,8 @@
 /*
- * Values that are written once, and read once some time later. Goal: they are there as long as an
- * exact LRU would have them, since gets that miss make probation longer; nothing else does: neither
- * gets that are followed by a set, nor a client that asks again and again, nor one that asks for
- * keys that never were. Method: counts of hits, and the step of the class.
+ * Values that are written once, and read once some time later. Goal: they stay as long as in an
+ * exact LRU, since gets that miss make probation longer. Gets that are followed by a set do not,
+ * nor does a client that repeats a get again and again, nor one that requests keys that never
+ * existed. Method: counts of hits, and the step of the class.
  */
 #include "store_rig.h"
 #include "support/test.h"
@@ -54,7 +54,7 @@ get_number(uint64_t n)
 	return store_get(rig.core, key_of(&n), store_hash(rig.core, key_of(&n))) != NULL;
 }
 
-/* Of the class of these values. */
+/* Returns the probation step of the class of these values. */
 static uint32_t
 step(void)
 {
@@ -64,7 +64,7 @@ step(void)
 	return slab_probation_step(&sl->classes[slab_class_for(sl, bytes)]);
 }
 
-/* Sets until something was evicted; returns how many. */
+/* Sets values until one is evicted; returns how many were set. */
 static uint64_t
 fill(void)
 {
@@ -128,7 +128,7 @@ trials_of_a_shorter_probation_cost_little(void **state)
 	len = LEN;
 }
 
-/* Each miss is followed by a set: its ghost tells what it does. */
+/* Each miss is followed by a set, so the key's ghost is found and the miss counts no more. */
 static void
 a_set_behind_a_miss_takes_the_question_back(void **state)
 {
@@ -175,7 +175,7 @@ keys_that_never_were_move_nothing(void **state)
 	check_eq(step(), 0);
 }
 
-/* Once such a load is over probation is short again. */
+/* Probation is short again once such a load has ended. */
 static void
 probation_is_short_again_when_nobody_asks(void **state)
 {

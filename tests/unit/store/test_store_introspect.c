@@ -1,7 +1,7 @@
 /*
- * The store seen from outside. Goal: a walk shows what is there, once; figures by class add up; a
- * limit holds, and so does the promise to evict nothing; every eviction is told. Method: stores of
- * a few megabytes on one core, and sums that are known from what was put in.
+ * Introspection of the store. Goal: a walk shows each item once; figures by class add up; a limit
+ * holds, and so does the promise to evict nothing; every eviction is reported. Method: stores of
+ * a few megabytes on one core, and sums that are known from the items put in.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -14,7 +14,8 @@ key_of(uint32_t n, char *to)
 	return (struct view){(const uint8_t *)to, (uint32_t)snprintf(to, 32, "key%u", n)};
 }
 
-/* Of many lengths, so of many classes; key n always has the same. */
+/* Returns the value of key n: always the same one. The keys' values have many
+ * lengths, so many classes. */
 static struct view
 value_of(uint32_t n)
 {
@@ -44,7 +45,7 @@ number_of(const struct item *it)
 	return n;
 }
 
-/* How often each of the keys is shown. A step may show nothing, but steps come to an end. */
+/* Counts how often each key is shown. A step may show nothing, but the walk must end. */
 static void
 walk_all(struct store_core *sc, uint32_t class, uint32_t max, uint32_t *seen)
 {
@@ -127,7 +128,7 @@ a_walk_shows_nothing_that_a_get_would_not(void **state)
 	rig_down(&rig);
 }
 
-/* Half of the keys change all the time, the other half lies still. */
+/* Half of the keys change all the time, the other half does not change. */
 static void
 a_walk_among_writes_shows_what_lies_still_and_ends(void **state)
 {
@@ -162,7 +163,7 @@ a_walk_among_writes_shows_what_lies_still_and_ends(void **state)
 	rig_down(&rig);
 }
 
-/* Beginning at every sixteenth of the walk, from few buckets to many and back. */
+/* The resize begins at every sixteenth of the walk, from few buckets to many and back. */
 static void
 a_walk_goes_along_with_a_resize(void **state)
 {
@@ -205,8 +206,8 @@ a_walk_goes_along_with_a_resize(void **state)
 	}
 }
 
-/* Out of an index full enough that many are displaced, with room in their primary buckets since:
- * what a growing index relocates goes where the walk comes yet. */
+/* The index is so full that many items are displaced, and their primary buckets have room by now:
+ * a growing index relocates them to buckets that the walk has not reached. */
 static void
 a_walk_misses_nothing_that_a_growing_index_relocates(void **state)
 {
@@ -396,7 +397,7 @@ classes_count_what_they_hold(void **state)
 	rig_down(&rig);
 }
 
-/* What a walk finds of each class. */
+/* Adds up, by class, the items that a walk shows. */
 static void
 walk_and_add_up(struct store_core *sc, uint64_t *items, uint64_t *bytes)
 {
@@ -417,7 +418,7 @@ walk_and_add_up(struct store_core *sc, uint64_t *items, uint64_t *bytes)
 	}
 }
 
-/* Sizes shift, so that pages go from class to class, with what is in use or without it. */
+/* Sizes shift, so that pages move between classes, with and without items in use. */
 static void
 classes_agree_with_a_walk_when_pages_have_moved(void **state)
 {
@@ -497,7 +498,7 @@ every_eviction_is_told_and_counted(void **state)
 	check_eq(w.unused, unused);
 	check_eq(unused, counted(rig.core, STORE_EVICTED_UNFETCHED));
 	check_eq(active, counted(rig.core, STORE_EVICTED_ACTIVE));
-	/* Those that were read had a second chance, but most of them are gone, too. */
+	/* Items that were read had a second chance, but most of them are evicted, too. */
 	check(w.seen - w.unused > w.seen / (4 * READ_OF));
 	check(w.unused > w.seen / 2);
 	check(w.bytes > w.seen * 4);
@@ -528,7 +529,7 @@ what_a_get_finds_dead_is_counted(void **state)
 	check_null(find(rig.core, "absent"));
 	check_eq(counted(rig.core, STORE_GOT_EXPIRED), 2);
 	check_eq(counted(rig.core, STORE_GOT_FLUSHED), 0);
-	check_eq(set(rig.core, "expired", "again"), STORE_OK); /* what is replaced was dead */
+	check_eq(set(rig.core, "expired", "again"), STORE_OK); /* the replaced item was dead */
 	check_eq(counted(rig.core, STORE_EXPIRED), 1);
 	seconds(rig.core, SWEEP_PASS_S + 1);
 	check_eq(counted(rig.core, STORE_EXPIRED), 2);
@@ -541,8 +542,8 @@ what_a_get_finds_dead_is_counted(void **state)
 	rig_down(&rig);
 }
 
-/* Of each kind one; whoever sets asks for nothing, and a peek of a watcher's is nobody's request.
- */
+/* Each operation that reads counts one. A set reads nothing, and a
+ * watcher's peek is no request. */
 static void
 what_others_than_gets_find_dead_is_counted_too(void **state)
 {
@@ -573,7 +574,8 @@ what_others_than_gets_find_dead_is_counted_too(void **state)
 	rig_down(&rig);
 }
 
-/* What memcached writes in place: counts of the same length, another expiry. */
+/* Writes that memcached does in place do not count as new items: counts of the same length,
+ * another expiry. */
 static void
 a_value_that_nobody_stored_is_told_apart(void **state)
 {
@@ -594,7 +596,7 @@ a_value_that_nobody_stored_is_told_apart(void **state)
 	rig_down(&rig);
 }
 
-/* The free ones that a core keeps at hand are free. */
+/* Free objects in a core's magazine count as free. */
 static void
 a_class_uses_as_many_objects_as_it_has_items(void **state)
 {
@@ -653,7 +655,7 @@ a_store_that_never_evicts_refuses_and_keeps(void **state)
 		}
 		check_eq(counted(rig.core, STORE_EVICTED), 0);
 		check(counted(rig.core, STORE_OUT_OF_MEMORY) > 0);
-		/* What is deleted makes room. */
+		/* Deleted items make room. */
 		check_eq(del(rig.core, "key0"), STORE_OK);
 		check_eq(del(rig.core, "key1"), STORE_OK);
 		check_eq(put_waiting(rig.core, text("key0"), value, 100, &waited), STORE_OK);
@@ -732,7 +734,7 @@ a_limit_gives_memory_back_and_takes_it_again(void **state)
 		check_eq(half.limit_bytes, 16 << 20);
 		check(half.pages_used * full.page_bytes <= 16u << 20);
 		check(half.pages_used > full.pages_used / 8); /* large values leave whole */
-		fill_with(&rig, lens[i], enough);             /* goes on within the limit */
+		fill_with(&rig, lens[i], enough);             /* sets continue within the limit */
 		turns(rig.core, 200);
 		store_usage_mt(rig.store, &half);
 		check(half.pages_used * full.page_bytes <= 16u << 20);
@@ -792,7 +794,8 @@ a_store_begins_with_its_limit_and_grows_into_what_was_set_aside(void **state)
 	}
 }
 
-/* Pages fit the limit, not what is set aside: with large ones a small store has too few. */
+/* The page size follows the limit, not the memory set aside: with large pages a
+ * small store has too few. */
 static void
 a_store_is_cut_for_the_limit_it_begins_with(void **state)
 {
