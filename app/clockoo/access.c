@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One list after the other, into the same array. */
+/* Reads both lists into the same array, one after the other. */
 static bool
 read_lists(struct access_look *look, struct config_net *nets, const struct config *cfg,
 	   struct error *err)
@@ -33,7 +33,8 @@ read_lists(struct access_look *look, struct config_net *nets, const struct confi
 	return true;
 }
 
-/* What stands twice in one list is one network; in both it is a mistake. */
+/* A network that occurs twice in one list counts once; one that occurs in both lists is an error.
+ */
 static bool
 unite(struct access_look *look, struct error *err)
 {

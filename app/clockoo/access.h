@@ -14,7 +14,7 @@
 #include "net/access_list.h"
 #include "serve/serve_policy.h"
 
-/* What a configuration names. */
+/* The lists that a configuration names. */
 struct access_look {
 	const struct access_list *list; /* NULL: everybody is let in */
 	struct access_net *nets;
@@ -25,9 +25,9 @@ struct access_look {
 #define ACCESS_WORDS_BYTES 128u
 
 struct access {
-	struct access_look now, next, last; /* used; to be; used until all cores have gone over */
-	bool pending;                       /* next */
-	bool going_over;                    /* some core may use last */
+	struct access_look now, next, last; /* in use; next; in use until all cores have changed */
+	bool pending;                       /* next is waiting */
+	bool going_over;                    /* some core may still use last */
 };
 
 bool access_look_make(struct access_look *look, const struct config *cfg, struct error *err);
@@ -40,7 +40,7 @@ bool access_begin(struct access *a, const struct config *cfg, struct error *err)
 bool access_change(struct access *a, struct access_look *look);
 /* Hands over what waits, if the cores are ready for it, and frees what they use no longer. */
 void access_apply(struct access *a, struct serve_shared *shared);
-/* Do all cores use it? Then connections of sources that it does not let in are gone. */
+/* True if all cores use it; connections of sources that it does not let in are closed by then. */
 bool access_is_applied(const struct access *a);
 void access_end(struct access *a);
 

@@ -11,7 +11,7 @@
 #include "net/net.h"
 #include "nic.h"
 
-/* Can somebody answer, and are we to ask? */
+/* True if a probe is wanted and another host could answer it. */
 bool address_check_is_on(const struct config *cfg, const struct profile *profile);
 
 /* False: an address is taken. What the port receives meanwhile is dropped. */

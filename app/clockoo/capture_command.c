@@ -3,6 +3,7 @@
  */
 #include "capture_command.h"
 #include "capture_filter.h"
+#include "name_claim.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -219,12 +220,21 @@ file_open(struct session *s, struct error *err)
 static bool
 socket_open(struct session *s, const char *prefix, struct error *err)
 {
+	char words[NAME_CLAIM_WORDS_BYTES];
 	struct sockaddr_un address;
 	const socklen_t len = capture_address(&address, prefix);
+	struct name_holder holder;
 
 	s->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (s->socket >= 0 && connect(s->socket, (const struct sockaddr *)&address, len) == 0)
-		return true;
+	if (s->socket >= 0 && connect(s->socket, (const struct sockaddr *)&address, len) == 0) {
+		holder = name_holder_of(s->socket);
+		return holder.kind == NAME_TRUSTED ||
+		       error_set(
+			       err,
+			       "capture: the name of --file-prefix %s is held by %s, neither root "
+			       "nor you nor %s; if that is the appliance, capture as its user",
+			       prefix, name_holder_words(words, &holder), NAME_CLAIM_SERVICE_USER);
+	}
 	return error_set(err,
 			 "capture: no appliance with --file-prefix %s is here: %s; name its "
 			 "--file-prefix or --config, and go to its network namespace (nsenter -n)",

@@ -12,8 +12,8 @@ static_assert(sizeof(struct capture_insn) == sizeof(struct bpf_insn) &&
 
 #define BOTH(code) (code) | BPF_K, (code) | BPF_X
 
-/* Those that libpcap executes: it aborts the program at any other, which libpcap's own judge lets
- * by. */
+/* True for the instructions that libpcap executes. At any other it aborts the program, and its own
+ * check accepts some of those. */
 static bool
 is_known(uint16_t code)
 {
@@ -61,7 +61,8 @@ is_known(uint16_t code)
 	return false;
 }
 
-/* That judge lets a jump go back, too, for protochain: such a program may not end. */
+/* False for a jump backwards, which libpcap's check accepts for protochain: such a program may not
+ * end. */
 static bool
 goes_forward(const struct capture_insn *insns, uint32_t count)
 {

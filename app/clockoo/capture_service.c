@@ -3,6 +3,7 @@
  */
 #include "capture_service.h"
 #include "capture_filter.h"
+#include "name_claim.h"
 #include "pkt/capture.h"
 #include "pkt/filled_cksum.h"
 #include "pkt/pcapng.h"
@@ -62,6 +63,29 @@ listening(const char *file_prefix)
 	return -1;
 }
 
+/* The line names who has the name, as far as the kernel tells. */
+static void
+listening_warn(const char *file_prefix, int why)
+{
+	char words[NAME_CLAIM_WORDS_BYTES] = "";
+	struct sockaddr_un address;
+	const socklen_t len = capture_address(&address, file_prefix);
+	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (why == EADDRINUSE && fd >= 0 &&
+	    connect(fd, (const struct sockaddr *)&address, len) == 0) {
+		const struct name_holder holder = name_holder_of(fd);
+
+		name_holder_words(words, &holder);
+	}
+	if (fd >= 0)
+		close(fd);
+	fprintf(stderr,
+		"clockoo: warning: nothing can be captured: the socket of `clockoo capture` for "
+		"--file-prefix %s: %s%s%s\n",
+		file_prefix, strerror(why), words[0] != '\0' ? ", held by " : "", words);
+}
+
 struct capture_service *
 capture_service_start(struct appliance *a)
 {
@@ -74,11 +98,7 @@ capture_service_start(struct appliance *a)
 	s->starter = getuid();
 	s->listener = listening(a->config.file_prefix);
 	if (s->listener < 0)
-		fprintf(stderr,
-			"clockoo: warning: nothing can be captured: the socket of `clockoo "
-			"capture` "
-			"for --file-prefix %s: %s\n",
-			a->config.file_prefix, strerror(errno));
+		listening_warn(a->config.file_prefix, errno);
 	return s;
 }
 
@@ -151,17 +171,6 @@ clients_accept(struct capture_service *s, uint64_t now_ns)
 }
 
 /* ---- begin and end ---- */
-
-static bool
-request_is_good(const struct capture_request *r, size_t bytes)
-{
-	return bytes >= capture_request_bytes(0) && r->magic == CAPTURE_MAGIC &&
-	       r->insn_count <= CAPTURE_INSNS_MAX &&
-	       bytes == capture_request_bytes(r->insn_count) && r->snap >= CAPTURE_SNAP_MIN &&
-	       r->snap <= CAPTURE_SNAP_MAX && r->seconds >= 1 &&
-	       r->seconds <= CAPTURE_SECONDS_MAX && r->size >= CAPTURE_SIZE_MIN &&
-	       r->size <= CAPTURE_SIZE_MAX && memchr(r->filter, 0, sizeof r->filter) != NULL;
-}
 
 static uint64_t
 clock_ns(const void *clock)
@@ -257,7 +266,7 @@ request_read(struct capture_service *s, uint64_t now_ns)
 	if (got < 0 && errno == EAGAIN && now_ns < s->due_ns)
 		return;
 	if (got > 0 && (size_t)got <= sizeof s->request &&
-	    request_is_good(&s->request, (size_t)got) && capture_start(s, &words)) {
+	    capture_request_is_good(&s->request, (size_t)got) && capture_start(s, &words)) {
 		s->state = RUNS;
 		s->due_ns = now_ns + s->request.seconds * NS_PER_S;
 		return;

@@ -124,7 +124,7 @@ signal_take(void)
 	return sigtimedwait(&set, NULL, &none);
 }
 
-/* Until a signal is there, somebody asks for something, or left_ns are over. */
+/* Waits for a signal, a request of HTTP or capture, or left_ns. */
 static void
 wait_for_any(const struct appliance *a, int signals, int64_t left_ns)
 {
@@ -135,7 +135,7 @@ wait_for_any(const struct appliance *a, int signals, int64_t left_ns)
 	ppoll(files, 2 + capture_service_polls(a->capture, files + 2), &t, NULL);
 }
 
-/* What is asked by HTTP, or by `clockoo capture`. True: there is more to do. */
+/* Answers requests of HTTP and of `clockoo capture`. True if there is more to do. */
 static bool
 answer(struct appliance *a)
 {
@@ -197,7 +197,7 @@ say_drops(struct appliance *a, struct drop_alarm *alarm)
 			line.words, line.cure);
 }
 
-/* What only the port knows, for `stats net`. */
+/* Passes figures that only the port has to `stats net`. */
 static void
 tell_nic(const struct appliance *a)
 {
@@ -232,7 +232,7 @@ say_conflicts(const struct appliance *a, struct conflict_alarm *alarm)
 		fprintf(stderr, "clockoo: %s\n", line);
 }
 
-/* What is said at most once a minute. */
+/* Warnings that are printed at most once a minute. */
 struct alarms {
 	struct drop_alarm drops;
 	struct conflict_alarm conflicts;
@@ -261,7 +261,8 @@ each_second(struct appliance *a, struct live *live, struct alarms *alarms)
 		live_print(live, a);
 }
 
-/* The manager ends a process of which it hears nothing; the journal has the reason then. */
+/* Sends the service manager a heartbeat, or logs why it stops. The manager ends a process without
+ * heartbeats. */
 static void
 notify_watchdog(const struct appliance *a, struct watchdog *w)
 {
@@ -282,7 +283,7 @@ notify_watchdog(const struct appliance *a, struct watchdog *w)
 	}
 }
 
-/* Tells the cores of a wall clock that was set, and of the drift between it and a clock of the
+/* Gives the cores a wall clock that was set, and the drift between it and a clock of the
  * cores that is being corrected (tsc_clock.h: 1 ms a second at most). A step of a second or more is
  * logged. */
 static void

@@ -12,6 +12,7 @@
 #include "kept_look.h"
 #include "memfile/memory_file.h"
 #include "saved.h"
+#include "tls_cores.h"
 #include "nic_claim.h"
 #include "pid_file.h"
 
@@ -99,18 +100,36 @@ check_port(struct dry_run *p, const struct config *cfg)
 	}
 }
 
+/* Warns of a stranger whose name keeps nobody off the address. */
+static void
+check_claim(struct dry_run *p, const struct name_holder *holder)
+{
+	char words[NAME_CLAIM_WORDS_BYTES];
+	struct advice *a;
+
+	if (holder->kind != NAME_STRANGER)
+		return;
+	a = advice_add(&p->advice, ADVICE_WARN, "instance",
+		       "%s holds the name that keeps a second instance off this address, and is "
+		       "neither root nor this user nor " NAME_CLAIM_SERVICE_USER,
+		       name_holder_words(words, holder));
+	advice_fix(a, "end process %ld; a start does not heed it", (long)holder->pid);
+}
+
 /* Does its memory lie where it should? Only of a process of this machine, if there is one. */
 static void
 check_running(struct dry_run *p, const struct config *cfg)
 {
+	const struct name_holder holder = nic_claim_holder(cfg, &p->profile);
 	struct kept_look look;
 	uint32_t pid;
 
 	if (!tree_is_live(&p->machine.tree))
 		return;
+	check_claim(p, &holder);
 	pid = pid_file_read(cfg->pid_file);
-	if (pid == 0)
-		pid = nic_claim_holder(cfg, &p->profile);
+	if (pid == 0 && holder.kind == NAME_TRUSTED)
+		pid = (uint32_t)holder.pid;
 	if (pid == 0 && cfg->memory_file[0] != '\0') {
 		kept_look_at_configured(&look, cfg);
 		pid = look.state == KEPT_IN_USE ? look.pid : 0;
@@ -218,6 +237,17 @@ check_users(struct dry_run *p, const struct config *cfg)
 				      "%.100s: any user of this machine can read or change it",
 				      file),
 			   "chmod o= %s", file);
+}
+
+/* Clients that look at the dates refuse the service. */
+static void
+check_certificates(struct dry_run *p, const struct config *cfg)
+{
+	struct error err;
+
+	if (tree_is_live(&p->machine.tree) && tls_files_date_is_near(cfg, &err))
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "certificates", "%s", err.text),
+			   "renew it, then a reload (SIGHUP) or refresh_certs takes it");
 }
 
 /* Where another process listens it is this service, as a rule. */
@@ -329,6 +359,7 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_memory_save(&p, cfg);
 	check_let_in(&p, cfg);
 	check_users(&p, cfg);
+	check_certificates(&p, cfg);
 	if (tree_is_live(&p.machine.tree)) {
 		flash_doctor(&p.advice, cfg);
 		about_advise(&p.advice, time(NULL));

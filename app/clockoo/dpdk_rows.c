@@ -70,7 +70,8 @@ reply_of(const struct metrics *m, const char *name)
 	return NULL;
 }
 
-/* Of a reply with rows 3:name the parameter is the 3; of another one, which part of it. */
+/* True if the parameter picks the row. For rows named 3:name the parameter is the 3; for others it
+ * is the number of a part of the reply. */
 static bool
 is_picked(const struct metrics_row *row, uint32_t at, struct view parameter, uint64_t part)
 {

@@ -1,10 +1,10 @@
 /*
  * dpdk_rows.h - telemetry.dpdk: each reply of `stats` as a command of DPDK's telemetry.
  *
- * /clockoo/net is what `stats net` says, with the same names; numbers are numbers. Of a reply whose
- * rows are of cores, classes or servers 3_NAME is row 3:NAME, and /clockoo/cores,3 has those of
- * core 3 alone. /clockoo/counters,1 has the rows behind the first DPDK_ROWS_PART,
- * /clockoo/counters,2 those behind these. `left_out` tells how many did not fit.
+ * /clockoo/net has the rows of `stats net`, with the same names; numbers are numbers. In a reply
+ * with rows of cores, classes or servers, 3_NAME is row 3:NAME, and /clockoo/cores,3 has the rows
+ * of core 3 alone. /clockoo/counters,1 has the rows after the first DPDK_ROWS_PART,
+ * /clockoo/counters,2 those after them. `left_out` counts the rows that did not fit.
  *
  * Thread: begin and end by main; EAL's threads answer.
  * Errors: struct error, one line.

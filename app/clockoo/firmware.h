@@ -8,7 +8,7 @@
 
 #include "topology/pci_nic.h"
 
-/* Fills nic->firmware if the kernel drives the NIC and tells it; else leaves it. */
+/* Fills nic->firmware if the kernel drives the NIC and reports its firmware; else leaves it. */
 void firmware_ask(struct pci_nic *nic);
 
 #endif

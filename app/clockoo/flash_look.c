@@ -43,7 +43,8 @@ wanted(const struct config *cfg)
 
 /* ---- its kind ---- */
 
-/* What is not there yet is a file. */
+/* Refuses a path that is neither a file nor a block device. A path that does not exist yet becomes
+ * a file. */
 static bool
 check_kind(const struct config *cfg, struct error *err)
 {
@@ -55,7 +56,7 @@ check_kind(const struct config *cfg, struct error *err)
 			 path);
 }
 
-/* A file behind memory is to be on a disk. */
+/* Refuses a file on a file system in memory. */
 static bool
 check_disk(const struct config *cfg, struct error *err)
 {
@@ -76,7 +77,7 @@ check_disk(const struct config *cfg, struct error *err)
 
 /* ---- its size ---- */
 
-/* What it has. */
+/* Returns the size of the file or device. */
 static uint64_t
 size_of(int fd)
 {
@@ -118,7 +119,7 @@ flash_look_bytes(uint64_t *bytes, const struct config *cfg, struct error *err)
 	return is_large_enough(cfg, *bytes, err);
 }
 
-/* So much more is to be in that file system. */
+/* True if the file system has room for more bytes. */
 static bool
 has_room(const struct config *cfg, const struct statvfs *fs, uint64_t more, struct error *err)
 {
@@ -131,7 +132,7 @@ has_room(const struct config *cfg, const struct statvfs *fs, uint64_t more, stru
 
 /* ---- what is there ---- */
 
-/* A file that is to be made. */
+/* Checks the folder of a file that does not exist yet. */
 static bool
 check_folder(const struct config *cfg, struct error *err)
 {
@@ -172,8 +173,8 @@ check_size(const struct config *cfg, int fd, struct error *err)
 	       has_room(cfg, &fs, wanted(cfg) - there, err);
 }
 
-/* Nobody has mounted it, or made it a part of anything. Another process of ours has locked it: that
- * is for the start to say. */
+/* Refuses a device that is mounted or part of another one. A lock of another process of ours is
+ * reported by the start. */
 static bool
 check_free(const struct config *cfg, int fd, struct error *err)
 {

@@ -12,11 +12,11 @@
 
 #include <stdint.h>
 
-/* What the tier has of the device, or would have; 0: there is no tier. */
+/* Returns the bytes of the device that the tier has or would have; 0 without a tier. */
 bool flash_look_bytes(uint64_t *bytes, const struct config *cfg, struct error *err);
 
-/* Could a start take it? It can be opened, has room, and nothing of anybody else's is there. Of
- * another machine's, and where only the service's user may open it, nothing is said. */
+/* True if a start could use the device: it can be opened, has room, and holds nobody else's data.
+ * True also for another machine's device, and for one that only the service's user may open. */
 bool flash_look_check(const struct config *cfg, struct error *err);
 
 #define FLASH_LOOK_BYTES 200u

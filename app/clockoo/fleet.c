@@ -103,7 +103,7 @@ health_changed(void *arg, const struct front_host *host, enum front_health healt
 	}
 }
 
-/* Those whose names the thread looks up. */
+/* Sets the hosts whose names the thread looks up. */
 static void
 hosts_set(struct fleet *f, const struct front_config *config)
 {
@@ -400,7 +400,7 @@ fleet_tick(struct fleet *f, uint64_t now_ns)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* All but the servers changes only after a restart. */
+/* Keeps everything but the servers, which alone change without a restart. */
 static void
 keep_the_rest(struct front_config *config, const struct front_config *now)
 {

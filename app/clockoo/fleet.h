@@ -1,6 +1,6 @@
 /*
- * fleet.h - the fleet behind a front while it runs: what cores see of it, which servers are down or
- * away, another list of them by a reload, and a thread that looks their names up.
+ * fleet.h - the fleet behind a front while it runs: the states that cores use, the servers that are
+ * down or away, a new list of servers by a reload, and a thread that looks their names up.
  *
  * Shape:  fleet_begin publishes the servers with the addresses that stand as text. The thread
  *         finds those of names: every FLEET_LOOKUP_S, every FLEET_RETRY_S while one has none or a
@@ -65,7 +65,7 @@ bool fleet_start(struct fleet *fleet, struct error *err);
  * addresses. Before any core runs. */
 void fleet_wait(struct fleet *fleet, uint32_t seconds);
 
-/* One lookup of each name. True: all have an address. */
+/* Looks each name up once. True if all have an address. */
 bool fleet_pass(struct fleet *fleet, front_lookup_fn *lookup, void *arg);
 
 /* Some times a second, by any one clock. */
@@ -75,7 +75,7 @@ void fleet_tick(struct fleet *fleet, uint64_t now_ns);
  * nothing has changed. */
 bool fleet_reload(struct fleet *fleet, struct front_look *look, uint64_t now_ns, struct error *err);
 
-/* Does *look name the servers, and the gutter, that are or will soon be in force? */
+/* True if *look names the servers and the gutter that are, or will soon be, in force. */
 bool fleet_has(const struct fleet *fleet, const struct front_look *look);
 
 #endif

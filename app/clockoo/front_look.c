@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* A front that asks itself would ask for ever. Of names nobody knows yet. */
+/* True if the server is this front itself, which would ask itself for ever. A name is not known
+ * yet. */
 static bool
 is_own(const struct front_host *host, const struct config *cfg)
 {
@@ -112,7 +113,7 @@ all_differ(const struct front_config *config, struct error *err)
 	return true;
 }
 
-/* What it tells itself it would take from itself. */
+/* Refuses a peer that is this front itself. */
 static bool
 peers_are_others(const struct front_peers_list *peers, const struct config *cfg, struct error *err)
 {

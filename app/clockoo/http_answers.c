@@ -1,5 +1,5 @@
 /*
- * http_answers.c - rows of all replies of stats, read when somebody asks, and what is made of them.
+ * http_answers.c - rows of all replies of `stats`, read on request, as metrics, JSON and the page.
  */
 #include "http_answers.h"
 #include "page_html.h"

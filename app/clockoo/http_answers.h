@@ -1,8 +1,9 @@
 /*
- * http_answers.h - what telemetry.http answers: rows of `stats` as metrics and JSON, and the page.
+ * http_answers.h - the answers of telemetry.http: rows of `stats` as metrics and JSON, and the
+ * page.
  *
- * Shape:  rows are read once a second at most, and only while somebody asks (stat_rows.h); what is
- *         made of them stays until they are read again.
+ * Shape:  rows are read once a second at most, and only on request (stat_rows.h); the texts made
+ *         of them stay until they are read again.
  * Owner:  an answer's bytes are valid until the next call.
  * Thread: the control thread.
  * Bounds: memory of its own, from what is served: stat_rows.h, and twelve times that.

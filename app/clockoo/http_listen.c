@@ -61,7 +61,7 @@ cure_of(int error, const struct config_http *http)
 	}
 }
 
-/* The socket file of a process that was killed is in nobody's way. */
+/* Removes the socket file of a process that was killed. */
 static bool
 path_clear(const union any_address *address, socklen_t len)
 {

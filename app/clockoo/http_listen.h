@@ -1,8 +1,8 @@
 /*
  * http_listen.h - the listening socket of telemetry.http, one of the kernel's.
  *
- * Errors: struct error, one line: where, what is wrong, what to do. What stands at the path of a
- *         Unix socket is removed if it is a socket that nobody listens on, and else refused.
+ * Errors: struct error, one line: where, what is wrong, what to do. A file at the path of a Unix
+ *         socket is removed if it is a socket without a listener, and else refused.
  */
 #ifndef CLOCKOO_HTTP_LISTEN_H
 #define CLOCKOO_HTTP_LISTEN_H
@@ -20,9 +20,9 @@ enum http_place {
 	HTTP_PLACE_TAKEN, /* another process listens there: perhaps ours */
 	HTTP_PLACE_BAD,   /* *err says why */
 };
-/* Would it listen? Leaves nothing. */
+/* True if a start could listen; leaves nothing behind. */
 enum http_place http_place_look(const struct config_http *http, struct error *err);
-/* Can more than this machine reach it? */
+/* True if other machines can reach it. */
 bool http_place_is_open(const struct config_http *http);
 
 #endif

@@ -79,7 +79,8 @@ map(struct kept *k, const struct appliance *a, struct error *err)
 	       memory_file_populate(&k->file, err);
 }
 
-/* After so many crashes a bad page may be the cause, which stays with the old file. */
+/* Takes a new file after CRASHES_MAX crashes: a bad page of memory may be the cause, and it stays
+ * with the old file. */
 static bool
 renew_after_crashes(struct kept *k, const struct appliance *a, struct error *err)
 {
@@ -91,7 +92,7 @@ renew_after_crashes(struct kept *k, const struct appliance *a, struct error *err
 	return memory_file_renew(&k->file, &wanted, err) && map(k, a, err);
 }
 
-/* All changes of the file so far are this process's. */
+/* Notes the file's time of change: all changes so far are this process's. */
 static void
 note_change(struct kept *k)
 {
@@ -194,7 +195,7 @@ say_progress(struct opening_run *run, const struct store_open_report *r)
 	notify_send(&run->a->notify, NOTIFY_EXTEND);
 }
 
-/* Nobody is served meanwhile. An attachment is soon done, and a stop leaves it as it was. */
+/* Checks, while no client is served, whether the gap has grown too long or a stop was requested. */
 static void
 look_around(struct opening_run *run)
 {
@@ -414,7 +415,7 @@ kept_tick(struct kept *k, const struct telemetry *t)
 	if (!k->used)
 		return;
 	now_ns = clock_ns(CLOCK_BOOTTIME);
-	/* A stuck core loses clients' invalidations, though this thread goes on. */
+	/* A stuck core loses clients' invalidations while this thread continues. */
 	if (watchdog_check(&k->cores, t, now_ns, &core) == WATCHDOG_ALIVE)
 		k->beat.served_boot_ns = now_ns;
 	beat(k);
@@ -441,7 +442,7 @@ kept_stop(struct kept *k, struct store *store)
 		return;
 	memory_page_forgive(k->page);
 	last_words_stop_counting();
-	/* Where it is not left clean, the next start repairs it. */
+	/* If the image is not left clean, the next start repairs it. */
 	store_image_leave(store);
 	note_change(k);
 }

@@ -2,7 +2,7 @@
  * kept.h - the store's memory in a file (--memory-file), from the start that opens it to the stop
  * that leaves it.
  *
- * Shape:  opened, locked and mapped before DPDK starts, so that whatever can be refused is; made
+ * Shape:  opened, locked and mapped before DPDK starts, so that a refusal comes early; becomes
  *         the store's when all else is there; then a heartbeat from the control thread.
  * Owner:  struct appliance; without --memory-file nothing here does anything.
  * Thread: main, but kept_tick: the control thread.
@@ -45,7 +45,7 @@ bool kept_open(struct kept *k, const struct appliance *a, struct error *err);
  * again. */
 struct store *kept_make_store(struct kept *k, struct region *region, const struct appliance *a,
 			      struct error *err);
-/* How far the store's clock is ahead of a process that has just begun. */
+/* Returns how far the store's clock is ahead of that of a process that has just begun. */
 uint64_t kept_ahead_ns(const struct kept *k);
 /* The clocks as they stand now, once in service; with --memory-file or without. */
 bool kept_read_clocks(struct kept *k, struct beat *b);
@@ -55,7 +55,7 @@ void kept_ready(struct kept *k, const struct appliance *a);
 void kept_tick(struct kept *k, const struct telemetry *t);
 /* The cores have ended: the last heartbeat; from here on it is gap. */
 void kept_end_service(struct kept *k);
-/* All threads have ended by themselves, and no reply holds an item any more. */
+/* Called when all threads have ended by themselves and no reply holds an item. */
 void kept_stop(struct kept *k, struct store *store);
 /* Gives the file up, after a stop or a start that failed: that is no crash. */
 void kept_close(struct kept *k);

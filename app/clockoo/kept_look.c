@@ -68,7 +68,7 @@ file_of(int fd, const struct stat *st)
 	return (struct memory_page_file){{st->st_dev, st->st_ino}, memory_file_changed_ns(&file)};
 }
 
-/* Would the store of that size go on with it? 0: of whatever size it has. */
+/* True if a store of that size would keep the file's items; 0 is any size. */
 static bool
 image_is_whole(struct kept_look *look, const void *head, uint64_t bytes)
 {
@@ -86,7 +86,8 @@ image_is_whole(struct kept_look *look, const void *head, uint64_t bytes)
 	return image.kind != STORE_IMAGE_EMPTY;
 }
 
-/* Of an open file of a right kind. store_bytes: of the store that a start would make; 0: any. */
+/* Judges an open file of the right kind. store_bytes: the size of the store that a start would
+ * make; 0 is any size. */
 static void
 look_into(struct kept_look *look, int fd, const struct stat *st, const struct config *cfg,
 	  uint64_t bytes, uint64_t store_bytes)

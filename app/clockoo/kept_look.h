@@ -25,7 +25,7 @@ enum kept_state {
 	KEPT_ABSENT,
 	KEPT_UNKNOWN, /* not readable for this user */
 	KEPT_IN_USE,
-	KEPT_WHOLE, /* would be kept, as far as its first pages tell */
+	KEPT_WHOLE, /* would be kept, judged by its first pages */
 	KEPT_LOST,  /* would not */
 };
 
@@ -45,7 +45,7 @@ void kept_look(struct kept_look *look, const struct config *cfg, const char *pat
 /* The file of cfg, of the size that follows from it. */
 void kept_look_at_configured(struct kept_look *look, const struct config *cfg);
 
-/* What may happen to the file of cfg where it lies; returns how many lines (memory_place.h). */
+/* Writes warnings about the place of cfg's file (memory_place.h); returns their number. */
 uint32_t kept_place_warnings(const struct config *cfg,
 			     struct memory_warning out[MEMORY_PLACE_WARNINGS_MAX]);
 

@@ -26,7 +26,7 @@ struct crash_signal {
 	const char *name;
 };
 
-/* Of the program and its libraries, as they were when it began. */
+/* The address range of the program or a library, as mapped at start. */
 struct module {
 	uintptr_t base, end;
 	char name[MODULE_NAME];
@@ -99,7 +99,8 @@ line_begin(struct line *l)
 	}
 }
 
-/* What a reader has no room for is lost: who waits for it does not die. */
+/* Sends a line without waiting: if the reader has no room the line is lost, or the process would
+ * not end. */
 static void
 line_end(struct line *l)
 {
@@ -257,8 +258,8 @@ default_and_unblocked(int number)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Its action is the default again (SA_RESETHAND). Sent by another process, the signal would not
- * come again by itself. */
+/* The signal's action is the default again (SA_RESETHAND). A signal from another process is raised
+ * anew, as it would not repeat by itself. */
 static void
 tell_and_die(int number, siginfo_t *info, void *context)
 {
@@ -267,8 +268,7 @@ tell_and_die(int number, siginfo_t *info, void *context)
 	(void)context;
 	if (page != NULL)
 		memory_page_count_crash(page, number);
-	/* A second crash, of this thread by what it tells or of another one, ends the process at
-	 * once. */
+	/* A second crash, in this handler or in another thread, ends the process at once. */
 	if (atomic_flag_test_and_set(&begun)) {
 		default_and_unblocked(number);
 		raise(number);

@@ -1,12 +1,11 @@
 /*
- * last_words.h - what a crash leaves: some lines on stderr or in the system log, and a count in the
- * memory that outlives it.
+ * last_words.h - the report of a crash: some lines on stderr or in the system log, and a count in
+ * the memory that outlives the process.
  *
- * A signal handler for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT. It tells the signal, the core
- * and the stage of its turn, the commands of the requests that it had before it, its last busy
- * turns, and a backtrace as offsets that addr2line names. The signal then does what it does
- * without: a core file shows the rest. Nothing that came from the network is told but which
- * commands were asked for.
+ * A signal handler for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT. It reports the signal, the
+ * core and the stage of its turn, the commands of the requests in that pass, the core's last busy
+ * turns, and a backtrace as offsets that addr2line names. The signal then takes its default action;
+ * a core file shows the rest. Of what came from the network only names of commands are reported.
  *
  * Shape:  one for the process. Each thread has a stack of its own for it: one that overflowed its
  *         stack has none left.
@@ -24,13 +23,13 @@
 
 #define LAST_WORDS_LIMIT_S 2u
 
-/* From here on a crash is told: on stderr, or where *log_fd is not -1 there, as to syslog. */
+/* From here on a crash is reported: on stderr, or to syslog's socket if *log_fd is not -1. */
 void last_words_begin(const int *log_fd);
-/* What this thread is; the text is kept. */
+/* Names this thread; the text must stay valid. */
 void last_words_thread(const char *name);
 /* This thread turns the core of that number, on that clock. */
 void last_words_core(uint32_t number, const struct core *core, const struct tsc_clock *clock);
-/* The first crash is counted there. */
+/* The first crash is counted in this page. */
 void last_words_count_in(struct memory_page *page);
 void last_words_stop_counting(void);
 

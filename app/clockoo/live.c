@@ -66,7 +66,7 @@ busy_percent(struct live *live, const struct appliance *a, uint32_t core)
 	return (uint32_t)percent;
 }
 
-/* Of keys looked for; without any there is no share. */
+/* Returns part by whole in percent, or "-" if whole is 0. */
 static const char *
 share_of(char text[SHARE_BYTES], uint64_t part, uint64_t whole)
 {

@@ -39,7 +39,7 @@ refuse(const struct appliance *a, struct error *err)
 	return (int)err->code;
 }
 
-/* The same for what the next start would say again. */
+/* Refuses as refuse() does, with the exit code of an error that the next start would meet again. */
 static int
 refuse_permanently(const struct appliance *a, struct error *err)
 {

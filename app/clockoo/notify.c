@@ -53,7 +53,7 @@ notify_reloading(const struct notify *n, uint64_t now_ns)
 {
 	char lines[LINES_BYTES];
 
-	/* The time lets the manager tell this reload from an earlier one. */
+	/* The time distinguishes this reload from an earlier one. */
 	snprintf(lines, sizeof lines, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		 (unsigned long long)(now_ns / NS_PER_US));
 	notify_send(n, lines);

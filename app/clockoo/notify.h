@@ -1,5 +1,5 @@
 /*
- * notify.h - what a service manager is told (sd_notify(3)): ready, alive, reloading, stopping.
+ * notify.h - messages to a service manager (sd_notify(3)): ready, alive, reloading, stopping.
  *
  * Shape:  one datagram of NAME=value lines to the socket that $NOTIFY_SOCKET names. Without that
  *         variable nothing is sent.
@@ -21,7 +21,7 @@ struct notify {
 	socklen_t to_bytes;
 };
 
-/* A start that goes on: from one line of its progress to the next, and more. */
+/* Extends a start that is under way: longer than from one line of progress to the next. */
 #define NOTIFY_EXTEND "EXTEND_TIMEOUT_USEC=10000000"
 
 void notify_begin(struct notify *n);

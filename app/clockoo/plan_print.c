@@ -88,7 +88,7 @@ print_nic(const struct dry_run *p, const struct config *cfg, FILE *out)
 	fprintf(out, "profile    %s: %s\n", p->profile.name, p->profile.summary);
 }
 
-/* The other hyper-threads of a worker's core, and what they do. */
+/* Prints the other hyper-threads of a worker's core and their use. */
 static void
 print_siblings(const struct dry_run *p, uint32_t cpu, FILE *out)
 {
@@ -166,7 +166,7 @@ print_rules(const struct steer_plan *plan, FILE *out)
 		fprintf(out, "           and %u more of the last kind\n", plan->rule_count - shown);
 }
 
-/* Where not all of it is on the NIC's node. */
+/* Prints the memory of each node, if not all of it is on the NIC's node. */
 static void
 print_nodes(const struct dry_run *p, const struct config *cfg, FILE *out)
 {
@@ -181,7 +181,7 @@ print_nodes(const struct dry_run *p, const struct config *cfg, FILE *out)
 	}
 }
 
-/* Of all shards. */
+/* Returns the items that the logs of all shards hold. */
 static uint64_t
 log_items(const struct flash_plan *p)
 {
@@ -194,7 +194,7 @@ hash_items(const struct flash_plan *p)
 	return p->shards / p->streams * p->column.count * p->column.items;
 }
 
-/* Of the memory. */
+/* Prints the tier's lines of the memory. */
 static void
 print_flash(const struct sizes *z, const struct config *cfg, FILE *out)
 {
@@ -227,7 +227,7 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 		tier_start_huge_bytes(cfg, &z->flash.plan, tree_is_live(&p->machine.tree)).all;
 	const uint64_t all = z->block_bytes + z->file_bytes + state + z->pool_bytes + rings +
 			     ((uint64_t)EAL_MB << MB_SHIFT);
-	/* Of a tier, its buffers and columns, in pages of their own or in a file on a tmpfs. */
+	/* A tier's buffers and columns lie in ordinary pages or in a file on a tmpfs. */
 	const uint64_t ordinary = state != 0 ? 0 : z->flash.buffers + z->flash.rows;
 	const uint64_t tls = tls_heap_max(cfg).all;
 	const uint64_t beside = kernel + ordinary + tls + ((uint64_t)PROGRAM_MB << MB_SHIFT);
@@ -343,7 +343,7 @@ print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 	print_ejection(&front->config, out);
 }
 
-/* Its memory is the heap's: as much again while a reload replaces it. */
+/* Prints the lists of networks. Their memory is on the heap, twice while a reload replaces them. */
 static void
 print_access(const struct access_look *look, FILE *out)
 {
@@ -375,7 +375,7 @@ print_shards(const struct flash_plan *p, FILE *out)
 		CONFIG_FLASH_HASHED);
 }
 
-/* What a million items of the mean size take, and how often they are written. */
+/* Prints the memory that a million items of the mean size take, and how often each is written. */
 static void
 print_million(const struct second_tier_sizes *f, const struct config *cfg, FILE *out)
 {
@@ -434,7 +434,7 @@ print_http(const struct config_http *http, FILE *out)
 	return built;
 }
 
-/* What OpenSSL takes comes from the heap, as handshakes come and go. */
+/* Prints the memory of TLS. OpenSSL's part is on the heap and varies with handshakes. */
 static void
 print_tls(const struct config *cfg, const struct sizes *z, FILE *out)
 {

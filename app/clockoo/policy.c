@@ -18,7 +18,7 @@ given(const char *text)
 	return text[0] != '\0' ? text : NULL;
 }
 
-/* What `stats` says about this process and its settings. */
+/* Fills what `stats` shows of this process and its settings. */
 static void
 describe(struct appliance *a)
 {
@@ -66,7 +66,7 @@ describe(struct appliance *a)
 	serve_shared_set_info(a->shared, &info);
 }
 
-/* What clients may ask for; the rest is filled in at start. */
+/* Returns the part of the policy that the configuration decides; a start fills in the rest. */
 static struct serve_policy
 policy_of(const struct config *c)
 {

@@ -11,8 +11,8 @@
 
 void policy_set(struct appliance *a);
 
-/* What clients may ask for, how long they may be idle, and what goes to flash, as now says;
- * policy_may_change names the options that this covers. */
+/* Applies the options of now that may change while it runs; policy_may_change() is true for them.
+ */
 void policy_change(struct appliance *a, const struct config *now);
 bool policy_may_change(const char *option);
 

@@ -36,7 +36,8 @@ report_key(void *arg, const char *option, const char *key, const char *value)
 			key);
 }
 
-/* What the file of the start set, or one since: a key that goes from it again has changed too. */
+/* Adds the keys that this file sets to those set since the start: a key that leaves the file has
+ * changed too. */
 static void
 merge_lines(struct config_source *all, const struct config_source *src)
 {
@@ -72,7 +73,7 @@ reload_servers(struct report *r, struct appliance *a, const struct config *now,
 	}
 }
 
-/* Their files may have changed, too, of which no key tells. */
+/* Reads the lists of networks again: their files may have changed without a changed key. */
 static void
 reload_access(struct report *r, struct appliance *a, struct access_look *look)
 {
@@ -130,7 +131,7 @@ reload_servers_file(struct appliance *a)
 		reload_servers(&report, a, &asked, look);
 }
 
-/* The same of networks. */
+/* Reads the files of networks again, where no configuration file is used. */
 static void
 reload_access_files(struct appliance *a)
 {

@@ -59,7 +59,7 @@ saved_begin(struct saved *s, struct appliance *a, struct error *err)
 	if (!save_path_ok(path, err) ||
 	    !save_lock(&s->paths, MEMORY_FILE_WAIT_MS, &s->lock_fd, err))
 		return false;
-	/* What a stop has not finished, and what a process did not live to load. */
+	/* Removes a file that a stop did not finish, and one whose load was cut off. */
 	save_forget(s->paths.part);
 	save_forget(s->paths.loading);
 	kept_now(&now);
@@ -75,7 +75,7 @@ say_empty(const struct saved *s, const char *why)
 	fprintf(stderr, LINE "%s: not loaded: %s\n", s->paths.file, why);
 }
 
-/* Still to be kept, after the start of all else? By how much its clock is ahead of ours. */
+/* Judges the gap again after the rest of the start, and notes how far the file's clock is ahead. */
 static bool
 judge(struct saved *s, const struct appliance *a)
 {
@@ -367,7 +367,7 @@ struct stopping {
 	uint64_t items, begun_ns, said_ns;
 };
 
-/* One line a second, by which the manager waits on. */
+/* Prints one line a second and extends the manager's time limit. False: a second signal came. */
 static bool
 go_on(void *arg, const struct save_told *told)
 {

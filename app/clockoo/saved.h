@@ -30,7 +30,7 @@ struct sizes;
 struct saved {
 	bool used;
 	bool loads; /* there is something to load */
-	bool runs;  /* the thread is to be joined */
+	bool runs;  /* the thread must be joined */
 	bool served;
 	struct save_paths paths;
 	int lock_fd; /* until the process ends */
@@ -46,16 +46,17 @@ struct saved {
 bool saved_begin(struct saved *s, struct appliance *a, struct error *err);
 /* The store is there, and its clock, and no core turns. What memory.file has kept wins. */
 void saved_take(struct saved *s, struct appliance *a);
-/* A start has failed after that: nobody was served, and the next one loads the file. */
+/* Undoes saved_take() after a failed start: no client was served, so the next start loads the file.
+ */
 void saved_give_back(struct saved *s);
-/* From the first request on. */
+/* Called before the first request. */
 void saved_start(struct saved *s, struct appliance *a);
 /* The cores have ended, and with them the service: the gap begins. A load ends with its file. */
 void saved_join(struct saved *s, struct appliance *a);
-/* All threads have ended by themselves. */
+/* Called when all threads have ended by themselves. */
 void saved_stop(struct saved *s, struct appliance *a);
 
-/* --check and doctor: can a stop write the file? And one line on what a start would load. */
+/* For --check and doctor: true if a stop could write the file. */
 bool saved_check(const struct config *cfg, struct error *err);
 void saved_words(const struct config *cfg, char words[SAVE_WORDS_BYTES]);
 

@@ -113,34 +113,48 @@ super_read(struct second_tier *t)
 static bool
 refuse(struct second_tier *t, const struct config *cfg, int e, struct error *err)
 {
+	const char *device = cfg->flash.device, *at = t->under.at;
+
 	second_tier_close(t);
-	return error_set(err, "--flash-device: %s: %s", cfg->flash.device,
-			 e == -EWOULDBLOCK || e == -EBUSY ? "another process has it"
-							  : strerror(-e));
+	if (e == -EEXIST)
+		return error_set(
+			err,
+			"--flash-device: %s: loop device %s lies over the same file: name one "
+			"of both, or detach it (losetup -d)",
+			device, at);
+	if (e != -EWOULDBLOCK && e != -EBUSY)
+		return error_set(err, "--flash-device: %s: %s", device, strerror(-e));
+	return error_set(err, "--flash-device: %s: another process has %s%s", device,
+			 at[0] != '\0' ? "what it lies on, " : "it", at);
 }
 
-/* One try. A block device is one process's by itself. */
+/* One try. A block device is one process's by itself, and not what it lies on. */
 static int
-open_and_lock(struct flash_file *file, const struct config *cfg)
+open_and_lock(struct second_tier *t, const struct config *cfg)
 {
+	struct flash_file *file = &t->file;
 	int e = flash_file_open(file, cfg->flash.device, (uint64_t)cfg->flash.size_mb << 20);
 
-	if (e == 0 && flock(file->fd, LOCK_EX | LOCK_NB) != 0) {
-		e = -errno;
+	t->under.at[0] = '\0';
+	if (e != 0)
+		return e;
+	e = flock(file->fd, LOCK_EX | LOCK_NB) != 0
+		    ? -errno
+		    : flash_under_lock(&t->under, FLASH_UNDER_SYSFS, file->fd);
+	if (e != 0)
 		flash_file_close(file);
-	}
 	return e;
 }
 
 /* A ring of a process that was killed keeps the file for a while, and its transfers with it. */
 static int
-wait_for(struct flash_file *file, const struct config *cfg)
+wait_for(struct second_tier *t, const struct config *cfg)
 {
 	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * MS_NS};
 	uint32_t waited_ms = 0;
 	int e;
 
-	for (; (e = open_and_lock(file, cfg)) == -EWOULDBLOCK || e == -EBUSY;
+	for (; (e = open_and_lock(t, cfg)) == -EWOULDBLOCK || e == -EBUSY;
 	     waited_ms += LOCK_PAUSE_MS) {
 		if (waited_ms >= MEMORY_FILE_WAIT_MS)
 			break;
@@ -159,7 +173,13 @@ second_tier_open(struct second_tier *t, const struct config *cfg, struct error *
 		return true;
 	if (!flash_look_check(cfg, err))
 		return false;
-	e = wait_for(&t->file, cfg);
+	e = wait_for(t, cfg);
+	if (e == 0 && t->under.unopened[0] != '\0')
+		fprintf(stderr,
+			LINE
+			"warning: %s lies on %s, which cannot be opened: nothing keeps another "
+			"process from it\n",
+			cfg->flash.device, t->under.unopened);
 	if (e == 0)
 		e = super_read(t);
 	t->used = e == 0;
@@ -535,6 +555,8 @@ second_tier_close(struct second_tier *t)
 	flash_state_close(&t->from.state);
 	if (t->file.fd >= 0 && ended)
 		flash_file_close(&t->file);
+	if (ended)
+		flash_under_unlock(&t->under);
 	t->io = NULL;
 	t->used = false;
 }

@@ -16,6 +16,7 @@
 
 #include "flash/flash_plan.h"
 #include "flash/flash_supplier.h"
+#include "flash/flash_under.h"
 #include "tier_columns.h"
 #include "tier_io.h"
 #include "tier_start.h"
@@ -46,6 +47,7 @@ size_t second_tier_bytes(const struct second_tier_sizes *z);
 struct second_tier {
 	bool used;
 	struct flash_file file;
+	struct flash_under under; /* what it lies on */
 	struct flash_super super; /* as it was last written */
 	struct tier_start from;
 	struct flash_tier *tier;

@@ -17,13 +17,11 @@
 #define RX_FRAMES_MAX 16384u
 #define PARTS         6u
 #define CHUNKS_CONN   4ull /* a likely connection */
-/* The same of a front: an eighth of them is for requests that wait for servers, and all may. */
-#define CHUNKS_WAITING 10ull
-#define CONNS_SPARE    32u /* above -c, to send surplus clients an error */
-#define FRONT_ANSWERS_PART                                                                         \
-	16u               /* of the memory: what servers have answered and clients not read        \
-			   */
-#define CONNS_WHOLE 8192u /* up to here every core has slots for all of -c */
+/* chunks a connection of a front: an eighth is for requests that wait for servers, and all may */
+#define CHUNKS_WAITING     10ull
+#define CONNS_SPARE        32u   /* above -c, to send surplus clients an error */
+#define FRONT_ANSWERS_PART 16u   /* of the memory, for answers that clients have not read */
+#define CONNS_WHOLE        8192u /* up to here every core has slots for all of -c */
 
 static_assert((uint64_t)CONFIG_MEMORY_MAX_MB << 20 == STORE_MEMORY_MAX,
 	      "-m may be what there can be");
@@ -60,7 +58,7 @@ sizes_file_bytes(const struct config *cfg)
 	return cfg->memory_file[0] != '\0' ? store_memory(cfg) : 0;
 }
 
-/* Of one core. Its ways to the fleet are known once that is. */
+/* Returns the settings of one core's front; its routes to servers follow from the fleet later. */
 static struct front_settings
 front_of(const struct config *cfg, const struct front_config *front)
 {
@@ -86,7 +84,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 	};
 }
 
-/* Of modules whose settings are known. */
+/* Computes the bytes of the modules whose settings are known. */
 static void
 bytes_compute(struct sizes *z, const struct config *cfg)
 {

@@ -18,15 +18,15 @@ struct secrets {
 	struct prf_key key; /* of numbers that clients see */
 };
 
-/* Of all cores: connections, their requests and send queues; and all else beside the store's
- * memory. */
+/* Return bytes of all cores: of connections with their requests and send queues; of everything else
+ * beside the store's memory. */
 uint64_t sizes_connections(const struct sizes *z, const struct config *cfg);
 uint64_t sizes_tables(const struct sizes *z, const struct config *cfg);
 
-/* Of --memory-file; 0: there is none. */
+/* Returns the size of --memory-file, 0 without one. */
 size_t sizes_file_bytes(const struct config *cfg);
 
-/* What lies outside of the configuration. */
+/* Facts from outside of the configuration. */
 struct sizes_asked {
 	const struct front_config *front; /* NULL: there is none */
 	uint64_t flash_bytes;             /* of --flash-device; 0: there is none */

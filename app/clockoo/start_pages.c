@@ -1,6 +1,6 @@
 /*
- * start_pages.c - of the program and its libraries, segments that nobody may write: they are as in
- * their files. Tables that were relocated lie in others.
+ * start_pages.c - gives back the pages of read-only segments, which are as in their files.
+ * Relocated tables lie in other segments.
  */
 #include "start_pages.h"
 #include "base/bytes.h"

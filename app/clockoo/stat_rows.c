@@ -16,7 +16,7 @@
 
 /* ---- rows of a supplier, for this thread ---- */
 
-/* What core 0 would say, but for the moment in which it waits for other fronts' copies to end. */
+/* Reads a row of `stats front` as core 0 would, without waiting for other fronts' copies to end. */
 static bool
 fleet_row(void *arg, uint32_t n, struct serve_row *row)
 {

@@ -1,10 +1,10 @@
 /*
- * tier_columns.h - columns of the second tier, where its layout is hash: what makes them, and their
- * rows at a stop.
+ * tier_columns.h - columns of the second tier with layout hash: their makers, and their rows at a
+ * stop.
  *
  * Owner:  struct second_tier; memory of tier_columns_bytes of its region.
  * Thread: main.
- * Errors: rows that a stop cannot write are told in a line: their columns are empty at the next
+ * Errors: rows that a stop cannot write are named in a line: their columns are empty at the next
  *         start.
  * Bounds: a stop waits TIER_COLUMNS_LEAVE_S for a shard's rows.
  */
@@ -21,17 +21,17 @@
 /* 0: there are none. */
 size_t tier_columns_bytes(const struct flash_plan *plan);
 
-/* Where a shard of all streams lies, and its sizes. */
+/* Sets where a shard of all streams lies, and its sizes. */
 void tier_columns_shard(struct flash_shard_config *c, const struct flash_plan *plan,
 			uint32_t shard);
 
-/* What makes columns of these shards; NULL: they have none. hash: the store's. */
+/* Returns what makes columns of these shards, NULL if they have none. hash: the store's. */
 struct flash_convert *tier_columns_create(const struct flash_plan *plan, struct region *region,
 					  struct flash_shard *shards, struct flash_device *device,
 					  uint64_t (*hash)(void *arg, struct view key), void *arg);
 
-/* The rows are on the device then, but for a sync; the superblock says so. Nobody uses the shards
- * any more. */
+/* Writes the rows to the device, but for a sync, and notes them in the superblock. No thread may
+ * use the shards any more. */
 void tier_columns_leave(struct flash_shard *shards, uint32_t count, struct flash_device *device,
 			struct flash_super *super);
 

@@ -24,9 +24,9 @@ struct tier_helpers {
 	uint32_t count;
 };
 
-/* Returns what a recovery is told; NULL: there is no helper. */
+/* Returns the helpers for a recovery, NULL if there are none. */
 struct flash_workers *tier_helpers_start(struct tier_helpers *h, const struct appliance *a);
-/* Nobody recovers any more. */
+/* Ends the helpers, after the last recovery. */
 void tier_helpers_stop(struct tier_helpers *h);
 
 #endif

@@ -98,7 +98,7 @@ served_by(const struct tier_start *s, const struct appliance *a, struct flash_se
 					    a->kept.page->tier.incarnation};
 		return true;
 	}
-	/* What memory.file had is not kept, and who served it last is not known any more: as by
+	/* The items of memory.file are not kept, and its last server is unknown: as if there were
 	 * none. */
 	if (!a->saved.used || a->saved.look.found != SAVE_FOUND_WHOLE)
 		return a->kept.used && a->kept.had;
@@ -184,7 +184,7 @@ say_progress(const struct recovering *r, uint32_t done, uint32_t all)
 	notify_send(&r->a->notify, NOTIFY_EXTEND);
 }
 
-/* Nobody is served meanwhile, so it is gap, too. */
+/* False ends the recovery: its time counts as gap, since no client is served. */
 static bool
 go_on(void *arg, uint32_t done, uint32_t all)
 {
@@ -376,7 +376,8 @@ tier_start_leave(struct tier_start *s, struct appliance *a, struct flash_super *
 	struct gap_now now;
 
 	kept_now(&now);
-	/* One reading for both files: so a start knows that they are of the same process. */
+	/* Both files get the same reading of the clock, so a start knows that one process wrote
+	 * them. */
 	if (a->saved.used && a->saved.clocks_read)
 		super->beat = a->saved.beat;
 	else if (!kept_read_clocks(&a->kept, &super->beat))

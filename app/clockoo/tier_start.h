@@ -48,25 +48,25 @@ bool tier_start_open(struct tier_start *s, const struct appliance *a, struct err
 void tier_start_decide(struct tier_start *s, const struct appliance *a,
 		       const struct flash_layout *layout);
 /* The shards, in their order; c is of this one, but for kept, intents, pages and the columns'
- * memory. False: a stop was asked for, and the next start does it again; or it took longer than
- * what was left is kept (TIER_START_TOO_LATE), and all shards are to be made again, cold; or the
- * device hangs. */
+ * memory. False: a stop was requested, and the next start does it again; or it took longer than
+ * the rest of the gap allows (TIER_START_TOO_LATE), and all shards are to be made again, cold; or
+ * the device hangs. */
 bool tier_start_shard(struct tier_start *s, const struct appliance *a, struct flash_shard *shard,
 		      struct flash_shard_config *c, const struct flash_recover_config *recover,
 		      uint64_t random);
-/* All shards are there. A flush to come is the store's again. */
+/* Called when all shards are recovered. A flush that is due becomes the store's. */
 void tier_start_end(struct tier_start *s, const struct appliance *a);
-/* How far the store's clock is ahead of a process that has just begun, by the tier. */
+/* Returns how far the store's clock is ahead of that of a new process, by the tier's record. */
 uint64_t tier_start_ahead_ns(const struct tier_start *s);
 
 /* ---- in service ---- */
 
 /* This process's superblock is on the device. */
 void tier_start_serve(struct tier_start *s, struct appliance *a, const struct flash_super *super);
-/* Of a store that is served without a tier. */
+/* For a store that is served without a tier. */
 void tier_start_none(struct appliance *a);
 void tier_start_tick(struct tier_start *s, struct appliance *a);
-/* What the superblock of a graceful stop says of this moment. */
+/* Fills the superblock of a graceful stop. */
 void tier_start_leave(struct tier_start *s, struct appliance *a, struct flash_super *super);
 
 #endif

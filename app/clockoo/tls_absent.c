@@ -23,6 +23,13 @@ tls_files_check(const struct config *cfg, struct error *err)
 }
 
 bool
+tls_files_date_is_near(const struct config *cfg, struct error *err)
+{
+	(void)cfg, (void)err;
+	return false;
+}
+
+bool
 tls_cores_begin(struct tls_cores **tls, const struct config *cfg, struct error *err)
 {
 	*tls = NULL;

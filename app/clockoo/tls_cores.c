@@ -70,6 +70,34 @@ tls_files_check(const struct config *cfg, struct error *err)
 	return context != NULL;
 }
 
+static bool
+date_is_near(const struct tls_context *context, const struct config *cfg, struct error *err)
+{
+	char words[TLS_WHY_BYTES];
+
+	return tls_context_date_is_near(context, (int64_t)time(NULL), words) &&
+	       !error_set(err, "ssl_chain_cert %.160s: %s", cfg->tls.chain_cert, words);
+}
+
+bool
+tls_files_date_is_near(const struct config *cfg, struct error *err)
+{
+	struct tls_context *context = cfg->tls.on ? context_load(cfg, err) : NULL;
+	const bool near = context != NULL && date_is_near(context, cfg, err);
+
+	tls_context_free(context);
+	return near;
+}
+
+static void
+date_warn(const struct tls_context *context, const struct config *cfg)
+{
+	struct error err;
+
+	if (date_is_near(context, cfg, &err))
+		fprintf(stderr, "clockoo: warning: %s\n", err.text);
+}
+
 bool
 tls_cores_begin(struct tls_cores **tls, const struct config *cfg, struct error *err)
 {
@@ -81,6 +109,7 @@ tls_cores_begin(struct tls_cores **tls, const struct config *cfg, struct error *
 	context = context_load(cfg, err);
 	if (context == NULL)
 		return false;
+	date_warn(context, cfg);
 	*tls = calloc(1, sizeof **tls);
 	ensure(*tls != NULL);
 	tls_shared_begin(&(*tls)->shared, context, cfg->cores);
@@ -143,6 +172,7 @@ tls_cores_reload(struct tls_cores *tls, const struct config *cfg)
 		if (tls_shared_replace_mt(&tls->shared, context)) {
 			fprintf(stderr, "clockoo: reload: %s: the certificates were read again\n",
 				cfg->tls.chain_cert);
+			date_warn(context, cfg);
 			return;
 		}
 		nanosleep(&wait, NULL);

@@ -25,7 +25,9 @@ bool tls_is_built(struct error *err);
 const char *tls_library_words(void);
 /* The files are read and forgotten: they are right, or err says what is wrong. */
 bool tls_files_check(const struct config *cfg, struct error *err);
-/* *tls NULL: there is no TLS. */
+/* True if clients refuse the certificates for their dates, now or soon: one line in err. */
+bool tls_files_date_is_near(const struct config *cfg, struct error *err);
+/* *tls NULL: there is no TLS. Warns of dates on stderr, as a reload does. */
 bool tls_cores_begin(struct tls_cores **tls, const struct config *cfg, struct error *err);
 /* Of one core; 0 without TLS. */
 size_t tls_core_bytes(const struct config *cfg, uint32_t conns_max);

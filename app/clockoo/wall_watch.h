@@ -1,5 +1,5 @@
 /*
- * wall_watch.h - the wall clock is set while the program runs: found, and by how much.
+ * wall_watch.h - finds that the wall clock was set while the program runs, and by how much.
  *
  * Cores count time on a clock that never goes back. A client that gives an expiry time as a date
  * gives it by the wall clock, so a date is compared with that clock as it is now: one that was set
@@ -8,8 +8,7 @@
  * Shape:  plain data. Both clocks are read by the caller.
  * Units:  ns; the wall clock's since 1970.
  * Thread: one.
- * Bounds: readings that were WALL_READ_NS apart or more say nothing; steps below WALL_STEP_NS are
- *         not told, NTP slews them.
+ * Bounds: readings WALL_READ_NS or more apart and steps below WALL_STEP_NS are ignored.
  */
 #ifndef CLOCKOO_WALL_WATCH_H
 #define CLOCKOO_WALL_WATCH_H

@@ -10,9 +10,9 @@
 #include "dpdk/run_delay.h"
 #include "serve/serve_await.h"
 
-/* What waits for a supplier has half of the time; then it fails. Close every connection; those
- * whose peers do not answer in time are reset, and with them goes all that their replies pin: a pin
- * would outlive the process in --memory-file. A core that forwards frames of other cores stays
+/* Ends the core's service. Pending requests have half of the time, then they fail. Every connection
+ * is closed; one whose peer does not answer in time is reset, which frees what its replies pin: a
+ * pin would outlive the process in --memory-file. A core that forwards frames of other cores stays
  * until those must have ended. */
 static void
 drain(const struct worker *w)

@@ -201,8 +201,8 @@ nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct err
 	err->text[0] = '\0';
 	if (!nic_claim(cfg, &nic->profile, &nic->claim, err))
 		return false;
-	nic->prefix = eal_lock_prefix(cfg->file_prefix, err);
-	if (nic->prefix < 0 || !eal_device_args(nic, cfg, device, err))
+	if (!name_claim_prefix(cfg->file_prefix, &nic->prefix, err) ||
+	    !eal_device_args(nic, cfg, device, err))
 		return false;
 	nic->removed_stale_socket = host_has_stale_socket(&nic->host, &nic->profile);
 	if (nic->removed_stale_socket && !host_remove_stale_socket(cfg, err))
@@ -233,7 +233,7 @@ nic_stop(struct nic *nic)
 	device_stop(&nic->device);
 	if (has_cable)
 		cable_close(&nic->cable);
-	if (nic->claim != NIC_CLAIM_NONE)
+	if (nic->claim != NAME_CLAIM_NONE)
 		close(nic->claim);
 	if (nic->handover != NULL)
 		huge_block_free(&nic->rings);

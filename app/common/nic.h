@@ -39,7 +39,7 @@ struct nic {
 	struct user_net *user;     /* NULL: the port is another one than user */
 	struct cable cable;        /* between it and the cores */
 	int claim;                 /* nic_claim.h; this one's for as long as it runs */
-	int prefix;                /* eal_lock_prefix; given up before the memory file */
+	int prefix;                /* name_claim.h; given up before the memory file */
 	bool removed_stale_socket; /* a socket that a crash left was removed */
 };
 

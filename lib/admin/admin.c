@@ -18,7 +18,7 @@ admin_turn(struct serve *sv)
 		streams_refresh(sv);
 	a->detail = atomic_load_explicit(&sh->detail, memory_order_relaxed);
 	sv->observed = a->detail || a->streams != 0;
-	if (unlikely(a->watchers != 0))
+	if (unlikely(a->watching != 0))
 		watchers_turn(sv);
 }
 
@@ -37,6 +37,7 @@ conn_closed(struct serve *sv, struct session *ss)
 		watcher_remove(sv, ss);
 	if (sv->admin->sizes_owner == ss)
 		sv->admin->sizes_owner = NULL;
+	store_walk_end(sv->store, &ss->stream.cursor);
 	if (unlikely(observes(sv, MC_STREAM_CONNEVENTS)))
 		observed_conn(sv, ss, false);
 	conn_unlisted(sv, ss);
@@ -230,7 +231,7 @@ admin_bytes(const struct serve_config *cfg)
 {
 	return sizeof(struct admin) + cfg->conns_max * sizeof(struct conn_snapshot) +
 	       sizeof(struct prefixes) + sizeof(struct event_ring) + SIZE_CELLS * sizeof(uint32_t) +
-	       5 * CACHE_LINE_BYTES;
+	       WATCHERS_MAX * sizeof(struct watcher) + budget_bytes() + 6 * CACHE_LINE_BYTES;
 }
 
 void
@@ -243,6 +244,9 @@ admin_create(struct region *region, struct serve *sv)
 	a->prefixes = region_take(region, sizeof(struct prefixes), line);
 	a->ring = region_take(region, sizeof(struct event_ring), line);
 	a->sizes = region_take(region, SIZE_CELLS * sizeof(uint32_t), line);
+	a->watchers = region_take(region, WATCHERS_MAX * sizeof(struct watcher), line);
+	budget_create(&a->watcher_places, region, WATCHERS_MAX, 0, sv->cfg.core);
+	budget_count_always(&a->watcher_places);
 	sv->admin = a;
 	sv->admin_ops = &admin_ops;
 }

@@ -1,5 +1,6 @@
 /*
- * addresses.c - options that hold addresses: ours, our routers', networks of others.
+ * addresses.c - options that hold addresses: the appliance's, its routers', and networks of
+ * clients.
  */
 #include "net_list.h"
 #include "options.h"
@@ -10,7 +11,8 @@
 
 #define USER_LOOPBACK 0x7f000001u /* 127.0.0.1 */
 
-/* What inet_pton reads, from the front of *p up to one of the ends or the end of the text. */
+/* Parses an address of one family from the front of *p, up to one of the characters in ends or
+ * the end of the text, as inet_pton does. */
 static bool
 parse_family(const char **p, int family, const char *ends, void *to)
 {
@@ -38,7 +40,7 @@ parse_ipv4(const char **p, uint32_t *ip)
 	return true;
 }
 
-/* An IPv4-mapped address is refused: it never stands in a packet. */
+/* Parses an IPv6 address. An IPv4-mapped one is refused: it never stands in a packet. */
 static bool
 parse_ipv6(const char **p, struct ip_addr *ip)
 {
@@ -78,7 +80,7 @@ is_any_address(const char *text, size_t len)
 	return false;
 }
 
-/* ":PORT", if it stands there. */
+/* Parses ":PORT" if the text at *p begins with a colon. */
 static bool
 parse_listener_port(const char **p, uint32_t *port)
 {
@@ -103,7 +105,7 @@ is_ipv6_text(const char *text)
 	       (colon != NULL && memchr(colon + 1, ':', len - (size_t)(colon + 1 - text)) != NULL);
 }
 
-/* "[::1]" or, with no port behind it, "::1". */
+/* Parses "[::1]", or "::1" with no port after it. */
 static bool
 parse_listener6(const char **p, struct config_listener *l)
 {
@@ -164,7 +166,8 @@ option_forget_listen(struct config *cfg)
 	memset(&cfg->listeners, 0, sizeof cfg->listeners);
 }
 
-/* Keeps the addresses: their meaning depends on the port, which may be given later. */
+/* Stores the addresses. finish_listen interprets them, since their meaning depends on the port,
+ * which may be given later. */
 bool
 option_set_listen(struct config *cfg, const char *value, struct error *err)
 {
@@ -187,7 +190,8 @@ option_set_listen(struct config *cfg, const char *value, struct error *err)
 	       error_set(err, "--listen: more than %zu characters", sizeof listen->text - 1);
 }
 
-/* memcached's -l names sockets of the kernel; on a NIC it can only say our one address again. */
+/* Applies one -l on a NIC. memcached's -l names sockets of the kernel; on a NIC it can only
+ * repeat the appliance's one address. */
 static bool
 listener_of_nic(struct config *cfg, const struct config_listener *l, struct error *err)
 {
@@ -263,7 +267,7 @@ config_listens(const struct config *cfg, uint32_t port)
 	return port == cfg->tcp_port;
 }
 
-/* Is -p's port one of -l's? An address without a port has it. */
+/* True if -p's port is among the ports of -l. An address without a port has -p's. */
 static bool
 names_own_port(const struct config *cfg)
 {
@@ -297,8 +301,8 @@ add_port_of_nic(struct config *cfg, uint32_t port, struct error *err)
 	return true;
 }
 
-/* Each port of -l is served, and -p's where an address has none. Datagrams go by the port of -l,
- * too, as memcached has it. */
+/* Serves each port of -l, and -p's where an address has none. UDP uses the port of -l, too, as in
+ * memcached. */
 static bool
 finish_listen_nic(struct config *cfg, struct error *err)
 {
@@ -336,7 +340,7 @@ finish_listen(struct config *cfg, struct error *err)
 	return config_is_user(cfg) ? finish_listen_user(cfg) : finish_listen_nic(cfg, err);
 }
 
-/* Either family, from the front of *p. */
+/* Parses an address of either family from the front of *p. */
 static bool
 parse_ip(const char **p, struct ip_addr *ip)
 {
@@ -351,7 +355,7 @@ parse_ip(const char **p, struct ip_addr *ip)
 	return parse_ipv6(p, ip);
 }
 
-/* One network of the list; a bare address is a network of one. */
+/* Parses one network of a list; a bare address is a network of one address. */
 const char *
 option_parse_net(const char *p, struct config_net *net)
 {
@@ -392,7 +396,8 @@ option_set_nets(struct config *cfg, const char *value, struct error *err)
 	return error_set(err, "--udp-allow: more than %u networks", CONFIG_NETS_MAX);
 }
 
-/* A list is read here to find what is wrong with it; a file is looked at by whoever uses it. */
+/* Sets a list of networks. A list is parsed here to find its errors; the content of a file is
+ * checked by the code that uses it. */
 bool
 option_set_net_list(char text[CONFIG_SERVERS_BYTES], const struct option_row *row,
 		    const char *value, struct error *err)

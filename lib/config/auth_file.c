@@ -2,17 +2,27 @@
  * auth_file.c - reads the users of -Y, as memcached does.
  */
 #include "auth_file.h"
+#include "bom.h"
+#include "nearest.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All lines, and one byte more to see that there is more. */
-#define TEXT_BYTES (AUTH_USERS_MAX * (AUTH_LINE_BYTES + AUTH_ROLE_BYTES) + 1)
+/* room for all lines, and one byte more by which a file that is too long is recognised */
+#define TEXT_BYTES (BOM_BYTES + AUTH_USERS_MAX * (AUTH_LINE_BYTES + AUTH_ROLE_BYTES) + 1)
 
-/* -1, or how many bytes. A pipe or a device is refused: it could make the reader wait for ever. */
+/* A role, one letter more, and blanks between: longer fields are passwords. */
+#define ROLE_LOOK_BYTES 16u
+#define NEAR_ROLE(role)                                                                            \
+	"its last field is nearly the role " role "; write :" role                                 \
+	", or :read, :write or :admin behind a password that ends so"
+
+/* Reads the file. Returns its length, or -1. A pipe or a device is refused: it could block the
+ * reader for ever. */
 static ssize_t
 read_text(char text[TEXT_BYTES], const char *path, struct error *err)
 {
@@ -48,36 +58,89 @@ auth_file_is_open(const char *path)
 	return stat(path, &st) == 0 && (st.st_mode & (S_IROTH | S_IWOTH)) != 0;
 }
 
-/* Takes the role from the end of name and password, which is all of a user without one. */
+static const char *const roles[] = {
+	[AUTH_READ] = "read", [AUTH_WRITE] = "write", [AUTH_ADMIN] = "admin"};
+
+/* Returns where the last field begins: behind a colon that is not the one that ends the name, or
+ * NULL. */
+static const char *
+last_field(const char *line, size_t len)
+{
+	const char *name_end = memchr(line, ':', len);
+	const char *last = memrchr(line, ':', len);
+
+	return last != name_end ? last + 1 : NULL;
+}
+
+/* Cuts the role off the end of the name and password. A user without one gets AUTH_ADMIN. */
 static enum auth_role
 role_take(const char *line, size_t *len)
 {
-	static const char *const roles[] = {
-		[AUTH_READ] = ":read", [AUTH_WRITE] = ":write", [AUTH_ADMIN] = ":admin"};
-	const char *colon = memchr(line, ':', *len);
+	const char *field = last_field(line, *len);
+	const size_t n = field != NULL ? (size_t)(line + *len - field) : 0;
 
-	for (uint32_t i = AUTH_READ; colon != NULL && i <= AUTH_ADMIN; i++) {
-		const size_t n = strlen(roles[i]);
-		const size_t password = *len - (size_t)(colon + 1 - line);
-
-		if (password >= n && memcmp(line + *len - n, roles[i], n) == 0) {
-			*len -= n;
+	for (uint32_t i = AUTH_READ; field != NULL && i <= AUTH_ADMIN; i++) {
+		if (n == strlen(roles[i]) && memcmp(field, roles[i], n) == 0) {
+			*len -= n + 1;
 			return (enum auth_role)i;
 		}
 	}
 	return AUTH_ADMIN;
 }
 
-/* line[0..len) without its line end. Returns what is wrong with it, or NULL. */
+/* The field in small letters, without the blanks around it. False: it is too long for a role. */
+static bool
+role_normalize(char to[ROLE_LOOK_BYTES], const char *field, size_t len)
+{
+	while (len > 0 && isspace((unsigned char)field[0])) {
+		field++;
+		len--;
+	}
+	while (len > 0 && isspace((unsigned char)field[len - 1]))
+		len--;
+	if (len >= ROLE_LOOK_BYTES)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		to[i] = (char)tolower((unsigned char)field[i]);
+	to[len] = '\0';
+	return true;
+}
+
+/* Returns what is wrong if the last field of a line without a role was meant as one, or NULL: it
+ * is a role but for capitals, blanks and one letter. */
+static const char *
+near_role(const char *line, size_t len)
+{
+	static const char *const words[] = {
+		[AUTH_READ] = NEAR_ROLE("read"),
+		[AUTH_WRITE] = NEAR_ROLE("write"),
+		[AUTH_ADMIN] = NEAR_ROLE("admin"),
+	};
+	const char *field = last_field(line, len);
+	char look[ROLE_LOOK_BYTES];
+
+	if (field == NULL || !role_normalize(look, field, (size_t)(line + len - field)))
+		return NULL;
+	for (uint32_t i = AUTH_READ; i <= AUTH_ADMIN; i++)
+		if (nearest_distance(look, roles[i]) <= 1)
+			return words[i];
+	return NULL;
+}
+
+/* Parses line[0..len), without its line end. Returns the error, or NULL. */
 static const char *
 read_line(struct auth_user *user, const char *line, size_t len)
 {
-	const char *colon = memchr(line, ':', len);
-	size_t name_len, word_len;
+	const char *colon = memchr(line, ':', len), *wrong;
+	size_t name_len, word_len, before;
 
 	if (len != 0 && line[len - 1] == '\r')
 		len--;
+	before = len;
 	user->role = role_take(line, &len);
+	wrong = len == before ? near_role(line, len) : NULL;
+	if (wrong != NULL)
+		return wrong;
 	if (colon == NULL)
 		return "expected user:password";
 	name_len = (size_t)(colon - line);
@@ -102,7 +165,7 @@ auth_file_load(struct auth_users *users, const char *path, struct error *err)
 	const ssize_t len = read_text(text, path, err);
 	struct auth_users read = {0};
 
-	for (ssize_t at = 0; at < len;) {
+	for (ssize_t at = len > 0 ? (ssize_t)bom_bytes(text, (size_t)len) : 0; at < len;) {
 		const char *line = text + at;
 		const char *end = memchr(line, '\n', (size_t)(len - at));
 		const size_t line_len = end != NULL ? (size_t)(end - line) : (size_t)(len - at);

@@ -1,13 +1,15 @@
 /*
  * auth_file.h - the file of users of -Y.
  *
- * One user a line, "user:password", as memcached reads it: the name ends at the first colon, the
- * password at the end of the line (a carriage return before it is no part of it). Neither may be
- * empty, no byte may be zero. Behind the password :read, :write or :admin may stand, what the user
- * may do: get; also store and delete; all, which is so without it too. So a password that ends in
- * one of these three needs one of them behind it.
+ * Each line is one user, "user:password", as memcached reads it: the name ends at the first
+ * colon, the password at the end of the line (without a carriage return before it). Neither may
+ * be empty, and no byte may be zero. A suffix :read, :write or :admin after the password is the
+ * user's role: a reader may get, a writer may also store and delete, an admin may do all. A user
+ * without a suffix is an admin. A password that itself ends in one of these suffixes, or in a
+ * field that is nearly one (other capitals, blanks, one letter off), needs a second one after it:
+ * without it the line is refused. A byte order mark is skipped.
  *
- * Shape:  plain data; a name and its password stand in bytes one after the other.
+ * Shape:  plain data; a name and its password lie in bytes, one after the other.
  * Thread: any; reads a file, no heap.
  * Errors: struct error names file and line, and never a word of the line. users is then unchanged.
  * Bounds: AUTH_USERS_MAX lines of AUTH_LINE_BYTES with their line end, as memcached's.
@@ -21,10 +23,10 @@
 
 #define AUTH_USERS_MAX  8u
 #define AUTH_LINE_BYTES 256u
-#define AUTH_ROLE_BYTES 6u                    /* more, of the longest role */
-#define AUTH_USER_BYTES (AUTH_LINE_BYTES - 2) /* without colon and line end */
+#define AUTH_ROLE_BYTES 6u                    /* what the longest role adds to a line */
+#define AUTH_USER_BYTES (AUTH_LINE_BYTES - 2) /* without the colon and the line end */
 
-/* As enum mc_role of proto. */
+/* Roles, with the numbers of enum mc_role of proto. */
 enum auth_role { AUTH_READ = 1, AUTH_WRITE, AUTH_ADMIN };
 
 struct auth_user {
@@ -38,7 +40,7 @@ struct auth_users {
 	struct auth_user user[AUTH_USERS_MAX];
 };
 
-/* Is there a file that others than its owner and group can read or change? */
+/* True if users other than the file's owner and group can read or change the file. */
 bool auth_file_is_open(const char *path);
 
 bool auth_file_load(struct auth_users *users, const char *path, struct error *err);

@@ -7,17 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COMMAND "doctor" /* app/clockoo/main.c reads it when it is the first word */
+#define COMMAND "doctor" /* app/clockoo/main.c handles it as the first word */
 
-/* What the command line has said so far. */
+/* The state of reading the command line. */
 struct cursor {
 	struct config *cfg;
-	const char *file;          /* after --config or --check */
-	enum config_action action; /* CONFIG_RUN, unless --check or --print-config was there */
+	const char *file; /* from --config or --check */
+	enum config_action
+		action; /* CONFIG_RUN, unless --check, --print-config or --plan was given */
 	bool given[CONFIG_ROWS_MAX];
 };
 
-/* Two names of one number, such as --threads and --cores, are one option. */
+/* Records that the option was given. Two names of one number, such as --threads and --cores,
+ * count as one option. */
 static void
 mark_given(struct cursor *c, const struct option_row *row)
 {
@@ -59,8 +61,8 @@ apply(void *arg, const struct option_row *row, const char *value, struct error *
 	}
 }
 
-/* Is the option's name on the command line but not other's, which the file gave? Then the command
- * line means to be without other. */
+/* True if the command line gives option name, and the file but not the command line gives other.
+ * The command line then replaces other, whose line is forgotten. */
 static bool
 overrides(const struct cursor *c, struct config_source *src, const char *name, const char *other)
 {
@@ -73,7 +75,7 @@ overrides(const struct cursor *c, struct config_source *src, const char *name, c
 	return true;
 }
 
-/* Options that say the same thing in two ways: the command line's way wins whole. */
+/* Settles options that express one setting in two ways: the command line replaces the file's. */
 static void
 apply_precedence(struct config *cfg, const struct cursor *c, struct config_source *src)
 {
@@ -94,7 +96,7 @@ apply_precedence(struct config *cfg, const struct cursor *c, struct config_sourc
 		cfg->address_given = false;
 }
 
-/* The file to read, or NULL. */
+/* Returns the path of the file to read, or NULL. */
 static const char *
 file_to_read(const struct cursor *c, const struct config_source *src)
 {
@@ -107,7 +109,7 @@ file_to_read(const struct cursor *c, const struct config_source *src)
 	return src->default_file;
 }
 
-/* Finishes *copy of *cfg. An -l that means nothing on a NIC is left out, and marked in *cfg. */
+/* Finishes *copy of *cfg. An -l without meaning on a NIC is left out, and marked in *cfg. */
 static bool
 finish_converted(struct config *copy, struct config *cfg, struct error *err)
 {
@@ -128,12 +130,12 @@ finish(struct config *cfg, const struct config_source *src, enum config_action a
        struct error *err)
 {
 	struct config copy = *cfg;
-	/* What config_finish derives is not what was set. */
+	/* config_finish derives values that were not set, so --print-config finishes a copy. */
 	struct config *const done = action == CONFIG_PRINT ? &copy : cfg;
 
 	if (action == CONFIG_PRINT ? !finish_converted(&copy, cfg, err) : !config_finish(cfg, err))
 		return config_error_permanent(src, err);
-	/* On a NIC -l has no key of its own: it is the address, and the ports. */
+	/* -l has no key of its own on a NIC: it becomes the address and the ports. */
 	if (!config_is_user(cfg)) {
 		cfg->tcp_port = done->tcp_port;
 		cfg->udp_port = done->udp_port;
@@ -183,7 +185,8 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 	if (action != CONFIG_RUN)
 		return action;
 	file = file_to_read(&c, src);
-	share = cfg->share_cpus; /* it allows what the file alone may not say */
+	share = cfg->share_cpus; /* set on the command line, it allows what the file alone may not
+				    request */
 	config_defaults(cfg);
 	cfg->share_cpus = share;
 	cfg->converting = c.action == CONFIG_PRINT;

@@ -17,7 +17,8 @@ static_assert(CONFIG_FLASH_PATH == CONFIG_PATH_BYTES, "paths are of one length")
 void
 config_defaults(struct config *cfg)
 {
-	memset(cfg, 0, sizeof *cfg); /* with its gaps: two configurations are compared bytewise */
+	memset(cfg, 0,
+	       sizeof *cfg); /* including the padding: two configurations are compared bytewise */
 	cfg->memory_mb = 64;
 	cfg->item_max_bytes = 1u << 20;
 	cfg->tcp_port = 11211;
@@ -72,7 +73,8 @@ same_network(const struct config *cfg, uint32_t ip)
 	return ((ip ^ cfg->ipv4) & mask) == 0;
 }
 
-/* RFC 1122, 3.2.1.3: a host part of zeros or ones is no host's; RFC 3021 but for links of two. */
+/* True if ip has a host part of only zeros or ones, which belongs to no host (RFC 1122, 3.2.1.3),
+ * except on a link of two hosts (RFC 3021). */
 static bool
 is_network_or_broadcast(const struct config *cfg, uint32_t ip)
 {
@@ -83,15 +85,15 @@ is_network_or_broadcast(const struct config *cfg, uint32_t ip)
 	return cfg->prefix_len < 31 && (host == 0 || host == hosts);
 }
 
-/* An address of the network inside the process. */
+/* Returns an address of the network inside the process. */
 static struct ip_addr
 user_address6(uint8_t last)
 {
 	return (struct ip_addr){{[0] = CONFIG_USER_PREFIX6, [IP_ADDR_BYTES - 1] = last}};
 }
 
-/* Clients reach port user through the host's sockets. Its own addresses are known to libslirp
- * alone. */
+/* Fills in the addresses of port user, which only libslirp knows. Clients connect to the host's
+ * sockets instead. */
 static bool
 finish_user(struct config *cfg, struct error *err)
 {
@@ -118,12 +120,12 @@ finish_user(struct config *cfg, struct error *err)
 	}
 	cfg->probe = CONFIG_PROBE_OFF;
 	cfg->no_huge |=
-		cfg->hugepage == HUGEPAGE_ANY; /* nothing on the machine needs to be set up */
+		cfg->hugepage == HUGEPAGE_ANY; /* no part of the machine needs to be set up */
 	return true;
 }
 
-/* -l beside --address: they must agree. Alone it is the address, in a network of the default size.
- */
+/* Settles the IPv4 address. -l beside --address must name the same one; alone it is the address,
+ * in a network of the default size. */
 static bool
 finish_address(struct config *cfg, struct error *err)
 {
@@ -230,7 +232,8 @@ finish_udp(const struct config *cfg, struct error *err)
 	return true;
 }
 
-/* Copies are of this process alone: what its clients write while it is away, it does not see. */
+/* Checks the options of a front. Copies belong to this process alone: it does not see what its
+ * clients write while it is down. */
 static bool
 finish_front(const struct config *cfg, struct error *err)
 {
@@ -255,8 +258,8 @@ finish_front(const struct config *cfg, struct error *err)
 	return true;
 }
 
-/* Without a device nothing of it means anything. What is the default may be said all the same, as
- * --print-config does. */
+/* True if no option of flash is set without a device, where it would have no effect. A default
+ * value may be given all the same, as --print-config does. */
 static bool
 flash_is_unset(const struct config_flash *f, struct error *err)
 {
@@ -280,7 +283,8 @@ flash_is_unset(const struct config_flash *f, struct error *err)
 			 option);
 }
 
-/* One supplier a core; and what is never evicted never comes to flash. */
+/* Checks the options of flash. A core has one backend, either flash or a front, and without
+ * evictions no item reaches flash. */
 static bool
 finish_flash(const struct config *cfg, struct error *err)
 {
@@ -305,7 +309,8 @@ finish_flash(const struct config *cfg, struct error *err)
 	return true;
 }
 
-/* EAL makes a directory of it in /run/dpdk, which must be this instance's and nowhere else. */
+/* True if name is a valid file prefix. EAL creates a directory of that name in /run/dpdk, which
+ * must belong to this instance and lie nowhere else. */
 static bool
 is_prefix(const char *name)
 {

@@ -1,14 +1,14 @@
 /*
  * config.h - everything the operator decides, in one struct.
  *
- * The options are one table (option_rows.c): name, letter, what it takes, its limits, its words for
- * --help and the README, its key in the configuration file; a second one of the same shape has the
- * names after -o. config_set() is the interface for any other source, by the same tables.
+ * The options are one table (option_rows.c): name, letter, value, limits, description for --help
+ * and the README, key in the configuration file. A second table of the same shape holds the names
+ * after -o. config_set() reads the same tables for any other source.
  *
  * Shape:  plain data without pointers, immutable after config_finish().
  * Units:  memory in MB (2^20 bytes), as memcached's -m; IPv4 addresses in host order.
- * Thread: pure functions, but config_parse: it reads a file and uses the heap while it does.
- * Errors: struct error: the option, what is wrong, what is allowed; of a file also name and line.
+ * Thread: pure functions, except config_parse, which reads a file and uses the heap meanwhile.
+ * Errors: struct error: the option, its fault, what is allowed; for a file also its name and line.
  */
 #ifndef CLOCKOO_CONFIG_H
 #define CLOCKOO_CONFIG_H
@@ -26,10 +26,10 @@
 #define CONFIG_PATH_BYTES 256u
 #define CONFIG_NAME_BYTES 32u
 #define CONFIG_NETS_MAX   16u
-#define CONFIG_ROWS_MAX   256u  /* of both option tables */
+#define CONFIG_ROWS_MAX   256u  /* rows of both option tables */
 #define CONFIG_MTU6_MIN   1280u /* RFC 8200 section 5 */
 
-#define CONFIG_MEMORY_MAX_MB    1048576u /* as app/clockoo/sizes.c asserts */
+#define CONFIG_MEMORY_MAX_MB    1048576u /* app/clockoo/sizes.c asserts it */
 #define CONFIG_NODES_MAX        8u
 #define CONFIG_NUMA_END         16u /* nodes that --numa can name */
 #define CONFIG_NUMA_NIC         0u
@@ -42,22 +42,22 @@
 #define CONFIG_RING_MAX         32768u
 #define CONFIG_BURST_MAX        64u
 #define CONFIG_NO_CPU           UINT32_MAX
-#define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* the profile's */
+#define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* the profile decides */
 
-/* Where figures are shown by HTTP: the kernel's IP and port, or a Unix socket's path from / on. */
-#define CONFIG_HTTP_BYTES 108u /* with its end: of struct sockaddr_un */
+/* HTTP page of metrics: a kernel IP and port, or a Unix socket's path, which begins with /. */
+#define CONFIG_HTTP_BYTES 108u /* size of sockaddr_un's path, with its zero byte */
 
-/* memcached's ssl_* options; texts are empty where nothing was given. */
+/* memcached's ssl_* options. A text that was not given is empty. */
 struct config_tls {
 	bool on;
-	uint32_t keyformat, verify_mode, min_version; /* its numbers */
-	uint32_t plain_port;                          /* in the clear beside it; 0: none */
+	uint32_t keyformat, verify_mode, min_version; /* memcached's numbers */
+	uint32_t plain_port; /* port without TLS beside the others; 0: none */
 	char chain_cert[CONFIG_PATH_BYTES], key[CONFIG_PATH_BYTES], ca_cert[CONFIG_PATH_BYTES];
 	char ciphers[CONFIG_ARGS_BYTES];
 };
 
 struct config_http {
-	char text[CONFIG_HTTP_BYTES]; /* as given; empty: nowhere */
+	char text[CONFIG_HTTP_BYTES]; /* as given; empty: no HTTP */
 	struct ip_addr ip;
 	uint32_t port;
 };
@@ -68,33 +68,33 @@ config_http_is_path(const struct config_http *http)
 	return http->text[0] == '/';
 }
 
-/* Addresses whose first prefix_len bits, of 128 (ip_addr.h), are ip's. */
+/* A network: the addresses whose first prefix_len bits, of 128 (ip_addr.h), are those of ip. */
 struct config_net {
 	struct ip_addr ip;
 	uint32_t prefix_len;
 };
 
-/* What a connection may speak: memcached's -B. */
+/* The protocols that a connection may speak: memcached's -B. */
 enum config_protocol { PROTOCOL_AUTO, PROTOCOL_ASCII, PROTOCOL_BINARY };
 
-/* How a flow finds its core; auto: the first of them that the port can do. */
+/* How a flow finds its core. STEERING_AUTO: the first of the others that the port supports. */
 enum config_steering {
 	STEERING_AUTO,
-	STEERING_FLOW_DIRECTOR, /* a rule for each */
+	STEERING_FLOW_DIRECTOR, /* one rule for each flow */
 	STEERING_RSS,
 	STEERING_SOFTWARE, /* cores hand frames over to each other */
 	STEERING_NONE,
 };
 
-/* What the second thread of a worker's physical core does. */
+/* Use of the second hardware thread of a worker's physical core. */
 enum config_hyperthreads { HYPERTHREADS_IDLE, HYPERTHREADS_WORKERS };
 
-/* What a core does that has nothing to do: turn, or wait a little between turns. */
+/* A core without work polls on (SPIN), or waits a little between turns (ADAPTIVE). */
 enum config_poll { POLL_SPIN, POLL_ADAPTIVE };
 
 enum config_eviction { EVICTION_2Q, EVICTION_CLOCK };
 
-/* Level of igzip. */
+/* Compression levels of igzip. */
 enum config_save_compress { SAVE_COMPRESS_0, SAVE_COMPRESS_1, SAVE_COMPRESS_NO };
 
 enum config_hugepage { HUGEPAGE_ANY, HUGEPAGE_2M, HUGEPAGE_1G };
@@ -105,30 +105,30 @@ enum offload {
 	OFFLOAD_TX_IP_CKSUM = 1u << 1,
 	OFFLOAD_TX_UDP_CKSUM = 1u << 2,
 	OFFLOAD_TX_TCP_CKSUM = 1u << 3,
-	OFFLOAD_TX_FAST_FREE = 1u << 4, /* sent buffers go back to one pool, unexamined */
+	OFFLOAD_TX_FAST_FREE = 1u << 4, /* the NIC frees sent buffers into one pool, unexamined */
 };
 
-/* The name of bit i; NULL ends them. */
+/* Names of the offloads: entry i names bit i, NULL ends the list. */
 extern const char *const config_offloads[];
 
-/* auto: on if there is an address6. */
+/* IPV6_AUTO: on if address6 is set. */
 enum config_ipv6 { IPV6_AUTO, IPV6_ON, IPV6_OFF };
 
-/* Are our addresses asked for before they are used? auto: short, where anybody can be there. */
+/* Duplicate address detection. AUTO: SHORT, but only on a link that other hosts can share. */
 enum config_probe { CONFIG_PROBE_AUTO, CONFIG_PROBE_SHORT, CONFIG_PROBE_LONG, CONFIG_PROBE_OFF };
 
-/* What sets the pace of TCP. */
+/* Congestion control of TCP. */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
 
 struct config {
 	uint32_t memory_mb;
-	uint32_t memory_max_mb; /* set aside at start; 0: memory_mb */
+	uint32_t memory_max_mb; /* reserved at start; 0: memory_mb */
 	uint32_t item_max_bytes;
 	uint32_t tcp_port; /* 0 = off */
 	uint32_t udp_port; /* 0 = off */
 	uint32_t conns_max;
 	uint32_t conns_per_source; /* 0 = any number */
-	uint32_t cores;            /* 0 until config_finish, if not set */
+	uint32_t cores;            /* 0 until config_finish, unless set */
 	uint32_t conn_requests_max;
 	uint32_t mtu;
 	uint32_t verbosity;
@@ -136,7 +136,7 @@ struct config {
 	uint32_t gateway;    /* 0 = none */
 	uint32_t probe;      /* enum config_probe */
 	uint32_t ipv6_use;   /* enum config_ipv6 */
-	struct ip_addr ipv6; /* beside the one made from the MAC; zero = none */
+	struct ip_addr ipv6; /* in addition to the one made from the MAC; zero = none */
 	uint32_t prefix6_len;
 	struct ip_addr gateway6; /* zero = none */
 	uint32_t vlan;           /* 802.1Q; 0 = none */
@@ -147,47 +147,47 @@ struct config {
 	uint32_t udp_budget;     /* reply bytes a second to a source outside udp_allow */
 	struct config_net udp_allow[CONFIG_NETS_MAX];
 	uint32_t udp_allow_count;
-	bool udp_allow_given;             /* else it is our networks */
-	char allow[CONFIG_SERVERS_BYTES]; /* networks, or the whole path of a file; empty: all */
-	char deny[CONFIG_SERVERS_BYTES];  /* the same; empty: none */
+	bool udp_allow_given;             /* if false, udp_allow is the appliance's own networks */
+	char allow[CONFIG_SERVERS_BYTES]; /* networks, or the absolute path of a file; empty: all */
+	char deny[CONFIG_SERVERS_BYTES];  /* as allow; empty: none */
 	bool address_given;
-	uint32_t listen;                  /* -l on a NIC: our address again, 0 = not set, or any */
-	uint32_t backlog;                 /* of the host's listening sockets: port user */
-	uint32_t steering;                /* enum config_steering */
-	uint32_t hyperthreads;            /* enum config_hyperthreads */
-	uint32_t hugepage;                /* enum config_hugepage */
-	uint32_t poll;                    /* enum config_poll */
-	uint32_t eviction;                /* enum config_eviction */
-	uint32_t control_cpu;             /* CONFIG_NO_CPU: not set */
-	uint32_t queues;                  /* 0: one a core; so after config_finish */
-	uint32_t rx_ring, tx_ring, burst; /* 0: the profile's */
+	uint32_t listen;       /* -l on a NIC: the appliance's address; 0 = not set or any */
+	uint32_t backlog;      /* of the host's listening sockets, with port user */
+	uint32_t steering;     /* enum config_steering */
+	uint32_t hyperthreads; /* enum config_hyperthreads */
+	uint32_t hugepage;     /* enum config_hugepage */
+	uint32_t poll;         /* enum config_poll */
+	uint32_t eviction;     /* enum config_eviction */
+	uint32_t control_cpu;  /* CONFIG_NO_CPU: not set */
+	uint32_t queues;       /* 0: one a core; config_finish sets it */
+	uint32_t rx_ring, tx_ring, burst; /* 0: the profile decides */
 	uint32_t offloads;                /* enum offload, or CONFIG_PROFILE_OFFLOADS */
 	uint32_t node_mb[CONFIG_NODES_MAX];
 	uint32_t node_count;    /* 0: not set */
-	uint32_t numa;          /* bits of the nodes to interleave over, or CONFIG_NUMA_ALL, _NIC */
-	uint32_t keep_for_s;    /* or KEEP_FOR_ALWAYS, KEEP_FOR_NEVER */
+	uint32_t numa;          /* bits of the nodes to interleave over; or CONFIG_NUMA_ALL, _NIC */
+	uint32_t keep_for_s;    /* seconds, KEEP_FOR_ALWAYS or KEEP_FOR_NEVER */
 	uint32_t save_compress; /* enum config_save_compress */
-	bool udp_admin;         /* what changes more than one key may come over UDP */
+	bool udp_admin;         /* commands on more than one key may come over UDP */
 	bool udp_port_per_core;
-	bool share_cpus; /* two cores on one CPU are no mistake */
+	bool share_cpus; /* two cores may share one CPU */
 	bool no_huge;
 	bool live, telemetry_dpdk;
-	bool converting; /* --print-config: what cannot be had becomes a comment */
-	bool yield;      /* idle cores let others run */
-	bool shutdown;   /* -A: the command is obeyed */
+	bool converting; /* --print-config: an option that is refused becomes a comment */
+	bool yield;      /* idle cores yield their CPU */
+	bool shutdown;   /* -A: the command shutdown is obeyed */
 	bool no_timestamps;
 	bool no_evict, no_flush, no_dumps, no_watch;
-	bool sasl;             /* -S: the users may stand in MEMCACHED_SASL_PWDB instead */
-	bool detail;           /* count by key prefix from the start */
-	char prefix_delimiter; /* of key prefixes in `stats detail` */
+	bool sasl;   /* -S: the file of users may be the one named by MEMCACHED_SASL_PWDB */
+	bool detail; /* statistics by key prefix are on from the start */
+	char prefix_delimiter; /* ends a key's prefix in `stats detail` */
 	bool track_sizes, daemon, lock_memory, coredumps;
-	char port[CONFIG_NAME_BYTES];    /* a profile's name; "pci" for an address */
-	char profile[CONFIG_NAME_BYTES]; /* for an address; empty: found by its ID */
-	char sysfs[CONFIG_PATH_BYTES];   /* of another machine; empty: of this one */
-	char pci[CONFIG_NAME_BYTES];     /* 0000:03:00.0, or empty */
+	char port[CONFIG_NAME_BYTES];    /* name of a profile, or "pci" for an address */
+	char profile[CONFIG_NAME_BYTES]; /* of a PCI address; empty: found by its ID */
+	char sysfs[CONFIG_PATH_BYTES]; /* root of another machine's sysfs; empty: this machine's */
+	char pci[CONFIG_NAME_BYTES];   /* 0000:03:00.0; empty: none */
 	char iface[CONFIG_NAME_BYTES];
-	char socket[CONFIG_PATH_BYTES];    /* of vhost, virtio_user, memif */
-	char vdev_args[CONFIG_ARGS_BYTES]; /* appended to the profile's */
+	char socket[CONFIG_PATH_BYTES];    /* path of the socket of vhost, virtio_user or memif */
+	char vdev_args[CONFIG_ARGS_BYTES]; /* appended to the profile's arguments */
 	char file_prefix[CONFIG_NAME_BYTES];
 	char data_dir[CONFIG_PATH_BYTES];    /* of the NIC profiles; empty: beside the program */
 	char memory_file[CONFIG_PATH_BYTES]; /* empty: private memory */
@@ -200,18 +200,18 @@ struct config {
 	struct config_tls tls;
 	struct config_front front;
 	struct config_flash flash;
-	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* options set of which a start warns */
-	struct lcore_set lcores; /* count 0 = spread over the CPUs at start */
+	uint64_t ignored_options[CONFIG_ROWS_MAX / 64]; /* set options that a start warns about */
+	struct lcore_set lcores;                        /* count 0: placed over the CPUs at start */
 };
 
-/* For items, at start: what a limit may rise to later. */
+/* Returns the memory reserved for items at start: the most that a limit can be raised to. */
 static inline uint32_t
 config_reserved_mb(const struct config *cfg)
 {
 	return cfg->memory_max_mb != 0 ? cfg->memory_max_mb : cfg->memory_mb;
 }
 
-/* True if clients come by sockets of this host: no NIC, and the address is the host's. */
+/* True if there is no NIC: clients connect to sockets of this host, at the host's address. */
 static inline bool
 config_is_user(const struct config *cfg)
 {
@@ -233,8 +233,8 @@ config_has_front(const struct config *cfg)
 
 enum config_action {
 	CONFIG_RUN,
-	CONFIG_CHECK, /* --check: the file is right by itself; the machine is still to be asked */
-	CONFIG_PRINT, /* --print-config: *cfg is right, but not finished */
+	CONFIG_CHECK, /* --check: the file by itself is valid; the machine was not examined */
+	CONFIG_PRINT, /* --print-config: *cfg is valid but not finished */
 	CONFIG_PLAN,  /* --plan */
 	CONFIG_HELP,
 	CONFIG_VERSION,
@@ -242,31 +242,31 @@ enum config_action {
 	CONFIG_ERROR,
 };
 
-/* Which file was read, and on which line each option stands. */
 struct config_source {
-	const char *default_file;     /* read if it exists and no other is named; may be NULL */
-	const char *again;            /* read this one, whatever the options name; NULL at start */
-	char file[CONFIG_PATH_BYTES]; /* the one that was read; empty = none */
-	uint32_t line[CONFIG_ROWS_MAX]; /* of the option in it; 0 = not set by the file */
+	const char *default_file; /* read if it exists and no other file is named; may be NULL */
+	const char *again; /* read instead of the file that the options name; NULL at start */
+	char file[CONFIG_PATH_BYTES];   /* the file that was read; empty: none */
+	uint32_t line[CONFIG_ROWS_MAX]; /* of each option in the file; 0: the file did not set it */
 };
 
 void config_defaults(struct config *cfg);
 
-/* Set one option by its long name. A flag takes "yes" or "no". */
+/* Sets one option by its long name. A flag takes "yes" or "no". */
 bool config_set(struct config *cfg, const char *name, const char *value, struct error *err);
 
-/* What no single option can check. Call once, after the last config_set. */
+/* Checks options against each other, derives the rest. Call once, after the last config_set. */
 bool config_finish(struct config *cfg, struct error *err);
 
-/* Defaults, then the file, then the command line, then finish. argv[0] is skipped. Of *src only
- * default_file and again are read. */
+/* Applies the defaults, then the file, then the command line, then config_finish. Skips argv[0].
+ * Reads only default_file and again of *src, and fills the rest. */
 enum config_action config_parse(struct config *cfg, struct config_source *src, int argc,
 				char *const *argv, struct error *err);
 
-/* If *err names an option that the file set, it gets the file's line and key instead. Always false,
- * so that a caller can return it. */
+/* Replaces the option in *err by the file's line and key, if the file set that option. Always
+ * returns false, so that a caller can return it. */
 bool config_error_locate(const struct config_source *src, struct error *err);
-/* The same for an error that stays until the file is changed: its code becomes ERROR_CONFIG. */
+/* As config_error_locate, for an error that lasts until the file is changed: its code becomes
+ * ERROR_CONFIG. */
 bool config_error_permanent(const struct config_source *src, struct error *err);
 
 /* A finished configuration and its source. */
@@ -275,25 +275,25 @@ struct config_loaded {
 	const struct config_source *source;
 };
 
-/* A key that two configurations do not agree on, and its value in the later one. */
+/* Called with a key whose value differs between two configurations, and its later value. */
 typedef void config_visit(void *arg, const char *option, const char *key, const char *value);
 
-/* For each such key that one of the two files sets: a value that follows from another key is not
- * named. */
+/* Calls visit for each key that differs and that one of the two files sets. A value that follows
+ * from another key is not reported. */
 void config_differ(const struct config_loaded *was, const struct config_loaded *now,
 		   config_visit *visit, void *arg);
 
-/* A configuration before config_finish, as a file that sets the same. */
+/* Prints a configuration, as it was before config_finish, as a file that sets its options. */
 void config_print(const struct config *cfg, FILE *out);
 
-/* One line for each option set that is ignored, or another one here. */
+/* Prints one line for each option set that is ignored or has another meaning here. */
 void config_warn(const struct config *cfg, FILE *out);
 
-/* A decimal number and nothing else. */
+/* Parses a decimal number. False if anything else is in the text. */
 bool parse_decimal(const char *text, uint32_t *n);
 
 void config_help(FILE *out);
-/* The same two tables as the app's README prints them. */
+/* Prints the tables of --help as the app's README shows them. */
 void config_readme(FILE *out);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * config_error.c - an error line about an option becomes one about a line of the file.
+ * config_error.c - turns an error about an option into one about a line of the file.
  *
- * An error names the option as the command line writes it: "--mtu: ...". If the file set it, the
- * line gets file, line and key in its place, and all options in its words become keys.
+ * An error names the option as the command line writes it: "--mtu: ...". If the file set that
+ * option, file, line and key replace it, and every option in the text becomes a key.
  */
 #include "options.h"
 
@@ -25,8 +25,8 @@ name_len(const char *p)
 	return len;
 }
 
-/* An option at text[at]: "--name", "-x" or "-o name". *len: how long it is. What ulimit takes is
- * none of ours. */
+/* Returns the option at text[at], as "--name", "-x" or "-o name", and its length in *len; or
+ * NULL. An option of ulimit in the text is not one of clockoo's. */
 static const struct option_row *
 option_in(const char *text, size_t at, size_t *len)
 {
@@ -52,7 +52,7 @@ option_in(const char *text, size_t at, size_t *len)
 	return option_by_letter(p[1]);
 }
 
-/* The first option in the words that the file set, or NULL. */
+/* Returns the first option in the text that the file set, or NULL. */
 static const struct option_row *
 offending_option(const struct config_source *src, const char *text)
 {

@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#define LINES_MAX  512u /* of a file that is none of ours */
+#define LINES_MAX  512u /* lines examined of a file in another format */
 #define LINE_BYTES 512u
 
 const struct config_section config_sections[] = {
@@ -74,7 +74,7 @@ section_named(const char *name)
 	return NULL;
 }
 
-/* "a, b, c": what a section knows, or which sections there are. */
+/* Writes "a, b, c" to words: the keys of a section, or the sections if section is NULL. */
 static void
 list_known(const struct config_section *section, char *words, size_t size)
 {
@@ -104,7 +104,8 @@ last_word(const char *path)
 	return dot != NULL ? dot + 1 : path;
 }
 
-/* The same name in another section first, then whatever is spelt alike. */
+/* Returns the key nearest to path: one of the same name in another section if there is one, else
+ * the most similar one. */
 static const char *
 closest_key(const char *path)
 {
@@ -151,7 +152,7 @@ unknown(const struct yaml_key *key, struct error *err)
 			      there != NULL ? " are" : "", words);
 }
 
-/* What the option's own reader calls yes. */
+/* Returns a boolean of YAML as the option's own reader expects it. */
 static const char *
 flag_word(const char *text)
 {
@@ -172,7 +173,7 @@ parse_value(struct reader *r, const struct option_row *row, const struct yaml_ke
 	       config_error_locate(r->src, err);
 }
 
-/* Item after item, so that an error has the line of the one at fault. */
+/* Parses a list item by item, so that an error gives the line of its item. */
 static bool
 parse_list(struct reader *r, const struct option_row *row, const struct yaml_key *key,
 	   struct error *err)
@@ -213,7 +214,7 @@ takes_list(const struct option_row *row)
 	       row->kind == OPTION_OFFLOADS || row->kind == OPTION_SERVERS;
 }
 
-/* What a value looks like, in a word or three. */
+/* Returns the form of a row's value in one to three words, for an error. */
 static const char *
 value_form(const struct option_row *row)
 {
@@ -236,7 +237,7 @@ parse_key(void *ctx, const struct yaml_key *key, struct error *err)
 		if (section_named(key->path) == NULL)
 			return (key->path[0] == '\0' && key->shape == YAML_SECTION) ||
 			       unknown(key, err);
-		/* "network:" with nothing below it says nothing, as if it were not there. */
+		/* An empty section, such as "network:" alone, sets nothing and is allowed. */
 		if (key->shape == YAML_SECTION ||
 		    (key->shape == YAML_VALUE && key->text[0] == '\0'))
 			return true;
@@ -256,7 +257,7 @@ parse_key(void *ctx, const struct yaml_key *key, struct error *err)
 	return yaml_key_error(err, key, "a mapping; expected one value (%s)", value_form(row));
 }
 
-/* Two workers on one CPU halve each other: that needs cores.share. */
+/* Refuses two workers on one CPU without cores.share: each would run at half speed. */
 static bool
 check_shared(const struct config *cfg, const struct config_source *src, struct error *err)
 {
@@ -271,8 +272,8 @@ check_shared(const struct config *cfg, const struct config_source *src, struct e
 	return config_error_locate(src, err);
 }
 
-/* The line of a file with options as a command line has them, "-m 64", which no YAML of ours has;
- * 0: none. memcached.conf is such a one, and the first that a newcomer would offer. */
+/* Returns the first line of the file that has options as on a command line, such as "-m 64", or
+ * 0. memcached.conf is such a file, and newcomers try it first. */
 static uint32_t
 find_option_line(const char *file)
 {

@@ -17,20 +17,20 @@ struct config_section {
 	const char *title;
 };
 
-/* In the order in which --print-config writes them; the last has no name. */
+/* Sections in the order in which --print-config writes them; the last entry has no name. */
 extern const struct config_section config_sections[];
 
-/* Set what the file says; *src remembers where. */
+/* Sets the options that the file names, and records their lines in *src. */
 bool config_file_load(struct config *cfg, struct config_source *src, const char *file,
 		      struct error *err);
-/* The same of bytes in memory; file is only a name for errors. */
+/* As config_file_load, from len bytes in memory; file is only a name for errors. */
 bool config_file_read(struct config *cfg, struct config_source *src, const char *file,
 		      const char *text, size_t len, struct error *err);
 
-/* The option a key sets, or NULL. */
+/* Returns the option that a key sets, or NULL. */
 const struct option_row *config_file_row(const char *key);
 
-/* Is key, such as network.mtu, in that section? */
+/* True if key, such as network.mtu, is in that section. */
 bool config_section_has(const struct config_section *section, const char *key);
 
 #endif

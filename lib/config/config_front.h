@@ -1,10 +1,10 @@
 /*
- * config_front.h - the fleet before which a front stands, as the operator names it.
+ * config_front.h - the fleet of servers behind a front, as the operator names it.
  *
- * lib/front reads the servers and knows what the places of words mean: they are its enums'.
+ * lib/front parses the servers. A word's number is that of lib/front's enum.
  *
  * Shape:  plain data without pointers, a part of struct config.
- * Units:  milliseconds; items in copies of keys.
+ * Units:  milliseconds; items are cached copies of keys.
  */
 #ifndef CLOCKOO_CONFIG_FRONT_H
 #define CLOCKOO_CONFIG_FRONT_H
@@ -13,18 +13,17 @@
 #include <stdint.h>
 
 #define CONFIG_SERVERS_BYTES         4096u
-#define CONFIG_SERVERS_MAX           128u /* of a list; more are in a file */
-#define CONFIG_SKIP_BYTES            129u /* with its end: libmemcached's longest namespace */
-#define CONFIG_FRONT_FNV1A_64        6u   /* of hash: nutcracker's default */
+#define CONFIG_SERVERS_MAX           128u /* of a list; a longer one needs a file */
+#define CONFIG_SKIP_BYTES            129u /* libmemcached's longest namespace, with its zero byte */
+#define CONFIG_FRONT_FNV1A_64        6u   /* a value of hash: nutcracker's default */
 #define CONFIG_FRONT_CONNECTIONS_MAX 16u
 #define CONFIG_FRONT_ITEMS_MAX       65536u
 #define CONFIG_FRONT_ITEMS_AUTO      UINT32_MAX
 #define CONFIG_FRONT_ITEMS_MEMORY    (UINT32_MAX - 1)
-#define CONFIG_FRONT_ITEMS_BY_MODE   (UINT32_MAX - 2) /* auto if shared, none if sole */
+#define CONFIG_FRONT_ITEMS_BY_MODE   (UINT32_MAX - 2) /* AUTO if shared, NONE if sole */
 
 struct config_front {
-	char servers[CONFIG_SERVERS_BYTES]; /* a list, or the whole path of a file; empty: no front
-					     */
+	char servers[CONFIG_SERVERS_BYTES]; /* list or absolute path of a file; empty: no front */
 	uint32_t hash;
 	uint32_t distribution;
 	uint32_t order;
@@ -36,14 +35,14 @@ struct config_front {
 	uint32_t server_failure_limit;
 	uint32_t server_retry_timeout_ms;
 	uint32_t on_failure;
-	uint32_t mode;  /* 0: others write to the servers, too */
-	uint32_t items; /* copies of keys, or one of the three above */
+	uint32_t mode;  /* 0: other clients write to the servers, too */
+	uint32_t items; /* most cached copies of keys, or one of the three above */
 	uint32_t ttl_ms;
 	bool auto_eject_hosts;
-	char gutter[CONFIG_SERVERS_BYTES]; /* as servers; empty: none */
+	char gutter[CONFIG_SERVERS_BYTES]; /* standby servers, as servers; empty: none */
 	uint32_t gutter_ttl_ms;
 	uint32_t reload;
-	char peers[CONFIG_SERVERS_BYTES]; /* address:port of each; empty: none */
+	char peers[CONFIG_SERVERS_BYTES]; /* address:port of each peer; empty: none */
 };
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * config_help.c - the tables of options as --help, as the app's README, and as warnings at start.
+ * config_help.c - prints the tables of options as --help, for the app's README, and as warnings
+ * at start.
  */
 #include "config.h"
 #include "options.h"
@@ -36,7 +37,8 @@ option_print_name(FILE *out, const struct option_row *row, const struct option_s
 	fputs(style->quotes[1], out);
 }
 
-/* The row of the option that has that number, and of all behind it that share its reason. */
+/* Prints the row of the option of that number, together with all later options that share its
+ * reason. */
 static void
 print_reason(FILE *out, uint32_t number, const struct option_style *style)
 {

@@ -13,13 +13,14 @@
 #include <stdbool.h>
 
 #define CONFIG_PORT_USER "user" /* the profile of the host's own sockets */
-/* The network inside the process between the appliance and libslirp: QEMU's customary one, and a
- * unique local one of IPv6 (RFC 4193). The host, its loopback included, is its gateway. */
+/* The network inside the process between the appliance and libslirp: QEMU's usual IPv4 network,
+ * and a unique local IPv6 network (RFC 4193). The gateway of both is the host, including its
+ * loopback. */
 #define CONFIG_USER_NET      0x0a000200u /* 10.0.2.0/24 */
 #define CONFIG_USER_HOST     (CONFIG_USER_NET + 2)
 #define CONFIG_USER_ADDRESS  (CONFIG_USER_NET + 15)
 #define CONFIG_USER_PREFIX6  0xfd /* fd00::/64 */
-#define CONFIG_USER_HOST6    2    /* the last byte */
+#define CONFIG_USER_HOST6    2    /* last byte of the host's address */
 #define CONFIG_USER_ADDRESS6 15
 
 /* The limits of port user, for --check and doctor. */
@@ -33,26 +34,26 @@
 #define CONFIG_MORE_PORTS_MAX 12u
 #define CONFIG_BACKLOG        1024u /* memcached's */
 
-/* One of -l's addresses. */
+/* One address of -l. */
 struct config_listener {
 	struct ip_addr ip; /* zero: every address of the family */
 	bool ipv6, any;
-	bool plain;    /* in the clear beside TLS */
-	uint32_t port; /* 0: -p's, and for UDP -U's */
+	bool plain;    /* without TLS, beside ports with it */
+	uint32_t port; /* 0: the port of -p, and of -U for UDP */
 };
 
-/* Addresses of this host on which port user listens (lib/dpdk/README.md). On a NIC -l can only name
- * the appliance's one address again, and its ports. */
+/* Addresses of this host on which port user listens (lib/dpdk/README.md). On a NIC, -l can only
+ * repeat the appliance's one address, with further ports. */
 struct config_listen {
 	uint32_t count;
 	struct config_listener at[CONFIG_LISTENERS_MAX];
 	char text[CONFIG_ARGS_BYTES]; /* as given */
-	uint32_t more_count;          /* on a NIC: TCP ports beside -p's */
+	uint32_t more_count;          /* on a NIC: TCP ports in addition to -p's */
 	uint32_t more_ports[CONFIG_MORE_PORTS_MAX];
 };
 
 struct config;
-/* True if the port is one of those on which TCP is served, in the clear beside TLS apart. */
+/* True if TCP is served on the port. The port without TLS beside the others does not count. */
 bool config_listens(const struct config *cfg, uint32_t port);
 
 #endif

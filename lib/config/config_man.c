@@ -1,5 +1,5 @@
 /*
- * config_man.c - the tables of options and keys as parts of the manual pages.
+ * config_man.c - prints the tables of options and keys as parts of the manual pages.
  */
 #include "config_man.h"
 #include "config_file.h"
@@ -10,7 +10,7 @@ void
 config_man_text(FILE *out, const char *text)
 {
 	if (*text == '.' || *text == '\'')
-		fputs("\\&", out); /* else it would begin a request */
+		fputs("\\&", out); /* unescaped, the text would begin a request */
 	for (; *text != '\0'; text++) {
 		if (*text == '\\')
 			fputs("\\e", out);
@@ -29,7 +29,7 @@ config_man_title(FILE *out, const char *name, const char *section, const char *v
 		section, version, name, words);
 }
 
-/* .TP and its first line: the option in bold, its value in italics. */
+/* Prints .TP and its first line: the option in bold, its value in italics. */
 static void
 put_head(FILE *out, const struct option_row *row)
 {

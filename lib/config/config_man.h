@@ -1,7 +1,7 @@
 /*
- * config_man.h - the tables of options as parts of manual pages, so that those cannot grow stale.
+ * config_man.h - prints the tables of options as parts of manual pages.
  *
- * Shape:  man(7) source on a stream, from .TP to .TP; the program puts headings around it.
+ * Shape:  man(7) source on a stream, from .TP to .TP; the program prints the headings.
  * Thread: one, when the program is built.
  */
 #ifndef CLOCKOO_CONFIG_MAN_H
@@ -9,16 +9,16 @@
 
 #include "config.h"
 
-/* .TH and the section NAME; version is the program's. */
+/* Prints .TH and the section NAME; version is the program's. */
 void config_man_title(FILE *out, const char *name, const char *section, const char *version,
 		      const char *words);
-/* Text as man(7) shows it: neither dash nor dot nor backslash means anything. */
+/* Prints text for man(7), with dashes, dots and backslashes escaped. */
 void config_man_text(FILE *out, const char *text);
 
-/* Options with a letter or two dashes, what may stand after -o, and those of memcached that change
- * nothing. */
+/* Prints the options with a letter or two dashes, the names after -o, and memcached's options
+ * that have no effect. */
 void config_man_options(FILE *out);
-/* Sections and keys of the file. */
+/* Prints the sections and keys of the configuration file. */
 void config_man_keys(FILE *out);
 
 #endif

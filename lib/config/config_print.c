@@ -1,8 +1,8 @@
 /*
- * config_print.c - a configuration as a file that reads back as the same configuration.
+ * config_print.c - prints a configuration as a file that reads back as the same one.
  *
  * Every key is printed below its description. A key that is not set and has no default value is
- * commented out: written, it would mean something else than left out.
+ * commented out: setting it would mean something else than leaving it out.
  */
 #include "config_file.h"
 
@@ -28,7 +28,7 @@ static void __attribute__((format(printf, 2, 3))) put(struct out *o, const char 
 	va_end(args);
 }
 
-/* Words that YAML might take for something else stand in quotes. */
+/* True if text needs no quotes. YAML could interpret other texts as something else. */
 static bool
 needs_no_quotes(const char *text)
 {
@@ -236,7 +236,7 @@ put_items(struct out *o, uint32_t items)
 	return items != CONFIG_FRONT_ITEMS_BY_MODE;
 }
 
-/* The value of a row as the file writes it. False: it is not set. */
+/* Writes the value of a row in the file's form. False if it is not set. */
 static bool
 put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 {
@@ -254,7 +254,7 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		return put_size(o, *number);
 	case OPTION_TEXT:
 	case OPTION_PROFILE:
-	case OPTION_HTTP: /* its text comes first */
+	case OPTION_HTTP: /* its text is the first field */
 		put_text(o, field);
 		return *(const char *)field != '\0';
 	case OPTION_FLAG:
@@ -323,7 +323,7 @@ print_row(const struct config *cfg, const struct option_row *row, FILE *out)
 		said || row->arg == NULL ? value.text : row->arg);
 }
 
-/* What was asked for and cannot be had, with the reason. */
+/* Prints the options that were requested but have no equivalent here, with the reasons. */
 static void
 print_left_out(const struct config *cfg, FILE *out)
 {

@@ -15,15 +15,15 @@
 
 #define ERROR_BYTES 512u
 
-/* How the program ends: memcached's exit codes, from sysexits(3), and one for the configuration
+/* Exit codes of the program: memcached's, from sysexits(3), and one for an invalid configuration
  * file, which memcached does not have. */
 enum error_code {
-	ERROR_STOPPED = 0, /* a stop was asked for before it served */
+	ERROR_STOPPED = 0, /* a stop was requested before the first request was served */
 	ERROR_GENERAL = 1,
 	ERROR_USAGE = 64,
 	ERROR_NO_USER = 67,
 	ERROR_OS = 71,
-	ERROR_CONFIG = 78, /* the file is wrong: the next start would say the same */
+	ERROR_CONFIG = 78, /* the file is wrong: another start would fail in the same way */
 };
 
 struct error {
@@ -33,7 +33,7 @@ struct error {
 
 /* Always false, so that a caller can return it. The code is ERROR_GENERAL. */
 bool error_set(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same with another code. */
+/* As error_set, with a code of the caller's choice. */
 bool error_set_code(struct error *err, enum error_code code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

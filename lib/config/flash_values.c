@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* MB, or with a letter behind. */
+/* Parses a size in MB, or with one of the letters m, g and t after the number. */
 static bool
 read_space(uint32_t *mb, const struct option_row *row, const char *value)
 {
@@ -25,7 +25,7 @@ read_space(uint32_t *mb, const struct option_row *row, const char *value)
 	return true;
 }
 
-/* Once, since there is one device. */
+/* Sets memcached's ext_path, "FILE:SIZE". It may be given once, since there is one device. */
 static bool
 set_ext_path(struct config *cfg, const struct option_row *row, const char *value, struct error *err)
 {

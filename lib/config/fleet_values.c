@@ -25,7 +25,8 @@ option_set_time(uint32_t *ms, const struct option_row *row, const char *value, s
 	return true;
 }
 
-/* A list with commas between, or the path of a file. What a server is, lib/front knows. */
+/* Stores a list of servers separated by commas, or the path of a file. lib/front parses the
+ * servers themselves. */
 bool
 option_set_servers(char servers[CONFIG_SERVERS_BYTES], const struct option_row *row,
 		   const char *value, struct error *err)
@@ -71,7 +72,7 @@ option_set_items(uint32_t *items, const char *value, struct error *err)
 	return true;
 }
 
-/* In the order of lib/front's enums. */
+/* Returns the words of an option of the fleet, in the order of lib/front's enums. */
 const char *const *
 option_fleet_choices(enum option_kind kind)
 {

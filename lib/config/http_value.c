@@ -6,7 +6,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-/* "127.0.0.1:9150", "[::1]:9150" */
+/* Parses "127.0.0.1:9150" or "[::1]:9150". */
 static bool
 parse_address(struct config_http *http, const char *value)
 {

@@ -9,7 +9,8 @@
 
 #define LCORES_FORM "core@CPU pairs such as 0@0,1@1, or CPUs such as 2-5,8"
 
-/* A decimal below LCORE_ID_END; NULL if there is none. Returns what follows it. */
+/* Parses a decimal number below LCORE_ID_END. Returns what follows it, or NULL if there is
+ * none. */
 static const char *
 parse_id(const char *p, uint32_t *id)
 {
@@ -26,7 +27,7 @@ parse_id(const char *p, uint32_t *id)
 	return p;
 }
 
-/* One more core. False: *err says why not. */
+/* Adds a core to the set. Writes the reason to *err and returns false if it cannot be added. */
 static bool
 add(struct lcore_set *set, const struct lcore *lc, const char *text, struct error *err)
 {
@@ -87,7 +88,7 @@ lcores_parse(struct lcore_set *set, const char *text, struct error *err)
 	return true;
 }
 
-/* "0 1 2": the CPUs, for an error line. */
+/* Writes the CPUs as "0 1 2", for an error line. */
 static const char *
 cpu_words(const struct cpu_list *cpus, char *words, size_t size)
 {

@@ -1,9 +1,9 @@
 /*
  * lcores.h - which worker core runs on which CPU.
  *
- * Text form, as EAL's --lcores knows it: "0@0,1@1", core ID before the CPU it is pinned to. A
- * bare "2" is "2@2", and "2-4" is "2,3,4". Two cores may name one CPU; then they must share it (see
- * lcores_share_cpus).
+ * The text form is that of EAL's --lcores: "0@0,1@1", a core's ID before the CPU it is pinned to.
+ * A bare "2" is "2@2", and "2-4" is "2,3,4". Two cores may name one CPU and then share it
+ * (lcores_share_cpus).
  *
  * Shape:  core i of the appliance is at[i], in the order given.
  * Thread: pure functions.
@@ -31,7 +31,7 @@ struct lcore_set {
 	struct lcore at[CORES_MAX];
 };
 
-/* The CPUs this process may run on, by number. */
+/* The CPUs that this process may run on, by number. */
 struct cpu_list {
 	uint32_t count;
 	uint32_t at[LCORE_ID_END];
@@ -41,17 +41,17 @@ bool lcores_parse(struct lcore_set *set, const char *text, struct error *err);
 
 struct lcore_request {
 	uint32_t cores;
-	bool share; /* CPUs, where there are fewer of them */
+	bool share; /* cores may share CPUs if there are too few */
 };
 
-/* One CPU of its own for each worker core; or one with others, if that is meant. */
+/* Assigns each worker core a CPU of its own, or a shared one if the request allows that. */
 bool lcores_assign(struct lcore_set *set, const struct cpu_list *cpus,
 		   const struct lcore_request *request, struct error *err);
 
-/* Does every core's CPU exist? */
+/* True if the CPU of every core is in cpus. */
 bool lcores_exist(const struct lcore_set *set, const struct cpu_list *cpus, struct error *err);
 
-/* Do two cores share a CPU? Then an idle one must let the other run. */
+/* True if two cores share a CPU. An idle core must then yield. */
 bool lcores_share_cpus(const struct lcore_set *set);
 
 #endif

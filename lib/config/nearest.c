@@ -1,5 +1,5 @@
 /*
- * nearest.c - the known word with the smallest Damerau distance.
+ * nearest.c - finds the known word with the smallest Damerau distance.
  */
 #include "nearest.h"
 
@@ -12,7 +12,7 @@ least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Damerau's distance with the last three rows of its table. */
+/* Computes Damerau's distance, keeping the last three rows of its table. */
 uint32_t
 nearest_distance(const char *a, const char *b)
 {
@@ -41,7 +41,7 @@ nearest_distance(const char *a, const char *b)
 void
 nearest_begin(struct nearest *n, const char *word)
 {
-	/* A third of the letters may be wrong, two of a short word: else it is a guess. */
+	/* A third of the letters may be wrong, and two of a short word: more would be a guess. */
 	const uint32_t third = (uint32_t)strnlen(word, NEAREST_BYTES) / 3;
 
 	*n = (struct nearest){.word = word, .distance = (third > 2 ? third : 2) + 1};

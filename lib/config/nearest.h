@@ -14,15 +14,16 @@
 
 struct nearest {
 	const char *word;
-	const char *best; /* NULL: none is near enough to be meant */
+	const char *best; /* NULL: no candidate is near enough */
 	uint32_t distance;
 };
 
 void nearest_begin(struct nearest *n, const char *word);
-/* written: how the candidate is offered; compared: what is compared with the word. */
+/* Offers a candidate: compared is compared with the word, written becomes best. */
 void nearest_offer(struct nearest *n, const char *written, const char *compared);
 
-/* Letters to insert, delete, change or swap with their neighbour to get from one to the other. */
+/* Returns how many letters must be inserted, deleted, changed or swapped with their neighbour to
+ * turn one word into the other. */
 uint32_t nearest_distance(const char *a, const char *b);
 
 #endif

@@ -2,6 +2,7 @@
  * net_list.c - reads lists of networks, word by word.
  */
 #include "net_list.h"
+#include "bom.h"
 #include "options.h"
 
 #include <errno.h>
@@ -11,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WORD_BYTES (IP_ADDR_TEXT_MAX + 5) /* with /128 and a zero byte; an error shows so much */
+#define WORD_BYTES (IP_ADDR_TEXT_MAX + 5) /* with /128 and a zero byte; shown in errors */
 
 static const char separators[] = " \t\r\n,#";
 
-/* Where the error is: "--deny: FILE: line 7: ", or "--deny: ". */
+/* The place of an error: "--deny: FILE: line 7: ", or "--deny: ". */
 struct place {
 	const char *option, *where;
 	uint32_t line;
@@ -43,7 +44,7 @@ clear_host_bits(struct ip_addr *ip, uint32_t prefix_len)
 	}
 }
 
-/* "10.0.0.0/8" */
+/* Writes a network as "10.0.0.0/8". */
 static void
 net_text(char text[WORD_BYTES], const struct config_net *net)
 {
@@ -62,7 +63,7 @@ add_word(struct net_list *list, const struct place *at, const char *word, size_t
 	struct config_net net, cleared;
 	const char *end;
 
-	/* What is no text of an address is not shown as it is. */
+	/* Bytes that cannot be part of an address's text are shown as question marks. */
 	snprintf(text, sizeof text, "%.*s", (int)len, word);
 	for (char *c = text; *c != '\0'; c++)
 		if (*c < ' ' || *c > '~')
@@ -111,11 +112,11 @@ net_list_read(struct net_list *list, const char *option, const char *where, cons
 	return true;
 }
 
-/* NULL, or the whole file, to be freed. */
+/* Returns the whole file, which the caller frees; or NULL. */
 static char *
 read_file(const char *option, const char *path, size_t *len, struct error *err)
 {
-	/* A pipe or a device could make us wait for ever. */
+	/* A pipe or a device could block the reader for ever. */
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char *text = malloc(NET_LIST_FILE_BYTES + 1);
 	struct stat st;
@@ -150,7 +151,7 @@ read_file(const char *option, const char *path, size_t *len, struct error *err)
 bool
 net_list_load(struct net_list *list, const char *option, const char *value, struct error *err)
 {
-	size_t len;
+	size_t len, mark;
 	char *text;
 	bool ok;
 
@@ -159,7 +160,8 @@ net_list_load(struct net_list *list, const char *option, const char *value, stru
 	text = read_file(option, value, &len, err);
 	if (text == NULL)
 		return false;
-	ok = net_list_read(list, option, value, text, len, err);
+	mark = bom_bytes(text, len);
+	ok = net_list_read(list, option, value, text + mark, len - mark, err);
 	free(text);
 	return ok;
 }

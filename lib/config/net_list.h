@@ -1,12 +1,12 @@
 /*
  * net_list.h - a list of networks: --allow and --deny, or the file that one of them names.
  *
- * Networks stand between white space or commas; # begins a comment that ends with the line. An
- * address without a length is a network of one.
+ * White space or commas separate networks; # begins a comment that ends with the line. A bare
+ * address is a network of one address.
  *
  * Thread: any; net_list_load reads a file and uses the heap while it does.
- * Errors: struct error names the option, in a file also the line, what is wrong and what to write.
- *         What was added before stays.
+ * Errors: struct error names the option, for a file also the line, what is wrong and what to
+ *         write. Networks that were added before the error stay in the list.
  * Bounds: files of NET_LIST_FILE_BYTES.
  */
 #ifndef CLOCKOO_NET_LIST_H
@@ -21,11 +21,11 @@ struct net_list {
 	uint32_t count, max;
 };
 
-/* Adds the networks of a text. where: what an error names before its line; NULL: it has no lines.
- */
+/* Adds the networks of a text. where is a file's name for errors, which then also give the line;
+ * NULL: errors give neither. */
 bool net_list_read(struct net_list *list, const char *option, const char *where, const char *text,
 		   size_t len, struct error *err);
-/* The same of an option's value: a list, or the whole path of a file. */
+/* Adds the networks of an option's value: a list, or the absolute path of a file. */
 bool net_list_load(struct net_list *list, const char *option, const char *value, struct error *err);
 
 #endif

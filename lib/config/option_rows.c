@@ -26,8 +26,8 @@
 #define STATIC_BUFFERS "buffers are allocated once at start, sized by -c"
 #define PRIVILEGES     "there is no seccomp filter; use -u, and systemd's SystemCallFilter"
 
-/* The letters and their long names are memcached's where it has the option. --port is not: there
- * it is the TCP port, here a NIC (README, decisions). */
+/* The letters and long names are memcached's where it has the option. --port is the exception: in
+ * memcached it is the TCP port, here it is a NIC (README, decisions). */
 const struct option_row option_rows[] = {
 	{"memory-limit", 'm', OPTION_MEGABYTES, AT(memory_mb), 1, CONFIG_MEMORY_MAX_MB, "MB",
 	 "item memory in megabytes (64)", false, "memory.limit"},

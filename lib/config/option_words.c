@@ -1,12 +1,12 @@
 /*
- * option_words.c - a command line, word by word: --name VALUE, --name=VALUE, -x VALUE, -xVALUE,
- * -xyz.
+ * option_words.c - parses a command line word by word: --name VALUE, --name=VALUE, -x VALUE,
+ * -xVALUE, -xyz.
  */
 #include "options.h"
 
 #include <string.h>
 
-/* The word after the option is its value. */
+/* Returns the word after the option, which is its value. */
 static const char *
 next_word(const struct option_reader *r, int *at, const struct option_row *row, struct error *err)
 {
@@ -39,7 +39,7 @@ read_long(const struct option_reader *r, int *at, struct error *err)
 	return r->apply(r->arg, row, value, err);
 }
 
-/* -m64, -m 64, -vv */
+/* Applies a word of letters, such as -m64, -m 64 or -vv. */
 static enum config_action
 read_letters(const struct option_reader *r, int *at, struct error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * options.c - one option: its value is read, checked and put into its field.
+ * options.c - parses, checks and stores the value of one option.
  */
 #include "nearest.h"
 #include "options.h"
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A decimal number and nothing else. Anything beyond 32 bits is beyond every limit here. */
+/* Parses a decimal number. False if anything else is in the text, or if it is beyond 32 bits,
+ * which is beyond every limit here. */
 bool
 parse_decimal(const char *text, uint32_t *n)
 {
@@ -34,7 +35,7 @@ set_delimiter(struct config *cfg, const char *value, struct error *err)
 	if (value[0] <= ' ' || value[0] == 0x7f || value[1] != '\0')
 		return error_set(err, "--stat-key-prefix: \"%s\": expected one character", value);
 	cfg->prefix_delimiter = value[0];
-	cfg->detail = true; /* as memcached does: a delimiter switches the counts on */
+	cfg->detail = true; /* as in memcached, a delimiter turns the statistics on */
 	return true;
 }
 
@@ -132,7 +133,7 @@ set_word(uint32_t *field, const struct option_row *row, const char *value, struc
 	return error_set(err, "--%s: \"%s\": expected %s", row->name, value, list);
 }
 
-/* MB of node 0, of node 1 and so on, with commas between. */
+/* Parses the MB of node 0, node 1 and so on, separated by commas. */
 static bool
 set_nodes(struct config *cfg, const char *value, struct error *err)
 {
@@ -158,7 +159,7 @@ set_nodes(struct config *cfg, const char *value, struct error *err)
 	return error_set(err, "--node-memory: more than %u nodes", CONFIG_NODES_MAX);
 }
 
-/* "1", "0,2-3": bits of nodes. */
+/* Parses node numbers such as "1" or "0,2-3" into a mask of bits. */
 static bool
 read_node_list(uint32_t *nodes, const char *value)
 {
@@ -217,7 +218,8 @@ set_keep_for(uint32_t *s, const char *value, struct error *err)
 	return true;
 }
 
-/* The beginning of a name is nearest of all: getopt_long takes it for the whole. */
+/* Reports an unknown option with the nearest known one. A name that begins with the unknown one
+ * is nearest of all, as getopt_long would accept it. */
 bool
 option_unknown(bool extended, const char *name, size_t len, struct error *err)
 {
@@ -258,7 +260,7 @@ set_extended_one(struct config *cfg, const char *item, struct error *err)
 	return option_set(cfg, row, equals != NULL ? equals + 1 : "", err);
 }
 
-/* The names and values after -o, with commas between. */
+/* Applies the names and values after -o, separated by commas. */
 static bool
 set_extended(struct config *cfg, const char *value, struct error *err)
 {
@@ -327,7 +329,8 @@ set_amount(void *field, const struct option_row *row, const char *value, struct 
 	return true;
 }
 
-/* Scripts write -m 1024m for -m 1024. Another letter would be another amount, and is refused. */
+/* Sets a number of megabytes. A trailing m is accepted, since scripts write -m 1024m for -m 1024.
+ * Another letter would mean another amount and is refused. */
 static bool
 set_megabytes(uint32_t *field, const struct option_row *row, const char *value, struct error *err)
 {
@@ -345,7 +348,8 @@ set_megabytes(uint32_t *field, const struct option_row *row, const char *value, 
 	return true;
 }
 
-/* As memcached reads -I: bytes, or with a letter behind, kilobytes or megabytes. */
+/* Parses a size as memcached's -I: bytes, or kilobytes or megabytes with a letter after the
+ * number. */
 static bool
 set_size(uint32_t *field, const struct option_row *row, const char *value, struct error *err)
 {
@@ -388,7 +392,7 @@ set_flag(bool *field, const struct option_row *row, const char *value, struct er
 	return true;
 }
 
-/* OPTION_WORD */
+/* Sets the index of the value among the words of an OPTION_WORD's arg. */
 static bool
 set_word_of_arg(uint32_t *field, const struct option_row *row, const char *value, struct error *err)
 {
@@ -412,7 +416,8 @@ refuse(const struct option_row *row, struct error *err)
 	return error_set(err, "%s%s: %s", row->letter != 0 ? "--" : "-o ", row->name, row->help);
 }
 
-/* Rows of this kind are clockoo's alone. */
+/* Refuses an option of memcached, or marks it while a configuration is converted. Only clockoo's
+ * table has such rows. */
 static bool
 set_refused(struct config *cfg, const struct option_row *row, struct error *err)
 {
@@ -422,7 +427,8 @@ set_refused(struct config *cfg, const struct option_row *row, struct error *err)
 	return true;
 }
 
-/* Of the kinds that only clockoo's rows have, and that concern more than one field. */
+/* Sets an option of a kind that only clockoo's table has and that may concern more than one
+ * field. */
 static bool
 set_of_config(struct config *cfg, const struct option_row *row, const char *value,
 	      struct error *err)

@@ -1,11 +1,10 @@
 /*
- * options.h - tables of options: what a row means, how a value and a command line are read.
+ * options.h - tables of options; reading values and command lines by them.
  *
  * The rows of clockoo are in option_rows.c; clockoo-load has a table of its own. Help and manual
  * pages are printed from the same rows (config_man.h).
  *
- * Shape:  a row fills one field of a struct, found by its offset: of struct config, or of what the
- *         table's program has.
+ * Shape:  a row fills one field, at an offset in struct config or in the program's own struct.
  * Bounds: a number lies in min..max; a text fits its field with its zero byte.
  */
 #ifndef CLOCKOO_OPTIONS_H
@@ -15,16 +14,16 @@
 
 enum option_kind {
 	OPTION_NUMBER,    /* uint32_t */
-	OPTION_MEGABYTES, /* uint32_t; an m behind it says the same */
+	OPTION_MEGABYTES, /* uint32_t; a trailing m changes nothing */
 	OPTION_SIZE,      /* uint32_t of bytes; k and m multiply */
 	OPTION_TEXT,      /* char[max] */
 	OPTION_FLAG,      /* bool */
-	OPTION_COUNT,     /* uint32_t, one more each time it is said */
+	OPTION_COUNT,     /* uint32_t: how often the option is given */
 	OPTION_AMOUNT,    /* uint32_t; k and m multiply by 1000 */
-	OPTION_REAL,      /* double; the same */
-	OPTION_WORD,   /* uint32_t: the place of the value in arg, which has | between the words */
-	OPTION_TIME,   /* uint32_t of milliseconds, with ms or s behind */
-	OPTION_CUSTOM, /* its program reads it */
+	OPTION_REAL,      /* double; k and m multiply by 1000 */
+	OPTION_WORD,   /* uint32_t: the index of the value among the words in arg, separated by | */
+	OPTION_TIME,   /* uint32_t of milliseconds; ms or s follows the number */
+	OPTION_CUSTOM, /* the table's program reads it */
 	OPTION_PORT,   /* profile or PCI address */
 	OPTION_ADDRESS,
 	OPTION_GATEWAY,
@@ -41,11 +40,11 @@ enum option_kind {
 	OPTION_OFFLOADS, /* uint32_t, enum offload */
 	OPTION_SERVERS,
 	OPTION_ITEMS,
-	OPTION_SPACE,    /* uint32_t of MB; m, g and t */
-	OPTION_EXT_PATH, /* memcached's ext_path: two fields */
+	OPTION_SPACE,    /* uint32_t of MB; m, g or t may follow */
+	OPTION_EXT_PATH, /* memcached's ext_path: fills two fields */
 	OPTION_PROFILE,
 	OPTION_HTTP,     /* struct config_http */
-	OPTION_PROTOCOL, /* from here: one of option_choices() */
+	OPTION_PROTOCOL, /* this kind and those below take one of option_choices() */
 	OPTION_CONGESTION,
 	OPTION_STEERING,
 	OPTION_IPV6,
@@ -66,9 +65,9 @@ enum option_kind {
 	OPTION_FLASH_LAYOUT,
 	OPTION_FLASH_IO,
 	OPTION_EXTENDED,  /* -o: names of extended_rows */
-	OPTION_ALWAYS_ON, /* what it asks for is always so */
-	OPTION_IGNORED,   /* it is ignored: a warning at start */
-	OPTION_REFUSED,   /* ignoring it would be unsafe or plainly wrong */
+	OPTION_ALWAYS_ON, /* what the option requests is always in effect */
+	OPTION_IGNORED,   /* no meaning here: a warning at start */
+	OPTION_REFUSED,   /* ignoring it would be unsafe or misleading */
 	OPTION_HELP,
 	OPTION_VERSION,
 	OPTION_LICENSE,
@@ -84,21 +83,24 @@ struct option_row {
 	enum option_kind kind;
 	size_t at; /* offset in struct config */
 	double min, max;
-	const char *arg;  /* how --help calls the value, in brackets if it may lack; NULL = none */
-	const char *help; /* of ALWAYS_ON, IGNORED and REFUSED: the reason */
-	bool usage;       /* a wrong value ends with ERROR_USAGE, as memcached does for it */
-	const char *key;  /* in a configuration file; NULL = only on the command line */
+	const char *arg;  /* placeholder of the value in --help, in brackets if it is optional; NULL
+			     = none */
+	const char *help; /* for ALWAYS_ON, IGNORED and REFUSED: the reason */
+	bool usage;       /* a wrong value ends with ERROR_USAGE, as in memcached */
+	const char *key;  /* key in a configuration file; NULL = only on the command line */
 };
 
 /* A program's command line. */
 struct option_reader {
 	int argc;
 	char *const *argv;   /* argv[0] is skipped */
-	const char *command; /* a word that only stands before them; NULL: there is none */
+	const char *command; /* a command, allowed only before all options; NULL: none */
 	const struct option_row *(*by_name)(const char *name, size_t len);
 	const struct option_row *(*by_letter)(char letter);
-	void (*unknown)(const char *name, size_t len, struct error *err); /* says so */
-	/* value: NULL where the row takes none. Anything but CONFIG_RUN ends the reading. */
+	void (*unknown)(const char *name, size_t len,
+			struct error *err); /* reports an unknown option */
+	/* value is NULL if the row takes none. A result other than CONFIG_RUN ends the
+	 * reading. */
 	enum config_action (*apply)(void *arg, const struct option_row *row, const char *value,
 				    struct error *err);
 	void *arg;
@@ -106,28 +108,29 @@ struct option_reader {
 
 bool option_set_http(struct config_http *http, const char *value, struct error *err);
 
-/* Every option, in the order of the words. */
+/* Applies every option in the order of the command line. */
 enum config_action options_read(const struct option_reader *r, struct error *err);
 
 extern const struct option_row option_rows[];
 extern const uint32_t option_row_count;
-/* What may stand after -o. */
+/* The names that may follow -o. */
 extern const struct option_row extended_rows[];
 extern const uint32_t extended_row_count;
 
-/* The row of that name, or NULL. */
+/* Returns the row of that name, or NULL. */
 const struct option_row *option_by_name(const char *name, size_t len);
 const struct option_row *extended_by_name(const char *name, size_t len);
 
-/* The row with that letter, or NULL. */
+/* Returns the row with that letter, or NULL. */
 const struct option_row *option_by_letter(char letter);
 
-/* Rows of both tables are numbered through: for ignored_options, and for all of them in turn. */
+/* Numbers the rows of both tables consecutively, for ignored_options and for loops over all
+ * rows. */
 uint32_t option_number(const struct option_row *row);
 const struct option_row *option_at(uint32_t number);
 uint32_t option_count(void);
 
-/* A start warns of it. */
+/* Marks the option: a start warns about it. */
 static inline void
 option_mark(struct config *cfg, const struct option_row *row)
 {
@@ -143,47 +146,49 @@ option_is_marked(const struct config *cfg, const struct option_row *row)
 	return (cfg->ignored_options[n / 64] >> n % 64 & 1) != 0;
 }
 
-/* False of an option of memcached that is always on, ignored or refused here. */
+/* True unless it is an option of memcached that is always on, ignored or refused here. */
 bool option_has_effect(const struct option_row *row);
 
-/* How the options without effect are printed: a row for each reason, names first. */
+/* Markup for the options without effect: one row for each reason, names first. */
 struct option_style {
-	const char *title[2];                      /* around what they all are */
+	const char *title[2]; /* before and after the description of the table */
 	const char *row, *extended, *reason, *end; /* extended: before names after -o */
-	const char *quotes[2], *after_letter;      /* around each name; between two */
+	const char *quotes[2], *after_letter; /* around each name; between a letter and a name */
 	void (*text)(FILE *out, const char *text);
 };
 void option_print_name(FILE *out, const struct option_row *row, const struct option_style *style);
 void option_print_reasons(FILE *out, const struct option_style *style);
 
-/* Always false: *err says that there is no such option, and which one is meant, if one is near.
- * extended: it stands after -o. */
+/* Writes to *err that there is no such option, with the nearest known one if one is near.
+ * extended: the name followed -o. Always returns false. */
 bool option_unknown(bool extended, const char *name, size_t len, struct error *err);
 
-/* What an option of that kind may say, by the value it stands for, NULL at the end; or NULL. */
+/* Returns the words that an option of that kind takes, indexed by value and ended by NULL; or
+ * NULL for other kinds. */
 const char *const *option_choices(enum option_kind kind);
 
-/* The row of that name in a table, or NULL. */
+/* Returns the row of that name in a table, or NULL. */
 const struct option_row *option_find(const struct option_row *rows, uint32_t count,
 				     const char *name, size_t len);
-/* For --help: one line a row. */
+/* Prints one line a row, for --help. */
 void option_rows_help(const struct option_row *rows, uint32_t count, FILE *out);
-/* For a manual page: one paragraph a row. */
+/* Prints one paragraph a row, for a manual page. */
 void option_rows_man(const struct option_row *rows, uint32_t count, FILE *out);
 
-/* A number that may have k or m behind it; *end is what follows. */
+/* Parses a number with an optional k or m; *end is what follows. */
 bool parse_amount(const char *text, double *value, const char **end);
-/* The same and nothing else, within least..most. */
+/* Parses a number with an optional k or m and nothing after it, within least..most. */
 bool parse_whole_amount(const char *text, double least, double most, double *value);
 
-/* A decimal number and nothing else. */
+/* Parses a decimal number. False if anything else is in the text. */
 bool parse_decimal(const char *text, uint32_t *n);
 
-/* addresses.c: one option each. */
+/* addresses.c: each sets one option. */
 bool option_set_address(struct config *cfg, const char *value, struct error *err);
 bool option_set_listen(struct config *cfg, const char *value, struct error *err);
 bool option_set_nets(struct config *cfg, const char *value, struct error *err);
-/* From the front of p: the end, or NULL. Bits behind the prefix may be set. */
+/* Parses one network from the front of p. Returns what follows it, or NULL. Bits beyond the
+ * prefix may be set. */
 const char *option_parse_net(const char *p, struct config_net *net);
 bool option_set_net_list(char list[CONFIG_SERVERS_BYTES], const struct option_row *row,
 			 const char *value, struct error *err);
@@ -204,15 +209,15 @@ const char *const *option_fleet_choices(enum option_kind kind);
 /* flash_values.c */
 bool option_set_flash(struct config *cfg, const struct option_row *row, const char *value,
 		      struct error *err);
-/* What the options of IPv6 say together; after the one of IPv4 have been settled. */
-/* An -l adds to those before it; the file's do not count where the command line has one. */
+/* Drops the addresses of earlier -l. The command line calls it so that its own -l replace the
+ * file's. */
 void option_forget_listen(struct config *cfg);
 bool finish_listen(struct config *cfg, struct error *err);
 bool finish_address6(struct config *cfg, struct error *err);
 
-/* Read value into the row's field of the struct that the row's table fills. */
+/* Parses value into the row's field of the struct that the row's table fills. */
 bool option_set(void *into, const struct option_row *row, const char *value, struct error *err);
-/* The same from a command line: a flag has no value there, and OPTION_COUNT counts. */
+/* As option_set, from a command line: a flag has no value there, and OPTION_COUNT counts. */
 bool option_set_word(void *into, const struct option_row *row, const char *value,
 		     struct error *err);
 

@@ -1,5 +1,5 @@
 /*
- * port_values.c - which NIC: a profile or a PCI address, and what is left to its hardware.
+ * port_values.c - the options of the NIC: profile, PCI address and offloads.
  */
 #include "options.h"
 
@@ -11,7 +11,7 @@ const char *const config_offloads[] = {"rx_cksum",     "tx_ip_cksum",  "tx_udp_c
 				       "tx_tcp_cksum", "tx_fast_free", NULL};
 static_assert(OFFLOAD_TX_FAST_FREE == 1u << 4, "the names stand in the order of the bits");
 
-/* The bit of the offload whose name stands at text, or 0. */
+/* Returns the bit of the offload whose name is text[0..len), or 0. */
 static uint32_t
 offload_named(const char *text, size_t len)
 {
@@ -21,7 +21,7 @@ offload_named(const char *text, size_t len)
 	return 0;
 }
 
-/* Names with commas between, or none. */
+/* Parses names of offloads separated by commas, or "none". */
 bool
 option_set_offloads(uint32_t *field, const char *value, struct error *err)
 {
@@ -48,7 +48,7 @@ option_set_offloads(uint32_t *field, const char *value, struct error *err)
 	return true;
 }
 
-/* 0000:03:00.0 or 03:00.0, as lspci prints them. */
+/* True if text is a PCI address as lspci prints it: 0000:03:00.0 or 03:00.0. */
 static bool
 is_pci_address(const char *text)
 {
@@ -71,7 +71,7 @@ is_profile_name(const char *text)
 {
 	const size_t len = strlen(text);
 
-	/* A name becomes a file name: nothing that could leave the directory. */
+	/* The name becomes a file name, so it has no character that could leave the directory. */
 	return len > 0 && len < CONFIG_NAME_BYTES &&
 	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len;
 }
@@ -89,7 +89,7 @@ option_set_port(struct config *cfg, const char *value, struct error *err)
 	if (is_pci_address(value)) {
 		strcpy(cfg->port, "pci");
 		snprintf(cfg->pci, sizeof cfg->pci, "%s", value);
-		/* sysfs has lower case. */
+		/* sysfs uses lower case. */
 		for (char *c = cfg->pci; *c != '\0'; c++)
 			*c = (char)tolower((unsigned char)*c);
 		return true;

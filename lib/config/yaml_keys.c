@@ -1,6 +1,6 @@
 /*
- * yaml_keys.c - libyaml's events as keys with path and line; what a configuration may not contain
- * is refused.
+ * yaml_keys.c - walks libyaml's document as keys with path and line, and refuses what a
+ * configuration may not contain.
  */
 #include "yaml_keys.h"
 
@@ -18,7 +18,7 @@ struct walk {
 	const struct yaml_visitor *visitor;
 	struct error *err;
 	yaml_document_t *doc;
-	size_t reached; /* number of the last node: an alias leads back, or to itself */
+	size_t reached; /* number of the last node; an alias has a number at or below it */
 	struct yaml_key key;
 	char path[YAML_PATH_BYTES];
 };
@@ -29,7 +29,7 @@ line_of(const yaml_node_t *node)
 	return (uint32_t)node->start_mark.line + 1;
 }
 
-/* Nodes are numbered in the order of the text. */
+/* Returns a node's number, in the order of the text. */
 static size_t
 number_of(const struct walk *w, const yaml_node_t *node)
 {
@@ -69,7 +69,7 @@ is_plain_tag(const yaml_node_t *node)
 	return false;
 }
 
-/* What is true of every node we read. */
+/* True if the node is one that a configuration may contain, apart from its kind. */
 static bool
 is_allowed(struct walk *w, const yaml_node_t *node)
 {
@@ -90,7 +90,7 @@ text_of(const yaml_node_t *node)
 	return (const char *)node->data.scalar.value;
 }
 
-/* The line is the key's: a value may begin below it. */
+/* Visits one node. The line is that of its key: a value may begin below it. */
 static bool
 visit(struct walk *w, const yaml_node_t *node, enum yaml_shape shape)
 {
@@ -101,7 +101,7 @@ visit(struct walk *w, const yaml_node_t *node, enum yaml_shape shape)
 
 static bool walk_node(struct walk *w, const yaml_node_t *node, uint32_t depth);
 
-/* A list of mappings: each is a section with a number. */
+/* Walks a list of mappings, each as a section with an index. */
 static bool
 walk_sections(struct walk *w, const yaml_node_t *list, uint32_t depth)
 {
@@ -149,7 +149,7 @@ walk_list(struct walk *w, const yaml_node_t *list, uint32_t depth)
 	return visit(w, list, YAML_LIST);
 }
 
-/* The pair of the same mapping before this one with the same key, or NULL. */
+/* Returns an earlier pair of the mapping that has the same key as pair, or NULL. */
 static const yaml_node_t *
 find_duplicate(struct walk *w, const yaml_node_t *map, const yaml_node_pair_t *pair)
 {
@@ -229,7 +229,7 @@ report_yaml_error(const char *file, const yaml_parser_t *parser, struct error *e
 {
 	const bool context = parser->context != NULL && parser->context[0] != '\0';
 
-	/* A reader's error, such as a byte that is no UTF-8, knows its place in bytes only. */
+	/* A reader's error, such as a byte that is not UTF-8, has only a byte offset. */
 	if (parser->error == YAML_READER_ERROR)
 		return error_set(err, "%s: byte %zu: %s; expected a text file of UTF-8", file,
 				 parser->problem_offset, parser->problem);
@@ -244,7 +244,7 @@ walk_document(struct walk *w)
 {
 	const yaml_node_t *root = yaml_document_get_root_node(w->doc);
 
-	/* Nothing but comments is a mapping without keys. */
+	/* A file with only comments counts as a mapping without keys. */
 	if (root == NULL)
 		return true;
 	if (root->type != YAML_MAPPING_NODE)
@@ -252,7 +252,7 @@ walk_document(struct walk *w)
 	return walk_node(w, root, 0);
 }
 
-/* Nothing may follow the first document. */
+/* True if no further document follows the first one. */
 static bool
 is_at_end(struct walk *w, yaml_parser_t *parser)
 {
@@ -297,11 +297,12 @@ yaml_keys_of_text(const char *file, const char *text, size_t len, const struct y
 	return ok;
 }
 
-/* -1, or how many bytes; one more than YAML_FILE_BYTES shows that there are too many. */
+/* Reads the file. Returns its length, or -1. A length of YAML_FILE_BYTES + 1 means that it is too
+ * long. */
 static ssize_t
 read_all(const char *file, char text[YAML_FILE_BYTES + 1], struct error *err)
 {
-	/* A pipe or a device could make us wait for ever. */
+	/* A pipe or a device could block the reader for ever. */
 	const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	size_t used = 0;

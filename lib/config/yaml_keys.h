@@ -1,9 +1,9 @@
 /*
  * yaml_keys.h - a YAML file, one key at a time, in the order of its lines.
  *
- * What we read of YAML is what people write in configuration files: mappings, lists of values,
- * lists of mappings. Aliases, tags and second documents are refused, and so is a key that stands
- * twice; none of it means anything here, each can hide a mistake.
+ * The reader accepts what people write in configuration files: mappings, lists of values, lists
+ * of mappings. It refuses aliases, tags, second documents and duplicate keys: none of them has a
+ * meaning here, and each can hide a mistake.
  *
  * Shape:  a key is named by its whole path: "network.mtu", "quirks[2].what". A mapping is visited
  *         before its keys.
@@ -41,7 +41,7 @@ struct yaml_key {
 	struct yaml_item items[YAML_ITEMS_MAX];
 };
 
-/* False ends the walk; *err then says why. */
+/* Called for each key. False ends the walk; *err then holds the reason. */
 typedef bool (*yaml_visit)(void *ctx, const struct yaml_key *key, struct error *err);
 
 struct yaml_visitor {
@@ -50,11 +50,11 @@ struct yaml_visitor {
 };
 
 bool yaml_keys_of_file(const char *file, const struct yaml_visitor *v, struct error *err);
-/* The same of bytes in memory; file is only a name for errors. */
+/* As yaml_keys_of_file, from len bytes in memory; file is only a name for errors. */
 bool yaml_keys_of_text(const char *file, const char *text, size_t len, const struct yaml_visitor *v,
 		       struct error *err);
 
-/* Always false: "FILE:LINE: KEY: " and the words. */
+/* Writes "FILE:LINE: KEY: " and the formatted text to *err. Always returns false. */
 bool yaml_key_error(struct error *err, const struct yaml_key *key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -15,14 +15,15 @@ static_assert(STACK_PAUSE_NS > IDLE_WAIT_MAX_NS, "a wait is no pause");
 
 #define NS_PER_S 1000000000ull
 
-/* Read by nobody but a handler of a crash, in this thread: stores in order are all it takes. */
+/* Records the stage. Only a crash handler in the same thread reads it, so stores in order
+ * suffice. */
 static inline void
 stage_begin(struct core *core, uint8_t stage)
 {
 	atomic_store_explicit(&core->stage, stage, memory_order_relaxed);
 }
 
-/* A stage has ended, and the next one begins. */
+/* Ends a stage, adds its time to the clock if there is one, and begins the next stage. */
 static inline uint64_t
 stage_lap(struct core *core, struct stage_clock *clock, enum core_stage stage, uint64_t since)
 {
@@ -36,7 +37,7 @@ stage_lap(struct core *core, struct stage_clock *clock, enum core_stage stage, u
 	return now;
 }
 
-/* Stages 5 to 7, until nothing is left, nothing fits, or the turn has done its share. */
+/* Runs stages 5 to 7 until no work is left, no reply fits, or the turn has done its share. */
 static inline uint64_t
 passes_run(struct core *core, struct stage_clock *clock, uint64_t t)
 {
@@ -57,7 +58,7 @@ passes_run(struct core *core, struct stage_clock *clock, uint64_t t)
 	return stage_lap(core, clock, STAGE_EXECUTE, t);
 }
 
-/* The last turn took more than TURN_TOO_LONG_NS: those that follow are timed. */
+/* Counts a turn of more than TURN_TOO_LONG_NS, and has the following turns timed. */
 static __attribute__((noinline)) void
 long_turn_ended(struct core *core)
 {
@@ -86,7 +87,7 @@ housekeeping(struct core *core, uint64_t now_ns, uint32_t frames_out)
 	const uint64_t turn_ns = now_ns - core->last_ns;
 	const uint64_t turns = counter_read(&core->counters[CORE_TURNS]) + 1;
 
-	/* The span since the last turn began belongs to the last turn. */
+	/* The time since the previous turn began belongs to the previous turn. */
 	counter_add(&core->counters[CORE_TURNS], 1);
 	counter_add(&core->counters[CORE_TOTAL_NS], turn_ns);
 	if (core->was_busy) {
@@ -104,7 +105,8 @@ housekeeping(struct core *core, uint64_t now_ns, uint32_t frames_out)
 		store_housekeeping(core->store);
 }
 
-/* No wait is this long (idle.h): another process had the CPU, or the turn took so long. */
+/* The core was away longer than any idle wait (idle.h): it was descheduled, or its last turn
+ * overran. */
 static __attribute__((noinline)) void
 pause_ended(struct core *core, uint64_t now_ns)
 {
@@ -112,7 +114,8 @@ pause_ended(struct core *core, uint64_t now_ns)
 	stack_paused(core->stack, core->last_ns, now_ns);
 }
 
-/* Each of the two is one of before or after a step; a turn may see one of each. */
+/* Returns one of the two values of the wall clock at start. A clock step may fall between the two
+ * loads, so a turn can see one old and one new value. */
 static inline int64_t
 wall_at_start(const _Atomic int64_t *start)
 {
@@ -150,7 +153,7 @@ turn(struct core *core, uint64_t now_ns, struct stage_clock *clock)
 	stack_input(stack, in, now_ns);
 	t = stage_lap(core, clock, STAGE_INPUT, t);
 
-	/* No item of the last turn is held any more: store_turn reports a quiescent state. */
+	/* The last turn's items are no longer held: store_turn reports a quiescent state. */
 	store_turn(core->store, time.now_s);
 	serve_turn(core->serve, &time);
 	t = passes_run(core, clock, t);

@@ -23,11 +23,12 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-/* Upkeep (stage 11) runs every so many turns; a power of two. */
+/* Upkeep (stage 11) runs once in this many turns; a power of two. */
 #define HOUSEKEEPING_TURNS 16u
 
-/* While nothing is wrong one turn of so many is timed stage by stage; after a turn of more than
- * TURN_TOO_LONG_NS each of the next ones is, since such turns come in groups. */
+/* Normally one turn of TIMED_EVERY is timed stage by stage. After a turn of more than
+ * TURN_TOO_LONG_NS each of the next TIMED_AFTER_LONG is timed, since such turns come in
+ * groups. */
 #define TIMED_EVERY      64u
 #define TIMED_AFTER_LONG 1024u
 
@@ -41,7 +42,8 @@
 	X(CORE_TURNS_TIMED, "busy turns whose stages were timed: samples")                         \
 	X(CORE_LONG_TIMED, "of those, turns of more than 100 us")
 
-/* Of the turns timed: cycles in each stage; of the long ones, those in which it took longest. */
+/* Counters of timed turns: the cycles of each stage, and for long turns how often the stage took
+ * longest. */
 #define CORE_STAGE_CYCLES_SYMBOL(stage) CORE_CYCLES_##stage,
 #define CORE_STAGE_LONG_SYMBOL(stage)   CORE_LONG_##stage,
 enum core_counter {
@@ -49,7 +51,7 @@ enum core_counter {
 		CORE_STAGES(CORE_STAGE_LONG_SYMBOL) CORE_COUNTER_COUNT
 };
 
-/* Busy turns that are remembered, for the last words of a process that crashes. */
+/* Busy turns that are recorded for the crash report of a process. */
 #define CORE_TRACE_TURNS 64u
 
 struct core_trace {
@@ -63,22 +65,22 @@ struct core {
 	struct serve *serve;
 	struct store_core *store;
 	uint64_t start_ns; /* clock at start; the store's second STORE_CLOCK_START */
-	/* The wall clock then, by what it says now: it may be set meanwhile. */
+	/* The wall clock at start, by its present setting: it may be set later. */
 	_Atomic int64_t start_unix_ns, start_unix_s;
 	uint64_t last_ns; /* start of the previous turn */
 	bool was_busy;
-	_Atomic uint8_t stage; /* which the turn is in; STAGE_COUNT: it is between two turns */
-	uint32_t plain_turns;  /* before the next one that is timed */
-	uint32_t timed_left;   /* to be timed one after the other */
+	_Atomic uint8_t stage; /* the current stage of the turn; STAGE_COUNT: between two turns */
+	uint32_t plain_turns;  /* turns until the next one that is timed */
+	uint32_t timed_left;   /* consecutive turns still to be timed */
 	uint64_t (*cycles)(void);
-	uint32_t traced; /* busy turns, of which the last CORE_TRACE_TURNS are in trace */
+	uint32_t traced; /* busy turns so far; trace has the last CORE_TRACE_TURNS */
 	struct core_trace trace[CORE_TRACE_TURNS];
 	struct classified in;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[CORE_COUNTER_COUNT];
 	struct turn_times times;
 };
 
-/* Where the time of a turn goes: the bench passes one in. */
+/* Accumulates the cycles of each stage; a bench passes it in. */
 struct stage_clock {
 	uint64_t (*cycles)(void);
 	uint64_t spent[STAGE_COUNT];
@@ -88,14 +90,16 @@ extern const struct counter_name core_counter_names[CORE_COUNTER_COUNT];
 
 void core_init(struct core *core, struct port *port, struct stack *stack, struct serve *serve,
 	       struct store_core *store, uint64_t now_ns, int64_t unix_ns);
-/* The wall clock was set: from the next turn on it was unix_ns at start. */
+/* Sets the wall clock: from the next turn on, the start was at unix_ns. */
 void core_wall_set_mt(struct core *core, int64_t unix_ns);
-/* By which stages are timed; without it none are. Before the first turn. */
+/* Sets the counter by which stages are timed; without it none are. Call it before the first
+ * turn. */
 void core_cycles_set(struct core *core, uint64_t (*cycles)(void));
 void core_turn(struct core *core, uint64_t now_ns);
-/* The core has waited so long since its last turn. */
+/* Counts that the core has waited for ns since its last turn. */
 void core_waited(struct core *core, uint64_t ns);
-/* Told before a turn: in the turn before, the core's thread waited so long for its CPU. */
+/* Reports, before a turn, how long the core's thread waited for its CPU during the previous
+ * turn. */
 void core_host_waited(struct core *core, uint64_t ns);
 void core_turn_timed(struct core *core, uint64_t now_ns, struct stage_clock *clock);
 

@@ -1,15 +1,15 @@
 /*
- * idle.h - how long a core that has nothing to do may wait before its next turn.
+ * idle.h - computes how long a core without work may wait before its next turn.
  *
- * Power is what a spinning core costs, latency what a sleeping one does. So a core spins while
- * frames come, waits the longer the longer none came, and never for more than a share of that: a
- * client that asks after a silence waits at most that share of it, and IDLE_WAIT_MAX_NS at most.
+ * A spinning core costs power, a sleeping one latency. So a core spins while frames arrive, and
+ * its wait grows with the quiet time but never exceeds a share of it: a request after a silence
+ * is late by at most that share, and by at most IDLE_WAIT_MAX_NS.
  *
- * Shape:  pure functions of times that are passed in; waiting itself is the caller's.
+ * Shape:  pure functions of the times passed in; the caller does the waiting.
  * Units:  ns on the caller's clock, which never goes back.
  * Thread: core-local.
- * Bounds: a wait ends before the stack's next timer is due, IDLE_WAIT_MAX_NS later at most; what it
- *         takes to wake up comes on top (lib/dpdk/port_wait.h).
+ * Bounds: a wait ends before the stack's next timer is due, and within IDLE_WAIT_MAX_NS; the time
+ *         to wake up is added (lib/dpdk/port_wait.h).
  */
 #ifndef CLOCKOO_IDLE_H
 #define CLOCKOO_IDLE_H
@@ -17,18 +17,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define IDLE_SPIN_NS           50000ull  /* so long after a frame a core goes on turning */
+#define IDLE_SPIN_NS           50000ull  /* the core keeps polling this long after a frame */
 #define IDLE_SHARE             8u        /* a wait is at most this part of the quiet time so far */
-#define IDLE_WAIT_MIN_NS       5000ull   /* less is not worth a call */
+#define IDLE_WAIT_MIN_NS       5000ull   /* shorter waits are not worth a call */
 #define IDLE_WAIT_MAX_NS       500000ull /* timers and other cores may need the core */
 #define IDLE_EVENT_WAIT_MAX_NS 10000000ull /* a hundred turns a second take 0.1 % of a CPU */
 
-/* Before a wait of this length or more the core goes offline in the store, so that no writer waits
- * for it; that costs about a microsecond. A grace period takes shorter waits along. */
+/* Before a wait of at least this length the core goes offline in the store, so that no writer
+ * waits for it; that costs about a microsecond. A grace period outlasts shorter waits. */
 #define IDLE_OFFLINE_NS 50000ull
 
 struct idle {
-	uint64_t since_ns; /* when a frame last moved */
+	uint64_t since_ns; /* when the last frame moved */
 };
 
 static inline void
@@ -37,8 +37,8 @@ idle_busy(struct idle *idle, uint64_t now_ns)
 	idle->since_ns = now_ns;
 }
 
-/* How long it may wait now, a turn that moved nothing behind it; 0: not at all. timer_ns is when
- * the stack wants its next turn. */
+/* Returns how long a core may wait after a turn that moved nothing; 0: not at all. timer_ns is
+ * when the stack needs its next turn. */
 static inline uint64_t
 idle_wait_ns(const struct idle *idle, uint64_t now_ns, uint64_t timer_ns)
 {
@@ -56,7 +56,8 @@ idle_wait_ns(const struct idle *idle, uint64_t now_ns, uint64_t timer_ns)
 	return wait_ns < IDLE_WAIT_MIN_NS ? 0 : wait_ns;
 }
 
-/* The same of a core that each frame wakes: only timers and work for the store are waited for. */
+/* Returns the wait of a core that each frame wakes: it ends only for timers and for the store's
+ * work. */
 static inline uint64_t
 idle_event_wait_ns(uint64_t now_ns, uint64_t timer_ns)
 {

@@ -1,5 +1,6 @@
 /*
- * cable.c - lanes of mbufs between cores and a thread, over DPDK's ring driver, and who wakes whom.
+ * cable.c - lanes of mbufs between cores and a thread over DPDK's ring driver, and the wake-ups
+ * of both sides.
  */
 #include "cable.h"
 #include "base/check.h"
@@ -16,7 +17,8 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
-/* Pairs with the fence in falls_asleep(): the ring was written before this. */
+/* Wakes the sleeper, after the caller has written to the ring. The fence pairs with the one in
+ * falls_asleep(). */
 static inline void
 wake(struct cable_sleeper *s)
 {
@@ -29,7 +31,8 @@ wake(struct cable_sleeper *s)
 		(void)!write(s->fd, &one, sizeof one);
 }
 
-/* The caller reads its rings after this. Pairs with the fence in wake(). */
+/* Announces a sleep; the caller reads its rings afterwards. The fence pairs with the one in
+ * wake(). */
 static inline void
 falls_asleep(struct cable_sleeper *s)
 {
@@ -37,7 +40,8 @@ falls_asleep(struct cable_sleeper *s)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* An event that was written meanwhile stays in the descriptor: one sleep less, and no more. */
+/* Withdraws the announcement. An event that was written meanwhile stays in the descriptor and
+ * costs the next sleep, no more. */
 static inline void
 wakes_up(struct cable_sleeper *s)
 {

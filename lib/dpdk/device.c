@@ -23,8 +23,8 @@ struct rss_name {
 	uint64_t types;
 };
 
-/* Packet types that the NIC does not hash by ports go to queue 0 or are hashed by addresses only:
- * drivers differ. */
+/* Packet types that the NIC does not hash by ports go to queue 0 or are hashed by addresses only,
+ * depending on the driver. */
 static const struct rss_name rss_names[] = {
 	{RSS_KIND_IP4, RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_FRAG_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER},
 	{RSS_KIND_TCP4, RTE_ETH_RSS_NONFRAG_IPV4_TCP},
@@ -102,7 +102,8 @@ device_find(struct device *d, const struct profile *profile, struct error *err)
 	return true;
 }
 
-/* Wanted by the profile and there in the port. Returns our caps. */
+/* Selects the offloads that the profile wants and the port supports. Returns them as port
+ * caps. */
 static uint32_t
 choose_offloads(struct device *d, const struct rte_eth_dev_info *info, uint32_t wanted)
 {
@@ -168,9 +169,9 @@ pool_frames(const struct profile *p, uint32_t frames)
 	return p->rx_ring + p->tx_ring + frames + POOL_CACHE + POOL_CACHE / 2;
 }
 
-/* A mempool puts no object across two pages that a device may find at unrelated addresses
- * (rte_mempool_ops.h): a page of 4 KB then holds one frame. Ports that copy frames need no such
- * thing. */
+/* True if frames may span pages. A mempool keeps an object within a page, since a device may see
+ * adjacent pages at unrelated addresses (rte_mempool_ops.h), so that a page of 4 KB holds one
+ * frame. Ports that copy frames do not need that. */
 static bool
 spans_pages(const struct profile *p, const struct config *cfg)
 {
@@ -180,7 +181,7 @@ spans_pages(const struct profile *p, const struct config *cfg)
 static struct rte_mempool *
 make_pool(const struct device *d, const struct device_request *req, uint32_t core)
 {
-	/* Frames that cores hand over to each other may all end up with one of them. */
+	/* Frames that cores hand over to each other may all end up at one core. */
 	const uint32_t cores = req->plan->handover ? req->cfg->cores : 1;
 	struct rte_pktmbuf_pool_private room = {
 		.mbuf_data_room_size = (uint16_t)(req->profile->mbuf_bytes + RTE_PKTMBUF_HEADROOM),
@@ -209,8 +210,8 @@ make_pool(const struct device *d, const struct device_request *req, uint32_t cor
 	return pool;
 }
 
-/* One pool per core; with hand-over one pool for all, because MBUF_FAST_FREE requires a single pool
- * per TX queue. */
+/* Creates one pool for each core. With hand-over all cores share one, because MBUF_FAST_FREE
+ * requires a single pool for each TX queue. */
 static bool
 make_pools(struct device *d, const struct device_request *req, struct error *err)
 {
@@ -258,7 +259,7 @@ fill_reta(const struct device *d, const struct steer_plan *plan, struct error *e
 	return rc == 0 || failed("fill its redirection table", rc, err);
 }
 
-/* The reason when a port finds no peer at its socket, or one of another kind. */
+/* Reports that a port found no peer at its socket, or one of another kind. */
 static bool
 no_peer(const struct profile *p, struct error *err)
 {
@@ -321,9 +322,10 @@ fill_ports(struct device *d, const struct device_request *req, uint32_t caps)
 	}
 }
 
-/* What neighbours send to find us (RFC 4861 section 7.2.2): the group of all nodes, and those of
- * our addresses' last three bytes. Drivers differ in what they take; one that takes nothing may
- * hear groups anyway, as a packet socket does. */
+/* Joins the groups that neighbours use to find the appliance (RFC 4861 section 7.2.2): that of
+ * all nodes, and the solicited-node groups of its addresses' last three bytes. Drivers differ in
+ * what they accept; a driver that accepts no group may receive their frames anyway, as a packet
+ * socket does. */
 static void
 join_groups(const struct device *d, const struct config *cfg)
 {

@@ -1,8 +1,8 @@
 /*
- * device.h - the one DPDK port: found, configured by the plan, started; a struct port a core.
+ * device.h - finds, configures and starts the one DPDK port, with a struct port for each core.
  *
  * Shape:  queue i of the device is ports[i], for core i. Where cores hand frames over to each
- *         other, those behind the last queue have a port that only allocates and drops.
+ *         other, the cores beyond the last queue have a port that only allocates and drops.
  * Owner:  the caller keeps the struct alive until device_stop; it owns its pools.
  * Thread: the main thread; ports[i] afterwards by core i.
  * Errors: struct error: the step that failed and the driver's reason.
@@ -26,8 +26,8 @@ struct device {
 	uint32_t queues, cores;
 	struct port_caps caps;
 	uint8_t rss_key[RSS_KEY_MAX]; /* drivers keep the pointer, and read it at start */
-	struct rule_report rules;     /* what the NIC took of the plan's */
-	uint16_t rx_ring, tx_ring;    /* as the driver rounded them */
+	struct rule_report rules;     /* the plan's rules that the NIC accepted and refused */
+	uint16_t rx_ring, tx_ring;    /* as rounded by the driver */
 	uint64_t offloads_rx, offloads_tx;
 	struct port_dpdk ports[CORES_MAX];
 };
@@ -36,20 +36,21 @@ struct device_request {
 	const struct config *cfg;
 	const struct profile *profile;
 	const struct steer_plan *plan;
-	uint32_t frames; /* that one core may hold at a time; the rings come on top */
+	uint32_t frames; /* that one core may hold at a time, in addition to the rings */
 };
 
-/* The port EAL brought up, and what it can do. *err may hold a line of EAL's; it becomes the reason
- * if there is no port. */
+/* Finds the port that EAL brought up, and its capabilities. *err may hold a line of EAL's; if
+ * there is no port, that line becomes the reason. */
 bool device_find(struct device *d, const struct profile *profile, struct error *err);
 
 bool device_start(struct device *d, const struct device_request *req, struct error *err);
 void device_stop(struct device *d);
 
-/* Memory for the frames of all cores, frames each. */
+/* Returns the bytes of all cores' frames, where a core may hold frames beside those of its
+ * rings. */
 uint64_t device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t frames);
 
-/* Is there a peer, as far as the driver knows? Any thread. */
+/* True if there is a peer, as far as the driver knows. Any thread may call it. */
 bool device_link_up_mt(const struct device *d);
 
 /* Frames since start, as the NIC and its driver count them. */
@@ -60,10 +61,10 @@ struct device_losses {
 };
 void device_losses(const struct device *d, struct device_losses *losses);
 
-/* All that were received and lost. */
+/* Returns the frames lost before reception: missed, without a buffer, or with errors. */
 uint64_t device_missed(const struct device *d);
 
-/* Frames in the pool of queue: held by no core, driver or ring. */
+/* Returns the frames in the pool of a queue that no core, driver or ring holds. */
 uint32_t device_frames_free(const struct device *d, uint32_t queue);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * dpdk_release.h - what differs between the releases of DPDK that this room is built with, 22.11
+ * dpdk_release.h - differences between the releases of DPDK that this room is built with, 22.11
  * to 25.11.
  *
- * Every difference is a function here, named for what it does; no other file asks for the release.
+ * Every difference is a function here, named for what it does; no other file depends on the
+ * release.
  */
 #ifndef CLOCKOO_DPDK_RELEASE_H
 #define CLOCKOO_DPDK_RELEASE_H
@@ -12,8 +13,8 @@
 #include <rte_telemetry.h>
 #include <rte_version.h>
 
-/* Adds a number to a dictionary. The function of 22.11 was renamed in 23.03, and its old name left
- * in 25.11. */
+/* Adds a number to a dictionary. The function of 22.11 was renamed in 23.03; 25.11 removed the
+ * old name. */
 static inline int
 dpdk_dict_add_number(struct rte_tel_data *dict, const char *name, uint64_t value)
 {

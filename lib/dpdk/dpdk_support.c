@@ -1,5 +1,5 @@
 /*
- * dpdk_support.c - the releases with long-term support, and the end of each.
+ * dpdk_support.c - the releases with long-term support, and when each one's support ends.
  */
 #include "dpdk_support.h"
 
@@ -17,7 +17,7 @@ static const struct {
 	struct dpdk_release release;
 	uint32_t until_year, until_month;
 } supported[] = {
-	{{22, 11}, 2025, 12}, /* the last one, 22.11.11, is of 2025-12-24 */
+	{{22, 11}, 2025, 12}, /* its last release, 22.11.11, is of 2025-12-24 */
 	{{23, 11}, 2026, 12},
 	{{24, 11}, 2027, 12},
 	{{25, 11}, 2028, 12},
@@ -44,7 +44,7 @@ dpdk_drivers(void)
 	return DPDK_DRIVERS;
 }
 
-/* The month after the last one with fixes, counted from year 0. */
+/* Returns the month after the last one with fixes, counted from year 0. */
 static uint32_t
 end_month(struct dpdk_release r, struct dpdk_support *s)
 {
@@ -67,7 +67,7 @@ dpdk_support_of(struct dpdk_release r, int64_t now_s)
 	struct tm now;
 
 	if (end == 0) {
-		/* A release after the last of the table is newer than this program. */
+		/* A release after the last one in the table is newer than this program. */
 		const uint32_t last =
 			supported[sizeof supported / sizeof supported[0] - 1].release.year;
 

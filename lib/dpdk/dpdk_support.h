@@ -1,8 +1,8 @@
 /*
- * dpdk_support.h - which DPDK is in the program, with which drivers, and until when it gets fixes.
+ * dpdk_support.h - the DPDK release in the program, its drivers, and the end of its support.
  *
  * DPDK's November releases get fixes for three years (its guide, contributing/stable.rst, and the
- * table of https://core.dpdk.org/roadmap/#stable); the others until the next one.
+ * table of https://core.dpdk.org/roadmap/#stable); other releases get fixes until the next one.
  *
  * Thread: pure functions over constants.
  */
@@ -13,21 +13,22 @@
 #include <stdint.h>
 
 struct dpdk_release {
-	uint32_t year, month; /* 22, 11 */
+	uint32_t year, month; /* as in 22, 11 */
 };
 
 struct dpdk_support {
 	bool over;
-	uint32_t year, month; /* the last with fixes, as 2025, 12; 0: of a release that is no LTS */
+	uint32_t year, month; /* the last month with fixes, as 2025, 12; 0: the release is no LTS */
 };
 
-/* "22.11.11" */
+/* Returns the linked release as "22.11.11". */
 const char *dpdk_release_name(void);
 struct dpdk_release dpdk_release_linked(void);
-/* The drivers of NICs that are linked: "af_packet af_xdp ..." */
+/* Returns the linked NIC drivers as "af_packet af_xdp ...". */
 const char *dpdk_drivers(void);
 
-/* Until when that release gets fixes; over if now_s, seconds since 1970, is later. */
+/* Returns the end of a release's support. over is true if now_s, in seconds since 1970, is
+ * later. */
 struct dpdk_support dpdk_support_of(struct dpdk_release r, int64_t now_s);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * dpdk_telemetry.c - rows into DPDK's dictionaries; who answers.
+ * dpdk_telemetry.c - writes rows into DPDK's dictionaries and calls the registered answer
+ * function.
  */
 #include "dpdk_telemetry.h"
 #include "dpdk_release.h"
@@ -21,7 +22,7 @@ struct dpdk_reply {
 	uint32_t rows, bytes;
 };
 
-/* The only state that this library keeps outside of what its callers own: see the header. */
+/* The only state that this library keeps outside of its callers' memory: see the header. */
 static struct {
 	pthread_mutex_t lock;
 	dpdk_answer *answer;
@@ -40,7 +41,8 @@ has_room(struct dpdk_reply *to, size_t name, size_t value)
 	return true;
 }
 
-/* DPDK refuses other names. */
+/* Copies a name; DPDK allows only letters, digits and _, so each other character becomes _.
+ * Returns the length. */
 static size_t
 name_of(char to[DPDK_REPLY_TEXT], const char *name)
 {

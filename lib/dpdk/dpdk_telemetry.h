@@ -1,16 +1,17 @@
 /*
- * dpdk_telemetry.h - commands of our own beside those of DPDK's libraries, on its telemetry socket.
+ * dpdk_telemetry.h - clockoo's commands on DPDK's telemetry socket, beside those of DPDK's
+ * libraries.
  *
- * EAL serves the socket where eal_args asks for it: RUNTIME_DIRECTORY of systemd or /var/run, then
+ * EAL serves the socket if eal_args requests it: RUNTIME_DIRECTORY of systemd or /var/run, then
  * dpdk/FILE-PREFIX/dpdk_telemetry.v2. dpdk-telemetry.py, Telegraf and collectd read it.
  *
  * Shape:  /clockoo/NAME[,PARAMETER] is answered with one flat object.
- * Owner:  DPDK's callbacks have no argument and are never taken back, so who answers is one for the
- *         process, as EAL is.
- * Thread: add and set by one; answers are made in threads of EAL, one at a time.
- * Errors: a command that is not answered is null in JSON, as those of DPDK are.
- * Bounds: DPDK_REPLY_ROWS rows and DPDK_REPLY_BYTES of names and values in a reply: what the
- *         socket's 16 KB hold. Texts are cut at DPDK_REPLY_TEXT.
+ * Owner:  DPDK's callbacks have no argument and cannot be unregistered, so the process has one
+ *         answer function, as it has one EAL.
+ * Thread: one thread adds and sets; threads of EAL make the answers, one at a time.
+ * Errors: a command without an answer is null in JSON, as DPDK's own are.
+ * Bounds: DPDK_REPLY_ROWS rows and DPDK_REPLY_BYTES of names and values in a reply, which the
+ *         socket's 16 KB can hold. Texts are cut at DPDK_REPLY_TEXT.
  */
 #ifndef CLOCKOO_DPDK_TELEMETRY_H
 #define CLOCKOO_DPDK_TELEMETRY_H
@@ -24,20 +25,24 @@
 
 struct dpdk_reply;
 
-/* Letters, digits and _ stay of a name, and what JSON has as it is of a text. False: it is full. */
+/* Adds a row. A character of the name that is no letter or digit becomes _, and one of the text
+ * that JSON would escape becomes ?. False if the reply is full. */
 bool dpdk_reply_number(struct dpdk_reply *to, const char *name, uint64_t value);
 bool dpdk_reply_text(struct dpdk_reply *to, const char *name, const char *text);
-/* Always finds room. */
+/* Adds the number of rows that were left out; there is always room for it. */
 bool dpdk_reply_left_out(struct dpdk_reply *to, uint64_t rows);
 
-/* parameter: empty: none was given. False: there is no such thing. */
+/* Fills the reply of one command. An empty parameter means that none was given. False if there is
+ * no such parameter. */
 typedef bool dpdk_answer(void *arg, const char *name, const char *parameter, struct dpdk_reply *to);
 
-/* The folder of the socket; NULL: DPDK could not make one, and took /tmp. */
+/* Returns the folder of the socket, or NULL if DPDK could not create one and used /tmp. */
 const char *dpdk_telemetry_folder(void);
-/* False: DPDK has no room for it, or there is no telemetry. words: of /help. */
+/* Registers a command; words are its line in /help. False if DPDK has no room for it, or
+ * telemetry is off. */
 bool dpdk_telemetry_add(const char *name, const char *words);
-/* NULL: nothing is answered any more, and no answer is being made. */
+/* Sets the answer function. After a call with NULL no command is answered, and no answer is in
+ * progress. */
 void dpdk_telemetry_set(dpdk_answer *answer, void *arg);
 
 #endif

@@ -1,17 +1,15 @@
 /*
- * eal.c - EAL's command line, its start with stderr captured, and the claim to a file prefix.
+ * eal.c - EAL's command line, its start with stderr captured, and the claim of a file prefix.
  */
 #include "eal.h"
 #include "base/check.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <linux/if_packet.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -19,7 +17,7 @@
 #include <rte_log.h>
 
 #define CAPTURE_BYTES   16384u
-#define FANOUT_FLAGS_AT 16u /* in the option's value: packet(7) */
+#define FANOUT_FLAGS_AT 16u /* position in the option's value: packet(7) */
 
 static void
 add(struct eal_args *args, const char *word)
@@ -38,7 +36,7 @@ add_pair(struct eal_args *args, const char *option, const char *value)
 	add(args, value);
 }
 
-/* CORES_MAX times "127@127," is 512 bytes. */
+/* Adds the core list. CORES_MAX times "127@127," is 512 bytes. */
 static void
 add_lcores(struct eal_args *args, const struct lcore_set *set)
 {
@@ -60,8 +58,8 @@ add_memory(struct eal_args *args, bool no_huge, uint32_t memory_mb)
 	char mb[16];
 
 	if (!no_huge) {
-		add(args, "--in-memory");            /* no files, nothing left behind by a crash */
-		add(args, "--single-file-segments"); /* virtio_user cannot share memory else */
+		add(args, "--in-memory"); /* no files, so a crash leaves nothing behind */
+		add(args, "--single-file-segments"); /* virtio_user needs it to share memory */
 		return;
 	}
 	snprintf(mb, sizeof mb, "%u", memory_mb);
@@ -85,7 +83,7 @@ eal_args_make(struct eal_args *args, const struct config *cfg, const struct prof
 	if (cfg->verbosity < 2)
 		add_pair(args, "--log-level", "error");
 	if (profile_is_pci(profile)) {
-		/* Only this one: EAL would take over every NIC it can. */
+		/* Without a list EAL would take over every NIC it can. */
 		add_pair(args, "--allow", device);
 	} else {
 		add(args, "--no-pci");
@@ -108,7 +106,8 @@ stderr_capture_begin(struct stderr_capture *q, bool verbose)
 	dup2(q->capture_fd, STDERR_FILENO);
 }
 
-/* EAL's own follow-up lines say that something failed; the line before them says what. */
+/* True if a line of EAL's output can be a cause. EAL's own follow-up lines only say that
+ * something failed; the line before them has the cause. */
 static bool
 is_error_line(const char *line)
 {
@@ -161,12 +160,13 @@ refuse(const char *message, struct error *err)
 }
 
 /*
- * In place of the C library's, for drivers, too: the dynamic linker looks here first.
+ * Replaces setsockopt of the C library, for drivers too: the dynamic linker searches the program
+ * first.
  *
- * The af_packet driver asks the kernel to put IPv4 fragments together before it hands them over,
- * with one queue as with many, and no parameter of it says otherwise. What is then longer than a
- * slot of its ring arrives cut, and is lost. The stack puts fragments together itself, as it does
- * on a NIC, so the wish is taken out of what the driver asks for.
+ * The af_packet driver has the kernel reassemble IPv4 fragments, with one queue as with many, and
+ * no parameter turns that off. A datagram longer than a slot of its ring then arrives truncated
+ * and is lost. The stack reassembles fragments itself, as it does on a NIC, so this function
+ * removes the flag from the driver's request.
  */
 __attribute__((used, visibility("default"))) int
 setsockopt(int fd, int level, int name, const void *value, socklen_t len)
@@ -195,8 +195,8 @@ eal_start(struct eal_args *args, bool verbose, struct error *err)
 	stderr_capture_end(&stderr_capture, message, sizeof message);
 	if (rc < 0)
 		return refuse(message, err);
-	/* A virtual device that cannot start does not fail rte_eal_init: nothing may have come
-	 * of it but this line. device_find sees that no port is there. */
+	/* A virtual device that cannot start does not fail rte_eal_init: this line may be the
+	 * only trace. device_find notices that there is no port. */
 	if (message[0] != '\0')
 		error_set(err, "%s", message);
 	return true;
@@ -211,28 +211,4 @@ eal_stop(void)
 	stderr_capture_begin(&stderr_capture, false);
 	rte_eal_cleanup();
 	stderr_capture_end(&stderr_capture, message, sizeof message);
-}
-
-int
-eal_lock_prefix(const char *prefix, struct error *err)
-{
-	/* An abstract name: no file, gone with the process, however it ends (unix(7)). */
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	const int len = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "clockoo/%s", prefix);
-	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd >= 0 &&
-	    bind(fd, (const struct sockaddr *)&name,
-		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0)
-		return fd;
-	if (errno == EADDRINUSE)
-		error_set(err,
-			  "--file-prefix: \"%s\" is in use by another instance; give this one "
-			  "another name",
-			  prefix);
-	else
-		error_set(err, "--file-prefix: cannot claim \"%s\": %s", prefix, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return -1;
 }

@@ -20,30 +20,26 @@
 
 struct eal_args {
 	int count;
-	char *words[EAL_ARGS_MAX + 1]; /* into text, NULL at the end; EAL reorders them */
+	char *words[EAL_ARGS_MAX + 1]; /* point into text, NULL at the end; EAL reorders them */
 	uint32_t used;
 	char text[EAL_TEXT_BYTES];
 };
 
-/* memory_mb: what EAL shall set aside at start; used with --no-huge only. */
+/* Fills the command line. memory_mb is what EAL reserves at start, used with --no-huge only. */
 void eal_args_make(struct eal_args *args, const struct config *cfg, const struct profile *profile,
 		   const char *device, uint32_t memory_mb);
 
-/* verbose: let EAL print. */
+/* Starts EAL. verbose lets EAL print. */
 bool eal_start(struct eal_args *args, bool verbose, struct error *err);
 void eal_stop(void);
 
-/* Claims the file prefix: no other process of this network namespace may have it. Returns the
- * descriptor that holds the claim, to be closed after eal_stop; -1 with *err set. */
-int eal_lock_prefix(const char *prefix, struct error *err);
-
-/* Between stderr_capture_begin and stderr_capture_end nothing reaches stderr. */
+/* Nothing reaches stderr between stderr_capture_begin and stderr_capture_end. */
 struct stderr_capture {
-	int stderr_fd; /* the real one; -1: not silenced */
+	int stderr_fd; /* the original stderr; -1: not silenced */
 	int capture_fd;
 };
 void stderr_capture_begin(struct stderr_capture *q, bool verbose);
-/* The first line caught that reads like an error; empty if none. */
+/* Returns in line the first captured line that reads like an error; empty if there is none. */
 void stderr_capture_end(struct stderr_capture *q, char *line, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * flow_rules.c - the rules of a plan as rte_flow patterns and actions.
+ * flow_rules.c - builds rte_flow patterns and actions from the rules of a plan.
  */
 #include "flow_rules.h"
 
@@ -51,8 +51,8 @@ add_ethernet(struct rte_rule *r, const struct steer_match *m)
 	add_item(r, RTE_FLOW_ITEM_TYPE_ETH, &r->eth, &r->eth_mask);
 }
 
-/* Masks of zeros are given where a rule is for the director: ixgbe takes the item for one of its
- * own only with them (ixgbe_parse_fdir_filter_normal). */
+/* Adds the IP item. A director's rule gets masks of zeros: ixgbe accepts the item for its
+ * director only with them (ixgbe_parse_fdir_filter_normal). */
 static void
 add_ip(struct rte_rule *r, const struct steer_rule *rule)
 {
@@ -100,7 +100,8 @@ translate(struct rte_rule *r, const struct steer_rule *rule)
 	add_action(r, RTE_FLOW_ACTION_TYPE_END, NULL);
 }
 
-/* validate does not see what is there already, and create may say no to what it passed. */
+/* Makes one rule. rte_flow_validate does not see existing rules, and rte_flow_create may refuse a
+ * rule that passed it. */
 static bool
 make(uint16_t port, const struct steer_rule *rule, struct rte_flow_error *error)
 {
@@ -137,5 +138,5 @@ flow_rules_flush(uint16_t port)
 {
 	struct rte_flow_error error = {0};
 
-	(void)rte_flow_flush(port, &error); /* no rules there: nothing to drop */
+	(void)rte_flow_flush(port, &error); /* without rules there is nothing to drop */
 }

@@ -1,5 +1,6 @@
 /*
- * host.c - facts about the machine that EAL needs, and the one line for what is missing.
+ * host.c - gathers facts about the machine that EAL needs, and writes one line about what is
+ * missing.
  */
 #include "host.h"
 
@@ -35,7 +36,7 @@ probe_cpus(struct cpu_list *cpus)
 			cpus->at[cpus->count++] = cpu;
 }
 
-/* The number after "key" in a file of "key number" lines; 0 if it is not there. */
+/* Returns the number after key in a file of "key number" lines; 0 if the key is missing. */
 static uint64_t
 number_in(const char *path, const char *key, int base)
 {
@@ -63,7 +64,8 @@ host_resident_bytes(void)
 	return (number_in(status, "VmRSS:", 10) + number_in(status, "HugetlbPages:", 10)) * 1024;
 }
 
-/* Free pages of every size: EAL takes from each. The directories are called hugepages-2048kB. */
+/* Returns the free hugepages of every size in bytes: EAL takes from each. The directories are
+ * called hugepages-2048kB and so on. */
 static uint64_t
 free_hugepage_bytes(void)
 {
@@ -115,7 +117,8 @@ may_open_packet_sockets(void)
 	return true;
 }
 
-/* Limits and capabilities of user namespaces interact; trying is the only sure answer. */
+/* True if the rings of all cores can be locked in memory. Limits and capabilities of user
+ * namespaces interact, so only an attempt gives a sure answer. */
 static bool
 may_lock_rings(uint32_t cores)
 {
@@ -128,7 +131,7 @@ may_lock_rings(uint32_t cores)
 	return true;
 }
 
-/* /dev/vfio/N, where N is the device's IOMMU group. */
+/* True if this process may open /dev/vfio/N, where N is the device's IOMMU group. */
 static bool
 may_open_group(const char *device)
 {
@@ -158,14 +161,16 @@ probe_pci(struct host *host, const char *address)
 	snprintf(path, sizeof path, "%s/driver", device);
 	len = readlink(path, target, sizeof target - 1);
 	target[len > 0 ? len : 0] = '\0';
-	/* mlx drivers share the NIC with the kernel; all others must have let go of it. */
+	/* mlx drivers share the NIC with the kernel; all other drivers need it unbound from the
+	 * kernel's. */
 	host->pci_bound = strstr(target, "vfio-pci") != NULL || strstr(target, "uio") != NULL ||
 			  strstr(target, "mlx") != NULL;
 	host->pci_ours = strstr(target, "vfio-pci") != NULL && may_open_group(device);
 }
 
-/* A connect of the wrong type disturbs no listener: the kernel refuses it with EPROTOTYPE before it
- * connects. A file that a crash left has no socket: ECONNREFUSED. See unix(7). */
+/* Examines a socket file by a connect of the wrong type. It disturbs no listener: the kernel
+ * refuses it with EPROTOTYPE before it connects. A file that a crash left has no socket and gives
+ * ECONNREFUSED. See unix(7). */
 static enum presence
 probe_socket(const char *path)
 {
@@ -275,7 +280,7 @@ check_privileges(const struct host *host, const struct profile *p, struct error 
 			"drive this port: run as root, or bind it to vfio-pci and give "
 			"/dev/vfio/GROUP to this user",
 			p->name);
-	/* vfio counts every page that the NIC may write to. */
+	/* vfio accounts every page that the NIC may write to as locked. */
 	if ((p->needs & NEED_ROOT) && !host->root && !host->may_lock)
 		return error_set(err,
 				 "--port %s: not permitted to lock memory for the NIC: raise the "
@@ -362,7 +367,7 @@ host_remove_stale_socket(const struct config *cfg, struct error *err)
 {
 	struct stat st;
 
-	/* A symbolic link to a socket was made on purpose. */
+	/* A symbolic link to a socket was made on purpose and is kept. */
 	if (lstat(cfg->socket, &st) == 0 && S_ISSOCK(st.st_mode) && unlink(cfg->socket) == 0)
 		return true;
 	return error_set(err,

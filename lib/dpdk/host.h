@@ -1,9 +1,9 @@
 /*
- * host.h - what the machine has, and whether it is enough.
+ * host.h - checks that the machine has what the program needs.
  *
- * EAL and its drivers answer a missing hugepage, interface or right with a page of log, an abort or
- * nothing. So the machine is checked first: host_probe gathers facts, and host_check judges them,
- * which a test can do without the machine.
+ * EAL and its drivers react to a missing hugepage, interface or privilege with a page of log, an
+ * abort or silence. So the machine is checked before they start: host_probe gathers facts, and
+ * host_check judges them, which a test can do without the machine.
  *
  * Shape:  plain data.
  * Thread: one, at start.
@@ -27,28 +27,30 @@ struct host {
 	bool net_admin;
 	bool tun;
 	bool may_lock;        /* rings for every core, locked in memory */
-	enum presence socket; /* down: a socket file without a listener; other: no socket */
+	enum presence socket; /* DOWN: a socket file without a listener; OTHER: not a socket */
 	bool pci_exists;
 	bool pci_bound; /* to a driver that user space can use */
-	bool pci_ours;  /* on vfio-pci, and its group's file may be opened by us, root or not */
-	/* For the hints in errors; filled by the caller, host_probe leaves them empty. */
+	bool pci_ours;  /* on vfio-pci, and this process may open its group's file, root or not */
+	/* Hints for errors, filled by the caller; host_probe leaves them empty. */
 	const char *nic_tool;       /* clockoo-nic, as the operator calls it */
-	uint32_t reserve_node;      /* where to reserve hugepages, */
-	const char *reserve_size;   /* of which size, */
-	uint64_t reserve_pages_all; /* and how many there are to be then */
+	uint32_t reserve_node;      /* node on which to reserve hugepages */
+	const char *reserve_size;   /* their size */
+	uint64_t reserve_pages_all; /* the total that must then be reserved */
 };
 
-/* Memory that the kernel counts for this process, hugepages too; 0: it does not say. */
+/* Returns the memory that the kernel counts for this process, hugepages included; 0 if it does
+ * not say. */
 uint64_t host_resident_bytes(void);
 
 void host_probe(struct host *host, const struct config *cfg);
 
-/* Does the machine have what profile and configuration need, and memory_bytes of memory? */
+/* True if the machine has what profile and configuration need, and memory_bytes of memory. */
 bool host_check(const struct host *host, const struct config *cfg, const struct profile *profile,
 		uint64_t memory_bytes, struct error *err);
 
-/* Is there a socket of a crashed program where the port will make its own? It is removed right
- * before the port is opened, so that a service starts again by itself. */
+/* True if a crashed program left a socket where the port will create its own.
+ * host_remove_stale_socket removes it right before the port is opened, so that a service restarts
+ * without help. */
 bool host_has_stale_socket(const struct host *host, const struct profile *profile);
 bool host_remove_stale_socket(const struct config *cfg, struct error *err);
 

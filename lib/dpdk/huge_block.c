@@ -23,8 +23,8 @@ static const struct page_kind huge_kinds[] = {
 };
 static const struct page_kind small_kind = {0, 4096, HUGEPAGE_ANY};
 
-/* Preferred or interleaved, not bound: with a bound node that runs out, the first touch kills the
- * process. */
+/* Sets a policy that prefers or interleaves, never binds: if a bound node runs out, the first
+ * touch kills the process. */
 static bool
 set_policy(uint8_t *at, size_t bytes, int mode, const struct bitmask *nodes)
 {
@@ -41,7 +41,8 @@ prefer_node(uint8_t *at, size_t bytes, int node)
 	numa_bitmask_free(one);
 }
 
-/* Pages in turn on each of the nodes that --numa names, or on all that this process may use. */
+/* Interleaves the pages over the nodes that --numa names, or over all that this process may
+ * use. */
 static bool
 interleave(const struct huge_block *block, uint32_t numa)
 {
@@ -57,8 +58,8 @@ interleave(const struct huge_block *block, uint32_t numa)
 	return done;
 }
 
-/* What the operator gave each node, as shares of the block in whole pages; the rest is the last
- * one's. */
+/* Sets the preferred nodes of the shares of --node-memory, in whole pages; the last node gets the
+ * rest. */
 static void
 bind_to_nodes(const struct huge_block *block, const struct config *cfg, size_t page_bytes)
 {
@@ -77,7 +78,8 @@ bind_to_nodes(const struct huge_block *block, const struct config *cfg, size_t p
 	}
 }
 
-/* Without NUMA there is nothing to place; a preference that no option gave is no reason to stop. */
+/* Places the block on its nodes. Without NUMA there is nothing to place, and a preference that no
+ * option set is no reason to stop. */
 bool
 huge_block_place(const struct huge_block *block, const struct config *cfg, size_t page_bytes,
 		 int node, struct error *err)
@@ -108,7 +110,7 @@ map(struct huge_block *block, size_t bytes, const struct page_kind *kind)
 	return block->base != NULL;
 }
 
-/* The kind that could be had, or NULL. */
+/* Maps the block with the first kind of page that is available. Returns the kind, or NULL. */
 static const struct page_kind *
 map_some(struct huge_block *block, size_t bytes, const struct config *cfg)
 {
@@ -138,7 +140,8 @@ huge_block_alloc(struct huge_block *block, size_t bytes, const struct config *cf
 		huge_block_free(block);
 		return false;
 	}
-	/* Kernels before 5.14 do not know this one; there the stores' own zeroing touches. */
+	/* Kernels before 5.14 do not know MADV_POPULATE_WRITE; there the stores' own zeroing
+	 * touches the pages. */
 	if (madvise(block->base, block->bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
 		error_set(err, "memory: %zu MB are reserved but not available (%s): lower -m",
 			  bytes >> 20, strerror(errno));

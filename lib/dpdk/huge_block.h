@@ -1,8 +1,9 @@
 /*
- * huge_block.h - one block of memory for everything the cores share and own.
+ * huge_block.h - one block of memory for all state of the cores, shared or not.
  *
- * Hugepages, so that a random get misses the TLB once and not twice; ordinary pages with
- * --no-huge. All of it is touched at start: a page that is not there must fail then, not in a turn.
+ * The block has hugepages, so that a random get misses the TLB once and not twice, or ordinary
+ * pages with --no-huge. All of it is touched at start: a missing page must fail then, not in a
+ * turn.
  *
  * Shape:  bytes zeroed bytes at base.
  * Owner:  the caller, until huge_block_free.
@@ -25,13 +26,15 @@ struct huge_block {
 	size_t page_bytes;
 };
 
-/* Pages as cfg says; node: the NUMA node to prefer, or NODE_ANY, unless cfg names nodes. */
+/* Maps the block with the pages that cfg selects. node is the NUMA node to prefer, or NODE_ANY;
+ * the nodes of cfg override it. */
 bool huge_block_alloc(struct huge_block *block, size_t bytes, const struct config *cfg, int node,
 		      struct error *err);
-/* The NUMA nodes of memory that is not touched yet: of a block, or of a mapping made elsewhere. */
+/* Sets the NUMA nodes of memory that was not touched yet: of a block, or of a mapping made
+ * elsewhere. */
 bool huge_block_place(const struct huge_block *block, const struct config *cfg, size_t page_bytes,
 		      int node, struct error *err);
-/* Bytes from..to of it, in whole pages, are in no core file. */
+/* Leaves bytes from..to, in whole pages, out of core files. */
 void huge_block_hide(const struct huge_block *block, size_t from, size_t to);
 void huge_block_free(struct huge_block *block);
 

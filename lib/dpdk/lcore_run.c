@@ -1,5 +1,5 @@
 /*
- * lcore_run.c - launches a function on every lcore; what an idle core does between turns.
+ * lcore_run.c - launches a function on every lcore, and pauses idle cores between turns.
  */
 #include "lcore_run.h"
 
@@ -27,9 +27,9 @@ lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *arg
 	return true;
 }
 
-/* Not sched_yield: the scheduler then ends the slice, or on Linux 6.18 skips a whole one, and every
- * other thread of the CPU runs first. A thread that sleeps runs when it wakes (README, decisions).
- */
+/* Sleeps instead of calling sched_yield, with which the scheduler ends the time slice, or on
+ * Linux 6.18 skips a whole one, and every other thread of the CPU runs first. A thread that
+ * sleeps runs when it wakes (README, decisions). */
 static void
 short_sleep(void)
 {

@@ -8,13 +8,13 @@
 
 #include "config/lcores.h"
 
-/* Run work(args[i]) on core i; returns when all have returned. False: one of them is not free, and
- * none has run. */
+/* Runs work(args[i]) on core i, and returns when all have returned. False if a core is not free;
+ * then none has run. */
 bool lcores_run(const struct lcore_set *set, int (*work)(void *arg), void *const *args,
 		struct error *err);
 
-/* Between two turns with nothing to do: yield sleeps and frees the CPU; otherwise a pause frees the
- * other hyper-thread. */
+/* Pauses between two turns without work: with yield it sleeps and frees the CPU, otherwise a
+ * pause instruction frees the other hyper-thread. */
 void lcore_idle(bool yield);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * port_dpdk.c - rx, tx, alloc and drop of one queue pair; offload flags in both directions.
+ * port_dpdk.c - rx, tx, alloc and drop of one queue pair, with offload flags in both directions.
  */
 #include "port_dpdk.h"
 #include "base/bytes.h"
@@ -10,7 +10,7 @@
 const struct counter_name port_counter_names[PORT_COUNTER_COUNT] = {PORT_COUNTERS(COUNTER_NAME)};
 
 #define ETH_HEADER_BYTES 14u
-#define TAG_BYTES        4u /* of a VLAN, behind both addresses (IEEE 802.1Q clause 9) */
+#define TAG_BYTES        4u /* of a VLAN, after both addresses (IEEE 802.1Q clause 9) */
 #define TAG_AT           12u
 #define TYPE_VLAN        0x8100u
 #define TYPE_IPV6        0x86ddu
@@ -28,8 +28,8 @@ frame_of(struct rte_mbuf *m)
 	return (struct frame *)(void *)m;
 }
 
-/* "None" (both bits) means that the field is not filled in, but the bytes never left memory:
- * as good as verified. See rte_mbuf_core.h. */
+/* Translates the RX flags of an mbuf. "None" (both bits) means that the checksum is not filled
+ * in, but the bytes never left memory, so it counts as verified. See rte_mbuf_core.h. */
 static inline uint32_t
 frame_flags_of(uint64_t flags)
 {
@@ -46,7 +46,7 @@ frame_flags_of(uint64_t flags)
 	return frame_flags;
 }
 
-/* May the core have this one? It must be in one piece and leave frame_bytes to write in. */
+/* True if the core may use this mbuf: one segment, with frame_bytes of room. */
 static inline bool
 is_acceptable(struct port_dpdk *p, const struct rte_mbuf *m)
 {
@@ -56,8 +56,8 @@ is_acceptable(struct port_dpdk *p, const struct rte_mbuf *m)
 	return false;
 }
 
-/* A tag the NIC or the kernel has taken out goes back to where it was: the stack judges tags, and
- * sees what was on the wire. There is room in front: the headroom of every mbuf is ours. */
+/* Puts a tag that the NIC or the kernel removed back in its place, since the stack checks tags
+ * and expects the bytes of the wire. The headroom of every mbuf has the room. */
 static bool
 reinsert_vlan_tag(struct port_dpdk *p, struct rte_mbuf *m)
 {
@@ -101,7 +101,8 @@ port_rx(struct port *port, struct burst *b, uint32_t count)
 	b->count = kept;
 }
 
-/* What we ask of the driver. Header lengths are needed only with an offload. */
+/* Sets the TX offloads to request from the driver. Header lengths are needed only with an
+ * offload. */
 static inline void
 set_offloads(struct rte_mbuf *m, const uint8_t *data, uint32_t frame_flags)
 {
@@ -123,7 +124,7 @@ set_offloads(struct rte_mbuf *m, const uint8_t *data, uint32_t frame_flags)
 		flags |= frame_flags & FRAME_L4_IS_TCP ? RTE_MBUF_F_TX_TCP_CKSUM
 						       : RTE_MBUF_F_TX_UDP_CKSUM;
 	m->l2_len = l2 & 0x7f;
-	/* IHL, RFC 791 section 3.1; we send no extension headers. */
+	/* IHL, RFC 791 section 3.1; the stack sends no extension headers. */
 	m->l3_len = type == TYPE_IPV6 ? IPV6_BYTES : (data[l2] & 0xfu) * 4u;
 	m->ol_flags = flags;
 }
@@ -156,14 +157,14 @@ port_tx(struct port *port, const struct burst *b)
 	const uint32_t all_flags = fill_mbufs(b, out);
 	uint32_t ready = b->count, sent;
 
-	/* Drivers fix up what their hardware cannot do as asked: rte_eth_tx_prepare(3). */
+	/* Drivers adjust what their hardware cannot do as requested: rte_eth_tx_prepare(3). */
 	if (p->tx_prepare && (all_flags & (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL)))
 		ready = rte_eth_tx_prepare(p->id, p->queue, out, (uint16_t)b->count);
 	sent = rte_eth_tx_burst(p->id, p->queue, out, (uint16_t)ready);
 	if (likely(sent != ready || ready == b->count))
 		return sent;
-	/* All before it went out and this one never will: take it, or the core offers it for ever.
-	 */
+	/* The frames before this one were sent, and this one never will be: it is freed, or the
+	 * core would offer it for ever. */
 	rte_pktmbuf_free(out[ready]);
 	counter_add(&p->counters[PORT_DROP_TX_REFUSED], 1);
 	return ready + 1;
@@ -194,7 +195,7 @@ static void
 port_drop(struct port *port, struct frame *const *frames, uint32_t count)
 {
 	(void)port;
-	/* The array is only read: DPDK's prototype lacks the const. */
+	/* The array is only read; DPDK's prototype lacks the const. */
 	rte_pktmbuf_free_bulk((struct rte_mbuf **)(uintptr_t)frames, count);
 }
 

@@ -35,9 +35,10 @@ struct port_dpdk {
 	struct port port;
 	uint16_t id, queue;
 	uint32_t burst;
-	bool tx_prepare; /* offloads are on: the driver wants to see the frames first */
+	bool tx_prepare; /* offloads are on, so the driver prepares frames first */
 	struct rte_mempool *pool;
-	struct cable_lane *lane; /* cable.h; NULL: the port's other end is no thread of ours */
+	struct cable_lane
+		*lane; /* cable.h; NULL: the port's other end is not a thread of this process */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[PORT_COUNTER_COUNT];
 };
 

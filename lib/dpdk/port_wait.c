@@ -1,4 +1,5 @@
-/* DPDK 22.11 calls what a CPU is woken by an experiment; the names are those of 21.11 to 24.11. */
+/* port_wait.c - waits for a frame in the best way that queue and CPU have. DPDK 22.11 marks its
+ * monitor functions as experimental; their names are the same from 21.11 to 24.11. */
 #define ALLOW_EXPERIMENTAL_API
 #include "port_wait.h"
 #include "cable.h"
@@ -25,7 +26,7 @@ port_wait_begin(const struct port_dpdk *p)
 {
 	struct rte_power_monitor_cond next;
 
-	/* The default is 50 us, as much as what is slept at first. */
+	/* The default slack is 50 us, as long as the first sleep. */
 	prctl(PR_SET_TIMERSLACK, WAIT_SLACK_NS);
 	if (p->lane != NULL)
 		return WAIT_EVENT;
@@ -40,12 +41,12 @@ sleep_ns(uint64_t ns)
 	const struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_S),
 				   .tv_nsec = (long)(ns % NS_PER_S)};
 
-	/* A signal may end it early: then a turn comes early. */
+	/* A signal may end the sleep early; the next turn is then early. */
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 }
 
-/* The descriptor is read once more by rte_power_monitor, between arming and waiting: a frame that
- * came since the last turn is not slept over. */
+/* Waits until the descriptor changes, ns at most. rte_power_monitor reads the descriptor once
+ * more between arming and waiting, so a frame that arrived since the last turn ends the wait. */
 static bool
 monitor(const struct port_dpdk *p, uint64_t ns)
 {

@@ -1,5 +1,5 @@
 /*
- * run_delay.c - /proc/thread-self/schedstat, read anew from one descriptor.
+ * run_delay.c - reads /proc/thread-self/schedstat repeatedly through one descriptor.
  */
 #include "run_delay.h"
 

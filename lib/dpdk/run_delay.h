@@ -1,13 +1,13 @@
 /*
  * run_delay.h - how long the calling thread waited for its CPU while another thread had it.
  *
- * The kernel counts it in ns (proc(5): schedstat, second number). A look takes 1 to 2 us, so a core
- * looks after a long turn or wait, and once in RUN_DELAY_EVERY_NS for a fresh start: what a look
- * finds after a long turn is of that turn, or of RUN_DELAY_EVERY_NS before it.
+ * The kernel counts it in ns (proc(5): schedstat, second number). A reading takes 1 to 2 us, so a
+ * core reads after a long turn or wait, and otherwise once in RUN_DELAY_EVERY_NS. The delay found
+ * after a long turn thus belongs to that turn, or to at most RUN_DELAY_EVERY_NS before it.
  *
  * Units:  ns.
- * Thread: that whose delay it is, from begin to end.
- * Errors: a kernel without schedstat: every answer is 0, and no look is due.
+ * Thread: the thread whose delay is measured, from begin to end.
+ * Errors: a kernel without schedstat: every delay is 0, and no reading is due.
  */
 #ifndef CLOCKOO_RUN_DELAY_H
 #define CLOCKOO_RUN_DELAY_H
@@ -26,10 +26,10 @@ struct run_delay {
 void run_delay_begin(struct run_delay *d, uint64_t now_ns);
 void run_delay_end(struct run_delay *d);
 
-/* The wait since the last look, or since begin. */
+/* Returns the delay since the last reading, or since begin. */
 uint64_t run_delay_since_ns(struct run_delay *d, uint64_t now_ns);
 
-/* Before a turn that begins now; the one before began at turn_ns. */
+/* True if a reading is due before a turn that begins now; the previous turn began at turn_ns. */
 static inline bool
 run_delay_is_due(const struct run_delay *d, uint64_t now_ns, uint64_t turn_ns)
 {

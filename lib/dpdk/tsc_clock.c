@@ -1,6 +1,6 @@
 /*
- * tsc_clock.c - time from the TSC, with its rate measured and corrected against the kernel's
- * clock.
+ * tsc_clock.c - computes time from the TSC; its rate is measured and corrected against the
+ * kernel's clock.
  */
 #include "tsc_clock.h"
 
@@ -12,10 +12,10 @@
 #define SAMPLES      8u
 #define WINDOW_NS    50000000ull /* at least this long between begin and finish */
 #define TICK_SHIFT   32
-#define OUTLIER_PART 500u /* a rate is, if it is off by more than a part in this */
+#define OUTLIER_PART 500u /* a rate is an outlier if it is off by more than one part in this */
 
-/* The clock that NTP disciplines. The rate of the start is wrong by the slew of that moment, until
- * the corrections. */
+/* Reads the clock that NTP disciplines. Until the first corrections, the rate is wrong by the
+ * slew at the moment of the start. */
 static uint64_t
 monotonic_ns(void)
 {
@@ -25,7 +25,8 @@ monotonic_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-/* Both clocks at one moment: of some tries, the one with the least time between its reads. */
+/* Reads both clocks at one moment: of several tries, the one with the least time between its
+ * reads. */
 static struct tsc_sample
 sample(void)
 {
@@ -45,7 +46,7 @@ sample(void)
 	return m;
 }
 
-/* Of a clock that is read: what a line says. */
+/* The values of one line of the clock, read by or written for readers. */
 struct line {
 	uint64_t tsc, ns, rate_before, rate;
 };
@@ -79,8 +80,8 @@ line_write(struct tsc_line *to, const struct line *l)
 	atomic_store_explicit(&to->rate, l->rate, memory_order_relaxed);
 }
 
-/* Each line is written while readers use the other one. A reader that was late sees that the
- * version has changed, and reads again. */
+/* Publishes a line. Each copy is written while readers use the other one. A late reader sees that
+ * the version has changed, and reads again. */
 static void
 publish(struct tsc_clock *clock, const struct line *l)
 {
@@ -88,9 +89,9 @@ publish(struct tsc_clock *clock, const struct line *l)
 		const uint32_t version =
 			atomic_load_explicit(&clock->version, memory_order_relaxed) + 1;
 
-		/* Release: the line that readers are sent to is complete. */
+		/* Release: the copy that readers are directed to is complete. */
 		atomic_store_explicit(&clock->version, version, memory_order_release);
-		/* The version is out before the other line changes; pairs with the fence in
+		/* The version is visible before the other copy changes; pairs with the fence in
 		 * current_line. */
 		atomic_thread_fence(memory_order_release);
 		line_write(&clock->lines[(version & 1) ^ 1], l);
@@ -113,7 +114,7 @@ current_line(const struct tsc_clock *clock)
 	return l;
 }
 
-/* Of two moments, the rate between them. */
+/* Returns the rate between two samples. */
 static uint64_t
 rate_between(struct tsc_sample a, struct tsc_sample b)
 {
@@ -164,7 +165,7 @@ tsc_clock_ns(const struct tsc_clock *clock)
 
 /* ---- while it runs ---- */
 
-/* Is the rate since the last measurement, as exact as that is, another one than the line's? */
+/* True if the rate since the last measurement differs from the line's by more than its error. */
 static bool
 is_outlier(const struct tsc_clock *clock, const struct line *l, struct tsc_sample now)
 {
@@ -173,9 +174,9 @@ is_outlier(const struct tsc_clock *clock, const struct line *l, struct tsc_sampl
 	return rate < l->rate - off || rate > l->rate + off;
 }
 
-/* The rate of the counter, over the time since the base. 0: unknown, and measuring begins anew:
- * the machine was stopped or moved, and one of the clocks was not. Twice in a row it is so: the
- * counter has another rate. */
+/* Returns the rate of the counter over the time since the base. 0 means that it is unknown and
+ * measuring starts again: the machine was stopped or migrated, and one of the clocks was not. If
+ * that happens twice in a row, the counter has another rate. */
 static uint64_t
 measured(struct tsc_clock *clock, const struct line *l, struct tsc_sample now)
 {
@@ -197,7 +198,7 @@ measured(struct tsc_clock *clock, const struct line *l, struct tsc_sample now)
 	return rate;
 }
 
-/* The rate that removes an error of ahead ns in the correction interval. */
+/* Returns the rate that removes an error of ahead ns within the correction interval. */
 static uint64_t
 slewed(uint64_t rate, int64_t ahead)
 {
@@ -214,12 +215,12 @@ tsc_clock_correct_at(struct tsc_clock *clock, struct tsc_sample now)
 	const uint64_t rate = measured(clock, &l, now);
 	struct line next;
 
-	/* Where the two lines meet is still to come. */
+	/* The moment at which the two current lines meet is still in the future. */
 	if (rate == 0 || (int64_t)(now.tsc - l.tsc) < 0)
 		return;
 	next.tsc =
 		now.tsc + (uint64_t)(((unsigned __int128)TSC_CLOCK_LEAD_NS << TICK_SHIFT) / rate);
-	/* One more, since both are rounded down: never back. */
+	/* One more, since both values are rounded down: the clock never goes back. */
 	next.ns = line_ns(&l, next.tsc) + 1;
 	next.rate_before = l.rate;
 	next.rate = slewed(rate, (int64_t)(line_ns(&l, now.tsc) - now.ns));

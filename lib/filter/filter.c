@@ -1,5 +1,5 @@
 /*
- * filter.c - buckets as bits, the two of a hash, and the walk that makes room.
+ * filter.c - buckets as bits, the two buckets of a hash, and the walk that makes room.
  */
 #include "filter.h"
 
@@ -9,10 +9,10 @@
 
 #include <math.h>
 
-#define WORD_BITS    57u /* that one load at any bit has whole */
-#define TAIL_BYTES   8u  /* read behind the last bucket, never used */
+#define WORD_BITS    57u /* bits that one load at any bit offset has whole */
+#define TAIL_BYTES   8u  /* read after the last bucket, never used */
 #define SORTED_SLOTS FILTER_QUAD
-#define DIGIT_BITS   (FILTER_CODE_BITS / FILTER_QUAD) /* of a slot */
+#define DIGIT_BITS   (FILTER_CODE_BITS / FILTER_QUAD) /* bits of a slot that are its digit */
 
 /* ---- sizes ---- */
 
@@ -22,14 +22,14 @@ filter_load_max(uint32_t slots)
 	return slots == 2 ? 0.84 : slots == 4 ? 0.9525 : 0.98;
 }
 
-/* Of a sorted fingerprint: what lies in the slot, below a digit. */
+/* Returns the bits of a sorted fingerprint that lie in the slot, below its digit. */
 static uint32_t
 low_bits_of(const struct filter_shape *s)
 {
 	return s->bits - DIGIT_BITS;
 }
 
-/* Values of a slot, with 0. */
+/* Returns how many values a slot can have, including 0. */
 static uint32_t
 values_of(const struct filter_shape *s)
 {
@@ -90,7 +90,7 @@ filter_bytes(const struct filter_shape *shape)
 	return (sizeof(struct filter) + (filter_bits(shape) + 7) / 8 + TAIL_BYTES + 7) & ~(size_t)7;
 }
 
-/* A bucket's slots, in as many pieces as it takes loads. */
+/* Returns how many slots one load has. A bucket takes as many loads as it needs. */
 static uint32_t
 slots_a_word(const struct filter_shape *s)
 {
@@ -101,7 +101,7 @@ slots_a_word(const struct filter_shape *s)
 	return slots;
 }
 
-/* Ones at the low end of each of n fields. */
+/* Returns a word with ones at the low end of each of n fields. */
 static uint64_t
 low_ends(uint32_t bits, uint32_t n)
 {
@@ -143,8 +143,8 @@ first_bucket(const struct filter_shape *s, uint64_t hash)
 	return scaled((uint32_t)(hash >> 32), s->buckets);
 }
 
-/* The sum of a fingerprint's two buckets, modulo their number: Knuth's multiplier, its high bits
- * brought down, again. */
+/* Returns the sum of a fingerprint's two buckets, modulo their number. It applies Knuth's
+ * multiplier and folds the high bits down, twice. */
 static uint32_t
 sum_of(const struct filter_shape *s, uint32_t fingerprint)
 {
@@ -207,7 +207,8 @@ place_of(const struct filter *f, uint32_t bucket)
 	return (uint64_t)bucket * bucket_bits(&f->shape);
 }
 
-/* The code of the digits, then what is below them, in the digits' order. */
+/* Reads a sorted bucket: the code of the digits, then the bits below them, in the digits'
+ * order. */
 static void
 read_sorted(const struct filter *f, uint64_t word, struct bucket *b)
 {
@@ -257,7 +258,7 @@ order(uint32_t *a, uint32_t *b)
 	*b = high;
 }
 
-/* Without a branch: the network of five comparators. */
+/* Sorts four slots without a branch, by the network of five comparators. */
 static void
 sort(uint32_t slot[SORTED_SLOTS])
 {
@@ -284,7 +285,7 @@ write_sorted(struct filter *f, uint32_t bucket, struct bucket *b)
 		   word << FILTER_CODE_BITS | filter_code(digits));
 }
 
-/* *b: what the bucket has. */
+/* Writes one slot. *b is the bucket's content, and is updated. */
 static void
 set_slot(struct filter *f, uint32_t bucket, struct bucket *b, uint32_t slot, uint32_t fingerprint)
 {
@@ -297,7 +298,7 @@ set_slot(struct filter *f, uint32_t bucket, struct bucket *b, uint32_t slot, uin
 		store_bits(f, place_of(f, bucket) + slot * bits, bits, fingerprint);
 }
 
-/* ---- looking ---- */
+/* ---- lookup ---- */
 
 static uint32_t
 slot_with(const struct bucket *b, uint32_t slots, uint32_t fingerprint)
@@ -309,8 +310,8 @@ slot_with(const struct bucket *b, uint32_t slots, uint32_t fingerprint)
 	return i;
 }
 
-/* Does any field of a word have the value? Of zeros, after the exclusive or, the lowest is found
- * for certain. */
+/* True if any field of a word has the value. After the exclusive or a match is a zero field, and
+ * the lowest zero field is always found. */
 static bool
 word_has(uint64_t word, uint64_t ends, uint32_t bits, uint64_t value)
 {
@@ -319,7 +320,8 @@ word_has(uint64_t word, uint64_t ends, uint32_t bits, uint64_t value)
 	return ((differ - ends) & ~differ & ends << (bits - 1)) != 0;
 }
 
-/* False: it does not have it. Digits are decoded only if something is the same below them. */
+/* False if the bucket does not have the fingerprint. Digits are decoded only if the bits below
+ * them match. */
 static bool
 sorted_may_have(const struct filter *f, uint64_t word, uint32_t fingerprint)
 {
@@ -391,9 +393,9 @@ filter_has_many(const struct filter *f, const uint64_t *hashes, uint32_t n)
 	return found;
 }
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 
-/* One of a bucket's fingerprints is another from now on; 0 is a free one. */
+/* Replaces one fingerprint of a bucket by another; 0 is a free slot. */
 static bool
 replace(struct filter *f, uint32_t bucket, uint32_t was, uint32_t now)
 {
@@ -410,7 +412,8 @@ replace(struct filter *f, uint32_t bucket, uint32_t was, uint32_t now)
 	return true;
 }
 
-/* Knuth's MMIX generator; its high bits are the good ones. */
+/* Returns a random number below a limit by Knuth's MMIX generator, whose high bits are the good
+ * ones. */
 static uint32_t
 draw(struct filter *f, uint32_t below)
 {
@@ -418,7 +421,7 @@ draw(struct filter *f, uint32_t below)
 	return scaled((uint32_t)(f->random >> 32), below);
 }
 
-/* A move that a walk has made. */
+/* A move that a walk has made, recorded to undo it. */
 struct kick {
 	uint32_t bucket, in, out;
 };
@@ -430,8 +433,9 @@ undo(struct filter *f, const struct kick *kicks, uint32_t n)
 		ensure(replace(f, kicks[n].bucket, kicks[n].in, kicks[n].out));
 }
 
-/* Who of a full bucket finds a free slot in its other one; f->shape.slots: nobody. All of those are
- * asked for before the first is looked at: they cost what one does. */
+/* Returns a slot of a full bucket whose fingerprint finds a free slot in its other bucket, or
+ * f->shape.slots if there is none. All other buckets are prefetched before the first is read, so
+ * together they cost what one does. */
 static uint32_t
 who_finds_room(const struct filter *f, uint32_t bucket, const struct bucket *b)
 {
@@ -446,8 +450,8 @@ who_finds_room(const struct filter *f, uint32_t bucket, const struct bucket *b)
 	return slot;
 }
 
-/* Somebody leaves a full bucket for its other one: who finds room there, or else whom chance names,
- * and somebody leaves that. */
+/* Makes room in a full bucket: a fingerprint moves to its other bucket, one that finds room there
+ * if any does, else a random one, which displaces the next fingerprint in turn. */
 static bool
 walk(struct filter *f, uint32_t bucket, uint32_t fingerprint)
 {

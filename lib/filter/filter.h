@@ -1,28 +1,29 @@
 /*
- * filter.h - a cuckoo filter: which keys of a set may be there, in a dozen bits a key.
+ * filter.h - a cuckoo filter: states which keys may be in a set, in a dozen bits a key.
  *
- * Shape:  buckets of 2, 4 or 8 slots; a slot has a fingerprint of FILTER_BITS_MIN..MAX bits, 0 is a
- *         free one. A key's hash names a fingerprint and one of its two buckets; the other one is
- *         computed from this one and the fingerprint, so keys move without being known. Buckets of
- *         four may be semi-sorted: the order of their fingerprints says nothing, so slots of as
- *         many bits tell 2.12 times as many apart: 68 x 2^(bits - 5).
- * Units:  hash: 64 bits of a key's own, evenly spread. rate: share of absent keys that seem to be
- *         there. load: share of slots taken.
+ * Shape:  buckets of 2, 4 or 8 slots; a slot has a fingerprint of FILTER_BITS_MIN..MAX bits; 0 is
+ *         a free slot. A key's hash determines a fingerprint and one of its two buckets. The
+ *         other bucket is computed from that one and the fingerprint, so fingerprints move
+ *         without their keys. Buckets of four may be semi-sorted: the order of their fingerprints
+ *         carries no information, so slots of the same width distinguish 2.12 times as many
+ *         values: 68 x 2^(bits - 5).
+ * Units:  hash: 64 bits of a key's own, evenly spread. rate: share of absent keys that the filter
+ *         reports. load: share of slots in use.
  * Owner:  the caller: filter_bytes() at the alignment of a uint64_t, which may be copied, written
  *         to a file and read back as it is.
- * Thread: one that changes it, and nobody beside; or any number that look.
- * Errors: filter_shape_for: false if no fingerprint is long enough. filter_insert: false: it is
- *         full, and unchanged.
- * Bounds: a look reads two buckets, a line or two each; an insert moves FILTER_KICKS_MAX at most.
- *         2 x slots of one hash are held, no more.
+ * Thread: one thread that changes it, alone; or any number of threads that look keys up.
+ * Errors: filter_shape_for: false if no fingerprint is long enough. filter_insert: false if it is
+ *         full; it is then unchanged.
+ * Bounds: a lookup reads two buckets, a line or two each; an insert moves at most
+ *         FILTER_KICKS_MAX fingerprints. One hash can be inserted at most 2 x slots times.
  * Source: B. Fan, D. Andersen, M. Kaminsky, M. Mitzenmacher, "Cuckoo Filter: Practically Better
- *         Than Bloom" (CoNEXT 2014), B. Fan's thesis (2013), chapter 4. There the number of buckets
- *         is a power of two (bucket xor hash); here any: the two buckets of a fingerprint have a
- *         sum that it names, modulo that number.
+ *         Than Bloom" (CoNEXT 2014), B. Fan's thesis (2013), chapter 4. There the number of
+ *         buckets is a power of two (bucket xor hash). Here it is arbitrary: a fingerprint
+ *         determines the sum of its two buckets, modulo that number.
  *
  * Invariants (tests/unit/filter/test_filter):
- * - A hash that was inserted, and not deleted since, is there: always.
- * - A delete of an inserted hash takes one of its fingerprint, and finds one.
+ * - A hash that was inserted, and not deleted since, is always found.
+ * - A delete of an inserted hash finds and removes one copy of its fingerprint.
  * - An insert that fails leaves every bucket with the fingerprints it had.
  */
 #ifndef CLOCKOO_FILTER_H
@@ -33,7 +34,7 @@
 #include <stdint.h>
 
 #define FILTER_SLOTS_MAX       8u
-#define FILTER_BITS_MIN        7u /* fewer name too few other buckets for a full table */
+#define FILTER_BITS_MIN        7u /* fewer bits determine too few other buckets for a full table */
 #define FILTER_BITS_MAX        25u
 #define FILTER_SORTED_BITS_MIN 6u
 #define FILTER_SORTED_BITS_MAX 14u
@@ -44,37 +45,37 @@
 
 struct filter_shape {
 	uint32_t buckets;
-	uint8_t slots; /* of a bucket */
-	uint8_t bits;  /* of a slot */
+	uint8_t slots; /* in a bucket */
+	uint8_t bits;  /* in a slot */
 	bool sorted;
 };
 
 struct filter_want {
 	uint64_t items;
-	double rate;   /* at most, when all of them are there */
+	double rate;   /* the most, when all items are in it */
 	uint8_t slots; /* 2, 4 or 8 */
 	bool sorted;   /* four slots only */
 };
 
-/* The smallest that has room for the items and keeps the rate. */
+/* Computes the smallest shape that has room for the items and keeps the rate. */
 bool filter_shape_for(struct filter_shape *shape, const struct filter_want *want);
 
-/* How full such buckets get, nearly always, at up to 2^27 slots (the paper: 84, 95, 98 %), and what
- * an absent key meets. */
+/* Returns the load that such buckets nearly always reach, at up to 2^27 slots (the paper: 84, 95,
+ * 98 %). filter_rate returns the share of absent keys that are reported. */
 double filter_load_max(uint32_t slots);
 double filter_rate(const struct filter_shape *shape, uint64_t items);
 
 struct filter {
 	struct filter_shape shape;
-	uint64_t count;  /* fingerprints in it */
-	uint64_t random; /* which of a full bucket has to move */
+	uint64_t count;  /* fingerprints in the filter */
+	uint64_t random; /* state of the generator that selects the fingerprint to move */
 	uint64_t ends;   /* the lowest bit of each slot that one word has */
-	uint32_t values; /* of a slot, with 0 */
+	uint32_t values; /* of a slot, including 0 */
 	uint32_t word_slots;
 	uint8_t bits[];
 };
 
-/* Of a filter; of its buckets alone. */
+/* Size of a filter in bytes; size of its buckets alone in bits. */
 size_t filter_bytes(const struct filter_shape *shape);
 uint64_t filter_bits(const struct filter_shape *shape);
 
@@ -82,24 +83,25 @@ void filter_init(struct filter *filter, const struct filter_shape *shape, uint64
 
 bool filter_insert(struct filter *filter, uint64_t hash);
 
-/* Of a hash that was inserted and not deleted since, which is the caller's duty: the delete of
- * another takes away a fingerprint that is the same, and its owner is not there any more. False:
- * there is none. */
+/* Deletes a hash that was inserted and not deleted since, which the caller must ensure: the
+ * delete of another hash removes an equal fingerprint, whose owner is then not found any more.
+ * False if there is none. */
 bool filter_delete(struct filter *filter, uint64_t hash);
 
-/* A hash's fingerprint, and the two buckets that may have it: in every filter of this shape. */
+/* A hash's fingerprint and its two possible buckets, the same in every filter of this shape. */
 struct filter_place {
 	uint32_t fingerprint, buckets[2];
 };
 struct filter_place filter_place(const struct filter_shape *shape, uint64_t hash);
 
-/* A bucket's fingerprints, 0 is a free slot; semi-sorted ones ascend. */
+/* Returns a bucket's fingerprints; 0 is a free slot, semi-sorted ones ascend. */
 void filter_bucket(const struct filter *filter, uint32_t bucket, uint32_t slots[FILTER_SLOTS_MAX]);
 
-/* False: it is not there. True: it is, or one of a rate of absent ones. */
+/* False: the hash is not in the set. True: it is, or it belongs to the rate of absent hashes that
+ * are reported. */
 bool filter_has(const struct filter *filter, uint64_t hash);
 
-/* Bit i of hashes[i], of n <= FILTER_BATCH; their lines are fetched at once. */
+/* Returns bit i for hashes[i], for n <= FILTER_BATCH; their lines are fetched together. */
 uint64_t filter_has_many(const struct filter *filter, const uint64_t *hashes, uint32_t n);
 
 #endif

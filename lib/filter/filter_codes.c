@@ -1,6 +1,6 @@
 /*
- * filter_codes.c - a code is where its two highest digits begin and the rank of the other two; the
- * tables are made by digit_tables.py.
+ * filter_codes.c - computes codes: a code is the first code of its two highest digits plus the
+ * rank of the other two. digit_tables.py makes the tables.
  */
 #include "filter_codes.h"
 

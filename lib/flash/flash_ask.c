@@ -1,14 +1,15 @@
 /*
- * flash_ask.c - looks, reads, records told or promoted, and misses that are final.
+ * flash_ask.c - lookups, reads, records that complete a request or are promoted, and final
+ * misses.
  */
 #include "flash_ask.h"
 
 #include "store/conditional.h"
 
-#define RESULTS   64u /* of the device at once */
-#define STEPS_MAX 64u /* of an ask in a turn: every one of them is bounded by another limit */
+#define RESULTS   64u /* results taken from the device at once */
+#define STEPS_MAX 64u /* steps of a request in a turn, each of which has another limit, too */
 
-/* A mg of these is the store's to answer. */
+/* A mg of a record with one of these is answered by the store. */
 #define STORE_ONLY (ITEM_STALE | ITEM_WON | ITEM_BINARY_KEY)
 
 static void
@@ -71,7 +72,7 @@ pages_of(const struct flash_ask *a)
 	return flash_candidate_pages(&a->candidates[a->at]);
 }
 
-/* False: all memory is in use. */
+/* Begins a read. False: all memory is in use. */
 static bool
 read_begin(struct flash_supplier *s, struct flash_ask *a)
 {
@@ -150,7 +151,7 @@ flash_reads_hear(struct flash_supplier *s)
 
 /* ---- answers ---- */
 
-/* Its read, if it has one under way, ends by itself. */
+/* Frees a request. A read in progress ends by itself. */
 void
 flash_ask_free(struct flash_supplier *s, struct flash_ask *a)
 {
@@ -173,15 +174,16 @@ answer(struct flash_supplier *s, struct flash_ask *a, bool here)
 	flash_ask_free(s, a);
 }
 
-/* The store has the key by now, and answers by itself. If it does not any more when the request is
- * executed, it is asked for again; at last it has failed, and the miss is made final. */
+/* Completes a request whose key the store has by now. If the store lacks it again when the
+ * request is executed, the key is requested again; finally the request fails, and the miss
+ * becomes final. */
 static void
 store_has_it(struct flash_supplier *s, struct flash_ask *a)
 {
 	answer(s, a, true);
 }
 
-/* E */
+/* Erases the key, and completes the request as failed (E). */
 static void
 give_up(struct flash_supplier *s, struct flash_ask *a)
 {
@@ -234,7 +236,7 @@ fill_from(struct store_core *sc, struct fill *f, const uint8_t *pages, uint32_t 
 	}
 }
 
-/* Of the value that a record has. False: it is packed, and cannot be unpacked. */
+/* Returns the length of a record's value. False: it is packed, and cannot be unpacked. */
 static bool
 value_len(const uint8_t *pages, const struct flash_found *found, uint32_t *len)
 {
@@ -250,7 +252,7 @@ value_len(const uint8_t *pages, const struct flash_found *found, uint32_t *len)
 	return *len != 0;
 }
 
-/* Into the unpacker's value. */
+/* Unpacks a record into the unpacker's value. */
 static bool
 unpack(struct flash_supplier *s, const uint8_t *pages, const struct flash_found *found)
 {
@@ -265,7 +267,8 @@ unpack(struct flash_supplier *s, const uint8_t *pages, const struct flash_found 
 	return len != 0;
 }
 
-/* OK, NOT_YET, or what else store_begin says. len: of the value. */
+/* Begins the fill of a value of len bytes. Returns OK, NOT_YET, or another result of
+ * store_begin. */
 static enum store_result
 copy_begin(struct flash_supplier *s, struct flash_ask *a, const struct flash_record *r,
 	   uint32_t len)
@@ -276,7 +279,7 @@ copy_begin(struct flash_supplier *s, struct flash_ask *a, const struct flash_rec
 	return result == STORE_NO_MEMORY ? STORE_NOT_YET : result;
 }
 
-/* False: its value cannot be unpacked, and the fill has ended. */
+/* Copies a record into the fill. False: its value cannot be unpacked, and the fill has ended. */
 static bool
 copy_record(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 	    const struct flash_found *found, uint32_t len)
@@ -299,7 +302,7 @@ copy_record(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 	return true;
 }
 
-/* P */
+/* Ends the fill of a promoted record (P). */
 enum store_result
 flash_ask_promote(struct flash_supplier *s, struct flash_ask *a)
 {
@@ -311,9 +314,9 @@ flash_ask_promote(struct flash_supplier *s, struct flash_ask *a)
 	return result;
 }
 
-/* What is to be done next with an ask. */
+/* The next step of a request. */
 enum step {
-	STEP_ENDED, /* answered, or its read is under way, or waits for memory */
+	STEP_ENDED, /* it is completed, or its read is in progress or waits for memory */
 	STEP_ON,
 	STEP_NEXT_TURN,
 };
@@ -400,7 +403,8 @@ found_it(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 	}
 	if (!value_len(pages, found, &len))
 		return bad_packed(s, a);
-	/* Before it is unpacked: that would be done again, once there is memory. */
+	/* Memory comes before unpacking, which would otherwise be repeated once there is
+	 * memory. */
 	switch (copy_begin(s, a, &found->record, len)) {
 	case STORE_OK:
 		break;
@@ -433,7 +437,7 @@ add_candidate(struct flash_ask *a, struct flash_shard *shard, const struct flash
 	a->count++;
 }
 
-/* L. False: the store has the key. */
+/* Looks the key up (L). False: the store has the key. */
 static bool
 look(struct flash_supplier *s, struct flash_ask *a)
 {
@@ -456,7 +460,7 @@ look(struct flash_supplier *s, struct flash_ask *a)
 	return it == NULL;
 }
 
-/* V */
+/* Judges the read pages (V). */
 static enum step
 judge(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages, bool was_buffer)
 {
@@ -493,7 +497,7 @@ run_look(struct flash_supplier *s, struct flash_ask *a)
 	return STEP_ENDED;
 }
 
-/* None of the candidates was the key's. */
+/* Completes a request for which no candidate was the key's. */
 static enum step
 run_out(struct flash_supplier *s, struct flash_ask *a)
 {
@@ -546,7 +550,7 @@ flash_ask_run(struct flash_supplier *s, struct flash_ask *a)
 		make_runnable(s, a);
 }
 
-/* Is the first candidate to be read from there? */
+/* True if the first candidate must be read from flash. */
 static bool
 is_on_flash(const struct flash_ask *a)
 {

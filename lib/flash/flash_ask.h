@@ -1,7 +1,7 @@
 /*
- * flash_ask.h - one ask of a supplier: its look, its reads, and what its record becomes.
+ * flash_ask.h - one request to a supplier: its lookup, its reads, and the use of its record.
  *
- * Owner:  the supplier. An ask is in its place by the slot of its ticket.
+ * Owner:  the supplier, in which a request has the place of its ticket's slot.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_FLASH_ASK_H
@@ -12,10 +12,10 @@
 enum flash_ask_state {
 	ASK_FREE,
 	ASK_LOOKS,
-	ASK_READS, /* candidate `at` is next */
+	ASK_READS, /* candidate `at` is the next to read */
 	ASK_UNDER_WAY,
-	ASK_READ, /* its pages are here */
-	ASK_TOLD, /* its fill is in use */
+	ASK_READ, /* its pages have been read */
+	ASK_TOLD, /* completed; its fill is in use */
 };
 
 struct flash_ask {
@@ -23,38 +23,40 @@ struct flash_ask {
 	uint64_t ticket, hash;
 	uint8_t state; /* enum flash_ask_state */
 	bool bring, is_meta, is_runnable;
-	bool uses;     /* a hit of it is one of the key's */
-	bool promotes; /* a second one makes it an item */
-	bool waited;   /* for memory */
+	bool uses;     /* a hit counts as a use of the key */
+	bool promotes; /* a second hit makes it an item */
+	bool waited;   /* it has waited for memory */
 	uint8_t key_len, looks, reads;
-	uint8_t at, count; /* candidates */
-	bool more;         /* than there is room for */
-	uint8_t used;      /* bits: those with the used bit */
+	uint8_t at, count; /* index of the current candidate, and their number */
+	bool more;         /* there were more candidates than places */
+	uint8_t used;      /* bits of the candidates with the used bit */
 	int32_t error;     /* of the read */
 	struct flash_read *read;
 	struct flash_candidate candidates[FLASH_CANDIDATES_MAX];
-	struct flash_shard *shards[FLASH_CANDIDATES_MAX]; /* that have them */
-	/* Told. */
+	struct flash_shard *shards[FLASH_CANDIDATES_MAX]; /* the shards of the candidates */
+	/* Valid in state ASK_TOLD. */
 	struct fill fill;
 	struct store_promotion promotion;
 	bool is_promoted;
 	uint8_t key[FLASH_KEY_MAX];
 };
 
-/* Its look is made, and its first read begun, if it has one; else it waits for flash_ask_run. */
+/* Looks the key up, and begins the first read, if there is one; otherwise the request waits for
+ * flash_ask_run. */
 void flash_ask_begin(struct flash_supplier *s, struct flash_ask *a);
-/* In poll(): as far as it comes, up to its answer. */
+/* Advances a request in poll() as far as possible, up to its answer. */
 void flash_ask_run(struct flash_supplier *s, struct flash_ask *a);
-/* It is not in the list of those that run. */
+/* Removes a request from the list of runnable ones. */
 void flash_ask_stop(struct flash_supplier *s, struct flash_ask *a);
-/* Its place is free. A read under way ends by itself. */
+/* Frees a request's place. A read in progress ends by itself. */
 void flash_ask_free(struct flash_supplier *s, struct flash_ask *a);
-/* P: its fill ends. */
+/* Ends the fill of a promoted record (P). */
 enum store_result flash_ask_promote(struct flash_supplier *s, struct flash_ask *a);
 
-/* Those that wait for memory, as far as there is some now. */
+/* Begins reads that wait for memory, as far as there is some now. */
 void flash_reads_begin(struct flash_supplier *s);
-/* To the device, what it takes; and what it has ended. */
+/* flash_reads_submit passes reads to the device, as many as it takes. flash_reads_hear handles
+ * those that have ended. */
 void flash_reads_submit(struct flash_supplier *s);
 void flash_reads_hear(struct flash_supplier *s);
 void flash_read_put(struct flash_supplier *s, struct flash_read *r);

@@ -1,6 +1,6 @@
 /*
- * flash_columns.c - lower bytes of a bucket of all columns compared at once; digits decoded of what
- * is the same there; a look that a change came into is made again.
+ * flash_columns.c - compares the lower bytes of a bucket in all columns at once, and decodes the
+ * digits of those that match. A lookup that a change interrupts is made again.
  */
 #include "flash_columns.h"
 
@@ -14,7 +14,7 @@
 
 #define LOW_BITS  8u
 #define LOW_MASK  0xffu
-#define CODE_LOW  16u /* bits of a code that lie apart from the others */
+#define CODE_LOW  16u /* bits of a code, which are stored apart from the others */
 #define SLOT_MASK ((1u << FLASH_COLUMN_SLOTS) - 1)
 static_assert(FLASH_COLUMN_SLOTS == FILTER_QUAD, "a code has a bucket's digits");
 static_assert(FLASH_COLUMN_BITS - FILTER_CODE_BITS / FILTER_QUAD == LOW_BITS, "the rest is a byte");
@@ -36,7 +36,7 @@ border_lines(uint32_t buckets)
 	return (buckets + FLASH_BORDERS_A_LINE - 1) / FLASH_BORDERS_A_LINE;
 }
 
-/* Each part at a line of its own. */
+/* Returns a part's size, rounded up to whole lines. */
 static size_t
 part(size_t bytes)
 {
@@ -77,7 +77,7 @@ flash_columns_init(struct flash_columns *c, struct region *region, uint32_t buck
 
 /* ---- a bucket of a column ---- */
 
-/* What a look has read: a bucket with the byte that it looks for in these slots. */
+/* A bucket of a column, and its slots that have the wanted byte, as a lookup has read it. */
 struct seen {
 	uint32_t bucket, code;
 	uint8_t column, slots;
@@ -92,7 +92,7 @@ code_of(const struct flash_column_digits *d, uint32_t column)
 	       (uint32_t)(high >> column * FLASH_COLUMN_SLOTS & 0xf) << CODE_LOW;
 }
 
-/* Bit i: byte i of the line is this one. */
+/* Returns a mask with bit i set if byte i of the line is this one. */
 static uint64_t
 bytes_same(const struct flash_column_lows *line, uint8_t byte)
 {
@@ -114,7 +114,8 @@ see_rows(const struct flash_columns *c, const struct filter_place *p, struct fla
 		s->same[i] = bytes_same(&c->lows[p->buckets[i]], (uint8_t)p->fingerprint);
 }
 
-/* Nobody can foresee that branch, so there is none: bucket 0 is near, and fetched in vain. */
+/* Prefetches digits. The branch would be unpredictable, so there is none: bucket 0, which is
+ * near, is prefetched for nothing. */
 void
 flash_columns_fetch_digits(const struct flash_columns *c, const struct filter_place *p,
 			   struct flash_columns_seen *seen)
@@ -125,11 +126,11 @@ flash_columns_fetch_digits(const struct flash_columns *c, const struct filter_pl
 		const struct flash_column_digits *d = &c->digits[bucket];
 
 		prefetch(d);
-		prefetch(&d->high); /* of half of them, another line */
+		prefetch(&d->high); /* for half of the buckets on another line */
 	}
 }
 
-/* The buckets of these columns that may match. */
+/* Reads the buckets of these columns that may match. */
 static uint32_t
 read_row(const struct flash_columns *c, uint32_t bucket, uint8_t low, uint32_t of,
 	 struct seen *seen)
@@ -165,14 +166,14 @@ read_rows(const struct flash_columns *c, const struct filter_place *p, uint32_t 
 	return n;
 }
 
-/* Slots whose digit is the fingerprint's, too. */
+/* Returns the slots whose digit also matches the fingerprint. */
 static uint32_t
 slots_with(const struct seen *s, uint32_t fingerprint)
 {
 	uint8_t digits[FILTER_QUAD];
 	uint32_t slots = 0;
 
-	/* In memory that was damaged while no process had it. */
+	/* A code may be invalid if the memory was damaged while no process used it. */
 	if (s->code >= FILTER_CODES)
 		return 0;
 	filter_digits(s->code, digits);
@@ -199,12 +200,12 @@ decide(const struct seen *seen, uint32_t n, uint32_t fingerprint, struct flash_c
 	return matches;
 }
 
-/* ---- looking ---- */
+/* ---- lookups ---- */
 
 struct filter_place
 flash_columns_fetch(const struct flash_columns *c, uint64_t hash)
 {
-	/* But for their number, constants. */
+	/* Constants, except the number of buckets. */
 	const struct filter_shape shape = flash_column_shape(c->shape.buckets);
 	const struct filter_place p = filter_place(&shape, hash);
 
@@ -213,7 +214,7 @@ flash_columns_fetch(const struct flash_columns *c, uint64_t hash)
 	return p;
 }
 
-/* Codes are decoded once it is sure that they were read whole. */
+/* Looks a hash up. Codes are decoded only after the read is known to be consistent. */
 uint32_t
 flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
 		   struct flash_column_match *found)
@@ -226,8 +227,8 @@ flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
 			atomic_load_explicit(&c->kept->visible, memory_order_relaxed);
 		const uint32_t n = read_rows(c, p, visible, seen);
 
-		/* Acquire: what was read is older than the sequence that is read next; pairs with
-		 * the release in change_begin. */
+		/* Acquire: all that was read is older than the sequence that is read next; pairs
+		 * with the release in change_begin. */
 		atomic_thread_fence(memory_order_acquire);
 		if ((before & 1) == 0 &&
 		    atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == before)
@@ -236,8 +237,8 @@ flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
 	return FLASH_COLUMNS_TORN;
 }
 
-/* Has one of the buckets the fingerprint, in any column, where a byte is the same? One loop: most
- * often it is not entered, and hardly ever twice. */
+/* True if one of the buckets has the fingerprint in any column where a byte matches. There is one
+ * loop: mostly it is not entered, and hardly ever twice. */
 static bool
 rows_have(const struct flash_columns *c, const struct filter_place *p, const uint64_t same[2])
 {
@@ -254,7 +255,7 @@ rows_have(const struct flash_columns *c, const struct filter_place *p, const uin
 		if (slots_with(&s, p->fingerprint) != 0)
 			return true;
 		other &= is_one ? UINT64_MAX : other - 1;
-		one &= one - 1; /* of 0: 0 */
+		one &= one - 1; /* stays 0 for 0 */
 	}
 	return false;
 }
@@ -271,7 +272,8 @@ lack_as_seen(const struct flash_columns *c, const struct filter_place *p,
 	       atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == seen->sequence;
 }
 
-/* Columns gain nothing and lose nothing at one sequence, so rows are as old as they like. */
+/* Columns do not change while the sequence stays the same, so rows may have been read at any time
+ * before. */
 bool
 flash_columns_lack(const struct flash_columns *c, const struct filter_place *p,
 		   const struct flash_columns_seen *seen)
@@ -361,7 +363,7 @@ flash_columns_having(const struct flash_columns *c, uint64_t hash, uint32_t of)
 	return columns;
 }
 
-/* The buckets of one column that match. */
+/* Returns the buckets of one column that match. */
 static uint32_t
 of_column(const struct flash_columns *c, uint64_t hash, uint32_t column,
 	  struct flash_column_match *found)
@@ -394,7 +396,7 @@ flash_columns_use_hash(struct flash_columns *c, uint64_t hash, uint32_t column)
 		flash_columns_use(c, &found[i]);
 }
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 
 static void
 change_begin(struct flash_columns *c)
@@ -402,7 +404,7 @@ change_begin(struct flash_columns *c)
 	const uint32_t now = atomic_load_explicit(&c->kept->sequence, memory_order_relaxed);
 
 	atomic_store_explicit(&c->kept->sequence, now + 1, memory_order_relaxed);
-	/* Release: who reads what is written next reads this number, or a later one. */
+	/* Release: a reader of what is written next reads this number, or a later one. */
 	atomic_thread_fence(memory_order_release);
 }
 
@@ -447,7 +449,7 @@ write_bucket(struct flash_columns *c, uint32_t column, uint32_t bucket,
 		lows |= (fingerprints[i] & LOW_MASK) << i * LOW_BITS;
 	}
 	code = filter_code(digits);
-	/* For who finds it half written. */
+	/* A successor that finds the bucket half written empties it. */
 	atomic_store_explicit(&c->kept->torn_column, column, memory_order_relaxed);
 	atomic_store_explicit(&c->kept->torn, bucket + 1, memory_order_release);
 	protocol_gap();
@@ -488,8 +490,8 @@ flash_columns_show(struct flash_columns *c, uint32_t visible)
 	change_end(c);
 }
 
-/* The fingerprints of a bucket without those of some slots, which are free then; the others keep
- * their order, and their used bits. */
+/* Erases the fingerprints of some slots of a bucket, which are free afterwards. The others keep
+ * their order and their used bits. */
 static void
 erase_slots(struct flash_columns *c, const struct seen *s, uint32_t slots)
 {
@@ -533,7 +535,7 @@ flash_columns_erase(struct flash_columns *c, uint64_t hash, uint32_t of)
 	return columns;
 }
 
-/* ---- what a killed process left ---- */
+/* ---- rows of a killed process ---- */
 
 void
 flash_columns_attach(struct flash_columns *c, uint8_t *memory, uint32_t buckets)

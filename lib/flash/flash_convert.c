@@ -1,5 +1,6 @@
 /*
- * flash_convert.c - stages of a conversion: what is live, where it goes, and what the owner does.
+ * flash_convert.c - the stages of a conversion: listing live items, placing them, and the owner's
+ * part.
  */
 #include "flash_convert.h"
 #include "flash_convert_pass.h"
@@ -9,7 +10,7 @@
 
 #include <string.h>
 
-#define STEPS      4096u /* of BUILD a call */
+#define STEPS      4096u /* of BUILD, in a call */
 #define STAGE_BITS 8u
 #define STAGE_MASK ((1u << STAGE_BITS) - 1)
 
@@ -61,11 +62,11 @@ flash_convert_words(const struct flash_convert *c)
 					    [FLASH_CONVERT_PUT] = "fills rows",
 					    [FLASH_CONVERT_CHECK] = "checks"};
 
-	/* Relaxed: of a moment ago. */
+	/* Relaxed: the stage of a moment ago suffices. */
 	return words[atomic_load_explicit(&c->stage, memory_order_relaxed) & STAGE_MASK];
 }
 
-/* All that was done in this stage is the other's. */
+/* Hands the conversion over: all that was done in this stage becomes the other thread's. */
 static void
 hand_over(struct flash_convert *c, enum flash_convert_stage stage)
 {
@@ -83,9 +84,9 @@ give_up(struct flash_convert *c)
 	hand_over(c, FLASH_CONVERT_IDLE);
 }
 
-/* ---- which segments ---- */
+/* ---- choice of segments ---- */
 
-/* The newest segment that is on flash, with all before it. */
+/* Returns the newest segment that is on flash together with all before it. */
 static uint64_t
 last_written(const struct flash_log *log)
 {
@@ -166,7 +167,8 @@ put_into(struct flash_convert *c, uint32_t item, uint32_t bucket)
 	return false;
 }
 
-/* One of the bucket's items makes place, and looks for its own. */
+/* Gives an item one of its two buckets. If both are full, one of their items moves to its other
+ * bucket. */
 static void
 place_item(struct flash_convert *c, uint32_t item)
 {
@@ -192,7 +194,7 @@ place_item(struct flash_convert *c, uint32_t item)
 	count(c, FLASH_CONVERT_LOST, 1);
 }
 
-/* Its items lie where the bucket before ended. */
+/* Places a bucket's items where those of the previous bucket ended. */
 static void
 place_bucket(struct flash_convert *c, uint32_t bucket)
 {
@@ -304,7 +306,7 @@ flash_convert_work(struct flash_convert *c)
 	default:
 		break;
 	}
-	/* What was handed over is not looked at. */
+	/* After a hand-over nothing else may be read. */
 	return atomic_load_explicit(&c->stage, memory_order_relaxed) != now || c->did;
 }
 
@@ -339,7 +341,7 @@ again(struct flash_convert *c)
 	hand_over(c, FLASH_CONVERT_OLD);
 }
 
-/* A bucket's fingerprints, ascending. */
+/* Returns a bucket's fingerprints in ascending order. */
 static void
 fingerprints_of(const struct flash_convert *c, uint32_t bucket, uint32_t f[FLASH_COLUMN_SLOTS])
 {
@@ -372,7 +374,7 @@ put(struct flash_convert *c)
 	hand_over(c, FLASH_CONVERT_CHECK);
 }
 
-/* Of the segments that are converted one alone is in the slot. */
+/* Returns the segment of a location: only one of those being converted is in the slot. */
 static uint64_t
 sequence_of(const struct flash_convert *c, uint32_t location)
 {
@@ -396,7 +398,7 @@ check(struct flash_convert *c)
 	hand_over(c, FLASH_CONVERT_IDLE);
 }
 
-/* What a check reads comes into the cache before the lock is taken. */
+/* Prefetches what a check reads, before the lock is taken. */
 static void
 fetch(const struct flash_convert *c)
 {
@@ -421,7 +423,7 @@ slice(struct flash_convert *c, struct flash_shard *s, uint32_t stage)
 	else if (stage == FLASH_CONVERT_BEGIN)
 		begin(c);
 	else if (s->building != c->number)
-		give_up(c); /* a flush */
+		give_up(c); /* a flush has ended the column */
 	else if (stage == FLASH_CONVERT_PUT)
 		put(c);
 	else

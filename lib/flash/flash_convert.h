@@ -1,22 +1,24 @@
 /*
- * flash_convert.h - a shard's log becomes a column: HashStore, and conversion, of FLASH.md 4 and 5.
+ * flash_convert.h - converts a shard's log into a column (HashStore and conversion, FLASH.md 4
+ * and 5).
  *
- * The tier's thread lists what is live in the oldest segments of a full log, gives each item one of
- * its two buckets, and writes the records in the order of the buckets, in passes over the segments.
- * It takes no lock, and changes no table: what is to be changed a core does, the shard's owner.
+ * The tier's thread lists the live items in the oldest segments of a full log, gives each item
+ * one of its two buckets, and writes the records in the order of the buckets, in passes over the
+ * segments. It takes no lock and changes no table: a core, the shard's owner, makes the changes.
  *
- * Shape:  one conversion at a time, of all shards of a tier, in stages; each is the thread's or the
- *         owner's, and who ends it hands all of it to the other. A stage that finds its segments
- *         overwritten, or a transfer that failed, ends the conversion; the log is as it was.
- * Units:  at: bytes of a column's payload. stage: enum flash_convert_stage.
- * Owner:  the caller: shards, and memory for transfers, the device's. What is not of a device is of
- *         flash_convert_bytes of its region.
- * Thread: flash_convert_work, _heard: the tier's. flash_convert_turn: a shard's owner, one core,
- *         without a lock.
- * Errors: none that anybody hears of: what does not become a column's leaves with its segment.
- * Bounds: a call of flash_convert_work reads through one segment, or as much; one of _turn takes
+ * Shape:  one conversion at a time, of all shards of a tier, in stages; each belongs to the
+ *         thread or to the owner, which hands all of it over at the end. If a stage finds its
+ *         segments overwritten, or a transfer fails, the conversion ends and the log stays
+ *         unchanged.
+ * Units:  at: offset in a column's payload. stage: enum flash_convert_stage.
+ * Owner:  the caller owns the shards, and the memory for transfers, which the device uses. All
+ *         other memory comes from flash_convert_bytes of the caller's region.
+ * Thread: flash_convert_work, _heard: the tier's thread. flash_convert_turn: a shard's owner, one
+ *         core, without a lock.
+ * Errors: none are reported: an item that does not enter a column leaves with its segment.
+ * Bounds: a call of flash_convert_work processes one segment, or as much; one of _turn takes
  *         FLASH_CONVERT_SLICES slices, each under the lock. A conversion reads its segments once,
- *         and once for each output_pages of the column.
+ *         and once more for each output_pages of the column.
  */
 #ifndef CLOCKOO_FLASH_CONVERT_H
 #define CLOCKOO_FLASH_CONVERT_H
@@ -25,26 +27,26 @@
 
 #include "base/region.h"
 
-#define FLASH_CONVERT_TAG       (1ull << 40) /* of its transfers */
-#define FLASH_CONVERT_TRANSFERS 4u           /* reads or writes under way */
-#define FLASH_CONVERT_SLICES    4u           /* a turn of the owner; each, under the lock, */
-#define FLASH_CONVERT_SLICE     16u          /* of so many buckets or items */
-#define FLASH_CONVERT_AGAIN     16u          /* items reinserted a turn */
+#define FLASH_CONVERT_TAG       (1ull << 40) /* tag of its transfers */
+#define FLASH_CONVERT_TRANSFERS 4u           /* reads or writes in progress */
+#define FLASH_CONVERT_SLICES    4u           /* in a turn of the owner; each is under the lock */
+#define FLASH_CONVERT_SLICE     16u          /* buckets or items in a slice */
+#define FLASH_CONVERT_AGAIN     16u          /* items reinserted in a turn */
 #define FLASH_CONVERT_KICKS     500u
 
 enum flash_convert_stage {
-	FLASH_CONVERT_IDLE,     /* the thread's, */
-	FLASH_CONVERT_LIST,     /* as are these: what is live; */
-	FLASH_CONVERT_BUILD,    /* buckets; */
-	FLASH_CONVERT_OLD,      /* what was used of the column that goes; */
-	FLASH_CONVERT_DATA,     /* records */
-	FLASH_CONVERT_REINSERT, /* the owner's: that is put into the log; */
-	FLASH_CONVERT_BEGIN,    /* the oldest goes; */
-	FLASH_CONVERT_PUT,      /* rows; */
-	FLASH_CONVERT_CHECK,    /* what was erased meanwhile; and it is shown */
+	FLASH_CONVERT_IDLE,     /* the thread's: no conversion */
+	FLASH_CONVERT_LIST,     /* the thread's: lists live items */
+	FLASH_CONVERT_BUILD,    /* the thread's: assigns buckets */
+	FLASH_CONVERT_OLD,      /* the thread's: lists the used items of the oldest column */
+	FLASH_CONVERT_DATA,     /* the thread's: writes records */
+	FLASH_CONVERT_REINSERT, /* the owner's: puts those used items into the log */
+	FLASH_CONVERT_BEGIN,    /* the owner's: ends the oldest column */
+	FLASH_CONVERT_PUT,      /* the owner's: puts rows */
+	FLASH_CONVERT_CHECK, /* the owner's: removes items erased meanwhile, and shows the column */
 };
 
-/* Name, and what happened. The thread's. */
+/* Counters of the tier's thread: name, description. */
 #define FLASH_CONVERT_COUNTERS(X)                                                                  \
 	X(FLASH_CONVERT_ITEMS, "items given a bucket")                                             \
 	X(FLASH_CONVERT_LOST, "items for which there was none")                                    \
@@ -59,74 +61,74 @@ extern const struct counter_name flash_convert_counter_names[FLASH_CONVERT_COUNT
 struct flash_convert_item {
 	uint64_t hash;
 	uint32_t location;
-	uint32_t at; /* its bytes, until it has a bucket; FLASH_CONVERT_NOWHERE: it has none */
+	uint32_t at; /* its bytes, until it has a bucket; FLASH_CONVERT_NOWHERE: it gets none */
 };
 #define FLASH_CONVERT_NOWHERE UINT32_MAX
 
 struct flash_convert_config {
 	struct flash_shard *shards;
-	uint32_t shard_count;        /* with columns, all of one size */
-	struct flash_device *device; /* that has FLASH_CONVERT_TRANSFERS more than others need */
-	/* FLASH_CONVERT_TRANSFERS segments, then output_pages, of the device's. */
+	uint32_t shard_count;        /* shards with columns, all of one size */
+	struct flash_device *device; /* its depth has FLASH_CONVERT_TRANSFERS to spare */
+	/* FLASH_CONVERT_TRANSFERS segments, then output_pages, used by the device. */
 	uint8_t *memory;
 	uint32_t output_pages;
-	uint32_t reinserted; /* of a column, one in so many bytes; 0: none */
-	uint64_t (*hash)(void *arg, struct view key); /* the store's */
+	uint32_t reinserted; /* one byte in this many of a column is reinserted; 0: none */
+	uint64_t (*hash)(void *arg, struct view key); /* the store's hash */
 	void *arg;
 };
 
 struct flash_convert {
 	struct flash_convert_config c;
-	_Atomic uint32_t stage; /* and the shard's number above STAGE_BITS: one word */
+	_Atomic uint32_t stage; /* and above STAGE_BITS the shard's number: one word */
 	struct flash_shard *shard;
 	uint32_t next_shard;
 	uint64_t number;
-	uint64_t from, to; /* segments */
+	uint64_t from, to; /* segments to convert */
 
 	struct flash_convert_item *items;
 	uint32_t count, items_max;
-	uint32_t *slots; /* items by slot, and one more; 0: none */
-	uint64_t *ends;  /* a bit a bucket: the next one begins in a later page */
+	uint32_t *slots; /* items by slot, plus 1; 0: none */
+	uint64_t *ends;  /* a bit for each bucket: the next one begins in a later page */
 	uint64_t random;
-	uint32_t step;  /* of a stage: item or bucket */
+	uint32_t step;  /* of the stage: an item or bucket */
 	uint32_t bytes; /* of the column's payload */
-	bool placed;    /* of BUILD: all have a bucket */
+	bool placed;    /* in BUILD: all items have a bucket */
 
-	/* A pass. */
+	/* The current pass. */
 	uint64_t begun, done; /* segments, or pages */
 	bool ended[FLASH_CONVERT_TRANSFERS];
 	int32_t error[FLASH_CONVERT_TRANSFERS];
 	uint32_t under_way;
-	bool did;             /* something, in this call */
-	bool failed, stopped; /* it ends as soon as nothing is under way */
-	uint32_t cursor;      /* items seen */
-	uint32_t page;        /* the output's first */
-	bool is_open, writes; /* the output has records; they are written */
+	bool did;             /* this call has done something */
+	bool failed, stopped; /* the pass ends as soon as no transfer is in progress */
+	uint32_t cursor;      /* items visited */
+	uint32_t page;        /* first page of the output */
+	bool is_open, writes; /* the output has records; they are being written */
 
 	struct {
 		uint64_t hash;
 		uint8_t bytes[FLASH_COLUMN_RECORD_MAX];
 	} again[FLASH_CONVERT_AGAIN];
 	uint32_t again_count;
-	uint64_t again_left; /* bytes */
+	uint64_t again_left; /* in bytes */
 	uint32_t old_page, old_at;
-	struct counter counters[FLASH_CONVERT_COUNTERS_COUNT]; /* whoever's stage it is writes */
+	struct counter counters[FLASH_CONVERT_COUNTERS_COUNT]; /* the stage's thread writes */
 };
 
-/* The stage, in a word. Any thread. */
+/* Returns the stage in a word. Any thread. */
 const char *flash_convert_words(const struct flash_convert *convert);
 
-/* Of columns of so many buckets. */
+/* Returns the bytes for columns with `buckets` buckets. */
 size_t flash_convert_bytes(uint32_t buckets);
 void flash_convert_init(struct flash_convert *convert, struct region *region,
 			const struct flash_convert_config *config);
 
-/* False: there was nothing to do. */
+/* Does some work. False: there was none. */
 bool flash_convert_work(struct flash_convert *convert);
-/* The device has ended a transfer with FLASH_CONVERT_TAG. */
+/* Handles the end of a transfer with FLASH_CONVERT_TAG. */
 void flash_convert_heard(struct flash_convert *convert, uint64_t tag, int32_t error);
 
-/* This shard's turn. */
+/* Does this shard's part in a turn. */
 void flash_convert_turn(struct flash_convert *convert, struct flash_shard *shard);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * flash_convert_pass.c - segments read, their records listed or laid out; pages of columns written,
- * and read again.
+ * flash_convert_pass.c - reads segments and lists or places their records; writes pages of
+ * columns, and reads them again.
  */
 #include "flash_convert_pass.h"
 
@@ -37,7 +37,7 @@ output(const struct flash_convert *c)
 	return c->c.memory + (size_t)FLASH_CONVERT_TRANSFERS * segment_bytes(c);
 }
 
-/* False: the device takes no more for now. */
+/* Submits a transfer. False: the device accepts no more at present. */
 static bool
 submit(struct flash_convert *c, uint64_t n, struct flash_io io)
 {
@@ -111,7 +111,7 @@ flash_pass_work(struct flash_convert *c, flash_pass_fn *fn)
 	return false;
 }
 
-/* The records of a segment, one after the other. */
+/* A walk over the records of a segment. */
 struct records {
 	struct flash_pages pages;
 	struct flash_walk walk;
@@ -133,7 +133,7 @@ records_begin(const struct flash_convert *c, struct records *r, const uint8_t *b
 	return r->pages.good == r->pages.count;
 }
 
-/* The next one that a column takes. */
+/* Reads the next record that a column accepts. */
 static bool
 records_next(const struct flash_convert *c, struct records *r)
 {
@@ -155,7 +155,8 @@ records_next(const struct flash_convert *c, struct records *r)
 
 /* ---- LIST ---- */
 
-/* An entry beside a move may not be seen: then it is not converted. */
+/* True if the record is an index entry's. An entry that is being moved may be missed; its item is
+ * then not converted. */
 static bool
 is_entry(const struct flash_shard *s, uint64_t hash, const struct records *r)
 {
@@ -189,7 +190,8 @@ flash_pass_list(struct flash_convert *c, const uint8_t *bytes, uint64_t sequence
 
 		if (!is_entry(c->shard, hash, &r) || add_item(c, hash, &r))
 			continue;
-		/* It does not fit: a segment is converted whole, but for one that never fits. */
+		/* The segment does not fit. Segments are converted whole, except one that never
+		 * fits. */
 		if (sequence == c->from)
 			return true;
 		c->count = items;
@@ -219,7 +221,7 @@ flash_pass_data_begin(struct flash_convert *c)
 	flash_pass_begin(c, c->from);
 }
 
-/* That part of a record that is in the output. */
+/* Copies the part of a record that lies in the output. */
 static void
 lay_out(struct flash_convert *c, const struct records *r, uint32_t at)
 {
@@ -286,7 +288,7 @@ flash_pass_seal(struct flash_convert *c, uint32_t pages)
 	c->begun = 0;
 }
 
-/* begun: pages of the output. */
+/* Writes pages of the output; begun counts them. */
 bool
 flash_pass_write(struct flash_convert *c, uint32_t pages)
 {
@@ -322,7 +324,8 @@ old_pages(const struct flash_convert *c)
 		       : 0;
 }
 
-/* The one that makes place for the next; it is read in the memory of segments. */
+/* Begins a pass over the oldest column, which makes room for the next. It is read into the memory
+ * of segments. */
 void
 flash_old_begin(struct flash_convert *c)
 {

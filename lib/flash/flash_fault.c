@@ -1,5 +1,5 @@
 /*
- * flash_fault.c - errors counted, segments given up, shards turned off.
+ * flash_fault.c - counts errors, gives segments up, and turns shards off.
  */
 #include "flash_fault.h"
 #include "flash_shard_inside.h"
@@ -46,7 +46,8 @@ flash_health_waited(struct flash_health *h, uint64_t ns)
 
 /* ---- shards ---- */
 
-/* Of the segments that had errors last, so many are known. */
+/* Counts an error of a segment, and returns its errors. The last FLASH_BAD_MAX segments with
+ * errors are remembered. */
 static uint32_t
 errors_of(struct flash_shard *s, uint64_t sequence)
 {
@@ -62,7 +63,8 @@ errors_of(struct flash_shard *s, uint64_t sequence)
 	return ++b->errors;
 }
 
-/* Its tombstones hold: a restart that cannot read them forgets what is older. */
+/* Gives a segment up. Its tombstones stay valid; a restart that cannot read them forgets older
+ * records. */
 static void
 give_up(struct flash_shard *s, uint64_t sequence)
 {

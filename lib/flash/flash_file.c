@@ -1,5 +1,5 @@
 /*
- * flash_file.c - the file or block device is opened, and has its size and its blocks.
+ * flash_file.c - opens the file or block device, and gives a file its size and its blocks.
  */
 #include "flash_file.h"
 #include "flash_device.h"
@@ -28,7 +28,7 @@ size_of(int fd, uint64_t *bytes)
 	return 0;
 }
 
-/* Blocks and size of a file before its first use. */
+/* Gives a file its size, with all blocks allocated before its first use. */
 static int
 size_to(int fd, uint64_t want, uint64_t *bytes)
 {
@@ -47,7 +47,7 @@ size_to(int fd, uint64_t want, uint64_t *bytes)
 int
 flash_file_open(struct flash_file *file, const char *path, uint64_t bytes)
 {
-	/* O_EXCL without O_CREAT concerns block devices: a mounted one is EBUSY. */
+	/* O_EXCL without O_CREAT applies to block devices: a mounted one gives EBUSY. */
 	const int flags = O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW | O_EXCL;
 	int e;
 

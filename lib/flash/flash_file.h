@@ -1,10 +1,10 @@
 /*
- * flash_file.h - the file or block device under all flash devices of a process, past the kernel's
- * cache.
+ * flash_file.h - the file or block device under all flash devices of a process, bypassing the
+ * kernel's cache.
  *
  * Units:  bytes.
- * Owner:  the caller: the descriptor.
- * Errors: a negative errno. O_DIRECT is demanded.
+ * Owner:  the caller owns the descriptor.
+ * Errors: a negative errno. O_DIRECT is required.
  * Bounds: a file has its blocks before it is used, since else a write may wait for the file
  *         system's metadata.
  */
@@ -18,8 +18,8 @@ struct flash_file {
 	uint64_t bytes;
 };
 
-/* bytes: what the file is to have, 0: what it has; it is made, and grown, never shrunk. Of a block
- * device all, or bytes of it; -EBUSY: it is mounted, or somebody else's. */
+/* Opens the file. bytes: the size that it should have, 0: its own; it is created and grown, never
+ * shrunk. For a block device: all of it, or its first bytes; -EBUSY: it is mounted or in use. */
 int flash_file_open(struct flash_file *file, const char *path, uint64_t bytes);
 void flash_file_close(struct flash_file *file);
 

@@ -1,5 +1,5 @@
 /*
- * flash_ghosts.c - a byte a ghost.
+ * flash_ghosts.c - stores a ghost in a byte.
  */
 #include "flash_ghosts.h"
 

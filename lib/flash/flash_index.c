@@ -1,5 +1,6 @@
 /*
- * flash_index.c - entries found, moved along a path found breadth first, erased by their tags.
+ * flash_index.c - finds entries, moves them along a path found breadth first, and erases them by
+ * their tags.
  */
 #include "flash_index.h"
 
@@ -7,8 +8,8 @@
 
 struct node {
 	uint32_t bucket;
-	uint16_t parent; /* itself: a root */
-	uint16_t slot;   /* of the parent: its entry would come to this bucket */
+	uint16_t parent; /* itself for a root */
+	uint16_t slot;   /* of the parent: its entry would move to this bucket */
 };
 
 static uint32_t
@@ -34,13 +35,13 @@ flash_index_look(const struct flash_index *ix, uint64_t hash, uint32_t *location
 
 	protocol_gap();
 	count += matches(ix, p.alternate, p.tag, locations + count);
-	/* Acquire: pairs with the release in bucket_clear; who sees a slot that a move cleared sees
-	 * the step before it. */
+	/* Acquire: pairs with the release in bucket_clear; a lookup that sees a slot cleared by a
+	 * move sees the step before it. */
 	atomic_thread_fence(memory_order_acquire);
 	return count;
 }
 
-/* The slot of this location, whatever its used bit. */
+/* Returns the slot of this location, with or without its used bit. */
 static struct spot
 spot_of(const struct flash_index *ix, uint64_t hash, uint32_t location)
 {
@@ -72,7 +73,8 @@ flash_index_use(struct flash_index *ix, uint64_t hash, uint32_t location)
 	const struct spot s = spot_of(ix, hash, location);
 	uint32_t unused = location & ~FLASH_USED;
 
-	/* By compare-and-exchange: a slot that was emptied or filled meanwhile stays as it is. */
+	/* By compare-and-exchange: a slot that was emptied or refilled meanwhile stays
+	 * unchanged. */
 	return s.bucket != NULL &&
 	       !atomic_compare_exchange_strong_explicit(&s.bucket->ref[s.slot], &unused,
 							unused | FLASH_USED, memory_order_relaxed,
@@ -80,8 +82,8 @@ flash_index_use(struct flash_index *ix, uint64_t hash, uint32_t location)
 	       unused == (location | FLASH_USED);
 }
 
-/* From the free slot of the last bucket back to its root: each entry is in both of its buckets
- * before it is in one. Returns the root's slot that is free then. */
+/* Moves entries from the root to the free slot, beginning at the last bucket: each entry is in
+ * both of its buckets before it leaves one. Returns the root's slot, which is then free. */
 static struct spot
 move_along(struct flash_index *ix, const struct node *nodes, uint32_t at, uint32_t slot)
 {
@@ -103,7 +105,7 @@ move_along(struct flash_index *ix, const struct node *nodes, uint32_t at, uint32
 	return (struct spot){to, slot, 0};
 }
 
-/* The buckets that this one's entries could go to. Returns the number of nodes then. */
+/* Adds the buckets to which this bucket's entries could move. Returns the number of nodes. */
 static uint32_t
 branch(const struct flash_index *ix, struct node *nodes, uint32_t at, uint32_t count)
 {
@@ -119,12 +121,12 @@ branch(const struct flash_index *ix, struct node *nodes, uint32_t at, uint32_t c
 	return count;
 }
 
-/* A free slot in one of the two buckets. No path to one has a bucket twice: a shorter one would
- * have been found before. */
+/* Frees a slot in one of the two buckets. No path has a bucket twice: a shorter path would have
+ * been found before. */
 static struct spot
 make_room(struct flash_index *ix, const struct place *p)
 {
-	struct node nodes[FLASH_INDEX_NODES]; /* 2 KiB, of which most calls need two */
+	struct node nodes[FLASH_INDEX_NODES]; /* 2 KiB, of which most calls need two nodes */
 	uint32_t count = 2;
 
 	nodes[0] = (struct node){p->primary, 0, 0};
@@ -139,7 +141,8 @@ make_room(struct flash_index *ix, const struct place *p)
 	return (struct spot){.bucket = NULL};
 }
 
-/* Of its two buckets the one with more room: fewer are full then, and paths begin later. */
+/* Returns a free slot in the emptier bucket of the two. Fewer buckets are then full, and paths
+ * begin later. */
 static struct spot
 find_room(struct flash_index *ix, const struct place *p)
 {

@@ -1,22 +1,24 @@
 /*
- * flash_index.h - where on flash a key may be: tags and locations, ten to a cache line.
+ * flash_index.h - an index of the places on flash where a key may be: tags and locations, ten in
+ * a cache line.
  *
- * Partial-key cuckoo hashing in the store's buckets (store/bucket.h). Nothing here knows a key: an
+ * Partial-key cuckoo hashing in the store's buckets (store/bucket.h). The index has no keys: an
  * entry matches a hash if it has its tag and lies in one of its two buckets.
  *
- * Shape:  a tag is 16 bits; an entry's other bucket follows from this one and 15 of them, so a move
- *         reads no flash. A location is not 0, and its highest bit is the used bit, which says
- *         that somebody was answered from there: a hint.
- * Units:  hash: of the key, 64 bits; its bits 16..63 count.
- * Owner:  the caller: bucket_count zeroed buckets.
- * Thread: looks and flash_index_use: any, without a lock. Changes: one at a time.
- * Errors: flash_index_insert: false: it is full. Entries may lie in their other bucket then.
- * Bounds: a look reads two lines, an insert FLASH_INDEX_NODES at most; 99 % of the slots fill:
+ * Shape:  a tag is 16 bits; an entry's other bucket follows from this one and 15 of them, so a
+ *         move reads no flash. A location is not 0, and its highest bit is the used bit: a hint
+ *         that a client was answered from there.
+ * Units:  hash: that of the key, 64 bits, of which bits 16..63 are used.
+ * Owner:  the caller provides bucket_count zeroed buckets.
+ * Thread: lookups and flash_index_use: any, without a lock. Changes: one at a time.
+ * Errors: flash_index_insert: false: the index is full; entries may have moved to their other
+ *         bucket.
+ * Bounds: a lookup reads two lines, an insert at most FLASH_INDEX_NODES; 99 % of the slots fill:
  *         an entry goes to the emptier of its buckets, and no path begins below 75 %.
  *
  * Invariants (tests/unit/flash/test_flash_index):
- * - A look beside which `moves` did not step finds every entry that matches.
- * - An erasure takes all entries that match, whoever's they are.
+ * - A lookup during which `moves` did not change finds every entry that matches.
+ * - An erasure removes all entries that match, of any key.
  */
 #ifndef CLOCKOO_FLASH_INDEX_H
 #define CLOCKOO_FLASH_INDEX_H
@@ -30,10 +32,10 @@
 
 struct flash_index {
 	struct bucket *buckets;
-	uint32_t bucket_count; /* even, INDEX_BUCKETS_MIN at least */
-	/* Steps when something goes where a look that has begun may not find it. */
+	uint32_t bucket_count; /* even, at least INDEX_BUCKETS_MIN */
+	/* Changes when an entry moves to where a lookup in progress may miss it. */
 	_Atomic uint32_t moves;
-	_Atomic uint64_t entries; /* for anybody; changed under the shard's lock */
+	_Atomic uint64_t entries; /* readable by any thread; changed under the shard's lock */
 };
 
 static inline struct place
@@ -41,7 +43,7 @@ flash_index_place(const struct flash_index *ix, uint64_t hash)
 {
 	struct place p = place_among(ix->bucket_count, hash);
 
-	p.tag |= (uint16_t)(hash >> 16 & TAG_DISPLACED); /* no entry says that it is displaced */
+	p.tag |= (uint16_t)(hash >> 16 & TAG_DISPLACED); /* entries have no displaced bit */
 	return p;
 }
 
@@ -52,7 +54,7 @@ flash_index_moves(const struct flash_index *ix)
 	return atomic_load_explicit(&ix->moves, memory_order_acquire);
 }
 
-/* Before an entry goes away, after what stands for it is there. */
+/* Steps `moves`: before an entry is removed, and after its replacement is in place. */
 static inline void
 flash_index_step(struct flash_index *ix)
 {
@@ -62,16 +64,17 @@ flash_index_step(struct flash_index *ix)
 	atomic_store_explicit(&ix->moves, moves + 1, memory_order_release);
 }
 
-/* Nothing that a look is to find: an entry is counted before its key leaves the store. */
+/* True if there is no entry for a lookup to find: an entry is counted before its key leaves the
+ * store. */
 static inline bool
 flash_index_is_empty(const struct flash_index *ix)
 {
-	/* Acquire: pairs with the release in add_entries; a step before the last one went is seen.
-	 */
+	/* Acquire: pairs with the release in add_entries; a step before the last entry's removal
+	 * is visible. */
 	return atomic_load_explicit(&ix->entries, memory_order_acquire) == 0;
 }
 
-/* Where a hash is looked for; its buckets come into the cache meanwhile. Tag 0, which no entry has:
+/* Returns the place of a hash, and prefetches its buckets. Tag 0, which no entry has, means that
  * the index is empty. */
 static inline struct place
 flash_index_fetch(const struct flash_index *ix, uint64_t hash)
@@ -86,8 +89,8 @@ flash_index_fetch(const struct flash_index *ix, uint64_t hash)
 	return p;
 }
 
-/* Does any entry match? Beside moves, as a look. True, too: it was empty when it was fetched for,
- * and is not now. */
+/* True if an entry matches; with concurrent moves as a lookup. Also true if the index was empty
+ * at the fetch and is not empty now. */
 static inline bool
 flash_index_matches(const struct flash_index *ix, const struct place *p)
 {
@@ -105,21 +108,22 @@ flash_index_matches(const struct flash_index *ix, const struct place *p)
 	return hits != 0;
 }
 
-/* All locations that match, used bits included: FLASH_INDEX_MATCHES at most. Returns how many. */
+/* Finds all locations that match, with their used bits, at most FLASH_INDEX_MATCHES. Returns
+ * their number. */
 uint32_t flash_index_look(const struct flash_index *ix, uint64_t hash, uint32_t *locations);
 
-/* Sets the used bit of an entry that is still there. Returns whether it was set before. */
+/* Sets the used bit of an entry that still exists. Returns whether it was set before. */
 bool flash_index_use(struct flash_index *ix, uint64_t hash, uint32_t location);
 
-/* Is this location, whatever its used bit, an entry of this hash? */
+/* True if this location, with or without its used bit, is an entry of this hash. */
 bool flash_index_has(const struct flash_index *ix, uint64_t hash, uint32_t location);
 
 bool flash_index_insert(struct flash_index *ix, uint64_t hash, uint32_t location);
 
-/* Returns how many entries matched, and are gone. */
+/* Erases all entries that match. Returns their number. */
 uint32_t flash_index_erase(struct flash_index *ix, uint64_t hash);
 
-/* Takes out the entries of one bucket that are dead. */
+/* Removes the dead entries of one bucket. */
 typedef bool flash_index_dead_fn(const void *arg, uint32_t location);
 void flash_index_sweep(struct flash_index *ix, uint32_t bucket, flash_index_dead_fn *dead,
 		       const void *arg);

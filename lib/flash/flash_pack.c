@@ -1,5 +1,5 @@
 /*
- * flash_pack.c - one value to a deflate stream, and back.
+ * flash_pack.c - packs one value into a deflate stream, and unpacks it.
  */
 #include "flash_pack.h"
 
@@ -26,7 +26,8 @@ flash_pack(struct flash_packer *p, uint32_t len)
 	return FLASH_PACKED_HEAD + p->stream.total_out;
 }
 
-/* All of the input has made as many bytes as were said, and the stream has ended. */
+/* True if all of the input was used, the output has the expected length, and the stream has
+ * ended. */
 static bool
 is_whole(const struct inflate_state *s, uint32_t length)
 {

@@ -1,16 +1,17 @@
 /*
- * flash_pack.h - values that lie on flash compressed (flash.compress): deflate by ISA-L's igzip.
+ * flash_pack.h - compresses values on flash (flash.compress) with deflate by ISA-L's igzip.
  *
  * Shape:  a packed value is its length in 2 bytes, then a raw deflate stream of static codes. The
- *         record says that it is packed, and the sum of its page covers what is on flash.
- * Owner:  the caller: a packer each core that evicts, an unpacker each core that reads; their
- *         buffers are for one value at a time.
- * Thread: whoever has it.
- * Errors: 0: it is not worth packing; or these bytes are no packed value.
- * Bounds: values of FLASH_PACK_MIN to FLASH_PACK_MAX bytes; nothing that is unpacked is longer,
- *         whatever the bytes say, and its time goes with FLASH_PACK_MAX. A core's turn packs
- *         FLASH_PACK_TURN bytes, unpacks FLASH_UNPACK_TURN, where each value counts
- *         FLASH_UNPACK_LEAST more, and what it began below that: some 40 us of each.
+ *         record has a bit for packed, and the sum of its page covers the bytes on flash.
+ * Owner:  the caller has a packer for each core that evicts, and an unpacker for each core that
+ *         reads; their buffers hold one value at a time.
+ * Thread: the thread that owns it.
+ * Errors: 0: packing gains too little; or the bytes are no packed value.
+ * Bounds: values of FLASH_PACK_MIN to FLASH_PACK_MAX bytes; an unpacked value is never longer,
+ *         for any bytes, and its time is bounded by FLASH_PACK_MAX. A core's turn packs
+ *         FLASH_PACK_TURN bytes and unpacks FLASH_UNPACK_TURN, where each value counts
+ *         FLASH_UNPACK_LEAST more; work begun below these limits is finished. Each takes some 40
+ *         us.
  */
 #ifndef CLOCKOO_FLASH_PACK_H
 #define CLOCKOO_FLASH_PACK_H
@@ -19,11 +20,11 @@
 #include <stdint.h>
 
 #define FLASH_PACK_MIN     128u  /* below that static codes gain nothing */
-#define FLASH_PACK_MAX     8192u /* 13 us to pack, 11 to unpack; 25 to find that it cannot be */
+#define FLASH_PACK_MAX     8192u /* 13 us to pack, 11 to unpack; 25 if packing gains nothing */
 #define FLASH_PACK_TURN    (16u << 10)
 #define FLASH_UNPACK_TURN  (32u << 10)
-#define FLASH_UNPACK_LEAST 800u /* bytes' time that any value takes */
-#define FLASH_PACK_SHARE   8u /* a packed value is by one of so many parts shorter, or it is none */
+#define FLASH_UNPACK_LEAST 800u /* minimum time of a value, in bytes */
+#define FLASH_PACK_SHARE   8u   /* a packed value must be shorter by one part of this many */
 
 struct flash_packer {
 	struct isal_zstream stream;
@@ -31,7 +32,7 @@ struct flash_packer {
 	uint8_t packed[FLASH_PACK_MAX];
 };
 
-/* value[0 .. len) into packed. Returns its bytes. */
+/* Packs value[0 .. len) into packed. Returns the packed bytes. */
 uint32_t flash_pack(struct flash_packer *packer, uint32_t len);
 
 struct flash_unpacker {
@@ -41,9 +42,9 @@ struct flash_unpacker {
 };
 
 #define FLASH_PACKED_HEAD ((uint32_t)sizeof(uint16_t))
-/* What a packed value says that it becomes; 0: it is none. */
+/* Returns the unpacked length that the head states; 0: it is no packed value. */
 uint32_t flash_unpacked_len(const uint8_t head[FLASH_PACKED_HEAD]);
-/* packed[0 .. len) into value. Returns the value's length. */
+/* Unpacks packed[0 .. len) into value. Returns the value's length. */
 uint32_t flash_unpack(struct flash_unpacker *unpacker, uint32_t len);
 
 #endif

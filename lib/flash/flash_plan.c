@@ -1,15 +1,15 @@
 /*
- * flash_plan.c - shards, segments, columns and buckets from the bytes of a device.
+ * flash_plan.c - computes shards, segments, columns and buckets from the bytes of a device.
  */
 #include "flash_plan.h"
 
 #include "flash_rows.h"
 
-#define SPARE_PART       16u  /* of the segments: being emptied; */
-#define SPARE_MIN        2u   /* but at least so many, where there are columns */
-#define FULL_IN_THOUSAND 986u /* of the index's slots (flash_index.h) */
-#define COLUMN_FULL      955u /* of a column's */
-#define MORE_SEGMENTS    4u   /* of a log with columns: buffers, and what does not fit */
+#define SPARE_PART       16u  /* one segment in this many is being emptied */
+#define SPARE_MIN        2u   /* least number of those, if there are columns */
+#define FULL_IN_THOUSAND 986u /* load of the index's slots (flash_index.h) */
+#define COLUMN_FULL      955u /* load of a column's slots */
+#define MORE_SEGMENTS    4u   /* of a log with columns: buffers, and a segment that does not fit */
 #define LARGE_MIN        8u   /* segments */
 
 static_assert(CONFIG_FLASH_HASHED == FLASH_COLUMN_RECORD_MAX,
@@ -56,7 +56,7 @@ make_log(struct flash_plan *p, uint64_t device_bytes, uint32_t item_bytes)
 
 /* ---- layout hash ---- */
 
-/* So many live ones want so many. */
+/* Returns the segments that are needed for a number of live ones. */
 static uint32_t
 with_spare(uint32_t live)
 {
@@ -78,8 +78,8 @@ size_column(struct flash_plan_column *c, uint32_t pages, uint32_t item_bytes)
 	c->rows_pages = (uint32_t)(flash_rows_bytes(c->buckets) / FLASH_PAGE_BYTES);
 }
 
-/* A column's segments, a quarter more, while it is made, and what is not full. Returns the pages of
- * log, columns and rows. */
+/* Computes a column's segments, a quarter more during its conversion, and a reserve. Returns the
+ * pages of log, columns and rows. */
 static uint64_t
 size_small(struct flash_plan *p, uint32_t pages, uint32_t item_bytes)
 {
@@ -93,7 +93,7 @@ size_small(struct flash_plan *p, uint32_t pages, uint32_t item_bytes)
 	       p->column.rows_pages;
 }
 
-/* The largest column for which there is room. */
+/* Finds the largest column for which there is room. */
 static void
 fit_small(struct flash_plan *p, uint64_t room, uint32_t item_bytes)
 {
@@ -126,7 +126,7 @@ make_hash(struct flash_plan *p, uint64_t device_bytes, const struct config_flash
 	large->live = large->segments - large->segments / SPARE_PART;
 	if (large->segments - large->live < SPARE_MIN)
 		large->live = large->segments - SPARE_MIN;
-	/* None is smaller. */
+	/* Large items are not smaller than this. */
 	index_of(large, FLASH_COLUMN_RECORD_MAX + 1);
 	fit_small(p, of_one - (uint64_t)large->segments * FLASH_SEGMENT_PAGES, c->item_size);
 	index_of(&p->log[0], c->item_size);
@@ -148,7 +148,7 @@ flash_plan_make(struct flash_plan *p, uint64_t device_bytes, const struct config
 		make_log(p, device_bytes, c->item_size);
 }
 
-/* ---- what follows from it ---- */
+/* ---- derived figures ---- */
 
 uint32_t
 flash_plan_stream(const struct flash_plan *p, uint32_t shard)

@@ -1,5 +1,5 @@
 /*
- * flash_read.c - the record of a key among those that begin on its entry's page.
+ * flash_read.c - finds the record of a key among those that begin on its entry's page.
  */
 #include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
@@ -23,7 +23,7 @@ flash_read_buffer(struct flash_shard *s, const struct flash_candidate *at, uint8
 	return true;
 }
 
-/* Records that begin on so many pages, up to the key's. */
+/* Walks over the records that begin on the first pages, up to the key's. */
 static enum flash_step
 walk_to(const struct flash_pages *p, uint32_t pages, struct view key, struct flash_found *found)
 {
@@ -43,7 +43,7 @@ walk_to(const struct flash_pages *p, uint32_t pages, struct view key, struct fla
 	return step;
 }
 
-/* Where a candidate of a column is, and its pages; else of the log. */
+/* Returns the place of a candidate, in a column or in the log, and its pages. */
 static struct flash_pages
 pages_of(const struct flash_shard *s, const struct flash_candidate *at)
 {
@@ -76,7 +76,8 @@ flash_read_judge(struct flash_shard *s, const struct flash_candidate *at, const 
 	if (!was_buffer)
 		flash_pages_check(&p);
 	if (p.good == p.count) {
-		/* An entry's record begins on its first page, a bucket's on either. */
+		/* An entry's record begins on its first page, a bucket's record on either
+		 * page. */
 		const enum flash_step step =
 			walk_to(&p, flash_is_in_column(at) ? p.count : 1, key, found);
 
@@ -85,6 +86,7 @@ flash_read_judge(struct flash_shard *s, const struct flash_candidate *at, const 
 		if (step != FLASH_BAD)
 			return FLASH_OTHER;
 	}
-	/* What is not its segment's any more says nothing of the key, nor memory of the device. */
+	/* A page that no longer belongs to its segment proves nothing about the key, nor does a
+	 * buffer about the device. */
 	return is_live(s, at) && !was_buffer ? FLASH_UNREADABLE : FLASH_AGAIN;
 }

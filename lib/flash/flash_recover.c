@@ -1,13 +1,14 @@
 /*
- * flash_recover.c - buffers to flash, segments from flash, records done again.
+ * flash_recover.c - writes buffers to flash, reads segments from flash, and applies their records
+ * again.
  */
 #include "flash_recover.h"
 #include "flash_shard_inside.h"
 
 #include "base/prefetch.h"
 
-#define AHEAD   16u  /* changes whose buckets come into the cache meanwhile */
-#define AT_ONCE 256u /* changes read, where no worker does it */
+#define AHEAD   16u  /* changes whose buckets are prefetched */
+#define AT_ONCE 256u /* changes read at a time without a worker */
 
 struct recovery {
 	struct flash_shard *s;
@@ -16,15 +17,15 @@ struct recovery {
 	bool done[FLASH_RECOVER_DEPTH_MAX];
 	int32_t error[FLASH_RECOVER_DEPTH_MAX];
 	uint64_t sequence[FLASH_RECOVER_DEPTH_MAX];
-	uint32_t segments;  /* to be read */
-	uint32_t transfers; /* under way */
-	uint32_t writes;    /* of them */
-	bool failed;        /* one has */
-	uint64_t swept;     /* mark at the last sweep */
+	uint32_t segments;  /* still to read */
+	uint32_t transfers; /* in progress */
+	uint32_t writes;    /* of those */
+	bool failed;        /* a write has failed */
+	uint64_t swept;     /* mark of the last sweep */
 	struct flash_replay_of of;
-	struct flash_replay replay; /* of the segment that is read here */
+	struct flash_replay replay; /* of the segment that this thread reads */
 	struct flash_change changes[AT_ONCE];
-	/* Slots whose segments do not count, unless a DROP names them. */
+	/* Slots whose segments are invalid, unless a DROP names them. */
 	uint64_t bad[FLASH_SLOTS_MAX / 64];
 };
 
@@ -55,7 +56,7 @@ memory_of(const struct recovery *r, uint32_t i)
 	return r->c->memory + (size_t)i * segment_bytes(r->s);
 }
 
-/* An end, if there is one. */
+/* Handles an end, if there is one. */
 static bool
 hear(struct recovery *r)
 {
@@ -78,7 +79,7 @@ hear(struct recovery *r)
 	return true;
 }
 
-/* Waits for an end. False: for none any more. */
+/* Waits for an end. False: there will be none. */
 static bool
 poll(struct recovery *r)
 {
@@ -100,7 +101,7 @@ submit(struct recovery *r, const struct flash_io *io)
 	return true;
 }
 
-/* No worker reads this one any more. */
+/* Waits until no worker reads this segment. */
 static void
 take_back(struct recovery *r, uint32_t i)
 {
@@ -108,7 +109,8 @@ take_back(struct recovery *r, uint32_t i)
 		r->c->wait(r->c->arg);
 }
 
-/* Whoever has the device next hears of none of them. */
+/* Waits until no transfer is in progress, at most FLASH_RECOVER_WAITS times, so that the next user
+ * of the device gets none of their results. Sets told.hangs if some are still in progress. */
 static void
 stop(struct recovery *r)
 {
@@ -125,7 +127,7 @@ stop(struct recovery *r)
 	r->told.hangs = r->transfers != 0;
 }
 
-/* What is closed is on flash then, or failed. */
+/* Writes the closed buffers to flash. False: one failed. */
 static bool
 write_closed(struct recovery *r)
 {
@@ -173,7 +175,8 @@ end_read(struct recovery *r, uint64_t sequence)
 
 /* ---- records ---- */
 
-/* Once more without the dead, if there are more than there were. */
+/* Inserts an entry. If the index is full, it is swept first, if records have died since the last
+ * sweep. */
 static bool
 insert(struct recovery *r, uint64_t hash, uint32_t location)
 {
@@ -186,7 +189,7 @@ insert(struct recovery *r, uint64_t hash, uint32_t location)
 	return flash_index_insert(&r->s->index, hash, location);
 }
 
-/* What has no slot is forgotten as anything else is: in the log first. */
+/* Applies a PUT. An item without a slot is forgotten as any other is, in the log first. */
 static void
 redo_put(struct recovery *r, const struct flash_change *c)
 {
@@ -242,7 +245,7 @@ fetch(const struct recovery *r, const struct flash_change *c)
 	prefetch(&r->s->index.buckets[p.alternate]);
 }
 
-/* In their order. */
+/* Applies changes in their order. */
 static void
 redo_list(struct recovery *r, uint64_t sequence, const struct flash_change *changes, uint32_t count)
 {
@@ -257,7 +260,7 @@ redo_list(struct recovery *r, uint64_t sequence, const struct flash_change *chan
 
 /* ---- segments ---- */
 
-/* Once it is done, by whomever. */
+/* Waits for a job, done by any thread. */
 static struct flash_replay *
 worked(struct recovery *r, uint32_t i)
 {
@@ -269,7 +272,7 @@ worked(struct recovery *r, uint32_t i)
 	return &w->jobs[i].replay;
 }
 
-/* All of its pages count, and its records are done again; or none is. */
+/* Applies the records of a segment, if all of its pages are valid. */
 static bool
 redo_segment(struct recovery *r, const uint8_t *bytes, uint64_t sequence)
 {
@@ -291,7 +294,7 @@ redo_segment(struct recovery *r, const uint8_t *bytes, uint64_t sequence)
 	return p->step == FLASH_END;
 }
 
-/* What has been read meanwhile is the workers'. */
+/* Gives the segments read meanwhile to the workers. */
 static void
 share(struct recovery *r)
 {
@@ -308,7 +311,7 @@ redo_all(struct recovery *r, uint64_t first, uint64_t last)
 		for (; begun <= last && begun - sequence < r->c->depth; begun++)
 			if (!begin_read(r, begun))
 				return;
-		/* Of tombstones that did not fit into the open one. */
+		/* Tombstones may have closed the open buffer. */
 		if (!write_closed(r))
 			return;
 		flash_shard_turn(r->s);
@@ -327,7 +330,7 @@ redo_all(struct recovery *r, uint64_t first, uint64_t last)
 	}
 }
 
-/* What a bad segment had may have shadowed anything before it. */
+/* Forgets all records before a bad segment, which might have shadowed any of them. */
 static void
 forget_bad(struct recovery *r, uint64_t first, uint64_t last)
 {
@@ -342,7 +345,7 @@ forget_bad(struct recovery *r, uint64_t first, uint64_t last)
 	}
 }
 
-/* Keys that were on their way between the store and here. */
+/* Forgets keys that were in transfer between the store and the tier. */
 static void
 forget_intents(struct recovery *r)
 {
@@ -357,14 +360,15 @@ forget_intents(struct recovery *r)
 void
 flash_kept_forget(struct flash_kept *kept)
 {
-	/* In this order, and in one store. */
+	/* In this order, and by single stores. */
 	kept->first = kept->head + 1;
 	kept->unjournaled = 0;
 	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
 		kept->sequence[i] = 0;
 }
 
-/* False: one could not be, and what it had is nowhere. */
+/* Writes the buffers that were kept. False: one could not be written, and its records are
+ * lost. */
 static bool
 write_kept(struct recovery *r)
 {
@@ -386,7 +390,7 @@ recover(struct recovery *r, struct flash_kept *kept)
 	const uint64_t oldest = last + 2 > s->log.c.live ? last + 2 - s->log.c.live : 1;
 	const uint64_t first = kept->first > oldest ? (uint64_t)kept->first : oldest;
 
-	/* A segment is open, for what is forgotten now. */
+	/* Opens a segment for the records of forgotten keys. */
 	ensure(flash_log_open(&s->log));
 	s->clean = first - 1;
 	r->segments = (uint32_t)(last + 1 - first);

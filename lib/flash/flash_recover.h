@@ -1,19 +1,19 @@
 /*
- * flash_recover.h - a shard as the process before left it, or empty.
+ * flash_recover.h - recovers a shard as the previous process left it, or empty.
  *
- * What a killed process leaves is its segments on flash, the buffers that it had not written for
- * certain, and struct flash_kept. The buffers are written first; then the segments that count are
- * read in their order, and their records done again.
+ * A killed process leaves its segments on flash, the buffers that it had perhaps not written, and
+ * struct flash_kept. The buffers are written first; then the live segments are read in their
+ * order, and their records applied again.
  *
- * Shape:  a shard that finds nothing that was not reachable before: what it cannot keep it says in
- *         its log first, so that the next restart does not find it either.
- * Owner:  memory: depth x a segment's pages, the device's to read into and write from.
- * Thread: one, before the shard is anybody else's; workers read records, and change nothing. It
- *         waits for the device, or for a worker: wait is called when nothing has ended.
- * Errors: a segment that cannot be read, or has a page that does not count, and that no DROP names:
- *         it and all before it are forgotten. A buffer that cannot be written: the same.
- * Bounds: `live` segments are read, depth at once. What is stopped waits FLASH_RECOVER_WAITS times
- *         for transfers to end.
+ * Shape:  the shard finds nothing that was not reachable before: a record that it cannot keep is
+ *         first forgotten in the log, so that the next restart does not find it either.
+ * Owner:  memory: depth x a segment's pages, from and to which the device transfers.
+ * Thread: one thread, before any other uses the shard; workers read records, and change nothing.
+ *         It waits for the device or a worker: wait is called when nothing has ended.
+ * Errors: a segment that cannot be read or has an invalid page, and that no DROP names, is
+ *         forgotten with all before it. The same holds for a buffer that cannot be written.
+ * Bounds: `live` segments are read, depth at once. A stopped recovery waits FLASH_RECOVER_WAITS
+ *         times for transfers to end.
  */
 #ifndef CLOCKOO_FLASH_RECOVER_H
 #define CLOCKOO_FLASH_RECOVER_H
@@ -28,36 +28,35 @@ struct flash_recover_config {
 	struct flash_device *device;
 	uint8_t *memory;
 	uint32_t depth;  /* reads at once, 1 .. FLASH_RECOVER_DEPTH_MAX */
-	uint32_t shards; /* a hash is of shard hash % shards */
-	uint64_t (*hash)(void *arg, struct view key); /* the store's */
+	uint32_t shards; /* a hash belongs to shard hash % shards */
+	uint64_t (*hash)(void *arg, struct view key); /* the store's hash */
 	void (*wait)(void *arg);
 	void *arg;
-	/* Threads that read records meanwhile, of whom this one is none; NULL: none. */
+	/* Threads that read records meanwhile, besides this one; NULL: none. */
 	struct flash_workers *workers;
-	/* Asked at each segment, and while it waits; done of all segments are read. False: it ends
-	 * at once. NULL: it goes on. */
+	/* Called at each segment, and while it waits; done of all segments are read. False: the
+	 * recovery ends at once. NULL: it always continues. */
 	bool (*go_on)(void *arg, uint32_t done, uint32_t all);
 	void *go_on_arg;
 };
 
 struct flash_recovered {
-	uint32_t segments, bad;   /* read; that did not count */
-	uint64_t puts, unindexed; /* records done again; for which the index had no room */
-	bool stopped;             /* by go_on: the shard is of no use, what is kept is, as a kill
-				     would leave it */
-	bool hangs;               /* and the device has not ended what it was asked */
+	uint32_t segments, bad;   /* segments read; segments that were invalid */
+	uint64_t puts, unindexed; /* records applied; records for which the index had no room */
+	bool stopped; /* by go_on: the shard is unusable, and what is kept stays as after a kill */
+	bool hangs;   /* stopped, and the device has not ended all transfers */
 };
 
-/* kept and pages as they were left, buckets zeroed. */
+/* Recovers a shard: kept and pages as they were left, buckets zeroed. */
 struct flash_recovered flash_shard_recover(struct flash_shard *s,
 					   const struct flash_shard_config *config,
 					   const struct flash_recover_config *recover);
 
-/* Nothing that was written before counts, now and after any restart. */
+/* Invalidates all that was written before, now and after any restart. */
 void flash_kept_forget(struct flash_kept *kept);
 
-/* All that is in buffers is on flash then; for a stop. False: it is not, and must not be counted
- * on. Nothing else uses the shard. */
+/* Writes all buffers to flash for a stop, while no other thread uses the shard. False: that
+ * failed, and the content must not be relied on. */
 bool flash_shard_leave(struct flash_shard *s, const struct flash_recover_config *recover);
 
 #endif

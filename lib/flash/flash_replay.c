@@ -1,5 +1,5 @@
 /*
- * flash_replay.c - a segment's pages checked, and its records read.
+ * flash_replay.c - checks a segment's pages, and reads its records.
  */
 #include "flash_replay.h"
 

@@ -1,11 +1,11 @@
 /*
- * flash_replay.h - a segment's records as what they change, in their order.
+ * flash_replay.h - reads a segment's records as changes, in their order.
  *
- * Shape:  flash_replay_begin says whether all pages count; flash_replay_next adds changes to a list
- *         until it is full, and goes on behind them in an empty one.
- * Owner:  the caller: the segment's bytes, and the list.
- * Thread: pure functions of bytes: of any segment by any thread, if hash is.
- * Errors: step FLASH_BAD or FLASH_PART: what the list has does not count.
+ * Shape:  flash_replay_begin checks that all pages are valid; flash_replay_next adds changes to a
+ *         list until it is full, and continues after them in an empty one.
+ * Owner:  the caller owns the segment's bytes and the list.
+ * Thread: pure functions of bytes: for any segment and thread, if hash is one.
+ * Errors: step FLASH_BAD or FLASH_PART: the list is invalid.
  * Bounds: a walk over the records of one segment.
  */
 #ifndef CLOCKOO_FLASH_REPLAY_H
@@ -13,9 +13,9 @@
 
 #include "flash_log.h"
 
-/* Whose segments these are, and who hashes their keys. */
+/* The owner of the segments, and the hash of its keys. */
 struct flash_replay_of {
-	struct flash_segment_id id; /* but for its sequence */
+	struct flash_segment_id id; /* without its sequence */
 	uint32_t segments, segment_pages;
 	uint64_t (*hash)(void *arg, struct view key);
 	void *arg;
@@ -34,10 +34,10 @@ struct flash_replay {
 	uint32_t count;       /* changes in the list */
 };
 
-/* bytes: of a whole segment; NULL: they could not be read. */
+/* Begins with a segment. bytes: the whole segment; NULL: it could not be read. */
 void flash_replay_begin(struct flash_replay *r, const struct flash_replay_of *of,
 			const uint8_t *bytes, uint64_t sequence);
-/* Up to room changes from the list's beginning on. */
+/* Reads up to room changes into the list, from its beginning. */
 void flash_replay_next(struct flash_replay *r, const struct flash_replay_of *of,
 		       struct flash_change *changes, uint32_t room);
 

@@ -1,12 +1,12 @@
 /*
- * flash_rows.c - rows written, read, summed up and judged.
+ * flash_rows.c - writes, reads, sums and checks rows.
  */
 #include "flash_rows.h"
 
 #include <isa-l/crc.h>
 
 #define SUM_THERE  (1ull << 32) /* a sum is never 0 */
-#define NUMBER_MAX (1ull << 40) /* above any that counting reaches */
+#define NUMBER_MAX (1ull << 40) /* above any number that counting reaches */
 
 size_t
 flash_rows_bytes(uint32_t buckets)
@@ -22,7 +22,8 @@ piece_of(size_t bytes, size_t at)
 	return bytes - at < FLASH_TRANSFER_MAX ? (uint32_t)(bytes - at) : FLASH_TRANSFER_MAX;
 }
 
-/* Whoever has the device next hears of none of them. Returns those that have not ended. */
+/* Waits for transfers in progress, so that the next user of the device gets none of their
+ * results. Returns how many have not ended. */
 static uint32_t
 drain(const struct flash_rows_io *rows, uint32_t under_way)
 {
@@ -37,7 +38,7 @@ drain(const struct flash_rows_io *rows, uint32_t under_way)
 	return under_way;
 }
 
-/* hangs: some have not ended. */
+/* Transfers all rows. hangs: some transfers have not ended. */
 static bool
 transfer(const struct flash_column_config *c, const struct flash_rows_io *rows,
 	 enum flash_io_kind kind, bool *hangs)
@@ -93,7 +94,8 @@ flash_rows_write(const struct flash_column_config *c, const struct flash_rows_io
 
 /* ---- a start ---- */
 
-/* Numbers that a process has written. What fingerprints and borders say is any look's to judge. */
+/* True if the numbers are ones that a process can have written. Lookups check fingerprints and
+ * borders themselves. */
 static bool
 are_sound(const struct flash_column_config *c)
 {

@@ -1,14 +1,14 @@
 /*
- * flash_rows.h - the rows of a shard's columns over a restart: on flash, where a graceful stop has
- * written them, or in memory that a killed process has left.
+ * flash_rows.h - keeps the rows of a shard's columns over a restart: on flash after a graceful
+ * stop, or in memory after a kill.
  *
- * Shape:  they lie behind the last column. A stop writes them before the superblock says CLEAN,
- *         with a sum of each shard's; whoever serves says DIRTY first, so what lies there later
- *         is nobody's. Rows that do not count are empty columns: their items are forgotten.
+ * Shape:  they lie after the last column. A stop writes them before the superblock becomes CLEAN,
+ *         with a sum for each shard; a process that serves first makes it DIRTY, which
+ *         invalidates them. Invalid rows become empty columns: their items are forgotten.
  * Units:  bytes.
- * Owner:  the caller: memory of flash_rows_bytes, whole pages.
- * Thread: one, while nothing else uses the shard or the device.
- * Errors: a transfer that fails, or is waited for too long: false, or empty columns.
+ * Owner:  the caller provides memory of flash_rows_bytes, in whole pages.
+ * Thread: one thread, while no other uses the shard or the device.
+ * Errors: a transfer that fails or takes too long: false, or empty columns.
  * Bounds: FLASH_ROWS_DEPTH transfers at once.
  */
 #ifndef CLOCKOO_FLASH_ROWS_H
@@ -19,23 +19,23 @@
 #include "flash_super.h"
 
 #define FLASH_ROWS_DEPTH 4u
-#define FLASH_ROWS_TAG   (1ull << 41) /* of their transfers */
-#define FLASH_ROWS_WAITS 10000u       /* for what is under way when no more is wanted */
+#define FLASH_ROWS_TAG   (1ull << 41) /* tag of their transfers */
+#define FLASH_ROWS_WAITS 10000u       /* limit of waits for transfers in progress */
 
-/* Of all columns of a shard, in memory and on flash: whole pages. */
+/* Returns the bytes of all columns' rows of a shard, in memory and on flash: whole pages. */
 size_t flash_rows_bytes(uint32_t buckets);
 
 struct flash_rows_io {
-	struct flash_device *device; /* ends with other tags are nobody's any more */
-	bool (*wait)(void *arg);     /* nothing has ended; false: no longer */
+	struct flash_device *device; /* ends with other tags are ignored */
+	bool (*wait)(void *arg);     /* called when nothing has ended; false: wait no longer */
 	void *arg;
 };
 
-/* Returns their sum, for the superblock; 0: not all could be written. */
+/* Writes the rows. Returns their sum, for the superblock; 0: not all could be written. */
 uint64_t flash_rows_write(const struct flash_column_config *column, const struct flash_rows_io *io);
 
-/* What this start has of them: column->is_kept, and its memory. super: of the process before.
- * False: the device has not ended what it was asked. */
+/* Loads the rows for this start: sets column->is_kept, and its memory. super: the previous
+ * process's. False: the device has not ended all transfers. */
 bool flash_rows_start(struct flash_column_config *column, enum flash_start start,
 		      const struct flash_super *super, uint32_t shard,
 		      const struct flash_rows_io *io);

@@ -1,5 +1,5 @@
 /*
- * flash_segment.c - pages and records of the log, to bytes and back.
+ * flash_segment.c - converts pages and records of the log to bytes and back.
  */
 #include "flash_segment.h"
 
@@ -15,7 +15,7 @@ enum head_bits {
 	VALUE_SHIFT = 16,
 	FLAGS_SHIFT = 34,
 	EXPIRY_SHIFT = 35,
-	CAS_BYTES_SHIFT = 36, /* of the cas, beyond the bits here */
+	CAS_BYTES_SHIFT = 36, /* of the bytes of the cas beyond the bits in the head */
 	PACKED_SHIFT = 39,
 	CAS_SHIFT = 40,
 };
@@ -23,7 +23,7 @@ enum head_bits {
 #define CAS_HERE_BITS 24u
 #define CAS_BYTES_MAX 5u
 
-/* ISA-L declares the bytes as writable, and writes none. */
+/* Returns a CRC32C. ISA-L declares the bytes as writable, but only reads them. */
 static uint32_t
 crc_of(const void *bytes, size_t len, uint32_t crc)
 {
@@ -99,7 +99,7 @@ place_of(uint32_t offset)
 	       (uint32_t)sizeof(struct flash_page) + offset % FLASH_PAYLOAD_BYTES;
 }
 
-/* Of len bytes from there on, those in the same page. */
+/* Returns how many of len bytes from an offset on lie in the same page. */
 static uint32_t
 run_of(uint32_t offset, uint32_t len)
 {
@@ -190,7 +190,7 @@ bit(uint64_t head, uint32_t shift)
 	return (head >> shift & 1) != 0;
 }
 
-/* Bytes before the value, by its first eight. 0: these are none. */
+/* Returns the bytes before the value, by the record's first eight. 0: they are no record's. */
 static uint32_t
 head_bytes(uint64_t head)
 {
@@ -203,7 +203,7 @@ head_bytes(uint64_t head)
 		return 0;
 	if (kind == FLASH_PUT || kind == FLASH_VOID)
 		return key_len != 0 ? FLASH_RECORD_HEAD + fields + key_len : 0;
-	/* The others have nothing of an item. */
+	/* Other kinds have no fields of an item. */
 	if ((head & ~(7ull << KIND_SHIFT)) != 0)
 		return 0;
 	return FLASH_RECORD_HEAD + (has_number(kind) ? 8u : 0);
@@ -262,7 +262,7 @@ flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32_t ex
 	flash_payload_put(pages, offset + KIND_SHIFT / 8, &kind, sizeof kind);
 }
 
-/* ---- looking through pages ---- */
+/* ---- walks through pages ---- */
 
 void
 flash_pages_check(struct flash_pages *p)
@@ -283,7 +283,7 @@ page_at(const struct flash_pages *p, uint32_t page, struct flash_page *h)
 	return page < p->good;
 }
 
-/* Where the first record begins, in this page or a later one. False: a page does not count. */
+/* Finds where the first record begins, in this page or a later one. False: a page is invalid. */
 static bool
 first_from(const struct flash_pages *p, uint32_t page, uint32_t *offset)
 {
@@ -301,7 +301,7 @@ first_from(const struct flash_pages *p, uint32_t page, uint32_t *offset)
 	return true;
 }
 
-/* The payload that follows without a gap, as far as max bytes. False: a page does not count. */
+/* Returns the bytes of payload that follow without a gap, up to max. False: a page is invalid. */
 static bool
 bytes_from(const struct flash_pages *p, uint32_t offset, uint32_t max, uint32_t *len)
 {
@@ -319,7 +319,7 @@ bytes_from(const struct flash_pages *p, uint32_t offset, uint32_t max, uint32_t 
 	return true;
 }
 
-/* Is the page of this offset used up to there? */
+/* True if the page's payload ends at or before this offset. */
 static bool
 page_ends(const struct flash_pages *p, uint32_t offset)
 {
@@ -342,7 +342,8 @@ is_within_page(const struct flash_pages *p, uint32_t offset, struct flash_record
 	       r->head + r->value_len <= h.used - at;
 }
 
-/* Its parts may lie on several pages, and so does its key: it is put together in head. */
+/* Reads a record whose parts, its key included, may lie on several pages; it is assembled in
+ * head. */
 static enum flash_step
 next_across(const struct flash_pages *p, struct flash_walk *w, struct flash_record *r)
 {
@@ -351,7 +352,7 @@ next_across(const struct flash_pages *p, struct flash_walk *w, struct flash_reco
 
 	if (w->next == 0 && !first_from(p, 0, &offset))
 		return FLASH_BAD;
-	/* What is left of a page that is not full is no record. */
+	/* The rest of a page that is not full is no record. */
 	if (offset < end && page_ends(p, offset) &&
 	    !first_from(p, offset / FLASH_PAYLOAD_BYTES + 1, &offset))
 		return FLASH_BAD;
@@ -384,7 +385,8 @@ flash_walk_next(const struct flash_pages *p, struct flash_walk *w, struct flash_
 	return FLASH_RECORD;
 }
 
-/* The bytes of a record that begins and ends here and is not this key's; 0: it is no such one. */
+/* Returns the bytes of a record of another key that begins and ends here; 0: it is not such a
+ * record. */
 static uint32_t
 other_bytes(const uint8_t *at, uint32_t left, struct view key)
 {

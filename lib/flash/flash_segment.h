@@ -1,7 +1,7 @@
 /*
  * flash_segment.h - segments of the log on flash: pages with sums, records that cross them.
  *
- * Whatever bytes a device gives back, a page counts only if it was written as this page of this
+ * A device may return any bytes, so a page is valid only if it was written as this page of this
  * segment: its sum covers its bytes, the segment's sequence and its number.
  *
  * Shape:  a segment is FLASH_SEGMENT_PAGES pages. Page 0 is its header, the others have payload
@@ -16,8 +16,8 @@
  * Units:  bytes. offset: in the payloads of the pages given, the first one's first byte is 0.
  *         sequence: of segments of a stream, never twice. expiry_s: seconds on the tier's clock.
  * Thread: pure functions of bytes.
- * Errors: false, 0: the bytes are no such thing.
- * Bounds: values of FLASH_VALUE_MAX bytes; a walk takes a step of 8 bytes at least.
+ * Errors: false, 0: the bytes are not of this form.
+ * Bounds: values of FLASH_VALUE_MAX bytes; a step of a walk is at least 8 bytes.
  */
 #ifndef CLOCKOO_FLASH_SEGMENT_H
 #define CLOCKOO_FLASH_SEGMENT_H
@@ -37,10 +37,10 @@
 /* ---- pages ---- */
 
 struct flash_page {
-	uint32_t crc; /* CRC32C of the whole sequence, and of what follows in the page */
+	uint32_t crc; /* CRC32C of the whole sequence, and of the rest of the page */
 	uint32_t sequence;
 	uint16_t number;
-	uint16_t first; /* in the payload: the first record that begins here, or FLASH_NO_RECORD */
+	uint16_t first; /* offset of the first record that begins here, or FLASH_NO_RECORD */
 	uint16_t used;  /* bytes of payload */
 	uint16_t reserved;
 };
@@ -48,13 +48,13 @@ static_assert(sizeof(struct flash_page) == 16, "it stands on flash");
 #define FLASH_PAYLOAD_BYTES (FLASH_PAGE_BYTES - (uint32_t)sizeof(struct flash_page))
 #define FLASH_NO_RECORD     0xffffu
 
-/* Completes a page whose payload stands there, and zeroes the rest of it. */
+/* Completes a page that has its payload, and zeroes the rest of it. */
 void flash_page_seal(uint8_t *page, uint64_t sequence, uint32_t number, uint32_t first,
 		     uint32_t used);
 bool flash_page_read(const uint8_t *page, uint64_t sequence, uint32_t number,
 		     struct flash_page *header);
 
-/* What page 0 says of its segment. */
+/* The identity of a segment, in page 0. */
 struct flash_segment_id {
 	uint64_t device, incarnation, sequence;
 	uint32_t shard, stream;
@@ -62,7 +62,7 @@ struct flash_segment_id {
 void flash_header_seal(uint8_t *page, const struct flash_segment_id *id);
 bool flash_header_read(const uint8_t *page, struct flash_segment_id *id);
 
-/* Bytes into or out of the payloads of consecutive pages. */
+/* Copy bytes into or out of the payloads of consecutive pages. */
 void flash_payload_put(uint8_t *pages, uint32_t offset, const void *bytes, uint32_t len);
 void flash_payload_get(const uint8_t *pages, uint32_t offset, void *bytes, uint32_t len);
 
@@ -72,38 +72,40 @@ enum flash_kind { FLASH_VOID, FLASH_PUT, FLASH_TOMB, FLASH_FLUSH, FLASH_DROP, FL
 
 struct flash_record {
 	enum flash_kind kind;
-	uint8_t status; /* four bits of the item's */
-	bool packed;    /* its value, of value_len bytes here: flash_pack.h */
+	uint8_t status; /* four of the item's bits */
+	bool packed;    /* the value's value_len bytes are packed: flash_pack.h */
 	uint32_t value_len, flags, expiry_s;
 	uint64_t cas;
-	uint64_t number; /* of a tombstone its hash, of a drop what goes */
+	uint64_t number; /* a tombstone's hash, or what a drop removes */
 	struct view key; /* in the bytes that were read */
 	uint32_t head;   /* bytes before the value */
 };
 
-/* All of a record but its value; at most FLASH_HEAD_BYTES_MAX bytes. Returns them. */
+/* Writes a record without its value. Returns its bytes, at most FLASH_HEAD_BYTES_MAX. */
 uint32_t flash_record_write(uint8_t *to, const struct flash_record *record);
-/* The same from len bytes, or from as many as there are. 0: it is no record. */
+/* Reads a record from len bytes, which may be fewer than it has. Returns its bytes before the
+ * value; 0: it is no record. */
 uint32_t flash_record_read(const uint8_t *at, uint32_t len, struct flash_record *record);
 
-/* A VOID that stands at this offset becomes a PUT with this status, and this expiry if it has one;
- * its kind comes last. */
+/* Turns the VOID at this offset into a PUT with this status, and with this expiry if it has one;
+ * the kind is written last. */
 void flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32_t expiry_s);
 
-/* ---- looking through pages ---- */
+/* ---- walks through pages ---- */
 
-/* Consecutive pages of a segment, as they were read; or of what has more of them: page n has the
- * sequence and number of page n % FLASH_SEGMENT_PAGES of its segment n / FLASH_SEGMENT_PAGES. */
+/* Consecutive pages, as they were read. Page n has the sequence and number of page n %
+ * FLASH_SEGMENT_PAGES of segment n / FLASH_SEGMENT_PAGES; a column has more pages than one
+ * segment. */
 struct flash_pages {
 	const uint8_t *bytes;
 	uint64_t sequence;
-	uint32_t count, first; /* pages; number of the first one */
-	uint32_t good;         /* the first so many count; of flash_pages_check() */
+	uint32_t count, first; /* number of pages; number of the first one */
+	uint32_t good;         /* valid pages at the beginning, by flash_pages_check() */
 };
 void flash_pages_check(struct flash_pages *pages);
 
-/* A walk over the records that begin in these pages, in their order. Zero is its beginning. Its
- * record's key is in the pages, or in head if it may be on two of them. */
+/* A walk over the records that begin in these pages, in their order; zeros at its beginning. Its
+ * record's key is in the pages, or in head if it may lie on two of them. */
 struct flash_walk {
 	uint32_t next; /* offset, plus 1; 0: not begun */
 	uint32_t value_at;
@@ -111,14 +113,14 @@ struct flash_walk {
 };
 
 enum flash_step {
-	FLASH_RECORD, /* value_at: offset of its value, all of which is there */
+	FLASH_RECORD, /* value_at: offset of its value, which is complete */
 	FLASH_PART,   /* its end is beyond these pages */
 	FLASH_END,
-	FLASH_BAD, /* a page does not count, or a record is none: nothing behind it is known */
+	FLASH_BAD, /* a page or a record is invalid: nothing after it is known */
 };
 enum flash_step flash_walk_next(const struct flash_pages *pages, struct flash_walk *walk,
 				struct flash_record *record);
-/* Passes over records of other keys on the page that it stands on, as far as it may. */
+/* Skips records of other keys on the present page, as far as possible. */
 void flash_walk_skip(const struct flash_pages *pages, struct flash_walk *walk, struct view key);
 
 #endif

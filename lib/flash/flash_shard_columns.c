@@ -1,5 +1,5 @@
 /*
- * flash_shard_columns.c - columns of a shard: how a log becomes one (C), and when the oldest goes
+ * flash_shard_columns.c - columns of a shard: making one from the log (C), and ending the oldest
  * (G).
  */
 #include "flash_shard_columns.h"
@@ -19,7 +19,7 @@ bit_of(const struct flash_shard *s, uint64_t number)
 static uint32_t
 visible_of(const struct flash_shard *s)
 {
-	/* Acquire: a column's rows and number are there before it is visible. */
+	/* Acquire: a column's rows and number are in place before it is visible. */
 	return atomic_load_explicit(&s->columns.kept->visible, memory_order_acquire);
 }
 
@@ -53,7 +53,8 @@ flash_shard_columns_init(struct flash_shard *s, const struct flash_column_config
 	if (!c->is_kept)
 		memset(c->memory, 0, sizeof(struct flash_columns_kept));
 	flash_columns_attach(&s->columns, c->memory, c->buckets);
-	/* No start of a log begins at the head of another, so no page of another is one of ours. */
+	/* No start of a log begins at the head of another, so pages of another log are never
+	 * mistaken. */
 	if (!c->is_kept)
 		s->columns.kept->salt = hash_word(s->log.head, s->log.c.id.device);
 	s->erasable = visible_of(s);
@@ -88,11 +89,11 @@ flash_shard_columns_look(const struct flash_shard *s, const struct filter_place 
 		uint32_t page,
 			pages = flash_columns_pages(&s->columns, m->column, m->bucket, &page);
 
-		/* Borders of a killed process's rows may be any; no page of another column, or of
-		 * none, is read by them. */
+		/* Borders in a killed process's rows may be arbitrary; they never lead to pages
+		 * of another column, or of none. */
 		if (page >= has)
 			page = has != 0 ? has - 1 : 0;
-		/* Behind the last bucket none begins. */
+		/* No bucket begins after the last one. */
 		if (page + pages > has)
 			pages = 1;
 
@@ -124,7 +125,8 @@ flash_candidate_offset(const struct flash_shard *s, const struct flash_candidate
 				   (at->location & ~FLASH_USED) >> 1);
 }
 
-/* What was the log's when it was looked for may have become a column's, or be about to. */
+/* Marks an item as used in the columns. It was in the log at the lookup, and may since have moved
+ * to a column, or be about to. */
 static void
 use_in_columns(struct flash_shard *s, uint64_t hash, const struct flash_candidate *at)
 {
@@ -148,11 +150,11 @@ flash_candidate_use(struct flash_shard *s, uint64_t hash, const struct flash_can
 
 	const struct flash_column_match m = match_of(s, at);
 
-	/* Beside a column that goes it may be another's bit, which is a hint, too. */
+	/* If the column has ended, it may be another item's bit, which is a hint, too. */
 	return flash_columns_use(&s->columns, &m);
 }
 
-/* ---- a column is made ---- */
+/* ---- making a column ---- */
 
 uint64_t
 flash_column_log_first(const struct flash_shard *s)
@@ -176,8 +178,8 @@ flash_column_is_due(const struct flash_shard *s)
 	return atomic_load_explicit(&s->is_column_due, memory_order_acquire) != 0;
 }
 
-/* A column's items, or its bytes, are there, and some segments more: what is in buffers, and one
- * that does not fit. */
+/* Decides whether a column is due: the log has its items, or its bytes, and some segments more,
+ * for buffers and for one that does not fit. */
 void
 flash_shard_columns_turn(struct flash_shard *s)
 {
@@ -202,7 +204,7 @@ flash_column_begin(struct flash_shard *s)
 	const uint32_t bit = bit_of(s, number);
 
 	if ((visible_of(s) & bit) != 0) {
-		/* What was put into the log again is there for looks that have begun. */
+		/* Items that were put into the log again are visible to lookups in progress. */
 		flash_index_step(&s->index);
 		protocol_gap();
 		flash_columns_show(&s->columns, visible_of(s) & ~bit);
@@ -228,7 +230,7 @@ flash_column_is_put(struct flash_shard *s)
 	s->erasable |= bit_of(s, s->building);
 }
 
-/* The entry of this location, with its used bit; 0: there is none. */
+/* Returns the entry of this location, with its used bit; 0: there is none. */
 static uint32_t
 entry_of(const struct flash_shard *s, uint64_t hash, uint32_t location)
 {
@@ -279,13 +281,13 @@ flash_column_show(struct flash_shard *s, uint32_t pages, uint64_t to)
 	flash_shard_count(s, FLASH_COLUMNS_MADE, 1);
 }
 
-/* ---- what was used in the oldest ---- */
+/* ---- used items of the oldest column ---- */
 
 bool
 flash_column_reinsert(struct flash_shard *s, uint64_t number, uint64_t hash,
 		      const struct flash_record *record, const uint8_t *value)
 {
-	/* Its entry is unused, and it has been fetched. */
+	/* Its entry is unused, and the item has been fetched. */
 	const uint8_t status = record->status | ITEM_FETCHED >> ITEM_STATUS_SHIFT;
 	struct flash_reserved r;
 

@@ -1,5 +1,5 @@
 /*
- * flash_shard_inside.h - what a restart does to a shard, too.
+ * flash_shard_inside.h - functions of a shard that a restart uses, too.
  *
  * Thread: under the shard's lock.
  */
@@ -10,15 +10,15 @@
 
 #define FLASH_JOURNAL_BYTES 16u
 
-/* A tombstone, flush or drop, or U. */
+/* Appends a tombstone, flush, drop or U to the log. */
 void flash_shard_journal(struct flash_shard *s, enum flash_kind kind, uint64_t number);
-/* Takes all entries out that are dead. */
+/* Removes all dead entries. */
 void flash_shard_sweep(struct flash_shard *s);
-/* Everything that is there is dead. */
+/* Makes everything present dead. */
 void flash_shard_kill_all(struct flash_shard *s);
-/* What lies before this position is dead. */
+/* Makes everything before this position dead. */
 void flash_shard_mark(struct flash_shard *s, uint64_t mark);
-/* All that match, journaled first. */
+/* Removes all entries that match, after journaling it. */
 void flash_shard_forget(struct flash_shard *s, uint64_t hash);
 
 static inline void
@@ -27,7 +27,7 @@ flash_shard_count(struct flash_shard *s, enum flash_counter what, uint64_t n)
 	counter_add(&s->counters[what], n);
 }
 
-/* Room for a record, in another segment if need be; may it be an entry? */
+/* Reserves room for a record, in another segment if necessary. True if it may become an entry. */
 bool flash_shard_make_place(struct flash_shard *s, const struct flash_record *record,
 			    struct flash_reserved *reserved);
 
@@ -40,12 +40,12 @@ flash_has_columns(const struct flash_shard *s)
 }
 
 void flash_shard_columns_init(struct flash_shard *s, const struct flash_column_config *config);
-/* A flush: they are nobody's, the one that is made included. */
+/* Handles a flush: all columns become invalid, including one that is being made. */
 void flash_shard_columns_hide(struct flash_shard *s);
-/* Those that match, as flash_columns_look; not under the lock. */
+/* Finds the candidates that match, as flash_columns_look; without the lock. */
 uint32_t flash_shard_columns_look(const struct flash_shard *s, const struct filter_place *place,
 				  struct flash_candidate *at);
-/* In a turn: is the next one due? */
+/* Checks once a turn whether the next column is due. */
 void flash_shard_columns_turn(struct flash_shard *s);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * flash_state.c - the file of what a killed process leaves: laid out, judged, begun, ended.
+ * flash_state.c - the file with the state that a killed process leaves: its layout, checks, begin
+ * and end.
  */
 #include "flash_state.h"
 
@@ -11,7 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The file's first word. It never changes: a layout of another build is seen by its sizes. */
+/* The file begins with a magic word that never changes: another build's layout is detected by its
+ * sizes. */
 #define PAGE_AT  4096u
 #define HEAD_AT  (PAGE_AT + MEMORY_PAGE_BYTES)
 #define PAGES_AT 65536u
@@ -19,10 +21,10 @@
 #define NS_PER_S 1000000000ull
 #define SUM_SEED 0x6574617473ull
 
-/* valid: the sum of what is before it. Zero: nothing is kept. */
+/* The head of the file. valid: the sum of the fields before it; zero: nothing is kept. */
 struct flash_state_head {
 	struct flash_state_id id;
-	uint32_t head_bytes, kept_bytes; /* of this build */
+	uint32_t head_bytes, kept_bytes; /* sizes of this build */
 	_Atomic uint64_t valid;
 	_Atomic uint64_t flush_due;
 	struct flash_intents intents;
@@ -50,9 +52,9 @@ flash_state_bytes(uint32_t shards, uint32_t segment_pages, size_t rows_bytes)
 	       rows_bytes;
 }
 
-/* ---- what lies there ---- */
+/* ---- content of the file ---- */
 
-/* Numbers that no process wrote. What they say is otherwise any shard's to judge. */
+/* True if the numbers are ones that a process can have written. The shards check the rest. */
 static bool
 is_sound(const struct flash_kept *kept)
 {
@@ -128,7 +130,7 @@ open_memory(struct flash_state *s, struct error *err)
 
 	if (base == MAP_FAILED)
 		return error_set(err, "flash: no memory for its buffers");
-	/* A look at columns is then no miss of the TLB; and what is not there is missed now. */
+	/* Lookups in columns then miss no TLB, and missing pages are found now. */
 	madvise(base, s->bytes, MADV_HUGEPAGE);
 	madvise(base, s->bytes, MADV_POPULATE_WRITE);
 	s->base = base;
@@ -136,7 +138,7 @@ open_memory(struct flash_state *s, struct error *err)
 	return true;
 }
 
-/* Its own changes, or this process's. */
+/* Notes the file's time after changes by this process. */
 static void
 note_change(struct flash_state *s)
 {
@@ -174,7 +176,7 @@ flash_state_open(struct flash_state *s, const struct flash_state_config *c,
 	return true;
 }
 
-/* None of the rest counts then. */
+/* Invalidates the file; the rest of it then has no meaning. */
 static void
 invalidate(struct flash_state *s)
 {
@@ -210,7 +212,7 @@ flash_state_begin(struct flash_state *s, const struct flash_state_id *id, const 
 	memory_page_ready(s->page);
 	s->is_attempt = false;
 	note_change(s);
-	/* Release: what it sums up is there. */
+	/* Release: all that the sum covers is written. */
 	atomic_store_explicit(&h->valid, sum_of(h), memory_order_release);
 }
 
@@ -221,7 +223,7 @@ flash_state_beat(struct flash_state *s, const struct beat *beat)
 
 	if (s->page == NULL)
 		return;
-	/* Not one that is set meanwhile. */
+	/* A flush that is set meanwhile stays. */
 	if (due_s != 0 && due_s < beat->store_ns / NS_PER_S)
 		atomic_compare_exchange_strong_explicit(s->due, &due_s, 0, memory_order_relaxed,
 							memory_order_relaxed);

@@ -3,11 +3,11 @@
  */
 #include "flash_stats.h"
 
-#define WORK_CORE 20u /* ns, about: of a core's or a shard's counter */
+#define WORK_CORE 20u /* of reading a core's or a shard's counter, in ns */
 
 /* ---- sums ---- */
 
-/* Of a counter, and those so many bytes further on. */
+/* Sums a counter over copies that are stride bytes apart. */
 static uint64_t
 sum_of(const struct counter *first, size_t stride, uint32_t count)
 {
@@ -81,7 +81,7 @@ column_bytes(const struct flash_tier *t)
 	return pages * FLASH_PAGE_BYTES;
 }
 
-/* Those that are dead count until the sweep. */
+/* Returns the items in logs. Dead ones count until the sweep. */
 static uint64_t
 log_items(const struct flash_tier *t)
 {
@@ -109,7 +109,7 @@ bytes_written(const struct flash_tier *t)
 	return SHARD(FLASH_SEGMENTS_WRITTEN) * segment_bytes(t) + CONVERT(PAGES) * FLASH_PAGE_BYTES;
 }
 
-/* That count. */
+/* Returns the live segments. */
 static uint64_t
 segments_used(const struct flash_tier *t)
 {
@@ -140,7 +140,7 @@ io_word(const struct flash_tier *t)
 	return t->c.io == NULL ? "memory" : t->c.io;
 }
 
-/* Of what was written, by what was admitted of keys and values. */
+/* Returns bytes written divided by admitted bytes of keys and values, in thousandths. */
 static uint64_t
 amplification(const struct flash_tier *t)
 {

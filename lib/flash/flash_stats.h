@@ -1,13 +1,13 @@
 /*
- * flash_stats.h - what the tier counts, summed over cores and shards: rows of `stats` and of
- * `stats extstore`, with extstore's names where they mean the same.
+ * flash_stats.h - sums the tier's counters over cores and shards into rows of `stats` and of
+ * `stats extstore`, with extstore's names if they mean the same.
  *
- * Shape:  counts since the start or the last reset; what is there now is not reset. A page of
+ * Shape:  counts since the start or the last reset; present amounts are not reset. A page of
  *         extstore's is a segment.
- * Units:  as the rows' names say; thousandths of amplification.
- * Owner:  struct flash_tier has it.
- * Thread: rows: any core; relaxed. reset: any core, one at a time.
- * Bounds: a row looks at all cores, or at all shards.
+ * Units:  as in the rows' names; amplification in thousandths.
+ * Owner:  struct flash_tier owns it.
+ * Thread: rows: any core, with relaxed accesses. reset: any core, one at a time.
+ * Bounds: a row reads all cores, or all shards.
  */
 #ifndef CLOCKOO_FLASH_STATS_H
 #define CLOCKOO_FLASH_STATS_H

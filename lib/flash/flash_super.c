@@ -1,16 +1,16 @@
 /*
- * flash_super.c - the superblock to bytes and back, and what kind of start it allows.
+ * flash_super.c - converts the superblock to bytes and back, and decides which start it allows.
  */
 #include "flash_super.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A page as segments have them: its sum covers this sequence and number. */
+/* It is a page as segments have them: its sum covers this sequence and number. */
 #define SUPER_SEQUENCE 0x31726570757366ull /* "fsuper1" */
 #define COPIES         2u
-#define RANDOM_HEAD    (1ull << 40) /* above any that counting reaches */
-#define HEAD_MAX       (1ull << 48) /* above any that is counted from there */
+#define RANDOM_HEAD    (1ull << 40) /* above any sequence that counting reaches */
+#define HEAD_MAX       (1ull << 48) /* above any that counting reaches from there */
 
 static_assert(sizeof(struct flash_super) <= FLASH_PAYLOAD_BYTES, "it is one page");
 
@@ -51,8 +51,8 @@ is_zero(const uint8_t *bytes, size_t len)
 	return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
 }
 
-/* A copy that power was lost over, beside a whole one: sectors of it are old, others are new, and
- * all of them are ours. */
+/* True if a copy was torn by a loss of power, beside a whole copy: some of its sectors are old,
+ * others new, and all are a superblock's. */
 static bool
 is_torn(const uint8_t *page, uint32_t copy, const struct flash_super *whole)
 {
@@ -112,7 +112,7 @@ is_state(const struct flash_state_id *state, const struct flash_super *super)
 	       is_layout(&state->layout, &super->layout);
 }
 
-/* Numbers that no process left would be read for ever. */
+/* True if the numbers are possible. Impossible ones would make the recovery read for ever. */
 static bool
 are_sound(const struct flash_super *s)
 {
@@ -122,7 +122,7 @@ are_sound(const struct flash_super *s)
 	return true;
 }
 
-/* Why nothing of it is kept; NULL: that follows from the start. */
+/* Returns why nothing is kept, independent of the kind of start; NULL: no such reason. */
 static const char *
 fault_of(const struct flash_before *b, const struct flash_layout *layout)
 {
@@ -156,7 +156,7 @@ flash_start_of(const struct flash_before *b, const struct flash_layout *layout,
 		strcpy(words, fault);
 		return FLASH_COLD;
 	}
-	/* Left whole: what a killed process kept is older. */
+	/* The device was left CLEAN, so the state of a killed process is older. */
 	if (b->super->clean != 0) {
 		snprintf(words, FLASH_START_WORDS, "%s", b->gap_words);
 		return words[0] == '\0' ? FLASH_FROM_CLEAN : FLASH_COLD;

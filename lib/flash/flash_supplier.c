@@ -1,5 +1,5 @@
 /*
- * flash_supplier.c - a core's supplier over its asks, and their memory.
+ * flash_supplier.c - a core's supplier, with its requests and their memory.
  */
 #include "flash_ask.h"
 #include "flash_stats.h"
@@ -30,7 +30,7 @@ look_says(const struct flash_supplier *s, struct view key, uint64_t hash)
 	return it != NULL || count != 0;
 }
 
-/* Of none that a pass has missed. */
+/* Fetches the tier's entry of a key that this pass has not prefetched. */
 static NOT_FLAT const struct flash_tier_place *
 place_apart(struct flash_supplier *s, uint64_t hash)
 {
@@ -41,7 +41,7 @@ place_apart(struct flash_supplier *s, uint64_t hash)
 
 static_assert(FLASH_TOLD_MAX == OPS_MAX, "a pass is told at once");
 
-/* Of the keys that are nowhere hardly any takes the closer look. */
+/* True if the tier may have the key. Hardly any absent key needs the closer check. */
 static FLAT bool
 may_have(void *arg, struct view key, uint64_t hash)
 {
@@ -65,7 +65,7 @@ prefetch_looks(void *arg, const uint64_t *hashes, uint32_t count)
 	s->told.next = 0;
 }
 
-/* E */
+/* Makes a miss final: the key is erased from the tier (E). False: the store has the key. */
 static bool
 missed(void *arg, struct view key, uint64_t hash)
 {
@@ -102,7 +102,7 @@ ask(void *arg, const struct serve_ask *q)
 	count(s, FLASH_ASKED);
 }
 
-/* Looks are made and reads begun; what has an answer waits for poll(). */
+/* Makes lookups and begins reads; requests with an answer wait for poll(). */
 static void
 passes_end(void *arg)
 {
@@ -151,7 +151,7 @@ poll(void *arg, uint64_t now_ns)
 		flash_ask_stop(s, a);
 		flash_ask_run(s, a);
 	}
-	/* In this turn: else the device had less to do until the next one. */
+	/* In this turn, since the device would otherwise be idle until the next one. */
 	flash_reads_begin(s);
 	flash_reads_submit(s);
 }

@@ -1,5 +1,6 @@
 /*
- * flash_threads.c - rings of transfers from each owner to all helpers, and lists of ends back.
+ * flash_threads.c - passes transfers from each owner to all helpers in rings, and ends back in
+ * lists.
  */
 #include "flash_threads.h"
 
@@ -26,7 +27,8 @@ futex(_Atomic uint32_t *word, int operation, uint32_t value)
 static void
 wake(struct flash_threads *t, uint32_t count)
 {
-	/* Release: pairs with the acquire in sleep_until_woken; what was submitted is there. */
+	/* Release: pairs with the acquire in sleep_until_woken; the submitted transfers are
+	 * visible. */
 	atomic_fetch_add_explicit(&t->signal, 1, memory_order_release);
 	futex(&t->signal, FUTEX_WAKE, count);
 }
@@ -43,9 +45,9 @@ has_work(struct flash_threads *t)
 	return false;
 }
 
-/* An owner submits and then looks for sleepers; a helper counts as one and then looks for work. All
- * four are sequentially consistent, so one of both sees the other. A signal that steps after it was
- * read here ends the wait at once. */
+/* Sleeps until a signal. An owner submits and then checks for sleepers; a helper counts as one
+ * and then checks for work. All four accesses are sequentially consistent, so one of the two sees
+ * the other. A signal that steps after it was read here ends the wait at once. */
 static void
 sleep_until_woken(struct flash_threads *t)
 {
@@ -86,20 +88,21 @@ queue_submit(struct flash_device *device, const struct flash_io *ios, uint32_t c
 	for (; n < count && (slot = pop(q, &q->unused)) != NO_SLOT; n++) {
 		ensure(flash_device_may_take(device, &ios[n]));
 		q->slots[slot].io = ios[n];
-		/* A position is used again when its slot, and so its taker, has ended. */
+		/* A position is reused only when its slot, and so its taker, has ended. */
 		atomic_store_explicit(&q->ring[(from + n) % FLASH_DEPTH_MAX], slot,
 				      memory_order_relaxed);
 	}
 	if (n == 0)
 		return 0;
-	/* Pairs with the loads in take and has_work: slots and ring are there. */
+	/* Pairs with the loads in take and has_work: slots and ring are visible. */
 	atomic_store(&q->submitted, from + n);
 	if (atomic_load(&q->threads->asleep) != 0)
 		wake(q->threads, n);
 	return n;
 }
 
-/* Takes all ends that helpers have pushed, if those of before are returned. */
+/* Returns an end. Takes all ends that helpers have pushed, once the previous ones were
+ * returned. */
 static uint32_t
 next_end(struct flash_queue *q)
 {
@@ -143,12 +146,13 @@ flash_queue_open(struct flash_queue *q, struct flash_threads *threads,
 
 /* ---- the helpers' side ---- */
 
-/* A position whose slot was read too late is another's by then: the exchange fails. */
+/* Takes a transfer. If its slot was read too late, the position belongs to another by then, and
+ * the exchange fails. */
 static uint32_t
 take(struct flash_queue *q)
 {
-	/* Acquire: pairs with the exchange of the helper that took the one before, so that what is
-	 * submitted is not seen behind what is taken. */
+	/* Acquire: pairs with the exchange of the helper that took the previous one, so that
+	 * submitted is never seen older than taken. */
 	uint32_t at = atomic_load_explicit(&q->taken, memory_order_acquire), slot;
 
 	do {
@@ -161,7 +165,8 @@ take(struct flash_queue *q)
 	return slot;
 }
 
-/* The owner takes the list whole, so no slot comes back to its head while a helper looks. */
+/* Pushes an end. The owner takes the list whole, so no slot returns to its head while a helper
+ * reads it. */
 static void
 push_end(struct flash_queue *q, uint32_t slot)
 {
@@ -169,7 +174,7 @@ push_end(struct flash_queue *q, uint32_t slot)
 
 	do {
 		q->slots[slot].next = head;
-		/* Release: pairs with the exchange in next_end; data and error are there. */
+		/* Release: pairs with the exchange in next_end; data and error are visible. */
 	} while (!atomic_compare_exchange_weak_explicit(&q->done, &head, slot, memory_order_release,
 							memory_order_relaxed));
 }

@@ -1,25 +1,26 @@
 /*
- * flash_threads.h - flash devices whose transfers are made by helper threads: for kernels and
+ * flash_threads.h - flash devices whose transfers are made by helper threads, for kernels and
  * containers that refuse io_uring.
  *
  * Shape:  a queue is one owner's device. Its owner submits transfers to a ring and polls for their
  *         ends; helpers take them from the ring one by one, make each with preadv2, pwritev2 or
  *         fdatasync, and push it onto the queue's list of ends. One group of helpers serves an
  *         array of queues in turn, and sleeps while all of them are empty.
- * Owner:  the caller: the file, the memory of both structs, the data, and the threads, which are in
- *         flash_threads_help until flash_threads_end.
- * Thread: submit and poll of a queue: its owner's. flash_threads_work, _help, _end: any.
- * Errors: results. A short transfer goes on with its rest; EAGAIN and EINTR are tried
+ * Owner:  the caller owns the file, the memory of both structs, the data, and the threads, which
+ *         stay in flash_threads_help until flash_threads_end.
+ * Thread: submit and poll of a queue: its owner. flash_threads_work, _help, _end: any.
+ * Errors: results. The rest of a short transfer is transferred; EAGAIN and EINTR are tried
  *         FLASH_TRIES_MAX times. A file that ends too early: -EIO.
- * Bounds: depth transfers a queue; no lock, no allocation. A submit makes one system call, a futex
- *         wake, and only while a helper sleeps; a poll makes none. A helper makes one transfer at
- *         a time: a group has as many under way as it has threads, and one that hangs holds one.
+ * Bounds: depth transfers a queue; no lock, no allocation. A submit makes one system call, a
+ *         futex wake, and only while a helper sleeps; a poll makes none. A helper makes one
+ *         transfer at a time: a group has as many in progress as it has threads, and one that
+ *         hangs occupies one.
  *
  * Invariants (tests/unit/flash/test_flash_threads, with mutants of all four):
  * - A transfer that was submitted is taken by one helper.
- * - Every end is polled, whichever helpers push beside the poll.
+ * - Every end is polled, also if helpers push meanwhile.
  * - While a transfer waits in a ring, a helper is awake or is being woken.
- * - After flash_threads_end no helper begins a transfer: what was not begun has no result.
+ * - After flash_threads_end no helper begins a transfer; one that was not begun has no result.
  */
 #ifndef CLOCKOO_FLASH_THREADS_H
 #define CLOCKOO_FLASH_THREADS_H
@@ -41,12 +42,12 @@ struct flash_queue {
 	struct flash_device device;
 	struct flash_threads *threads;
 	int fd;
-	uint32_t unused; /* the first of a list of slots */
-	uint32_t ended;  /* likewise: results that the owner has yet to return */
+	uint32_t unused; /* first of a list of free slots */
+	uint32_t ended;  /* first of a list of results that the owner has yet to return */
 	/* Slots ring[taken .. submitted), modulo the ring's size, wait for a helper. */
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t submitted; /* the owner's */
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t taken;     /* the helpers' */
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t done;      /* the first of a list: ends */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t submitted; /* written by the owner */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t taken;     /* written by helpers */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t done;      /* first of a list of ends */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t ring[FLASH_DEPTH_MAX];
 	struct flash_queue_slot slots[FLASH_DEPTH_MAX];
 };
@@ -54,18 +55,18 @@ struct flash_queue {
 struct flash_threads {
 	struct flash_queue *queues;
 	uint32_t count;
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t asleep; /* helpers */
-	_Atomic uint32_t signal; /* steps with each wake: helpers sleep on it */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t asleep; /* number of sleeping helpers */
+	_Atomic uint32_t signal; /* steps with each wake; helpers sleep on it */
 	_Atomic bool over;
 };
 
-/* Queues are opened before the first helper comes. */
+/* Opens queues; all are opened before the first helper enters. */
 void flash_threads_init(struct flash_threads *threads, struct flash_queue *queues, uint32_t count);
 void flash_queue_open(struct flash_queue *queue, struct flash_threads *threads,
 		      const struct flash_file *file, uint32_t depth);
 
-/* Makes one transfer, of the first queue from *at on that has one; *at is then the queue behind it.
- * False: all are empty. */
+/* Makes one transfer, of the first queue from *at on that has one; *at becomes the queue after
+ * it. False: all are empty. */
 bool flash_threads_work(struct flash_threads *threads, uint32_t *at);
 /* Makes transfers, and sleeps while there are none, until flash_threads_end. */
 void flash_threads_help(struct flash_threads *threads, uint32_t at);

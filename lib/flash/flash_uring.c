@@ -1,5 +1,6 @@
 /*
- * flash_uring.c - transfers as entries of a ring; a slot each, with what is left to do of it.
+ * flash_uring.c - makes transfers as entries of a ring, with a slot for the remaining part of
+ * each.
  */
 #include "flash_uring.h"
 
@@ -8,7 +9,7 @@
 #include <errno.h>
 
 #define NO_SLOT UINT32_MAX
-#define OUR_FD  0 /* the place of the file among those registered */
+#define OUR_FD  0 /* index of the file among those registered */
 
 /* ---- slots ---- */
 
@@ -38,7 +39,8 @@ end_with(struct flash_uring *u, uint32_t slot, int32_t error)
 
 /* ---- entries ---- */
 
-/* What is left of a slot's transfer. A slot has one entry at most, so the ring has room. */
+/* Enters the remaining part of a slot's transfer. A slot has at most one entry, so the ring has
+ * room. */
 static void
 enter(struct flash_uring *u, uint32_t slot)
 {
@@ -67,7 +69,8 @@ enter(struct flash_uring *u, uint32_t slot)
 	u->under_way++;
 }
 
-/* What the kernel has no memory or room for is sent again by the next call. */
+/* Submits entries. If the kernel lacks memory or room for some, the next call sends them
+ * again. */
 static void
 hand_over(struct flash_uring *u)
 {
@@ -178,7 +181,7 @@ flash_uring_close(struct flash_uring *u)
 	struct __kernel_timespec limit = {.tv_sec = FLASH_CLOSE_S};
 	struct io_uring_cqe *cqe;
 
-	/* What the kernel never took is not waited for. */
+	/* Entries that the kernel never took are not waited for. */
 	u->under_way -= io_uring_sq_ready(&u->ring);
 	while (u->under_way != 0 && io_uring_wait_cqe_timeout(&u->ring, &cqe, &limit) == 0) {
 		io_uring_cqe_seen(&u->ring, cqe);

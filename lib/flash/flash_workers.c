@@ -1,5 +1,5 @@
 /*
- * flash_workers.c - jobs handed over by their states.
+ * flash_workers.c - hands jobs over by their states.
  */
 #include "flash_workers.h"
 
@@ -24,7 +24,7 @@ flash_workers_give(struct flash_workers *w, uint32_t job, const uint8_t *bytes, 
 
 	j->bytes = bytes;
 	atomic_store_explicit(&j->sequence, sequence, memory_order_relaxed);
-	/* Release: pairs with the acquire in take; bytes and the log are there. */
+	/* Release: pairs with the acquire in take; bytes and the log are visible. */
 	atomic_store_explicit(&j->state, FLASH_JOB_READY, memory_order_release);
 }
 
@@ -38,7 +38,8 @@ take(struct flash_job *j, enum flash_job_state then)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* NULL: none is ready. It may be another's by the time it is taken, or be of a later segment. */
+/* Returns the oldest ready job; NULL: none is ready. By the time it is taken it may be another
+ * thread's, or of a later segment. */
 static struct flash_job *
 oldest_ready(struct flash_workers *w)
 {
@@ -72,7 +73,7 @@ flash_workers_work(struct flash_workers *w)
 			   atomic_load_explicit(&j->sequence, memory_order_relaxed));
 	if (j->replay.step == FLASH_RECORD)
 		flash_replay_next(&j->replay, &w->of, j->changes, FLASH_JOB_CHANGES);
-	/* Release: pairs with the acquire in flash_workers_is_done; the list is there. */
+	/* Release: pairs with the acquire in flash_workers_is_done; the list is visible. */
 	atomic_store_explicit(&j->state, FLASH_JOB_DONE, memory_order_release);
 	return true;
 }
@@ -91,7 +92,7 @@ flash_workers_take_back(struct flash_workers *w, uint32_t job)
 
 	if (take(j, FLASH_JOB_NONE))
 		return true;
-	/* Acquire: likewise; nobody reads its bytes any more. */
+	/* Acquire: as above; no thread reads its bytes any more. */
 	if (atomic_load_explicit(&j->state, memory_order_acquire) == FLASH_JOB_TAKEN)
 		return false;
 	atomic_store_explicit(&j->state, FLASH_JOB_NONE, memory_order_relaxed);

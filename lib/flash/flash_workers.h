@@ -1,14 +1,14 @@
 /*
  * flash_workers.h - threads that read segments' records while a recovery changes its shard.
  *
- * Shape:  a job is a segment whose bytes are here: any thread checks its pages and lists its
- *         changes. The recovery takes the lists in the order of sequences, and is one of the
- *         threads: where there is no other it does all of it.
- * Owner:  the caller: the lists' memory, and the threads, which leave flash_workers_help once
+ * Shape:  a job is a segment whose bytes were read: any thread checks its pages and lists its
+ *         changes. The recovery takes the lists in the order of sequences. It is one of the
+ *         threads, and without others does all jobs itself.
+ * Owner:  the caller owns the lists' memory, and the threads, which leave flash_workers_help once
  *         flash_workers_end was called.
- * Thread: flash_workers_help, flash_workers_end: any. All else: the recovery's.
- * Bounds: FLASH_JOBS jobs of FLASH_JOB_CHANGES changes each; what a segment has beyond them the
- *         recovery reads itself. Nobody sleeps but by the wait that is passed in.
+ * Thread: flash_workers_help, flash_workers_end: any. All others: the recovery's thread.
+ * Bounds: FLASH_JOBS jobs of FLASH_JOB_CHANGES changes each; the recovery itself reads the rest
+ *         of a segment with more. Threads sleep only in the wait that is passed in.
  */
 #ifndef CLOCKOO_FLASH_WORKERS_H
 #define CLOCKOO_FLASH_WORKERS_H
@@ -21,9 +21,9 @@
 
 enum flash_job_state {
 	FLASH_JOB_NONE,
-	FLASH_JOB_READY, /* anybody's */
-	FLASH_JOB_TAKEN, /* one thread's */
-	FLASH_JOB_DONE,  /* the recovery's */
+	FLASH_JOB_READY, /* any thread may take it */
+	FLASH_JOB_TAKEN, /* one thread works on it */
+	FLASH_JOB_DONE,  /* for the recovery */
 };
 
 struct flash_job {
@@ -40,24 +40,24 @@ struct flash_workers {
 	_Atomic bool over;
 };
 
-/* changes: FLASH_JOBS_BYTES. */
+/* Initializes the workers. changes: FLASH_JOBS_BYTES. */
 void flash_workers_init(struct flash_workers *w, struct flash_change *changes);
-/* Does what there is to do; wait is called where there is nothing. */
+/* Does jobs until flash_workers_end; wait is called when none is ready. */
 void flash_workers_help(struct flash_workers *w, void (*wait)(void *arg), void *arg);
 void flash_workers_end(struct flash_workers *w);
 
 /* ---- the recovery's side ---- */
 
-/* All jobs are FLASH_JOB_NONE, and of this log from now on. */
+/* Sets all jobs to FLASH_JOB_NONE, for this log. */
 void flash_workers_begin(struct flash_workers *w, const struct flash_replay_of *of);
-/* Its bytes are here, and stay until it was taken back. */
+/* Makes a job ready. Its bytes stay until it is taken back. */
 void flash_workers_give(struct flash_workers *w, uint32_t job, const uint8_t *bytes,
 			uint64_t sequence);
-/* The oldest one that is ready. False: none is. */
+/* Does the oldest ready job. False: none is ready. */
 bool flash_workers_work(struct flash_workers *w);
-/* Of one that was given: its changes are listed, by whomever. */
+/* True if a job that was given has its changes listed, by any thread. */
 bool flash_workers_is_done(const struct flash_workers *w, uint32_t job);
-/* The recovery has no use for it any more; true once no thread has it. */
+/* Withdraws a job; true once no thread works on it. */
 bool flash_workers_take_back(struct flash_workers *w, uint32_t job);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * front.c - the supplier: which lane a key takes, what is asked, and what a turn looks at.
+ * front.c - the supplier: chooses the lane of a key, makes requests, and does a turn's work.
  */
 #include "front_keep.h"
 #include "front_peers.h"
@@ -8,7 +8,7 @@
 
 const struct counter_name front_counter_names[FRONT_COUNTER_COUNT] = {FRONT_COUNTERS(COUNTER_NAME)};
 
-/* ---- asks ---- */
+/* ---- requests ---- */
 
 static uint32_t
 lane_of(void *arg, struct view key, uint64_t hash)
@@ -19,7 +19,7 @@ lane_of(void *arg, struct view key, uint64_t hash)
 	return server * f->cfg.connections + (uint32_t)(hash >> 32) % f->cfg.connections;
 }
 
-/* NULL: it is not asked. */
+/* Takes a key for a request; NULL: the request is refused. */
 static struct front_key *
 key_take(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 {
@@ -57,8 +57,9 @@ ask(void *arg, const struct serve_ask *ask)
 	front_key_queue(f, key);
 }
 
-/* A server that is not asked holds what this flush should have taken. Without its answer the flush
- * is done if the server is away, and has failed if not. */
+/* Makes a server's part of a flush. A server that gets no request keeps items that the flush
+ * should have removed. Without its answer the flush is done if the server is away, and has failed
+ * otherwise. */
 static void
 flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
 	   const struct serve_ask *ask)
@@ -81,7 +82,7 @@ flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
 	front_key_queue(f, part);
 }
 
-/* Each server has a part of it, on the first of its lanes. */
+/* Makes each server's part of a flush, on the first of its lanes. */
 static void
 flush_parts(struct front *f, struct front_key *whole)
 {
@@ -92,15 +93,15 @@ flush_parts(struct front *f, struct front_key *whole)
 				      .req = &req,
 				      .lane = whole->asked_lane};
 
-	whole->parts = 1; /* this function's */
+	whole->parts = 1; /* that of this function */
 	for (uint32_t i = 0; i < f->lane_count; i += f->cfg.connections)
 		flush_part(f, &f->lanes[i], whole, &ask);
 	f->by_slot[serve_ticket_slot(whole->ticket)] = whole;
 	front_part_end(f, whole);
 }
 
-/* One of the store is for all that wait. It may have no number for one now, until its sweep is
- * round. */
+/* Flushes the store, once for all pending flushes. The store may have no number for a flush until
+ * its sweep has come round. */
 static void
 flushes_look(struct front *f)
 {
@@ -154,7 +155,8 @@ write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
 	serve_value_end(f->serve, ask->lane, own.value_len);
 }
 
-/* What its client does on this connection, it does after this. */
+/* Queues a delete of the key to its server, ahead of whatever this client sends next on the same
+ * lane. */
 static void
 drop(void *arg, struct view name, uint64_t hash)
 {
@@ -177,7 +179,7 @@ drop(void *arg, struct view name, uint64_t hash)
 	front_write_queue(f, key);
 }
 
-/* What cannot be sent now stays in the list, behind the others. */
+/* Sends queued keys. A lane that cannot send now stays in the list, after the others. */
 static void
 send_queued(struct front *f)
 {
@@ -216,9 +218,18 @@ forget(void *arg, uint64_t ticket)
 		return;
 	key->wanted = false;
 	f->by_slot[serve_ticket_slot(ticket)] = NULL;
-	/* One that was sent waits for its reply, a flush for its parts; others may have joined. */
+	/* A sent key waits for its reply, a flush for its parts; and other requests may have
+	 * joined. */
 	if (!key->sent && key->parts == 0 && list_empty(&key->joined))
 		front_key_free(f, key);
+}
+
+static bool
+is_coming(void *arg, uint32_t lane)
+{
+	const struct front *f = arg;
+
+	return front_lane_is_coming(&f->lanes[lane]);
 }
 
 static FLAT void
@@ -245,7 +256,7 @@ stats_look(struct front *f)
 	front_counts_reset(f->counts, &f->peer_counts, f->cfg.servers);
 }
 
-/* Bounded: each lane is there once. */
+/* Handles all events; bounded, since each lane is in the list once. */
 static void
 events_look(struct front *f)
 {
@@ -253,7 +264,7 @@ events_look(struct front *f)
 		front_lane_events(container_of(f->events.next, struct front_lane, event_link));
 }
 
-/* Lanes that are due, by turns; when the others are. */
+/* Acts on lanes that are due, in turns, and computes when the others are. */
 static void
 due_look(struct front *f)
 {
@@ -363,7 +374,7 @@ reset(void *arg)
 	front_stats_reset_mt(f->stats);
 }
 
-/* ---- what links tell ---- */
+/* ---- events of links ---- */
 
 static struct front_lane *
 lane_of_link(struct front *f, const struct conn *link)
@@ -466,6 +477,7 @@ attach(struct front *f, struct region *region)
 		.passes_end = passes_end,
 		.poll = poll,
 		.forget = forget,
+		.is_coming = is_coming,
 		.release = release,
 		.next_ns = next_ns,
 		.row = row,

@@ -1,28 +1,29 @@
 /*
- * front.h - a front: what one core's service lacks, it asks of a fleet of memcached servers.
+ * front.h - a front: requests what one core's service lacks from a fleet of memcached servers.
  *
  * Shape:  a supplier of retrievals (serve_await.h). A core has its own connections to each server,
- *         all of them pipelined; a key always takes the same one of them, which is its lane.
- *         Retrievals are asked for as they came, or gathered into `get k1 .. k64`. Of keys that
- *         are asked for most, copies are kept in the store (front_copy.h): get, gets, binary get,
- *         and mg that shows no more than value, flags, size, key and cas, are answered by them.
+ *         all of them pipelined; a key always uses the same one of them, which is its lane.
+ *         Retrievals are sent one by one, or gathered into `get k1 .. k64`. The store has copies of
+ *         the most requested keys (front_copy.h), which answer get, gets, binary get, and mg that
+ *         shows no more than value, flags, size, key and cas.
  *
  * Units:  ns of the clock of serve_turn().
  *
- * Owner:  the fleet and what cores share are the caller's, and outlive the front. An answer's
- *         item is the front's, until the service releases it; it is never published.
+ * Owner:  the caller owns the fleet and what cores share, which outlive the front. An answer's item
+ *         is the front's until the service releases it; it is never published.
  *
- * Thread: core-local, all of it; the fleet is shared, and looked at once a turn.
+ * Thread: core-local; the fleet is shared, and read once a turn.
  *
- * Errors: a connection that ends, answers late, or answers what was not asked is reset: what it
- *         still owes has failed. It is opened again at once, and after failure_limit failures in a
- *         row with pauses, FRONT_REOPEN_NS at first; until then its keys fail at once. A value that
- *         finds no memory takes that of answers that clients do not read. If there are none it
- *         waits for half of the timeout, then it is skipped, and has failed.
+ * Errors: a connection that ends, is late, or sends an answer to no request is reset, and its open
+ *         requests fail. A lane is late if an answer is open for timeout_ns, or for FRONT_SLOW_MAX
+ *         times that while FRONT_MOVES_BYTES of it move in each. It is reopened at once, and after
+ *         failure_limit consecutive failures with pauses, FRONT_REOPEN_NS at first; until then its
+ *         keys fail at once. A value without memory takes that of answers that clients do not read.
+ *         Without those it waits for half of the timeout; then it is skipped, and has failed.
  *
  * Bounds: FRONT_KEYS keys, of which a lane has as many as are free; FRONT_REQUESTS requests,
  *         FRONT_LANE_REQUESTS_MAX a lane. A turn reads FRONT_READ_TURN bytes of FRONT_LOOKS lanes,
- *         FRONT_READ_VISIT of each, by turns, and gives FRONT_ANSWERS_PER_TURN answers.
+ *         FRONT_READ_VISIT of each, in turns, and gives FRONT_ANSWERS_PER_TURN answers.
  */
 #ifndef CLOCKOO_FRONT_H
 #define CLOCKOO_FRONT_H
@@ -41,15 +42,17 @@
 #define FRONT_ANSWERS_PER_TURN  512u
 #define FRONT_READ_TURN         (256u << 10)
 #define FRONT_READ_VISIT        (64u << 10)
-#define FRONT_MEMORY_PART       2u             /* of the timeout: a value waits for memory */
-#define FRONT_YIELDS_MAX        16u            /* answers given up for a value in a turn */
-#define FRONT_COMBINED_MAX      (64u << 10)    /* bytes of a value that replaces another one */
+#define FRONT_MEMORY_PART       2u  /* part of the timeout for which a value waits for memory */
+#define FRONT_YIELDS_MAX        16u /* most answers given up for a value in a turn */
+#define FRONT_MOVES_BYTES       (16u << 10) /* bytes a timeout that make a lane slow, but not late */
+#define FRONT_SLOW_MAX          8u          /* timeouts of a request that a lane may be slow */
+#define FRONT_COMBINED_MAX      (64u << 10)    /* bytes of a value that may replace a pending one */
 #define FRONT_REOPEN_NS         100000000ull   /* half as much more after each failure */
-#define FRONT_PROBE_MAX_NS      60000000000ull /* the same, of one that was ejected */
-#define FRONT_REPLY_LOOK_NS     250000ull      /* whether another core has met a reply */
-#define FRONT_STABLE_NS         1000000000ull  /* a connection that ends sooner has failed */
-/* Nothing is kept for so long of a server that does not say that it is done with what an earlier
- * process has sent (front_fence.c). A time is no proof. */
+#define FRONT_PROBE_MAX_NS      60000000000ull /* longest pause, for an ejected server */
+#define FRONT_REPLY_LOOK_NS     250000ull /* interval of checks whether a reply reached a core */
+#define FRONT_STABLE_NS         1000000000ull /* a connection that ends sooner counts as a failure */
+/* Time for which nothing is kept of a server that cannot prove that it executes no more requests
+ * of an earlier process (front_fence.c). A time is no proof. */
 #define FRONT_QUIET_S 60u
 
 #define FRONT_COUNTERS(X)                                                                          \
@@ -83,12 +86,12 @@
 enum front_counter { FRONT_COUNTERS(COUNTER_SYMBOL) FRONT_COUNTER_COUNT };
 
 enum front_speech {
-	FRONT_SPEECH_PROBED, /* what each server answers to `mn` */
+	FRONT_SPEECH_PROBED, /* by each server's answer to `mn` */
 	FRONT_SPEECH_TEXT,
 	FRONT_SPEECH_META,
 };
 
-/* A connection to a server, both addresses of one family. */
+/* A connection to a server; both addresses are of one family. */
 struct front_path {
 	struct ip_addr server, ours;
 	uint16_t server_port, our_port;
@@ -98,23 +101,25 @@ struct front_path {
 struct front_settings {
 	struct front_exchange *fleet;
 	struct front_shared shared; /* of all cores; without cells no copies are kept */
-	uint32_t ttl_s;             /* of copies, if a server does not say when its item expires */
-	/* Others write to the servers, too: a copy answers no longer than this after it was asked
-	 * for. 0: nobody else does, and it answers as long as nobody has written its key. */
+	uint32_t ttl_s; /* life of copies if a server does not report when its item expires */
+	/* Not 0: other clients write to the servers, too, and a copy answers for at most this
+	 * long after its request. 0: no other client writes, and a copy answers until its key is
+	 * written. */
 	uint64_t copy_ns;
-	/* Of the turn's clock: what it is in poll(). A turn may begin long before its frames are
-	 * taken, and copies that end by time must not answer what is asked later. NULL: when the
+	/* Reads the turn's clock in poll(). A turn may begin long before its frames are taken,
+	 * and copies that end by time must not answer later requests. NULL: the time at which the
 	 * turn began. */
 	uint64_t (*clock_ns)(const void *arg);
 	const void *clock_arg;
-	uint32_t quiet_s; /* from its start on nothing is kept of a server that is not fenced */
+	uint32_t quiet_s; /* after its start nothing is kept for this long of a server that is not
+			     fenced */
 	uint32_t core;
-	struct front_ports *ports; /* of all cores; NULL with one */
-	/* The core that the server's frames will come to, FRONT_CORE_UNKNOWN; NULL: any port will
-	 * do. Called while a port is chosen. */
+	struct front_ports *ports; /* of all cores; NULL with one core */
+	/* Returns the core that the server's frames will reach, or FRONT_CORE_UNKNOWN. It is
+	 * called while a port is chosen. NULL: any port will do. */
 	uint32_t (*core_of)(const void *arg, const struct front_path *path);
 	const void *core_of_arg;
-	struct front_peers_list peers; /* shared mode: who is told of writes, and heard */
+	struct front_peers_list peers; /* shared mode: notified of writes, and accepted */
 	uint32_t servers;              /* places of the fleet */
 	uint32_t connections; /* of this core to each; servers * connections <= AWAIT_LANES_MAX */
 	uint32_t conns_max;   /* the stack's */
@@ -125,13 +130,13 @@ struct front_settings {
 	uint64_t retry_timeout_ns; /* the longest pause before a server is tried again */
 	uint32_t failure_limit;
 	int32_t gutter_ttl_s;      /* what is written to a stand-in lives no longer */
-	uint64_t answer_bytes_max; /* values that wait to be sent on */
-	struct front_stats *stats; /* of all cores; NULL: this one is alone */
+	uint64_t answer_bytes_max; /* bytes of values that wait to be sent to clients */
+	struct front_stats *stats; /* of all cores; NULL: this front's own */
 };
 
 struct front;
 
-/* Slots that its connections may take, old ones that are closing included. */
+/* Returns the slots that its connections may take, including old ones that are closing. */
 static inline uint32_t
 front_links_max(const struct front_settings *settings)
 {
@@ -139,29 +144,29 @@ front_links_max(const struct front_settings *settings)
 }
 
 size_t front_bytes(const struct front_settings *settings);
-/* Attaches itself to the service. Once, before the core turns. */
+/* Creates a front and attaches it to the service. Call it once, before the core turns. */
 struct front *front_create(struct region *region, const struct front_settings *settings,
 			   struct serve *sv, struct stack *stack, struct store_core *store);
 
 enum front_lane_state {
-	LANE_DOWN, /* no connection; opened again when it is due */
+	LANE_DOWN, /* no connection; opened again when due */
 	LANE_CONNECTING,
-	LANE_PROBING, /* open; its first requests are not answered yet */
+	LANE_PROBING, /* open; its first requests are unanswered */
 	LANE_UP,
 };
 
-/* What a lane is, for tests and telemetry. */
+/* The state of a lane, for tests and telemetry. */
 struct front_lane_info {
 	enum front_lane_state state;
 	bool meta;
-	uint32_t keys, requests; /* not answered yet */
-	uint32_t failures;       /* in a row */
+	uint32_t keys, requests; /* unanswered */
+	uint32_t failures;       /* consecutive ones */
 };
 struct front_lane_info front_lane_info(const struct front *f, uint32_t lane);
-/* Keys that are asked for, or whose values wait to be sent on. */
+/* Returns the requests in progress, and those whose values wait to be sent to clients. */
 uint32_t front_keys_open(const struct front *f);
 
-const struct counter *front_counters(const struct front *f); /* FRONT_COUNTER_COUNT of them */
+const struct counter *front_counters(const struct front *f); /* has FRONT_COUNTER_COUNT counters */
 extern const struct counter_name front_counter_names[FRONT_COUNTER_COUNT];
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * front_cells.c - the words of cells, and what each act does to them.
+ * front_cells.c - the words of cells, and the operations on them.
  */
 #include "front_cells.h"
 
@@ -24,15 +24,15 @@ front_cells_init(struct front_cells *cells)
 	*cells = (struct front_cells){.flushes = 0};
 }
 
-/* The store's buckets are named by the highest bits, the sets of slots too: neighbours there are
- * none here. */
+/* Returns a key's cell. The store's buckets and the sets of slots are chosen by the highest bits,
+ * so keys that are neighbours there do not share a cell. */
 static _Atomic uint64_t *
 cell_of(struct front_cells *cells, uint64_t hash)
 {
 	return &cells->cell[hash % FRONT_CELLS];
 }
 
-/* Never 0, which is for several keys. */
+/* Returns a key's print, which is never 0: 0 stands for several keys. */
 static uint64_t
 print_of(uint64_t hash)
 {
@@ -73,9 +73,9 @@ front_cell_load_mt(struct front_cells *cells, uint64_t hash)
 struct front_seen
 front_cell_look_mt(struct front_cells *cells, uint64_t hash)
 {
-	/* Releases the placeholder to the next write's begin; acquires what earlier writes did. The
-	 * flushes after it: a flush that is not seen here comes later, and finds the placeholder.
-	 */
+	/* Releases the placeholder to the next write's begin, and acquires what earlier writes
+	 * did. The flushes are loaded after it: a flush that is not seen here comes later, and
+	 * finds the placeholder. */
 	const uint64_t word =
 		atomic_fetch_add_explicit(cell_of(cells, hash), 0, memory_order_seq_cst);
 
@@ -108,7 +108,7 @@ front_cells_step_mt(struct front_cells *cells)
 bool
 front_cells_fresh_mt(struct front_cells *cells, uint64_t now_ns, uint64_t life_ns)
 {
-	/* Acquire: older copies are gone for who sees it. */
+	/* Acquire: a core that sees the new time also sees that older copies are removed. */
 	return now_ns < atomic_load_explicit(&cells->fresh_ns, memory_order_acquire) + life_ns;
 }
 
@@ -137,7 +137,7 @@ front_cells_opened_mt(const struct front_cells *cells)
 bool
 front_cells_open_mt(struct front_cells *cells)
 {
-	/* Relaxed: the exchange finds out if it is another one. */
+	/* Relaxed: the exchange detects a stale value. */
 	uint32_t n = atomic_load_explicit(&cells->opened, memory_order_relaxed);
 
 	do {
@@ -159,7 +159,8 @@ front_cells_open_anew_mt(struct front_cells *cells)
 
 /* ---- writes ---- */
 
-/* The first writer's print counts until another key has one, and then none. */
+/* Adds a writer. The first writer's print counts until a writer of another key arrives; then the
+ * print is 0. */
 static uint64_t
 with_writer(uint64_t word, uint64_t hash)
 {
@@ -176,7 +177,7 @@ bool
 front_write_begin_mt(struct front_cells *cells, uint64_t hash, struct front_seen *own)
 {
 	_Atomic uint64_t *cell = cell_of(cells, hash);
-	/* Relaxed: the exchange finds out if it is another one. */
+	/* Relaxed: the exchange detects a stale value. */
 	uint64_t word = atomic_load_explicit(cell, memory_order_relaxed);
 
 	do {
@@ -200,7 +201,7 @@ front_write_is_alone_mt(struct front_cells *cells, uint64_t hash, const struct f
 void
 front_write_end_mt(struct front_cells *cells, uint64_t hash)
 {
-	/* Release: what it has done to copies comes first; pairs with look and begin. */
+	/* Release: the write's changes to copies come first; pairs with look and begin. */
 	const uint64_t before =
 		atomic_fetch_sub_explicit(cell_of(cells, hash), 1, memory_order_release);
 
@@ -212,7 +213,7 @@ front_write_lost_mt(struct front_cells *cells, uint64_t hash)
 {
 	_Atomic uint64_t *cell = cell_of(cells, hash);
 
-	/* Before its writer goes: there is one at any time. */
+	/* The bit is set before the writer leaves, so the cell has a writer at any time. */
 	atomic_fetch_or_explicit(cell, UNKNOWN, memory_order_release);
 	front_write_end_mt(cells, hash);
 }

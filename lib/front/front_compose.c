@@ -1,5 +1,5 @@
 /*
- * front_compose.c - a query's form, and its line.
+ * front_compose.c - chooses a query's form, and writes its line.
  */
 #include "front_compose.h"
 
@@ -8,17 +8,18 @@
 #define FRONT_FORM_ASK(symbol, ask) FRONT_ASK_##ask,
 const uint8_t front_form_asks[FRONT_FORM_NONE] = {FRONT_FORMS(FRONT_FORM_ASK)};
 
-/* What a text server's words do, too: what is between the client and us, */
+/* Flags of meta commands for which a text server's commands suffice: those that concern only the
+ * client and the front, */
 #define ECHOES                                                                                     \
 	(MC_FLAG_BASE64 | MC_FLAG_KEY | MC_FLAG_QUIET | MC_FLAG_OPAQUE | MC_FLAG_PATH |            \
 	 MC_FLAG_PROXY | MC_META_ORDER)
-/* and what gets, set, delete and incr do. */
+/* and those that gets, set, delete and incr can express. */
 #define TEXT_MG                                                                                    \
 	(ECHOES | MC_FLAG_CAS | MC_FLAG_CLIENT | MC_FLAG_SIZE | MC_FLAG_VALUE | MC_FLAG_COMPARE)
 #define TEXT_MS (ECHOES | MC_FLAG_SET_EXPTIME | MC_FLAG_SET_CLIENT | MC_FLAG_MODE | MC_FLAG_COMPARE)
 #define TEXT_MA (ECHOES | MC_FLAG_DELTA | MC_FLAG_MODE | MC_FLAG_VALUE)
 
-/* ---- what is asked ---- */
+/* ---- the query ---- */
 
 static const uint8_t modes[MC_VERB_COUNT] = {
 	[MC_SET] = MC_MODE_SET,
@@ -83,7 +84,7 @@ front_query_of(const struct mc_req *req)
 			take_meta(&q, &req->meta);
 		q.compare = req->verb == MC_CAS ||
 			    (req->verb >= MC_BIN_SET && req->verb <= MC_BIN_DECR && req->cas != 0);
-		/* With a cas, add and replace of the binary protocol are a cas. */
+		/* An add or replace of the binary protocol with a cas is a cas. */
 		if (q.compare && (req->verb == MC_BIN_ADD || req->verb == MC_BIN_REPLACE))
 			q.mode = MC_MODE_SET;
 		q.cas = is_binary(req->verb) || req->verb == MC_GETS || req->verb == MC_GATS;
@@ -91,7 +92,7 @@ front_query_of(const struct mc_req *req)
 	return q;
 }
 
-/* Of a binary one it tells the cas. */
+/* True if the query is a plain set. A binary set is not: its answer has the cas. */
 bool
 front_query_is_plain_set(const struct front_query *q)
 {
@@ -173,7 +174,7 @@ meta_form(enum kind kind)
 	return forms[kind];
 }
 
-/* In text: the words do not compare, but for cas. */
+/* Returns the text command for a query. Text commands do not compare, except cas. */
 static enum front_form
 text_form(const struct front_query *q, enum kind kind)
 {
@@ -203,7 +204,7 @@ text_form(const struct front_query *q, enum kind kind)
 	return q->cas ? FRONT_FORM_GETS : FRONT_FORM_GET;
 }
 
-/* The meta words tell a cas where text has none. */
+/* True if meta commands are preferred: their answers have a cas where text answers have none. */
 static bool
 asks_in_meta(const struct front_query *q, enum kind kind)
 {
@@ -270,7 +271,7 @@ put_long(uint8_t *at, bool given, char letter, uint64_t n)
 	return given ? mc_put_u64(put_letter(at, true, letter), n) : at;
 }
 
-/* t, R, T and N in an order that means what the client's did: each is a step. */
+/* Writes t, R, T and N in an order with the meaning of the client's: each is a step. */
 static uint8_t *
 put_steps(uint8_t *at, const struct front_query *q)
 {
@@ -297,8 +298,8 @@ put_steps(uint8_t *at, const struct front_query *q)
 	return first || middle ? at : put_flag(at, q, MC_FLAG_TTL, 't');
 }
 
-/* The value is asked for, and its flags: they make the item of the answer. The client's opaque, the
- * key and q are between it and us. */
+/* Writes the flags of mg. The value and its flags are always requested, since they make the
+ * answer's item. The client's opaque, the key and q concern only the client and the front. */
 static uint8_t *
 put_mg(uint8_t *at, const struct front_query *q, bool value)
 {
@@ -345,7 +346,7 @@ put_md(uint8_t *at, const struct front_query *q)
 	return put_long(at, (q->flags & MC_FLAG_NEW_CAS) != 0, 'E', q->new_cas);
 }
 
-/* The number is always asked for. */
+/* Writes the flags of ma. The number is always requested. */
 static uint8_t *
 put_ma(uint8_t *at, const struct front_query *q)
 {

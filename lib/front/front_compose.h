@@ -1,13 +1,13 @@
 /*
- * front_compose.h - how an operation is asked of a server: its form, and its line.
+ * front_compose.h - composes the request of an operation to a server: its form, and its line.
  *
- * Shape:  a query is what a request asks beside its key and its value. Plain gets of many keys are
- *         gathered by the caller; all others have a line of their own. What a text client asks is
- *         asked in its own words, as far as the key is text; all else in meta commands.
+ * Shape:  a query is a request without its key and value. The caller gathers plain gets of many
+ *         keys; all others have a line of their own. A text client's request is sent as the same
+ *         text command, if the key is text; all others are sent as meta commands.
  * Thread: pure functions.
- * Errors: FRONT_FORM_NONE: a server that speaks no more than this cannot be asked.
+ * Errors: FRONT_FORM_NONE: a server with this protocol cannot execute the query.
  * Bounds: FRONT_QUERY_LINE_MAX bytes a line, its end included.
- * Source: memcached doc/protocol.txt; memcached.c, realtime(): from how many seconds on an exptime
+ * Source: memcached doc/protocol.txt; memcached.c, realtime(): the limit from which an exptime
  * is one of the wall clock.
  */
 #ifndef CLOCKOO_FRONT_COMPOSE_H
@@ -17,9 +17,9 @@
 
 #include "proto/mc_req.h"
 
-/* X(symbol, what answers it). */
+/* X(symbol, the kind of its answer). */
 #define FRONT_FORMS(X)                                                                             \
-	X(GET, GET) /* gathered */                                                                 \
+	X(GET, GET) /* gathered by the caller */                                                   \
 	X(GETS, GET)                                                                               \
 	X(GAT, GET)                                                                                \
 	X(GATS, GET)                                                                               \
@@ -41,7 +41,7 @@ extern const uint8_t front_form_asks[FRONT_FORM_NONE]; /* enum front_ask */
 struct front_query {
 	uint8_t verb; /* enum mc_verb */
 	uint8_t mode; /* enum mc_mode */
-	bool cas;     /* the answer is to have it */
+	bool cas;     /* the answer must have the cas */
 	bool compare; /* with version */
 	uint32_t flags;
 	uint32_t client_flags, body_len;
@@ -49,20 +49,19 @@ struct front_query {
 	uint64_t version, new_cas, delta, initial;
 };
 
-/* A meta line with every flag, and a key in base64. */
+/* Length of a meta line with every flag, and a key in base64. */
 #define FRONT_QUERY_LINE_MAX (3u + MC_KEY_BASE64_MAX + 12u + 10 * 2 + 5 * 13 + 4 * 22 + 12 + 2)
 
 struct front_query front_query_of(const struct mc_req *req);
-/* A set that stores whatever was there before, and whose answer tells nothing of what it has
- * stored.
- */
+/* True if the query is a set that stores independently of the present value, and whose answer
+ * reveals nothing of the stored item. */
 bool front_query_is_plain_set(const struct front_query *q);
-/* What it stores, or touches, ends in most_s at the latest; unix_s: the wall clock's second. */
+/* Limits the expiry of a store or touch to most_s from now. unix_s: the wall clock's second. */
 void front_query_cut(struct front_query *q, int32_t most_s, int64_t unix_s);
-/* How a server is asked that speaks meta commands, or text alone. */
+/* Returns the form for a server that supports meta commands, or only text. */
 enum front_form front_query_form(const struct front_query *q, struct view key, bool meta);
-/* A line of its own: not of FRONT_FORM_GET and FRONT_FORM_GETS. The opaque is a meta line's: its
- * answer repeats it, and no other one. */
+/* Writes a line of its own, which FRONT_FORM_GET and FRONT_FORM_GETS have not. The opaque is a
+ * meta line's: only its answer repeats it. */
 uint8_t *front_put_query(uint8_t *at, const struct front_query *q, enum front_form form,
 			 struct view key, uint32_t opaque);
 

@@ -1,12 +1,11 @@
 /*
- * front_config.h - what the operator says of the fleet before which a front stands.
+ * front_config.h - the operator's settings of the fleet behind a front.
  *
  * Shape:  plain data without pointers, immutable once made. No server: there is no front.
  * Units:  as the fields say; items: copies of keys.
  * Owner:  the caller: FRONT_SERVERS_MAX servers are some 340 KB, too much for a stack of turns.
  * Bounds: FRONT_SERVERS_MAX servers, FRONT_HOST_BYTES and FRONT_NAME_BYTES each.
- * Source: names and defaults of the keys are nutcracker 0.5.0's where it has them (FRONT.md,
- *         section 2).
+ * Source: names and defaults of the keys are nutcracker 0.5.0's where it has them (FRONT.md 1).
  */
 #ifndef CLOCKOO_FRONT_CONFIG_H
 #define CLOCKOO_FRONT_CONFIG_H
@@ -14,31 +13,31 @@
 #include "base/ip_addr.h"
 #include "front_ring.h"
 
-#define FRONT_HOST_BYTES 254u /* with its end: RFC 1035, 2.3.4 */
+#define FRONT_HOST_BYTES 254u /* RFC 1035, 2.3.4, with a zero byte */
 
-/* Of front_config.items, beside numbers up to FRONT_ITEMS_MAX; 0: no copies are kept. */
-#define FRONT_ITEMS_AUTO   UINT32_MAX       /* the formula's, front_plan.h */
+/* Values of front_config.items besides numbers up to FRONT_ITEMS_MAX; 0: no copies are kept. */
+#define FRONT_ITEMS_AUTO   UINT32_MAX       /* by the formula, front_plan.h */
 #define FRONT_ITEMS_MEMORY (UINT32_MAX - 1) /* as many as -m holds: no bound for scans */
 
 #define FRONT_CONNECTIONS_MAX  16u /* of a core to a server */
 #define FRONT_GUTTER_TTL_MAX_S 3600u
-#define FRONT_LANES_MAX        1024u /* of a core to all: AWAIT_LANES_MAX of room serve */
+#define FRONT_LANES_MAX        1024u /* of a core to all servers: AWAIT_LANES_MAX of room serve */
 
 #define FRONT_PEERS_MAX 32u
 
-/* Where a server is, as far as that is known; or where another front hears datagrams. */
+/* The present address of a server; or that of another front, which receives datagrams there. */
 struct front_address {
-	struct ip_addr ip; /* zero: its name has no address yet */
+	struct ip_addr ip; /* zero: the name is not resolved yet */
 	uint16_t port;
 };
 
-/* Other fronts of the fleet. */
+/* The other fronts of the fleet. */
 struct front_peers_list {
 	uint32_t count;
 	struct front_address address[FRONT_PEERS_MAX];
 };
 
-/* Where a server is; its name may be another. */
+/* The host of a server, whose name may differ. */
 struct front_host {
 	char host[FRONT_HOST_BYTES]; /* a name, or an address as text */
 	uint16_t port;
@@ -46,13 +45,13 @@ struct front_host {
 
 struct front_servers {
 	uint32_t count;
-	struct front_server server[FRONT_SERVERS_MAX]; /* as front_ring takes them: no name twice */
-	struct front_host host[FRONT_SERVERS_MAX];     /* of server i */
+	struct front_server server[FRONT_SERVERS_MAX]; /* names are unique, as for front_ring */
+	struct front_host host[FRONT_SERVERS_MAX];     /* host of server i */
 };
 
-/* What the servers are spoken to in. */
+/* The protocol used with the servers. */
 enum front_protocol {
-	FRONT_PROTOCOL_AUTO, /* what each answers to `mn` */
+	FRONT_PROTOCOL_AUTO, /* by each server's answer to `mn` */
 	FRONT_PROTOCOL_TEXT,
 	FRONT_PROTOCOL_META,
 };
@@ -61,28 +60,27 @@ struct front_config {
 	struct front_servers servers;
 	enum front_distribution distribution;
 	enum front_hash hash;
-	bool given_order; /* this and the next two as in front_fleet */
+	bool given_order; /* as in front_fleet, like tag and skip */
 	char tag[2];
 	char skip[FRONT_SKIP_BYTES];
-	bool shared; /* others write to the servers, too: copies are ttl_ns old at most */
+	bool shared; /* other clients write to the servers, too: a copy is at most ttl_ns old */
 	uint32_t items;
 	enum front_protocol protocol;
 	uint32_t server_connections; /* of a core to each server: 1..FRONT_CONNECTIONS_MAX */
-	uint64_t timeout_ns;         /* of a request that was sent */
+	uint64_t timeout_ns;         /* of a sent request */
 	uint64_t connect_timeout_ns;
-	uint64_t ttl_ns;        /* sole: of copies whose server does not say when they expire */
-	bool misses_on_failure; /* else an error line */
-	uint32_t server_failure_limit; /* failures in a row */
+	uint64_t ttl_ns;        /* sole: life of copies whose server does not report their expiry */
+	bool misses_on_failure; /* a failure is a miss; else an error line */
+	uint32_t server_failure_limit; /* consecutive failures */
 	uint64_t server_retry_timeout_ns;
-	bool auto_eject_hosts; /* a server that fails leaves */
-	struct front_servers
-		gutter;        /* they stand in for servers that are away; count 0: the others do */
-	uint32_t gutter_ttl_s; /* of what stand-ins hold: 1..FRONT_GUTTER_TTL_MAX_S */
-	bool reload_flushes;   /* servers that a reload gives keys of others */
-	struct front_peers_list peers; /* who is told of writes */
+	bool auto_eject_hosts;         /* a failing server leaves the fleet */
+	struct front_servers gutter;   /* replace servers that are away; count 0: the others do */
+	uint32_t gutter_ttl_s;         /* life of what they hold then: 1..FRONT_GUTTER_TTL_MAX_S */
+	bool reload_flushes;           /* a reload flushes servers that gain keys of others */
+	struct front_peers_list peers; /* fronts that are notified of writes */
 };
 
-/* Its name, as the option has it. */
+/* Returns the name, as the option has it. */
 static inline const char *
 front_distribution_name(enum front_distribution distribution)
 {
@@ -94,7 +92,7 @@ front_distribution_name(enum front_distribution distribution)
 	return names[distribution];
 }
 
-/* As front_ring_build takes it; a view of *config. */
+/* Returns a view of *config for front_ring_build. */
 static inline struct front_fleet
 front_config_fleet(const struct front_config *config)
 {

@@ -1,5 +1,5 @@
 /*
- * front_control.c - one step of every server's health, and the state that cores see of it.
+ * front_control.c - advances every server's health by a step, and publishes the cores' state.
  */
 #include "front_control.h"
 
@@ -92,7 +92,7 @@ ring_of(const struct front_seats *seats, struct front_ring *ring, const bool *li
 		front_ring_rename(ring, seats->server);
 }
 
-/* Hashed as the fleet's keys are. */
+/* Builds the gutter's ring, with the fleet's hash. */
 static void
 gutter_ring(const struct front_seats *seats, struct front_ring *ring)
 {
@@ -110,7 +110,7 @@ has_gutter(const struct front_control *c)
 	return front_control_config(c)->gutter.count != 0;
 }
 
-/* Those that are not away stand in. */
+/* Builds the ring of servers that stand in: those that are not away. */
 static void
 stand_ring(const struct front_control *c, struct front_state *draft)
 {
@@ -167,7 +167,7 @@ may_leave(const struct front_control *c, uint32_t place, uint64_t now_ns)
 	       (has_gutter(c) || away + 1 < config->servers.count);
 }
 
-/* Stand-ins of others change then. */
+/* True if a server may return: this changes the stand-ins of other servers that are away. */
 static bool
 may_return(const struct front_control *c, uint64_t now_ns)
 {
@@ -189,7 +189,7 @@ come_back(struct front_control *c, uint32_t place)
 	health_set(c, place, FRONT_HEALTH_LIVE);
 }
 
-/* Who is there now may have its keys of former times. */
+/* Takes a server with a new address into use. The host there may hold keys of an earlier time. */
 static void
 moved(struct front_control *c, struct front_state *draft, uint32_t place)
 {
@@ -200,7 +200,7 @@ moved(struct front_control *c, struct front_state *draft, uint32_t place)
 	go_down(c, draft, place, false);
 }
 
-/* The first address of a name finds no request open; another one has to wait until none is. */
+/* Handles a changed address. Any but a name's first is used only once no request is open. */
 static bool
 address_step(struct front_control *c, struct front_state *draft, uint32_t place)
 {
@@ -253,7 +253,7 @@ down_step(struct front_control *c, struct front_state *draft, uint32_t place, ui
 	return true;
 }
 
-/* What it holds from now on is old, unless others go on using it. */
+/* Lets a server leave. Its content is stale from now on, unless other clients still use it. */
 static void
 leave(struct front_control *c, struct front_state *draft, uint32_t place, uint64_t now_ns)
 {
@@ -288,7 +288,7 @@ return_to_use(struct front_control *c, uint32_t place, uint64_t now_ns)
 		c->quiet_ns = quiet_until(c, now_ns);
 }
 
-/* True: cores are to know. */
+/* Advances one server. True if cores must get a new state. */
 static bool
 place_step(struct front_control *c, struct front_state *draft, uint32_t place, uint64_t now_ns)
 {
@@ -346,7 +346,7 @@ publish(struct front_control *c, struct front_state *draft)
 
 /* ---- reload ---- */
 
-/* Each server of *to has the place of the same one in *from, or one that is in no use. */
+/* Assigns places to the servers of *to: that of the same server in *from, or a free one. */
 static bool
 seats_take(const struct front_servers *to, uint16_t *seats, const struct front_servers *from,
 	   const uint16_t *seats_from, bool *taken, uint32_t room)
@@ -380,7 +380,7 @@ known_address(const struct front_control *c, const char *host)
 	return NULL;
 }
 
-/* Their places are found, and nothing changes yet. */
+/* Prepares the places of new servers; no state changes yet. */
 static void
 expect(struct front_control *c, const struct front_servers *servers, const uint16_t *seats)
 {
@@ -470,7 +470,8 @@ newcomers_take(struct front_control *c, struct front_state *draft,
 	}
 }
 
-/* Keys of one that is away may have another stand-in: it is down until it leaves again. */
+/* Begins the reload. Keys of a server that is away may get another stand-in, so the server counts
+ * as down until it leaves again. */
 static void
 reload_begin(struct front_control *c, struct front_state *draft)
 {
@@ -497,7 +498,7 @@ stay(struct front_control *c, const struct front_servers *servers, const uint16_
 	}
 }
 
-/* They may have such keys of former times. */
+/* Has all servers flushed that gain keys, since they may hold those keys from an earlier time. */
 static void
 flush_gainers(struct front_control *c, struct front_state *draft)
 {
@@ -538,7 +539,7 @@ reload_end(struct front_control *c, struct front_state *draft, uint64_t now_ns)
 		gutter_ring(&c->seats[c->seats_now], draft->stand);
 }
 
-/* ---- in and out ---- */
+/* ---- interface ---- */
 
 void
 front_control_init(struct front_control *c, struct front_exchange *exchange,

@@ -1,21 +1,22 @@
 /*
- * front_copy.c - placeholders, and what comes in their place.
+ * front_copy.c - placeholders, and the copies that replace them.
  */
 #include "front_copy.h"
 
 #include "store/gap.h"
 
-/* Holds have both top bits set: their number needs the long part of an item, so the fast path of
- * gets leaves them; and the floors of the store, from which later numbers follow, do not follow
- * them. */
+/* Cas bits of holds. Both top bits are set: such a number needs the long part of an item, so the
+ * fast path of gets skips it, and the store's floors, from which later numbers follow, ignore
+ * it. */
 #define HOLD_BITS  (3ull << 62)
 #define MISS_BITS  (HOLD_BITS | 1ull << 61)
 #define CORE_SHIFT 48u
-/* Short ones. No client sees them. */
+/* Short cas numbers of values; no client sees them. */
 #define CAS_VALUE 1u
 #define CAS_WHOLE 2u
-/* The server's, and long whatever it is. A larger one is not kept. The low bit of CAS_KNOWN is
- * above all that the store's floor follows (FLOOR_STEP), so it makes no later item longer. */
+/* Cas bits of a value with the server's cas, always long. A larger number is not kept. The low
+ * bit of CAS_KNOWN is above all that the store's floor follows (FLOOR_STEP), so it makes no later
+ * item longer. */
 #define KNOWN_SHIFT     44u
 #define CAS_KNOWN       (1ull << 62 | 1ull << KNOWN_SHIFT)
 #define CAS_KNOWN_WHOLE (1ull << 61)
@@ -69,17 +70,17 @@ front_copy_cas(const struct item *item)
 	return item_cas(item) & CAS_MASK;
 }
 
-/* What was asked for when there were as many is gone before they are counted anew. */
+/* Counts a new connection. When the count is full, all copies are removed before it restarts. */
 void
 front_copies_opened(struct front_copies *c)
 {
 	if (!front_copies_kept(c) || front_cells_open_mt(c->shared.cells) ||
 	    store_flush(c->store, 0) != STORE_OK || front_cells_open_anew_mt(c->shared.cells))
 		return;
-	front_cells_open_mt(c->shared.cells); /* another core has begun anew since */
+	front_cells_open_mt(c->shared.cells); /* another core has restarted the count since */
 }
 
-/* An item without a value in place of what conditions say. */
+/* Stores an item without a value, under the given conditions. */
 static bool
 put_empty(struct front_copies *c, const struct front_wanted *wanted,
 	  const struct store_conditions *conditions)
@@ -91,7 +92,7 @@ put_empty(struct front_copies *c, const struct front_wanted *wanted,
 	       store_finish_with(c->store, &fill, conditions, &made) == STORE_OK;
 }
 
-/* Whoever comes first flushes them; then it says so. */
+/* Ends old copies. The first core that finds them due flushes them and publishes the time. */
 bool
 front_copies_renew(struct front_copies *c, uint64_t now_ns, uint64_t life_ns)
 {
@@ -117,7 +118,7 @@ is_wanted(const struct front_copies *c, uint64_t hash)
 	return c->shared.slots == NULL || front_slots_wants_mt(c->shared.slots, hash);
 }
 
-/* A slot is the key's now. The copy of the one that has lost it stays while there is memory. */
+/* Takes a slot for the key. The copy of the key that has lost it stays while there is memory. */
 static bool
 has_slot(const struct front_copies *c, uint64_t hash)
 {
@@ -134,7 +135,7 @@ told_by(const struct front_copies *c, const struct item *value)
 	       (front_copy_kind(value) == FRONT_COPY_WHOLE ? FRONT_TELLS_WHOLE : 0);
 }
 
-/* Where there is nothing, or in place of a value that tells less. */
+/* Returns the conditions for a placeholder: no item exists, or it is a copy that reports less. */
 static struct store_conditions
 place_conditions(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
 		 uint32_t *tells)
@@ -192,7 +193,8 @@ number_of(const struct front_brought *b)
 	       b->cas;
 }
 
-/* A second item: the answer's is used until it is released. */
+/* Publishes the answer's value as a second item, since the answer's own is used until it is
+ * released. */
 static bool
 put_value(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
 	  const struct front_brought *b)
@@ -230,8 +232,8 @@ put_miss(struct front_copies *c, const struct front_wanted *wanted, uint64_t hol
 	return hold != 0 && has_slot(c, wanted->hash) && put_empty(c, wanted, &own);
 }
 
-/* Older fills may have a value that the server has forgotten: they lose their placeholders, and
- * their copies. */
+/* Records a miss. Older fills may have a value that the server has forgotten: they lose their
+ * placeholders and copies. */
 void
 front_copy_miss(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold)
 {
@@ -271,7 +273,7 @@ is_kept(const struct front_copies *c, const struct front_wanted *wanted)
 				       : store_peek(c->store, wanted->key, wanted->hash) != NULL;
 }
 
-/* In place of what is there. */
+/* Stores a hold in place of whatever the key has. */
 static bool
 put_hold(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold)
 {
@@ -280,8 +282,8 @@ put_hold(struct front_copies *c, const struct front_wanted *wanted, uint64_t hol
 	return put_empty(c, wanted, &set);
 }
 
-/* Whoever has begun to write since this one did may have removed what was there before this hold
- * came, and would not find it. */
+/* True if the write has stored a hold and is alone. A write that began since this one may have
+ * removed the key's item before this hold was stored, and would not find the hold. */
 static bool
 holds_alone(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
 	    const struct front_seen *own)

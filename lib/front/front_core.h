@@ -1,16 +1,16 @@
 /*
- * front_core.h - what the files of a front share: keys that are asked, requests, lanes.
+ * front_core.h - shared parts of a front's files: requested keys, requests, lanes.
  *
  * Private to lib/front.
  *
- * Shape:  a key is in its lane's queue until it is sent, then in its request until it is answered;
- *         with a value it is then nowhere but in by_slot, until the service releases it. A lane's
- *         requests are answered in the order in which they were sent. A flush is a key
- *         too, that waits nowhere while each server has a part of it.
+ * Shape:  a key is in its lane's queue until it is sent, then in its request until it is
+ *         answered. With a value it is afterwards only in by_slot, until the service releases it.
+ *         A lane's requests are answered in the order in which they were sent. A flush is a key,
+ *         too, which is in no list while each server has a part of it.
  *
- * Owner:  keys and requests are pools. A key owns its fill, and a short value that it was told.
+ * Owner:  keys and requests are pools. A key owns its fill, and a short value that it received.
  *         Replies are read only once all of the request is acknowledged, and a connection ends
- *         before its keys do: so no value ends that a send queue holds.
+ *         before its keys do, so no value ends while a send queue holds it.
  *
  * Thread: core-local.
  */
@@ -32,31 +32,31 @@
 
 #define FRONT_FLIGHT_BUCKETS 4096u
 
-/* What the next poll() tells. */
+/* A ticket that the next poll() completes. */
 struct front_told {
 	uint64_t ticket;
-	bool failed; /* else it is done */
+	bool failed; /* failed, else done */
 };
 
 struct front_peers;
 
 struct front {
-	/* What each turn looks at: lines beside each other. */
+	/* Fields that each turn reads, on adjacent lines. */
 	_Alignas(CACHE_LINE_BYTES) struct list events;
 	struct list looks, unsent;
-	struct list landed;      /* keys whose answer is here, and not told */
-	struct list flushes;     /* that wait for the store's */
-	uint64_t now_ns, due_ns; /* of the lanes, the soonest */
+	struct list landed;      /* keys with an answer that is not completed */
+	struct list flushes;     /* that wait for the store's flush */
+	uint64_t now_ns, due_ns; /* due_ns: the soonest due time of the lanes */
 	uint32_t told_head, told_tail;
-	uint32_t look_count;    /* lanes in looks */
-	uint32_t answers;       /* of this turn */
-	uint32_t resets;        /* of stats that were obeyed */
-	uint32_t generation;    /* of the fleet */
-	uint32_t quiet_until_s; /* counted as a flush under way; 0: none is */
-	uint32_t fence_until_s; /* until then copies are a fenced server's; 0: it is over */
-	bool settled;           /* that generation */
-	bool copies_wait;       /* shared mode: older ones are not gone yet, so none answers */
-	bool more;              /* this turn's share of reading was used up */
+	uint32_t look_count;           /* lanes in looks */
+	uint32_t answers;              /* given in this turn */
+	uint32_t resets;               /* the last reset of stats that was obeyed */
+	uint32_t generation;           /* of the fleet */
+	uint32_t quiet_until_s;        /* counts as a flush in progress until then; 0: none */
+	uint32_t fence_until_s;        /* until then only fenced servers have copies; 0: over */
+	bool settled;                  /* no request of an earlier generation is open */
+	bool copies_wait;              /* shared mode: old copies remain, so none answers */
+	bool more;                     /* this turn's share of reading was used up */
 	const struct front_ring *ring; /* of this turn */
 	const struct front_state *state;
 	struct front_stats *stats;
@@ -65,24 +65,24 @@ struct front {
 	struct front_copies copies;
 
 	struct front_settings cfg;
-	uint32_t open[2]; /* keys that were asked under generations of this parity */
+	uint32_t open[2]; /* open keys of generations with this parity */
 	struct front_address *addresses;
 	struct stack *stack;
 	struct store_core *store;
 	struct front_fates fates;
 	struct front_key *flights[FRONT_FLIGHT_BUCKETS];
 	uint32_t lane_count;
-	uint32_t opening;                        /* lane that is looked at next for being due */
-	struct front_key *keys_free[FRONT_KEYS]; /* the first keys_left... */
+	uint32_t opening;                        /* the lane that is checked next for being due */
+	struct front_key *keys_free[FRONT_KEYS]; /* the first keys_left are free */
 	struct front_request *requests_free[FRONT_REQUESTS];
-	uint32_t keys_left, requests_left; /* ... of each */
-	uint64_t answer_bytes;             /* of fills */
+	uint32_t keys_left, requests_left; /* free entries of each */
+	uint64_t answer_bytes;             /* bytes of fills */
 	struct front_lane *lanes;
-	uint32_t *lane_of_slot;                    /* and one; 0: none */
-	struct front_key *by_slot[AWAITS_MAX + 1]; /* the last one's nobody asks for */
+	uint32_t *lane_of_slot;                    /* lane plus 1; 0: none */
+	struct front_key *by_slot[AWAITS_MAX + 1]; /* the last entry's ticket has no client */
 	struct front_told told[FRONT_KEYS];        /* a ring */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[FRONT_COUNTER_COUNT];
-	struct front_stats own_stats; /* of one that is alone */
+	struct front_stats own_stats; /* used without settings.stats */
 	struct front_server_counts *counts;
 	struct front_peer_counts peer_counts;
 	struct front_shown shown;
@@ -100,14 +100,14 @@ front_count(struct front *f, enum front_counter which)
 
 /* ---- the fleet (front_route.c) ---- */
 
-/* Once a turn. */
+/* Applies the fleet's state, once a turn. */
 void front_fleet_look(struct front *f);
-/* Which lane is asked; NULL: the key is refused. */
+/* Returns the lane for a request; NULL: the key is refused. */
 struct front_lane *front_route(struct front *f, const struct serve_ask *ask);
-/* What is asked of a server that stands in for its own lives no longer than it may there. */
+/* Limits the expiry of what is written to a server that stands in for another. */
 void front_query_stand_in(struct front *f, struct front_key *key);
-#define FRONT_TICKET_NONE AWAITS_MAX /* of a delete that nobody has asked for */
-/* A key of this lane's has failed, asked or not. */
+#define FRONT_TICKET_NONE AWAITS_MAX /* of a delete without a client */
+/* Counts a key of this lane that has failed, sent or not. */
 static inline void
 front_key_failed(struct front *f, struct front_lane *l)
 {
@@ -117,30 +117,30 @@ front_key_failed(struct front *f, struct front_lane *l)
 
 /* ---- keys (front_key.c) ---- */
 
-/* NULL: none is free. */
+/* Takes a free key; NULL: none is free. */
 struct front_key *front_key_take(struct front *f, struct front_lane *lane,
 				 const struct serve_ask *ask);
-/* It is nowhere any more; its fill ends. */
+/* Frees a key, which must be in no list; its fill ends. */
 void front_key_free(struct front *f, struct front_key *key);
-/* It is to be sent. */
+/* Queues a key to be sent. */
 void front_key_queue(struct front *f, struct front_key *key);
-/* The same of a write, which has its value. It may fail at once. */
+/* Queues a write, which has its value. It may fail at once. */
 void front_write_queue(struct front *f, struct front_key *key);
-/* It has no value any more. */
+/* Ends the key's value. */
 void front_key_value_end(struct front *f, struct front_key *key);
-/* Its asker has its answer, or does not want it. */
+/* Releases a key whose client has its answer, or does not want it. */
 void front_key_release(struct front *f, struct front_key *key);
-/* In poll(): this is the answer to it; false: nobody wants it. Without an item it ends. */
+/* Completes a key with its answer, in poll(). Without a client, or an item, the key ends. */
 void front_key_answer(struct front *f, struct front_key *key, const struct serve_answer *answer);
-/* The next poll() says so. */
+/* front_key_fail has the next poll() report a failure, front_ticket_tell a ticket's result. */
 void front_key_fail(struct front *f, struct front_key *key);
 void front_ticket_tell(struct front *f, uint64_t ticket, bool failed);
-/* In poll(). */
+/* Completes tickets, in poll(). */
 void front_tell(struct front *f);
-/* A part of this flush has ended. */
+/* Ends a part of this flush. */
 void front_part_end(struct front *f, struct front_key *whole);
 
-/* Do others write to the servers? */
+/* True if other clients write to the servers. */
 static inline bool
 front_is_shared(const struct front *f)
 {
@@ -153,7 +153,7 @@ front_key_wanted(const struct front_key *key)
 	return (struct front_wanted){.key = front_key_view(key), .hash = key->hash};
 }
 
-/* Has it something to be ended by front_keep_end()? */
+/* True if front_keep_end() has work for the key. */
 static inline bool
 front_key_keeps(const struct front_key *key)
 {
@@ -168,7 +168,7 @@ front_key_form(const struct front_key *key, bool meta)
 	return front_query_form(&key->query, front_key_view(key), meta);
 }
 
-/* Answers that poll() may give yet, with a request's whole answer in reserve. */
+/* True if poll() may give another request's whole answer in this turn. */
 static inline bool
 front_may_answer(const struct front *f)
 {
@@ -179,23 +179,35 @@ front_may_answer(const struct front *f)
 
 void front_lane_create(struct front *f, struct front_lane *l, uint32_t server);
 void front_lane_event(struct front_lane *l, enum front_event event);
-/* Looks at what its connection has told. */
+/* Handles the events of its connection. */
 void front_lane_events(struct front_lane *l);
-/* Its server has another address; or another condition. */
+/* Handles a new address of its server; a new condition. */
 void front_lane_moved(struct front_lane *l);
 void front_lane_condition(struct front_lane *l, enum front_condition condition);
-/* It is opened anew, after a pause, and probed. */
+/* Opens the lane anew, after a pause, and probes its server. */
 void front_lane_reprobe(struct front_lane *l, uint32_t probe, uint64_t pause_ns);
-/* When it is due; FRONT_NEVER. */
+/* Returns when the lane is due; or FRONT_NEVER. */
 uint64_t front_lane_due(const struct front_lane *l);
 void front_lane_on_time(struct front_lane *l);
-/* It does not take this key now, so that it fails at once. */
+/* Counts bytes transferred towards the end of the first request. */
+static inline void
+front_lane_moves(struct front_lane *l, uint32_t bytes)
+{
+	l->moved_bytes += bytes;
+	if (likely(l->moved_bytes < FRONT_MOVES_BYTES))
+		return;
+	l->moved_bytes = 0;
+	l->moved_ns = l->front->now_ns;
+}
+/* True if the lane's answers are arriving, so that its clients should keep waiting. */
+bool front_lane_is_coming(const struct front_lane *l);
+/* True if the lane does not accept this key now, so that it fails at once. */
 bool front_lane_refuses(const struct front_lane *l);
-/* It asks its server what no key asks: one lane of all cores'. */
+/* True if this lane sends requests without a client to its server: one lane of all cores does. */
 bool front_lane_probes(const struct front_lane *l);
-/* Its connection ends, if it is there; all that it owes fails. */
+/* Ends its connection, if there is one; all open requests fail. */
 void front_lane_failed(struct front_lane *l, enum front_counter why);
-/* It has answered what was asked. */
+/* Notes that the server has answered a request. */
 static inline void
 front_lane_good(struct front_lane *l)
 {
@@ -203,11 +215,11 @@ front_lane_good(struct front_lane *l)
 	l->pause_ns = FRONT_REOPEN_NS;
 	front_report_good_mt(l->report);
 }
-/* Its first answers are here. */
+/* Handles its first answers; the answer to a flush. */
 void front_lane_probed(struct front_lane *l, bool meta);
 void front_lane_flushed(struct front_lane *l);
 
-/* It owes replies, or does not any more. */
+/* Puts the lane into the list of those with open replies; front_look_end removes it. */
 static inline void
 front_look_begin(struct front_lane *l)
 {
@@ -224,21 +236,21 @@ front_look_end(struct front_lane *l)
 
 /* ---- local ports (front_open.c) ---- */
 
-/* NULL: refused, and counted by the stack. */
+/* Opens a connection; NULL: refused, and counted by the stack. */
 struct conn *front_link_open(struct front_lane *l);
-/* Of a lane that connects: to be looked at then. */
+/* Returns when a connecting lane must be checked. */
 uint64_t front_link_look_ns(const struct front_lane *l);
-/* Of one that connects: the reply is at another core, and this port is of no use here. */
+/* True if a connecting lane's reply reached another core, so that its port is useless here. */
 bool front_link_is_lost(struct front_lane *l);
 void front_link_opened(const struct front_lane *l);
 
 /* ---- requests (front_send.c) ---- */
 
-/* As many queued keys as there is room for. */
+/* Sends as many queued keys as there is room for. */
 void front_lane_send(struct front_lane *l);
 void front_lane_probe(struct front_lane *l);
 void front_lane_flush(struct front_lane *l);
-/* False: there is no room for it now. */
+/* Sends a request for statistics. False: there is no room now. */
 bool front_lane_ask_stats(struct front_lane *l, const char *line);
 void front_request_free(struct front *f, struct front_request *r);
 
@@ -250,9 +262,9 @@ front_lane_first(const struct front_lane *l)
 
 /* ---- replies (front_read.c) ---- */
 
-/* Begin with the first request's reply. */
+/* Begins with the first request's reply. */
 void front_read_begin(struct front_lane *l);
-/* Reads what is here, as far as this turn goes: *bytes are left of it. */
+/* Reads the bytes that have arrived, within this turn's limit: *bytes is what is left of it. */
 void front_lane_read(struct front_lane *l, uint32_t *bytes);
 
 #endif

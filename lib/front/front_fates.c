@@ -1,5 +1,6 @@
 /*
- * front_fates.c - cells of lost writes, hashed into a table; connections in a short list.
+ * front_fates.c - keeps cells of lost writes in a hash table, and their connections in a short
+ * list.
  */
 #include "front_fates.h"
 
@@ -11,7 +12,8 @@ static_assert(FRONT_CELLS == 1u << 16, "a cell's number is 16 bits");
 
 /* ---- connections ---- */
 
-/* A free one, if it is not there; FRONT_FATES_CONNS: none is. */
+/* Returns the index of a connection, or of a free entry for it; FRONT_FATES_CONNS: there is
+ * neither. */
 static uint32_t
 conn_of(const struct front_fates *f, uint32_t server, uint16_t port)
 {
@@ -39,8 +41,8 @@ front_fates_has(const struct front_fates *f, uint32_t server)
 
 /* ---- cells ---- */
 
-/* Where the cell is, or has a place; FRONT_FATES: neither. Places are given back in any order, so
- * one that is free ends no search. */
+/* Returns the place of a cell, or a free one for it; FRONT_FATES: there is neither. Places are
+ * freed in any order, so a free one does not end the search. */
 static uint32_t
 place_of(const struct front_fates *f, uint32_t conn, uint16_t cell)
 {
@@ -84,7 +86,7 @@ front_fates_add(struct front_fates *f, struct front_cells *cells, uint32_t serve
 	return FRONT_FATE_NOTED;
 }
 
-/* All cells of a connection, which is free then. */
+/* Ends all cells of a connection, whose entry is then free. */
 static uint32_t
 conn_end(struct front_fates *f, struct front_cells *cells, uint32_t conn,
 	 void (*end)(struct front_cells *cells, uint64_t hash))

@@ -1,11 +1,11 @@
 /*
- * front_fence.c - when a server is asked for its connections, and what follows from its list.
+ * front_fence.c - requests lists of connections from servers, and draws the conclusions.
  */
 #include "front_keep.h"
 
-#define AGAIN_NS      100000000ull   /* half as much more after each list, */
-#define AGAIN_MAX_NS  1000000000ull  /* and no more than that at the start, */
-#define SELDOM_MAX_NS 60000000000ull /* or than that for lost writes */
+#define AGAIN_NS      100000000ull   /* pause before the next list; it grows by half each time */
+#define AGAIN_MAX_NS  1000000000ull  /* longest pause at the start */
+#define SELDOM_MAX_NS 60000000000ull /* longest pause for lost writes */
 
 static bool
 start_is_open(const struct front_lane *l)
@@ -29,7 +29,7 @@ is_wanted(const struct front_lane *l)
 	       (first_lane(l) == l && front_fates_has(&l->front->fates, l->server));
 }
 
-/* Who looks at what is due has forgotten when this lane is due next. */
+/* Includes this lane in the front's next due time. */
 static void
 due_note(struct front_lane *l)
 {
@@ -46,7 +46,7 @@ ask_at(struct front_lane *l, uint64_t ns)
 	due_note(l);
 }
 
-/* NULL: there is no place for this lane's. */
+/* Returns the entry for this lane's port; NULL: there is none. */
 static _Atomic uint16_t *
 port_of(const struct front_lane *l)
 {
@@ -57,7 +57,7 @@ port_of(const struct front_lane *l)
 	return place < FRONT_LISTING_PORTS ? &l->report->port[place] : NULL;
 }
 
-/* The process has answered on it, so it lists it. */
+/* Notes the lane's port. The process has answered on that connection, so its list contains it. */
 void
 front_fence_up(struct front_lane *l)
 {
@@ -71,7 +71,8 @@ front_fence_up(struct front_lane *l)
 		ask_at(l, l->front->now_ns);
 }
 
-/* Whatever it has left unread may be executed yet: it is not one of ours any more. */
+/* Forgets the lane's port. Requests that the server has not read may still be executed, so the
+ * connection is no longer one of this process. */
 void
 front_fence_down(struct front_lane *l)
 {
@@ -117,7 +118,8 @@ listing_begin(struct front_lane *l)
 	front_listing_begin(&l->fence.listing, &ip, conn_local_port(l->conn));
 }
 
-/* Ports are noted before the list is made: whatever takes one of them later is listed beside it. */
+/* Requests a list. Ports are noted before the list is made: a connection that takes one of them
+ * later is listed besides. */
 void
 front_fence_ask(struct front_lane *l)
 {
@@ -173,7 +175,8 @@ front_fence_hastened(struct front_lane *l, struct conn *link, bool opened)
 	return true;
 }
 
-/* One a list: it has come a round trip after the SYN, and more. */
+/* Sends a SYN from the port of an earlier process, one for each list: a round trip and more has
+ * passed since the last SYN. */
 static void
 hasten(struct front_lane *l)
 {
@@ -187,7 +190,7 @@ hasten(struct front_lane *l)
 	if (from.local_port == 0)
 		return;
 	if (from.local_port !=
-	    l->fence.hastened) /* the one before is not listed any more, or not last */
+	    l->fence.hastened) /* the previous port is not listed any more, or not last */
 		l->fence.pause_ns = AGAIN_NS;
 	l->fence.hastened = from.local_port;
 	l->fence.hastens = serve_link_open(f->serve, &from);
@@ -195,7 +198,7 @@ hasten(struct front_lane *l)
 		f->lane_of_slot[conn_slot(l->fence.hastens)] = (uint32_t)(l - f->lanes) + 1;
 }
 
-/* Another list, if this one has left anything open. */
+/* Requests another list if this one has left anything open. */
 static void
 again(struct front_lane *l)
 {
@@ -223,7 +226,7 @@ front_fence_answered(struct front_lane *l, bool listed)
 	if (!l->fence.listing.unclear)
 		settle(l);
 	if (all == FRONT_LISTING_OURS && start_is_open(l)) {
-		/* Release: what is kept is asked for after the list was made. */
+		/* Release: a value is kept only if it is requested after the list was made. */
 		front_copies_sure(&l->front->copies);
 		atomic_store_explicit(&l->report->fenced, true, memory_order_release);
 	}

@@ -1,25 +1,28 @@
 /*
- * front_fence.h - whether a server may still execute what was sent to it on connections that have
- * ended: those of an earlier process of our address, and those on which writes were lost.
+ * front_fence.h - decides whether a server may still execute requests sent on connections that
+ * have ended: those of an earlier process with this address, and those on which writes were lost.
  *
  * Private to lib/front.
  *
- * Shape:  a server is asked for its connections. For the start: by one lane of one core, until none
- *         of them is from our address but those of this process. For lost writes (front_fates.h):
- *         by the first lane of their core, until none of their connections is listed. A server that
- *         cannot say is asked no more, nor one whose connection has ended instead of the answer:
- *         once at the start, FRONT_FENCE_CUTS times in a row for lost writes. Once its address has
- *         changed, its lists say nothing of what was before.
- *         What a process that was killed has left is listed until somebody resets it: a SYN from
- *         its port is answered by the number that is expected there, and that by our RST.
+ * Shape:  a lane requests the list of a server's connections. For the start one lane of one core
+ *         does so, until the only connections from this address are those of this process. For
+ *         lost writes (front_fates.h) the first lane of their core does so, until none of their
+ *         connections is listed. A server that cannot list them is not asked again, nor one that
+ *         ends the connection instead of answering: once at the start, FRONT_FENCE_CUTS times in
+ *         a row for lost writes. Lists of a new address are no evidence about earlier writes.
+ *         Connections of a killed process stay listed until they are reset: a SYN from such a
+ *         port is answered with the expected sequence number, and this host answers that with a
+ *         RST.
  * Units:  ns of the clock of serve_turn().
  * Owner:  a lane has one struct; the ports of all cores are in the server's report.
  * Thread: core-local; the report is shared.
- * Bounds: a list of any length, as far as it comes in the lane's timeout.
- * Source: FRONT.md 3, "fate unknown", "fence", "no fence"; RFC 5961 4.2, RFC 9293 3.10.7.3.
+ * Bounds: a list of any length, if it arrives within the lane's timeout.
+ * Source: FRONT.md 3, "fate of a write unknown", "fence", "no fence"; RFC 5961 4.2, RFC
+ * 9293 3.10.7.3.
  *
- * Known limit: a connection that the server's kernel has, and its process does not list yet, is not
- * seen; ours was opened, and answered, later; and so was each on which a write is lost.
+ * Known limit: a connection that the server's kernel has accepted but its process does not list
+ * yet is not seen. The lane's own was opened and answered later, and so was each connection on
+ * which a write is lost.
  */
 #ifndef CLOCKOO_FRONT_FENCE_H
 #define CLOCKOO_FRONT_FENCE_H
@@ -31,32 +34,33 @@ struct front_lane;
 #define FRONT_FENCE_CUTS 3u
 
 struct front_fence {
-	uint64_t ask_ns;   /* FRONT_NEVER */
-	uint64_t pause_ns; /* before it is asked again */
+	uint64_t ask_ns;   /* when to request a list; FRONT_NEVER */
+	uint64_t pause_ns; /* before the next list */
 	bool asked;
-	bool unable;          /* it cannot say */
-	uint32_t cuts;        /* connections that have ended instead of the answer, in a row */
-	bool moved;           /* its server has another address than when the front began */
+	bool unable;          /* the server cannot list its connections */
+	uint32_t cuts;        /* connections that ended instead of an answer, in a row */
+	bool moved;           /* the server's address has changed since the front began */
 	uint16_t port;        /* of its connection, or of the last one */
-	uint32_t pass;        /* of the list that it has asked for */
-	uint16_t hastened;    /* the last one's port */
-	struct conn *hastens; /* opened from the port of an earlier process; NULL */
+	uint32_t pass;        /* of the requested list */
+	uint16_t hastened;    /* port of the last such connection */
+	struct conn *hastens; /* opened from the port of an earlier process; or NULL */
 	struct front_listing listing;
 };
 
-/* The lane is up; its connection ends. */
+/* Call when the lane is up, and when its connection ends. */
 void front_fence_up(struct front_lane *l);
 void front_fence_down(struct front_lane *l);
-/* The lane is down, and its server has another address. */
+/* Call while the lane is down and its server has a new address. */
 void front_fence_moved(struct front_lane *l);
-/* Its connection has ended, and writes may be lost with it. */
+/* Call when its connection has ended, with which writes may be lost. */
 void front_fence_lost(struct front_lane *l);
-/* It is due. */
+/* Requests a list that is due. */
 void front_fence_ask(struct front_lane *l);
 void front_fence_row(struct front_lane *l, struct view name, struct view value);
-/* The answer is here; false: it was an error. */
+/* Handles the end of the list. False: the answer was an error. */
 void front_fence_answered(struct front_lane *l, bool listed);
-/* Is this link, which is open or has ended, of no other use? It is gone then. */
+/* True if this link, which is open or has ended, served only to reset a port; it is freed
+ * then. */
 bool front_fence_hastened(struct front_lane *l, struct conn *link, bool opened);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * front_fleet.c - the draft of a state, and its exchange for the current one.
+ * front_fleet.c - copies a state to the draft, and exchanges it for the current one.
  */
 #include "front_fleet.h"
 
 #include "base/check.h"
 
 #define LINE_BYTES 64u
-#define RINGS      3u /* of a state */
+#define RINGS      3u /* in a state */
 
 static size_t
 ring_bytes(uint32_t room)

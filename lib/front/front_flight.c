@@ -1,23 +1,24 @@
 /*
- * front_flight.c - one get of a key on its way, and one set: who asks meanwhile joins it, or waits
- * for the next.
+ * front_flight.c - one get of a key in progress, and one set: later requests of the key join it,
+ * or wait for the next one.
  *
- * A flight is the key that was asked for first. It may be joined before it is sent; after that as
- * long as nobody has written its key, told a miss of it, or flushed, and nobody did when it was
- * sent. Who may not is the next flight, or joins that: it is sent when the first is back.
+ * A flight is the first request of a key. It may be joined before it is sent. Afterwards it may
+ * be joined as long as the key had no writer, miss or flush when it was sent, and none since. A
+ * request that may not join becomes the next flight, or joins that; the next flight is sent when
+ * the first has its answer.
  *
- * Sets that come while one is under way are one set, with the value of the last: theirs is over at
- * once, just before it, as nobody has had an answer yet.
+ * Sets that arrive while one is in progress are combined into one, with the last value: the
+ * earlier ones take effect just before it, as none was answered yet.
  */
 #include "front_keep.h"
 
-/* In shared mode a flight is joined that is no older than this part of a copy's life. */
+/* In shared mode a flight may be joined up to this part of a copy's life. */
 #define JOIN_PART 4u
-/* What is asked for alike, or stored: others may use the answer. */
+/* Kinds of requests that may share an answer. */
 enum flight {
 	FLIGHT_NONE,
 	FLIGHT_GET,
-	FLIGHT_GETS, /* its answer has a cas */
+	FLIGHT_GETS, /* the answer has a cas */
 	FLIGHT_SET,
 };
 
@@ -80,7 +81,8 @@ front_flight_sent(struct front *f, struct front_key *key)
 		key->seen = front_cell_load_mt(f->copies.shared.cells, key->hash);
 }
 
-/* Its answer may be as old as it is, and others may have written since. */
+/* True if a sent flight is recent enough to be joined: its answer may be as old as the flight,
+ * and other clients may have written since. */
 static bool
 is_young(const struct front *f, const struct front_key *flight)
 {
@@ -123,7 +125,7 @@ front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask 
 	return true;
 }
 
-/* The one that waits is sent with the value that came last. */
+/* Replaces the value of the pending set by the latest one. */
 static void
 replace(struct front *f, struct front_key *held, struct front_key *key)
 {
@@ -155,7 +157,7 @@ front_flight_wait(struct front *f, struct front_key *key)
 	return true;
 }
 
-/* The one that waits has nobody left, or its time has come. */
+/* Detaches a pending set that has no client left, or is now due. */
 static void
 held_end(struct front_key *key)
 {

@@ -1,6 +1,6 @@
 /*
- * front_hash.c - libhashkit's hashes, the three of nutcracker's that Debian's lacks, and the one
- * that most fleets have: a call costs more than it.
+ * front_hash.c - libhashkit's hashes, the three of nutcracker's that Debian's libhashkit lacks,
+ * and an inline version of the most common one, since a call would cost more than the hash.
  */
 #include "front_hash.h"
 
@@ -17,7 +17,8 @@ fnv1a_step(uint32_t h, char byte)
 	return (h ^ (uint32_t)(int32_t)(int8_t)byte) * (uint32_t)0x100000001b3;
 }
 
-/* FNV-1a in 32 bits, with the numbers of that in 64, cut; bytes are signed. */
+/* Computes FNV-1a in 32 bits with the truncated constants of the 64-bit version; bytes are
+ * signed. */
 static inline uint32_t
 fnv1a_64(const char *key, size_t len)
 {
@@ -34,7 +35,8 @@ fnv1a_64(const char *key, size_t len)
 	return h;
 }
 
-/* CRC-16/XMODEM, a bit at a time, in a register that is not cut to 16 bits: nutcracker's. */
+/* Computes CRC-16/XMODEM bit by bit, in a register that is not cut to 16 bits, as nutcracker
+ * does. */
 static uint32_t
 crc16(const char *key, size_t len)
 {
@@ -50,14 +52,15 @@ crc16(const char *key, size_t len)
 	return crc;
 }
 
-/* zlib's CRC-32 of all bytes. */
+/* Computes zlib's CRC-32 of all bytes. */
 static uint32_t
 crc32a(const char *key, size_t len)
 {
 	return crc32_gzip_refl(0, (const unsigned char *)key, len);
 }
 
-/* Hsieh's SuperFastHash; a last third byte is taken as signed, a single one as unsigned. */
+/* Computes Hsieh's SuperFastHash. A trailing third byte is taken as signed, a single one as
+ * unsigned. */
 static uint32_t
 hsieh(const char *key, size_t len)
 {

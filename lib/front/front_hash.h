@@ -1,9 +1,9 @@
 /*
- * front_hash.h - a key's hash, by the names that nutcracker and libmemcached give it.
+ * front_hash.h - computes a key's hash, by the names that nutcracker and libmemcached use.
  *
  * Shape:  key: len bytes, 0 allowed. The hash: 32 bits, also of the 64-bit ones.
  * Thread: pure functions.
- * Errors: front_hash_by_name: false for a name that is none of FRONT_HASHES.
+ * Errors: front_hash_by_name: false for a name that is not in FRONT_HASHES.
  * Source: libhashkit has nine of them, equal to nutcracker 0.5.0's; crc16, crc32a, hsieh are
  *         nutcracker's. libmemcached calls crc32 `crc`, and one_at_a_time `default`.
  */
@@ -39,7 +39,7 @@ uint32_t front_hash(enum front_hash hash, struct view key);
 const char *front_hash_name(enum front_hash hash);
 bool front_hash_by_name(const char *name, enum front_hash *hash);
 
-/* Four points of the ketama ring: the MD5 of name as little-endian words. */
+/* Computes four points of the ketama ring: the MD5 of name as little-endian words. */
 void front_hash_points(struct view name, uint32_t points[4]);
 
 #endif

@@ -1,23 +1,26 @@
 /*
- * front_keep.c - which answers are kept as copies, for how long, and what they answer.
+ * front_keep.c - decides which answers are kept as copies, for how long, and which requests they
+ * answer.
  */
 #include "front_keep.h"
 #include "front_peers.h"
 
-#define DELAY_MAX_S  2592000 /* beyond, a delay, or an expiry, is a date */
-#define DELAY_EDGE_S 2u      /* clocks that tick at other times */
+#define DELAY_MAX_S  2592000 /* a larger delay or expiry is a date */
+#define DELAY_EDGE_S 2u      /* clocks tick at different moments */
 #define COPY_SPARE   16u     /* a part of a copy's life, in shared mode */
 #define NS_PER_S     1000000000ull
 #define LOOK_BITS    ((FRONT_LOOK_SAMPLES - 1ull) << 24)
 
-/* What mg may show of a copy; those that say how, too. c is told of one that knows. */
+/* Flags of mg that a copy can answer, with those that only describe the reply. c needs a copy
+ * with a known cas. */
 #define SHOWN_BY_COPY                                                                              \
 	(MC_FLAG_VALUE | MC_FLAG_KEY | MC_FLAG_CLIENT | MC_FLAG_SIZE | MC_FLAG_OPAQUE |            \
 	 MC_FLAG_CAS | MC_FLAG_QUIET | MC_META_ORDER)
 
-/* ---- what copies answer ---- */
+/* ---- requests that copies answer ---- */
 
-/* What shows a cas, or how an item is used, is asked of its server. */
+/* True if a request bypasses copies: one that shows a cas, or the use of an item, goes to the
+ * server. */
 static bool
 passes_copies(void *arg, const struct mc_req *req)
 {
@@ -47,7 +50,7 @@ copy_for(void *arg, const struct mc_req *req, const struct item *item)
 		return SERVE_COPY_MISS;
 	case FRONT_COPY_HOLD:
 		return SERVE_COPY_NONE;
-	case FRONT_COPY_VALUE: /* an item that is stale is told so by mg */
+	case FRONT_COPY_VALUE: /* only mg reports that an item is stale */
 		if (req->verb == MC_MG)
 			return SERVE_COPY_NONE;
 		break;
@@ -72,8 +75,8 @@ next_sample(void *arg, uint32_t n)
 	return front_sampler_next(&f->copies.sampler, n);
 }
 
-/* Of few samples the server and the name are looked at: the sampler has drawn a number since the
- * last one, and some of its bits decide. */
+/* True for few samples, of which the server and the name are recorded. The sampler has drawn a
+ * number since the last sample, and some of its bits decide. */
 static inline bool
 is_looked_at(const struct front *f)
 {
@@ -97,7 +100,7 @@ spared_look(struct front *f, const struct view *key, uint64_t hash)
 	sample_count(f, hash);
 }
 
-/* Of a key that a copy has answered. */
+/* Counts a sampled key that a copy has answered. */
 static void
 sample(void *arg, const struct view *key, uint64_t hash)
 {
@@ -125,7 +128,7 @@ front_keep_supply(struct serve_supplier *supplier)
 
 /* ---- retrievals ---- */
 
-/* Can a copy answer what this is asked for? */
+/* True if a copy can answer this query. */
 static bool
 is_kept(const struct front_query *q)
 {
@@ -144,7 +147,7 @@ front_keep_asked(struct front *f, struct front_key *key)
 		front_top_count_mt(&f->stats->top, front_key_view(key), key->hash);
 }
 
-/* The copy that mg makes tells all that the one before it did. */
+/* Stores the placeholder of a fill. The new copy reports at least what the previous one did. */
 void
 front_keep_place(struct front *f, struct front_key *key)
 {
@@ -163,7 +166,7 @@ front_keep_place(struct front *f, struct front_key *key)
 	front_server_add(key->lane->counts, FRONT_SERVER_FILLS);
 }
 
-/* What is left to live of the value that is here, as its server has said. */
+/* Returns the remaining life of the received value, as its server has reported. */
 static int32_t
 ttl_of(const struct front_lane *l)
 {
@@ -172,7 +175,7 @@ ttl_of(const struct front_lane *l)
 	return (l->reply.meta & FRONT_META_TTL) != 0 ? l->reply.ttl_s : FRONT_TTL_UNKNOWN;
 }
 
-/* In shared mode an expiry counts only if it is sooner than a copy's end. */
+/* True if copies end before that expiry in shared mode, so that it does not matter. */
 static bool
 outlives_copies(const struct front *f, int32_t ttl_s)
 {
@@ -180,7 +183,8 @@ outlives_copies(const struct front *f, int32_t ttl_s)
 				      (ttl_s > 0 && (ttl_s - 1) * NS_PER_S >= f->cfg.copy_ns));
 }
 
-/* A second before it ends at its server, whose seconds begin at other times. False: at once. */
+/* Computes a copy's expiry: a second before the item expires at its server, whose seconds begin
+ * at other moments. False: it has expired. */
 static bool
 expiry_of(const struct front_lane *l, uint32_t *expiry_s)
 {
@@ -237,7 +241,7 @@ stands_in_for_none(const struct front_key *key)
 	return key->lane == &key->lane->front->lanes[key->asked_lane];
 }
 
-/* What it stores is all that the key has then, and when it ends is known. */
+/* True if the set alone determines the key's value, and its expiry is known. */
 static bool
 is_kept_set(const struct front_key *key)
 {
@@ -263,8 +267,8 @@ front_keep_writes(struct front *f, struct front_key *key)
 	return key->holds_cell;
 }
 
-/* A second before it ends at its server, which has not had it for longer than since it was sent.
- * False: that is over. */
+/* Limits the value's expiry to a second before it expires at its server, which has had it for at
+ * most the time since the request was sent. False: it has expired. */
 static bool
 ends_before(struct front_key *key)
 {
@@ -289,7 +293,7 @@ front_keep_stored(struct front *f, struct front_key *key)
 	front_count(f, FRONT_EXCHANGED);
 }
 
-/* The writer stays, if the fate may be known later. */
+/* Notes a lost write. Its writer stays if the fate can become known. */
 static void
 fate_add(struct front *f, const struct front_key *key)
 {
@@ -300,7 +304,8 @@ fate_add(struct front *f, const struct front_key *key)
 		front_server_add(l->counts, FRONT_SERVER_UNKNOWN);
 }
 
-/* One with a delay is over later, elsewhere too, and none of these may be older than a copy. */
+/* Ends a flush. A delayed one takes effect later, at other fronts too, where no item may then be
+ * older than a copy. */
 static void
 flush_over(struct front *f, const struct front_key *whole)
 {
@@ -325,7 +330,8 @@ front_keep_end(struct front *f, struct front_key *key)
 	key->holds_cell = false;
 	if (key->sent)
 		front_peers_tell(f, key);
-	/* In shared mode any value may change at any time: one more does not matter. */
+	/* In shared mode any value may change at any time, so one more lost write does not
+	 * matter. */
 	if (!key->sent || key->fate_known || front_is_shared(f)) {
 		front_write_end_mt(f->copies.shared.cells, key->hash);
 		return;
@@ -346,8 +352,8 @@ quiet_until(struct front *f, uint32_t until_s)
 		f->quiet_until_s = until_s;
 }
 
-/* One with a delay lasts until it is over everywhere; a later one may replace it at the servers,
- * and does not here. A date that is past is over. */
+/* Begins a delayed flush, which lasts until all servers have executed it. A later one may replace
+ * it at the servers, but not here. A date in the past is over. */
 static void
 flush_delay(struct front *f, int32_t delay_s)
 {
@@ -384,8 +390,8 @@ front_keep_begin(struct front *f)
 		f->fence_until_s = STORE_CLOCK_START + f->cfg.quiet_s;
 }
 
-/* The clock was looked at behind the turn's frames; what follows may take as long as what is left
- * out of a copy's life. */
+/* Ends old copies in shared mode. The clock was read after the turn's frames, and the rest of the
+ * turn may take the part that is subtracted from a copy's life. */
 static void
 renew(struct front *f)
 {

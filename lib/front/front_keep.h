@@ -1,11 +1,11 @@
 /*
- * front_keep.h - copies and flights, as the other files of a front call them.
+ * front_keep.h - the interface of copies and flights for the other files of a front.
  *
  * Private to lib/front.
  *
- * Shape:  a key that is queued may hold the placeholder of a copy, and may be a flight, of plain
- *         gets or plain sets. A key that joined one is nowhere but with it, and uses its answer
- *         (front_key.owner); a set that did has no value any more.
+ * Shape:  a queued request may own the placeholder of a copy, and may be a flight of plain gets
+ *         or plain sets. A request that joined a flight is only in the flight's list, and uses
+ *         its answer (front_key.owner); a set that joined has no value any more.
  *
  * Thread: core-local; cells and slots are shared.
  */
@@ -16,57 +16,57 @@
 
 /* ---- flights (front_flight.c) ---- */
 
-/* The key that is asked for is on its way by this lane. False: it is to be queued. */
+/* Joins a flight of the requested key on this lane. False: the request must be queued. */
 bool front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask *ask);
-/* A set of this key is under way: this one, which has its value, follows it, or is what follows it.
- * False: it is to be queued. */
+/* Makes a set, which has its value, follow a set of this key in progress, or merges it with the
+ * one that follows. False: the request must be queued. */
 bool front_flight_wait(struct front *f, struct front_key *key);
-/* The key is queued, and may be joined; it is sent. */
+/* Marks a queued request as a flight that may be joined; marks it as sent. */
 void front_flight_begin(struct front *f, struct front_key *key);
 void front_flight_sent(struct front *f, struct front_key *key);
-/* It is not joined any more, and the next one is queued. */
+/* Ends a flight: it is not joined any more, and the next one is queued. */
 void front_flight_end(struct front *f, struct front_key *key);
-/* Its answer is here: others are told by front_flight_tell(), in poll(). */
+/* Takes the answer of a flight. Its joiners are completed by front_flight_tell(), in poll(). */
 void front_flight_land(struct front *f, struct front_key *key, const struct serve_answer *answer);
 void front_flight_tell(struct front *f);
-/* Who asks for the key from now on joins none that waits to be sent. */
+/* Closes the key's unsent flights: later requests do not join them. */
 void front_flights_close(struct front *f, struct front_wanted wanted);
-/* It has failed, and so have those that joined. */
+/* Fails a flight and all requests that joined it. */
 void front_flight_fail(struct front *f, struct front_key *key);
 
 /* ---- copies (front_keep.c) ---- */
 
-/* Of what this lane's server has, as far as the fence goes. */
+/* True if values of this lane's server may be kept, as far as the fence is concerned. */
 static inline bool
 front_may_keep(const struct front_lane *l)
 {
-	/* Acquire: what is asked now is asked after the list was made. */
+	/* Acquire: a request sent now follows the list. */
 	return likely(l->front->fence_until_s == 0) ||
 	       (!l->fence.moved && atomic_load_explicit(&l->report->fenced, memory_order_acquire));
 }
 
-/* What the service is told of copies. */
+/* Sets the service's hooks for copies. */
 void front_keep_supply(struct serve_supplier *supplier);
-/* The key is a retrieval's. */
+/* Counts a retrieval of the key. */
 void front_keep_asked(struct front *f, struct front_key *key);
-/* It is queued. */
+/* Places the placeholder of a queued retrieval. */
 void front_keep_place(struct front *f, struct front_key *key);
-/* The key of a write is. False: it is not to be sent. */
+/* Begins a write that is queued. False: it must not be sent. */
 bool front_keep_writes(struct front *f, struct front_key *key);
-/* This is the answer to a retrieval: before it is told. */
+/* Handle the answer to a retrieval, before a client gets it. */
 void front_keep_value(struct front_lane *l, struct front_key *key);
 void front_keep_missed(struct front *f, struct front_key *key);
-/* Likewise to a write: it is done. */
+/* Handles the answer to a write that was executed, before a client gets it. */
 void front_keep_stored(struct front *f, struct front_key *key);
-/* The key ends, or what was sent for it is over; no more than once. */
+/* Ends a request's part in copies, when the request ends or its fate is settled; at most once. */
 void front_keep_end(struct front *f, struct front_key *key);
-/* A flush begins. */
+/* Begins a flush. */
 void front_keep_flush(struct front *f, struct front_key *whole);
-/* Before any server has its part; false: again in the next turn. */
+/* Flushes copies, before any server gets its part. False: call again in the next turn. */
 bool front_keep_flushed(struct front *f);
-/* Once. */
+/* Initializes the front's copies; called once. */
 void front_keep_begin(struct front *f);
-/* In poll(). */
+/* Does a turn's work; called in poll(). */
 void front_keep_turn(struct front *f);
 
 #endif

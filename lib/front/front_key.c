@@ -1,5 +1,5 @@
 /*
- * front_key.c - keys that are asked, from the ask to the end of the answer.
+ * front_key.c - requests of keys, from the call to the end of the answer.
  */
 #include "front_keep.h"
 
@@ -11,7 +11,7 @@ slot_of(uint64_t ticket)
 	return serve_ticket_slot(ticket);
 }
 
-/* The first fields are cleared, the others if they were used. */
+/* Clears the first fields, and the others if they were used. */
 static void
 key_clear(struct front_key *key, bool uses_more)
 {
@@ -25,7 +25,8 @@ key_clear(struct front_key *key, bool uses_more)
 	key->used_more = uses_more;
 }
 
-/* A lane has as many as are free, so that one that stalls leaves half. */
+/* Takes a free request for a lane. A lane may have at most as many as are still free, so that a
+ * stalled one leaves half. */
 struct front_key *
 front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask *ask)
 {
@@ -53,7 +54,7 @@ front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask 
 	return key;
 }
 
-/* No server is asked for it any more. */
+/* Closes a request: no server is asked for it any more. */
 static void
 key_close(struct front *f, struct front_key *key)
 {
@@ -81,7 +82,7 @@ front_key_value_end(struct front *f, struct front_key *key)
 	key->writes = false;
 }
 
-/* The last part of a flush ends it. */
+/* Ends a part of a flush; the last part ends the flush. */
 void
 front_part_end(struct front *f, struct front_key *whole)
 {
@@ -92,7 +93,7 @@ front_part_end(struct front *f, struct front_key *whole)
 	front_key_free(f, whole);
 }
 
-/* One that has used its answer does not any more. */
+/* Ends one use of the owner's answer. */
 static void
 unuse(struct front *f, struct front_key *owner)
 {
@@ -100,7 +101,7 @@ unuse(struct front *f, struct front_key *owner)
 		front_key_free(f, owner);
 }
 
-/* What no plain get has. */
+/* Ends what only requests other than plain gets have. */
 static NOT_FLAT void
 more_end(struct front *f, struct front_key *key)
 {
@@ -119,7 +120,7 @@ front_key_free(struct front *f, struct front_key *key)
 	struct front_key **of_slot = &f->by_slot[slot_of(key->ticket)];
 	struct front_key *owner = key->used_more ? key->owner : NULL;
 
-	memset(key->item, 0, sizeof key->item); /* whoever uses it yet has no value */
+	memset(key->item, 0, sizeof key->item); /* a joiner that uses it has no value */
 	key_close(f, key);
 	if (key->used_more)
 		more_end(f, key);
@@ -184,7 +185,7 @@ key_failed(struct front *f, const struct front_key *key)
 		front_count(f, FRONT_DROPS_FAILED);
 }
 
-/* What no plain get has, and is over with its answer. */
+/* Ends, on the answer, what only requests other than plain gets have. */
 static NOT_FLAT void
 more_answered(struct front *f, struct front_key *key, const struct serve_answer *answer)
 {
@@ -221,7 +222,7 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 void
 front_ticket_tell(struct front *f, uint64_t ticket, bool failed)
 {
-	/* Beyond, its deadline says so. */
+	/* If the ring is full, the deadline of the ticket reports it. */
 	if (f->told_tail - f->told_head < FRONT_KEYS)
 		f->told[f->told_tail++ % FRONT_KEYS] =
 			(struct front_told){.ticket = ticket, .failed = failed};

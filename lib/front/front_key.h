@@ -1,10 +1,10 @@
 /*
- * front_key.h - a key that is asked of a server, or written there.
+ * front_key.h - a request of one key in progress to a server.
  *
  * Private to lib/front.
  *
- * Shape:  most keys are plain gets: those use the first fields only, and an item; the others are
- *         zeros. front_core.h says where a key is, and who owns it.
+ * Shape:  most requests are plain gets, which use only the first fields and an item; the others
+ *         are zeros. front_core.h describes the lists that a request is in, and its owner.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_FRONT_KEY_H
@@ -19,50 +19,51 @@
 
 struct front_lane;
 
-#define FRONT_SHORT_MAX 312u /* bytes of a key and a value that need no memory of the store */
+#define FRONT_SHORT_MAX 312u /* bytes of a key and value that need no memory of the store */
 
 struct front_key {
 	_Alignas(CACHE_LINE_BYTES) struct list link; /* in pool, queue or request */
 	uint64_t ticket, hash;
-	struct front_lane *lane; /* whose place it takes */
-	uint32_t asked_lane;     /* of its ticket: another one while its server is away */
-	uint32_t users;          /* of its answer: its own asker included */
+	struct front_lane *lane; /* the lane whose place it takes */
+	uint32_t asked_lane;     /* of its ticket: another lane while its server is away */
+	uint32_t users;          /* of its answer, including its own client */
 	bool open;               /* not answered yet */
-	uint8_t parity;          /* of the fleet's generation when it was asked */
-	bool wanted;             /* by the service */
+	uint8_t parity;          /* of the fleet's generation when it began */
+	bool wanted;             /* the service waits for it */
 	bool sent;
 	uint8_t len;
-	bool reads;                /* a retrieval */
-	bool used_more;            /* than this line and an item; until it is taken again */
-	const struct item *answer; /* what was read: of its fill, or here; NULL: nothing */
+	bool reads;     /* a retrieval */
+	bool used_more; /* more than this line and the item were used; cleared when it is taken
+			   again */
+	const struct item *answer; /* what was read, of its fill or here; NULL: nothing */
 
-	/* The key, and behind it a short value: the body of an item. */
+	/* The key, followed by a short value: the body of an item. */
 	_Alignas(struct item) uint8_t item[sizeof(struct item)];
 	uint8_t bytes[FRONT_SHORT_MAX];
 
-	/* Zeros unless used_more, but for joined. */
+	/* Zeros unless used_more, except joined. */
 	bool writes;      /* its fill is the value of a write */
 	bool missed;      /* of a flush: a server has not answered */
-	bool holds_cell;  /* it is a writer there */
-	bool holds_flush; /* a flush is under way */
-	bool fate_known;  /* of what was sent */
-	uint64_t hold;    /* of a copy that is to be made; 0: none is */
-	uint32_t opened;  /* connections, before it was asked for */
+	bool holds_cell;  /* it is a writer in its cell */
+	bool holds_flush; /* a flush is in progress */
+	bool fate_known;  /* the server has answered what was sent */
+	uint64_t hold;    /* of the copy to make; 0: none */
+	uint32_t opened;  /* connections opened before it was sent */
 	struct front_query query;
 	struct fill fill;
 
-	/* of a flight */
-	uint8_t flies;          /* in front.flights; 0: it is not */
-	bool closed;            /* a delete is queued behind it: not joined before it is sent */
-	struct front_seen seen; /* when it was sent... */
-	uint64_t sent_ns;       /* ... and what is answered is no older */
+	/* The flight. */
+	uint8_t flies; /* its kind in front.flights; 0: it is no flight */
+	bool closed;   /* a delete is queued behind it: not to be joined before it is sent */
+	struct front_seen seen; /* the cell when it was sent */
+	uint64_t sent_ns;       /* the answer is not older than this */
 	struct front_key *flight_next, *held, *held_by;
 	struct list joined;
-	/* of its answer, which others use, too */
+	/* The answer, which joiners use, too. */
 	bool failed;
 	uint8_t error, result; /* enum mc_error, store_result */
 	uint64_t cas;
-	struct front_key *owner; /* of an answer that this one uses; NULL: its own */
+	struct front_key *owner; /* the request whose answer this one uses; NULL: its own */
 
 	struct front_key *whole; /* the flush of all servers that this is a part of */
 	uint32_t parts;          /* of a flush: servers that have not answered */
@@ -76,14 +77,14 @@ static_assert(MC_GET == 0, "the query of a plain get is zeros");
 static_assert(FRONT_SHORT_MAX >= MC_KEY_MAX && FRONT_SHORT_MAX < ITEM_PIN_MIN_BYTES,
 	      "bytes holds any key, and what is in it is not pinned");
 
-/* It may use all of its fields from now on. */
+/* Permits the use of all fields. */
 static inline void
 front_key_use_more(struct front_key *key)
 {
 	key->used_more = true;
 }
 
-/* As mc_key_is_text() has it. What lies behind the key in bytes may be read. */
+/* True if the key is text, as by mc_key_is_text(). Bytes after the key may be read. */
 static inline bool
 front_key_is_text(const struct front_key *key)
 {

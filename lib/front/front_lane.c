@@ -1,5 +1,5 @@
 /*
- * front_lane.c - a core's connection to a server: opened, probed, lost, and opened again.
+ * front_lane.c - a core's connection to a server: opens, probes, loses and reopens it.
  */
 #include "front_core.h"
 
@@ -59,11 +59,13 @@ due_at(struct front_lane *l, uint64_t ns)
 		l->front->due_ns = ns;
 }
 
-/* Of a lane that is up, or is probed: the answer that it owes longest, or the fence. */
+/* Returns when a lane is due. For one that is up or probed that is the deadline of its oldest
+ * open answer, or of the fence. */
 uint64_t
 front_lane_due(const struct front_lane *l)
 {
-	uint64_t late_ns;
+	const uint64_t timeout_ns = l->front->cfg.timeout_ns;
+	uint64_t late_ns, slow_ns;
 
 	if (l->state == LANE_DOWN || l->state == LANE_CONNECTING)
 		return l->due_ns;
@@ -71,8 +73,20 @@ front_lane_due(const struct front_lane *l)
 		return l->fence.ask_ns;
 	late_ns = front_lane_first(l)->sent_ns;
 	late_ns = late_ns > l->excused_ns ? late_ns : l->excused_ns;
-	late_ns += l->front->cfg.timeout_ns;
+	slow_ns = late_ns + (FRONT_SLOW_MAX - 1) * timeout_ns;
+	if (l->moved_ns > late_ns)
+		late_ns = l->moved_ns < slow_ns ? l->moved_ns : slow_ns;
+	late_ns += timeout_ns;
 	return l->fence.ask_ns < late_ns ? l->fence.ask_ns : late_ns;
+}
+
+bool
+front_lane_is_coming(const struct front_lane *l)
+{
+	const struct front *f = l->front;
+
+	return l->state == LANE_UP &&
+	       (l->reading == READING_BEGIN || f->now_ns - l->moved_ns < f->cfg.timeout_ns);
 }
 
 /* ---- the end of a connection ---- */
@@ -115,13 +129,14 @@ connection_end(struct front_lane *l)
 	l->events = 0;
 	list_unlink(&l->event_link);
 	list_unlink(&l->send_link);
-	l->state = LANE_DOWN; /* before: what waits for a flight is queued when that has failed */
+	l->state = LANE_DOWN; /* before the requests fail: a request that waits for a failed flight
+				 is then queued */
 	requests_fail(l);
 	front_fence_lost(l);
 	l->line_len = 0;
 }
 
-/* Each pause is half as long again as the one before. */
+/* Begins a pause, half as long again as the previous one. */
 static void
 pause(struct front_lane *l)
 {
@@ -131,7 +146,7 @@ pause(struct front_lane *l)
 	l->pause_ns = longer < l->pause_max_ns ? longer : l->pause_max_ns;
 }
 
-/* Of a server in use. */
+/* Counts a failure of a server in use. */
 static void
 count_failure(struct front_lane *l)
 {
@@ -166,7 +181,7 @@ front_lane_failed(struct front_lane *l, enum front_counter why)
 	front_server_add(l->counts, why == FRONT_SERVER_LATE     ? FRONT_SERVER_TIMEDOUT
 				    : why == FRONT_SERVER_CLOSED ? FRONT_SERVER_EOF
 								 : FRONT_SERVER_ERR);
-	/* The control thread reads it behind the count, to name it; an older one does no harm. */
+	/* The control thread reads it after the count, to name it; an older one does no harm. */
 	atomic_store_explicit(&l->report->why, (uint8_t)failure_of(l, why), memory_order_relaxed);
 	connection_end(l);
 	if (l->condition == FRONT_PLACE_IN_USE)
@@ -179,7 +194,7 @@ front_lane_failed(struct front_lane *l, enum front_counter why)
 	pause(l);
 }
 
-/* It ended while nothing was asked, as servers end what is idle. */
+/* Handles a connection that ended without open requests, as servers do with idle ones. */
 static void
 closed_idle(struct front_lane *l)
 {
@@ -203,7 +218,7 @@ front_lane_moved(struct front_lane *l)
 	due_at(l, l->front->now_ns);
 }
 
-/* One lane of all cores' counts it. */
+/* Counts an ejection, by one lane of all cores'. */
 static void
 count_ejection(struct front_lane *l)
 {
@@ -250,7 +265,7 @@ front_lane_reprobe(struct front_lane *l, uint32_t probe, uint64_t pause_ns)
 	l->pause_ns += l->pause_ns / 2;
 }
 
-/* ---- its begin ---- */
+/* ---- opening ---- */
 
 static bool
 may_open(const struct front_lane *l)
@@ -277,7 +292,8 @@ open_connection(struct front_lane *l)
 	due_at(l, front_link_look_ns(l));
 }
 
-/* The reply is not here: it comes yet, or it came to another core, or in vain. */
+/* Handles a connecting lane without a reply: it may still arrive, or has reached another core, or
+ * will not come. */
 static void
 connecting(struct front_lane *l)
 {
@@ -301,7 +317,8 @@ opened(struct front_lane *l)
 	front_count(l->front, FRONT_CONNECTED);
 	front_link_opened(l);
 	l->lost_tries = 0;
-	/* Replies are read in the turn in which they come, however many requests wait. */
+	/* Replies are read in the turn in which they arrive, however many requests are
+	 * pending. */
 	conn_expect(l->conn, UINT64_MAX);
 	l->written = 0;
 	l->state = LANE_PROBING;
@@ -316,7 +333,7 @@ up(struct front_lane *l)
 	front_server_add(l->counts, FRONT_SERVER_OPENED);
 	l->up_ns = l->front->now_ns;
 	front_fence_up(l);
-	/* Pairs with front_control: it is flushed, if it had to be. */
+	/* Pairs with front_control: the server was flushed, if that was due. */
 	if (l->probe != 0)
 		atomic_store_explicit(&l->report->probed, l->probe, memory_order_release);
 	if (!list_empty(&l->queue))
@@ -336,7 +353,7 @@ front_lane_probed(struct front_lane *l, bool meta)
 	front_lane_flush(l);
 }
 
-/* What another core has flushed since is flushed once more then, at worst. */
+/* Handles a flush's answer. A flush that another core requested since is repeated, at worst. */
 void
 front_lane_flushed(struct front_lane *l)
 {
@@ -380,7 +397,7 @@ front_lane_on_time(struct front_lane *l)
 	default:
 		if (l->fence.ask_ns <= l->front->now_ns)
 			front_fence_ask(l);
-		else if (l->reading == READING_BEGIN) /* its answer is here, and waits for memory */
+		else if (l->reading == READING_BEGIN) /* its answer waits for memory */
 			l->excused_ns = l->front->now_ns;
 		else
 			front_lane_failed(l, FRONT_SERVER_LATE);

@@ -1,11 +1,11 @@
 /*
- * front_lane.h - a connection to a server, and what it has been asked.
+ * front_lane.h - a connection to a server, and its requests.
  *
  * Private to lib/front.
  *
- * Shape:  a lane's requests are answered in the order in which they were sent; its reader is amid
- *         the reply to the first of them. Its functions are in front_core.h.
- * Thread: core-local, but for counts and report.
+ * Shape:  a lane's requests are answered in the order in which they were sent; its reader is
+ *         within the reply to the first of them. Its functions are in front_core.h.
+ * Thread: core-local, except counts and report.
  */
 #ifndef CLOCKOO_FRONT_LANE_H
 #define CLOCKOO_FRONT_LANE_H
@@ -23,14 +23,15 @@ struct front_request {
 	struct list keys;
 	enum front_ask ask;
 	bool cas;
-	bool asks_ttl;   /* `me k` stands in front of it */
-	int32_t ttl_s;   /* what that has said; FRONT_TTL_UNKNOWN */
+	bool asks_ttl;   /* `me k` precedes it */
+	int32_t ttl_s;   /* the TTL reported by that; or FRONT_TTL_UNKNOWN */
 	uint32_t sent_s; /* on the store's clock */
 	uint32_t opaque; /* of a meta line */
-	uint64_t end;    /* of its bytes, of all that were written */
+	uint64_t end;    /* of its bytes, in all bytes written on the connection */
 	uint64_t sent_ns;
-	uint32_t count;               /* of its keys, as they were sent: */
-	uint16_t key[FRONT_KEYS_MAX]; /* in the pool. From one to the next of a list a core waits */
+	uint32_t count;               /* of its keys, as they were sent */
+	uint16_t key[FRONT_KEYS_MAX]; /* indices in the pool; a list would make the core wait for
+					 each next key */
 };
 
 enum front_reading {
@@ -40,59 +41,61 @@ enum front_reading {
 	READING_VALUE_END,
 };
 
-/* What a connection has told its front since the front looked last: bits. */
+/* Events of a connection that the front has not handled yet, as bits. */
 enum front_event {
 	EVENT_OPENED = 1u << 0,
 	EVENT_READY = 1u << 1,
-	EVENT_LOST = 1u << 2, /* it is not there any more */
+	EVENT_LOST = 1u << 2, /* the connection has ended */
 };
 
 struct front_lane {
 	struct front *front;
-	struct front_server_counts *counts; /* its server's */
-	struct conn *conn;                  /* NULL: LANE_DOWN, or it is lost */
+	struct front_server_counts *counts; /* of its server */
+	struct conn *conn;                  /* NULL: LANE_DOWN, or the connection was lost */
 	enum front_lane_state state;
 	uint32_t server;
-	struct front_report *report; /* of its server, all cores' */
+	struct front_report *report; /* of its server, for all cores */
 	uint8_t condition;           /* enum front_condition */
-	uint32_t probe;              /* this lane probes its server, which is not in use; else 0 */
-	uint32_t flush;              /* flush_due when it was sent */
-	uint64_t opened_ns;          /* or tried */
-	uint8_t connect_failure;     /* enum front_failure: of the last attempt to connect */
-	uint32_t events;             /* enum front_event */
-	struct list event_link;      /* in front.events while there are some */
-	struct list look_link;       /* in front.looks while it owes replies */
-	struct list send_link;       /* in front.unsent while keys are queued */
+	uint32_t probe;          /* the probe that this lane makes of a server not in use; else 0 */
+	uint32_t flush;          /* flush_due when the flush was sent */
+	uint64_t opened_ns;      /* or the time of the attempt */
+	uint8_t connect_failure; /* enum front_failure of the last attempt to connect */
+	uint32_t events;         /* enum front_event */
+	struct list event_link;  /* in front.events while events are set */
+	struct list look_link;   /* in front.looks while replies are open */
+	struct list send_link;   /* in front.unsent while keys are queued */
 	struct list queue, requests;
 	uint32_t key_count, request_count;
-	uint64_t due_ns;         /* DOWN: to be opened; CONNECTING: to be looked at */
-	uint64_t connect_end_ns; /* CONNECTING: it has failed then */
-	uint32_t lost_tries;     /* whose reply came to another core, in a row */
+	uint64_t due_ns;         /* DOWN: to be opened; CONNECTING: to be checked */
+	uint64_t connect_end_ns; /* CONNECTING: the attempt has failed then */
+	uint32_t lost_tries;     /* consecutive tries whose reply reached another core */
 	uint64_t up_ns;
 	uint64_t pause_ns; /* before it is opened again, beyond failure_limit */
 	uint64_t pause_max_ns;
-	uint32_t failures; /* in a row */
+	uint32_t failures; /* consecutive ones */
 	bool meta;
-	bool tells_ttl;            /* its server's version: as front_reply.h says */
-	struct front_key *sending; /* whose value is not all queued yet; NULL: there is none */
+	bool tells_ttl;            /* of its server's version, as in front_reply.h */
+	struct front_key *sending; /* whose value is not yet completely queued; NULL: none */
 	uint32_t sending_at;
 	uint64_t written;
 	uint32_t opaque; /* of the last meta line */
 
 	struct front_fence fence;
 
-	/* the reply that comes */
+	/* The reply being read. */
 	enum front_reading reading;
 	struct front_asked asked; /* of the first request */
 	uint8_t opaque_text[MC_U64_DIGITS_MAX];
 	struct view views[FRONT_KEYS_MAX];
 	struct front_key *keys[FRONT_KEYS_MAX]; /* NULL: answered */
-	struct front_reply reply;               /* whose value is read */
+	struct front_reply reply;               /* the reply whose value is read */
 	uint32_t value_left, end_left;
-	uint64_t memory_ns;  /* since when its value waits for memory; 0: it does not */
-	uint64_t excused_ns; /* until then it was us who did not read */
+	uint64_t memory_ns;   /* start of its value's wait for memory; 0: it does not wait */
+	uint64_t excused_ns;  /* until then this front did not read */
+	uint32_t moved_bytes; /* since moved_ns */
+	uint64_t moved_ns;    /* when the last FRONT_MOVES_BYTES were complete */
 	uint32_t line_len;
-	uint8_t line[FRONT_REPLY_LINE_MAX]; /* one that came in pieces */
+	uint8_t line[FRONT_REPLY_LINE_MAX]; /* a line that arrived in pieces */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * front_listing.c - rows of `stats conns`, compared with the ports that are known.
+ * front_listing.c - compares rows of `stats conns` with the known ports.
  */
 #include "front_listing.h"
 
@@ -30,7 +30,7 @@ is_address(struct view name)
 	return name.len > len && memcmp(name.data + name.len - len, end, len) == 0;
 }
 
-/* Each once. */
+/* Removes a port from the known ones; each counts once. */
 static bool
 take_port(struct front_listing *l, uint32_t port)
 {

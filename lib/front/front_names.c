@@ -1,5 +1,6 @@
 /*
- * front_names.c - which address a name's server has now, and getaddrinfo(3) as one who tells.
+ * front_names.c - resolves the present address of a server's name, with getaddrinfo(3) as the
+ * resolver.
  */
 #include "front_names.h"
 
@@ -54,7 +55,7 @@ look_up(struct front_name *name, const char *host, front_lookup_fn *lookup, void
 	return true;
 }
 
-/* The next server that has a name, from at on; count: there is none. */
+/* Returns the next server with a name, from at on; count: there is none. */
 static uint32_t
 next_name(const struct front_names *names, uint32_t at)
 {

@@ -1,5 +1,6 @@
 /*
- * front_open.c - the local port of a connection to a server: replies to it must come to this core.
+ * front_open.c - chooses the local port of a connection to a server, so that replies reach this
+ * core.
  */
 #include "front_core.h"
 
@@ -15,7 +16,7 @@ port_fits(const void *arg, const struct ip_addr *ours, uint16_t local_port)
 	return core == f->cfg.core || core == FRONT_CORE_UNKNOWN;
 }
 
-/* From a port that another core found for us, if there is one. */
+/* Opens from a port that another core found for this one, if there is one. */
 static struct conn *
 open_from_found(struct front_lane *l, struct conn_target to)
 {

@@ -1,5 +1,6 @@
 /*
- * front_options.c - words become enums, times nanoseconds, the list or the file servers.
+ * front_options.c - converts words to enums, times to nanoseconds, and the list or file to
+ * servers.
  */
 #include "front_options.h"
 
@@ -32,7 +33,7 @@ read_servers(struct front_servers *servers, const char *value, struct error *err
 			       : front_servers_read(servers, value, err);
 }
 
-/* The same errors, of the other option. */
+/* Reads the gutter's servers; errors name its option instead of the servers'. */
 static bool
 read_gutter(struct front_servers *servers, const char *value, struct error *err)
 {
@@ -47,7 +48,7 @@ read_gutter(struct front_servers *servers, const char *value, struct error *err)
 				 : why.text);
 }
 
-/* address:port, as servers are written; false: it is none. */
+/* Parses address:port, in the form of servers. False if it is not of this form. */
 static bool
 read_peer(struct front_address *peer, const char *text, size_t len)
 {
@@ -91,7 +92,8 @@ read_peers(struct front_peers_list *peers, const char *value, struct error *err)
 	return true;
 }
 
-/* Where copies are right, or there are none, words would change nothing. */
+/* Checks that peers have a use. Without copies, or with copies that are always right, they would
+ * change nothing. */
 static bool
 peers_make_sense(const struct front_config *front, struct error *err)
 {
@@ -116,8 +118,8 @@ connections_fit(const struct front_config *front, struct error *err)
 			 FRONT_LANES_MAX);
 }
 
-/* Without shared mode's bound copies are right only if all writes come this way: somebody has to
- * say so. */
+/* Returns the number of copies. Without the bound of shared mode, copies are right only if all
+ * writes pass this front, so the operator must request them. */
 static uint32_t
 items_of(const struct config_front *options)
 {
@@ -131,7 +133,7 @@ front_options_read(struct front_config *front, const struct config *options, str
 {
 	const struct config_front *o = &options->front;
 
-	memset(front, 0, sizeof *front); /* what no option names */
+	memset(front, 0, sizeof *front); /* also fields without an option */
 	front->hash = (enum front_hash)o->hash;
 	front->distribution = (enum front_distribution)o->distribution;
 	front->given_order = o->order != 0;

@@ -1,5 +1,5 @@
 /*
- * front_options.h - the operator's options as a front's configuration.
+ * front_options.h - converts the operator's options to a front's configuration.
  *
  * Owner:  the caller.
  * Thread: any; a file of servers is read.
@@ -11,7 +11,7 @@
 #include "config/config.h"
 #include "front_config.h"
 
-/* Of options that name a fleet (config_has_front). */
+/* Converts options that name a fleet (config_has_front). */
 bool front_options_read(struct front_config *front, const struct config *options,
 			struct error *err);
 

@@ -1,29 +1,29 @@
 /*
- * front_peers.c - words of keys: told, sent, heard.
+ * front_peers.c - collects, sends and receives words of written keys.
  */
 #include "front_peers.h"
 
 #include "front_keep.h"
 #include "front_words.h"
 
-#define LOOK_NS 250000ull /* whether a link address is known now */
+#define LOOK_NS 250000ull /* interval of checks whether a link address is known */
 
 struct peer {
 	struct udp_peer to;
-	uint64_t gives_up_ns; /* it is being solicited until then; 0: it is known */
+	uint64_t gives_up_ns; /* a solicitation lasts until then; 0: the address is known */
 };
 
 struct front_peers {
 	uint32_t count;
-	uint32_t next;       /* who the oldest datagram goes to */
-	uint32_t head, tail; /* datagrams; the last one may take more words */
-	uint32_t heard_s;    /* the second of which these are: */
+	uint32_t next;       /* the peer that the oldest datagram goes to next */
+	uint32_t head, tail; /* of the ring of datagrams; the last one may take more words */
+	uint32_t heard_s;    /* the second that the next two count in */
 	uint32_t heard, flushes;
 	struct peer peer[FRONT_PEERS_MAX];
 	struct front_words datagram[FRONT_PEER_DATAGRAMS];
 };
 
-/* Since the start, and since the last reset of stats. */
+/* Counts since the start, and since the last reset of stats. */
 static void
 peers_count(struct front *f, enum front_peer_count which)
 {
@@ -38,8 +38,8 @@ front_peers_bytes(const struct front_settings *settings)
 	return settings->peers.count != 0 ? sizeof(struct front_peers) + CACHE_LINE_BYTES : 0;
 }
 
-/* A stack drops datagrams that come from a port of its own: a server's is in the lower half, or the
- * upper, and this in the other. */
+/* Returns a source port that is not a server's. A stack drops datagrams from one of its own
+ * ports, so this one is in the other half of the port numbers. */
 static uint16_t
 source_port(uint16_t port)
 {
@@ -69,9 +69,9 @@ front_peers_create(struct region *region, const struct front_settings *settings)
 	return p;
 }
 
-/* ---- told ---- */
+/* ---- collecting ---- */
 
-/* Where a word goes that finds no room in the last datagram; NULL: none is free. */
+/* Returns a new datagram for a word that finds no room in the last one; NULL: none is free. */
 static struct front_words *
 datagram_begin(struct front_peers *p)
 {
@@ -84,7 +84,7 @@ datagram_begin(struct front_peers *p)
 	return words;
 }
 
-/* One that has gone to a peer is closed. */
+/* Returns the datagram that takes more words. One that was sent to a peer is closed. */
 static struct front_words *
 datagram_open(struct front_peers *p)
 {
@@ -129,11 +129,12 @@ front_peers_tell_all(struct front *f)
 		peers_count(f, FRONT_PEER_LOST);
 }
 
-/* ---- sent ---- */
+/* ---- sending ---- */
 
 enum sending { SENT, LOST, LATER };
 
-/* A peer that nobody knows is waited for once, and not again until it is known. */
+/* Resolves a peer's link address. An unknown one is waited for once, and not again until it is
+ * known. */
 static enum sending
 peer_resolve(struct front *f, struct peer *peer)
 {
@@ -168,7 +169,7 @@ peer_send(struct front *f, struct peer *peer, struct view payload)
 	return SENT;
 }
 
-/* To each peer that has not had it; false: the rest later. */
+/* Sends a datagram to each peer that has not had it. False: the rest is sent later. */
 static bool
 datagram_send(struct front *f, struct front_words *words, uint32_t *sends)
 {
@@ -211,7 +212,7 @@ front_peers_next_ns(const struct front *f)
 	return p == NULL || p->head == p->tail ? FRONT_NEVER : f->now_ns + LOOK_NS;
 }
 
-/* ---- heard ---- */
+/* ---- receiving ---- */
 
 static bool
 is_peer(const struct front_peers *p, const struct ip_addr *ip)
@@ -222,7 +223,7 @@ is_peer(const struct front_peers *p, const struct ip_addr *ip)
 	return false;
 }
 
-/* False: more than may be heard in a second. */
+/* True unless the limit of words in a second is reached. */
 static bool
 may_hear(struct front *f, bool all)
 {
@@ -240,8 +241,8 @@ may_hear(struct front *f, bool all)
 	return true;
 }
 
-/* Who asks from now on joins nothing older, what is under way is not kept, and what is here goes.
- */
+/* Applies a received key: later requests join nothing older, a fill in progress is not kept, and
+ * a copy is removed. */
 static void
 hear_key(struct front *f, struct view name)
 {
@@ -252,7 +253,7 @@ hear_key(struct front *f, struct view name)
 	if (front_copy_write(&f->copies, &wanted, false, &hold))
 		front_write_end_mt(f->copies.shared.cells, hash);
 	else
-		store_delete(f->store, name, hash); /* it has writers enough */
+		store_delete(f->store, name, hash); /* it has enough writers */
 	front_flights_close(f, wanted);
 }
 

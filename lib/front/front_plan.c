@@ -1,6 +1,6 @@
 /*
- * front_plan.c - builds the ring, measures its points and what keys in sequence make of it, and
- * sizes the slots by the formula.
+ * front_plan.c - builds the ring, measures the distribution of its points and of sequential keys,
+ * and sizes the slots by the formula.
  */
 #include "front_plan.h"
 #include "front_slots.h"
@@ -10,13 +10,13 @@
 #include <stdio.h>
 
 #define KEYS_MIN    60000u
-#define KEYS_SERVER 1000u /* so that chance adds little */
+#define KEYS_SERVER 1000u /* enough that chance adds little */
 #define KEY_BYTES   24u
 #define NS_PER_S    1e9
-#define UNEVEN      1.1 /* by this times more than the points: the hash is what is uneven */
+#define UNEVEN      1.1 /* the hash is uneven if keys exceed the points by this factor */
 #define EVEN_HASHES "murmur, one_at_a_time or md5; of a running fleet they move the keys"
 
-/* What jump cannot express. */
+/* Checks what jump cannot express. */
 static bool
 check_together(const struct front_config *config, struct error *err)
 {
@@ -38,14 +38,14 @@ check_together(const struct front_config *config, struct error *err)
 	return true;
 }
 
-/* Of all servers. */
+/* Shares of all servers. */
 struct shares {
-	double due[FRONT_SERVERS_MAX]; /* what a weight asks for */
+	double due[FRONT_SERVERS_MAX]; /* by weight */
 	double points[FRONT_SERVERS_MAX];
 	uint32_t keys[FRONT_SERVERS_MAX];
 };
 
-/* Weights mean nothing to consistent. */
+/* Computes the shares by weight. consistent ignores weights. */
 static void
 find_due(struct shares *shares, const struct front_config *config)
 {
@@ -78,7 +78,7 @@ measure_points(struct front_plan *plan, const struct front_config *config,
 	plan->n = 1 / smallest;
 }
 
-/* Of n keys in sequence, of one form. */
+/* Measures n sequential keys of one form. */
 static void
 measure_form(struct front_plan *plan, const struct front_ring *ring, struct shares *shares,
 	     int (*write)(char text[KEY_BYTES], uint32_t k), uint32_t n)
@@ -118,7 +118,8 @@ of_many_digits(char text[KEY_BYTES], uint32_t k)
 	return snprintf(text, KEY_BYTES, "%016u", k);
 }
 
-/* A hash may be even in one form and not in another: the worst counts. */
+/* Measures sequential keys. A hash may be even in one form and not in another, so the worst
+ * counts. */
 static void
 measure_sequence(struct front_plan *plan, const struct front_ring *ring, struct shares *shares)
 {
@@ -154,7 +155,7 @@ front_plan_make(struct front_plan *plan, struct front_ring *ring, const struct f
 	*plan = (struct front_plan){.servers = fleet.nservers};
 	if (!check_together(config, err))
 		return false;
-	ensure(front_ring_build(ring, &fleet, NULL)); /* the heaviest one has a point */
+	ensure(front_ring_build(ring, &fleet, NULL)); /* the heaviest server has a point */
 	find_due(&shares, config);
 	front_ring_shares(ring, shares.points);
 	measure_points(plan, config, &shares);

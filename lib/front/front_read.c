@@ -1,6 +1,6 @@
 /*
- * front_read.c - a connection's bytes become answers: line by line, values into items. A server is
- * not trusted: front_reply.c says whether a line is an answer to the first request.
+ * front_read.c - converts a connection's bytes to answers: line by line, values into items. A
+ * server is not trusted: front_reply.c decides whether a line answers the first request.
  */
 #include "front_keep.h"
 
@@ -10,7 +10,7 @@
 
 enum read_step {
 	READ_ON,
-	READ_LATER, /* nothing is here, or there is no memory for it */
+	READ_LATER, /* no bytes have arrived, or there is no memory for them */
 	READ_BROKEN,
 };
 
@@ -54,8 +54,8 @@ request_done(struct front_lane *l)
 	front_read_begin(l);
 }
 
-/* Answers what is left of the request's keys. error: the server refused them; MC_ERR_NONE: they are
- * misses. */
+/* Answers the remaining keys of the request. error: the server refused them; MC_ERR_NONE: they
+ * are misses. */
 static enum read_step
 request_answered(struct front_lane *l, enum mc_error error)
 {
@@ -90,7 +90,7 @@ flush_answered(struct front_lane *l)
 	return READ_ON;
 }
 
-/* The list of a server's connections: its end, or an error. */
+/* Handles the end of a list of a server's connections, or an error. */
 static enum read_step
 stats_answered(struct front_lane *l, bool listed)
 {
@@ -100,7 +100,8 @@ stats_answered(struct front_lane *l, bool listed)
 	return READ_ON;
 }
 
-/* What `get k` says comes next: if nothing is there, or what was there ends meanwhile, a miss. */
+/* Handles the answer to `me k`. `get k` follows: a miss if there is no item, or if it ends
+ * meanwhile. */
 static enum read_step
 ttl_answered(struct front_lane *l, int32_t ttl_s)
 {
@@ -112,7 +113,7 @@ ttl_answered(struct front_lane *l, int32_t ttl_s)
 	return READ_ON;
 }
 
-/* Of a request of one key. */
+/* Answers a request of one key. */
 static enum read_step
 key_answered(struct front_lane *l, const struct serve_answer *answer)
 {
@@ -158,7 +159,7 @@ fill_begin(struct front_lane *l, struct front_key *key)
 	enum store_result r;
 
 	front_key_use_more(key);
-	/* One alone may have more. */
+	/* A single answer may have more. */
 	if (f->answer_bytes != 0 && f->answer_bytes + len > f->cfg.answer_bytes_max)
 		return STORE_NOT_YET;
 	r = store_begin(f->store, &key->fill, view, key->hash, len, l->reply.client_flags,
@@ -168,7 +169,7 @@ fill_begin(struct front_lane *l, struct front_key *key)
 	return r;
 }
 
-/* The same, with memory of what clients do not read. */
+/* Begins a fill, if necessary with memory of answers that clients do not read. */
 static enum store_result
 fill_begin_yielding(struct front_lane *l, struct front_key *key)
 {
@@ -182,7 +183,7 @@ fill_begin_yielding(struct front_lane *l, struct front_key *key)
 	return r;
 }
 
-/* May its value wait for memory yet? */
+/* True if the value may still wait for memory. */
 static bool
 may_wait(struct front_lane *l)
 {
@@ -193,7 +194,7 @@ may_wait(struct front_lane *l)
 	return f->now_ns - l->memory_ns < f->cfg.timeout_ns / FRONT_MEMORY_PART;
 }
 
-/* Without an item the value is skipped. */
+/* Begins a value. Without an item it is skipped. */
 static enum read_step
 value_begin(struct front_lane *l)
 {
@@ -239,9 +240,9 @@ value_answered(struct front_lane *l)
 	return READ_ON;
 }
 
-/* ---- values of `get` that are here as a whole ---- */
+/* ---- values of `get` that have arrived as a whole ---- */
 
-/* Is there no need for the store's memory? */
+/* True if the value fits into the key, without memory of the store. */
 static bool
 is_short(const struct front_key *key, const struct front_value *v)
 {
@@ -264,10 +265,10 @@ short_answered(struct front_lane *l, struct front_key *key, const struct front_v
 	front_key_answer(l->front, key, &answer);
 }
 
-/* Of a reply that another core or a NIC has written: lines that are on their way while values in
- * front of them are read. */
+/* Lines to prefetch of a reply that another core or a NIC has written, while earlier values are
+ * read. */
 #define LINES_AHEAD 4u
-/* Keys, likewise, with who waits for them: their first lines are near since the reply began. */
+/* Keys to prefetch with their clients; their first lines were prefetched when the reply began. */
 #define KEYS_AHEAD 2u
 
 static inline void
@@ -281,7 +282,7 @@ key_prefetch(const struct front_lane *l, uint32_t i)
 	serve_answer_prefetch(l->front->serve, key->ticket);
 }
 
-/* One after the other, as step() takes them. False: the first one is for that. */
+/* Reads consecutive values as step() would. False: step() must read the first one. */
 static NOT_FLAT FLAT bool
 values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step *s)
 {
@@ -321,7 +322,7 @@ values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step
 	return true;
 }
 
-/* What `ma` has made. */
+/* Handles the number that `ma` has made. */
 static enum read_step
 number_answered(struct front_lane *l)
 {
@@ -340,7 +341,7 @@ value_ended(struct front_lane *l)
 	return l->asked.ask == FRONT_ASK_MA ? number_answered(l) : value_answered(l);
 }
 
-/* As much as is here; its end with it, if that is here, too. */
+/* Reads the value's bytes that have arrived, and its end, if that has arrived, too. */
 static enum read_step
 value_read(struct front_lane *l, struct view v, uint32_t *bytes)
 {
@@ -414,7 +415,7 @@ status_read(struct front_lane *l, const struct front_reply *r)
 		if (l->state == LANE_PROBING)
 			return flush_answered(l);
 		break;
-	case FRONT_ASK_MG: /* a hit has its value, but that of a touch */
+	case FRONT_ASK_MG: /* a hit has its value, except for a touch */
 		if (r->status == FRONT_HD && l->keys[0]->query.verb != MC_BIN_TOUCH)
 			return READ_BROKEN;
 		break;
@@ -422,7 +423,7 @@ status_read(struct front_lane *l, const struct front_reply *r)
 		if ((r->meta & FRONT_META_SIZE) == 0)
 			answer.size = l->keys[0]->query.body_len;
 		break;
-	case FRONT_ASK_MA: /* the same of its number */
+	case FRONT_ASK_MA: /* a success has its number */
 		if (r->status == FRONT_HD)
 			return READ_BROKEN;
 		break;
@@ -453,7 +454,7 @@ error_read(struct front_lane *l, const struct front_reply *r)
 		return ttl_answered(l, FRONT_TTL_UNKNOWN);
 	if (l->asked.ask == FRONT_ASK_STATS)
 		return stats_answered(l, false);
-	/* An error is no miss, even where front.on_failure makes one of a server that is down. */
+	/* An error is no miss, even if front.on_failure makes one of a server that is down. */
 	if (is_retrieval(l->asked.ask))
 		return request_answered(l, r->error != MC_ERR_NONE ? r->error : MC_ERR_REFUSED);
 	key_answered(l, &answer);
@@ -493,8 +494,8 @@ reply_read(struct front_lane *l, const struct front_reply *reply)
 	}
 }
 
-/* A server refuses a value when it has read the line in front of it: that counts once it has
- * skipped the value. */
+/* True if the server refuses a value before receiving all of it, having read the preceding line.
+ * The refusal counts once the server has skipped the value. */
 static bool
 refuses_early(const struct front_lane *l, struct view v)
 {
@@ -505,7 +506,8 @@ refuses_early(const struct front_lane *l, struct view v)
 	       l->line_len == 0 && memcmp(v.data, error, n) == 0;
 }
 
-/* A line that is all in v is read there; one in pieces is gathered, to its end and no further. */
+/* Reads a line. A line that is complete in v is read there; one in pieces is gathered, up to its
+ * end. */
 static enum read_step
 line_read(struct front_lane *l, struct view v, uint32_t *bytes)
 {
@@ -552,7 +554,7 @@ step(struct front_lane *l, uint32_t *bytes)
 	if (l->reading == READING_VALUE && l->value_left == 0)
 		l->reading = READING_VALUE_END;
 	v = conn_peek(l->conn);
-	if (list_empty(&l->requests)) /* nothing was asked; an end is no failure then */
+	if (list_empty(&l->requests)) /* no request is open, so an end is no failure */
 		return v.len != 0 ? READ_BROKEN : READ_LATER;
 	if (v.len == 0)
 		return conn_eof(l->conn) ? READ_BROKEN : READ_LATER;
@@ -566,15 +568,18 @@ step(struct front_lane *l, uint32_t *bytes)
 	}
 }
 
-/* Bounded: each step uses up bytes that are here, but for one before each value. */
+/* Reads replies; bounded, since each step uses bytes that have arrived, except one before each
+ * value. */
 void
 front_lane_read(struct front_lane *l, uint32_t *bytes)
 {
 	struct front *f = l->front;
+	const uint32_t most = *bytes;
 	enum read_step s = READ_ON;
 
 	while (s == READ_ON && *bytes > 0 && front_may_answer(f))
 		s = step(l, bytes);
+	front_lane_moves(l, most - *bytes);
 	if (s == READ_ON)
 		f->more = true;
 	if (s == READ_BROKEN)

@@ -1,6 +1,6 @@
 /*
- * front_reply.c - one line of a server's reply: split into words, found in the table of what may
- * answer what was asked, its numbers read.
+ * front_reply.c - parses one line of a server's reply: splits it into words, finds it in the
+ * table of allowed answers, and reads its numbers.
  */
 #include "front_reply.h"
 
@@ -11,7 +11,7 @@
 
 #define WORDS_MAX      24u /* a meta reply with each of its flags, a line of `me` */
 #define CRLF           2
-#define FEW_DIGITS     8   /* a line of them is within its limit */
+#define FEW_DIGITS     8   /* a number of this many digits is within its limit */
 #define WORD_BYTES     6u  /* "VALUE " */
 #define VALUE_REST_MIN 8u  /* " 0 0", CR LF, CR LF */
 #define ME_MENDED      24u /* memcached 1.6.24, commit 1776b021e */
@@ -35,7 +35,7 @@ begins_with(struct view line, const char *text)
 	return line.len >= len && memcmp(line.data, text, len) == 0;
 }
 
-/* Single spaces stand between words; false: there are too many, or an empty one. */
+/* Splits a line at single spaces. False: too many words, or an empty one. */
 static bool
 split(struct words *w, struct view line)
 {
@@ -75,7 +75,7 @@ read_length(struct view word, uint32_t *len)
 	return true;
 }
 
-/* Which key that has had no value it is, beginning with the expected one. */
+/* Finds which requested key without a value this is, beginning with the expected one. */
 static bool
 find_key(struct front_asked *asked, struct view key, uint32_t *index)
 {
@@ -92,7 +92,8 @@ find_key(struct front_asked *asked, struct view key, uint32_t *index)
 	return false;
 }
 
-/* VALUE key flags bytes [cas]: whoever asked for cas is given it, nobody else. */
+/* Reads "VALUE key flags bytes [cas]". The cas must be present if it was requested, and only
+ * then. */
 static void
 read_text_value(struct front_reply *r, struct front_asked *asked, const struct words *w)
 {
@@ -105,8 +106,9 @@ read_text_value(struct front_reply *r, struct front_asked *asked, const struct w
 		r->kind = FRONT_REPLY_VALUE;
 }
 
-/* Up to 1.6.23 `me` tells what is left to live with its sign reversed: a second is -1, as no expiry
- * is. Builds without their history say UNKNOWN. */
+/* True if `me` of this version reports the TTL. Up to 1.6.23 it reports it with its sign
+ * reversed: one second is -1, as is no expiry. Builds without their history have version
+ * UNKNOWN. */
 static bool
 tells_ttl(struct view version)
 {
@@ -131,7 +133,7 @@ read_exp(struct view number, int32_t *ttl_s)
 	return true;
 }
 
-/* ME key exp=-1 la=0 cas=2 ...: what is left to live is all that is asked for. */
+/* Reads "ME key exp=-1 la=0 cas=2 ...", of which only the TTL is needed. */
 static void
 read_me(struct front_reply *r, struct front_asked *asked, const struct words *w)
 {
@@ -151,7 +153,7 @@ read_me(struct front_reply *r, struct front_asked *asked, const struct words *w)
 		set_status(r, FRONT_ME);
 }
 
-/* A flag that has no argument. */
+/* Records a flag, which must have no argument. */
 static bool
 mark(struct front_reply *r, enum front_meta bit, uint32_t len)
 {
@@ -166,8 +168,8 @@ mark_number(struct front_reply *r, enum front_meta bit, struct view number, uint
 	return mc_read_u32(number, out);
 }
 
-/* One flag of a meta reply. k and O say what was sent, b how: their like is checked by the caller.
- */
+/* Reads one flag of a meta reply. k and O repeat the request, and b its encoding; the caller
+ * checks them. */
 static bool
 read_meta_flag(struct front_reply *r, const struct front_asked *asked, struct view word,
 	       bool *opaque)
@@ -207,7 +209,7 @@ read_meta_flag(struct front_reply *r, const struct front_asked *asked, struct vi
 	}
 }
 
-/* Flags from word `first` on; an opaque that was sent comes back. */
+/* Reads flags from word `first` on. An opaque that was sent must be repeated. */
 static bool
 read_meta_flags(struct front_reply *r, const struct front_asked *asked, const struct words *w,
 		uint32_t first)
@@ -254,7 +256,7 @@ static const struct {
 	{"NF", META_ASKS, FRONT_NF, true},
 };
 
-/* Before 1.6.45 EN stands alone. */
+/* True if the status must have flags. EN has none before 1.6.45. */
 static bool
 must_have_flags(const struct front_asked *asked, enum front_status status)
 {
@@ -276,7 +278,7 @@ read_status(struct front_reply *r, const struct front_asked *asked, const struct
 	return false;
 }
 
-/* Errors that say what became of the request. */
+/* Returns the error if it determines the fate of the request, else MC_ERR_NONE. */
 static uint8_t
 known_error(struct view line)
 {
@@ -292,8 +294,8 @@ known_error(struct view line)
 	return MC_ERR_NONE;
 }
 
-/* After these two memcached skips the body of a request; after any other it may read it as
- * commands. */
+/* True if memcached has skipped the body of the request. After any other error it may read the
+ * body as commands. */
 static bool
 body_was_skipped(uint8_t error)
 {
@@ -314,7 +316,7 @@ read_error(struct front_reply *r, const struct front_asked *asked, struct view l
 	return true;
 }
 
-/* What most lines are: values and ends of `get`. */
+/* Reads the most frequent lines: values and ends of `get`. True if it was one. */
 static bool
 read_retrieved(struct front_reply *r, struct front_asked *asked, struct view line)
 {
@@ -331,7 +333,7 @@ read_retrieved(struct front_reply *r, struct front_asked *asked, struct view lin
 	return true;
 }
 
-/* STAT name value: the value is what is left, which may be nothing. */
+/* Reads "STAT name value". The value is the rest of the line, which may be empty. */
 static bool
 read_row(struct front_reply *r, struct view line)
 {
@@ -380,7 +382,7 @@ read_line(struct front_reply *r, struct front_asked *asked, struct view line)
 		r->kind = FRONT_REPLY_NUMBER;
 }
 
-/* A number of few digits: what stands behind it; at itself: there is none. */
+/* Reads a number of few digits. Returns what follows it; `at` itself if there is none. */
 static inline const uint8_t *
 read_digits(const uint8_t *at, const uint8_t *end, uint32_t *n)
 {
@@ -393,8 +395,8 @@ read_digits(const uint8_t *at, const uint8_t *end, uint32_t *n)
 
 #define EACH_BYTE 0x01010101u
 
-/* The number of one to three digits that these four bytes begin with, and how many it has; false:
- * there is none, or more of it. */
+/* Reads the number of one to three digits at the beginning of four bytes, and its length. False:
+ * there is none, or it is longer. */
 static inline bool
 read_short_number(uint32_t bytes, uint32_t *n, uint32_t *digits)
 {
@@ -411,7 +413,8 @@ read_short_number(uint32_t bytes, uint32_t *n, uint32_t *digits)
 	return true;
 }
 
-/* " flags length", whose end is within limits: what stands behind it; NULL: another form. */
+/* Reads " flags length", whose end is within limits. Returns what follows; NULL: it has another
+ * form. */
 static inline const uint8_t *
 read_flags_length(struct front_value *value, const uint8_t *at, const uint8_t *end)
 {

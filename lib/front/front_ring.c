@@ -1,5 +1,5 @@
 /*
- * front_ring.c - builds the points of live servers, and finds the one that a key falls on.
+ * front_ring.c - builds the points of live servers, and finds the server of a key.
  */
 #include "front_ring.h"
 
@@ -29,7 +29,7 @@ add_point(struct front_ring *ring, uint32_t value, uint32_t server)
 	ring->points[ring->npoints++] = (struct front_point){.value = value, .server = server};
 }
 
-/* "name-ordinal", which the points of a server are hashes of. */
+/* Writes "name-ordinal", of which a server's points are hashes. */
 static struct view
 ordinal_name(char text[FRONT_NAME_BYTES + ORDINAL_BYTES], const struct front_server *server,
 	     uint32_t ordinal)
@@ -40,8 +40,8 @@ ordinal_name(char text[FRONT_NAME_BYTES + ORDINAL_BYTES], const struct front_ser
 	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)len};
 }
 
-/* Digests of a server, every step rounded to a float, as theirs is: exact arithmetic differs for
- * one fleet in 2,000. */
+/* Returns the digests of a server. Every step is rounded to a float, as nutcracker's is: exact
+ * arithmetic differs for one fleet in 2,000. */
 static uint32_t
 weighted_digests(uint32_t weight, uint32_t weights, uint32_t nlive)
 {
@@ -75,7 +75,7 @@ add_equal(struct front_ring *ring, const struct front_server *server, uint32_t i
 		add_point(ring, front_hash(ring->hash, ordinal_name(text, server, i)), index);
 }
 
-/* Equal points: the server that comes first. */
+/* Compares two points; equal ones are ordered by server. */
 static int
 compare_points(const void *a, const void *b)
 {
@@ -97,7 +97,7 @@ compare_names(const void *a, const void *b, void *servers)
 }
 
 struct live {
-	uint32_t index[FRONT_SERVERS_MAX]; /* of the fleet, in the order of placement */
+	uint32_t index[FRONT_SERVERS_MAX]; /* indices in the fleet, in the order of placement */
 	uint32_t n, weights;
 };
 
@@ -117,7 +117,7 @@ find_live(struct live *l, const struct front_fleet *fleet, const bool *live)
 			(void *)(uintptr_t)fleet->servers);
 }
 
-/* A server's points bear its place in the order, until they are sorted. */
+/* Adds a server's points, which have its place in the order until they are sorted. */
 static void
 add_server(struct front_ring *ring, const struct front_server *server, uint32_t place,
 	   const struct live *l, uint32_t weights_so_far)
@@ -139,7 +139,8 @@ add_server(struct front_ring *ring, const struct front_server *server, uint32_t 
 	}
 }
 
-/* Where a search begins, and ends: that of most values has no point between. */
+/* Computes where the search for a value begins and ends. For most values there is no point
+ * between. */
 static void
 index_points(struct front_ring *ring)
 {
@@ -190,8 +191,8 @@ front_ring_rename(struct front_ring *ring, const uint16_t *names)
 		ring->points[i].server = names[ring->points[i].server];
 }
 
-/* What is hashed of a key: behind skip, if it begins with that; of this, between the first tag[0]
- * and the first tag[1] behind it, if there is anything. */
+/* Returns the part of a key that is hashed: after skip, if the key begins with that; and of this,
+ * the part between the first tag[0] and the next tag[1], unless it is empty. */
 static struct view
 tagged(const struct front_ring *ring, struct view key)
 {
@@ -210,9 +211,9 @@ tagged(const struct front_ring *ring, struct view key)
 					: (struct view){.data = from, .len = (uint32_t)(to - from)};
 }
 
-/* The first point that is not below value; behind the last one comes the first. The last few are
- * counted without a branch: which of them it is, no processor foretells, and what stands behind a
- * wrong guess has waited for all of the key's hash. */
+/* Returns the server at the first point not below value; after the last point comes the first.
+ * The last few points are counted without a branch: it would be unpredictable, and a
+ * misprediction costs more after waiting for the key's hash. */
 static uint32_t
 server_at(const struct front_ring *ring, uint32_t value)
 {
@@ -234,7 +235,8 @@ server_at(const struct front_ring *ring, uint32_t value)
 	return ring->points[low == ring->npoints ? 0 : low].server;
 }
 
-/* Lamping and Veach, "A fast, minimal memory, consistent hash algorithm" (2014). */
+/* Computes the bucket by Lamping and Veach, "A fast, minimal memory, consistent hash algorithm"
+ * (2014). */
 static uint32_t
 jump(uint64_t hash, uint32_t nbuckets)
 {
@@ -270,7 +272,7 @@ server_of(const struct front_ring *ring, struct view key)
 	return server_at(ring, front_hash(ring->hash, part));
 }
 
-/* Most rings hash all of a key, and have points. */
+/* Most rings have points and hash whole keys. */
 uint32_t
 front_ring_server(const struct front_ring *ring, struct view key)
 {
@@ -279,8 +281,8 @@ front_ring_server(const struct front_ring *ring, struct view key)
 	return server_of(ring, key);
 }
 
-/* From the last point of *is on to i: the owners of before are those whose points lie there, and
- * the first behind. Returns the first behind. */
+/* Finds who loses keys between the last point of *is and point i: the owners of points of *was
+ * there, and of the first point after. Returns the index of that first point. */
 static uint32_t
 stretch_gains(const struct front_ring *was, const struct front_ring *is, uint32_t i, uint32_t k,
 	      bool *gains)
@@ -309,14 +311,14 @@ front_ring_gains(const struct front_ring *was, const struct front_ring *is, bool
 			k = stretch_gains(was, is, i, k, gains);
 		else
 			gains[is->points[i].server] = true;
-	/* What lies behind the last point is the first one's. */
+	/* Keys after the last point belong to the first. */
 	for (; circle && k <= was->npoints; k++)
 		gains[is->points[0].server] |=
 			was->points[k % was->npoints].server != is->points[0].server;
 }
 
-/* What lies between a point and the one before it: the points are a circle, the sums of weights a
- * line. */
+/* Returns the distance between a point and the previous one. The points form a circle, the sums
+ * of weights a line. */
 static uint32_t
 span(const struct front_ring *ring, uint32_t point)
 {

@@ -1,5 +1,6 @@
 /*
- * front_route.c - the fleet's state in a turn: what it does to lanes, and which lane is asked.
+ * front_route.c - applies the fleet's state to lanes once a turn, and chooses the lane of a
+ * request.
  */
 #include "front_core.h"
 

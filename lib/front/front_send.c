@@ -1,6 +1,6 @@
 /*
- * front_send.c - queued keys become requests on their lane's connection, in their order; plain gets
- * that follow each other share a line.
+ * front_send.c - sends queued keys as requests on their lane's connection, in their order;
+ * consecutive plain gets share a line.
  */
 #include "front_keep.h"
 
@@ -8,7 +8,7 @@
 #include "proto/mc_reply.h"
 
 #define GETS_WORD "gets"
-#define WORD_MAX  7u /* of a line beside its key */
+#define WORD_MAX  7u /* of a line, beside its key */
 
 static_assert(FRONT_QUERY_LINE_MAX + ITEM_PIN_MIN_BYTES + MC_BODY_END <= CONN_RESERVE_MAX,
 	      "a request's line and a short value are one reservation");
@@ -26,7 +26,7 @@ front_request_free(struct front *f, struct front_request *r)
 	f->requests_free[f->requests_left++] = r;
 }
 
-/* NULL: there is no room for a request now. */
+/* Takes a request; NULL: there is no room for one now. */
 static struct front_request *
 request_take(struct front_lane *l)
 {
@@ -83,15 +83,15 @@ request_add(struct front_lane *l, struct front_request *r, struct front_key *key
 	key_sent(l, r, key);
 }
 
-/* Of a key that is to be kept. */
+/* True if the key's TTL is needed, since its value is to be kept. */
 static bool
 asks_ttl(const struct front_lane *l, const struct front_key *key)
 {
 	return key->used_more && key->hold != 0 && l->meta;
 }
 
-/* `me k` and `get k`, or `gets k`: the second would not say when the item expires, and a mg would
- * win a stale one. Returns their bytes. */
+/* Writes `me k` and `get k`, or `gets k`: get alone would not report when the item expires, and
+ * mg would win a stale item. Returns their bytes. */
 static uint32_t
 get_with_ttl(struct front_lane *l, struct front_request *r, enum front_form form)
 {
@@ -112,7 +112,7 @@ get_with_ttl(struct front_lane *l, struct front_request *r, enum front_form form
 	return (uint32_t)(at - begin);
 }
 
-/* `get k1 .. kn`: as many as follow each other, and fit. Returns its bytes. */
+/* Writes `get k1 .. kn` with as many consecutive keys as fit. Returns its bytes. */
 static uint32_t
 gather(struct front_lane *l, struct front_request *r, enum front_form form)
 {
@@ -172,7 +172,15 @@ write_value(struct front_lane *l, const struct front_key *key, uint8_t *at)
 	mc_put_line_end(at);
 }
 
-/* From where it lies: the key keeps it until the request is answered. False: the rest waits. */
+/* True if the server has yet to receive some of the first request. */
+static bool
+first_is_leaving(const struct front_lane *l)
+{
+	return l->written - conn_unacknowledged(l->conn) < front_lane_first(l)->end;
+}
+
+/* Sends a value without copying: the key keeps it until the request is answered. False: the rest
+ * waits. */
 static bool
 value_send(struct front_lane *l)
 {
@@ -187,11 +195,13 @@ value_send(struct front_lane *l)
 			return false;
 		conn_credit_return(f->stack, 1);
 		if (!conn_write_external(f->stack, l->conn, v.data, v.len, nobody_waits, NULL)) {
-			f->more = true; /* nothing wakes who waits for a descriptor */
+			f->more = true; /* no event reports a free descriptor */
 			return false;
 		}
 		l->sending_at += v.len;
 		l->written += v.len;
+		if (first_is_leaving(l))
+			front_lane_moves(l, v.len);
 	}
 	if (!conn_writable(f->stack, l->conn, 1))
 		return false;
@@ -202,7 +212,8 @@ value_send(struct front_lane *l)
 	return true;
 }
 
-/* A line of its own, and a value behind it: a short one in the same reservation. */
+/* Sends a key with a line of its own, followed by its value; a short value is in the same
+ * reservation. */
 static void
 send_alone(struct front_lane *l, struct front_request *r, enum front_form form)
 {
@@ -272,7 +283,7 @@ probe_send(struct front_lane *l, const char *line, enum front_ask ask)
 	struct front_request *r = request_take(l);
 	const uint32_t len = (uint32_t)strlen(line);
 
-	/* Nothing else was written on this connection; what lacks is memory. */
+	/* Nothing else was written on this connection, so memory is lacking. */
 	if (r == NULL) {
 		front_lane_failed(l, FRONT_CONNECT_FAILED);
 		return;
@@ -293,7 +304,7 @@ front_lane_ask_stats(struct front_lane *l, const char *line)
 	return true;
 }
 
-/* What answers `version` is a process; what it answers to `mn` tells its protocol. */
+/* Probes a server. Only a process answers `version`; its answer to `mn` shows its protocol. */
 void
 front_lane_probe(struct front_lane *l)
 {

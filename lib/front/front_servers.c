@@ -1,6 +1,6 @@
 /*
- * front_servers.c - reads entries of a list of servers from their end, and refuses in one line what
- * nutcracker refuses or takes for something else.
+ * front_servers.c - reads entries of a list of servers from their end, and refuses in one line
+ * what nutcracker refuses or misinterprets.
  */
 #include "front_servers.h"
 
@@ -17,7 +17,7 @@
 #define WORDS_BYTES  256u
 #define SHOWN        60 /* bytes of an entry that an error shows */
 
-/* Where an entry stands, for its error. */
+/* The place of an entry, for its error. */
 struct place {
 	const char *file; /* NULL: a list */
 	uint32_t line;
@@ -50,7 +50,7 @@ trimmed(struct view text)
 	return text;
 }
 
-/* What stands behind the last such byte, which is cut off with it. False: there is none. */
+/* Cuts text at the last such byte, and returns what follows it. False: there is none. */
 static bool
 cut_last(struct view *text, char byte, struct view *behind)
 {
@@ -64,7 +64,7 @@ cut_last(struct view *text, char byte, struct view *behind)
 	return true;
 }
 
-/* A decimal number and nothing else; false also of one beyond most. */
+/* Reads a decimal number. False if anything else is in the text, or it exceeds most. */
 static bool
 read_number(struct view text, uint32_t most, uint32_t *number)
 {
@@ -79,7 +79,7 @@ read_number(struct view text, uint32_t most, uint32_t *number)
 	return text.len != 0 && n <= most;
 }
 
-/* Names and addresses that a lookup could know. */
+/* True if host consists of characters of names and addresses. */
 static bool
 is_host(struct view host)
 {
@@ -117,7 +117,7 @@ read_host(struct front_host *to, struct view host, const struct place *at, struc
 	return true;
 }
 
-/* A given name, or the one that others compute without. */
+/* Takes the given name, or the one that nutcracker and libmemcached compute. */
 static bool
 read_name(struct front_server *to, struct view name, const struct front_host *host,
 	  const struct place *at, struct error *err)
@@ -189,7 +189,7 @@ add_entry(struct front_servers *servers, const struct place *at, struct error *e
 	return true;
 }
 
-/* What stands before the next line end, which is cut off with it. */
+/* Cuts off the next line, without its end. */
 static struct view
 cut_line(struct view *text)
 {
@@ -219,7 +219,7 @@ front_servers_read(struct front_servers *servers, const char *list, struct error
 	}
 }
 
-/* Of a file's line, without a comment and a dash. */
+/* Returns the entry of a file's line, without a comment and a dash. */
 static struct view
 entry_of(struct view line)
 {
@@ -248,7 +248,8 @@ front_servers_read_lines(struct front_servers *servers, const char *file, struct
 	return servers->count != 0 || error_set(err, "--front-servers: %s: no server in it", file);
 }
 
-/* -1, or how many bytes. A pipe or a device is refused: it could make the reader wait for ever. */
+/* Reads a file. Returns its length, or -1. A pipe or a device is refused: it could block the
+ * reader for ever. */
 static ssize_t
 read_file(char *text, size_t size, const char *file, struct error *err)
 {

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-#define BITS_A_ROW    5u /* one names the word, four the counter in it */
+#define BITS_A_ROW    5u /* one selects the word, four the counter in it */
 #define COUNTER_BITS  4u
 #define COUNTERS      16u
 #define HALVED_LOWEST 0x7777777777777777ull

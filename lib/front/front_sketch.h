@@ -1,5 +1,5 @@
 /*
- * front_sketch.h - how often keys were asked for lately, as far as one line of memory can tell.
+ * front_sketch.h - estimates in one line of memory how often keys were recently requested.
  *
  * Shape:  128 counters of 4 bits in four rows. A key has one counter of each row, and the least of
  *         them is its estimate: never below its own count since the last halving, above it by what
@@ -28,10 +28,10 @@ struct front_sketch {
 
 uint32_t front_sketch_estimate(const struct front_sketch *sketch, uint32_t bits);
 
-/* The key's estimate becomes count, unless it is above. */
+/* Raises the key's estimate to count, unless it is higher. */
 void front_sketch_raise(struct front_sketch *sketch, uint32_t bits, uint32_t count);
 
-/* All counters. */
+/* Halves all counters. */
 void front_sketch_halve(struct front_sketch *sketch);
 
 #endif

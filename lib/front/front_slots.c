@@ -1,5 +1,5 @@
 /*
- * front_slots.c - sets of slots with their sketches, under a lock that nobody waits for.
+ * front_slots.c - sets of slots with their sketches, under a lock for which no thread waits.
  */
 #include "front_slots.h"
 
@@ -10,7 +10,7 @@
 
 #define ITEMS_FACTOR  8.0 /* k of the thesis */
 #define ALPHA         2.0
-#define SPARE_TENTHS  11u /* a tenth more slots than items: sets are not equally full */
+#define SPARE_TENTHS  11u /* a tenth more slots than items, since sets are not equally full */
 #define STATE_SAMPLES (FRONT_SET_LOCK - 1)
 #define COUNT_BITS    8u
 #define COUNT_MASK    0xffu
@@ -75,7 +75,8 @@ front_slots_init(struct front_slots *slots, uint32_t items)
 
 /* ---- a set ---- */
 
-/* The highest bits name the set, the lowest the counters of its sketch. */
+/* Returns the set of a hash. The highest bits select the set, the lowest the counters of its
+ * sketch. */
 static struct front_set *
 set_of(const struct front_slots *slots, uint64_t hash)
 {
@@ -90,7 +91,7 @@ bits_of(uint64_t hash)
 	return (uint32_t)hash & ((1u << FRONT_SKETCH_BITS) - 1);
 }
 
-/* What a slot has of a key: 0 is for free ones. */
+/* Returns the value that a slot stores for a key; 0 is for free slots. */
 static uint64_t
 name_of(uint64_t hash)
 {
@@ -103,7 +104,7 @@ key_at(const struct front_set *set, uint32_t slot)
 	return atomic_load_explicit(&set->key[slot], memory_order_relaxed);
 }
 
-/* Of a hash, or of a free slot; FRONT_SET_SLOTS: none. */
+/* Returns the slot of a hash, or a free one for 0; FRONT_SET_SLOTS: there is none. */
 static uint32_t
 slot_of(const struct front_set *set, uint64_t name)
 {
@@ -128,7 +129,7 @@ with_count(uint64_t state, uint32_t slot, uint32_t count)
 	return (state & ~((uint64_t)COUNT_MASK << shift)) | (uint64_t)count << shift;
 }
 
-/* The first slot with the least count. */
+/* Returns the first slot with the least count. */
 static uint32_t
 victim_of(uint64_t state)
 {
@@ -160,7 +161,7 @@ front_slots_has_mt(const struct front_slots *slots, uint64_t hash)
 	return slot_of(set_of(slots, hash), name_of(hash)) < FRONT_SET_SLOTS;
 }
 
-/* Is there a slot for it that nobody has to leave? */
+/* True if the key has a slot, or one is free. */
 static bool
 has_room(const struct front_set *set, uint64_t name)
 {
@@ -185,7 +186,7 @@ front_slots_wants_mt(const struct front_slots *slots, uint64_t hash)
 	       has_room(set, name_of(hash));
 }
 
-/* One more sample of a key without a slot: the last of an age halves all counts. */
+/* Counts a sample of a key without a slot. The last sample of an age halves all counts. */
 static uint64_t
 aged(struct front_set *set, uint64_t state)
 {
@@ -195,8 +196,8 @@ aged(struct front_set *set, uint64_t state)
 	return state >> 1 & HALVED_COUNTS;
 }
 
-/* What is asked most is counted to the end, and from there on only read: its line stays with every
- * core. */
+/* True if the key's count is at its maximum. Such keys are then only read, so their line stays in
+ * the cache of every core. */
 static bool
 is_full(const struct front_set *set, uint64_t name)
 {
@@ -231,7 +232,7 @@ front_slots_count_mt(struct front_slots *slots, uint64_t hash)
 	unlock(set, state);
 }
 
-/* Its count goes into the sketch, where it may be compared with others'. */
+/* Transfers a leaving key's count to the sketch, where it can be compared with others'. */
 static uint64_t
 leave(struct front_set *set, uint32_t slot, uint64_t state)
 {
@@ -241,7 +242,7 @@ leave(struct front_set *set, uint32_t slot, uint64_t state)
 	return name;
 }
 
-/* A key without a slot takes a free one, or the victim's. */
+/* Gives a key without a slot a free one, or the victim's. */
 static enum front_entry
 take(struct front_set *set, uint64_t hash, uint64_t *state, uint64_t *left)
 {
@@ -276,7 +277,7 @@ front_slots_enter_mt(struct front_slots *slots, uint64_t hash, uint64_t *left)
 
 /* ---- samples ---- */
 
-/* Knuth's MMIX generator; its high bits are the good ones. */
+/* Draws a gap by Knuth's MMIX generator, whose high bits are the good ones. */
 static uint32_t
 draw_gap(struct front_sampler *sampler)
 {

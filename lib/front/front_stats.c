@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 
-#define WORK_SUM 10u    /* ns, about: one count of one core */
-#define WORK_TOP 10000u /* a list of keys */
+#define WORK_SUM 10u    /* of summing one count of one core, in ns */
+#define WORK_TOP 10000u /* of making a list of keys, in ns */
 #define US_PER_S 1000000ull
 
 void
@@ -113,9 +113,9 @@ front_stats_trip_us_mt(const struct front_stats *stats, uint32_t server, uint32_
 	return 0;
 }
 
-/* ---- the load of all ---- */
+/* ---- load of all servers ---- */
 
-/* A core may have been read while it counted. */
+/* Returns begun minus ended. A core may have counted between the two reads. */
 static uint64_t
 open_of(const struct front_stats *stats, uint32_t server, enum front_server_count begun,
 	enum front_server_count ended)
@@ -132,7 +132,8 @@ links_of(const struct front_stats *stats, uint32_t server)
 	return open_of(stats, server, FRONT_SERVER_OPENED, FRONT_SERVER_ENDED);
 }
 
-/* Where nobody counts what clients ask for, it is what servers are asked. */
+/* Returns the busiest server's load in thousandths of the mean. If clients' requests are not
+ * counted, the mean is that of the servers' requests. */
 static uint32_t
 thousandths(uint64_t most, uint64_t sent, uint64_t wanted, uint32_t servers)
 {
@@ -181,7 +182,7 @@ front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_
 	for (uint32_t i = 0; i < stats->servers; i++) {
 		const uint64_t now = front_stats_sum_mt(stats, i, FRONT_SERVER_KEYS);
 		const uint64_t before = looker->keys[i];
-		const uint64_t since = now >= before ? now - before : now; /* a reset */
+		const uint64_t since = now >= before ? now - before : now; /* after a reset */
 
 		looker->keys[i] = now;
 		all += now;
@@ -217,7 +218,7 @@ state_of(const struct front_stats *stats, const struct front_state *fleet, uint3
 	return up >= (uint64_t)links * stats->cores ? "up" : "partly";
 }
 
-/* Whether answers of this server are kept now. */
+/* Returns whether answers of this server are kept now. */
 static const char *
 copies_of(const struct front_shown *shown, uint32_t server)
 {
@@ -231,7 +232,7 @@ copies_of(const struct front_shown *shown, uint32_t server)
 
 #define SUM(which) front_stats_sum_mt(stats, i, FRONT_SERVER_##which)
 
-/* X(kind, name, value, counts that are looked at) */
+/* X(kind, name, value, number of counts that are read) */
 #define SERVER_ROWS(X)                                                                             \
 	X(TEXT, "name", shown->names->server[i].name, 0)                                           \
 	X(TEXT, "state", state_of(stats, shown->names, i, shown->links), 2)                        \
@@ -256,7 +257,7 @@ copies_of(const struct front_shown *shown, uint32_t server)
 
 #define OF_ALL(which) atomic_load_explicit(&stats->sum[FRONT_SERVER_##which], memory_order_relaxed)
 
-/* Sums are looked at one by one. */
+/* Returns the unknown fates; the sums are read one after the other. */
 static uint64_t
 fates_of_all(const struct front_stats *stats)
 {
@@ -308,7 +309,7 @@ const uint32_t front_fleet_name_count = sizeof front_fleet_names / sizeof front_
 					  .work = WORK_SUM * stats->cores * (looks),               \
 					  VALUE_##kind_(value)};
 
-/* The list is made with its first row, which others follow. */
+/* Writes a row of the list of keys, which is made with its first row. */
 static bool
 top_row(struct front_stats *stats, struct front_shown *shown, uint32_t n, struct serve_row *row)
 {

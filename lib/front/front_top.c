@@ -1,5 +1,5 @@
 /*
- * front_top.c - Space-Saving under a lock that nobody who counts waits for.
+ * front_top.c - Space-Saving under a lock for which no counting thread waits.
  */
 #include "front_top.h"
 
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define ESCAPED_MAX 3u /* bytes of text a byte of a key */
+#define ESCAPED_MAX 3u /* bytes of text for each byte of a key */
 #define THOUSAND    1000u
 
 static void
@@ -32,7 +32,7 @@ place_of(const struct front_top *top, uint64_t hash)
 	return i;
 }
 
-/* A free one, or the one with the least count. */
+/* Returns a free place, or the one with the least count. */
 static uint32_t
 place_taken(struct front_top *top)
 {
@@ -91,7 +91,7 @@ sure_of(const struct front_top_key *key)
 	return key->count - key->error;
 }
 
-/* Behind those that are asked for more. */
+/* Inserts a key after those with higher counts. */
 static void
 list_add(struct front_top_list *list, const struct front_top_key *key)
 {

@@ -1,5 +1,5 @@
 /*
- * front_words.c - keys to words, and back.
+ * front_words.c - converts keys to words, and back.
  */
 #include "front_words.h"
 
@@ -21,7 +21,7 @@ begin(struct front_words *words)
 	memset(words->seen, 0, sizeof words->seen);
 }
 
-/* Where the word's bytes go; NULL: there is no room. */
+/* Returns where the word's bytes go; NULL: there is no room. */
 static uint8_t *
 word_begin(struct front_words *words, char letter, uint32_t len)
 {
@@ -87,7 +87,7 @@ front_words_end(struct front_words *words)
 	return (struct view){words->bytes, words->len + END_BYTES};
 }
 
-/* ---- what is told ---- */
+/* ---- received words ---- */
 
 bool
 front_words_begin(struct view request, struct view *rest)

@@ -1,14 +1,17 @@
 /*
- * heartbeat.h - how the clocks stood while the cache served: written ten times a second into the
- * memory that outlives the process.
+ * heartbeat.h - readings of the clocks while the cache served, written ten times a second into
+ * the memory that outlives the process.
  *
- * A successor's store clock goes on from here, and here it learns how long the cache was away
- * (keep_gap.h). A pair of clocks read far apart would make either wrong, so it is read again.
+ * A successor continues the store's clock from the last heartbeat and derives from it how long
+ * the cache was away (keep_gap.h). Clocks that were read far apart would falsify both, so they
+ * are read again.
  *
- * Shape:  two slots, written in turn, the counter last: one slot is whole at any time.
+ * Shape:  two slots, written alternately with the counter last, so that one slot is complete at
+ *         any time.
  * Units:  ns. boot_ns: CLOCK_BOOTTIME; wall_ns: since 1970; store_ns: on the store's clock.
- * Thread: one writes; whoever reads does so when that one has ended, or sees a beat of any age.
- * Errors: a pair that stays torn is no beat.
+ * Thread: one thread writes. A reader reads after that thread has ended, or may get a beat of any
+ *         age.
+ * Errors: clocks that stay torn give no beat.
  * Bounds: BEAT_TRIES_MAX readings of the clocks.
  */
 #ifndef CLOCKOO_HEARTBEAT_H
@@ -29,7 +32,7 @@ struct beat {
 struct heartbeat {
 	struct beat_slot {
 		struct beat beat;
-		_Atomic uint64_t count; /* 0: never written */
+		_Atomic uint64_t count; /* 0: the slot was never written */
 	} slots[2];
 };
 
@@ -40,11 +43,12 @@ struct clocks {
 	void *arg;
 };
 
-/* Reads the three clocks at one moment; *beat keeps served_boot_ns. False: they stayed torn. */
+/* Reads the three clocks at one moment; served_boot_ns of *beat stays. False if the readings
+ * stayed torn. */
 bool beat_read_clocks(struct beat *beat, const struct clocks *clocks);
 
 void heartbeat_write(struct heartbeat *h, const struct beat *beat);
-/* The last whole beat. False: there is none. */
+/* Returns the last complete beat in *beat. False if there is none. */
 bool heartbeat_last(const struct heartbeat *h, struct beat *beat);
 
 #endif

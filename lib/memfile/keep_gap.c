@@ -1,5 +1,5 @@
 /*
- * keep_gap.c - the rules, in the order in which they are asked.
+ * keep_gap.c - the rules for gaps, in the order in which they apply.
  */
 #include "keep_gap.h"
 
@@ -9,7 +9,7 @@
 
 #define NS_PER_S 1e9
 
-/* now - then of two clocks that count to less than 2^63. */
+/* Returns now - then of two clocks that count to less than 2^63. */
 static int64_t
 difference(uint64_t now_ns, uint64_t then_ns)
 {
@@ -27,7 +27,7 @@ refuse(struct gap *gap, enum gap_verdict verdict, const char *words, ...)
 	va_end(args);
 }
 
-/* The clocks of a beat, as no damage could leave them. */
+/* True if the clocks of a beat are possible. Damage may leave impossible ones. */
 static bool
 is_sound(const struct beat *b)
 {

@@ -21,15 +21,15 @@
 #define NS_PER_MS   1000000
 #define MODE        0600
 #define HUGE_REMEDY "reserve more (clockoo doctor says how many)"
-#define OPTION      "%s: %s: " /* struct memory_file: option, path */
+#define OPTION      "%s: %s: " /* arguments: struct memory_file's option and path */
 #define NS_PER_S    1000000000ull
-#define STAT_BLOCK  512u /* of st_blocks */
+#define STAT_BLOCK  512u /* unit of st_blocks */
 #define HUGE_BYTES  ((size_t)2 << 20)
 #define SMALL_BYTES 4096
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
-/* What a damaged file is renamed to. */
+/* Suffix that a damaged file's name gets. */
 #define DAMAGED_SUFFIX ".damaged"
 #define OPENED_ONLY    (O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
 
@@ -40,7 +40,7 @@ refuse_place(const char *option, const char *path, struct error *err)
 			 option, path);
 }
 
-/* The folder that the file is or will be in, and what kind of file system that is. */
+/* Opens the folder of the file, which may not exist yet, and reads the folder's file system. */
 static int
 open_folder(const char *option, const char *path, struct statfs *fs, struct error *err)
 {
@@ -75,7 +75,7 @@ memory_file_place_ok(const char *option, const char *path, bool *huge, struct er
 	return fd >= 0;
 }
 
-/* What a file must be whose bytes are believed. */
+/* True if the file has the owner, type and mode that its content needs to be trusted. */
 static bool
 is_ours(const struct memory_file *f, const struct stat *st, uid_t other_uid, struct error *err)
 {
@@ -92,7 +92,8 @@ is_ours(const struct memory_file *f, const struct stat *st, uid_t other_uid, str
 	return true;
 }
 
-/* Who has the lock, by the page in the file; 0: it does not say. */
+/* Returns the process that holds the lock, by the page in the file; 0 if the page does not
+ * say. */
 static uint32_t
 holder(const struct memory_file *f, size_t page_at)
 {
@@ -134,7 +135,8 @@ memory_file_changed_ns(const struct memory_file *f)
 
 enum lock_result { LOCK_MINE, LOCK_BUSY, LOCK_OTHER_FILE, LOCK_FAILED };
 
-/* One try. A file that was removed or exchanged meanwhile is not the one of that name. */
+/* Tries to lock the file once. A file that was removed or replaced meanwhile no longer has the
+ * name, and is refused. */
 static enum lock_result
 try_lock(struct memory_file *f, int folder, const char *name, uid_t other_uid, struct error *err)
 {
@@ -154,7 +156,7 @@ try_lock(struct memory_file *f, int folder, const char *name, uid_t other_uid, s
 	if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != st.st_ino ||
 	    named.st_dev != st.st_dev)
 		return LOCK_OTHER_FILE;
-	/* Root made it, or will have it made, for the user that it becomes (-u). */
+	/* Root creates the file for the user that it becomes (-u). */
 	if (other_uid != MEMORY_FILE_NO_UID && st.st_uid != other_uid &&
 	    fchown(f->fd, other_uid, (gid_t)-1) != 0) {
 		error_set(err, OPTION "cannot give it to user %u: %s", f->option, f->path,
@@ -200,8 +202,9 @@ lock(struct memory_file *f, int folder, const struct memory_file_wanted *wanted,
 
 enum whose { WHOSE_OURS, WHOSE_OURS_DAMAGED, WHOSE_OTHER_OPTION, WHOSE_FOREIGN };
 
-/* Ours has its first word and its page; one that a start was killed over has zeros there, or no
- * first word. One of the two is enough to know a file that was cut, or written into. */
+/* Returns whose file it is. A file of this program has its magic word and its page. If a start
+ * was killed while it created the file, the page or the word is zero. Either of the two is enough
+ * to recognise a file that was truncated or overwritten. */
 static enum whose
 whose(const struct memory_file *f, const struct memory_file_wanted *wanted)
 {
@@ -227,7 +230,7 @@ whose(const struct memory_file *f, const struct memory_file_wanted *wanted)
 	return set || first == wanted->magic ? WHOSE_OURS_DAMAGED : WHOSE_FOREIGN;
 }
 
-/* Nothing of the damaged file is written. */
+/* Renames the damaged file. Nothing is written to it. */
 static bool
 put_aside(struct memory_file *f, int folder, const struct memory_file_wanted *wanted,
 	  struct error *err)
@@ -270,8 +273,8 @@ take_ours(struct memory_file *f, int folder, const struct memory_file_wanted *wa
 			 f->option, f->path);
 }
 
-/* Would it fit, with what it has given back? A file system that does not count its blocks
- * (hugetlbfs without a size) takes the pages when it is mapped. */
+/* True if the file would fit once its own blocks are given back. A file system that does not
+ * count its blocks (hugetlbfs without a size) allocates the pages when the file is mapped. */
 static bool
 fits(const struct memory_file *f, const struct statfs *fs, struct error *err)
 {
@@ -289,7 +292,7 @@ fits(const struct memory_file *f, const struct statfs *fs, struct error *err)
 			 (unsigned long long)left >> 20, f->size_option);
 }
 
-/* A damaged file is of no use but to look at: it does not keep the memory from a new one. */
+/* Removes a damaged file that leaves no room for a new one: it is kept only for inspection. */
 static void
 give_back_damaged(struct memory_file *f, int folder, const struct statfs *fs)
 {
@@ -305,7 +308,8 @@ give_back_damaged(struct memory_file *f, int folder, const struct statfs *fs)
 		f->damaged = "it was damaged, and is removed: there is no memory for both";
 }
 
-/* What has another size is given back whole first: both may not fit. */
+/* Gives the file its size. A file of another size is freed first, since old and new pages may not
+ * fit together. */
 static bool
 resize(struct memory_file *f, const struct statfs *fs, struct error *err)
 {
@@ -359,7 +363,8 @@ memory_file_renew(struct memory_file *f, const struct memory_file_wanted *wanted
 	return memory_file_open(f, wanted, err);
 }
 
-/* Where a tmpfs's huge pages can be mapped as such; NULL: anywhere. */
+/* Returns an address at which a tmpfs's huge pages can be mapped as huge pages; NULL: any
+ * address. */
 static void *
 huge_place(const struct memory_file *f)
 {
@@ -379,7 +384,8 @@ huge_place(const struct memory_file *f)
 bool
 memory_file_map(struct memory_file *f, struct error *err)
 {
-	/* The place is free, as no other thread runs; else the kernel chooses. */
+	/* The address is free, as no other thread runs; if it is not, the kernel chooses
+	 * another. */
 	void *at = mmap(huge_place(f), f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
 
 	if (at == MAP_FAILED)
@@ -387,14 +393,15 @@ memory_file_map(struct memory_file *f, struct error *err)
 				 f->bytes >> 20, strerror(errno), f->huge ? HUGE_REMEDY : "lower ",
 				 f->huge ? "" : f->size_option);
 	f->base = at;
-	/* A child that kept the mapping would keep the lock; a core file needs no copy of it. */
+	/* A child that inherited the mapping would keep the lock, and a core file needs no copy
+	 * of the memory. */
 	madvise(at, f->bytes, MADV_DONTFORK);
 	madvise(at, f->bytes, MADV_DONTDUMP);
 	return true;
 }
 
-/* An empty tmpfs file gets huge pages, whatever its mount says, as far as the kernel has them. It
- * looks only where a page is there already. */
+/* Gives an empty tmpfs file huge pages, whatever its mount options are, as far as the kernel has
+ * them. MADV_COLLAPSE only examines addresses that already have a page. */
 static void
 make_huge(struct memory_file *f)
 {
@@ -421,7 +428,8 @@ memory_file_populate(struct memory_file *f, struct error *err)
 				   : fallocate(f->fd, 0, 0, (off_t)f->bytes) == 0;
 
 	f->populated = f->huge ? f->bytes : 0;
-	/* A kernel before 5.14 does not know the advice: hugepages are reserved all the same. */
+	/* A kernel before 5.14 does not know the advice, but hugepages are reserved
+	 * nevertheless. */
 	return there || (f->huge && errno == EINVAL) ||
 	       error_set(err, OPTION "%zu MB are not there (%s): %s%s", f->option, f->path,
 			 f->bytes >> 20, strerror(errno),

@@ -1,5 +1,5 @@
 /*
- * memory_place.c - swap, and who clears away folders that all may use.
+ * memory_place.c - warnings about swap, and about services that clean up shared folders.
  */
 #include "memory_place.h"
 

@@ -1,7 +1,7 @@
 /*
- * memory_place.h - what may happen to a memory file where it lies, and what to do about it.
+ * memory_place.h - risks of a memory file's place, and remedies.
  *
- * Shape:  a pure function of what is known of the place: lines for doctor and --check.
+ * Shape:  a pure function of the facts about the place, with lines for doctor and --check.
  * Thread: any.
  * Errors: none.
  * Bounds: MEMORY_PLACE_WARNINGS_MAX lines.
@@ -19,18 +19,18 @@ struct memory_place {
 	const char *folder; /* without symbolic links */
 	bool huge;          /* on hugetlbfs; else on tmpfs */
 	bool swaps;         /* the machine has swap */
-	uint32_t uid;       /* of the user that the program runs as */
+	uint32_t uid;       /* the user that the program runs as */
 };
 
 struct memory_warning {
 	const char *words, *fix;
 };
 
-/* The warnings, one after the other; returns how many. */
+/* Writes the warnings; returns their number. */
 uint32_t memory_place_warnings(const struct memory_place *place,
 			       struct memory_warning out[MEMORY_PLACE_WARNINGS_MAX]);
 
-/* Does the text of /proc/swaps name any? */
+/* True if the text of /proc/swaps lists a swap area. */
 bool memory_place_swaps(FILE *swaps);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * metrics_internal.h - parts of both writers, and the tables of names.
+ * metrics_internal.h - parts that both writers use, and the tables of names.
  *
  * Private to lib/metrics.
  *
@@ -14,7 +14,7 @@
 
 struct metrics_out {
 	uint8_t *at, *end;
-	bool full; /* something did not fit */
+	bool full; /* some text did not fit */
 };
 
 void metrics_put(struct metrics_out *out, struct view bytes);
@@ -33,21 +33,22 @@ view_is(struct view v, const char *text)
 	return view_equal(v, view_of(text));
 }
 
-/* Digits, with others behind a point: what JSON and Prometheus both read as a number. */
+/* True if value is digits, perhaps with a point and more digits: a number for both JSON and
+ * Prometheus. */
 bool metrics_is_number(struct view value);
 
 /* ---- names ---- */
 
-/* Does this row of this reply count up? */
+/* True if this row of this reply is a counter. */
 bool metrics_counts_up(struct view reply, struct view name);
 
-/* A row of the rooms' lists of counters that is none. */
+/* True if a row of the rooms' lists of counters is a level, not a counter. */
 bool metrics_is_level(struct view name);
 
-/* What stands before the colon of a row of this reply. */
+/* Returns the label for the index before the colon in rows of this reply. */
 const char *metrics_index_label(struct view reply);
 
-/* A name of memcached_exporter. Those of one metric follow each other. */
+/* A name of memcached_exporter. Entries of one metric are adjacent. */
 struct metrics_alias {
 	const char *metric; /* without _total */
 	const char *reply, *row;

@@ -1,5 +1,6 @@
 /*
- * metrics_json.c - rows as JSON: a reply is an object, and so is each 3 of its rows 3:name.
+ * metrics_json.c - writes rows as JSON: a reply is an object, and so is each index 3 of its rows
+ * 3:name.
  */
 #include "metrics_internal.h"
 

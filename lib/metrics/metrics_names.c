@@ -1,10 +1,12 @@
 /*
- * metrics_names.c - what no rule tells: which rows count up, and names of memcached_exporter
- * (github.com/prometheus/memcached_exporter, metrics.md) for what means the same here.
+ * metrics_names.c - tables that no rule can replace: the rows that count up, and the names of
+ * memcached_exporter (github.com/prometheus/memcached_exporter, metrics.md) that mean the same as
+ * a row here.
  */
 #include "metrics_internal.h"
 
-/* Words with spaces around each. A row that is in no list is a level, which goes up and down. */
+/* Names of rows that are counters, each between spaces. A row in no list is a level, which goes
+ * up and down. */
 static const struct {
 	const char *reply, *rows;
 } counting[] = {
@@ -50,7 +52,7 @@ static const struct {
 	{"net", " nic_missed nic_no_buffer nic_rx_errors nic_tx_errors "},
 };
 
-/* Of the rooms' lists of counters, what is none. */
+/* Rows of the rooms' lists of counters that are levels. */
 static const char levels[] = " turns_max_ns ";
 
 static bool
@@ -104,7 +106,7 @@ metrics_index_label(struct view reply)
 
 #define NONE "", ""
 
-/* Behind memcached_. */
+/* Names without their prefix memcached_. */
 const struct metrics_alias metrics_aliases[] = {
 	{"uptime_seconds", "stats", "uptime", false, "Seconds since the start.", NONE},
 	{"time_seconds", "stats", "time", false, "Wall clock.", NONE},

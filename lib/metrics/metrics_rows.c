@@ -1,12 +1,12 @@
 /*
- * metrics_rows.c - the text of replies as rows, and text that may not fit.
+ * metrics_rows.c - parses the text of replies into rows, and writes text that may not fit.
  */
 #include "metrics_internal.h"
 
 #define LINE_BEGINS "STAT "
 #define REPLY_WORD  "stats"
 
-/* The next line, without its end; false: none is left. */
+/* Takes the next line, without its end. False if none is left. */
 static bool
 line_next(struct view *text, struct view *line)
 {
@@ -33,7 +33,8 @@ begins(struct view line, const char *word)
 	return line.len >= len && memcmp(line.data, word, len) == 0;
 }
 
-/* What is before the first such byte, which is taken off with it; all of it if there is none. */
+/* Takes the part before the first byte `at`, and removes both from text; the whole text if there
+ * is no such byte. */
 static struct view
 part_take(struct view *text, char at)
 {
@@ -64,7 +65,7 @@ reply_begin(struct metrics *m, struct view line)
 	m->replies[m->reply_count++] = (struct metrics_reply){.name = name, .first = m->row_count};
 }
 
-/* "items:1:number" of `stats items` is "1:number" there. */
+/* Adds a row to the last reply. A row "items:1:number" of `stats items` becomes "1:number". */
 static void
 row_add(struct metrics *m, struct view line)
 {
@@ -145,7 +146,7 @@ metrics_is_number(struct view value)
 		else
 			return false;
 	}
-	/* 007 is a text to JSON. */
+	/* JSON does not accept 007 as a number. */
 	return digits != 0 && points <= 1 &&
 	       (value.len == 1 || value.data[0] != '0' || value.data[1] == '.');
 }

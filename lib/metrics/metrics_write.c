@@ -1,6 +1,6 @@
 /*
- * metrics_write.c - rows in Prometheus' text format and in OpenMetrics: a family's samples stand
- * together, behind its type and its words.
+ * metrics_write.c - writes rows in Prometheus' text format and in OpenMetrics. A family's samples
+ * are adjacent, after its type and its description.
  */
 #include "metrics_internal.h"
 
@@ -16,12 +16,12 @@ struct writer {
 	struct metrics_out out;
 };
 
-/* Of one family. */
+/* A family of metrics. */
 struct family {
 	char name[METRICS_NAME_MAX + 1];
 	bool counter;
-	uint32_t decimals; /* of a second, in whole numbers of rows; 0: no unit of time */
-	const char *words; /* of its counter; NULL: none */
+	uint32_t decimals; /* of a second, in whole numbers of rows; 0: not a time */
+	const char *words; /* description of its counter; NULL: none */
 };
 
 static const struct {
@@ -58,7 +58,7 @@ counter_of(const struct metrics *m, struct view row)
 	return NULL;
 }
 
-/* Of the replies that show the rooms' lists. */
+/* True if the reply shows rooms' lists of counters. */
 static bool
 shows_counters(struct view reply)
 {
@@ -66,7 +66,7 @@ shows_counters(struct view reply)
 	       view_is(reply, "counters");
 }
 
-/* What a histogram's parts are called is no name of a level. */
+/* Renames a level whose name ends as a part of a histogram would. */
 static void
 level_rename(char *name)
 {
@@ -111,7 +111,7 @@ family_of(struct family *f, const struct metrics *m, struct view reply, struct v
 
 /* ---- samples ---- */
 
-/* Whatever a label may hold: text is UTF-8 there, and what is no text is \xHH. */
+/* Writes a text for a label, which is UTF-8: printable ASCII as it is, other bytes as \xHH. */
 static void
 put_escaped(struct metrics_out *out, struct view text)
 {
@@ -142,7 +142,8 @@ put_label(struct metrics_out *out, const char *name, struct view value, char bef
 	metrics_put_char(out, '"');
 }
 
-/* "1234567" with 6 decimals is 1.234567; "12.345" with 6 is 0.000012345. */
+/* Writes a number divided by 10^decimals: "1234567" with 6 is 1.234567, "12.345" with 6 is
+ * 0.000012345. */
 static void
 put_shifted(struct metrics_out *out, struct view value, uint32_t decimals)
 {
@@ -173,7 +174,7 @@ put_value(struct metrics_out *out, struct view value, uint32_t decimals)
 	metrics_put_char(out, '\n');
 }
 
-/* # HELP and # TYPE; OpenMetrics names a family of counters without _total. */
+/* Writes # HELP or # TYPE. OpenMetrics names a family of counters without _total. */
 static void
 put_head(struct writer *w, const char *name, bool counter, const char *type)
 {
@@ -193,7 +194,7 @@ put_type(struct writer *w, const char *name, bool counter)
 	metrics_put_text(&w->out, counter ? "counter\n" : "gauge\n");
 }
 
-/* A sample that does not fit whole is no sample. */
+/* Removes a sample that did not fit whole. True if it fit. */
 static bool
 whole_or_none(struct writer *w, uint8_t *begun)
 {
@@ -253,7 +254,7 @@ put_family_head(struct writer *w, const struct family *f, const struct metrics_r
 	put_type(w, f->name, f->counter);
 }
 
-/* From row first on, those of its name. */
+/* Writes the family of row first: it and all later rows of the same name. */
 static void
 family_write(struct writer *w, const struct metrics_reply *reply, uint32_t first)
 {
@@ -310,7 +311,8 @@ number_of(struct view value)
 	return n;
 }
 
-/* cas counts as a set in memcached, whose exporter takes it out. */
+/* Returns the sets without cas. memcached counts a cas as a set, and its exporter subtracts
+ * it. */
 static uint64_t
 sets_alone(const struct metrics *m, const struct metrics_reply *reply,
 	   const struct metrics_row *row)
@@ -360,7 +362,7 @@ put_alias(struct writer *w, const struct metrics_alias *a, const struct metrics_
 		  0);
 }
 
-/* All rows of one name; the head is written before the first of its metric that there is. */
+/* Writes all rows of one name. The head is written before the first row of its metric. */
 static void
 alias_write(struct writer *w, uint32_t n, const char **written)
 {
@@ -409,7 +411,7 @@ metrics_write(struct metrics *m, enum metrics_format format, uint8_t *to, size_t
 	m->left_out = 0;
 	if (room < 1024)
 		return 0;
-	w.out.end -= 512; /* for the end */
+	w.out.end -= 512; /* reserved for the end */
 	put_own(&w, "memcached_up", "Is it up?", 1);
 	for (uint32_t i = 0; i < metrics_alias_count; i++)
 		alias_write(&w, i, &written);

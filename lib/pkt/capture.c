@@ -10,25 +10,26 @@ static_assert(sizeof(struct capture_record) % RECORD_ALIGN == 0, "records stand 
 static_assert(CAPTURE_IN < UINT8_MAX && CAPTURE_OUT < UINT8_MAX, "a direction is a byte");
 
 struct capture {
-	/* Not written while it runs. */
+	/* The members up to queue do not change while the capture runs. */
 	const struct capture_rule *rule;
-	const struct port_ops *below; /* the port's own */
+	const struct port_ops *below; /* the port's own functions */
 	uint8_t *ring;
 	uint32_t mask;
 	uint16_t queue;
 
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t tail; /* the writer's: bytes since the begin */
-	uint64_t head_seen; /* what the writer last saw of the reader */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t
+		tail;       /* written by the writer: bytes since the begin */
+	uint64_t head_seen; /* the reader's head, as the writer last loaded it */
 	struct counter wanted, dropped;
 	atomic_bool ended;
 
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t head; /* the reader's */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t head; /* written by the reader */
 	atomic_bool ending;
 };
 
 /* ---- the core ---- */
 
-/* Is there room for so many bytes at `at`? */
+/* True if the ring has room for so many bytes at `at`. */
 static inline bool
 ring_has_room(struct capture *c, uint64_t at, uint32_t bytes)
 {
@@ -36,7 +37,7 @@ ring_has_room(struct capture *c, uint64_t at, uint32_t bytes)
 
 	if (at + bytes - c->head_seen <= size)
 		return true;
-	/* Pairs with the release in capture_pop: the reader is done with these bytes. */
+	/* Pairs with the release in capture_pop: the reader has finished with these bytes. */
 	c->head_seen = atomic_load_explicit(&c->head, memory_order_acquire);
 	return at + bytes - c->head_seen <= size;
 }
@@ -47,8 +48,8 @@ record_at(const struct capture *c, uint64_t at)
 	return (struct capture_record *)(void *)(c->ring + (at & c->mask));
 }
 
-/* One frame behind *at, which moves on; false: there is no room. A record never crosses the ring's
- * end: what is left there is skipped. */
+/* Writes one frame at *at, and moves *at past it. False if there is no room. A record never
+ * crosses the ring's end: the bytes left there are skipped. */
 static bool
 record_put(struct capture *c, uint64_t *at, const struct burst *b, uint32_t i,
 	   const struct capture_record *like)
@@ -64,7 +65,7 @@ record_put(struct capture *c, uint64_t *at, const struct burst *b, uint32_t i,
 		return false;
 	if (skipped != 0) {
 		r = record_at(c, *at);
-		r->bytes = skipped; /* 8 bytes at least, which these two are in */
+		r->bytes = skipped; /* at least 8 bytes are left, which hold these two fields */
 		r->skip = true;
 		*at += skipped;
 	}
@@ -79,9 +80,9 @@ record_put(struct capture *c, uint64_t *at, const struct burst *b, uint32_t i,
 	return true;
 }
 
-/* What is known of frames that are copied and not yet published. */
+/* The frames of a burst that are copied and not yet published. */
 struct copies {
-	uint64_t end[BURST_MAX]; /* of the ring, with this frame */
+	uint64_t end[BURST_MAX]; /* the ring's tail after this frame */
 	bool wanted[BURST_MAX], copied[BURST_MAX];
 };
 
@@ -93,7 +94,8 @@ frames_copy(struct capture *c, const struct burst *b, enum capture_direction dir
 	const struct capture_record like = {.queue = c->queue,
 					    .direction = (uint8_t)direction,
 					    .at_ns = rule->now_ns(rule->clock)};
-	uint64_t at = atomic_load_explicit(&c->tail, memory_order_relaxed); /* our own */
+	uint64_t at =
+		atomic_load_explicit(&c->tail, memory_order_relaxed); /* this thread's own index */
 
 	for (uint32_t i = 0; i < b->count; i++) {
 		to->wanted[i] =
@@ -103,7 +105,8 @@ frames_copy(struct capture *c, const struct burst *b, enum capture_direction dir
 	}
 }
 
-/* Of the first count: the others were not taken, and are offered again. */
+/* Publishes the first count frames: the port did not take the others, and the core offers them
+ * again. */
 static void
 frames_publish(struct capture *c, const struct copies *copies, uint32_t count)
 {
@@ -116,12 +119,13 @@ frames_publish(struct capture *c, const struct copies *copies, uint32_t count)
 	}
 	counter_add(&c->wanted, wanted);
 	counter_add(&c->dropped, wanted - copied);
-	/* Pairs with the acquire in capture_next: the records are written. */
+	/* Pairs with the acquire in capture_next: the records are complete. */
 	if (copied != 0)
 		atomic_store_explicit(&c->tail, copies->end[count - 1], memory_order_release);
 }
 
-/* Last: with `ended` the memory is the caller's, and the port may get another capture. */
+/* Ends the capture if that was requested. It is the core's last access: once `ended` is set the
+ * memory is the caller's, and the port may get another capture. */
 static inline void
 leave_if_asked(struct capture *c, struct port *port)
 {
@@ -132,11 +136,11 @@ leave_if_asked(struct capture *c, struct port *port)
 	atomic_store_explicit(&c->ended, true, memory_order_release);
 }
 
-/* The core has read ops as any pointer. */
+/* Returns the capture of a port whose ops the core has read as any pointer. */
 static inline struct capture *
 capture_of(const struct port *port)
 {
-	/* Pairs with the release in capture_begin: the capture is there. */
+	/* Pairs with the release in capture_begin: the capture is complete. */
 	(void)__atomic_load_n(&port->ops, __ATOMIC_ACQUIRE);
 	return port->capture;
 }
@@ -155,7 +159,8 @@ captured_rx(struct port *port, struct burst *b, uint32_t count)
 	leave_if_asked(c, port);
 }
 
-/* Copied before: what the port has taken may be another's already. */
+/* Sends a burst and captures what the port took. The frames are copied first, since a frame that
+ * the port has taken may belong to another owner. */
 static uint32_t
 captured_tx(struct port *port, const struct burst *b)
 {
@@ -237,13 +242,14 @@ capture_ended(const struct capture *c)
 const struct capture_record *
 capture_next(struct capture *c)
 {
-	uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed); /* our own */
+	uint64_t head =
+		atomic_load_explicit(&c->head, memory_order_relaxed); /* this thread's own index */
 	const uint64_t tail = atomic_load_explicit(&c->tail, memory_order_acquire);
 
 	if (head == tail)
 		return NULL;
 	if (record_at(c, head)->skip) {
-		/* A frame stands behind it: both were published together. */
+		/* A frame follows: both records were published together. */
 		head += record_at(c, head)->bytes;
 		atomic_store_explicit(&c->head, head, memory_order_relaxed);
 	}
@@ -253,7 +259,8 @@ capture_next(struct capture *c)
 void
 capture_pop(struct capture *c)
 {
-	const uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed); /* our own */
+	const uint64_t head =
+		atomic_load_explicit(&c->head, memory_order_relaxed); /* this thread's own index */
 
 	/* Pairs with the acquire in ring_has_room: these bytes may be written again. */
 	atomic_store_explicit(&c->head, head + record_at(c, head)->bytes, memory_order_release);

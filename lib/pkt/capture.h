@@ -1,19 +1,19 @@
 /*
- * capture.h - copies of the frames that pass a port, while it serves.
+ * capture.h - copies the frames that pass a port while it serves.
  *
- * A capture puts functions of its own in the place of a port's. They call the port's, and copy
- * what was received and what the port took, as far as a filter wants it, into a ring. Another
- * thread reads the ring. While nothing is captured the port is as it was: not an instruction more.
- * The core itself puts the port's functions back, in its next turn.
+ * A capture replaces a port's functions by its own. They call the port's, and copy the frames
+ * received and the frames that the port took into a ring, if a filter matches them. Another
+ * thread reads the ring. Without a capture the port is unchanged and runs no extra instruction.
+ * The core itself restores the port's functions, in its next turn.
  *
- * Shape:  a ring of records between one writer and one reader, each behind the one before.
+ * Shape:  a ring of consecutive records between one writer and one reader.
  * Units:  ns on the clock of the rule.
- * Owner:  the memory is the caller's again when capture_ended says so. A record from
+ * Owner:  the memory is the caller's again once capture_ended returns true. A record from
  *         capture_next is valid until capture_pop.
  * Thread: the port's core writes. begin, end, next and pop: one other thread.
- * Errors: what finds no room is dropped and counted; the core never waits.
- * Bounds: CAPTURE_RING_MIN to CAPTURE_RING_MAX bytes, a power of two; the filter is the caller's
- *         to bound.
+ * Errors: a frame that finds no room is dropped and counted; the core never waits.
+ * Bounds: CAPTURE_RING_MIN to CAPTURE_RING_MAX bytes, a power of two; the caller bounds the
+ *         filter's work.
  */
 #ifndef CLOCKOO_CAPTURE_H
 #define CLOCKOO_CAPTURE_H
@@ -24,31 +24,30 @@
 
 #include <stdbool.h>
 
-#define CAPTURE_RING_MIN (128u << 10) /* bytes: a dozen of the largest frames, and more */
+#define CAPTURE_RING_MIN (128u << 10) /* bytes: more than a dozen of the largest frames */
 #define CAPTURE_RING_MAX (64u << 20)
 
 enum capture_direction { CAPTURE_IN = 1, CAPTURE_OUT = 2 };
 
-/* What all ports have in common. */
+/* Settings that all ports of a capture share. */
 struct capture_rule {
-	/* Is this frame wanted? NULL: each is. */
+	/* True if the frame is wanted. NULL: every frame is. */
 	bool (*match)(const void *filter, const uint8_t *data, uint32_t len);
 	const void *filter;
-	uint32_t snap; /* bytes of a frame that are copied, at most */
+	uint32_t snap; /* most bytes copied of a frame */
 	uint64_t (*now_ns)(const void *clock);
 	const void *clock;
 };
 
-/* In a ring; kept bytes of the frame stand behind it. */
+/* A record in a ring; kept bytes of the frame follow it. */
 struct capture_record {
-	uint32_t bytes; /* of the record with all that belongs to it */
+	uint32_t bytes; /* of the record with its frame and padding */
 	uint16_t queue;
 	uint8_t direction; /* enum capture_direction */
-	uint8_t skip;      /* no frame: the ring's end */
-	uint64_t at_ns; /* received: when the port gave it; sent: when it was given to the port */
+	uint8_t skip;      /* true: no frame, only the unused end of the ring */
+	uint64_t at_ns;    /* when the port delivered it, or when it was given to the port */
 	uint32_t len, kept;
-	uint32_t ol_flags; /* enum frame_ol_flag: a checksum that the port fills is not in the copy
-			    */
+	uint32_t ol_flags; /* enum frame_ol_flag: the copy lacks a checksum that the port fills */
 	uint32_t unused;
 };
 
@@ -58,14 +57,14 @@ size_t capture_bytes(uint32_t ring_bytes);
 struct capture *capture_create(struct region *region, const struct capture_rule *rule,
 			       uint16_t queue, uint32_t ring_bytes);
 
-/* From the core's next call on. No other capture is on that port. */
+/* Starts the capture with the core's next call. The port must have no other capture. */
 void capture_begin(struct capture *c, struct port *port);
-/* The core is asked to end it. */
+/* Requests the end of the capture from the core. */
 void capture_end(struct capture *c);
-/* It has: nothing is written any more. */
+/* True if the core has ended the capture and writes nothing more. */
 bool capture_ended(const struct capture *c);
 
-/* The oldest record; NULL: none is there. */
+/* Returns the oldest record, or NULL if there is none. */
 const struct capture_record *capture_next(struct capture *c);
 void capture_pop(struct capture *c);
 static inline const uint8_t *
@@ -74,7 +73,7 @@ capture_data(const struct capture_record *r)
 	return (const uint8_t *)(r + 1);
 }
 
-/* Frames that were wanted, and those of them for which there was no room. */
+/* Frames that matched, and those of them that found no room. */
 uint64_t capture_wanted(const struct capture *c);
 uint64_t capture_dropped(const struct capture *c);
 

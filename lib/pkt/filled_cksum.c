@@ -1,5 +1,5 @@
 /*
- * filled_cksum.c - the checksums of IPv4, TCP and UDP over a frame whose fields wait for the port.
+ * filled_cksum.c - computes the checksums of IPv4, TCP and UDP that a frame leaves to the port.
  */
 #include "filled_cksum.h"
 #include "port.h"
@@ -19,7 +19,7 @@ fill_l4(uint8_t *l4, uint32_t len, bool tcp)
 	if (len < at + sizeof cksum)
 		return;
 	cksum = inet_cksum(inet_sum(0, l4, len));
-	/* Zero says that there is none. */
+	/* A checksum of zero means that there is none (RFC 768). */
 	if (!tcp && load_u16(cksum.b) == 0)
 		cksum = be16_of(UINT16_MAX);
 	memcpy(l4 + at, &cksum, sizeof cksum);

@@ -1,15 +1,17 @@
 /*
- * filled_cksum.h - fills in a copy the checksums that the port fills in a frame it sends.
+ * filled_cksum.h - fills the checksums of a copied frame, as the port does in the frame that it
+ * sends.
  *
  * Thread: pure.
- * Errors: a packet that is cut, or none of ours, stays as it is.
+ * Errors: a truncated packet, or one of another kind, stays unchanged.
  */
 #ifndef CLOCKOO_FILLED_CKSUM_H
 #define CLOCKOO_FILLED_CKSUM_H
 
 #include <stdint.h>
 
-/* ol_flags: enum frame_ol_flag. data: the whole frame. */
+/* Fills the checksums that ol_flags (enum frame_ol_flag) leaves to the port. data is the whole
+ * frame. */
 void filled_cksum(uint8_t *data, uint32_t len, uint32_t ol_flags);
 
 #endif

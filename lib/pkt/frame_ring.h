@@ -24,19 +24,20 @@ struct frame_entry {
 };
 
 struct frame_ring {
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t tail; /* the writer's */
-	uint32_t head_seen; /* what the writer last saw of the reader */
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t head; /* the reader's */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t tail; /* written by the writer */
+	uint32_t head_seen; /* the reader's head, as the writer last loaded it */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t head; /* written by the reader */
 	_Alignas(CACHE_LINE_BYTES) struct frame_entry entries[HANDOVER_RING];
 };
 
-/* One more frame. The reader sees it after frame_ring_publish. at: from frame_ring_begin. */
+/* Adds one frame. The reader sees it after frame_ring_publish. at comes from frame_ring_begin. */
 static inline bool
 frame_ring_put(struct frame_ring *r, uint32_t *at, const struct burst *b, uint32_t i)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-core.*): frame_ring_begin has set *at; there is a core */
 	if (*at - r->head_seen == HANDOVER_RING) {
-		/* Pairs with the release in frame_ring_pop: the reader is done with the entry. */
+		/* Pairs with the release in frame_ring_pop: the reader has finished with the
+		 * entry. */
 		r->head_seen = atomic_load_explicit(&r->head, memory_order_acquire);
 		if (*at - r->head_seen == HANDOVER_RING)
 			return false;
@@ -49,21 +50,23 @@ frame_ring_put(struct frame_ring *r, uint32_t *at, const struct burst *b, uint32
 static inline uint32_t
 frame_ring_begin(const struct frame_ring *r)
 {
-	return atomic_load_explicit(&r->tail, memory_order_relaxed); /* our own */
+	return atomic_load_explicit(&r->tail, memory_order_relaxed); /* this thread's own index */
 }
 
 static inline void
 frame_ring_publish(struct frame_ring *r, uint32_t at)
 {
-	/* Pairs with the acquire in frame_ring_peek: the entries are written. */
+	/* Pairs with the acquire in frame_ring_peek: the entries are complete. */
 	atomic_store_explicit(&r->tail, at, memory_order_release);
 }
 
-/* Append at most count of the oldest frames to *b, as far as it has room. They stay in the ring. */
+/* Appends at most count of the oldest frames to *b, as far as it has room. They stay in the
+ * ring. */
 static inline uint32_t
 frame_ring_peek(const struct frame_ring *r, struct burst *b, uint32_t count)
 {
-	const uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed); /* our own */
+	const uint32_t head =
+		atomic_load_explicit(&r->head, memory_order_relaxed); /* this thread's own index */
 	/* Pairs with the release in frame_ring_publish. */
 	const uint32_t have = atomic_load_explicit(&r->tail, memory_order_acquire) - head;
 	const uint32_t n = have < count ? have : count;
@@ -83,7 +86,8 @@ frame_ring_peek(const struct frame_ring *r, struct burst *b, uint32_t count)
 static inline void
 frame_ring_pop(struct frame_ring *r, uint32_t count)
 {
-	const uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed); /* our own */
+	const uint32_t head =
+		atomic_load_explicit(&r->head, memory_order_relaxed); /* this thread's own index */
 
 	/* Pairs with the acquire in frame_ring_put: the entries may be written again. */
 	atomic_store_explicit(&r->head, head + count, memory_order_release);

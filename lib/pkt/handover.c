@@ -9,7 +9,7 @@
 #include "wire/ipv6_wire.h"
 #include "wire/udp_wire.h"
 
-/* Odd, and with bits well mixed: 2^64 over the golden ratio, and a multiplier of SplitMix64. */
+/* Odd multipliers with well mixed bits: 2^64 over the golden ratio, and one of SplitMix64. */
 #define MIX_A 0x9e3779b97f4a7c15u
 #define MIX_B 0xbf58476d1ce4e5b9u
 
@@ -21,16 +21,16 @@ struct handover_port {
 	struct handover *h;
 	struct port *lower;
 	uint32_t core;
-	uint32_t turn;   /* which ring is read first */
-	struct burst in; /* as the queue gave it */
+	uint32_t turn;   /* the ring that is read first */
+	struct burst in; /* the burst as the queue gave it */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[HANDOVER_COUNTER_COUNT];
 };
 
 struct handover {
 	struct handover_config cfg;
 	struct handover_port *ports;
-	struct frame_ring *received; /* of queue q for core c: [q * cores + c] */
-	struct frame_ring *to_send;  /* of core c without a queue: [c - queues] */
+	struct frame_ring *received; /* from queue q to core c: [q * cores + c] */
+	struct frame_ring *to_send;  /* from core c without a queue: [c - queues] */
 };
 
 static inline struct handover_port *
@@ -49,12 +49,12 @@ received_ring(const struct handover *h, uint32_t queue, uint32_t core)
 
 struct flow {
 	uint64_t addresses;
-	uint32_t ports;   /* as on the wire; 0: not TCP or UDP, or a fragment */
-	uint8_t protocol; /* 0: no IP packet, or a malformed one */
+	uint32_t ports;   /* as on the wire; 0: neither TCP nor UDP, or a fragment */
+	uint8_t protocol; /* 0: not an IP packet, or a malformed one */
 	bool fragment;
 };
 
-/* TCP and UDP begin with the same two ports. */
+/* Reads the two ports with which both TCP and UDP begin. */
 static inline void
 set_ports(struct flow *f, const uint8_t *l4, uint32_t len)
 {
@@ -63,7 +63,7 @@ set_ports(struct flow *f, const uint8_t *l4, uint32_t len)
 		f->ports = load_u32(l4);
 }
 
-/* Source and destination follow each other in the header. */
+/* Returns source and destination, which are adjacent in the header. */
 static inline uint64_t
 addresses4(const uint8_t *both)
 {
@@ -160,7 +160,8 @@ handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t 
 	const struct flow f = flow_of(data, len);
 	const uint32_t to = __builtin_bswap32(f.ports) & 0xffff;
 
-	/* Fragments have no ports, not even the first: all of a datagram go one way. */
+	/* Fragments have no ports, not even the first one counts: all fragments of a datagram go
+	 * to one core. */
 	if (f.fragment)
 		return hash_to_core(&f, cfg->cores);
 	if (f.protocol != IPV4_TCP && f.protocol != IPV4_UDP)
@@ -175,7 +176,7 @@ handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t 
 
 /* ---- receiving ---- */
 
-/* Every frame of the queue into the ring of its core, this one's own too. */
+/* Puts every frame of the queue into the ring of its core, including this core's own. */
 static void
 distribute(struct handover_port *p)
 {
@@ -204,7 +205,8 @@ distribute(struct handover_port *p)
 	counter_add(&p->counters[HANDOVER_DROP_FULL], dropped);
 }
 
-/* What cores without a queue have to send by ours: core c by queue c % queues. */
+/* Sends the frames of cores without a queue through this core's queue: core c by queue c %
+ * queues. */
 static void
 send_for_queueless(struct handover_port *p)
 {

@@ -1,20 +1,20 @@
 /*
  * handover.h - ports for cores that share the queues of a NIC which cannot spread flows itself.
  *
- * A port between a NIC's queue and its core reads the headers of each frame received. A frame that
- * belongs to another core goes there over a ring; a core without a queue of its own sends over a
- * ring too. Nothing above the port changes. Where the NIC brings flows to the right core these
- * ports are not made, and cost nothing.
+ * A port between a NIC's queue and its core reads the headers of each frame received. A frame
+ * that belongs to another core is forwarded over a ring; a core without a queue of its own sends
+ * over a ring too. Nothing above the port changes. If the NIC delivers flows to the right core,
+ * these ports are not created and cost nothing.
  *
- * The owner of a frame:
+ * These rules decide which core owns a frame:
  * - TCP: the core that a hash of addresses and ports names, since a connection lives on one core.
  * - UDP to port udp_first + i: core i. Other UDP: by the same hash if there are fewer queues than
  *   cores, else the core that received it; any core may answer it.
  * - Fragments: the core that a hash of both addresses names.
- * - All else, malformed packets included: the core that received it.
+ * - All others, malformed packets included: the core that received it.
  *
  * Shape:  a ring for each pair of a core with a queue and a core; one more for each core without.
- *         Core i has queue i; the cores behind the last queue have none.
+ *         Core i has queue i; the cores beyond the last queue have none.
  * Owner:  a frame in a ring belongs to the ring; all ports below must share one pool,
  *         so that any of them may drop any frame.
  * Thread: each port by its own core; rings have one writer and one reader.
@@ -44,8 +44,8 @@ extern const struct counter_name handover_counter_names[HANDOVER_COUNTER_COUNT];
 
 struct handover_config {
 	uint32_t cores, queues;
-	uint16_t udp_first;                     /* UDP port of core 0; 0: none is any core's */
-	struct port *lower[HANDOVER_CORES_MAX]; /* of each core; one without a queue allocates
+	uint16_t udp_first; /* UDP port of core 0; 0: cores have no ports of their own */
+	struct port *lower[HANDOVER_CORES_MAX]; /* of each core; without a queue it only allocates
 						   and drops */
 };
 
@@ -57,12 +57,12 @@ struct handover *handover_create(struct region *region, const struct handover_co
 struct port *handover_port(struct handover *h, uint32_t core);
 const struct counter *handover_counters(const struct handover *h, uint32_t core);
 
-/* The owner of a frame. here: the core that received it. */
+/* Returns the core that owns a frame. here is the core that received it. */
 uint32_t handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t len,
 			uint32_t here);
 
-/* The same of a TCP segment that is no fragment, before there is one; both addresses are of one
- * family, ports in host order. */
+/* A TCP segment that is no fragment, whose owner is needed before it exists. Both addresses are
+ * of one family, ports are in host order. */
 struct handover_tcp {
 	struct ip_addr src, dst;
 	uint16_t src_port, dst_port;

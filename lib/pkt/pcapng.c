@@ -1,12 +1,13 @@
 /*
- * pcapng.c - blocks of pcapng, in the byte order of this machine, which the section header tells.
+ * pcapng.c - writes blocks of pcapng in the byte order of this machine, which the section header
+ * records.
  */
 #include "pcapng.h"
 #include "base/bytes.h"
 #include "base/region.h"
 
 #define WORD              4u
-#define BLOCK_BYTES       12u /* type, length before and behind the body */
+#define BLOCK_BYTES       12u /* type, and the length before and after the body */
 #define OPTION_BYTES      4u  /* code and length */
 #define LINKTYPE_ETHERNET 1u
 #define MAC_BYTES         6u
@@ -19,7 +20,7 @@ enum block_type {
 	BLOCK_SECTION = 0x0a0d0d0a,
 };
 #define SECTION_MAGIC  0x1a2b3c4du
-#define SECTION_LENGTH UINT64_MAX /* not told */
+#define SECTION_LENGTH UINT64_MAX /* not given */
 
 enum option_code {
 	OPT_END = 0,
@@ -36,7 +37,7 @@ enum option_code {
 	ISB_FILTERACCEPT = 6,
 };
 
-/* ---- what blocks are made of; the caller has seen that there is room ---- */
+/* ---- parts of blocks; the caller has checked the room ---- */
 
 static uint8_t *
 put32(uint8_t *at, uint32_t v)
@@ -79,7 +80,7 @@ put_number(uint8_t *at, enum option_code code, uint64_t v)
 	return put_option(at, code, &v, sizeof v);
 }
 
-/* Times are two words, the upper one first, whatever the byte order. */
+/* Writes a time as two words, the upper one first in any byte order. */
 static uint8_t *
 put_time(uint8_t *at, enum option_code code, uint64_t ns)
 {
@@ -119,7 +120,7 @@ put_section(uint8_t *to, const struct pcapng_about *about)
 static uint8_t *
 put_interface(uint8_t *to, const struct pcapng_about *about)
 {
-	/* Its first byte says what language it is in: pcap's. */
+	/* The first byte names the filter's language; zero is pcap's. */
 	char filter[PCAPNG_TEXT_MAX] = {0};
 	const uint8_t digits = NS_DIGITS;
 	uint8_t *at = put16s(block_begin(to, BLOCK_INTERFACE), LINKTYPE_ETHERNET, 0);

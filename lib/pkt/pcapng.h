@@ -1,15 +1,15 @@
 /*
- * pcapng.h - frames as a file that Wireshark and tcpdump read: blocks of pcapng.
+ * pcapng.h - writes frames in pcapng, the file format that Wireshark and tcpdump read.
  *
- * draft-ietf-opsawg-pcapng: a section header, one interface, a block a frame with its direction and
- * its queue, and statistics of the interface at the end. A file that ends behind any block is
- * whole.
+ * By draft-ietf-opsawg-pcapng a file has a section header, one interface, a block for each frame
+ * with its direction and queue, and statistics of the interface at the end. A file that ends
+ * after any block is valid.
  *
  * Shape:  each function writes one block and returns its bytes.
  * Units:  times in ns since 1970.
  * Thread: pure functions.
  * Errors: 0: no room; nothing is written.
- * Bounds: texts of PCAPNG_TEXT_MAX bytes, what is longer is cut; a frame of kept bytes takes
+ * Bounds: texts of PCAPNG_TEXT_MAX bytes, longer ones are cut; a frame of kept bytes takes
  *         PCAPNG_FRAME_BYTES more.
  */
 #ifndef CLOCKOO_PCAPNG_H
@@ -20,12 +20,12 @@
 #include <stdint.h>
 
 #define PCAPNG_TEXT_MAX    256u
-#define PCAPNG_FRAME_BYTES 64u   /* its block beside the frame: 56, and what pads it */
+#define PCAPNG_FRAME_BYTES 64u   /* a block beside its frame: 56, and the padding */
 #define PCAPNG_HEAD_BYTES  1024u /* the section header with the interface, at most */
 #define PCAPNG_STATS_BYTES 96u
 
 struct pcapng_about {
-	const char *program;   /* that captured: name and version */
+	const char *program;   /* the capturing program's name and version */
 	const char *interface; /* its name */
 	const char *filter;    /* NULL: none */
 	const uint8_t *mac;    /* 6 bytes */
@@ -42,12 +42,13 @@ struct pcapng_frame {
 
 struct pcapng_stats {
 	uint64_t begin_ns, end_ns;
-	uint64_t received; /* frames that the filter let through, both directions */
-	uint64_t dropped;  /* of them */
+	uint64_t received; /* frames that matched the filter, in both directions */
+	uint64_t dropped;  /* of the received */
 };
 
 size_t pcapng_head(uint8_t *to, size_t room, const struct pcapng_about *about);
-/* *data: where the frame's bytes are in the block, to be changed. */
+/* Writes the block of a frame. *data: the frame's bytes in the block, which the caller may
+ * change. */
 size_t pcapng_frame(uint8_t *to, size_t room, const struct pcapng_frame *frame, uint8_t **data);
 size_t pcapng_stats(uint8_t *to, size_t room, const struct pcapng_stats *stats);
 

@@ -25,10 +25,11 @@
 #define BURST_MAX    64u
 #define PORT_ADJ_MAX 4u
 
-/* The port's handle for one frame; only the port looks inside. */
+/* The port's handle for one frame; only the port accesses its content. */
 struct frame;
 
-/* What the port says about a received frame (rx), or is asked to do for it (tx). */
+/* Flags that the port sets for a received frame (rx), or that request work for a sent one
+ * (tx). */
 enum frame_ol_flag {
 	FRAME_IP_CKSUM_GOOD = 1u << 0, /* rx: the header checksum was verified */
 	FRAME_IP_CKSUM_BAD = 1u << 1,
@@ -50,34 +51,34 @@ struct burst {
 struct port;
 
 struct port_ops {
-	/* Overwrite *b with at most count next frames, oldest first. */
+	/* Overwrites *b with at most count next frames, oldest first. */
 	void (*rx)(struct port *port, struct burst *b, uint32_t count);
 
-	/* Send frames 0..count-1. Returns how many the port took, from the front; the
-	 * core still owns the rest and must keep or drop them. */
+	/* Sends frames 0..count-1. Returns how many the port took, from the front; the core still
+	 * owns the rest and must keep or drop them. */
 	uint32_t (*tx)(struct port *port, const struct burst *b);
 
-	/* Overwrite *b with at most count fresh frames: len 0, ol_flags 0. */
+	/* Overwrites *b with at most count fresh frames: len 0, ol_flags 0. */
 	void (*alloc)(struct port *port, struct burst *b, uint32_t count);
 
-	/* Give frames back unsent. count may exceed BURST_MAX. */
+	/* Gives frames back unsent. count may exceed BURST_MAX. */
 	void (*drop)(struct port *port, struct frame *const *frames, uint32_t count);
 };
 
-/* What the device does in hardware (or the PMD in software). */
+/* Work that the device does in hardware (or the PMD in software). */
 enum port_cap {
 	PORT_TX_IP_CKSUM = 1u << 0,
 	PORT_TX_UDP_CKSUM = 1u << 1,
 	PORT_TX_TCP_CKSUM = 1u << 2,
 };
 
-/* The first member of every implementation's own struct. Immutable after start, but that a capture
- * (capture.h) puts functions of its own before ops: another thread stores the pointer whole, and
- * the core, which looks it up for each call anyway, reads it as any other. An _Atomic read took 0.6
+/* The first member of every implementation's own struct. It is immutable after start, except that
+ * a capture (capture.h) replaces ops by its own: another thread stores the pointer whole, and the
+ * core reads it as any other pointer, as it does for each call anyway. An _Atomic read took 0.6
  * instructions of a UDP get (callgrind): the compiler merges nothing around it. */
 struct port {
 	const struct port_ops *ops;
-	struct capture *capture; /* where ops are a capture's */
+	struct capture *capture; /* set while ops are a capture's */
 	uint32_t caps;           /* enum port_cap */
 	uint32_t frame_bytes;    /* writable bytes from data[i]; at least 18 + mtu */
 	uint16_t mtu;            /* bytes of IP packet in one frame */

@@ -1,5 +1,5 @@
 /*
- * profile.c - the schema of a NIC profile, its reader, and the checks of several keys together.
+ * profile.c - the schema of a NIC profile, its reader, and checks across several keys.
  */
 #include "profile.h"
 #include "config/nearest.h"
@@ -14,11 +14,11 @@ enum field_kind {
 	FIELD_TEXT,   /* char[max] */
 	FIELD_NUMBER, /* uint32_t */
 	FIELD_YES_NO, /* bool */
-	FIELD_ONE,    /* uint32_t: one of the words */
+	FIELD_ONE,    /* uint32_t: the index of one of the words */
 	FIELD_SOME,   /* uint32_t: a bit for each of the words */
 	FIELD_IDS,
 	FIELD_DRIVERS,
-	FIELD_NOTE, /* for people: it must be there, and not empty */
+	FIELD_NOTE, /* for people: required, and not empty */
 };
 
 struct field {
@@ -40,7 +40,7 @@ static const char *const spreads[] = {
 	NULL,
 };
 
-/* Bit i of enum need and enum rss_kind is word i. */
+/* Names of the bits of enum need and of enum rss_kind: bit i is word i. */
 static const char *const needs[] = {"iface",        "net_raw", "net_admin", "socket_free",
 				    "socket_there", "root",    "lock",      NULL};
 static const char *const rss_kinds[] = {"ip4", "tcp4", "udp4", "ip6", "tcp6", "udp6", NULL};
@@ -55,8 +55,8 @@ static_assert(NEED_LOCK == 1u << 6 && RSS_KIND_UDP6 == 1u << 5,
 #define SOME(key, words)      #key, FIELD_SOME, false, AT(key), 0, 0, words
 #define NOTE(key, optional)   key, FIELD_NOTE, optional, 0, 0, 0, NULL
 
-/* The reference of the file format. Ranges are the widest any driver of ours takes; the driver
- * itself has the last word. */
+/* The schema, which is the reference of the file format. Ranges are the widest that any supported
+ * driver accepts; the driver itself decides. */
 static const struct field fields[] = {
 	{TEXT(name)},
 	{TEXT(summary)},
@@ -96,20 +96,20 @@ static const struct field fields[] = {
 };
 #define FIELDS (sizeof fields / sizeof fields[0])
 
-/* Lists of what and source: quirks, and what the driver's vector path asks for. */
+/* Lists of entries with what and source: quirks, and the needs of the driver's vector path. */
 static const char *const note_lists[] = {"vector", "quirks"};
 #define NOTE_LISTS (sizeof note_lists / sizeof note_lists[0])
 
 struct reader {
 	struct profile *p;
-	uint32_t line[FIELDS]; /* 0: not set yet */
+	uint32_t line[FIELDS]; /* line of each field in the file; 0: not set yet */
 	bool listed[NOTE_LISTS];
-	char entry[YAML_PATH_BYTES]; /* of a list of notes: the one we are in */
+	char entry[YAML_PATH_BYTES]; /* the entry of a list of notes that is being read */
 	uint32_t entry_line;
 	bool what, source;
 };
 
-/* The word's number, or -1 after *err says what is allowed. */
+/* Returns the index of the word, or -1 after writing the allowed words to *err. */
 static int
 word_in(const char *const *words, const char *text, const struct yaml_key *key, struct error *err)
 {
@@ -182,7 +182,7 @@ parse_value(struct reader *r, const struct field *field, const struct yaml_key *
 	return yaml_key_error(err, key, "expected a list in brackets: [], [a, b]");
 }
 
-/* "8086:10fb" */
+/* Parses a PCI ID such as "8086:10fb". */
 static bool
 parse_id(struct pci_id *id, const struct yaml_item *item, const struct yaml_key *key,
 	 struct error *err)
@@ -258,7 +258,8 @@ entry_is_whole(const struct reader *r, const char *file, struct error *err)
 			 r->entry_line, r->entry, r->what ? "source" : "what");
 }
 
-/* "quirks", "quirks[2]", "quirks[2].what". *mine: it is one of these. */
+/* Reads a key of a list of notes: "quirks", "quirks[2]" or "quirks[2].what". *mine: the key is
+ * one of these. */
 static bool
 parse_note(struct reader *r, const struct yaml_key *key, bool *mine, struct error *err)
 {
@@ -370,7 +371,7 @@ check_profile(const struct reader *r, const char *path, const char *name, struct
 	if (strcmp(p->name, name) != 0)
 		return error_set(err, "%s:%u: name: \"%s\": expected \"%s\", as the file is called",
 				 path, line_of(r, "name"), p->name, name);
-	if (p->mbuf_bytes < p->mtu_max + 18) /* Ethernet header, one VLAN tag */
+	if (p->mbuf_bytes < p->mtu_max + 18) /* Ethernet header and one VLAN tag */
 		return error_set(err,
 				 "%s:%u: mbuf_bytes: %u: too small for mtu_max %u and 18 bytes of "
 				 "Ethernet header",

@@ -1,5 +1,5 @@
 /*
- * profile.h - what is known of one kind of NIC, read from drivers-config/NAME.yaml.
+ * profile.h - the properties of one kind of NIC, read from drivers-config/NAME.yaml.
  *
  * The schema in profile.c is the reference of the file format; drivers-config/README.md
  * explains it. An unknown key, a missing one or a value out of range is an error that names file,
@@ -24,28 +24,28 @@ struct pci_id {
 	uint16_t vendor, device;
 };
 
-/* How received flows find their queue. */
+/* The way that received flows find their queue. */
 enum spread {
 	SPREAD_NONE,   /* one queue */
-	SPREAD_RSS,    /* the NIC hashes, we give it key and table */
-	SPREAD_FANOUT, /* the driver asks the kernel to hash over its sockets */
+	SPREAD_RSS,    /* the NIC hashes with the key and table of the plan */
+	SPREAD_FANOUT, /* the kernel hashes over the driver's sockets */
 	SPREAD_KERNEL, /* the kernel hashes over the queues of its interface */
 	SPREAD_PEER,   /* the process at the other end chooses the queue */
-	SPREAD_CABLE,  /* the thread at the other end does, by handover_owner() of pkt/handover.h */
+	SPREAD_CABLE,  /* the thread there does, by handover_owner() of pkt/handover.h */
 };
 
-/* What the host must have before EAL is asked: EAL's own answer would be silence or an abort. */
+/* Requirements that the host must meet before EAL starts: EAL itself would be silent or abort. */
 enum need {
 	NEED_IFACE = 1u << 0,        /* the kernel interface exists and is up */
 	NEED_NET_RAW = 1u << 1,      /* the right to open packet sockets */
 	NEED_NET_ADMIN = 1u << 2,    /* the right to make interfaces, and /dev/net/tun */
-	NEED_SOCKET_FREE = 1u << 3,  /* no listener at --socket: the port makes it */
+	NEED_SOCKET_FREE = 1u << 3,  /* no listener at --socket: the port creates it */
 	NEED_SOCKET_THERE = 1u << 4, /* a listener at --socket: the port connects */
 	NEED_ROOT = 1u << 5,
 	NEED_LOCK = 1u << 6, /* the right to lock its rings in memory */
 };
 
-/* What a NIC can hash for RSS. */
+/* The inputs that a NIC can hash for RSS. */
 enum rss_kind {
 	RSS_KIND_IP4 = 1u << 0,  /* addresses */
 	RSS_KIND_TCP4 = 1u << 1, /* addresses and ports */
@@ -55,7 +55,8 @@ enum rss_kind {
 	RSS_KIND_UDP6 = 1u << 5,
 };
 
-/* Which rules for single flows (rte_flow) a NIC takes, and how many of each. 0: none. */
+/* The numbers of rules for single flows (rte_flow) that a NIC accepts, and their restrictions. 0:
+ * none. */
 struct flow_limits {
 	uint32_t ethertype_max;  /* by EtherType */
 	uint32_t five_tuple_max; /* by exact addresses, ports and protocol */
@@ -70,8 +71,8 @@ struct flow_limits {
 struct profile {
 	char name[CONFIG_NAME_BYTES];
 	char summary[128];
-	char device[DEVICE_BYTES]; /* EAL's words for the device, with {placeholders} */
-	char drivers[PROFILE_DRIVERS_MAX][CONFIG_NAME_BYTES]; /* DPDK's names; empty: none more */
+	char device[DEVICE_BYTES]; /* EAL's device string, with {placeholders} */
+	char drivers[PROFILE_DRIVERS_MAX][CONFIG_NAME_BYTES]; /* DPDK's names; empty: the end */
 	struct pci_id pci_ids[PROFILE_IDS_MAX];
 	uint32_t pci_id_count;
 	uint32_t spread; /* enum spread */
@@ -82,45 +83,47 @@ struct profile {
 	uint32_t burst;
 	uint32_t mbuf_bytes;
 	uint32_t mtu_max;
-	uint32_t offloads; /* enum offload: wanted, if the port has them */
-	/* What the family has; the port itself may have less. 0: unknown, or none. */
+	uint32_t offloads; /* enum offload: wanted if the port supports them */
+	/* Capabilities of the family; the port itself may have fewer. 0: unknown, or none. */
 	uint32_t rss_fields;     /* enum rss_kind */
-	uint32_t rss_queues_max; /* that its table can name */
+	uint32_t rss_queues_max; /* most queues that the RSS table can name */
 	uint32_t rss_key_bytes, reta_size;
 	struct flow_limits flow;
-	bool udp_cksum_unknown; /* a wrong UDP checksum is reported as unknown: look oneself */
+	bool udp_cksum_unknown; /* the NIC reports a wrong UDP checksum as unknown: verify in
+				   software */
 	bool promiscuous;
-	bool another_mac; /* the kernel has the driver's MAC at its end: answer under another */
-	bool wait_link;   /* a link that is not up within seconds is an error */
+	bool another_mac; /* the kernel uses the driver's MAC at its end: use another one */
+	bool wait_link;   /* fail if the link is not up within seconds */
 };
 
 bool profile_load(struct profile *p, const char *path, const char *name, struct error *err);
-/* The same of bytes in memory; path is only a name for errors. */
+/* As profile_load, from len bytes in memory; path is only a name for errors. */
 bool profile_read(struct profile *p, const char *path, const char *name, const char *text,
 		  size_t len, struct error *err);
 
-/* The operator's values replace the profile's, within the NIC's limits. */
+/* Replaces the profile's values by the operator's, within the NIC's limits. */
 bool profile_apply(struct profile *p, const struct config *cfg, struct error *err);
 
-/* The EAL device for this profile and configuration with that many queues: placeholders filled,
- * --vdev-args appended. */
+/* Writes the EAL device of a profile and configuration with that many queues: placeholders are
+ * filled, --vdev-args appended. */
 bool profile_device(const struct profile *p, const struct config *cfg, uint32_t queues,
 		    char device[DEVICE_BYTES], struct error *err);
 
-/* Bytes of the rings that the kernel makes for such a device (packet(7)), both directions; 0: none.
- */
+/* Returns the bytes of the rings, in both directions, that the kernel allocates for such a device
+ * (packet(7)); 0: none. */
 uint64_t profile_kernel_ring_bytes(const char device[DEVICE_BYTES]);
 
-/* Is its device one of the kernel's interfaces? */
+/* True if the device is one of the kernel's interfaces. */
 bool profile_has_iface(const struct profile *p);
 
-/* Can other hosts be at its far end when it starts? The process at a socket may come later. */
+/* True if other hosts can be at the far end at start. The process at a socket may connect
+ * later. */
 bool profile_has_neighbours(const struct profile *p);
 
 /* True if the port's other end is a thread of this process (dpdk/cable.h). */
 bool profile_is_cable(const struct profile *p);
 
-/* Is it found on the PCI bus? Else it is a virtual device. */
+/* True if the device is found on the PCI bus; otherwise it is a virtual device. */
 bool profile_is_pci(const struct profile *p);
 
 const char *spread_name(enum spread spread);

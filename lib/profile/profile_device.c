@@ -1,5 +1,5 @@
 /*
- * profile_device.c - the words EAL wants for the device of a profile.
+ * profile_device.c - builds EAL's device string from a profile.
  */
 #include "profile.h"
 
@@ -11,7 +11,7 @@
 struct placeholder {
 	const char *name;
 	const char *value;
-	const char *missing; /* what to say when the operator gave no value */
+	const char *missing; /* the error if the operator gave no value */
 };
 
 struct writer {
@@ -93,8 +93,8 @@ profile_device(const struct profile *p, const struct config *cfg, uint32_t queue
 	return true;
 }
 
-/* The last of several numbers of that name: --vdev-args stand at the end, and drivers take the
- * last. */
+/* Returns the last of several numbers of that name: --vdev-args come at the end, and drivers use
+ * the last value. */
 static uint64_t
 number_of(const char *device, const char *name)
 {

@@ -11,7 +11,7 @@
 #define SUFFIX ".yaml"
 
 struct wanted {
-	const char *driver; /* NULL: by id */
+	const char *driver; /* NULL: search by ID */
 	struct pci_id id;
 };
 
@@ -35,7 +35,7 @@ knows(const struct profile *p, const struct wanted *w)
 	return false;
 }
 
-/* Is it a profile's file name? Then its name is the part before the suffix. */
+/* True if file is the name of a profile's file; name is then the part before the suffix. */
 static bool
 parse_name(char name[CONFIG_NAME_BYTES], const char *file)
 {
@@ -49,8 +49,8 @@ parse_name(char name[CONFIG_NAME_BYTES], const char *file)
 	return true;
 }
 
-/* The first profile of the directory that knows it; the order does not matter, since no two of ours
- * claim the same NIC. False: a profile is wrong. */
+/* Searches the directory for the first profile that lists the NIC. The order is irrelevant, since
+ * no two profiles list the same NIC. False if a profile is invalid. */
 static bool
 search(char name[CONFIG_NAME_BYTES], DIR *dir, const char *data_dir, const struct wanted *w,
        struct error *err)

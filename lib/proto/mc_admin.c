@@ -22,7 +22,7 @@ is(struct view word, const char *text)
 
 /* ---- numbers ---- */
 
-/* The one number of a command of exactly so many words. */
+/* Reads the only number of a command of exactly three words. */
 static void
 only_number_read(struct mc_req *req, const struct mc_tokens *w)
 {

@@ -45,7 +45,8 @@ mc_put_base64(uint8_t *at, struct view bytes)
 #define FIRST_TEXT 0x21ull /* '!', the first that is text */
 #define DELETE     0x7full
 
-/* Of eight bytes: is none at most ' ', or 127? The highest bit of one that is not is set. */
+/* True if all eight bytes are text: none is ' ' or below, none is 127. The expression sets the
+ * highest bit of each byte that fails. */
 static inline bool
 word_is_text(uint64_t word)
 {

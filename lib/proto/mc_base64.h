@@ -24,7 +24,7 @@ uint8_t *mc_base64_decode(uint8_t *at, struct view text);
 /* A key of at most MC_KEY_MAX bytes; returns the byte after it. */
 uint8_t *mc_put_base64(uint8_t *at, struct view bytes);
 
-/* Can this key stand in a line of text as it is? */
+/* True if the key can be part of a text line as it is. */
 bool mc_key_is_text(struct view key);
 
 #endif

@@ -31,7 +31,7 @@ be64_at(const uint8_t *p)
 	return __builtin_bswap64(load_u64(p));
 }
 
-/* Where the parts of a request lie; lengths that the header's checks allowed. */
+/* The parts of a request, whose lengths have passed the header's checks. */
 struct packet {
 	const uint8_t *extras;
 	uint32_t extras_len;
@@ -45,7 +45,7 @@ result(enum mc_status status, uint32_t used)
 	return (struct mc_result){status, used};
 }
 
-/* Answer, then close: where the next request begins cannot be told. */
+/* Answers with an error and closes: the begin of the next request is unknown. */
 static struct mc_result
 error_and_close(struct mc_req *req, enum mc_error error)
 {
@@ -54,7 +54,7 @@ error_and_close(struct mc_req *req, enum mc_error error)
 	return result(MC_OK, MC_BIN_HEAD_BYTES);
 }
 
-/* Answer, and skip so many bytes. */
+/* Answers with an error and skips the request's body. */
 static struct mc_result
 skip(struct mc_req *req, enum mc_error error, uint32_t used, uint32_t body_len)
 {

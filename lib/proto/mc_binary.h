@@ -31,7 +31,7 @@ static_assert(sizeof(struct mc_bin_head) == MC_BIN_HEAD_BYTES, "wire format");
 #define MC_BIN_STATUS_MAX     (MC_BIN_HEAD_BYTES + 64)
 #define MC_BIN_NUMBER_BYTES   (MC_BIN_HEAD_BYTES + 8)
 
-/* What of a request its response repeats. Small enough to be kept while a value waits. */
+/* The fields that a response repeats, small enough to be kept while a value is incomplete. */
 struct mc_bin_echo {
 	uint8_t opcode;
 	struct be32 opaque;
@@ -67,7 +67,8 @@ uint8_t *mc_put_bin_value_head(uint8_t *at, struct mc_bin_echo echo, const struc
 uint8_t *mc_put_bin_number(uint8_t *at, struct mc_bin_echo echo, uint64_t number, uint64_t cas);
 /* Version, SASL. At most MC_BIN_HEAD_BYTES + text.len. */
 uint8_t *mc_put_bin_text(uint8_t *at, struct mc_bin_echo echo, struct view text);
-/* One statistic; both empty: their end. At most MC_BIN_HEAD_BYTES + name.len + value.len. */
+/* Writes one statistic, or their end if name and value are empty: at most MC_BIN_HEAD_BYTES +
+ * name.len + value.len bytes. */
 uint8_t *mc_put_bin_stat(uint8_t *at, struct mc_bin_echo echo, struct view name, struct view value);
 
 #endif

@@ -16,7 +16,7 @@ struct packed_name {
 	uint64_t head, tail;
 };
 
-/* The first words alone, side by side: the rows of the table would be a cache line each. */
+/* The first word of each command, packed: a row of the table takes a cache line. */
 #define COMMAND_NAME(symbol, word, ...) {word},
 static const char command_names[MC_COMMAND_COUNT][MC_NAME_MAX + 1] = {MC_COMMANDS(COMMAND_NAME)};
 
@@ -115,8 +115,8 @@ mc_body_parse(struct mc_req *req, struct view word)
 /*
  * <verb> <key> <flags> <exptime> <bytes> [<cas>] [noreply]
  *
- * Without a length the end of the body is unknown: it is read as commands, and noreply is
- * not heeded. With one, the body is swallowed whatever else is wrong.
+ * Without a length the end of the body is unknown, so the body is read as commands and noreply is
+ * ignored. With a length the body is swallowed, whatever else is wrong.
  */
 static void
 storage_parse(struct mc_req *req, const struct mc_tokens *w)
@@ -135,9 +135,9 @@ storage_parse(struct mc_req *req, const struct mc_tokens *w)
 		mc_bad(req, MC_ERR_FORMAT);
 }
 
-/* delete <key> [noreply]. Old clients send a delay or another word behind the key; it is ignored,
- * or the item would stay. More than DELETE_WORDS_MAX words are an error, as memccapable expects;
- * with noreply, where nobody would hear it, they are ignored. */
+/* Parses delete <key> [noreply]. Old clients send a delay or another word after the key; it is
+ * ignored, or the item would stay. More than DELETE_WORDS_MAX words are an error, as memccapable
+ * expects; with noreply, where no error is sent, they are ignored. */
 static void
 delete_parse(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -201,7 +201,7 @@ subcommand_parse(struct mc_req *req, enum mc_verb verb, const struct mc_tokens *
 				  : MC_BAD;
 }
 
-/* Those that memcached reads without looking for noreply. */
+/* False for the commands that memcached reads without checking for noreply. */
 static inline bool
 accepts_noreply(enum mc_verb verb)
 {

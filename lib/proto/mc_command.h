@@ -1,5 +1,5 @@
 /*
- * mc_command.h - command lines that are not retrievals: what stands behind the verb.
+ * mc_command.h - command lines that are not retrievals: the words after the verb.
  *
  * Private to lib/proto: mc_text.c finds the line and its verb, mc_command.c reads the rest, with
  * mc_meta_read.c and mc_admin.c.
@@ -13,9 +13,10 @@
 #include "mc_req.h"
 #include "mc_tokens.h"
 
-/* The first row of the table whose first word this is; MC_BAD if there is none. */
+/* Returns the table's first row with this first word, MC_BAD if there is none. */
 enum mc_verb mc_verb_of(struct view word);
-/* The row with these two words, verb being the first with the first; MC_BAD if there is none. */
+/* Returns the row with this subcommand, MC_BAD if there is none; verb is the first row with the
+ * first word. */
 enum mc_verb mc_verb_subcommand(enum mc_verb verb, struct view subcommand);
 
 /* Read the line (its end cut off, at least one byte) of verb into *req, whose fields before the

@@ -2,12 +2,12 @@
  * the slow path's (mc_command.c). */
 #include "mc_fast_path.h"
 
-#define DIGITS_MAX     9u          /* what fits 31 bits whatever they are */
+#define DIGITS_MAX     9u          /* any nine digits fit 31 bits */
 #define NO_FLAGS_WORD  0x30203020u /* " 0 0" as the machine loads it */
 #define NO_FLAGS_BYTES 4u
 #define NOREPLY        " noreply" /* eight bytes */
 #define NOREPLY_BYTES  8u
-#define LINE_END_WORD  0x0a0du /* CR LF, likewise */
+#define LINE_END_WORD  0x0a0du /* CR LF as the machine loads it */
 
 /* A line, or what is there of it. */
 struct span {
@@ -77,7 +77,7 @@ mc_set_parse_fast(struct mc_req *req, const uint8_t *p, uint32_t len)
 		     p[MC_SET_PREFIX_BYTES] <= ' '))
 		return 0;
 	mc_req_clear(req, p);
-	/* Where one of the numbers is missing, so is the last one: nothing moves. */
+	/* If one of the numbers is missing, the last one is too, and at does not advance. */
 	fields_end = fields_parse(line, key_end, req);
 	at = end = number_field_parse(line, fields_end, &req->body_len);
 	if (end == fields_end)

@@ -22,8 +22,8 @@ struct mc_get {
 	bool last;        /* of its line */
 };
 
-/* Where the word at p ends, if that is within its first 32 bytes; 0 if not, or if there is none.
- * Two looks, that overlap rather than reach past len. */
+/* Returns the end of the word at p if that is within 32 bytes, else 0. Two loads of 16 bytes, which
+ * overlap rather than reach past len. */
 static inline uint32_t
 mc_short_token_end(const uint8_t *p, uint32_t len)
 {
@@ -38,7 +38,7 @@ mc_short_token_end(const uint8_t *p, uint32_t len)
 	return likely(ends != 0) ? (uint32_t)__builtin_ctz(ends) : 0;
 }
 
-/* The same of any key; 0: it is too long, or its end is not there. */
+/* Returns the end of the key at p; 0 if the key is too long or its end has not arrived. */
 static inline uint32_t
 mc_key_end(const uint8_t *p, uint32_t len)
 {
@@ -101,8 +101,8 @@ mc_scan_block(const uint8_t *p, bool *feed)
 static_assert(3 * MC_SCAN_BYTES <= MC_KEY_MAX, "a word that ends in a look and began in the one "
 					       "before, or behind the last, is none too long");
 
-/* Does the line that p[at] is in end within len bytes, no word of it being too long? False where
- * that is not certain: 64 bytes without an end. */
+/* True if the line that contains p[at] ends within len bytes and no word of it is too long. False
+ * also where that is not certain: 64 bytes without an end. */
 static inline bool
 mc_line_fits(const uint8_t *p, uint32_t at, uint32_t len)
 {
@@ -123,7 +123,8 @@ mc_line_fits(const uint8_t *p, uint32_t at, uint32_t len)
 	return at < window;
 }
 
-/* The same of a new line: "get " and its first key. */
+/* Parses "get " and its first key at the begin of a line, as mc_key_parse_fast() does a later
+ * one. */
 static inline uint32_t
 mc_get_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
 {
@@ -150,7 +151,7 @@ mc_set_begins(const uint8_t *p, uint32_t len)
  * 0: not for this path, and what *req holds is nothing. */
 uint32_t mc_set_parse_fast(struct mc_req *req, const uint8_t *p, uint32_t len);
 
-/* What a request is before it is read. The union is its reader's. */
+/* Clears a request before it is parsed, but for the union, which its reader fills. */
 static inline void
 mc_req_clear(struct mc_req *req, const uint8_t *p)
 {

@@ -15,7 +15,7 @@ put_text(uint8_t *at, const char *text)
 	return mc_put_view(at, (struct view){(const uint8_t *)text, (uint32_t)strlen(text)});
 }
 
-/* The key, and what tells a client that it is base64. */
+/* Writes the key, with the flag that marks base64. */
 static uint8_t *
 put_key(uint8_t *at, struct view key, bool base64)
 {

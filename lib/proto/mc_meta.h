@@ -45,7 +45,7 @@
 	X('N', MC_FLAG_VIVIFY)      /* create if absent, with this exptime: vivify_exptime */      \
 	X('O', MC_FLAG_OPAQUE)      /* return this: opaque */                                      \
 	X('P', MC_FLAG_PROXY)       /* for proxies, not looked at */                               \
-	X('R', MC_FLAG_RECACHE)     /* mg: the first one wins below so many seconds: recache_s */  \
+	X('R', MC_FLAG_RECACHE)     /* mg: the first one wins below recache_s seconds */           \
 	X('T', MC_FLAG_SET_EXPTIME) /* req.exptime */
 
 #define MC_META_INDEX(letter, name) name##_INDEX,
@@ -60,7 +60,7 @@ enum mc_meta_flag { MC_META_LETTERS(MC_META_BIT) };
 		    */
 #define MC_FLAG_RECACHE_BEFORE_TOUCH                                                               \
 	(1u << 30)                            /* R stands before the T that sets what it looks at */
-#define MC_FLAG_VIVIFY_AFTER_TOUCH (1u << 31) /* N stands behind T: a new item has its exptime */
+#define MC_FLAG_VIVIFY_AFTER_TOUCH (1u << 31) /* N follows T: a new item has its exptime */
 #define MC_META_ORDER                                                                              \
 	(MC_FLAG_TTL_BEFORE_TOUCH | MC_FLAG_TTL_BEFORE_VIVIFY | MC_FLAG_RECACHE_BEFORE_TOUCH |     \
 	 MC_FLAG_VIVIFY_AFTER_TOUCH)
@@ -85,7 +85,7 @@ mc_meta_bit(uint8_t letter)
 	(MC_FLAG_CAS | MC_FLAG_CLIENT | MC_FLAG_HIT | MC_FLAG_KEY | MC_FLAG_IDLE | MC_FLAG_SIZE |  \
 	 MC_FLAG_TTL | MC_FLAG_OPAQUE)
 #define MC_META_RETURNED_MAX 8u
-/* Of those, what a reply without an item may show: mg and ma misses, every md, ms failures show
+/* The returned flags of a reply without an item: mg and ma misses and every md; failures of ms show
  * cas and size besides. */
 #define MC_META_ECHOED (MC_FLAG_KEY | MC_FLAG_OPAQUE)
 
@@ -113,12 +113,12 @@ struct mc_meta {
 	uint64_t initial; /* ma, and binary incr and decr */
 };
 
-/* What a reply can show of an item. A field is read only if its letter is shown. */
+/* The fields of an item that a reply can show. A field is read only if its letter is shown. */
 struct mc_meta_item {
 	uint32_t shown; /* letters this reply may show, of MC_META_RETURNED */
-	bool base64;    /* the key, as the item has it, is to be sent as base64 */
+	bool base64;    /* the item's key is sent as base64 */
 	bool fetched;
-	bool sent, stale, won; /* Z, X, W: behind the other flags, in this order */
+	bool sent, stale, won; /* Z, X, W: after the other flags, in this order */
 	struct view key;
 	uint32_t size;
 	uint32_t client_flags;

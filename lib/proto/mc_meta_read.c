@@ -82,7 +82,7 @@ flag_number_parse(struct mc_req *req, uint8_t letter, struct view number)
 	}
 }
 
-/* Where this flag stands behind one that it would make see something else. */
+/* Notes a flag that follows one whose value it would change. */
 static void
 flag_order_check(struct mc_meta *m, uint32_t bit)
 {
@@ -102,7 +102,7 @@ flag_order_check(struct mc_meta *m, uint32_t bit)
 			m->flags |= orders[i].note;
 }
 
-/* One flag, its letter known and new. */
+/* Parses one flag, whose letter is known and new. */
 static enum mc_error
 flag_parse(struct mc_req *req, struct view word)
 {
@@ -136,8 +136,8 @@ flag_parse(struct mc_req *req, struct view word)
 	}
 }
 
-/* Of two errors of one line, the one to answer: an opaque too long and bad client flags give way to
- * any other, the opaque to both. */
+/* Returns which of two errors of one line is answered: an opaque that is too long and bad client
+ * flags yield to any other error, the opaque to both. */
 static enum mc_error
 later_error(enum mc_error before, enum mc_error now)
 {
@@ -148,8 +148,8 @@ later_error(enum mc_error before, enum mc_error now)
 }
 
 /*
- * All flags from word[first] on. A letter that is unknown or there twice is the error to answer;
- * of other errors the last one is, as far as memcached gives each a text of its own.
+ * Parses all flags from word[first] on. An unknown or repeated letter is the error that is
+ * answered; of other errors the last one, as far as memcached gives each its own text.
  */
 static enum mc_error
 flags_parse(struct mc_req *req, const struct mc_tokens *w, uint32_t first)

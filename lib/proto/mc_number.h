@@ -17,11 +17,11 @@
 bool mc_read_u64(struct view word, uint64_t *out);
 /* Digits only: verbosity. */
 bool mc_read_u32(struct view word, uint32_t *out);
-/* One '-' may stand in front: lengths, the exptime of touch, gat and flush_all. */
+/* Reads a number that may begin with '-': lengths, the exptime of touch, gat and flush_all. */
 bool mc_read_i32(struct view word, int32_t *out);
-/* A '+' may stand in front; what does not fit 32 bits is cut, not refused: client flags. */
+/* Reads client flags, which may begin with '+'; more than 32 bits are cut, not refused. */
 bool mc_read_flags(struct view word, uint32_t *out);
-/* A sign may stand in front; 64 bits are read and cut to 32: exptime of a storage command. */
+/* Reads the exptime of a storage command: a sign is allowed, 64 bits are read and cut to 32. */
 bool mc_read_exptime(struct view word, int32_t *out);
 
 /* A sign, digits and a fraction; thousandths, what is behind them cut off: ratios and factors. */

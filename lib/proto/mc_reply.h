@@ -34,8 +34,8 @@ enum mc_reply { MC_REPLIES(MC_REPLY_SYMBOL) MC_REPLY_COUNT };
 
 extern const struct view mc_reply_line[MC_REPLY_COUNT];
 
-/* Does a line, the rest of the stream behind it or not, begin as a server's reply, ours or
- * memcached's, in any protocol? No request does. */
+/* True if the line, with or without the rest of the stream, begins as a server's reply, ours or
+ * memcached's, in any protocol. No request does. */
 bool mc_is_reply(struct view line);
 
 #define MC_NUMBER_LINE_MAX (MC_U64_DIGITS_MAX + 2)

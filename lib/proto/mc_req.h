@@ -1,5 +1,5 @@
 /*
- * mc_req.h - one memcached request, whatever protocol it came in.
+ * mc_req.h - one memcached request, in any protocol.
  *
  * A multi-get becomes one request a key: the first carries MC_FIRST, the last MC_LAST. So a
  * line with 20,000 keys needs no buffer, and one key and a hundred take the same path.
@@ -42,7 +42,7 @@ enum mc_req_flag {
 #define MC_CLASS_MAX 127u /* slab classes that can be named: 0..127 */
 #define MC_AUTH_MAX  1024u
 
-/* What a connection can watch: X(symbol, name). */
+/* The streams that a connection can watch: X(symbol, name). */
 #define MC_STREAMS(X)                                                                              \
 	X(MC_STREAM_FETCHERS, "fetchers")                                                          \
 	X(MC_STREAM_MUTATIONS, "mutations")                                                        \
@@ -135,7 +135,7 @@ struct mc_result {
 };
 
 enum mc_protocol {
-	MC_PROTOCOL_UNKNOWN, /* the first byte will tell */
+	MC_PROTOCOL_UNKNOWN, /* decided by the first byte */
 	MC_PROTOCOL_TEXT,
 	MC_PROTOCOL_BINARY,
 };
@@ -147,8 +147,8 @@ enum mc_swallow {
 	MC_SWALLOW_SPACES, /* in front of the first key of a retrieval line */
 };
 
-/* What one stream remembers between calls: its protocol, and inside which retrieval line it is.
- * All zero at the start of a stream or a datagram. */
+/* The parser's state between calls: the stream's protocol, and the retrieval line it is in. All
+ * zero at the start of a stream or a datagram. */
 struct mc_parser {
 	uint8_t verb;     /* enum mc_verb of the open line */
 	uint8_t in_line;  /* between the keys of a retrieval line */
@@ -166,7 +166,7 @@ struct mc_parser {
  */
 struct mc_result mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
 			       uint32_t len);
-/* The same without fast paths: what they are compared with. */
+/* Parses as mc_text_parse() does, without fast paths; tests compare both. */
 struct mc_result mc_text_parse_slow(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
 				    uint32_t len);
 struct mc_result mc_binary_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
@@ -176,7 +176,7 @@ struct mc_result mc_binary_parse(struct mc_parser *ps, struct mc_req *req, const
 #define MC_BIN_RESPONSE_MAGIC 0x81u
 #define MC_BIN_HEAD_BYTES     24u
 
-/* The same in the stream's protocol, which its first byte tells. */
+/* Parses in the stream's protocol, which its first byte decides. */
 static inline struct mc_result
 mc_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
@@ -199,7 +199,7 @@ mc_req_command(const struct mc_req *req)
 								      : req->verb;
 }
 
-/* May this request come in a datagram? admin: those that change more than one key may. */
+/* True if the request is allowed over UDP; admin: also one that changes more than one key. */
 static inline bool
 mc_req_over_udp(const struct mc_req *req, bool admin)
 {
@@ -208,7 +208,7 @@ mc_req_over_udp(const struct mc_req *req, bool admin)
 	return udp == MC_UDP_YES || (udp == MC_UDP_ADMIN && admin);
 }
 
-/* What a user must be to ask for it: mg stores with some of its flags. */
+/* Returns the role that the request needs; mg stores with some of its flags. */
 static inline enum mc_role
 mc_req_role(const struct mc_req *req)
 {
@@ -220,8 +220,8 @@ mc_req_role(const struct mc_req *req)
 	return mc_verb_role(mc_req_command(req));
 }
 
-/* How many bytes from the front of a binary request the parser needs before it can go on: a cut
- * request is gathered to there. len bytes at p are there. */
+/* Returns how many bytes of a binary request the parser needs before it can continue, of which len
+ * at p have arrived. A cut request is gathered up to there. */
 uint32_t mc_binary_need(const uint8_t *p, uint32_t len);
 
 #endif

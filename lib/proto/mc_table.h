@@ -19,7 +19,7 @@
 
 #define MC_NAME_MAX 15u
 
-/* What stands behind the words of a command, and how it is read. */
+/* The syntax of the words after a command. */
 enum mc_syntax {
 	MC_SYNTAX_KEYS,         /* <key>+ */
 	MC_SYNTAX_EXPTIME_KEYS, /* <exptime> <key>+ */
@@ -30,7 +30,7 @@ enum mc_syntax {
 	MC_SYNTAX_META,
 	MC_SYNTAX_META_BODY,
 	MC_SYNTAX_META_DEBUG,
-	MC_SYNTAX_ANYTHING, /* whatever stands there is not looked at */
+	MC_SYNTAX_ANYTHING, /* any words, ignored */
 	MC_SYNTAX_FLUSH,
 	MC_SYNTAX_LEVEL,
 	MC_SYNTAX_MEGABYTES,
@@ -53,11 +53,11 @@ enum mc_syntax {
 	MC_SYNTAX_END,
 };
 
-/* May it come in a datagram, whose source can be forged? ADMIN: if the operator allows it; what
- * needs a connection never. */
+/* Whether a command is allowed over UDP, where a source can be forged. ADMIN: if the operator
+ * allows it. A command that needs a connection is never. */
 enum mc_udp { MC_UDP_NO, MC_UDP_ADMIN, MC_UDP_YES };
 
-/* What a user must be to ask for it. */
+/* The role that a command needs. */
 enum mc_role { MC_ROLE_NONE, MC_ROLE_READ, MC_ROLE_WRITE, MC_ROLE_ADMIN };
 
 /* clang-format off */

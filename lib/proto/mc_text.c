@@ -11,7 +11,7 @@
 
 #define LINE_MIN 4u /* line end included; memcached answers shorter ones with an error */
 
-/* A key is known to be too long once so many bytes of it, its CR and what follows are there. */
+/* A key is known to be too long once this many bytes, its CR included, have arrived. */
 #define KEY_TOO_LONG_BYTES (MC_KEY_MAX + 2u)
 
 static inline struct mc_result
@@ -74,8 +74,8 @@ next_token(const uint8_t *p, uint32_t at, uint32_t len, bool *last)
 }
 
 /*
- * Give out the key at p, which begins with it, inside an open retrieval line. MC_MORE: it, or
- * whether it is the last, cannot be told from these len bytes.
+ * Emits the key at p, inside an open retrieval line. MC_MORE: these len bytes do not decide where
+ * it ends, or whether it is the last one.
  */
 static struct mc_result
 key_emit(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)

@@ -47,7 +47,7 @@ mc_token_end(const uint8_t *p, uint32_t at, uint32_t len)
 			return at + (uint32_t)__builtin_ctz(ends);
 	}
 	if (at < len && len >= 16) {
-		/* What is left, as the end of 16 bytes that overlap those before. */
+		/* The rest is checked as the end of 16 bytes that overlap the last ones. */
 		const uint32_t ends = mc_token_ends(p + len - 16) >> (at + 16 - len);
 
 		return ends != 0 ? at + (uint32_t)__builtin_ctz(ends) : len;

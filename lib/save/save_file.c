@@ -1,5 +1,5 @@
 /*
- * save_file.c - names, owners, space.
+ * save_file.c - checks names, owners and space, and renames the files of a save.
  */
 #include "save_file.h"
 
@@ -82,7 +82,8 @@ say(struct save_look *look, enum save_found found, const char *words)
 	snprintf(look->words, sizeof look->words, "%s", words);
 }
 
-/* Sums prove nothing against somebody who may write to it. */
+/* True if the file is one that nobody else could write: checksums prove nothing against another
+ * writer. */
 static bool
 is_ours(const struct stat *st, uid_t other_uid)
 {
@@ -164,7 +165,7 @@ save_place_ok(const char *path, uint64_t bytes, struct error *err)
 			 (unsigned long long)(bytes >> MB_SHIFT));
 }
 
-/* A rename that outlives a power cut. */
+/* Renames a file so that the rename survives a power cut. */
 static bool
 rename_surely(const char *from, const char *to, struct error *err)
 {

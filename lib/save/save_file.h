@@ -1,17 +1,17 @@
 /*
- * save_file.h - a saved file's life: written beside its name, renamed to it; found, judged, taken
- * once.
+ * save_file.h - the life of a saved file: written under another name, renamed, found, judged, and
+ * taken once.
  *
- * What was loaded once is not loaded again: clients have changed it since. So a file loses its name
- * before the first request, and what a start finds under another name it removes unread.
+ * A file is loaded only once, since clients change the items afterwards. So a file loses its name
+ * before the first request, and a start removes files under the other names unread.
  *
  * Shape:  FILE; FILE.part is being written; FILE.loading is being loaded, or was when its process
- *         ended; FILE.refused was no saved cache. FILE.lock is locked by the process that has all
- *         of them, and names it; it stays.
+ *         ended; FILE.refused was no saved cache. The process that uses all of them locks
+ *         FILE.lock, which contains its number and is never removed.
  *
  * Units:  bytes, ns.
  *
- * Thread: main; save_forget: any.
+ * Thread: main; save_forget: any thread.
  *
  * Errors: struct error, or words.
  */
@@ -33,18 +33,18 @@ struct save_paths {
 };
 
 void save_paths_set(struct save_paths *p, const char *file);
-/* FILE is a file, or nothing is there yet. */
+/* True if FILE is a file, or does not exist yet. */
 bool save_path_ok(const char *file, struct error *err);
-/* From now on FILE and what belongs to it are this process's, until it ends or closes *fd. False:
- * another one has them, and goes on to for wait_ms. *fd is -1 where no lock can be made: nobody
- * saves there. */
+/* Locks FILE and the files that belong to it for this process, until it ends or closes *fd. False
+ * if another process still has them after wait_ms. *fd is -1 if no lock can be created; nobody
+ * saves there then. */
 bool save_lock(const struct save_paths *p, uint32_t wait_ms, int *fd, struct error *err);
 
 enum save_found {
 	SAVE_FOUND_NONE,
 	SAVE_FOUND_WHOLE, /* would be loaded */
-	SAVE_FOUND_OLD,   /* ours, and of no use any more */
-	SAVE_FOUND_OTHER, /* no saved cache, or damaged where all depends on it */
+	SAVE_FOUND_OLD,   /* of this program, but no longer of use */
+	SAVE_FOUND_OTHER, /* no saved cache, or damaged in a part on which all depends */
 };
 
 struct save_look {
@@ -52,23 +52,24 @@ struct save_look {
 	uint64_t file, bytes;
 	struct save_head head;
 	struct gap gap;
-	char words[SAVE_WORDS_BYTES]; /* of OLD and OTHER: why */
+	char words[SAVE_WORDS_BYTES]; /* the reason, for OLD and OTHER */
 	uint64_t floors[STORE_SAVED_FLOORS];
 };
 
-/* Would a start load it? Only reads. other_uid: may own it beside root and this process's user. */
+/* Judges whether a start would load the file. It only reads. other_uid may own the file besides
+ * root and this process's user. */
 void save_look_at(struct save_look *look, const char *path, const struct gap_now *now,
 		  uint32_t keep_for_s, uid_t other_uid);
-/* Can a stop write it there: so many bytes, into a folder that this user may write to? */
+/* True if a stop can write that many bytes there, in a folder that this user may write to. */
 bool save_place_ok(const char *path, uint64_t bytes, struct error *err);
 
-/* From FILE.part to FILE. */
+/* Renames FILE.part to FILE. */
 bool save_publish(const struct save_paths *p, struct error *err);
-/* From FILE to FILE.loading; it is not loaded if that fails. */
+/* Renames FILE to FILE.loading; if that fails, the file is not loaded. */
 bool save_take(const struct save_paths *p, struct error *err);
-/* From FILE to FILE.refused. */
+/* Renames FILE to FILE.refused. */
 void save_refuse(const struct save_paths *p);
-/* What is of no use any more. */
+/* Removes a file that is no longer of use. */
 void save_forget(const char *path);
 
 #endif

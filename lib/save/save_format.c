@@ -1,5 +1,5 @@
 /*
- * save_format.c - blocks and records, to bytes and back.
+ * save_format.c - converts blocks and records to bytes and back.
  */
 #include "save_format.h"
 #include "base/region.h"
@@ -10,7 +10,7 @@
 
 /* ---- blocks ---- */
 
-/* ISA-L declares the bytes as writable, and writes none. */
+/* Returns a CRC32C. ISA-L declares the bytes as writable, but only reads them. */
 static uint32_t
 crc_of(const void *bytes, size_t len, uint32_t crc)
 {

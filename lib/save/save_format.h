@@ -1,9 +1,9 @@
 /*
- * save_format.h - a file of saved items: blocks that describe themselves.
+ * save_format.h - the format of a file of saved items: self-describing blocks.
  *
- * Whatever bytes a file has, what is read from it is what was written into it, or nothing: a block
- * counts only if its sum is right, is of this file, and comes after the one before it. A block that
- * does not is skipped, SAVE_ALIGN bytes at a time, and costs the items in it.
+ * A reader gets what was written or nothing, for any bytes in the file: a block is valid only if
+ * its checksum is right, it belongs to this file, and its number is higher than the one before.
+ * An invalid block is skipped, SAVE_ALIGN bytes at a time, and its items are lost.
  *
  * Shape:  the front: a block with the head, a block with the floors, in SAVE_FRONT_BYTES. Then
  *         blocks of items. Each is a header, and a payload that may be packed (igzip); it begins
@@ -11,9 +11,9 @@
  *         multiple of that on, which are read and written as a whole.
  *
  *         A payload of SAVE_ITEMS is records, one after the other: struct save_record, flags and
- *         expiry if its bits say so, the key, the value. An item that no block holds begins a block
- *         of SAVE_LARGE with its record, and as much of the value as fits; the blocks after it, of
- *         SAVE_MORE, have the rest.
+ *         expiry if its bits say so, the key, the value. An item too large for a block begins a
+ *         block of SAVE_LARGE with its record and as much of the value as fits; the following
+ *         blocks, of SAVE_MORE, have the rest.
  *
  *         All numbers are little-endian, as x86 writes them.
  *
@@ -21,9 +21,9 @@
  *
  * Thread: pure functions of bytes.
  *
- * Errors: false: the bytes are no such thing.
+ * Errors: false: the bytes are not of this form.
  *
- * Bounds: a block has SAVE_BLOCK_BYTES at most, unpacked too.
+ * Bounds: a block has at most SAVE_BLOCK_BYTES, also when unpacked.
  */
 #ifndef CLOCKOO_SAVE_FORMAT_H
 #define CLOCKOO_SAVE_FORMAT_H
@@ -44,24 +44,24 @@ enum save_kind { SAVE_HEAD = 1, SAVE_FLOORS, SAVE_ITEMS, SAVE_LARGE, SAVE_MORE }
 
 struct save_block {
 	uint64_t magic;
-	uint64_t file; /* a random number, of all blocks of a file */
+	uint64_t file; /* a random number, the same in all blocks of a file */
 	uint64_t number;
 	uint32_t kind;
 	uint32_t bytes;    /* of the block, a multiple of SAVE_ALIGN */
-	uint32_t packed;   /* of the payload as it lies there; */
-	uint32_t unpacked; /* of the payload; the same: it is not packed */
+	uint32_t packed;   /* size of the payload in the file */
+	uint32_t unpacked; /* size after unpacking; equal to packed: it is not packed */
 	uint32_t reserved;
-	uint32_t crc; /* CRC32C of header, this word 0, and payload */
+	uint32_t crc; /* CRC32C of the header, with 0 in this word, and the payload */
 };
 static_assert(sizeof(struct save_block) == 48, "it stands in files");
 #define SAVE_PAYLOAD_MAX (SAVE_BLOCK_BYTES - (uint32_t)sizeof(struct save_block))
 
-/* What a start must know before the first request. */
+/* Facts that a start needs before the first request. */
 struct save_head {
 	uint32_t layout, hashes_crc;
 	uint64_t seed;
-	uint64_t items, value_bytes; /* in the file; of all keys and values */
-	struct beat beat;            /* the clocks, when the cache last served */
+	uint64_t items, value_bytes; /* in the file; the bytes of all keys and values */
+	struct beat beat;            /* the clocks when the cache last served */
 	char boot_id[BOOT_ID_BYTES];
 	uint32_t flush_due_s; /* 0: none */
 	uint32_t finished;    /* 1: nothing was left out */
@@ -84,10 +84,11 @@ static_assert(sizeof(struct save_record) == 16, "it stands in files");
 
 /* ---- blocks ---- */
 
-/* Complete the header of a block whose payload stands behind it, and zero what follows it up to
- * the block's end. Of *b: file, number, kind, packed, unpacked. Returns the bytes of the block. */
+/* Completes the header of a block whose payload follows it, and zeroes the rest up to the block's
+ * end. Reads file, number, kind, packed and unpacked of *b. Returns the bytes of the block. */
 uint32_t save_block_seal(uint8_t *at, struct save_block *b);
-/* A block of len bytes at most that begins there. */
+/* Reads the header of a block of at most len bytes that begins at `at`. False if it is
+ * invalid. */
 bool save_block_read(const uint8_t *at, size_t len, struct save_block *b);
 static inline const uint8_t *
 save_payload(const uint8_t *block)
@@ -99,7 +100,7 @@ save_payload(const uint8_t *block)
 
 void save_front_write(uint8_t front[SAVE_FRONT_BYTES], uint64_t file, const struct save_head *head,
 		      const uint64_t floors[STORE_SAVED_FLOORS]);
-/* False: *why is a few words. */
+/* Reads the front. False: *why gives the reason in a few words. */
 bool save_front_read(const uint8_t *front, size_t len, uint64_t *file, struct save_head *head,
 		     uint64_t floors[STORE_SAVED_FLOORS], const char **why);
 
@@ -112,21 +113,22 @@ save_record_bytes(uint32_t key_len, uint32_t flags, uint32_t expiry_s)
 	       (expiry_s != 0 ? 4 : 0) + key_len;
 }
 
-/* All of a record but its value. Returns its bytes. */
+/* Writes a record without its value. Returns its bytes. */
 uint32_t save_record_write(uint8_t *to, const struct store_saved_item *item);
-/* The same from len bytes at most; item->hash is not set. Returns its bytes; 0: it is no record. */
+/* Reads a record from at most len bytes; item->hash is not set. Returns its bytes; 0: it is no
+ * record. */
 uint32_t save_record_read(const uint8_t *at, uint32_t len, struct store_saved_item *item);
 
 /* ---- packing ---- */
 
-/* Level of igzip, or: */
+/* Not packed; other levels are igzip's. */
 #define SAVE_UNPACKED 2u
 struct save_packer; /* scratch of isal_deflate */
 size_t save_packer_bytes(void);
-/* Packs len bytes into at most room. 0: it does not become smaller than that. */
+/* Packs len bytes into at most room. Returns 0 if the result would not fit. */
 uint32_t save_pack(struct save_packer *p, uint32_t level, const uint8_t *bytes, uint32_t len,
 		   uint8_t *to, uint32_t room);
-/* Exactly len bytes come out, or false. */
+/* Unpacks to exactly len bytes, or returns false. */
 bool save_unpack(const uint8_t *packed, uint32_t packed_len, uint8_t *to, uint32_t len);
 
 #endif

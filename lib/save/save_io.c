@@ -1,5 +1,5 @@
 /*
- * save_io.c - transfers of slots by io_uring, or one after the other.
+ * save_io.c - transfers slots by io_uring, or one after the other.
  */
 #include "save_io.h"
 
@@ -10,13 +10,13 @@
 
 #define MODE 0600
 
-/* The kernel has no memory for a transfer, or no room for its end: it is asked again for a second.
- */
+/* If the kernel has no memory for a transfer, or no room for its completion, the call is repeated
+ * for up to a second. */
 #define WAITS_MAX     1000u
 #define WAIT_AGAIN_NS 1000000
 
-/* The rest of a transfer from that byte on, one call at a time: after a short one, or without
- * io_uring. Returns all its bytes, or -errno. */
+/* Transfers the rest of a slot from byte done on, by single calls: after a short transfer, or
+ * without io_uring. Returns all its bytes, or -errno. */
 static int32_t
 transfer(const struct save_io *io, uint64_t slot, uint32_t len, uint32_t done)
 {
@@ -35,7 +35,7 @@ transfer(const struct save_io *io, uint64_t slot, uint32_t len, uint32_t done)
 		if (n == 0)
 			return io->writes ? -ENOSPC : (int32_t)done;
 		done += (uint32_t)n;
-		/* With O_DIRECT the next call must begin at a multiple; the file ends here. */
+		/* O_DIRECT requires the next call to begin at a multiple; the file ends here. */
 		if (!io->writes && done % SAVE_ALIGN != 0)
 			break;
 	}
@@ -50,7 +50,7 @@ save_io_open(struct save_io *io, const char *path, int flags, bool uring, void *
 	io->fd = open(path, flags | O_DIRECT, MODE);
 	io->direct = io->fd >= 0;
 	if (io->fd < 0 && errno == EINVAL)
-		io->fd = open(path, flags & ~O_EXCL, MODE); /* tmpfs, before Linux 6.6 */
+		io->fd = open(path, flags & ~O_EXCL, MODE); /* tmpfs before Linux 6.6 */
 	if (io->fd < 0)
 		return -errno;
 	io->uring = uring && io_uring_queue_init(SAVE_IO_DEPTH, &io->ring, 0) == 0;
@@ -113,7 +113,7 @@ completion_wait(struct save_io *io)
 	return NULL;
 }
 
-/* The next completion, whichever it is. False: none can come. */
+/* Handles the next completion, of any slot. False if none can come. */
 static bool
 complete_one(struct save_io *io)
 {
@@ -126,12 +126,14 @@ complete_one(struct save_io *io)
 	slot = io_uring_cqe_get_data64(cqe);
 	t = &io->at[slot % SAVE_IO_DEPTH];
 	t->done = cqe->res;
-	/* A kernel may refuse what it does by a system call: an older one, or for that file. */
+	/* A kernel may refuse by io_uring what it does by a system call, in an older release or
+	 * for that file. */
 	if (cqe->res == -EINTR || cqe->res == -EAGAIN || cqe->res == -EINVAL ||
 	    cqe->res == -EOPNOTSUPP)
 		t->done = 0;
 	io_uring_cqe_seen(&io->ring, cqe);
-	/* A short one is ended by hand; at the end of a file nothing more comes. */
+	/* A short transfer is completed by single calls. At the end of a file no more bytes
+	 * come. */
 	if (t->done >= 0 && (uint32_t)t->done < t->len && t->done % (int32_t)SAVE_ALIGN == 0)
 		t->done = transfer(io, slot, t->len, (uint32_t)t->done);
 	t->len = 0;
@@ -165,7 +167,7 @@ void
 save_io_close(struct save_io *io)
 {
 	if (io->uring) {
-		/* The kernel has the buffers until then. */
+		/* The kernel uses the buffers until their transfers complete. */
 		for (uint32_t i = 0; i < SAVE_IO_DEPTH; i++)
 			save_io_wait(io, i);
 		io_uring_queue_exit(&io->ring);

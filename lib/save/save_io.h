@@ -1,19 +1,19 @@
 /*
- * save_io.h - a file read or written in slots, several at once, past the kernel's cache.
+ * save_io.h - reads or writes a file in slots, several at once, bypassing the kernel's cache.
  *
- * Shape:  slot i of the file is SAVE_SLOT_BYTES from i times that on; slots go through
- *         SAVE_IO_DEPTH buffers in turn. io_uring and O_DIRECT where kernel and file system
- *         have them; else pread and pwrite, one at a time, and the kernel's cache.
+ * Shape:  slot i of the file is the SAVE_SLOT_BYTES from i * SAVE_SLOT_BYTES on; slots use
+ *         SAVE_IO_DEPTH buffers in turn. io_uring and O_DIRECT are used if kernel and file system
+ *         support them; otherwise pread and pwrite, one at a time, with the kernel's cache.
  *
- * Owner:  the caller's memory, SAVE_IO_BYTES of it at a multiple of SAVE_ALIGN; the file is its
- *         own descriptor.
+ * Owner:  the caller's memory, SAVE_IO_BYTES of it at a multiple of SAVE_ALIGN; the struct owns
+ *         the descriptor.
  *
  * Thread: one.
  *
- * Errors: a negative errno. Where the kernel does not end a transfer, that and all that follow are
- *         -EIO.
+ * Errors: a negative errno. If the kernel does not complete a transfer, it and all later ones
+ *         give -EIO.
  *
- * Bounds: SAVE_IO_DEPTH slots under way.
+ * Bounds: SAVE_IO_DEPTH slots in progress.
  */
 #ifndef CLOCKOO_SAVE_IO_H
 #define CLOCKOO_SAVE_IO_H
@@ -29,19 +29,20 @@ struct save_io {
 	int fd;
 	bool uring, direct;
 	bool writes;
-	bool broken; /* transfers whose end did not come are the kernel's: no buffer is used again
-		      */
+	bool broken; /* a transfer did not complete, and the kernel may use its buffer: no buffer is
+			used again */
 	uint8_t *memory;
 	struct io_uring ring;
 	struct save_transfer {
-		uint32_t len; /* asked for; 0: none is under way, and done is what came of it */
+		uint32_t len; /* requested; 0: none in progress, and done is the result */
 		int32_t done; /* bytes or -errno */
 	} at[SAVE_IO_DEPTH];
 };
 
-/* flags: of open(2), without O_DIRECT; mode 0600. uring: try it. Returns 0, or -errno. */
+/* Opens the file with the flags of open(2), without O_DIRECT; a new file has mode 0600. uring:
+ * try io_uring. Returns 0, or -errno. */
 int save_io_open(struct save_io *io, const char *path, int flags, bool uring, void *memory);
-/* "io_uring, O_DIRECT" and the like. */
+/* Returns the way of access, such as "io_uring, O_DIRECT". */
 const char *save_io_words(const struct save_io *io);
 
 static inline uint8_t *
@@ -50,13 +51,13 @@ save_io_buffer(const struct save_io *io, uint64_t slot)
 	return io->memory + slot % SAVE_IO_DEPTH * SAVE_SLOT_BYTES;
 }
 
-/* Write the slot's buffer, or read into it; len is a multiple of SAVE_ALIGN. The buffer's transfer
- * before has been waited for. */
+/* Begins to write the slot's buffer, or to read into it; len is a multiple of SAVE_ALIGN. The
+ * caller has waited for the buffer's previous transfer. */
 void save_io_begin(struct save_io *io, uint64_t slot, uint32_t len);
-/* Its end: the bytes, which are fewer than asked for at the end of a file only, or -errno. 0 too if
- * none is under way. */
+/* Waits for the slot's transfer. Returns its bytes, fewer than requested only at the end of a
+ * file, or -errno. Returns 0, too, if none is in progress. */
 int32_t save_io_wait(struct save_io *io, uint64_t slot);
-/* All that is written lies on the disk. */
+/* Waits until all that was written is on the disk. */
 int save_io_sync(struct save_io *io);
 void save_io_close(struct save_io *io);
 

@@ -1,5 +1,5 @@
 /*
- * save_load.c - slots to blocks, blocks to records, records to items.
+ * save_load.c - converts slots to blocks, blocks to records, and records to items.
  */
 #include "save_load.h"
 
@@ -12,7 +12,7 @@ save_load_begin(struct save_loader *l, struct store_core *core, uint64_t file, i
 	l->core = core;
 	l->file = file;
 	l->shift_s = shift_s;
-	l->number = 1; /* the front's last */
+	l->number = 1; /* number of the front's last block */
 }
 
 static void
@@ -35,7 +35,7 @@ count(struct save_loader *l, enum store_loaded how, const struct store_saved_ite
 	}
 }
 
-/* Its expiry on this process's clock. False: it has expired. */
+/* Translates an item's expiry to this process's clock. False: it has expired. */
 static bool
 translate(struct save_loader *l, struct store_saved_item *saved)
 {
@@ -56,7 +56,8 @@ struct parsed {
 	enum store_loaded how;
 };
 
-/* The next records: hashed, and their buckets prefetched. Returns the bytes they take. */
+/* Parses the next records, hashes their keys and prefetches their buckets. Returns the bytes that
+ * they take. */
 static uint32_t
 parse_some(struct save_loader *l, const uint8_t *at, uint32_t len, struct parsed *some,
 	   uint32_t *parsed)
@@ -85,7 +86,8 @@ parse_some(struct save_loader *l, const uint8_t *at, uint32_t len, struct parsed
 	return used;
 }
 
-/* Step by step for all of them: a lock waits for the stores before it, and those for memory. */
+/* Loads some items, step by step for all together: a lock waits for the stores before it, and
+ * those wait for memory. */
 static void
 load_some(struct save_loader *l, struct parsed *some, uint32_t n)
 {
@@ -197,7 +199,7 @@ load_block(struct save_loader *l, const struct save_block *b, const uint8_t *at)
 	store_housekeeping(l->core);
 }
 
-/* Nothing was written there: the rest of a slot. */
+/* True if the bytes are the unwritten rest of a slot. */
 static bool
 is_hole(const uint8_t *at, size_t len)
 {

@@ -1,18 +1,18 @@
 /*
- * save_load.h - slots of a saved file become items of a store that serves already.
+ * save_load.h - loads slots of a saved file as items of a store that already serves.
  *
- * Shape:  the caller reads the slots, in order, and gives them one after the other.
+ * Shape:  the caller reads the slots and passes them in order.
  *
- * Units:  seconds on the store's clock of this process; shift_s is by how much that of the process
- *         that saved would be ahead of it now, rounded up, so that no item lives longer.
+ * Units:  seconds on the store's clock of this process; shift_s is how far the saving process's
+ *         clock would be ahead of it now, rounded up so that no item lives longer.
  *
  * Owner:  the caller, of struct save_loader, and of the slots.
  *
  * Thread: the store's core that loads.
  *
- * Errors: counts. What a file says is checked before it is used; bytes that no process of ours
- *         wrote can cost items, and can bring items whose sums somebody computed: the file's mode
- *         is 0600.
+ * Errors: counted. A file's content is checked before use. Bytes that another program wrote can
+ *         cost items, or add items if their checksums were computed; therefore the file's mode is
+ *         0600.
  *
  * Bounds: a slot at a time; SAVE_AHEAD records are prefetched together.
  */
@@ -25,38 +25,38 @@
 
 struct save_loaded {
 	uint64_t items;   /* loaded */
-	uint64_t newer;   /* clients were there first */
-	uint64_t expired; /* meanwhile */
-	uint64_t no_room; /* memory or index is full, or the value is too large for it */
+	uint64_t newer;   /* a client stored the key first */
+	uint64_t expired; /* since they were saved */
+	uint64_t no_room; /* memory or index is full, or the value is too large */
 	uint64_t value_bytes;
-	uint64_t damaged; /* places where a block should be and none could be read */
+	uint64_t damaged; /* places where a block was expected but none was valid */
 };
 
 struct save_loader {
 	struct store_core *core;
-	uint64_t file; /* whose blocks are read */
+	uint64_t file; /* file number of its blocks */
 	int64_t shift_s;
 	uint32_t now_s;
-	bool over;        /* a flush has ended it */
-	bool amid_damage; /* the bytes before were no block either */
+	bool over;        /* a flush has ended the load */
+	bool amid_damage; /* the previous bytes were not a block either */
 	struct save_loaded count;
-	uint64_t number;               /* of the block before */
-	bool large;                    /* an item is under way through several blocks: */
-	struct store_saved_item saved; /* it, and */
-	uint8_t key[ITEM_KEY_MAX];     /* its key */
+	uint64_t number;               /* of the previous block */
+	bool large;                    /* an item spans several blocks */
+	struct store_saved_item saved; /* of that item */
+	uint8_t key[ITEM_KEY_MAX];     /* of that item */
 	struct fill fill;
 	uint8_t unpacked[SAVE_BLOCK_BYTES];
 };
 
 void save_load_begin(struct save_loader *l, struct store_core *core, uint64_t file,
 		     int64_t shift_s);
-/* The slot, of len bytes; slot 0 begins with the front. The store turns once a block. */
+/* Loads one slot of len bytes; slot 0 begins with the front. The store turns once a block. */
 void save_load_slot(struct save_loader *l, uint64_t slot, const uint8_t *bytes, size_t len,
 		    uint32_t now_s);
-/* An item that is not whole is given up. */
+/* Abandons an item that is incomplete. */
 void save_load_end(struct save_loader *l);
-/* After that: the core turns, and goes offline for good once nothing that it has retired waits for
- * its grace period; pages that hold such objects could not be evacuated. False: call again. */
+/* Turns the core after the load, and takes it offline for good once none of its retired objects
+ * waits for a grace period; pages with such objects could not be evacuated. False: call again. */
 bool save_load_leave(struct save_loader *l, uint32_t now_s);
 
 #endif

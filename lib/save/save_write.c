@@ -1,5 +1,5 @@
 /*
- * save_write.c - items to records, records to blocks, blocks to slots.
+ * save_write.c - converts items to records, records to blocks, and blocks to slots.
  */
 #include "save_write.h"
 
@@ -12,16 +12,16 @@ struct writer {
 	const struct save_ask *ask;
 	struct save_told *told;
 	struct save_io io;
-	struct store_core *core; /* whose values are looked at */
+	struct store_core *core; /* through which values are read */
 	struct save_packer *packer;
-	uint8_t *raw; /* a payload to be packed */
+	uint8_t *raw; /* a payload before it is packed */
 	uint64_t slot, number;
-	uint32_t used; /* of the slot, by blocks that are closed */
+	uint32_t used; /* bytes of the slot in closed blocks */
 	uint32_t kind; /* of the open block; 0: none is open */
 	uint8_t *payload;
-	uint32_t len, room; /* of its payload */
+	uint32_t len, room; /* of the open block's payload */
 	int e;              /* the first error */
-	bool ends;          /* go_on said no */
+	bool ends;          /* go_on returned false */
 };
 
 size_t
@@ -57,7 +57,7 @@ note(struct writer *w, int32_t e)
 		w->e = e;
 }
 
-/* The buffer of the slot is free for it. */
+/* Opens the slot, after its buffer's previous transfer. */
 static void
 slot_open(struct writer *w)
 {
@@ -79,7 +79,7 @@ slot_close(struct writer *w)
 
 /* ---- blocks ---- */
 
-/* Seal what stands at the end of the slot. */
+/* Seals the block at the end of the slot. */
 static void
 seal(struct writer *w, uint32_t packed)
 {
@@ -103,7 +103,7 @@ payload_room(const struct writer *w)
 				       : SAVE_PAYLOAD_MAX;
 }
 
-/* The payload stands in w->raw, and goes where it fits, smaller or as it is. */
+/* Seals the payload in w->raw where it fits, packed if that is smaller. */
 static void
 seal_packed(struct writer *w)
 {
@@ -121,7 +121,7 @@ seal_packed(struct writer *w)
 		}
 		if (packed != 0)
 			break;
-		slot_close(w); /* the next one has room for any block */
+		slot_close(w); /* the next slot has room for any block */
 	}
 	seal(w, packed);
 }
@@ -137,7 +137,7 @@ block_close(struct writer *w)
 	w->len = 0;
 }
 
-/* With room for so many bytes at least. */
+/* Opens a block with room for at least need bytes. */
 static void
 block_open(struct writer *w, enum save_kind kind, uint32_t need)
 {
@@ -151,7 +151,7 @@ block_open(struct writer *w, enum save_kind kind, uint32_t need)
 
 /* ---- items ---- */
 
-/* So many bytes of the value from an offset on. */
+/* Copies count bytes of the value from an offset on. */
 static void
 put_value(struct writer *w, const struct item *it, uint32_t from, uint32_t count)
 {
@@ -212,7 +212,8 @@ put_item(struct writer *w, const struct item *it)
 
 /* ---- the file ---- */
 
-/* The floors are of all items, saved or not: a key that is lost must not see a number twice. */
+/* Writes all items. The floors cover all items, saved or not: a key that is lost must not get a
+ * cas number twice. */
 static void
 put_items(struct writer *w, struct store_scan *scan)
 {
@@ -267,7 +268,7 @@ save_write(const struct save_ask *ask, struct save_told *told, struct error *err
 		.raw = memory + SAVE_IO_BYTES,
 		.packer = (void *)(memory + SAVE_IO_BYTES + SAVE_BLOCK_BYTES),
 		.used = SAVE_FRONT_BYTES,
-		.number = 2, /* after the front's */
+		.number = 2, /* after the front's blocks */
 	};
 	struct store_scan scan = {.pass = 0};
 

@@ -1,15 +1,15 @@
 /*
- * save_write.h - all live items of a store go into a file.
+ * save_write.h - writes all live items of a store to a file.
  *
- * Shape:  slots are filled and written while the next ones are filled; the front comes last, so a
- *         file that was not finished has none.
+ * Shape:  full slots are written while the next ones are filled; the front is written last, so an
+ *         unfinished file has none.
  *
  * Owner:  the caller's memory, SAVE_WRITE_ALIGN aligned, for the time of the call.
  *
- * Thread: one, when no thread changes the store any more.
+ * Thread: one thread, when no other changes the store any more.
  *
- * Errors: struct error; the file is of no use then. go_on that says no is no error: the items so
- *         far are in the file, and the floors of all.
+ * Errors: struct error; the file is useless then. A go_on that returns false is no error: the
+ *         file has the items so far, and the floors of all items.
  *
  * Bounds: save_io.h.
  */
@@ -20,7 +20,7 @@
 #include "save_io.h"
 
 struct save_told {
-	uint64_t items, value_bytes; /* saved; of their keys and values */
+	uint64_t items, value_bytes; /* saved; bytes of their keys and values */
 	uint64_t file_bytes;
 	const char *how;
 	bool finished; /* nothing is missing */
@@ -30,18 +30,18 @@ struct save_ask {
 	struct store *store;
 	const char *path;
 	uint32_t now_s;
-	struct beat beat; /* when the cache last served */
+	struct beat beat; /* the clocks when the cache last served */
 	const char *boot_id;
 	uint64_t file;                                          /* a random number */
 	uint32_t level;                                         /* of igzip, or SAVE_UNPACKED */
-	bool uring;                                             /* where the kernel has it */
-	void *memory;                                           /* save_write_bytes */
+	bool uring;                                             /* if the kernel supports it */
+	void *memory;                                           /* of save_write_bytes */
 	bool (*go_on)(void *arg, const struct save_told *told); /* after each slot; may be NULL */
 	void *arg;
 };
 
 size_t save_write_bytes(void);
-/* A new file of that name, whole and on the disk. */
+/* Writes a new file of that name, complete and on the disk. */
 bool save_write(const struct save_ask *ask, struct save_told *told, struct error *err);
 
 #endif

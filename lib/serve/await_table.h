@@ -133,6 +133,14 @@ struct await *await_ask(struct serve *sv, struct session *ss, struct awaited_lin
 			const struct mc_req *req, struct view key, uint64_t hash);
 /* What is answered, and has no item, is asked for once more; or what is not asked for, now. */
 void await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, struct view key);
+/* True if who has waited for timeout_ns for an answer of this lane, or for a place, waits on. */
+static inline bool
+await_lane_is_coming(const struct awaits *aw, uint32_t lane)
+{
+	return !aw->draining && aw->supplier.is_coming != NULL &&
+	       aw->supplier.is_coming(aw->supplier.arg, lane);
+}
+
 /* Does the owner of this list wait for the key? Then it is asked for once more only at its turn, if
  * not in the same line, so that a connection never reads an older value after a newer one. */
 static inline struct await *

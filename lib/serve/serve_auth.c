@@ -9,6 +9,7 @@
 
 #define AUTH_TOKEN_MAX 16384u /* memcached's */
 #define AUTH_LINE_MIN  6u     /* memcached's: no set is shorter */
+#define ROLES_A_TURN   1024u  /* sessions whose role is looked at again in one turn */
 
 /* ---- the table ---- */
 
@@ -23,12 +24,12 @@ bytes_differ(const uint8_t *a, const uint8_t *b, uint32_t len)
 	return differ != 0;
 }
 
-/* The role of the first such user, or none. */
-static enum mc_role
+/* Returns the first such user, or NULL. */
+static const struct serve_user *
 users_match(const struct serve *sv, struct view name, struct view password)
 {
 	const struct serve_users *users = &sv->shared->users[sv->users_version % 2];
-	enum mc_role role = MC_ROLE_NONE;
+	const struct serve_user *found = NULL;
 
 	for (uint32_t i = 0; i < users->count; i++) {
 		const struct serve_user *u = &users->user[i];
@@ -36,9 +37,9 @@ users_match(const struct serve *sv, struct view name, struct view password)
 		if (u->name_len == name.len && u->password_len == password.len &&
 		    !bytes_differ(u->bytes, name.data, name.len) &&
 		    !bytes_differ(u->bytes + u->name_len, password.data, password.len))
-			role = role == MC_ROLE_NONE ? (enum mc_role)u->role : role;
+			found = found == NULL ? u : found;
 	}
-	return role;
+	return found;
 }
 
 /* Some connections a turn. False: there are more, and the users are those of before until then. */
@@ -53,6 +54,41 @@ access_refresh(struct serve *sv)
 	return sv->access_slot == 0;
 }
 
+/* The role of a user by its ID in the table in use; none if it is not there. */
+static enum mc_role
+role_of(const struct serve *sv, uint32_t user)
+{
+	const struct serve_users *users = &sv->shared->users[sv->users_version % 2];
+
+	for (uint32_t i = 0; i < users->count; i++)
+		if (users->user[i].id == user)
+			return (enum mc_role)users->user[i].role;
+	return MC_ROLE_NONE;
+}
+
+/* A watcher asks for nothing more, so it is closed here. */
+static void
+role_refresh(struct serve *sv, struct session *ss)
+{
+	ss->role = role_of(sv, ss->user);
+	if (ss->role == MC_ROLE_NONE)
+		ss->user = 0;
+	if (ss->sched == SCHED_WATCHER && ss->role != MC_ROLE_ADMIN)
+		session_close(sv, ss);
+}
+
+/* Some sessions a turn: what their users may do since the table changed. */
+static void
+roles_refresh(struct serve *sv)
+{
+	for (uint32_t i = 0; i < ROLES_A_TURN && sv->role_slot < sv->cfg.conns_max; i++) {
+		struct session *ss = &sv->sessions[sv->role_slot++];
+
+		if (ss->conn != NULL && ss->user != 0)
+			role_refresh(sv, ss);
+	}
+}
+
 /* Once a turn: the table that counts now. */
 void
 users_refresh(struct serve *sv)
@@ -62,9 +98,13 @@ users_refresh(struct serve *sv)
 	const uint32_t turn =
 		atomic_load_explicit(&sv->shared->users_version, memory_order_acquire);
 
+	if (unlikely(sv->role_slot < sv->cfg.conns_max))
+		roles_refresh(sv);
 	if (likely(turn == sv->users_version) || !access_refresh(sv))
 		return;
 	sv->users_version = turn;
+	sv->role_slot = 0;
+	roles_refresh(sv);
 	/* Release: pairs with the acquire in users_grace_period_over; our looks into the other one
 	 * are over. */
 	atomic_store_explicit(&sv->shared->users_version_seen[sv->cfg.core], turn,
@@ -74,7 +114,10 @@ users_refresh(struct serve *sv)
 static bool
 authenticate(struct serve *sv, struct session *ss, struct view name, struct view password)
 {
-	ss->role = users_match(sv, name, password);
+	const struct serve_user *user = users_match(sv, name, password);
+
+	ss->user = user != NULL ? user->id : 0;
+	ss->role = user != NULL ? user->role : MC_ROLE_NONE;
 	serve_count(sv, AUTH_CMDS);
 	if (ss->role == MC_ROLE_NONE)
 		serve_count(sv, AUTH_ERRORS);

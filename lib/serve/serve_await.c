@@ -401,6 +401,12 @@ deadlines_check(struct serve *sv, uint64_t now_ns)
 
 		if (a->deadline_ns > now_ns)
 			return;
+		if (await_lane_is_coming(aw, a->lane)) {
+			list_unlink(&a->due);
+			a->deadline_ns = now_ns + aw->supplier.timeout_ns;
+			list_push_back(&aw->asked, &a->due);
+			continue;
+		}
 		serve_count(sv, AWAITS_EXPIRED);
 		aw->supplier.forget(aw->supplier.arg, a->ticket);
 		make_ready(sv, a, &failed);

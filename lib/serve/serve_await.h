@@ -39,15 +39,16 @@
  *
  * Thread: core-local, all of it.
  *
- * Errors: an ask without an answer after timeout_ns is forgotten, and has failed: its key is told
- *         as a miss, or as an error which ends a line of text (misses_on_failure). So has one that
- *         finds no place for timeout_ns, comes in a drain, or finds no buffer for its request.
- *         A datagram that finds no place is dropped. An answer that its connection has no room for
- *         within timeout_ns is released, and its key is asked for once more; so is one whose memory
- *         the supplier needs (serve_answer_yield()).
- *         A write that fails is always told as an error; if it was asked, nobody knows whether it
- *         is done. flush_all with noreply then ends its connection. The answer to a write has its
- *         room from write() on. One that is refused for its size or its memory is not asked.
+ * Errors: an ask without an answer after timeout_ns is forgotten, and has failed, unless its lane
+ *         is slow and not late (is_coming()): its key is told as a miss, or as an error which ends
+ *         a line of text (misses_on_failure). So has one that finds no place for timeout_ns, comes
+ *         in a drain, or finds no buffer for its request. A datagram that finds no place is
+ *         dropped. An answer that its connection has no room for within timeout_ns is released,
+ *         and its key is asked for once more; so is one whose memory the supplier needs
+ *         (serve_answer_yield()). A write that fails is always told as an error; if it was asked,
+ *         nobody knows whether it is done. flush_all with noreply then ends its connection. The
+ *         answer to a write has its room from write() on. One that is refused for its size or its
+ *         memory is not asked.
  *
  * Bounds: AWAITS_MAX asks a core. A connection has AWAITS_SESSION_MAX, and less while few are free;
  *         the last AWAITS_FIRST_ONLY are for connections that have none. A lane, which is a server
@@ -192,6 +193,9 @@ struct serve_supplier {
 	void (*forget)(void *arg, uint64_t ticket);
 	/* The item of a taken answer is not used any more. */
 	void (*release)(void *arg, uint64_t ticket, const struct item *item);
+	/* An ask of this lane has waited for timeout_ns: true if what the lane owes is on its way,
+	 * and it waits as long again. May be NULL: false. */
+	bool (*is_coming)(void *arg, uint32_t lane);
 	uint64_t (*next_ns)(void *arg); /* when poll() has something to do; may be NULL */
 	/* Of `stats front`, or, if it brings, of `stats extstore`. NULL: it shows nothing. */
 	serve_row_fn *row;

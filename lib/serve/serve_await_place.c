@@ -210,8 +210,9 @@ first_leaves(struct serve *sv, struct await_lane *lane)
 {
 	struct awaits *aw = sv->awaits;
 	struct session *ss = container_of(lane->waiting.next, struct session, quota_link);
+	const bool late = sv->clock.now_ns - ss->await_since_ns >= aw->supplier.timeout_ns;
 
-	if (aw->draining || sv->clock.now_ns - ss->await_since_ns >= aw->supplier.timeout_ns) {
+	if (aw->draining || (late && !await_lane_is_coming(aw, ss->await_lane))) {
 		ss->await_refused = true;
 	} else if (lane_has_place(aw, lane) && values_fit(sv, lane, ss->await_bytes)) {
 		ss->await_granted = true;

@@ -129,6 +129,8 @@ struct serve {
 	bool policy_seen, auth, rate_limited;
 	uint8_t protocol;
 	uint32_t users_version; /* which table of users this core looks in */
+	uint32_t role_slot; /* the next session to look at since the table changed; conns_max: none
+			     */
 	uint32_t request_bytes; /* bytes of the requests of the message being composed */
 	const struct turn_times *turn_times; /* of the core; NULL: not told */
 	const struct access_list *access;    /* who is let in, of this core's stack */

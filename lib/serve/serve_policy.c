@@ -48,15 +48,35 @@ users_grace_period_over(const struct serve_shared *sh, uint32_t turn)
 	return true;
 }
 
+static bool
+is_same_user(const struct serve_user *a, const struct serve_user *b)
+{
+	return a->name_len == b->name_len && a->password_len == b->password_len &&
+	       memcmp(a->bytes, b->bytes, (size_t)a->name_len + a->password_len) == 0;
+}
+
+/* Returns the ID of the user in the table in use, or the next one. */
+static uint32_t
+user_id(struct serve_shared *sh, const struct serve_users *before, const struct serve_user *user)
+{
+	for (uint32_t i = 0; i < before->count; i++)
+		if (is_same_user(&before->user[i], user))
+			return before->user[i].id;
+	return ++sh->user_ids;
+}
+
 bool
 serve_users_replace_mt(struct serve_shared *sh, const struct serve_users *users)
 {
 	const uint32_t turn = atomic_load_explicit(&sh->users_version, memory_order_relaxed);
+	struct serve_users *next = &sh->users[(turn + 1) % 2];
 
 	ensure(users->count <= SERVE_USERS_MAX);
 	if (!users_grace_period_over(sh, turn))
 		return false;
-	sh->users[(turn + 1) % 2] = *users;
+	*next = *users;
+	for (uint32_t i = 0; i < next->count; i++)
+		next->user[i].id = user_id(sh, &sh->users[turn % 2], &next->user[i]);
 	/* Release: pairs with the acquire in users_refresh. */
 	atomic_store_explicit(&sh->users_version, turn + 1, memory_order_release);
 	return true;

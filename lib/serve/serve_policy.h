@@ -61,6 +61,7 @@ void serve_shared_set_access(struct serve_shared *shared, const struct access_li
 
 /* A name and its password, without anything between. */
 struct serve_user {
+	uint32_t id; /* set by serve_users_replace_mt: a name and its password keep it, never 0 */
 	uint8_t name_len, password_len;
 	uint8_t role; /* enum mc_role */
 	uint8_t bytes[SERVE_USER_BYTES];
@@ -71,7 +72,9 @@ struct serve_users {
 	struct serve_user user[SERVE_USERS_MAX];
 };
 
-/* From each core's next turn on, these are the users. False: try again when all have turned. */
+/* From each core's next turn on, these are the users. An open connection then has the role that its
+ * name and password have now, or none: it is to name a user again, and a watcher is closed. False:
+ * try again when all have turned. */
 bool serve_users_replace_mt(struct serve_shared *shared, const struct serve_users *users);
 
 /* From each core's next turn on only these sources are let in (net/access_list.h; NULL: all), and

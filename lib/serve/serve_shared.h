@@ -57,6 +57,7 @@ struct serve_shared {
 	/* Table users_version % 2 is the one to use; the other may be written once every core has
 	 * seen that (serve_policy.c). */
 	struct serve_users users[2];
+	uint32_t user_ids; /* given out so far */
 	/* Who is let in; written while no core looks, as the other table of users. */
 	const struct access_list *access;
 	_Atomic uint32_t users_version;

@@ -1,5 +1,5 @@
 /*
- * plan.c - queues, RSS, hand-over and the order in which ways of steering are tried.
+ * plan.c - plans queues, RSS and hand-over, and tries the ways of steering in order.
  */
 #include "plan.h"
 #include "rules.h"
@@ -9,11 +9,11 @@
 #include <string.h>
 
 /*
- * Woo and Park, "Scalable TCP Session Monitoring with Symmetric Receive-side Scaling" (2012): with
- * a key that repeats every 16 bits the hash is the same with both ends exchanged. So what a router
- * quotes of our own segment hashes as the flow does, and so does what a mirror or a load generator
- * on the other side computes. The key need not be secret: a client that aims its flows at one queue
- * slows down that queue, which it could do by flooding as well.
+ * Woo and Park, "Scalable TCP Session Monitoring with Symmetric Receive-side Scaling" (2012):
+ * with a key that repeats every 16 bits the hash stays the same if both ends are exchanged. So a
+ * segment of the appliance that a router quotes hashes as its flow does, and a mirror or a load
+ * generator on the other side computes the same hash. The key need not be secret: a client that
+ * aims its flows at one queue slows down that queue, which it could do by flooding as well.
  */
 static const uint8_t rss_key[] = {0x6d, 0x5a};
 
@@ -55,7 +55,7 @@ can_hash(const struct plan_args *t)
 	       t->caps->reta_size <= RETA_MAX;
 }
 
-/* The port cannot do what the operator asked for by name. */
+/* Reports that the port cannot do what the operator requested by name. */
 static bool
 refuse(const struct plan_args *t, const char *mode, const char *why)
 {
@@ -89,9 +89,9 @@ say_rss(struct steer_plan *plan)
 		summary_add(plan, "the NIC's own table");
 }
 
-/* RSS, with rules for TCP where its table cannot name all queues. director: rules in any case. A
- * front's servers answer from one port: rules by the sender's port would take them for one client.
- */
+/* Plans RSS, with rules for TCP if its table cannot name all queues, or in any case with
+ * director. The servers of a front answer from one port, so rules by the sender's port would take
+ * them for one client. */
 static bool
 plan_hash(struct steer_plan *plan, const struct plan_args *t, bool director)
 {
@@ -118,7 +118,7 @@ plan_hash(struct steer_plan *plan, const struct plan_args *t, bool director)
 	return true;
 }
 
-/* What spreads the flows where the port is not programmed; NULL: nothing. */
+/* Returns what spreads the flows if the port is not programmed; NULL: nothing. */
 static const char *
 spread_by(enum spread spread)
 {
@@ -138,7 +138,7 @@ spread_by(enum spread spread)
 	return NULL;
 }
 
-/* The first that the port can do. What it cannot at all, the cores do for each other. */
+/* Plans the first way that the port supports. If it supports none, the cores hand frames over. */
 static bool
 plan_auto(struct steer_plan *plan, const struct plan_args *t)
 {
@@ -167,7 +167,7 @@ plan_none(struct steer_plan *plan, const struct plan_args *t)
 	return true;
 }
 
-/* A table too long for us and no hash at all are two reasons. */
+/* Refuses RSS with one of two reasons: the table is too long, or the port has no hash. */
 static bool
 refuse_rss(const struct plan_args *t)
 {

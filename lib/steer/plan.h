@@ -1,11 +1,11 @@
 /*
- * plan.h - how many queues, which core polls which, and how a flow finds its queue.
+ * plan.h - plans the number of queues, which core polls which, and how a flow finds its queue.
  *
  * A flow must always land on the same core: its connection lives there and nowhere else. The
  * plan is made from plain data before the port is configured, and applied by lib/dpdk.
  *
- * Shape:  queue i of the port is polled by core i. With RSS, key and table are what the NIC is
- *         given; otherwise they are empty. Rules are in the order in which they are to be made.
+ * Shape:  queue i of the port is polled by core i. With RSS, key and table are programmed into
+ *         the NIC; otherwise they are empty. Rules are in the order in which they are made.
  * Thread: pure functions.
  * Errors: struct error: what the port cannot do and what to do instead.
  * Bounds: CORES_MAX queues, RETA_MAX table entries, RSS_KEY_MAX bytes of key, RULES_MAX rules.
@@ -18,19 +18,20 @@
 
 #define RETA_MAX    512u
 #define RSS_KEY_MAX 64u
-/* Of TCP by client port; two for each core's UDP port; ARP, ICMP and ND. */
+/* Rules for TCP by client port; two for each core's UDP port; ARP, ICMP and ND. */
 #define TCP_CLASSES_MAX 256u
 #define RULES_MAX       (TCP_CLASSES_MAX + 2 * CORES_MAX + 3)
 
-/* What the port reports of itself. */
+/* The capabilities that the port reports. */
 struct port_caps {
 	uint32_t rx_queues_max, tx_queues_max;
 	uint32_t rss_fields;    /* enum rss_kind */
-	uint32_t rss_key_bytes; /* 0: it takes no key from us */
-	uint32_t reta_size;     /* 0: it has no table to fill */
+	uint32_t rss_key_bytes; /* 0: the NIC accepts no key */
+	uint32_t reta_size;     /* 0: the NIC has no table to fill */
 };
 
-/* What a rule matches; a zero field or mask matches anything. Ports in host order. */
+/* The fields that a rule matches; a zero field or mask matches anything. Ports are in host
+ * order. */
 struct steer_match {
 	uint16_t ether_type;
 	uint8_t ip_version; /* 4, 6 */
@@ -39,10 +40,10 @@ struct steer_match {
 	uint16_t dst_port, dst_port_mask;
 };
 
-/* Which of the NIC's filters a rule is made for. */
+/* The filter of the NIC that a rule is made for. */
 enum steer_kind {
 	STEER_ETHERTYPE,
-	STEER_EXACT,    /* each field whole or not at all */
+	STEER_EXACT,    /* each field as a whole or not at all */
 	STEER_DIRECTOR, /* some bits of a field */
 };
 
@@ -52,15 +53,15 @@ struct steer_rule {
 	uint16_t queue;
 	uint32_t mark;          /* 0: none */
 	uint32_t priority;      /* 0 is the first */
-	bool explicit_protocol; /* the IP header must name it although a port does */
-	char words[80];         /* what it is for */
-	const char *if_refused; /* how these frames travel if the NIC refuses it */
+	bool explicit_protocol; /* the IP header must name it although a port implies it */
+	char words[80];         /* purpose of the rule */
+	const char *if_refused; /* how these frames reach a core if the NIC refuses the rule */
 };
 
 struct steer_plan {
 	uint32_t queues;
-	bool handover;       /* cores pass frames on to the core that owns the flow */
-	bool cable;          /* the thread behind the port does, by the same owner */
+	bool handover;       /* cores forward frames to the core that owns the flow */
+	bool cable;          /* the thread behind the port does so, by the same owner */
 	uint32_t rss_fields; /* enum rss_kind; 0: no RSS */
 	uint32_t rss_key_bytes;
 	uint8_t rss_key[RSS_KEY_MAX];
@@ -68,19 +69,19 @@ struct steer_plan {
 	uint16_t reta[RETA_MAX]; /* hash -> queue */
 	uint32_t rule_count;
 	struct steer_rule rules[RULES_MAX];
-	bool fallback;   /* not what the operator would want: words are to be seen */
-	char words[320]; /* for the operator: what was chosen */
+	bool fallback;   /* not what the operator would want: words are shown */
+	char words[320]; /* the choice, for the operator */
 };
 
-/* The most that a port of this profile could do: a plan made from it fails only for what no port
- * of the kind can do, before there is a port to ask. */
+/* Returns the most that a port of this profile could do. A plan made from it fails only for what
+ * no port of the kind can do, before the port itself is known. */
 void steer_caps_max(const struct profile *profile, struct port_caps *caps);
 
 bool steer_plan_make(struct steer_plan *plan, const struct config *cfg,
 		     const struct profile *profile, const struct port_caps *caps,
 		     struct error *err);
 
-/* What "stats settings" calls the way that flows find their core: one word. */
+/* Returns the word by which "stats settings" names the way that flows find their core. */
 const char *steer_mode(const struct steer_plan *plan);
 
 #endif

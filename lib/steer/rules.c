@@ -7,17 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TYPE_ARP      0x0806u /* IEEE 802 numbers, as are the protocols of IANA below */
+#define TYPE_ARP      0x0806u /* IEEE 802 numbers; IANA's for the protocols below */
 #define IP_ICMP       1u
 #define IP_TCP        6u
 #define IP_UDP        17u
 #define IP_ICMP6      58u
 #define PORT_MASK_ALL 0xffffu
 
-/* A Linux client takes every other port number (inet_hash_connect), so the lowest bit says little.
- */
+/* A Linux client takes every other port number (inet_hash_connect), so the lowest bit says little
+ * and is left out. */
 #define PORT_SHIFT 1u
-/* Classes a queue, so that a number of queues that is no power of two is still served evenly. */
+/* Classes for each queue, so that a number of queues that is no power of two is served evenly,
+ * too. */
 #define CLASSES_PER_QUEUE 4u
 
 static const char by_rss[] = "RSS places them, or they come to queue 0";
@@ -115,7 +116,7 @@ rules_for_udp_ports(struct steer_plan *plan, const struct flow_limits *limits, u
 		if (!mask_free || !room_for(plan, limits, STEER_DIRECTOR, count))
 			return false;
 		like.kind = STEER_DIRECTOR;
-		like.explicit_protocol = false; /* the item of UDP says it */
+		like.explicit_protocol = false; /* the UDP item implies it */
 		like.mark = limits->needs_mark;
 	}
 	for (uint32_t family = 0; family < families; family++) {
@@ -160,7 +161,7 @@ rules_for_tcp(struct steer_plan *plan, const struct flow_limits *limits)
 		/* NOLINTNEXTLINE(clang-analyzer-core.*): a plan has a queue at least */
 		r->queue = (uint16_t)(c % plan->queues);
 		r->mark = limits->needs_mark ? plan->rule_count : 0;
-		/* The bits below the mask's make neighbours of one class. */
+		/* Ports that differ only in bits below the mask belong to one class. */
 		snprintf(r->words, sizeof r->words,
 			 "TCP from client ports %u and %u modulo %u to queue %u", r->match.src_port,
 			 r->match.src_port + (1u << PORT_SHIFT) - 1, classes << PORT_SHIFT,

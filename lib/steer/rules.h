@@ -1,7 +1,8 @@
 /*
  * rules.h - rules for single flows, where RSS is not enough; private to lib/steer.
  *
- * Shape:  each function appends to plan->rules what the NIC's limits allow, and tells what it made.
+ * Shape:  each function appends to plan->rules what the NIC's limits allow, and returns whether
+ *         it did.
  * Thread: pure functions.
  */
 #ifndef CLOCKOO_RULES_H
@@ -9,17 +10,18 @@
 
 #include "plan.h"
 
-/* ARP, ICMP and neighbour discovery to queue 0. */
+/* Adds rules that direct ARP, ICMP and neighbour discovery to queue 0. */
 void rules_for_neighbours(struct steer_plan *plan, const struct flow_limits *limits);
 
-/* UDP port first + i to queue i, for all queues. False: the NIC has no filter for it. */
+/* Adds rules that direct UDP port first + i to queue i, for all queues. False if the NIC has no
+ * filter for it. */
 bool rules_for_udp_ports(struct steer_plan *plan, const struct flow_limits *limits, uint32_t first);
 
-/* TCP over IPv4 by bits of the client's port, for more queues than RSS can name, or instead of
- * it. False: the NIC cannot. */
+/* Adds rules for TCP over IPv4 by bits of the client's port, for more queues than RSS can name,
+ * or instead of RSS. False if the NIC cannot. */
 bool rules_for_tcp(struct steer_plan *plan, const struct flow_limits *limits);
 
-/* The mask over client ports that rules_for_tcp chose; 0: none. */
+/* Returns the mask over client ports that rules_for_tcp chose; 0: none. */
 uint16_t rules_tcp_mask(const struct steer_plan *plan);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * steer_flow.c - the core of a flow: by RSS as the NIC computes it, or as the hand-over does.
+ * steer_flow.c - computes the core of a flow as the NIC does with RSS, or as the hand-over does.
  */
 #include "steer_flow.h"
 #include "rules.h"
@@ -12,7 +12,8 @@
 #define WINDOW_BYTES 4u /* of the key, for one bit of the input */
 #define BITS_OF_BYTE 8u
 
-/* What the NIC hashes: source and destination of what it receives. Returns the length. */
+/* Writes the input of the NIC's hash: source and destination of a received packet. Returns its
+ * length. */
 static uint32_t
 tuple_of(uint8_t tuple[TUPLE6_BYTES], const struct steer_flow *flow)
 {
@@ -26,11 +27,12 @@ tuple_of(uint8_t tuple[TUPLE6_BYTES], const struct steer_flow *flow)
 	return 2 * bytes + PORTS_BYTES;
 }
 
-/* For each bit of the input that is set, the 32 bits of the key from there on. */
+/* Computes the Toeplitz hash: for each set bit of the input, the 32 bits of the key from that bit
+ * on are added by exclusive or. */
 static uint32_t
 toeplitz(const uint8_t *key, const uint8_t *input, uint32_t len)
 {
-	uint64_t window = 0; /* the key so far, the last byte of it for bits to come */
+	uint64_t window = 0; /* bits of the key; its last byte supplies the bits to come */
 	uint32_t hash = 0;
 
 	for (uint32_t i = 0; i < WINDOW_BYTES; i++)

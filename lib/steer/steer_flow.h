@@ -1,7 +1,8 @@
 /*
- * steer_flow.h - to which core the frames of a flow come, as far as the plan tells.
+ * steer_flow.h - computes the core that the frames of a flow reach, as far as the plan determines
+ * it.
  *
- * Who opens a connection chooses its local port so that the replies come to the core that opens it.
+ * A core that opens a connection uses it to choose a local port whose replies reach that core.
  *
  * Units:  ports in host order.
  * Thread: pure functions.
@@ -16,18 +17,19 @@
 
 #define STEER_CORE_UNKNOWN UINT32_MAX
 
-/* A TCP connection: the peer sends what is received. Both addresses are of one family. */
+/* A TCP connection; the hash is that of packets which the peer sends. Both addresses are of one
+ * family. */
 struct steer_flow {
 	struct ip_addr peer, ours;
 	uint16_t peer_port, our_port;
 };
 
-/* Of a plan for so many cores. STEER_CORE_UNKNOWN: a kernel, a peer, or a key or table that is not
- * ours decides. */
+/* Returns the core, for a plan of so many cores. STEER_CORE_UNKNOWN: a kernel, a peer, or a key
+ * or table of the NIC's own decides. */
 uint32_t steer_core_of_flow(const struct steer_plan *plan, uint32_t cores,
 			    const struct steer_flow *flow);
 
-/* Is it known for the connections of this family? */
+/* True if the core is known for the connections of this family. */
 bool steer_knows_cores(const struct steer_plan *plan, uint32_t cores, bool ipv6);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* module_count: none has these names. */
+/* Returns the module with these names, or module_count if there is none. */
 static uint32_t
 module_find(const struct telemetry *t, const struct counter_name *names)
 {
@@ -64,7 +64,7 @@ telemetry_module_sum(const struct telemetry *t, uint32_t module, uint32_t counte
 	return sum;
 }
 
-/* The counter of this name in one set; NULL if it has none. */
+/* Returns the counter of this name in one set, or NULL. */
 static const struct counter *
 set_find(const struct telemetry_set *set, const char *symbol)
 {

@@ -1,14 +1,14 @@
 /*
- * telemetry.h - reads every core's counters, by name.
+ * telemetry.h - reads every core's counters by name.
  *
- * Modules keep their counters (counter.h) and know nothing of this room; the program registers
- * each array once at start. A reader then sums by symbol, per core or over all.
+ * Modules keep their counters (counter.h) and do not use this room; the program registers each
+ * array once at start. A reader then sums by symbol, per core or over all.
  *
  * Shape:  a set is one module's counters on one core, with their names. Sets with the same names
  *         are one module; its kind says which reply of `stats` shows it.
  * Owner:  the modules own counters and names and outlive the telemetry.
  * Thread: telemetry_add at start; the rest from any thread. Reading never disturbs the writers.
- * Errors: an unknown symbol reads as 0: telemetry_find tells whether it exists.
+ * Errors: an unknown symbol reads as 0; telemetry_find returns whether it exists.
  * Bounds: TELEMETRY_SETS_MAX sets of TELEMETRY_MODULES_MAX modules.
  */
 #ifndef CLOCKOO_TELEMETRY_H
@@ -27,7 +27,7 @@
 
 /* The reply of `stats` that shows a module. */
 enum telemetry_kind {
-	TELEMETRY_COUNTERS, /* whatever has no reply of its own */
+	TELEMETRY_COUNTERS, /* modules without a reply of their own */
 	TELEMETRY_NET,
 	TELEMETRY_STACK,
 	TELEMETRY_CORES, /* core by core */
@@ -42,41 +42,41 @@ struct telemetry_set {
 
 struct telemetry_module {
 	enum telemetry_kind kind;
-	uint32_t first, last; /* indices of its sets, as they were added */
+	uint32_t first, last; /* indices of its first and last set */
 };
 
 struct telemetry {
 	uint32_t count, module_count;
 	struct telemetry_set sets[TELEMETRY_SETS_MAX];
-	uint32_t next[TELEMETRY_SETS_MAX]; /* of a set: the next one of its module */
+	uint32_t next[TELEMETRY_SETS_MAX]; /* for each set: the next one of its module */
 	struct telemetry_module modules[TELEMETRY_MODULES_MAX];
 };
 
-/* False: no room for another set, or module. */
+/* Registers a set. False if there is no room for another set or module. */
 bool telemetry_add(struct telemetry *t, const struct telemetry_set *set);
-/* The same of one that has a reply of its own; all sets of a module have one kind. */
+/* As telemetry_add, for a module with a reply of its own. All sets of a module have one kind. */
 bool telemetry_add_to(struct telemetry *t, enum telemetry_kind kind,
 		      const struct telemetry_set *set);
 
-/* Does any set have a counter of this name? */
+/* True if any set has a counter of this name. */
 bool telemetry_find(const struct telemetry *t, const char *symbol);
 
-/* The sum over one core's sets, or TELEMETRY_ALL_CORES. */
+/* Returns the sum over one core's sets, or over TELEMETRY_ALL_CORES. */
 uint64_t telemetry_sum(const struct telemetry *t, const char *symbol, uint32_t core);
 
-/* Names of a module, and their number: its first set has them. */
+/* Returns the first set of a module, which has the names and their number. */
 static inline const struct telemetry_set *
 telemetry_module_set(const struct telemetry *t, uint32_t module)
 {
 	return &t->sets[t->modules[module].first];
 }
 
-/* One counter of a module: the sum over one core's sets, or TELEMETRY_ALL_CORES. */
+/* Returns one counter of a module: the sum over one core's sets, or over TELEMETRY_ALL_CORES. */
 uint64_t telemetry_module_sum(const struct telemetry *t, uint32_t module, uint32_t counter,
 			      uint32_t core);
 
-/* Every counter that is not zero, summed over cores, in the order of registration. Stops when
- * visit returns false. */
+/* Visits every counter that is not zero, summed over cores, in the order of registration. Stops
+ * when visit returns false. */
 void telemetry_each(const struct telemetry *t,
 		    bool (*visit)(void *arg, const struct counter_name *name, uint64_t value),
 		    void *arg);

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Before 3.2 there was no such compression. */
 #ifndef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
@@ -31,7 +32,8 @@ struct tls_stream {
 	struct tls_context *context;
 	struct tls_io *io;
 	struct tls_hello hello;
-	bool is_open; /* its handshake is complete */
+	bool is_open;        /* its handshake is complete */
+	bool hello_too_long; /* tls_hello.h; OpenSSL has not seen it, and sends no alert */
 	uint32_t rekeys;
 };
 
@@ -81,8 +83,10 @@ io_read(BIO *bio, char *to, int len)
 		return -1;
 	}
 	if (!s->is_open &&
-	    !tls_hello_passes(&s->hello, io->in, n, SSL_version(s->ssl) == TLS1_3_VERSION))
+	    !tls_hello_passes(&s->hello, io->in, n, SSL_version(s->ssl) == TLS1_3_VERSION)) {
+		s->hello_too_long = true;
 		return -1;
+	}
 	memcpy(to, io->in, n);
 	io->in += n;
 	io->in_len -= n;
@@ -230,6 +234,46 @@ tls_context_free(struct tls_context *context)
 	OPENSSL_free(context);
 }
 
+/* ---- dates ---- */
+
+/* The words of a date that matters at now_s; false: none does. who: which certificate. */
+static bool
+date_words(const X509 *cert, int64_t now_s, const char *who, char words[TLS_WHY_BYTES])
+{
+	const ASN1_TIME *from = X509_get0_notBefore(cert), *to = X509_get0_notAfter(cert);
+	time_t now = (time_t)now_s, soon = (time_t)(now_s + TLS_ENDS_SOON_S);
+	const bool early = X509_cmp_time(from, &now) > 0, late = X509_cmp_time(to, &now) < 0;
+	struct tm date;
+	char day[32];
+
+	if ((!early && !late && X509_cmp_time(to, &soon) >= 0) ||
+	    ASN1_TIME_to_tm(early ? from : to, &date) != 1 ||
+	    strftime(day, sizeof day, "%Y-%m-%d %H:%M UTC", &date) == 0)
+		return false;
+	snprintf(words, TLS_WHY_BYTES, "%s %s %s", who,
+		 early  ? "is not valid before"
+		 : late ? "has expired on"
+			: "expires on",
+		 day);
+	return true;
+}
+
+bool
+tls_context_date_is_near(const struct tls_context *context, int64_t now_s,
+			 char words[TLS_WHY_BYTES])
+{
+	const X509 *own = SSL_CTX_get0_certificate(context->ctx);
+	STACK_OF(X509) *chain = NULL;
+
+	if (own != NULL && date_words(own, now_s, "the certificate", words))
+		return true;
+	SSL_CTX_get0_chain_certs(context->ctx, &chain);
+	for (int i = 0; i < sk_X509_num(chain); i++)
+		if (date_words(sk_X509_value(chain, i), now_s, "a certificate of its chain", words))
+			return true;
+	return false;
+}
+
 /* ---- streams ---- */
 
 struct tls_stream *
@@ -297,6 +341,21 @@ on_message(int is_ours, int version, int type, const void *bytes, size_t len, SS
 	stream->rekeys += !is_ours && type == SSL3_RT_HANDSHAKE;
 }
 
+/* The alert of a hello that is too long, as OpenSSL's of any message that is: fatal,
+ * illegal_parameter. Nothing is ciphered before a hello. */
+static void
+alert_put(struct tls_io *io)
+{
+	static const uint8_t alert[] = {
+		SSL3_RT_ALERT, TLS1_2_VERSION_MAJOR,    TLS1_2_VERSION_MINOR, 0, 2,
+		SSL3_AL_FATAL, SSL_AD_ILLEGAL_PARAMETER};
+
+	if (io->out_max - io->out_len < sizeof alert)
+		return;
+	memcpy(io->out + io->out_len, alert, sizeof alert);
+	io->out_len += sizeof alert;
+}
+
 enum tls_status
 tls_handshake(struct tls_stream *stream, bool *resumed)
 {
@@ -311,6 +370,8 @@ tls_handshake(struct tls_stream *stream, bool *resumed)
 		SSL_set_msg_callback(ssl, on_message);
 		SSL_set_msg_callback_arg(ssl, stream);
 	}
+	if (stream->hello_too_long)
+		alert_put(stream->io);
 	/* An end inside of a handshake is none. */
 	return status == TLS_ENDED ? TLS_FAILED : status;
 }

@@ -20,6 +20,7 @@
 #define TLS_STEP_MAX    16384u /* a record */
 #define TLS_RECORD_MORE 512u   /* that a write may take beside its bytes */
 #define TLS_WHY_BYTES   320u
+#define TLS_ENDS_SOON_S (14 * 86400)
 
 #define TLS_PEER_CHAIN_MAX 65536u /* that a peer may claim of its certificates */
 
@@ -41,6 +42,10 @@ uint32_t tls_handshake_bytes(uint32_t verify_mode);
 
 /* Reads the files. NULL: why says what is wrong, on one line that begins with the option. */
 struct tls_context *tls_context_load(const struct tls_settings *from, char why[TLS_WHY_BYTES]);
+/* True if a certificate of the chain is not valid at now_s (Unix time), or ends within
+ * TLS_ENDS_SOON_S; words then says which and when, on one line. */
+bool tls_context_date_is_near(const struct tls_context *context, int64_t now_s,
+			      char words[TLS_WHY_BYTES]);
 void tls_context_free(struct tls_context *context);
 
 struct tls_io {

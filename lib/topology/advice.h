@@ -1,8 +1,9 @@
 /*
- * advice.h - findings about a machine: what is wrong or slow for the appliance, with the fix.
+ * advice.h - findings about a machine: what is wrong or slow for the appliance, with fixes.
  *
  * Each rule makes one finding from what was read and planned: ok, a warning (it costs speed), a
- * failure (it will not start), or unknown. --plan prints warnings and failures, doctor all.
+ * failure (it will not start), or unknown. --plan prints warnings and failures, doctor prints
+ * all.
  *
  * Shape:  one entry a rule, in a fixed order. fix is a command, or what to change; empty if there
  *         is nothing to fix.
@@ -39,25 +40,26 @@ struct advice_input {
 	const struct tree *tree;
 	const struct topology *topology;
 	const struct placement *placement;
-	const struct pci_nic *nic; /* NULL: the port is no NIC on the PCI bus */
+	const struct pci_nic *nic; /* NULL: the port is not a NIC on the PCI bus */
 	const struct config *config;
-	uint64_t block_bytes; /* one piece, in pages of one size */
-	uint64_t pool_bytes;  /* the frames', in pages of any */
-	const char *nic_tool; /* as the operator calls it: tools/nic, or where that is installed */
-	bool root;            /* rights to lock memory and to open devices */
+	uint64_t block_bytes; /* one block, in pages of one size */
+	uint64_t pool_bytes;  /* for frames, in pages of any size */
+	const char *nic_tool; /* as the operator calls it: tools/nic, or its installed path */
+	bool root;            /* has the rights to lock memory and to open devices */
 };
 
-/* What costs speed: cores, clocks, memory. */
+/* Adds findings about what slows cores, clocks and memory. */
 void advice_speed(struct advice_list *list, const struct advice_input *c);
-/* What stands between the appliance and its NIC. */
+/* Adds findings about the NIC and the access to it. */
 void advice_nic(struct advice_list *list, const struct advice_input *c);
-/* What stands between it and its memory and ports. */
+/* Adds findings about what a start needs: memory and ports. */
 void advice_start(struct advice_list *list, const struct advice_input *c);
 
-/* Where the memory of the running process lies (numa_maps). */
+/* Adds a finding about where the memory of the running process lies (numa_maps). */
 void advice_running(struct advice_list *list, const struct advice_input *c, uint32_t pid);
 
-/* What to reserve on a node until bytes are free there: the new total of its pages of one size. */
+/* A reservation that gives a node the wanted free bytes: the new total of its pages of one
+ * size. */
 struct advice_reservation {
 	const char *size; /* 2M or 1G */
 	uint64_t pages;
@@ -66,12 +68,12 @@ struct advice_reservation {
 struct advice_reservation advice_reservation(const struct topology *t, const struct config *cfg,
 					     uint32_t node, uint64_t bytes);
 
-/* The worst severity there is. */
+/* Returns the worst severity in the list. */
 enum advice_severity advice_worst(const struct advice_list *list);
 
 const char *advice_severity_name(enum advice_severity severity);
 
-/* Adds one entry, without a fix. For the rules here, and for rules of the caller. */
+/* Adds one entry without a fix, for the rules here and those of the caller. */
 struct advice *advice_add(struct advice_list *list, enum advice_severity severity,
 			  const char *subject, const char *words, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -7,15 +7,15 @@
 #include <string.h>
 
 #define VENDOR_INTEL 0x8086u
-#define X722_FIRST   0x37cdu /* of X710's family, with firmware numbers of its own */
+#define X722_FIRST   0x37cdu /* of X710's family, with its own firmware numbers */
 #define X722_LAST    0x37d3u
 
 #define GRUB "GRUB_CMDLINE_LINUX in /etc/default/grub; update-grub; reboot"
 
-/* Firmware that DPDK's guides name as the oldest to use. */
+/* The oldest firmware to use, as DPDK's guides name it. */
 struct firmware_rule {
 	const char *driver; /* of the kernel */
-	uint32_t major;     /* 0: any; else a family has versions of its own */
+	uint32_t major;     /* 0: any; other values: a family with its own version numbers */
 	uint32_t at_least_major, at_least_minor;
 	const char *source;
 };
@@ -62,9 +62,8 @@ check_vfio(struct advice_list *list, const struct advice_input *c)
 	}
 }
 
-/* The IOMMU is the CPU vendor's. AMD's is on if the BIOS has it on, Intel's needs the kernel's
- * option.
- */
+/* Sets the fix for the CPU vendor's IOMMU. AMD's is on if the BIOS enables it, Intel's needs the
+ * kernel's option. */
 static void
 fix_iommu(struct advice *a, const struct advice_input *c, const char *else_words)
 {

@@ -14,17 +14,18 @@ static_assert(CONFIG_NODES_MAX <= NODES_MAX, "a node without its pages");
 #define TCP_LISTEN 0x0au /* include/net/tcp_states.h of the kernel */
 #define MB_SHIFT   20
 #define SMALL_KB   2048u
-/* Page tables' rounding, and pages of 1 GB that no node count divides. */
+/* Tolerance for page tables' rounding, and for pages of 1 GB that the number of nodes does not
+ * divide. */
 #define MISPLACED_PERCENT 2u
 
-/* Rounded up. */
+/* Returns megabytes, rounded up. */
 static unsigned long long
 mb_of(uint64_t bytes)
 {
 	return (unsigned long long)((bytes + (1u << MB_SHIFT) - 1) >> MB_SHIFT);
 }
 
-/* Pages of that size on the node, and how many it takes until bytes are free. */
+/* Returns the total of pages of that size that the node needs to have the bytes free. */
 static uint64_t
 pages_wanted(const struct topology_pages *p, uint64_t bytes)
 {
@@ -33,14 +34,15 @@ pages_wanted(const struct topology_pages *p, uint64_t bytes)
 	return wanted > p->free ? p->total + wanted - p->free : p->total;
 }
 
-/* What the appliance wants of one node. */
+/* The memory that the appliance needs of one node. */
 struct share {
 	uint32_t node;
 	uint64_t block_bytes; /* in pages of one size */
-	uint64_t bytes;       /* with the frames */
+	uint64_t bytes;       /* with those of the frames */
 };
 
-/* The page size to reserve: the configured one, or the one already reserved, or the smaller. */
+/* Returns the page size to reserve: the configured one, else the one already reserved, else the
+ * smaller. */
 static const struct topology_pages *
 kind_to_reserve(const struct topology *t, const struct config *cfg, uint32_t n)
 {
@@ -93,7 +95,8 @@ share_of(const struct advice_input *c, uint32_t n)
 	return s;
 }
 
-/* On all nodes together: then the program starts, with some memory on remote nodes. */
+/* True if the memory fits on all nodes together. The program then starts, with some memory on
+ * remote nodes. */
 static bool
 fits_somewhere(const struct advice_input *c)
 {
@@ -143,7 +146,8 @@ check_hugepages(struct advice_list *list, const struct advice_input *c)
 							: "leave out --no-huge");
 		return;
 	}
-	/* CONFIG_NODES_MAX is less than NODES_MAX: a node that is not there has nothing free. */
+	/* CONFIG_NODES_MAX is less than NODES_MAX: a node that does not exist has nothing
+	 * free. */
 	for (uint32_t n = 0; n < NODES_MAX; n++) {
 		const struct share s = share_of(c, n);
 
@@ -157,8 +161,8 @@ check_hugepages(struct advice_list *list, const struct advice_input *c)
 		   node, mb_of(share_of(c, node).bytes));
 }
 
-/* Of the memory that the running process has, what lies on other nodes than it should; lacking: the
- * node that lacks most. */
+/* Returns how much of the running process's memory lies on other nodes than it should. *lacking:
+ * the node that lacks most. */
 static uint64_t
 misplaced_kb(const struct memory_nodes *m, const struct advice_input *c, uint32_t *lacking)
 {
@@ -238,7 +242,10 @@ check_memlock(struct advice_list *list, const struct advice_input *c)
 	advice_fix(a, "ulimit -l unlimited; for a service, LimitMEMLOCK=infinity");
 }
 
-/* Listeners of the kernel: "  0: 0100007F:2BCB 00000000:0000 0A ...". */
+#define PORT_WORDS_BYTES 160u /* some twenty ports; those behind them are left out */
+
+/* A search among the kernel's listeners, with lines such as " 0: 0100007F:2BCB 00000000:0000 0A
+ * ...". */
 struct listeners {
 	uint32_t port;
 	uint32_t state; /* 0: any */
@@ -266,25 +273,82 @@ has_listener(const struct tree *tree, const char *files[2], uint32_t port, uint3
 	return l.found;
 }
 
+/* The ports of one protocol that other processes have. */
+struct taken_ports {
+	uint32_t count, first;
+	char numbers[PORT_WORDS_BYTES]; /* "11211, 11212" */
+};
+
+static void
+port_taken_add(struct taken_ports *t, uint32_t port)
+{
+	const size_t used = strlen(t->numbers);
+
+	snprintf(t->numbers + used, sizeof t->numbers - used, "%s%u", used == 0 ? "" : ", ", port);
+	if (t->count++ == 0)
+		t->first = port;
+}
+
+/* Returns the TCP port of that number in the order of -p, its neighbour in the clear, and -l; 0 is
+ * none. */
+static uint32_t
+tcp_port_of(const struct config *cfg, uint32_t i)
+{
+	if (i < 2)
+		return i == 0 ? cfg->tcp_port : cfg->tls.plain_port;
+	return cfg->listeners.more_ports[i - 2];
+}
+
+static void
+tcp_ports_look(struct taken_ports *t, const struct advice_input *c)
+{
+	static const char *files[2] = {"proc/net/tcp", "proc/net/tcp6"};
+
+	for (uint32_t i = 0; i < 2 + c->config->listeners.more_count; i++)
+		if (has_listener(c->tree, files, tcp_port_of(c->config, i), TCP_LISTEN))
+			port_taken_add(t, tcp_port_of(c->config, i));
+}
+
+static void
+udp_ports_look(struct taken_ports *t, const struct advice_input *c)
+{
+	static const char *files[2] = {"proc/net/udp", "proc/net/udp6"};
+	const uint32_t count = c->config->udp_port == 0       ? 0
+			       : c->config->udp_port_per_core ? c->config->cores
+							      : 1;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (has_listener(c->tree, files, c->config->udp_port + i, 0))
+			port_taken_add(t, c->config->udp_port + i);
+}
+
+static const char *
+ports_word(const struct taken_ports *t, const char *one, const char *several)
+{
+	return t->count == 0 ? "" : t->count == 1 ? one : several;
+}
+
 static void
 check_ports(struct advice_list *list, const struct advice_input *c)
 {
-	static const char *tcp[2] = {"proc/net/tcp", "proc/net/tcp6"};
-	static const char *udp[2] = {"proc/net/udp", "proc/net/udp6"};
-	const bool t = has_listener(c->tree, tcp, c->config->tcp_port, TCP_LISTEN);
-	const bool u = has_listener(c->tree, udp, c->config->udp_port, 0);
+	struct taken_ports tcp = {0}, udp = {0};
 	struct advice *a;
 
-	if (!t && !u) {
+	tcp_ports_look(&tcp, c);
+	udp_ports_look(&udp, c);
+	if (tcp.count + udp.count == 0) {
 		advice_add(list, ADVICE_OK, "ports", "no other listener on these ports");
 		return;
 	}
-	a = advice_add(list, ADVICE_WARN, "ports",
-		       "a process of this host also listens on %s port %u: what clients send to "
-		       "the host's own addresses reaches that process",
-		       t ? "TCP" : "UDP", t ? c->config->tcp_port : c->config->udp_port);
+	a = advice_add(
+		list, ADVICE_WARN, "ports",
+		"a process of this host also listens on %s%s%s%s%s: what clients send to the "
+		"host's own addresses reaches that process",
+		ports_word(&tcp, "TCP port ", "TCP ports "), tcp.numbers,
+		tcp.count != 0 && udp.count != 0 ? " and " : "",
+		ports_word(&udp, "UDP port ", "UDP ports "), udp.numbers);
 	advice_fix(a, "ss -lntup | grep :%u names it; systemctl disable --now memcached",
-		   t ? c->config->tcp_port : c->config->udp_port);
+		   tcp.count != 0 ? tcp.first : udp.first);
 }
 
 void

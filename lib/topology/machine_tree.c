@@ -73,7 +73,7 @@ tree_is_live(const struct tree *t)
 	return t->text == NULL && strcmp(t->root, "/") == 0;
 }
 
-/* A path that does not fit is not there. */
+/* Writes the full path. False if it does not fit; the file then counts as missing. */
 static bool
 full_path(const struct tree *t, char full[2 * TREE_PATH_BYTES], const char *path)
 {

@@ -1,18 +1,19 @@
 /*
- * machine_tree.h - files of /sys and /proc, of this machine or of another one.
+ * machine_tree.h - reads files of /sys and /proc, of this machine or of another one.
  *
- * A tree is a directory that has sys/ and proc/ ("/" is this machine), or a text that was recorded
- * from one ("tools/nic record"), so that a plan can be made for a machine elsewhere and tests have
- * machines to read. A line of such a text is "PATH = a line of the file" or "PATH -> target of the
- * link". One {0-7,16-23} in PATH stands for that many paths; {lists} in the value are taken entry
- * by entry along with it, from the start again when they end. # begins a comment.
+ * A tree is a directory that has sys/ and proc/ ("/" is this machine), or a text that was
+ * recorded from one ("tools/nic record"), so that a plan can be made for a machine elsewhere and
+ * tests have machines to read. A line of such a text is "PATH = a line of the file" or "PATH ->
+ * target of the link". A list {0-7,16-23} in PATH stands for one path for each number; a {list}
+ * in the value supplies the entry of the same position, and starts again after its last entry. #
+ * begins a comment.
  *
- * Shape:  paths have no slash in front: "sys/devices/system/cpu/online".
+ * Shape:  paths have no leading slash: "sys/devices/system/cpu/online".
  * Owner:  tree_open to tree_close.
  * Thread: one, at start; reads files, maps a recorded text.
- * Errors: what is not there is false; only tree_open says why, in a struct error.
+ * Errors: a missing file gives false; only tree_open gives the reason, in a struct error.
  * Bounds: TREE_TEXT_MAX bytes of text, TREE_LINE_BYTES a line, TREE_LINES_MAX lines of a file,
- *         TREE_NAMES_MAX names of a directory. What is longer is cut.
+ *         TREE_NAMES_MAX names of a directory. Longer ones are cut.
  */
 #ifndef CLOCKOO_MACHINE_TREE_H
 #define CLOCKOO_MACHINE_TREE_H
@@ -29,35 +30,37 @@
 #define TREE_NAMES_MAX  65536u
 
 struct tree {
-	char root[TREE_PATH_BYTES]; /* of a directory */
-	const char *text;           /* of a recorded one; NULL: a directory */
+	char root[TREE_PATH_BYTES]; /* of a directory; unused for a text */
+	const char *text;           /* a recorded text; NULL: a directory */
 	size_t text_len;
 };
 
-/* Called with each line or name; false: enough. */
+/* Called with each line or name. False ends the walk. */
 typedef bool tree_each_fn(void *arg, const char *words);
 
 bool tree_open(struct tree *t, const char *where, struct error *err);
 void tree_close(struct tree *t);
-/* Is it this machine? Then system calls can be asked too. */
+/* True if the tree is this machine, whose system calls may then be used, too. */
 bool tree_is_live(const struct tree *t);
 
 void tree_lines(const struct tree *t, const char *path, tree_each_fn *each, void *arg);
-/* Names in a directory, in no order; none twice. */
+/* Visits the names in a directory, in no order and each once. */
 void tree_names(const struct tree *t, const char *folder, tree_each_fn *each, void *arg);
 
-/* The first line of a file. */
+/* Reads the first line of a file. */
 bool tree_line(const struct tree *t, char *line, size_t size, const char *path, ...)
 	__attribute__((format(printf, 4, 5)));
-/* The number it begins with, decimal, or hexadecimal with 0x in front; a minus is no number. */
+/* Reads the number at the beginning of a file: decimal, or hexadecimal with 0x. A minus is no
+ * number. */
 bool tree_number(const struct tree *t, uint64_t *n, const char *path, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The last name of a link's target. */
+/* Reads the last name in a link's target. */
 bool tree_link(const struct tree *t, char *name, size_t size, const char *path, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Is there a file, directory or link? */
+/* True if there is such a file, directory or link. */
 bool tree_has(const struct tree *t, const char *path, ...) __attribute__((format(printf, 2, 3)));
-/* The number after key in the first line that has it: "Node 0 MemTotal: 65951232 kB". */
+/* Reads the number after key in the first line that has it, as in "Node 0 MemTotal: 65951232
+ * kB". */
 bool tree_value_of(const struct tree *t, uint64_t *n, const char *key, const char *path, ...)
 	__attribute__((format(printf, 4, 5)));
 

@@ -53,7 +53,7 @@ memory_node_share(const struct config *cfg, const struct topology *t, uint32_t n
 	return nodes >> n & 1 ? bytes / (uint32_t)__builtin_popcount(nodes) : 0;
 }
 
-/* One mapping: "7f12c0000000 prefer:0 anon=512 dirty=512 N0=512 kernelpagesize_kB=2048". */
+/* Adds one mapping: "7f12c0000000 prefer:0 anon=512 dirty=512 N0=512 kernelpagesize_kB=2048". */
 static bool
 add_mapping(void *arg, const char *line)
 {

@@ -1,12 +1,12 @@
 /*
- * memory_nodes.h - how much of the memory each NUMA node is to hold, and how much it does hold.
+ * memory_nodes.h - how much memory each NUMA node should hold, and how much it holds.
  *
- * What is to be follows from --numa and --node-memory; what is, from /proc/PID/numa_maps
+ * The wanted share follows from --numa and --node-memory, the actual one from /proc/PID/numa_maps
  * (Documentation/filesystems/proc.rst of the kernel).
  *
  * Units:  bytes; kB as the kernel writes them.
  * Thread: pure functions over a tree and a configuration.
- * Errors: struct error: which nodes there are.
+ * Errors: struct error: the nodes that exist.
  * Bounds: NODES_MAX nodes.
  */
 #ifndef CLOCKOO_MEMORY_NODES_H
@@ -15,14 +15,14 @@
 #include "config/config.h"
 #include "topology.h"
 
-/* Has the machine every node that --numa names? */
+/* True if the machine has every node that --numa names. */
 bool memory_nodes_exist(const struct config *cfg, const struct topology *t, struct error *err);
 
-/* Of bytes of memory, what node n is to hold; near: the NIC's node. */
+/* Returns how many of bytes node n should hold. near is the NIC's node. */
 uint64_t memory_node_share(const struct config *cfg, const struct topology *t, uint32_t near,
 			   uint32_t n, uint64_t bytes);
 
-/* Memory of a process that a policy governs. EAL's has none. */
+/* Memory of a process that follows a NUMA policy. EAL's memory has no policy. */
 struct memory_nodes {
 	bool readable;
 	uint64_t kb[NODES_MAX];

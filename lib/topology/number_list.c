@@ -9,7 +9,7 @@ struct range {
 	uint32_t first, count;
 };
 
-/* The digits at *at, which moves behind them. */
+/* Parses the digits at *at, and moves *at past them. */
 static bool
 parse_number(const char *text, size_t len, size_t *at, uint32_t *n)
 {
@@ -25,7 +25,7 @@ parse_number(const char *text, size_t len, size_t *at, uint32_t *n)
 	return *at != start;
 }
 
-/* The range at *at, which moves to the next one. */
+/* Parses the range at *at, and moves *at to the next one. */
 static bool
 parse_range(const char *text, size_t len, size_t *at, struct range *r)
 {

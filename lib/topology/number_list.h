@@ -1,9 +1,9 @@
 /*
  * number_list.h - the kernel's lists of numbers: "0-7,16-23".
  *
- * Shape:  text of len bytes; entry i is the i-th number it names, in the order written.
+ * Shape:  text of len bytes; entry i is the i-th number in it, in the written order.
  * Thread: pure functions.
- * Errors: what is no list ends it.
+ * Errors: anything else ends the list.
  * Bounds: a range counts at most NUMBER_RANGE_MAX numbers.
  */
 #ifndef CLOCKOO_NUMBER_LIST_H
@@ -15,13 +15,13 @@
 
 #define NUMBER_RANGE_MAX 65536u
 
-/* Entry i of the list; false: it has no more. */
+/* Returns entry i of the list in *n. False: the list is shorter. */
 bool number_list_at(const char *text, size_t len, uint32_t i, uint32_t *n);
 
-/* Which entry n is; false: none. */
+/* Returns the position of n in *i. False: n is not in the list. */
 bool number_list_find(const char *text, size_t len, uint32_t n, uint32_t *i);
 
-/* The set as the kernel would write it: runs of neighbours become ranges. has[i] for i < end. */
+/* Writes the set as the kernel would: neighbours become ranges. has[i] for i < end. */
 void number_list_write(char *text, size_t size, const bool *has, uint32_t end);
 
 #endif

@@ -33,7 +33,8 @@ keep_virtio(void *arg, const char *name)
 	return strncmp(name, "virtio", 6) != 0 || keep_name(arg, name);
 }
 
-/* Of virtio the interface hangs below a device of its own. */
+/* Finds the kernel's interface of the NIC. A virtio NIC's interface belongs to a device below the
+ * PCI device. */
 static void
 find_iface(struct pci_nic *nic, const struct tree *tree)
 {
@@ -58,7 +59,7 @@ read_iface(struct pci_nic *nic, const struct tree *tree)
 	find_iface(nic, tree);
 	if (nic->iface[0] == '\0')
 		return;
-	/* The kernel does not report it for an interface that is down. */
+	/* The kernel does not report the carrier of an interface that is down. */
 	if (tree_number(tree, &n, "sys/class/net/%s/carrier", nic->iface))
 		nic->link = n != 0 ? LINK_UP : LINK_DOWN;
 	else
@@ -69,8 +70,8 @@ read_iface(struct pci_nic *nic, const struct tree *tree)
 		  nic->iface);
 }
 
-/* Without an IOMMU vfio makes a group of its own for the device, by this name (vfio_group.c of the
- * kernel). */
+/* True if the group is one that vfio makes for a device without an IOMMU, by its name
+ * (vfio_group.c of the kernel). */
 static bool
 is_noiommu(const struct tree *tree, const char *group)
 {
@@ -81,7 +82,7 @@ is_noiommu(const struct tree *tree, const char *group)
 	       strcmp(name, "vfio-noiommu") == 0;
 }
 
-/* "8.0 GT/s"; newer kernels write " PCIe" behind it. */
+/* Reads a speed such as "8.0 GT/s". Newer kernels append " PCIe". */
 static void
 read_speed(char speed[TOPOLOGY_NAME_BYTES], const struct tree *tree, const struct pci_nic *nic,
 	   const char *file)

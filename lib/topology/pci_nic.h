@@ -1,8 +1,8 @@
 /*
  * pci_nic.h - a NIC on the PCI bus, as sysfs describes it.
  *
- * Shape:  plain data, read once from a tree. A text is empty where the machine says nothing. Link
- *         and firmware are known only while a driver of the kernel has the NIC.
+ * Shape:  plain data, read once from a tree. A text is empty if the machine reports nothing. Link
+ *         and firmware are known only while a driver of the kernel owns the NIC.
  * Thread: one, at start.
  * Bounds: PCI_NICS_MAX NICs listed; the rest are left out.
  */
@@ -23,24 +23,24 @@ struct pci_nic {
 	char driver[TOPOLOGY_NAME_BYTES];
 	char iface[TOPOLOGY_NAME_BYTES]; /* the kernel's name, if it drives the NIC */
 	char firmware[TOPOLOGY_NAME_BYTES];
-	int32_t node; /* NODE_UNKNOWN: the machine does not say, or has one */
+	int32_t node; /* NODE_UNKNOWN: not reported, or the machine has one node */
 	enum link_state link;
 	uint32_t link_mbps;
 	char pcie_speed[TOPOLOGY_NAME_BYTES], pcie_speed_max[TOPOLOGY_NAME_BYTES]; /* "8.0 GT/s" */
 	uint32_t pcie_width, pcie_width_max;
 	char iommu_group[TOPOLOGY_NAME_BYTES]; /* empty: no IOMMU in use */
-	bool noiommu;                          /* the group is vfio's stand-in for one */
+	bool noiommu; /* the group is vfio's substitute for an IOMMU group */
 };
 
-/* The NIC of that address, with or without its domain. */
+/* Reads the NIC of that address, given with or without its domain. */
 void pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *address);
 
-/* All network controllers, by address. Returns how many. */
+/* Lists all network controllers by address. Returns their number. */
 uint32_t pci_nic_list(struct pci_nic nics[PCI_NICS_MAX], const struct tree *tree);
 
-/* Is it bound to a driver for user space? */
+/* True if the NIC is bound to a driver for user space. */
 bool pci_nic_is_bound(const struct pci_nic *nic);
-/* Does the kernel's driver stay beside DPDK's (mlx4, mlx5)? */
+/* True if the kernel's driver keeps the NIC beside DPDK's (mlx4, mlx5). */
 bool pci_nic_is_shared(const struct pci_nic *nic);
 
 #endif

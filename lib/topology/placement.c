@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* What a CPU costs a worker, the most expensive first: each weighs more than all below it. */
+/* Costs of a CPU for a worker, most expensive first: each weighs more than all below it
+ * together. */
 #define COST_NODE         16u /* times its distance, 10 to 255 */
 #define COST_THREAD       8u
 #define COST_NOT_ISOLATED 2u
@@ -13,14 +14,14 @@
 #define COST_THREAD_LAST  (COST_NODE * 256u) /* more than any distance */
 #define COST_NEVER        UINT32_MAX
 
-/* What is known of the CPUs while they are given out. */
+/* The state of the CPUs while they are assigned. */
 struct allocation {
 	const struct topology *t;
 	const struct placement_request *req;
 	bool usable[LCORE_ID_END];
 	bool taken[LCORE_ID_END];   /* by a worker */
-	uint32_t on[LCORE_ID_END];  /* workers on the physical core of that name */
-	uint32_t near_node;         /* the node to be near */
+	uint32_t on[LCORE_ID_END];  /* workers by physical core */
+	uint32_t near_node;         /* the node from which distances count */
 	uint32_t housekeeping_core; /* the physical core of the lowest CPU */
 };
 
@@ -113,7 +114,7 @@ choose_workers(struct allocation *g, struct placement *l, struct error *err)
 	return true;
 }
 
-/* The fewer of these, the better a CPU suits the control thread. */
+/* Returns the cost of a CPU for the control thread; the lowest is best. */
 static uint32_t
 control_cost(const struct allocation *g, const struct placement *l, uint32_t cpu)
 {

@@ -23,26 +23,26 @@
 
 struct placement_request {
 	uint32_t cores;
-	const struct lcore_set *lcores; /* the operator's choice; count 0: ours */
-	const struct cpu_list *usable;  /* what this process may run on; NULL: every CPU */
-	uint32_t control_cpu;           /* CPU_NONE: ours to choose */
-	int32_t nic_node;               /* NODE_UNKNOWN: no NIC, or not reported */
-	bool both_threads;              /* hyper-threads of local cores before remote cores */
-	bool share;                     /* more workers than CPUs: round robin over the CPUs */
+	const struct lcore_set *lcores; /* the operator's choice; count 0: placement decides */
+	const struct cpu_list *usable;  /* the CPUs this process may run on; NULL: all */
+	uint32_t control_cpu;           /* CPU_NONE: placement decides */
+	int32_t nic_node;               /* NODE_UNKNOWN: no NIC, or its node is not reported */
+	bool both_threads;              /* use hyper-threads of local cores before remote cores */
+	bool share; /* with more workers than CPUs, go round robin over the CPUs */
 };
 
 struct placement_core {
 	uint32_t cpu, socket, node;
 	bool isolated;
 	bool local;   /* on the NUMA node of the memory */
-	bool sharing; /* its physical core with another worker */
+	bool sharing; /* shares its physical core with another worker */
 };
 
 struct placement {
 	struct lcore_set lcores;
 	struct placement_core at[CORES_MAX];
-	uint32_t control_cpu; /* CPU_NONE: none of its own; it shares the workers' */
-	uint32_t node;        /* of the memory: the NIC's, or the first worker's */
+	uint32_t control_cpu; /* CPU_NONE: it has no CPU of its own and shares the workers' */
+	uint32_t node;        /* of the memory: the NIC's node, or the first worker's */
 	uint32_t remote, sharing,
 		not_isolated; /* workers on another node; on a shared core; not isolated */
 };
@@ -50,7 +50,7 @@ struct placement {
 bool placement_make(struct placement *l, const struct topology *t,
 		    const struct placement_request *req, struct error *err);
 
-/* All CPUs that the topology has. */
+/* Lists all CPUs of the topology. */
 void placement_all_cpus(struct cpu_list *cpus, const struct topology *t);
 
 #endif

@@ -14,11 +14,12 @@ struct span {
 
 struct record {
 	struct span path, value;
-	struct span before, list, after; /* path cut at its braces; without braces all is before */
+	struct span before, list,
+		after; /* path, split at its braces; without braces all of it is before */
 	bool is_link;
 };
 
-/* Where needle begins in s; s.len: nowhere. */
+/* Returns where needle begins in s, or s.len if it is not in s. */
 static size_t
 find(struct span s, const char *needle)
 {
@@ -56,7 +57,7 @@ cut_braces(struct record *r)
 	r->after = part(r->path, close + 1, r->path.len);
 }
 
-/* The next line that is a record; *at moves behind it. */
+/* Reads the next line that is a record, and moves *at past it. */
 static bool
 next_record(const struct tree *t, size_t *at, struct record *r)
 {
@@ -85,8 +86,8 @@ starts_with(const char *text, struct span s)
 	return strncmp(text, s.at, s.len) == 0 && strlen(text) >= s.len;
 }
 
-/* Is text one of the record's paths, or with prefix, the beginning of one up to a slash? *i: which
- * one of those in braces. */
+/* True if text is one of the record's paths, or with prefix the beginning of one up to a slash.
+ * *i: the position of that path in the braces. */
 static bool
 matches(const struct record *r, const char *text, bool prefix, uint32_t *i)
 {
@@ -113,7 +114,7 @@ matches(const struct record *r, const char *text, bool prefix, uint32_t *i)
 	return left == r->after.len || (prefix && r->after.at[left] == '/');
 }
 
-/* The value with entry i of each list in its braces. */
+/* Writes the value, with entry i of each list in its braces. */
 static void
 expand(char *out, size_t size, struct span value, uint32_t i)
 {
@@ -181,8 +182,8 @@ recorded_has(const struct tree *t, const char *path)
 	return false;
 }
 
-/* The name that a path has in the directory; the lines of one name stand next to each other, so the
- * last one reported is enough to report none twice. */
+/* A walk over names. The names are those that paths have in the folder. Lines of one name are
+ * adjacent, so remembering the last reported name is enough to report each once. */
 struct name_walk {
 	const char *folder;
 	char last[TREE_PATH_BYTES];

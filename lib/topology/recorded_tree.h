@@ -2,7 +2,7 @@
  * recorded_tree.h - a machine's files as one text; private to lib/topology (machine_tree.h has the
  * form).
  *
- * Shape:  the text is read from its start for every question: it is short, and asked at start only.
+ * Shape:  every query reads the text from its start: it is short, and queried only at start.
  * Thread: pure functions.
  * Bounds: machine_tree.h's.
  */

@@ -11,12 +11,12 @@
 #define NODE_DIR   "sys/devices/system/node"
 #define EDAC_DIR   "sys/devices/system/edac/mc"
 #define DIMMS_MAX  32u
-#define SELF_HOPS  10u /* the distance of a node to itself, by ACPI */
+#define SELF_HOPS  10u /* distance of a node to itself, by ACPI */
 #define OTHER_HOPS 20u
 
 static const uint32_t huge_kb[HUGEPAGE_SIZES] = {2048, 1048576};
 
-/* The CPUs that a list file names get a mark. */
+/* Sets a flag of the CPUs that a list file names. */
 static void
 flag_cpus(struct topology *t, const struct tree *tree, const char *path, size_t flag_at)
 {
@@ -30,7 +30,8 @@ flag_cpus(struct topology *t, const struct tree *tree, const char *path, size_t 
 			*(bool *)(void *)((char *)&t->cpu[n] + flag_at) = true;
 }
 
-/* The deepest state that is not disabled: the kernel lists them from the shallowest on. */
+/* Returns the time to leave the deepest enabled idle state; the kernel lists them from the
+ * shallowest on. */
 static uint32_t
 idle_us_of(const struct tree *tree, uint32_t cpu)
 {
@@ -57,7 +58,7 @@ read_cpu(struct topology *t, const struct tree *tree, uint32_t cpu)
 	uint64_t n;
 
 	c->core = cpu;
-	/* Kernels before 5.3 know only the older name. */
+	/* Kernels before 5.3 know only the second name. */
 	if (tree_line(tree, list, sizeof list, CPU_DIR "/cpu%u/topology/core_cpus_list", cpu) ||
 	    tree_line(tree, list, sizeof list, CPU_DIR "/cpu%u/topology/thread_siblings_list", cpu))
 		number_list_at(list, strlen(list), 0, &c->core);
@@ -71,7 +72,7 @@ read_cpu(struct topology *t, const struct tree *tree, uint32_t cpu)
 static void
 read_cpus(struct topology *t, const struct tree *tree)
 {
-	uint64_t sockets = 0; /* a bit each */
+	uint64_t sockets = 0; /* one bit for each */
 	char list[TREE_LINE_BYTES];
 	uint32_t n;
 
@@ -128,7 +129,7 @@ read_node(struct topology *t, const struct tree *tree, uint32_t n)
 			t->cpu[cpu].node = n;
 }
 
-/* "10 21": one for each node, in their order. */
+/* Reads the distances of a node, such as "10 21": one for each node, in their order. */
 static void
 read_distances(struct topology *t, const struct tree *tree, uint32_t n)
 {
@@ -147,7 +148,8 @@ read_distances(struct topology *t, const struct tree *tree, uint32_t n)
 	}
 }
 
-/* A kernel without NUMA has no directory of nodes: then all is one. */
+/* Reads a machine whose kernel has no NUMA and thus no directory of nodes: it becomes one
+ * node. */
 static void
 read_whole(struct topology *t, const struct tree *tree)
 {
@@ -193,7 +195,7 @@ read_turbo(struct topology *t, const struct tree *tree)
 		t->turbo = n != 0 ? TURBO_ON : TURBO_OFF;
 }
 
-/* "model name	: Intel(R) Xeon(R) CPU E5-2660 0 @ 2.20GHz" */
+/* Parses a line such as "model name : Intel(R) Xeon(R) CPU E5-2660 0 @ 2.20GHz". */
 static bool
 parse_model(void *arg, const char *line)
 {
@@ -223,7 +225,8 @@ is_irqbalance(void *arg, const char *pid)
 	return !s->found;
 }
 
-/* EDAC names each module of memory with its controller and "channel 0 slot 1". */
+/* Reads the memory channels. EDAC names each module with its controller and "channel 0 slot
+ * 1". */
 static void
 read_channels(struct topology *t, const struct tree *tree)
 {

@@ -1,9 +1,9 @@
 /*
- * topology.h - what a machine is made of: sockets, cores, hyper-threads, NUMA nodes and their
- * memory, and the switches that decide how steadily its cores run.
+ * topology.h - describes a machine: sockets, cores, hyper-threads, NUMA nodes and their memory,
+ * and the settings that decide how steadily its cores run.
  *
  * Shape:  plain data, read once from a tree. A physical core is named by the lowest of its CPUs.
- *         What is not reported is 0, or the *_UNKNOWN of its enum.
+ *         A value that is not reported is 0, or the *_UNKNOWN of its enum.
  * Units:  bytes; microseconds (*_us); hugepages in kB, as the kernel names them.
  * Thread: one, at start.
  * Errors: none: a tree without files gives one node and no CPUs.
@@ -34,8 +34,8 @@ struct topology_cpu {
 	uint32_t core; /* the lowest CPU of its physical core */
 	uint32_t socket;
 	uint32_t node;
-	uint32_t idle_us;                   /* to leave its deepest idle state that is allowed */
-	char governor[TOPOLOGY_NAME_BYTES]; /* empty: its clock is not scaled */
+	uint32_t idle_us; /* time to leave the deepest idle state that is allowed */
+	char governor[TOPOLOGY_NAME_BYTES]; /* empty: the clock is not scaled */
 };
 
 struct topology_pages {
@@ -46,29 +46,29 @@ struct topology_pages {
 struct topology_node {
 	bool online;
 	uint64_t memory_bytes;
-	uint32_t distance[NODES_MAX]; /* 10 is itself */
+	uint32_t distance[NODES_MAX]; /* 10 is the distance to itself */
 	struct topology_pages pages[HUGEPAGE_SIZES];
 };
 
 struct topology {
 	char model[TOPOLOGY_NAME_BYTES];
-	uint32_t cpu_end; /* highest number, plus 1 */
+	uint32_t cpu_end; /* highest CPU number, plus 1 */
 	struct topology_cpu cpu[LCORE_ID_END];
 	uint32_t cpus, cores, sockets;
-	uint32_t cpus_beyond; /* of numbers we cannot use */
+	uint32_t cpus_beyond; /* CPUs whose numbers are too high to be used */
 	uint32_t node_end;
 	struct topology_node node[NODES_MAX];
 	enum turbo turbo;
-	bool turbo_pstate; /* intel_pstate has the switch */
-	bool irqbalance;   /* it runs */
+	bool turbo_pstate; /* the switch is intel_pstate's */
+	bool irqbalance;   /* irqbalance is running */
 	bool numa_balancing;
 	uint32_t controllers;
-	uint64_t channel_mb[CONTROLLERS_MAX][CHANNELS_MAX]; /* EDAC's word; 0: empty or unknown */
+	uint64_t channel_mb[CONTROLLERS_MAX][CHANNELS_MAX]; /* by EDAC; 0: empty or unknown */
 };
 
 void topology_read(struct topology *t, const struct tree *tree);
 
-/* Free bytes of hugepages on a node, all sizes. */
+/* Returns the free bytes of hugepages on a node, of all sizes. */
 uint64_t topology_huge_free(const struct topology_node *node);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * arp_wire.c - ARP packets parsed field by field, with a reason for each refusal, and written.
+ * arp_wire.c - parses ARP packets field by field, with a reason for each refusal, and writes
+ * them.
  */
 #include "arp_wire.h"
 

@@ -40,12 +40,12 @@ enum arp_parse_result {
 	ARP_WIRE_OK,
 	ARP_WIRE_TRUNCATED,
 	ARP_WIRE_FORMAT, /* not IPv4 over Ethernet, or neither request nor reply */
-	ARP_WIRE_SENDER, /* a sender no frame can be sent to: a group or zero MAC */
+	ARP_WIRE_SENDER, /* the sender's MAC is a group or zero */
 };
 
 enum arp_parse_result arp_parse(struct arp *arp, const uint8_t *p, uint32_t len);
 
-/* Write ARP_PACKET_BYTES at p. */
+/* Writes ARP_PACKET_BYTES at p. */
 void arp_emit(uint8_t *p, const struct arp *arp);
 
 #endif

@@ -3,7 +3,7 @@
  * VLAN between its addresses and its type (IEEE 802.1Q clause 9).
  *
  * Thread: pure functions.
- * Bounds: one tag: a frame with two has a type we do not speak.
+ * Bounds: one tag: a frame with two has an unsupported type.
  */
 #ifndef CLOCKOO_ETH_WIRE_H
 #define CLOCKOO_ETH_WIRE_H
@@ -14,7 +14,7 @@
 #define ETH_HEADER_BYTES    14u
 #define ETH_MAC_BYTES       6u
 #define ETH_TAG_BYTES       4u
-#define ETH_TAG_OFFSET      12u /* where a tag stands: behind both addresses */
+#define ETH_TAG_OFFSET      12u /* offset of a tag, after both addresses */
 #define VLAN_ID             0x0fffu
 #define VLAN_PRIORITY_SHIFT 13u /* bits up */
 
@@ -38,7 +38,7 @@ eth_mac_equal(const uint8_t a[ETH_MAC_BYTES], const uint8_t b[ETH_MAC_BYTES])
 	return ((load_u32(a) ^ load_u32(b)) | (uint32_t)(load_u16(a + 4) ^ load_u16(b + 4))) == 0;
 }
 
-/* The group bit: multicast or broadcast, never the address of one station. */
+/* True if the group bit is set: multicast or broadcast, never the address of one station. */
 static inline bool
 eth_mac_is_group(const uint8_t mac[ETH_MAC_BYTES])
 {
@@ -57,14 +57,14 @@ eth_mac_is_zero(const uint8_t mac[ETH_MAC_BYTES])
 	return (load_u32(mac) | load_u16(mac + 4)) == 0;
 }
 
-/* What the tag says: priority and VLAN (IEEE 802.1Q clause 9.6). p holds a tagged frame. */
+/* Returns the tag's priority and VLAN (IEEE 802.1Q clause 9.6). p holds a tagged frame. */
 static inline uint16_t
 eth_vlan_tci(const uint8_t *p)
 {
 	return __builtin_bswap16(load_u16(p + ETH_TAG_OFFSET + 2));
 }
 
-/* Take the tag out; the frame then begins at the address returned, ETH_TAG_BYTES on. */
+/* Removes the tag. The frame then begins at the returned address, ETH_TAG_BYTES later. */
 static inline uint8_t *
 eth_vlan_strip(uint8_t *p)
 {
@@ -72,7 +72,7 @@ eth_vlan_strip(uint8_t *p)
 	return p + ETH_TAG_BYTES;
 }
 
-/* Put a tag in; the frame then begins ETH_TAG_BYTES before p. */
+/* Inserts a tag. The frame then begins ETH_TAG_BYTES before p. */
 static inline uint8_t *
 eth_vlan_insert(uint8_t *p, uint16_t tag)
 {

@@ -1,6 +1,6 @@
 /*
- * icmp6_wire.c - neighbour solicitations and advertisements parsed with their options, and
- * written.
+ * icmp6_wire.c - parses neighbour solicitations and advertisements with their options, and writes
+ * them.
  */
 #include "icmp6_wire.h"
 

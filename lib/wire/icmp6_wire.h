@@ -1,10 +1,10 @@
 /*
- * icmp6_wire.h - ICMPv6 (RFC 4443) and neighbour discovery (RFC 4861) as they stand on a wire.
+ * icmp6_wire.h - ICMPv6 (RFC 4443) and neighbour discovery (RFC 4861) in wire format.
  *
  * Shape:  p is the ICMPv6 header. A solicitation and an advertisement have one struct, nd.
  * Thread: pure functions.
- * Errors: enum nd_parse_result. Hop limit and checksum are the caller's.
- * Bounds: every option takes 8 bytes at least of the len given.
+ * Errors: enum nd_parse_result. The caller checks hop limit and checksum.
+ * Bounds: every option takes at least 8 of the len bytes.
  */
 #ifndef CLOCKOO_ICMP6_WIRE_H
 #define CLOCKOO_ICMP6_WIRE_H
@@ -15,8 +15,8 @@
 #define ICMP6_HEADER_BYTES 8u
 #define ICMP6_CKSUM_OFFSET 2u
 #define ND_BYTES           24u  /* without options */
-#define ND_EMIT_BYTES      32u  /* with the one that nd_emit writes */
-#define ND_HOP_LIMIT       255u /* whoever sees it, no router has (RFC 4861 section 6.1.1) */
+#define ND_EMIT_BYTES      32u  /* with the option that nd_emit writes */
+#define ND_HOP_LIMIT       255u /* a packet with it crossed no router (RFC 4861 section 6.1.1) */
 
 enum icmp6_type {
 	ICMP6_UNREACHABLE = 1,
@@ -39,7 +39,7 @@ struct icmp6_header {
 };
 static_assert(sizeof(struct icmp6_header) == ICMP6_HEADER_BYTES, "RFC 4443 section 2.1");
 
-/* Of an advertisement (RFC 4861 section 4.4). */
+/* Flags of an advertisement (RFC 4861 section 4.4). */
 enum nd_flag {
 	ND_ROUTER = 1u << 31,
 	ND_SOLICITED = 1u << 30,
@@ -58,15 +58,14 @@ enum nd_parse_result {
 	ND_WIRE_OK,
 	ND_WIRE_TRUNCATED, /* fewer than 24 bytes */
 	ND_WIRE_TARGET,    /* the target is a group */
-	ND_WIRE_OPTION, /* an option of no length, past the end, or with an address of another size
-			 */
-	ND_WIRE_MAC,    /* a MAC no frame can be sent to: group or zero */
+	ND_WIRE_OPTION,    /* an option of length 0, past the end, or of a wrong size */
+	ND_WIRE_MAC,       /* the MAC is a group or zero */
 };
 
-/* A solicitation or advertisement; its code must be 0. */
+/* Parses a solicitation or advertisement, whose code must be 0. */
 enum nd_parse_result nd_parse(struct nd *nd, const uint8_t *p, uint32_t len);
 
-/* Write ND_EMIT_BYTES, the address option with nd->mac included; checksum zero. */
+/* Writes ND_EMIT_BYTES, including the address option with nd->mac; checksum zero. */
 void nd_emit(uint8_t *p, const struct nd *nd);
 
 #endif

@@ -27,9 +27,9 @@ struct icmp_header {
 };
 static_assert(sizeof(struct icmp_header) == ICMP_HEADER_BYTES, "RFC 792, echo");
 
-/* Turn an echo into its reply: the type changes, the rest stays, so the checksum is updated
- * by the difference (RFC 1624). Of the two zeros all ones is taken: a reply whose bytes are all
- * zero would not verify with the other, and to every other sum they are equal. */
+/* Turns an echo into its reply. Only the type changes, so the checksum is updated by the
+ * difference (RFC 1624). Of the two zeros all ones is used: a reply whose bytes are all zero
+ * would not verify with the other, and for every other sum they are equal. */
 static inline void
 icmp_echo_to_reply(uint8_t *p)
 {

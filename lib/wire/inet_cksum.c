@@ -1,10 +1,10 @@
 /*
- * inet_cksum.c - the sum over bytes, 64 bits at a time.
+ * inet_cksum.c - sums bytes, 64 bits at a time.
  */
 #include "inet_cksum.h"
 
-/* Two halves instead of an add with carry: the sum is wide enough, and the compiler may use
- * vector registers. */
+/* Adds two halves instead of using an add with carry: the sum is wide enough, and the compiler
+ * may use vector registers. */
 static inline uint64_t
 halves(uint64_t v)
 {
@@ -27,7 +27,7 @@ inet_sum(uint64_t sum, const void *p, uint32_t len)
 		at += 2;
 	}
 	/* The last byte is the first of a word padded with zero: little-endian, the low half. gcc
-	 * 14 reads the byte at any length where this is one conditional expression. */
+	 * 14 reads the byte at any length if this is one conditional expression. */
 	if (len & 1)
 		sum += *at;
 	return sum;

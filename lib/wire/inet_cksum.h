@@ -1,9 +1,9 @@
 /*
  * inet_cksum.h - the Internet checksum of RFC 1071: sum, fold, finish, update.
  *
- * One's complement addition does not care about byte order (RFC 1071 section 2 B), so sums are
- * taken over words as the machine loads them, and the folded sum, stored as loaded, stands on
- * the wire in network order.
+ * One's complement addition is independent of byte order (RFC 1071 section 2 B), so sums are
+ * taken over words as the machine loads them, and the folded sum, stored as loaded, stands on the
+ * wire in network order.
  *
  * Shape:  a running sum is 64 bits wide and not folded until the end. Pieces may be added in
  *         any order if all but the last have an even length.
@@ -16,7 +16,7 @@
 
 #include "base/bytes.h"
 
-/* sum plus len bytes at p, at any alignment; an odd last byte is padded with zero. */
+/* Returns sum plus the len bytes at p, at any alignment; an odd last byte is padded with zero. */
 uint64_t inet_sum(uint64_t sum, const void *p, uint32_t len);
 
 static inline uint64_t
@@ -31,8 +31,9 @@ inet_sum_be32(uint64_t sum, uint32_t v)
 	return sum + load_u32(be32_of(v).b);
 }
 
-/* The 16-bit one's complement sum; zero only if every word summed was zero. A number plus itself
- * with its halves swapped has the folded sum, end-around carry included, in its upper half. */
+/* Returns the 16-bit one's complement sum, which is zero only if every word summed was zero. A
+ * number plus itself with swapped halves has the folded sum, end-around carry included, in its
+ * upper half. */
 static inline uint16_t
 inet_fold(uint64_t sum)
 {
@@ -43,7 +44,7 @@ inet_fold(uint64_t sum)
 	return (uint16_t)((half + (half << 16 | half >> 16)) >> 16);
 }
 
-/* The sum as a wire field: what a port that fills checksums wants to find there. */
+/* Returns the sum as a wire field, as a port that fills checksums expects it. */
 static inline struct be16
 inet_sum_field(uint64_t sum)
 {
@@ -54,7 +55,7 @@ inet_sum_field(uint64_t sum)
 	return f;
 }
 
-/* The checksum field for a sum over everything else. */
+/* Returns the checksum field for a sum over everything else. */
 static inline struct be16
 inet_cksum(uint64_t sum)
 {
@@ -65,14 +66,14 @@ inet_cksum(uint64_t sum)
 	return f;
 }
 
-/* Does a sum that includes the checksum field say "unchanged"? (RFC 1071 section 1 (3)) */
+/* True if a sum that includes the checksum field verifies (RFC 1071 section 1 (3)). */
 static inline bool
 inet_sum_good(uint64_t sum)
 {
 	return inet_fold(sum) == 0xffff;
 }
 
-/* The pseudo header of TCP and UDP (RFC 9293 section 3.1, RFC 768). */
+/* Returns the sum of the pseudo header of TCP and UDP (RFC 9293 section 3.1, RFC 768). */
 static inline uint64_t
 inet_sum_pseudo(uint32_t src_ip, uint32_t dst_ip, uint8_t protocol, uint16_t l4_len)
 {
@@ -81,7 +82,8 @@ inet_sum_pseudo(uint32_t src_ip, uint32_t dst_ip, uint8_t protocol, uint16_t l4_
 	return inet_sum_be16(inet_sum_be16(addresses, protocol), l4_len);
 }
 
-/* The same of IPv6 (RFC 8200 section 8.1); src and dst are 16 bytes each. */
+/* Returns the sum of IPv6's pseudo header (RFC 8200 section 8.1); src and dst are 16 bytes
+ * each. */
 static inline uint64_t
 inet_sum_pseudo6(const void *src, const void *dst, uint8_t next, uint16_t l4_len)
 {
@@ -90,8 +92,8 @@ inet_sum_pseudo6(const void *src, const void *dst, uint8_t next, uint16_t l4_len
 	return inet_sum_be16(inet_sum_be16(addresses, next), l4_len);
 }
 
-/* The checksum after one 16-bit field changed: RFC 1624 section 3, equation 3. Equation 3 and
- * not 2, because 2 turns a sum of zero into the other zero. */
+/* Returns the checksum after one 16-bit field changed: RFC 1624 section 3, equation 3, since
+ * equation 2 turns a sum of zero into the other zero. */
 static inline struct be16
 inet_cksum_update(struct be16 cksum, struct be16 was, struct be16 is)
 {

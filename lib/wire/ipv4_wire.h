@@ -1,11 +1,12 @@
 /*
  * ipv4_wire.h - the IPv4 header (RFC 791 section 3.1).
  *
- * Shape:  ipv4_parse looks at one packet in len bytes; bytes after its total length are
- *         Ethernet padding. Options are stepped over, never read: they are inside header_len.
+ * Shape:  ipv4_parse parses one packet in len bytes; bytes after its total length are Ethernet
+ *         padding. Options are skipped, never read: they are inside header_len.
  * Units:  lengths in bytes; addresses in host order.
  * Thread: pure functions.
- * Errors: enum ipv4_parse_result. The header checksum is the caller's: it may come from the port.
+ * Errors: enum ipv4_parse_result. The caller checks the header checksum, which the port may have
+ *         verified.
  */
 #ifndef CLOCKOO_IPV4_WIRE_H
 #define CLOCKOO_IPV4_WIRE_H
@@ -14,10 +15,10 @@
 #include "base/check.h"
 
 #define IPV4_HEADER_BYTES     20u
-#define IPV4_MTU_MIN          68u /* RFC 791: every link carries that */
+#define IPV4_MTU_MIN          68u /* RFC 791: every link carries that much */
 #define IPV4_TTL              64u
 #define IPV4_DF               0x4000u
-#define IPV4_FRAG_MASK        0x3fffu /* more fragments, and the offset: 0 in a whole packet */
+#define IPV4_FRAG_MASK        0x3fffu /* more fragments and offset: 0 in a whole packet */
 #define IPV4_MF               0x2000u
 #define IPV4_FRAG_OFFSET_MASK 0x1fffu /* the offset, in units of 8 bytes */
 
@@ -45,10 +46,10 @@ struct ipv4_packet {
 
 enum ipv4_parse_result {
 	IPV4_WIRE_OK,
-	IPV4_WIRE_TRUNCATED, /* fewer than 20 bytes, or than the total length says */
+	IPV4_WIRE_TRUNCATED, /* fewer than 20 bytes, or fewer than the total length */
 	IPV4_WIRE_VERSION,   /* not 4 */
 	IPV4_WIRE_IHL,       /* a header of less than 20 bytes, or longer than the packet */
-	IPV4_WIRE_FRAGMENT,  /* a part of a packet; all else is filled in */
+	IPV4_WIRE_FRAGMENT,  /* a part of a packet; all fields are filled in */
 };
 
 static inline enum ipv4_parse_result
@@ -72,14 +73,14 @@ ipv4_parse(struct ipv4_packet *ip, const uint8_t *p, uint32_t len)
 	return (be16_get(h->fragment) & IPV4_FRAG_MASK) == 0 ? IPV4_WIRE_OK : IPV4_WIRE_FRAGMENT;
 }
 
-/* Does the header's own checksum hold? header_len from ipv4_parse. */
+/* True if the header's own checksum holds. header_len is from ipv4_parse. */
 static inline bool
 ipv4_cksum_good(const uint8_t *p, uint32_t header_len)
 {
 	return inet_sum_good(inet_sum(0, p, header_len));
 }
 
-/* The same over a plain header, short enough to unroll: five words. */
+/* Returns the sum of a plain header, which is short enough to unroll: five words. */
 static inline uint64_t
 ipv4_header_sum(const uint8_t *p)
 {
@@ -87,8 +88,8 @@ ipv4_header_sum(const uint8_t *p)
 	       load_u32(p + 16);
 }
 
-/* Write a plain header: whole packet, don't fragment, IPV4_TTL; checksum zero. The
- * identification is zero, as RFC 6864 section 4.1 allows where nothing can be fragmented. */
+/* Writes a plain header: whole packet, don't fragment, IPV4_TTL; checksum zero. The
+ * identification is zero, as RFC 6864 section 4.1 allows if nothing can be fragmented. */
 static inline void
 ipv4_emit(uint8_t *p, uint32_t src, uint32_t dst, uint8_t protocol, uint16_t total_len)
 {

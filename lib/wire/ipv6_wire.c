@@ -1,13 +1,12 @@
 /*
- * ipv6_wire.c - the IPv6 header and a bounded walk over its extension headers.
+ * ipv6_wire.c - a bounded walk over IPv6 extension headers, and derived addresses.
  */
 #include "ipv6_wire.h"
 
 #define OPTION_PAD_1   0u
-#define OPTION_DISCARD 0xc0u /* not zero: do not skip what you do not know (section 4.2) */
+#define OPTION_DISCARD 0xc0u /* not zero: an unknown option must not be skipped (section 4.2) */
 
-/* Hop-by-hop and destination options: pads are stepped over, so is every other option that may be.
- */
+/* Skips hop-by-hop and destination options: pads, and every other option that may be skipped. */
 static enum ipv6_parse_result
 parse_ext_options(const uint8_t *p, uint32_t len)
 {
@@ -27,7 +26,7 @@ parse_ext_options(const uint8_t *p, uint32_t len)
 	return IPV6_WIRE_OK;
 }
 
-/* One header of those that carry their length; *len is set. */
+/* Checks one extension header of a kind that carries its length, and sets *len. */
 static enum ipv6_parse_result
 parse_extension(uint8_t kind, const uint8_t *p, uint32_t left, uint32_t *len)
 {
@@ -50,7 +49,8 @@ is_extension(uint8_t next)
 	       next == IPV6_DESTINATION;
 }
 
-/* Offset zero and no more to come is a packet in one fragment: taken as whole (RFC 6946). */
+/* True if the packet is a fragment. Offset zero without more fragments is a packet in one
+ * fragment, which counts as whole (RFC 6946). */
 static bool
 is_fragment(const uint8_t *p)
 {
@@ -69,7 +69,8 @@ ipv6_parse_extensions(struct ipv6_packet *ip, const uint8_t *p)
 		uint32_t len = 0;
 
 		if (kind == IPV6_HOP_BY_HOP && n != 0)
-			return IPV6_WIRE_EXT_HEADERS; /* section 4.1: first or not at all */
+			return IPV6_WIRE_EXT_HEADERS; /* section 4.1: it is the first header or
+							 absent */
 		verdict = parse_extension(kind, ext, ip->l4_len, &len);
 		if (verdict != IPV6_WIRE_OK)
 			return verdict;
@@ -100,7 +101,7 @@ ipv6_solicited_node(const struct ip_addr *a)
 struct ip_addr
 ipv6_link_local(const uint8_t mac[6])
 {
-	/* The universal bit of the MAC, turned over, is the identifier's. */
+	/* The identifier has the MAC's universal bit inverted. */
 	return (struct ip_addr){
 		{0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]}};
 }

@@ -1,13 +1,14 @@
 /*
- * ipv6_wire.h - the IPv6 header and the extension headers behind it (RFC 8200).
+ * ipv6_wire.h - the IPv6 header and the extension headers after it (RFC 8200).
  *
- * Shape:  ipv6_parse looks at one packet in len bytes; bytes after its payload length are Ethernet
- *         padding. Extension headers are stepped over: l4_at is behind the last of them.
+ * Shape:  ipv6_parse parses one packet in len bytes; bytes after its payload length are Ethernet
+ *         padding. Extension headers are skipped: l4_at is after the last of them.
  * Units:  lengths and offsets in bytes, from the IPv6 header; addresses as on the wire.
  * Thread: pure functions.
  * Errors: enum ipv6_parse_result.
  * Bounds: IPV6_EXT_MAX extension headers of IPV6_EXT_BYTES_MAX bytes together (RFC 8504 section
- *         5.3 lets a host set such limits); every turn of the option loop takes a byte at least.
+ *         5.3 lets a host set such limits); every iteration of the option loop takes at least one
+ *         byte.
  */
 #ifndef CLOCKOO_IPV6_WIRE_H
 #define CLOCKOO_IPV6_WIRE_H
@@ -17,13 +18,13 @@
 
 #define IPV6_HEADER_BYTES         40u
 #define IPV6_FRAGMENT_BYTES       8u
-#define IPV6_MTU_MIN              1280u /* RFC 8200 section 5: every link carries that */
+#define IPV6_MTU_MIN              1280u /* RFC 8200 section 5: every link carries that much */
 #define IPV6_HOP_LIMIT            64u
 #define IPV6_EXT_MAX              8u
-#define IPV6_EXT_UNIT             8u /* of their lengths, the first not counted */
+#define IPV6_EXT_UNIT             8u /* unit of their lengths, the first unit not counted */
 #define IPV6_EXT_BYTES_MAX        256u
 #define IPV6_MORE_FRAGMENTS       0x0001u
-#define IPV6_FRAGMENT_OFFSET_MASK 0xfff8u /* the offset, in place: in bytes */
+#define IPV6_FRAGMENT_OFFSET_MASK 0xfff8u /* the offset in place: in bytes */
 
 enum ipv6_next {
 	IPV6_HOP_BY_HOP = 0,
@@ -52,22 +53,22 @@ struct ipv6_fragment {
 static_assert(sizeof(struct ipv6_fragment) == IPV6_FRAGMENT_BYTES, "RFC 8200 section 4.5");
 
 struct ipv6_packet {
-	uint8_t next; /* of what stands at l4_at */
+	uint8_t next; /* protocol of what is at l4_at */
 	uint8_t hop_limit;
 	uint16_t l4_at, l4_len;
 };
 
 enum ipv6_parse_result {
 	IPV6_WIRE_OK,
-	IPV6_WIRE_TRUNCATED,   /* fewer than 40 bytes, or than the payload length says */
+	IPV6_WIRE_TRUNCATED,   /* fewer than 40 bytes, or fewer than the payload length */
 	IPV6_WIRE_VERSION,     /* not 6 */
 	IPV6_WIRE_EXT_HEADERS, /* extension headers cut, out of order, too many or too long */
-	IPV6_WIRE_OPTION,      /* an option we do not know that says: discard (section 4.2) */
-	IPV6_WIRE_ROUTING,     /* a routing header with segments left: we are no router */
+	IPV6_WIRE_OPTION,      /* an unknown option that requires a discard (section 4.2) */
+	IPV6_WIRE_ROUTING,     /* a routing header with segments left: only routers forward it */
 	IPV6_WIRE_FRAGMENT,    /* a part of a packet; its fragment header ends at l4_at */
 };
 
-/* The chain behind the fixed header; for ipv6_parse. */
+/* Parses the chain of headers after the fixed one; for ipv6_parse. */
 enum ipv6_parse_result ipv6_parse_extensions(struct ipv6_packet *ip, const uint8_t *p);
 
 static inline enum ipv6_parse_result
@@ -90,7 +91,7 @@ ipv6_parse(struct ipv6_packet *ip, const uint8_t *p, uint32_t len)
 	return ipv6_parse_extensions(ip, p);
 }
 
-/* Write a plain header: class and flow label zero. */
+/* Writes a plain header with class and flow label zero. */
 static inline void
 ipv6_emit(uint8_t *p, const struct ip_addr *src, const struct ip_addr *dst, uint8_t next,
 	  uint16_t payload_len)
@@ -127,13 +128,14 @@ ipv6_is_loopback(const struct ip_addr *a)
 	       be32_get(*(const struct be32 *)(a->b + 12)) == 1;
 }
 
-/* ff02::1 */
+/* Returns ff02::1. */
 struct ip_addr ipv6_all_nodes(void);
-/* ff02::1:ffxx:xxxx, where neighbours ask for a (section 2.7.1). */
+/* Returns ff02::1:ffxx:xxxx, the group to which neighbours send solicitations for a (section
+ * 2.7.1). */
 struct ip_addr ipv6_solicited_node(const struct ip_addr *a);
-/* fe80:: and the interface identifier made from the MAC (section 2.5.6, appendix A). */
+/* Returns fe80:: with the interface identifier made from the MAC (section 2.5.6, appendix A). */
 struct ip_addr ipv6_link_local(const uint8_t mac[6]);
-/* 33:33 and the last 32 bits of a group (RFC 2464 section 7). */
+/* Writes 33:33 and the last 32 bits of a group (RFC 2464 section 7). */
 void ipv6_group_mac(const struct ip_addr *group, uint8_t mac[6]);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * tcp_wire.c - TCP headers parsed and written. The options that nearly every segment carries,
+ * tcp_wire.c - parses and writes TCP headers. The options that nearly every segment carries,
  * timestamps alone, are recognised without the loop over options.
  */
 #include "tcp_wire.h"
 
-/* RFC 9293 section 3.2 and the registry it names: kind, and whole length where it is fixed. */
+/* Option kinds of RFC 9293 section 3.2 and the registry it names, and the whole length of each if
+ * it is fixed. */
 enum tcp_option_kind {
 	OPT_END = 0,
 	OPT_NOP = 1,
@@ -43,7 +44,7 @@ put32(uint8_t *p, uint32_t v)
 	memcpy(p, &wire, sizeof wire);
 }
 
-/* RFC 2018 section 3: at least one block, and whole ones. */
+/* Parses SACK blocks. RFC 2018 section 3: at least one block, and only whole ones. */
 static bool
 parse_sack(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
@@ -58,7 +59,7 @@ parse_sack(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 	return true;
 }
 
-/* One option with a length byte; len is that byte, and so many bytes are there. */
+/* Parses one option with a length byte. len is that byte, and len bytes are present. */
 static bool
 parse_option(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
@@ -88,12 +89,12 @@ parse_option(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 		opt->ts_echo = get32(p + 6);
 		return true;
 	default:
-		return true; /* MUST-6: an unknown option is stepped over by its length */
+		return true; /* MUST-6: an unknown option is skipped by its length */
 	}
 }
 
-/* The layout that RFC 7323 appendix A recommends, and that nearly every segment has: NOP, NOP,
- * timestamps, and nothing else. */
+/* Parses the layout that RFC 7323 appendix A recommends and that nearly every segment has: NOP,
+ * NOP, timestamps, and nothing else. */
 static inline bool
 parse_timestamps_only(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
@@ -119,7 +120,7 @@ parse_options(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 			at++;
 			continue;
 		}
-		/* A length counts its own two bytes: 0 or 1 would hold the loop where it is
+		/* A length counts its own two bytes: 0 or 1 would stop the loop's progress
 		 * (MUST-7: be prepared to handle an illegal option length). */
 		if (len - at < 2 || p[at + 1] < 2 || p[at + 1] > len - at)
 			return false;
@@ -158,8 +159,8 @@ tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len)
 	return TCP_WIRE_OK;
 }
 
-/* RFC 7323 appendix A: NOPs in front, so that the numbers lie on words; on a SYN the two bytes
- * are SACK-permitted. */
+/* Writes timestamps as in RFC 7323 appendix A, with two NOPs in front, so that the numbers lie on
+ * words; a SYN has SACK-permitted in these two bytes. */
 static uint32_t
 emit_timestamps(uint8_t *p, const struct tcp_options *opt)
 {
@@ -189,7 +190,7 @@ emit_sack(uint8_t *p, const struct tcp_options *opt, uint32_t room)
 	return 4 + bytes;
 }
 
-/* What only a SYN carries, but for SACK-permitted beside timestamps. */
+/* Writes the options that only a SYN carries, except SACK-permitted beside timestamps. */
 static uint32_t
 emit_syn_options(uint8_t *p, const struct tcp_options *opt)
 {
@@ -216,7 +217,7 @@ emit_syn_options(uint8_t *p, const struct tcp_options *opt)
 	return at;
 }
 
-/* Each option is a whole number of words. */
+/* Writes the options; each takes a whole number of words. */
 static uint32_t
 emit_options(uint8_t *p, const struct tcp_options *opt)
 {

@@ -1,15 +1,16 @@
 /*
  * tcp_wire.h - a TCP segment's header and options (RFC 9293 section 3.1).
  *
- * Shape:  tcp_parse reads a header out of len bytes, tcp_emit writes one; both take one
- *         struct tcp_seg. Ports, numbers and the window are in host order; SACK blocks stay as
- *         they are on the wire, since most segments that have some are only looked at.
- * Units:  header_len in bytes, options included; window as it stands on the wire, unscaled.
- * Owner:  payload and opt.sack are views: into the parsed bytes, or of what is to be emitted.
+ * Shape:  tcp_parse reads a header from len bytes, tcp_emit writes one; both use struct tcp_seg.
+ *         Ports, numbers and the window are in host order; SACK blocks stay as they are on the
+ *         wire, since most segments' blocks are never used.
+ * Units:  header_len in bytes, options included; window as on the wire, unscaled.
+ * Owner:  payload and opt.sack are views of the parsed bytes, or of the bytes to emit.
  * Thread: pure functions.
- * Errors: enum tcp_parse_result; on any but TCP_WIRE_OK *seg is unspecified. Checksums are the
- *         caller's (inet_cksum.h).
- * Bounds: TCP_OPTIONS_MAX bytes of options; every turn of the option loop takes at least one.
+ * Errors: enum tcp_parse_result; on any but TCP_WIRE_OK *seg is unspecified. The caller computes
+ *         checksums (inet_cksum.h).
+ * Bounds: TCP_OPTIONS_MAX bytes of options; every iteration of the option loop takes at least
+ *         one.
  */
 #ifndef CLOCKOO_TCP_WIRE_H
 #define CLOCKOO_TCP_WIRE_H
@@ -22,8 +23,8 @@
 #define TCP_HEADER_MAX       (TCP_HEADER_BYTES + TCP_OPTIONS_MAX)
 #define TCP_CKSUM_OFFSET     16u   /* offset of the checksum in the header */
 #define TCP_WSCALE_MAX       14u   /* RFC 7323 section 2.3 */
-#define TCP_MSS_DEFAULT      536u  /* RFC 9293 MUST-15: without an MSS option */
-#define TCP_MSS_DEFAULT_V6   1220u /* the same over IPv6 */
+#define TCP_MSS_DEFAULT      536u  /* RFC 9293 MUST-15: the MSS without an option */
+#define TCP_MSS_DEFAULT_V6   1220u /* as above, over IPv6 */
 #define TCP_TIMESTAMPS_BYTES 12u   /* in each segment, padded (RFC 7323 appendix A) */
 #define TCP_SACK_MAX         4u    /* blocks in one segment; 3 beside timestamps (RFC 2018 3) */
 
@@ -48,7 +49,7 @@ enum tcp_flag {
 	TCP_CWR = 0x80,
 };
 
-/* Which members of struct tcp_options hold something. */
+/* Bits for the members of struct tcp_options that are set. */
 enum tcp_option_seen {
 	TCP_HAS_MSS = 1u << 0,
 	TCP_HAS_WSCALE = 1u << 1,
@@ -57,7 +58,8 @@ enum tcp_option_seen {
 	TCP_HAS_SACK = 1u << 4,
 };
 
-/* RFC 2018 section 3: bytes received beyond the acknowledgment; end is one past the last. */
+/* A SACK block (RFC 2018 section 3): bytes received beyond the acknowledgment; end is one past
+ * the last. */
 struct tcp_sack_block {
 	struct be32 begin, end;
 };
@@ -69,7 +71,7 @@ struct tcp_options {
 	uint16_t mss;
 	uint32_t ts_value, ts_echo;
 	uint32_t sack_count;               /* 1..TCP_SACK_MAX with TCP_HAS_SACK */
-	const struct tcp_sack_block *sack; /* as received: nothing is known about the numbers */
+	const struct tcp_sack_block *sack; /* as received: its numbers are unchecked */
 };
 
 struct tcp_seg {
@@ -86,16 +88,15 @@ enum tcp_parse_result {
 	TCP_WIRE_OK,
 	TCP_WIRE_TRUNCATED,   /* fewer than 20 bytes */
 	TCP_WIRE_BAD_OFFSET,  /* data offset below 5 words, or past the end */
-	TCP_WIRE_BAD_OPTIONS, /* an option without a length, too short, too long, or of a wrong size
-			       */
+	TCP_WIRE_BAD_OPTIONS, /* an option without a length, too short, too long, of a wrong size */
 };
 
-/* len bytes at p: header and payload, from the IP total length. */
+/* Parses a segment of len bytes at p: header and payload, by the IP total length. */
 enum tcp_parse_result tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len);
 
-/* Write the header with the options that opt.seen names, each padded to words; checksum and
- * urgent pointer zero. SACK blocks that find no room behind the others are left away, the last
- * first. Returns the header's length: at most TCP_HEADER_MAX. */
+/* Writes the header with the options that opt.seen names, each padded to words; checksum and
+ * urgent pointer zero. SACK blocks that do not fit after the other options are dropped, the last
+ * one first. Returns the header's length: at most TCP_HEADER_MAX. */
 uint32_t tcp_emit(uint8_t *p, const struct tcp_seg *seg);
 
 #endif

@@ -3,7 +3,8 @@
  *
  * Units:  lengths in bytes, header included; ports in host order.
  * Thread: pure functions.
- * Errors: enum udp_parse_result. The checksum is the caller's: it may come from the port.
+ * Errors: enum udp_parse_result. The caller checks the checksum, which the port may have
+ *         verified.
  */
 #ifndef CLOCKOO_UDP_WIRE_H
 #define CLOCKOO_UDP_WIRE_H
@@ -22,14 +23,14 @@ static_assert(offsetof(struct udp_header, cksum) == UDP_CKSUM_OFFSET, "RFC 768, 
 
 struct udp {
 	uint16_t src_port, dst_port;
-	uint16_t len;   /* header and payload; bytes after it belong to nobody */
-	bool has_cksum; /* zero on the wire: the sender made none */
+	uint16_t len;   /* header and payload; later bytes are padding */
+	bool has_cksum; /* false: zero on the wire, the sender computed none */
 };
 
 enum udp_parse_result {
 	UDP_WIRE_OK,
 	UDP_WIRE_TRUNCATED, /* fewer than 8 bytes */
-	UDP_WIRE_LEN,       /* its length is below 8, or past the end of the packet */
+	UDP_WIRE_LEN,       /* the length is below 8, or past the end of the packet */
 };
 
 static inline enum udp_parse_result
@@ -46,7 +47,7 @@ udp_parse(struct udp *udp, const uint8_t *p, uint32_t len)
 	return udp->len >= UDP_HEADER_BYTES && udp->len <= len ? UDP_WIRE_OK : UDP_WIRE_LEN;
 }
 
-/* Write the header; checksum zero. */
+/* Writes the header; checksum zero. */
 static inline void
 udp_emit(uint8_t *p, uint16_t src_port, uint16_t dst_port, uint16_t len)
 {
@@ -58,8 +59,8 @@ udp_emit(uint8_t *p, uint16_t src_port, uint16_t dst_port, uint16_t len)
 	h->cksum = be16_of(0);
 }
 
-/* The checksum field for a sum over all: a computed zero is sent as all ones, because zero
- * means "none" (RFC 768). */
+/* Returns the checksum field for a sum over all: a computed zero is sent as all ones, because
+ * zero means "none" (RFC 768). */
 static inline struct be16
 udp_cksum(uint64_t sum)
 {

@@ -1,5 +1,5 @@
 /*
- * bench_client.c - workload, stack and generator set up on the port of a bench.
+ * bench_client.c - sets up workload, stack and generator on the port of a bench.
  */
 #include "bench_client.h"
 
@@ -13,7 +13,7 @@
 #define CLIENT_PORT  40000u
 #define CLIENT_PORTS 16u
 #define CHUNKS       4096u
-#define TIMEOUT_NS   60000000000ull /* a busy machine loses nothing */
+#define TIMEOUT_NS   60000000000ull /* on a busy machine no frame is lost */
 
 static struct stack_config
 stack_config_of(const struct bench_workload *a)

@@ -12,7 +12,7 @@
 #include "base/region.h"
 #include "load/load_core.h"
 
-/* What is asked for. */
+/* The requests to make. */
 struct bench_workload {
 	enum load_transport transport;
 	uint32_t keys, value_bytes, multiget;
@@ -20,8 +20,8 @@ struct bench_workload {
 	double sets;               /* share of the requests */
 	double zipf;               /* 0: uniform */
 	uint32_t rx_frames_max;
-	uint32_t core, cores; /* this client's share of storing the keys; 0: all of it */
-	uint32_t burst;       /* frames the client takes a turn; 0: all it can */
+	uint32_t core, cores; /* this client's share in storing the keys; 0: all */
+	uint32_t burst;       /* frames that the client takes in a turn; 0: all it can */
 };
 
 struct bench_client {
@@ -29,7 +29,7 @@ struct bench_client {
 	struct load_core *core;
 };
 
-/* The workload is made first: the generator's size depends on it. */
+/* Makes the workload, which must come first: the generator's size depends on it. */
 void bench_client_plan(struct bench_client *c, const struct bench_workload *workload);
 size_t bench_client_bytes(const struct bench_client *c, const struct bench_workload *workload);
 void bench_client_make(struct bench_client *c, const struct bench_workload *workload,
@@ -37,7 +37,7 @@ void bench_client_make(struct bench_client *c, const struct bench_workload *work
 
 uint64_t bench_client_count(const struct bench_client *c, enum load_counter which);
 
-/* Was every answer right, and every key there? */
+/* Ends the process if an answer was wrong or a key was missing. */
 void bench_client_check(const struct bench_client *c);
 
 #endif

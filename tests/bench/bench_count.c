@@ -1,11 +1,11 @@
 /*
- * bench_count.c - callgrind switched on around the turns that are counted.
+ * bench_count.c - switches callgrind on around the turns that are counted.
  */
 #include "bench_count.h"
 
 #ifdef HAVE_CALLGRIND
 #include <valgrind/callgrind.h>
-#else /* without valgrind's header there are cycles only */
+#else /* without valgrind's header only cycles are available */
 #define RUNNING_ON_VALGRIND             0
 #define CALLGRIND_START_INSTRUMENTATION ((void)0)
 #define CALLGRIND_TOGGLE_COLLECT        ((void)0)
@@ -30,11 +30,11 @@ bench_count_can(void)
 	return RUNNING_ON_VALGRIND != 0;
 }
 
-/* Dumps are told apart by their number. The clock ticks once a lap: how often it ticked for each
- * stage says which lap was which. */
+/* The dumps of a run, numbered in order. The clock ticks once a lap; the number of ticks for each
+ * stage identifies the laps. */
 static struct {
 	uint64_t ticks;
-	bool first; /* of the turn: nothing lies behind it */
+	bool first; /* first lap of the turn: no stage ended before it */
 	uint32_t dumps;
 	const char *stage[STAGE_DUMPS_MAX];
 } laps;
@@ -57,7 +57,7 @@ note_lap(enum core_stage stage)
 	laps.stage[laps.dumps++] = bench_stage_names[stage];
 }
 
-/* As core.c has them: answer once more, for the frames given back. */
+/* Notes the laps as core.c has them, with one more pass for the frames given back. */
 static void
 note_laps(uint64_t passes)
 {

@@ -5,8 +5,8 @@
  *
  *     valgrind --tool=callgrind --instr-atstart=no --collect-atstart=no --callgrind-out-file=F
  *
- * the program dumps the counts itself, as F.1, F.2 and so on; what it says of them (JSON) names
- * what each dump holds: "turn" for whole turns, then the stages, one dump a stage a turn.
+ * the program dumps the counts itself, as F.1, F.2 and so on. Its JSON names the content of each
+ * dump: "turn" for whole turns, then the stages, with one dump for each stage of a turn.
  */
 #ifndef CLOCKOO_BENCH_COUNT_H
 #define CLOCKOO_BENCH_COUNT_H
@@ -15,10 +15,10 @@
 
 #include <stdio.h>
 
-/* False: this is not valgrind, or its header was not there when this was built. */
+/* True if instructions can be counted: this is valgrind, and its header existed at the build. */
 bool bench_count_can(void);
 
-/* Members of a JSON object, each with a comma before it, are written to out. */
+/* Writes members of a JSON object to out, each with a comma before it. */
 void bench_count(struct bench_pair *b, FILE *out);
 
 #endif

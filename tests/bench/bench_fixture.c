@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-/* As app/clockoo/sizes.c has them for one core. */
+/* The sizes of app/clockoo/sizes.c for one core. */
 #define CHUNKS          4096u
 #define RX_FRAMES       1024u
 #define CONN_REQUESTS   20u
@@ -121,7 +121,7 @@ bench_shared_bytes(uint32_t memory_mib, uint32_t cores)
 	       admin_shared_bytes() + (64u << 10);
 }
 
-/* As app/clockoo/kept.c maps a memory.file. */
+/* Maps a file as app/clockoo/kept.c maps a memory.file. */
 static void *
 map_file(const char *path, size_t bytes)
 {

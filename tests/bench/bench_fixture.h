@@ -1,11 +1,11 @@
 /*
- * bench_fixture.h - one core of the appliance over a port that plays prepared frames: what
- * bench_turn and bench_request turn.
+ * bench_fixture.h - one core of the appliance over a port that plays prepared frames, for
+ * bench_turn and bench_request.
  *
  * Shape:  port, store, stack, serve and core in one region, in hugepages if there are any.
  * Units:  addresses in host order.
  * Thread: one.
- * Errors: without memory the process ends.
+ * Errors: the process ends if memory is lacking.
  */
 #ifndef CLOCKOO_BENCH_FIXTURE_H
 #define CLOCKOO_BENCH_FIXTURE_H
@@ -20,7 +20,7 @@
 #define BENCH_CACHE_PORT 11211u
 #define BENCH_CONNS      256u /* of a core */
 
-/* What several cores have in common. */
+/* State that several cores share. */
 struct bench_shared {
 	struct store *store;
 	struct neigh_table *neigh;
@@ -39,39 +39,42 @@ struct bench_fixture {
 
 extern const uint8_t bench_server_mac[6], bench_client_mac[6];
 
-/* With memory for so many small items: in a shared file of that name, or, NULL, private. */
+/* Makes a fixture with memory for `keys` small items: in a shared file of that name, or
+ * privately if file is NULL. */
 void bench_fixture_create(struct bench_fixture *b, uint32_t keys, const char *file);
 
-/* The same in steps, in the caller's region: what cores share, with so much memory for items, and a
- * core over another port. */
+/* The same in steps, in the caller's region: the state that cores share, with memory_mib for items,
+ * then a core over another port. */
 size_t bench_shared_bytes(uint32_t memory_mib, uint32_t cores);
 void bench_shared_make(struct bench_shared *s, uint32_t memory_mib, uint32_t cores,
 		       struct region *r);
 size_t bench_fixture_bytes(void);
 void bench_fixture_create_on_port(struct bench_fixture *b, const struct bench_shared *s,
 				  uint32_t core, struct region *r, struct port *port);
-/* The same at an address of its own, with so many connections that it may open itself. */
+/* As bench_fixture_create_on_port, at an address of its own, with `links` connections that it may
+ * open itself. */
 void bench_fixture_create_linked(struct bench_fixture *b, const struct bench_shared *s,
 				 uint32_t core, struct region *r, struct port *port, uint32_t ip,
 				 uint32_t links);
-/* A core over a port of its own that plays frames: REPLAY_FRAMES * REPLAY_FRAME_BYTES more. */
+/* Makes a core over a port of its own that plays frames; it needs REPLAY_FRAMES *
+ * REPLAY_FRAME_BYTES more memory. */
 void bench_fixture_create_shared(struct bench_fixture *b, const struct bench_shared *shared,
 				 uint32_t core, struct region *r);
-/* Is the index still being resized? */
+/* True while the index is being resized. */
 bool bench_fixture_resizing(const struct bench_fixture *b);
-/* Memory for so many small items. */
+/* Returns the memory for `keys` small items. */
 uint32_t bench_fixture_mib(uint32_t keys);
 
-/* Memory for one region: hugepages if there are any, else whatever the kernel makes of it. */
+/* Returns memory for one region: hugepages if there are any, else what the kernel provides. */
 struct region bench_region(size_t bytes, bool *huge);
 
-/* The time stamp counter. */
+/* Reads the time stamp counter. */
 uint64_t bench_cycles(void);
 
-/* In order: the first is the least, the last the most, the middle the median. */
+/* Sorts ascending: the first is the least, the last the most, the middle the median. */
 void bench_sort(double *v, uint32_t n);
 
-/* The number that an option says, or the end of the process. */
+/* Returns the number in an option, or ends the process. */
 uint32_t bench_option(const char *program, const char *text, uint32_t least, uint32_t most);
 
 extern const char *const bench_stage_names[STAGE_COUNT];

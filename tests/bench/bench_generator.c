@@ -1,10 +1,12 @@
 /*
- * bench_generator.c - what a request costs the load generator itself, from frame to frame.
+ * bench_generator.c - measures the cost of a request for the load generator itself, from frame to
+ * frame.
  *
- * One core over UDP, a port that answers what was sent, outside the measured span, as a perfect
- * server would. A turn takes a burst of replies, checks every byte, records latencies and sends as
- * many new requests. So the figure is all the generator pays but for the driver: it must stay below
- * what the appliance pays for the same request (bench_turn), else the generator is measured.
+ * There is one core over UDP, with a port that answers each request outside the measured span, as
+ * a perfect server would. A turn takes a burst of replies, checks every byte, records latencies
+ * and sends as many new requests. So the figure is the generator's whole cost except the driver.
+ * It must stay below the appliance's cost of the same request (bench_turn), or else the generator
+ * would be measured.
  *
  * Figures are TSC cycles a request in the median turn of a run, so that another process
  * between two turns is left out: the median of several runs and their spread.
@@ -116,7 +118,7 @@ build(struct bench *b)
 	b->core = load_core_create(&r, &load_cfg, &b->port.port, stack);
 }
 
-/* The number that the first eight letters of a key stand for. */
+/* Returns the number that the first eight letters of a key encode. */
 static uint32_t
 number_of(const uint8_t *key)
 {
@@ -127,7 +129,7 @@ number_of(const uint8_t *key)
 	return n;
 }
 
-/* Lay the answer to one request aside; false: it is none (ARP). */
+/* Prepares the answer to one frame. False: it is not a request (ARP). */
 static bool
 answer(struct bench *b, const uint8_t *request)
 {
@@ -162,7 +164,7 @@ answer(struct bench *b, const uint8_t *request)
 	return true;
 }
 
-/* One turn, and what the server does between two. Returns the cycles of the turn. */
+/* Runs one turn, and the server's work between two. Returns the cycles of the turn. */
 static uint64_t
 play(struct bench *b)
 {

@@ -1,10 +1,12 @@
 /*
- * bench_operate.c - what operators are shown, beside what is so: a line of JSON each.
+ * bench_operate.c - compares figures shown to operators with the truth; prints a line of JSON for
+ * each.
  *
  *   bench_operate latency KIND [--keys N] [--requests N]
  *
- * latency: residence (lib/serve/residence.h) beside the load generator's own stamps. The clock of
- * both stands while the generator works, so what it stamps is the time of the appliance's turns.
+ * The part latency compares residence (lib/serve/residence.h) with the load generator's own
+ * stamps. The clock of both stands still while the generator works, so its stamps show the time
+ * of the appliance's turns.
  */
 #include "bench_pair.h"
 #include "shown_cells.h"

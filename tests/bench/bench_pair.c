@@ -1,5 +1,5 @@
 /*
- * bench_pair.c - frames carried between the two ports, a turn of each end, cycles added up.
+ * bench_pair.c - carries frames between the two ports, turns each end, and adds up cycles.
  */
 #include "bench_pair.h"
 
@@ -81,7 +81,7 @@ turn(struct bench_pair *b, struct turn_timing *turn_timing)
 		b->now_ns += (uint64_t)((double)cycles / b->cycles_a_ns);
 }
 
-/* Frames from..to-1 that one end sent are laid before the other. */
+/* Loads frames first.. that one end sent into the other end's port. */
 static uint32_t
 carry(struct replay_port *from, uint32_t first, struct replay_port *to)
 {
@@ -151,7 +151,7 @@ bench_pair_done(const struct bench_pair *b)
 	return load_core_done_mt(b->core);
 }
 
-/* All pairs by turns: a grown index waits until every core has turned. */
+/* Fills the store by all pairs in turns: a grown index waits until every core has turned. */
 static void
 fill(struct bench_pair *pairs, uint32_t count, uint32_t keys)
 {

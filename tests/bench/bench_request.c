@@ -1,18 +1,19 @@
 /*
- * bench_request.c - what a request costs core_turn, by kind of request: cycles, or instructions.
+ * bench_request.c - measures the cost of a request in core_turn, by kind of request: cycles, or
+ * instructions.
  *
- * The client is the load generator, in the same process (bench_pair.h); only turns of the appliance
- * are counted. Cycles: of the median block of BLOCK_STEPS turns, so that another process on the CPU
- * is left out; the median of several runs of that, in total without clocks between the stages, then
- * by stage. Instructions: bench_count.h.
+ * The client is the load generator, in the same process (bench_pair.h); only turns of the
+ * appliance are counted. Cycles are those of the median block of BLOCK_STEPS turns, which leaves
+ * out other processes on the CPU, and the median of several runs: first in total without clocks
+ * between the stages, then by stage. Instructions are described in bench_count.h.
  *
  *   bench_request CASE [--keys N] [--runs N] [--requests N] [--memory-file PATH] [--json FILE]
  *                 [--instructions] [--networks N] [--captured WHEN]
  *
- * --networks: who is let in is decided by so many, denied but for the first, and by lengths from
- * /17 to /24; the client's /24 is let in, others of its /16 are not.
- * --captured: before, the port's frames were captured for a while; or now, they are (CAPTURE_SNAP
- * bytes of each, into a ring that nobody reads).
+ * --networks: N networks decide who is let in. All are denied but the first; lengths range
+ * from /17 to /24; the client's /24 is let in, others of its /16 are not. --captured: with
+ * "before" the port's frames were captured for a while earlier, with "now" they are being
+ * captured (CAPTURE_SNAP bytes of each, into a ring without a reader).
  */
 #include "bench_count.h"
 
@@ -31,7 +32,7 @@
 
 #define RUNS_MAX     99u
 #define BLOCK_STEPS  16u
-#define BLOCKS_MAX   65536u /* a run; what comes after is not looked at */
+#define BLOCKS_MAX   65536u /* in a run; later blocks are ignored */
 #define BLOCKS_LIMIT (1u << 24)
 #define CAPTURE_SNAP 128u
 
@@ -52,7 +53,7 @@ struct figures {
 	double stage[STAGE_COUNT];
 };
 
-/* What blocks of a run cost, a request: in total and by stage. */
+/* The cost of a request in the blocks of a run: in total and by stage. */
 struct blocks {
 	uint32_t count;
 	double total[BLOCKS_MAX], stage[STAGE_COUNT][BLOCKS_MAX];
@@ -65,7 +66,7 @@ fail(const char *words)
 	exit(1);
 }
 
-/* Some turns, as one block. Without a request in it there is none. */
+/* Measures some turns as one block. A block without a request is discarded. */
 static void
 take_block(struct bench_pair *b, struct turn_timing *turn_timing, struct blocks *blocks)
 {
@@ -88,7 +89,7 @@ take_block(struct bench_pair *b, struct turn_timing *turn_timing, struct blocks 
 	blocks->count++;
 }
 
-/* A command to its end. */
+/* Runs a command to its end. */
 static void
 run_command(struct bench_pair *b, uint64_t requests, struct turn_timing *turn_timing,
 	    struct blocks *blocks)

@@ -1,10 +1,11 @@
 /*
- * bench_tcp.c - what a TCP request costs in the stack, without loss: frame in, frame out.
+ * bench_tcp.c - measures the cost of a TCP request in the stack, without loss: frame in, frame
+ * out.
  *
- * 64 connections, one request of 30 bytes each a burst, answered with 60 bytes; each request
- * acknowledges the answer before it. The service copies a prepared answer, so the figures are the
- * stack's. Cycles are the median of several runs; for instructions, which do not depend on other
- * processes, start it under callgrind with --toggle-collect=turn.
+ * There are 64 connections. A burst has one request of 30 bytes from each, answered with 60
+ * bytes; each request acknowledges the previous answer. The service copies a prepared answer, so
+ * the figures are the stack's. Cycles are the median of several runs; for instructions, which do
+ * not depend on other processes, start it under callgrind with --toggle-collect=turn.
  *
  *   bench_tcp [RUNS [TURNS]]
  */

@@ -1,9 +1,10 @@
 /*
- * bench_turn.c - cycles per UDP get through core_turn, from frame to frame, without a kernel.
+ * bench_turn.c - measures cycles per UDP get through core_turn, from frame to frame, without a
+ * kernel.
  *
- * One core, one store, a port that plays prepared frames. Keys are picked at random over the
- * whole table, so bucket and item come from memory once the table outgrows the caches. Every
- * answer is compared byte for byte, outside the measured span.
+ * There is one core, one store, and a port that plays prepared frames. Keys are drawn at random
+ * from the whole table, so bucket and item come from memory once the table outgrows the caches.
+ * Every answer is compared byte for byte, outside the measured span.
  *
  * Figures are TSC cycles per request: the median of several runs and their spread, in total and
  * by stage. The total is measured without the clocks between the stages.
@@ -30,7 +31,7 @@
 #define IMAGES      (1u << 16)
 #define IMAGE_BYTES 128u
 #define CLIENT_PORT 40000u
-#define TURN_NS     1000u /* the virtual clock's step */
+#define TURN_NS     1000u /* step of the virtual clock */
 
 struct options {
 	uint32_t keys, burst, runs, requests;
@@ -45,7 +46,7 @@ struct bench {
 	uint8_t *images; /* IMAGES request frames of IMAGE_BYTES */
 	uint32_t *key_of;
 	uint32_t image_len;
-	uint32_t next; /* image to be played next */
+	uint32_t next; /* the next image to play */
 };
 
 struct figures {
@@ -100,7 +101,8 @@ load_keys(struct bench *b)
 	}
 }
 
-/* One request frame: get of this key. Checksums stay zero: the port vouches for them. */
+/* Makes one request frame: a get of this key. Checksums stay zero: the port marks them as
+ * verified. */
 static uint32_t
 image_make(uint8_t *at, enum get_protocol protocol, uint32_t index)
 {
@@ -136,7 +138,7 @@ make_images(struct bench *b)
 	}
 }
 
-/* The answers of one turn, in order, against what was stored. */
+/* Compares the answers of one turn, in order, with what was stored. */
 static void
 check_answers(const struct bench *b, uint32_t first)
 {
@@ -162,7 +164,7 @@ check_answers(const struct bench *b, uint32_t first)
 	}
 }
 
-/* One burst through one turn. Returns the cycles of the turn; clock may be NULL. */
+/* Plays one burst through one turn. Returns the cycles of the turn; clock may be NULL. */
 static uint64_t
 play(struct bench *b, struct stage_clock *clock, bool checked)
 {
@@ -296,7 +298,7 @@ main(int argc, char **argv)
 	bench_fixture_create(&b.fixture, b.opt.keys, NULL);
 	load_keys(&b);
 	make_images(&b);
-	play(&b, NULL, false); /* the first turn also announces our address */
+	play(&b, NULL, false); /* the first turn also announces the core's address */
 	for (uint32_t i = 0; i < IMAGES / b.opt.burst; i++)
 		play(&b, NULL, true);
 	for (uint32_t i = 0; i < b.opt.runs; i++)

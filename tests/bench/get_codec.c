@@ -1,5 +1,5 @@
 /*
- * get_codec.c - a get and its reply as text, meta and binary commands.
+ * get_codec.c - writes and checks a get and its reply as text, meta and binary commands.
  */
 #include "get_codec.h"
 

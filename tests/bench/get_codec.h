@@ -1,5 +1,5 @@
 /*
- * get_codec.h - a get of one key and its answer, in each protocol.
+ * get_codec.h - writes a get of one key, and checks its answer, in each protocol.
  *
  * Units: bytes; both fit GET_CODEC_MAX for keys and values of the bench.
  */
@@ -14,9 +14,9 @@ enum get_protocol { GET_TEXT, GET_META, GET_BINARY, GET_PROTOCOLS };
 
 extern const char *const get_protocol_names[GET_PROTOCOLS];
 
-/* Returns the bytes written. */
+/* Writes a get. Returns the bytes written. */
 uint32_t get_request_put(uint8_t *at, enum get_protocol protocol, const char *key);
-/* Is this the answer with this value, stored with flags 0? A cas may be any. */
+/* True if this is the answer with this value, stored with flags 0 and any cas. */
 bool get_answer_is(struct view answer, enum get_protocol protocol, const char *key,
 		   const char *value);
 

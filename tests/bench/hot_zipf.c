@@ -1,6 +1,6 @@
 /*
- * hot_zipf.c - Zipf streams through the sampler of one core: are the ten hottest keys named in
- * order? (lib/serve/hot_keys.h) A line of JSON.
+ * hot_zipf.c - passes Zipf streams through the sampler of one core (lib/serve/hot_keys.h), and
+ * checks whether the ten hottest keys are named in order. Prints a line of JSON.
  *
  *   hot_zipf [--runs N] [--requests N] [--keys N]
  *

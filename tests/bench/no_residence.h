@@ -1,6 +1,6 @@
 /*
- * no_residence.h - included before all else in lib/serve, for a program that keeps no histograms of
- * latency: what they cost is the difference (tools/bench operate).
+ * no_residence.h - included first in every file of lib/serve, for a program without histograms of
+ * latency. The difference is their cost (tools/bench operate).
  *
  * Thread: none.
  */

@@ -1,5 +1,5 @@
 /*
- * replay_port.c - frames kept in an array, handed out as bursts.
+ * replay_port.c - keeps frames in an array and delivers them as bursts.
  */
 #include "replay_port.h"
 

@@ -1,9 +1,9 @@
 /*
  * replay_port.h - a port that plays prepared frames to a core and takes its answers.
  *
- * It stands for a NIC with checksum offload: received frames carry good marks, and what the
- * core asks to be filled in is not computed. Frames are laid ready before the turn
- * (replay_load), as a NIC's DMA would, so a turn pays for its own work only.
+ * It replaces a NIC with checksum offload: received frames are marked as verified, and checksums
+ * that the core leaves to the NIC are not computed. Frames are prepared before the turn
+ * (replay_load), as a NIC's DMA would, so a turn pays only for its own work.
  *
  * Shape:  a stack of fixed frames; the loaded ones wait in order.
  * Owner:  as port.h says; the last burst sent stays readable until the next replay_load.
@@ -23,16 +23,16 @@ struct replay_port {
 	uint8_t *memory;
 	uint32_t free_count;
 	uint8_t *free[REPLAY_FRAMES];
-	struct burst loaded; /* next rx hands these over */
+	struct burst loaded; /* the next rx delivers these */
 	uint32_t sent_count; /* since replay_load */
 	uint8_t *sent[REPLAY_FRAMES];
 	uint32_t sent_len[REPLAY_FRAMES];
 };
 
-/* memory: REPLAY_FRAMES * REPLAY_FRAME_BYTES bytes. */
+/* Initializes the port. memory has REPLAY_FRAMES * REPLAY_FRAME_BYTES bytes. */
 void replay_init(struct replay_port *rp, uint8_t *memory, const uint8_t mac[6]);
 
-/* Takes back what was sent and lays one more frame ready. */
+/* replay_recycle takes back the sent frames; replay_load prepares one more frame to receive. */
 void replay_recycle(struct replay_port *rp);
 void replay_load(struct replay_port *rp, const uint8_t *image, uint32_t len);
 

@@ -1,6 +1,6 @@
 /*
- * shown_cells.c - sums over the rows of one core's residence. It is a file of its own because names
- * of lib/serve's inner header are also the load generator's.
+ * shown_cells.c - sums the rows of one core's residence. It is a file of its own because
+ * lib/serve's inner header and the load generator define the same names.
  */
 #include "shown_cells.h"
 

@@ -1,6 +1,5 @@
 /*
- * shown_cells.h - what `stats latency` of one core is made of: its cells, all kinds of requests as
- * one.
+ * shown_cells.h - the cells behind `stats latency` of one core, all kinds of requests together.
  *
  * Shape:  cells of log_cells.h; longest_ns since start.
  * Thread: any.

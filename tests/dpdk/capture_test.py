@@ -339,6 +339,38 @@ class Taken(unittest.TestCase):
         self.assertIn("ready", a.ready)
         self.assertIn("warning: nothing can be captured", a.err)
 
+    def test_who_took_it_is_named(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.bind(f"\0clockoo/capm-{os.getpid()}/capture")
+            s.listen()
+            a = Appliance("capm", "null")
+            a.end()
+        self.assertIn(f"held by process {os.getpid()} of user {os.getuid()}", a.err)
+
+    @unittest.skipUnless(os.getuid() == 0, "not root, so nobody else can take the name")
+    def test_what_another_user_sends_is_not_believed(self):
+        ends = os.pipe()
+        stranger = os.fork()
+        if stranger == 0:
+            os.setuid(NOBODY)
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            s.bind(f"\0clockoo/capx-{os.getpid()}/capture")
+            s.listen()
+            os.write(ends[1], b"y")
+            with s.accept()[0] as client:
+                client.send(b"B")
+                client.send(b"D" + b"not what passed the port")
+            os._exit(0)
+        os.read(ends[0], 1)
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "x.pcapng")
+            command = [PROGRAM, "capture", file, "--file-prefix", f"capx-{stranger}"]
+            done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=WAIT_S)
+            left = os.path.getsize(file) if os.path.exists(file) else 0
+        os.waitpid(stranger, 0)
+        self.assertEqual((done.returncode, left), (1, 0))
+        self.assertIn(f"is held by process {stranger} of user {NOBODY}", done.stderr)
+
     def test_who_took_it_writes_on_no_terminal(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
             s.bind(f"\0clockoo/captw-{os.getpid()}/capture")

@@ -115,8 +115,8 @@ class ConfigProgram(unittest.TestCase):
         self.assertIn("16 queues, RSS over addresses, TCP ports, UDP ports", done.stdout)
         self.assertNotIn("UDP port 11211 to queue 0", done.stdout)
 
-    def test_the_tuning_guide_names_no_key_that_is_not_there(self):
-        text = (PROFILES / "TUNING.md").read_text()
+    def test_the_pages_name_no_key_that_is_not_there(self):
+        text = "".join(page.read_text() for page in PROFILES.glob("*.md"))
         printed = clockoo("--config", "none", "--print-config").stdout
         keys = {f"{section}.{key}" for section, body in
                 re.findall(r"^(\w+):\n((?:[ #].*\n|\n)*)", printed, re.M)
@@ -125,8 +125,8 @@ class ConfigProgram(unittest.TestCase):
         self.assertGreater(len(named), 10)
         self.assertLessEqual(named, keys)
 
-    def test_the_tuning_guides_file_of_who_is_let_in_is_right(self):
-        part = (PROFILES / "TUNING.md").read_text().partition("## Who is let in")[2].partition("\n## ")[0]
+    def test_the_page_of_access_has_a_file_that_is_right(self):
+        part = (PROFILES / "ACCESS.md").read_text().partition("## Who is let in")[2].partition("\n## ")[0]
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "f.yaml")
             path.write_text("\n".join(line[4:] for line in part.splitlines() if line.startswith("    ")))

@@ -2,7 +2,7 @@
  * one_port.h - EAL with one lcore on CPU 0, and one port of a software driver, without hugepages.
  *
  * Owner:  the test, which stops its device and ends EAL.
- * Errors: whatever cannot be had fails the test.
+ * Errors: a missing resource fails the test.
  */
 #ifndef CLOCKOO_ONE_PORT_H
 #define CLOCKOO_ONE_PORT_H
@@ -20,7 +20,8 @@ struct one_port {
 	uint32_t free_at_start; /* frames of the pool */
 };
 
-/* Starts EAL for a port of this kind with these --lcores. prefix: of its files, the test's own. */
+/* Starts EAL for a port of this kind with these --lcores. prefix: of EAL's
+ * files, the test's own. */
 static inline void
 one_port_start_eal(struct one_port *p, const char *kind, const char *lcores, const char *prefix)
 {
@@ -43,7 +44,7 @@ one_port_start_eal(struct one_port *p, const char *kind, const char *lcores, con
 		fail_msg("%s", err.text);
 }
 
-/* Starts its device, which EAL knows. */
+/* Starts the port's device, which EAL knows. */
 static inline void
 one_port_start_device(struct one_port *p)
 {

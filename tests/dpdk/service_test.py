@@ -14,6 +14,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -26,7 +27,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import refuse_io_uring
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
-WAIT_S = 20
+VERSION = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout
+WAIT_S = 60  # ends what hangs
 WATCHDOG_US = 1_000_000
 BEATS = 3
 LOCK_BYTES = 4 << 20
@@ -150,6 +152,32 @@ class ServiceTest(unittest.TestCase):
             self.assertEqual(service.hear().get("RELOADING"), "1")
             self.assertEqual(service.hear(), {"READY": "1"})
             self.assertIn("the users are unchanged", service.end()[2])
+
+    @unittest.skipUnless(shutil.which("openssl"), "there is no openssl: apt-get install openssl")
+    @unittest.skipIf("without OpenSSL" in VERSION, "built without OpenSSL")
+    def test_certificates_whose_dates_are_near_are_a_line_at_start_reload_and_in_doctor(self):
+        cert, key, socket_name = self.folder / "cert", self.folder / "key", str(self.folder / "socket")
+        near = f"ssl_chain_cert {cert}: the certificate expires on 20"
+
+        def make(days):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                            "/CN=dates", "-days", str(days), "-keyout", key, "-out", cert], check=True, capture_output=True)
+        options = ["-Z", "-o", f"ssl_chain_cert={cert},ssl_key={key}"]
+        for days, after in ((3, 90), (90, 3)):
+            make(days)
+            asked = subprocess.run([PROGRAM, "doctor", "--no-huge", "--port", "null", "--config", "none", *options],
+                                   capture_output=True, text=True).stdout
+            self.assertEqual(f"warn  certificates     {near}" in asked, days == 3)
+            with self.subTest(days), Service(socket_name, *options) as service:
+                service.hear()
+                make(after)
+                service.process.send_signal(signal.SIGHUP)
+                service.hear(), service.hear()
+                lines = service.end()[2].splitlines()
+            pathlib.Path(socket_name).unlink()
+            said = [f"clockoo: warning: {near}" in line for line in lines]
+            read = [line.endswith("the certificates were read again") for line in lines]
+            self.assertEqual((said, read), ([days == 3, after == 3], [False, True] if days == 3 else [True, False]), lines)
 
     def reloaded(self, before, after, meanwhile=lambda: None):
         """stderr of a program that was started with one file and told of another."""

@@ -1,9 +1,9 @@
 /*
- * Steering on an Intel 82599. Goal: every frame lands on the queue that the plan says, whichever
- * plan it is; what the NIC refuses is named, with what happens instead. Method: DPDK's real PCI bus
- * and ixgbe driver, through our own lib/dpdk, on a model of the registers (nic82599/nic82599.h,
- * which says what silicon may do differently). One plan a process, named by the argument, because
- * EAL starts once.
+ * Steering on an Intel 82599. Goal: every frame arrives on the queue of the plan, for every plan;
+ * a rule that the NIC refuses is named, with its replacement. Method: DPDK's real PCI bus and
+ * ixgbe driver, through our own lib/dpdk, on a model of the registers (nic82599/nic82599.h, which
+ * lists what silicon may do differently). One plan a process, named by the argument, because EAL
+ * starts once.
  */
 #include "support/test.h"
 #include "dpdk/device.h"
@@ -37,7 +37,7 @@ static const struct {
 	enum config_steering steering;
 	bool udp_ports;
 	uint32_t queues;      /* 0: as many as cores */
-	uint32_t five_tuples; /* 0: as the profile says; else that many, and one is none */
+	uint32_t five_tuples; /* 0: as the profile says; else that many */
 	const char *words;
 } plans[] = {
 	{"default", 4, STEERING_AUTO, false, 0, 0,
@@ -77,7 +77,7 @@ static const struct {
 	 "11212 to queues 0 to 1 (IPv4); 4 cores hand frames over to each other in software"},
 };
 
-static uint32_t chosen; /* of plans */
+static uint32_t chosen; /* index of plans */
 static struct pci_folder folder;
 static struct nic82599 nic;
 static struct config config;
@@ -85,7 +85,7 @@ static struct profile profile;
 static struct steer_plan plan;
 static struct device device;
 
-/* What the driver cannot hash, a plan may still ask for. */
+/* Returns the fields that the driver can hash. A plan may request others. */
 static uint32_t
 kinds(void)
 {
@@ -145,7 +145,8 @@ stop(void **state)
 	return 0;
 }
 
-/* The queue on which the frame came out of the driver, alone and whole; its marks. */
+/* Returns the queue on which the driver delivered the frame, alone and
+ * whole; *mark gets its marks. */
 static uint32_t
 delivered(const uint8_t *frame, uint32_t len, uint32_t *mark)
 {
@@ -222,7 +223,8 @@ the_plan_is_the_one_meant(void **state)
 	check_str(device.rules.first, "");
 }
 
-/* Every kind from many clients to our port, the ports of other cores, and one that is nobody's. */
+/* Every kind of frame is sent from many clients to our port, the ports of other cores, and an
+ * unused one. */
 static void
 every_frame_lands_on_the_queue_of_the_plan(void **state)
 {
@@ -243,8 +245,8 @@ every_frame_lands_on_the_queue_of_the_plan(void **state)
 		check(hits[q] > 0 || plans[chosen].steering == STEERING_NONE);
 }
 
-/* A UDP checksum that is wrong is reported as unknown (the ixgbe driver, for an erratum of the
- * NIC), so the stack looks itself; TCP's is reported as bad. */
+/* The ixgbe driver reports a wrong UDP checksum as unknown (for an erratum of the NIC), so the
+ * stack checks it; a wrong TCP checksum is reported as bad. */
 static void
 a_wrong_checksum_is_never_called_good(void **state)
 {
@@ -281,7 +283,7 @@ every_queue_sends_and_the_nic_fills_in_checksums(void **state)
 		check_eq(b.count, 1);
 		b.len[0] = probe_write(frame, &udp, nic.mac);
 		memcpy(b.data[0], frame, b.len[0]);
-		memset(b.data[0] + UDP_SUM_AT, 0, 2); /* and no sum of the pseudo header */
+		memset(b.data[0] + UDP_SUM_AT, 0, 2); /* without a sum of the pseudo header */
 		b.ol_flags[0] = FRAME_L4_CKSUM_FILL | FRAME_IP_CKSUM_FILL;
 		memset(b.data[0] + 24, 0, 2);
 		check_eq(port->ops->tx(port, &b), 1);
@@ -311,7 +313,7 @@ udp_rule(enum steer_kind kind, uint32_t version, uint16_t port, uint16_t mask, u
 	return r;
 }
 
-/* A plan that knew nothing of the NIC's limits; each of these is refused for another of them. */
+/* The plan ignores the NIC's limits; each of these rules is refused for another limit. */
 static void
 what_the_nic_refuses_is_named_and_the_rest_is_made(void **state)
 {
@@ -404,7 +406,7 @@ main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "default";
 	const bool refusals = strcmp(name, "refusals") == 0;
 
-	/* Refusals are those of the first plan's port. */
+	/* The refusals are those of the first plan's port. */
 	if (!refusals)
 		find_plan(name);
 	return refusals ? cmocka_run_group_tests(limits, start, stop)

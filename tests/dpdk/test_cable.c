@@ -1,9 +1,9 @@
 /*
- * The cable between a core and a thread. Goal: every frame arrives once, in order and unchanged, no
- * frame waits for a side that sleeps, and the pool gets each back. Method: EAL without hugepages;
- * one thread echoes what the core sends, and both sleep whenever they have nothing to do, for so
- * long that a lost wake-up shows as a test that does not end. The mutants sleep without the second
- * look at their ring: they must hang, which the alarm tells.
+ * The cable between a core and a thread. Goal: every frame arrives once, in order and unchanged,
+ * no frame waits for a side that sleeps, and the pool gets each back. Method: EAL without
+ * hugepages; one thread echoes what the core sends, and both sleep whenever they have nothing to
+ * do, for so long that a lost wake-up shows as a test that does not end. The mutants sleep
+ * without the second check of their ring: they must hang, which the alarm detects.
  */
 #include "one_port.h"
 #include "dpdk/cable.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A mutant takes the ring of one side for empty when that side is about to sleep. */
+/* A mutant takes the ring of one side for empty when that side goes to sleep. */
 #ifdef CABLE_MUTANT
 #include <rte_ring.h>
 #define rte_ring_empty(ring) (strstr(#ring, CABLE_MUTANT) != NULL || rte_ring_count(ring) == 0)
@@ -56,7 +56,7 @@ stop(void **state)
 	return 0;
 }
 
-/* Time for the other side to send between a look at an empty ring and the sleep. */
+/* Gives the other side time to send between the check of an empty ring and the sleep. */
 static void
 dawdle(uint32_t *draw)
 {
@@ -78,7 +78,7 @@ echo_one(void *arg, const uint8_t *data, uint32_t len)
 	++*(uint32_t *)arg;
 }
 
-/* The thread's side: echoes ROUNDS frames. */
+/* Echoes ROUNDS frames, on the thread's side. */
 static void *
 echo(void *arg)
 {
@@ -156,7 +156,7 @@ no_frame_waits_for_a_sleeper(void **state)
 	check_eq(device_frames_free(&one.device, 0), one.free_at_start);
 }
 
-/* A ring that is full refuses, and what it refuses is freed. */
+/* A full ring refuses frames, and refused ones are freed. */
 static void
 a_full_ring_refuses_and_frees(void **state)
 {

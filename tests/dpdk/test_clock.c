@@ -1,8 +1,8 @@
 /*
- * The clock that is corrected while it runs. Goal: it comes to the kernel's time and stays there,
- * and no reader ever sees it jump or go back. Method: a counter and a kernel's clock of our own; a
- * correction each second, and a reading each millisecond that is compared with the one before. One
- * look at the machine's own clocks.
+ * The clock that is corrected while it runs. Goal: the clock reaches the kernel's time and stays
+ * there, and no reader ever sees it jump or go back. Method: a counter and a kernel's clock of
+ * our own; a correction each second, and a reading each millisecond that is compared with the one
+ * before. One reading of the machine's own clocks.
  */
 #include "dpdk/tsc_clock.h"
 #include "support/test.h"
@@ -12,15 +12,15 @@
 
 #define NS_PER_S  1000000000ull
 #define NS_PER_MS 1000000ull
-#define TSC_BEGIN (1ull << 62) /* large, and no matter */
+#define TSC_BEGIN (1ull << 62) /* large; the value does not matter */
 #define NS_BEGIN  (77 * NS_PER_S)
 
-/* A counter of 2 to 4 ticks a ns, as it really is. */
+/* A counter of 2 to 4 ticks a ns, with its real rate. */
 struct world {
-	uint64_t tsc, ns; /* kernel's */
+	uint64_t tsc, ns; /* ns: the kernel's */
 	double hz;
 	struct tsc_clock clock;
-	uint64_t told_ns; /* by the clock, last */
+	uint64_t told_ns; /* the clock's last reading */
 };
 
 static struct tsc_sample
@@ -29,7 +29,7 @@ now_in(const struct world *w)
 	return (struct tsc_sample){w->tsc, w->ns};
 }
 
-/* Measured at the start, wrong by so much. */
+/* Returns a world whose clock measured its rate wrong by this much. */
 static struct world
 world_begin(double hz, double wrong_ppm)
 {
@@ -44,7 +44,7 @@ world_begin(double hz, double wrong_ppm)
 	return w;
 }
 
-/* A second, to its end; a step of the clock is at most so much off a millisecond. */
+/* Runs a second. A millisecond's step of the clock is off by at most off_ns. */
 static void
 second(struct world *w, uint64_t off_ns)
 {
@@ -62,7 +62,8 @@ second(struct world *w, uint64_t off_ns)
 	}
 }
 
-/* The clock says the same before and after, but for a ns, or it would jump now. */
+/* Corrects the clock. It must read the same before and after, except for a ns: anything else
+ * would be a jump. */
 static void
 correct(struct world *w)
 {
@@ -97,15 +98,14 @@ check_right(const struct world *w, int64_t within_ns)
 	check(ahead_ns(w) >= -within_ns);
 }
 
-/* What a millisecond may be off: a part in TSC_CLOCK_SLEW, and what the rate is wrong by. */
+/* The most that a millisecond may be off: a part in TSC_CLOCK_SLEW, and the error of the rate. */
 #define OFF_NS 1600u
 
 static void
 it_comes_to_the_kernels_time_and_stays_there(void **state)
 {
 	static const struct {
-		double hz, wrong_ppm,
-			then_ppm; /* the counter's rate is another one by that, later */
+		double hz, wrong_ppm, then_ppm; /* a later change of the counter's rate */
 	} rows[] = {
 		{2.4e9, 0, 0},   {2.4e9, 1, 0},      {2.4e9, -500, 0},    {3.9999e9, 500, 0},
 		{2.0e9, 20, 50}, {2.6e9, -100, -50}, {1.0000001e9, 3, 1},
@@ -122,7 +122,8 @@ it_comes_to_the_kernels_time_and_stays_there(void **state)
 	}
 }
 
-/* Uncorrected it is wrong by what it was measured wrong: the test would see no mend. */
+/* Without corrections the clock drifts by the error of its rate: otherwise the test would show no
+ * correction. */
 static void
 without_corrections_it_goes_astray(void **state)
 {
@@ -133,8 +134,8 @@ without_corrections_it_goes_astray(void **state)
 	check(ahead_ns(&w) < -3900000);
 }
 
-/* The machine was stopped: the kernel's clock went on, the counter did not, or the other way round.
- * It follows slowly. */
+/* After a stop of the machine the kernel's clock has advanced and the counter has not, or the
+ * other way round. The clock follows slowly. */
 static void
 a_jump_of_either_clock_is_made_good_without_one(void **state)
 {
@@ -152,7 +153,7 @@ a_jump_of_either_clock_is_made_good_without_one(void **state)
 	}
 }
 
-/* A machine that is moved to another one may find a counter of another rate. */
+/* A machine that moves to another one may find a counter of another rate. */
 static void
 another_rate_is_believed_when_it_is_measured_twice(void **state)
 {
@@ -178,8 +179,8 @@ monotonic_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* The raw clock is seconds a day off it, and dates of expiry with it. On a machine whose two clocks
- * have not parted yet this finds nothing. */
+/* CLOCK_MONOTONIC_RAW drifts from CLOCK_MONOTONIC by seconds a day, and dates of expiry would
+ * drift with it. On a machine whose two clocks agree so far, the test finds nothing. */
 static void
 it_is_the_clock_that_ntp_disciplines(void **state)
 {
@@ -206,8 +207,8 @@ struct race {
 	uint64_t wrong, readings;
 };
 
-/* Counter and kernel's clock go alike here: whichever line is taken, what comes out is what went
- * in. A mixture of two is off by what lies between corrections. */
+/* Reads on while the clock is corrected. Counter and kernel's clock run at one rate here, so any
+ * whole line gives the right time. A mixture of two is off by the time between corrections. */
 static void *
 read_on(void *arg)
 {
@@ -219,7 +220,7 @@ read_on(void *arg)
 
 		const bool late = atomic_load(&r->since) - since > NS_PER_S;
 
-		/* Who comes late asks for a time before the line's own. */
+		/* A late reader asks for a time before the line's own. */
 		r->wrong += !late && (ns < NS_BEGIN + since - 1000 || ns > NS_BEGIN + since + 1000);
 		r->readings++;
 	}

@@ -1,8 +1,8 @@
 /*
- * test_dpdk_support.c - until when a release of DPDK gets fixes.
+ * test_dpdk_support.c - the end of support of a DPDK release.
  *
- * Goal: the month of the table is the last with support, a release outside it is no LTS, and what
- * is linked is named. Method: a table of releases and moments.
+ * Goal:   the month of the table is the last with support, a release outside it is no LTS, and
+ *         the linked release is named. Method: a table of releases and moments.
  */
 #include "dpdk/dpdk_support.h"
 #include "support/test.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Seconds since 1970 of the first or last second of a month, UTC. */
+/* Returns the seconds since 1970 of the first or last second of a month, UTC. */
 static int64_t
 month(int year, int month, bool last)
 {

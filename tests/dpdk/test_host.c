@@ -1,6 +1,6 @@
 /*
- * Is the machine enough? Goal: whatever is missing is named, with the way to get it, before EAL
- * is asked; and nothing is refused that would do. Method: a table of machines, as data, each
+ * Requirements of the machine. Goal: everything missing is named, with its remedy, before EAL is
+ * called; and no sufficient machine is refused. Method: a table of machines, as data, each
  * lacking one thing; no EAL.
  */
 #include "support/test.h"
@@ -30,7 +30,7 @@ static const struct host good = {
 	.nic_tool = "clockoo-nic",
 	.reserve_node = 1,
 	.reserve_size = "2M",
-	.reserve_pages_all = 396, /* 346 of them are there */
+	.reserve_pages_all = 396, /* 346 of them exist */
 };
 
 static struct config
@@ -74,8 +74,8 @@ enum lack {
 	LACK_MEMORY,
 	LACK_SOCKET_NAME,
 	LACK_SOCKET_FREE,
-	LACK_SOCKET_LISTENER, /* its file is there */
-	LACK_SOCKET_AT_ALL,   /* some other file is */
+	LACK_SOCKET_LISTENER, /* its file exists */
+	LACK_SOCKET_AT_ALL,   /* another file is in its place */
 	LACK_PCI,
 	LACK_PCI_BOUND,
 	LACK_MTU,
@@ -155,7 +155,7 @@ static const struct {
 	const char *port, *profile;
 	enum lack lack;
 	bool no_huge;
-	const char *line; /* in the error; NULL = it will do */
+	const char *line; /* in the error; NULL: the machine is sufficient */
 } cases[] = {
 	{"af_packet", "af_packet", LACK_NOTHING, false, NULL},
 	{"af_packet", "af_packet", LACK_IFACE, false, "no interface \"v0\""},
@@ -179,7 +179,7 @@ static const struct {
 	{"vhost", "vhost", LACK_NOTHING, false, NULL},
 	{"vhost", "vhost", LACK_SOCKET_NAME, false, "needs --socket PATH"},
 	{"vhost", "vhost", LACK_SOCKET_FREE, false, "already exists and is in use"},
-	{"vhost", "vhost", LACK_SOCKET_LISTENER, false, NULL}, /* it is removed */
+	{"vhost", "vhost", LACK_SOCKET_LISTENER, false, NULL}, /* the stale file is removed */
 	{"vhost", "vhost", LACK_SOCKET_AT_ALL, false, "s.sock exists and is not a socket"},
 	{"virtio_user", "virtio_user", LACK_NOTHING, false, "start the vhost side first"},
 	{"virtio_user", "virtio_user", LACK_SOCKET_FREE, false, NULL},
@@ -240,7 +240,7 @@ this_machine_has_a_cpu_and_a_loopback_and_no_such_interface(void **state)
 	check_eq(host.iface, PRESENCE_MISSING);
 }
 
-/* The program that looks must not be taken for a peer: a listener would accept it. */
+/* The check must not be taken for a peer: a listener would accept it. */
 static void
 a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed(void **state)
 {
@@ -292,7 +292,7 @@ only_what_a_crash_left_is_removed(void **state)
 	host_probe(&host, &cfg);
 	check_eq(host.socket, PRESENCE_MISSING);
 	check(!host_has_stale_socket(&host, &server));
-	/* Somebody's file stays. */
+	/* A file that is no socket stays. */
 	fd = open(cfg.socket, O_CREAT | O_WRONLY, 0600);
 	close(fd);
 	host_probe(&host, &cfg);
@@ -342,25 +342,6 @@ eal_never_looks_at_pci_unless_a_pci_address_is_given(void **state)
 }
 
 static void
-a_prefix_is_claimed_once_until_it_is_let_go(void **state)
-{
-	char prefix[CONFIG_NAME_BYTES];
-	struct error err;
-	int fd;
-
-	snprintf(prefix, sizeof prefix, "test_host%d", (int)getpid());
-	fd = eal_lock_prefix(prefix, &err);
-	check(fd >= 0);
-	check_eq(eal_lock_prefix(prefix, &err), -1);
-	check_ptr(strstr(err.text, prefix));
-	check_ptr(strstr(err.text, "is in use by another instance"));
-	close(fd);
-	fd = eal_lock_prefix(prefix, &err);
-	check(fd >= 0);
-	close(fd);
-}
-
-static void
 captured_stderr_is_searched_for_the_cause(void **state)
 {
 	struct stderr_capture capture;
@@ -385,7 +366,6 @@ main(void)
 			a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed),
 		cmocka_unit_test(this_machine_has_a_cpu_and_a_loopback_and_no_such_interface),
 		cmocka_unit_test(eal_never_looks_at_pci_unless_a_pci_address_is_given),
-		cmocka_unit_test(a_prefix_is_claimed_once_until_it_is_let_go),
 		cmocka_unit_test(captured_stderr_is_searched_for_the_cause),
 	};
 

@@ -1,7 +1,7 @@
 /*
- * One function on every lcore. Goal: work runs on each once and has returned when lcores_run does;
- * where one of them cannot be had, on none. Method: three lcores of EAL on one CPU, the last one of
- * which is kept busy.
+ * One function on every lcore. Goal: work runs once on each and has returned when lcores_run
+ * does; if one lcore is busy, it runs on none. Method: three lcores of EAL on one CPU, the last
+ * one of which is kept busy.
  */
 #include "one_port.h"
 #include "base/check.h"
@@ -68,7 +68,7 @@ all_have_returned_when_it_does(void **state)
 	}
 }
 
-/* What runs on the others would go on when the caller takes back what it works on. */
+/* Work on the other lcores would still run when the caller takes back its arguments. */
 static void
 if_one_is_not_free_none_begins(void **state)
 {

@@ -1,8 +1,9 @@
 /*
  * The port over a DPDK queue. Goal: the contract of port.h holds on real mbufs: every frame has
- * one owner, none is lost or freed twice, and what the port cannot present is dropped and
+ * one owner, none is lost or freed twice, and a frame that the port cannot present is dropped and
  * counted. Method: net_ring in one process without hugepages, where a frame sent is a frame
- * received; the pool's free count tells whether every frame went back to it. One EAL for all tests.
+ * received; the pool's free count shows whether every frame was returned to it. One EAL for all
+ * tests.
  */
 #include "one_port.h"
 #include "dpdk/lcore_run.h"
@@ -43,7 +44,7 @@ stop(void **state)
 	return 0;
 }
 
-/* Each test gives back all it took. */
+/* Checks that the test has given back all frames. */
 static int
 every_frame_was_freed(void **state)
 {
@@ -165,7 +166,7 @@ add_length(struct rte_mempool *pool, void *bytes, struct rte_mempool_memhdr *chu
 	*(uint64_t *)bytes += chunk->len;
 }
 
-/* Without hugepages each frame would else have a page to itself. */
+/* Without hugepages each frame would otherwise have a page of its own. */
 static void
 frames_take_the_memory_that_the_plan_says(void **state)
 {
@@ -198,7 +199,7 @@ an_empty_pool_is_a_short_count_and_counted(void **state)
 	port()->ops->drop(port(), taken, count);
 }
 
-/* Pass a prepared mbuf round the ring, past the port's tx. */
+/* Passes a prepared mbuf round the ring, past the port's tx. */
 static void
 inject(struct rte_mbuf *m)
 {
@@ -273,7 +274,7 @@ static const struct {
 	uint64_t flags;
 } tx_marks[] = {
 	{0, 0},
-	{FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD, 0}, /* what rx left there asks for nothing */
+	{FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD, 0}, /* marks that rx left request nothing */
 	{FRAME_IP_CKSUM_FILL, RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM},
 	{FRAME_L4_CKSUM_FILL, RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_UDP_CKSUM},
 	{FRAME_L4_CKSUM_FILL | FRAME_L4_IS_TCP, RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_TCP_CKSUM},
@@ -289,7 +290,7 @@ marks_become_the_drivers_flags_and_lengths(void **state)
 		fill(&out, 1);
 		out.data[0][14] = 0x45;
 		out.ol_flags[0] = tx_marks[i].mark;
-		/* As a received frame that is answered in place still has them. */
+		/* A received frame that is answered in place still has these flags. */
 		((struct rte_mbuf *)(void *)out.frame[0])->ol_flags = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
 		check_eq(port()->ops->tx(port(), &out), 1);
 		check_eq(rte_eth_rx_burst(one.device.id, 0, &m, 1), 1);
@@ -302,7 +303,7 @@ marks_become_the_drivers_flags_and_lengths(void **state)
 	}
 }
 
-/* What stands behind the addresses decides what the driver is told of the headers. */
+/* The bytes after the addresses decide which headers the driver is given. */
 static const struct {
 	uint8_t bytes[8]; /* from the first type on */
 	uint64_t family;
@@ -351,7 +352,7 @@ a_tag_taken_out_on_the_way_is_put_back(void **state)
 	check_bytes(in.data[0] + 12, "\x81\0\xa0\7", 4);
 	for (uint32_t i = 0; i < 60; i++)
 		check_eq(in.data[0][i < 12 ? i : i + 4], i);
-	memset(in.data[0], 0, port()->frame_bytes); /* wholly writable, still */
+	memset(in.data[0], 0, port()->frame_bytes); /* still writable as a whole */
 	port()->ops->drop(port(), in.frame, 1);
 }
 
@@ -406,7 +407,7 @@ the_clock_keeps_the_kernels_time(void **state)
 	took = tsc_clock_ns(&clock) - began;
 	kernel = (uint64_t)(t1.tv_sec - t0.tv_sec) * 1000000000u + (uint64_t)t1.tv_nsec -
 		 (uint64_t)t0.tv_nsec;
-	/* A thousandth, and what the scheduler may take between two reads. */
+	/* The tolerance is a thousandth, and what the scheduler may take between two reads. */
 	check(took > kernel - kernel / 1000 - 2000000);
 	check(took < kernel + kernel / 1000 + 2000000);
 }

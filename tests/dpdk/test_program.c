@@ -1,11 +1,11 @@
 /*
- * The program from outside. Goal: whatever the operator gets wrong is one line on stderr, nothing
- * on stdout and memcached's exit code, never a core dump or EAL's own words; started right it says
- * it is ready, and SIGTERM, SIGINT and SIGUSR1 end it with 0. Method: run the built program with a
- * table of arguments; no case needs root, a NIC or hugepages.
+ * The program from outside. Goal: every mistake of the operator is one line on stderr, nothing on
+ * stdout and memcached's exit code, never a core dump or EAL's own words; a program that starts
+ * reports that it is ready, and SIGTERM, SIGINT and SIGUSR1 end it with 0. Method: run the built
+ * program with a table of arguments; no case needs root, a NIC or hugepages.
  */
 #include "support/test.h"
-#include "dpdk/eal.h"
+#include "name_claim.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,19 +23,19 @@
 #define OUT_MAX  4096
 #define WAIT_MS  20000
 
-/* Set once in main from the command line; cmocka hands tests no argv. */
+/* The program's path, set once in main from the command line; cmocka hands tests no argv. */
 static const char *program;
 
-/* Of this run alone, so that two may run side by side. */
+/* The prefix is unique to this run, so that two may run side by side. */
 static char prefix[CONFIG_NAME_BYTES];
 
-/* ---- nothing stays behind ---- */
+/* ---- processes left running ---- */
 
 #define GUARD_TRIES   40
 #define GUARD_TRY_US  50000
 #define CMDLINE_BYTES 1024
 
-/* Was this process started by us? All are, with our prefix as an argument of its own. */
+/* True if we started this process: all have our prefix as an argument of its own. */
 static bool
 is_ours(const char *pid)
 {
@@ -72,8 +72,8 @@ signal_ours(int number)
 	return count;
 }
 
-/* A daemon does not end with who started it. So a process of its own waits for our end, whatever
- * that is (kill -9, a time-out), and ends what we left running. */
+/* Starts a process that waits for our end, by any cause (kill -9, a time-out), and then ends the
+ * processes that we left running: a daemon does not end with its parent. */
 static void
 guard_begin(void)
 {
@@ -130,7 +130,7 @@ start(struct run *r, const char *const *args)
 	r->err_fd = err[0];
 }
 
-/* One line; or, with until_end, all there is. */
+/* Reads one line or, with until_end, all output. */
 static void
 hear(int fd, char *text, bool until_end)
 {
@@ -206,7 +206,7 @@ static const struct refusal refused[] = {
 	{{"--no-huge", "--port", "null", "--lcores", "0@127"}, "there is no CPU 127"},
 	{{"--no-huge", "--port", "virtio_user", "--socket", "no-socket"}, "start the vhost side"},
 	{{"--no-huge", "--port", "0000:ff:1f.7"}, "no PCI device"},
-	/* Only DPDK can refuse these: its own words must be caught. */
+	/* Only DPDK can refuse these: its own words must be captured. */
 	{{"--no-huge", "--port", "null", "--vdev-args", "wrong=1"}, "the driver did not start"},
 	{{"--no-huge", "--port", "memif", "--socket", "no-dir/m.sock"}, "--port"},
 };
@@ -218,9 +218,9 @@ what_the_operator_gets_wrong_is_one_line_and_exit_code_1(void **state)
 		check_refused(&refused[i]);
 }
 
-#define MOST_MB 1048576u /* that -m takes */
+#define MOST_MB 1048576u /* the most that -m takes */
 
-/* A host that has as much would start. */
+/* A host with that much memory would start. */
 static void
 more_memory_than_the_host_has_is_one_line_and_exit_code_1(void **state)
 {
@@ -244,10 +244,10 @@ a_file_prefix_in_use_is_refused(void **state)
 {
 	const char *const args[] = {"--no-huge", "--port", "null", NULL};
 	struct error f;
-	const int fd = eal_lock_prefix(prefix, &f);
 	struct run r;
+	int fd;
 
-	check(fd >= 0);
+	check(name_claim_prefix(prefix, &fd, &f));
 	start(&r, args);
 	check_eq(WEXITSTATUS(end(&r)), 1);
 	check_one_line(r.err, " is in use", "--file-prefix");
@@ -259,7 +259,7 @@ static const int stops[] = {SIGTERM, SIGINT, SIGUSR1};
 static void
 it_says_when_it_is_ready_and_ends_with_0_when_told_to(void **state)
 {
-	/* The interface is no matter of this port's, so it is not named. */
+	/* This port does not use the interface, so it is not named. */
 	const char *const args[] = {"--no-huge", "--port", "null", "--iface", "lo",
 				    "-m",        "8",      "-U",   "11211",   NULL};
 
@@ -323,7 +323,7 @@ a_refusal_ends_with_memcacheds_exit_code(void **state)
 	}
 }
 
-/* Only root may become another, so only for root is the name looked up. */
+/* Only root may become another user, so only for root is the name looked up. */
 static void
 a_user_that_is_not_there_is_exit_code_67(void **state)
 {
@@ -352,7 +352,7 @@ what_has_no_meaning_is_a_warning_and_no_more(void **state)
 	check_one_line(r.err, "warning: --slab-growth-factor is ignored", "-f");
 }
 
-/* One queue for two cores; a whole burst a turn comes from this port, so that both are busy. */
+/* Two cores share one queue; this port gives a whole burst each turn, so that both are busy. */
 static void
 cores_that_must_share_a_queue_serve_and_say_so(void **state)
 {
@@ -379,7 +379,7 @@ write_file(const char *path, const char *text)
 	check_ptr(out);
 	fputs(text, out);
 	fclose(out);
-	/* A file of users that others may read is warned of. */
+	/* A file of users that others may read causes a warning. */
 	chmod(path, S_IRUSR | S_IWUSR);
 }
 
@@ -400,14 +400,14 @@ users_are_read_again_on_hup_and_a_bad_file_changes_nothing(void **state)
 	check_one_line(r.err, "line 2: expected user:password; the users are unchanged", "-Y");
 	check_null(strstr(r.err, "secret"));
 	write_file(path, "user:word\n");
-	kill(r.pid, SIGHUP); /* a good one is read, and said, before the USR1 is taken */
+	kill(r.pid, SIGHUP); /* a good file is read, and reported, before the USR1 is handled */
 	kill(r.pid, SIGUSR1);
 	check_eq(end(&r), 0);
 	check_one_line(r.err, "users: 1 user", "-Y");
 	unlink(path);
 }
 
-/* As an orchestrator renews a secret: the name stays, what it leads to is another file. */
+/* The name is a link, and its target is exchanged, as when an orchestrator renews a secret. */
 static void
 users_are_read_again_through_a_link_that_was_exchanged(void **state)
 {
@@ -460,7 +460,7 @@ a_daemon_returns_when_it_serves_and_leaves_its_number(void **state)
 
 	snprintf(path, sizeof path, "%s.pid", prefix);
 	start(&r, args);
-	check_eq(end(&r), 0); /* and nobody holds our pipes any more */
+	check_eq(end(&r), 0); /* no process holds our pipes any more */
 	check_ptr(strstr(r.out, " ready: "));
 	check_str(r.err, "");
 	pid = number_in(path);
@@ -472,7 +472,8 @@ a_daemon_returns_when_it_serves_and_leaves_its_number(void **state)
 	check_eq(access(path, F_OK), -1);
 }
 
-/* A container's first process may wait for no child: one that ended keeps its number there. */
+/* True if the process runs. A container's first process may wait for no child: one that has ended
+ * keeps its number there. */
 static bool
 is_running(long pid)
 {
@@ -488,7 +489,7 @@ is_running(long pid)
 	return state != 'Z';
 }
 
-/* What the test program promises of itself. */
+/* guard_begin() ensures it. */
 static void
 a_daemon_ends_with_a_test_that_is_killed(void **state)
 {
@@ -510,8 +511,8 @@ a_daemon_ends_with_a_test_that_is_killed(void **state)
 		guard_begin();
 		start(&r, args);
 		end(&r);
-		/* The daemon takes its file with it, perhaps before anybody
-		 * else has read it. */
+		/* The daemon removes its file when it ends, perhaps before
+		 * another process has read it. */
 		pid = number_in(path);
 		if (write(number[1], &pid, sizeof pid) != sizeof pid)
 			_exit(1);

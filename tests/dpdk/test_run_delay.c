@@ -1,7 +1,7 @@
 /*
- * How long a thread waited for its CPU. Goal: a wait is told once, and a look is due after a long
- * turn and at times. Method: another thread spins on the same CPU until this one has waited; due
- * times by a clock made up.
+ * How long a thread waited for its CPU. Goal: a wait is reported once, and a check is due after a
+ * long turn and at intervals. Method: another thread spins on the same CPU until this one has
+ * waited; due times by a fake clock.
  */
 #include "support/test.h"
 #include "dpdk/run_delay.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LOOKS_MAX 100000000ull /* some 100 s: it is the other thread's turn long before */
+#define LOOKS_MAX 100000000ull /* some 100 s: the other thread runs long before */
 #define NOW       7000000000ull
 
 static void
@@ -31,7 +31,7 @@ a_look_is_due_after_a_long_turn_and_at_times(void **state)
 	run_delay_end(&d);
 }
 
-/* As after begin on a kernel that does not count. */
+/* d is as run_delay_begin leaves it on a kernel that does not count waits. */
 static void
 without_the_kernel_s_word_no_look_is_due(void **state)
 {
@@ -51,7 +51,7 @@ spin(void *unused)
 	return unused;
 }
 
-/* Threads inherit the CPU. */
+/* Pins this thread to one CPU, which new threads inherit. */
 static void
 pin_to_one_cpu(void)
 {

@@ -1,8 +1,8 @@
 /*
  * replay.c - run a fuzz target over the files of the folders or files named, without libFuzzer.
  *
- * Goal: what a fuzzer once found stays found, in every test run and with any compiler. An empty
- * corpus is an error: a test that runs nothing would pass for ever.
+ * Goal:   an input that a fuzzer once found is run in every test and with any compiler. An empty
+ *         corpus is an error: a test that runs nothing would pass for ever.
  *
  * Bounds: REPLAY_FILE_MAX bytes a file; a longer one is an error, not cut.
  */
@@ -17,7 +17,8 @@
 #define REPLAY_FILE_MAX (1u << 20)
 #define REPLAY_PATH_MAX 4096
 
-/* The input lies in a block of exactly its size, so that AddressSanitizer sees a read past it. */
+/* Runs one file. The input is in a block of exactly its size, so that AddressSanitizer detects a
+ * read past it. */
 static bool
 replay_file(const char *path)
 {
@@ -46,7 +47,7 @@ replay_file(const char *path)
 	return true;
 }
 
-/* Files run; -1 on an error. */
+/* Returns the number of files run; -1 on an error. */
 static int
 replay_folder(const char *path)
 {

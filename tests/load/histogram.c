@@ -24,7 +24,7 @@ histogram_merge(struct histogram *into, const struct histogram *from)
 		into->bucket[i] += from->bucket[i];
 }
 
-/* The largest value that falls into bucket i. */
+/* Returns the largest value of bucket i. */
 static uint64_t
 bucket_end(uint32_t i)
 {

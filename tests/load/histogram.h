@@ -1,10 +1,11 @@
 /*
- * histogram.h - how often each latency came, to three significant digits, in constant time.
+ * histogram.h - counts of latencies, to three significant digits, in constant time.
  *
- * Shape:  log-linear, as Tene's HdrHistogram: HISTOGRAM_HALF buckets of equal width for each power
- *         of two. Below 2 * HISTOGRAM_HALF every value has a bucket of its own; above, a bucket
- *         is at most one part in HISTOGRAM_HALF wide. One histogram a core, merged at the end.
- * Units:  whatever is recorded; here ns. least, most and sum are exact.
+ * Shape:  log-linear, as Tene's HdrHistogram: HISTOGRAM_HALF buckets of equal width for each
+ *         power of two. Below 2 * HISTOGRAM_HALF every value has a bucket of its own; above, a
+ *         bucket is at most one part in HISTOGRAM_HALF wide. One histogram a core, merged at the
+ *         end.
+ * Units:  those of the recorded values; here ns. least, most and sum are exact.
  * Thread: one writer; readers after it stopped.
  * Bounds: values from HISTOGRAM_END up count in the last bucket.
  */
@@ -45,8 +46,8 @@ histogram_add(struct histogram *h, uint64_t value)
 void histogram_clear(struct histogram *h);
 void histogram_merge(struct histogram *into, const struct histogram *from);
 
-/* The value that a share of 0..1 of all do not exceed: the upper end of its bucket, most at most;
- * 0 if there is none. */
+/* Returns the value that a share of 0..1 of all values does not exceed: the upper end of its
+ * bucket, at most `most`; 0 if there is none. */
 uint64_t histogram_quantile(const struct histogram *h, double share);
 double histogram_mean(const struct histogram *h);
 

@@ -16,7 +16,7 @@ item_value_begin(struct item_value *v, uint32_t key, uint32_t len, uint32_t vers
 	};
 }
 
-/* Bytes pos..pos+7 of the value; pos may lie anywhere in it. */
+/* Returns bytes pos..pos+7 of the value; pos may be anywhere in it. */
 static inline uint64_t
 value_bytes(const struct item_value *v, uint32_t pos)
 {
@@ -54,7 +54,7 @@ item_value_expect(struct item_value *v, uint32_t key, uint32_t len)
 	item_value_begin(v, key, len, 0);
 }
 
-/* The version's bytes, as far as they are among the next n. Returns how many they were. */
+/* Reads the bytes of the version that are among the next n. Returns how many they were. */
 static uint32_t
 read_version(struct item_value *v, const uint8_t *at, uint32_t n)
 {
@@ -67,8 +67,8 @@ read_version(struct item_value *v, const uint8_t *at, uint32_t n)
 	return took;
 }
 
-/* 0 if n bytes, whole words of them, are those from pos on. Wherever TCP has cut the value, every
- * word of it is made once. */
+/* Returns 0 if n bytes, which are whole words, are those of the value from pos on. Wherever TCP
+ * has cut the value, every word of it is computed once. */
 static uint64_t
 words_differ(const struct item_value *v, const uint8_t *at, uint32_t n)
 {
@@ -85,7 +85,8 @@ words_differ(const struct item_value *v, const uint8_t *at, uint32_t n)
 		step += LOAD_GOLDEN;
 		high = item_value_word(step, 0);
 		memcpy(&got, at + i, sizeof got);
-		/* Shifted in two steps: of nothing to be shifted nothing comes from above. */
+		/* The shift is in two steps: without bits to shift, no bit of the
+		 * next word may be added. */
 		wrong |= got ^ (low >> shift | high << 1 << (63 - shift));
 		low = high;
 	}

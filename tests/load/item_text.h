@@ -1,13 +1,15 @@
 /*
  * item_text.h - the bytes of key number k and of its values, made and checked without a copy.
  *
- * Shape:  a key begins with its number in eight letters; what follows is letters that depend on the
- *         number. A value of ITEM_VERSIONED bytes or more begins with its version; all other bytes
- *         are a function of key, version, length and place, so that a byte that is wrong, in the
- *         wrong place or of another key or length is seen. Shorter values have version 0.
+ * Shape:  a key begins with its number in eight letters; the rest is letters that depend on the
+ *         number. A value of ITEM_VERSIONED bytes or more begins with its version; all other
+ *         bytes are a function of key, version, length and place, so that a byte that is wrong,
+ *         in the wrong place or of another key or length is detected. Shorter values have version
+ *         0.
  * Units:  bytes.
  * Thread: pure functions.
- * Bounds: keys of ITEM_KEY_MIN..ITEM_KEY_MAX bytes. Not seen: a whole value of an older version.
+ * Bounds: keys of ITEM_KEY_MIN..ITEM_KEY_MAX bytes. Not detected: a whole value of an older
+ *         version.
  */
 #ifndef CLOCKOO_ITEM_TEXT_H
 #define CLOCKOO_ITEM_TEXT_H
@@ -19,11 +21,11 @@
 
 #define ITEM_KEY_MIN   8u
 #define ITEM_KEY_MAX   250u /* memcached's limit */
-#define ITEM_KEY_ROOM  256u /* item_key_put may write up to here */
+#define ITEM_KEY_ROOM  256u /* item_key_put may write up to this length */
 #define ITEM_VERSIONED 8u
 #define ITEM_VERSION   4u /* bytes of the version, little endian */
 
-/* Eight letters A..P, one for each four bits. */
+/* Returns eight letters A..P, one for each four bits. */
 static inline uint64_t
 item_letters(uint32_t bits)
 {
@@ -35,8 +37,9 @@ item_letters(uint32_t bits)
 	return x + 0x4141414141414141ull;
 }
 
-/* The letters of a key from byte 8 * word on, A..P too; whole words, as all machines of DPDK's are
- * little endian where it matters here: both sides of a comparison are made the same way. */
+/* Returns the letters of a key, also A..P, from byte 8 * word on, as a whole word. The
+ * machines of DPDK are little endian where it matters here: both sides of a comparison
+ * are made the same way. */
 static inline uint64_t
 item_key_word(uint32_t key, uint32_t word)
 {
@@ -47,7 +50,7 @@ item_key_word(uint32_t key, uint32_t word)
 	return ((mixed ^ mixed >> 32) & 0x0f0f0f0f0f0f0f0full) + 0x4141414141414141ull;
 }
 
-/* Writes whole words: room for ITEM_KEY_ROOM bytes. */
+/* Writes the key in whole words: at has room for ITEM_KEY_ROOM bytes. */
 static inline void
 item_key_put(uint8_t *at, uint32_t key, uint32_t len)
 {
@@ -60,7 +63,7 @@ item_key_put(uint8_t *at, uint32_t key, uint32_t len)
 	}
 }
 
-/* 0 if the bytes at `at` are the key. */
+/* Returns 0 if the bytes at `at` are the key. */
 static inline uint64_t
 item_key_differs(const uint8_t *at, uint32_t key, uint32_t len)
 {
@@ -93,7 +96,8 @@ item_value_seed(uint32_t key, uint32_t len, uint32_t version)
 	return load_mix(((uint64_t)key << 32 | version) + len * LOAD_GOLDEN);
 }
 
-/* Bytes 8 * word and on. A multiplication and two shifts: values may be a megabyte. */
+/* Returns the bytes from 8 * word on. This costs one multiplication and two shifts: values may be
+ * a megabyte. */
 static inline uint64_t
 item_value_word(uint64_t seed, uint32_t word)
 {
@@ -103,8 +107,8 @@ item_value_word(uint64_t seed, uint32_t word)
 	return z;
 }
 
-/* A value of ITEM_VERSIONED bytes or more, whole, so that all words are where they are computed: 0
- * if it is the key's, of whatever version it says. */
+/* Compares a whole value of ITEM_VERSIONED bytes or more, so that all words are at their computed
+ * places. Returns 0 if it is the key's, in any version that it states. */
 static inline uint64_t
 item_value_differs(const uint8_t *at, uint32_t key, uint32_t len)
 {
@@ -115,11 +119,12 @@ item_value_differs(const uint8_t *at, uint32_t key, uint32_t len)
 	seed = step = item_value_seed(key, len, (uint32_t)got);
 	wrong = (item_value_word(seed, 0) ^ got) >> 32;
 	for (i = 8; i + 8 <= len; i += 8) {
-		step += LOAD_GOLDEN; /* as item_value_word takes its word times that */
+		step += LOAD_GOLDEN; /* item_value_word multiplies its word by this */
 		memcpy(&got, at + i, sizeof got);
 		wrong |= got ^ item_value_word(step, 0);
 	}
-	/* The last bytes again, from the end: some of the word before may be among them. */
+	/* The value's last bytes are compared from its end; some of the word
+	 * before may be among them. */
 	if (i < len) {
 		memcpy(&got, at + len - 8, sizeof got);
 		want = item_value_word(seed, i / 8);
@@ -129,21 +134,21 @@ item_value_differs(const uint8_t *at, uint32_t key, uint32_t len)
 	return wrong;
 }
 
-/* A value on its way in or out, in pieces. */
+/* A value that is written or read in pieces. */
 struct item_value {
-	uint64_t seed; /* of what follows the version */
+	uint64_t seed; /* of the bytes after the version */
 	uint32_t key, len, version;
 	uint32_t pos; /* bytes done */
 };
 
-/* version counts only for values that carry one. */
+/* Begins to write a value. version counts only for values that carry one. */
 void item_value_begin(struct item_value *v, uint32_t key, uint32_t len, uint32_t version);
-/* The next n bytes of the value. */
+/* Writes the next n bytes of the value. */
 void item_value_put(struct item_value *v, uint8_t *at, uint32_t n);
 
-/* A value of that length is about to be read; its version stands in it. */
+/* Begins to read a value of that length; its version is in it. */
 void item_value_expect(struct item_value *v, uint32_t key, uint32_t len);
-/* Are these the next n bytes? */
+/* True if these are the next n bytes. */
 bool item_value_is(struct item_value *v, const uint8_t *at, uint32_t n);
 
 #endif

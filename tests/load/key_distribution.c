@@ -23,8 +23,8 @@ shuffle_step(uint32_t n)
 {
 	const uint32_t from = (uint32_t)(STEP_SHARE * n);
 
-	/* Among 64 neighbours one is prime to n: no 32-bit number has prime factors enough to
-	 * hit all (Jacobsthal's function is 40 at most for nine of them). */
+	/* Among 64 neighbours at least one is prime to n: no 32-bit number has enough prime
+	 * factors to hit all (Jacobsthal's function is 40 at most for nine of them). */
 	for (uint32_t i = 0; i < STEP_TRIES; i++)
 		if (common_divisor(n, from + i) == 1)
 			return from + i;
@@ -44,7 +44,7 @@ key_distribution_init(struct key_distribution *dist)
 		dist->hot_requests >= 1 ? UINT32_MAX : (uint32_t)(dist->hot_requests * 0x1p32);
 }
 
-/* The number of the key with this rank, 0 the most popular. */
+/* Returns the number of the key with this rank, 0 the most popular. */
 static inline uint32_t
 key_of_rank(const struct key_distribution *dist, uint32_t rank)
 {

@@ -1,9 +1,8 @@
 /*
- * key_distribution.h - which keys are asked for how often: all alike, by a Zipf distribution, or a
- * hot set.
+ * key_distribution.h - the popularity of keys: uniform, by a Zipf distribution, or a hot set.
  *
- * Shape:  keys are numbers 0..n-1. Popular ones are spread over the numbers by a fixed shuffle, so
- *         that the hottest were not stored side by side.
+ * Shape:  keys are numbers 0..n-1. Popular ones are spread over the numbers by a fixed shuffle,
+ *         so that the hottest were not stored side by side.
  * Thread: immutable after key_distribution_init.
  * Bounds: n from 1 to KEYS_MAX.
  */
@@ -20,15 +19,15 @@ struct key_distribution {
 	enum key_distribution_kind kind;
 	uint32_t n;
 	double zipf_s;
-	double hot_requests, hot_keys; /* shares: of requests, to which share of the keys */
-	/* made by key_distribution_init */
+	double hot_requests, hot_keys; /* shares: of requests, and of the keys that get them */
+	/* computed by key_distribution_init */
 	struct zipf zipf;
 	uint32_t hot_n;
-	uint32_t hot_below; /* of 2^32: the chance of a hot one */
+	uint32_t hot_below; /* of 2^32: the chance of a hot key */
 	uint32_t step;      /* of the shuffle; no divisor in common with n */
 };
 
-/* kind, n and what it needs are set; computes the rest. */
+/* Computes the other fields from kind, n and the numbers of that kind. */
 void key_distribution_init(struct key_distribution *dist);
 uint32_t key_distribution_draw(const struct key_distribution *dist, struct load_rng *r);
 

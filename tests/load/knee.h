@@ -2,8 +2,8 @@
  * knee.h - the highest rate that meets an SLO: average or 99th percentile of latency within a
  * limit.
  *
- * The average within 1 ms is what the Intel paper of 2014 on memcached uses, the 99th percentile
- * what studies with memtier use.
+ * The Intel paper of 2014 on memcached uses the average within 1 ms, studies with memtier use the
+ * 99th percentile.
  *
  * Shape:  the rate is doubled until the SLO is violated. Then the gap between the highest rate
  *         that met it and the lowest that did not is halved. knee_next names the rate of the next
@@ -20,15 +20,15 @@
 #define KNEE_RUNS_MAX 40u
 
 struct knee {
-	double met;      /* the highest rate that met the SLO; 0: none did yet */
-	double violated; /* the lowest that did not; 0: none yet */
+	double met;      /* the highest rate that met the SLO; 0: none yet */
+	double violated; /* the lowest rate that did not; 0: none yet */
 	double next;
-	double close; /* ends when violated / met is below this */
+	double close; /* the search ends when violated / met is below this */
 	uint32_t runs;
 };
 
 void knee_start(struct knee *k, double from, double close);
-/* False: found. */
+/* Sets the rate of the next run. False if the knee is found. */
 bool knee_next(const struct knee *k, double *rate);
 void knee_record(struct knee *k, bool met);
 

@@ -36,7 +36,7 @@ void
 load_core_command_mt(struct load_core *c, const struct load_command *command)
 {
 	c->command = *command;
-	/* Pairs with the load in begin_command. */
+	/* Pairs with the load in load_core_turn. */
 	atomic_fetch_add_explicit(&c->issued, 1, memory_order_release);
 }
 
@@ -48,7 +48,8 @@ load_core_cancel_mt(struct load_core *c)
 			      memory_order_relaxed);
 }
 
-/* Pairs with the store in load_core_cancel_mt. Commands are numbered from 1. */
+/* True if the present command was cancelled. Pairs with the store in load_core_cancel_mt.
+ * Commands are numbered from 1. */
 static inline bool
 is_cancelled(const struct load_core *c)
 {
@@ -88,7 +89,7 @@ clear_result(struct load_result *r)
 	histogram_clear(&r->latency);
 }
 
-/* Every key once, shared out evenly among the cores. */
+/* Returns the first key of a core's share. The cores share all keys evenly. */
 static uint32_t
 fill_from(const struct load_core *c, uint32_t core)
 {
@@ -110,7 +111,7 @@ begin_command(struct load_core *c)
 		load_tcp_close(c);
 }
 
-/* The clock of a run begins when its connections are there. */
+/* Begins the run. Its clock starts when its connections are open. */
 static void
 run(struct load_core *c)
 {
@@ -140,7 +141,7 @@ finish_command(struct load_core *c)
 			      memory_order_release);
 }
 
-/* Nothing more is sent from now on. */
+/* Ends the sending of requests. */
 static void
 stop_sending(struct load_core *c)
 {
@@ -152,7 +153,7 @@ stop_sending(struct load_core *c)
 		return;
 	if (c->open_loop && c->requests_left != 0 && !is_cancelled(c))
 		unsent = schedule_unsent(&c->schedule, c->end_ns);
-	/* Ended by count: the time is what it took. */
+	/* The run ended by count: the measured time is what it took. */
 	if (c->now_ns < c->end_ns)
 		c->end_ns = c->now_ns > c->from_ns ? c->now_ns : c->from_ns;
 	r->measured_ns = c->end_ns - c->from_ns;
@@ -186,12 +187,12 @@ advance_step(struct load_core *c)
 			stop_sending(c);
 		break;
 	case STEP_DRAIN:
-		/* Each of them is answered or overdue before long. */
+		/* Each flight is soon answered or overdue. */
 		if (c->in_flight == 0)
 			finish_command(c);
 		break;
 	case STEP_CLOSE:
-		/* TIME-WAIT is the stack's own affair. */
+		/* The stack handles TIME-WAIT. */
 		if (c->alive_count == 0 || c->now_ns - c->begun_ns > CLOSE_NS)
 			finish_command(c);
 		break;
@@ -223,7 +224,7 @@ load_next_request(struct load_core *c, struct flight *f, uint32_t *keys)
 		req.key_count = 1;
 	} else {
 		request_draw(c->w, &c->rng, &req);
-		/* What is only warming up does not count against a number of requests. */
+		/* Requests of the warm-up do not count against the number of requests. */
 		if (c->now_ns >= c->from_ns)
 			c->requests_left--;
 		if (c->open_loop) {
@@ -288,8 +289,8 @@ send(struct load_core *c)
 		load_tcp_overdue(c);
 }
 
-/* The span since the last turn began belongs to the last turn: how busy the generator was tells
- * whether it, and not the server, is what limits. */
+/* Adds the time since the last turn began to the last turn. The share of busy turns shows whether
+ * the generator, and not the server, is the limit. */
 static inline void
 note_busy(struct load_core *c, uint64_t now_ns)
 {

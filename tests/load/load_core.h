@@ -2,11 +2,11 @@
  * load_core.h - one core of the load generator, and one turn of it.
  *
  * A core runs commands: store its share of the keys, or run a workload for a time. A closed loop
- * keeps a number of requests in flight. An open loop sends at the times of a schedule, and latency
- * counts from those times (schedule.h). lcores, the simulator and the benches call the same
- * load_core_turn(). Below it is lib/stack, as below the appliance.
+ * keeps a number of requests in flight. An open loop sends at the times of a schedule, and
+ * latency counts from those times (schedule.h). lcores, the simulator and the benches call the
+ * same load_core_turn(). Below it is lib/stack, as below the appliance.
  *
- * Shape:  a flight is one request on its way. UDP has one set of flights a core; TCP has a ring of
+ * Shape:  a flight is one request under way. UDP has one set of flights a core; TCP has a ring of
  *         `depth` flights for each connection, because replies arrive in order.
  * Units:  ns on the caller's clock, which never goes back.
  * Owner:  all memory is taken at load_core_create.
@@ -40,18 +40,18 @@ struct load_config {
 	enum load_transport transport;
 	struct ip_addr server;
 	uint16_t port;
-	uint16_t local_port;  /* UDP: what the stack has as udp_port */
-	uint32_t local_ports; /* UDP: and as udp_ports; a power of two */
+	uint16_t local_port;  /* UDP: the stack's udp_port */
+	uint32_t local_ports; /* UDP: the stack's udp_ports; a power of two */
 	uint32_t conns_max;   /* of this core; TCP */
 	uint32_t depth_max;   /* per connection; TCP */
 	uint32_t burst;       /* frames taken a turn at most; 0: BURST_MAX */
 	uint64_t timeout_ns;
-	uint32_t core, cores; /* this core, and how many there are: its share of the keys */
+	uint32_t core, cores; /* this core, and the number of cores: its share of the keys */
 	uint64_t seed;
 };
 
 enum load_task {
-	LOAD_IDLE, /* nothing; connections are closed */
+	LOAD_IDLE, /* send nothing; connections are closed */
 	LOAD_FILL, /* set every key of this core's share once */
 	LOAD_RUN,
 };
@@ -63,14 +63,14 @@ struct load_command {
 	double rate;    /* of this core, a second; 0: closed loop */
 	enum arrivals arrivals;
 	uint64_t warmup_ns;  /* not measured */
-	uint64_t measure_ns; /* after it */
-	uint64_t requests;   /* end after so many measured ones; 0: by time alone */
+	uint64_t measure_ns; /* after the warm-up */
+	uint64_t requests;   /* end after this many measured ones; 0: by time alone */
 };
 
-/* What a run found. */
+/* The results of a command. */
 struct load_result {
 	struct counter all[LOAD_COUNTER_COUNT];      /* since the command was issued */
-	struct counter measured[LOAD_COUNTER_COUNT]; /* of these, in the time that counts */
+	struct counter measured[LOAD_COUNTER_COUNT]; /* of these, in the measured time */
 	uint64_t measured_ns;
 	struct reply_mismatch mismatch;
 	struct histogram latency;
@@ -83,14 +83,14 @@ struct load_core *load_core_create(struct region *region, const struct load_conf
 				   struct port *port, struct stack *stack);
 void load_core_turn(struct load_core *c, uint64_t now_ns);
 
-/* A new command; the last one must be done. */
+/* Issues a command; the last one must be done. */
 void load_core_command_mt(struct load_core *c, const struct load_command *command);
-/* Send nothing more for this command: it is done once what was sent is answered or lost. */
+/* Stops sending for this command: it is done once all requests are answered or lost. */
 void load_core_cancel_mt(struct load_core *c);
 bool load_core_done_mt(const struct load_core *c);
 const struct load_result *load_core_result(const struct load_core *c);
 
-/* Did the last turn move a frame? */
+/* True if the last turn moved a frame. */
 bool load_core_busy(const struct load_core *c);
 
 #endif

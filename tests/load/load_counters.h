@@ -1,8 +1,8 @@
 /*
- * load_counters.h - what became of the requests.
+ * load_counters.h - the outcomes of requests.
  *
  * Shape:  LOAD_COUNTER_COUNT counters a core and window; those from LOAD_WRONG_KEY to LOAD_BROKEN
- *         are wrong answers: one of them and the program does not end with 0.
+ *         are wrong answers: after any of them the program does not end with 0.
  * Thread: written by their core, read by any.
  */
 #ifndef CLOCKOO_LOAD_COUNTERS_H

@@ -1,7 +1,7 @@
 /*
- * load_internal.h - what load_core.c, load_udp.c and load_tcp.c share. Private to tests/load.
+ * load_internal.h - shared by load_core.c, load_udp.c and load_tcp.c. Private to tests/load.
  *
- * Thread: core-local, but for issued, cancelled, done and command (load_core.h).
+ * Thread: core-local, except issued, cancelled, done and command (load_core.h).
  */
 #ifndef CLOCKOO_LOAD_INTERNAL_H
 #define CLOCKOO_LOAD_INTERNAL_H
@@ -12,39 +12,39 @@
 
 #include <stdatomic.h>
 
-#define RESOLVE_EVERY_NS    1000000000ull /* the server's MAC is looked up again */
+#define RESOLVE_EVERY_NS    1000000000ull /* interval of lookups of the server's MAC */
 #define CONNECT_WAIT_NS     5000000000ull /* for all connections; then a run begins without some */
 #define CLOSE_NS            100000000ull  /* for our FINs to be answered */
 #define CONNECTS_A_TURN     32u
-#define REQUESTS_A_TURN     512u /* sent; more than that the transmit queue does not hold */
-#define OVERDUE_TURNS       16u  /* between two looks for what is overdue */
-#define OVERDUE_AT_ONCE     64u  /* flights or connections looked at */
+#define REQUESTS_A_TURN     512u /* sent in a turn; the transmit queue holds no more */
+#define OVERDUE_TURNS       16u  /* between two checks for overdue requests */
+#define OVERDUE_AT_ONCE     64u  /* flights or connections checked at a time */
 #define QUARANTINE_TIMEOUTS 4u
 #define QUARANTINE_MAX      (LOAD_WINDOW_MAX / 2)
 #define FILL_TRIES          20u
 #define UDP_SLOT_MASK       (LOAD_WINDOW_MAX - 1)
 #define UDP_ID_STEP         LOAD_WINDOW_MAX /* from one use of a slot to the next */
-#define LOAD_WRITES_A_TRY   16u             /* reservations asked of a connection at a time */
+#define LOAD_WRITES_A_TRY   16u             /* reservations taken of a connection at a time */
 
 struct flight {
-	uint64_t due_ns;  /* when it was to be sent: latency counts from here */
-	uint64_t sent_ns; /* when it was, for the timeout; of a slot in quarantine: until when */
+	uint64_t due_ns;  /* when it was due: latency counts from here */
+	uint64_t sent_ns; /* when it was sent, for the timeout; of a slot in quarantine: its end */
 	uint32_t version; /* of a set */
 	uint16_t id;      /* UDP */
 	uint8_t op;       /* enum load_op */
 	uint8_t tries;    /* UDP: 0 is a free slot */
 };
 
-/* UDP: one a flight. */
+/* The state of a reply over UDP, one for each flight. */
 struct udp_reply {
 	struct reply_reader reader;
-	uint16_t sequence; /* of the datagram that comes next */
+	uint16_t sequence; /* of the next datagram */
 };
 
 struct load_conn {
 	struct conn *c; /* NULL: closed */
-	bool open;      /* of use: opened() was called and we did not close it */
-	bool queued;    /* in the ring of those that may send */
+	bool open;      /* usable: opened() was called and we did not close it */
+	bool queued;    /* in the ring of connections that may send */
 	bool writing;   /* a value is only partly in the send queue */
 	uint32_t head, count;
 	uint64_t retry_at_ns;
@@ -68,10 +68,10 @@ struct load_core {
 	uint64_t now_ns;
 	bool moved;
 
-	/* Another thread writes command, then issued; the core reads command when issued changed,
-	 * and sets done to issued at the end. */
+	/* Another thread writes command, then issued. The core reads command when issued has
+	 * changed, and sets done to issued at the end. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t issued;
-	_Atomic uint32_t cancelled; /* the command that is to end early */
+	_Atomic uint32_t cancelled; /* the command that must end early */
 	struct load_command command;
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t done;
 
@@ -79,20 +79,20 @@ struct load_core {
 	struct load_rng rng;
 	struct schedule schedule;
 	bool open_loop;
-	uint64_t begun_ns;            /* the command was taken */
-	uint64_t from_ns, end_ns;     /* what is due between them is measured */
-	uint64_t requests_left;       /* that may be sent */
+	uint64_t begun_ns;            /* when the command was taken */
+	uint64_t from_ns, end_ns;     /* requests due between them are measured */
+	uint64_t requests_left;       /* requests that may still be sent */
 	uint32_t fill_next, fill_end; /* keys */
 	uint32_t in_flight;
 	uint32_t turns;
 	uint32_t head_bytes; /* of a request, without a value */
 
 	struct flight *flights;
-	uint32_t *keys; /* multiget a flight */
+	uint32_t *keys; /* multiget keys for each flight */
 
 	/* UDP */
 	struct udp_peer peer;
-	struct udp_flow *flows; /* one a port of ours */
+	struct udp_flow *flows; /* one for each port of ours */
 	bool resolved;
 	uint64_t resolve_at_ns;
 	uint32_t free_count, overdue_at;
@@ -104,7 +104,7 @@ struct load_core {
 	/* TCP */
 	struct load_conn *conns;
 	uint16_t ring_depth; /* flights of one connection; a power of two */
-	uint32_t *slot_conn; /* stack's slot -> our connection */
+	uint32_t *slot_conn; /* the stack's slot -> our connection */
 	uint32_t *ring;      /* connections that may send, oldest first */
 	uint32_t ring_head, ring_count;
 	uint32_t open_count, alive_count, connect_at;
@@ -115,7 +115,7 @@ struct load_core {
 
 /* ---- load_core.c ---- */
 
-/* May one more request be sent now? */
+/* True if one more request may be sent now. */
 static inline bool
 load_may_send(const struct load_core *c)
 {
@@ -134,11 +134,11 @@ load_counters_for(struct load_core *c, const struct flight *f)
 								: c->result.all;
 }
 
-/* Draw the next request into f and its keys. */
+/* Draws the next request into f and its keys. Returns it. */
 struct request load_next_request(struct load_core *c, struct flight *f, uint32_t *keys);
-/* The request of a flight on its way. */
+/* Returns the request of a flight under way. */
 struct request load_request_of(const struct load_core *c, const struct flight *f, uint32_t *keys);
-/* It has been answered. */
+/* Ends a flight that was answered. */
 void load_finish(struct load_core *c, const struct flight *f);
 
 /* ---- load_udp.c ---- */
@@ -156,7 +156,7 @@ void load_tcp_create(struct load_core *c, struct region *region);
 void load_tcp_receive(struct load_core *c);
 void load_tcp_send(struct load_core *c);
 void load_tcp_overdue(struct load_core *c);
-/* Open what is missing of command.conns; close what is too many. */
+/* Opens the missing connections of command.conns; closes those beyond it. */
 void load_tcp_connect(struct load_core *c);
 void load_tcp_close(struct load_core *c);
 

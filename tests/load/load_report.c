@@ -102,7 +102,7 @@ load_table_counts(FILE *out, const struct load_point *p)
 				(unsigned long long)p->all[i], load_counter_names[i].words);
 }
 
-/* A counter's name in a file: its symbol without LOAD_, in small letters. */
+/* Writes a counter and its name in a file: the symbol without LOAD_, in small letters. */
 static void
 json_count(FILE *out, uint32_t i, uint64_t value)
 {

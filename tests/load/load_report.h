@@ -1,8 +1,8 @@
 /*
- * load_report.h - what a run found: results of all cores as one, for people and for programs.
+ * load_report.h - the results of a run: those of all cores as one, for people and for programs.
  *
- * Shape:  a point is one run: what was set and what came of it. A report is points in the order
- *         they were run.
+ * Shape:  a point is one run: its settings and its results. A report is points in the order they
+ *         were run.
  * Units:  as named: _us, _s, _bytes. Latencies of an open loop count from when a request was due.
  * Thread: any; results must not change meanwhile.
  */
@@ -16,19 +16,18 @@
 #define LOAD_POINTS_MAX 256u
 
 struct load_point {
-	/* set; of all cores together */
+	/* settings; of all cores together */
 	uint32_t conns, depth;
 	double rate; /* 0: closed loop */
-	/* found */
+	/* results */
 	double seconds;
 	double requests_s; /* answered ones */
 	double keys_s;     /* of answered gets */
 	double sent_bytes_s, received_bytes_s;
-	double busy; /* share of the generator's time in turns that moved a frame; 1: it limits */
+	double busy; /* share of time in turns that moved a frame; 1: the generator is the limit */
 	double mean_us, p50_us, p90_us, p99_us, p999_us, max_us;
 	uint64_t measured[LOAD_COUNTER_COUNT];
-	uint64_t all[LOAD_COUNTER_COUNT]; /* warm-up included: wrong answers count wherever they
-					     occurred */
+	uint64_t all[LOAD_COUNTER_COUNT]; /* also of the warm-up, for wrong answers */
 };
 
 struct load_report {
@@ -38,24 +37,25 @@ struct load_report {
 	struct reply_mismatch mismatch;
 };
 
-/* into starts as histogram_clear and zeros leave it: load_result_clear. */
+/* load_result_clear() sets a result to zero, and load_result_merge() adds one to it. */
 void load_result_clear(struct load_result *into);
 void load_result_merge(struct load_result *into, const struct load_result *from);
 
-/* How many answers were wrong. */
+/* Returns how many answers were wrong. */
 uint64_t load_result_wrong(const struct load_result *r);
-/* cores: that ran at once. */
+/* Makes a point of merged results. cores: the number that ran at once. */
 void load_point_fill(struct load_point *p, const struct load_result *merged, uint32_t cores);
 
-/* Share of what was to be sent in the measured time that was not, or has no answer. */
+/* Returns the share of requests due in the measured time that were not
+ * sent, or have no answer. */
 double load_point_missed(const struct load_point *p);
 
 void load_table_head(FILE *out);
 void load_table_row(FILE *out, const struct load_point *p);
-/* The other counts, one a line, those that are not zero. */
+/* Prints the other counts that are not zero, one a line. */
 void load_table_counts(FILE *out, const struct load_point *p);
 
-/* One object, without line end. */
+/* Writes one object, without line end. */
 void load_json_point(FILE *out, const struct load_point *p);
 
 #endif

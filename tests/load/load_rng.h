@@ -15,7 +15,7 @@ struct load_rng {
 	uint64_t state;
 };
 
-/* Any 64 bits to 64 that look like chance; one to one. */
+/* Returns the image of z under a one-to-one map of 64 bits to 64 random-looking ones. */
 static inline uint64_t
 load_mix(uint64_t z)
 {
@@ -30,14 +30,15 @@ load_random(struct load_rng *r)
 	return load_mix(r->state += LOAD_GOLDEN);
 }
 
-/* 0 .. n-1, n below 2^32; the bias is below 2^-32 (Lemire, TOMACS 2019, without his rejection). */
+/* Returns a number of 0 .. n-1, n below 2^32; the bias is below 2^-32 (Lemire, TOMACS 2019,
+ * without his rejection). */
 static inline uint32_t
 load_below(struct load_rng *r, uint32_t n)
 {
 	return (uint32_t)((load_random(r) >> 32) * n >> 32);
 }
 
-/* 0 <= u < 1 */
+/* Returns u with 0 <= u < 1. */
 static inline double
 load_unit(struct load_rng *r)
 {

@@ -3,7 +3,7 @@
  *
  * Shape:  connection i has ring_depth flights, from i * ring_depth on, the oldest at head.
  *         Connections that may send are in a ring, so an open loop serves them in turn. Room in
- *         the send queue is asked for several requests at a time.
+ *         the send queue is reserved for several requests at a time.
  */
 #include "load_internal.h"
 
@@ -29,7 +29,7 @@ load_tcp_bytes(const struct load_config *cfg)
 	return cfg->conns_max * (depth * flight + conn) + 8 * CACHE_LINE_BYTES;
 }
 
-/* Into the ring of those that may send, unless it is there. */
+/* Adds the connection to the ring of those that may send, unless it is in it. */
 static void
 enqueue_conn(struct load_core *c, struct load_conn *lc)
 {
@@ -56,7 +56,7 @@ tcp_opened(void *arg, struct conn *conn)
 	enqueue_conn(c, lc);
 }
 
-/* What was on its way is lost with the connection. */
+/* Requests in flight are lost with the connection. */
 static void
 drop_requests(struct load_core *c, struct load_conn *lc)
 {
@@ -154,8 +154,8 @@ load_tcp_connect(struct load_core *c)
 	}
 }
 
-/* One that is not open yet, or not any more: the stack says of the second kind that it is gone, and
- * never heard from the first (stack.h). */
+/* Aborts a connection. The stack calls gone() for an open one, and not for one that is not open
+ * yet (stack.h). */
 static void
 abort_conn(struct load_core *c, struct load_conn *lc)
 {
@@ -186,13 +186,13 @@ load_tcp_close(struct load_core *c)
 
 /* ---- sending ---- */
 
-/* The rest of a value, as far as there is room. False: not all of it. */
+/* Writes the rest of a value, as far as there is room. False if a part is left. */
 static bool
 write_value(struct load_core *c, struct load_conn *lc)
 {
 	struct item_value *v = &lc->value;
 
-	/* Each round takes a reservation, or the stack says no. */
+	/* Each round takes a reservation, or the stack refuses one. */
 	while (lc->writing) {
 		const uint32_t left = v->len - v->pos;
 		const uint32_t n = left < CONN_RESERVE_MAX - 2 ? left : CONN_RESERVE_MAX - 2;
@@ -210,7 +210,7 @@ write_value(struct load_core *c, struct load_conn *lc)
 	return true;
 }
 
-/* One request, for which there is a reservation; of a long value only what fits beside it. */
+/* Writes one request, which has a reservation; of a long value only what fits with it. */
 static void
 write_request(struct load_core *c, struct load_conn *lc)
 {
@@ -239,7 +239,8 @@ write_request(struct load_core *c, struct load_conn *lc)
 		write_value(c, lc);
 }
 
-/* Up to `most` requests. False: there is no room; the stack says when there is again. */
+/* Writes up to `most` requests. False if there is no room; the stack
+ * reports when there is again. */
 static bool
 write_requests(struct load_core *c, struct load_conn *lc, uint32_t most)
 {
@@ -258,7 +259,7 @@ write_requests(struct load_core *c, struct load_conn *lc, uint32_t most)
 	return true;
 }
 
-/* A closed loop fills a connection up; an open one gives each a request by turns. */
+/* A closed loop fills each connection; an open loop gives each one request in turn. */
 void
 load_tcp_send(struct load_core *c)
 {
@@ -290,7 +291,7 @@ malformed(struct load_core *c, struct load_conn *lc)
 	conn_abort(c->stack, lc->c);
 }
 
-/* Replies in these bytes; false: they are none. */
+/* Reads the replies in these bytes; false if they are none. */
 static bool
 take_replies(struct load_core *c, struct load_conn *lc, struct view in)
 {
@@ -305,7 +306,7 @@ take_replies(struct load_core *c, struct load_conn *lc, struct view in)
 		uint32_t used;
 
 		if (lc->count == 0)
-			return false; /* an answer to nothing */
+			return false; /* a reply without a request */
 		status = reply_read(&lc->reader, c->w, &req, &sink, in, &used);
 		counter_add(&sink.tally[LOAD_RECEIVED_BYTES], used);
 		in.data += used;
@@ -339,7 +340,7 @@ read_conn(struct load_core *c, struct load_conn *lc)
 		conn_abort(c->stack, lc->c);
 		return;
 	}
-	/* It may be ready because there is room again. */
+	/* The connection may be ready because there is room again. */
 	if (!lc->writing || write_value(c, lc))
 		enqueue_conn(c, lc);
 }
@@ -349,12 +350,12 @@ load_tcp_receive(struct load_core *c)
 {
 	struct conn *conn;
 
-	/* A connection comes once for what a turn brought it. */
+	/* A connection is ready once for all that a turn received. */
 	while ((conn = stack_pop_ready(c->stack)) != NULL)
 		read_conn(c, &c->conns[c->slot_conn[conn_slot(conn)]]);
 }
 
-/* A request of the head that has waited too long ends the connection: what follows it waits too. */
+/* Aborts connections whose oldest request has waited too long: the later ones wait behind it. */
 void
 load_tcp_overdue(struct load_core *c)
 {

@@ -1,10 +1,10 @@
 /*
- * load_udp.c - requests in datagrams, told apart by the ID of memcached's frame.
+ * load_udp.c - requests in datagrams, distinguished by the ID of memcached's frame.
  *
- * Shape:  the low 12 bits of an ID are the flight's slot, the others count the slot's uses. A late
- *         reply to a request that timed out has an old ID, so it is not taken for the reply to the
- *         next request of the slot. The slot of a lost request is in quarantine until such a reply
- *         can no longer come.
+ * Shape:  the low 12 bits of an ID are the flight's slot, the others count the slot's uses. A
+ *         late reply to a request that timed out has an old ID, so it is not taken for the reply
+ *         to the next request of the slot. The slot of a lost request is in quarantine until such
+ *         a reply can no longer come.
  */
 #include "load_internal.h"
 
@@ -52,7 +52,7 @@ keys_of(struct load_core *c, uint32_t slot)
 	return c->keys + (size_t)slot * c->w->multiget;
 }
 
-/* Write the request of a flight into a datagram; there is room for one. */
+/* Writes the request of a flight into a datagram; there is room for one. */
 static void
 emit(struct load_core *c, struct flight *f, const struct request *req)
 {
@@ -130,7 +130,7 @@ slot_release_oldest(struct load_core *c)
 	c->quarantine_count--;
 }
 
-/* A reply to its request may still come. */
+/* Puts the slot into quarantine: a reply to its request may still come. */
 static void
 slot_quarantine(struct load_core *c, struct flight *f)
 {
@@ -142,7 +142,8 @@ slot_quarantine(struct load_core *c, struct flight *f)
 		f->id & UDP_SLOT_MASK;
 }
 
-/* What the frame's ID names, if it is on its way and this is the datagram it waits for. */
+/* Returns the flight that the frame's ID names, if it is under way and
+ * this is its next datagram. */
 static struct flight *
 flight_of(struct load_core *c, const struct mc_udp_frame *frame)
 {
@@ -189,7 +190,7 @@ take_reply(struct load_core *c, struct flight *f, const struct mc_udp_frame *fra
 	slot_free(c, f);
 }
 
-/* Flights whose datagrams have come: their lines are fetched before they are looked at. */
+/* Fetches the flights of received datagrams before they are read. */
 static void
 fetch(struct load_core *c, const struct datagram *d, uint32_t count)
 {
@@ -228,7 +229,7 @@ load_udp_receive(struct load_core *c)
 	}
 }
 
-/* Keys that are loaded first must arrive: send again, as a new request. */
+/* Sends a request again, as a new one: keys of the fill must arrive. */
 static bool
 send_again(struct load_core *c, struct flight *f)
 {

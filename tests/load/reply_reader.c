@@ -1,5 +1,5 @@
 /*
- * reply_reader.c - replies compared with what was stored.
+ * reply_reader.c - replies compared with the stored values.
  *
  * Two paths. The fast path compares the whole reply of one short value with words made from its
  * key. Every other reply (in pieces, long, several keys, wrong) goes through the state machine.
@@ -9,17 +9,17 @@
 #include "base/check.h"
 
 #define DIGITS_MAX 9u
-/* As words are loaded: the least byte first (item_text.h). */
+/* Words as they are loaded: the least byte first (item_text.h). */
 #define LINE_END  0x0a0du     /* "\r\n" */
 #define END_WORD  0x0d444e45u /* "END\r" */
 #define END_BYTES 5u
 
 const struct counter_name load_counter_names[LOAD_COUNTER_COUNT] = {LOAD_COUNTERS(COUNTER_NAME)};
 
-/* What one line says. */
+/* The meaning of one line. */
 enum line_means {
 	LINE_VALUE, /* a value follows */
-	LINE_NEXT,  /* one of several answers; more to come */
+	LINE_NEXT,  /* one of several answers; more follow */
 	LINE_LAST,
 	LINE_MALFORMED,
 };
@@ -38,7 +38,7 @@ line_begins(struct view line, const char *words, uint32_t len)
 }
 #define LINE_BEGINS(line, words) line_begins(line, words, sizeof(words) - 1)
 
-/* A decimal number at *at; false: none, or too long. */
+/* Reads a decimal number at *at; false if there is none, or it is too long. */
 static inline bool
 parse_number(struct view line, uint32_t *at, uint32_t *n)
 {
@@ -55,7 +55,8 @@ parse_space(struct view line, uint32_t *at)
 	return *at < line.len && line.data[(*at)++] == ' ';
 }
 
-/* The key at line[at..] among those not seen yet; req->key_count if it is none of them. */
+/* Returns the key at line[at..] among those not seen yet; req->key_count
+ * if it is none of them. */
 static uint32_t
 match_key(const struct reply_reader *r, const struct workload *w, const struct request *req,
 	  struct view line, uint32_t at, uint32_t *end)
@@ -91,7 +92,7 @@ count_wrong(struct reply_reader *r, const struct reply_sink *sink)
 	};
 }
 
-/* A value of len bytes comes, of keys[i] or of nobody's. */
+/* Expects a value of len bytes, of keys[i] or of an unknown key. */
 static enum line_means
 expect_value(struct reply_reader *r, const struct workload *w, const struct request *req,
 	     const struct reply_sink *sink, const uint32_t which[3])
@@ -115,7 +116,7 @@ expect_value(struct reply_reader *r, const struct workload *w, const struct requ
 	return LINE_VALUE;
 }
 
-/* "VALUE key flags bytes" */
+/* Reads "VALUE key flags bytes". */
 static enum line_means
 read_text_value(struct reply_reader *r, const struct workload *w, const struct request *req,
 		const struct reply_sink *sink, struct view line)
@@ -129,7 +130,7 @@ read_text_value(struct reply_reader *r, const struct workload *w, const struct r
 	return expect_value(r, w, req, sink, (const uint32_t[]){i, flags, len});
 }
 
-/* "VA bytes kkey" */
+/* Reads "VA bytes kkey". */
 static enum line_means
 read_meta_value(struct reply_reader *r, const struct workload *w, const struct request *req,
 		const struct reply_sink *sink, struct view line)
@@ -161,7 +162,7 @@ end_of_get(const struct reply_reader *r, const struct request *req, struct count
 		counter_add(&tally[LOAD_MISSES], req->key_count - r->found);
 }
 
-/* Meta answers a get key by key. */
+/* Ends the answer of a key: a meta get has one for each key. */
 static enum line_means
 after_meta_key(const struct reply_reader *r, const struct request *req, struct counter *tally)
 {
@@ -185,14 +186,14 @@ read_get_line(struct reply_reader *r, const struct workload *w, const struct req
 	}
 	if (likely(LINE_BEGINS(line, "VA ")))
 		return read_meta_value(r, w, req, sink, line);
-	/* memcached 1.6.45 repeats the key here too, older ones do not. */
+	/* memcached 1.6.45 repeats the key here, too; older ones do not. */
 	if (!LINE_IS(line, "EN") && !LINE_BEGINS(line, "EN k"))
 		return LINE_MALFORMED;
 	r->next++;
 	return after_meta_key(r, req, sink->tally);
 }
 
-/* One count for one of two lines. */
+/* Counts which of two lines it is. */
 static enum line_means
 one_of(struct view line, const char *const words[2], const enum load_counter what[2],
        struct counter *tally)
@@ -235,8 +236,8 @@ read_line(struct reply_reader *r, const struct workload *w, const struct request
 	return LINE_LAST;
 }
 
-/* The next whole line of in, from *used on, without its end. False: it is cut, and kept. *ok:
- * false if it is longer than any reply's. */
+/* Returns the next whole line of in, from *used on, without its end. False if it is cut; its part
+ * is kept. *ok is false if it is longer than any reply's. */
 static bool
 next_line(struct reply_reader *r, struct view in, uint32_t *used, struct view *line, bool *ok)
 {
@@ -277,7 +278,7 @@ read_value(struct reply_reader *r, const struct reply_sink *sink, struct view in
 		r->state = REPLY_VALUE_END;
 }
 
-/* False: what stands behind the value is no line end. */
+/* Reads the line end after the value. False if it is another byte. */
 static bool
 read_value_end(struct reply_reader *r, struct view in, uint32_t *used)
 {
@@ -289,7 +290,8 @@ read_value_end(struct reply_reader *r, struct view in, uint32_t *used)
 	return true;
 }
 
-/* Like memcmp() == 0, for 1 to 8 bytes where room bytes may be read at `at`, 8 at words. */
+/* Compares like memcmp() == 0, for 1 to 8 bytes where room bytes may be
+ * read at `at`, 8 at words. */
 static inline bool
 short_equal(const uint8_t *at, uint32_t room, const uint8_t *words, uint32_t len)
 {
@@ -299,8 +301,9 @@ short_equal(const uint8_t *at, uint32_t room, const uint8_t *words, uint32_t len
 }
 
 /*
- * What a get nearly always finds: the value of the next key, as it was stored, all in one piece.
- * Returns its bytes; 0: it is something else, or cut, and the way through lines finds out what.
+ * Compares with the usual result of a get: the value of the next key, as it was stored, all in
+ * one piece. Returns its bytes; 0 if it is anything else, or cut, which the path through lines
+ * decides.
  */
 static uint32_t
 expected_value(const struct workload *w, uint32_t key, const uint8_t *at, uint32_t len)
@@ -328,8 +331,8 @@ expected_value(const struct workload *w, uint32_t key, const uint8_t *at, uint32
 	return item_value_is(&v, at, value_len) && memcmp(at + value_len, "\r\n", 2) == 0 ? all : 0;
 }
 
-/* The same on the fast path: keys and values have one length each, and one branch follows all
- * comparisons. */
+/* Compares as expected_value() on the fast path, with the same result: keys and values have one
+ * length each, and one branch follows all comparisons. */
 static inline uint32_t
 match_value_fast(const struct workload *w, uint32_t key, const uint8_t *at, uint32_t len)
 {
@@ -349,7 +352,7 @@ match_value_fast(const struct workload *w, uint32_t key, const uint8_t *at, uint
 	return wrong == 0 ? p->all : 0;
 }
 
-/* Values as expected from *used on; true: the reply is done. */
+/* Reads values as expected from *used on; true if the reply is done. */
 static bool
 read_expected(struct reply_reader *r, const struct workload *w, const struct request *req,
 	      const struct reply_sink *sink, struct view in, uint32_t *used)
@@ -381,7 +384,7 @@ read_expected(struct reply_reader *r, const struct workload *w, const struct req
 	return true;
 }
 
-/* All replies that the fast path does not take. */
+/* Reads the replies that the fast path does not take. */
 static __attribute__((noinline)) enum reply_status
 read_slow(struct reply_reader *r, const struct workload *w, const struct request *req,
 	  const struct reply_sink *sink, struct view in, uint32_t *used)
@@ -418,7 +421,8 @@ read_slow(struct reply_reader *r, const struct workload *w, const struct request
 	return means == LINE_LAST ? REPLY_DONE : REPLY_MORE;
 }
 
-/* The fast path: a get of one key, its value and the end after it, all in this piece and right. */
+/* True on the fast path: a get of one key, its value and the end after it, all
+ * in this piece and right. */
 static inline bool
 read_fast(const struct reply_reader *r, const struct workload *w, const struct request *req,
 	  struct view in)

@@ -24,22 +24,22 @@ enum reply_status { REPLY_MORE, REPLY_DONE, REPLY_MALFORMED };
 enum reply_state {
 	REPLY_LINE,
 	REPLY_VALUE,
-	REPLY_VALUE_END, /* the line end behind it */
+	REPLY_VALUE_END, /* the line end after the value */
 };
 
-/* The first value that was wrong: for people. No byte of it is kept. */
+/* The first wrong value, for people. No byte of it is kept. */
 struct reply_mismatch {
 	bool seen;
 	uint32_t key, len;
-	uint32_t before; /* the byte lies before this place in the value; 0: length or flags */
+	uint32_t before; /* the byte is before this place in the value; 0: length or flags */
 };
 
 struct reply_reader {
 	uint8_t state; /* enum reply_state */
-	bool skip;     /* the value is of no key we know: read, not checked */
+	bool skip;     /* the value's key is unknown: read, not checked */
 	bool wrong;    /* the value has been counted as wrong */
 	uint8_t end_len;
-	uint32_t next;  /* of the keys: the first not seen yet */
+	uint32_t next;  /* index of the first key not seen yet */
 	uint32_t found; /* values in this reply so far */
 	uint32_t left;  /* bytes of the value to come */
 	struct item_value value;
@@ -59,7 +59,7 @@ reply_begin(struct reply_reader *r)
 	r->next = r->found = r->line_len = 0;
 }
 
-/* Read on. *used: how much of in belongs to this reply; all of it unless REPLY_DONE. */
+/* Reads on. *used: how much of in belongs to this reply; all of it unless REPLY_DONE. */
 enum reply_status reply_read(struct reply_reader *r, const struct workload *w,
 			     const struct request *req, const struct reply_sink *sink,
 			     struct view in, uint32_t *used);

@@ -10,10 +10,10 @@
 #define REST_BITS (FRAC_BITS - SCHEDULE_STEP_BITS)
 
 /*
- * Of the exponential distribution with mean 1: the negative logarithm of a share u of 1. The
- * leading zeros of random bits are u's exponent, what follows the first one is its mantissa from
- * 1/2 to 1, whose logarithm a table has, to two parts in a million. A call of log1p costs as much
- * as the request.
+ * Draws from the exponential distribution with mean 1: the negative logarithm of a share u of 1.
+ * The leading zeros of random bits are u's exponent; the bits after the first one are its
+ * mantissa from 1/2 to 1, whose logarithm a table has, to two parts in a million. A call of log1p
+ * costs as much as the request.
  */
 static inline double
 exponential(struct schedule *s)

@@ -1,10 +1,10 @@
 /*
- * schedule.h - when the next request of an open loop is due.
+ * schedule.h - the time when the next request of an open loop is due.
  *
  * The schedule does not wait for the server. A request that could not be sent when it was due is
- * sent late, and its latency counts from when it was due. Measured from the moment of sending, the
- * requests that a stall delayed would be missing: "coordinated omission" (G. Tene, "How NOT to
- * Measure Latency").
+ * sent late, and its latency counts from when it was due. Measured from the moment of sending,
+ * the requests that a stall delayed would be missing: "coordinated omission" (G. Tene, "How NOT
+ * to Measure Latency").
  *
  * Shape:  a cursor; requests not sent yet follow from it, so a backlog needs no memory.
  * Units:  ns; rate in requests a second. Fractions of a ns are kept.
@@ -34,17 +34,18 @@ struct schedule {
 void schedule_start(struct schedule *s, enum arrivals arrivals, double rate, uint64_t now_ns,
 		    uint64_t seed);
 
-/* When the next request is, or was, due. */
+/* Returns when the next request is, or was, due. */
 static inline uint64_t
 schedule_due_ns(const struct schedule *s)
 {
 	return s->due_ns;
 }
 
-/* The request that was due has been sent. */
+/* Moves on: the request that was due has been sent. */
 void schedule_pop(struct schedule *s);
 
-/* How many are due before end_ns and were not popped: an estimate for Poisson arrivals. */
+/* Returns how many requests are due before end_ns and were not popped: an
+ * estimate for Poisson arrivals. */
 uint64_t schedule_unsent(const struct schedule *s, uint64_t end_ns);
 
 #endif

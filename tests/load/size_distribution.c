@@ -21,7 +21,7 @@ static const double etc_small[] = {
 #define USR_KEY_LONG    21u
 #define USR_VALUE       2u
 
-/* The size that a share u of all values do not exceed. */
+/* Returns the size that a share u of all values does not exceed. */
 static double
 etc_value_quantile(double u)
 {
@@ -32,7 +32,7 @@ etc_value_quantile(double u)
 		if (u < small)
 			return i;
 	}
-	/* The share within the tail; the generalized Pareto distribution, inverted. */
+	/* The tail is the generalized Pareto distribution, inverted at the share within it. */
 	return ETC_SMALL +
 	       ETC_VALUE_SIGMA / ETC_VALUE_K * (pow((1 - u) / (1 - small), -ETC_VALUE_K) - 1);
 }
@@ -43,7 +43,7 @@ etc_key_quantile(double u)
 	return ETC_KEY_MU + ETC_KEY_SIGMA / ETC_KEY_K * (pow(-log(u), -ETC_KEY_K) - 1);
 }
 
-/* Every step's size is the quantile of its middle. */
+/* Fills the table: each step's size is the quantile of its middle. */
 static void
 fill(struct size_distribution *dist, double (*quantile)(double u), uint32_t least, uint32_t most)
 {

@@ -35,7 +35,7 @@ void size_distribution_etc_values(struct size_distribution *dist, uint32_t least
 void size_distribution_usr_keys(struct size_distribution *dist);
 void size_distribution_usr_values(struct size_distribution *dist);
 
-/* hash: any well mixed 64 bits of the key's number. */
+/* Returns the size. hash: any well mixed 64 bits of the key's number. */
 static inline uint32_t
 size_distribution_of(const struct size_distribution *dist, uint64_t hash)
 {

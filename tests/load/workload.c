@@ -31,7 +31,7 @@ workload_head_bytes(const struct workload *w)
 double
 workload_reply_bytes(const struct workload *w)
 {
-	/* "VALUE K 0 LEN\r\n" V "\r\n", and "END\r\n" once. */
+	/* The reply has "VALUE K 0 LEN\r\n" V "\r\n" for each key, and "END\r\n" once. */
 	return w->multiget * (w->key_size.mean + w->value_size.mean + 15) + 5;
 }
 
@@ -50,7 +50,8 @@ request_draw(const struct workload *w, struct load_rng *r, struct request *req)
 		req->keys[i] = key_distribution_draw(&w->keys, r);
 }
 
-/* words: a literal of at most 8 bytes; room for 8 is there. */
+/* Writes len bytes of words, a literal of at most 8 bytes; at has room
+ * for 8. Returns their end. */
 static inline uint8_t *
 put_words(uint8_t *at, const char words[8], uint32_t len)
 {
@@ -150,7 +151,7 @@ put_get(const struct workload *w, const struct request *req, uint8_t *at)
 	return put_words(at, "\r\n\0\0\0\0\0", 2);
 }
 
-/* Values and, so that a reply can be told from its neighbour's, keys. */
+/* Writes gets that return values and keys: a key distinguishes a reply from its neighbour. */
 static uint8_t *
 put_meta_get(const struct workload *w, const struct request *req, uint8_t *at)
 {
@@ -183,7 +184,7 @@ put_delete(const struct workload *w, const struct request *req, uint8_t *at)
 	return put_words(at, "\r\n\0\0\0\0\0", 2);
 }
 
-/* One key, and keys have one length: what nearly every request is. */
+/* Writes the usual request: one key, and all keys have one length. Returns its bytes. */
 static uint32_t
 put_get_fast(const struct workload *w, uint32_t key, uint8_t *at)
 {

@@ -26,8 +26,8 @@ struct value_line {
 	uint8_t before[16], after[16];
 };
 
-/* The same for the fast path: all keys have one length and all values another, a short one. A reply
- * is then compared with words. */
+/* Parts of the line of a value for the fast path: all keys have one length and all values
+ * another, a short one. A reply is then compared with words. */
 struct fast_value {
 	bool on;
 	uint32_t before_len, key_len, after_len, value_len;
@@ -41,28 +41,28 @@ struct workload {
 	struct size_distribution key_size, value_size;
 	double set_share, delete_share; /* of the requests; the others are gets */
 	uint32_t multiget;              /* keys of a get */
-	/* made by workload_init */
+	/* computed by workload_init */
 	uint32_t set_below, delete_below; /* of 2^32 */
 	struct value_line line;           /* of a value of value_size.least bytes */
 	struct fast_value fast;
 };
 
-/* One request; its reply is compared with this too. */
+/* A request; its reply is compared with this, too. */
 struct request {
 	enum load_op op;
 	uint32_t key_count;
 	uint32_t version; /* of a set */
-	uint32_t *keys;   /* numbers, in the order asked */
+	uint32_t *keys;   /* numbers, in the order of the request */
 };
 
 void workload_init(struct workload *w);
 
-/* The line of a value of that length. */
+/* Makes the line of a value of that length. */
 void workload_value_line(const struct workload *w, uint32_t len, struct value_line *line);
 
-/* The most bytes of a request but for a set's value and the line end behind it. */
+/* Returns the most bytes of a request, without a set's value and the line end after it. */
 uint32_t workload_head_bytes(const struct workload *w);
-/* The mean of the bytes that a get's reply has, all keys found: for estimates. */
+/* Returns the mean of the bytes of a get's reply with all keys found: for estimates. */
 double workload_reply_bytes(const struct workload *w);
 
 static inline uint32_t
@@ -83,11 +83,11 @@ workload_value_len(const struct workload *w, uint32_t key)
 					 : size_distribution_of(dist, load_mix(~(uint64_t)key));
 }
 
-/* Draw the next request; req->keys has room for w->multiget. */
+/* Draws the next request; req->keys has room for w->multiget. */
 void request_draw(const struct workload *w, struct load_rng *r, struct request *req);
 
-/* Write it: all of a get or delete, a set up to where its value begins. Room for
- * workload_head_bytes() at at. Returns the bytes written. */
+/* Writes the request: all of a get or delete, a set up to where its value begins. at has room for
+ * workload_head_bytes(). Returns the bytes written. */
 uint32_t request_put(const struct workload *w, const struct request *req, uint8_t *at);
 
 #endif

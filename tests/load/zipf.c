@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* Closer to 1 than this the integral of x^-s is taken for the logarithm: both then differ by less
- * than a part in 10^7 over 32 bits of ranks. */
+/* If s is closer to 1 than this, the integral of x^-s is taken for the logarithm: both then
+ * differ by less than a part in 10^7 over 32 bits of ranks. */
 #define S_IS_ONE 1e-8
 
 static double
@@ -15,7 +15,7 @@ hat(const struct zipf *z, double x)
 	return exp(-z->s * log(x));
 }
 
-/* The integral of the hat from 1 to x. */
+/* Returns the integral of the hat from 1 to x. */
 static double
 area(const struct zipf *z, double x)
 {

@@ -21,7 +21,7 @@
 struct zipf {
 	double s;
 	double low, span; /* the areas drawn from: low .. low + span */
-	double squeeze;   /* closer to its rank than this, a draw needs no second look */
+	double squeeze;   /* a draw closer to its rank than this needs no second check */
 	uint32_t n;
 };
 

@@ -1,13 +1,13 @@
 /*
- * Run packet scripts: one line of TAP a script, and where the first thing differs.
+ * Run packet scripts: one line of TAP a script, and the place of its first difference.
  *
  *	run_scripts [--list] [--only WORDS] [--ipv6] FILE...
  *
- * --list  the rules, and the scripts that show them; nothing is run
- * --only  scripts whose title holds these words
- * --ipv6  over IPv6, those that do not say over what
+ * --list  prints the rules, and the scripts that show them; runs nothing
+ * --only  runs the scripts whose title has these words
+ * --ipv6  runs over IPv6, except scripts that name a protocol
  *
- * Exit: 0 if all was as written, 1 if a script differs, 2 if one cannot be read.
+ * Exit: 0 if all scripts pass, 1 if one differs, 2 if one cannot be read.
  */
 #include "script.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* For the signal handler: what was being played when our own ensure() ended the process. */
+/* The script that is played, for the signal handler when our own ensure() ends the process. */
 static const struct script *volatile running;
 
 static void

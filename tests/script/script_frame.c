@@ -44,7 +44,8 @@ get32(const uint8_t *p)
 	return get16(p) << 16 | get16(p + 2);
 }
 
-/* Options as most systems order and pad them; returns how many bytes, a multiple of four. */
+/* Writes options as most systems order and pad them; returns how many
+ * bytes, a multiple of four. */
 static uint32_t
 write_options(uint8_t *to, const struct script_options *o)
 {
@@ -76,7 +77,7 @@ is_v4(const struct script_ends *ends)
 	return ip_addr_is_v4(&ends->src);
 }
 
-/* RFC 9293 section 3.1, RFC 8200 section 8.1. */
+/* Returns the sum over the pseudo header of RFC 9293 section 3.1 or RFC 8200 section 8.1. */
 static uint64_t
 pseudo_sum(const struct script_ends *ends, uint8_t protocol, const uint8_t *l4, uint32_t len)
 {
@@ -103,7 +104,7 @@ write_ipv4(uint8_t *ip, const struct script_ends *ends, uint8_t protocol, uint32
 	return ip + IPV4_HEADER_BYTES;
 }
 
-/* RFC 8200 section 3. */
+/* Writes the header of RFC 8200 section 3. */
 static uint8_t *
 write_ipv6(uint8_t *ip, const struct script_ends *ends, uint8_t next, uint32_t l4_len)
 {
@@ -123,7 +124,7 @@ write_ip_alone(uint8_t *ip, const struct script_ends *ends, uint8_t protocol, ui
 			   : write_ipv6(ip, ends, protocol, l4_len);
 }
 
-/* Ethernet and IP in front of l4_len bytes; returns where they go. */
+/* Writes Ethernet and IP in front of l4_len bytes; returns where those begin. */
 static uint8_t *
 write_ip(uint8_t *frame, const struct script_ends *ends, uint8_t protocol, uint32_t l4_len)
 {
@@ -177,8 +178,8 @@ script_frame_icmp(uint8_t *frame, const struct script_ends *ends, const struct s
 	uint8_t *icmp = write_ip(frame, &from_router, v4 ? PROTO_ICMP : PROTO_ICMP6, len);
 	uint8_t *p;
 
-	/* RFC 1191 section 4: the MTU of the next hop stands in the last two bytes of the header;
-	 * RFC 4443 section 3.2: in the last four. */
+	/* The MTU of the next hop is in the last two bytes of the header (RFC 1191 section 4), or
+	 * in the last four (RFC 4443 section 3.2). */
 	p = put32(put32(icmp, (uint32_t)what->type << 24 | (uint32_t)what->code << 16), what->mtu);
 	p = write_ip_alone(p, &back, IPV4_TCP, TCP_BYTES + quoted->len);
 	put32(put16(put16(p, quoted->src_port), quoted->dst_port), quoted->seq);
@@ -186,7 +187,8 @@ script_frame_icmp(uint8_t *frame, const struct script_ends *ends, const struct s
 	return (uint32_t)(icmp - frame) + len;
 }
 
-/* RFC 4861 section 4.3, with the sender's own address (section 4.6.1). */
+/* Writes a solicitation (RFC 4861 section 4.3), with the sender's own address (section 4.6.1).
+ * Returns its length. */
 static uint32_t
 write_solicitation(uint8_t *frame, const struct script_ends *ends)
 {
@@ -216,7 +218,7 @@ script_frame_ask(uint8_t *frame, const struct script_ends *ends)
 	return ETH_HEADER_BYTES + ARP_PACKET_BYTES;
 }
 
-/* One option of at most `left` bytes at p; returns its length, 0: it cannot be. */
+/* Reads one option of at most `left` bytes at p; returns its length, or 0 if it is invalid. */
 static uint32_t
 read_option(struct script_options *o, const uint8_t *p, uint32_t left)
 {
@@ -276,7 +278,8 @@ read_tcp(struct script_seg *seg, const uint8_t *tcp, uint32_t len)
 	return NULL;
 }
 
-/* Where TCP begins in an IP packet of at most len bytes; NULL: nowhere, or *wrong says why. */
+/* Returns where TCP begins in an IP packet of at most len bytes; NULL if it has none, or if
+ * *wrong names an error. */
 static const uint8_t *
 read_ipv4(struct script_ends *ends, const uint8_t *ip, uint32_t *len, const char **wrong)
 {

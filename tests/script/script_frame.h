@@ -1,9 +1,9 @@
 /*
- * script_frame.h - a segment as a script names it, and as bytes of a frame.
+ * script_frame.h - a segment in the fields of a script, and as bytes of a frame.
  *
  * Written and read without lib/wire's TCP code, so that a script is a second opinion on it.
  *
- * Units:  seq, ack, TSval and TSecr as they stand on the wire; len in bytes of text.
+ * Units:  seq, ack, TSval and TSecr as on the wire; len in bytes of text.
  * Thread: pure functions.
  * Errors: false: not TCP over IP. A wrong length, checksum or option of our own is words.
  * Bounds: SCRIPT_SACKS_MAX blocks, SCRIPT_OPTION_BYTES bytes of options (RFC 9293 section 3.1).
@@ -43,7 +43,7 @@ enum script_option {
 
 struct script_options {
 	uint32_t seen; /* enum script_option */
-	bool given;    /* the script says what there is; else it does not care */
+	bool given;    /* the script states the options; else they may be any */
 	bool any_value, any_echo;
 	uint16_t mss;
 	uint8_t wscale;
@@ -75,19 +75,20 @@ struct script_icmp {
 	uint32_t mtu;
 };
 
-/* Write the frame; returns its length. */
+/* Writes the frame; returns its length. */
 uint32_t script_frame_write(uint8_t *frame, const struct script_ends *ends,
 			    const struct script_seg *seg, const uint8_t *text);
 
-/* What a router answers to a segment of ours (ends are the peer's): its IP header and eight
- * bytes (RFC 792, RFC 4443). */
+/* Writes a router's answer to a segment of ours (ends are the peer's), with its IP header and
+ * eight bytes (RFC 792, RFC 4443). Returns its length. */
 uint32_t script_frame_icmp(uint8_t *frame, const struct script_ends *ends,
 			   const struct script_icmp *what, const struct script_seg *quoted);
 
-/* The peer asks for our MAC, and shows its own: ARP, or neighbour discovery. */
+/* Writes the peer's request for our MAC, which shows its own: ARP, or neighbour discovery.
+ * Returns its length. */
 uint32_t script_frame_ask(uint8_t *frame, const struct script_ends *ends);
 
-/* Read a frame that the stack sent; *wrong: what is wrong with it, or NULL. */
+/* Reads a frame that the stack sent. *wrong names an error of it, or is NULL. */
 bool script_frame_read(struct script_seg *seg, struct script_ends *ends, const uint8_t *frame,
 		       uint32_t len, const char **wrong);
 

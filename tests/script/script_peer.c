@@ -4,7 +4,7 @@
 
 /* ---- the peer ---- */
 
-/* Numbers of the script to numbers of the wire. */
+/* Returns the segment with the script's numbers converted to numbers of the wire. */
 static struct script_seg
 to_wire(struct player *p, const struct script_seg *st)
 {
@@ -99,9 +99,9 @@ peer_send_icmp(struct player *p, const struct script_step *st)
 	feed(p, frame, script_frame_icmp(frame, &p->ends, &what, &quoted));
 }
 
-/* ---- what the stack sent ---- */
+/* ---- segments from the stack ---- */
 
-/* The next TCP segment; it stays until sent_done. */
+/* Reads the next TCP segment; it stays until sent_done. False if none was sent. */
 static bool
 sent_next(struct player *p, struct script_seg *seg)
 {
@@ -120,12 +120,12 @@ sent_next(struct player *p, struct script_seg *seg)
 			differs(p, "expected a frame to the peer, got one to another address");
 		if (tcp)
 			return true;
-		mem_port_done(p->ss->port); /* a question for a neighbour */
+		mem_port_done(p->ss->port); /* a neighbour solicitation */
 	}
 	return false;
 }
 
-/* Numbers of the wire to numbers of the script, learning where ours begin. */
+/* Converts numbers of the wire to numbers of the script, and learns where ours begin. */
 static void
 from_wire(struct player *p, struct script_seg *seg)
 {
@@ -179,8 +179,8 @@ same_text(const struct script_seg *got)
 	return true;
 }
 
-/* A SYN says the MSS of our MTU, and a flow that comes again starts above its old numbers; not so
- * where the peer has acknowledged none of them. */
+/* Checks a SYN: it has the MSS of our MTU, and a flow that is opened again starts above its old
+ * numbers, unless the peer has acknowledged none of them. */
 static bool
 check_syn(struct player *p, const struct script_seg *want, const struct script_seg *got)
 {

@@ -192,7 +192,7 @@ expect_state(struct player *p, uint32_t want)
 	       differs(p, "expected state %s, got %s", script_states[want], script_states[got]);
 }
 
-/* A step that needs no turn of the stack. */
+/* Runs a step that needs no turn of the stack. */
 static bool
 look(struct player *p, const struct script_step *st)
 {
@@ -230,7 +230,7 @@ look(struct player *p, const struct script_step *st)
 	}
 }
 
-/* What happens while our process stands still: time goes by, and frames come. */
+/* Runs a step while our process is paused: time passes, and frames arrive. */
 static bool
 act_paused(struct player *p, const struct script_step *st)
 {
@@ -261,7 +261,7 @@ resume(struct player *p)
 	return !p->failed;
 }
 
-/* The one network that is let in is nobody's. */
+/* Denies all peers: the one network that is allowed has none. */
 static void
 deny_all(struct player *p)
 {
@@ -352,7 +352,8 @@ play_steps(struct player *p)
 	       (p->paused_ns == 0 || differs(p, "expected resume after pause"));
 }
 
-/* The peer has fallen silent, the stack is told to stop: in the end it holds nothing. */
+/* Checks that the stack holds nothing in the end, once it was stopped
+ * while the peer is silent. */
 static bool
 nothing_stays(struct player *p)
 {
@@ -371,8 +372,8 @@ nothing_stays(struct player *p)
 	       expect(p, "frames in the end", 0, use.rx_frames_held);
 }
 
-/* 2001:db8::1, and what RFC 4291 appendix A makes of sim_mac: our addresses; the peer's end in 5.
- */
+/* Returns the addresses of the peer and of us. Ours are 2001:db8::1, and the one that RFC 4291
+ * appendix A makes of sim_mac; the peer's end in 5. */
 static struct script_ends
 ends_of(const struct script *script)
 {

@@ -1,10 +1,11 @@
 /*
- * script_player.h - a script while it is played; what script_play.c and script_peer.c share.
+ * script_player.h - the state of a script while it is played, shared by script_play.c and
+ * script_peer.c.
  *
- * Units:  struct script_flow: numbers of the wire, but syn, read and written, which count from a
- *         SYN.
+ * Units:  struct script_flow: numbers of the wire, except syn, read and written, which count from
+ *         a SYN.
  * Thread: one.
- * Errors: false: something differs, and words in player->error say what came first.
+ * Errors: false: something differs, and player->error names the first difference.
  * Bounds: FLOWS_MAX ports a script.
  */
 #ifndef CLOCKOO_SCRIPT_PLAYER_H
@@ -19,19 +20,19 @@
 #define ROUTER_BYTE 0xfeu /* the last of a router's address; the others are the peer's */
 #define PEER_PORT   40000u
 #define PEER_ISS    0xfffff000u /* so that every script crosses the wrap of sequence numbers */
-#define PEER_TS     0xffffff00u /* likewise of time stamps */
+#define PEER_TS     0xffffff00u /* so that every script crosses the wrap of time stamps */
 #define PORT_FRAMES 2048u
 #define FLOWS_MAX   16u
 #define TURN_NS     1000u
 #define NS_A_MS     1000000u
-#define END_SECONDS 1200u /* after so long nothing of a script is left */
+#define END_SECONDS 1200u /* after this long nothing of a script is left */
 
-/* One port of the peer. */
+/* The state of one port of the peer. */
 struct script_flow {
 	uint16_t port;
 	struct conn *conn;
 	uint32_t iss;     /* of the stack */
-	uint32_t syn;     /* the peer's last SYN, relative: its text starts behind it */
+	uint32_t syn;     /* the peer's last SYN, relative: its text follows it */
 	uint32_t high;    /* the end of what the stack sent; talked: it sent any */
 	uint32_t read;    /* bytes of the peer's stream */
 	uint32_t written; /* bytes of ours */
@@ -47,18 +48,19 @@ struct player {
 	struct sim_stack *ss;
 	struct script_flow flows[FLOWS_MAX];
 	uint32_t flow_count;
-	struct script_flow *flow; /* that speaks now */
+	struct script_flow *flow; /* the flow in use */
 	struct script_ends ends;  /* from the peer to us */
 	uint32_t header_bytes;    /* of IP and TCP without options */
 	uint64_t start_ns;
-	uint32_t opened, gone, refused; /* opened(), gone(), failed() */
-	uint64_t paused_ns;             /* since when our process stands still; 0: it does not */
-	void *access;                   /* who is let in; NULL: everybody */
+	uint32_t opened, gone, refused; /* calls of opened(), gone(), failed() */
+	uint64_t paused_ns;             /* since when our process is paused; 0: it is not */
+	void *access;                   /* who is let in; NULL: all */
 	bool reading, failed;
 	char *error;
 };
 
-/* Each stream is a fixed text, so that a byte in the wrong place is seen. */
+/* Returns a byte of a stream. Each stream is a fixed text, so that a byte in the
+ * wrong place is detected. */
 static inline uint8_t
 text_at(uint32_t offset, uint32_t side)
 {
@@ -67,14 +69,14 @@ text_at(uint32_t offset, uint32_t side)
 
 /* ---- script_play.c ---- */
 
-/* The first thing that differs; false. */
+/* Records the first difference; returns false. */
 bool differs(struct player *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool expect(struct player *p, const char *what, uint64_t want, uint64_t got);
 
-/* ---- script_peer.c: what the peer and the routers send, and what reaches them ---- */
+/* ---- script_peer.c: frames from and to the peer and the routers ---- */
 
 void peer_send(struct player *p, const struct script_step *st);
-void peer_send_ask(struct player *p); /* so that the peer's MAC is known */
+void peer_send_ask(struct player *p); /* teaches the stack the peer's MAC */
 void peer_send_icmp(struct player *p, const struct script_step *st);
 bool peer_expect(struct player *p, const struct script_step *st);
 bool peer_expect_silence(struct player *p);

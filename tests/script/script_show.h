@@ -11,7 +11,8 @@
 
 #define SHOW_BYTES 160u
 
-/* Numbers as they stand in seg. What `like` does not ask for is left out; NULL: all is shown. */
+/* Writes the segment with its own numbers. Fields that `like` does not name are left out; NULL:
+ * all are shown. */
 void script_show(char to[SHOW_BYTES], const struct script_seg *seg, const struct script_seg *like);
 
 #endif

@@ -10,12 +10,12 @@ struct script_define {
 	char *name;
 	struct script_steps steps;
 	bool own;    /* of a file that is not included by another */
-	bool closed; /* and that has been read: nobody else sees it */
+	bool closed; /* its file has been read: no other one sees it */
 };
 
 static bool read_file(struct script_book *book, const char *path, uint32_t depth);
 
-/* Room for one more in an array that doubles. */
+/* Returns the array with room for one more; its size doubles. */
 static void *
 grow(void *array, uint32_t count, uint32_t *room, size_t size)
 {
@@ -56,7 +56,7 @@ reader_add(struct reader *r, const struct script_step *step)
 
 /* ---- settings ---- */
 
-/* A member of struct script: yes or no, a number of 32 bits, or a time of 64. */
+/* A setting is a member of struct script: yes or no, a number of 32 bits, or a time of 64. */
 #define SETTING(word, member)                                                                      \
 	{                                                                                          \
 		word, offsetof(struct script, member), sizeof(((struct script *)0)->member)        \
@@ -74,7 +74,7 @@ static const struct {
 	SETTING("congestion", stack.tcp.congestion),
 };
 
-/* set ip 4, 6 or link6 */
+/* Reads "set ip" with 4, 6 or link6. */
 static bool
 set_ip(struct reader *r)
 {
@@ -90,7 +90,7 @@ set_ip(struct reader *r)
 	return reader_bad(r, "4, 6 or link6");
 }
 
-/* Numbers, and names that stand for them. */
+/* Reads a number, or a name of one. */
 static bool
 setting_number(struct reader *r, uint32_t *n)
 {

@@ -10,7 +10,7 @@
 
 static const char *const flag_names[] = {"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"};
 
-/* "SYN-ACK", "none". */
+/* Reads flags as "SYN-ACK" or "none". */
 static bool
 read_flags(struct reader *r, uint8_t *flags)
 {
@@ -56,7 +56,7 @@ reader_u32(struct reader *r, uint32_t *to)
 	return true;
 }
 
-/* A time stamp, or * for any. */
+/* Reads a time stamp, or * for any. */
 static bool
 read_stamp(struct reader *r, uint32_t *to, bool *any)
 {
@@ -64,7 +64,7 @@ read_stamp(struct reader *r, uint32_t *to, bool *any)
 	return *any || reader_u32(r, to);
 }
 
-/* sack 1461:2921 4381:5841 */
+/* Reads blocks as in "sack 1461:2921 4381:5841". */
 static bool
 read_sacks(struct reader *r, struct script_options *o)
 {
@@ -136,7 +136,7 @@ read_options(struct reader *r, struct script_options *o)
 	return words_is(&r->w, ">") ? true : reader_bad(r, "',' or '>'");
 }
 
-/* FLAGS SEQ[+LEN] [ack N] [win N] [<options>] [xN] */
+/* Reads FLAGS SEQ[+LEN] [ack N] [win N] [<options>] [xN]. */
 static bool
 read_segment(struct reader *r, struct script_step *st)
 {
@@ -186,7 +186,7 @@ parse_out(struct reader *r, struct script_step *st)
 	return read_segment(r, st);
 }
 
-/* icmp TYPE/CODE [mtu N] quoting SEQ */
+/* Reads icmp TYPE/CODE [mtu N] quoting SEQ. */
 static bool
 parse_icmp(struct reader *r, struct script_step *st)
 {

@@ -5,7 +5,7 @@
 
 #define SIGNS "+:,/<>*"
 
-/* Read the next word out of the line. */
+/* Reads the next word of the line. */
 static void
 fetch(struct words *w)
 {

@@ -24,16 +24,16 @@ struct words {
 
 void words_begin(struct words *w, char *line);
 bool words_end(const struct words *w);
-/* The next word; not taken. */
+/* Returns the next word, without taking it. */
 const char *words_next(const struct words *w);
-bool words_skip(struct words *w); /* true */
-/* Is the next word this one? Then it is taken. `x` also begins x12. */
+bool words_skip(struct words *w); /* returns true */
+/* True if the next word is this one, which is then taken. `x` also begins x12. */
 bool words_is(struct words *w, const char *word);
 bool words_is_number(const struct words *w);
 bool words_number(struct words *w, int64_t *to);                 /* -12, 0x7f */
 bool words_time(struct words *w, uint64_t *ns);                  /* 40ms, 1.5s */
 uint32_t words_hex(struct words *w, uint8_t *to, uint32_t room); /* 0204ff */
-/* All that is left of the line, without spaces around it. */
+/* Returns the rest of the line, without spaces around it. */
 const char *words_rest(const struct words *w);
 const char *words_take_rest(struct words *w);
 

@@ -14,7 +14,7 @@
 /* ---- certificates ---- */
 
 void
-files_make(struct files *f, const char *name, long serial)
+files_make_days(struct files *f, const char *name, long serial, long days)
 {
 	EVP_PKEY *key = EVP_EC_gen("P-256");
 	X509 *x = X509_new();
@@ -26,7 +26,7 @@ files_make(struct files *f, const char *name, long serial)
 	X509_set_version(x, 2);
 	ASN1_INTEGER_set(X509_get_serialNumber(x), serial);
 	X509_gmtime_adj(X509_getm_notBefore(x), -3600);
-	X509_gmtime_adj(X509_getm_notAfter(x), 864000);
+	X509_gmtime_adj(X509_getm_notAfter(x), days * 86400);
 	X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const uint8_t *)name, -1, -1, 0);
 	X509_set_issuer_name(x, subject);
 	X509_set_pubkey(x, key);
@@ -38,6 +38,12 @@ files_make(struct files *f, const char *name, long serial)
 	      fclose(out) == 0);
 	X509_free(x);
 	EVP_PKEY_free(key);
+}
+
+void
+files_make(struct files *f, const char *name, long serial)
+{
+	files_make_days(f, name, serial, 30);
 }
 
 void

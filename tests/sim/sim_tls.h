@@ -27,7 +27,8 @@ struct files {
 	char cert[64], key[64];
 };
 
-/* A certificate that signs itself. */
+/* A certificate that signs itself, from an hour ago and for so many days; or for 30. */
+void files_make_days(struct files *f, const char *name, long serial, long days);
 void files_make(struct files *f, const char *name, long serial);
 void files_remove(const struct files *f);
 

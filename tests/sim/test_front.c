@@ -20,7 +20,7 @@
 #define SLOTS      64u
 #define MUTES      40u
 #define MUTE_GETS  32u
-#define TEXT_MAX   (8u << 20)
+#define TEXT_MAX   (16u << 20)
 #define ITEMS_MAX  4096u
 #define STEP_NS    100000u
 #define MS         1000000ull
@@ -838,6 +838,43 @@ no_value_is_missed_for_want_of_memory(void **state)
 	}
 }
 
+/* Long values of servers that take several timeouts for what eight clients ask at once. A server is
+ * late that takes longer than slow ones may, or, at once, that sends a few bytes of an answer. */
+static void
+a_slow_server_is_not_late(void **state)
+{
+	static const struct {
+		uint32_t piece, rests, requests; /* of each client */
+		uint64_t late_within_ns;         /* 0: it is not late */
+	} rows[] = {
+		{200, 0, 5, 0},
+		{150, 0, 5, 0},
+		{35, 0, 10, 100 * SECOND_NS},
+		{1, 100, 3, 4 * TIMEOUT_NS},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct world *w = world_create(i % 2 == 0, TIMEOUT_NS);
+		const bool is_late = rows[i].late_within_ns != 0;
+
+		w->big = 4;
+		run(w, 50 * MS);
+		for (uint32_t k = 0; k < FLEET_SERVERS; k++) {
+			w->fleet.server[k].piece = rows[i].piece;
+			w->fleet.server[k].rests = rows[i].rests;
+			w->may_fail[k] = is_late;
+		}
+		clients_open(w, i);
+		clients_talk(w, rows[i].requests,
+			     is_late ? rows[i].late_within_ns : 100 * SECOND_NS);
+		check_eq(count(w, FRONT_SERVER_LATE) != 0, is_late);
+		check_eq(count(w, FRONT_FAILED) != 0, is_late);
+		check(is_late || front_stats_trip_us_mt(&w->stats, 0, 99) > TIMEOUT_NS / 1000);
+		check_nothing_held(w);
+		world_destroy(w);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -849,6 +886,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_server_is_where_its_name_says),
 		cmocka_unit_test(who_does_not_read_costs_others_no_answer),
 		cmocka_unit_test(no_value_is_missed_for_want_of_memory),
+		cmocka_unit_test(a_slow_server_is_not_late),
 		cmocka_unit_test(an_end_while_nothing_is_asked_is_no_failure),
 	};
 	if (argc > 1)

@@ -5,11 +5,13 @@
  * are made here.
  */
 #include "sim_tls.h"
+#include "tls/tls_hello.h"
 
 #include "support/test.h"
 
 #include <openssl/err.h>
 #include <stdlib.h>
+#include <time.h>
 
 static void
 requests_are_answered_in_records(void **state)
@@ -145,6 +147,127 @@ what_is_no_handshake_is_closed_and_counted(void **state)
 		all_is_given_back(&w);
 		world_destroy(&w);
 	}
+}
+
+/* A hello of that length, in handshake records of at most that many bytes, into to. Returns its
+ * bytes. */
+static uint32_t
+hello_put(uint8_t *to, uint32_t message, uint32_t record)
+{
+	const uint32_t all = message + TLS_MESSAGE_HEADER;
+	uint32_t at = 0;
+
+	for (uint32_t done = 0; done < all;) {
+		const uint32_t n = all - done < record ? all - done : record;
+
+		memcpy(to + at, "\x16\3\1", 3);
+		to[at + 3] = (uint8_t)(n >> 8);
+		to[at + 4] = (uint8_t)n;
+		memset(to + at + TLS_RECORD_HEADER, 'z', n);
+		if (done == 0) {
+			to[at + 5] = 1;
+			to[at + 6] = (uint8_t)(message >> 16);
+			to[at + 7] = (uint8_t)(message >> 8);
+			to[at + 8] = (uint8_t)message;
+		}
+		at += TLS_RECORD_HEADER + n;
+		done += n;
+	}
+	return at;
+}
+
+/* The last one is no hello, but as long as one may be: OpenSSL says so. */
+static void
+a_hello_of_any_length_is_answered_with_an_alert(void **state)
+{
+	static const struct {
+		uint32_t message, record;
+	} rows[] = {{TLS_HELLO_MAX + 1, 16384},
+		    {TLS_HELLO_MAX + 1, 512},
+		    {17000, 16384},
+		    {20000, 9000},
+		    {40000, 16384},
+		    {60000, 1000},
+		    {TLS_HELLO_MAX, 16384},
+		    {TLS_HELLO_MAX, 512},
+		    {TLS_HELLO_MAX - 1, 16383}};
+	static uint8_t hello[64u << 10];
+
+	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const uint32_t len = hello_put(hello, rows[i].message, rows[i].record);
+		struct sim_peer *p;
+		struct world w;
+
+		world_create(&w, 0);
+		p = sim_peer_open(w.peers, SIM_PEERS + 1, 2000, sizeof hello, 4096);
+		sim_peer_send(p, hello, len);
+		for (uint32_t k = 0; k < STEPS && p->in_len < 7; k++)
+			world_turn(&w);
+		if (p->in_len != 7 || p->in[0] != 0x15 || p->in[5] != 2)
+			fail_msg("%u in records of %u: %u bytes", rows[i].message, rows[i].record,
+				 p->in_len);
+		check_eq(counted(&w, TLS_HANDSHAKE_ERRORS), 1);
+		world_destroy(&w);
+	}
+}
+
+/* Appends the certificates of one file to another. */
+static void
+file_append(const char *to, const char *from)
+{
+	FILE *out = fopen(to, "a"), *in = fopen(from, "r");
+	char text[4096];
+	size_t n;
+
+	check(out != NULL && in != NULL);
+	n = fread(text, 1, sizeof text, in);
+	check(n > 0 && fwrite(text, 1, n, out) == n);
+	fclose(in);
+	fclose(out);
+}
+
+/* A certificate of 30 days, and behind it one of 20 that may be its issuer's. */
+static void
+certificates_that_clients_refuse_are_named_with_their_date(void **state)
+{
+	static const struct {
+		long days; /* from now */
+		bool chain;
+		const char *words; /* NULL: nothing is to be said */
+	} rows[] = {
+		{0, false, NULL},
+		{15, false, NULL},
+		{17, false, "the certificate expires on 20"},
+		{31, false, "the certificate has expired on 20"},
+		{-1, false, "the certificate is not valid before 20"},
+		{0, true, NULL},
+		{7, true, "a certificate of its chain expires on 20"},
+		{21, true, "the certificate expires on 20"},
+	};
+	struct files files, issuer;
+
+	files_make(&files, "dated", 1);
+	files_make_days(&issuer, "issuer", 2, 20);
+	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct tls_settings settings = {
+			.chain_cert = files.cert, .key = files.key, .keyformat = 1};
+		char words[TLS_WHY_BYTES] = "";
+		struct tls_context *context;
+		bool near;
+
+		if (rows[i].chain && !rows[i - 1].chain)
+			file_append(files.cert, issuer.cert);
+		context = tls_context_load(&settings, words);
+		check_ptr(context);
+		near = tls_context_date_is_near(context, time(NULL) + rows[i].days * 86400, words);
+		if (near != (rows[i].words != NULL) ||
+		    (near && (strstr(words, rows[i].words) != words ||
+			      strcmp(words + strlen(words) - 4, " UTC") != 0)))
+			fail_msg("row %u: %s", i, words);
+		tls_context_free(context);
+	}
+	files_remove(&files);
+	files_remove(&issuer);
 }
 
 /* Each port speaks one of both, and to the other answers nothing but an alert. */
@@ -657,6 +780,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(values_of_any_length_come_back),
 		cmocka_unit_test(many_requests_in_one_record_are_answered_in_order),
 		cmocka_unit_test(what_is_no_handshake_is_closed_and_counted),
+		cmocka_unit_test(a_hello_of_any_length_is_answered_with_an_alert),
+		cmocka_unit_test(certificates_that_clients_refuse_are_named_with_their_date),
 		cmocka_unit_test(the_port_beside_is_in_the_clear),
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
 		cmocka_unit_test(who_does_not_finish_a_hello_delays_no_handshake),

@@ -2,7 +2,7 @@
 
 #include "gaps.h"
 
-#define YIELD_OF 6u /* one in so many writes */
+#define YIELD_OF 6u /* one write in this many */
 
 static enum store_result
 ask_store(struct store_core *sc, struct call *c, struct view key, const struct item **it)

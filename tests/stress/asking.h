@@ -1,5 +1,5 @@
 /*
- * asking.h - a call, as it is put to a store.
+ * asking.h - sends a call to a store.
  *
  * Thread: as store.h.
  */
@@ -8,8 +8,9 @@
 
 #include "history.h"
 
-/* Do what the call says and note what it is told, but for what *it looks like: the item that the
- * answer is about, if any. A write yields now and then between its beginning and its end. */
+/* Makes the call and records its answer, except for the fields of *it: the item that the answer
+ * is about, or NULL. A write yields now and then between its beginning and its end. Returns the
+ * store's result. */
 enum store_result call_ask(struct store_core *sc, struct call *c, struct view key,
 			   const struct item **it);
 

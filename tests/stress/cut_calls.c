@@ -1,5 +1,5 @@
 /*
- * cut_calls.c - the calls of a writer, and what each may leave.
+ * cut_calls.c - the calls of a writer, and the versions that each may leave.
  */
 #include "cut_catch.h"
 #include "cut_run.h"
@@ -94,7 +94,7 @@ draw_expiry(struct run *r)
 	return !r->shape->calm && roll(r, 4) == 0 ? r->now_s + 1 + roll(r, 20) : 0;
 }
 
-/* The call may leave r->w->scratch. */
+/* Allows the key the version r->w->scratch, which the call may leave. */
 static void
 expect(struct run *r, uint32_t key)
 {
@@ -129,7 +129,7 @@ do_store(struct run *r, uint32_t key, struct store_conditions how)
 		return;
 	}
 	r->alone++;
-	catch_open(); /* nobody sees the value yet */
+	catch_open(); /* no lookup can find the value yet */
 	store_fill(r->w->core, &f, r->w->scratch.bytes, r->w->scratch.len);
 	catch_close();
 	r->alone--;
@@ -165,7 +165,7 @@ do_count(struct run *r, uint32_t key)
 	const struct view name = model_name(key);
 	const struct version *now = &r->model.keys[key].now;
 	const struct store_arith_args args = {.delta = roll(r, 3) == 0 ? 1000000007 : 1,
-					      /* Another writer may flush the number meanwhile. */
+					      /* another writer may flush the number meanwhile */
 					      .vivify = roll(r, 2) == 0 && writers_of(r) == 1,
 					      .initial = 5};
 	struct store_arith_result result;
@@ -235,7 +235,8 @@ do_get(struct run *r, uint32_t key)
 		store_win(r->w->core, it);
 }
 
-/* A flush has ended: what another writer stores meanwhile may be flushed, too. */
+/* Settles after a flush has ended: items that another writer stores
+ * meanwhile may be flushed, too. */
 static void
 settle_flush(struct run *r, bool flushed)
 {
@@ -259,7 +260,7 @@ do_flush(struct run *r)
 	settle_flush(r, !later);
 }
 
-/* The second is the same for all cores: it steps while no other writer is amid a call. */
+/* Steps the second, which is the same for all cores, while no other writer is amid a call. */
 static void
 step_second(struct run *r)
 {
@@ -307,7 +308,7 @@ do_pages(struct run *r)
 		store_page_move_mt(r->store, STORE_ANY_CLASS, 1 + roll(r, classes));
 }
 
-/* ---- */
+/* ---- one call, drawn ---- */
 
 static const struct {
 	const char *doing;
@@ -330,7 +331,8 @@ draw_call(struct run *r)
 	return n;
 }
 
-/* Writers have the even keys and the odd ones; NUMBERS is even. */
+/* Returns a random key of the writer. Of two writers one has the even keys, the other the odd
+ * ones; NUMBERS is even. */
 static uint32_t
 draw_key(struct run *r)
 {

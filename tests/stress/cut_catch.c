@@ -14,11 +14,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define CATCH_PAGES_MAX 4u /* that one instruction stores to */
+#define CATCH_PAGES_MAX 4u /* pages that one instruction stores to */
 #define PAGE_BYTES      4096u
 #define TRAP_FLAG       0x100
 
-/* x86's string instructions, of eight bytes with REX_W. */
+/* Opcodes of x86's string instructions; with REX_W they move eight bytes. */
 #define REP   0xf3
 #define REX_W 0x48
 #define MOVSB 0xa4
@@ -50,7 +50,7 @@ end_by_default(int number)
 	signal(number, SIG_DFL);
 }
 
-/* A repeated string instruction is done here: the processor would trap after each of its bytes. No
+/* Runs a repeated string instruction here: the processor would trap after each of its bytes. No
  * item is published by one, so the cut after it stands for all. */
 static bool
 repeat(greg_t *regs)

@@ -1,10 +1,11 @@
 /*
- * cut_catch.h - every store into some memory is seen, right after the instruction that made it.
+ * cut_catch.h - a watcher is called for every store into some memory, right after the instruction
+ * that made it.
  *
  * Shape:  the memory is read-only. A store faults; the handler of SIGSEGV opens its page and sets
- *         the trap flag; the instruction runs; the handler of SIGTRAP closes the page and calls the
- *         watcher: that is a cut. So cuts come in the compiled order of the program under test,
- *         which has no hook.
+ *         the trap flag; the instruction runs; the handler of SIGTRAP closes the page and calls
+ *         the watcher: that is a cut. So cuts come in the compiled order of the program under
+ *         test, which has no hook.
  *
  * Owner:  the caller's memory stays as long as it is watched.
  *
@@ -21,12 +22,13 @@
 
 typedef void catch_fn(void *arg);
 
-/* Memory of whole pages; the watcher is called after each store into it while it is closed. */
+/* Watches memory of whole pages: the watcher is called after each store into
+ * it while it is closed. */
 void catch_stores(void *memory, size_t bytes, catch_fn *fn, void *arg);
-/* From now on stores are seen; or they are not, and cost nothing. */
+/* Closed: stores are caught from now on. Open: they are not, and cost nothing. */
 void catch_close(void);
 void catch_open(void);
-/* Nothing is watched any more. */
+/* Ends the watch. */
 void catch_end(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * cut_model.h - what a cache may hold for each key, before, amid and after one call.
+ * cut_model.h - the versions that a cache may hold for each key, before, amid and after one call.
  *
- * Shape:  a key has the version that was acknowledged last, and, during a call that may change it,
- *         the version that the call leaves. An eviction allows a miss.
+ * Shape:  a key has the version that was acknowledged last, and, during a call that may change
+ *         it, the version that the call leaves. An eviction allows a miss.
  *
  * Owner:  the model copies values.
  *
@@ -26,34 +26,34 @@ struct version {
 struct model_key {
 	struct version now, next;
 	bool pending;      /* a call is under way that leaves next */
-	bool evicted;      /* it may be gone */
-	uint64_t cas_most; /* of all versions seen, but numbers that the floor does not follow */
+	bool evicted;      /* a miss is allowed */
+	uint64_t cas_most; /* of all versions seen, except numbers that the floor does not follow */
 };
 
 struct model {
 	struct model_key keys[MODEL_KEYS];
-	uint32_t flushing; /* flushes under way: every key may be gone */
+	uint32_t flushing; /* flushes under way: every key may be a miss */
 };
 
-/* The name of a key, "key-0007-", padded to a length that depends on the number. */
+/* Returns the name of a key, "key-0007-", padded to a length that depends on the number. */
 struct view model_name(uint32_t key);
-/* The number of a key by its name; MODEL_KEYS: it is none. */
+/* Returns the number of a key by its name; MODEL_KEYS if it is no key. */
 uint32_t model_number(struct view name);
 
-/* A call may leave this version of a key; model_acknowledge: it has; or has not. It may have been
- * evicted since: evicted stays as it is. */
+/* model_expect: a call may leave this version of a key. model_acknowledge: the call has done so,
+ * or has not. The key may have been evicted since: evicted stays as it is. */
 void model_expect(struct model *m, uint32_t key, const struct version *next);
 void model_acknowledge(struct model *m, uint32_t key, bool done);
 
-/* May a lookup at now_s find this? it NULL: a miss. */
+/* True if a lookup at now_s may find this item; it NULL: a miss. */
 bool model_allows(const struct model *m, uint32_t key, const struct store_core *sc,
 		  const struct item *it, uint32_t now_s);
 
-/* The same, had the call under way not begun. */
+/* True if a lookup may find this item had the call under way not begun. */
 bool model_allows_now(const struct model *m, uint32_t key, const struct store_core *sc,
 		      const struct item *it, uint32_t now_s);
 
-/* Takes over bytes of a version. */
+/* Copies these bytes into a version. */
 void version_set(struct version *v, const uint8_t *bytes, uint32_t len);
 void version_copy(struct version *to, const struct version *from);
 

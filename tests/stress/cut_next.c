@@ -1,6 +1,7 @@
 /*
- * cut_next.c - another process goes on with what a store was cut off with. Some are cut off amid
- * the opening, too: after an instruction of theirs that wrote to the image a third one opens it.
+ * cut_next.c - another process continues with the image that a store was cut off with. Some
+ * successors are cut off amid the opening, too: after one of their instructions that wrote to the
+ * image, a third process opens it.
  */
 #include "cut_catch.h"
 #include "cut_run.h"
@@ -11,19 +12,19 @@
 #include <unistd.h>
 
 #define SUCCESSOR_CALLS  40u
-#define SUCCESSOR_S      2u  /* of CPU; a successor takes milliseconds of it, */
-#define WATCHED_S        60u /* one with all that are opened anew amid it some seconds */
+#define SUCCESSOR_S      2u  /* of CPU; a successor takes milliseconds */
+#define WATCHED_S        60u /* of CPU; one with all openings amid it takes seconds */
 #define SLEEPS_S         200u
-#define WATCHED_OF       61u /* one successor in so many is cut off amid the opening */
+#define WATCHED_OF       61u /* one successor in this many is cut off amid the opening */
 #define OPENING_OF       1499u
-#define OPENING_PAGES_OF 251u /* while pages are made anew */
+#define OPENING_PAGES_OF 251u /* while pages are rebuilt */
 
 /* An image as it is opened, or begun empty. */
 struct watch {
 	struct run *run;
 	uint8_t *image;
 	struct reopened next;
-	bool valid; /* begun empty: it is an image again */
+	bool valid; /* begun empty: the bytes are an image again */
 };
 
 static void
@@ -33,7 +34,8 @@ be_judged(struct run *r, const char *what)
 		lie(r, what);
 }
 
-/* Judge what a successor has, and go on with it: with whichever version of a key is there. */
+/* Checks the state of a successor, and continues the model with the version of
+ * each key that is there. */
 static void
 judge(struct run *r, struct reopened *next)
 {
@@ -62,7 +64,7 @@ judge(struct run *r, struct reopened *next)
 	r->due_generation = (uint32_t)(atomic_load(&r->store->due_flush) >> 32);
 }
 
-/* The end of a process that goes on with an image that was opened. */
+/* Continues with an opened image; the process ends here. */
 static void
 go_on(struct run *r, struct reopened *next)
 {
@@ -81,8 +83,8 @@ go_on(struct run *r, struct reopened *next)
 	_exit(0);
 }
 
-/* The end of a process that hangs: by the CPU it takes, which a busy machine does not change, and
- * by a clock if it takes none. */
+/* Sets the end of a process that hangs: by the CPU it takes, which does not depend on the
+ * machine's load, and by a clock if it takes none. */
 static void
 end_after(uint32_t cpu_s)
 {
@@ -92,7 +94,7 @@ end_after(uint32_t cpu_s)
 	alarm(SLEEPS_S);
 }
 
-/* A process that is new: nothing of the one before is left but the image. */
+/* Forks a successor, in which only the image is valid. Returns 0 in it, and its number here. */
 static pid_t
 fork_successor(struct run *r)
 {
@@ -195,7 +197,7 @@ succeed(struct run *r)
 		open_watched(&w);
 	else
 		reopen_at(&w.next, w.image, &r->cfg, r->now_s);
-	/* The last store of leaving is made: leave() looks at that. */
+	/* The last store of leaving is made: leave() checks that state. */
 	if (w.next.look.kind == STORE_IMAGE_CLEAN && strcmp(r->w->doing, "leaving") == 0)
 		_exit(0);
 	if (w.next.look.kind != STORE_IMAGE_DIRTY)
@@ -203,9 +205,9 @@ succeed(struct run *r)
 	go_on(r, &w.next);
 }
 
-/* ---- left ---- */
+/* ---- left in order ---- */
 
-/* An image is begun empty over another one: at no cut it is that one, or half of it. */
+/* An empty image is begun over another one: at no cut may it be that one, or half of it. */
 static void
 on_empty_cut(void *arg)
 {
@@ -254,7 +256,7 @@ begin_empty(struct run *r)
 	free(beside);
 }
 
-/* The same as after a cut, but that it was left. */
+/* Opens an image that was left, with the checks that follow a cut. */
 static void
 attach_watched(struct run *r)
 {

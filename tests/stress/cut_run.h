@@ -1,10 +1,10 @@
 /*
  * cut_run.h - a run of cuts.c: writers on a store of few keys, whose memory is watched.
  *
- * Shape:  one writer, or two that take turns at the store's gaps (cut_two.c), each with keys of its
- *         own.
+ * Shape:  one writer, or two that take turns at the store's gaps (cut_two.c), each with keys of
+ *         its own.
  * Thread: one.
- * Errors: what is wrong is printed, and ends the process (lie).
+ * Errors: a broken rule is printed, and ends the process (lie).
  */
 #ifndef CLOCKOO_CUT_RUN_H
 #define CLOCKOO_CUT_RUN_H
@@ -19,27 +19,27 @@ struct shape {
 	const char *name;
 	uint32_t writers;           /* 0: one */
 	size_t limit;               /* bytes; 0: all */
-	uint32_t large_of;          /* one value in so many is large; 0: none */
+	uint32_t large_of;          /* one value in this many is large; 0: none */
 	uint32_t buckets, more;     /* the index is resized between the two; 0: never */
 	uint32_t bucket_step;       /* of these numbers */
-	uint32_t flush_of, page_of; /* one call in so many; 0: none */
-	uint32_t limit_of;          /* the memory limit changes so often; 0: never */
-	uint32_t look_of;           /* the index is looked at at one cut in so many; 0: at each */
+	uint32_t flush_of, page_of; /* one call in this many; 0: none */
+	uint32_t limit_of;          /* calls between changes of the memory limit; 0: never */
+	uint32_t look_of;           /* cuts between checks of the index; 0: at each */
 	uint32_t calls;
 	bool never_evict;
-	bool calm; /* few deletes, and nothing expires */
+	bool calm; /* few deletes, and no expiry */
 };
 
 struct writer {
 	struct store_core *core;
 	const char *doing;
-	struct version scratch; /* what its call leaves */
+	struct version scratch; /* the version that its call leaves */
 	uint8_t *value_bytes;   /* CUT_VALUE_MAX */
 };
 
-/* What successors count. */
+/* Counts of successors. */
 struct cut_shared {
-	uint64_t openings, opening_cuts, third; /* watched; cuts in them; that were opened anew */
+	uint64_t openings, opening_cuts, third; /* watched openings; cuts in them; third openings */
 };
 
 struct run {
@@ -51,14 +51,14 @@ struct run {
 	struct model model;
 	uint64_t random;
 	uint32_t now_s, call;
-	uint32_t due_generation; /* in which a flush was asked for later */
-	uint32_t alone;          /* not 0: no other writer comes in */
+	uint32_t due_generation; /* the generation in which a delayed flush was requested */
+	uint32_t alone;          /* not 0: no other writer may run */
 	uint32_t amid;           /* writers amid a call */
 	uint64_t cuts, moving_cuts, claim_cuts, end_cuts, switches, refused, successors;
 	struct cut_shared *shared;
-	uint32_t successor_of; /* one cut in so many has a successor */
+	uint32_t successor_of; /* cuts between two with a successor */
 	bool is_successor;
-	uint8_t *beside; /* what ends with the process */
+	uint8_t *beside; /* memory that ends with the process */
 	size_t beside_bytes;
 	bool caught;
 };
@@ -67,10 +67,12 @@ struct run {
 
 uint32_t roll(struct run *r, uint32_t sides);
 void lie(struct run *r, const char *what);
-/* Which keys are gone, and the highest cas of the others: known, once a call has ended. */
+/* Records which keys are misses, and the highest cas of the others. Both are known when no call
+ * is under way. */
 void settle(struct run *r);
 void watch_evictions(struct run *r);
-/* A call of a writer, drawn; then perhaps a flush, a resize, a page that moves; and a turn. */
+/* Makes a random call of a writer; then perhaps a flush, a resize, an evacuation
+ * of a page; and a turn. */
 void one_call(struct run *r);
 
 static inline uint32_t
@@ -81,14 +83,15 @@ writers_of(const struct run *r)
 
 /* ---- cut_next.c ---- */
 
-/* The process ends here: another one opens the image, is judged, and goes on. */
+/* Ends the process here: another one opens the image, is checked, and continues. */
 void succeed(struct run *r);
-/* The store is left as at a graceful stop, and opened elsewhere; and another time begun empty. */
+/* Leaves the store as at a graceful stop and opens it elsewhere; then begins an
+ * empty one over a copy. */
 void leave(struct run *r);
 
 /* ---- cut_two.c ---- */
 
-/* So many calls of all writers, which take turns. */
+/* Makes this many calls of all writers, which take turns. */
 void take_turns(struct run *r, uint32_t calls);
 
 #endif

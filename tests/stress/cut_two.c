@@ -1,6 +1,6 @@
 /*
- * cut_two.c - two writers of one thread: at a gap of the store the other one goes on, and the first
- * is parked with the locks that it holds.
+ * cut_two.c - two writers of one thread: at a gap of the store the other one continues, and the
+ * first is parked with the locks that it holds.
  */
 #include "cut_run.h"
 #include "gaps.h"
@@ -8,12 +8,12 @@
 #include <ucontext.h>
 
 #define STACK_BYTES (4u << 20)
-#define SWITCH_OF   4u /* one gap in so many is used */
+#define SWITCH_OF   4u /* one gap in this many is used */
 #define REST_OF     2u /* of the moments between calls */
 
 static struct {
 	struct run *run;
-	uint32_t calls; /* in the end */
+	uint32_t calls; /* at the end */
 	struct {
 		ucontext_t at;
 		bool done;
@@ -21,7 +21,7 @@ static struct {
 	ucontext_t back;
 } turns;
 
-/* The next writer that has calls to do goes on here. */
+/* Switches to the next writer that has calls to make. */
 static void
 let_other(void)
 {
@@ -84,5 +84,5 @@ take_turns(struct run *r, uint32_t calls)
 	r->w = &r->writers[0];
 	gaps_call(on_gap);
 	swapcontext(&turns.back, &turns.each[0].at);
-	r->alone++; /* what follows is one writer's */
+	r->alone++; /* the remaining calls are one writer's */
 }

@@ -1,15 +1,15 @@
 /*
- * A store that is cut off after any of its stores. Goal: whatever instruction was the last one, the
- * memory is one that a successor can go on with, and one that is cut off amid the opening leaves
- * the like. Method: one thread writes to a store of few keys, as one writer or as two that take
- * turns at the store's gaps; its memory is watched (cut_catch.h), and after instructions that wrote
- * to it the rules of RESTART.md that need no repair are judged, and all keys are looked up; at some
- * of these cuts a process of its own opens the memory, is judged, and goes on.
+ * A store that is cut off after any of its stores. Goal: whichever instruction was the last, a
+ * successor can continue with the memory, and one that is cut off amid the opening leaves such a
+ * memory, too. Method: one thread writes to a store of few keys, as one writer or as two that
+ * take turns at the store's gaps; its memory is watched (cut_catch.h), and after instructions
+ * that wrote to it the rules of RESTART.md that need no repair are checked, and all keys are
+ * looked up; at some of these cuts a process of its own opens the memory, is checked, and
+ * continues.
  *
- *     cuts SHAPE [CALLS [SEED [SUCCESSOR_OF]]]
+ * cuts SHAPE [CALLS [SEED [SUCCESSOR_OF]]]
  *
- * It repeats exactly. With "caught" as first argument the store is a mutant, and must be seen to
- * fail.
+ * A run repeats exactly. With "caught" as first argument the store is a mutant, and must fail.
  */
 #include "caught.h"
 #include "cut_catch.h"
@@ -22,9 +22,9 @@
 #include <string.h>
 
 #define SUCCESSOR_OF 127u /* cuts; a prime, so that all kinds of stores have their turn */
-#define MOVING_OF    31u  /* of those at which an item is in two slots */
-#define CLAIM_OF     13u  /* of those at which the index claims pages */
-#define END_OF       5u   /* of those amid the end of a resize */
+#define MOVING_OF    31u  /* of cuts with an item in two slots */
+#define CLAIM_OF     13u  /* of cuts while the index claims pages */
+#define END_OF       5u   /* of cuts amid the end of a resize */
 
 static const struct shape shapes[] = {
 	{.name = "small", .calls = 2000, .buckets = 20, .flush_of = 64},
@@ -37,7 +37,7 @@ static const struct shape shapes[] = {
 	 .buckets = 32,
 	 .flush_of = 512,
 	 .page_of = 24},
-	/* An index of one page to three, in a store that has no page to spare. */
+	/* The index has one page to three, in a store that has no page to spare. */
 	{.name = "claims",
 	 .calls = 30,
 	 .limit = 3 << 20,
@@ -81,7 +81,8 @@ static const struct shape shapes[] = {
 	 .page_of = 24},
 };
 
-/* A due flush that was done, or replaced, must not be done again. */
+/* Checks that a due flush that was done, or replaced, is not done again.
+ * Returns NULL, or words. */
 static const char *
 look_at_flush(const struct run *r)
 {
@@ -95,7 +96,7 @@ look_at_flush(const struct run *r)
 		       : NULL;
 }
 
-/* Killed between the two last stores of a resize. */
+/* True if the process was killed between the two last stores of a resize. */
 static bool
 resize_ends(const struct index *ix)
 {

@@ -1,5 +1,5 @@
 /*
- * fibres.c - contexts of their own stacks, and the one that chooses among them.
+ * fibres.c - contexts of their own stacks, and the main one that chooses among them.
  */
 #include "fibres.h"
 
@@ -12,7 +12,7 @@ static struct {
 	ucontext_t context;
 	fibre_fn *fn;
 	void *arg;
-	uint32_t gaps; /* until it stops */
+	uint32_t gaps; /* gaps left until it stops */
 	bool busy;
 	_Alignas(64) uint8_t stack[FIBRE_STACK];
 } fibres[FIBRES_MAX];

@@ -1,6 +1,6 @@
 /*
  * fibres.h - calls that run beside each other in one thread, and change at the gaps of a protocol
- * compiled with STORE_GAPS: what a seed does, it does again.
+ * compiled with STORE_GAPS: a seed repeats exactly.
  *
  * Thread: one.
  * Bounds: FIBRES_MAX; a stack of FIBRE_STACK bytes each.
@@ -16,14 +16,14 @@
 
 typedef void fibre_fn(void *arg);
 
-/* From now on fn(arg) runs as this fibre, which was idle. */
+/* Starts fn(arg) in this fibre, which was idle. */
 void fibre_begin(uint32_t fibre, fibre_fn *fn, void *arg);
 bool fibre_is_idle(uint32_t fibre);
-/* Runs it up to its gaps-th gap, or its end. */
+/* Runs the fibre up to its gaps-th gap, or its end. */
 void fibre_run(uint32_t fibre, uint32_t gaps);
-/* It never goes on. */
+/* Ends the fibre: it is never resumed. */
 void fibre_kill(uint32_t fibre);
-/* In a fibre: a gap. Outside it is none. */
+/* Makes a gap in a fibre. Outside a fibre it does nothing. */
 void fibre_gap(void);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-#define YIELD_OF 16u /* one gap in so many is used */
+#define YIELD_OF 16u /* one gap in this many is used */
 
 static _Thread_local uint64_t gap_random;
 static gap_fn *called;

@@ -1,6 +1,6 @@
 /*
- * gaps.h - what happens between two steps of a store compiled with STORE_GAPS (gap.h): now and
- * then another thread comes in.
+ * gaps.h - events between two steps of a store compiled with STORE_GAPS (gap.h): now and then
+ * another thread runs.
  *
  * Thread: each has its own random numbers.
  */
@@ -9,14 +9,14 @@
 
 #include <stdint.h>
 
-/* Which gaps are used follows from this. */
+/* Seeds the choice of gaps that are used. */
 void gaps_begin(uint64_t random);
 
-/* Every gap calls this instead; NULL: it gives the processor away as before. */
+/* Makes every gap call fn; NULL: gaps yield the processor as before. */
 typedef void gap_fn(void);
 void gaps_call(gap_fn *fn);
 
-/* The test's own: give the processor away one time in so many. */
+/* Makes a gap of the test's own, which yields the processor one time in one_of. */
 void gaps_yield(uint32_t one_of);
 
 #endif

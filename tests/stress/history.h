@@ -1,11 +1,11 @@
 /*
- * history.h - what threads asked of a cache and what they were told, with the times.
+ * history.h - the calls of threads to a cache and the answers, with the times.
  *
  * Shape:  one struct call per request; the calls of one key, with the flushes and the steps of
  *         time that concern all keys, are that key's history.
  * Units:  invoked and returned are ticks of one counter all threads share, so no two are equal
- *         and a call that returned before another was invoked has the smaller tick.
- *         Seconds on the store's clock.
+ *         and a call that returned before another was invoked has the smaller tick. Seconds on
+ *         the store's clock.
  * Bounds: a thread has one call at a time; HISTORY_THREADS_MAX threads.
  */
 #ifndef CLOCKOO_HISTORY_H
@@ -16,11 +16,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define HISTORY_THREADS_MAX 17u /* sixteen that ask, one line for the steps of time */
-#define HISTORY_VALUE_MAX   96u /* of a value, set as the store's limit too */
-#define HISTORY_ARGUMENT    80u /* bytes a call brings along */
+#define HISTORY_THREADS_MAX 17u /* sixteen that call, one line for the steps of time */
+#define HISTORY_VALUE_MAX   96u /* of a value, set as the store's limit, too */
+#define HISTORY_ARGUMENT    80u /* bytes of a call's value */
 
-/* Name, and whether the call brings a value along. */
+/* Kinds of calls: the symbol and its name. */
 #define CALLS(X)                                                                                   \
 	X(CALL_GET, "get")                                                                         \
 	X(CALL_TOUCH, "touch")                                                                     \
@@ -52,30 +52,30 @@ struct call {
 	enum store_result result;
 	uint32_t thread;
 	uint32_t key;
-	uint32_t now_s; /* on the asking core; of CALL_TIME: from now on, on all of them */
+	uint32_t now_s; /* on the calling core; of CALL_TIME: from now on, on all of them */
 
-	/* asked */
+	/* arguments */
 	uint64_t number;   /* cas to compare (of mark stale: 0 is none); delta */
 	uint64_t initial;  /* of count */
 	uint32_t flags;    /* of set, add, replace, cas, late, extend */
-	uint32_t expiry_s; /* of those, touch, count and drop; of flush: when */
+	uint32_t expiry_s; /* of the same, and of touch, count and drop; of flush: when */
 	uint32_t len;
 	char bytes[HISTORY_ARGUMENT];
 
-	/* told, if OK */
+	/* the answer, if OK */
 	uint64_t told_number; /* the new number of incr, decr and count; else the item's cas */
 	uint32_t told_flags;
-	bool told_made; /* of count: there was none; of stale and empty: something is left */
+	bool told_made; /* of count: no number existed; of stale and empty: an item is left */
 	bool told_stale;
-	bool told_no_cas; /* told_number is none */
+	bool told_no_cas; /* told_number has no cas */
 	bool told_won;    /* of win: by this call */
 	uint32_t told_expiry_s;
-	bool told_expiry; /* it was not in the past already */
+	bool told_expiry; /* the expiry was not in the past */
 	uint32_t told_len;
 	char told[HISTORY_VALUE_MAX];
 };
 
-/* Does its answer say what the item looks like? */
+/* True if the call's answer contains the fields of the item. */
 bool call_tells_item(const struct call *call);
 
 void call_print(FILE *to, const struct call *call);

@@ -10,7 +10,7 @@ dead(const struct key_state *s, const struct call *c)
 	return s->expiry_s != 0 && s->expiry_s <= c->now_s;
 }
 
-/* What the next version's cas is at least: more than this one's, and than any before. */
+/* Returns the least cas of the next version: above this one's, and above any before. */
 static uint64_t
 next_cas(const struct key_state *s)
 {
@@ -23,8 +23,8 @@ forget(struct key_state *s)
 	*s = (struct key_state){.what = KEY_ABSENT, .cas = next_cas(s)};
 }
 
-/* The answer says that there was nothing. An expired item is nothing to one core, and still
- * something to another whose clock is behind; so it stays. */
+/* Takes an answer of "not found". An expired item is absent to one core, and still present to
+ * another whose clock is behind, so it stays. */
 static bool
 seen_absent(struct key_state *s, const struct call *c)
 {
@@ -59,7 +59,7 @@ put_value(struct key_state *s, const struct call *c, uint32_t doomed_s)
 	return true;
 }
 
-/* Can the version's cas be the one asked for; can it be another? */
+/* True if the version's cas can be the call's number. may_differ(): if it can be another. */
 static bool
 may_match(const struct key_state *s, const struct call *c)
 {
@@ -124,7 +124,7 @@ step_extend(struct key_state *s, const struct call *c)
 	return true;
 }
 
-/* Digits up to the end or a space, no more than twenty. */
+/* Reads digits up to the end or a space, at most twenty. */
 static bool
 number_of(const struct key_state *s, uint64_t *number)
 {
@@ -171,7 +171,7 @@ step_number(struct key_state *s, const struct call *c)
 	return true;
 }
 
-/* What an answer says about the version must be so; and tells its cas, if that was open. */
+/* True if the answer's fields are those of the version. An unknown cas becomes known by it. */
 static bool
 told_truth(struct key_state *s, const struct call *c)
 {
@@ -202,7 +202,7 @@ step_look(struct key_state *s, const struct call *c)
 		return seen_absent(s, c);
 	if (!seen_present(s, c))
 		return false;
-	/* The middle of a history: an expiry in the past cannot be the one it was found by. */
+	/* At the middle of a history, an expiry in the past cannot be the one it was found by. */
 	if (s->what == KEY_ANY && c->kind == CALL_GET && !c->told_expiry)
 		return true;
 	if (!told_truth(s, c))
@@ -239,7 +239,7 @@ step_delete_cas(struct key_state *s, const struct call *c)
 	return true;
 }
 
-/* What is kept of an item, or, for want of memory, nothing. */
+/* Takes an answer of stale or empty: a changed item is kept or, for lack of memory, none. */
 static bool
 step_keep(struct key_state *s, const struct call *c)
 {
@@ -273,7 +273,8 @@ step_keep(struct key_state *s, const struct call *c)
 	return told_truth(s, c);
 }
 
-/* One reader wins a version. One that does not may have come while the version was made anew. */
+/* Takes an answer of win: one reader wins a version. A reader that does not win may have arrived
+ * while the version was copied. */
 static bool
 step_win(struct key_state *s, const struct call *c)
 {
@@ -304,7 +305,8 @@ step_count(struct key_state *s, const struct call *c)
 	return true;
 }
 
-/* The value that it tells says which of the two it was: flags of an extend are its own. */
+/* Takes an answer of append-or-create. An extend's flags are its own, so the value shows which of
+ * the two was done. */
 static bool
 step_append_or_begin(struct key_state *s, const struct call *c)
 {
@@ -355,7 +357,7 @@ step_late(struct key_state *s, const struct call *c)
 	return told_truth(s, c);
 }
 
-/* A flush now, or one to come that takes along at least what is there today. */
+/* A flush is immediate, or a delayed one that flushes at least the items of now. */
 static bool
 step_flush(struct key_state *s, const struct call *c)
 {
@@ -377,7 +379,7 @@ step_time(struct key_state *s, const struct call *c)
 bool
 key_step(struct key_state *s, const struct call *c)
 {
-	/* Refused for want of memory: nothing happened. */
+	/* A call that was refused for lack of memory has no effect. */
 	if (c->result == STORE_NO_MEMORY)
 		return true;
 	switch (c->kind) {

@@ -8,10 +8,10 @@
 
 #define TABLE_SIZE (4u * LINEAR_PLACES_MAX) /* open addressing, at most a quarter full */
 
-/* Where the key can be: its state, and who of those under way has already acted on it. */
+/* A possible state of the key, and which of the calls under way have already acted on it. */
 struct place_in_time {
 	struct key_state state;
-	uint32_t done; /* a bit a thread */
+	uint32_t done; /* a bit for each thread */
 	uint32_t zero;
 };
 static_assert(sizeof(struct place_in_time) == sizeof(struct key_state) + 8 &&
@@ -25,7 +25,7 @@ struct linear {
 	uint32_t stamp; /* entries of the table with another stamp are empty */
 	struct place_in_time places[LINEAR_PLACES_MAX];
 	struct place_in_time next[LINEAR_PLACES_MAX];
-	uint32_t table[TABLE_SIZE]; /* numbers of places */
+	uint32_t table[TABLE_SIZE]; /* indexes of places */
 	uint32_t stamps[TABLE_SIZE];
 };
 
@@ -57,7 +57,7 @@ linear_given_up(const struct linear *l)
 	return l->given_up;
 }
 
-/* Add to the places at hand, once. False: too many. */
+/* Adds a place, once. False: too many. */
 static bool
 add_place(struct linear *l, const struct place_in_time *p)
 {
@@ -91,7 +91,8 @@ linear_begin_empty(struct linear *l)
 	add_place(l, &p);
 }
 
-/* Nothing is known but which calls are under way; each may or may not have acted. */
+/* Makes every place possible: only the calls under way are known, and each may
+ * or may not have acted. */
 static void
 forget_places(struct linear *l)
 {
@@ -109,7 +110,8 @@ forget_places(struct linear *l)
 	}
 }
 
-/* Let each of those under way that has not acted act on place n, as far as it can. */
+/* Lets each call under way that has not acted act on place n, as far as it can. False if there is
+ * no room for another place. */
 static bool
 grow_from(struct linear *l, uint32_t n)
 {
@@ -125,8 +127,8 @@ grow_from(struct linear *l, uint32_t n)
 	return true;
 }
 
-/* A call returns: it must have acted by now. What is reached through places where it has not is
- * searched on; where it has is kept as it is, for the others may as well act later. */
+/* Takes the return of a call, which must have acted by now. Places where it has not are searched
+ * further. Places where it has are kept as they are, since the other calls may act later. */
 static bool
 walk_return(struct linear *l, const struct call *call)
 {
@@ -176,7 +178,7 @@ events_of(const struct call *const *calls, uint32_t count)
 	return events;
 }
 
-/* What happens after the tick since. */
+/* Walks the events after the tick since. */
 static enum linear_verdict
 walk_since(struct linear *l, const struct call *const *calls, uint32_t count, uint64_t since,
 	   const struct call **liar)
@@ -208,7 +210,7 @@ linear_walk(struct linear *l, const struct call *const *calls, uint32_t count,
 	return walk_since(l, calls, count, 0, liar);
 }
 
-/* ---- a lie, as short as it can be told ---- */
+/* ---- the shortest history with a lie ---- */
 
 static int
 by_return(const void *a, const void *b)
@@ -218,8 +220,9 @@ by_return(const void *a, const void *b)
 	return x->returned < y->returned ? -1 : x->returned > y->returned;
 }
 
-/* Do these calls, all of which return after since, lie whatever was before? Since 0: nothing was.
- * Those under way at that time may have acted before it or not. */
+/* True if these calls, all of which return after `since`, contain a lie whatever the key
+ * was before. Since 0: the key was absent before. Calls under way at `since` may have
+ * acted before it or not. */
 static bool
 still_lies(struct linear *l, const struct call *const *calls, uint32_t count, uint64_t since)
 {
@@ -234,8 +237,8 @@ still_lies(struct linear *l, const struct call *const *calls, uint32_t count, ui
 	return walk_since(l, calls, count, since, &liar) == LINEAR_LIE;
 }
 
-/* The latest beginning from which it is still a lie. To know less never turns truth into a lie,
- * so halving finds it. */
+/* Returns the latest beginning from which there is still a lie. Knowing less never makes a true
+ * history a lie, so halving finds it. */
 static uint32_t
 latest_beginning(struct linear *l, const struct call *const *calls, uint32_t count)
 {
@@ -252,7 +255,8 @@ latest_beginning(struct linear *l, const struct call *const *calls, uint32_t cou
 	return enough;
 }
 
-/* What began after the lie was told has no part in it. */
+/* Leaves out the calls that began after the false answer, since they cannot explain it. Returns
+ * the number of the others. */
 static uint32_t
 leave_out_later(const struct call **calls, uint32_t count, const struct call *liar)
 {

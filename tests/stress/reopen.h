@@ -1,5 +1,5 @@
 /*
- * reopen.h - a store's image goes to another address, and is opened there as by another process.
+ * reopen.h - a store's image moves to another address, and is opened there as by another process.
  *
  * Owner:  the memory of a struct reopened, until reopen_end.
  *
@@ -19,7 +19,7 @@ struct reopened {
 	size_t image_bytes;
 	void *beside;
 	size_t beside_bytes;
-	struct store_opening *open; /* amid it: NULL until it has begun */
+	struct store_opening *open; /* an opening under way; NULL until it has begun */
 	struct store *store;        /* NULL: refused */
 	struct store_image_look look;
 	struct store_open_report report;
@@ -31,7 +31,7 @@ reopen_image_of(struct store *st)
 	return (uint8_t *)st - IMAGE_STORE_AT;
 }
 
-/* Open an image where it lies. */
+/* Opens an image in place. */
 static inline void
 reopen_at(struct reopened *r, uint8_t *image, const struct store_config *cfg, uint32_t now_s)
 {
@@ -56,7 +56,7 @@ reopen_at(struct reopened *r, uint8_t *image, const struct store_config *cfg, ui
 		r->store = store_open_store(r->open);
 }
 
-/* A copy of it elsewhere; all that no successor may rely on is spoilt. */
+/* Returns a copy of the image elsewhere; fields that no successor may rely on are overwritten. */
 static inline uint8_t *
 reopen_copy(struct store *st, const struct store_config *cfg)
 {
@@ -84,8 +84,9 @@ reopen_end(struct reopened *r)
 	free(r->beside);
 }
 
-/* Of a store that was just opened: each object of each page is live, on the page's list of free
- * ones, or was never allocated; and counts agree. The words of what is wrong, or NULL. */
+/* Checks the pages of a store that was just opened. Each object of each page must be live, on the
+ * page's list of free ones, or never allocated; and the counts must agree. Returns the words of
+ * the error, or NULL. */
 static inline const char *
 reopen_look_at_pages(const struct store *st)
 {

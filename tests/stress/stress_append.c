@@ -1,7 +1,7 @@
 /*
- * Appends and prepends from all sides. Goal: none is lost, none done twice, none torn, none out of
- * its thread's order. Method: every thread adds numbered tokens to the one value, at either end,
- * until it is larger than any object and lies in chunks; readers among them, the threads
+ * Appends and prepends from all threads. Goal: no token is lost, doubled, torn, or out of its
+ * thread's order. Method: every thread adds numbered tokens to the one value, at either end,
+ * until it is larger than any object and is in chunks; readers among them, the threads
  * themselves, find it well-formed at every moment; in the end every token is there.
  */
 #include "store/store.h"
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 #define THREADS    4u
-#define TOKENS     1800u /* a thread and end: 4 * 2 * 1800 * 8 bytes are two chunks */
-#define LOOK_OF    16u   /* one look in so many additions */
+#define TOKENS     1800u /* for a thread and end: 4 * 2 * 1800 * 8 bytes are two chunks */
+#define LOOK_OF    16u   /* one check in this many additions */
 #define TRIES_MAX  50000000u
 #define LEAD_MAX   12u /* tokens a thread may be ahead of another */
 #define MEMORY     (64u << 20)
@@ -21,8 +21,8 @@
 #define TOKENS_MAX (THREADS * 2 * TOKENS + 1)
 #define TURN_NOW_S STORE_CLOCK_START
 #define RUNS_MAX                                                                                   \
-	5u /* one that has forgotten the value shows nothing: versions that wait for a             \
-	      thread that stands still may take the memory of its class */
+	5u /* a run that has evicted the value shows nothing: versions that wait for a stalled     \
+	      thread may take the memory of its class */
 
 struct token {
 	uint32_t thread, number;
@@ -55,7 +55,7 @@ add(struct store_core *sc, enum store_mode mode, struct token token)
 	return store_finish(sc, &f, mode, 0);
 }
 
-/* Away from the token at, every thread's numbers go up from 0, one by one. */
+/* True if every thread's numbers rise from 0 one by one, away from the token at. */
 static bool
 half_is_in_order(const struct token *at, int32_t step, uint32_t count, uint32_t *next)
 {
@@ -67,7 +67,8 @@ half_is_in_order(const struct token *at, int32_t step, uint32_t count, uint32_t 
 	return true;
 }
 
-/* next: how many of each thread's are there, in front and behind. */
+/* True if the value is well-formed. next: how many tokens of each thread are
+ * there, in front and behind. */
 static bool
 value_is_in_order(struct worker *w, uint32_t next[2][THREADS])
 {
@@ -101,8 +102,8 @@ one_lied(const struct worker *w)
 	return lied;
 }
 
-/* Versions that wait for a thread that stands still must not fill the memory: then the one value
- * would be forgotten, which a cache may do and this test must not have. */
+/* True if a thread is too far ahead. Versions that wait for a stalled thread must not fill the
+ * memory: then the value would be evicted, which a cache may do and this test must not have. */
 static bool
 too_far_ahead(const struct worker *w)
 {
@@ -135,7 +136,7 @@ work(void *arg)
 			w->lied = true; /* nothing evicted it: it must be there */
 			break;
 		default:
-			sched_yield(); /* memory comes back when the others have turned */
+			sched_yield(); /* memory is freed when the others have turned */
 			break;
 		}
 		if (tries % LOOK_OF == 0)
@@ -145,7 +146,7 @@ work(void *arg)
 	return NULL;
 }
 
-/* All of them, and in order. */
+/* True if all tokens are there, in order. */
 static bool
 all_are_there(struct worker *workers)
 {
@@ -176,7 +177,7 @@ forgotten(const struct worker *workers)
 	return evicted != 0;
 }
 
-/* One store's life: a thread each, until all is added, or one saw a lie. */
+/* Runs a store with a thread for each core, until all tokens are added or a thread saw a lie. */
 static bool
 run(struct worker *workers, struct region region, bool *evicted)
 {

@@ -1,11 +1,12 @@
 /*
- * Who begins, and who wins. Goal: of cores that create the same number or value, or reach for the
- * same token, exactly one is the first, and nothing of what the others did is lost. Method: key
- * after key all threads do the same at once: count on or begin, append or begin, make an empty item
- * to be filled, win a stale one while it is touched and counted on. Memory is plentiful, so nothing
- * may be forgotten (the model of stress_model.c lets a store forget, and would not see this).
+ * Creating an item, and winning it. Goal: of cores that create the same number or value, or try
+ * to win the same token, exactly one is the first, and no other core's write is lost. Method: key
+ * after key all threads do the same at once: count on or begin, append or begin, make an empty
+ * item to be filled, win a stale one while it is touched and counted on. Memory is plentiful, so
+ * no item may be forgotten (the model of stress_model.c lets a store forget, and would not see
+ * this).
  *
- *   stress_begin [caught]: with "caught" the store is a mutant, and must be seen to fail.
+ * stress_begin [caught]: with "caught" the store is a mutant, and must fail.
  */
 #include "caught.h"
 #include "gaps.h"
@@ -26,7 +27,7 @@
 #define EXPIRY_S     1000u
 #define FIRST_NUMBER 5u
 
-/* What became of the keys of one number. */
+/* Results of the calls for the keys of one number. */
 struct score {
 	_Atomic uint32_t created, counted, extended, made, won;
 };
@@ -124,7 +125,7 @@ call_stale(struct worker *w, struct view key, uint64_t hash, void *arg)
 	return store_delete_with(w->core, key, hash, &how, &left);
 }
 
-/* The token, if it can be won. */
+/* Wins the token, if it can be won. */
 static enum store_result
 call_win(struct worker *w, struct view key, uint64_t hash, void *arg)
 {
@@ -138,7 +139,7 @@ call_win(struct worker *w, struct view key, uint64_t hash, void *arg)
 
 /* ---- one key ---- */
 
-/* All threads begin on a key together. */
+/* Waits until all threads have reached a key. */
 static void
 gather(struct worker *w, uint32_t n)
 {
@@ -168,7 +169,7 @@ begin_all(struct worker *w, uint32_t n)
 		lie(w->run, "an item that was made as won was won", n);
 }
 
-/* Some change what the value lies in, and all reach for the token. */
+/* Two threads copy the item by a change, and all try to win the token. */
 static void
 win_all(struct worker *w, uint32_t n)
 {
@@ -217,7 +218,7 @@ letters_are_there(struct store_core *sc, const struct item *it)
 	return letters == (1u << THREADS) - 1;
 }
 
-/* Nobody is at that key any more. */
+/* Checks a key that no thread uses any more. */
 static void
 judge_key(struct run *run, struct store_core *sc, uint32_t n)
 {

@@ -1,12 +1,12 @@
 /*
- * Floods of flushes among sets, gets, touches and deletes of many cores. Goal: nothing that was
- * flushed ever comes back, nothing else is lost in a store that never evicts, and in the end
- * nothing hides. Method: every value has a number; who stored it notes how many flushes had begun
- * when it was there. Whoever finds it after one more of them was done has seen a lie. Sixteen
- * flushes at a time are more than there are numbers for: the last ones wait for the sweep.
+ * Floods of flushes among sets, gets, touches and deletes of many cores. Goal: no flushed item is
+ * found again, no other is lost in a store that never evicts, and in the end no item is hidden.
+ * Method: every value has a number; its writer notes how many flushes had begun when it was
+ * stored. A reader that finds it after one more of them was done has seen a lie. Sixteen flushes
+ * at a time are more than there are numbers for: the last ones wait for the sweep.
  *
- * With "resized" as argument the index gets larger and smaller all the time; with "evicts" the
- * store may forget. With "caught" the store is a mutant, and must be seen to fail.
+ * With "resized" as argument the index grows and shrinks all the time; with "evicts" the store
+ * may evict. With "caught" the store is a mutant, and must fail.
  */
 #include "caught.h"
 #include "store/account.h"
@@ -24,7 +24,7 @@
 #define TURN_OPS    64u
 #define KEYS        120000u /* several times what the retire list holds */
 #define FLOOD       (GENERATIONS_MAX + 1)
-#define CALM_OPS    60000u     /* of the flusher, from flood to flood */
+#define CALM_OPS    60000u     /* operations of the flusher between floods */
 #define NUMBERS     (1u << 21) /* values of a writer: then it ends */
 #define LEAST       14000u     /* buckets */
 #define MOST        18000u
@@ -38,7 +38,7 @@ struct run {
 	const char *_Atomic lie;
 	bool resized;
 	_Atomic uint32_t begun, done;             /* flushes */
-	_Atomic uint32_t there[THREADS][NUMBERS]; /* as note(), when this value had been stored */
+	_Atomic uint32_t there[THREADS][NUMBERS]; /* note(), when this value had been stored */
 };
 
 struct worker {
@@ -85,7 +85,7 @@ key_view(const uint32_t *key)
 	return (struct view){(const uint8_t *)key, sizeof *key};
 }
 
-/* How many flushes have begun, and one more: 0 is nothing. */
+/* Returns one more than the flushes that have begun: 0 means none. */
 static uint32_t
 note(struct run *run)
 {
@@ -113,13 +113,13 @@ store_key(struct worker *w, uint32_t key)
 	}
 	noted = note(w->run);
 	atomic_store(&w->run->there[w->id][w->next++], noted);
-	/* One that was under way may have taken it. */
+	/* A flush that was under way may have flushed the value. */
 	if (done + 1 == noted)
 		w->last[key] = noted;
 	w->stored++;
 }
 
-/* Its writer may not have come to say so. */
+/* Returns the value's note, or a maximum if its writer has not written it yet. */
 static uint32_t
 was_there(struct run *run, const struct told *t)
 {
@@ -164,7 +164,7 @@ touch_or_delete(struct worker *w, uint32_t key, bool touch)
 	store_delete(w->core, k, store_hash(w->core, k));
 }
 
-/* As a connection does it. False: the run is over before it is done. */
+/* Flushes as a connection does. False if the run ends before. */
 static bool
 flush(struct worker *w)
 {
@@ -212,7 +212,7 @@ work(void *arg)
 	return NULL;
 }
 
-/* Flushed once more, the store gives everything back. */
+/* Checks that after one more flush the store has freed everything. */
 static void
 check_end(struct run *run)
 {
@@ -261,7 +261,7 @@ make_store(bool never_evict, void **memory)
 	return store_create_planned(&region, &cfg, &plan);
 }
 
-/* The most that was seen hidden. */
+/* Waits for the end of the run. Returns the most tombstones seen. */
 static uint64_t
 wait_for_end(struct run *run)
 {

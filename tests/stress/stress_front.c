@@ -1,14 +1,16 @@
 /*
- * stress_front.c - is a front with copies one cache, as each key's history tells?
+ * stress_front.c - checks by each key's history that a front with copies behaves as one cache.
  *
  * Goal:   however reads, writes, flushes, forgetting and lost connections of two cores overlap,
- * each key's answers have an order: lib/front's copies and cells keep all rules of FRONT.md 3.
- * Method: the product's copies and cells on a store, and a model of what is around them: clients,
- *         flights, a connection a core to a server that answers in its order, late, and forgets.
- *         All of it runs in one thread, a random step at a time; at the gaps inside a rule the
- * other core has its steps. Histories are judged by linear.h. A failing seed is printed.
+ *         each key's answers have an order: lib/front's copies and cells keep all rules of
+ *         FRONT.md 3.
+ * Method: the product's copies and cells on a store, and a model of their surroundings: clients,
+ *         flights, a connection of each core to a server that answers in order, late, and
+ *         forgets. All of it runs in one thread, a random step at a time; at the gaps inside a
+ *         rule the other core has its steps. Histories are judged by linear.h. A failing seed is
+ *         printed.
  *
- *   stress_front [caught] [seeds [first]]: with "caught" a rule is broken, and must be seen to be.
+ * stress_front [caught] [seeds [first]]: with "caught" a rule is broken, and the run must fail.
  */
 #include "linear.h"
 
@@ -27,7 +29,7 @@
 #define SEEDS        400u
 #define CAUGHT_SEEDS 20000u
 #define MEMORY       (16u << 20)
-#define NAMES        1000000u /* of which two have one cell */
+#define NAMES        1000000u /* of these names two have one cell */
 #define NEVER        (UINT64_MAX / 2)
 
 void stress_gap(void);
@@ -35,7 +37,7 @@ void stress_gap(void);
 enum what { READ, WRITE, FLUSH };
 enum stage { QUEUED, SENT, EXECUTED, LOST, OVER };
 
-/* What a core asks of the server. */
+/* A request of a core to the server. */
 struct request {
 	enum what what;
 	enum stage stage;
@@ -44,9 +46,9 @@ struct request {
 	struct front_seen seen;
 	struct call *asker[CLIENTS];
 	uint32_t askers;
-	bool held;  /* the next flight: the first is on its way */
-	bool alone; /* a gets: its copy replaces one without a cas. No flight */
-	/* what the server has told */
+	bool held;  /* the next flight: the first is under way */
+	bool alone; /* a gets: its copy replaces one without a cas; no flight */
+	/* the server's answer */
 	bool there;
 	enum store_result result;
 	uint32_t len, flags;
@@ -72,16 +74,16 @@ static struct {
 	uint32_t calls;
 	struct call *now[CLIENTS]; /* not answered yet */
 	bool gone[CLIENTS];        /* its last call has no answer */
-	bool unheard[CALLS_MAX];   /* and may have had an effect: it tells nothing */
+	bool unheard[CALLS_MAX];   /* such calls that were reads: they prove nothing */
 	uint64_t tick, random;
-	uint32_t core; /* whose step it is */
+	uint32_t core; /* the core whose step it is */
 	bool in_gap, lost;
-	bool slow; /* replies of core 0 come late */
+	bool slow; /* replies of core 0 arrive late */
 	bool late; /* lost writes are executed between a flight's execution and its reply */
-	bool sure; /* the server has done all that an earlier process has sent it */
-	struct request *former; /* what that is; NULL: nothing */
+	bool sure; /* the server has done all writes of an earlier process */
+	struct request *former; /* such a write; NULL: none */
 	uint32_t flushes;       /* of 100 calls */
-	uint32_t reads;         /* and those */
+	uint32_t reads;         /* of 100 calls */
 	uint32_t forgets;       /* of 64 steps */
 } w;
 
@@ -113,8 +115,8 @@ answer(struct call *c, enum store_result result, const void *told, uint32_t len,
 	w.now[c->thread] = NULL;
 }
 
-/* Nobody will say what has become of it. A write may be done at any time, or never: that is, as the
- * last of all. A read tells nothing. */
+/* Ends a call without an answer. A write may take effect at any time, or never: its return is
+ * after all others. A read proves nothing. */
 static void
 unheard(struct call *c)
 {
@@ -127,7 +129,7 @@ unheard(struct call *c)
 
 /* ---- flights ---- */
 
-/* Of this core and key: on its way, or, held, the one that waits. */
+/* Returns the flight of this core and key: the one under way or, held, the waiting one. */
 static struct request *
 flight_of(uint32_t core, uint32_t key, bool held)
 {
@@ -327,7 +329,7 @@ execute(struct request *r)
 	memcpy(r->value, v->bytes, v->len);
 }
 
-/* The first of this core's connection that is at this stage. */
+/* Returns the first request of this core's connection that is at this stage. */
 static struct request *
 first_at(uint32_t core, enum stage stage)
 {
@@ -379,7 +381,7 @@ reply_step(uint32_t core)
 	}
 }
 
-/* What was sent may be executed yet, as the server has it. */
+/* Ends the core's connection. Requests that were sent may still be executed by the server. */
 static void
 connection_end(uint32_t core)
 {
@@ -405,7 +407,7 @@ connection_end(uint32_t core)
 	}
 }
 
-/* A flight of the key has a value that its core has not got yet. */
+/* True if a flight of the key has a value that its core has not received yet. */
 static bool
 is_answered_late(uint32_t key)
 {
@@ -430,7 +432,7 @@ late_step(void)
 		}
 }
 
-/* A set of somebody who has gone. */
+/* Begins a set by an earlier process. */
 static void
 former_begin(void)
 {
@@ -453,7 +455,7 @@ former_step(void)
 {
 	const struct request *flight = flight_of(w.slow ? 0 : w.core, 0, false);
 
-	/* Best between the server's answer to a flight and its core. */
+	/* The write harms most between the server's answer to a flight and its arrival. */
 	if (w.former != NULL) {
 		if (flight == NULL || flight->stage != EXECUTED || !flight->there || below(8) != 0)
 			return;
@@ -541,7 +543,7 @@ world_step(void)
 	}
 }
 
-/* Inside a rule of one core: the other goes on. */
+/* Runs steps of the other core inside a rule of one core. */
 void
 stress_gap(void)
 {
@@ -615,7 +617,7 @@ judge(uint32_t key)
 	return ok;
 }
 
-/* No number of a placeholder makes items longer that come later. */
+/* True if no placeholder's number makes later items longer. */
 static bool
 copies_are_short(void)
 {

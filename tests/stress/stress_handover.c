@@ -1,8 +1,9 @@
 /*
- * Frames between cores, for real. Goal: what one thread puts into a ring another takes out once, in
- * order and whole, full rings and empty ones included; and no access is a race (ThreadSanitizer,
- * where the build has it). Method: numbered frames through one small ring; the reader adds up what
- * it sees, the writer what did not fit. The frames are numbers, not memory.
+ * Frames between cores, with real threads. Goal: one thread's frames are taken out of a ring by
+ * another once, in order and whole, full rings and empty ones included; and no access is a race
+ * (ThreadSanitizer, where the build has it). Method: numbered frames through one small ring; the
+ * reader adds up the numbers it sees, the writer those that did not fit. The frames are numbers,
+ * not memory.
  */
 #include "support/test.h"
 #include "pkt/frame_ring.h"

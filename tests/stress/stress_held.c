@@ -1,14 +1,14 @@
 /*
- * What a core holds stays, whatever becomes of its page. Goal: an item that was got keeps its bytes
- * until the core that got it turns, and a pinned one its value until it is unpinned, though it is
- * deleted, evicted, and its page moves to another class meanwhile. Method: one thread is two cores
- * by turns. One gets some items and stands still; the other stores values of shifting sizes, so
- * that pages move all the time, and turns often; then the first looks again. Pins last for some
- * rounds, of which each is a second. Nothing depends on when threads meet, so a run repeats
- * exactly.
+ * Items that a core holds stay unchanged, also if their page moves. Goal: an item that was got
+ * keeps its bytes until the core that got it turns, and a pinned one its value until it is
+ * unpinned, though it is deleted, evicted, and its page moves to another class meanwhile. Method:
+ * one thread is two cores in turns. One gets some items and does not turn; the other stores
+ * values of shifting sizes, so that pages move all the time, and turns often; then the first
+ * compares. Pins last for some rounds, of which each is a second. Nothing depends on when threads
+ * meet, so a run repeats exactly.
  *
- * With "caught" the store is a mutant (mutants.py), and the run passes only if an item changed, or
- * the store found itself broken.
+ * With "caught" the store is a mutant (mutants.py), and the run passes only if an item changed,
+ * or the store found itself broken.
  */
 #include "caught.h"
 #include "store/store_plan.h"
@@ -20,9 +20,9 @@
 #define ROUNDS     1200u
 #define KEYS       60000u
 #define HELD_MAX   64u
-#define SETS       400u /* of the core that goes on, while the other stands still */
+#define SETS       400u /* of the busy core, while the other does not turn */
 #define TURN_SETS  16u
-#define SHIFT_OF   8u /* rounds until another size is in favour */
+#define SHIFT_OF   8u /* rounds until another size is preferred */
 #define VALUE_SEEN 64u
 #define PINS_MAX   48u
 #define PIN_ROUNDS 12u
@@ -31,7 +31,7 @@ static const uint32_t sizes[] = {40, 300, 2000, 90, 9000, 700};
 
 struct held {
 	const struct item *it;
-	const uint8_t *at; /* of the value, as long as it is in one piece */
+	const uint8_t *at; /* the value, as far as it is in one piece */
 	uint32_t len, seen;
 	uint8_t bytes[VALUE_SEEN];
 };
@@ -41,7 +41,7 @@ struct rig {
 	uint64_t random;
 	uint64_t stored, held;
 	struct held items[HELD_MAX];
-	struct held pins[PINS_MAX]; /* number n is let go of and taken anew in rounds of its own */
+	struct held pins[PINS_MAX]; /* each is unpinned and pinned anew in its own rounds */
 };
 
 static uint64_t
@@ -93,7 +93,7 @@ hold(struct rig *rig)
 	return count;
 }
 
-/* Some pins are let go of, and others taken, of what is held. */
+/* Releases some pins, and pins some of the held items. */
 static void
 pin(struct rig *rig, uint32_t round, uint32_t count)
 {

@@ -1,12 +1,12 @@
 /*
  * Keys that are read and then written, among many that are stored once. Goal: an update does not
- * make its key look unused: while the hand goes round and round, none of them is forgotten. Method:
+ * make its key look unused: while the hand goes round and round, none of them is evicted. Method:
  * in a full store each of some thousand counters is got and then updated, in one way after the
- * other, several times while the hand goes round; every get that misses is counted. One thread, no
- * clock: repeats exactly.
+ * other, several times while the hand goes round; every get that misses is counted. One thread,
+ * no clock: a run repeats exactly.
  *
- *   stress_hot [caught [FIRST]]: with "caught" the store is a mutant, and must be seen to lose
- * some, with a seed of FIRST or after it.
+ * stress_hot [caught [FIRST]]: with "caught" the store is a mutant, and must lose some, with a
+ * seed of FIRST or after it.
  */
 #include "store/conditional.h"
 
@@ -22,7 +22,7 @@
 #define EXPIRES_S 1000000u
 #define NUMBER    "100000                          " /* as long as others' values */
 
-/* In MB: at each, others of the pages move that hold hot keys. */
+/* Sizes in MB: with each, other pages of hot keys move. */
 static const size_t sizes[] = {16, 20, 10, 15, 19};
 
 enum update { SET, INCR, APPEND, TOUCH, CAS, UPDATES };
@@ -31,7 +31,7 @@ struct run {
 	struct store_core *core;
 	uint64_t ops, random;
 	uint32_t cold, missed, refused;
-	bool used[HOT]; /* since it was stored where there was none */
+	bool used[HOT]; /* since it was stored after a miss */
 };
 
 static uint32_t
@@ -143,7 +143,7 @@ run(struct run *r)
 	}
 }
 
-/* In a store of so many MB. True: none was lost. */
+/* Runs with a store of this many MB. True if no hot key was lost. */
 static bool
 keeps_hot_keys(size_t mb, uint64_t seed)
 {

@@ -1,11 +1,11 @@
 /*
- * A load beside threads that change the same keys. Goal: what a thread has stored or removed is
- * what it finds, whatever a load brings meanwhile; and no key sees a number twice. Method: a
- * store's items are scanned into an array; then, round after round, one thread loads them into a
- * fresh store in random order, while three change keys of their own, small and large memory by
- * turns. Each knows what its keys must have.
+ * A load beside threads that change the same keys. Goal: a thread finds what it has stored or
+ * removed, whatever a load stores meanwhile; and no key has a number twice. Method: a store's
+ * items are scanned into an array; then, round after round, one thread loads them into a fresh
+ * store in random order, while three change keys of their own, with small and large memory in
+ * turns. Each knows the right state of its keys.
  *
- *   stress_load [caught]: with "caught" the store is a mutant, and must be seen to fail.
+ * stress_load [caught]: with "caught" the store is a mutant, and must fail.
  */
 #include "caught.h"
 #include "gaps.h"
@@ -117,7 +117,7 @@ put(struct store_core *sc, uint32_t key, uint32_t version)
 	return false;
 }
 
-/* What there is to load. */
+/* Makes the items to load. */
 static void
 save_all(void)
 {

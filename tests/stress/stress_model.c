@@ -1,17 +1,17 @@
 /*
- * Random calls on many threads, judged afterwards. Goal: whatever threads ask of the store at the
- * same time, its answers are those of one that does a thing at a time, each key for itself; but
- * for what it forgets. Method: rounds of calls on a handful of keys that collide in everything,
- * in an index so full that items move and are evicted all the time; every call is written down
- * with its times (history.h), and when the threads are done linear.c looks for an order. Each
- * round has keys of its own. Threads outnumber processors; yields at random places between calls,
- * and within them where the store was compiled with gaps (gap.h), make them meet.
+ * Random calls on many threads, judged afterwards. Goal: the answers to concurrent calls are
+ * those of a store that does one at a time, each key for itself, except for what it forgets.
+ * Method: rounds of calls on a handful of keys that collide in everything, in an index so full
+ * that items move and are evicted all the time; every call is recorded with its times
+ * (history.h), and when the threads are done linear.c searches for an order. Each round has keys
+ * of its own. Threads outnumber processors; yields at random places between calls, and within
+ * them where the store was compiled with gaps (gap.h), make them meet.
  *
- *   stress_model [caught] [SEED [MILLISECONDS [SHAPE]]]
+ * stress_model [caught] [SEED [MILLISECONDS [SHAPE]]]
  *
- * SHAPE is part of the names of the rounds to run. The seed is printed; with it the same calls are
- * made, though not at the same times (seed 0 is the time of day). With "caught" the store is a
- * mutant, and the run passes only if it lied or stood still.
+ * SHAPE is part of the names of the rounds to run. The seed is printed; with it the same calls
+ * are made, though not at the same times (seed 0 is the time of day). With "caught" the store is
+ * a mutant, and the run passes only if it lied or stalled.
  */
 #include "asking.h"
 #include "caught.h"
@@ -38,31 +38,31 @@
 #endif
 #define KEYS_MAX      60u
 #define RUN_MS        1000u
-#define CAUGHT_MS     30000u /* how long a mutant may stay undiscovered */
-#define STALL_MS      1000u  /* no thread comes on that long: it never will */
+#define CAUGHT_MS     30000u /* how long a mutant may stay undetected */
+#define STALL_MS      1000u  /* after that long without a call, threads wait for each other */
 #define STALL_SANE_MS 60000u
 #define TURN_CALLS    12u
 #define TIME_CALLS    400u /* of thread 0, until a second has passed */
-#define YIELD_OF      6u   /* one in so many calls is followed by a yield */
-#define OFFLINE_OF    16u  /* one in so many turns begins with a sleep */
+#define YIELD_OF      6u   /* one call in this many is followed by a yield */
+#define OFFLINE_OF    16u  /* one turn in this many begins with a sleep */
 #define PROBE_OF      4u
 #define PROBE_ENDS    4u /* this call is the last step */
-#define MANY_OF       6u /* one in so many calls is a batch of gets */
+#define MANY_OF       6u /* one call in this many is a batch of gets */
 #define MANY_MAX      3u
-#define WALK_OF       20u /* or a look into some buckets */
+#define WALK_OF       20u /* one call in this many is a walk over some buckets */
 #define WALK_MAX      8u
 #define EXTEND_FLAGS  1000u
-#define TIME_THREAD   8u /* the line of the history that time has to itself */
+#define TIME_THREAD   8u /* time's own line of the history */
 
-/* What a round is about. */
+/* The shape of a round. */
 static const struct shape {
 	const char *name;
 	uint32_t threads, keys;
 	uint32_t fillers;   /* other keys, which make items move */
-	uint32_t filler_of; /* one in so many calls goes to them */
+	uint32_t filler_of; /* one call in this many is for them */
 	uint32_t buckets, pages;
-	uint32_t flush_of; /* one in so many calls is a flush */
-	uint32_t most;     /* buckets, if the index gets larger and smaller all the time */
+	uint32_t flush_of; /* one call in this many is a flush */
+	uint32_t most;     /* buckets, if the index is resized all the time */
 } shapes[] = {
 	{"four, moves", 4, 40, 120, 2, 16, 8, 20000, 0},
 	{"three on two keys", 3, 2, 155, 2, 16, 8, 300, 0},
@@ -93,9 +93,9 @@ struct worker {
 	struct probe probe; /* of probe_key, as far as probe_step */
 	uint32_t probe_key;
 	uint32_t probe_step;
-	const struct item *held; /* must stay as it is until the turn ends */
+	const struct item *held; /* must not change until the turn ends */
 	struct call held_as;
-	bool changed; /* it did not */
+	bool changed; /* it did */
 };
 
 struct round {
@@ -127,8 +127,8 @@ roll(struct worker *w, uint64_t sides)
 	return next_random(&w->random) % sides;
 }
 
-/* All threads' ticks in one order; on the way everything stored becomes visible, as it does before
- * an answer leaves through a NIC. */
+/* Returns the next tick, in one order of all threads. Earlier stores become visible here, as
+ * before an answer leaves through a NIC. */
 static uint64_t
 next_tick(struct round *r)
 {
@@ -145,7 +145,8 @@ name_of(const struct round *r, uint32_t key, char *text, size_t size)
 	return (struct view){(const uint8_t *)text, (uint32_t)len};
 }
 
-/* Results that say nothing happened, but not why, count as want of memory. */
+/* Returns the result for the history. Results that mean "nothing happened" without a reason count
+ * as lack of memory. */
 static enum store_result
 told_result(enum store_result r)
 {
@@ -154,7 +155,7 @@ told_result(enum store_result r)
 							       : STORE_NO_MEMORY;
 }
 
-/* Write down what the item says. */
+/* Records the item's fields. */
 static void
 take_down(struct worker *w, struct call *c, const struct item *it)
 {
@@ -194,7 +195,7 @@ do_call(struct worker *w, struct call *c, struct view key)
 	return r;
 }
 
-/* ---- what to ask ---- */
+/* ---- choice of calls ---- */
 
 static const enum call_kind mix[] = {
 	CALL_GET,     CALL_GET,     CALL_GET,   CALL_GET,   CALL_GET,        CALL_GET,
@@ -205,7 +206,7 @@ static const enum call_kind mix[] = {
 	CALL_STALE,   CALL_EMPTY,   CALL_WIN,   CALL_WIN,   CALL_WIN,
 };
 
-/* Numbers, to count with, and values that tell who wrote them. */
+/* Chooses a number, or a value that identifies its writer. */
 static void
 choose_value(struct worker *w, struct call *c)
 {
@@ -219,13 +220,13 @@ choose_value(struct worker *w, struct call *c)
 		c->len = (uint32_t)snprintf(c->bytes, sizeof c->bytes, "%c%u.", (char)('a' + w->id),
 					    w->count);
 	if (c->kind == CALL_EXTEND)
-		c->flags = EXTEND_FLAGS; /* no other's: so the answer tells what it did */
+		c->flags = EXTEND_FLAGS; /* no other call's: so the answer shows what it did */
 	if (extend)
 		return;
 	c->flags = roll(w, 2) == 0 ? (uint32_t)roll(w, 100) : 0;
 }
 
-/* By kind: what it brings along. */
+/* The arguments of each kind. */
 static const struct brings {
 	bool value, expiry, cas;
 } brings[CALL_KINDS] = {
@@ -280,7 +281,7 @@ choose_call(struct worker *w)
 	return c;
 }
 
-/* A get whose steps lie apart, as in a batch: other calls of this thread come in between. */
+/* Makes a get in separate steps, as in a batch: other calls of this thread run in between. */
 static bool
 probe_on(struct worker *w)
 {
@@ -307,7 +308,7 @@ probe_on(struct worker *w)
 	return false;
 }
 
-/* A batch of different keys: every one is a call, all at the same time. */
+/* Gets a batch of different keys: each is a call, all at the same time. */
 static void
 ask_many(struct worker *w)
 {
@@ -342,7 +343,7 @@ ask_many(struct worker *w)
 	w->count += count;
 }
 
-/* The key's number, if it is one of this round's. */
+/* Reads the key's number, if it is one of this round's. */
 static bool
 key_number(const struct round *r, struct view name, uint32_t *key)
 {
@@ -356,13 +357,12 @@ key_number(const struct round *r, struct view name, uint32_t *key)
 	return view_equal(name, name_of(r, *key, again, sizeof again));
 }
 
-/* Some buckets of the index, as a dump sees them: what it shows of a key is what a get would have
- * found. */
+/* Walks some buckets of the index, as a dump does: a key's item in it must be one that a get
+ * would have found. */
 static void
 ask_walk(struct worker *w)
 {
-	struct store_cursor cursor = {
-		.bucket = (uint32_t)roll(w, index_bucket_count(&w->round->store->ix))};
+	struct store_cursor cursor = {.at = (uint32_t)roll(w, UINT32_MAX)};
 	struct call *c = &w->calls[w->count];
 	const struct item *items[WALK_MAX];
 
@@ -404,11 +404,11 @@ ask(struct worker *w)
 		w->cas[c->key] = c->told_number;
 	w->count++;
 	if (c->result == STORE_NO_MEMORY)
-		sched_yield(); /* it comes back when the others have turned */
+		sched_yield(); /* it is freed when the others have turned */
 }
 
-/* Keys nobody asks about crowd the index: each worker stores a new one and deletes its oldest, so
- * their number stays, and every one of them needs a place. */
+/* Fills the index with keys that are never read: each worker stores a new one and deletes its
+ * oldest, so their number stays, and every one of them needs a place. */
 static void
 fill(struct worker *w, uint32_t filler, enum call_kind kind)
 {
@@ -445,8 +445,8 @@ fill_up(struct worker *w)
 
 /* ---- time ---- */
 
-/* A second begins for all at once, as far as anyone can tell: it is under way until every thread
- * has turned in it. Thread 0's business. */
+/* Advances the time; thread 0 calls it. A second begins for all threads at once: its step is
+ * under way until every thread has turned in it. */
 static void
 pass_time(struct worker *w)
 {
@@ -467,7 +467,7 @@ pass_time(struct worker *w)
 	r->time.invoked = 0;
 }
 
-/* To any size between the least and the most, if it is at rest. */
+/* Starts a resize to any size between the least and the most, if none is under way. */
 static void
 resize_now(struct worker *w)
 {
@@ -476,8 +476,8 @@ resize_now(struct worker *w)
 	resize_begin(w->core, s->buckets + roll(w, (s->most - s->buckets) / 2 + 1) * 2);
 }
 
-/* The sweep keeps pace with the clock, a bucket a second of these few: a round would not see one
- * walk. Let it do its share again, whatever the second. */
+/* Lets the sweep do its share again. It keeps pace with the clock, a bucket a second of these
+ * few, so a round would not see one walk. */
 static void
 walk_on(struct store *st)
 {
@@ -498,7 +498,7 @@ turn(struct worker *w)
 			      memcmp(again.told, w->held_as.told, again.told_len) != 0;
 		w->held = NULL;
 	}
-	w->probe_step = 0; /* what was seen counts for a turn */
+	w->probe_step = 0; /* a probe is valid for one turn */
 	if (roll(w, OFFLINE_OF) == 0) {
 		store_offline(w->core); /* as a core that sleeps; the turn wakes it */
 		sched_yield();
@@ -591,7 +591,8 @@ clock_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* The watchdog. False: nobody has come on for so long that they wait for each other. */
+/* Watches for a stall. False if no call has ended for so long that the
+ * threads wait for each other. */
 static bool
 watch(struct round *r, uint32_t stall_ms)
 {
@@ -693,7 +694,7 @@ round_lies(struct round *r, struct linear *l)
 	return lies;
 }
 
-/* What the rounds were made of: too few moves or evictions would prove little. */
+/* The sums of all rounds: with too few moves or evictions they would prove little. */
 struct total {
 	uint64_t calls, counted[STORE_COUNTER_COUNT], results[STORE_NOT_A_NUMBER + 1];
 };

@@ -1,8 +1,8 @@
 /*
- * Pages move under the writers' hands. Goal: whatever a page that is emptied does with an item, a
- * key has the version that was written last, or none; never an older one, never a torn one, and
- * nothing after a delete. Method: every writer has keys of its own, writes rising versions, deletes
- * now and then, and looks; another core takes page after page from the class all of them lie in.
+ * Pages move while their items are written. Goal: an evacuation leaves a key the version that was
+ * written last, or none; never an older one, never a torn one, and none after a delete. Method:
+ * every writer has keys of its own, writes rising versions, deletes now and then, and reads;
+ * another core takes page after page from the class that has all of them.
  *
  * With "caught" the store is a mutant (mutants.py), and the run passes only if a lie was seen.
  */
@@ -17,7 +17,7 @@
 
 #define WRITERS     3u
 #define KEYS        60u    /* of each writer */
-#define OPERATIONS  60000u /* of a writer and round */
+#define OPERATIONS  60000u /* of a writer in a round */
 #define ROUNDS_MAX  100u
 #define RESCUED_MIN 4000u
 #define FILLING     20000u /* items around them, so that there are pages to take */
@@ -42,7 +42,8 @@ roll(struct worker *w, uint32_t sides)
 	return (uint32_t)((w->random >> 33) % sides);
 }
 
-/* The version the key has then; one there is no memory for leaves the last. */
+/* Writes a version and returns the key's version then. If there is no
+ * memory the last one stays. */
 static uint64_t
 write_version(struct store_core *sc, uint64_t name, uint64_t version, uint64_t last)
 {
@@ -55,11 +56,11 @@ write_version(struct store_core *sc, uint64_t name, uint64_t version, uint64_t l
 	if (store_begin(sc, &f, key, store_hash(sc, key), sizeof words, 0, 0) != STORE_OK)
 		return last;
 	store_fill(sc, &f, words, sizeof words);
-	/* A set that is refused takes the old value with it. */
+	/* A set that is refused removes the old value. */
 	return store_finish(sc, &f, STORE_SET, 0) == STORE_OK ? version : 0;
 }
 
-/* The version that is there; 0: none; UINT64_MAX: torn. */
+/* Returns the present version; 0: none; UINT64_MAX: torn. */
 static uint64_t
 version_there(struct store_core *sc, uint64_t name)
 {
@@ -111,7 +112,7 @@ writer(void *arg)
 	return NULL;
 }
 
-/* A page some writer's key lies on goes: as if all but that was in use. */
+/* Takes the page of a writer's key, by marking all other pages' objects as used. */
 static void
 take_page_of(struct worker *w, uint64_t name, uint32_t class)
 {
@@ -125,8 +126,8 @@ take_page_of(struct worker *w, uint64_t name, uint32_t class)
 
 	const size_t page = slab_page_of(sl, item_ref(st, it));
 
-	/* Of what is in the index all is referenced, but on this page nothing. A word that another
-	 * core changes stays as it is. */
+	/* Every object in the index gets its reference bit, except those of this page. A word
+	 * that another core changes stays as it is. */
 	for (size_t i = 0; i < (size_t)sl->arena->page_count * sl->stride; i++) {
 		uint64_t now = atomic_load_explicit(&sl->states[i], memory_order_relaxed);
 		const uint64_t in = states_in(now);
@@ -138,7 +139,7 @@ take_page_of(struct worker *w, uint64_t name, uint32_t class)
 	slab_evacuate_start(sl, class);
 }
 
-/* Page after page of the class goes to the pool, and from there to whoever needs it. */
+/* Moves page after page of the class to the pool, from where any class may take it. */
 static void *
 rebalancer(void *arg)
 {
@@ -209,7 +210,8 @@ main(int argc, char **argv)
 		return 1;
 	if (mutant)
 		crash_is_harm();
-	/* Until enough has moved, or a mutant is caught: the threads meet as they please. */
+	/* The threads meet at random, so rounds go on until enough has moved,
+	 * or a mutant is caught. */
 	for (uint32_t round = 0; round < ROUNDS_MAX && !lied && (mutant || rescued < RESCUED_MIN);
 	     round++) {
 		struct region region = {.base = memset(memory, 0, bytes), .size = bytes};

@@ -1,10 +1,11 @@
 /*
- * Keys that are asked for again, among many that are asked for once, and a round of more keys than
- * there is room for. Goal: with probation the first stay, and most of a round that is a fifth too
- * long is found; keys in use are all found. Method: a cache as users have it, a set after every
- * miss, counted once it has settled; plain CLOCK beside it. One thread, no clock: repeats exactly.
+ * Keys that are requested again, among many that are requested once, and a round of more keys
+ * than there is room for. Goal: with probation the first stay, and most of a round that is a
+ * fifth too long is found; keys in use are all found. Method: a cache as users have it, a set
+ * after every miss, counted once it has settled; plain CLOCK beside it. One thread, no clock:
+ * a run repeats exactly.
  *
- *   stress_scan [caught]: with "caught" the store is a mutant, and must be seen to miss more.
+ * stress_scan [caught]: with "caught" the store is a mutant, and must miss more.
  */
 #include "store/store.h"
 
@@ -20,9 +21,9 @@
 #define TURN_OPS  16u
 #define HOT       (ROOM / 4)
 #define IN_USE    (ROOM / 16)
-#define ONCE_AT   1000000u /* numbers of keys asked for once */
+#define ONCE_AT   1000000u /* numbers of keys requested once */
 #define IN_USE_AT 2000000000u
-/* Of a hundred; 0.1 and 38 were seen. */
+/* Limits of misses in percent; 0.1 and 38 were seen. */
 #define ONCE_MISSES_MAX  1.0
 #define ROUND_MISSES_MAX 50.0
 
@@ -51,7 +52,7 @@ cache_up(bool probation)
 	return c;
 }
 
-/* Was it there? */
+/* Gets the key, and sets it after a miss. True if it was a hit. */
 static bool
 ask(struct cache *c, uint32_t number)
 {
@@ -74,7 +75,7 @@ ask(struct cache *c, uint32_t number)
 	return false;
 }
 
-/* Of a hundred gets of keys asked for again, how many miss. */
+/* Returns the percentage of gets that miss, for keys that are requested again. */
 static double
 misses_beside_once(bool probation)
 {
@@ -98,7 +99,8 @@ misses_beside_once(bool probation)
 	return 100.0 * (double)missed / (double)asked;
 }
 
-/* Of a hundred gets in a round that is too long, and of keys in use beside it, how many miss. */
+/* Returns the percentage of gets that miss in a round that is too long; *in_use is that of keys
+ * in use beside it. */
 static double
 misses_in_round(bool probation, double *in_use)
 {
@@ -127,7 +129,8 @@ main(int argc, char **argv)
 	const bool mutant = argc == 2 && strcmp(argv[1], "caught") == 0;
 	double once[2] = {0}, round[2] = {0}, in_use[2] = {0};
 
-	/* CLOCK's are told beside those of the store as it is, and judge nothing. */
+	/* The figures of CLOCK are printed beside those of the store's
+	 * policy, and decide nothing. */
 	for (uint32_t probation = mutant ? 1 : 0; probation < 2; probation++) {
 		once[probation] = misses_beside_once(probation);
 		round[probation] = misses_in_round(probation, &in_use[probation]);

@@ -1,9 +1,9 @@
 /*
  * A key whose two buckets are one for a while, as may be during a resize, is deleted and stored
- * again between the plan for that bucket and its locks. Goal: it is found afterwards, and once it
- * is deleted it does not come back. Method: one thread as two cores; in every gap in which no
- * bucket is locked the other core does that to each such key that is displaced. A small index, so
- * that there are some. Repeats exactly.
+ * again between the plan for that bucket and its locks. Goal: the key is found afterwards, and
+ * once it is deleted it is not found again. Method: one thread as two cores; in every gap in
+ * which no bucket is locked the other core does that to each such key that is displaced. A small
+ * index, so that there are some. A run repeats exactly.
  */
 #include "store/account.h"
 #include "store/resize.h"

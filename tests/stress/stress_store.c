@@ -1,16 +1,18 @@
 /*
- * Many cores in one store. Goal: a get returns a miss or the last value written, whatever
- * others do meanwhile; no count is lost. Method: threads as cores, two that write and two that
- * read; every value tells its key and version and carries a sum, so that a reader can judge it
- * alone. The run ends at the first lie, or after some seconds without one.
+ * Many cores in one store. Goal: a get returns a miss or the last value written, whatever other
+ * cores do meanwhile; no count is lost. Method: threads as cores, two that write and two that
+ * read; every value has its key, its version and a sum, so that a reader can check it alone. The
+ * run ends at the first lie, or after some seconds without one.
  *
- *   move    an index so full and small that keys change buckets all the time; keys that nobody
- *           touches must be found in every look
- *   reuse   few keys written over and over; what a reader got must not change until its turn ends
+ *   move    an index so full and small that keys change buckets all the time; keys that are never
+ *           written must be found by every get
+ *   walk    the same index; a walk over all items shows each of these keys once
+ *   reuse   few keys written over and over; an item that a reader got must not change until its
+ *           turn ends
  *   evict   more than the memory holds, small to chunked, with deletes: eviction, page moves
  *   count   every thread increments one key, and adds to another by cas: the sums are exact
  *
- * With "resized" as second argument the index gets larger and smaller all the time.
+ * With "resized" as second argument the index grows and shrinks all the time.
  *
  * With "caught" as last argument, the store is a mutant (mutants.py), and the run passes only
  * if a lie was seen, or the store found itself broken.
@@ -28,7 +30,7 @@
 #define THREADS       4u
 #define WRITERS       2u
 #define RUN_MS        1500u
-#define CAUGHT_MS     30000u /* how long a mutant may stay undiscovered */
+#define CAUGHT_MS     30000u /* how long a mutant may stay undetected */
 #define TURN_OPS      16u
 #define VALUE_WORDS   5u
 #define COUNT_TO      40000u
@@ -37,13 +39,14 @@
 #define MOVE_RESIDENT 2380u
 #define MOVE_PASSING  30u
 #define LOOKS_AGAIN   1000u
+#define WALK_ITEMS    16u
 
 struct run {
 	struct store *store;
 	_Atomic bool stop;
 	_Atomic uint64_t lies;
 	const char *_Atomic lie;
-	uint32_t sizes[2]; /* buckets: where it is resized, the least and the most */
+	uint32_t sizes[2]; /* buckets; of a resized index, the least and the most */
 	_Atomic uint64_t versions[KEYS_MAX]; /* written last, by the one writer of the key */
 };
 
@@ -52,10 +55,11 @@ struct worker {
 	struct store_core *core;
 	uint32_t id;
 	uint64_t random;
-	uint64_t seen[KEYS_MAX]; /* no reader ever sees a version older than one before */
+	uint64_t walks;          /* done */
+	uint64_t seen[KEYS_MAX]; /* no reader may see a version older than one before */
 };
 
-/* What a value says about itself, at its start. */
+/* The record at the beginning of a value. */
 struct told {
 	uint64_t key, version, len, sum;
 };
@@ -75,7 +79,7 @@ next_random(struct worker *w)
 	return w->random >> 24;
 }
 
-/* One after the other, to any size between the two. */
+/* Starts a resize to any size between the two. One follows the other. */
 static void
 resize_now(struct worker *w)
 {
@@ -108,7 +112,7 @@ sum_of(const struct told *t)
 	return hash_bytes(t, offsetof(struct told, sum), 99);
 }
 
-/* The value of a version: told, then bytes that follow from it. */
+/* Writes the value of a version: the record, then bytes that follow from it. */
 static void
 write_value(struct store_core *sc, struct fill *f, struct told t)
 {
@@ -137,7 +141,7 @@ write_key(struct worker *w, uint64_t key, uint64_t version, uint32_t len)
 	return store_finish(w->core, &f, STORE_SET, 0);
 }
 
-/* Does the item say it is this key, and is every byte in its place? */
+/* True if the item is of this key, and every byte of its value is right. */
 static bool
 item_tells_truth(struct worker *w, const struct item *it, uint64_t key, struct told *t)
 {
@@ -193,7 +197,7 @@ move_reader(struct worker *w)
 		if (store_get(w->core, k, hash) != NULL ||
 		    counter_read(&store_counters(w->core)[STORE_RETRIES_EXHAUSTED]) != over)
 			continue;
-		/* Nobody writes this key: if it is found later, it was there all the time. */
+		/* No thread writes this key: if it is found later, it was there all the time. */
 		for (uint32_t i = 0; i < LOOKS_AGAIN; i++) {
 			if (store_get(w->core, k, hash) != NULL) {
 				lie(w->run, "a key that was there was not found");
@@ -201,6 +205,63 @@ move_reader(struct worker *w)
 			}
 		}
 	}
+}
+
+/* ---- walk ---- */
+
+/* Passing keys come and go, and half of the others are written again. */
+static void
+walk_writer(struct worker *w)
+{
+	uint64_t keys[MOVE_PASSING] = {0};
+	uint64_t next = (uint64_t)(w->id + 1) << 40;
+
+	for (uint64_t op = 0; running(w, op); op++) {
+		uint64_t *slot = &keys[op % MOVE_PASSING];
+		const struct view old = key_view(slot);
+
+		if (*slot != 0)
+			store_delete(w->core, old, store_hash(w->core, old));
+		*slot = next++;
+		write_key(w, *slot, 1, sizeof(struct told));
+		write_key(w, next_random(w) % (MOVE_RESIDENT / 2), op, sizeof(struct told));
+	}
+}
+
+/* False: the run has ended amid the walk. */
+static bool
+walk_once(struct worker *w, uint8_t *shown, uint64_t *op)
+{
+	struct store_cursor cursor = {0};
+	const struct item *items[WALK_ITEMS];
+
+	memset(shown, 0, MOVE_RESIDENT);
+	while (!cursor.done) {
+		const uint32_t n = store_walk(w->core, &cursor, STORE_ALL_CLASSES, items,
+					      1 + (uint32_t)(next_random(w) % WALK_ITEMS));
+
+		for (uint32_t i = 0; i < n; i++) {
+			const uint64_t key = load_u64(item_key(items[i]).data);
+
+			if (key < MOVE_RESIDENT)
+				shown[key]++;
+		}
+		if (!running(w, ++*op))
+			return false;
+	}
+	return true;
+}
+
+static void
+walk_reader(struct worker *w)
+{
+	uint8_t shown[MOVE_RESIDENT];
+
+	for (uint64_t op = 0; walk_once(w, shown, &op); w->walks++)
+		for (uint64_t key = 0; key < MOVE_RESIDENT; key++)
+			if (shown[key] != 1)
+				lie(w->run, shown[key] == 0 ? "a walk missed a key"
+							    : "a walk showed a key twice");
 }
 
 /* ---- reuse and evict ---- */
@@ -226,7 +287,8 @@ write_own_keys(struct worker *w, uint32_t keys, bool large)
 		const uint64_t version = atomic_load(&w->run->versions[key]) + 1;
 
 		atomic_store(&w->run->versions[key], version);
-		/* More threads than processors: memory comes back when the others have run. */
+		/* There are more threads than processors: memory is freed
+		 * when the others have run. */
 		if (write_key(w, key, version, len) == STORE_NO_MEMORY)
 			sched_yield();
 	}
@@ -266,7 +328,7 @@ read_keys(struct worker *w, uint32_t keys)
 			judge_item(w, held[n], key);
 		if (n != TURN_OPS - 1)
 			continue;
-		/* The end of the turn: all we got must still be as it was. */
+		/* At the end of the turn all items got in it must be unchanged. */
 		for (uint32_t i = 0; i < TURN_OPS; i++)
 			if (held[i] != NULL && !item_tells_truth(w, held[i], held_key[i], &t))
 				lie(w->run, "an item changed while a reader held it");
@@ -337,9 +399,9 @@ check_counts(struct run *run)
 
 /* ---- the run ---- */
 
-enum load { LOAD_MOVE, LOAD_REUSE, LOAD_EVICT, LOAD_COUNT };
+enum load { LOAD_MOVE, LOAD_WALK, LOAD_REUSE, LOAD_EVICT, LOAD_COUNT };
 
-static const char *const load_names[] = {"move", "reuse", "evict", "count"};
+static const char *const load_names[] = {"move", "walk", "reuse", "evict", "count"};
 
 struct job {
 	struct worker *worker;
@@ -359,6 +421,10 @@ work(void *arg)
 		move_writer(w);
 	else if (job->load == LOAD_MOVE)
 		move_reader(w);
+	else if (job->load == LOAD_WALK && writes)
+		walk_writer(w);
+	else if (job->load == LOAD_WALK)
+		walk_reader(w);
 	else if (writes)
 		write_own_keys(w, job->load == LOAD_REUSE ? 64 : KEYS_MAX, job->load == LOAD_EVICT);
 	else
@@ -367,9 +433,10 @@ work(void *arg)
 	return NULL;
 }
 
-/* Where the index is resized: what it takes, and some more. Evictions take pages of items for it.
- */
+/* Bounds of a resized index: the load's need, and some more. Evictions take
+ * pages of items for it. */
 static const uint32_t sizes[][2] = {[LOAD_MOVE] = {MOVE_BUCKETS, 2 * MOVE_BUCKETS},
+				    [LOAD_WALK] = {MOVE_BUCKETS, 2 * MOVE_BUCKETS},
 				    [LOAD_REUSE] = {INDEX_BUCKETS_MIN, 64},
 				    [LOAD_EVICT] = {2048, 20000},
 				    [LOAD_COUNT] = {INDEX_BUCKETS_MIN, 32}};
@@ -381,12 +448,13 @@ make_store(enum load load, bool resized, bool probation, void **memory)
 					 .cores = THREADS,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = (uint64_t)time(NULL),
+					 .never_evict = load == LOAD_WALK,
 					 .clock_only = !probation};
 	struct store_plan plan = store_plan_of(&cfg);
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 
 	printf("seed %llu\n", (unsigned long long)cfg.seed);
-	if (load == LOAD_MOVE || resized) {
+	if (load == LOAD_MOVE || load == LOAD_WALK || resized) {
 		plan.bucket_count = sizes[load][0];
 		plan.bucket_step = 0;
 	}
@@ -400,7 +468,8 @@ fill_store(struct worker *w, enum load load)
 	const uint64_t zero = 0;
 	const struct view keys[2] = {{(const uint8_t *)"incr", 4}, {(const uint8_t *)"cas", 3}};
 
-	for (uint64_t key = 0; load == LOAD_MOVE && key < MOVE_RESIDENT; key++)
+	for (uint64_t key = 0; (load == LOAD_MOVE || load == LOAD_WALK) && key < MOVE_RESIDENT;
+	     key++)
 		write_key(w, key, 1, sizeof(struct told));
 	for (uint32_t i = 0; load == LOAD_COUNT && i < 2; i++) {
 		const struct view value = {i == 0 ? (const uint8_t *)"0" : (const uint8_t *)&zero,
@@ -471,6 +540,8 @@ run_threads(struct run *run, enum load load, uint32_t run_ms)
 		pthread_join(threads[i], NULL);
 	if (load == LOAD_COUNT && atomic_load(&run->lies) == 0)
 		check_counts(run);
+	for (uint32_t i = WRITERS; load == LOAD_WALK && i < THREADS; i++)
+		printf("%llu walks\n", (unsigned long long)workers[i].walks);
 	free(workers);
 }
 

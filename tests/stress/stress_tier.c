@@ -1,13 +1,14 @@
 /*
- * stress_tier.c - is a store over a shard of the tier one cache, as each key's history tells?
+ * stress_tier.c - checks by each key's history that a store over a shard of the tier is one
+ * cache.
  *
  * Goal:   however calls, evictions, promotions, flushes, lost segments and faults of the device
  *         overlap, no answer is a stale copy (lib/flash/FLASH.md, section 5).
  * Method: the product's shard, log and index on a device of memory, a model of the store's side,
- * two cores and the tier's thread as fibres that change at any gap. Histories are judged by
- *         linear.h. A failing seed is printed.
+ *         two cores and the tier's thread as fibres that change at any gap. Histories are judged
+ *         by linear.h. A failing seed is printed.
  *
- *   stress_tier [caught] [seeds [first]]: with "caught" a rule is broken, and must be seen to be.
+ * stress_tier [caught] [seeds [first]]: with "caught" a rule is broken, and the run must fail.
  */
 #include "caught.h"
 #include "linear.h"
@@ -20,7 +21,7 @@
 #define STEPS_MAX    20000u
 #define SEEDS        700u
 #define CAUGHT_SEEDS 200000u
-#define CAUGHT_FIRST 100000u /* all that is broken shows within some 2,000 */
+#define CAUGHT_FIRST 100000u /* every broken rule shows within some 2,000 */
 #define COPIES       20u     /* of 1000 steps */
 #define NEVER        (UINT64_MAX / 2)
 #define TURNS        20u /* of 100 */
@@ -33,15 +34,15 @@ static struct {
 	uint32_t calls;
 	uint64_t tick;
 	uint32_t flushes, evictions, fills, turns; /* of 100 */
-	uint32_t rest;                             /* starts, in which nobody calls */
+	uint32_t rest;                             /* starts left without a call */
 	uint32_t until;                            /* a stage of a conversion */
 	uint64_t columns;
 	uint32_t burst; /* gaps at once, at most */
 	bool sleepy;
-	bool killing;                        /* whether an append was done nobody could judge */
-	bool cutting;                        /* and power is lost each time */
-	uint32_t kills, killed;              /* to come; that were */
-	bool unheard[CALLS_MAX + TIER_KEYS]; /* nobody was answered, and nothing changed */
+	bool killing;                        /* some kills hit an append whose effect is unknown */
+	bool cutting;                        /* power is lost each time */
+	uint32_t kills, killed;              /* still to come; done so far */
+	bool unheard[CALLS_MAX + TIER_KEYS]; /* calls without an answer that changed nothing */
 } h;
 
 struct task {
@@ -122,7 +123,8 @@ start_call(uint32_t core)
 	fibre_begin(core, run_call, &tasks[core]);
 }
 
-/* Nobody calls until a conversion has come that far, so that what was evicted is in it. */
+/* True while no call may begin: until a conversion has reached its stage, so that evicted items
+ * are in it. */
 static bool
 rests(void)
 {
@@ -184,7 +186,8 @@ all_idle(void)
 	return true;
 }
 
-/* It may be done at any time, or never: that is, as the last of all. */
+/* Ends a call without an answer. It may take effect at any time, or never: its return is after
+ * all others. */
 static void
 unheard(struct call *c)
 {
@@ -223,7 +226,7 @@ static bool
 step(void)
 {
 	const uint32_t drawn = sim_below(&w.rng, TIER_CORES + 1);
-	/* A core that has lost its CPU. */
+	/* A sleepy core has lost its CPU. */
 	const uint32_t fibre = h.sleepy && drawn == 1 && sim_chance(&w.rng, 970) ? 0 : drawn;
 
 	tier_poll();
@@ -236,7 +239,7 @@ step(void)
 	return true;
 }
 
-/* What was begun ends: device and calls. */
+/* Runs until all transfers and calls have ended. */
 static void
 settle(void)
 {

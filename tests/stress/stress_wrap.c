@@ -1,8 +1,8 @@
 /*
- * A reader is held up inside one get, and meanwhile others flush until the flush generation's
- * number comes back. Goal: what was flushed before the get began is a miss all the same. Method:
- * one thread as two cores; at each gap between two steps of the get in turn, the other core stores
- * and flushes once more than there are numbers. Repeats exactly.
+ * A reader is stopped inside one get, and meanwhile others flush until the flush generation's
+ * number recurs. Goal: an item that was flushed before the get began is a miss all the same.
+ * Method: one thread as two cores; at each gap between two steps of the get in turn, the other
+ * core stores and flushes once more than there are numbers. A run repeats exactly.
  */
 #include "store/store_plan.h"
 #include "store/store_state.h"
@@ -34,7 +34,8 @@ put(struct store_core *sc, struct view key)
 	ensure(store_finish(sc, &f, STORE_SET, 0) == STORE_OK);
 }
 
-/* The other core collects what is in the way; the one that is held up does not turn. */
+/* Flushes. The other core collects the items of old generations; the
+ * stopped one does not turn. */
 static void
 flush(struct store_core *sc)
 {
@@ -52,7 +53,7 @@ stress_gap(void)
 	if (sc == NULL || gaps_left-- != 0)
 		return;
 	flusher = NULL;
-	/* One flush came before: so many more, and the number is that of the item again. */
+	/* A flush came before: after this many more, the number is that of the item again. */
 	for (uint32_t i = 0; i < GENERATIONS_MAX; i++) {
 		put(sc, text("other"));
 		flush(sc);
@@ -89,7 +90,7 @@ get(struct store_core *sc, enum variant variant, struct view key)
 	}
 }
 
-/* With the flusher at that gap. */
+/* True if a get with the flusher at that gap lies. */
 static bool
 is_a_lie(struct store *st, enum variant variant, uint32_t gap)
 {

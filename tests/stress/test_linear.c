@@ -1,8 +1,8 @@
 /*
- * The judge is judged. Goal: linear.c finds an order where there is one, and none where an answer
- * is a lie. Method: histories written by hand, each a few calls with their times, legal ones beside
- * illegal ones that differ in one answer or one time; and random histories made by running the
- * model, which are legal by construction and illegal once one answer is bent.
+ * Tests of the judge. Goal: linear.c finds an order where there is one, and none where an answer
+ * is a lie. Method: histories written by hand, each a few calls with their times, legal ones
+ * beside illegal ones that differ in one answer or one time; and random histories made by running
+ * the model, which are legal by construction and illegal once one answer is changed.
  */
 #include "support/test.h"
 #include "linear.h"
@@ -43,14 +43,14 @@
 	{                                                                                          \
 		OF(t, from, to, CALL_FLUSH), .expiry_s = (at)                                      \
 	}
-/* A win: what the item looks like, whether it is stale, whether this call won it. */
+/* A win: the item's fields, whether it is stale, whether this call won it. */
 #define REACHED(t, from, to, v, cas, stale, mine)                                                  \
 	{                                                                                          \
 		OF(t, from, to, CALL_WIN), .told = v, .told_len = sizeof(v) - 1,                   \
 					   .told_number = (cas), .told_stale = (stale),            \
 					   .told_won = (mine)                                      \
 	}
-/* An item marked as stale, or without its value: what is left of it. */
+/* An item that was marked stale or emptied, as it is then. */
 #define KEPT(t, from, to, what, if_cas, v, cas)                                                    \
 	{                                                                                          \
 		OF(t, from, to, what), .number = (if_cas), .told = v, .told_len = sizeof(v) - 1,   \
@@ -358,7 +358,7 @@ roll(struct maker *m, uint64_t sides)
 	return (m->random >> 33) % sides;
 }
 
-/* What the key says of itself now. */
+/* Returns a get with the key's present state. */
 static struct call
 look(const struct maker *m)
 {
@@ -374,7 +374,7 @@ look(const struct maker *m)
 	return c;
 }
 
-/* A call that acts now, between an invocation before and a return after. */
+/* Makes a call that acts now, invoked before and returned after. */
 static void
 make_call(struct maker *m, uint32_t n)
 {
@@ -454,7 +454,7 @@ what_the_model_did_is_true_and_one_bent_answer_is_a_lie_told_shortly(void **stat
 		for (uint32_t i = 0; i < count; i++)
 			told |= calls[i] == &m->calls[n];
 		check(told);
-		/* And the writes of its time, one of which might have been read. */
+		/* The writes of its time, one of which might have been read, are left, too. */
 		check(count <= 3 * WITNESSES);
 	}
 	test_free(m);
@@ -468,7 +468,8 @@ more_than_can_be_kept_in_mind_is_let_pass_and_counted(void **state)
 	struct call made[8 * 8];
 	const struct call *calls[8 * 8], *liar;
 
-	/* Eight appends at a time, nothing read: every order of every eight is possible. */
+	/* Eight appends are under way at a time, with no read: every order of
+	 * every eight is possible. */
 	for (uint32_t i = 0; i < 64; i++) {
 		made[i] = (struct call){
 			OF(i % 8, 1 + i / 8 * 100 + i % 8, 50 + i / 8 * 100 + i % 8, CALL_APPEND),

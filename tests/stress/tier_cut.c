@@ -1,9 +1,10 @@
 /*
- * tier_cut.c - power is lost at a gap, or at any step of a graceful stop: what the next process
- * finds on the media alone, as its superblock allows it.
+ * tier_cut.c - power is lost at a gap, or at any step of a graceful stop: the next process finds
+ * the media alone, and starts as its superblock allows.
  *
- * The superblock lies on a device of its own, so that each of the two is cut with what it was
- * doing. Of the stop: segments and rows of columns written, synced, superblock written, synced.
+ * The superblock is on a device of its own, so that each of the two is cut with its own transfers
+ * under way. The steps of the stop: segments and rows of columns written, synced, superblock
+ * written, synced.
  */
 #include "tier_world.h"
 
@@ -22,7 +23,7 @@ enum stop { AT_ONCE, LEFT, SYNCED, WRITING, WRITTEN, STOPPED, STOPS };
 static struct {
 	struct mem_flash device;
 	struct flash_super now;
-	uint8_t *pages; /* both copies, to be read; and one to be written */
+	uint8_t *pages; /* both copies, for reading; and one for writing */
 } super;
 
 static struct {
@@ -59,7 +60,7 @@ sync_all(struct mem_flash *m)
 	do_io(m, FLASH_SYNC, 0, NULL, 0);
 }
 
-/* Its page is made; returns where it goes. */
+/* Makes the page of the superblock; returns its offset. */
 static uint64_t
 make_super(bool clean)
 {
@@ -115,7 +116,7 @@ tick(void *arg)
 
 static const struct flash_rows_io rows_io = {&w.device.device, tick, NULL};
 
-/* What is under way ends, and what is closed is written. False: it could not be. */
+/* Ends all transfers and writes the closed segments. False if that failed. */
 static bool
 leave(void)
 {
@@ -131,7 +132,7 @@ leave(void)
 	return true;
 }
 
-/* As far as this step. Returns it, or the one before which it ended. */
+/* Stops as far as this step. Returns it, or the earlier one at which the stop ended. */
 static enum stop
 stop_at(enum stop last)
 {
@@ -171,7 +172,7 @@ find_start(void)
 	return flash_start_of(&before, &super.now.layout, words);
 }
 
-/* What memory had of columns is lost. */
+/* Reads the columns' rows; those in memory are lost. True if they are kept. */
 static bool
 find_rows(enum flash_start start)
 {
@@ -184,7 +185,7 @@ find_rows(enum flash_start start)
 	return c.is_kept;
 }
 
-/* What had ended before power was lost is what is found. */
+/* True if the start follows from the steps that had ended before power was lost. */
 static bool
 is_right(enum stop stopped, enum flash_start start)
 {

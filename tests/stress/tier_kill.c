@@ -1,6 +1,6 @@
 /*
- * tier_kill.c - the process is killed at a gap, and the next one recovers; or a copy of all that it
- * would leave is recovered beside it, and has nothing that is not reachable now.
+ * tier_kill.c - the process is killed at a gap, and the next one recovers; or a copy of the state
+ * that it would leave is recovered beside it, and has nothing that is not reachable now.
  */
 #include "tier_world.h"
 
@@ -14,7 +14,7 @@
 #define SEGMENT_BYTES ((size_t)TIER_SEGMENT_PAGES * FLASH_PAGE_BYTES)
 #define DEPTH         3u
 
-static uint8_t *memory; /* of reads */
+static uint8_t *memory; /* for reads */
 
 static struct {
 	uint64_t kills, copies, found, puts, bad, unindexed;
@@ -30,7 +30,7 @@ tier_kill_print(void)
 	       (unsigned long long)seen.copies, (unsigned long long)seen.found);
 }
 
-/* What a killed process leaves. */
+/* The state that a killed process leaves. */
 static struct {
 	struct flash_shard shard;
 	struct flash_kept kept;
@@ -79,7 +79,7 @@ recover(struct flash_shard *s, struct flash_shard_config c, struct mem_flash *m,
 	return flash_shard_recover(s, &c, &r);
 }
 
-/* Without a fault no segment is left out. */
+/* True if no segment is left out, unless there were faults. */
 static bool
 all_whole(struct flash_recovered r)
 {
@@ -91,7 +91,7 @@ all_whole(struct flash_recovered r)
 	return false;
 }
 
-/* Transfers under way end, each done, torn, or not done. */
+/* Ends the transfers under way: each is done, torn, or not done. */
 static void
 end_transfers(struct mem_flash *m)
 {
@@ -106,7 +106,7 @@ end_transfers(struct mem_flash *m)
 		continue;
 }
 
-/* A page of what was written is not what it was. */
+/* Changes a byte of a written page. */
 static void
 rot(void)
 {
@@ -121,7 +121,7 @@ tier_restart(struct flash_recovered *told, bool is_kept)
 	struct flash_shard_config c = tier_config();
 	const uint32_t write_errors = w.device.faults.write_errors;
 
-	w.device.faults.write_errors = 0; /* or it starts cold */
+	w.device.faults.write_errors = 0; /* else it starts cold */
 	memset(w.locked, 0, sizeof w.locked);
 	w.flushing = w.writing = false;
 	tier_count();
@@ -154,7 +154,7 @@ tier_kill(bool keeps_store)
 	return whole;
 }
 
-/* ---- beside it ---- */
+/* ---- a recovery of a copy ---- */
 
 static void
 copy_world(struct flash_shard_config *c)
@@ -181,14 +181,14 @@ copy_world(struct flash_shard_config *c)
 	c->column.memory = copy.columns;
 }
 
-/* The copy that this shard has of a key. Without a device: in its buffers, or not known. */
+/* Finds the shard's copy of a key. Without a device: in its buffers, or unknown. */
 static bool
 find(struct flash_shard *s, const struct mem_flash *m, uint32_t key, char *value, uint32_t *flags)
 {
 	struct flash_look l = {0};
 	struct flash_found f;
 
-	/* Amid a change a look is as far as it has come. */
+	/* Amid a change of the columns, a lookup sees the state so far. */
 	if (s->column.count != 0) {
 		const uint32_t sequence = s->columns.kept->sequence;
 

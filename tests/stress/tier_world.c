@@ -1,6 +1,6 @@
 /*
- * tier_world.c - the rules of the store's side (FLASH.md, section 5), as lib/store keeps them, over
- * the product's shard.
+ * tier_world.c - the rules of the store's side (FLASH.md, section 5), as lib/store keeps them,
+ * over the product's shard.
  */
 #include "tier_world.h"
 
@@ -20,7 +20,7 @@
 
 struct tier_world w;
 
-/* Memory of all worlds, and what they have reached. */
+/* Memory of all worlds, and the counts of all runs. */
 static struct {
 	struct bucket *buckets;
 	uint8_t *pages, *read[FIBRES_MAX], *columns, *convert, *workspace;
@@ -125,7 +125,7 @@ read_flash(uint32_t core, const struct flash_candidate *at)
 
 /* ---- fetches ---- */
 
-/* E: under the key's lock, and only if the store still lacks it. */
+/* Erases the copy under the key's lock, and only if the store still lacks the key (rule E). */
 static bool
 erase_unread(uint32_t key)
 {
@@ -176,7 +176,8 @@ read_at(uint32_t core, uint32_t key, const struct flash_candidate *at, struct ti
 	return v;
 }
 
-/* L: the store's slot, and the candidates of a look that counts. */
+/* Reads the store's slot, and the candidates of a lookup that counts (rule L). True if the store
+ * has the key. */
 static bool
 look(uint32_t key, struct flash_look *l, struct tier_slot *slot)
 {
@@ -199,14 +200,15 @@ fetch_place(uint32_t key, struct flash_shard_place *place)
 	fibre_gap();
 }
 
-/* The same without candidates, as a core asks before it asks for a key. */
+/* True if neither the store nor the tier has the key, by a check without candidates, which a core
+ * makes before it requests a key. */
 static bool
 lacks(uint32_t key, struct tier_slot *slot)
 {
 	struct flash_shard_place place;
 	uint32_t moves;
 
-	fetch_place(key, &place); /* of a pass, long before */
+	fetch_place(key, &place); /* fetched with a pass's others, long before */
 	moves = flash_index_moves(&w.shard.index);
 	fibre_gap();
 	*slot = w.d[key];
@@ -214,8 +216,8 @@ lacks(uint32_t key, struct tier_slot *slot)
 	return !slot->there && flash_shard_lacks(&w.shard, moves, &place);
 }
 
-/* The candidates one after the other. AGAIN: one was gone. UNREADABLE: it is erased, if it is the
- * store's no more. */
+/* Reads the candidates one after the other. AGAIN: a candidate's segment was reused. UNREADABLE:
+ * the key is erased, unless the store has it again. */
 static enum flash_verdict
 read_all(uint32_t core, uint32_t key, const struct flash_look *l, struct fetched *f)
 {
@@ -278,7 +280,8 @@ publish(uint32_t key, const char *text, uint32_t len, uint32_t flags, uint32_t g
 	memcpy(d->text, text, len);
 }
 
-/* P */
+/* Puts the fetched copy into the store, if the store still lacks the key and the entry that led
+ * to the copy is still there (rule P). */
 static void
 promote(uint32_t core, uint32_t key, const struct fetched *f)
 {
@@ -322,7 +325,8 @@ do_get(uint32_t core, struct call *c)
 	return STORE_OK;
 }
 
-/* S. Its place was fetched with a pass's others, long before, or was not. */
+/* Sets the key. The tier's entries of a key that the store lacks are erased first (rule S). The
+ * key's place was fetched with a pass's others, long before, or was not. */
 static enum store_result
 do_set(struct call *c)
 {
@@ -342,7 +346,8 @@ do_set(struct call *c)
 	return STORE_OK;
 }
 
-/* X */
+/* Deletes the key after a read; a copy in the tier goes only if its entry is still there, else
+ * the read is repeated (rule X). */
 static enum store_result
 do_delete(uint32_t core, struct call *c)
 {
@@ -369,7 +374,8 @@ do_delete(uint32_t core, struct call *c)
 	}
 }
 
-/* N */
+/* Adds a key that was found absent. A copy that arrived meanwhile is erased, as an
+ * eviction may (rule N). */
 static enum store_result
 do_add(uint32_t core, struct call *c)
 {
@@ -395,7 +401,7 @@ do_add(uint32_t core, struct call *c)
 	return alive ? STORE_NOT_STORED : STORE_OK;
 }
 
-/* Brings the key into the store, and then is its business. */
+/* Promotes the key into the store; then the append is the store's. */
 static enum store_result
 do_append(uint32_t core, struct call *c)
 {
@@ -427,7 +433,7 @@ do_append(uint32_t core, struct call *c)
 	}
 }
 
-/* F: the store's flushes come one after the other. */
+/* Flushes the store, then the shard; flushes are done one after the other (rule F). */
 static enum store_result
 do_flush(void)
 {
@@ -518,7 +524,7 @@ tier_evict(uint32_t core, uint32_t key)
 		flash_log_release(&w.shard.log, &r);
 }
 
-/* Where the index is crowded, most of it goes to the judged keys' buckets. */
+/* Returns a filler's hash. In a crowded index most fillers go to the judged keys' buckets. */
 static uint64_t
 filler_hash(void)
 {
@@ -542,7 +548,7 @@ fill_one(uint32_t core, uint32_t value_len)
 	flash_log_release(&w.shard.log, &r);
 }
 
-/* Somebody asks for a filler. */
+/* Uses a filler, or a judged key, as a get would. */
 static void
 use_one(void)
 {
@@ -631,7 +637,7 @@ tier_convert_init(void)
 		flash_convert_init(&w.convert, &region, &c);
 }
 
-/* Of the log. */
+/* Returns the number of the log's segments. */
 static uint32_t
 segments(void)
 {
@@ -700,7 +706,7 @@ tier_begin(uint64_t seed)
 	w.columns = sim_chance(&w.rng, 600) ? 1 + sim_below(&w.rng, TIER_COLUMNS) : 0;
 	if (sim_chance(&w.rng, 300))
 		w.device.faults = (struct mem_flash_faults){.read_ns = 1};
-	/* Half of the worlds have two keys that no entry tells apart. */
+	/* In half of the worlds no entry distinguishes the two keys. */
 	w.hash[0] = hash_word(seed, 5);
 	w.hash[1] = sim_chance(&w.rng, 500) ? w.hash[0] ^ 1 : hash_word(seed, 6);
 	const struct flash_shard_config c = tier_config();
@@ -726,7 +732,7 @@ tier_print(void)
 	static const char *const converts[] = {FLASH_CONVERT_COUNTERS(COUNTER_WORDS)};
 	static const char *const verdicts[] = {"found", "another key's", "again", "unreadable"};
 
-	tier_begin(0); /* adds the last one's */
+	tier_begin(0); /* adds the counts of the last one */
 	for (uint32_t i = 0; i < FLASH_COUNTERS_COUNT; i++)
 		printf("%8llu %s\n", (unsigned long long)all.counters[i],
 		       flash_counter_names[i].words);

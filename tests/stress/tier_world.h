@@ -2,7 +2,7 @@
  * tier_world.h - a model store over one shard of the product's tier, for stress_tier.
  *
  * Shape:  a few judged keys, which may be in the store (D) or the tier; fillers, which are not
- *         judged and push the log on; a device of memory. All of it runs in fibres.
+ *         judged and fill the log; a device of memory. All of it runs in fibres.
  * Thread: one.
  */
 #ifndef CLOCKOO_TIER_WORLD_H
@@ -20,7 +20,7 @@
 #define TIER_SEGMENT_PAGES 3u
 #define TIER_SEGMENTS      8u
 #define TIER_LIVE          5u
-#define TIER_MORE          6u /* segments, where there are columns */
+#define TIER_MORE          6u /* segments more, with columns */
 #define TIER_COLUMNS       3u
 #define TIER_COLUMN_PAGES  4u
 #define TIER_ROWS_PAGES    1u /* of all columns of a shard */
@@ -28,7 +28,7 @@
 #define TIER_BUCKETS       32u
 #define TIER_CORES         2u
 #define TIER_NAME_LEN      2u
-#define TIER_TRIES         3u /* of a look whose segment was gone */
+#define TIER_TRIES         3u /* of a lookup whose segment was reused */
 #define TIER_VALUE_MAX     2600u
 
 #define TIER_DEVICE_BYTES                                                                          \
@@ -36,10 +36,10 @@
 		    TIER_COLUMNS * TIER_COLUMN_PAGES + TIER_ROWS_PAGES) *                          \
 	 FLASH_PAGE_BYTES)
 
-/* What D has of a key. A slot may be dead: flushed. */
+/* The state of a key in D. A slot may be dead: flushed. */
 struct tier_slot {
 	bool there;
-	uint32_t version; /* of its bytes: a reference */
+	uint32_t version; /* identifies its bytes, as a reference does */
 	uint32_t generation;
 	uint32_t len, flags;
 	char text[HISTORY_VALUE_MAX];
@@ -71,25 +71,26 @@ static_assert(TIER_BUCKETS * sizeof(struct bucket) <= FLASH_PAGE_BYTES, "their m
 void tier_create(void);
 void tier_begin(uint64_t seed);
 struct flash_shard_config tier_config(void);
-/* Nothing is being converted. */
+/* Starts without a conversion under way. */
 void tier_convert_init(void);
 uint64_t tier_hash(void *arg, struct view key);
 uint8_t *tier_column_memory(void); /* flash_columns_bytes(FILTER_BUCKETS_MIN) */
-/* Adds up what the shard counted, before it begins anew. */
+/* Adds up the shard's counts, before it begins anew. */
 void tier_count(void);
 uint64_t tier_columns_made(void);
-/* What has been reached, in one line each. */
+/* Prints the sums of all runs, one line each. */
 void tier_print(void);
-/* Nothing was unreadable but by a fault. */
+/* True if no copy was unreadable, except by a fault. */
 bool tier_read_all(void);
-/* What the device has done by now. */
+/* Takes the transfers that the device has done by now. */
 void tier_poll(void);
 
-/* One call, or what the store does of itself, by this core. Values are told in call. */
+/* tier_call() makes one call, tier_evict() and tier_fill() are the store's own, by this core. The
+ * answer is in call. */
 void tier_call(uint32_t core, struct call *call);
 void tier_evict(uint32_t core, uint32_t key);
 void tier_fill(uint32_t core);
-/* A step of the tier's thread; of the shard's owner. */
+/* tier_work() is a step of the tier's thread, tier_turn() one of the shard's owner. */
 void tier_work(void);
 void tier_turn(uint32_t core);
 
@@ -97,21 +98,21 @@ void tier_turn(uint32_t core);
 
 void tier_kill_create(void);
 void tier_kill_print(void);
-/* The process is killed, and the next one begins, with the store's items or without.
- * False: it lost what was whole. */
+/* Kills the process and begins the next one, with the store's items or without. False if whole
+ * items were lost. */
 bool tier_kill(bool keeps_store);
-/* What every restart does with the shard; is_kept: what it had in memory is there. */
+/* Restarts the shard, as every restart does; is_kept: its state in memory is kept. */
 bool tier_restart(struct flash_recovered *told, bool is_kept);
 struct flash_recover_config tier_recover_config(struct mem_flash *device);
-/* Would one that is killed now find only what is reachable, and nothing that the store has? */
+/* True if a process killed now would find only reachable items, and none that the store has. */
 bool tier_copy_has_no_more(void);
 
 /* ---- tier_cut.c ---- */
 
 void tier_cut_begin(uint64_t seed);
 void tier_cut_print(void);
-/* Power is lost, and with it the store: at once, or at a step of a stop, for which nobody calls.
- * False: the next start is not what it may be, or lost what was whole. */
+/* Cuts the power, and with it the store: at once, or at a step of a stop, during which no call is
+ * made. False if the next start is not an allowed one, or lost whole items. */
 bool tier_cut(bool stops);
 
 #endif

@@ -220,7 +220,7 @@ def measure_loss(args, keep_figures):
 
 
 def measure_flood(args, keep_figures):
-    return flood_bench.measure(build_net("tests/sim/flood_table"), args.quick, keep_figures)
+    return flood_bench.measure(build_net("tests/sim/flood_table"), args.quick, args.part or flood_bench.PARTS, keep_figures)
 
 
 def build_clockoo(*others):
@@ -317,6 +317,7 @@ MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood
             "sla": measure_sla, "restart": measure_restart, "front": measure_front, "filter": measure_filter, "flash": measure_flash,
             "operate": measure_operate, "tls": measure_tls, "papers": measure_papers}
 PARTS = {"papers": papers_bench.NAMES, "flash": flash_bench.PARTS, "operate": operate_bench.PARTS, "front": front_bench.PARTS,
+         "flood": flood_bench.PARTS,
          "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [*(str(loss) for loss in loss_bench.LOSSES), loss_bench.BULK]}
 

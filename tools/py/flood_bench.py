@@ -4,12 +4,15 @@ sources that do not exist arrive as fast as the port takes them.
 The flood takes a CPU of the same machine, so the same frames are also sent where they reach
 no appliance (elsewhere), and to a MAC that nobody has (stray: they fill the port and are dropped there).
 What is lost against stray is the appliance's own loss.
+
+Then clients that behave beside peers that do not read or do not finish (greedy_bench.py).
 """
 
 import contextlib
 import json
 import statistics
 
+import greedy_bench
 import netns
 from bench_figures import Figures, spread, table
 from links import PORT, Bed, checked, inside
@@ -26,6 +29,8 @@ LONG_MS, MS, QUICK_MS = 30_000, 3000, 1200
 ROUNDS, QUICK_ROUNDS = 5, 3
 CONNECT_MS, WARM_MS, PROBE_MS, LIMIT_MS = 10_000, 300, 100, 10_000
 CONNECTED = "connected"  # talk's word for it
+SYN = "syn"
+PARTS = [SYN, *greedy_bench.PARTS]
 CONNECTIONS, DEPTH, VALUE_MAX = 16, 4, 1000
 
 
@@ -170,7 +175,17 @@ def simulated(programs, quick):
     return {"new_served_4s": found["new_served_4s"], "flood_old_p99_vs_quiet": found["old_p99_vs_quiet"]}
 
 
-def measure(programs, quick, keep):
+def measure(programs, quick, parts, keep):
+    figures = syns(programs, quick, keep) if SYN in parts else {}
+    greedy = [part for part in parts if part != SYN]
+    if greedy:
+        program = programs.parents[2] / "app/clockoo"
+        figures |= greedy_bench.measure(program, quick, greedy, lambda found: keep(figures | found))
+        keep(figures)
+    return figures
+
+
+def syns(programs, quick, keep):
     in_simulator = simulated(programs, quick)
     keep(in_simulator)
     with FloodBed(programs) as bed:

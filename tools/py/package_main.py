@@ -38,7 +38,8 @@ DATA = (("clockoo.service", "lib/systemd/system/clockoo.service"),
 # What an operator reads, and its name in the package.
 DOCS = {"README.md": "README.md", "app/README.md": "options.md", "lib/proto/COMMANDS.md": "COMMANDS.md",
         "lib/admin/STATS.md": "STATS.md", "tests/load/README.md": "clockoo-load.md",
-        "drivers-config/README.md": "drivers-config.md", "drivers-config/TUNING.md": "TUNING.md",
+        "drivers-config/README.md": "drivers-config.md", "drivers-config/TUNING.md": "TUNING.md", "drivers-config/ACCESS.md": "ACCESS.md",
+        "drivers-config/RESTARTS.md": "RESTARTS.md", "drivers-config/TIER.md": "TIER.md", "drivers-config/FRONTS.md": "FRONTS.md",
         "drivers-config/FLEET.md": "FLEET.md", "drivers-config/INCIDENTS.md": "INCIDENTS.md", "drivers-config/monitoring/README.md": "monitoring.md",
         "tools/debian/README.md": "service.md"}
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")

@@ -39,7 +39,8 @@ SHARED = 4  # and how much longer any test may, where others have most of the CP
 TESTS_AT_ONCE = len(os.sched_getaffinity(0)) + 1  # some of them wait
 
 # Suites of meson that the quick part runs, and the one it leaves out of them.
-QUICK_SUITES = ["--suite", "unit", "--suite", "sim", "--suite", "script", "--no-suite", "slow"]
+QUICK, SLOW = ("unit", "sim", "script"), "slow"
+QUICK_SUITES = [word for suite in QUICK for word in ("--suite", suite)] + ["--no-suite", SLOW]
 
 SERVER_ARGS = "-m 64 -c 2048"
 USERS = "reader:word\n"
@@ -146,7 +147,8 @@ def part_quick():
     """What a change should pass before anything longer is tried. Conformance mostly waits: it runs
     beside the rest, and its lines are printed behind theirs."""
     folder = build_tree.default_folder()
-    build_tree.build(folder, build_tree.TESTED)
+    build_tree.build(folder, build_tree.TESTED, targets=lambda at: [
+        "app/clockoo", *build_tree.test_targets(at, set(QUICK), {SLOW})])
     lines = io.StringIO()
     with futures.ThreadPoolExecutor(1) as beside:
         conformance = beside.submit(beside_appliance, "conformance",

@@ -52,7 +52,7 @@ bloom_init(struct bloom *b, enum bloom_kind kind, uint32_t places, uint32_t hash
 	memset(b->bytes, 0, bloom_bytes(kind, places) - sizeof *b);
 }
 
-/* Where a hash's places are: base + (first + i x step), scaled or cut to a line. */
+/* The places of a hash: base + (first + i x step), scaled or limited to a line. */
 struct walk {
 	uint32_t base, first, step, mask, below;
 };

@@ -1,8 +1,9 @@
 /*
- * filter_trial.c - the cuckoo filter beside Bloom filters, as chapter 4 of B. Fan's thesis has it.
+ * filter_trial.c - compares the cuckoo filter with Bloom filters, as chapter 4 of B. Fan's thesis
+ * does.
  *
  * Each row is a line of JSON. Times are CPU times of this thread; a key's hash is computed within
- * them. What is filled has as many bits as 2^SHIFT buckets of four times 12.
+ * them. A filter has as many bits as 2^SHIFT buckets of four slots of 12 bits.
  *
  *   filter_trial [--shift SHIFT] [--run NUMBER] [--looks COUNT] [--buckets COUNT] PART
  *
@@ -24,11 +25,11 @@
 
 #define STEPS         20u
 #define BITS_MAX      20u
-#define BLOOM_BITS    13.0 /* an item, and k, as in table 4.3 */
+#define BLOOM_BITS    13.0 /* for each item; with BLOOM_HASHES as in table 4.3 */
 #define BLOOM_HASHES  9u
 #define COUNTING_BITS 52.0
 #define LATENCIES_MAX 200000u
-#define RATE_LOOKS    16u /* of a rate, by those of a time */
+#define RATE_LOOKS    16u /* lookups for a rate, in units of those for a time */
 #define ABSENT_FROM   (1ull << 40)
 #define SHIFT_MAX     27u
 #define LOOKS_MAX     100000000u
@@ -51,16 +52,16 @@ hash_of(uint64_t key)
 	return bench_mix(key);
 }
 
-/* ---- those that are compared ---- */
+/* ---- filters under comparison ---- */
 
 struct contender {
 	const char *name;
 	bool (*insert)(void *filter, uint64_t hash);
 	bool (*has)(const void *filter, uint64_t hash);
-	bool (*take)(void *filter, uint64_t hash); /* NULL: it cannot */
+	bool (*take)(void *filter, uint64_t hash); /* NULL: it cannot delete */
 	bool sorted, cuckoo;
 	enum bloom_kind kind;
-	double bits; /* an item; 0: until one is refused */
+	double bits; /* for each item; 0: filled until one is refused */
 };
 
 static bool
@@ -117,7 +118,7 @@ struct seat {
 	const struct contender *who;
 	void *filter;
 	size_t bytes;
-	uint64_t bits, slots; /* slots: items that it is made for, or might take */
+	uint64_t bits, slots; /* slots: items that it is made for, or may hold */
 	uint64_t items;
 	double insert_ns;
 };
@@ -179,9 +180,9 @@ mops(uint64_t operations, double ns)
 	return (double)operations / ns * 1e3;
 }
 
-/* ---- looking ---- */
+/* ---- lookups ---- */
 
-/* Keys that are there, of the first n, percent of them; the others are not. */
+/* Draws keys, percent of them from the first n, which are present; the others are absent. */
 static void
 draw_keys(uint64_t *keys, uint32_t count, uint64_t n, uint32_t percent)
 {
@@ -242,7 +243,7 @@ false_rate(bool (*has)(const void *, uint64_t), const void *filter)
 
 /* ---- all: fill, look, delete ---- */
 
-/* Up to that number of items; false: one was refused. */
+/* Fills up to that number of items. False: one was refused. */
 static bool
 fill_to(struct seat *s, uint64_t items)
 {
@@ -302,7 +303,7 @@ ticks(void)
 	return __builtin_ia32_rdtscp(&cpu);
 }
 
-/* What a look takes, alone; an empty measurement is taken off. */
+/* Times single lookups; the time of an empty measurement is subtracted. */
 static void
 look_one_by_one(const struct seat *s, uint64_t *keys, uint32_t percent)
 {
@@ -445,7 +446,7 @@ space_of_cuckoo(const char *name, const struct filter_shape *shape)
 	bench_unmap(f, bytes);
 }
 
-/* How many places a look reads, on average. */
+/* Returns how many places a lookup reads on average. */
 static double
 mean_reads(const struct bloom *b, uint64_t from)
 {
@@ -490,7 +491,7 @@ part_space(void)
 	}
 }
 
-/* As a caller makes one: for so many items and a rate. */
+/* Measures a filter made for a number of items and a rate, as a caller makes it. */
 static void
 sized(const char *name, double rate, bool is_sorted)
 {

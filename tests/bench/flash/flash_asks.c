@@ -1,7 +1,7 @@
 /*
- * flash_asks.c - gets as the product makes them: asks of its supplier, whose reads, judgements and
- * answers are the product's, without the connections that they would be of. Each client asks again
- * once it is answered; there are more of them than reads at a time, so that some wait.
+ * flash_asks.c - makes gets through the product's supplier, whose reads, judgements and answers
+ * are the product's, without connections. Each client makes the next get once it is answered.
+ * There are more clients than reads at a time, so that some wait.
  */
 #include "flash_asks.h"
 
@@ -15,7 +15,7 @@
 
 #define STORE_BYTES (64ull << 20)
 #define CLIENTS_MAX 1024u
-#define SHARE       2u /* clients, by reads at a time */
+#define SHARE       2u /* clients, divided by reads at a time */
 #define NOW_S       100u
 
 struct client {
@@ -93,7 +93,7 @@ ask(struct client *c, struct view key, uint64_t hash)
 	ensure(await_ask(asks.sv, &c->session, NULL, &req, key, hash) != NULL);
 }
 
-/* As a pass: its misses are told, looked at, asked for. False: there are none. */
+/* Runs a pass: announces its misses, checks them and requests them. False: there are none. */
 static bool
 pass(void)
 {
@@ -120,7 +120,7 @@ pass(void)
 	return count != 0;
 }
 
-/* Answers are told and compared. Returns how many. */
+/* Completes and compares the answers. Returns their number. */
 static uint64_t
 hear(void)
 {
@@ -140,7 +140,7 @@ hear(void)
 	return heard;
 }
 
-/* Until so many reads have ended as the raw side waits for; not if something else is to be done. */
+/* Waits until as many reads have ended as the raw side waits for, unless there is other work. */
 static void
 rest(void)
 {

@@ -1,7 +1,7 @@
 /*
  * flash_asks.h - gets of random items through the product's supplier, over the shard of a rig.
  *
- * Owner:  one rig at a time; nothing is given back.
+ * Owner:  one rig at a time; nothing is freed.
  * Thread: one.
  * Errors: none; an answer that is not the item's value ends the bench.
  */
@@ -10,11 +10,11 @@
 
 #include "flash_rig.h"
 
-/* Of its reads, in the memory of the rig's. */
+/* Returns the bytes of its reads, which lie in the rig's memory. */
 size_t flash_asks_read_bytes(uint32_t depth);
-/* Over a rig that has items 0 .. items - 1 on its device; depth reads at a time. */
+/* Opens it over a rig that has items 0 .. items - 1 on its device, with depth reads at a time. */
 void flash_asks_open(struct flash_rig *rig, uint64_t items);
-/* Returns when count gets are answered. */
+/* Runs count gets. Returns when all are answered. */
 void flash_asks_run(uint64_t count, uint64_t seed);
 
 #endif

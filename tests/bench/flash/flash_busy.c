@@ -1,9 +1,10 @@
 /*
- * flash_busy.c - hits of the store while another thread does what the tier's does: copies, sums and
- * transfers of segments, over a device in memory. On and off by turns of some milliseconds.
+ * flash_busy.c - measures hits of the store while another thread does the work of the tier's:
+ * copies, checksums and transfers of segments, over a device in memory. The thread works and
+ * rests alternately for some milliseconds.
  *
- * Store and shard have nothing in common but the machine: what a hit of the store executes is the
- * same with a tier and without (tests/bench/budget_test.py).
+ * Store and shard share nothing but the machine: a hit of the store executes the same
+ * instructions with and without a tier (tests/bench/budget_test.py).
  */
 #include "flash_parts.h"
 #include "flash_rig.h"
@@ -15,9 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ITEMS   200000u /* of the store, beyond the caches */
+#define ITEMS   200000u /* in the store, beyond the caches */
 #define BATCH   32u
-#define BLOCK   40000u /* batches of a turn */
+#define BLOCK   40000u /* batches in a turn */
 #define PUTS    512u
 #define IDLE_US 200u
 #define MIB     (1ull << 20)
@@ -39,7 +40,7 @@ be_busy(void *unused)
 			nanosleep(&idle, NULL);
 			continue;
 		}
-		/* An index without room is as much work. */
+		/* An index without room causes as much work. */
 		for (uint32_t i = 0; i < PUTS; i++)
 			flash_rig_put(&busy.rig, n++);
 		busy.puts = n;
@@ -55,7 +56,7 @@ by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* A turn's batches, each with its time. */
+/* Runs a turn's batches, and times each. */
 static void
 time_gets(struct own_store *o, uint64_t *ns, uint64_t *random)
 {

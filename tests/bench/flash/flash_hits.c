@@ -1,10 +1,12 @@
 /*
- * flash_hits.c - hits by bytes of flash: a store over a shard, or memcached with extstore, asked by
- * Zipf's law (0.9) with a tenth of the gets going round all keys; what is missed is set.
+ * flash_hits.c - measures hits by bytes of flash: a store over a shard, or memcached with
+ * extstore. Gets follow Zipf's law (0.9), and a tenth of them go round all keys; missed keys are
+ * set.
  *
- * Ours is the product's store, tier and rules without a network: a hit of flash is told, the second
- * one promotes. Its index and buffers are taken from the same memory as the items. memcached gets
- * the same gets, without values (mg): a hit of extstore counts, its read is not waited for.
+ * Clockoo's side is the product's store, tier and rules without a network: the first hit on flash
+ * is reported, the second one promotes. Its index and buffers are taken from the same memory as
+ * the items. memcached gets the same requests, without values (mg): a hit of extstore counts,
+ * without waiting for its read.
  */
 #include "flash_parts.h"
 #include "flash_rig.h"
@@ -23,12 +25,12 @@
 #define SCAN_IN_100  10u
 #define SEED         20261123u
 #define MIB          (1ull << 20)
-#define WARM         2u    /* so many times the gets that count */
-#define PACE_US      1500u /* a batch of memcached: its threads move items meanwhile */
+#define WARM         2u    /* warm-up gets, in units of the counted ones */
+#define PACE_US      1500u /* after a batch to memcached: its threads move items meanwhile */
 #define FILL_US      1000u
 #define CLASSES      64u
-#define FULL_SHARE   16u /* full: one of so many sets evicted */
-#define STILL_ROUNDS 10u /* without more items: it is full */
+#define FULL_SHARE   16u /* the store counts as full when one of FULL_SHARE sets evicted */
+#define STILL_ROUNDS 10u /* rounds without more items after which it counts as full */
 
 struct draws {
 	struct zipf zipf;
@@ -43,7 +45,7 @@ draws_begin(struct draws *d, uint32_t keys)
 	zipf_init(&d->zipf, keys, THETA);
 }
 
-/* The most frequent ones lie anywhere among those that are scanned. */
+/* Draws a key. The most frequent keys lie anywhere among those that are scanned. */
 static uint32_t
 draw(struct draws *d)
 {
@@ -52,7 +54,7 @@ draw(struct draws *d)
 	return (uint32_t)(zipf_next(&d->zipf, &d->random) * 2654435761ull % d->keys);
 }
 
-/* ---- ours ---- */
+/* ---- clockoo ---- */
 
 struct ours {
 	struct own_store own;
@@ -116,7 +118,7 @@ read_candidate(struct ours *o, const struct flash_candidate *at, bool *was_buffe
 	return rig->reads;
 }
 
-/* The key's record on flash, promoted if it is asked for again. */
+/* Gets the key's record from flash, and promotes it if it was requested before. */
 static bool
 get_flash(struct ours *o, struct view key, uint64_t hash)
 {
@@ -173,7 +175,7 @@ get(struct ours *o, uint32_t n, uint32_t value_bytes)
 	turn(o);
 }
 
-/* Of the same memory, too. */
+/* Adds ghosts, in the same memory, too. */
 static size_t
 add_ghosts(struct ours *o)
 {
@@ -241,7 +243,7 @@ ours(const struct flash_trial *t, uint32_t flash_mib, bool all)
 
 /* ---- memcached ---- */
 
-/* How large a small item is in memory: what extstore leaves there. */
+/* Returns the memory of a small item that extstore leaves in DRAM. */
 static uint64_t
 least_chunk(struct peer *p)
 {
@@ -259,7 +261,7 @@ least_chunk(struct peer *p)
 	return 0;
 }
 
-/* One key of the batch, and what was missed of the last one. */
+/* Requests the keys of a batch, and sets the missed ones of the last batch. */
 static void
 extstore_hits(const struct flash_trial *t, struct peer *p, uint32_t flash_mib)
 {
@@ -308,7 +310,7 @@ flash_part_hits(const struct flash_trial *t)
 		ours(t, t->flash_mib, true);
 }
 
-/* Until it has evicted a share of what was set, and has no more items than a while ago. */
+/* Sets until a share of the sets has evicted, and the number of items no longer grows. */
 void
 flash_part_extstore(const struct flash_trial *t)
 {

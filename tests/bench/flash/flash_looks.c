@@ -1,12 +1,13 @@
 /*
- * flash_looks.c - looks for keys that are nowhere, as the product makes them: its supplier is told
- * of a pass's misses, and is asked which of them it may have. Two streams, as layout hash has them:
- * 16 full columns and the index of a full log; that of large items, which is empty at first, as all
- * items of the bench are small, and then full, too. All beyond the caches.
+ * flash_looks.c - looks up absent keys as the product does: the misses of a pass are announced to
+ * its supplier, which then answers for which of them it may have an item. There are two streams,
+ * as with layout hash: 16 full columns and the index of a full log; and the index of large items,
+ * which is empty at first, as all items of the bench are small, and then full, too. All are
+ * larger than the caches.
  *
  * One filter is built; column c has its buckets turned by c strides, so that a row's columns have
- * fingerprints of different keys. The store has few items: its lines are near, as they are when a
- * pass has just looked there.
+ * fingerprints of different keys. The store has few items, so its lines are cached, as they are
+ * after the pass's lookup in it.
  */
 #include "flash_parts.h"
 #include "flash_rig.h"
@@ -19,8 +20,8 @@
 #include <stdlib.h>
 
 #define FULL         0.95
-#define LOG_SHARE    18u /* a log has so many-th part of the columns' items, */
-#define LARGE_SHARE  13u /* and that of large ones */
+#define LOG_SHARE    18u /* the log has this part of the columns' items, */
+#define LARGE_SHARE  13u /* and the log of large items this part */
 #define LOG_FULL     0.98
 #define LOG_SEGMENTS 4096u
 #define LOG_LIVE     (LOG_SEGMENTS - LOG_SEGMENTS / 16)
@@ -36,7 +37,7 @@ static uint64_t drawn[DRAWN];
 
 struct looked {
 	uint64_t count, ns;
-	uint32_t keys; /* that may be there */
+	uint32_t keys; /* keys that may be on flash */
 };
 
 struct looks {
@@ -57,7 +58,7 @@ hash_of(uint64_t n)
 	return bench_mix(n * 0x9e3779b97f4a7c15ull + 1);
 }
 
-/* ---- what is there ---- */
+/* ---- content ---- */
 
 static void
 fill_columns(struct looks *l, struct flash_shard *s)
@@ -187,9 +188,9 @@ open_looks(struct looks *l, uint64_t column_bytes)
 	open_supplier(l);
 }
 
-/* ---- looks ---- */
+/* ---- lookups ---- */
 
-/* Which takes no time that counts: a pass has the hashes of its keys. */
+/* Draws the hashes. This is outside the measured time: a pass already has its keys' hashes. */
 static void
 draw_hashes(uint64_t *random)
 {
@@ -197,7 +198,8 @@ draw_hashes(uint64_t *random)
 		drawn[i] = hash_of(ABSENT + (bench_random(random) & (ABSENT - 1)));
 }
 
-/* As await_may_have() of passes that have OPS_MAX misses each; not told: one by one. */
+/* Looks up the drawn keys as await_may_have() does for passes with OPS_MAX misses each; without
+ * told, one by one. */
 static void
 look_drawn(const struct looks *l, bool told, struct looked *sum)
 {
@@ -215,7 +217,7 @@ look_drawn(const struct looks *l, bool told, struct looked *sum)
 	sum->count += DRAWN;
 }
 
-/* As sets of new keys, under the store's locks. */
+/* Erases the drawn keys as sets of new keys do, under the store's locks. */
 static void
 erase_drawn(struct looks *l, bool told, struct looked *sum)
 {

@@ -1,6 +1,6 @@
 /*
- * flash_packs.c - what flash.compress costs and saves, by the size of a value: JSON of records that
- * differ in their numbers and names, and bytes that cannot be packed.
+ * flash_packs.c - measures the cost and gain of flash.compress by the size of a value: for JSON
+ * of records that differ in their numbers and names, and for bytes that cannot be packed.
  */
 #include "flash_parts.h"
 
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define VALUES 64u /* so many different ones in turn */
+#define VALUES 64u /* different values in turn */
 
 static struct flash_packer packer;
 static struct flash_unpacker unpacker;
@@ -50,7 +50,7 @@ make_noise(uint8_t *to, uint32_t len, uint64_t *random)
 		to[at] = (uint8_t)bench_random(random);
 }
 
-/* Each value, as often as it takes. Returns the bytes that they lie in. */
+/* Packs each value `times` times. Returns their bytes on flash. */
 static uint64_t
 pack_all(uint32_t len, uint32_t times)
 {

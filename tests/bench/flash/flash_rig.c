@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FULL          0.985 /* of the index's slots */
+#define FULL          0.985 /* share of the index's slots */
 #define TURN_EVERY    32u   /* puts */
 #define TRIES_MAX     100000000u
 #define BUFFERS_BYTES ((size_t)FLASH_BUFFERS * FLASH_SEGMENT_BYTES)
 #define VALUE_MAX     3072u
-#define AT_ONCE_SHARE 4u /* of the depth */
+#define AT_ONCE_SHARE 4u /* part of the depth */
 
 /* ---- memory as a device ---- */
 
@@ -83,7 +83,7 @@ record_bytes(const struct flash_rig_config *c)
 	return FLASH_RECORD_HEAD + (c->long_cas ? 1 : 0) + BENCH_KEY_BYTES + c->value_bytes;
 }
 
-/* Of gets that read a second time there may be as many again. */
+/* Returns the device's depth. Gets that read a second time may need as many transfers again. */
 static uint32_t
 device_depth(const struct flash_rig *rig)
 {
@@ -309,7 +309,7 @@ flash_rig_recover(struct flash_rig *rig)
 	return told;
 }
 
-/* CPU time is what was done then, and not what was asked meanwhile. */
+/* Sleeps until `ends` reads have ended. CPU time then covers the work, not repeated polling. */
 void
 flash_rig_sleep(struct flash_rig *rig, uint32_t ends)
 {
@@ -335,7 +335,7 @@ flash_rig_poll(struct flash_rig *rig)
 
 /* ---- gets ---- */
 
-/* One of those under way. */
+/* A get in progress. */
 struct get {
 	uint64_t n, hash;
 	struct bench_key key;
@@ -388,7 +388,7 @@ check_value(const struct flash_rig *rig, const struct get *g, const struct flash
 	ensure(flash_rig_is_value(rig, g->n, have));
 }
 
-/* True: it has ended. */
+/* Judges a record. True: the get has ended. */
 static bool
 judge(struct flash_rig *rig, struct get *g, bool was_buffer, struct flash_gets *told)
 {
@@ -414,7 +414,7 @@ judge(struct flash_rig *rig, struct get *g, bool was_buffer, struct flash_gets *
 	}
 }
 
-/* True: it has ended; else its read is in the batch. */
+/* Continues a get. True: it has ended; otherwise its read is in the batch. */
 static bool
 go_on(struct flash_rig *rig, struct get *g, uint64_t tag, struct batch *b, struct flash_gets *told)
 {
@@ -442,18 +442,17 @@ go_on(struct flash_rig *rig, struct get *g, uint64_t tag, struct batch *b, struc
 	return true;
 }
 
-/* All gets of a call; those that have ended are judged while others are under way in their place.
- */
+/* All gets of a call. Those that have ended are judged while others replace them. */
 struct gets {
 	struct get get[2 * FLASH_DEPTH_MAX];
 	uint32_t idle[2 * FLASH_DEPTH_MAX], idle_count;
 	uint32_t under_way;
-	uint64_t first, of, count, random; /* of items; gets that are wanted */
+	uint64_t first, of, count, random; /* first, of: range of items; count: gets to make */
 	struct batch b;
 	struct flash_gets told;
 };
 
-/* The next ones, until one of them has to read. False: there are none. */
+/* Begins the next gets, until one of them has to read. False: none is left. */
 static bool
 begin(struct flash_rig *rig, struct gets *all, uint64_t tag)
 {
@@ -540,7 +539,8 @@ flash_rig_get(struct flash_rig *rig, uint64_t first, uint64_t of, uint64_t count
 static void
 read_any(struct flash_rig *rig, struct batch *b, uint64_t tag, double two_pages, uint64_t *random)
 {
-	/* Of segments that were written: of others a file system has nothing to read. */
+	/* Only segments that were written are read: a file system has nothing to read for
+	 * others. */
 	const struct flash_log *log = &rig->shard.log;
 	const uint64_t sequence = 1 + bench_random(random) % log->head;
 	const uint32_t page = (uint32_t)(bench_random(random) % (FLASH_SEGMENT_PAGES - 1));

@@ -1,9 +1,9 @@
 /*
- * flash_rig.h - one shard of the tier over a device in memory, or over io_uring on a file, and
- * items by their number: what the parts of flash_trial share.
+ * flash_rig.h - one shard of the tier over a device in memory, or over io_uring on a file, with
+ * items by number; shared by the parts of flash_trial.
  *
- * Shape:  item n has a key of BENCH_KEY_BYTES and a value of value_bytes that n names. What is put
- *         goes the way of what a hand evicts: reserved, copied, entered, written by the tier's
+ * Shape:  item n has a key of BENCH_KEY_BYTES and a value of value_bytes made from n. A put
+ *         follows the path of an eviction: reserved, copied, entered, and written by the tier's
  *         thread, which is this one.
  * Units:  bytes of flash; CPU times are the calling thread's.
  * Owner:  the caller, until flash_rig_close; the file stays.
@@ -20,12 +20,12 @@
 #include "flash/flash_uring.h"
 
 #define RIG_SEED        4711u
-#define RIG_SMALL_PAGES 2u /* of a read */
+#define RIG_SMALL_PAGES 2u /* in a read */
 #define RIG_ABSENT_FROM (1ull << 40)
 #define RIG_CAS_LONG    (1ull << 25)
 #define RIG_WORKERS_MAX 8u
 
-/* A device without latency: it ends at once what is submitted. */
+/* A device without latency: it completes submissions at once. */
 struct ram_device {
 	struct flash_device device;
 	uint8_t *bytes;
@@ -38,13 +38,13 @@ void ram_device_open(struct ram_device *ram, uint64_t bytes, uint32_t depth);
 void ram_device_close(struct ram_device *ram);
 
 struct flash_rig_config {
-	uint64_t bytes;       /* of flash, whole segments */
-	uint64_t items;       /* that the index has room for; 0: as many as the segments */
+	uint64_t bytes;       /* of flash, in whole segments */
+	uint64_t items;       /* for which the index has room; 0: as many as the segments hold */
 	uint32_t value_bytes; /* a multiple of 8 */
-	uint32_t depth;       /* reads at once */
+	uint32_t depth;       /* reads at a time */
 	const char *path;     /* NULL: memory */
-	bool long_cas;        /* above 2^24 */
-	uint32_t workers;     /* threads beside a recovery's own, RIG_WORKERS_MAX at most */
+	bool long_cas;        /* cas numbers above 2^24 */
+	uint32_t workers;     /* threads beside a recovery's own, at most RIG_WORKERS_MAX */
 };
 
 struct flash_rig {
@@ -59,45 +59,46 @@ struct flash_rig {
 	struct flash_file file;
 	struct flash_uring uring;
 	struct flash_device *device;
-	uint8_t *memory; /* of transfers: buffers, reads, a recovery's segments */
+	uint8_t *memory; /* for transfers: buffers, reads, a recovery's segments */
 	size_t memory_bytes;
 	uint8_t *reads, *segments;
 	struct flash_workers workers;
 	struct flash_change *changes;
-	uint64_t workers_cpu_ns; /* of the last recovery */
+	uint64_t workers_cpu_ns; /* in the last recovery */
 };
 
 void flash_rig_open(struct flash_rig *rig, const struct flash_rig_config *config);
 void flash_rig_close(struct flash_rig *rig);
 
 uint64_t flash_rig_hash(void *rig, struct view key);
-/* Bytes of DRAM that the shard has beside its index. */
+/* Returns the shard's bytes of DRAM beside its index. */
 size_t flash_rig_fixed_bytes(const struct flash_rig *rig);
 
-/* False: the index has no room. */
+/* Puts item n. False: the index has no room. */
 bool flash_rig_put(struct flash_rig *rig, uint64_t n);
-/* All that was put is on flash. */
+/* Writes all that was put to flash. */
 void flash_rig_leave(struct flash_rig *rig);
-/* The shard of a next process. Returns what it found. */
+/* Recovers the shard as the next process would. Returns what was found. */
 struct flash_recovered flash_rig_recover(struct flash_rig *rig);
-/* Waits for an end. */
+/* Waits for a completion. */
 struct flash_result flash_rig_poll(struct flash_rig *rig);
 
-/* Asleep until so many reads have ended; and so many end, and are begun again, together. */
+/* Sleeps until `ends` reads have ended. flash_rig_at_once returns how many end, and begin again,
+ * together. */
 void flash_rig_sleep(struct flash_rig *rig, uint32_t ends);
 uint32_t flash_rig_at_once(const struct flash_rig *rig);
 bool flash_rig_is_value(const struct flash_rig *rig, uint64_t n, const void *value);
 
 struct flash_gets {
 	uint64_t asked, found, buffered, reads, pages;
-	uint64_t flash_found; /* of those found, by a read */
-	uint64_t flash_reads; /* for these */
+	uint64_t flash_found; /* found by a read */
+	uint64_t flash_reads; /* reads for these */
 };
 
-/* count gets of random items from first on, below first + of, depth at once. */
+/* Makes count gets of random items from first on, below first + of, with depth at once. */
 struct flash_gets flash_rig_get(struct flash_rig *rig, uint64_t first, uint64_t of, uint64_t count,
 				uint64_t seed);
-/* The same device, depth and shares of lengths, and nothing done with the bytes. */
+/* Reads from the same device with the same depth and lengths, without using the bytes. */
 void flash_rig_read_raw(struct flash_rig *rig, uint64_t count, double two_pages, uint64_t seed);
 
 #endif

@@ -14,7 +14,7 @@
  *   busy     hits of a store while another thread writes segments
  *   hits     of gets, by MiB of flash; those of a memcached at --peer
  *   extstore bytes of DRAM an item of a memcached at --peer
- *   misses   looks for keys that are nowhere, in an index and 16 columns beyond the caches
+ *   misses   lookups of absent keys, in an index and 16 columns beyond the caches
  *   pack     values packed and unpacked
  */
 #include "flash_asks.h"
@@ -32,7 +32,7 @@
 #define WARM_SEED   99u
 #define SEEDS       1000u
 #define ROUNDS_MAX  1000000000u
-#define BYTES_SHARE 2u /* of the segments' room: the index is full first */
+#define BYTES_SHARE 2u /* share of the segments' room, so that the index is full first */
 
 static uint64_t
 record_room(const struct flash_trial *t)
@@ -82,8 +82,8 @@ flash_part_bytes(const struct flash_trial *t)
 
 /* ---- reads ---- */
 
-/* As many items as the segments that count have room for, but for the last two of them. Returns
- * how many. opened: those that came before the last segment. */
+/* Puts as many items as the live segments have room for, except the last two segments. Returns
+ * their number. opened: the items before the last segment. */
 static uint64_t
 fill(struct flash_rig *rig, uint64_t *opened)
 {
@@ -104,7 +104,7 @@ fill(struct flash_rig *rig, uint64_t *opened)
 	return items;
 }
 
-/* Bytes written by bytes admitted, of all segments that are full. */
+/* Returns bytes written divided by bytes admitted, over all full segments. */
 static double
 amplification(const struct flash_rig *rig, uint64_t opened)
 {
@@ -168,7 +168,7 @@ rate(uint64_t count, uint64_t from_ns)
 enum side { SIDE_TIER, SIDE_RAW, SIDE_BARE, SIDES };
 static const char *const side_names[SIDES] = {"tier", "raw", "bare"};
 
-/* A turn of one side. */
+/* Runs a turn of one side. */
 static void
 take_turn(struct flash_rig *rig, const struct flash_trial *t, uint32_t round, enum side side,
 	  uint64_t items, double two_pages, double puts_per_s)

@@ -1,17 +1,18 @@
 /*
- * bench_missed.c - what a key costs a front's core that has no copy of it: instructions, frames
- * and requests towards its servers.
+ * bench_missed.c - measures the cost of a key without a copy for a front's core: instructions,
+ * frames and requests towards its servers.
  *
- * It prints CPU time, too, which other work disturbs. A front, its servers (one core with as many
- * connections) and clients on a hub in memory. Every byte of every reply is compared. Instructions
- * are callgrind's, of the front's turns alone:
+ * It prints CPU time, too, which other work disturbs. The front, its servers (one core with as
+ * many connections) and clients are on a hub in memory. Every byte of every reply is compared.
+ * Instructions are counted by callgrind, in the front's turns alone:
  *
  *   valgrind --tool=callgrind --instr-atstart=no --collect-atstart=no bench_missed CASE
  *
- * CASE: lines (of 100 keys), pipelined (50 gets), singles; crowd (two lines of more clients than
- * have places for all of their keys); mix (pipelines of 8 gets, Zipf 1.01 over many keys, with 64
- * copies: hits and missed keys in each). Beside them hits: singles of more clients that copies
- * answer; and alone: the same without a front, which is what a hit may cost.
+ * CASE is lines (of 100 keys), pipelined (50 gets), singles; crowd (two lines of more clients
+ * than have places for all of their keys); mix (pipelines of 8 gets, Zipf 1.01 over many keys,
+ * with 64 copies: hits and missed keys in each). For comparison there are hits, singles of more
+ * clients that copies answer; and alone, the same without a front, which is the limit of a hit's
+ * cost.
  */
 #include "sim/sim_core.h"
 #include "sim/sim_front.h"
@@ -99,7 +100,7 @@ struct world {
 	struct zipf zipf;
 	uint32_t stored;
 	uint64_t frames;   /* from the front to its servers */
-	uint64_t front_ns; /* of CPU time, in its turns */
+	uint64_t front_ns; /* CPU time of its turns */
 };
 
 /* ---- clients ---- */
@@ -125,7 +126,7 @@ send_bytes(struct world *w, struct client *c, const char *bytes, uint32_t len)
 	conn_commit(w->clients->stack, c->conn, len);
 }
 
-/* Each key is stored once, through the front. */
+/* Stores the next key through the front. */
 static void
 store_next(struct world *w, struct client *c)
 {
@@ -139,7 +140,7 @@ store_next(struct world *w, struct client *c)
 	send_bytes(w, c, request, n + 2);
 }
 
-/* But for those that are drawn, none is asked for twice. */
+/* Returns a key that was not requested before, except for drawn ones. */
 static uint32_t
 key_behind(struct world *w, uint32_t key)
 {
@@ -255,7 +256,7 @@ front_make(struct world *w)
 		.connect_timeout_ns = 1000000000ull,
 		.retry_timeout_ns = 1000000000ull,
 		.ttl_s = 1,
-		.copy_ns = 1000000000ull, /* shared mode, as it comes */
+		.copy_ns = 1000000000ull, /* shared mode's default */
 		.failure_limit = 2,
 		.answer_bytes_max = 4u << 20,
 	};

@@ -1,11 +1,12 @@
 /*
- * front_level.c - how level a front keeps its fleet: the figures of B. Fan's thesis (2.4 to 2.10)
- * anew, with the product's placement and admission beside a perfect cache and the formulas.
+ * front_level.c - measures how evenly a front loads its fleet: the figures of B. Fan's thesis
+ * (2.4 to 2.10), with the product's placement and admission beside a perfect cache and the
+ * formulas.
  *
- * A row is one point: the busiest server's load by the mean, over runs with other keys. "front" is
- * the product, "clock" lets in what misses, "perfect" always has the likeliest keys, "none" has
- * nothing, "formula" is equations 2.9 and 2.12. Keys are placed evenly (modula of MD5), as in the
- * thesis, but in the parts ketama and names.
+ * A row is one point: the busiest server's load relative to the mean, over runs with other keys.
+ * "front" is the product, "clock" admits every miss, "perfect" always has the likeliest keys,
+ * "none" has no cache, "formula" is equations 2.9 and 2.12. Keys are placed evenly (modula of
+ * MD5), as in the thesis, except in the parts ketama and names.
  *
  *   front_level [--runs N] [--requests N] [--keys N] [--seed N] PART...
  */
@@ -20,12 +21,12 @@
 
 #define POINTS_MAX  128u
 #define KEYS_MAX    100000000u
-#define WARM_ROUNDS 100u /* requests by c, before they are counted */
+#define WARM_ROUNDS 100u /* requests relative to c, before they are counted */
 #define SHIFTS_MIN  10u
-#define SHIFT_SETS  20u /* of x keys, before the first ones come again */
+#define SHIFT_SETS  20u /* of x keys, before the first ones return */
 #define ALPHA       2.0
 #define FEW         5u
-#define BALLS_RUNS  1000u /* figure 2.4 */
+#define BALLS_RUNS  1000u /* for figure 2.4 */
 
 enum who { FRONT, CLOCK, PERFECT, NONE, FORMULA };
 
@@ -41,7 +42,7 @@ struct point {
 	enum who who;
 	enum level_load load;
 	uint32_t c, x;
-	uint64_t shift; /* every so many requests */
+	uint64_t shift; /* requests after which keys change */
 	bool cold;      /* counted from the first request on */
 	double least, most;
 	struct level_loads sum;
@@ -83,13 +84,13 @@ run_point(const struct level_world *w, const struct point *p)
 	}
 	if (p->cold)
 		run.requests = (uint64_t)p->x;
-	/* Of a part of a round the keys that are not asked for would say how even servers are. */
+	/* A part of a round would measure the evenness of the keys that it leaves out. */
 	if (p->load == LEVEL_SCAN)
 		run.requests = (run.requests + p->x - 1) / p->x * p->x;
 	return level_simulate(w, &run);
 }
 
-/* Equation 2.9. */
+/* Computes equation 2.9. */
 static double
 formula(uint32_t n, uint32_t c, uint32_t x)
 {
@@ -130,7 +131,7 @@ add_run(struct point *p, struct level_loads l)
 	p->sum.hits += l.hits;
 }
 
-/* All points of a part, each in every world. */
+/* Measures all points of a part, each in every world. */
 static void
 measure(const char *part, const struct level_fleet *fleet, struct points *p, uint32_t runs)
 {
@@ -156,7 +157,8 @@ measure(const char *part, const struct level_fleet *fleet, struct points *p, uin
 	p->n = 0;
 }
 
-/* What is asked of adversary and scan is the mean of a maximum: they have more runs. */
+/* Returns the number of runs. Figures of adversary and scan are means of a maximum and have more
+ * runs than others. */
 static uint32_t
 few(uint32_t most)
 {
@@ -179,8 +181,8 @@ items_of(uint32_t n)
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* x by c: just beyond the cache, where scans hurt most, and around the adversary's best, at 10 to
- * 40. */
+/* Values of x relative to c: just beyond the cache, where scans hurt most, and around the
+ * adversary's best, at 10 to 40. */
 static const double by_c[] = {1.02, 1.1, 1.3, 2, 3, 6, 10, 20, 40, 80};
 static const uint32_t fleets[] = {10, 30, 85};
 
@@ -191,7 +193,7 @@ add_all_x(struct points *p, enum who who, enum level_load load, uint32_t c)
 		add(p, who, load, c, c * by_c[i]);
 }
 
-/* Three caches at every x, in each fleet. */
+/* Adds three caches at every x, in each fleet. */
 static void
 in_all_fleets(struct points *p, const char *name, enum level_load load, const enum who who[3])
 {
@@ -227,7 +229,7 @@ part_zipf101(struct points *p)
 	measure("zipf101", &fleet, p, few(3));
 }
 
-/* All x keys are exchanged for others every so many requests: what the issue does not ask. */
+/* Exchanges all x keys for others at regular intervals. */
 static void
 part_shift(struct points *p)
 {
@@ -244,7 +246,7 @@ part_shift(struct points *p)
 	measure("shift", &fleet, p, 1);
 }
 
-/* The first x requests of an empty front. */
+/* Measures the first x requests of an empty front. */
 static void
 part_cold(struct points *p)
 {
@@ -257,7 +259,8 @@ part_cold(struct points *p)
 	measure("cold", &fleet, p, few(FEW));
 }
 
-/* The product's default ring, whose own unevenness no cache mends: by_share is beside it. */
+/* Measures the product's default ring. No cache corrects the ring's own unevenness, so by_share
+ * is printed, too. */
 static void
 part_ketama(struct points *p)
 {
@@ -269,19 +272,19 @@ part_ketama(struct points *p)
 	}
 }
 
-/* Weights of 1 to 4, with as many items as the lightest server asks for. */
+/* Measures weights of 1 to 4, with as many items as the lightest server needs. */
 static void
 part_weights(struct points *p)
 {
 	const struct level_fleet fleet = {30, FRONT_MODULA, FRONT_HASH_MD5, 4};
-	const uint32_t c = front_slots_items(1.0 / 74); /* the sum of the weights */
+	const uint32_t c = front_slots_items(1.0 / 74); /* 74 is the sum of the weights */
 
 	add_all_x(p, FRONT, LEVEL_UNIFORM, c);
 	add_all_x(p, FRONT, LEVEL_UNIFORM, items_of(30));
 	measure("weights", &fleet, p, few(FEW));
 }
 
-/* What a fleet without a cache makes of keys that differ in their last digits. */
+/* Measures a fleet without a cache for keys that differ in their last digits. */
 static void
 part_names(struct points *p)
 {
@@ -298,7 +301,7 @@ part_names(struct points *p)
 	}
 }
 
-/* n = 100, c = 1000, a thousand placements. */
+/* Figure 2.4: n = 100, c = 1000, a thousand placements. */
 static void
 part_2_4(struct points *p)
 {
@@ -316,7 +319,7 @@ part_2_4(struct points *p)
 	measure("2.4", &fleet, p, options.runs < FEW ? 10 * options.runs : BALLS_RUNS);
 }
 
-/* n = 100; (b) is k = (c - 1) / (n ln n) instead of c. Of x, the worst counts. */
+/* Figure 2.5: n = 100; (b) has k = (c - 1) / (n ln n) instead of c. The worst x counts. */
 static void
 part_2_5(struct points *p)
 {
@@ -333,7 +336,8 @@ part_2_5(struct points *p)
 	}
 }
 
-/* Throughput of n nodes: 10 n / busiest, thousand requests a second; (a) is without a cache. */
+/* Figure 2.6: throughput of n nodes, 10 n / busiest, in thousand requests a second; (a) is
+ * without a cache. */
 static void
 part_2_6(struct points *p)
 {
@@ -357,7 +361,7 @@ part_2_6(struct points *p)
 	}
 }
 
-/* Each of 85 nodes without a cache, the least first. */
+/* Figure 2.7: the load of each of 85 nodes without a cache, the least first. */
 static void
 part_2_7(struct points *p)
 {

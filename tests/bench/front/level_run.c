@@ -1,5 +1,5 @@
 /*
- * level_run.c - worlds, the caches that stand before them, and what is asked for.
+ * level_run.c - worlds, the caches in front of them, and their requests.
  */
 #include "level_run.h"
 
@@ -79,7 +79,7 @@ struct cache {
 	const struct level_world *world;
 	struct front_slots *slots;
 	struct front_sampler sampler;
-	uint32_t *key_at, *slot_of; /* CLOCK's: of a slot, of a key */
+	uint32_t *key_at, *slot_of; /* CLOCK's: the key of a slot, the slot of a key */
 	bool *used;
 	uint32_t nslots, hand;
 };
@@ -114,7 +114,7 @@ cache_close(struct cache *c)
 	free(c->used);
 }
 
-/* A hit. What missed is filled at once. */
+/* Requests a key from a front. True for a hit; a miss is filled at once. */
 static bool
 ask_front(struct cache *c, uint32_t key)
 {
@@ -171,7 +171,7 @@ loads_of(const struct level_world *w, const double *asked, double requests)
 struct draw {
 	struct load_rng random;
 	struct zipf zipf;
-	uint32_t first; /* of the keys that are asked for now */
+	uint32_t first; /* of the keys that are requested now */
 };
 
 static uint32_t
@@ -189,7 +189,7 @@ next_key(struct draw *d, const struct level_world *w, const struct level_run *ru
 	}
 }
 
-/* Adds what was counted since the last time. */
+/* Adds the loads since the last call. */
 static void
 add_window(struct level_loads *sum, double *all, const struct level_world *w, double *asked,
 	   uint64_t requests)

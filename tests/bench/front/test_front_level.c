@@ -1,7 +1,7 @@
 /*
- * test_front_level.c - the bound holds, with the product's placement and admission.
+ * test_front_level.c - tests that the bound holds with the product's placement and admission.
  *
- * Goal:   an admission that lets everything in, nothing, or what was asked for long ago is seen.
+ * Goal: an admission that admits everything, nothing, or keys requested long ago is detected.
  * Method: fleets of 10 to 85 servers before loads of one seed; the figures of front_level.c with
  *         fewer requests, against limits that its mutants break (meson.build).
  */
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#define ROUNDS   100u /* requests by c, before they are counted */
+#define ROUNDS   100u /* requests relative to c, before they are counted */
 #define REQUESTS 400000u
 
 static struct level_fleet
@@ -50,7 +50,7 @@ an_adversary_finds_no_x_above_the_bound(void **state)
 		check(simulate(n[i / 3], LEVEL_FRONT, LEVEL_UNIFORM, by_c[i % 3]).busiest <= 1.10);
 }
 
-/* CLOCK alone is seen to break it, or this would prove nothing. */
+/* CLOCK alone must break the bound, or this test would prove nothing. */
 static void
 a_scan_finds_none_either(void **state)
 {
@@ -62,7 +62,7 @@ a_scan_finds_none_either(void **state)
 	}
 }
 
-/* Of 302,200 keys; without admission by frequency 0.59 of the requests are hits. */
+/* Has 302,200 keys; without admission by frequency 0.59 of the requests are hits. */
 static void
 what_is_asked_most_is_kept(void **state)
 {
@@ -72,7 +72,7 @@ what_is_asked_most_is_kept(void **state)
 	check(l.hits >= 0.62);
 }
 
-/* The x keys are others every 100 c requests. */
+/* The x keys change every 100 c requests. */
 static void
 what_was_asked_long_ago_is_not(void **state)
 {
@@ -103,7 +103,7 @@ the_same_seed_gives_the_same_figures(void **state)
 	check_bytes(&a, &b, sizeof a);
 }
 
-/* Each key counts for its server once; the cached ones do not. */
+/* Each key counts once for its server; the cached ones do not. */
 static void
 a_perfect_cache_is_computed_right(void **state)
 {

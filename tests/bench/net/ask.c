@@ -1,12 +1,12 @@
 /*
- * ask.c - a kernel client that keeps many sockets busy: throughput of a cache behind the
- * kernel's sockets, and the CPU time it takes.
+ * ask.c - a kernel client that keeps many sockets busy, to measure the throughput of a cache
+ * behind the kernel's sockets and its CPU time.
  *
- * A closed loop over epoll: every connection has its requests in flight, and asks anew for what
- * was answered. Every value is compared. Latency is from a request's send to the visit that reads
- * its answer. With --server-pid the CPU time of that process's threads is taken at both ends of the
- * measured time, and so are our own and the machine's: a kernel does part of a server's work on the
- * CPU of the sender. Ends with one line of JSON.
+ * It runs a closed loop over epoll: every connection has its requests in flight, and sends a new
+ * one for each answer. Every value is compared. Latency is the time from a request's send to the
+ * visit that reads its answer. With --server-pid the CPU time of that process's threads is read
+ * at both ends of the measured time, as are this process's and the machine's: the kernel does
+ * part of a server's work on the CPU of the sender. Ends with one line of JSON.
  *
  *     ask HOST PORT [--udp] [--redis] [--connections N] [--depth N] [--multiget N] [--sets PERCENT]
  *         [--keys N] [--zipf S] [--warm-ms MS] [--ms MS] [--server-pid PID] [--seed N] [--fill]
@@ -30,7 +30,7 @@
 #define MS_MAX          3600000u
 #define WAIT_MS         10
 #define SWEEP_NS        (50 * NS_PER_MS)
-#define SILENCE_NS      (5000 * NS_PER_MS) /* without any answer: nobody is there */
+#define SILENCE_NS      (5000 * NS_PER_MS) /* without any answer: there is no server */
 #define KEY_BYTES       16u
 #define VALUE_BYTES     32u
 
@@ -125,7 +125,7 @@ waiting(const struct client *c)
 	return false;
 }
 
-/* Until that time; without one, until nothing is on its way. */
+/* Runs until that time; without one, until no request is in flight. */
 static void
 run(struct client *c, uint64_t end_ns)
 {

@@ -1,5 +1,5 @@
 /*
- * ask_flow.c - one TCP or unix socket: requests written, replies read, each in a ring of requests.
+ * ask_flow.c - a TCP or unix socket: writes requests, and reads replies for a ring of requests.
  */
 #include "ask_flow.h"
 #include "resp_codec.h"
@@ -119,7 +119,7 @@ read_one(struct ask_flow *f, struct ask_plan *plan, struct view in, uint32_t *us
 	return reply_read(&f->reader, &plan->w, req, &sink, in, used);
 }
 
-/* Of what is in f->in; what resp_read needs again stays there. */
+/* Reads the replies in f->in; bytes of an incomplete one stay there. */
 static bool
 read_replies(struct ask_flow *f, struct ask_plan *plan)
 {
@@ -141,7 +141,7 @@ read_replies(struct ask_flow *f, struct ask_plan *plan)
 		reply_begin(&f->reader);
 	}
 	if (f->count == 0 && at < f->in_len) {
-		counter_add(&plan->tally[LOAD_BROKEN], 1); /* an answer to nothing */
+		counter_add(&plan->tally[LOAD_BROKEN], 1); /* an answer without a request */
 		return false;
 	}
 	f->in_len -= at;
@@ -166,7 +166,7 @@ ask_receive(struct ask_flow *f, struct ask_plan *plan)
 		if (!read_replies(f, plan))
 			return false;
 		if ((uint32_t)n < room)
-			return true; /* that was all */
+			return true; /* no more bytes are pending */
 	}
 	return true;
 }

@@ -1,8 +1,9 @@
 /*
- * ask_flow.h - one socket of a kernel client that asks a cache what clockoo-load would ask it.
+ * ask_flow.h - one socket of a kernel client that sends the requests that clockoo-load would
+ * send.
  *
  * Requests are drawn, written and checked by tests/load, so every server gets the same keys,
- * values and mixes, and a wrong byte is found. Redis alone is asked in its own protocol.
+ * values and mixes, and a wrong byte is found. Only redis uses its own protocol.
  *
  * Shape:  a closed loop: depth requests are always in flight. Over TCP they are a ring, the oldest
  *         at head; over UDP the ID of a datagram names its slot.
@@ -38,11 +39,11 @@ struct ask_plan {
 	enum ask_talk talk;
 	uint32_t depth;
 	struct load_rng rng;
-	uint32_t fill_next, fill_end; /* keys still to be stored, each once; then what w says */
+	uint32_t fill_next, fill_end; /* keys still to be stored, before the requests of w */
 	bool filling, stopping;
 	struct counter tally[LOAD_COUNTER_COUNT];
 	struct reply_mismatch mismatch;
-	uint64_t heard_ns;         /* when what is read now came */
+	uint64_t heard_ns;         /* when the bytes now read arrived */
 	struct histogram *latency; /* of requests; NULL: not counted */
 };
 
@@ -55,7 +56,7 @@ struct ask {
 
 struct ask_flow {
 	int fd;
-	bool blocked; /* the socket takes no more now */
+	bool blocked; /* the socket accepts no more at present */
 	uint32_t head, count;
 	struct reply_reader reader;
 	uint32_t in_len, out_at, out_len;
@@ -65,23 +66,23 @@ struct ask_flow {
 	uint8_t out[ASK_OUT_BYTES];
 };
 
-/* False: this machine cannot (errno). */
+/* Opens the socket. False: this machine cannot (errno). */
 bool ask_open(struct ask_flow *f, const struct ask_plan *plan);
 
-/* Ask for as much as the plan lets it, and send it as far as the socket takes it. */
+/* Makes as many requests as the plan allows, and sends as much as the socket accepts. */
 bool ask_send(struct ask_flow *f, struct ask_plan *plan, uint64_t now_ns);
-/* Read what is there; plan->heard_ns says since when. */
+/* Reads the pending bytes; plan->heard_ns is the time of their arrival. */
 bool ask_receive(struct ask_flow *f, struct ask_plan *plan);
-/* Over UDP: give up what is overdue. */
+/* Over UDP: sends overdue requests again. */
 void ask_overdue(struct ask_flow *f, struct ask_plan *plan, uint64_t now_ns);
 
 /* ---- between the files ---- */
 
-/* An answer to that request was read. */
+/* Counts an answer to that request. */
 void ask_answered(struct ask_plan *plan, const struct ask *a);
-/* The next request, drawn or of the fill. False: there is none any more. */
+/* Draws the next request, of the workload or of the fill. False: none is left. */
 bool ask_draw(struct ask_plan *plan, struct ask *a);
-/* Write it whole, as the plan's server understands it. Returns the bytes written. */
+/* Writes the whole request in the protocol of the plan's server. Returns the bytes written. */
 uint32_t ask_put(const struct ask_plan *plan, const struct ask *a, uint8_t *at);
 bool ask_udp_send(struct ask_flow *f, struct ask_plan *plan, uint64_t now_ns);
 bool ask_udp_receive(struct ask_flow *f, struct ask_plan *plan);

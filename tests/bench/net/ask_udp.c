@@ -1,5 +1,5 @@
 /*
- * ask_udp.c - the same over UDP: a datagram for each request, its slot in the frame's ID.
+ * ask_udp.c - the client over UDP: a datagram for each request, with the slot in the frame's ID.
  */
 #include "ask_flow.h"
 
@@ -10,7 +10,7 @@
 
 #define DATAGRAM_BYTES 2048u
 
-/* Every use of a slot has another ID, so that a late answer is not taken for its successor's. */
+/* Gives a slot's next use another ID, so that a late answer is not taken for its successor's. */
 static void
 next_id(struct ask *a, uint32_t slot)
 {
@@ -23,7 +23,7 @@ send_all(struct ask_flow *f, struct ask_plan *plan, struct mmsghdr *messages, ui
 	for (uint32_t at = 0; at < count;) {
 		const int n = sendmmsg(f->fd, messages + at, count - at, 0);
 
-		/* A server that is only starting refuses; what is lost is asked for anew. */
+		/* A server that is starting refuses datagrams; lost requests are sent again. */
 		if (n < 0)
 			return errno == ECONNREFUSED || errno == EAGAIN;
 		at += (uint32_t)n;

@@ -1,12 +1,12 @@
 /*
- * bench_cores.c - what a second core adds: cycles of core_turn, first of one core, then of two over
- * one store at once.
+ * bench_cores.c - measures what a second core adds: cycles of core_turn, first of one core, then
+ * of two at once over one store.
  *
- * A thread is a core of the appliance and the generator that asks it, turn by turn (bench_pair.h),
- * a CPU each: so two CPUs show two cores. Only turns of the appliance are counted, by the median
- * block of turns; a core serves as many requests as its cycles allow, and the scaling is what two
- * serve together by what one served alone. UDP, 95 % gets and 5 % sets, keys uniform, then zipf
- * 0.99, where both cores want the same lines.
+ * Each thread runs a core of the appliance and its generator, turn by turn (bench_pair.h), so two
+ * CPUs show two cores. Only the appliance's turns are counted, by the median block of turns. A
+ * core serves as many requests as its cycles allow; the scaling is the requests that two serve
+ * together, divided by those that one served alone. The load is UDP, 95 % gets and 5 % sets, with
+ * uniform keys, then with zipf 0.99, where both cores need the same lines.
  *
  *   bench_cores [--keys N] [--ms N] [--cpus A,B]
  */
@@ -31,7 +31,7 @@ struct worker {
 	uint32_t cpu, ms;
 	pthread_barrier_t *start;
 	uint32_t blocks;
-	double cycles[BLOCKS_MAX]; /* a request */
+	double cycles[BLOCKS_MAX]; /* for each request */
 	double median;
 };
 
@@ -87,7 +87,7 @@ work(void *arg)
 	for (uint32_t i = 0; i < END_STEPS && !bench_pair_done(w->pair); i++)
 		bench_pair_step(w->pair, &unseen);
 	bench_pair_check(w->pair);
-	/* It turns no more: the other one is not to wait for it. */
+	/* The core turns no more, so the other must not wait for it. */
 	store_offline(w->pair->fixture.sc);
 	if (w->blocks == 0)
 		fail("no request was answered");
@@ -96,7 +96,8 @@ work(void *arg)
 	return NULL;
 }
 
-/* So many of them at once. Returns what they serve together, of a core that needs one cycle. */
+/* Runs count workers at once. Returns what they serve together, in units of a core that needs
+ * one cycle a request. */
 static double
 together(struct worker *workers, uint32_t count)
 {

@@ -1,27 +1,29 @@
 /*
- * bench_wire.c - what one core of the appliance serves when the port costs nothing: core and
- * generator in one process, a CPU each, a wire between them that copies no frame (wire_port.h).
+ * bench_wire.c - measures what one core of the appliance serves if the port costs nothing: core
+ * and generator in one process, a CPU each, with a wire between them that copies no frame
+ * (wire_port.h).
  *
- * First the wire alone (echo), then all keys are stored, then so many runs. A line of JSON each:
- * the wire's, and the median run's. In a closed loop the side that is busy all the time is the one
- * that limits. With --load as many open loops follow, at that share of the closed ones' median, and
- * the one in the middle by residence is told: the time from a frame put into the wire to its answer
- * put there (UDP: a get is answered in the frame it came in).
+ * It measures the wire alone (echo), stores all keys, and makes N runs. It prints a line of
+ * JSON for the wire and one for the median run. In a closed loop the side that is always busy is
+ * the limit. With --load, N open loops follow, at that share of the closed loops' median,
+ * and the one with the median residence is printed: the time from putting a frame into the wire
+ * to putting its answer there (over UDP a get is answered in the frame it came in).
  *
  *   bench_wire KIND [--keys N] [--value BYTES] [--connections N] [--depth N] [--multiget N]
  *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--requests N] [--load PERCENT]
  *              [--memory MIB] [--burst N] [--cpus SERVER,CLIENT] [--front SERVERS]
  *              [--copies N] [--bypassed] [--pairs N]
  *
- * With --front the core is a front of so many servers, which keeps N copies (0): connections to a
- * core that shares the generator's CPU (wire_fleet.h). The wire alone is not measured; a line is
- * the front's. With --bypassed the servers turn beside the generator, too, but nobody asks them:
- * the core is what a front's hits are compared with. With --pairs both are in this process, and
- * have the CPUs by turns for --ms, N times each, who begins changing: a machine whose speed wanders
- * is the same for both of a pair. A line has all pairs, then one the median run of either. With
- * --bypassed, too, both are no front: what is left then is the method's own.
+ * With --front the core is a front of SERVERS servers, which keeps N copies (0); the servers are
+ * connections to a core that shares the generator's CPU (wire_fleet.h). The wire alone is not
+ * measured then, and one line is the front's. With --bypassed the servers run beside the
+ * generator, too, but get no requests: a front's hits are compared with such a core. With --pairs
+ * both are in this process and use the CPUs alternately for --ms, N times each, with the first
+ * one changing: a machine of varying speed is the same for both of a pair. One line has all
+ * pairs, then one the median run of each. With --pairs and --bypassed neither is a front, so the
+ * remaining difference is that of the method.
  *
- * With --requests a run ends after so many, or after a minute, instead of after --ms.
+ * With --requests a run ends after N requests, or after a minute, instead of after --ms.
  */
 #include "wire_run.h"
 
@@ -32,14 +34,14 @@
 
 #define RUNS_MAX     99u
 #define PAIRS_MAX    2000u
-#define WARM_NS      250000000ull /* each key was asked for: the first use of an item costs more */
-#define WARM_NEXT_NS 50000000ull  /* of the runs behind the first one */
+#define WARM_NS      250000000ull /* each key was requested: the first use of an item costs more */
+#define WARM_NEXT_NS 50000000ull  /* of the runs after the first one */
 #define WARM_OPEN_NS 2000000ull
-#define WARM_PAIR_NS 5000000ull /* behind the other's turn */
+#define WARM_PAIR_NS 5000000ull /* after the other's turn */
 #define NS_PER_MS    1000000ull
 #define REQUESTS_MS  60000u /* for --requests, at most */
 #define RX_FRAMES    8192u
-#define ITEM_SPARE   2u /* times what values and keys take */
+#define ITEM_SPARE   2u /* times the memory of values and keys */
 
 struct kind {
 	const char *name;
@@ -59,7 +61,7 @@ static const struct kind kinds[] = {
 enum side { FRONT, ALONE, SIDES };
 
 struct bench {
-	struct wire_run run[SIDES]; /* the second one only of pairs */
+	struct wire_run run[SIDES]; /* the second is used with pairs only */
 	const struct kind *kind;
 	struct bench_workload workload;
 	uint32_t depth, runs, ms, requests, load, memory_mib;
@@ -98,7 +100,7 @@ choose_kind(struct bench *b, const char *name)
 	};
 }
 
-/* The first two CPUs we may use, unless others were said. */
+/* Selects the first two usable CPUs, unless others were given. */
 static void
 choose_cpus(struct bench *b)
 {
@@ -229,7 +231,7 @@ options_of(struct bench *b, int argc, char **argv)
 					   20);
 }
 
-/* least_us: the least of all runs' residences; 0: they were not measured. */
+/* Prints a row. least_us is the least of all runs' residences; 0: not measured. */
 static void
 say(const char *part, const struct wire_row *w, double least_us)
 {
@@ -297,7 +299,7 @@ runs_of(struct bench *b, const struct load_command *command, bool residence)
 	qsort(b->rows, b->runs, sizeof b->rows[0], residence ? by_residence : by_rate);
 }
 
-/* The median run of each kind. */
+/* Prints the median run of each kind. */
 static void
 measure(struct bench *b)
 {
@@ -310,7 +312,7 @@ measure(struct bench *b)
 		return;
 	command.rate = median->requests_s * b->load / 100;
 	command.arrivals = ARRIVALS_POISSON;
-	command.warmup_ns = WARM_OPEN_NS; /* residence counts from the first frame on */
+	command.warmup_ns = WARM_OPEN_NS; /* residence counts from the first frame */
 	command.depth = b->kind->transport == LOAD_UDP ? b->depth : b->workload.depth_max;
 	runs_of(b, &command, true);
 	say("open_loop", median, b->rows[0].residence_p99_us);
@@ -352,7 +354,7 @@ say_pairs(const struct bench *b)
 	puts("]}");
 }
 
-/* Who is not in its turn sleeps. */
+/* Measures pairs. The run that is not in its turn sleeps. */
 static void
 measure_pairs(struct bench *b)
 {
@@ -365,7 +367,7 @@ measure_pairs(struct bench *b)
 	start(b, ALONE);
 	wire_run_rest(&b->run[ALONE], true);
 	for (enum side side = FRONT; side < SIDES; side++)
-		turn_of(b, side, &command, &b->paired[side][0]); /* not kept */
+		turn_of(b, side, &command, &b->paired[side][0]); /* discarded */
 	command.warmup_ns = WARM_PAIR_NS;
 	for (uint32_t i = 0; i < b->pairs; i++)
 		for (uint32_t k = 0; k < SIDES; k++) {

@@ -1,9 +1,10 @@
 /*
- * connect_probe.c - new connections, one after the other at a steady pace: how long until each has
- * had an answer?
+ * connect_probe.c - opens connections one after the other at a steady pace, and measures the time
+ * until each has its answers.
  *
- * Every EVERY a connection is opened, asks one set and one get, and is closed when both answers are
- * right. One that has none within the limit has failed. Ends with one line of JSON.
+ * Every --every-ms a connection is opened, sends one set and one get, and is closed when both
+ * answers are right. A connection without answers within the limit has failed. Ends with one line
+ * of JSON.
  *
  *     connect_probe HOST PORT [--every-ms MS] [--ms MS] [--limit-ms MS]
  */
@@ -22,7 +23,7 @@
 
 #define NS_PER_MS   1000000ull
 #define MS_MAX      600000u
-#define CALLERS_MAX 1024u /* at a time; a connect_probe that finds none free has failed */
+#define CALLERS_MAX 1024u /* at a time; a connection that finds none free has failed */
 #define TIMES_MAX   65536u
 #define ANSWER_MAX  128u
 

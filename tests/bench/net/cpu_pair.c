@@ -1,13 +1,14 @@
 /*
- * cpu_pair.c - the distance of two CPUs, and the share of their cores that other work leaves.
+ * cpu_pair.c - measures the distance of two CPUs, and the share of their cores that other work
+ * leaves.
  *
- * CPUs of a virtual machine are where the host puts them, and it moves them. Two figures say where
- * they are now:
+ * The host places the CPUs of a virtual machine, and moves them. Two figures show their present
+ * place:
  *
- *   distance_ns  how long a line of memory that one wrote takes to the other: 20 to 60 in one
+ *   distance_ns  time for a line that one CPU wrote to reach the other: 20 to 60 in one
  *                cache, 200 and more from one chip to another.
- *   shares       how many additions go side by side in the time of one that waits for the one
- *                before it: 3.7 on an EPYC that has its core to itself, 2 where somebody has the
+ *   shares       independent additions in the time of one that waits for the one
+ *                before it: 3.7 on an EPYC with a core to itself, 2 if other work has the
  *                core's other hardware thread. It does not depend on the clock's rate.
  *
  *   cpu_pair [A B]     prints {"distance_ns": ..., "shares": [..., ...]}, medians, in some ms
@@ -23,13 +24,13 @@
 #include <x86intrin.h>
 
 #define LOOKS      401u
-#define EXCHANGES  32u /* in a look */
+#define EXCHANGES  32u /* in one measurement */
 #define ROUNDS     64u
 #define SIDE_BY    24u /* additions a round, of which six are independent */
 #define IN_A_ROW   8u
 #define NS_PER_S   1000000000u
 #define FAR_NS     100000.0
-#define LINE_BYTES 128u /* two: memory is fetched in pairs */
+#define LINE_BYTES 128u /* two lines: memory is fetched in pairs */
 
 static struct {
 	_Alignas(LINE_BYTES) atomic_uint ball;
@@ -104,7 +105,7 @@ on_cpu(uint32_t cpu)
 	}
 }
 
-/* The line carries nothing but its number. */
+/* Returns the ball each time. The line carries nothing but its number. */
 static void *
 return_balls(void *arg)
 {
@@ -146,7 +147,7 @@ distance_ns(void)
 				;
 		}
 		looks[i] = (double)(now_ns() - from) / (2 * EXCHANGES);
-		/* They take turns on one CPU, or hardly run at all. */
+		/* The two threads take turns on one CPU, or hardly run at all. */
 		if (looks[i] > FAR_NS)
 			return looks[i];
 	}
@@ -172,7 +173,7 @@ main(int argc, char **argv)
 	}
 	court.shares[0] = share();
 	ns = distance_ns();
-	/* Relaxed: it carries nothing. */
+	/* Relaxed: the flag carries no data. */
 	atomic_store_explicit(&court.over, true, memory_order_relaxed);
 	pthread_join(other, NULL);
 	printf("{\"distance_ns\": %.1f, \"shares\": [%.2f, %.2f]}\n", ns, court.shares[0],

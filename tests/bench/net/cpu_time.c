@@ -1,5 +1,5 @@
 /*
- * cpu_time.c - CPU time out of schedstat, stat and getrusage.
+ * cpu_time.c - reads CPU time from schedstat, stat and getrusage.
  */
 #include "cpu_time.h"
 

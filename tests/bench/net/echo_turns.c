@@ -1,5 +1,5 @@
 /*
- * echo_turns.c - one turn of the end that echoes, and of the end that asks.
+ * echo_turns.c - runs one turn of the end that echoes, and of the end that sends.
  */
 #include "echo_turns.h"
 

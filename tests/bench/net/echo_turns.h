@@ -1,12 +1,13 @@
 /*
- * echo_turns.h - both ends of a port that only carries frames: the ceiling of a server behind it.
+ * echo_turns.h - both ends of a port that only carries frames, to measure the ceiling of a server
+ * behind it.
  *
- * One end sends every frame back to where it came from, as long as the answer to a UDP get of a
- * 16-byte key and a 32-byte value; the other keeps frames as long as that get in flight.
+ * One end returns every frame to its sender, with the length of the answer to a UDP get of a
+ * 16-byte key and a 32-byte value. The other end keeps frames of that get's length in flight.
  *
  * Units:  ns on the caller's clock.
  * Owner:  as port.h says.
- * Thread: an end is one thread's.
+ * Thread: each end belongs to one thread.
  */
 #ifndef CLOCKOO_ECHO_TURNS_H
 #define CLOCKOO_ECHO_TURNS_H
@@ -17,17 +18,17 @@
 
 struct echo_asker {
 	struct port *port;
-	uint64_t span_ns; /* to measure; as long again before that only warms up */
+	uint64_t span_ns; /* to measure, after a warm-up of the same length */
 	uint64_t start_ns, heard_ns, from_ns, end_ns;
 	uint32_t flying;
 	uint64_t answered, lost;
 };
 
-/* One turn of the end that sends back. Returns the frames that came. */
+/* Runs one turn of the end that returns frames. Returns the frames received. */
 uint32_t echo_answer(struct port *port);
 
 void echo_ask_begin(struct echo_asker *a, struct port *port, uint64_t span_ns, uint64_t now_ns);
-/* One turn of the end that asks. Returns 0 once the time is over. */
+/* Runs one turn of the end that sends. Returns 0 once the time is over. */
 uint32_t echo_ask(struct echo_asker *a, uint64_t now_ns);
 double echo_frames_per_s(const struct echo_asker *a);
 

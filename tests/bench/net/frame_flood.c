@@ -1,14 +1,14 @@
 /*
- * frame_flood.c - frames at the highest rate an interface takes, or at a given one: SYNs of sources
- * that do not exist, or frames that only cost their way.
+ * frame_flood.c - sends frames at the highest rate an interface takes, or at a given one: SYNs of
+ * sources that do not exist, or frames that the receiver discards.
  *
- * Kinds: `syn` asks for connections from random addresses and ports. `stray` sends the same SYNs to
- * a MAC that nobody has: what is lost then is the machine's, not the receiver's. `blank` is a
- * full-sized frame of no protocol, to see how many a link carries.
+ * Of the kinds, `syn` requests connections from random addresses and ports. `stray` sends the
+ * same SYNs to a MAC without an owner: the loss then is the machine's, not the receiver's.
+ * `blank` is a full-sized frame of no protocol, to see how many a link carries.
  *
- * Sources are drawn from NET/LEN: of the receiver's own network, or of any other. The frames are
- * made from the kernel's headers, not from lib/wire: the sender must not share the receiver's
- * errors. Ends with one line of JSON.
+ * Sources are drawn from NET/LEN, which may be the receiver's own network or any other. The
+ * frames are made from the kernel's headers, not from lib/wire: the sender must not share the
+ * receiver's errors. Ends with one line of JSON.
  *
  *     frame_flood IFACE MAC TO_IP PORT [--kind syn|stray|blank] [--source NET/LEN] [--ms MS]
  *                 [--rate FRAMES_A_SECOND] [--seed N]
@@ -33,13 +33,13 @@
 #define MS_MAX       600000u
 #define NS_PER_MS    1000000ull
 #define NS_PER_S     1000000000ull
-#define STEP_NS      (NS_PER_MS / 2) /* at a given rate: how finely it is kept */
+#define STEP_NS      (NS_PER_MS / 2) /* resolution of a given rate */
 #define PORT_MIN     1024u
 
 /* A Linux client's SYN: MSS 1460, SACK permitted, timestamps, window scale 7. */
 static const uint8_t syn_options[OPTION_BYTES] = {2, 4, 5, 180, 4, 2, 8, 10, 0, 0,
 						  0, 1, 0, 0,   0, 0, 1, 3,  3, 7};
-/* Locally administered; the first is nobody's. */
+/* Locally administered addresses; no host has the first. */
 static const uint8_t stray_mac[ETH_ALEN] = {2, 0xde, 0xad, 0, 0, 1};
 static const uint8_t from_mac[ETH_ALEN] = {2, 0xde, 0xad, 0, 0, 2};
 
@@ -57,7 +57,7 @@ struct options {
 	uint8_t mac[ETH_ALEN];
 	uint32_t to, source, source_len; /* host order; prefix length in bits */
 	uint16_t port;
-	uint32_t ms, rate, seed; /* rate 0: as many as the interface takes */
+	uint32_t ms, rate, seed; /* rate 0: as many as the interface accepts */
 };
 
 struct syn_frame {
@@ -98,7 +98,7 @@ folded(uint32_t sum)
 	return htons((uint16_t)~sum);
 }
 
-/* Everything that is the same in all frames. */
+/* Fills in the fields that are the same in all frames. */
 static void
 prepare(const struct flood *f, union frame *frame)
 {
@@ -134,7 +134,7 @@ host_bits(const struct flood *f)
 	return f->opt.source_len == 0 ? UINT32_MAX : (1u << (32 - f->opt.source_len)) - 1;
 }
 
-/* Another source, port and sequence number. */
+/* Gives the frame another source, port and sequence number. */
 static void
 renew(struct flood *f, struct syn_frame *s)
 {

@@ -1,9 +1,10 @@
 /*
- * impair.c - a bad link between two interfaces, for kernels that have no netem.
+ * impair.c - a bad link between two interfaces, for kernels without netem.
  *
- * Moves frames from each interface to the other and loses, doubles, delays and spoils some on the
- * way, by a seed. Says "ready" when it does; ends on SIGTERM or SIGINT with one line of JSON: what
- * was done to how many frames, and how busy it was, which tells whether it was the bottleneck.
+ * Moves frames from each interface to the other and loses, doubles, delays and spoils some of
+ * them, by a seed. It prints "ready" when it runs, and ends on SIGTERM or SIGINT with one line of
+ * JSON: how many frames were changed in each way, and how busy it was, which shows whether it was
+ * the bottleneck.
  *
  *     impair IFACE IFACE [--lose PERCENT] [--twice PERCENT] [--late PERCENT] [--late-us US]
  *            [--spoil PERCENT] [--delay-us US] [--seed N]
@@ -23,18 +24,18 @@
 
 #define SIDES       2u
 #define IDLE_NS     100000000u
-#define ROUNDS_MAX  16u /* bursts of one direction before the other has its turn */
+#define ROUNDS_MAX  16u /* bursts of one direction before the other's turn */
 #define NS_PER_S    1000000000u
 #define DELAY_US    60000000u
 #define BUSY_TURNS  4u
-#define SIGNAL_POLL 2u /* its place among the poll descriptors, after the sides */
+#define SIGNAL_POLL 2u /* index among the poll descriptors, after the sides */
 
 struct impair {
 	int fd[SIDES], signals;
-	struct line line[SIDES]; /* of what comes in on that side */
+	struct line line[SIDES]; /* of the frames received on that side */
 	uint64_t refused, overrun;
 	uint64_t start_ns, start_cpu_ns;
-	/* The last second begun, and the busiest one so far. */
+	/* The current second, and the busiest one so far. */
 	uint64_t second_ns, second_cpu_ns, second_out;
 	double busy_peak, frames_s_peak;
 };
@@ -71,7 +72,7 @@ deliver(struct impair *im, uint32_t side)
 	const void *frames[PACKET_BURST];
 	uint32_t len[PACKET_BURST], n = 0;
 
-	/* What was sent stays in its slot until the next receive, so it can go out in one call. */
+	/* A sent frame stays in its slot until the next receive, so all go out in one call. */
 	for (const struct line_frame *f; n < PACKET_BURST; n++) {
 		f = line_due(line, now_ns);
 		if (f == NULL)
@@ -109,7 +110,7 @@ turn(struct impair *im)
 	return moved;
 }
 
-/* Until a frame comes or is due; false: it is time to end. */
+/* Waits until a frame arrives or is due. False: it is time to end. */
 static bool
 await_frame(struct impair *im)
 {
@@ -139,7 +140,8 @@ frames_out(const struct impair *im)
 	return im->line[0].counts.out + im->line[1].counts.out;
 }
 
-/* How busy it was in the busiest second tells whether it was the bottleneck then. */
+/* Notes how busy the last second was. The busiest one shows whether this program was the
+ * bottleneck. */
 static void
 note_second(struct impair *im, uint64_t now_ns)
 {
@@ -227,7 +229,7 @@ options_of(int argc, char **argv, uint64_t *seed)
 	return how;
 }
 
-/* SIGTERM and SIGINT as something to poll for, so that none is missed between two waits. */
+/* Opens SIGTERM and SIGINT as a descriptor to poll, so that none is missed between two waits. */
 static int
 signals_open(void)
 {
@@ -259,7 +261,7 @@ main(int argc, char **argv)
 		return 1;
 	}
 	im.signals = signals_open();
-	prctl(PR_SET_TIMERSLACK, 1ul); /* 50 us by default, a good part of a delay */
+	prctl(PR_SET_TIMERSLACK, 1ul); /* 50 us by default, a considerable part of a delay */
 	for (uint32_t side = 0; side < SIDES; side++) {
 		line_create(&im.line[side], &how, seed * SIDES + side);
 		im.fd[side] = packet_open(argv[optind + (int)side]);
@@ -269,7 +271,8 @@ main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
-		/* Clocks and signals: when it waits, or now and then when it never does. */
+		/* Clocks and signals are read before each wait, and sometimes if there is never
+		 * one. */
 		if (turn(&im) != 0 && ++busy % BUSY_TURNS != 0)
 			continue;
 		if (!await_frame(&im))

@@ -1,5 +1,5 @@
 /*
- * impair_line.c - a decision for each frame, and the two queues of frames that wait.
+ * impair_line.c - decides about each frame, and keeps the two queues of pending frames.
  */
 #include "impair_line.h"
 
@@ -26,7 +26,7 @@ ring_free(const struct line_ring *ring)
 	return ring->mask + 1 - (ring->tail - ring->head);
 }
 
-/* The oldest frame that is still to be sent; what was lost before it is dropped. */
+/* Returns the oldest frame that is still to be sent; lost ones before it are dropped. */
 static struct line_frame *
 ring_first(struct line_ring *ring)
 {
@@ -75,7 +75,8 @@ happens(struct line *line, uint32_t chance)
 	return bench_below(&line->chance, CHANCE_ONE) < chance;
 }
 
-/* IPv4 and IPv6 alone: a lost ARP question costs a second, which is not what is measured. */
+/* True for IPv4 and IPv6. A lost ARP request would cost a second, which is not what is
+ * measured. */
 static bool
 is_ip(const struct line_frame *f)
 {
@@ -84,7 +85,7 @@ is_ip(const struct line_frame *f)
 	return f->len > ETH_HEADER_BYTES && (type == 0x0800 || type == 0x86dd);
 }
 
-/* Any bit behind the Ethernet header: a checksum has to see it. */
+/* Changes a bit after the Ethernet header, where a checksum must detect it. */
 static void
 spoil(struct line *line, struct line_frame *f)
 {
@@ -114,7 +115,8 @@ put_late(struct line *line, struct line_frame *f)
 	f->copies = 0;
 }
 
-/* Every frame draws the same number of times, so that one seed has one fate for the nth frame. */
+/* Decides about a frame. Every frame draws the same number of times, so that the nth frame has
+ * the same fate with one seed. */
 static void
 decide(struct line *line, struct line_frame *f)
 {
@@ -154,7 +156,7 @@ line_take(struct line *line, uint32_t count, uint64_t now_ns)
 	line->counts.in += count;
 }
 
-/* The ring whose first frame leaves first; NULL: both are empty. */
+/* Returns the ring whose first frame leaves first; NULL: both are empty. */
 static struct line_ring *
 first_ring(struct line *line)
 {

@@ -1,16 +1,17 @@
 /*
- * impair_line.h - one direction of a bad link: what happens to each frame, and when it leaves.
+ * impair_line.h - one direction of a bad link: decides what happens to each frame, and when it
+ * leaves.
  *
  * Chance decides frame by frame: lost, sent twice, sent late, one byte changed. A frame stays in
- * the slot it was received into until it is due; late ones are copied to a ring of their own. In
- * each ring all wait equally long, so both are queues and no sorting is needed.
+ * its receive slot until it is due; late ones are copied to a second ring. In each ring all
+ * frames wait equally long, so both are queues and need no sorting.
  *
- * Shape:  line_room, receive into the slots it names, line_take, then line_due and line_sent until
+ * Shape:  line_room, receive into those slots, line_take, then line_due and line_sent until
  *         nothing is due.
  * Units:  ns on the caller's clock; chances in parts of CHANCE_ONE.
  * Thread: one.
- * Bounds: LINE_SLOTS frames on time, more are not taken in; LATE_SLOTS late ones, more are lost and
- *         counted.
+ * Bounds: LINE_SLOTS frames on time, more are not received; LATE_SLOTS late ones, more are lost
+ *         and counted.
  */
 #ifndef CLOCKOO_IMPAIR_LINE_H
 #define CLOCKOO_IMPAIR_LINE_H
@@ -27,19 +28,19 @@
 struct impairment {
 	uint32_t lose, twice, late, spoil; /* chances */
 	uint64_t delay_ns;                 /* of every frame */
-	uint64_t late_ns;                  /* of late ones, on top */
+	uint64_t late_ns;                  /* in addition, of late ones */
 };
 
 struct line_frame {
 	uint64_t due_ns;
 	uint32_t len;
-	uint32_t copies; /* 0: lost, or late and elsewhere */
+	uint32_t copies; /* 0: lost, or late and in the other ring */
 	uint8_t bytes[FRAME_BYTES];
 };
 
 struct line_counts {
 	uint64_t in, out, lost, twice, late, spoiled;
-	uint64_t no_slot; /* lost against the plan: too many wait */
+	uint64_t no_slot; /* lost for want of a late slot */
 };
 
 struct line_ring {
@@ -58,16 +59,17 @@ struct line {
 void line_create(struct line *line, const struct impairment *how, uint64_t seed);
 void line_destroy(struct line *line);
 
-/* Free slots to receive into, in a row from line_slot(line, 0); at most LINE_BURST. */
+/* Returns the free slots to receive into, consecutive from line_slot(line, 0); at most
+ * LINE_BURST. */
 uint32_t line_room(const struct line *line);
 struct line_frame *line_slot(struct line *line, uint32_t i);
-/* count slots have been filled, bytes and len: what becomes of them is decided now. */
+/* Decides the fate of count frames, whose bytes and len the caller has filled in. */
 void line_take(struct line *line, uint32_t count, uint64_t now_ns);
 
-/* The frame that leaves next, if one is due; it stays until line_sent. */
+/* Returns the frame that leaves next, if one is due; it stays until line_sent. */
 const struct line_frame *line_due(struct line *line, uint64_t now_ns);
 void line_sent(struct line *line);
-/* When the next one is due; UINT64_MAX: none waits. */
+/* Returns when the next frame is due; UINT64_MAX: none is pending. */
 uint64_t line_next_ns(struct line *line);
 
 #endif

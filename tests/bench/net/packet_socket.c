@@ -35,7 +35,7 @@ packet_socket(const char *iface, uint16_t protocol)
 		fail(iface);
 	if (fd < 0)
 		fail("packet socket");
-	/* Without the right to go beyond the system's limit we keep what it gives. */
+	/* Without the right to exceed the system's limit the socket keeps the limit. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &queue, sizeof queue) != 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &queue, sizeof queue);
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &queue, sizeof queue) != 0)
@@ -91,7 +91,7 @@ packet_send(int fd, const void *const *frames, const uint32_t *len, uint32_t cou
 	for (uint32_t at = 0; at < count;) {
 		const int n = sendmmsg(fd, messages + at, count - at, 0);
 
-		if (n <= 0) /* of this frame; those after it may pass */
+		if (n <= 0) /* this frame was refused; later ones may pass */
 			refused++;
 		at += n <= 0 ? 1 : (uint32_t)n;
 	}

@@ -1,5 +1,6 @@
 /*
- * port_echo.c - frames that a virtual port carries with no work behind it: the ceiling of a server.
+ * port_echo.c - measures the frames that a virtual port carries without work behind it: the
+ * ceiling of a server.
  *
  *     port_echo serve OPTIONS          every frame goes back to its sender, as long as the reply to
  *                                      a UDP get (echo_turns.h)
@@ -45,7 +46,7 @@ serve(const struct echo *e, struct port *port)
 			lcore_idle(e->config.yield);
 }
 
-/* The first half of the time only warms up. */
+/* Runs the sending end. The first half of the time is only a warm-up. */
 static void
 ask(struct echo *e, struct port *port)
 {

@@ -1,5 +1,5 @@
 /*
- * resp_codec.c - GET, MGET and SET as arrays of bulk strings; replies compared.
+ * resp_codec.c - writes GET, MGET and SET as arrays of bulk strings, and compares replies.
  */
 #include "resp_codec.h"
 
@@ -36,7 +36,7 @@ resp_put(const struct workload *w, const struct request *req, uint8_t *at)
 	return len;
 }
 
-/* "X<number>\r\n" at *at. REPLY_MORE: it is not all there. */
+/* Reads "X<number>\r\n" at *at. REPLY_MORE: it is incomplete. */
 static enum reply_status
 take_head(struct view in, uint32_t *at, char type, int32_t *n)
 {
@@ -60,7 +60,7 @@ struct values {
 	uint32_t hits, misses, wrong;
 };
 
-/* One value or its absence. */
+/* Reads one value or its absence. */
 static enum reply_status
 take_value(const struct workload *w, uint32_t key, struct view in, uint32_t *at,
 	   struct values *found)

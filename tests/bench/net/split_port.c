@@ -1,5 +1,5 @@
 /*
- * split_port.c - frames of one wire end for two stacks.
+ * split_port.c - distributes the frames of one wire end to two stacks.
  */
 #include "split_port.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define TYPE_AT   12u
-#define IP_TO_AT  30u /* of IPv4 */
+#define IP_TO_AT  30u /* in IPv4 */
 #define ARP_TO_AT 38u
 #define TO_BYTES  42u
 

@@ -1,11 +1,11 @@
 /*
- * split_port.h - two ports of one end of a wire, told apart by the address a frame is for.
+ * split_port.h - two ports of one end of a wire, selected by a frame's destination address.
  *
- * Shape:  port 0 and port 1 have the wire's MAC; what comes for address 1 is port 1's, all else
- *         port 0's. A port that finds nothing takes from the wire, for both.
- * Owner:  frames are the wire's.
- * Thread: the wire end's.
- * Bounds: SPLIT_QUEUE frames that wait for a port; while there is no room the wire keeps the rest.
+ * Shape:  port 0 and port 1 have the wire's MAC. A frame for address 1 goes to port 1, all others
+ *         to port 0. A port without frames receives from the wire for both.
+ * Owner:  frames belong to the wire.
+ * Thread: the thread of the wire's end.
+ * Bounds: SPLIT_QUEUE frames pending for a port; while it is full, the wire keeps the rest.
  */
 #ifndef CLOCKOO_SPLIT_PORT_H
 #define CLOCKOO_SPLIT_PORT_H
@@ -19,7 +19,7 @@ struct split_port;
 struct split_side {
 	struct port port;
 	struct split_port *split;
-	uint32_t head, tail; /* of what waits */
+	uint32_t head, tail; /* of the pending frames */
 	struct {
 		uint8_t *data;
 		struct frame *frame;
@@ -29,7 +29,7 @@ struct split_side {
 
 struct split_port {
 	struct port *wire;
-	uint8_t ip[4]; /* of port 1, as on the wire */
+	uint8_t ip[4]; /* address of port 1, as on the wire */
 	struct split_side side[2];
 };
 

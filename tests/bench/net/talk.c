@@ -1,16 +1,16 @@
 /*
- * talk.c - many kernel connections that pipeline sets and gets of values from 1 byte up, every byte
- * of every value compared.
+ * talk.c - a client of many kernel connections that pipelines sets and gets of values from 1 byte
+ * up, and compares every byte of every value.
  *
- * Goodput is value bytes that arrived whole: of sets when they are answered, of gets as they come.
- * A connection that was reset is counted and opened again. The longest stall is the longest time in
- * which a connection that waited for something had no byte acknowledged and none received
- * (TCP_INFO, looked at every SWEEP_NS). Ends with one line of JSON.
+ * Goodput counts value bytes: of sets when they are answered, of gets as they arrive. A
+ * connection that was reset is counted and opened again. The longest stall is the longest time in
+ * which a waiting connection had no byte acknowledged and none received (TCP_INFO, read every
+ * SWEEP_NS). Ends with one line of JSON.
  *
- * With --connect-ms the warming waits until all are connected, that long at most, and stderr says
- * "connected" then: what must not meet a handshake begins at that line. At the end of the measured
- * time it says "draining": no request follows, and who wants to know which connections recover
- * mends the link.
+ * With --connect-ms the warm-up begins when all are connected, or after that time, and
+ * "connected" is printed to stderr: a fault that must not hit a handshake begins at that line. At
+ * the end of the measured time "draining" is printed: no request follows, and a test of recovery
+ * repairs the link.
  *
  *     talk HOST PORT [--connections N] [--connect-ms MS] [--warm-ms MS] [--ms MS] [--drain-ms MS]
  *          [--depth N] [--keys N] [--value-max BYTES] [--value-min BYTES] [--sets PERCENT]
@@ -79,7 +79,7 @@ begin(struct talk *t, struct talk_conn *c)
 	watch(t, c, EPOLL_CTL_ADD);
 }
 
-/* What the kernel knows of it: bytes that went either way, in total. */
+/* Reads the kernel's state of a connection, with the bytes that went either way in total. */
 static struct tcp_info
 info_of(const struct talk_conn *c)
 {
@@ -192,7 +192,8 @@ reached(const struct talk *t)
 	return t->draining && waiting(t) == 0;
 }
 
-/* Until that time; or until all are connected, or, while draining, nobody waits any more. */
+/* Runs until that time; or until all are connected, or, while draining, until no connection waits
+ * any more. */
 static void
 run(struct talk *t, const char *words, uint64_t ms)
 {
@@ -231,7 +232,8 @@ connect_all(struct talk *t)
 	fprintf(stderr, "connected\n");
 }
 
-/* Rates are of the measured time; everything else is of the whole run, its ends included. */
+/* Prints the rates of the measured time; all other figures are of the whole run, warm-up and
+ * draining included. */
 static void
 report_rates(const struct talk_counts *from, const struct talk_counts *to, double seconds)
 {

@@ -1,5 +1,5 @@
 /*
- * talk_conn.c - requests written and replies compared on one connection; reconnects.
+ * talk_conn.c - writes requests and compares replies on one connection, and reconnects it.
  */
 #include "talk_conn.h"
 #include "talk_value.h"
@@ -60,7 +60,7 @@ talk_close(struct talk_conn *c)
 	c->fd = -1;
 }
 
-/* ---- what to ask ---- */
+/* ---- choosing requests ---- */
 
 static uint32_t
 log_uniform(uint64_t *chance, uint32_t most)
@@ -100,7 +100,7 @@ seed_of(const struct talk_conn *c, const struct talk_op *op)
 
 /* ---- writing ---- */
 
-/* The next piece of the request being written into out; its part may take several calls. */
+/* Writes the next piece of the current request to out; a part may take several calls. */
 static void
 compose(struct talk_conn *c)
 {
@@ -169,7 +169,7 @@ answered(struct talk_conn *c)
 	c->read_part = PART_LINE;
 }
 
-/* A whole line, without its end. False: no server says that here. */
+/* Checks a whole line, without its end. False: no server sends it here. */
 static bool
 take_line(struct talk_conn *c)
 {
@@ -199,7 +199,7 @@ take_line(struct talk_conn *c)
 	return op->version != 0 && strcmp(c->line, want) == 0;
 }
 
-/* Bytes of a line; returns how many were its, 0 if the line is not what may come. */
+/* Reads bytes of a line. Returns how many belong to it; 0 if the line is not an allowed one. */
 static uint32_t
 read_line(struct talk_conn *c, const char *bytes, uint32_t len)
 {
@@ -250,7 +250,7 @@ read_end(struct talk_conn *c, const char *bytes, uint32_t len)
 	return n;
 }
 
-/* False: an answer that may not be. */
+/* Reads bytes of answers. False: an answer is not allowed. */
 static bool
 take(struct talk_conn *c, const uint8_t *bytes, uint32_t len)
 {

@@ -2,10 +2,11 @@
  * talk_conn.h - one connection of a client that pipelines sets and gets and checks every byte.
  *
  * Keys belong to one connection and its requests are answered in order, so it knows what each get
- * has to return. A cache may forget: a get may miss. It may not lie: any other byte is counted.
+ * must return. A cache may forget: a get may miss. It must not return another value: every wrong
+ * byte is counted.
  *
- * Shape:  talk_fill keeps the pipeline full; talk_write and talk_read go as far as the socket lets
- *         them. A connection that was reset is opened anew, with new keys.
+ * Shape:  talk_fill keeps the pipeline full; talk_write and talk_read transfer as much as the
+ *         socket allows. A connection that was reset is opened anew, with new keys.
  * Units:  bytes; ns on the caller's clock.
  * Thread: one.
  * Bounds: DEPTH_MAX requests in flight, KEYS_MAX keys, READS_A_VISIT reads a visit.
@@ -25,10 +26,10 @@
 
 struct talk_plan {
 	struct sockaddr_in server;
-	uint32_t run;          /* part of every key: what an earlier run left is not ours */
+	uint32_t run;          /* part of every key, so that an earlier run's items do not match */
 	uint32_t depth, keys;  /* of each connection */
-	uint32_t value_max;    /* lengths are log-uniform, 1 to this... */
-	uint32_t value_min;    /* ... and shorter ones this long */
+	uint32_t value_max;    /* lengths are log-uniform, from 1 to this */
+	uint32_t value_min;    /* shorter lengths are raised to this */
 	uint32_t sets_percent; /* the others are gets */
 };
 
@@ -39,7 +40,7 @@ struct talk_counts {
 	uint64_t resets, connects;
 };
 
-/* One request on its way. */
+/* A request in flight. */
 struct talk_op {
 	bool is_set;
 	uint32_t key, version; /* version 0: the key was never set */
@@ -49,14 +50,14 @@ struct talk_op {
 enum talk_part {
 	PART_LINE,  /* reading: an answer's line; writing: a request's */
 	PART_VALUE, /* the value's bytes */
-	PART_END,   /* what stands behind it */
+	PART_END,   /* the bytes after the value */
 };
 
 struct talk_conn {
 	int fd;           /* -1: none */
 	uint32_t run, id; /* parts of every key */
-	bool blocked;     /* the socket takes no more now */
-	bool hopeless;    /* answered what no server answers: left alone */
+	bool blocked;     /* the socket accepts no more at present */
+	bool hopeless;    /* an answer that no server sends: the connection is ignored */
 	uint64_t chance;
 	struct talk_counts *counts;
 
@@ -77,12 +78,12 @@ struct talk_conn {
 	bool connected;
 };
 
-/* Begin to connect; false: this machine cannot (errno). */
+/* Begins to connect. False: this machine cannot (errno). */
 bool talk_open(struct talk_conn *c, const struct talk_plan *plan, uint64_t now_ns);
 void talk_close(struct talk_conn *c);
-/* Ask for as much as the plan lets it. */
+/* Makes as many requests as the plan allows. */
 void talk_fill(struct talk_conn *c, const struct talk_plan *plan);
-/* False: the connection is no more. */
+/* Writes, or reads and compares. False: the connection has ended. */
 bool talk_write(struct talk_conn *c);
 bool talk_read(struct talk_conn *c);
 

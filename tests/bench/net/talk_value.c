@@ -1,5 +1,5 @@
 /*
- * talk_value.c - bytes of a value made and compared from any offset.
+ * talk_value.c - makes and compares the bytes of a value from any offset.
  */
 #include "talk_value.h"
 

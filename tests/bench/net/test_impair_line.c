@@ -1,7 +1,7 @@
 /*
- * The bad link of tools/bench loss. Goal: as much is lost, doubled, late and spoiled as was asked
- * for, by seed; nothing else happens to a frame, and none leaves before its time. Method: numbered
- * frames through a line on a clock of our own.
+ * Tests of the bad link of tools/bench loss. Goal: the configured share of frames is lost,
+ * doubled, late and spoiled, by seed; nothing else happens to a frame, and none leaves before its
+ * time. Method: numbered frames through a line on a simulated clock.
  */
 #include "support/test.h"
 
@@ -11,12 +11,12 @@
 
 #define FRAMES   20000u
 #define STEP_NS  1000u
-#define FRAME_AT 20u /* where a frame carries its number */
+#define FRAME_AT 20u /* offset of a frame's number */
 #define LEN      64u
 
 struct seen {
 	uint32_t times[FRAMES], order_broken, spoiled, early, last;
-	uint64_t hash; /* of numbers in the order in which they left */
+	uint64_t hash; /* of the numbers in the order in which they left */
 };
 
 static uint32_t
@@ -94,7 +94,7 @@ how_many(const struct seen *seen, uint32_t times)
 	return n;
 }
 
-/* Within a tenth of what was asked for; at these counts that is some four deviations. */
+/* Checks that got is within a tenth of want, which is some four deviations at these counts. */
 static void
 check_near(uint64_t got, uint64_t want)
 {
@@ -139,7 +139,7 @@ each_fault_comes_as_often_as_asked(void **state)
 	check_near(seen.order_broken, FRAMES / 10);
 	seen = pass(&spoil, 1, 0x0800, &counts);
 	check_near(counts.spoiled, FRAMES / 10);
-	/* Some hit the number itself, 4 of 50 bytes: those do not show as other bits. */
+	/* Some faults hit the number itself, 4 of 50 bytes, and do not show as other bits. */
 	check_near(seen.spoiled, counts.spoiled * 46 / 50);
 }
 
@@ -213,7 +213,7 @@ a_value_checks_in_any_pieces_and_shows_every_wrong_byte(void **state)
 		check_eq(value_wrong(seed, 0, value, sizeof value), 1);
 		value[at] ^= 0x10;
 	}
-	/* Another version, another key, another place: nearly every byte differs. */
+	/* Nearly every byte differs for another version, key or offset. */
 	check(value_wrong(value_seed(7, 4), 0, value, sizeof value) > sizeof value * 98 / 100);
 	check(value_wrong(value_seed(8, 3), 0, value, sizeof value) > sizeof value * 98 / 100);
 	check(value_wrong(seed, 8, value, sizeof value) > sizeof value * 98 / 100);

@@ -1,5 +1,6 @@
 /*
- * wire_fleet.c - a front, its servers on one core, and what it says of them.
+ * wire_fleet.c - makes a front with its servers on one core, and prints the front's requests to
+ * them.
  */
 #include "wire_fleet.h"
 
@@ -23,7 +24,7 @@ settings_of(const struct wire_fleet *fleet)
 		.retry_timeout_ns = 1000000000ull,
 		.failure_limit = 2,
 		.ttl_s = 1,
-		.copy_ns = 1000000000ull, /* shared mode, as it comes */
+		.copy_ns = 1000000000ull, /* shared mode's default */
 		.answer_bytes_max = 4u << 20,
 	};
 }

@@ -1,5 +1,5 @@
 /*
- * wire_port.c - the two rings of a wire as a port: receive, send, give frames back.
+ * wire_port.c - presents the two rings of a wire as a port: receive, send, return frames.
  */
 #include "wire_port.h"
 
@@ -9,7 +9,7 @@
 #include <x86intrin.h>
 
 #define RING_MASK (WIRE_RING - 1)
-#define SPARE     1024u /* frames above its own that an end keeps */
+#define SPARE     1024u /* frames in excess of its own that an end may keep */
 
 static struct wire_end *
 end_of(struct port *port)
@@ -35,21 +35,22 @@ bytes_of(const struct wire_end *e, uint32_t number)
 	return e->frames + (size_t)number * WIRE_FRAME_SPAN;
 }
 
-/* Never 0, which means none. */
+/* Returns the present time, never 0, which means none. */
 static inline uint32_t
 stamp_now(void)
 {
 	return (uint32_t)__rdtsc() | 1;
 }
 
-/* Slots that the writer may fill. */
+/* Returns how many slots the writer may fill. */
 static inline uint32_t
 ring_room(struct wire_ring *r, uint32_t want)
 {
 	const uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 
-	/* The other end's line is read only when what was seen of it is too little. Pairs with the
-	 * store in ring_took: slots it has read may be written. */
+	/* The other end's line is read only if the value last loaded from it shows too little
+	 * room. Pairs with the store in ring_took: slots that the reader has read may be
+	 * written. */
 	if (WIRE_RING - (tail - r->head_seen) < want)
 		r->head_seen = atomic_load_explicit(&r->head, memory_order_acquire);
 	return WIRE_RING - (tail - r->head_seen);
@@ -58,13 +59,13 @@ ring_room(struct wire_ring *r, uint32_t want)
 static inline void
 ring_put(struct wire_ring *r, uint32_t count)
 {
-	/* Pairs with the load in ring_ready: slots and frames are written. */
+	/* Pairs with the load in ring_ready: slots and frames are complete. */
 	atomic_store_explicit(&r->tail,
 			      atomic_load_explicit(&r->tail, memory_order_relaxed) + count,
 			      memory_order_release);
 }
 
-/* Slots that the reader may read. */
+/* Returns how many slots the reader may read. */
 static inline uint32_t
 ring_ready(struct wire_ring *r)
 {
@@ -85,14 +86,14 @@ ring_took(struct wire_ring *r, uint32_t count)
 			      memory_order_release);
 }
 
-/* Pairs with the store in wire_run_command; carries no data. */
+/* True if residence is measured. Pairs with the store in wire_run_command; carries no data. */
 static inline bool
 is_timed(const struct wire_end *e)
 {
 	return unlikely(atomic_load_explicit(&e->timed, memory_order_relaxed));
 }
 
-/* What a frame says of its time as it comes in. */
+/* Notes the stamp of a received frame. */
 static inline void
 note_stamp(struct wire_end *e, const struct wire_slot *s)
 {
@@ -102,7 +103,7 @@ note_stamp(struct wire_end *e, const struct wire_slot *s)
 		histogram_add(&e->residence, s->stamp);
 }
 
-/* What it says as it goes out: when, or after how long. */
+/* Returns the stamp of a frame to send: the time, or how long this end had it. */
 static inline uint32_t
 stamp_of(struct wire_end *e, uint32_t number, uint32_t now)
 {
@@ -159,7 +160,7 @@ end_tx(struct port *port, const struct burst *b)
 	return n;
 }
 
-/* What the other end had too many of. */
+/* Takes the surplus frames that the other end has returned. */
 static void
 take_back(struct wire_end *e)
 {
@@ -191,7 +192,7 @@ end_alloc(struct port *port, struct burst *b, uint32_t count)
 	b->count = n;
 }
 
-/* More than its own: the longest unused go back to the other end, as far as there is room. */
+/* Returns surplus frames, the longest unused first, to the other end, as far as there is room. */
 static void
 give_back(struct wire_end *e)
 {

@@ -1,5 +1,5 @@
 /*
- * wire_run.c - the two threads, their commands, and what they measured.
+ * wire_run.c - the two threads, their commands and their results.
  */
 #include "wire_run.h"
 
@@ -40,8 +40,8 @@ rest(void)
 	nanosleep(&t, NULL);
 }
 
-/* Pairs with the stores of the thread that gives commands; the flags carry no data but for
- * RUN_ECHO, which comes after the asker is made ready. */
+/* Returns the state of the run. The load pairs with the stores of the thread that gives commands.
+ * Only RUN_ECHO publishes data: it is set after the asker was made ready. */
 static uint32_t
 state_of(struct wire_run *r)
 {
@@ -86,7 +86,7 @@ serve(void *arg)
 	return NULL;
 }
 
-/* One turn; at the end of a slice its rate is kept. */
+/* Runs one turn, and records the rate at the end of each slice. */
 static inline void
 ask(struct wire_run *r, uint64_t *from_ns, uint64_t *from_count)
 {
@@ -186,7 +186,8 @@ asleep(struct wire_run *r)
 void
 wire_run_rest(struct wire_run *r, bool rests)
 {
-	/* Pairs with the loads in state_of; under the lock, or who is about to wait misses it. */
+	/* Pairs with the loads in state_of. The lock ensures that a thread about to wait does not
+	 * miss it. */
 	pthread_mutex_lock(&r->lock);
 	atomic_store_explicit(&r->state, rests ? RUN_RESTS : RUN_TURNS, memory_order_release);
 	pthread_cond_broadcast(&r->woken);
@@ -199,7 +200,7 @@ void
 wire_run_end(struct wire_run *r)
 {
 	wire_run_rest(r, false);
-	/* Pairs with the load in goes_on. */
+	/* Pairs with the load in the threads' loops; it carries no data. */
 	atomic_store_explicit(&r->stop, true, memory_order_relaxed);
 	pthread_join(r->threads[SERVER], NULL);
 	pthread_join(r->threads[CLIENT], NULL);
@@ -208,12 +209,12 @@ wire_run_end(struct wire_run *r)
 static double
 echo_once(struct wire_run *r)
 {
-	/* Both pair with the loads in state_of. */
+	/* Both stores pair with the loads in state_of. */
 	atomic_store_explicit(&r->state, RUN_ECHO, memory_order_release);
 	while (state_of(r) != RUN_ECHO_OVER)
 		rest();
 	atomic_store_explicit(&r->state, RUN_TURNS, memory_order_release);
-	rest(); /* what was on its way comes and is nobody's */
+	rest(); /* frames still in flight arrive and are dropped */
 	return echo_frames_per_s(&r->asker);
 }
 
@@ -223,7 +224,7 @@ wire_run_echo(struct wire_run *r, uint64_t span_ns)
 	double frames_s = 0;
 
 	r->echo_span_ns = span_ns;
-	/* On a busy machine one of the two may not have had its CPU at all. */
+	/* On a busy machine one of the two threads may not have run at all. */
 	for (uint32_t i = 0; i < ECHO_TRIES && frames_s == 0; i++)
 		frames_s = echo_once(r);
 	return frames_s;
@@ -254,7 +255,8 @@ wire_run_fill(struct wire_run *r)
 		fputs("bench_wire: not all keys were stored\n", stderr);
 		exit(1);
 	}
-	/* It has grown with the keys, and bucket by bucket gives them to its larger self. */
+	/* The index has grown with the keys, and migrates bucket by bucket to its larger
+	 * table. */
 	for (uint32_t i = 0; i < REST_POLLS && bench_fixture_resizing(&r->fixture); i++)
 		rest();
 }
@@ -267,7 +269,7 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* 0 of nothing. */
+/* Returns 0 if b is 0. */
 static double
 ratio(double a, double b)
 {
@@ -351,7 +353,7 @@ wire_run_command(struct wire_run *r, const struct load_command *command, bool re
 	struct served from, to;
 
 	histogram_clear(&r->wire.end[CLIENT].residence);
-	/* Nothing is on its way: both ends see the change before the next frame. */
+	/* No frame is in flight: both ends see the change before the next frame. */
 	for (uint32_t i = 0; i < 2; i++)
 		atomic_store_explicit(&r->wire.end[i].timed, residence, memory_order_relaxed);
 	*row = (struct wire_row){0};

@@ -1,8 +1,8 @@
 /*
- * bag_list.c - appending, evicting, cleaning: Intel's section 3.5.3.
+ * bag_list.c - appends, evicts and cleans by Intel's section 3.5.3.
  *
- * A thread that stands still in the middle of an append must not find its bag cleaned: who opens a
- * bag waits until appends that began before have ended. The paper leaves that to the alternate bag.
+ * The bag of a thread that is interrupted during an append must not be cleaned: the thread that
+ * opens a bag waits until earlier appends have ended. The paper leaves that to the alternate bag.
  */
 #include "bag_list.h"
 
@@ -37,7 +37,7 @@ append_to(const struct bag_list *l, struct bag *b, struct paper_item *it)
 	} else {
 		struct paper_item *next = NULL;
 
-		/* Whoever appended to the last one may not have said so yet. */
+		/* The thread that appended to the last item may not have published it yet. */
 		while (!atomic_compare_exchange_weak(&bag_fields_of(l, last)->next, &next, it)) {
 			last = next != NULL ? next : last;
 			next = NULL;
@@ -54,7 +54,8 @@ bag_append(struct bag_list *l, uint32_t thread, struct paper_item *it)
 	_Atomic uint64_t *turns = &l->appenders[thread].turns;
 
 	atomic_store_explicit(&f->next, NULL, memory_order_relaxed);
-	/* Sequentially consistent: who opens a bag sees this turn, or this thread the new bag. */
+	/* Sequentially consistent: the thread that opens a bag sees this turn, or this thread
+	 * sees the new bag. */
 	atomic_store(turns, atomic_load_explicit(turns, memory_order_relaxed) + 1);
 
 	struct bag *b = atomic_load(&l->newest);
@@ -76,7 +77,7 @@ wait_for_appenders(const struct bag_list *l)
 	}
 }
 
-/* Under the eviction lock. */
+/* Opens a bag, under the eviction lock. */
 static void
 open_bag(struct bag_list *l)
 {
@@ -88,9 +89,10 @@ open_bag(struct bag_list *l)
 	l->alternate = newest;
 }
 
-/* ---- taking out ---- */
+/* ---- removing ---- */
 
-/* Under the bag's lock: the item after prev, which is NULL for the first. */
+/* Removes an item from a bag, under the bag's lock: the item after prev, which is NULL for the
+ * first. */
 static void
 take_out(const struct bag_list *l, struct bag *b, struct paper_item *prev, struct paper_item *it)
 {
@@ -100,13 +102,13 @@ take_out(const struct bag_list *l, struct bag *b, struct paper_item *prev, struc
 		atomic_store(&bag_fields_of(l, prev)->next, next);
 	else
 		atomic_store(&b->oldest, next);
-	/* An append says so late: newest is one of the last, not always the last. */
+	/* An append publishes late: newest is one of the last items, not always the last. */
 	if (atomic_load(&b->newest) == it)
 		atomic_store(&b->newest, prev != NULL ? prev : next);
 	atomic_fetch_sub_explicit(&b->count, 1, memory_order_relaxed);
 }
 
-/* Nobody reads it, and from now on nobody will. */
+/* Marks an item as dying if no thread reads it; none can read it afterwards. */
 static bool
 make_dying(const struct bag_list *l, struct paper_item *it, bool replaced_only)
 {
@@ -168,7 +170,7 @@ bag_evict(struct bag_list *l)
 
 /* ---- the cleaner ---- */
 
-/* Where an item with this residence belongs; nothing goes to the newest bag but by bag_append. */
+/* Returns the bag of an item with this residence. Only bag_append adds to the newest bag. */
 static struct bag *
 bag_of(const struct bag_list *l, struct bag *from, uint64_t residence)
 {
@@ -183,7 +185,7 @@ move_to(struct bag_list *l, struct bag *b, struct paper_item *it, uint64_t resid
 	struct bag_fields *f = bag_fields_of(l, it);
 
 	atomic_store(&f->next, NULL);
-	/* Unless it has been used meanwhile. */
+	/* The residence changes unless the item was used meanwhile. */
 	atomic_compare_exchange_strong(&f->residence, &residence, b->number);
 	spin_take(&b->lock);
 	append_to(l, b, it);
@@ -200,7 +202,7 @@ free_item(struct bag_list *l, struct paper_item *it)
 	spin_give(&l->eviction);
 }
 
-/* Under the bag's lock: takes out all that has left it; in a list by their next. */
+/* Removes, under the bag's lock, all items that belong elsewhere. Returns them linked by next. */
 static struct paper_item *
 collect(struct bag_list *l, struct bag *b)
 {
@@ -244,7 +246,7 @@ clean_bag(struct bag_list *l, struct bag *b)
 	}
 }
 
-/* A small bag's items go to the next newer one, and the bag is no more. */
+/* Moves a small bag's items to the next newer one, and frees the bag. */
 static void
 merge(struct bag_list *l, struct bag *before, struct bag *b)
 {

@@ -3,13 +3,15 @@
  * cleaner thread.
  *
  * Shape:  an item is in one bag's list; its residence is the number of the bag in which it was
- *         last used. A get writes the residence and takes no lock. A set appends to the newest bag
- *         by compare and swap. The cleaner opens bags, moves items to where they reside and takes
- *         out those that were replaced. An eviction takes the oldest bag's first item.
- * Owner:  bag_list_create allocates, bag_list_destroy frees; items are the caller's.
- * Thread: bag_use, bag_append: any, of which bag_append with its number. bag_evict: any, one at a
- *         time by the eviction lock. The cleaner: its own.
- * Bounds: CREW_MAX threads. BAG_LOOKS items are looked at for one that nobody reads.
+ *         last used. A get writes the residence and takes no lock. A set appends to the newest
+ *         bag by compare and swap. The cleaner opens bags, moves items to the bag of their
+ *         residence and removes those that were replaced. An eviction takes the oldest bag's
+ *         first item.
+ * Owner:  bag_list_create allocates, bag_list_destroy frees; the caller owns items.
+ * Thread: bag_use, bag_append: any thread; bag_append takes the thread's number. bag_evict: any,
+ *         one at a time by the eviction lock. The cleaner has its own thread.
+ * Bounds: CREW_MAX threads. An eviction examines at most BAG_LOOKS items for one that no thread
+ *         reads.
  */
 #ifndef CLOCKOO_BAG_LIST_H
 #define CLOCKOO_BAG_LIST_H
@@ -22,16 +24,16 @@
 
 #define BAG_LOOKS 50u
 
-/* An item's state: how many read it; DYING: it is no cache item now. */
+/* An item's state: the number of its readers, and flags. DYING: it is no longer in the cache. */
 #define BAG_DYING    (1u << 31)
-#define BAG_REPLACED (1u << 30) /* another one has its key */
+#define BAG_REPLACED (1u << 30) /* another item has its key */
 
 typedef _Atomic(struct paper_item *) bag_link;
 
-/* What the bags keep of an item, so many bytes before its key. */
+/* Fields of an item for the bags, at a fixed distance before its key. */
 struct bag_fields {
 	_Atomic uint32_t state;
-	_Atomic uint32_t used; /* when; as the paper, for nothing else */
+	_Atomic uint32_t used; /* time of the last use; as in the paper, otherwise unused */
 	bag_link next;
 	_Atomic uint64_t residence;
 };
@@ -41,7 +43,7 @@ struct bag {
 	uint64_t number;
 	_Atomic(struct paper_item *) oldest, newest;
 	_Atomic uint32_t count;
-	struct spin_word lock; /* of its items, but for those that are being appended */
+	struct spin_word lock; /* protects its items, except those being appended */
 };
 
 /* Odd while its thread appends. */
@@ -50,18 +52,19 @@ struct bag_appender {
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
 struct bag_list {
-	uint32_t before; /* an item's fields lie so many bytes before its key */
+	uint32_t before; /* distance of an item's fields before its key */
 	uint32_t bag_max;
 	struct bag *oldest;
-	_Atomic(struct bag *) alternate; /* the one before the newest */
+	_Atomic(struct bag *) alternate; /* the bag before the newest */
 	_Atomic(struct bag *) newest;
 	_Atomic uint32_t now;
-	struct spin_word eviction; /* the list of bags, and free */
-	struct paper_item *free;   /* items that the cleaner took out, by their next */
+	struct spin_word eviction; /* protects the list of bags, and free */
+	struct paper_item *free;   /* items that the cleaner removed, linked by next */
 	struct bag_appender appenders[CREW_MAX];
 	pthread_t cleaner;
 	_Atomic bool stop;
-	uint64_t cleaned, moved, merged; /* by the cleaner: items looked at, items, bags */
+	uint64_t cleaned, moved,
+		merged; /* by the cleaner: items examined, items moved, bags merged */
 };
 
 struct bag_list *bag_list_create(uint32_t items, uint32_t before);
@@ -73,7 +76,7 @@ bag_fields_of(const struct bag_list *l, struct paper_item *it)
 	return (struct bag_fields *)(void *)((uint8_t *)it - l->before);
 }
 
-/* One more reads it. False: it is going. */
+/* Counts a reader of the item. False: the item is being removed. */
 static inline bool
 bag_hold(const struct bag_list *l, struct paper_item *it)
 {
@@ -81,7 +84,8 @@ bag_hold(const struct bag_list *l, struct paper_item *it)
 	uint32_t was = atomic_load_explicit(state, memory_order_relaxed);
 
 	while ((was & (BAG_DYING | BAG_REPLACED)) == 0)
-		/* Acquire: pairs with the release in bag_append's caller; the item is complete. */
+		/* Acquire: pairs with the release in bag_append's caller; the item is
+		 * complete. */
 		if (atomic_compare_exchange_weak_explicit(
 			    state, &was, was + 1, memory_order_acquire, memory_order_relaxed))
 			return true;
@@ -94,7 +98,7 @@ bag_release(const struct bag_list *l, struct paper_item *it)
 	atomic_fetch_sub_explicit(&bag_fields_of(l, it)->state, 1, memory_order_release);
 }
 
-/* Of an item that is held: it resides in the newest bag. */
+/* Makes a held item reside in the newest bag. */
 static inline void
 bag_use(const struct bag_list *l, struct paper_item *it)
 {
@@ -108,8 +112,9 @@ bag_use(const struct bag_list *l, struct paper_item *it)
 
 void bag_append(struct bag_list *l, uint32_t thread, struct paper_item *it);
 
-/* An item that nobody reads, taken out of its bag, DYING: one that the cleaner had taken out, or
- * the oldest. NULL: there is none. The caller removes it from its index, unless it is REPLACED. */
+/* Returns an item that no thread reads, removed from its bag and DYING: one that the cleaner had
+ * removed, or the oldest. NULL: there is none. The caller removes it from its index, unless it is
+ * REPLACED. */
 struct paper_item *bag_evict(struct bag_list *l);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * bench_bags.c - Intel's bag LRU (2012) beside LRU under a global lock and our store: throughput by
- * threads, and by the share of sets.
+ * bench_bags.c - measures Intel's bag LRU (2012) beside LRU under a global lock and clockoo's
+ * store: throughput by threads, and by the share of sets.
  *
- * As in the paper, 64 bytes of value, and keys drawn evenly; here also by Zipf's law. Memory is
- * larger than the working set; with sets the bags' cleaner also has replaced items to take out.
+ * As in the paper a value has 64 bytes and keys are drawn evenly; here also by Zipf's law. Memory
+ * is larger than the working set; with sets the bags' cleaner also removes replaced items.
  *
  *   bench_bags [--quick | --tiny] [--figure NAME]... [--seed N]
  */
@@ -16,8 +16,8 @@
 
 #define COUNT(a)    (sizeof(a) / sizeof *(a))
 #define VALUE_BYTES 64u
-#define ITEM_BYTES  144u /* of the baselines */
-#define ROOM        5u   /* quarters of the working set: items that were replaced wait a while */
+#define ITEM_BYTES  144u /* in the baselines */
+#define ROOM        5u   /* quarters of the working set: replaced items stay for a while */
 
 static const struct cache_kind *const kinds[] = {&cache_chaining_lru, &cache_bags, &cache_own,
 						 &cache_own_many};
@@ -58,7 +58,7 @@ bed_close(struct bed *b)
 	load_close(&b->load);
 }
 
-/* What bags alone may do: miss an item that is there, as its neighbour left. */
+/* Checks the misses. Only bags may miss an item that is held, because its neighbour left. */
 static void
 check_misses(const struct bed *b, uint32_t i, const struct load_counts *n)
 {

@@ -1,6 +1,7 @@
 /*
  * bench_memc3.c - the tables and figures of MemC3 (NSDI 2013) that need no network: baselines
- * written from the paper, each step from them to ours, and our store, in one run.
+ * written from the paper, each step from them to clockoo's store, and the store itself, in one
+ * run.
  *
  *   bench_memc3 [--quick | --tiny] [--figure NAME]... [--seed N]
  */

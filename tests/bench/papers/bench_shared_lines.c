@@ -1,19 +1,19 @@
 /*
- * bench_shared_lines.c - what would keep many cores on one store from scaling: the cache lines that
- * two or more of them share and write, counted a request, for 1 to 16 cores that are a model.
+ * bench_shared_lines.c - measures what limits the scaling of many cores on one store: the cache
+ * lines that two or more of them share and write, for each request, in a model of 1 to 16 cores.
  *
  * The store is compiled so that each of its accesses is seen, cores take turns in one thread, and
- * their caches are a model (traced_cores.h): the figures are counts, on any machine. A line counts
- * when a core takes it from another one: that one had written it, or had read it and this core
- * writes it.
+ * their caches are a model (traced_cores.h): the figures are counts, on any machine. A line
+ * counts when a core takes it from another one, which had written it, or had read it and this
+ * core writes it.
  *
- * Two real threads show whether the model is right (bench_two_cores, which lies beside this
- * program): it predicts that an operation of two cores takes what it takes apart and LINE more for
- * each line, LINE being measured on lines alone, between the rounds. Two stores are twice the
- * memory of one: so they are compared at a size of which the third cache holds both, the same with
- * --quick, by a model whose caches are 1 MiB: with 256 KiB nearly half of the lines were gone
- * before the other core wanted them (2.4 lines a new key for 4.2). Not in the model: the network's
- * part of a request, the third cache and memory, prefetches, more than one socket.
+ * Two real threads check the model (bench_two_cores, which lies beside this program). The model
+ * predicts that an operation of two cores takes its time apart and LINE more for each line; LINE
+ * is measured on lines alone, between the rounds. Two stores take twice the memory of one, so
+ * they are compared at a size at which the third-level cache holds both, also with --quick, by a
+ * model whose caches have 1 MiB: with 256 KiB nearly half of the lines were evicted before the
+ * other core needed them (2.4 lines a new key instead of 4.2). The model leaves out the network's
+ * part of a request, the third-level cache and memory, prefetches, and more than one socket.
  *
  *   bench_shared_lines [--quick | --tiny] [--figure NAME]... [--seed N]
  */
@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #define COUNT(a)        (sizeof(a) / sizeof *(a))
-#define WARM_PART       2u /* so many times the operations come before those that are counted */
+#define WARM_PART       2u /* warm-up operations, in units of the counted ones */
 #define MOST_CORES      16u
 #define PERSONALITY_ASK 0xffffffff
 #define PATH_BYTES      4096u
@@ -40,9 +40,9 @@ static const uint32_t core_counts[] = {1, 2, 4, 8, 16};
 
 static struct {
 	struct shared_store store;
-	uint32_t bursts; /* of each core */
+	uint32_t bursts; /* for each core */
 	uint64_t moves[LINE_MOVES];
-	double copied; /* lines, an operation */
+	double copied; /* lines for each operation */
 } b;
 
 void
@@ -65,7 +65,7 @@ memory_mb(const struct paper_options *o)
 	return paper_sized(o, 8, 16, 96);
 }
 
-/* Of the two real cores, and of the model beside them. */
+/* Returns the memory at which the two real cores and the model are compared. */
 static uint32_t
 compared_mb(const struct paper_options *o)
 {
@@ -85,7 +85,7 @@ print_one(const char *figure, enum shared_load load, uint32_t cores, double y)
 	paper_count(&row, y);
 }
 
-/* Lines taken from another core, an operation. */
+/* Returns the lines taken from another core for each operation. */
 static double
 measure(const struct paper_options *o, enum shared_load load, uint32_t cores, uint32_t memory_mb)
 {
@@ -100,8 +100,8 @@ measure(const struct paper_options *o, enum shared_load load, uint32_t cores, ui
 	b.bursts = WARM_PART * operations / SHARED_BURST / cores;
 	traced_cores_run(work);
 	memset(b.moves, 0, sizeof b.moves);
-	/* Of gets a whole second's sweep is counted, though they take less: it shares what else
-	 * they do not. With sets it would be most of the lines of so few. */
+	/* For gets a whole second's sweep is counted, since gets themselves share nothing else.
+	 * With sets it would be most of the lines of so few operations. */
 	b.store.now_s += load == LOAD_GET;
 	b.bursts = operations / SHARED_BURST / cores;
 	traced_cores_run(work);
@@ -150,7 +150,7 @@ read_seen(FILE *from, struct seen *seen)
 	}
 }
 
-/* False: there is no such program. */
+/* Runs bench_two_cores and reads its figures. False: there is no such program. */
 static bool
 look_at_two_cores(const struct paper_options *o, struct seen *seen)
 {
@@ -169,8 +169,8 @@ look_at_two_cores(const struct paper_options *o, struct seen *seen)
 	return pclose(from) == 0;
 }
 
-/* The error is that of the medians: what single rounds differ by is the machine's, and in the
- * spread of what was seen. */
+/* Prints the model's error by the medians; the differences between single rounds are the
+ * machine's, and are printed as the spread of the measured values. */
 static void
 print_calibration(const struct seen *seen, enum shared_load load, double taken)
 {
@@ -196,7 +196,7 @@ print_calibration(const struct seen *seen, enum shared_load load, double taken)
 	paper_time(&row, &error);
 }
 
-/* taken: by the model, of two cores. */
+/* Calibrates the model. taken: lines that the model counts for two cores. */
 static void
 calibrate(const struct paper_options *o, const double *taken)
 {
@@ -217,14 +217,15 @@ calibrate(const struct paper_options *o, const double *taken)
 			print_calibration(&seen, load, taken[load]);
 }
 
-/* What the model has of two cores at the size that real ones are compared at. */
+/* Returns the model's lines of two cores at the size at which real ones are compared. */
 static double
 compared(const struct paper_options *o, enum shared_load load, double taken)
 {
 	return compared_mb(o) == memory_mb(o) ? taken : measure(o, load, 2, compared_mb(o));
 }
 
-/* Lines of one load on so many cores; returns what the two real ones are compared with. */
+/* Prints the lines of one load on a number of cores. Returns the value to compare with two real
+ * cores. */
 static double
 figure(const struct paper_options *o, enum shared_load load, uint32_t cores)
 {
@@ -244,14 +245,14 @@ is_wanted(const struct paper_options *o, enum shared_load load, uint32_t cores)
 {
 	if (o->size == PAPER_TINY && (load == LOAD_NEW || (cores != 2 && cores != MOST_CORES)))
 		return false;
-	/* Sets take the model longest. */
+	/* The model takes longest for sets. */
 	if (o->size == PAPER_QUICK && load != LOAD_GET && (cores == 4 || cores == 8))
 		return false;
 	return cores == 2 || paper_wants(o, "shared_written_lines");
 }
 
-/* Where lines lie decides which share a set of a cache: the same addresses in every run, if the
- * kernel allows it. */
+/* Starts the program again with the same addresses in every run, if the kernel allows it: the
+ * addresses decide which lines share a set of a cache. */
 static void
 same_addresses(char **argv)
 {

@@ -1,11 +1,11 @@
 /*
- * bench_two_cores.c - what two real threads on one store cost each other: the model of
- * bench_shared_lines is checked by it, which starts it.
+ * bench_two_cores.c - measures what two real threads on one store cost each other.
+ * bench_shared_lines starts it to check its model.
  *
- * A line on stdout is "line NS", what it takes to get a line that the other core has written, or
- * "LOAD APART TOGETHER", nanoseconds an operation of two threads on a store each, and on one. Both
- * take turns, block by block. Of CPU: a block of some loads is longer than a time slice, and took
- * four times as long where another process ran.
+ * A line on stdout is "line NS", the time to get a line that the other core has written, or "LOAD
+ * APART TOGETHER", the nanoseconds of an operation of two threads on a store each, and on one
+ * store. Both take turns, block by block. Times are CPU times: a block of some loads is longer
+ * than a time slice, and took four times as long while another process ran.
  *
  *   bench_two_cores MEMORY_MB OPERATIONS ROUNDS
  */
@@ -46,9 +46,10 @@ add_to_lines(void *arg, uint32_t thread)
 					  memory_order_relaxed);
 }
 
-/* Additions that do not wait for each other, as the lines of a turn's operations are asked for
- * ahead: one that waits for the one before costs 34 ns where these cost 20. Of two that add to the
- * same lines at the same speed, each finds half of them written by the other. */
+/* Returns the time to fetch a line. The additions do not wait for each other, as a turn's lines
+ * are prefetched: additions that wait for the previous one cost 34 ns where these cost 20. If two
+ * threads add to the same lines at the same speed, each finds half of them written by the
+ * other. */
 static double
 line_ns(void)
 {
@@ -113,7 +114,7 @@ main(int argc, char **argv)
 	p.bursts = bench_number(argv[2], SHARED_BURST, 100000000) / SHARED_BURST;
 	rounds = bench_number(argv[3], 1, 99);
 	for (uint32_t load = 0; load < SHARED_LOADS; load++)
-		if (load != LOAD_FIRST_GET) /* which ends when all have been asked for */
+		if (load != LOAD_FIRST_GET) /* this load ends when all keys have been requested */
 			measure(&p, load, memory, rounds);
 	return 0;
 }

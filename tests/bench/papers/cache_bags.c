@@ -1,8 +1,9 @@
 /*
  * cache_bags.c - Intel's cache: chaining with striped locks for sets, gets without a lock, bags.
  *
- * A get may miss an item whose neighbour in the chain is removed under it; the paper accepts that.
- * It never gets a wrong value: it holds the item while it copies, and looks at the key again.
+ * A get may miss an item whose neighbour in the chain is removed meanwhile; the paper accepts
+ * that. It never returns a wrong value: it holds the item while it copies, and compares the key
+ * again.
  */
 #include "bag_list.h"
 #include "cache_places.h"
@@ -95,7 +96,7 @@ unlink_evicted(struct cache_of_bags *c, struct paper_item *it)
 	spin_give(stripe(c, hash));
 }
 
-/* A place that nobody reads. */
+/* Returns a place that no thread reads. */
 static struct paper_item *
 make_place(struct cache_of_bags *c)
 {
@@ -108,7 +109,7 @@ make_place(struct cache_of_bags *c)
 			return paper_item_at(&c->places.items, place);
 	}
 	while ((it = bag_evict(c->bags)) == NULL)
-		sched_yield(); /* every item is being read, or on its way into a bag */
+		sched_yield(); /* every item is being read, or is on its way into a bag */
 	unlink_evicted(c, it);
 	return it;
 }
@@ -140,7 +141,7 @@ told(const void *cache)
 	const struct cache_of_bags *c = cache;
 	const uint32_t fresh = atomic_load(&c->fresh);
 
-	/* With those that were replaced and wait for the cleaner. */
+	/* Includes replaced items that wait for the cleaner. */
 	return (struct cache_told){.items = fresh < c->places.items.count ? fresh
 									  : c->places.items.count,
 				   .item_bytes = c->places.items.bytes,

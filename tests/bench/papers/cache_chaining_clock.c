@@ -86,7 +86,7 @@ set(void *cache, uint32_t thread, const struct bench_key *key, const struct pape
 	struct paper_item *it;
 
 	spin_take(&c->ix->global_spin);
-	/* Only sets change chains, and there is no other now. */
+	/* Only sets change chains, and no other set runs now. */
 	it = chain_find(c->ix, key, hash, true);
 	if (it != NULL) {
 		spin_take(lock);

@@ -58,7 +58,7 @@ get(void *cache, uint32_t thread, const struct bench_key *keys, uint32_t count,
 		hit[i] = get_one(cache, &keys[i], &values[i]);
 }
 
-/* A place for a new item; the oldest item leaves if there is none. */
+/* Returns a place for a new item; the oldest item is evicted if no place is free. */
 static struct paper_item *
 make_place(struct chaining_lru *c)
 {

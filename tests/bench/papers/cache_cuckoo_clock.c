@@ -1,6 +1,6 @@
 /*
- * cache_cuckoo_clock.c - MemC3: optimistic cuckoo hashing and CLOCK; gets take no lock, sets take
- * turns. As in the paper's algorithm 1, a new item's bit is not set.
+ * cache_cuckoo_clock.c - MemC3's cache: optimistic cuckoo hashing and CLOCK. Gets take no lock,
+ * sets are serialized. As in the paper's algorithm 1, a new item's bit is not set.
  */
 #include "clock_bits.h"
 #include "cuckoo_cache.h"

@@ -1,5 +1,5 @@
 /*
- * cache_cuckoo_lru.c - MemC3's index under an exact LRU: lookups take no lock, but every hit takes
+ * cache_cuckoo_lru.c - MemC3's index with an exact LRU: lookups take no lock, but every hit takes
  * the list's.
  */
 #include "cuckoo_cache.h"
@@ -9,7 +9,7 @@ struct cuckoo_lru {
 	struct cuckoo_index *ix;
 	struct cache_places places;
 	struct lru_links lru;
-	pthread_mutex_t lock; /* of the list, and of sets */
+	pthread_mutex_t lock; /* protects the list, and serializes sets */
 };
 
 static void *
@@ -34,7 +34,8 @@ destroy(void *cache)
 	free(c);
 }
 
-/* False: the item has left or moved since it was read. Items leave under the lock. */
+/* Marks an item as used. False: the item has left or moved since it was read. Items leave under
+ * the lock. */
 static bool
 use(struct cuckoo_lru *c, struct paper_item *it, const struct cuckoo_key *at, uint32_t version)
 {

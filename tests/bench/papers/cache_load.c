@@ -1,5 +1,5 @@
 /*
- * cache_load.c - blocks of gets and sets on a cache.
+ * cache_load.c - runs blocks of gets and sets on a cache.
  */
 #include "cache_load.h"
 
@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-/* What one thread does in a block: gets from the front of each batch, sets behind them. */
+/* The operations of one thread in a block: the gets of a batch come first, its sets follow. */
 struct load_lane {
 	struct bench_key keys[LOAD_BLOCK];
 	uint32_t numbers[LOAD_BLOCK];
-	uint32_t gets[LOAD_BLOCK / LOAD_BATCH]; /* of each batch */
+	uint32_t gets[LOAD_BLOCK / LOAD_BATCH]; /* in each batch */
 	uint64_t random, misses, asked;
 };
 

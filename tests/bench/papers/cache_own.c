@@ -1,5 +1,6 @@
 /*
- * cache_own.c - our store as a cache of the papers: gets one by one, or a batch in one call.
+ * cache_own.c - clockoo's store as a cache of the papers, with gets one by one, or a batch in one
+ * call.
  */
 #include "paper_cache.h"
 #include "paper_crew.h"
@@ -9,11 +10,11 @@
 
 #include <stdlib.h>
 
-#define HOUSEKEEPING_TURNS 16u /* as core.h has it */
+#define HOUSEKEEPING_TURNS 16u /* as in core.h */
 #define BATCH_MAX          128u
-#define WAITS_MAX          10000u /* own_put has some thousand of its own each time */
+#define WAITS_MAX          10000u /* own_put itself waits some thousand times in each */
 
-/* A core's operations, in a line of its own. */
+/* A core's operations, on a line of its own. */
 struct own_lane {
 	uint64_t sets, turns;
 } __attribute__((aligned(CACHE_LINE_BYTES)));
@@ -60,7 +61,7 @@ copy_values(const struct own_cache *c, struct store_core *sc, const struct item 
 	}
 }
 
-/* As a core's turn. */
+/* Runs a core's turn. */
 static void
 turn(struct own_cache *c, struct store_core *sc, uint32_t thread)
 {
@@ -102,8 +103,8 @@ get_many(void *cache, uint32_t thread, const struct bench_key *keys, uint32_t co
 	copy_values(c, sc, items, count, values, hit);
 }
 
-/* The other thread's turn, which a set may wait for, comes when the machine lets that thread run.
- */
+/* Sets a key. A set may wait for the other thread's turn, which comes when the machine runs that
+ * thread. */
 static enum store_result
 put_patiently(struct store_core *sc, struct view key, const void *value, uint32_t len)
 {
@@ -133,7 +134,7 @@ told(const void *cache)
 	struct store_usage usage;
 
 	store_usage_mt(c->own.store, &usage);
-	/* All that the store takes, tables of its cores too; the index is part of it. */
+	/* All memory of the store, tables of its cores included; the index is part of it. */
 	return (struct cache_told){.items = usage.items,
 				   .item_bytes = c->own.bytes - usage.index_bytes,
 				   .index_bytes = usage.index_bytes};

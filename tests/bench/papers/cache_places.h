@@ -1,12 +1,12 @@
 /*
- * cache_places.h - the items of a baseline that is a cache: what they have in front of their keys,
- * and which places are free.
+ * cache_places.h - the items of a cache baseline: the fields before their keys, and the free
+ * places.
  *
- * Shape:  HEADER_BYTES for what memcached keeps of each item beside its links (times, flags,
+ * Shape:  HEADER_BYTES are memcached's fields of each item beside its links (times, flags,
  *         lengths, cas). LRU adds two links and a reference count, which its alignment makes 8
- *         bytes, chaining one link: 112, 104, 88 and 80 bytes for 16 of key and 32 of value, as
- *         table 3 of MemC3 has them.
- * Thread: the caller's lock.
+ *         bytes; chaining adds one link. An item thus has 112, 104, 88 or 80 bytes for 16 of key
+ *         and 32 of value, as in table 3 of MemC3.
+ * Thread: under the caller's lock.
  */
 #ifndef CLOCKOO_CACHE_PLACES_H
 #define CLOCKOO_CACHE_PLACES_H
@@ -15,7 +15,7 @@
 #include "paper_item.h"
 
 #define HEADER_BYTES 32u
-#define LRU_BYTES    24u /* two links, the reference count */
+#define LRU_BYTES    24u /* two links and the reference count */
 #define CHAIN_BYTES  8u
 #define PLACE_NONE   UINT32_MAX
 #define PLACES_MAX   (1u << 30)
@@ -23,7 +23,7 @@
 struct cache_places {
 	struct item_places items;
 	uint32_t fresh; /* places from here on were never used */
-	uint32_t spare; /* one that is free again, or PLACE_NONE */
+	uint32_t spare; /* a place that is free again, or PLACE_NONE */
 	uint32_t held;
 	uint32_t value_bytes, value_words;
 };
@@ -42,7 +42,7 @@ cache_places_create(struct cache_places *p, const struct cache_need *need, uint3
 	item_places_map(&p->items, (uint32_t)count, before, need->value_bytes, true);
 }
 
-/* NULL: none is free. */
+/* Returns a free place, or NULL. */
 static inline struct paper_item *
 cache_places_take(struct cache_places *p)
 {

@@ -1,11 +1,11 @@
 /*
- * chain_index.h - the baseline of both papers: buckets of singly linked items, as memcached's.
+ * chain_index.h - the baseline of both papers: buckets of singly linked items, as in memcached.
  *
- * Shape:  an item's link is the word before its key. The table holds at most 1.5 items a bucket, as
- *         memcached's before it grows. New items come first.
- * Owner:  chain_create maps the buckets; items are the caller's.
- * Thread: the caller locks: chain_stripe has the lock of a bucket. Links are written so that a
- *         reader without a lock (Intel's) never leaves the chain it is on but by a removed item.
+ * Shape:  an item's link is the word before its key. The table holds at most 1.5 items a bucket,
+ *         as memcached's does before it grows. New items come first.
+ * Owner:  chain_create maps the buckets; the caller owns items.
+ * Thread: the caller locks: chain_stripe returns the lock of a bucket. Links are written so that
+ *         a reader without a lock (Intel's) leaves its chain only by a removed item.
  */
 #ifndef CLOCKOO_CHAIN_INDEX_H
 #define CLOCKOO_CHAIN_INDEX_H
@@ -67,7 +67,8 @@ chain_link_of(struct paper_item *it)
 	return (chain_link *)it - 1;
 }
 
-/* Of a hash, without a division: buckets need not be a power of two. */
+/* Returns the bucket of a hash without a division: the number of buckets need not be a power of
+ * two. */
 static inline uint64_t
 chain_bucket(const struct chain_index *c, uint64_t hash)
 {
@@ -83,7 +84,7 @@ chain_stripe(struct chain_index *c, uint64_t hash)
 static inline struct paper_item *
 chain_find(const struct chain_index *c, const struct bench_key *k, uint64_t hash, bool words)
 {
-	/* Acquire: pairs with the release in chain_insert; an item that is seen is complete. */
+	/* Acquire: pairs with the release in chain_insert; a visible item is complete. */
 	struct paper_item *it =
 		atomic_load_explicit(&c->buckets[chain_bucket(c, hash)], memory_order_acquire);
 
@@ -103,7 +104,7 @@ chain_insert(struct chain_index *c, struct paper_item *it, uint64_t hash)
 	atomic_store_explicit(bucket, it, memory_order_release);
 }
 
-/* The item's own link stays as it is. */
+/* Removes an item. Its own link stays as it is. */
 static inline void
 chain_remove(struct chain_index *c, struct paper_item *gone, uint64_t hash)
 {
@@ -118,7 +119,7 @@ chain_remove(struct chain_index *c, struct paper_item *gone, uint64_t hash)
 			      memory_order_release);
 }
 
-/* The longest chain. */
+/* Returns the length of the longest chain. */
 static inline uint32_t
 chain_longest(const struct chain_index *c)
 {

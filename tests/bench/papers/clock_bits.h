@@ -2,7 +2,8 @@
  * clock_bits.h - MemC3's CLOCK: one bit for each place, and a hand.
  *
  * Owner:  clock_bits_create allocates, clock_bits_destroy frees.
- * Thread: clock_bits_use: any. clock_bits_hand: the caller's lock; it wants every place in use.
+ * Thread: clock_bits_use: any thread. clock_bits_hand: under the caller's lock; every place must
+ *         be in use.
  */
 #ifndef CLOCKOO_CLOCK_BITS_H
 #define CLOCKOO_CLOCK_BITS_H
@@ -31,7 +32,7 @@ clock_bits_destroy(struct clock_bits *c)
 	free((void *)c->words);
 }
 
-/* A bit that is set is only read: cores share its line. */
+/* Sets a place's bit. A bit that is set is only read: cores share its line. */
 static inline void
 clock_bits_use(struct clock_bits *c, uint32_t place)
 {
@@ -42,7 +43,7 @@ clock_bits_use(struct clock_bits *c, uint32_t place)
 		atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
 }
 
-/* The next place that was not used since the hand passed it. */
+/* Returns the next place that was not used since the hand passed it. */
 static inline uint32_t
 clock_bits_hand(struct clock_bits *c)
 {

@@ -1,8 +1,8 @@
 /*
- * cuckoo_cache.h - what MemC3's two caches have in common: optimistic gets, and how a new item
- * comes into a place that another one had.
+ * cuckoo_cache.h - shared parts of MemC3's two caches: optimistic gets, and reusing the place of
+ * another item.
  *
- * Thread: cuckoo_cache_read: any. The others: the caller's lock, one at a time.
+ * Thread: cuckoo_cache_read: any thread. The others: under the caller's lock, one at a time.
  */
 #ifndef CLOCKOO_CUCKOO_CACHE_H
 #define CLOCKOO_CUCKOO_CACHE_H
@@ -10,7 +10,7 @@
 #include "cache_places.h"
 #include "cuckoo_index.h"
 
-#define CUCKOO_CACHE_LOAD 0.9 /* of the index when memory is full */
+#define CUCKOO_CACHE_LOAD 0.9 /* load of the index when memory is full */
 #define CUCKOO_PATHS      2u
 
 static inline struct cuckoo_index *
@@ -20,8 +20,8 @@ cuckoo_cache_index(uint32_t items)
 			     CUCKOO_PATHS, true);
 }
 
-/* Of a key whose version was read before; what comes out counts only if cuckoo_read_same says so
- * afterwards. NULL is a miss. */
+/* Reads a key whose version was read before. The result is valid only if cuckoo_read_same
+ * confirms it afterwards. NULL is a miss. */
 static inline struct paper_item *
 cuckoo_cache_read(const struct cuckoo_index *ix, const struct cache_places *places,
 		  const struct cuckoo_key *at, const struct bench_key *key,
@@ -35,8 +35,8 @@ cuckoo_cache_read(const struct cuckoo_index *ix, const struct cache_places *plac
 	return it;
 }
 
-/* The key's version is odd meanwhile: who reads this place for the key, by a pointer to what was
- * there before and had the same tag, reads again. */
+/* Writes an item. The key's version is odd meanwhile: a thread that reads this place for the key,
+ * by a pointer to an earlier item with the same tag, reads again. */
 static inline void
 cuckoo_cache_write(struct cuckoo_index *ix, const struct cache_places *places,
 		   struct paper_item *it, const struct cuckoo_key *at, const struct bench_key *key,

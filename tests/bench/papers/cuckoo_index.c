@@ -1,12 +1,12 @@
 /*
- * cuckoo_index.c - writers of MemC3's index: paths are found first, then walked backwards, so that
- * no item is ever in neither of its buckets.
+ * cuckoo_index.c - the writers of MemC3's index. A path is found first and then walked backwards,
+ * so that an item is always in one of its buckets.
  */
 #include "cuckoo_index.h"
 
-#define PATH_TRIES_MAX 16u /* of paths that crossed themselves */
+#define PATH_TRIES_MAX 16u /* paths tried again because they crossed themselves */
 
-/* Where an item is. */
+/* The place of an item. */
 struct cuckoo_spot {
 	uint64_t bucket;
 	uint32_t slot;
@@ -15,8 +15,8 @@ struct cuckoo_spot {
 
 struct cuckoo_paths {
 	struct cuckoo_spot spot[CUCKOO_PATHS_MAX][CUCKOO_LOOKS_MAX];
-	uint64_t at[CUCKOO_PATHS_MAX]; /* the bucket that each path has come to */
-	uint32_t length;               /* of all */
+	uint64_t at[CUCKOO_PATHS_MAX]; /* the bucket that each path has reached */
+	uint32_t length;               /* the same for all paths */
 };
 
 struct cuckoo_index *
@@ -109,7 +109,7 @@ empty_slot(const struct cuckoo_index *c, uint64_t bucket)
 	return slot;
 }
 
-/* The other bucket of what is in a slot. */
+/* Returns the other bucket of the item in a slot. */
 static uint64_t
 other_bucket(const struct cuckoo_index *c, uint64_t bucket, uint32_t slot)
 {
@@ -124,7 +124,7 @@ other_bucket(const struct cuckoo_index *c, uint64_t bucket, uint32_t slot)
 
 /* ---- paths ---- */
 
-/* One more item on path p. True: its other bucket has an empty slot. */
+/* Extends path p by one item. True if that item's other bucket has an empty slot. */
 static bool
 path_longer(struct cuckoo_index *c, struct cuckoo_paths *paths, uint32_t p)
 {
@@ -138,7 +138,7 @@ path_longer(struct cuckoo_index *c, struct cuckoo_paths *paths, uint32_t p)
 	return empty_slot(c, paths->at[p]) < CUCKOO_SLOTS;
 }
 
-/* The number of a path that has come to an empty slot, or c->paths. */
+/* Returns the number of a path that has reached an empty slot, or c->paths. */
 static uint32_t
 path_search(struct cuckoo_index *c, const struct cuckoo_key *place, struct cuckoo_paths *paths)
 {
@@ -155,7 +155,8 @@ path_search(struct cuckoo_index *c, const struct cuckoo_key *place, struct cucko
 	return c->paths;
 }
 
-/* Backwards. False: the path crossed itself, and an item is no longer where it was. */
+/* Moves a path's items, backwards. False if the path crossed itself and an item is no longer in
+ * its place. */
 static bool
 path_walk(struct cuckoo_index *c, const struct cuckoo_spot *spots, uint32_t length, uint64_t to)
 {
@@ -186,7 +187,7 @@ make_room(struct cuckoo_index *c, const struct cuckoo_key *place)
 	for (uint32_t i = 0; i < PATH_TRIES_MAX; i++) {
 		uint32_t p;
 
-		/* What a path that crossed itself has moved may be enough. */
+		/* The moves of a path that crossed itself may have made enough room. */
 		if (empty_slot(c, place->first) < CUCKOO_SLOTS ||
 		    empty_slot(c, place->second) < CUCKOO_SLOTS)
 			return true;

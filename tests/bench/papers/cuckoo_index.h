@@ -5,11 +5,11 @@
  *         four pointers, the tags of both, four pointers. The second bucket of a key is the first
  *         one and a hash of the tag, so that a move needs no key. Plain: four pointers a bucket,
  *         and both buckets are hashes of the key. Buckets are a power of two.
- * Owner:  cuckoo_create maps the buckets; items are the caller's.
- * Thread: one writer at a time: the caller holds writer. Readers go by the guard: ALONE, none;
+ * Owner:  cuckoo_create maps the buckets; the caller owns items.
+ * Thread: one writer at a time: the caller holds writer. Readers follow the guard: ALONE, none;
  *         BUCKETS, both buckets' stripes; VERSIONS, no lock, but a version counter, shared by all
  *         keys with the same lower bucket, that is odd while one of them moves.
- * Bounds: CUCKOO_LOOKS_MAX items looked at for a path.
+ * Bounds: CUCKOO_LOOKS_MAX items examined for a path.
  */
 #ifndef CLOCKOO_CUCKOO_INDEX_H
 #define CLOCKOO_CUCKOO_INDEX_H
@@ -39,27 +39,27 @@ struct cuckoo_index {
 	enum cuckoo_guard guard;
 	uint32_t paths;
 	uint64_t random;
-	uint64_t moves, looks; /* items moved; items looked at for paths */
+	uint64_t moves, looks; /* items moved; items examined for paths */
 	struct spin_word writer;
 	struct spin_word stripes[PAPER_STRIPES];
 	_Atomic uint32_t versions[PAPER_STRIPES];
 };
 
-/* Where a key may be. */
+/* The two buckets of a key, and its tag. */
 struct cuckoo_key {
 	uint64_t first, second;
 	uint8_t tag;
 };
 
-/* slots: at least so many. */
+/* Creates an index of at least `slots` slots. */
 struct cuckoo_index *cuckoo_create(uint64_t slots, bool tagged, enum cuckoo_guard guard,
 				   uint32_t paths, bool huge);
 void cuckoo_destroy(struct cuckoo_index *c);
 
-/* Of a key that is not there. False: no path to an empty slot was found. */
+/* Inserts a key that is absent. False: no path to an empty slot was found. */
 bool cuckoo_insert(struct cuckoo_index *c, struct paper_item *it);
-/* In the slot of an item that is there; NULL empties it. Its place may be written again once this
- * has returned. */
+/* Replaces an item in its slot; NULL empties the slot. The old item's place may be reused once
+ * this has returned. */
 void cuckoo_replace(struct cuckoo_index *c, const struct paper_item *old, struct paper_item *new);
 
 static inline uint64_t
@@ -110,7 +110,8 @@ cuckoo_tags_of(const struct cuckoo_index *c, uint64_t bucket)
 	return (_Atomic uint32_t *)(void *)p;
 }
 
-/* Bit 8 s + 7 is set if the tag of slot s is this one; a higher slot's may be so in error. */
+/* Returns a word in which bit 8 s + 7 is set if slot s has this tag; a higher slot's bit may be
+ * set in error. */
 static inline uint32_t
 cuckoo_tags_match(uint32_t tags, uint8_t tag)
 {
@@ -163,14 +164,14 @@ cuckoo_prefetch(const struct cuckoo_index *c, const struct cuckoo_key *place, bo
 
 /* ---- version counters ---- */
 
-/* A key's, from either of its buckets and the other one: no key is needed. */
+/* Returns a key's version counter from its two buckets; the key itself is not needed. */
 static inline _Atomic uint32_t *
 cuckoo_version(struct cuckoo_index *c, uint64_t bucket, uint64_t other)
 {
 	return &c->versions[(bucket < other ? bucket : other) % PAPER_STRIPES];
 }
 
-/* Waits while a key with this counter moves. */
+/* Waits while a key with this counter moves. Returns the version. */
 static inline uint32_t
 cuckoo_read_begin(struct cuckoo_index *c, const struct cuckoo_key *place)
 {
@@ -183,11 +184,11 @@ cuckoo_read_begin(struct cuckoo_index *c, const struct cuckoo_key *place)
 	return v;
 }
 
-/* Was all that has been read since cuckoo_read_begin of one state? */
+/* True if all that was read since cuckoo_read_begin belongs to one state. */
 static inline bool
 cuckoo_read_same(struct cuckoo_index *c, const struct cuckoo_key *place, uint32_t v)
 {
-	/* Acquire: pairs with the fence in cuckoo_write_begin; what was read comes before. */
+	/* Acquire: pairs with the fence in cuckoo_write_begin; the reads come before it. */
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(cuckoo_version(c, place->first, place->second),
 				    memory_order_relaxed) == v;
@@ -200,7 +201,7 @@ cuckoo_write_begin(struct cuckoo_index *c, uint64_t bucket, uint64_t other)
 
 	atomic_store_explicit(version, atomic_load_explicit(version, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
-	/* Release: pairs with the fence in cuckoo_read_same; what is written comes after. */
+	/* Release: pairs with the fence in cuckoo_read_same; the writes come after it. */
 	atomic_thread_fence(memory_order_release);
 }
 

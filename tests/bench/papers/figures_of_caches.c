@@ -1,9 +1,10 @@
 /*
- * figures_of_caches.c - MemC3's figures 8a and 8b (a cache larger than its working set, and one of
- * a tenth), table 3 (items held, misses) and table 1 (bytes of index and upkeep).
+ * figures_of_caches.c - MemC3's figures 8a and 8b (a cache larger than its working set, and one
+ * of a tenth of it), table 3 (items held, misses) and table 1 (bytes of index and upkeep).
  *
- * In the baselines memory is for items alone, as in the paper; ours has its index in it. Figures 8:
- * caches take turns, round by round. Table 3: every cache sees the same keys in the same order.
+ * In the baselines the memory is for items alone, as in the paper; clockoo's includes its index.
+ * For figures 8 caches take turns, round by round. For table 3 every cache gets the same keys in
+ * the same order.
  */
 #include "memc3_figures.h"
 
@@ -16,11 +17,11 @@
 
 #define COUNT(a)      (sizeof(a) / sizeof *(a))
 #define KINDS_MAX     8u
-#define WORKING_BYTES 112u /* an item of the first baseline */
+#define WORKING_BYTES 112u /* bytes of an item of the first baseline */
 #define SMALL_PART    10u  /* the small cache has a tenth of the working set */
 #define BIG_PERCENT   110u
 #define VALUE_BYTES   32u
-#define MEMORY_LEAST  (8u << 20) /* our store's */
+#define MEMORY_LEAST  (8u << 20) /* of clockoo's store */
 
 static const struct cache_kind *const kinds[] = {
 	&cache_chaining_lru, &cache_cuckoo_lru, &cache_chaining_clock,
@@ -57,7 +58,7 @@ caches_close(struct caches *c)
 	load_close(&c->load);
 }
 
-/* All caches by threads. Without misses: nothing may be missed. */
+/* Measures all caches by threads. Without misses no get may miss. */
 static void
 figure8(struct caches *c, const struct paper_options *o, const char *figure, uint32_t warm)
 {
@@ -162,7 +163,8 @@ measure_size(const struct paper_options *o, struct cache_load *l, const struct c
 	return told;
 }
 
-/* Full caches: ours keeps what the paper's figure calls index and upkeep in its items' bytes. */
+/* Prints table 1 for full caches. Clockoo's store has the paper's index and upkeep in its items'
+ * bytes. */
 static void
 print_table1(const struct cache_told *told, const struct size3 *size)
 {
@@ -186,7 +188,7 @@ print_table1(const struct cache_told *told, const struct size3 *size)
 	}
 }
 
-/* By how much more ours holds in the same bytes. */
+/* Prints by how much more items clockoo's store holds in the same bytes. */
 static void
 print_items_more(const struct cache_told *told)
 {

@@ -1,9 +1,9 @@
 /*
  * figures_of_filling.c - MemC3's table 2 (space, construction rate, longest bucket) and figure 4
- * (what an insert costs by how full the table is): one, two, three paths, and our store.
+ * (cost of an insert by load): one, two, three paths, and clockoo's store.
  *
- * Tables take turns, step by step of their load. Chaining has as many buckets as give it an index
- * of about the same size, as in the paper.
+ * Tables take turns, step by step of their load. Chaining has the number of buckets that gives
+ * its index about the same size, as in the paper.
  */
 #include "memc3_figures.h"
 
@@ -14,11 +14,11 @@
 #include <string.h>
 
 #define PER_MILLE      1000u
-#define CHAINING_SHARE 750u /* of the slots: its index is then 10 bytes a slot, cuckoo's 9 */
+#define CHAINING_SHARE 750u /* of the slots: its index then takes 10 bytes a slot, cuckoo's 9 */
 #define CHECK_EVERY    4096u
-#define INSERTS        32u /* in one call, where a series has that */
+#define INSERTS        32u /* in one call, if a series supports that */
 
-/* Per mille of what a table can hold at most, where a step ends. */
+/* Ends of steps, per mille of what a table can hold at most. */
 static const uint32_t steps[] = {100, 200, 300, 400, 500, 600, 700, 750, 800, 850,
 				 900, 920, 940, 950, 960, 970, 980, 990, 1000};
 #define STEPS (sizeof steps / sizeof *steps)
@@ -33,7 +33,7 @@ static const struct table_series series[] = {
 };
 #define SERIES (sizeof series / sizeof *series)
 
-/* One series, over all rounds. */
+/* The figures of one series over all rounds. */
 struct filling {
 	const struct table_series *series;
 	void *table;
@@ -42,7 +42,7 @@ struct filling {
 	bool full;
 	struct table_told told;
 	struct paper_rounds rate, ns[STEPS];
-	double moves[STEPS]; /* an insert */
+	double moves[STEPS]; /* for each insert */
 };
 
 static void
@@ -92,13 +92,13 @@ fill_step(struct filling *f, uint32_t step)
 
 	f->seconds += ns / 1e9;
 	if (f->inserted - from < f->limit / PER_MILLE / 2)
-		return; /* a step hardly begun says nothing */
+		return; /* a step that has hardly begun has no meaningful figure */
 	f->told = f->series->kind->told(f->table, f->inserted);
 	paper_rounds_add(&f->ns[step], ns / (double)(f->inserted - from));
 	f->moves[step] = (double)(f->told.moves - moves) / (double)(f->inserted - from);
 }
 
-/* Every key is there, with its value. */
+/* Checks that every key is present with its value. */
 static void
 check_all(const struct filling *f)
 {
@@ -112,7 +112,7 @@ check_all(const struct filling *f)
 		for (uint32_t i = 0; i < count; i++)
 			keys[i] = bench_key_of(at + i);
 		f->series->lookup(f->table, 0, keys, count, found);
-		/* What our store evicts for the last key is one that is there. */
+		/* An item that clockoo's store evicts for the last key may be missing. */
 		for (uint32_t i = 0; i < count; i++)
 			ensure(found[i] == at + i || (f->full && f->series->kind == &table_own));
 	}

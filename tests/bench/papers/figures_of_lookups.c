@@ -1,10 +1,11 @@
 /*
- * figures_of_lookups.c - MemC3's figures 5a and 5b (what each step from chaining to the optimistic
- * table gives), 6 (lookups by threads) and 7 (by the share of inserts), with our store behind them.
+ * figures_of_lookups.c - MemC3's figures 5a and 5b (the gain of each step from chaining to the
+ * optimistic table), 6 (lookups by threads) and 7 (by the share of inserts), with clockoo's store
+ * as the last series.
  *
  * Tables hold the same keys. In a round every series runs its blocks, one series after the other.
- * A block is drawn before its clock starts, and every answer is compared after it has stopped. What
- * a block inserted is removed before the next.
+ * A block is drawn before its clock starts, and every answer is compared after it has stopped. A
+ * block's inserts are removed before the next block.
  */
 #include "memc3_figures.h"
 
@@ -20,8 +21,8 @@
 #define BLOCK      32768u
 #define BATCH      128u
 #define SERIES_MAX 12u
-#define PRESENT    880u /* per mille of the slots that are filled before; of 1000 */
-#define ROOM       40u  /* and what the inserts of a block may add */
+#define PRESENT    880u /* per mille of the slots that are filled before */
+#define ROOM       40u  /* per mille that the inserts of a block may add */
 #define PER_MILLE  1000u
 
 static const struct table_series alone[] = {
@@ -57,7 +58,7 @@ static const struct table_series mixed[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* What one thread does in a block. */
+/* The operations of one thread in a block. */
 struct lane {
 	struct bench_key keys[BLOCK];
 	uint64_t numbers[BLOCK], found[BLOCK];
@@ -72,8 +73,8 @@ struct stand {
 	void *table[SERIES_MAX];
 	uint64_t present, room;
 	uint32_t rounds, blocks, block;
-	/* of the block that runs */
-	uint32_t now, inserts; /* the series; inserts in a hundred operations */
+	/* The current block. */
+	uint32_t now, inserts; /* now: the series; inserts: in a hundred operations */
 	bool misses;
 	struct lane *lanes;
 };
@@ -212,7 +213,7 @@ check_and_remove(struct stand *s, uint32_t thread)
 		kind->leave(s->table[s->now], 0);
 }
 
-/* Million operations a second of all threads. */
+/* Returns million operations a second of all threads. */
 static double
 measure(struct stand *s, uint32_t series, uint32_t threads)
 {
@@ -254,7 +255,7 @@ print_all(const struct stand *s, struct paper_row row, const struct paper_rounds
 	}
 }
 
-/* Ours, as the last series asks it, by the first baseline, round by round. */
+/* Prints the factor of clockoo's last series over the first baseline, round by round. */
 static void
 print_factor(const struct stand *s, const char *name, uint32_t series,
 	     const struct paper_rounds *rounds)

@@ -1,8 +1,9 @@
 /*
- * lru_links.h - an exact LRU as memcached has it: a doubly linked list through the items.
+ * lru_links.h - an exact LRU as in memcached: a doubly linked list through the items.
  *
- * Shape:  an item's two links lie so many bytes before its key (before); the list's ends are here.
- * Thread: the caller's lock, for every get, too.
+ * Shape:  an item's two links lie so many bytes before its key (before); the struct has the
+ *         list's ends.
+ * Thread: under the caller's lock, also for every get.
  */
 #ifndef CLOCKOO_LRU_LINKS_H
 #define CLOCKOO_LRU_LINKS_H

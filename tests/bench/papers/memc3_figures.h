@@ -6,11 +6,11 @@
 
 #include "paper_rows.h"
 
-/* Table 2 and figure 4: tables are filled until they refuse. */
+/* Prints table 2 and figure 4: tables are filled until they refuse. */
 void figures_of_filling(const struct paper_options *o);
-/* Figures 5a, 5b, 6 and 7: lookups, by threads, and beside inserts. */
+/* Prints figures 5a, 5b, 6 and 7: lookups, by threads, and beside inserts. */
 void figures_of_lookups(const struct paper_options *o);
-/* Table 1: bytes of index and upkeep; figures 8a, 8b and table 3: whole caches. */
+/* Prints table 1, bytes of index and upkeep, and figures 8a, 8b and table 3, whole caches. */
 void figures_of_caches(const struct paper_options *o);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * paper_cache.h - a cache of MemC3's section 5.3 or of Intel's: a baseline, or our store.
+ * paper_cache.h - a cache of MemC3's section 5.3 or of Intel's: a baseline, or clockoo's store.
  *
- * Shape:  16-byte keys, values of one size; value n is made of its key's number (paper_value_of). A
- *         get copies the value, as a server does into its reply; a set evicts if memory is full.
- *         In the baselines memory_bytes is for items alone, as in the papers: the index comes on
- *         top. Ours has all in it.
+ * Shape:  16-byte keys, values of one size; value n is made from its key's number
+ *         (paper_value_of). A get copies the value, as a server does into its reply; a set evicts
+ *         if memory is full. In the baselines memory_bytes is for items alone, as in the papers:
+ *         the index is added. Clockoo's memory includes the index.
  * Owner:  create allocates, destroy frees.
- * Thread: create, destroy, told: one. get and set: need->threads, each with its number, between
- *         join and leave.
+ * Thread: create, destroy, told: one thread. get and set: need->threads, each with its number,
+ *         between join and leave.
  * Bounds: PAPER_VALUE_WORDS_MAX words a value.
  */
 #ifndef CLOCKOO_PAPER_CACHE_H
@@ -28,7 +28,7 @@ struct cache_need {
 
 struct cache_told {
 	uint64_t items;
-	uint64_t item_bytes, index_bytes; /* memory for items; beside it */
+	uint64_t item_bytes, index_bytes; /* memory for items; memory beside it */
 };
 
 struct cache_kind {
@@ -56,7 +56,7 @@ paper_value_words(uint32_t bytes)
 	return (bytes + 7) / 8;
 }
 
-/* The last word has as many bytes as the size leaves it. */
+/* Returns word `at` of a value. The last word has only the bytes that are left of the size. */
 static inline uint64_t
 paper_value_word(uint64_t number, uint32_t at, uint32_t bytes)
 {

@@ -35,7 +35,7 @@ crew_cpus(void)
 	return (uint32_t)CPU_COUNT(&set);
 }
 
-/* On the n-th of the CPUs in all. */
+/* Moves the thread to the n-th CPU in all. */
 static void
 stay_on(uint32_t n, const cpu_set_t *all)
 {
@@ -46,7 +46,7 @@ stay_on(uint32_t n, const cpu_set_t *all)
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, all) && n-- == 0)
 			CPU_SET(cpu, &one);
-	/* Best effort: a set that changes meanwhile is the machine's affair. */
+	/* Best effort: the machine may change the set meanwhile. */
 	sched_setaffinity(0, sizeof one, &one);
 }
 

@@ -1,9 +1,9 @@
 /*
- * paper_crew.h - some threads that do one thing at the same time, each on a CPU of its own.
+ * paper_crew.h - runs a function on several threads at the same time, each on a CPU of its own.
  *
- * Units:  seconds of the wall, from the first to begin until the last to end.
+ * Units:  seconds of the wall clock, from the first begin to the last end.
  * Thread: the caller is thread 0.
- * Bounds: CREW_MAX threads. More than there are CPUs share them.
+ * Bounds: CREW_MAX threads. If there are fewer CPUs, threads share them.
  */
 #ifndef CLOCKOO_PAPER_CREW_H
 #define CLOCKOO_PAPER_CREW_H
@@ -14,10 +14,11 @@
 
 typedef void crew_work(void *arg, uint32_t thread);
 
-/* CPUs that this process may use. */
+/* Returns the number of CPUs that this process may use. */
 uint32_t crew_cpus(void);
 double crew_run(uint32_t threads, crew_work *work, void *arg);
-/* Seconds of CPU, of the thread that took most: what else runs meanwhile hardly counts. */
+/* As crew_run, but returns the CPU seconds of the thread that took most, which other processes
+ * hardly affect. */
 double crew_run_cpu(uint32_t threads, crew_work *work, void *arg);
 
 #endif

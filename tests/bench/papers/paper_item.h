@@ -1,13 +1,13 @@
 /*
  * paper_item.h - the items of the baselines: fixed places in one piece of memory.
  *
- * Shape:  a place has a header, links, the key and the value, in this order. An item is named by
- *         the address of its key, so that an index need not know what stands before it: the word
- *         before the key is the chain's link, where there is one.
+ * Shape:  a place has a header, links, the key and the value, in this order. An item is
+ *         identified by the address of its key, so that an index is independent of the fields
+ *         before it: the word before the key is the chain's link, if there is one.
  * Owner:  item_places_map maps the memory, item_places_unmap frees it.
  * Thread: words of keys and values are read and written one by one, atomically and relaxed: a
- *         lookup without a lock may read an item while its place is given to another key; the
- *         version counter (cuckoo_index.h) tells.
+ *         lookup without a lock may read an item while its place is given to another key, which
+ *         the version counter (cuckoo_index.h) shows.
  */
 #ifndef CLOCKOO_PAPER_ITEM_H
 #define CLOCKOO_PAPER_ITEM_H
@@ -33,19 +33,19 @@ struct paper_item {
 
 struct item_places {
 	uint8_t *memory;
-	size_t bytes, stride, before; /* before: of a place, up to its key */
+	size_t bytes, stride, before; /* before: bytes of a place before its key */
 	uint32_t count;
 };
 
-/* Have all pages now, so that no clock runs while the kernel clears them. Best effort: a kernel
- * before 5.14 clears them at the first access. */
+/* Populates all pages now, so that no measurement includes the kernel's clearing of them. Best
+ * effort: a kernel before 5.14 clears them at the first access. */
 static inline void
 paper_populate(void *memory, size_t bytes)
 {
 	madvise(memory, bytes, MADV_POPULATE_WRITE);
 }
 
-/* Memory in pages of 4 KiB, or in transparent huge pages. */
+/* Maps memory in pages of 4 KiB, or in transparent huge pages. */
 static inline void *
 paper_map(size_t bytes, bool huge)
 {
@@ -57,7 +57,7 @@ paper_map(size_t bytes, bool huge)
 	return p;
 }
 
-/* Links as they are in the papers: 8 bytes each. */
+/* Maps the places. Links are as in the papers: 8 bytes each. */
 static inline void
 item_places_map(struct item_places *p, uint32_t count, uint32_t header_bytes, uint32_t value_bytes,
 		bool huge)
@@ -115,7 +115,7 @@ item_write(struct paper_item *it, const struct bench_key *k, const uint64_t *wor
 		atomic_store_explicit(&it->value[i], words[i], memory_order_relaxed);
 }
 
-/* As one compares two integers. */
+/* Compares the key as two integers. */
 static inline bool
 item_same_words(const struct paper_item *it, const struct bench_key *k)
 {
@@ -124,7 +124,8 @@ item_same_words(const struct paper_item *it, const struct bench_key *k)
 	return ((own.word[0] ^ k->word[0]) | (own.word[1] ^ k->word[1])) == 0;
 }
 
-/* As one compares keys of any length: a call of memcmp, whose length the compiler does not know. */
+/* Compares the key as one of any length: by a call of memcmp whose length the compiler does not
+ * know. */
 static inline bool
 item_same_bytes(const struct paper_item *it, const struct bench_key *k)
 {

@@ -1,8 +1,8 @@
 /*
  * paper_lock.h - spin locks, single and striped.
  *
- * Shape:  a lock is a word: 0 free, 1 taken. Stripe i of PAPER_STRIPES guards what i is the hash
- *         of.
+ * Shape:  a lock is a word: 0 free, 1 taken. Stripe i of PAPER_STRIPES guards all objects with
+ *         hash i.
  * Thread: any.
  */
 #ifndef CLOCKOO_PAPER_LOCK_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PAPER_STRIPES 8192u /* as many as MemC3 has version counters */
+#define PAPER_STRIPES 8192u /* the number of MemC3's version counters */
 #define PAPER_SPINS_MAX                                                                            \
 	4096u /* before the holder, who may have lost its CPU, is given this one                   \
 	       */
@@ -51,7 +51,7 @@ spin_stripe(struct spin_word *stripes, uint64_t of)
 	return &stripes[of % PAPER_STRIPES];
 }
 
-/* Two stripes in the order of their addresses; the same one once. */
+/* Takes two stripes in the order of their addresses, or one if they are the same. */
 static inline void
 spin_take_two(struct spin_word *a, struct spin_word *b)
 {

@@ -1,5 +1,5 @@
 /*
- * paper_rows.c - options and rows of the papers' programs.
+ * paper_rows.c - reads options and prints rows of the papers' programs.
  */
 #include "paper_rows.h"
 

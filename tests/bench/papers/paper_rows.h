@@ -1,12 +1,11 @@
 /*
- * paper_rows.h - what the programs of the papers have in common: their options, and the rows that
- * they print.
+ * paper_rows.h - options and output rows of the papers' programs.
  *
  * Shape:  a row is one JSON object on a line of stdout: {"part", "figure", "series", "x", "y",
- *         "unit", "spread", "n", "kind"}, and "keys" where a table's size matters. A time is the
- *         median of n rounds, its spread the least and the most; a count has no spread.
- * Units:  as each row says.
- * Errors: an option that is none ends the program with 2.
+ *         "unit", "spread", "n", "kind"}, and "keys" if a table's size matters. A time is the
+ *         median of n rounds, its spread the least and the most value; a count has no spread.
+ * Units:  in each row.
+ * Errors: an unknown option ends the program with exit code 2.
  */
 #ifndef CLOCKOO_PAPER_ROWS_H
 #define CLOCKOO_PAPER_ROWS_H
@@ -28,7 +27,7 @@ struct paper_options {
 	uint32_t figure_count; /* 0: all */
 };
 
-/* figures: the names that --figure may have, NULL at the end. */
+/* Reads the options. figures: the names that --figure may have, NULL at the end. */
 void paper_options_read(struct paper_options *o, int argc, char **argv, const char *const *figures);
 bool paper_wants(const struct paper_options *o, const char *figure);
 
@@ -38,16 +37,16 @@ paper_sized(const struct paper_options *o, uint32_t tiny, uint32_t quick, uint32
 	return o->size == PAPER_TINY ? tiny : o->size == PAPER_QUICK ? quick : full;
 }
 
-/* Where a row stands. label takes the place of x, unless it is NULL. */
+/* Identifies a row. label replaces x unless it is NULL. */
 struct paper_row {
 	const char *part, *figure, *series, *label, *unit;
 	double x;
-	uint64_t keys; /* 0: not said */
+	uint64_t keys; /* 0: not printed */
 };
 
 void paper_count(const struct paper_row *row, double y);
 
-/* One figure of each round. */
+/* The values of one figure in each round. */
 struct paper_rounds {
 	double value[PAPER_ROUNDS_MAX];
 	uint32_t count;

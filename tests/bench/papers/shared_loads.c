@@ -1,20 +1,20 @@
 /*
- * shared_loads.c - bursts of operations on a store that several cores share.
+ * shared_loads.c - runs bursts of operations on a store that several cores share.
  */
 #include "shared_loads.h"
 
-#define BYTES_AN_ITEM      96u /* of the store that does not evict: a third of it stays free */
-#define SETTLE_ROUNDS      2u /* as many times its items are stored before a store counts as full */
-#define HOUSEKEEPING_TURNS 16u    /* as core.h has it */
-#define WAITS_MAX          10000u /* own_put has some thousand of its own each time */
+#define BYTES_AN_ITEM      96u    /* in the store that does not evict: a third of it stays free */
+#define SETTLE_ROUNDS      2u     /* times its items are stored before a store counts as full */
+#define HOUSEKEEPING_TURNS 16u    /* as in core.h */
+#define WAITS_MAX          10000u /* own_put itself waits some thousand times in each */
 #define THETA              0.99
 #define SETS_IN_100        5u
 
 const char *const shared_load_names[SHARED_LOADS] = {"get", "first get", "95% get, 5% set",
 						     "set over a value", "set of a new key"};
 
-/* The other thread's turn, which a set may wait for, comes when the machine lets that thread run.
- */
+/* Sets a key. A set may wait for the other thread's turn, which comes when the machine runs that
+ * thread. */
 static void
 put(struct store_core *sc, const struct bench_key *key, uint64_t hash)
 {
@@ -96,7 +96,7 @@ shared_load_rest(struct shared_store *s, uint32_t core)
 	store_offline(store_core_of(s->own.store, core));
 }
 
-/* ---- the store before ---- */
+/* ---- filling the store ---- */
 
 static void
 fill_burst(struct shared_store *s, uint64_t from)
@@ -110,8 +110,8 @@ fill_burst(struct shared_store *s, uint64_t from)
 	turn(s, sc, &s->core[0]);
 }
 
-/* New keys until it has evicted twice what it holds and its index has found its size. Returns the
- * next key. */
+/* Stores new keys until the store has evicted twice its content and its index has its final size.
+ * Returns the next key. */
 static uint64_t
 fill_up(struct shared_store *s)
 {
@@ -127,7 +127,7 @@ fill_up(struct shared_store *s)
 	return next;
 }
 
-/* All keys, each asked for once where the load wants that. */
+/* Stores all keys, and gets each once if the load requires it. */
 static void
 fill_keys(struct shared_store *s)
 {

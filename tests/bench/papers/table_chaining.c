@@ -1,6 +1,6 @@
 /*
- * table_chaining.c - chaining as a table of MemC3's section 5.2: without a lock, with a global one,
- * with one for each bucket; keys compared by memcmp or as integers.
+ * table_chaining.c - chaining as a table of MemC3's section 5.2: without a lock, with a global
+ * one, or with one for each bucket; keys are compared by memcmp or as integers.
  */
 #include "chain_index.h"
 #include "paper_table.h"
@@ -10,7 +10,7 @@ enum chaining_lock { LOCK_NONE, LOCK_MUTEX, LOCK_SPIN, LOCK_STRIPES };
 struct chaining {
 	struct chain_index *ix;
 	struct item_places items;
-	enum chaining_lock lock; /* of inserts and removals */
+	enum chaining_lock lock; /* for inserts and removals */
 };
 
 static void *
@@ -82,7 +82,7 @@ give(struct chain_index *ix, uint64_t hash, enum chaining_lock lock)
 		spin_give(chain_stripe(ix, hash));
 }
 
-/* By one thread, without a lock. */
+/* Inserts a key, by one thread and without a lock. */
 static bool
 insert(void *table, uint32_t thread, uint64_t number)
 {

@@ -1,11 +1,11 @@
 /*
- * table_cuckoo.c - cuckoo hashing as a table of MemC3's section 5.2: without tags, with tags, with
- * version counters instead of locks; one, two, three paths.
+ * table_cuckoo.c - cuckoo hashing as a table of MemC3's section 5.2: without tags, with tags,
+ * with version counters instead of locks, and with one, two or three paths.
  */
 #include "cuckoo_index.h"
 #include "paper_table.h"
 
-#define PATHS 2u /* the best of the paper's table 2 */
+#define PATHS 2u /* the best number in the paper's table 2 */
 
 struct cuckoo {
 	struct cuckoo_index *ix;
@@ -39,7 +39,7 @@ destroy(void *table)
 	free(t);
 }
 
-/* By one thread, without the writers' lock. */
+/* Inserts a key, by one thread and without the writers' lock. */
 static bool
 insert(void *table, uint32_t thread, uint64_t number)
 {

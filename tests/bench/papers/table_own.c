@@ -1,8 +1,8 @@
 /*
- * table_own.c - our store as a table of MemC3's section 5.2: key by key, or many in one call, as a
- * turn of the product has them.
+ * table_own.c - clockoo's store as a table of MemC3's section 5.2: key by key, or many in one
+ * call, as in a turn of the product.
  *
- * An insert is a whole set: memory, the key and the value copied, the index.
+ * An insert is a whole set: it takes memory, copies the key and the value, and enters the index.
  */
 #include "paper_item.h"
 #include "paper_table.h"
@@ -11,9 +11,9 @@
 
 #include <stdlib.h>
 
-#define TURN_EVERY 32u /* keys, where they are asked for one by one */
+#define TURN_EVERY 32u /* keys, if they are requested one by one */
 #define MANY       128u
-#define WAITS_MAX  10000u /* own_put has some thousand of its own each time */
+#define WAITS_MAX  10000u /* own_put itself waits some thousand times in each */
 
 static void *
 create(const struct table_need *need)
@@ -33,7 +33,7 @@ destroy(void *table)
 	free(table);
 }
 
-/* True while nothing had to leave for it. */
+/* True while no item was evicted for want of a slot. */
 static bool
 all_found_room(const struct store_core *sc)
 {
@@ -45,7 +45,8 @@ put(struct store_core *sc, const struct bench_key *k, uint64_t hash, uint64_t nu
 {
 	enum store_result r = STORE_NOT_YET;
 
-	/* The other thread's turn, which this may wait for, comes when the machine lets it run. */
+	/* The set may wait for the other thread's turn, which comes when the machine runs that
+	 * thread. */
 	for (uint32_t i = 0; i < WAITS_MAX && r == STORE_NOT_YET; i++)
 		r = own_put(sc, own_key(k), hash, &number, sizeof number);
 	ensure(r == STORE_OK);
@@ -64,7 +65,7 @@ insert(void *table, uint32_t thread, uint64_t number)
 	return all_found_room(sc);
 }
 
-/* The sets of a turn, whose buckets are asked for before the first of them, as lib/serve does. */
+/* Sets the keys of a turn. All buckets are prefetched before the first set, as in lib/serve. */
 static void
 turn_of_sets(struct store_core *sc, uint64_t first, uint32_t count)
 {

@@ -1,8 +1,8 @@
 /*
- * What the papers' caches take for granted. Goal: a cache answers with the last value set, or not
- * at all; LRU and CLOCK keep what their rules say; readers beside writers see no other key's value.
- * Method: random operations beside an array of versions; orders by hand; two threads on a cache of
- * which a third fits.
+ * Tests of the papers' caches. Goal: a get returns the last value set, or misses; LRU and CLOCK
+ * keep the items that their rules select; readers beside writers see no other key's value.
+ * Method: random operations beside an array of versions; orders by hand; two threads on a cache
+ * that holds a third of the keys.
  */
 #include "cache_load.h"
 #include "paper_rows.h"
@@ -45,7 +45,7 @@ set(const struct cache_kind *kind, void *cache, uint32_t key, uint64_t number)
 	kind->set(cache, 0, &k, &value);
 }
 
-/* Is it there? Its value is that of number then. */
+/* Gets a key. True if it is held; its value is then that of number. */
 static bool
 get(const struct cache_kind *kind, void *cache, uint32_t key, uint64_t number)
 {
@@ -59,7 +59,7 @@ get(const struct cache_kind *kind, void *cache, uint32_t key, uint64_t number)
 	return hit;
 }
 
-/* A small cache of a baseline, ours at its least. */
+/* Returns a small memory for a baseline, or the least for clockoo's store. */
 static size_t
 small_memory(const struct cache_kind *kind)
 {
@@ -84,7 +84,7 @@ a_cache_tells_the_last_value_or_none(void **state)
 			else
 				hits += get(kinds[i], cache, key, version[key] * 1000000ull + key);
 		}
-		/* What bags hold hangs on when the machine lets their cleaner run. */
+		/* How much bags hold depends on when the machine runs their cleaner. */
 		check(hits > (kinds[i] == &cache_bags ? 0 : OPERATIONS / 10));
 		kinds[i]->destroy(cache);
 	}
@@ -105,7 +105,7 @@ a_cache_larger_than_its_keys_forgets_none(void **state)
 	}
 }
 
-/* Items that fit into 112 * 10 bytes and the like: ten. */
+/* Ten items fit into 112 * 10 bytes and the like. */
 static void
 lru_drops_what_was_used_longest_ago(void **state)
 {
@@ -128,8 +128,8 @@ lru_drops_what_was_used_longest_ago(void **state)
 	}
 }
 
-/* The hand passes 0, which was used, clears its bit and takes 1; then 2; at last 0, not used
- * again. */
+/* The hand passes 0, which was used, clears its bit and takes 1; then 2; at last 0, which was not
+ * used again. */
 static void
 clock_passes_what_was_used_once(void **state)
 {

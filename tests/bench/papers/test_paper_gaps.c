@@ -1,7 +1,7 @@
 /*
- * Goal: a lookup of the optimistic tables, the caches on them and the bags is right whatever a
- * writer does between two of its steps. Method: the gaps between the steps (store/gap.h) call the
- * writer here, in the same thread, so each moment comes for certain.
+ * Goal: a lookup of the optimistic tables, the caches on them and the bags is right for any write
+ * between two of its steps. Method: the gaps between the steps (store/gap.h) call the writer
+ * here, in the same thread, so that each interleaving occurs.
  */
 #include "paper_cache.h"
 #include "paper_table.h"
@@ -15,11 +15,11 @@
 #define COMING 28u
 #define TRIES  2000u
 #define PLACES 8u /* items that a cache has room for */
-#define GAPS   4u /* at most, in one get */
+#define GAPS   4u /* most gaps in one get */
 
 static struct {
 	void (*writer)(void);
-	uint32_t left; /* gaps before the writer comes; 0: it has come, or is not to */
+	uint32_t left; /* gaps before the writer runs; 0: it has run, or must not run */
 	void *subject;
 	const struct cache_kind *kind;
 	uint64_t next;
@@ -73,7 +73,7 @@ set(uint64_t number)
 	gap.kind->set(gap.subject, 0, &key, &value);
 }
 
-/* So many that all places are given to others. */
+/* Sets other keys until they have taken all places. */
 static void
 set_others(void)
 {

@@ -1,7 +1,7 @@
 /*
- * What the papers' tables and caches take for granted. Goal: a baseline answers as a map does, also
- * while it is filled to its last slot and while others read. Method: random operations beside a
- * plain array; two threads on one table, every value of a read made of its key.
+ * Tests of the papers' tables. Goal: a baseline behaves as a map, also while it is filled to its
+ * last slot and while others read. Method: random operations beside a plain array; two threads on
+ * one table, with every value read made from its key.
  */
 #include "paper_cache.h"
 #include "paper_crew.h"
@@ -100,7 +100,7 @@ a_cuckoo_table_is_filled_beyond_nine_tenths_and_loses_nothing(void **state)
 
 /* ---- a reader beside a writer ---- */
 
-#define STABLE 3400u /* always there; 200 more come and go, and make these move */
+#define STABLE 3400u /* always present; 200 more are inserted and removed, and make these move */
 #define COMING 200u
 #define PASSES rounds(3000u, 300u)
 

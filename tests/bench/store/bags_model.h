@@ -1,5 +1,6 @@
 /*
- * bags_model.h - which of n numbered keys a bag LRU of a given capacity would hold.
+ * bags_model.h - a model of a bag LRU: which of n numbered keys it would hold at a given
+ * capacity.
  *
  * Wiggins, Langston, "Enhancing the Scalability of Memcached", 2012: a key goes into the newest
  * bag, a get only writes the newest bag's number on it, and a cleaner moves it there later. The
@@ -28,10 +29,10 @@
 
 struct bags {
 	uint32_t *next, *prev; /* towards newer; towards older */
-	uint8_t *bag, *mark;   /* where a key is; where it belongs */
+	uint8_t *bag, *mark;   /* the bag that a key is in; the bag that it belongs to */
 	uint32_t keys, capacity, count, bag_items, every, uses;
 	uint32_t length[BAGS];
-	uint8_t order[BAGS], spare[BAGS]; /* oldest first; not in use */
+	uint8_t order[BAGS], spare[BAGS]; /* bags in use, oldest first; bags not in use */
 	uint32_t bags, spares;
 };
 
@@ -116,7 +117,8 @@ bags_clean_one(struct bags *b, uint8_t bag)
 	const uint8_t newest = b->order[b->bags - 1], alternate = b->order[b->bags - 2];
 	uint32_t key = b->next[b->keys + bag];
 
-	/* So many as were there: those that come back to the same bag are not seen again. */
+	/* Visits as many keys as the bag had: a key that returns to the same bag is not visited
+	 * again. */
 	for (uint32_t left = b->length[bag]; left != 0; left--) {
 		const uint32_t next = b->next[key];
 		const uint8_t mark = b->mark[key];
@@ -129,7 +131,7 @@ bags_clean_one(struct bags *b, uint8_t bag)
 	}
 }
 
-/* Its keys go before those of the next newer one. */
+/* Moves a bag's keys before those of the next newer bag. */
 static inline void
 bags_merge(struct bags *b, uint32_t at)
 {
@@ -163,7 +165,7 @@ bags_clean(struct bags *b)
 			at++;
 }
 
-/* The key is used, and from now on there. Was it before? */
+/* Uses a key, which is held from then on. True if it was held before. */
 static inline bool
 bags_use(struct bags *b, uint32_t key)
 {

@@ -1,10 +1,10 @@
 /*
- * bench_churn.c - a long life in a short time: value sizes shift from 100 bytes to 10 kB and back.
+ * bench_churn.c - simulates a long life: value sizes shift from 100 bytes to 10 kB and back.
  *
- * A cache half as large as what is asked for; gets by Zipf, a miss is followed by a set of a value
- * a quarter around the phase's size. After each phase stands what the cache holds and how often it
- * hit in the phase's last tenth, beside a store that never saw another size. And the longest that a
- * turn's upkeep and a set took, in CPU time of the thread.
+ * The cache is half as large as the requested items. Gets follow Zipf; a miss is followed by a
+ * set of a value within a quarter of the phase's size. After each phase the content of the cache
+ * and its hit ratio in the phase's last tenth are printed, beside those of a store that never had
+ * another size, with the longest upkeep of a turn and the longest set, in CPU time of the thread.
  *
  *   bench_churn [--memory MB] [--operations N]
  */
@@ -16,16 +16,16 @@
 
 #define THETA        0.9
 #define VALUE_MAX    16384u
-#define TAIL         10u /* the last tenth of a phase is what counts */
-#define OVERHEAD     40u /* bytes an item beyond its value, about */
-#define WORKING_SETS 2u  /* as many bytes are asked for as the cache has, times this */
+#define TAIL         10u /* the last tenth of a phase is measured */
+#define OVERHEAD     40u /* bytes of an item beyond its value, approximately */
+#define WORKING_SETS 2u  /* the requested bytes are this many times the cache's */
 #define SETS_IN_100  5u
-#define LONG_NS      100000u /* what no turn and no set is to take */
+#define LONG_NS      100000u /* limit that no turn and no set should exceed */
 
 static const uint32_t phases[] = {100, 1000, 10000, 1000, 100, 10000, 100};
 #define PHASES (sizeof phases / sizeof *phases)
 
-/* How long something took, at most; and how often it was long. */
+/* The maximum of a time, and how often it exceeded the limit. */
 struct span {
 	uint64_t max_ns, count, over;
 };
@@ -34,15 +34,15 @@ struct churn {
 	struct own_store own;
 	size_t memory_bytes;
 	uint64_t random;
-	uint64_t refused;        /* sets, in the end */
-	uint64_t waits;          /* turns that sets waited for memory */
+	uint64_t refused;        /* sets that failed in the end */
+	uint64_t waits;          /* turns in which sets waited for memory */
 	struct span turns, sets; /* of a phase */
 	uint8_t value[VALUE_MAX];
 };
 
 struct outcome {
-	double hit;    /* share of gets */
-	double filled; /* bytes of items by the budget */
+	double hit;    /* ratio of hits to gets */
+	double filled; /* bytes of items divided by the budget */
 	uint64_t items;
 };
 
@@ -83,7 +83,7 @@ set(struct churn *ch, struct store_core *sc, struct view key, uint64_t hash, uin
 
 		r = own_put_once(sc, key, hash, ch->value, len);
 		span_end(&ch->sets, from);
-		/* As lib/serve does: again in the next turn. */
+		/* As lib/serve does, the set is tried again in the next turn. */
 		if (r == STORE_NOT_YET)
 			turn(ch, sc);
 		ch->waits += r == STORE_NOT_YET;
@@ -94,8 +94,8 @@ set(struct churn *ch, struct store_core *sc, struct view key, uint64_t hash, uin
 static bool
 operate(struct churn *ch, struct store_core *sc, uint32_t number, uint32_t size, bool set_it)
 {
-	/* Each size has keys of its own: what is left of the last phase is of no use to the next.
-	 */
+	/* Each size has keys of its own: items of the previous phase are of no use in the
+	 * next. */
 	const struct bench_key k = bench_key_of((uint64_t)size << 32 | number);
 	const uint64_t hash = store_hash(sc, own_key(&k));
 

@@ -1,11 +1,11 @@
 /*
- * bench_expiry.c - what items that expire cost those that do not, in a full store.
+ * bench_expiry.c - measures the cost that expiring items have for others in a full store.
  *
  * Gets are for keys without a TTL, drawn from a Zipf distribution (0.99); a miss is followed by a
- * set, and by a set of another key that is never asked for, with a TTL of 3 s: half of all sets.
- * What is set in 3 s takes --share percent of the memory, all else that has expired is dead. Hits
- * are compared with two stores that see the same gets: one to which nothing with a TTL is set, and
- * one from which it is deleted in the second in which it expires.
+ * set, and by a set of another key that is never requested, with a TTL of 3 s: half of all sets.
+ * The items set in 3 s take --share percent of the memory; all older ones have expired and are
+ * dead. Hits are compared with two stores that get the same gets: one without items with a TTL,
+ * and one from which they are deleted in the second in which they expire.
  *
  *   bench_expiry [--memory MB] [--share PERCENT] [--rounds N] [--probation] [--value BYTES]
  */
@@ -20,7 +20,7 @@
 #define TTL_S         3u
 #define SEED          20261122u
 #define VALUE_MAX     4096u
-#define MISSES_IN_100 30u /* about; by it a second has so many gets */
+#define MISSES_IN_100 30u /* about; it determines the gets of a second */
 
 enum timed { LEFT_OUT, DELETED, EXPIRING };
 static const char *const names[] = {"left out", "deleted", "expiring"};
@@ -37,8 +37,8 @@ struct run {
 	enum timed timed;
 	struct own_store o;
 	uint32_t now_s;
-	uint64_t
-		set_until[TTL_S + 1]; /* numbers of timed keys set by the end of the last seconds */
+	uint64_t set_until[TTL_S + 1]; /* numbers of timed keys set by the end of each of the last
+					  seconds */
 	uint64_t timed_sets, deleted;
 };
 
@@ -64,7 +64,7 @@ put_for(struct run *r, struct store_core *sc, uint64_t key, uint32_t expiry_s)
 	ensure(got == STORE_OK);
 }
 
-/* The second is over: what was set TTL_S seconds ago is deleted. */
+/* Ends a second: the keys set TTL_S seconds ago are deleted. */
 static void
 second_ends(struct run *r, struct store_core *sc)
 {
@@ -94,8 +94,8 @@ use(struct run *r, struct store_core *sc, uint32_t key)
 	return false;
 }
 
-/* Items in the index that are dead: all but those of keys without a TTL, and of the last seconds.
- */
+/* Returns the share of dead items in the index: all but keys without a TTL and those of the last
+ * seconds. */
 static double
 dead_share(const struct run *r, struct store_core *sc)
 {

@@ -1,9 +1,10 @@
 /*
- * bench_fill.c - how full the index gets, and what an insert costs on the way (MemC3, figure 4).
+ * bench_fill.c - measures how full the index gets, and the cost of inserts on the way (MemC3,
+ * figure 4).
  *
- * A store with room for every item and an index of a given number of slots is filled with keys
- * that are not there yet, until the first insert finds no path to an empty slot. The cost is
- * that of a whole set: memory, copying, index. Steps are shares of the slots.
+ * A store with room for every item and an index of a given number of slots is filled with new
+ * keys until the first insert finds no path to an empty slot. The cost is that of a whole set:
+ * memory, copying, index. Steps are shares of the slots.
  *
  *   bench_fill [--slots-shift N] [--writers N] [--runs N]
  */
@@ -94,7 +95,7 @@ report(const struct fill_run *f)
 		const uint64_t done = f->done[0][i] + f->done[1][i];
 
 		if (done < f->slots * (steps[i] - before) / PER_MILLE / 2)
-			continue; /* a step hardly begun says nothing */
+			continue; /* a step that has hardly begun has no meaningful figure */
 		printf("{\"part\": \"insert\", \"writers\": %u, \"slots\": %llu, \"from\": %u, "
 		       "\"to\": %u, \"ns\": %.1f}\n",
 		       f->writers, (unsigned long long)f->slots, before, steps[i],

@@ -1,9 +1,10 @@
 /*
- * bench_get.c - lookups in a table far larger than the caches: ours against those one could link.
+ * bench_get.c - measures lookups in a table far larger than the caches: clockoo's against those
+ * one could link.
  *
- * All tables stand in one process, hold the same keys and are asked in turns, so that what the
- * machine does meanwhile hits them alike. Keys are drawn at random and written to a buffer before
- * the clock starts; every lookup's answer is counted, and the counts are checked.
+ * All tables are in one process, hold the same keys and take turns, so that other work of the
+ * machine affects them alike. Keys are drawn at random and written to a buffer before the clock
+ * starts; every lookup's answer is counted, and the counts are checked.
  *
  *   bench_get [--keys N] [--lookups N] [--runs N]
  */
@@ -16,8 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BLOCK        4096u /* keys drawn at once; they stay in the second cache */
-#define DEPTH_SHARE  4u    /* the search for our depth takes a quarter of the lookups each */
+#define BLOCK        4096u /* keys drawn at once; they stay in the second-level cache */
+#define DEPTH_SHARE  4u    /* each trial of the own depth has a quarter of the lookups */
 #define INSERT_BATCH 4096u
 
 static const struct contender *const all[] = {
@@ -96,7 +97,7 @@ work(void *arg)
 	return NULL;
 }
 
-/* Million lookups a second of all threads together. */
+/* Returns the million lookups a second of all threads together. */
 static double
 measure(const struct contender *c, const struct options *opt, enum kind kind, uint32_t threads,
 	uint32_t lookups)
@@ -142,8 +143,9 @@ fill(const struct contender *c, struct bench_item *items, uint32_t keys)
 	return true;
 }
 
-/* Every key once, in order: the right answer for each, and ours has its CLOCK bits set, as an
- * item in use has them; setting one is an atomic operation that a second get does not do. */
+/* Gets every key once, in order, and checks each answer. This sets the CLOCK bits of clockoo's
+ * items, as those of items in use are: setting one is an atomic operation that a second get does
+ * not do. */
 static void
 get_all(const struct contender *c, const struct options *opt)
 {
@@ -245,7 +247,7 @@ main(int argc, char **argv)
 		if (there[i])
 			get_all(all[i], &opt);
 	bench_collapse();
-	/* As the last insert left them, and as they are minutes later. */
+	/* Tables as the last insert left them, then as they are minutes later. */
 	for (uint32_t run = 0; run < opt.runs; run++)
 		for (uint32_t kind = 0; kind <= MISS; kind++)
 			round_of("get_filled", &opt, there, kind, 1);

@@ -1,12 +1,12 @@
 /*
- * bench_grow.c - an index that follows its items: how long it holds anybody up, what it forgets.
+ * bench_grow.c - measures an index that follows its items: the delays of resizing it, and the
+ * items it loses.
  *
  * Two threads fill an empty store with items of 16-byte keys and 32-byte values until it has long
- * been evicting, each with a turn and its upkeep every 32 sets; one of them also looks for keys
- * that it has set. Then values of 10 kB until the index has shrunk, then small ones again. For each
- * of these phases: the longest turn and the longest set, in CPU time of their thread, while the
- * index was being resized and while it was not; gets likewise; and what was forgotten for want of a
- * place.
+ * been evicting, each with a turn and its upkeep every 32 sets; one of them also gets keys that
+ * it has set. Then values of 10 kB follow until the index has shrunk, then small ones again. Each
+ * phase has the longest turn, set and get, in CPU time of their thread, while the index was being
+ * resized and while it was not; and the items lost for want of a slot.
  *
  *   bench_grow [--memory MB]
  */
@@ -20,16 +20,16 @@
 
 #define THREADS        2u
 #define SETS_A_TURN    32u
-#define GETS           128u /* in one batch, and a batch in so many turns: */
+#define GETS           128u /* gets in one batch */
 #define GETS_EVERY     8u
 #define LARGE_BYTES    10000u
-#define LONG_NS        100000u /* what no turn and no set is to take because of the index */
+#define LONG_NS        100000u /* limit that no turn and no set should exceed because of the index */
 #define TURNS_A_SECOND 10000u
 
-/* While the index was at rest, and while it was resized. */
+/* The two states of the index: at rest, and being resized. */
 enum { REST, RESIZED, TIMES };
 
-#define SLOT_NS 1000u /* a histogram of so many, up to: */
+#define SLOT_NS 1000u /* width of a slot of the histogram */
 #define SLOTS   2000u
 
 struct span {
@@ -41,10 +41,10 @@ struct grow {
 	struct own_store own;
 	size_t memory_bytes;
 	uint32_t value_len;
-	uint64_t sets; /* a thread, at most */
+	uint64_t sets; /* most sets of a thread */
 	pthread_barrier_t start;
-	_Atomic bool full;      /* memory, for the first time in this phase */
-	_Atomic uint64_t early; /* forgotten for want of a place before that */
+	_Atomic bool full;      /* memory was full for the first time in this phase */
+	_Atomic uint64_t early; /* items lost for want of a slot before that */
 	_Atomic uint64_t early_sets;
 };
 
@@ -80,7 +80,7 @@ span_end(struct span *s, uint64_t from_ns, uint64_t count)
 		s->max_ns = spent;
 }
 
-/* Threads' keys are interleaved. */
+/* Returns a key of a thread; threads' keys are interleaved. */
 static struct bench_key
 key_of(const struct worker *w, uint64_t n)
 {
@@ -129,7 +129,7 @@ set(struct worker *w, uint64_t n)
 		span_end(&w->set[at], from, 1);
 		if (r == STORE_OK)
 			return;
-		/* What is waited for may be the other thread's turn, and that needs a CPU. */
+		/* The set may wait for the other thread's turn, and that thread needs a CPU. */
 		sched_yield();
 		turn(w);
 	}
@@ -172,7 +172,7 @@ work(void *arg)
 	return NULL;
 }
 
-/* What one in a thousand is longer than. */
+/* Returns the time that one in a thousand exceeds. */
 static double
 tail_us(const struct span *a, const struct span *b)
 {
@@ -272,7 +272,7 @@ main(int argc, char **argv)
 	}
 	g.memory_bytes = mebibytes * BENCH_MIB;
 	own_create(&g.own, g.memory_bytes, THREADS);
-	/* A store's fill and a quarter. */
+	/* The store's content and a quarter more. */
 	phase(&g, "fill", BENCH_VALUE_BYTES, g.memory_bytes / 50);
 	phase(&g, "large", LARGE_BYTES, g.memory_bytes / LARGE_BYTES * 4);
 	phase(&g, "back", BENCH_VALUE_BYTES, g.memory_bytes / 50);

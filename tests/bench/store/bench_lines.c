@@ -1,11 +1,11 @@
 /*
- * bench_lines.c - how many cache lines two cores take from each other for each operation.
+ * bench_lines.c - counts the cache lines that two cores take from each other for each operation.
  *
  * The store is compiled so that each of its accesses to memory is seen (traced.h). Two cores take
  * turns in one thread, and their caches are a model (traced_cores.h): other work on the machine
  * does not change the figures.
  *
- * What is not seen: prefetches, and what libc copies.
+ * Prefetches and copies by libc are not seen.
  *
  *   bench_lines [--memory MB] [--operations N] [--load LOAD] [--cache KIB]
  *               [--origins N] [--most LOAD=N]...
@@ -22,12 +22,12 @@
 #include <string.h>
 
 #define BURST              32u
-#define BYTES_AN_ITEM      96u /* of the store that does not evict: a third of it stays free */
-#define SETTLE_ROUNDS      2u /* as many times its items are stored before a full store is measured */
+#define BYTES_AN_ITEM      96u /* in the store that does not evict: a third of it stays free */
+#define SETTLE_ROUNDS      2u  /* times its items are stored before a full store is measured */
 #define LINE_CORES         2u
-#define WARM_PART          2u  /* so many times the operations come before those that are counted */
-#define HOUSEKEEPING_TURNS 16u /* as core.h has it */
-#define SETS_KIB           (LINE_SETS_MAX * LINE_WAYS / 16) /* of LINE_SETS_MAX */
+#define WARM_PART          2u  /* warm-up operations, in units of the counted ones */
+#define HOUSEKEEPING_TURNS 16u /* as in core.h */
+#define SETS_KIB           (LINE_SETS_MAX * LINE_WAYS / 16) /* for LINE_SETS_MAX sets */
 #define ORIGINS_MAX        (1u << 14)
 
 enum load { LOAD_NEW, LOAD_OVERWRITE, LOAD_GET, LOADS };
@@ -51,7 +51,7 @@ static const char *const part_names[] = {"store",  "class",  "floors",   "pages"
 					 "states", "ghosts", "buckets",  "items",
 					 "epoch",  "cores",  "elsewhere"};
 
-/* Where an access came from, and to which line of its part. */
+/* The code address of an access, and the line of its part that it accessed. */
 struct origin {
 	const void *from;
 	enum part part;
@@ -74,7 +74,7 @@ static struct {
 	struct origin origins[ORIGINS_MAX];
 } b;
 
-/* ---- what is accessed ---- */
+/* ---- accessed memory ---- */
 
 static bool
 within(uintptr_t at, const void *first, size_t bytes)
@@ -101,7 +101,8 @@ part_of_tables(const struct store *st, uintptr_t at)
 	return within(at, st->cores, LINE_CORES * sizeof *st->cores) ? PART_CORES : PART_ELSEWHERE;
 }
 
-/* *offset is into a struct of which there are several, or into the part. */
+/* Returns the part of the store that an address belongs to. *offset is into a struct of which
+ * there are several, or into the part. */
 static enum part
 part_of(const struct store *st, uintptr_t at, size_t *offset)
 {
@@ -153,7 +154,7 @@ traced_line(uint32_t core, uintptr_t line, enum line_move how, const void *from)
 		note_origin(part, offset, from);
 }
 
-/* ---- what the cores do ---- */
+/* ---- work of the cores ---- */
 
 static void
 put_burst(struct store_core *sc, const struct bench_key *keys)
@@ -200,7 +201,7 @@ burst(struct store_core *sc, struct core *c)
 		store_housekeeping(sc);
 }
 
-/* One core, until it has done its operations: then the other goes on alone. */
+/* Runs one core until it has done its operations; the other then continues alone. */
 static void
 work(uint32_t me)
 {
@@ -213,7 +214,8 @@ work(uint32_t me)
 
 /* ---- one load ---- */
 
-/* New keys until it has evicted twice what it holds and its index has found its size. */
+/* Stores new keys until the store has evicted twice its content and its index has its final
+ * size. */
 static void
 fill_up(void)
 {
@@ -277,7 +279,7 @@ moved_of(const uint64_t *moves)
 	return moves[LINE_FETCHED] + moves[LINE_TAKEN];
 }
 
-/* Returns the lines moved in 1000 operations. */
+/* Prints the figures. Returns the lines moved in 1000 operations. */
 static uint32_t
 report(void)
 {

@@ -64,7 +64,7 @@ bench_collapse(void)
 			continue;
 		from = align_up(from, HUGE_BYTES);
 		to &= ~(HUGE_BYTES - 1ul);
-		/* Best effort: what share became huge is measured and printed. */
+		/* Best effort: the share that became huge is measured and printed. */
 		if (perms[1] == 'w' && inode == 0 && from < to) {
 			madvise((void *)from, to - from, MADV_HUGEPAGE);
 			madvise((void *)from, to - from, MADV_COLLAPSE);
@@ -116,12 +116,13 @@ bench_progress(const char *words, uint64_t done, uint64_t all)
 	if (now - said_ns < PROGRESS_NS)
 		return;
 	said_ns = now;
-	/* A line of its own: tools/bench shows the latest behind its clock. */
+	/* A line of its own: tools/bench shows the latest one beside its clock. */
 	fprintf(stderr, "%s %llu %%\n", words,
 		(unsigned long long)(all != 0 ? done * PERCENT / all : 0));
 }
 
-/* Sum of i^-theta for i = 1..n; beyond ZIPF_EXACT the integral between the midpoints. */
+/* Returns the sum of i^-theta for i = 1..n; beyond ZIPF_EXACT the integral between the
+ * midpoints. */
 static double
 zeta(double n, double theta)
 {

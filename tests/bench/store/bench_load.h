@@ -1,11 +1,10 @@
 /*
- * bench_load.h - what the benches of the store share: keys, random numbers, clocks, memory,
+ * bench_load.h - shared parts of the store's benches: keys, random numbers, clocks, memory,
  * results.
  *
- * Shape:  a key is 16 bytes made from its number; numbers from keys on are keys that are not
- *         there. A result is one line of JSON on stdout; tools/bench reads it. Progress goes to
- *         stderr.
- * Units:  nanoseconds; bench_ns of the wall, bench_cpu_ns of the calling thread.
+ * Shape:  a key is 16 bytes made from its number; numbers from keys on are absent keys. A result
+ *         is one line of JSON on stdout; tools/bench reads it. Progress goes to stderr.
+ * Units:  nanoseconds: bench_ns is the wall clock, bench_cpu_ns the calling thread's CPU time.
  */
 #ifndef CLOCKOO_BENCH_LOAD_H
 #define CLOCKOO_BENCH_LOAD_H
@@ -27,7 +26,8 @@ struct bench_key {
 	uint64_t word[2];
 };
 
-/* SplitMix64's finisher (Steele, Lea, Flood, OOPSLA 2014): a bijection, so keys differ. */
+/* Mixes x by SplitMix64's finisher (Steele, Lea, Flood, OOPSLA 2014): a bijection, so keys
+ * differ. */
 static inline uint64_t
 bench_mix(uint64_t x)
 {
@@ -36,7 +36,7 @@ bench_mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* The first half says little, so that a compare has to look at all of it. */
+/* Returns key n. The first half takes few values, so a comparison must read the whole key. */
 static inline struct bench_key
 bench_key_of(uint64_t n)
 {
@@ -52,7 +52,7 @@ bench_random(uint64_t *state)
 	return bench_mix(*state);
 }
 
-/* 0 .. n-1 (Lemire, 2016). */
+/* Returns a number in 0 .. n-1 (Lemire, 2016). */
 static inline uint32_t
 bench_below(uint64_t *state, uint32_t n)
 {
@@ -68,7 +68,7 @@ bench_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Of this thread alone, without other processes. */
+/* Returns the CPU time of this thread alone. */
 static inline uint64_t
 bench_cpu_ns(void)
 {
@@ -78,19 +78,20 @@ bench_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Zeroed memory for a region, in transparent huge pages if the kernel has them. */
+/* Returns zeroed memory for a region, in transparent huge pages if the kernel has them. */
 void *bench_map(size_t bytes);
 void bench_unmap(void *memory, size_t bytes);
-/* Ask for huge pages under everything large that the process has on its heap by now. */
+/* Requests huge pages for everything large that is now on the process's heap. */
 void bench_collapse(void);
-/* Kilobytes of a field of /proc/PID/smaps_rollup, our own if pid is 0; 0: not to be had. */
+/* Returns the kilobytes of a field of /proc/PID/smaps_rollup, this process's if pid is 0; 0: not
+ * available. */
 uint64_t bench_memory_kb(int pid, const char *field);
 
 uint32_t bench_number(const char *text, uint32_t least, uint32_t most);
-/* "fill ... 40 %", at most once in a quarter of a second, if stderr is a terminal. */
+/* Prints "fill ... 40 %" at most once in a quarter of a second, if stderr is a terminal. */
 void bench_progress(const char *words, uint64_t done, uint64_t all);
 
-/* Zipf over 0..n-1, 0 the most frequent (Gray et al., SIGMOD 1994, as YCSB draws it). */
+/* Zipf's distribution over 0..n-1, 0 the most frequent (Gray et al., SIGMOD 1994, as in YCSB). */
 struct zipf {
 	double n, theta, alpha, zeta, eta, second;
 };

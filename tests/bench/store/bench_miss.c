@@ -1,14 +1,14 @@
 /*
- * bench_miss.c - how often a get misses (MemC3, table 3): CLOCK against exact LRU and memcached.
+ * bench_miss.c - measures miss ratios (MemC3, table 3) of CLOCK, exact LRU and memcached.
  *
  * Keys are drawn from a Zipf distribution (0.99); 95 of 100 operations get, 5 set; a miss is
- * followed by a set, as by a cache's user. The cache starts with the keys set from the rarest to
- * the most frequent, then warms up with as many operations as are measured afterwards. Every cache
- * sees the same keys in the same order.
+ * followed by a set, as a cache's user does. The cache starts with the keys set from the rarest
+ * to the most frequent, then warms up with as many operations as are measured afterwards. Every
+ * cache sees the same keys in the same order.
  *
- * LRU is a model with two capacities: as many items as the store held at its end (equal items),
- * and as many as would fit into the same budget if each carried the two references that an LRU
- * list needs (equal bytes).
+ * LRU is a model with two capacities: the number of items that the store held at its end (equal
+ * items), and the number that would fit into the same budget if each carried the two references
+ * of an LRU list (equal bytes).
  *
  *   bench_miss [--keys N] [--memory KB] [--operations N] [--peer SOCKET]
  */
@@ -22,7 +22,7 @@
 
 #define THETA          0.99
 #define SETS_IN_100    5u
-#define LRU_LINK_BYTES 8u /* two references of ours; memcached's are two pointers */
+#define LRU_LINK_BYTES 8u /* two references of clockoo's; memcached's are two pointers */
 #define BATCH          PEER_BATCH
 #define SEED           20261121u
 
@@ -37,7 +37,7 @@ struct operation {
 	bool set;
 };
 
-/* A cache under test: run a batch, hit[i] for every operation that gets. */
+/* A cache under test: run executes a batch and sets hit[i] for every operation that gets. */
 struct cache {
 	void *state;
 	void (*run)(void *state, const struct operation *ops, uint32_t count, bool *hit);
@@ -67,7 +67,7 @@ preload(const struct workload *w, struct cache *c, const char *words)
 	}
 }
 
-/* Misses in a hundred gets. */
+/* Returns the misses in a hundred gets. */
 static double
 miss_percent(const struct workload *w, struct cache *c, const char *words)
 {

@@ -1,10 +1,10 @@
 /*
- * bench_mixed.c - gets beside inserts on two threads (MemC3, figures 6b and 7).
+ * bench_mixed.c - measures gets beside inserts on two threads (MemC3, figures 6b and 7).
  *
- * A store half full of items; each thread runs batches in which a share of the operations
- * inserts keys that are not there, the rest gets keys that are. Gets and inserts of a batch are
- * timed apart, in ticks of the time stamp counter. What was inserted is deleted again before the
- * next measurement.
+ * The store is half full of items. Each thread runs batches in which a share of the operations
+ * inserts new keys, and the others get existing keys. Gets and inserts of a batch are timed
+ * separately, in ticks of the time stamp counter. Inserted keys are deleted before the next
+ * measurement.
  *
  *   bench_mixed [--keys N] [--operations N] [--runs N]
  */
@@ -18,7 +18,7 @@
 #define THREADS       2u
 #define BATCH         32u
 #define BYTES_AN_ITEM 136u /* room for twice the keys */
-/* A batch that took longer was interrupted: the core ran something else. They are counted. */
+/* A longer batch was interrupted: the core ran something else. Such batches are counted. */
 #define BATCH_TICKS_MAX 200000u
 #define TICK_SPAN_NS    20000000u
 
@@ -136,7 +136,7 @@ work(void *arg)
 	return NULL;
 }
 
-/* Nanoseconds a tick of the time stamp counter. */
+/* Returns the nanoseconds of a tick of the time stamp counter. */
 static double
 tick_ns(void)
 {

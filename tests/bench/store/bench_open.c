@@ -1,12 +1,12 @@
 /*
- * bench_open.c - what opening a kept store costs a core: a repair by its items, an attachment by
- * its gigabytes, and the checksums by their bytes.
+ * bench_open.c - measures the cost of opening a kept store for a core: a repair for each item, an
+ * attachment for each gigabyte, and the checksums for each byte.
  *
- * A store of equal items is opened where it lies, as by a process that follows a crash, and again
- * as after a graceful stop; each phase has its time: the CPU time of the thread that had most of
- * it. The memory is in transparent huge pages where the kernel gives them, as it is on a hugetlbfs;
- * or a file, mapped anew before each opening, so that the kernel's work for each of its pages is
- * counted, too. Filled to 50 percent or what is asked for: a full cache has 85 to 90.
+ * A store of equal items is opened in place, as by a process after a crash, and again as after a
+ * graceful stop. The time of a phase is the CPU time of the thread that used most. The memory is
+ * in transparent huge pages if the kernel provides them, similar to a hugetlbfs; or it is a file,
+ * mapped anew before each opening, so that the kernel's work for its pages is counted, too. The
+ * store is filled to 50 percent or as given; a full cache has 85 to 90.
  *
  *   bench_open [--memory MIB] [--value BYTES] [--drop STEP] [--runs N] [--file PATH]
  *              [--filled PERCENT] [--cores N]
@@ -24,14 +24,14 @@
 #include <unistd.h>
 
 #define NOW_S  STORE_CLOCK_START
-#define FILLED 50u /* percent of the memory: nothing is evicted */
-#define HEAD   32u /* bytes beside the value, with the rest of the class's size, at most */
+#define FILLED 50u /* percent of the memory, so that no item is evicted */
+#define HEAD   32u /* most bytes beside the value, including the rest of the class's size */
 
 #define CORES_MOST 64u
 
 struct open_run {
 	struct store_config cfg;
-	uint32_t cores; /* that open */
+	uint32_t cores; /* cores that open the store */
 	int fd;         /* of the file; -1: none */
 	uint8_t *image, *beside;
 	struct store *store;
@@ -40,7 +40,7 @@ struct open_run {
 	struct store_open_report report;
 };
 
-/* A file's pages are there, and not in this process's page table. */
+/* Maps the file again: its pages exist, but not in this process's page table. */
 static void
 map_file(struct open_run *o)
 {
@@ -118,7 +118,7 @@ do_shares(void *arg)
 	return NULL;
 }
 
-/* The phase, but for its end. Returns the time of the slowest thread. */
+/* Does a phase except for its end. Returns the time of the slowest thread. */
 static uint64_t
 do_phase(struct store_opening *open, uint32_t cores)
 {
@@ -165,7 +165,7 @@ open_it(struct open_run *o)
 	o->store = store_open_store(open);
 }
 
-/* Tables and states. */
+/* Returns the bytes of tables and states. */
 static size_t
 summed_bytes(const struct open_run *o)
 {

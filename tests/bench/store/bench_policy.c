@@ -1,15 +1,15 @@
 /*
- * bench_policy.c - misses of the store's eviction beside CLOCK, LRU, bags, SIEVE, S3-FIFO and
- * W-TinyLFU, on as many items and the same keys.
+ * bench_policy.c - compares the misses of the store's eviction with CLOCK, LRU, bags, SIEVE,
+ * S3-FIFO and W-TinyLFU, on equally many items and the same keys.
  *
  * Each trace is made from a seed, or read from a file, as the same operations for all. The cache
  * begins empty, and every miss is followed by a set, as by a cache's user. The store runs first;
- * the models have room for as many items as it held at its end. Of a file's objects that is about a
- * tenth, by the value's size and the memory.
+ * the models have room for as many items as it held at its end. For a file that is about a tenth
+ * of its objects, by the choice of the value's size and the memory.
  *
- * --lag PERCENT makes a load of its own: values are set once, and each is got once when so many
- * others were set as are that part of what is held; a miss is followed by no set. Hits count once
- * ten times what is held was set.
+ * --lag PERCENT is another load: values are set once, and each is got once, after so many others
+ * were set as make up that percentage of the held items; a miss is not followed by a set. Hits
+ * count once ten times the held items were set.
  *
  *   bench_policy --trace NAME [--keys N] [--memory KB] [--operations N] [--value BYTES]
  *   bench_policy --lag PERCENT [--memory KB] [--value BYTES]
@@ -32,24 +32,25 @@
 #define VALUE_MAX     65536u
 #define THETA         0.9
 #define MEMORY_MIN_KB 8192u
-/* Of Intel's bags: a capacity has so many, and the cleaner comes as often. */
+/* Bags of a capacity in Intel's LRU, and cleanings for each capacity of uses. */
 #define BAGS_OF_CACHE 32u
-/* Of a file's objects the cache holds one in so many, found by so many tries of values' sizes. */
+/* The cache holds one in FILE_PART of a file's objects, found by at most FITS_MAX tries of
+ * values' sizes. */
 #define FILE_PART      10u
 #define FITS_MAX       8u
-#define FILE_VALUE     200u /* where the memory can be as large as that takes */
+#define FILE_VALUE     200u /* if the memory can be that large */
 #define OBJECT_BYTES   300u
 #define FILE_ITEMS_MIN 1000u
-/* So few large objects run out within a grace period of longer turns, which takes pages. */
+/* So few large objects are used up within a grace period of longer turns, which takes pages. */
 #define FILE_TURN_EVERY 8u
 
 struct traces {
 	uint32_t keys, operations, value_bytes;
 	size_t memory_kb;
-	uint32_t held;       /* by a full store: measured before a loop is made */
-	uint32_t turn_every; /* operations; 0: as own_store.h has it */
-	uint32_t *key;       /* of each operation; */
-	bool *set;           /* NULL: all get */
+	uint32_t held;       /* by a full store; measured before a loop is made */
+	uint32_t turn_every; /* operations; 0: as in own_store.h */
+	uint32_t *key;       /* the key of each operation */
+	bool *set;           /* NULL: all operations get */
 	uint32_t key_end;
 };
 
@@ -65,7 +66,7 @@ trace_zipf(struct traces *t, uint64_t *random)
 		t->key[i] = zipf_next(&z, random);
 }
 
-/* Three in ten are for a key that is never asked for again. */
+/* Makes a trace in which three of ten operations are for a key that is never requested again. */
 static void
 trace_oneshot(struct traces *t, uint64_t *random)
 {
@@ -75,7 +76,8 @@ trace_oneshot(struct traces *t, uint64_t *random)
 			t->key[i] = t->key_end++;
 }
 
-/* Four in ten go through other keys in order, three times as many as there are. */
+/* Makes a trace in which four of ten operations go through other keys in order, three times as
+ * many as there are. */
 static void
 trace_scan(struct traces *t, uint64_t *random)
 {
@@ -88,7 +90,7 @@ trace_scan(struct traces *t, uint64_t *random)
 			t->key[i] = t->keys + next++ % (3 * t->keys);
 }
 
-/* Round and round through a fifth more keys than the cache holds. */
+/* Makes a trace that loops through a fifth more keys than the cache holds. */
 static void
 trace_loop(struct traces *t, uint64_t *random)
 {
@@ -100,8 +102,8 @@ trace_loop(struct traces *t, uint64_t *random)
 		t->key[i] = i % round;
 }
 
-/* Who is popular changes: the most popular fiftieth swaps places with keys drawn from all, ten
- * times in a trace. */
+/* Makes a trace whose popular keys change: the most popular fiftieth swaps places with keys drawn
+ * from all, ten times in the trace. */
 static void
 trace_shift(struct traces *t, uint64_t *random)
 {
@@ -123,7 +125,7 @@ trace_shift(struct traces *t, uint64_t *random)
 	free(name);
 }
 
-/* Every fifth operation sets. */
+/* Makes a trace in which every fifth operation sets. */
 static void
 trace_getset(struct traces *t, uint64_t *random)
 {
@@ -202,7 +204,7 @@ own_items(const struct own_store *o)
 	return (uint32_t)usage.items;
 }
 
-/* Items that the memory holds once it is full. */
+/* Returns how many items the memory holds once it is full. */
 static uint32_t
 own_held(const struct traces *t)
 {
@@ -217,7 +219,7 @@ own_held(const struct traces *t)
 	return held;
 }
 
-/* Returns how many items the store holds at its end. */
+/* Runs a trace on the store. Returns how many items the store holds at its end. */
 static uint32_t
 own(const struct traces *t, const char *trace, bool probation)
 {
@@ -294,7 +296,7 @@ wtinylfu(const struct traces *t, const char *trace, uint32_t capacity)
 
 #define LAG_ROUNDS_BEFORE 10u
 #define LAG_ROUNDS        15u
-#define LAG_FEW           10000u /* so few items run out within a grace period of longer turns */
+#define LAG_FEW           10000u /* so few items are used up within a grace period of longer turns */
 
 static bool
 own_gets(struct own_store *o, uint32_t key)
@@ -306,7 +308,7 @@ own_gets(struct own_store *o, uint32_t key)
 	return store_get(sc, own_key(&k), store_hash(sc, own_key(&k))) != NULL;
 }
 
-/* Items there at the first eviction. */
+/* Returns the number of items at the first eviction. */
 static uint32_t
 held_first(const struct traces *t, bool probation)
 {
@@ -407,7 +409,7 @@ fail(const char *path, const char *words)
 	exit(1);
 }
 
-/* Memory and a value's size with which the store holds so many items, or nearly. */
+/* Finds a memory and a value's size with which the store holds about the wanted number of items. */
 static void
 fit(struct traces *t, uint32_t items)
 {

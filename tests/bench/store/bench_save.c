@@ -1,11 +1,11 @@
 /*
- * bench_save FILE MEGABYTES VALUE [LEVEL] - how fast a full store goes into a file on a disk, and
- * comes back.
+ * bench_save FILE MEGABYTES VALUE [LEVEL] - measures how fast a full store is saved to a file on
+ * a disk, and loaded again.
  *
- * Fills a store of that size with values of VALUE bytes, saves it as FILE (io_uring and O_DIRECT
- * where they are; packed by igzip with a LEVEL), loads it into another store, removes the file.
- * One line of JSON: bytes of the file, items, seconds and CPU seconds of both ways. A save ends
- * when the disk has all of it.
+ * Fills a store of that size with values of VALUE bytes, saves it as FILE (with io_uring and
+ * O_DIRECT if available; packed by igzip with a LEVEL), loads it into another store, and removes
+ * the file. One line of JSON: bytes of the file, items, seconds and CPU seconds of both
+ * directions. A save ends when the disk has all of it.
  */
 #include "bench_load.h"
 
@@ -37,7 +37,7 @@ clock_s(clockid_t id)
 	return (double)t.tv_sec + NS * (double)t.tv_nsec;
 }
 
-/* Of the clock, and of this process's CPU time. */
+/* A moment of the wall clock and of this process's CPU time. */
 struct moment {
 	double s, cpu_s;
 };
@@ -59,15 +59,15 @@ make(size_t megabytes)
 	struct region region = {.size = store_bytes(&cfg)};
 	struct half h;
 
-	region.base = bench_map(region.size); /* in huge pages, as the program has them */
-	memset(region.base, 1, region.size);  /* first touches are not what is measured */
+	region.base = bench_map(region.size); /* in huge pages, as in the program */
+	memset(region.base, 1, region.size);  /* so that first touches are not measured */
 	h.store = store_create(&region, &cfg);
 	h.core = store_core_of(h.store, 0);
 	store_turn(h.core, STORE_CLOCK_START);
 	return h;
 }
 
-/* Until the memory is full. Values that do not shrink to nothing, nor stay as they are. */
+/* Fills the memory with values that igzip can shrink in part. */
 static void
 fill(struct store_core *sc, size_t megabytes, uint32_t len)
 {

@@ -1,10 +1,11 @@
 /*
- * bench_set.c - what a set costs: of a new key in a full store, and over a value that is there.
+ * bench_set.c - measures the cost of a set: of a new key in a full store, and over an existing
+ * value.
  *
- * Sets come in bursts, as lib/serve has them: the steps of a lookup for all keys, then the sets,
- * then a turn, and upkeep as often as a core has it. "alone" is the same without the steps. A store
- * of each kind is filled first; a measurement is a block of operations on it, in CPU time of the
- * thread.
+ * Sets are executed in bursts, as in lib/serve: the steps of a lookup for all keys, then the
+ * sets, then a turn, and upkeep as often as a core does it. "alone" is the same without the
+ * lookup's steps. A store of each kind is filled first; a measurement is a block of operations on
+ * it, in CPU time of the thread.
  *
  * With --steered a line of stdin names each measurement, so that tools/bench store can let two of
  * these programs, of two trees, take turns in one run. Without it each measurement is made --runs
@@ -23,17 +24,17 @@
 
 #define THREADS            2u
 #define BURST              32u
-#define BYTES_AN_ITEM      96u /* of the store that does not evict: a third of it stays free */
-#define SETTLE_ROUNDS      2u /* as many times its items are stored before a full store is measured */
+#define BYTES_AN_ITEM      96u /* in the store that does not evict: a third of it stays free */
+#define SETTLE_ROUNDS      2u  /* times its items are stored before a full store is measured */
 #define REST_TURNS         256u
 #define WAITS_MAX          20000u
 #define WAIT_US            50u
 #define LINE_BYTES         64u
-#define HOUSEKEEPING_TURNS 16u /* as core.h has it */
+#define HOUSEKEEPING_TURNS 16u /* as in core.h */
 
 struct bench {
-	struct own_store
-		full[THREADS]; /* of one thread, of two: what a store keeps ahead differs */
+	struct own_store full[THREADS]; /* used by one thread, and by two: their stores keep
+					   different amounts of free objects */
 	struct own_store roomy;
 	uint32_t operations;
 	uint32_t keys; /* in the roomy store */
@@ -57,12 +58,12 @@ static const struct {
 };
 #define MEASUREMENTS (sizeof measurements / sizeof *measurements)
 
-/* On cache lines of its own. */
+/* A thread's state, on cache lines of its own. */
 struct worker {
 	_Alignas(CACHE_LINE_BYTES) struct bench *bench;
 	enum load load;
-	uint32_t number, count; /* of threads */
-	uint64_t first;         /* new key */
+	uint32_t number, count; /* number of this thread, and of all threads */
+	uint64_t first;         /* the first new key */
 	uint64_t random;
 	uint64_t ns, waited_ns;
 	uint32_t turns;
@@ -80,7 +81,7 @@ store_of(const struct worker *w)
 	return stores_new(w->load) ? &w->bench->full[w->count - 1] : &w->bench->roomy;
 }
 
-/* The keys of a burst. */
+/* Draws the keys of a burst. */
 static void
 draw(struct worker *w, uint32_t done, struct bench_key *keys)
 {
@@ -91,8 +92,8 @@ draw(struct worker *w, uint32_t done, struct bench_key *keys)
 				  : bench_key_of(bench_below(&w->random, w->bench->keys));
 }
 
-/* A set waits for memory only while the other thread makes no turns, since the machine does not let
- * it run: that is no cost of the set. Returns the time it waited. */
+/* Puts one key. A set waits for memory only while the other thread makes no turns because the
+ * machine does not run it, which is no cost of the set. Returns the time waited. */
 static uint64_t
 put(struct store_core *sc, const struct bench_key *key, uint64_t hash)
 {
@@ -112,7 +113,7 @@ put(struct store_core *sc, const struct bench_key *key, uint64_t hash)
 	return bench_cpu_ns() - start;
 }
 
-/* The steps of serve_prefetch.c, then those of serve_execute.c. */
+/* Sets a burst by the steps of serve_prefetch.c, then those of serve_execute.c. */
 static uint64_t
 put_burst(struct store_core *sc, const struct bench_key *keys)
 {
@@ -169,8 +170,8 @@ burst(struct worker *w, struct store_core *sc, uint32_t done)
 		store_housekeeping(sc);
 }
 
-/* What it retired comes back, or the next measurement would wait for memory that an offline core
- * keeps. */
+/* Turns until the core's retired objects are free. Otherwise the next measurement would wait for
+ * memory that an offline core holds. */
 static void
 rest(struct store_core *sc)
 {
@@ -196,7 +197,7 @@ work(void *arg)
 	return NULL;
 }
 
-/* A block by so many threads. Returns their mean time. */
+/* Runs a block with a number of threads. Returns their mean time. */
 static uint64_t
 run_block(struct bench *b, enum load load, uint32_t threads)
 {
@@ -222,8 +223,8 @@ run_block(struct bench *b, enum load load, uint32_t threads)
 	return ns / threads;
 }
 
-/* Buckets that were migrated meanwhile: sets cost three times as much while the index is resized.
- */
+/* Measures, and prints also the buckets migrated meanwhile: sets cost three times as much while
+ * the index is resized. */
 static void
 measure(struct bench *b, uint32_t which)
 {
@@ -239,8 +240,8 @@ measure(struct bench *b, uint32_t which)
 	fflush(stdout);
 }
 
-/* New keys until it has evicted twice what it holds and its index has found its size: then what a
- * set costs stays as it is. */
+/* Stores new keys until the store has evicted twice its content and its index has its final size.
+ * From then on the cost of a set is constant. */
 static void
 fill_up(struct bench *b, struct own_store *full)
 {
@@ -265,8 +266,8 @@ fill_up(struct bench *b, struct own_store *full)
 		100.0 * (double)usage.items / (double)usage.index_slots);
 }
 
-/* As many as it holds by both threads, until the index has found its size: a second core that joins
- * keeps objects ahead of its own, and has the index resized once. */
+/* Stores as many keys as the store holds, by both threads, until the index has its final size: a
+ * second core keeps free objects of its own, and has the index resized once. */
 static void
 settle(struct bench *b, struct own_store *full)
 {

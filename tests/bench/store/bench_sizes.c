@@ -1,21 +1,21 @@
 /*
- * bench_sizes.c - items and hits with values of mixed sizes, beside memcached.
+ * bench_sizes.c - measures items and hits with values of mixed sizes, beside memcached.
  *
  * Lengths are log-uniform from 16 bytes to --most, each key has one; keys are drawn from a Zipf
  * distribution (0.99) over WORKING_SETS times the memory in keys and values. A batch is gets, then
  * a set for each that missed: the same for both. Sets turn the memory over --turnovers times, and
  * the second half of the operations is measured.
  *
- * With --once each miss also sets so many keys of 40 bytes that are never asked for: they must not
- * push out what is.
+ * With --once each miss also sets so many keys of 40 bytes that are never requested; they must
+ * not displace those that are.
  *
- * What memcached took for its pages is printed, since it gives each class a page beyond its -m.
- * With
- * --workload keys and operations are those of so many MB, whatever the memory. --by-size says for
- * each power of two of the length what is kept in the end and what was hit.
+ * The memory of memcached's pages is printed, since it gives each class a page beyond its -m.
+ * With --workload keys and operations are those of so many MB, independent of the memory.
+ * --by-size prints, for each power of two of the length, the items held at the end and the hits.
  *
- * With --best the cache is none that could be built: it knows how often each key is asked for, and
- * keeps those with most hits a byte of key and value in all of the memory, from their first set on.
+ * With --best the cache is an ideal one: it knows how often each key is requested, and keeps
+ * those with most hits for each byte of key and value in all of the memory, from their first set
+ * on.
  *
  *   bench_sizes [--memory MB] [--workload MB] [--most BYTES] [--turnovers N] [--once N]
  *               [--seed N] [--probation | --best] [--by-size] [--peer SOCKET]
@@ -34,10 +34,10 @@
 #define LEAST        16u
 #define WORKING_SETS 8u
 #define BATCH        32u
-#define SEED         20261122u /* unless --seed says another one */
+#define SEED         20261122u /* without --seed */
 #define ONCE_BYTES   40u
 #define SAMPLES      64u
-/* So much of the gets is taken to miss when operations are counted for the turnovers. */
+/* Share of the gets that is assumed to miss when operations are counted for the turnovers. */
 #define MISSES_IN_100 40u
 
 struct workload {
@@ -48,7 +48,7 @@ struct workload {
 	struct zipf zipf;
 };
 
-#define OCTAVES 16u /* of lengths up to PEER_VALUE_MAX */
+#define OCTAVES 16u /* powers of two of lengths, up to PEER_VALUE_MAX */
 
 struct octave {
 	uint64_t gets, hits, keys, kept, kept_bytes;
@@ -59,12 +59,12 @@ struct figures {
 	struct octave octaves[OCTAVES];
 };
 
-/* A cache under test: look at a batch of keys; set one. */
+/* A cache under test: look gets a batch of keys, set sets one. */
 struct cache {
 	void *state;
 	void (*look)(void *state, const uint32_t *keys, bool *hit);
 	void (*set)(void *state, uint32_t key, uint32_t bytes);
-	void (*sample)(void *state); /* SAMPLES times while it is measured; NULL: not */
+	void (*sample)(void *state); /* called SAMPLES times while it is measured; may be NULL */
 };
 
 static uint32_t
@@ -92,7 +92,7 @@ octave_of(uint32_t bytes)
 	return 31 - (uint32_t)__builtin_clz(bytes / LEAST);
 }
 
-/* Ask for every key once. */
+/* Gets every key once, to count those that are held. */
 static void
 count_kept(const struct workload *w, struct cache *c, struct figures *f)
 {
@@ -180,7 +180,8 @@ say(const struct workload *w, const char *who, struct figures f, uint64_t items,
 	       (double)page_bytes / (double)BENCH_MIB, pss);
 }
 
-/* All of a process's memory: its share of what others map, too; 0: it cannot be read. */
+/* Returns all of a process's memory, with its share of mappings that others use, too; 0: not
+ * readable. */
 static double
 pss_mb(uint64_t pid)
 {
@@ -268,7 +269,7 @@ own(const struct workload *w)
 	own_destroy(&o.store);
 }
 
-/* ---- the best possible ---- */
+/* ---- the ideal cache ---- */
 
 enum best_key { BEST_NOT, BEST_KEPT, BEST_SET };
 
@@ -286,7 +287,7 @@ sooner(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* How many keys are kept. */
+/* Chooses the keys to keep. Returns their number. */
 static uint64_t
 best_choose(const struct workload *w, uint8_t *keys)
 {
@@ -330,7 +331,7 @@ best_set(void *state, uint32_t key, uint32_t bytes)
 static void
 best(const struct workload *w)
 {
-	/* Those that are asked for once follow the others. */
+	/* Keys that are requested once follow the others. */
 	uint8_t *keys = calloc(w->keys + w->operations * (w->once + 1), 1);
 	struct cache c = {keys, best_look, best_set, NULL};
 	uint64_t kept;
@@ -347,7 +348,7 @@ best(const struct workload *w)
 static void
 peer_look_batch(void *state, const uint32_t *keys, bool *hit)
 {
-	peer_flush(state, NULL); /* the sets before */
+	peer_flush(state, NULL); /* the sets of the previous batch */
 	for (uint32_t i = 0; i < BATCH; i++)
 		peer_look(state, keys[i]);
 	peer_flush_looks(state, hit);

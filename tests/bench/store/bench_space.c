@@ -1,10 +1,11 @@
 /*
- * bench_space.c - what an item costs, everything counted; a 16-byte key and 32 bytes of value, or
- * as asked.
+ * bench_space.c - measures the memory of an item in total, for a 16-byte key and 32 bytes of
+ * value, or as given.
  *
  * A store (or a memcached at --peer) of a given size is filled until it has long been evicting.
- * Bytes an item are the whole budget by the items it holds, with what is not part of the budget:
- * our tables a core, memcached's hash table. Beside it, what the kernel says is resident.
+ * The bytes of an item are the whole budget divided by the items, including memory outside the
+ * budget: clockoo's tables for each core, memcached's hash table. The resident memory that the
+ * kernel reports is printed, too.
  *
  *   bench_space [--memory MB] [--key BYTES] [--value BYTES] [--peer SOCKET]
  */
@@ -16,12 +17,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define EVICTED_SHARE 64u /* full for sure: one item of so many was evicted */
+#define EVICTED_SHARE 64u /* the store is full when one item of this number was evicted */
 #define SETTLE_TRIES  400u
 #define SETTLE_US     50000u
-#define LOOK_EVERY    4096u /* sets between two looks at how full it is */
+#define LOOK_EVERY    4096u /* sets between two checks of how full it is */
 
-/* What is stored, and how much of it. */
+/* The items to store, and the memory. */
 struct shape {
 	uint32_t mebibytes, key, value;
 };
@@ -38,7 +39,7 @@ say(const char *who, const struct shape *s, uint64_t items, uint64_t bytes, uint
 	       (double)rss_kb * kb_per_item, (double)pss_kb * kb_per_item);
 }
 
-/* Twice what could fit if an item were its key and value alone. */
+/* Returns twice the items that would fit if an item were only its key and value. */
 static uint64_t
 puts_max(const struct shape *s)
 {
@@ -80,9 +81,9 @@ own(const struct shape *s)
 	own_destroy(&o);
 }
 
-/* memcached looks once a second whether its hash table has 3 items on 2 buckets, and then doubles
- * it on a thread of its own: a fast filling outruns that, and a count taken then is one of chance.
- */
+/* Waits for memcached's hash table. memcached checks once a second whether the table has 3 items
+ * on 2 buckets, and then doubles it on a thread of its own; a fast filling outruns that, and
+ * figures read then would be random. */
 static void
 settle(struct peer *p)
 {

@@ -1,26 +1,27 @@
 /*
- * bench_turns.c - how long turns take while the store grows, evicts, expires, drains, shrinks,
- * flushes: 64 operations a turn on one core, and its upkeep as lib/core calls it.
+ * bench_turns.c - measures the length of turns while the store grows, evicts, expires, drains,
+ * shrinks and flushes: 64 operations a turn on one core, with upkeep as lib/core calls it.
  *
  * The store reads no clock and every number here is drawn from a seed, so turn n of one run does
- * exactly what turn n of another does. What all runs have in common is the store's, and what only
- * some have is the host's: its interrupts, other processes, the hypervisor. So a turn's own time is
- * the least of all runs.
+ * exactly what turn n of another does. Time that all runs have in common is the store's, and time
+ * that only some have is the host's: its interrupts, other processes, the hypervisor. So a turn's
+ * own time is the least of all runs.
  *
- * What a turn's own operations cost is in it: in phase after, where no job has anything to do,
- * these are all. Nothing is taken off for them. A set that finds no memory ends its turn's
- * operations, as a client waits; the next turn begins with it. sets are those that were stored, and
- * evicted_for_slots the items that an index without room has cost.
+ * A turn's time includes its own operations; in phase "after", where no job has work, it is only
+ * those, and nothing is subtracted. A set that finds no memory ends its turn's operations, as a
+ * client waits; the next turn begins with it. The figure sets counts stored items, and
+ * evicted_for_slots the items evicted because the index had no room.
  *
- * A preemption by the kernel is the host's by the same rule: no two runs have it in the same turn.
- * The last line says how many there were (involuntary switches of the thread, and page faults).
- * With more than some dozens per thousand turns the least of 3 runs is not enough, and --runs
- * should be higher.
+ * A preemption by the kernel is the host's by the same rule: no two runs have it in the same
+ * turn. The last line counts them (involuntary switches of the thread, and page faults). With
+ * more than some dozens per thousand turns the least of 3 runs is not enough, and --runs should
+ * be higher.
  *
  *   bench_turns [--memory MB] [--runs N] [--turns N] [--worst N] [--jobs]
  *
- * turns are those of a phase; worst prints so many of the longest ones of each phase to stderr, and
- * jobs what each background job took (turn_jobs.h), whose clocks make turns longer.
+ * --turns is the number in a phase; --worst prints so many of the longest of each phase to
+ * stderr, and --jobs the time of each background job (turn_jobs.h), whose clocks make turns
+ * longer.
  */
 #include "own_store.h"
 #include "turn_jobs.h"
@@ -31,28 +32,28 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define OPERATIONS         64u /* a turn */
-#define HOUSEKEEPING_EVERY 16u /* turns, as lib/core has it */
+#define OPERATIONS         64u /* in a turn */
+#define HOUSEKEEPING_EVERY 16u /* turns, as in lib/core */
 #define TURNS_A_SECOND     5000u
 #define LONG_NS            50000u
 #define TOO_LONG_NS        100000u
-#define WORTH_NS           2000u /* of a job, to be printed */
+#define WORTH_NS           2000u /* a job's time from which it is printed */
 #define RUNS_MAX           15u
-#define MOVE_EVERY         8u     /* turns: a page is moved from a class to another */
-#define FILL_BYTES         65536u /* of a large value that come in a turn */
+#define MOVE_EVERY         8u     /* turns after which a page is moved between two classes */
+#define FILL_BYTES         65536u /* bytes of a large value that arrive in a turn */
 #define LARGE_BYTES        (1u << 20)
-#define GETS_BACK          100000u /* a get asks for one of so many keys that were set last */
+#define GETS_BACK          100000u /* a get is for one of this many keys that were set last */
 #define VALUE_MAX          65536u
-#define FEW                16u /* and every other get, for one of a 16th of these */
+#define FEW                16u /* every other get is for one of a 16th of these */
 
 struct phase;
 
-/* What turns took, run by run: the least of each, and the first run's. */
+/* The times of turns, run by run: the least of each, and the first run's. */
 struct times {
 	uint32_t *least, *least_upkeep, *first;
-	struct turn_jobs *jobs; /* the least of each; NULL: they are not measured */
+	struct turn_jobs *jobs; /* the least of each; NULL: not measured */
 	uint32_t count, room;
-	uint64_t sets;    /* new keys: a turn ends early where there is no memory */
+	uint64_t sets;    /* new keys: a turn ends early if there is no memory */
 	uint64_t crowded; /* items evicted for want of a slot */
 };
 
@@ -61,8 +62,8 @@ struct bench {
 	struct store_core *sc;
 	size_t memory_bytes;
 	uint32_t phase_turns;
-	uint64_t random, keys; /* keys set so far */
-	uint64_t turns;        /* of the store's life */
+	uint64_t random, keys; /* keys: number of keys set so far */
+	uint64_t turns;        /* in the store's life */
 	struct fill large;
 	uint32_t run, runs;
 };
@@ -71,7 +72,7 @@ struct phase {
 	const char *name;
 	void (*begin)(struct bench *b);
 	void (*operate)(struct bench *b, uint32_t turn);
-	uint32_t parts; /* of --turns; 0: until memory is full */
+	uint32_t parts; /* length in units of --turns; 0: until memory is full */
 };
 
 static const uint8_t value[VALUE_MAX];
@@ -94,7 +95,7 @@ set_number(struct bench *b, uint64_t number, uint32_t len, uint32_t ttl_s)
 	return store_finish(b->sc, &f, STORE_SET, 0) == STORE_OK;
 }
 
-/* Keys to be set are looked for together, as lib/serve does before it executes a burst. */
+/* Prefetches the keys to be set together, as lib/serve does before it executes a burst. */
 static void
 prefetch_new(struct bench *b, uint32_t count)
 {
@@ -111,8 +112,8 @@ prefetch_new(struct bench *b, uint32_t count)
 		store_probe_alternate(b->sc, &probes[i]);
 }
 
-/* A new key. False: there is no memory in this turn, and its operations end, as those of clients
- * that wait. */
+/* Sets a new key. False: there is no memory in this turn, so its operations end, as those of
+ * waiting clients do. */
 static bool
 set_new(struct bench *b, uint32_t len, uint32_t ttl_s)
 {
@@ -122,7 +123,8 @@ set_new(struct bench *b, uint32_t len, uint32_t ttl_s)
 	return true;
 }
 
-/* Every other get is for one of fewer keys: some items are used again and again, others never. */
+/* Gets keys. Every other get is for one of fewer keys, so some items are used often, others
+ * never. */
 static void
 get_some(struct bench *b, uint32_t count)
 {
@@ -148,7 +150,7 @@ set_many(struct bench *b, uint32_t count, uint32_t len, uint32_t ttl_s)
 			return;
 }
 
-/* Log-uniform from 16 to 16 * 2^shifts. */
+/* Returns a length that is log-uniform from 16 to 16 * 2^shifts. */
 static uint32_t
 mixed_length(struct bench *b, uint32_t shifts)
 {
@@ -192,7 +194,7 @@ mixed_operate(struct bench *b, uint32_t turn)
 			return;
 }
 
-/* Pages are moved from class to class, as `slabs reassign` moves them. */
+/* Moves pages from class to class, as `slabs reassign` does. */
 static void
 drain_operate(struct bench *b, uint32_t turn)
 {
@@ -224,7 +226,7 @@ grow_begin(struct bench *b)
 	ensure(store_limit_mt(b->own.store, b->memory_bytes));
 }
 
-/* A flush in every turn, and in every fourth nothing is stored since the last one. */
+/* Flushes in every turn; in every fourth turn nothing was stored since the previous flush. */
 static void
 flush_operate(struct bench *b, uint32_t turn)
 {
@@ -235,14 +237,14 @@ flush_operate(struct bench *b, uint32_t turn)
 		get_some(b, OPERATIONS);
 }
 
-/* One flush of a full store, then traffic. */
+/* Flushes a full store once; traffic follows. */
 static void
 flushed_begin(struct bench *b)
 {
 	store_flush(b->sc, 0);
 }
 
-/* A value of a MiB comes in pieces, and takes the place of one of 16. */
+/* Stores a value of a MiB in pieces, which replaces one of 16 such values. */
 static void
 large_operate(struct bench *b, uint32_t turn)
 {
@@ -322,7 +324,7 @@ keep(struct times *t, uint32_t turn, uint64_t all_ns, uint64_t upkeep_ns, bool f
 		t->least_upkeep[turn] = upkeep;
 }
 
-/* Returns the nanoseconds of upkeep. */
+/* Runs a turn. Returns the nanoseconds of its upkeep. */
 static uint64_t
 turn(struct bench *b, const struct phase *p, uint32_t n)
 {
@@ -381,7 +383,7 @@ run_phase(struct bench *b, const struct phase *p, struct times *t)
 	faults += (uint64_t)(after.ru_minflt - before.ru_minflt);
 }
 
-/* What would change if one run differed from another. */
+/* Returns a sum that would differ if one run differed from another. */
 static uint64_t
 fingerprint(const struct bench *b)
 {
@@ -434,7 +436,7 @@ over(const uint32_t *ns, uint32_t count, uint32_t limit)
 	return n;
 }
 
-/* What each job took of a turn. */
+/* Prints what each job took of a turn. */
 static void
 print_turn_jobs(const struct turn_jobs *jobs)
 {
@@ -466,7 +468,7 @@ print_worst(const struct phase *p, const struct times *t, uint32_t worst)
 	}
 }
 
-/* The jobs that took most of the turns above LONG_NS, and what each took at most. */
+/* Prints the jobs that took most of the turns above LONG_NS, and the longest time of each. */
 static void
 print_jobs(const struct phase *p, const struct times *t)
 {

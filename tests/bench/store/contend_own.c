@@ -1,14 +1,14 @@
-/* Our store through store.h: key by key in the stages of lib/serve, or many in one call. */
+/* clockoo's store through store.h: key by key in the stages of lib/serve, or many in one call. */
 #include "contender.h"
 
 #include "own_store.h"
 
 #include <string.h>
 
-#define BYTES_PER_ITEM 68u  /* a little more than an item costs, so that none is evicted */
-#define MANY           128u /* keys a call: a large burst */
+#define BYTES_PER_ITEM 68u  /* a little more than an item costs, so that no item is evicted */
+#define MANY           128u /* keys in a call: a large burst */
 #define SETTLE_S       190u /* a pass of the sweep that has begun, and two that renew overflow bits */
-#define SETTLE_TURNS   1000u /* a second */
+#define SETTLE_TURNS   1000u /* in a second */
 
 uint32_t own_depth = 32;
 static struct own_store own;
@@ -31,7 +31,8 @@ insert(struct bench_item *item)
 	ensure(own_put(sc, key, store_hash(sc, key), item->value, BENCH_VALUE_BYTES) == STORE_OK);
 }
 
-/* The sweep goes by the clock, which stands still while the table is filled. */
+/* Turns the store until the sweep is done. The sweep follows the clock, which stands still while
+ * the table is filled. */
 static void
 settle(void)
 {
@@ -123,7 +124,7 @@ const struct contender contend_own = {
 	.lookup = lookup_in_stages,
 };
 
-/* The same store, asked for many at once. */
+/* The same store, with many keys in one call. */
 const struct contender contend_own_many = {
 	.name = "clockoo many",
 	.join = join,

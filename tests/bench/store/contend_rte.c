@@ -1,6 +1,6 @@
 /*
- * DPDK's rte_hash, readers without locks (RW_CONCURRENCY_LF), in bulk and key by key. Its memory
- * is a heap of our own, so that it lies in the same kind of pages as everything else.
+ * DPDK's rte_hash, with readers without locks (RW_CONCURRENCY_LF), in bulk and key by key. Its
+ * memory is an external heap, so that it lies in the same kind of pages as the other tables.
  */
 #include "contender.h"
 
@@ -13,9 +13,9 @@
 #include <string.h>
 
 #define HEAP_NAME     "bench"
-#define BYTES_PER_KEY 64u /* 40 for the key and its place, 9 for its slot, rounded up */
+#define BYTES_PER_KEY 64u /* 40 for the key and its index, 9 for its slot, rounded up */
 #define PAGE_BYTES    (2u << 20)
-#define SLOTS_PER_KEY 1.25 /* how much room it is given beyond the keys */
+#define SLOTS_PER_KEY 1.25 /* slots for each key */
 #define BULK          64u  /* RTE_HASH_LOOKUP_BULK_MAX */
 
 static struct rte_hash *table;
@@ -124,5 +124,5 @@ lookup_single(uint32_t thread, struct lookup_batch *l)
 const struct contender contend_rte_bulk = {
 	.name = "rte_hash bulk", .create = create, .insert = insert, .lookup = lookup_bulk};
 
-/* The same table: created and filled by the one before. */
+/* Uses the table that the previous contender created and filled. */
 const struct contender contend_rte_single = {.name = "rte_hash single", .lookup = lookup_single};

@@ -1,9 +1,9 @@
 /*
- * contender.h - a table under test: ours or one that a user could link instead.
+ * contender.h - a table under test: clockoo's or one that a user could link instead.
  *
- * Every table maps the same 16-byte keys to the same items, gets the same hash (XXH3, seeded,
- * inlined), keeps whole keys and compares them, and lies in huge pages. Tables that hold their
- * keys themselves do so, which spares them the way to the item.
+ * Every table maps the same 16-byte keys to the same items, uses the same hash (XXH3, seeded,
+ * inlined), stores and compares whole keys, and lies in huge pages. Tables that can hold the keys
+ * themselves do so, which saves the access to the item.
  *
  * Thread: create and insert by one thread; lookup by any number, each with its own number, after
  *         join and until leave.
@@ -20,7 +20,7 @@ extern "C" {
 #define CONTENDER_THREADS_MAX 2u
 #define CONTENDER_SEED        42u
 
-/* What tables that hold pointers point at; value[0] is the item's number. */
+/* The item that tables of pointers point to; value[0] is its number. */
 struct bench_item {
 	struct bench_key key;
 	uint64_t value[BENCH_VALUE_BYTES / sizeof(uint64_t)];
@@ -29,20 +29,20 @@ struct bench_item {
 struct lookup_batch {
 	const struct bench_key *keys;
 	uint32_t count;
-	bool touch; /* read the value's first word too */
+	bool touch; /* also read the value's first word */
 	uint32_t hits;
-	uint64_t sum; /* of what was read */
+	uint64_t sum; /* sum of the words that were read */
 };
 
 struct contender {
 	const char *name;
-	bool baseline; /* no table for several threads: not one of those to beat, but to keep up
-			  with */
-	/* False: not possible here; say why on stderr. NULL: the table before it in the list,
-	 * asked in another way. */
+	bool baseline; /* not a table for several threads: a baseline to approach, not to beat */
+	/* Creates the table. False: not possible here, with the reason on stderr. NULL: it is the
+	 * previous table in the list, used in another way. */
 	bool (*create)(struct bench_item *items, uint32_t count);
 	void (*insert)(struct bench_item *item);
-	/* What the table does by itself within minutes after the last insert; may be NULL. */
+	/* Does the work that the table does by itself within minutes after the last insert; may
+	 * be NULL. */
 	void (*settle)(void);
 	void (*join)(uint32_t thread); /* may be NULL, as may leave */
 	void (*leave)(uint32_t thread);
@@ -54,7 +54,7 @@ extern const struct contender contend_rte_bulk, contend_rte_single;
 extern const struct contender contend_urcu;
 extern const struct contender contend_tbb, contend_boost, contend_libcuckoo;
 
-/* Keys that ours has on the way at once. */
+/* Keys that clockoo's table has in flight at once. */
 extern uint32_t own_depth;
 
 #ifdef __cplusplus

@@ -1,9 +1,10 @@
 /*
- * line_model.h - the private caches of some cores, and the cache lines that move between them.
+ * line_model.h - a model of the private caches of some cores, and of the cache lines that move
+ * between them.
  *
  * Shape:  each core has a cache of so many sets with LINE_WAYS lines, least recently used out
- *         first; LINE_SETS_MAX make a second cache of 1 MiB. A line is its core's alone, or shared
- *         by several, and clean or written (MESI).
+ *         first; LINE_SETS_MAX make a second-level cache of 1 MiB. A line is in one core's cache
+ *         or shared by several, and clean or written (MESI).
  *
  * Thread: one.
  *
@@ -35,13 +36,13 @@ struct line_model {
 	uint64_t accesses;
 };
 
-/* What an access met. */
+/* The state of the line that an access found. */
 enum line_move {
 	LINE_HELD,    /* it was in the core's own cache */
-	LINE_ABSENT,  /* it was in none */
+	LINE_ABSENT,  /* it was in no cache */
 	LINE_COPIED,  /* another core had it, unchanged: both have it now */
 	LINE_FETCHED, /* another core had written it */
-	LINE_TAKEN,   /* this core writes what others had read, and takes it away from them */
+	LINE_TAKEN,   /* others had read it, and this core's write invalidates their copies */
 	LINE_MOVES
 };
 
@@ -56,7 +57,7 @@ line_find(struct line_model *m, uint32_t core, uintptr_t line)
 	return NULL;
 }
 
-/* The place of a line that comes. */
+/* Returns the place for a line that is fetched. */
 static inline struct cached_line *
 line_place(struct line_model *m, uint32_t core, uintptr_t line)
 {
@@ -71,7 +72,8 @@ line_place(struct line_model *m, uint32_t core, uintptr_t line)
 	return oldest;
 }
 
-/* What the other cores have of a line becomes state. Returns the most that one of them had. */
+/* Sets the other cores' copies of a line to state. Returns the highest state that one of them
+ * had. */
 static inline enum line_state
 line_leave_others(struct line_model *m, uint32_t core, uintptr_t line, enum line_state state)
 {

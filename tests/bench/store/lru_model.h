@@ -1,5 +1,6 @@
 /*
- * lru_model.h - which of n numbered keys an exact LRU of a given capacity would hold.
+ * lru_model.h - a model of an exact LRU: which of n numbered keys it would hold at a given
+ * capacity.
  *
  * Shape:  a doubly linked list in two arrays; place n is the list's head.
  * Owner:  lru_create allocates, lru_destroy frees: a bench's model, no part of the product.
@@ -50,7 +51,7 @@ lru_take_out(struct lru *l, uint32_t key)
 	l->count--;
 }
 
-/* A get that stores nothing: the key is used if it is there. */
+/* Gets a key without storing it: a key that is held is used. */
 static inline bool
 lru_get(struct lru *l, uint32_t key)
 {
@@ -65,7 +66,7 @@ lru_get(struct lru *l, uint32_t key)
 	return true;
 }
 
-/* The key is used, and from now on there. Was it before? */
+/* Uses a key, which is held from then on. True if it was held before. */
 static inline bool
 lru_use(struct lru *l, uint32_t key)
 {

@@ -1,5 +1,5 @@
 /*
- * memcached_peer.c - batches of gets and sets over a unix socket, replies counted.
+ * memcached_peer.c - sends batches of gets and sets over a unix socket, and counts the replies.
  */
 #include "memcached_peer.h"
 #include "base/check.h"
@@ -14,8 +14,9 @@
 #define STATS_BYTES   65536u
 #define CONNECT_TRIES 100u
 #define CONNECT_US    50000u
-#define KEY_AT        4u /* in every request */
-/* "VALUE <16> 0 32\r\n" "<32>\r\n" "END\r\n", and the same for a key that is not there. */
+#define KEY_AT        4u /* offset in every request */
+/* Lengths of the replies "VALUE <16> 0 32\r\n" "<32>\r\n" "END\r\n", and "END\r\n" of an absent
+ * key. */
 #define HIT_BYTES  (6u + 16u + 7u + BENCH_VALUE_BYTES + 2u + 5u)
 #define MISS_BYTES 5u
 #define LOOK_BYTES 4u /* "HD\r\n", "EN\r\n" */
@@ -48,7 +49,7 @@ peer_close(struct peer *p)
 	close(p->socket);
 }
 
-/* As many different keys as there are numbers, and never a character that may not be. */
+/* Writes a key's text: different for each number, and without forbidden characters. */
 static void
 key_text(uint64_t key, char *text)
 {
@@ -129,7 +130,7 @@ peer_set_sized(struct peer *p, uint64_t key, uint32_t key_bytes, uint32_t value_
 	p->out_len += (uint32_t)len + value_bytes + 2;
 }
 
-/* At least so many bytes of answer in a row. */
+/* Reads until at least `bytes` of answer are contiguous. */
 static const char *
 need(struct peer *p, uint32_t bytes)
 {

@@ -1,5 +1,5 @@
 /*
- * memcached_peer.h - a memcached at the end of a unix socket, asked in batches.
+ * memcached_peer.h - a memcached behind a unix socket, with requests in batches.
  *
  * Units:  a key is 16 characters, a value BENCH_VALUE_BYTES bytes, or PEER_VALUE_MAX at most.
  * Owner:  the process that started the memcached ends it.
@@ -25,20 +25,21 @@ struct peer {
 
 void peer_open(struct peer *p, const char *path);
 void peer_close(struct peer *p);
-/* Both only put the request into the batch. */
+/* Add a request to the batch. */
 void peer_set(struct peer *p, uint64_t key);
-/* A set of other sizes: keys from BENCH_KEY_BYTES on. Sends what the batch has no room for. */
+/* Adds a set of another size; a key has at least BENCH_KEY_BYTES. Sends the batch first if it has
+ * no room. */
 void peer_set_sized(struct peer *p, uint64_t key, uint32_t key_bytes, uint32_t value_bytes);
 void peer_get(struct peer *p, uint64_t key);
-/* A get whose answer is without the value (mg); it counts as a use like any other. Not in one batch
- * with peer_get. */
+/* Adds a get whose answer lacks the value (mg); it counts as a use like any other. Do not mix it
+ * with peer_get in one batch. */
 void peer_look(struct peer *p, uint64_t key);
 void peer_flush_looks(struct peer *p, bool *hit);
-/* Send the batch; hit[i] for its i-th get. At most PEER_BATCH requests a batch. */
+/* Sends the batch; hit[i] is that of its i-th get. A batch has at most PEER_BATCH requests. */
 void peer_flush(struct peer *p, bool *hit);
-/* A number out of "stats"; 0 if it is not there. */
+/* Returns a number of "stats"; 0 if it is missing. */
 uint64_t peer_stat(struct peer *p, const char *name);
-/* The same out of "stats slabs". */
+/* Returns a number of "stats slabs"; 0 if it is missing. */
 uint64_t peer_stat_of_slabs(struct peer *p, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * memory_shares.h - what the memory of a store of one core is used for, by samples.
+ * memory_shares.h - measures by samples the use of the memory of a store of one core.
  *
- * Shape:  the shares add up to the whole memory. Chunks count as the values that are in them.
+ * Shape:  the shares add up to the whole memory. Chunks count as part of their values.
  *
  * Units:  bytes, summed over the samples.
  */
@@ -14,12 +14,12 @@
 
 #define MEMORY_SHARES(X)                                                                           \
 	X(requested) /* headers, keys and values of items in the index */                          \
-	X(rounding)  /* their objects are larger */                                                \
+	X(rounding)  /* the part of their objects beyond that */                                   \
 	X(retired)   /* within their grace period, or being filled */                              \
 	X(free)      /* free objects of classes, */                                                \
-	X(magazines) /* and in magazines */                                                        \
+	X(magazines) /* free objects in magazines */                                               \
 	X(tails)     /* of pages, after the last object */                                         \
-	X(moving)    /* on pages being evacuated, but for what is in the index */                  \
+	X(moving)    /* on pages being evacuated, except items in the index */                     \
 	X(pool)      /* free pages: the reserve */                                                 \
 	X(index)                                                                                   \
 	X(ghosts)                                                                                  \
@@ -87,7 +87,7 @@ memory_shares_add(struct memory_shares *m, struct store *st)
 	}
 }
 
-/* One line: each as a share of the memory. */
+/* Prints one line with each part as a share of the memory. */
 static inline void
 memory_shares_print(const struct memory_shares *m)
 {

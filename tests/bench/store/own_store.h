@@ -1,5 +1,5 @@
 /*
- * own_store.h - our store in memory of its own, and its operations in one line each.
+ * own_store.h - clockoo's store in memory of its own, with its operations as one call each.
  *
  * Thread: one thread a core.
  */
@@ -13,7 +13,7 @@
 
 #include <sched.h>
 
-#define OWN_TURN_EVERY 32u /* operations a turn, as a busy core has them */
+#define OWN_TURN_EVERY 32u /* operations between two turns of a busy core */
 #define OWN_BATCH_MAX  256u
 #define OWN_WAITS_MAX  4096u
 
@@ -22,7 +22,7 @@ struct own_store {
 	size_t bytes;
 	struct store *store;
 	uint64_t operations;
-	uint32_t turn_every; /* operations */
+	uint32_t turn_every; /* operations between two turns */
 };
 
 static inline void
@@ -53,7 +53,8 @@ own_create(struct own_store *o, size_t memory_bytes, uint32_t cores)
 	own_create_for(o, &cfg);
 }
 
-/* With an index of this many slots, and pages for as many items of the smallest kind. */
+/* Creates a store with an index of this many slots, and pages for as many items of the smallest
+ * kind. */
 static inline void
 own_create_slots(struct own_store *o, uint64_t slots, uint32_t cores)
 {
@@ -93,21 +94,21 @@ own_put_once(struct store_core *sc, struct view key, uint64_t hash, const void *
 	return store_finish(sc, &f, STORE_SET, 0);
 }
 
-/* With as many turns between as it takes until there is memory, as lib/serve waits. */
+/* Puts an item, with as many turns as it takes until there is memory, as lib/serve waits. */
 static inline enum store_result
 own_put(struct store_core *sc, struct view key, uint64_t hash, const void *value, uint32_t len)
 {
 	enum store_result r = own_put_once(sc, key, hash, value, len);
 
 	for (uint32_t i = 0; i < OWN_WAITS_MAX && r == STORE_NOT_YET; i++) {
-		sched_yield(); /* another thread's turn may be what it waits for */
+		sched_yield(); /* the put may wait for another thread's turn */
 		store_turn(sc, STORE_CLOCK_START);
 		r = own_put_once(sc, key, hash, value, len);
 	}
 	return r;
 }
 
-/* Keys in flight together, in the stages of lib/serve; items[i] is NULL for a miss. */
+/* Gets keys together, in the stages of lib/serve; items[i] is NULL for a miss. */
 static inline void
 own_get_batch(struct store_core *sc, const struct bench_key *keys, uint32_t count,
 	      const struct item **items)
@@ -124,7 +125,7 @@ own_get_batch(struct store_core *sc, const struct bench_key *keys, uint32_t coun
 		items[i] = store_get_probed(sc, &probes[i], own_key(&keys[i]));
 }
 
-/* Call it once an operation. */
+/* Counts an operation and turns the core when due. */
 static inline void
 own_turn(struct own_store *o, struct store_core *sc)
 {

@@ -1,12 +1,13 @@
 /*
- * policy_models.h - which of n numbered keys SIEVE, CLOCK and S3-FIFO of a given capacity would
- * hold.
+ * policy_models.h - models of SIEVE, CLOCK and S3-FIFO: which of n numbered keys they would hold
+ * at a given capacity.
  *
- * SIEVE: Zhang et al., NSDI 2024. S3-FIFO: Yang et al., SOSP 2023, with its published parameters: a
- * tenth of the capacity for new keys, as many ghosts as the rest, two uses to pass. All miss as
- * often as libCacheSim's (README.md).
+ * SIEVE: Zhang et al., NSDI 2024. S3-FIFO: Yang et al., SOSP 2023, with its published parameters:
+ * a tenth of the capacity for new keys, as many ghosts as the rest, two uses to pass. All have
+ * the miss ratios of libCacheSim's (README.md).
  *
- * Shape:  queues in two arrays, one place a key; places from keys on are the queues' heads.
+ * Shape:  queues in two arrays, with one place for each key; places from keys on are the queues'
+ *         heads.
  * Owner:  policy_create allocates, policy_destroy frees: a bench's model, no part of the product.
  */
 #ifndef CLOCKOO_POLICY_MODELS_H
@@ -22,10 +23,10 @@
 enum policy { POLICY_CLOCK, POLICY_SIEVE, POLICY_S3FIFO };
 
 #define S3FIFO_USES_MAX 3u
-#define S3FIFO_PASS     2u /* uses that take a key from the small queue to the main one */
+#define S3FIFO_PASS     2u /* uses that move a key from the small queue to the main one */
 #define S3FIFO_PART     10u
 
-/* Where a key is. SMALL and GHOSTS are S3-FIFO's; a ghost is not held. */
+/* The queue that a key is in. SMALL and GHOSTS are S3-FIFO's; a ghost is not held. */
 enum policy_queue { QUEUE_SMALL, QUEUE_MAIN, QUEUE_GHOSTS, QUEUES, QUEUE_NONE = QUEUES };
 
 struct policy_model {
@@ -34,7 +35,7 @@ struct policy_model {
 	uint8_t *uses, *queue; /* enum policy_queue */
 	uint32_t keys, capacity, small_max;
 	uint32_t length[QUEUES + 1];
-	uint32_t hand; /* of SIEVE; a head: at the tail */
+	uint32_t hand; /* SIEVE's; a head stands for the tail */
 };
 
 static inline uint32_t
@@ -43,7 +44,7 @@ policy_count(const struct policy_model *m)
 	return m->length[QUEUE_SMALL] + m->length[QUEUE_MAIN];
 }
 
-/* A queue's head. */
+/* Returns a queue's head. */
 static inline uint32_t
 policy_head(const struct policy_model *m, enum policy_queue queue)
 {
@@ -108,7 +109,7 @@ policy_tail(const struct policy_model *m, enum policy_queue queue)
 	return m->prev[policy_head(m, queue)];
 }
 
-/* The tail, unless it was used: then it goes to the head once more. */
+/* Evicts the key at the tail, unless it was used: then the key moves to the head. */
 static inline void
 policy_evict_clock(struct policy_model *m)
 {
@@ -145,7 +146,8 @@ policy_leave_ghost(struct policy_model *m, uint32_t key)
 	policy_push(m, key, QUEUE_GHOSTS);
 }
 
-/* While the main queue is not too long; keys that pass may make it so. */
+/* Evicts from the small queue while the main one is not too long; keys that pass may make it too
+ * long. */
 static inline void
 policy_evict_s3fifo(struct policy_model *m)
 {
@@ -183,7 +185,7 @@ policy_evict(struct policy_model *m)
 	}
 }
 
-/* The key is used, and from now on there. Was it before? */
+/* Uses a key, which is held from then on. True if it was held before. */
 static inline bool
 policy_use(struct policy_model *m, uint32_t key)
 {

@@ -1,7 +1,7 @@
 /*
- * What the benches take for granted. Goal: the LRU model holds exactly the keys used last; the
- * other policies hold what their papers say, as short traces by hand show; Zipf draws each rank as
- * often as the law says; keys differ. Method: a plain list beside the model; counted draws.
+ * Tests of assumptions of the benches. Goal: the LRU model holds exactly the keys used last; the
+ * other policies hold the keys that their papers' rules select in short traces; Zipf draws each
+ * rank with its probability; keys differ. Method: a plain list beside the model; counted draws.
  */
 #include "bags_model.h"
 #include "bench_load.h"
@@ -40,7 +40,7 @@ lru_holds_the_keys_used_last_and_no_other(void **state)
 		if (at == count && count < CAPACITY)
 			count++;
 		if (at == CAPACITY)
-			at--; /* the oldest goes */
+			at--; /* the oldest leaves */
 		memmove(recent + 1, recent, at * sizeof *recent);
 		recent[0] = key;
 		check_eq(l.count, count);
@@ -48,8 +48,8 @@ lru_holds_the_keys_used_last_and_no_other(void **state)
 	lru_destroy(&l);
 }
 
-/* Twelve places: one for new keys in S3-FIFO. A letter is a use of a key; a capital one must hit.
- */
+/* Traces for twelve places, of which S3-FIFO has one for new keys. A letter is a use of a key; a
+ * capital letter must hit. */
 static void
 policies_hold_what_their_papers_say(void **state)
 {
@@ -57,15 +57,16 @@ policies_hold_what_their_papers_say(void **state)
 		enum policy policy;
 		const char *uses;
 	} rows[] = {
-		/* The used one at the tail goes round; the next one leaves. */
+		/* The used key at the tail moves to the head; the next one leaves. */
 		{POLICY_CLOCK, "abcdefghijklAmAbB"},
 		/* SIEVE's hand stays where it evicted: after b it takes c, not the new b. */
 		{POLICY_SIEVE, "abcdefghijklAmbABcC"},
-		/* Nothing is used twice: first in, first out. */
+		/* No key is used twice: first in, first out. */
 		{POLICY_SIEVE, "abcdefghijklmna"},
 		{POLICY_CLOCK, "abcdefghijklmna"},
 		{POLICY_S3FIFO, "abcdefghijklmna"},
-		/* Used once is not enough to pass; twice is. A ghost goes to the main queue. */
+		/* A key used once does not pass; one used twice does. A ghost enters the main
+		 * queue. */
 		{POLICY_S3FIFO, "abcdefghijklAmaA"},
 		{POLICY_S3FIFO, "abcdefghijklAAmA"},
 		{POLICY_S3FIFO, "abcdefghijklmanopqrstA"},
@@ -121,8 +122,8 @@ bags_that_are_always_cleaned_are_lru(void **state)
 	bags_destroy(&b);
 }
 
-/* Twelve places in bags of four. The cleaner is what a use counts by: without it, first in, first
- * out. */
+/* Twelve places in bags of four. A use counts only through the cleaner: without it the order is
+ * first in, first out. */
 static void
 a_use_of_a_bags_key_counts_once_the_cleaner_has_come(void **state)
 {
@@ -132,7 +133,7 @@ a_use_of_a_bags_key_counts_once_the_cleaner_has_come(void **state)
 		bags_create(&b, 26, 12, 4, every);
 		for (uint32_t key = 0; key < 12; key++)
 			check(!bags_use(&b, key));
-		check(bags_use(&b, 0)); /* the thirteenth */
+		check(bags_use(&b, 0)); /* the thirteenth use */
 		check(!bags_use(&b, 12));
 		check_eq(bags_use(&b, 0), every == 13);
 		check_eq(b.count, 12);
@@ -140,8 +141,7 @@ a_use_of_a_bags_key_counts_once_the_cleaner_has_come(void **state)
 	}
 }
 
-/* Keys used often stay while others pass that are used once; new ones that are used often get in.
- */
+/* Keys used often stay while keys used once pass; new keys that are used often are admitted. */
 static void
 wtinylfu_lets_in_what_is_asked_for_more(void **state)
 {
@@ -182,7 +182,7 @@ bags_and_wtinylfu_miss_each_key_of_a_round_that_fits_once(void **state)
 	bags_destroy(&b);
 }
 
-/* The first so many bytes of a trace. */
+/* Reads the first `bytes` of a trace. */
 static bool
 read_cut(const char *path, off_t bytes, struct trace_file *t)
 {
@@ -230,8 +230,8 @@ zipf_draws_every_rank_as_often_as_the_law_says(void **state)
 	for (uint32_t i = 1; i <= RANKS; i++)
 		sum += pow(i, -THETA);
 
-	/* Exact for the first two; from there the draw is a smooth curve through the law, so sums
-	 * of many ranks agree better than single ones. */
+	/* The first two ranks are exact. From there on the draw is a smooth curve through the
+	 * law, so sums of many ranks agree better than single ones. */
 	double want = 0, got = 0;
 
 	for (uint32_t i = 1; i <= RANKS; i++) {
@@ -245,7 +245,7 @@ zipf_draws_every_rank_as_often_as_the_law_says(void **state)
 static void
 a_long_zipf_tail_is_summed_as_if_term_by_term(void **state)
 {
-	const uint32_t many = 3u << 20; /* three times what is summed exactly */
+	const uint32_t many = 3u << 20; /* three times the terms that are summed exactly */
 	struct zipf z;
 	double sum = 0;
 

@@ -1,11 +1,12 @@
 /*
- * tinylfu_model.h - which of n numbered keys W-TinyLFU of a given capacity would hold.
+ * tinylfu_model.h - a model of W-TinyLFU: which of n numbered keys it would hold at a given
+ * capacity.
  *
- * Einziger, Friedman, Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM ToS 2017: a
- * window of a hundredth, LRU; what leaves it passes to the main part only if it was asked for more
- * often than the main part's own victim. The main part is segmented: four fifths for keys that
- * were used in it. How often is said by counters up to 15, four a use of which the least
- * counts; all are halved every ten uses a place.
+ * Einziger, Friedman, Manes, "TinyLFU: A Highly Efficient Cache Admission Policy", ACM ToS 2017:
+ * a window of a hundredth, LRU; a key that leaves it enters the main part only if it was
+ * requested more often than the main part's own victim. The main part is segmented: four fifths
+ * are for keys that were used in it. Counters up to 15 estimate the frequency: each use
+ * increments four of them, the least counts, and all are halved every ten uses for each place.
  *
  * Shape:  queues in two arrays, one place a key; places from keys on are the queues' heads.
  * Owner:  tinylfu_create allocates, tinylfu_destroy frees: a bench's model, no part of the product.
@@ -22,8 +23,8 @@
 
 #define TINYLFU_ROWS    4u
 #define TINYLFU_MOST    15u
-#define TINYLFU_SAMPLE  10u /* uses a place, before all counters are halved */
-#define TINYLFU_WIDE    4u  /* counters of a row a place, at least */
+#define TINYLFU_SAMPLE  10u /* uses for each place before all counters are halved */
+#define TINYLFU_WIDE    4u  /* least number of counters of a row for each place */
 #define TINYLFU_WINDOW  100u
 #define TINYLFU_PROBATE 5u
 
@@ -138,7 +139,7 @@ tinylfu_tail(const struct tinylfu *t, enum tinylfu_queue queue)
 	return t->prev[t->keys + queue];
 }
 
-/* A use of a key that is there. */
+/* Uses a key that is held. */
 static inline void
 tinylfu_hit(struct tinylfu *t, uint32_t key)
 {
@@ -154,7 +155,8 @@ tinylfu_hit(struct tinylfu *t, uint32_t key)
 	}
 }
 
-/* What the window has too many: into the main part, if there is room or it was asked for more. */
+/* Moves the window's surplus key into the main part, if there is room or it was requested more
+ * often. */
 static inline void
 tinylfu_pass(struct tinylfu *t)
 {
@@ -179,7 +181,8 @@ tinylfu_held(const struct tinylfu *t)
 	return t->length[LFU_WINDOW] + t->length[LFU_PROBATION] + t->length[LFU_PROTECTED];
 }
 
-/* The key is used, and unless it is not let in, from now on there. Was it before? */
+/* Uses a key, which is held from then on unless it is not admitted. True if it was held
+ * before. */
 static inline bool
 tinylfu_use(struct tinylfu *t, uint32_t key)
 {

@@ -1,11 +1,11 @@
 /*
- * trace_file.h - the keys of a trace, from and to a file in libCacheSim's format oracleGeneral.
+ * trace_file.h - reads and writes the keys of a trace in libCacheSim's format oracleGeneral.
  *
- * Shape:  records of 24 bytes, little-endian: seconds (4 bytes), the object's number (8), its size
- *         (4), the record in which it comes next (8). Only the objects' numbers are read: every
+ * Shape:  records of 24 bytes, little-endian: seconds (4 bytes), the object's number (8), its
+ *         size (4), the record of its next request (8). Only the objects' numbers are read: every
  *         object counts as one. Keys are the numbers' ranks, from 0 on.
  * Owner:  trace_file_read allocates the keys; the caller frees them.
- * Errors: false: no such file, not a whole number of records, none, or too many of them.
+ * Errors: false: the file is missing, or has no record, too many, or an incomplete one.
  */
 #ifndef CLOCKOO_TRACE_FILE_H
 #define CLOCKOO_TRACE_FILE_H
@@ -25,7 +25,7 @@
 #define TRACE_RECORDS_MAX  1000000000u
 
 struct trace_file {
-	uint32_t *key; /* of each operation */
+	uint32_t *key; /* the key of each operation */
 	uint32_t operations, keys;
 };
 
@@ -37,7 +37,7 @@ trace_file_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorted, each once. Returns how many. */
+/* Sorts the numbers and removes duplicates. Returns their number. */
 static inline uint32_t
 trace_file_unique(uint64_t *objects, uint32_t count)
 {
@@ -58,7 +58,7 @@ trace_file_rank(const uint64_t *objects, uint32_t count, uint64_t object)
 	return (uint32_t)(at - objects);
 }
 
-/* The objects' numbers of all records; NULL: as above. */
+/* Returns the objects' numbers of all records; NULL: on the errors above. */
 static inline uint64_t *
 trace_file_objects(FILE *file, uint32_t *count)
 {
@@ -107,7 +107,7 @@ trace_file_read(const char *path, struct trace_file *t)
 	return true;
 }
 
-/* Objects of one byte, a second each, none known to come again. */
+/* Writes objects of one byte, one a second, without the record of their next request. */
 static inline bool
 trace_file_write(const char *path, const struct trace_file *t)
 {

@@ -37,7 +37,7 @@ PLAIN_OF(16)
 RANGE(read_range, false)
 RANGE(write_range, true)
 
-/* ---- nothing to see ---- */
+/* ---- calls without an access ---- */
 
 #define NOTHING(name, ...)                                                                         \
 	void traced_##name(__VA_ARGS__) __asm__("__tsan_" #name);                                  \
@@ -50,7 +50,7 @@ NOTHING(func_entry, void *caller __attribute__((unused)))
 NOTHING(func_exit, void)
 NOTHING(atomic_thread_fence, int order __attribute__((unused)))
 
-/* ---- atomic accesses: of one thread, so their order does not matter ---- */
+/* ---- atomic accesses: in one thread, so their order does not matter ---- */
 
 #define ATOMIC_CHANGE(bits, name)                                                                  \
 	uint##bits##_t traced_atomic##bits##_##name(volatile uint##bits##_t *p, uint##bits##_t v,  \

@@ -1,9 +1,8 @@
 /*
- * traced.h - every access to memory that code compiled with -fsanitize=thread makes.
+ * traced.h - reports every memory access of code compiled with -fsanitize=thread.
  *
- * gcc puts a call before each such access, for ThreadSanitizer's library. traced.c stands in for
- * that library: it hands each access to traced_access, and nothing else. What libc copies is not
- * seen.
+ * gcc inserts a call of ThreadSanitizer's library before each access. traced.c replaces that
+ * library and passes each access to traced_access. Copies by libc are not seen.
  *
  * Thread: one.
  */
@@ -13,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The program's: at is the access's address, from where it is made. Called before the access. */
+/* Defined by the program and called before each access: its address, and the code address
+ * from. */
 void traced_access(uintptr_t at, uint32_t bytes, bool is_write, const void *from);
 
 #endif

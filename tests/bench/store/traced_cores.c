@@ -1,5 +1,5 @@
 /*
- * traced_cores.c - turns of cores with stacks of their own, in one thread.
+ * traced_cores.c - runs cores in turns, with stacks of their own, in one thread.
  */
 #include "traced_cores.h"
 
@@ -22,16 +22,16 @@ struct traced_core {
 };
 
 static struct {
-	bool counts; /* accesses are seen */
+	bool counts; /* accesses are counted */
 	uint32_t now;
-	uint64_t until; /* the running core's clock at which another one goes on */
+	uint64_t until; /* the clock of the running core at which another one continues */
 	struct traced_core cores[LINE_CORES_MAX];
 	ucontext_t main;
 	void (*work)(uint32_t core);
 	struct line_model model;
 } t;
 
-/* The core that is furthest behind, but for the running one; cores: there is none. */
+/* Returns the core that is furthest behind, except the running one; cores if there is none. */
 static uint32_t
 furthest_behind(void)
 {
@@ -46,7 +46,7 @@ furthest_behind(void)
 	return least;
 }
 
-/* The clocks of the others stand still while this core runs. */
+/* Sets the clock until which this core runs. The clocks of the others stand still meanwhile. */
 static void
 choose_until(void)
 {
@@ -86,7 +86,7 @@ traced_access(uintptr_t at, uint32_t bytes, bool is_write, const void *from)
 		switch_to(furthest_behind());
 }
 
-/* One core, until its work is done: then the others go on. */
+/* Runs one core until its work is done; then the others continue. */
 static void
 run_one(void)
 {

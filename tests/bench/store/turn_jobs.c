@@ -22,7 +22,7 @@
 bool turn_jobs_on;
 struct turn_jobs turn_jobs;
 
-static uint64_t inner_ns; /* of jobs that the present one has called */
+static uint64_t inner_ns; /* time of jobs that the present one has called */
 
 #ifdef TURNS_COUNTED
 
@@ -89,7 +89,8 @@ clock_end(enum turn_job job, struct clock c)
 	inner_ns = c.outer + all;
 }
 
-/* Result, function, parameters with their types, the parameters' names. */
+/* Wraps a function. Arguments: the function, its parameters with their types, and the parameters'
+ * names. */
 #define WRAP_VOID(function, parameters, names)                                                     \
 	void __real_##function parameters;                                                         \
 	void __wrap_##function parameters;                                                         \

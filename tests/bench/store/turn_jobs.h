@@ -1,11 +1,13 @@
 /*
- * turn_jobs.h - which of the store's background jobs a turn's time goes to.
+ * turn_jobs.h - measures how much of a turn's time each background job of the store takes.
  *
  * Shape:  the linker puts a clock around each job's function (--wrap, meson.build), so the store
- *         has no line for it. What a job calls that is one itself is taken from the caller's time.
+ *         has no line for it. The time of a job that another job calls is subtracted from the
+ *         caller's.
  *
  * Units:  nanoseconds, since turn_jobs_begin; with TURNS_COUNTED the store's accesses to memory,
- *         each for one: the same on any machine, but a miss of a cache counts no more than a hit.
+ *         each as one: the figure is the same on any machine, but a cache miss counts no more
+ *         than a hit.
  *
  * Thread: one.
  */
@@ -15,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Job, its function and what that does. */
+/* Arguments: the job's function, its name, and its work. */
 #define TURN_JOB_FUNCTIONS(X)                                                                      \
 	X(retire_list_reclaim, "free", "objects past their grace period")                          \
 	X(slab_empty_magazine, "recall", "a magazine emptied")                                     \
@@ -47,7 +49,7 @@ struct turn_jobs {
 extern bool turn_jobs_on;
 extern struct turn_jobs turn_jobs;
 
-/* Nanoseconds, or accesses so far. */
+/* Returns the nanoseconds, or accesses, so far. */
 uint64_t turn_clock(void);
 const char *turn_job_name(enum turn_job job);
 void turn_jobs_begin(void);

@@ -1,6 +1,6 @@
 /*
- * filters82599.c - on which queue a frame arrives: data sheet sections 7.1.2.1 and 7.1.2.4
- * to 7.1.2.8.
+ * filters82599.c - the queue on which a frame arrives: data sheet sections 7.1.2.1 and 7.1.2.4 to
+ * 7.1.2.8.
  */
 #include "nic82599.h"
 
@@ -85,7 +85,7 @@ headers_parse(struct headers *h, const uint8_t *frame, uint32_t len)
 	return true;
 }
 
-/* 7.1.2.3 */
+/* True if an EtherType filter chooses the queue (section 7.1.2.3). */
 static bool
 by_ethertype(struct nic82599 *nic, const struct headers *h, struct choice *c)
 {
@@ -102,7 +102,8 @@ by_ethertype(struct nic82599 *nic, const struct headers *h, struct choice *c)
 	return false;
 }
 
-/* 7.1.2.4; first: whether it stands before the five-tuple filters. */
+/* True if the SYN filter chooses the queue (section 7.1.2.4). first: the call before the
+ * five-tuple filters; a bit of the register decides which of the two calls counts. */
 static bool
 by_syn(struct nic82599 *nic, const struct headers *h, bool first, struct choice *c)
 {
@@ -114,7 +115,7 @@ by_syn(struct nic82599 *nic, const struct headers *h, bool first, struct choice 
 	return true;
 }
 
-/* FTQF's two bits, 8.2.3.7.16 */
+/* Returns FTQF's two bits of the protocol, section 8.2.3.7.16. */
 static uint32_t
 tuple_protocol(uint8_t protocol)
 {
@@ -136,7 +137,8 @@ tuple_matches(struct nic82599 *nic, uint32_t i, const struct headers *h)
 	       ((f & FTQF_NO_PROTOCOL) || FTQF_PROTOCOL(f) == tuple_protocol(h->protocol));
 }
 
-/* 7.1.2.5: IPv4, no fragments; the highest priority wins, then the lowest number. */
+/* True if a five-tuple filter chooses the queue (section 7.1.2.5): IPv4, no fragments. The
+ * highest priority wins, then the lowest number. */
 static bool
 by_five_tuple(struct nic82599 *nic, const struct headers *h, struct choice *c)
 {
@@ -159,7 +161,8 @@ by_five_tuple(struct nic82599 *nic, const struct headers *h, struct choice *c)
 	return true;
 }
 
-/* Port masks stand with their bits in reverse in each half, set where not compared, 8.2.3.21.17. */
+/* Returns the port mask. The register has its bits reversed in each half, set where not compared,
+ * section 8.2.3.21.17. */
 static uint32_t
 port_mask(uint32_t reg)
 {
@@ -186,7 +189,7 @@ director_matches(struct nic82599 *nic, const struct director_rule *r, const stru
 	       (l4 == 0 || ((r->ports ^ ports) & mask) == 0);
 }
 
-/* 7.1.2.7 */
+/* True if a rule of the flow director chooses the queue (section 7.1.2.7). */
 static bool
 by_director(struct nic82599 *nic, const struct headers *h, struct choice *c)
 {
@@ -210,7 +213,8 @@ by_director(struct nic82599 *nic, const struct headers *h, struct choice *c)
 	return false;
 }
 
-/* 7.1.2.8.2: for every bit set of the input, 32 bits of the key from there on. */
+/* Returns the hash of section 7.1.2.8.2: for every set bit of the input, 32 bits of
+ * the key from there on. */
 static uint32_t
 toeplitz(const uint8_t *key, const uint8_t *input, uint32_t len)
 {
@@ -228,7 +232,7 @@ toeplitz(const uint8_t *key, const uint8_t *input, uint32_t len)
 	return hash;
 }
 
-/* 7.1.2.8.1: what is hashed of a frame, and the number of that kind; 0: nothing. */
+/* Returns the number of the kind of fields that are hashed; 0 if none are (section 7.1.2.8.1). */
 static uint32_t
 rss_kind(uint32_t fields, const struct headers *h, bool *ports)
 {

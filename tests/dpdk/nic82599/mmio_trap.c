@@ -12,14 +12,15 @@
 #define LINE_BYTES 512
 #define LINES_MAX  65536u
 
-/* A handler has no argument: this one instance is the price of being called by the kernel. */
+/* A handler has no argument, so there is this one instance. */
 static struct {
 	const struct mmio_device *device;
-	uintptr_t from, to; /* where the file is mapped, once seen */
+	uintptr_t from, to; /* where the file is mapped, once found */
 	pthread_mutex_t lock;
 } trap = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Of the encodings in Intel's manual, volume 2, those met; operands as ModRM bytes give them. */
+/* An instruction, in one of the encodings of Intel's manual, volume 2, that occur; ModRM bytes
+ * give the operands. */
 struct access {
 	enum { LOAD, STORE, STORE_VECTOR, STORE_CONSTANT } kind;
 	uint32_t reg;   /* general or vector register */
@@ -32,7 +33,8 @@ static const int general[16] = {
 	REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
 };
 
-/* Bytes of a ModRM byte that names memory, with SIB and displacement (volume 2, table 2-2). */
+/* Returns the bytes of a ModRM byte that names memory, with SIB and displacement
+ * (volume 2, table 2-2). */
 static uint32_t
 modrm_bytes(const uint8_t *p)
 {
@@ -88,7 +90,7 @@ decode(const uint8_t *code, struct access *a)
 	return true;
 }
 
-/* The mapping of the device's file that holds this address; see proc(5). */
+/* Finds the mapping of the device's file that holds this address; see proc(5). */
 static bool
 find_mapping(uintptr_t address)
 {
@@ -124,7 +126,7 @@ act(const struct access *a, ucontext_t *u, uint32_t at)
 	greg_t *regs = u->uc_mcontext.gregs;
 
 	switch (a->kind) {
-	case LOAD: /* which clears the upper half of the register */
+	case LOAD: /* it clears the upper half of the register */
 		regs[general[a->reg]] = d->read(d->arg, at);
 		break;
 	case STORE:

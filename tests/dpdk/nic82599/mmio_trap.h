@@ -1,10 +1,10 @@
 /*
  * mmio_trap.h - every access to a mapped register becomes a call.
  *
- * A load or store to a page behind the end of a mapped file raises SIGBUS. The handler decodes the
- * one instruction, asks the device, and lets the program go on behind it. It knows the forms that
- * compilers make of DPDK's register reads and writes, 32 bits wide and aligned; another one ends
- * the process with its bytes, so that a new compiler cannot make a test lie.
+ * A load or store to a page past the end of a mapped file raises SIGBUS. The handler decodes the
+ * one instruction, calls the device, and resumes the program after it. It knows the forms that
+ * compilers make of DPDK's register reads and writes, 32 bits wide and aligned; any other ends
+ * the process and prints its bytes, so that a new compiler cannot make a test lie.
  *
  * Thread: accesses of several threads come one at a time; read and write run in a signal handler.
  * Errors: SIGBUS elsewhere, or an unknown instruction: a line on stderr and abort().
@@ -21,10 +21,10 @@ struct mmio_device {
 	void *arg;
 };
 
-/* device must live as long as the process. Once. */
+/* Starts the trap, once. device must live as long as the process. */
 void mmio_trap_start(const struct mmio_device *device);
 
-/* Once more, where somebody else has taken the signal since: cmocka does, before each function. */
+/* Takes the signal again after another handler was set: cmocka does so before each function. */
 void mmio_trap_again(void);
 
 #endif

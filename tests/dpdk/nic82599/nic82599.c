@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* 8.2.3, the values after a reset that the driver waits for or reads. */
+/* Sets the values after a reset that the driver waits for or reads (8.2.3). */
 static void
 reset(struct nic82599 *nic)
 {
@@ -28,7 +28,8 @@ reset(struct nic82599 *nic)
 	*nic_reg(nic, REG_RAH) = m[4] | (uint32_t)m[5] << 8 | RAH_VALID;
 }
 
-/* 8.2.3.21.22: one command at a time, done when the driver looks. */
+/* Runs a command of flow director (8.2.3.21.22): one at a time, done when the
+ * driver reads the register. */
 static void
 director_command(struct nic82599 *nic, uint32_t command)
 {
@@ -112,7 +113,7 @@ read_reg(void *arg, uint32_t at)
 	return value;
 }
 
-/* A transmit ring's tail? */
+/* True if the register is a transmit ring's tail. */
 static bool
 is_tx_tail(uint32_t at)
 {
@@ -172,7 +173,7 @@ wants_address(struct nic82599 *nic, const uint8_t *mac)
 {
 	const uint32_t fctrl = *nic_reg(nic, REG_FCTRL);
 
-	if (mac[0] & 1) /* groups are not sifted: a card asks a table of hashes */
+	if (mac[0] & 1) /* groups are not filtered: a card uses a table of hashes */
 		return true;
 	if (fctrl & FCTRL_UNICAST)
 		return true;

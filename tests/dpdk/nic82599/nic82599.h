@@ -1,23 +1,23 @@
 /*
  * nic82599.h - an Intel 82599 in memory, behind DPDK's real ixgbe driver.
  *
- * The driver programs registers (nic82599.c), the model takes a frame through the receive filters
- * (filters82599.c) and lays it, or fetches it, through descriptor rings (rings82599.c).
+ * The driver programs registers (nic82599.c); the model passes a frame through the receive
+ * filters (filters82599.c) and puts it into, or fetches it from, descriptor rings (rings82599.c).
  *
- * What silicon may do differently. Nothing here was compared with a card: the model is written from
- * the data sheet, and it does at once what takes a card time. In particular: the order in which
- * kinds of filter are asked; flow director's buckets, in which a card may refuse a rule for want of
- * room near its hash; which of two five-tuple filters of one priority wins; link changes; receive
- * coalescing, header split, virtual functions, interrupts, statistics beyond four counters, and
- * descriptors prefetched or written back late. Receive buffers hold a whole frame or it is dropped.
- * What is shown with the model is that the driver accepts what we ask, writes the registers that
- * mean it, and refuses what it is expected to refuse.
+ * Differences from silicon are possible: the model was written from the data sheet and not
+ * compared with a card, and it does at once what takes a card time. In particular: the order in
+ * which kinds of filter are applied; flow director's buckets, in which a card may refuse a rule
+ * for lack of room near its hash; which of two five-tuple filters of one priority wins; link
+ * changes; receive coalescing, header split, virtual functions, interrupts, statistics beyond
+ * four counters, and descriptors prefetched or written back late. A frame that exceeds its
+ * receive buffer is dropped. The model shows that the driver accepts our requests, writes the
+ * registers that mean them, and refuses what it is expected to refuse.
  *
  * Shape:  one device, one in a process.
  * Owner:  the caller: static, because signal handlers reach it.
  * Thread: one: registers by the driver's thread, nic82599_receive by the same.
- * Errors: what the model does not know ends the process with words.
- * Bounds: DIRECTOR_MAX flow director rules, SENT_MAX frames waiting to be looked at.
+ * Errors: a request unknown to the model ends the process with words.
+ * Bounds: DIRECTOR_MAX flow director rules, SENT_MAX frames sent and not yet checked.
  */
 #ifndef CLOCKOO_NIC82599_H
 #define CLOCKOO_NIC82599_H
@@ -36,7 +36,7 @@
 struct director_rule {
 	uint32_t src_ip, dst_ip; /* as on the wire */
 	uint32_t ports;          /* source in the low half */
-	uint32_t hash;           /* what the driver names it by */
+	uint32_t hash;           /* the driver's name of the rule */
 	uint32_t command;
 	bool used;
 };
@@ -57,14 +57,14 @@ struct nic82599 {
 	uint32_t resets;
 };
 
-/* Who decided. */
+/* The filter that chose the queue. */
 enum chosen_by {
 	CHOSEN_ETHERTYPE,
 	CHOSEN_SYN,
 	CHOSEN_FIVE_TUPLE,
 	CHOSEN_DIRECTOR,
 	CHOSEN_RSS,
-	CHOSEN_DEFAULT, /* nobody: queue 0 */
+	CHOSEN_DEFAULT, /* none: queue 0 */
 };
 
 struct choice {
@@ -75,7 +75,7 @@ struct choice {
 	uint32_t rss_type; /* 7.1.2.8.1 */
 };
 
-/* What the filters look at; addresses as on the wire. */
+/* The fields that filters compare; addresses as on the wire. */
 struct headers {
 	uint16_t type;
 	uint32_t l3, l4; /* offsets */
@@ -85,13 +85,14 @@ struct headers {
 	uint8_t ports[4];
 };
 
-/* Registers as after power-on; from now on the driver's accesses come here. */
+/* Sets registers as after power-on; from now on the driver's accesses are handled here. */
 void nic82599_start(struct nic82599 *nic);
 
-/* A frame from the wire, without FCS. Where it went; drop is set if it went nowhere. */
+/* Receives a frame from the wire, without FCS. Returns where it went; drop is
+ * set if it went nowhere. */
 struct choice nic82599_receive(struct nic82599 *nic, const uint8_t *frame, uint32_t len);
 
-/* Between the files of the model. */
+/* Functions shared by the files of the model. */
 static inline uint32_t *
 nic_reg(struct nic82599 *nic, uint32_t at)
 {
@@ -100,7 +101,7 @@ nic_reg(struct nic82599 *nic, uint32_t at)
 
 bool headers_parse(struct headers *h, const uint8_t *frame, uint32_t len);
 struct choice filters_choose(struct nic82599 *nic, const struct headers *h);
-/* Ring doorbell: fetch and send all up to the tail. */
+/* Handles a ring's doorbell: fetches and sends all frames up to the tail. */
 void rings_send(struct nic82599 *nic, uint32_t queue);
 bool rings_lay(struct nic82599 *nic, const uint8_t *frame, uint32_t len, const struct headers *h,
 	       const struct choice *c);

@@ -21,8 +21,8 @@
 #define NAME_BYTES  160u
 #define CONFIG_END  256
 
-/* Not part of any header: DPDK's PCI bus library and EAL call these by name, and the program's own
- * come first in the search. */
+/* No header has these functions: DPDK's PCI bus library and EAL call them by name, and the
+ * program's own are found first. */
 int open64(const char *path, int flags, ...);
 int rte_eal_using_phys_addrs(void);
 uint64_t rte_malloc_virt2iova(const void *address);
@@ -33,8 +33,8 @@ open_uio(void)
 {
 	int ends[2];
 
-	/* Interrupts are read from it and enabled by writing: one end of a pair, whose other end
-	 * stays open and silent. */
+	/* Interrupts are read from the file and enabled by writing: it is one end of a pair,
+	 * whose other end stays open and silent. */
 	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0 ? ends[0] : -1;
 }
 
@@ -65,9 +65,9 @@ open64(const char *path, int flags, ...)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_LARGEFILE, mode);
 }
 
-/* The bus maps devices of igb_uio only where physical addresses are known, which takes hugepages
- * and root. Nobody but the model reads the addresses that the driver writes into registers and
- * descriptors, so they are said to be known and to be the virtual ones. */
+/* The bus maps devices of igb_uio only if physical addresses are known, which takes hugepages and
+ * root. Only the model reads the addresses that the driver writes into registers and descriptors,
+ * so they are reported as known, and as the virtual ones. */
 int
 rte_eal_using_phys_addrs(void)
 {
@@ -108,7 +108,7 @@ put_number(const struct pci_folder *folder, const char *name, uint32_t number)
 	put(folder, name, text);
 }
 
-/* One line a BAR: first and last address, flags. Only the first is there. */
+/* Writes a line for each BAR: first and last address, flags. Only the first one exists. */
 static void
 put_resources(const struct pci_folder *folder)
 {

@@ -1,12 +1,12 @@
 /*
  * pci_folder.h - a PCI device that is a directory of files, for DPDK's real PCI bus.
  *
- * DPDK finds devices below the directory that SYSFS_PCI_DEVICES names. Ours says that it is bound
- * to igb_uio, the one kernel driver that DPDK maps by opening a file: "resource0". That file is
+ * DPDK finds devices below the directory that SYSFS_PCI_DEVICES names. Ours claims to be bound to
+ * igb_uio, the one kernel driver that DPDK maps by opening a file: "resource0". That file is
  * empty, so every access to the mapping of it raises SIGBUS, which mmio_trap.h turns into calls.
- * What has no place in the directory (/dev/uioN, and its configuration space under /sys/class/uio)
- * is answered by an open64() of our own, which the bus's library calls because ours is in the
- * program.
+ * Files that cannot be in the directory (/dev/uioN, and its configuration space under
+ * /sys/class/uio) are opened by an open64() of our own, which the bus's library calls because
+ * ours is in the program.
  *
  * Owner:  the caller, until pci_folder_remove.
  * Thread: one, before EAL starts.
@@ -22,7 +22,7 @@
 #define PCI_FOLDER_PATH      64u
 
 struct pci_folder {
-	char path[PCI_FOLDER_PATH]; /* what SYSFS_PCI_DEVICES says */
+	char path[PCI_FOLDER_PATH]; /* the value of SYSFS_PCI_DEVICES */
 	uint16_t vendor, device;
 };
 

@@ -31,7 +31,7 @@ put32(uint8_t *p, uint32_t v)
 	return put16(put16(p, v >> 16), v);
 }
 
-/* RFC 1071 */
+/* Returns sum plus the 16-bit words, added as RFC 1071 does. */
 static uint32_t
 add16(uint32_t sum, const uint8_t *p, uint32_t len)
 {
@@ -48,8 +48,8 @@ complement(uint32_t sum)
 	return sum ^ 0xffff;
 }
 
-/* The bytes that are hashed: source and destination address, then ports. Returns the length of the
- * addresses. */
+/* Writes the bytes that are hashed: source and destination address, then ports. Returns the
+ * length of the addresses. */
 static uint32_t
 flow_bytes(uint8_t out[36], const struct probe *p)
 {
@@ -66,7 +66,8 @@ flow_bytes(uint8_t out[36], const struct probe *p)
 	return (uint32_t)(at - out);
 }
 
-/* Header and payload of the transport, its checksum over the pseudo header too. */
+/* Writes header and payload of the transport; its checksum covers the pseudo header. Returns
+ * their length. */
 static uint32_t
 write_l4(uint8_t *p, const struct probe *probe, const uint8_t *addresses, uint32_t address_bytes)
 {
@@ -76,7 +77,7 @@ write_l4(uint8_t *p, const struct probe *probe, const uint8_t *addresses, uint32
 
 	memset(p, 0, len);
 	if (probe->protocol != IP_TCP && probe->protocol != IP_UDP)
-		return len; /* the NIC does not look further */
+		return len; /* the NIC parses no further */
 	put16(put16(p, probe->src_port), probe->dst_port);
 	if (tcp) {
 		p[12] = 0x50; /* five words */
@@ -132,7 +133,7 @@ probe_write(uint8_t frame[PROBE_BYTES_MAX], const struct probe *p, const uint8_t
 	return (uint32_t)(ip + header + l4_len - frame);
 }
 
-/* Of the frame's own version; 0 if it is no IP. */
+/* Returns the IP version of the frame; 0 if it is not IP. */
 static uint32_t
 ip_version(const struct probe *p)
 {

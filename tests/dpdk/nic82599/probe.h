@@ -1,8 +1,8 @@
 /*
- * probe.h - frames to see where a NIC puts them, and where a plan says that it should.
+ * probe.h - frames that show where a NIC puts them, and where a plan says that it should.
  *
- * probe_queue reads the plan as a person would: the first rule that matches, else the hash and the
- * table, else queue 0. It shares no code with the model.
+ * probe_queue reads the plan as a person would: the first rule that matches, else the hash and
+ * the table, else queue 0. It shares no code with the model.
  *
  * Units:  addresses and ports in host order.
  * Thread: pure functions.
@@ -19,18 +19,18 @@ struct probe {
 	uint16_t ether_type;
 	uint8_t protocol;
 	bool tagged;   /* VLAN 7 */
-	bool fragment; /* a first one */
+	bool fragment; /* the first fragment */
 	bool bad_cksum;
 	uint32_t src; /* the last four bytes of the address */
 	uint16_t src_port, dst_port;
 };
 
-/* Returns the length. */
+/* Writes the frame; returns its length. */
 uint32_t probe_write(uint8_t frame[PROBE_BYTES_MAX], const struct probe *p, const uint8_t mac[6]);
 
 uint32_t probe_queue(const struct steer_plan *plan, const struct probe *p, uint32_t rss_kinds);
 
-/* The core to which the flow of a TCP frame comes, as who opens a connection would ask. */
+/* Returns the core of a TCP frame's flow, as a caller that opens a connection computes it. */
 uint32_t probe_core_of_flow(const struct steer_plan *plan, uint32_t cores, const struct probe *p);
 bool probe_is_tcp(const struct probe *p);
 

@@ -1,9 +1,9 @@
 /*
  * regs82599.h - registers and bits of the Intel 82599 that the model knows.
  *
- * Addresses and meanings are those of the "Intel 82599 10 GbE Controller Datasheet" (331520), whose
- * sections are named. Only what DPDK's driver reads back, or what decides where a frame goes, has a
- * name: every other register is memory.
+ * Addresses and meanings are those of the "Intel 82599 10 GbE Controller Datasheet" (331520),
+ * whose sections are named. Only registers that DPDK's driver reads back, or that decide where a
+ * frame goes, have a name: every other register is memory.
  *
  * Units:  byte offsets from BAR 0; registers are 32 bits.
  */
@@ -74,7 +74,7 @@
 #define REG_SECTXSTAT 0x08804u
 #define REG_SECRXSTAT 0x08d04u
 #define SEC_READY     (1u << 0)
-/* 7.1.2, 8.2.3.7: where a frame goes */
+/* 7.1.2, 8.2.3.7: filters */
 #define REG_ETQF(i)       (0x05128u + 4 * (i))
 #define ETQF_ENABLE       (1u << 31)
 #define REG_ETQS(i)       (0x0ec00u + 4 * (i))

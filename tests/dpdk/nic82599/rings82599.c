@@ -1,7 +1,7 @@
 /*
  * rings82599.c - frames through descriptor rings: data sheet sections 7.1.6 (receive) and 7.2.3
- * (transmit). Memory is read and written where the driver says it lies: we run with virtual
- * addresses (--iova-mode va).
+ * (transmit). Memory is read and written at the driver's addresses, which are virtual here
+ * (--iova-mode va).
  */
 #include "nic82599.h"
 #include "support/test.h"
@@ -51,7 +51,7 @@ sum(uint32_t so_far, const uint8_t *p, uint32_t len)
 	return len & 1 ? so_far + ((uint32_t)p[len - 1] << 8) : so_far;
 }
 
-/* RFC 1071 */
+/* Returns the folded sum of RFC 1071. */
 static uint32_t
 folded(uint32_t s)
 {
@@ -68,7 +68,8 @@ ring_at(struct nic82599 *nic, uint32_t ring)
 							      << 32);
 }
 
-/* Is the transport's checksum right? Unknown if it is cut short or UDP's is not there. */
+/* Returns the status of the transport's checksum: 0, unknown, if the frame is cut
+ * short or UDP has none. */
 static uint32_t
 l4_status(const uint8_t *frame, uint32_t len, const struct headers *h)
 {
@@ -108,7 +109,7 @@ rings_lay(struct nic82599 *nic, const uint8_t *frame, uint32_t len, const struct
 
 	if (!(*nic_reg(nic, ring + RING_CONTROL) & RING_ENABLE) || count == 0 || len > room)
 		return false;
-	if (*head == *nic_reg(nic, ring + RING_TAIL)) { /* the driver has lent no buffer */
+	if (*head == *nic_reg(nic, ring + RING_TAIL)) { /* the driver has given no buffer */
 		*nic_reg(nic, REG_MPC0) += 1;
 		return false;
 	}
@@ -128,7 +129,8 @@ rings_lay(struct nic82599 *nic, const uint8_t *frame, uint32_t len, const struct
 	return true;
 }
 
-/* 7.2.5: over the transport's bytes; the pseudo header's sum stands in the field already. */
+/* Section 7.2.5: sums over the transport's bytes; the pseudo header's sum
+ * is in the field already. */
 static void
 fill_sums(struct sent_frame *f, const uint32_t *context, uint32_t options)
 {
@@ -188,6 +190,6 @@ rings_send(struct nic82599 *nic, uint32_t queue)
 		else
 			send_one(nic, queue, d);
 		if (d->w2 & TX_REPORT)
-			d->w3 |= RX_DONE; /* bit 0 here too, 7.2.3.2.4 */
+			d->w3 |= RX_DONE; /* bit 0 here, too, 7.2.3.2.4 */
 	}
 }

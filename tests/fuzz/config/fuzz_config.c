@@ -1,8 +1,8 @@
 /*
- * Files that operators might write. Goal: whatever the bytes, the readers of configurations and of
- * profiles end; a refusal is one line that begins with the file's name; what is accepted prints
- * as a file that reads back as the same configuration, byte for byte, and stays a fixed point.
- * Method: the same bytes go to both readers.
+ * Files that operators might write. Goal: the readers of configurations and of profiles end on
+ * any bytes; a refusal is one line that begins with the file's name; an accepted file prints as
+ * one that reads back as the same configuration, byte for byte, and stays a fixed point. Method:
+ * the same bytes go to both readers.
  */
 #include "base/check.h"
 #include "config/config_file.h"
@@ -22,7 +22,8 @@ check_line(const struct error *f, const char *file)
 	ensure(file[0] == '\0' || strncmp(f->text, file, strlen(file)) == 0);
 }
 
-/* What only config_finish refuses may speak of options that nobody set: then no file is named. */
+/* Finishes the configuration. An error of config_finish alone may be about options that were not
+ * set: then its line names no file. */
 static bool
 settle(struct config *cfg, const struct config_source *src)
 {
@@ -53,7 +54,7 @@ print_and_read(const struct config *cfg)
 	ensure(memcmp(&again, cfg, sizeof again) == 0);
 }
 
-/* A list of networks of a file: each of them is one that the table may be made of. */
+/* Checks that the networks of a list can be put into the table. */
 static void
 check_nets(const char *text, size_t size)
 {

@@ -4,7 +4,8 @@
 
 #define TURNS (4 + RETIRE_LIST_MAX / RETIRE_LIST_SLICE)
 
-/* The sweep keeps pace with the clock. Two walks: one may have been half done. */
+/* Flushes and runs two walks of the sweep, which keeps pace with the clock: one may have been
+ * half done. */
 static void
 forget_all(struct store_core *sc)
 {

@@ -1,5 +1,5 @@
 /*
- * core_empty.h - is everything the store ever gave out its own again?
+ * core_empty.h - checks that the store owns everything again that it ever gave out.
  *
  * Thread: one; the store's only core, which does not turn meanwhile.
  */
@@ -10,8 +10,8 @@
 
 struct store_core;
 
-/* Forget all items, wait for their grace period: true if every page is the pool's again, so that
- * nothing is pinned, being filled, or lost. The core is offline afterwards. */
+/* Flushes all items and waits for their grace period. True if every page is back in the pool, so
+ * that nothing is pinned, being filled, or lost. The core is offline afterwards. */
 bool core_store_empties(struct store_core *sc);
 
 #endif

@@ -12,7 +12,8 @@ struct text {
 	uint32_t len;
 };
 
-/* Different for every key and version from the first byte on: 17 is odd, versions are few. */
+/* Returns a byte of a value. It differs for every key and version from the first byte on: 17 is
+ * odd, versions are few. */
 static uint8_t
 value_byte(uint32_t key, uint32_t version, uint32_t i)
 {
@@ -42,7 +43,8 @@ words_put(uint8_t *to, const char *words)
 	return len;
 }
 
-/* "mg <key> v f k", "md <key>", "ms <key> <len> F<version> M<mode>" */
+/* Writes "mg <key> v f k", "md <key>" or "ms <key> <len> F<version>
+ * M<mode>". Returns the bytes. */
 static uint32_t
 meta_line_put(uint8_t *to, const struct order *o, uint32_t version)
 {
@@ -102,16 +104,16 @@ judge_order(struct judge *j, uint8_t *to, const struct order *order)
 	return at;
 }
 
-/* ---- what may be answered ---- */
+/* ---- allowed answers ---- */
 
-/* a was done before b began. */
+/* True if a was done before b began. */
 static bool
 before(const struct order *a, const struct order *b)
 {
 	return (a->done != 0 && a->done <= b->sent) || (a->peer == b->peer && a < b);
 }
 
-/* Whatever the key held before this, it does not hold after it. */
+/* True if the key has no earlier value after this order. */
 static bool
 replaces(const struct order *o, uint32_t key)
 {
@@ -136,7 +138,7 @@ may_find(const struct judge *j, const struct order *get, const struct order *fou
 	return true;
 }
 
-/* The flags name the version, the bytes must agree. */
+/* Judges a value: its flags name the version, and the bytes must agree. */
 static void
 judge_value(const struct judge *j, const struct order *get, uint32_t key, uint32_t version,
 	    struct text value)
@@ -152,7 +154,7 @@ judge_value(const struct judge *j, const struct order *get, uint32_t key, uint32
 
 /* ---- reading ---- */
 
-/* The line at p with its end; 0: it is not all there. */
+/* Returns the length of the line at p with its end; 0 if it is incomplete. */
 static uint32_t
 line_len(struct text t)
 {
@@ -174,7 +176,8 @@ begins(struct text t, const char *with)
 	return t.len >= len && memcmp(t.p, with, len) == 0;
 }
 
-/* One VALUE block whose line is `line` bytes; 0: not all there. *asked moves behind its key. */
+/* Reads one VALUE block whose line is `line` bytes; returns 0 if it is incomplete. *asked moves
+ * behind its key. */
 static uint32_t
 read_value(const struct judge *j, const struct order *get, struct text t, uint32_t line,
 	   uint32_t *asked)
@@ -224,7 +227,7 @@ read_get(const struct judge *j, const struct order *get, struct text t)
 	}
 }
 
-/* EN, or VA with the value; both say which request it was. */
+/* Reads EN, or VA with the value; both name their request. Returns the bytes; 0 if incomplete. */
 static uint32_t
 read_meta_get(const struct judge *j, const struct order *get, struct text t)
 {
@@ -260,7 +263,7 @@ read_meta_line(struct order *o, struct text t)
 	ensure(o->took || begins(t, "NS O") || begins(t, "NF O") || begins(t, "SERVER_ERROR "));
 	if (o->kind == ORDER_SET)
 		ensure(o->took || begins(t, "SERVER_ERROR "));
-	/* As in read_line; and an ms that is refused leaves nothing behind, whatever its mode. */
+	/* A refused ms removes the old value in every mode, as in read_line(). */
 	if (o->kind == ORDER_SET || (o->kind == ORDER_DELETE && begins(t, "NF O")))
 		o->took = true;
 	return line;
@@ -281,11 +284,11 @@ read_line(struct order *o, struct text t)
 	o->took = begins(t, took[o->kind]);
 	o->wrong = !o->took;
 	if (o->kind == ORDER_DELETE && begins(t, "NOT_FOUND\r\n"))
-		o->took = true; /* there was nothing: so it is after one that found something */
+		o->took = true; /* the key was absent: done after any order that found it */
 	else if (o->kind == ORDER_SET || o->kind == ORDER_FLUSH)
 		ensure(o->took || begins(t, "SERVER_ERROR "));
 	if (o->kind == ORDER_SET)
-		o->took = true; /* one that fails leaves nothing behind either */
+		o->took = true; /* a failed set removes the old value, too */
 	ensure(o->took || begins(t, "NOT_STORED\r\n") || begins(t, "NOT_FOUND\r\n") ||
 	       begins(t, "SERVER_ERROR "));
 	return line;

@@ -1,13 +1,13 @@
 /*
- * core_judge.h - what a client may be told: a cache may forget, it may never lie.
+ * core_judge.h - the answers that a client may get: a cache may forget, it may never lie.
  *
- * Shape:  everything well-formed that peers ask for is written down here, with when it was sent
- *         and when it was answered. A value is a pattern that tells its key and version; a get is
- *         right if it finds a version that nothing surely done before it had replaced.
+ * Shape:  all well-formed requests of peers are recorded here, with the times of their sending
+ *         and their answer. A value is a pattern that has its key and version; a get is right if
+ *         no order that was surely done before it had replaced the version that it found.
  * Units:  sent and done are ticks of the judge's own clock; 0 is not yet.
  * Thread: one.
  * Errors: a wrong reply stops the process.
- * Bounds: JUDGE_ORDERS_MAX orders; the caller asks judge_full().
+ * Bounds: JUDGE_ORDERS_MAX orders; the caller checks judge_full().
  */
 #ifndef CLOCKOO_CORE_JUDGE_H
 #define CLOCKOO_CORE_JUDGE_H
@@ -37,12 +37,12 @@ struct order {
 	uint8_t kind; /* enum order_kind */
 	uint8_t peer;
 	bool noreply;
-	bool meta;  /* said as a meta command: one key, no touch, no flush_all */
-	bool past;  /* stored with an exptime that is over at once */
+	bool meta;  /* sent as a meta command: one key, no touch, no flush_all */
+	bool past;  /* stored with an exptime in the past */
 	bool took;  /* surely done: its reply said so */
-	bool wrong; /* surely not */
+	bool wrong; /* surely not done */
 	uint32_t key;
-	uint32_t keys; /* of a get: key, key + 1, ... */
+	uint32_t keys; /* of a get, from key on */
 	uint32_t len;  /* of the value */
 	uint64_t sent, done;
 };
@@ -59,13 +59,13 @@ judge_full(const struct judge *j)
 	return j->count == JUDGE_ORDERS_MAX;
 }
 
-/* Write an order down as sent now, and its bytes at `to`: JUDGE_LINE_MAX and order->len of room.
- * Returns how many. */
+/* Records an order as sent now, and writes its bytes to `to`, which has JUDGE_LINE_MAX and
+ * order->len of room. Returns how many. */
 #define JUDGE_LINE_MAX 128u
 uint32_t judge_order(struct judge *j, uint8_t *to, const struct order *order);
 
-/* The next answer of this peer stands at p, from its order number *next on. Returns its bytes;
- * 0: it is not all there, or nothing was asked. */
+/* Reads the next answer of this peer at p, from its order number *next on. Returns its bytes; 0
+ * if it is incomplete, or no request is open. */
 uint32_t judge_answer(struct judge *j, uint8_t peer, uint32_t *next, const uint8_t *p,
 		      uint32_t len);
 

@@ -1,11 +1,11 @@
 /*
  * fuzz_core.c - clients of every kind against one whole core.
  *
- * Goal: no program of clients, bytes, losses and times breaks an invariant (ensure), reads past
- * a buffer, leaves a frame, a chunk, a pin or an item's memory held once everybody is gone, or
- * makes the core lie. Method: the input is a list of steps. Clients with a judge say only what is
- * well-formed, and every answer to them is read (core_judge.h); the others say anything. Pools
- * are so small that everything runs out.
+ * Goal:   no program of clients, bytes, losses and times breaks an invariant (ensure), reads past
+ *         a buffer, leaves a frame, a chunk, a pin or an item's memory held once all clients have
+ *         left, or makes the core lie. Method: the input is a list of steps. Clients with a judge
+ *         send well-formed requests only, and every answer to them is read (core_judge.h); the
+ *         others send anything. Pools are so small that everything runs out.
  *
  * Bounds: STEPS_MAX steps, PEERS connections an input.
  */
@@ -27,7 +27,7 @@
 #define IN_CAP      (1500u * 1024u)
 #define FRAMES      700u
 #define MEMORY      (8u << 20)
-#define UDP_PORT_AT 5000u   /* of the client */
+#define UDP_PORT_AT 5000u   /* the client's */
 #define UDP_JUDGE   0xffu   /* its number as a peer of the judge */
 #define UDP_JUDGED  0x8000u /* bit of the id of such requests; the rest is their number */
 #define PATIENCE_NS (1500 * NS_PER_S)
@@ -36,7 +36,7 @@
 struct client {
 	struct sim_peer *tcp;
 	bool judged;
-	uint32_t next; /* order of the judge's */
+	uint32_t next; /* next order of the judge */
 	uint32_t read; /* bytes of tcp->in */
 };
 
@@ -45,7 +45,7 @@ struct input {
 	size_t left;
 };
 
-/* The reply of many datagrams that is coming in. */
+/* A reply of many datagrams, as far as it has arrived. */
 struct gather {
 	uint32_t id, sequence, total;
 	uint32_t len;
@@ -58,7 +58,7 @@ struct fuzz {
 	struct sim_peers *peers;
 	struct client clients[PEERS];
 	uint32_t client_count;
-	uint32_t to_us, to_core; /* loss: bit i of 32 frames; rotates */
+	uint32_t to_us, to_core; /* losses: bit i of 32 frames; rotates */
 	struct judge judge;
 	struct gather *gather;
 };
@@ -82,7 +82,7 @@ lost(uint32_t *pattern)
 	return (*pattern & 0x80000000u) != 0;
 }
 
-/* An answer may come long after its request; its number says which it was. */
+/* Judges a complete answer. It may arrive long after its request, which its number names. */
 static void
 udp_whole(struct fuzz *f, uint16_t id, const uint8_t *bytes, uint32_t len)
 {
@@ -94,8 +94,8 @@ udp_whole(struct fuzz *f, uint16_t id, const uint8_t *bytes, uint32_t len)
 	ensure(judge_answer(&f->judge, UDP_JUDGE, &number, bytes, len) == len);
 }
 
-/* Datagrams of one reply come in order, and all say the same. A reply of one may overtake a
- * reply of many that waits for room: the ids tell them apart. */
+/* Reads a datagram. Datagrams of one reply arrive in order, with the same id and total. A reply
+ * of one may overtake a reply of many that waits for room; their ids differ. */
 static void
 udp_read(struct fuzz *f, const uint8_t *frame)
 {
@@ -194,7 +194,7 @@ turns(struct fuzz *f, uint32_t count)
 	}
 }
 
-/* ---- what clients do ---- */
+/* ---- actions of clients ---- */
 
 static void
 client_open(struct fuzz *f, uint32_t how)
@@ -261,7 +261,7 @@ client_orders(struct fuzz *f, struct client *c, struct input *in)
 	say(c, bytes, judge_order(&f->judge, bytes, &o));
 }
 
-/* Pieces of what memcached understands, to be put together in any order. */
+/* Pieces of memcached's commands, to be put together in any order. */
 static const char *const pieces[] = {
 	"get ",
 	"gets ",
@@ -308,7 +308,7 @@ static const char *const pieces[] = {
 };
 #define PIECE_COUNT (sizeof pieces / sizeof pieces[0])
 
-/* Meta commands, and packets of the binary protocol: those of a client that says one first. */
+/* Meta commands, and packets of the binary protocol for a client that sends a packet first. */
 #define PIECE(text)                                                                                \
 	{                                                                                          \
 		(const uint8_t *)text, sizeof(text) - 1                                            \
@@ -349,7 +349,7 @@ static const struct view more_pieces[] = {
 };
 #define MORE_PIECE_COUNT (sizeof more_pieces / sizeof more_pieces[0])
 
-/* One piece, some bytes of the input, or many of one byte. */
+/* Writes one piece, some bytes of the input, or many of one byte. Returns how many. */
 static uint32_t
 babble(struct input *in, uint8_t *to, uint32_t max)
 {
@@ -514,14 +514,14 @@ step(struct fuzz *f, struct input *in)
 		if (f->client_count > 0)
 			client_step(f, &f->clients[(what >> 3) % f->client_count], in,
 				    take(in, 1) % 12);
-		if (what & 2) /* else several in one burst */
+		if (what & 2) /* without this bit several share a burst */
 			turns(f, 1 + (what & 3));
 	}
 }
 
-/* ---- the end: all is given back ---- */
+/* ---- the end: nothing is held ---- */
 
-/* Asked for something, still there, and able to take the answer. */
+/* True if the client has an open request, is connected, and can take the answer. */
 static bool
 waits(const struct fuzz *f, const struct client *c)
 {
@@ -531,8 +531,8 @@ waits(const struct fuzz *f, const struct client *c)
 	       c->next < f->judge.count;
 }
 
-/* Nothing is lost any more and everybody reads: whoever waits gets answers, as soon as those who
- * left without a word have been given up. */
+/* Checks that every request is answered, once no frame is lost and all clients read. Clients that
+ * left without closing must first be given up. */
 static void
 everybody_is_answered(struct fuzz *f)
 {

@@ -1,11 +1,11 @@
 /*
- * fuzz_filter.c - inserts, deletes and looks beside an exact model of a small filter.
+ * fuzz_filter.c - inserts, deletes and lookups beside an exact model of a small filter.
  *
- * Goal:   a filter is a multiset of classes of hashes, nothing else: whatever was inserted, moved,
- *         refused and deleted, a hash is there exactly if its class has a member.
- * Method: byte 0 is a shape, byte 1 the seed; then two bytes an operation: what and how many times,
- *         and the first of the hashes it is done to. Hashes are few, so that they share buckets and
- *         fingerprints. Which are of a class, one of them alone in a filter says.
+ * Goal:   a filter is a multiset of classes of hashes, nothing else: after any inserts, moves,
+ *         refusals and deletes, a hash is found exactly if its class has a member.
+ * Method: byte 0 is a shape, byte 1 the seed; then two bytes an operation: its kind and how many
+ *         times, and the first of its hashes. Hashes are few, so that they share buckets and
+ *         fingerprints. A filter with one hash shows which others are of its class.
  *
  * Bounds: OPS_MAX operations; the rest of the input is not read.
  */
@@ -32,7 +32,7 @@ static union {
 	uint8_t bytes[FILTER_BYTES];
 } memory;
 
-/* Of a shape: the lowest hash of each one's class, once it is known. */
+/* For each shape, the lowest hash of each hash's class, once it is known. */
 static struct {
 	bool known;
 	uint8_t of[HASHES];
@@ -44,7 +44,7 @@ struct model {
 	uint64_t count;
 };
 
-/* Sixteen fingerprints in each of sixteen places. */
+/* Returns a hash with one of sixteen fingerprints and one of sixteen places. */
 static uint64_t
 hash_of(uint8_t n)
 {
@@ -74,7 +74,7 @@ must_have(const struct model *m, uint8_t n)
 	return m->members[m->class_of[n]] != 0;
 }
 
-/* All of them, a batch at a time. */
+/* Looks up all hashes, a batch at a time. */
 static void
 check_all(const struct model *m)
 {
@@ -103,7 +103,7 @@ insert(struct model *m, uint8_t n)
 	}
 }
 
-/* Of a hash that was never inserted, too: it takes one of its class. */
+/* Deletes a hash. One that was never inserted deletes a member of its class, too. */
 static void
 take(struct model *m, uint8_t n)
 {

@@ -1,8 +1,8 @@
 /*
- * Pages of flash that nobody wrote. Goal: whatever their bytes, a page that was not sealed so is
- * none; and under right sums every record that a walk gives lies within the pages, the walk ends,
- * and what was read writes the same bytes. Method: the bytes as they are, then as payloads with
- * first and used from their own beginning, sealed.
+ * Pages of flash that no process wrote. Goal: on any bytes, a page that was not sealed this way
+ * is refused; and under right sums every record that a walk gives is within the pages, the walk
+ * ends, and a record that was read writes the same bytes. Method: the bytes as they are, then as
+ * payloads with first and used from their own beginning, sealed.
  */
 #include "flash/flash_segment.h"
 #include "fuzz_target.h"
@@ -31,7 +31,7 @@ walk(const uint8_t *bytes, uint32_t count)
 		ensure(w.value_at <= end && r.value_len <= end - w.value_at);
 		if (r.value_len <= sizeof value)
 			flash_payload_get(bytes, w.value_at, value, r.value_len);
-		/* Fields that are there and 0 are left out by a writer. */
+		/* A writer leaves out fields that are 0; a reader accepts them. */
 		ensure(flash_record_write(head, &r) <= r.head);
 	}
 	ensure(step != FLASH_END || p.good == count);

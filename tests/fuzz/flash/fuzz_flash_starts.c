@@ -1,9 +1,10 @@
 /*
- * What a start finds and no process has left: a superblock, rows of columns, buffers and marks of a
- * killed process. Goal: whatever their bytes, a start says whether they count, ends, and nothing of
- * what counts leads outside of the device or the memory; what is erased then is not found. Method:
- * the first byte says what the others are. Superblocks also under right sums; rows spread over the
- * memory of a shard's columns; buffers and segments as pages with right sums, recovered.
+ * Input of a start that no process has left: a superblock, rows of columns, buffers and marks of
+ * a killed process. Goal: on any bytes, a start decides whether they are valid, ends, and valid
+ * ones lead to no address outside the device or the memory; an item erased afterwards is not
+ * found. Method: the first byte chooses what the others are. Superblocks also under right sums;
+ * rows spread over the memory of a shard's columns; buffers and segments as pages with right
+ * sums, recovered.
  */
 #include "flash/flash_recover.h"
 #include "flash/flash_rows.h"
@@ -34,7 +35,7 @@ struct input {
 	size_t size;
 };
 
-/* So many of the next bytes; zero, where there are none. */
+/* Takes len bytes of the input; missing ones are zero. */
 static void
 take(struct input *in, void *to, size_t len)
 {
@@ -55,7 +56,7 @@ take_byte(struct input *in)
 	return byte;
 }
 
-/* All of what is left, again and again. */
+/* Fills memory with the rest of the input, repeated. */
 static void
 tile(const struct input *in, uint8_t *to, size_t len)
 {
@@ -112,7 +113,7 @@ superblocks(struct input *in)
 		return;
 	}
 
-	/* This process's own numbers are those of a plan. */
+	/* This process's own numbers must be those of a plan. */
 	struct flash_layout mine = read.layout;
 
 	mine.shards = 1 + mine.shards % SHARDS_MAX;
@@ -284,7 +285,7 @@ pause_none(void *arg)
 	(void)arg;
 }
 
-/* Pages of a segment with this sequence; raw: as they come. */
+/* Writes the pages of a segment with this sequence, sealed or as they are. */
 static void
 put_segment(struct input *in, uint8_t *pages, uint64_t sequence, bool sealed)
 {
@@ -312,7 +313,7 @@ put_segment(struct input *in, uint8_t *pages, uint64_t sequence, bool sealed)
 	}
 }
 
-/* What flash_state_open takes for sound. */
+/* Takes numbers that flash_state_open would accept. */
 static void
 take_kept(struct input *in)
 {

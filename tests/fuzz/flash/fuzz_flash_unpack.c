@@ -1,7 +1,7 @@
 /*
- * Packed values that nobody packed. Goal: whatever their bytes, nothing is written beyond the
- * length they say, and what is told has that length; what was packed comes back. Method: the bytes
- * as a packed value, before an end of memory; and as a value that is packed.
+ * Packed values that were never packed. Goal: on any bytes, nothing is written beyond the length
+ * that they state, and the result has that length; a packed value unpacks to the original.
+ * Method: the bytes as a packed value, before an end of memory; and as a value that is packed.
  */
 #include "flash/flash_pack.h"
 #include "base/check.h"
@@ -34,7 +34,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct flash_packer p;
-	/* Its value is the last of it. */
+	/* The value is the last member of the struct. */
 	struct flash_unpacker *u = malloc(sizeof *u);
 	uint32_t packed = 0;
 

@@ -1,8 +1,8 @@
 /*
- * Goal: whatever a server sends, it is answered, waited for, or ended; no key has a value that it
- * was not sent, and how bytes are cut makes no difference. Method: the input says what is asked;
- * the rest is the server's stream, read whole, and read byte by byte; the two must agree line by
- * line.
+ * Goal:   any bytes of a server are an answer, incomplete, or the end of the connection; no key
+ *         gets a value that was not sent for it, and the cuts between the bytes make no
+ *         difference. Method: the input chooses the request; the rest is the server's stream,
+ *         read whole, and read byte by byte; the two must agree line by line.
  */
 #include "fuzz_target.h"
 
@@ -27,7 +27,7 @@ static const struct view keys[KEYS] = {{(const uint8_t *)"a", 1},   {(const uint
 
 static struct front_listing listing; /* of any port */
 
-/* A view of the line, which is gone soon. */
+/* Checks that a view is within the line, and clears it: the line is freed soon. */
 static void
 check_view(struct view *v, const uint8_t *line, uint32_t len)
 {
@@ -36,8 +36,8 @@ check_view(struct view *v, const uint8_t *line, uint32_t len)
 	v->data = NULL;
 }
 
-/* Reads a line from a copy that ends where its bytes do, so that a sanitizer sees a read behind
- * them. */
+/* Reads a line from a copy that ends where its bytes do, so that a sanitizer
+ * detects a read past them. */
 static void
 read_exactly(struct front_reply *r, struct front_asked *asked, const uint8_t *data, uint32_t len)
 {
@@ -82,7 +82,7 @@ same(const struct front_reply *a, const struct front_reply *b)
 	       a->name.len == b->name.len;
 }
 
-/* The same line, with one byte more at a time. */
+/* Reads the same line with one byte more at a time. */
 static void
 check_pieces(const struct front_reply *whole, struct front_asked asked, const uint8_t *line,
 	     uint32_t len)
@@ -103,7 +103,7 @@ check_pieces(const struct front_reply *whole, struct front_asked asked, const ui
 	}
 }
 
-/* A whole value is read at once as it is in steps, or left to them. */
+/* Checks that a whole value is read at once as in steps, or not at all. */
 static void
 check_whole(const struct front_reply *r, struct front_asked before, const struct front_asked *after,
 	    const uint8_t *data, uint32_t len)

@@ -1,8 +1,8 @@
 /*
- * Goal: whatever an operator's list of servers has in it, it is refused in one line that begins
- * with the option, or every server has a host, a port, a weight and a name of its own, and is
- * read back from what it was read to; any such fleet has a ring. Method: the bytes as a file and,
- * if there is no zero byte among them, as a list.
+ * Goal:   any list of servers is refused in one line that begins with the option, or every server
+ *         has a host, a port, a weight and a name of its own, and is read back from its text; any
+ *         such fleet has a ring. Method: the bytes as a file and, if there is no zero byte among
+ *         them, as a list.
  */
 #include "fuzz_target.h"
 
@@ -48,7 +48,7 @@ check_server(uint32_t i)
 	snprintf(text, sizeof text, "%s:%u:%u %s", host->host, host->port, server->weight,
 		 server->name);
 	if (strchr(text, ',') != NULL)
-		return; /* of a file's name only */
+		return; /* valid as a file's name only */
 	must(front_servers_read(&again, text, &err) && again.count == 1);
 	must(strcmp(again.server[0].name, server->name) == 0 &&
 	     strcmp(again.host[0].host, host->host) == 0 && again.host[0].port == host->port &&

@@ -1,6 +1,6 @@
 /*
- * Goal: whatever another front's datagram has in it, each key that is heard is one that can be
- * told, told again it is heard as it was, and words end. Method: the bytes as a request.
+ * Goal:   in any datagram of another front, each key that is read can be sent, is read again as
+ *         it was, and words end. Method: the bytes as a request.
  */
 #include "fuzz_target.h"
 

@@ -1,8 +1,8 @@
 /*
- * Goal: the load generator reads whatever a server sends within its bounds, and finds the same in
- * it wherever the bytes were cut. Method: the input is a stream of replies, in which two bytes
- * stand for a right answer so that a fuzzer need not guess one; it is read whole, in a block of
- * its own size, and again in pieces.
+ * Goal:   the load generator reads any bytes of a server within its bounds, and finds the same in
+ *         them wherever they were cut. Method: the input is a stream of replies, in which two
+ *         bytes stand for a right answer so that a fuzzer need not guess one; it is read whole,
+ *         in a block of its own size, and again in pieces.
  */
 #include "fuzz_target.h"
 
@@ -18,7 +18,7 @@
 	} while (0)
 
 #define STREAM_MAX 8192u
-#define RIGHT      0xfe /* and the place of a key: its line, value and end */
+#define RIGHT      0xfe /* followed by the place of a key: its line, value and end */
 #define KEYS       4u
 
 struct reading {
@@ -87,7 +87,7 @@ stream_make(const struct workload *w, const uint8_t *data, size_t size, uint8_t 
 	return len;
 }
 
-/* One piece; false: the stream is broken. */
+/* Reads one piece; false if the stream is broken. */
 static bool
 take(struct reading *r, const struct workload *w, const struct request *req, struct view in)
 {

@@ -1,8 +1,9 @@
 /*
- * Goal: a binary request is read as the fields it was written from, lengths that lie never read a
- * byte that is not there, and a response says what was put into it. Method: a packet is composed
- * from the input with shifts (binary_packet.h), parsed whole and in pieces; a response is composed
- * for it and read back with shifts. Part of the inputs is a stream of the input's own bytes.
+ * Goal:   a binary request is read as the fields it was written from, false lengths never lead to
+ *         a read past the bytes, and a response has the fields put into it. Method: a packet is
+ *         composed from the input with shifts (binary_packet.h), parsed whole and in pieces; a
+ *         response is composed for it and read back with shifts. Part of the inputs is a stream
+ *         of the input's own bytes.
  */
 #include "fuzz_target.h"
 #include "input.h"
@@ -31,7 +32,7 @@ get_be(const uint8_t *at, uint32_t bytes)
 	return v;
 }
 
-/* Does a request with these parts exist? */
+/* Returns the row of a request with these parts, or NULL. */
 static const struct mc_opcode *
 row_of(const struct packet *p)
 {

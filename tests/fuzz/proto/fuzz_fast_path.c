@@ -1,7 +1,7 @@
 /*
- * Goal: whatever a fast path takes, the slow path takes just so, and nothing past the
- * bytes that are there is read. Method: any stream by both (fast_path_compare.h), in a block of its
- * own size.
+ * Goal:   a request that a fast path takes is the one that the slow path reads, and nothing past
+ *         the bytes at hand is read. Method: any stream by both (fast_path_compare.h), in a block
+ *         of its own size.
  */
 #include "fuzz_target.h"
 #include "unit/proto/fast_path_compare.h"

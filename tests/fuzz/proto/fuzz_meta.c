@@ -1,8 +1,8 @@
 /*
- * Goal: a meta line is read as the flags it was written from, and a reply shows exactly the flags
- * that were asked for, in their order. Method: a line is composed from the input, parsed whole and
- * in pieces; its reply is composed from the parsed flags and read back word by word. Part of the
- * inputs is a line of the input's own bytes.
+ * Goal:   a meta line is read as the flags it was written from, and a reply shows exactly the
+ *         requested flags, in their order. Method: a line is composed from the input, parsed
+ *         whole and in pieces; its reply is composed from the parsed flags and read back word by
+ *         word. Part of the inputs is a line of the input's own bytes.
  */
 #include "fuzz_target.h"
 #include "input.h"
@@ -20,7 +20,7 @@
 			abort();                                                                   \
 	} while (0)
 
-/* A line, and what it was made of. */
+/* A line, and the fields that it was made from. */
 struct line {
 	uint8_t text[MC_LINE_MAX];
 	uint32_t len;
@@ -43,7 +43,7 @@ put(struct line *l, const char *text)
 	l->len += len;
 }
 
-/* A byte that may stand in a word. */
+/* Returns a byte that may be part of a word. */
 static uint8_t
 word_byte(uint8_t c)
 {
@@ -86,7 +86,8 @@ put_argument(struct line *l, struct input *in, uint8_t letter)
 		l->opaque[i] = l->text[l->len++] = word_byte(take_u8(in));
 }
 
-/* Each letter once, at most as many as fit a line; M is left to its own table (test_mc_meta.c). */
+/* Adds each letter once, at most as many as fit a line; M is left to its own table
+ * (test_mc_meta.c). */
 static void
 put_flags(struct line *l, struct input *in)
 {
@@ -161,7 +162,8 @@ line_agrees(const struct line *l, const struct mc_req *req)
 	numbers_agree(l, req);
 }
 
-/* " <letter>..." of each flag that is shown, then the marks, then the end. */
+/* Checks a reply: " <letter>" and the value of each flag that is shown, then
+ * the marks, then the end. */
 static void
 reply_agrees(const struct line *l, const struct mc_meta_item *item, const uint8_t *at,
 	     const uint8_t *end)
@@ -210,7 +212,7 @@ reply_compose(const struct line *l, const struct mc_req *req, struct input *in)
 		.idle_s = (uint32_t)take_number(in),
 		.cas = take_number(in),
 	};
-	uint8_t *text = malloc(MC_META_LINE_MAX); /* a byte more would be seen */
+	uint8_t *text = malloc(MC_META_LINE_MAX); /* a byte more would be detected */
 	const uint8_t *end = mc_put_meta(text, MC_META_HD, &req->meta, &item);
 
 	must(memcmp(text, "HD", 2) == 0);

@@ -1,7 +1,8 @@
 /*
- * Goal: what the parsers make of a stream depends on its bytes alone, never on where the network
- * cut it; they read nothing they were not given, and keep every promise of mc_req.h. Method: the
- * same stream whole and in pieces whose lengths the first bytes of the input choose (pieces.h).
+ * Goal:   the requests parsed from a stream depend on its bytes alone, never on where the network
+ *         cut it; the parsers read nothing past their bytes, and keep every promise of mc_req.h.
+ *         Method: the same stream whole and in pieces whose lengths the first bytes of the input
+ *         choose (pieces.h).
  */
 #include "fuzz_target.h"
 #include "pieces.h"

@@ -1,8 +1,8 @@
 /*
- * Goal: a datagram is judged by its eight bytes and read within its length; a message cut into
- * datagrams can be put together again, whatever their order. Method: the input is a row of
- * datagrams, each in a block of its own size; then the input itself is framed, and collected as a
- * client does.
+ * Goal:   a datagram is judged by its eight bytes and read within its length; a message cut into
+ *         datagrams can be put together again, in any order of them. Method: the input is a row
+ *         of datagrams, each in a block of its own size; then the input itself is framed, and
+ *         collected as a client does.
  */
 #include "fuzz_target.h"
 #include "input.h"
@@ -51,7 +51,7 @@ datagram(const uint8_t *bytes, uint32_t len)
 	free(exact);
 }
 
-/* What a client does with the datagrams of one reply, whatever their order. */
+/* Collects a datagram of a reply as a client does, in any order. */
 static void
 collect(uint8_t *message, const uint8_t *frame, uint32_t len, uint32_t total)
 {

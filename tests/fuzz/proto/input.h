@@ -1,7 +1,7 @@
 /*
  * input.h - a fuzzer's bytes, taken one decision at a time.
  *
- * Bounds: behind the last byte there are zeros.
+ * Bounds: bytes past the end are zeros.
  */
 #ifndef CLOCKOO_INPUT_H
 #define CLOCKOO_INPUT_H
@@ -23,7 +23,8 @@ take_u8(struct input *in)
 	return *in->data++;
 }
 
-/* Few bytes make the numbers that matter: small ones and those at the ends of a range. */
+/* Returns a number. Few bytes make the important ones: small ones and those
+ * at the ends of a range. */
 static inline uint64_t
 take_number(struct input *in)
 {

@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Byte by byte costs a parse a byte: of the end only, where the open request is. */
+/* Parsing byte by byte costs a parse for each byte, so it is done at the end only, where the open
+ * request is. */
 #define TAIL_BYTES 96u
 
-/* Behind so many pieces they grow: a long input must not cost a parse a byte, either. */
+/* After this many pieces they grow: a long input must not cost a parse for each byte either. */
 #define SMALL_PIECES 64u
 
 static struct request_trace whole, pieces;

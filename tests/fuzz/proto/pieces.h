@@ -11,8 +11,8 @@
 #define PIECE_LENGTHS 4u
 #define STREAM_MAX    6000u
 
-/* Three ways: whole, in pieces of these lengths and one in turn, the end of it byte by byte.
- * Returns the trace of the whole. */
+/* Parses the stream in three ways: whole, in pieces of these lengths in turn, and with its end
+ * byte by byte. Returns the trace of the whole. */
 const struct request_trace *pieces_agree(const uint8_t lengths[PIECE_LENGTHS],
 					 const uint8_t *stream, uint32_t len);
 

@@ -1,8 +1,8 @@
 /*
- * Saved files that nobody saved. Goal: whatever the bytes, a front, a block, a record and a packed
- * payload are refused or lie within them; a load ends, and the store it went into takes a set and
- * gives it back. Method: the bytes as a front, as a packed payload, and as payloads under sums that
- * are right, since a fuzzer would find none: each byte that ends a payload names its kind.
+ * Saved files that no process saved. Goal: a front, a block, a record and a packed payload of any
+ * bytes are refused or within those bytes; a load ends, and the store it went into takes a set
+ * and returns it. Method: the bytes as a front, as a packed payload, and as payloads under right
+ * sums, since a fuzzer would find none: each byte that ends a payload names its kind.
  */
 #include "save/save_load.h"
 #include "fuzz_target.h"
@@ -35,7 +35,8 @@ fresh(struct region *region)
 	return store_core_of(store, 1);
 }
 
-/* One block for each share of the bytes, plain or as if it were packed. */
+/* Makes a block of each share of the bytes, plain or as if it were
+ * packed. Returns their bytes. */
 static size_t
 make_slot(uint8_t *slot, const uint8_t *data, size_t size)
 {

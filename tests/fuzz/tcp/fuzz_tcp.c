@@ -1,14 +1,14 @@
 /*
  * fuzz_tcp.c - hostile peers against a stack that listens and opens.
  *
- * Goal: no sequence of segments, times and user actions breaks an invariant (ensure), reads
- * past a buffer, or leaves anything held once every timer has had its say; every frame sent is
- * right by lengths and checksums; and if the peers are honest about their bytes, what the user
- * reads are theirs and what goes out are the user's, each at its sequence number. Method: the
- * input is a byte of settings and a list of orders. A segment is made from a template near the
- * window the stack really has (learned from what it sends), mutated, and its checksums set right,
- * so that the fuzzer gets into open and closing connections and not only into the checksum's
- * refusal. With two slots the third SYN is answered by a cookie.
+ * Goal:   no sequence of segments, times and user actions breaks an invariant (ensure), reads
+ *         past a buffer, or leaves anything held once every timer has fired; every frame sent is
+ *         right by lengths and checksums; and if the peers are honest about their bytes, the user
+ *         reads theirs and the frames carry the user's, each at its sequence number. Method: the
+ *         input is a byte of settings and a list of orders. A segment is made from a template
+ *         near the window the stack really has (learned from what it sends), mutated, and its
+ *         checksums set right, so that the fuzzer gets into open and closing connections and not
+ *         only into the checksum's refusal. With two slots the third SYN is answered by a cookie.
  *
  * Bounds: ORDERS_MAX orders an input.
  */
@@ -30,14 +30,14 @@
 
 #define PEER_IP    (SIM_PEERS + 1)
 #define LENT_BYTES 8192u
-#define TEXT_TURN  4096u /* honest text comes round after that many bytes */
+#define TEXT_TURN  4096u /* the period of honest text */
 
-/* The first byte of an input. */
+/* Settings in the first byte of an input. */
 enum setting {
-	SET_HONEST = 1, /* a byte of text says its sequence number; nothing is changed in flight */
+	SET_HONEST = 1, /* a byte of text shows its sequence number; nothing is changed in flight */
 	SET_STAMPS = 2,
 	SET_MORE = 4, /* slots, so that no SYN is refused */
-	SET_ICMP = 8, /* routers speak: every eighth order */
+	SET_ICMP = 8, /* every eighth order is a router's */
 	SET_IPV6 = 16,
 };
 
@@ -46,9 +46,9 @@ enum setting {
 struct peer {
 	uint16_t port;
 	struct conn *conn;
-	uint32_t nxt;  /* what the stack says it expects */
+	uint32_t nxt;  /* the number that the stack expects */
 	uint32_t sent; /* the end of what the stack sent */
-	bool open;     /* opened(); conn may be one that is not yet */
+	bool open;     /* opened() was called; conn may be one that is not yet open */
 };
 
 struct input {
@@ -59,7 +59,7 @@ struct input {
 struct fuzz {
 	struct sim_stack *ss;
 	struct peer peer[PEERS];
-	struct peer *now; /* whom orders are about */
+	struct peer *now; /* the peer of the next orders */
 	uint32_t opened, gone, lent, released;
 	bool reads, echoes, honest, icmp, ipv6;
 };
@@ -92,7 +92,7 @@ on_opened(void *arg, struct conn *c)
 	f->now->open = true;
 }
 
-/* The connection is nobody's any more. */
+/* Forgets a connection that has ended. */
 static void
 forget(struct fuzz *f, const struct conn *c)
 {
@@ -126,7 +126,7 @@ on_release(const void *arg)
 	f->released++;
 }
 
-/* Bytes to write: honest ones for where they will stand. */
+/* Returns the bytes to write: honest ones for their place in the stream. */
 static const uint8_t *
 bytes_for(const struct fuzz *f, const struct conn *c, const uint8_t *bytes)
 {
@@ -148,7 +148,7 @@ write_some(struct fuzz *f, struct conn *c, const uint8_t *bytes, uint32_t len)
 	conn_commit(s, c, len);
 }
 
-/* What the user reads stands at the right place of the peer's sequence space. */
+/* Checks that the bytes which the user reads are at their place in the peer's sequence space. */
 static void
 judge_text(const struct fuzz *f, const struct conn *c, struct view v)
 {
@@ -188,7 +188,7 @@ judge_sent(const struct fuzz *f, const struct tcp_seg *seg)
 		ensure(seg->payload.data[i] == honest_at(seg->seq + i));
 }
 
-/* Take what was sent, and learn from it where the stack's windows are. */
+/* Takes the frames sent, and learns from them where the stack's windows are. */
 static void
 listen_to_stack(struct fuzz *f)
 {
@@ -221,7 +221,7 @@ turn(struct fuzz *f)
 	f->ss->now_ns += 1000;
 }
 
-/* Any byte of the segment may be changed; the checksum then says that it is meant so. */
+/* Changes any byte of the segment and makes the checksum right again. */
 static void
 mutate(uint8_t *frame, uint32_t len, const struct sim_segment *seg, struct input *in)
 {
@@ -232,7 +232,7 @@ mutate(uint8_t *frame, uint32_t len, const struct sim_segment *seg, struct input
 	sim_cksum_segment(frame, len, seg);
 }
 
-/* Any option on a SYN; timestamps and SACK blocks, near what was sent, on others. */
+/* Takes options: any on a SYN; timestamps and SACK blocks, near the numbers sent, on others. */
 static void
 take_options(struct input *in, struct tcp_seg *seg, struct tcp_sack_block *blocks)
 {
@@ -295,7 +295,7 @@ send_segment(struct fuzz *f, struct input *in, uint32_t how)
 		memcpy(to, frame, len);
 }
 
-/* The stack opens to the peer, whose MAC it is told first. */
+/* Opens a connection to the peer. The stack learns its MAC first. */
 static void
 open_to_peer(struct fuzz *f)
 {
@@ -305,7 +305,7 @@ open_to_peer(struct fuzz *f)
 	uint8_t *frame;
 
 	if (f->ipv6)
-		return; /* scripts do that; nobody here answers neighbour discovery */
+		return; /* scripts do that; no peer here answers neighbour discovery */
 	frame = mem_port_feed(f->ss->port, ETH_HEADER_BYTES + ARP_PACKET_BYTES, 0);
 	if (frame == NULL)
 		return;
@@ -365,7 +365,7 @@ user_order(struct fuzz *f, struct input *in, uint32_t what)
 	}
 }
 
-/* A router says that what the stack sent near there was too long. */
+/* Sends a router's report that a segment near there was too long. */
 static void
 send_too_big(struct fuzz *f, struct input *in)
 {
@@ -427,7 +427,7 @@ obey(struct fuzz *f, struct input *in)
 	turn(f);
 }
 
-/* The peers are gone and so is the user's patience. */
+/* Checks that nothing is held once the peers and the user have left. */
 static void
 check_nothing_held(struct fuzz *f)
 {

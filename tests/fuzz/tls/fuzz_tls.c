@@ -1,10 +1,10 @@
 /*
  * fuzz_tls.c - bytes of a hostile peer into a TLS stream, cut anywhere.
  *
- * Goal:   whatever comes is a status; no more is written than there is room for, nothing is read
- *         behind what came, and without a handshake no byte is deciphered.
- * Method: byte 0 is the length of a piece, byte 1 the room for what is written; the rest is what
- *         the peer sends. The certificate is made once.
+ * Goal:   any bytes give a status; nothing is written beyond the room, nothing is read past the
+ *         bytes received, and without a handshake no byte is deciphered.
+ * Method: byte 0 is the length of a piece, byte 1 the room for output; the rest is what the peer
+ *         sends. The certificate is made once.
  *
  * Bounds: BYTES_MAX bytes of input.
  */
@@ -24,7 +24,7 @@
 
 static struct tls_context *context;
 
-/* A certificate and its key in one file. */
+/* Writes a certificate and its key into one file. */
 static void
 pem_write(const char *path)
 {
@@ -58,7 +58,7 @@ context_make(void)
 	ensure(context != NULL);
 }
 
-/* Pieces lie at the end of a block of their own: a read behind them is seen. */
+/* Gives a piece from the end of a block of its own: a read past it is detected. */
 static enum tls_status
 piece_give(struct tls_stream *stream, struct tls_io *io, const uint8_t *data, uint32_t len)
 {
@@ -77,7 +77,7 @@ piece_give(struct tls_stream *stream, struct tls_io *io, const uint8_t *data, ui
 		io->out_len = 0;
 		status = tls_handshake(stream, &resumed);
 		ensure(io->out_len <= io->out_max && io->in_len <= len);
-		ensure(status != TLS_DONE); /* nobody forges a Finished */
+		ensure(status != TLS_DONE); /* no input can forge a Finished */
 		if (io->in_len == before && io->out_len == 0)
 			break;
 	}

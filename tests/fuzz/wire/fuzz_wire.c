@@ -1,11 +1,11 @@
 /*
  * Raw frames into a whole stack. Goal: no sequence of frames makes it crash, lose a frame, send
  * one twice or send one that is not well-formed. Method: the input is a script of frames, turns
- * and clock steps; the first byte says how the port and the service behave.
+ * and clock steps; the first byte sets the behaviour of the port and the service.
  *
  * Shape:  byte 0: enum mode. Then records: length (2 bytes, little-endian; the two high bits are
- *         no length but say to make a turn and to let time pass after it), and so many bytes.
- * Errors: abort() where the outcome is wrong; the port in memory checks ownership.
+ *         no length: they request a turn, and time that passes after it), and that many bytes.
+ * Errors: abort() if the outcome is wrong; the port in memory checks ownership.
  * Bounds: RECORDS_MAX records, FRAME_MAX bytes each.
  */
 #include "fuzz_target.h"
@@ -13,6 +13,7 @@
 #include "net_rig.h"
 #include "net/addr_probe.h"
 #include "base/check.h"
+#include "wire/inet_cksum.h"
 #include "wire/tcp_wire.h"
 
 #include <string.h>
@@ -20,12 +21,12 @@
 enum mode {
 	MODE_FIX = 1u << 0,     /* set checksums right, so that the input gets past them */
 	MODE_OFFLOAD = 1u << 1, /* the port fills checksums in */
-	MODE_VOUCH = 1u << 2,   /* the port says that checksums are good */
+	MODE_VOUCH = 1u << 2,   /* the port marks checksums as good */
 	MODE_FRESH = 1u << 3,   /* the service answers in fresh datagrams */
 	MODE_SILENT = 1u << 4,  /* the service does not answer */
 	MODE_SLOW = 1u << 5,    /* the port sends few frames a turn */
 	MODE_POOR = 1u << 6,    /* the port runs out of empty frames */
-	MODE_ADDRESS = 1u << 7, /* frames are made out to us */
+	MODE_ADDRESS = 1u << 7, /* frames are addressed to us */
 };
 
 #define RECORDS_MAX  256u
@@ -45,22 +46,24 @@ enum mode {
 
 static uint8_t mode;
 
-/* There is no bit left for it: a port that is slow and poor at once is on a VLAN. */
+/* True if the port is on a VLAN. The mode has no bit for it: a port that is slow and poor at once
+ * is on one. */
 static bool
 on_vlan(void)
 {
 	return (mode & (MODE_SLOW | MODE_POOR)) == (MODE_SLOW | MODE_POOR);
 }
 
-/* Nor for this: a service that is silent and answers in fresh datagrams reads few a turn, answers
- * them both ways in turns, and keeps the others. */
+/* True if the service keeps datagrams. The mode has no bit for it either: a service that is
+ * silent and answers in fresh datagrams reads few a turn, answers them both ways in turns, and
+ * keeps the others. */
 static bool
 keeps(void)
 {
 	return (mode & (MODE_FRESH | MODE_SILENT)) == (MODE_FRESH | MODE_SILENT);
 }
 
-/* Read every stream to its end and close it there. */
+/* Reads every stream to its end and closes it there. */
 static void
 serve_streams(struct stack *s)
 {
@@ -76,7 +79,7 @@ serve_streams(struct stack *s)
 	}
 }
 
-/* How long an answer is, the request decides. */
+/* Returns the length of an answer, which the request decides. */
 static uint32_t
 answer_len(const struct datagram *d, uint32_t room)
 {
@@ -123,13 +126,24 @@ serve(struct rig *r)
 	serve_streams(r->stack);
 }
 
-/* The same of IPv6, where neighbours are asked and told by groups. */
+/* Only echo replies are sent in fragments. The sum of ICMP is that of all pieces. */
+static bool
+is_fragment(const uint8_t *p)
+{
+	if (get16(p + AT_ETH_TYPE) == 0x86dd)
+		return p[AT6_NEXT] == 44 && p[AT6_L4] == 58;
+	return p[AT_IP_PROTOCOL] == 1 && (get16(p + AT_IP_FRAGMENT) & 0x3fff) != 0 &&
+	       inet_sum_good(inet_sum(0, p + AT_IP, 20));
+}
+
+/* Checks a frame of IPv6. Solicitations and advertisements are sent to groups. */
 static void
 check_sent6(const uint8_t *p, uint32_t len)
 {
 	const bool nd = p[AT6_NEXT] == 58 && (p[AT6_L4] == 135 || p[AT6_L4] == 136);
 
-	ensure(len == (uint32_t)AT6_L4 + get16(p + AT6_PAYLOAD_LEN) && frame6_good(p, len));
+	ensure(len == (uint32_t)AT6_L4 + get16(p + AT6_PAYLOAD_LEN));
+	ensure(is_fragment(p) || frame6_good(p, len));
 	ensure(memcmp(p + AT6_SRC, our_ip6, 16) == 0 || memcmp(p + AT6_SRC, our_link6, 16) == 0);
 	ensure(memcmp(p + AT6_DST, our_ip6, 16) != 0 && memcmp(p + AT6_DST, our_link6, 16) != 0);
 	ensure((p[AT6_DST] == 0xff) == ((p[0] & 1) != 0));
@@ -137,7 +151,7 @@ check_sent6(const uint8_t *p, uint32_t len)
 	ensure(!nd || p[AT6_HOP_LIMIT] == 255);
 }
 
-/* What leaves must be from us, to one station, and sound to the last checksum. */
+/* Checks that frames sent are from us, to one station, with good checksums. */
 static void
 check_sent(struct net_port *np)
 {
@@ -166,7 +180,8 @@ check_sent(struct net_port *np)
 		}
 		ensure(get16(p + AT_ETH_TYPE) == 0x0800 && len >= AT_L4);
 		ensure(get32(p + AT_IP_SRC) == OUR_IP && get32(p + AT_IP_DST) != OUR_IP);
-		ensure(AT_IP + (uint32_t)get16(p + AT_IP_TOTAL_LEN) == len && frame_good(p, len));
+		ensure(AT_IP + (uint32_t)get16(p + AT_IP_TOTAL_LEN) == len);
+		ensure(is_fragment(p) || frame_good(p, len));
 	}
 	np->sent_count = 0;
 }
@@ -179,7 +194,7 @@ turn(struct rig *r)
 	ensure(net_port_lent(r->np) <= STACK_FRAMES_MAX + RX_FRAMES_MAX + UDP_BACKLOG_MAX);
 }
 
-/* Options that parse are written so that they parse to the same; SACK blocks that find no room
+/* Checks that parsed options, written again, parse to the same. SACK blocks that find no room
  * (others' padding may have been tighter) are missing at the end. */
 static void
 check_options(const uint8_t *p, uint32_t len)
@@ -201,7 +216,7 @@ check_options(const uint8_t *p, uint32_t len)
 		ensure(memcmp(&again.opt.sack[i], &seg.opt.sack[i], sizeof *seg.opt.sack) == 0);
 }
 
-/* To us; what goes to a group of IPv6 goes on doing so. */
+/* Addresses a frame to us; one to an IPv6 group stays so. */
 static void
 address(uint8_t *p, uint32_t len)
 {
@@ -214,7 +229,8 @@ address(uint8_t *p, uint32_t len)
 	}
 }
 
-/* The same frames while our addresses are asked for: whoever has one is a host, and not we. */
+/* A probe of our addresses that receives the same frames: only another host
+ * may be found to have one. */
 static struct net_port *ask_port;
 static struct addr_probe probe;
 
@@ -316,7 +332,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (mode & MODE_POOR)
 		r->np->alloc_limit = 20;
 	play(r, data + 1, size - 1);
-	/* Long enough for timers and for a slow port. */
+	/* The turns are enough for timers and for a slow port. */
 	for (uint32_t n = 0; n < TURNS_AT_END; n++) {
 		turn(r);
 		r->now_ns += STEP_NS;

@@ -13,12 +13,12 @@
 
 #define TICK_NS         50000000l
 #define TICKS_S         20u
-#define NO_ANSWER_TICKS (3 * TICKS_S) /* without any answer: nobody is there */
+#define NO_ANSWER_TICKS (3 * TICKS_S) /* without any answer: the server is absent */
 #define STOP_TICKS      (2 * TICKS_S) /* for connections to close */
 #define KNEE_CLOSE      1.03
-#define KNEE_MISSED     0.001 /* of what was due: then the rate was not reached */
+#define KNEE_MISSED     0.001 /* share of due requests: beyond it the rate was not reached */
 #define BAR_CELLS       40u
-/* Of fewer a 99th percentile says nothing. */
+/* With fewer requests a 99th percentile means nothing. */
 #define SWEEP_REQUESTS 100.0
 
 static sigset_t
@@ -63,7 +63,7 @@ all_done(const struct load_program *p)
 	return true;
 }
 
-/* One tick, or a signal: then false. */
+/* Waits for a tick. False after a signal. */
 static bool
 tick(void)
 {
@@ -113,14 +113,14 @@ start_cores(struct load_program *p, const struct load_command *command)
 		struct load_command own = *command;
 		const uint32_t n = p->config.cores;
 
-		/* Connections that do not divide go to the first cores. */
+		/* The remainder of connections goes to the first cores. */
 		own.conns = command->conns / n + (i < command->conns % n);
 		own.rate = command->rate / n;
 		load_core_command_mt(p->workers[i].core, &own);
 	}
 }
 
-/* A signal: what is on its way is still waited for, then no more is begun. */
+/* Handles a signal: requests in flight are still awaited, then no more runs begin. */
 static void
 interrupt(struct load_program *p)
 {
@@ -129,7 +129,7 @@ interrupt(struct load_program *p)
 		load_core_cancel_mt(p->workers[i].core);
 }
 
-/* Until the cores are done. False: nobody answers. */
+/* Waits until the cores are done. False if the server is silent. */
 static bool
 wait_done(struct load_program *p, bool fill)
 {
@@ -193,7 +193,7 @@ fill(struct load_program *p)
 		(unsigned long long)counter_read(&p->merged->all[LOAD_LOST]));
 }
 
-/* One run; its point is the report's last. */
+/* Makes one run. Returns its point, the report's last; NULL if the run failed. */
 static struct load_point *
 run_once(struct load_program *p, uint32_t conns, uint32_t depth, double rate)
 {
@@ -246,7 +246,7 @@ slo_met(const struct load_options *o, const struct load_point *point)
 	return us <= o->slo_us && load_point_missed(point) <= KNEE_MISSED;
 }
 
-/* An SLO that such a low rate misses is met by no rate. */
+/* True if no rate can meet the SLO: even such a low rate misses it. */
 static bool
 is_hopeless(const struct knee *k, double rate, double seconds)
 {
@@ -308,7 +308,7 @@ coordinate(void *arg)
 	struct load_program *p = arg;
 	const struct load_options *o = &p->options;
 
-	/* Threads inherit the main thread's CPU, where a core never lets go. */
+	/* Threads inherit the main thread's CPU, which a core never yields. */
 	pthread_setaffinity_np(pthread_self(), sizeof p->all_cpus, &p->all_cpus);
 	if ((o->no_fill || fill(p)) && !o->fill_only)
 		runs(p);

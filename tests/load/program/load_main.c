@@ -49,7 +49,7 @@ main(int argc, char **argv)
 	struct load_program p = {0};
 	struct error err;
 
-	/* A sweep takes minutes: a pipe sees each run at its end. */
+	/* A sweep takes minutes: a pipe gets each run at its end. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	switch (load_options_parse(&p.options, &p.config, argc, argv, &err)) {
 	case CONFIG_HELP:

@@ -11,7 +11,7 @@
 
 #define DEPTH_UDP     256u
 #define TIMEOUT_UDP_S 1
-#define TIMEOUT_TCP_S 5 /* TCP sends again by itself, from 200 ms on */
+#define TIMEOUT_TCP_S 5 /* TCP retransmits by itself, from 200 ms on */
 #define CONNS_LIMIT   100000u
 #define FLIGHTS_LIMIT (4u << 20) /* connections times depth */
 
@@ -105,7 +105,7 @@ set_vary(struct load_options *o, const char *value, struct error *err)
 #define AT(field)   offsetof(struct load_options, field)
 #define SIZE(field) sizeof(((struct load_options *)0)->field)
 
-/* Options of a form of their own, by the place of their function. */
+/* Options with a form of their own, by the index of their function. */
 enum custom { CUSTOM_SERVER, CUSTOM_POPULARITY, CUSTOM_SWEEP, CUSTOM_VARY };
 
 static bool (*const set_custom[])(struct load_options *o, const char *value, struct error *err) = {
@@ -173,7 +173,7 @@ static const char *const port_options[] = {
 };
 #define PORT_OPTIONS (sizeof port_options / sizeof port_options[0])
 
-/* "N", "A-B", or a name. */
+/* Reads "N", "A-B", or a name. */
 static bool
 size_distribution_parse(struct size_distribution *dist, const char *name, const char *text,
 			const uint32_t bounds[2], struct error *err)
@@ -249,7 +249,8 @@ defaults(struct load_options *o, struct config *cfg)
 	strcpy(cfg->file_prefix, "clockoo-load");
 }
 
-/* An open loop must not wait for slots; a closed one is as deep as it is told. */
+/* Returns the default depth. An open loop must not wait for slots; a closed
+ * loop has a fixed depth. */
 static uint32_t
 default_depth(const struct load_options *o)
 {
@@ -286,14 +287,14 @@ finish(struct load_options *o, struct config *cfg, struct error *err)
 	if (o->transport == LOAD_TCP && conns * depth > FLIGHTS_LIMIT)
 		return error_set(err, "--connections and --depth: more than %u requests in flight",
 				 FLIGHTS_LIMIT);
-	/* Of a memif's two sides the server makes the socket and the generator comes to it. */
+	/* A memif's server makes the socket, and the generator connects to it. */
 	if (strcmp(cfg->port, "memif") == 0)
 		strcpy(cfg->port, "memif_client");
 	if (cfg->ipv4 == o->server)
 		return error_set(err, "--server: that is our own --address");
 	if (!config_finish(cfg, err))
 		return false;
-	cfg->listeners.count = 0; /* a client listens nowhere */
+	cfg->listeners.count = 0; /* a client has no listeners */
 	return true;
 }
 
@@ -303,7 +304,7 @@ is_own(const struct option_row *row)
 	return row == option_find(rows, ROWS, row->name, strlen(row->name));
 }
 
-/* The appliance's row, if it has a meaning here. */
+/* Returns the appliance's row, if it has a meaning here. */
 static const struct option_row *
 port_row(const struct option_row *row)
 {

@@ -27,7 +27,7 @@ struct load_options {
 	uint32_t protocol;  /* enum load_protocol */
 	uint32_t conns;     /* all cores together */
 	uint32_t depth;     /* 0 until it is chosen */
-	uint32_t udp_ports; /* of our own, a core */
+	uint32_t udp_ports; /* our own, for each core */
 	uint32_t burst;     /* frames a turn; 0: chosen by the connections */
 	bool no_timestamps;
 	double rate;       /* all cores together; 0: closed loop */
@@ -54,10 +54,10 @@ struct load_options {
 enum config_action load_options_parse(struct load_options *o, struct config *cfg, int argc,
 				      char *const *argv, struct error *err);
 void load_options_help(FILE *out);
-/* The same as a part of a manual page (config/config_man.h). */
+/* Prints the options as a part of a manual page (config/config_man.h). */
 void load_options_man(FILE *out);
 
-/* The workload that was asked for. */
+/* Makes the workload of the options. False with an error if a size is no size distribution. */
 bool load_options_workload(const struct load_options *o, struct workload *w, struct error *err);
 
 #endif

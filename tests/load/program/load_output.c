@@ -44,7 +44,7 @@ load_output_counts(const struct load_program *p)
 		       r->mismatch.key, r->mismatch.len, r->mismatch.before);
 }
 
-/* Text of our own options: they hold no byte that JSON would mind but these. */
+/* Writes the text of an option of ours. Only these bytes must be escaped in JSON. */
 static void
 json_text(FILE *out, const char *name, const char *text)
 {

@@ -9,11 +9,11 @@
 
 #include "load_program.h"
 
-/* One line: where the slo broke. */
+/* Prints one line: the rate at which the SLO was violated. */
 void load_output_knee(const struct load_program *p, uint32_t conns, uint32_t depth);
-/* Counts of the last run, and the first wrong value if there was one. */
+/* Prints the counts of the last run, and the first wrong value if there was one. */
 void load_output_counts(const struct load_program *p);
-/* --json, if it was given. */
+/* Writes the file of --json, if that was given. False with an error if it cannot be written. */
 bool load_output_file(const struct load_program *p, struct error *err);
 
 #endif

@@ -15,7 +15,7 @@
 #define RX_FRAMES_UDP 512u
 #define RX_FRAMES_TCP 8192u
 #define BURST_MIN     8u
-/* Of UDP; the others if the server's is among them. */
+/* The first port of ours over UDP; the second is used if the first ones include the server's. */
 #define LOCAL_PORT   40000u
 #define LOCAL_PORT_2 50000u
 
@@ -68,8 +68,8 @@ stack_config_of(const struct load_program *p)
 	};
 }
 
-/* Fifty requests in one burst go to and fro, and each end waits for the other: a client that takes
- * a part of them at a time keeps both busy. */
+/* Returns the burst of frames. With all requests in one burst, each end waits for the other; a
+ * client that takes a part of them at a time keeps both busy. */
 static uint32_t
 burst_of(const struct load_program *p)
 {
@@ -117,7 +117,7 @@ frames_of(const struct stack_config *stack)
 	return stack->net.rx_frames_max + STACK_FRAMES_MAX + 2 * BURST_MAX;
 }
 
-/* A request goes out in one datagram or one reservation. */
+/* True if a request fits one datagram or one reservation. */
 static bool
 requests_fit(const struct load_program *p, struct error *err)
 {
@@ -139,7 +139,7 @@ requests_fit(const struct load_program *p, struct error *err)
 	return true;
 }
 
-/* An answer must come back to the core that asked. */
+/* True if an answer arrives at the core that sent its request. */
 static bool
 check_cores(const struct load_program *p, struct error *err)
 {

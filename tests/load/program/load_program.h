@@ -18,7 +18,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-/* Requests in flight while keys are stored, of a connection or over UDP. */
+/* Requests in flight while keys are stored: of a connection, and over UDP. */
 #define FILL_DEPTH_TCP 8u
 #define FILL_DEPTH_UDP 128u
 
@@ -37,7 +37,7 @@ struct load_program {
 	struct workload workload;
 	struct huge_block block;
 	struct load_worker workers[CORES_MAX];
-	uint32_t conns_of_core, depth_max; /* the most that any run asks for */
+	uint32_t conns_of_core, depth_max; /* the most of any run */
 	cpu_set_t all_cpus;
 	atomic_bool stop, interrupted;
 	/* the coordinator's */
@@ -48,9 +48,9 @@ struct load_program {
 	struct error error;
 };
 
-/* options and config are filled. On false nothing is left running. */
+/* Starts the program; options and config are filled. On false nothing is left running. */
 bool load_program_start(struct load_program *p, struct error *err);
-/* Every run, in order; what stopped them is in p->error. */
+/* Makes every run, in order. If one fails, p->error has the reason. */
 bool load_program_run(struct load_program *p, struct error *err);
 void load_program_stop(struct load_program *p);
 

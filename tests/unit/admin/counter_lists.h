@@ -1,8 +1,9 @@
 /*
- * counter_lists.h - every list of counters of every room, with the reply of `stats` that shows it.
+ * counter_lists.h - every list of counters of every room, with the reply of `stats` that shows
+ * it.
  *
- * A list that the program does not register is found by tests/unit/app/counters_test.py, one that
- * is missing here, too.
+ * tests/unit/app/counters_test.py finds a list that the program does not register, and one that
+ * is missing here.
  *
  * Shape:  names only, made from the rooms' own lists; lists of the same reply follow each other.
  */
@@ -10,6 +11,7 @@
 #define CLOCKOO_COUNTER_LISTS_H
 
 #include "base/turn_times.h"
+#include "clockoo/http_counters.h"
 #include "core/core.h"
 #include "dpdk/port_dpdk.h"
 #include "flash/flash_convert.h"
@@ -38,6 +40,7 @@ static const struct counter_name list_offer[] = {FLASH_OFFER_COUNTERS(COUNTER_NA
 static const struct counter_name list_ask[] = {FLASH_ASK_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_flash[] = {FLASH_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_convert[] = {FLASH_CONVERT_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_http[] = {HTTP_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_stages[] = {CORE_STAGES(STAGE_CYCLES_NAME)
 							  CORE_STAGES(STAGE_LONG_NAME)};
 
@@ -60,7 +63,7 @@ static const struct counter_list counter_lists[] = {
 	COUNTER_LIST(COUNTERS, list_serve),   COUNTER_LIST(COUNTERS, list_store),
 	COUNTER_LIST(COUNTERS, list_front),   COUNTER_LIST(COUNTERS, list_offer),
 	COUNTER_LIST(COUNTERS, list_ask),     COUNTER_LIST(COUNTERS, list_flash),
-	COUNTER_LIST(COUNTERS, list_convert),
+	COUNTER_LIST(COUNTERS, list_convert), COUNTER_LIST(COUNTERS, list_http),
 };
 #define COUNTER_LISTS (sizeof counter_lists / sizeof counter_lists[0])
 
@@ -73,7 +76,7 @@ static const struct {
 	[TELEMETRY_COUNTERS] = {"stats counters", "All that is counted and shown nowhere else"},
 };
 
-/* A symbol as clients see it. */
+/* Writes the row's name as clients see it: the symbol in small letters. */
 static inline void
 counter_row_name(char *to, const char *symbol)
 {

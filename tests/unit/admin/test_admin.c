@@ -1,7 +1,8 @@
 /*
- * Administrative commands. Goal: each word is judged and answered as memcached 1.6.45 does,
- * wherever the stream is cut; what the operator forbids is refused with memcached's text; what a
- * word sets is seen by all. Method: conversations as tables, under several policies.
+ * Administrative commands. Goal: each command is judged and answered as memcached 1.6.45 does,
+ * wherever the stream is cut; a command that the operator forbids is refused with memcached's
+ * text; all connections see a setting that a command changes. Method: conversations as tables,
+ * under several policies.
  */
 #include "unit/serve/conversation.h"
 #include "unit/serve/one_rig.h"
@@ -112,7 +113,8 @@ what_the_operator_forbids_is_refused(void **state)
 	check(rig_count(rig, CMD_FLUSH) > 0);
 }
 
-/* What may change while cores turn holds from the next request on; auth may not, and stays. */
+/* A policy that changes while cores turn holds from the next request on. The auth rule cannot
+ * change at run time and stays. */
 static void
 what_is_forbidden_later_is_refused_from_then_on(void **state)
 {
@@ -133,8 +135,8 @@ what_is_forbidden_later_is_refused_from_then_on(void **state)
 	ROWS_HOLD(rig, before);
 }
 
-/* The first byte of a packet is no exception where text is told, nor that of a line where packets
- * are. */
+/* With a fixed protocol the first byte of a connection decides nothing: neither a packet's where
+ * the protocol is text, nor a line's where it is binary. */
 static void
 a_protocol_that_is_told_is_not_negotiated(void **state)
 {
@@ -241,7 +243,7 @@ administration_over_udp_is_refused(void **state)
 	check_eq(serve_stop_requested_mt(rig->shared), SERVE_RUN);
 }
 
-/* What needs a connection stays refused. */
+/* Commands that need a connection stay refused. */
 static void
 an_operator_may_allow_administration_over_udp(void **state)
 {
@@ -430,7 +432,8 @@ a_page_moves_where_an_operator_wants_it(void **state)
 		  "NOSPARE source class has no spare pages\r\n");
 	check_str(one_line("slabs reassign 3 2\r\n"),
 		  "NOSPARE source class has no spare pages\r\n");
-	/* As many at a time as the size of the memory allows: two at least. A turn reads three. */
+	/* At least two pages move at a time; how many more depends on the size of the memory. A
+	 * turn reads three requests. */
 	snprintf(value, sizeof value, "slabs reassign %u 3\r\nslabs reassign %u 3\r\n%s", from,
 		 from, "slabs reassign -1 3\r\n");
 	answers = one_line(value);

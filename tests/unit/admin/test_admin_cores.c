@@ -1,10 +1,10 @@
 /*
- * Administration while other cores are at work. Goal: what one core reads of the others (counts,
- * snapshots of connections, prefixes, events, users) may be read while they write it, and a table
- * of users may be exchanged meanwhile. Method: two cores on threads of their own, each busy with
- * requests, connections that come and go, and every statistic; a third thread that exchanges users.
- * Meant to be run under ThreadSanitizer; without it, what is asked must still be answered. And -c
- * holds over all cores together, to the last connection.
+ * Administration while other cores are at work. Goal: one core may read the state of the others
+ * (counts, snapshots of connections, prefixes, events, users) while they write it, and a table of
+ * users may be exchanged meanwhile; the connection limit (-c) holds over all cores together, to
+ * the last connection. Method: two cores on threads of their own, each busy with requests,
+ * connections that open and close, and every statistic; a third thread that exchanges users. The
+ * test is meant to run under ThreadSanitizer; without it, every request must still be answered.
  */
 #include "proto/mc_table.h"
 #include "support/test.h"
@@ -70,7 +70,7 @@ core(void *arg)
 		rig_acked(rig, watcher);
 		rig_forget_sent(watcher);
 	}
-	/* The other one may wait for us to pass an epoch. */
+	/* The other core may wait for this one to pass an epoch. */
 	running--;
 	while (running > 0)
 		rig_turn(rig);
@@ -131,14 +131,14 @@ the_limit_holds_over_all_cores_to_the_last_connection(void **state)
 	rig_create_cores(rigs, 2);
 	serve_shared_set_info(rigs[0]->shared, &info);
 	for (uint32_t i = 0; i < 5; i++)
-		open[i] = rig_open(rigs[i > 0]); /* one here, four there */
+		open[i] = rig_open(rigs[i > 0]); /* one on core 0, four on core 1 */
 	for (uint32_t i = 0; i < 2; i++) {
 		late = rig_open(rigs[i]);
 		check_str(rig_sent(late, NULL), words);
 		check(rig_closed(late));
 		rig_lose(rigs[i], late);
 	}
-	/* Whoever goes makes room on either core, and for one. */
+	/* A closed connection makes room on either core, for exactly one. */
 	rig_lose(rigs[1], open[4]);
 	open[4] = rig_open(rigs[0]);
 	check_str(rig_sent(open[4], NULL), "");
@@ -148,7 +148,8 @@ the_limit_holds_over_all_cores_to_the_last_connection(void **state)
 	rig_destroy(rigs[0]);
 }
 
-/* Whoever was answered and closed is done with, however long its client keeps its end open. */
+/* A connection that was answered and closed no longer counts, however long its
+ * client keeps its end open. */
 static void
 a_closed_connection_makes_room_at_once(void **state)
 {
@@ -218,7 +219,7 @@ the_limit_holds_while_connections_come_and_go_on_both_cores(void **state)
 	for (uint32_t i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	check_eq(wrong, 0);
-	/* What came and went is not counted any more: there is room for one. */
+	/* Connections that were closed are no longer counted: there is room for one. */
 	check_str(rig_sent(rig_open(rigs[0]), NULL), "");
 	check(rig_closed(rig_open(rigs[1])));
 	check_ptr(held[0]);

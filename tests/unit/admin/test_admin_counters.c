@@ -1,8 +1,8 @@
 /*
- * stats net, stack, cores and counters. Goal: each counter of each room's list is in one reply,
- * under its symbol in small letters, summed over cores or core by core, and no reply is longer than
- * its rows. Method: all lists registered for three cores, with a number of its own for each
- * counter; text and binary; slow readers.
+ * stats net, stack, cores and counters. Goal: each counter of each room's list is in exactly one
+ * reply, under its symbol in small letters, summed over cores or core by core, and no reply is
+ * longer than its rows. Method: all lists registered for three cores, with a number of its own
+ * for each counter; text and binary; slow readers.
  */
 #include "support/test.h"
 #include "admin/admin.h"
@@ -102,7 +102,7 @@ cores_are_told_apart(void **state)
 {
 	const char *stats = reply_of(TELEMETRY_CORES);
 
-	/* The rig has one core: what the others counted is not shown. */
+	/* The rig has one core: counts of other cores are not shown. */
 	check_null(strstr(stats, "STAT 1:"));
 	for (uint32_t i = 0; i < COUNTER_LISTS; i++) {
 		const struct counter_list *l = &counter_lists[i];
@@ -180,7 +180,7 @@ binary_has_the_same_rows(void **state)
 		snprintf(line, sizeof line, "stats %s\r\n", words[i]);
 		for (const char *p = answer(line); (p = strstr(p, "\r\n")) != NULL; p += 2)
 			rows++;
-		check_eq(binary_rows, rows); /* END is the empty packet */
+		check_eq(binary_rows, rows); /* the END row is the empty packet */
 	}
 }
 
@@ -207,7 +207,7 @@ without_counters_there_are_gauges(void **state)
 
 /* ---- all replies at once ---- */
 
-/* What stands there behind the command, up to the next one. */
+/* Returns the reply to one command of `all`: the text from the command up to the next one. */
 static const char *
 part_of(const char *all, const char *command_line)
 {
@@ -249,7 +249,7 @@ all_replies_at_once_are_those_of_a_client(void **state)
 	check_ptr(strstr(all, "\nstats slow\r\n"));
 	serve_shared_set_policy(rig->shared, &(struct serve_policy){.no_dumps = true});
 	all[admin_snapshot_write_mt(s, &rig->clock, (uint8_t *)all, sizeof all - 1)] = '\0';
-	check_null(strstr(all, "stats hotkeys")); /* -X: nobody is told keys */
+	check_null(strstr(all, "stats hotkeys")); /* -X: keys are not shown */
 	check_null(strstr(all, "stats slow"));
 	check_ptr(strstr(all, "\nstats sources\r\n"));
 	for (size_t room = 0; room < 6000; room += 7) {

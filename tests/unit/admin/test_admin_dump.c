@@ -1,18 +1,20 @@
 /*
- * Listing keys. Goal: stats cachedump, lru_crawler metadump and mgdump name every item that lies
- * still, with what is true of it, however slowly they are read and whatever stands behind them; the
- * others are served meanwhile. Method: ten thousand items, a reader that takes a little at a time,
- * a writer beside it.
+ * Listing keys. Goal: stats cachedump, lru_crawler metadump and mgdump name every item that does
+ * not move during the walk, with its true fields, however slowly they are read and whichever
+ * requests follow; the other connections are served meanwhile. Method: ten thousand items, a
+ * reader that takes a little at a time, a writer beside it.
  */
 #include "support/test.h"
 #include "unit/serve/fake_stack.h"
+
+#include "store/store_state.h"
 
 #include <stdlib.h>
 
 #define ITEMS 10000u
 
 static struct rig *rig;
-static uint8_t *times; /* each key was listed */
+static uint8_t *times; /* how often each key was listed */
 
 static int
 start(void **state)
@@ -25,7 +27,7 @@ start(void **state)
 	for (uint32_t i = 0; i < ITEMS; i++) {
 		char text[128];
 
-		/* Two sizes, some with an expiry. */
+		/* The items have two sizes; some have an expiry. */
 		snprintf(text, sizeof text, "set key%u %u %u %u noreply\r\n%s\r\n", i, i % 7,
 			 i % 3 == 0 ? 1000 : 0, i % 2 ? 3 : 40,
 			 i % 2 ? "abc" : "0123456789012345678901234567890123456789");
@@ -44,7 +46,7 @@ stop(void **state)
 	return 0;
 }
 
-/* Read in little steps; the whole reply. */
+/* Returns the whole reply to the request, read in small steps. */
 static char *
 dumped(const char *request, const char *last)
 {
@@ -62,7 +64,7 @@ dumped(const char *request, const char *last)
 		rig_acked(rig, other);
 		rig_forget_sent(other);
 		rig_sent(c, &len);
-		check(len - before <= 8 * CONN_RESERVE_MAX * 2); /* no turn is all its */
+		check(len - before <= 8 * CONN_RESERVE_MAX * 2); /* a part of a turn */
 		if (turn % 3 == 0)
 			rig_acked(rig, c);
 		if (len > 15 && strcmp(rig_sent(c, NULL) + len - 15, "VERSION 9.8.7\r\n") == 0)
@@ -74,6 +76,7 @@ dumped(const char *request, const char *last)
 	rig_lose(rig, other);
 	rig_lose(rig, c);
 	check_eq(rig_chunks_used(rig), 0);
+	check_eq(rig->store->walks.active, 0);
 	return text;
 }
 
@@ -101,7 +104,7 @@ metadump_says_what_is_true_of_every_item(void **state)
 				"flags=%u %n",
 				&key, &exp, &la, &cas, &class, &size, &flags, &end),
 			 7);
-		check_eq(at[end - 1], '\n'); /* a space, and a line feed alone */
+		check_eq(at[end - 1], '\n'); /* the last row is a space and a line feed */
 		check_eq(at[end - 2], ' ');
 		check(key < ITEMS);
 		times[key]++;
@@ -202,8 +205,10 @@ a_reader_that_goes_leaves_nothing(void **state)
 		rig_receive_text(rig, c, "lru_crawler metadump all\r\nget a\r\n");
 		for (uint32_t i = 0; i < turns; i++)
 			rig_turn(rig);
+		check_eq(rig->store->walks.active, 1);
 		rig_lose(rig, c);
 		check_eq(rig_chunks_used(rig), 0);
+		check_eq(rig->store->walks.active, 0);
 	}
 }
 

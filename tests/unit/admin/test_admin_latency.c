@@ -1,8 +1,9 @@
 /*
- * stats latency. Goal: each request is in the row of its kind, once, with the time from the turn
- * that took it to the end of the turn that answered it; one that waited is apart, with the reason;
- * the last minute forgets what is older. Method: the real service over a stack without a network,
- * turns of known length; figures by the command itself.
+ * stats latency. Goal: each request is counted once, in the row of its kind, with the time from
+ * the turn that received it to the end of the turn that answered it; a request that waited is
+ * counted apart, with the reason; figures of the last minute forget what is older. Method: the
+ * real service over a stack without a network, turns of known length; figures by the command
+ * itself.
  */
 #include "support/test.h"
 #include "admin/admin.h"
@@ -17,7 +18,7 @@
 
 #define US 1000ull
 
-/* The turn's length; what it answers is in a cell when the next one begins. */
+/* Runs a turn of this length. Its answers are in a cell when the next turn begins. */
 static void
 turn_of(uint64_t ns)
 {
@@ -66,10 +67,10 @@ figure(const char *stats, const char *row, const char *name)
 
 struct request {
 	const char *bytes, *kind;
-	uint32_t len; /* 0: of a text */
+	uint32_t len; /* 0: the length of the text */
 };
 
-/* "a" is there, "b" is not. */
+/* Key "a" exists, key "b" does not. */
 static const struct request requests[] = {
 	{"get a\r\n", "get_hit", 0},
 	{"get b\r\n", "get_miss", 0},
@@ -155,8 +156,8 @@ the_time_is_that_of_the_turn(void **state)
 	}
 }
 
-/* Of a connection a turn answers 20 requests (-R of the rig): the others are late by a turn each.
- */
+/* A turn answers 20 requests of a connection (-R of the rig): each
+ * further 20 are a turn later. */
 static void
 what_is_left_for_later_turns_is_late(void **state)
 {
@@ -220,7 +221,7 @@ requests_that_wait_for_the_peers_window_are_apart(void **state)
 	check(figure(stats, "waited_window", "max_us") == 300);
 }
 
-/* It answers nothing yet. */
+/* Returns a rig whose backend answers nothing until late_answers(). */
 static struct late *
 late_begin(struct late_config config)
 {
@@ -258,13 +259,13 @@ requests_that_wait_for_a_supplier_are_apart(void **state)
 	check(figure(stats, "udp_get_hit", "count") + figure(stats, "udp_get_miss", "count") == 0);
 	check(figure(stats, "tcp_get_hit", "count") + figure(stats, "tcp_get_miss", "count") == 0);
 	check(figure(stats, "tcp_multiget", "count") == 0);
-	check(figure(stats, "waited_supplier", "count") >= 4); /* and what stood behind them */
+	check(figure(stats, "waited_supplier", "count") >= 4); /* and the requests behind them */
 	check(figure(stats, "waited_supplier", "count") <= 5);
 	check(figure(stats, "waited_supplier", "max_us") >= 5 * LATE_TURN_NS / 1000);
 	late_destroy(late);
 }
 
-/* Nothing is answered while it is asked for again. */
+/* No request is answered while the key is requested again. */
 static void
 a_datagram_whose_key_is_asked_for_again_is_counted_once(void **state)
 {
@@ -321,7 +322,7 @@ counted(const char *stats)
 
 #define LARGE 20000u
 
-/* What stands behind them is put off with them. */
+/* Requests behind a large value are put off with it. */
 static void
 large_values_that_wait_are_counted_once(void **state)
 {
@@ -360,7 +361,7 @@ large_values_that_wait_are_counted_once(void **state)
 			rig_acked(rig, c);
 			turn_of(100 * US);
 		}
-		rig_eof(rig, c); /* which is no request */
+		rig_eof(rig, c); /* an end of file is no request */
 		turn_of(US);
 		rig_lose(rig, c);
 		stats = latency();
@@ -371,7 +372,8 @@ large_values_that_wait_are_counted_once(void **state)
 	}
 }
 
-/* With their errors, where a line ends early; and what is put off behind a line that waited. */
+/* Requests to the backend, with the errors of lines that end early, and with requests that are
+ * put off behind a pending line. */
 static const struct request awaited[] = {
 	{"get s1 f1 s2\r\n", "", 0},
 	{"get f1 s1\r\n", "", 0},
@@ -422,7 +424,8 @@ what_a_supplier_is_asked_for_is_counted_once(void **state)
 	}
 }
 
-/* Also that one which has waited for another one of its key. */
+/* A write's time begins when it arrives, also if it has waited for an
+ * earlier write of its key. */
 static void
 a_write_is_here_from_when_it_came(void **state)
 {
@@ -435,13 +438,13 @@ a_write_is_here_from_when_it_came(void **state)
 	rig_lose(rig, c);
 	stats = latency();
 	check(figure(stats, "waited_supplier", "count") == 3);
-	/* The shorter ones have waited for longer. */
+	/* The shorter requests have waited longer. */
 	check(figure(stats, "waited_supplier", "p50_us") >= 6 * LATE_TURN_NS / 1000 * 31 / 32);
 	check(figure(stats, "waited_supplier", "max_us") >= 8 * LATE_TURN_NS / 1000);
 	late_destroy(late);
 }
 
-/* One behind the other, five turns apart. */
+/* The second write arrives five turns after the first. */
 static void
 each_write_of_a_pipeline_is_here_from_when_it_came(void **state)
 {
@@ -483,7 +486,8 @@ the_last_minute_forgets(void **state)
 	check(figure(stats, "udp_get_miss", "minute_max_us") < 5.2);
 }
 
-/* One of 128 operations is looked at: so many requests that each key is. */
+/* Returns the reply to the command. One of 128 operations is sampled, so a test sends enough
+ * requests for each key to be sampled. */
 static const char *
 hotkeys(const char *command)
 {

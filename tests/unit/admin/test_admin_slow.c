@@ -1,7 +1,7 @@
 /*
- * stats slow. Goal: what was slow is there, the slowest first, with its time, its kind, the reason,
- * who asked and for which key; what was not slow costs no entry; old entries go, and their places
- * are for less than they were. Method: the log by itself; then the real service over a stack
+ * stats slow. Goal: slow requests are listed, the slowest first, with time, kind, reason, peer
+ * and key; a request that was not slow costs no entry; old entries expire, and their places are
+ * then open to shorter requests. Method: the log by itself; then the real service over a stack
  * without a network, turns of known length.
  */
 #include "support/test.h"
@@ -72,7 +72,7 @@ an_hour_later_there_is_room(void **state)
 	slow_log_list(both, 3, later, &list);
 	check_eq(list.count, SLOW_ENTRIES);
 	check_eq(list.request[0].end_ns, SLOW_KEEP_NS);
-	put(&logs[0], 2 * MS, later + 1); /* nobody has looked since */
+	put(&logs[0], 2 * MS, later + 1); /* no list was read since */
 	slow_log_list(both, 3, later, &list);
 	check_eq(list.count, SLOW_ENTRIES);
 	slow_log_list(both, 3, later + 1, &list);
@@ -84,7 +84,7 @@ an_hour_later_there_is_room(void **state)
 	check_eq(list.request[0].end_ns, 1);
 }
 
-/* Who reads the list has seen it before there were so many. */
+/* A reader took its threshold (least_ns) before the log had filled. */
 static void
 what_is_shorter_takes_no_place_of_a_longer_one(void **state)
 {
@@ -161,7 +161,7 @@ a_long_turn_is_there_with_how_many_it_answered(void **state)
 		rig_datagram_text(rig, 1, "get a\r\n");
 	rig_datagram_text(rig, 1, "set a 0 0 1\r\nx\r\n");
 	turn_of(2500 * US);
-	turn_of(90 * MS); /* of nothing */
+	turn_of(90 * MS); /* a turn without requests */
 	says(slow(),
 	     "STAT 1:took_us 2500.000\r\nSTAT 1:request udp_get_miss\r\nSTAT 1:reason turn\r\n"
 	     "STAT 1:stage -\r\nSTAT 1:requests 4\r\nSTAT 1:ago_s 0\r\nSTAT 1:peer -\r\n"
@@ -191,7 +191,7 @@ the_hosts_turn_and_its_stage_are_told(void **state)
 	serve_turn_times_set(rig->serve, NULL);
 }
 
-/* Of a connection a turn answers 20 requests (-R of the rig). */
+/* A turn answers 20 requests of a connection (-R of the rig). */
 static void
 a_late_request_is_there_with_key_and_peer(void **state)
 {
@@ -255,7 +255,7 @@ one_that_waits_for_a_supplier_says_so(void **state)
 	late_destroy(late);
 }
 
-/* Their bytes are gone when they are told. */
+/* The bytes of these requests are already freed when their answers arrive. */
 static void
 a_write_that_a_supplier_did_has_its_key(void **state)
 {

@@ -1,8 +1,8 @@
 /*
- * stats sources. Goal: the sources with most connections are listed in order, exactly while there
- * are few of them, and never with less than they have; a /64 is one source, an IPv4 address too;
- * what one call looks at is bounded, and a list is of all cores. Method: snapshots of connections
- * of two cores, filled in by hand.
+ * stats sources. Goal: the sources with most connections are listed in order, exactly while they
+ * are few, and never with less than they have; a /64 is one source, as is an IPv4 address; a call
+ * examines a bounded number of snapshots; a list covers all cores. Method: snapshots of
+ * connections of two cores, filled in by hand.
  */
 #include "support/test.h"
 #include "admin/admin_internal.h"
@@ -70,7 +70,7 @@ connect_from(uint32_t core, struct ip_addr ip, uint32_t active_s)
 	s->peer_id = 1ull << 32 | 1u << 16 | (f.used[core] & 0xffff);
 }
 
-/* So many calls; and what is told then. */
+/* Runs this many ticks and returns the list of sources that follows. */
 static const char *
 told(uint32_t ticks)
 {
@@ -113,7 +113,7 @@ sources_are_listed_by_their_connections_on_all_cores(void **state)
 			   "STAT 5:source fe80::4\r\nSTAT 5:conns 1\r\nSTAT 5:error 0\r\n"
 			   "STAT 5:secs_since_last_cmd 1\r\n");
 	for (uint32_t i = 0; i < f.used[1]; i++)
-		f.snapshots[1][i].peer_id = 0; /* gone */
+		f.snapshots[1][i].peer_id = 0; /* closed */
 	check_ptr(strstr(told(4), "STAT 1:source 10.0.0.2\r\nSTAT 1:conns 2\r\n"));
 }
 
@@ -121,13 +121,13 @@ static void
 the_list_is_whole_and_a_call_looks_at_a_part(void **state)
 {
 	f.used[1] = SLOTS_MAX - 1;
-	connect_from(1, ip_addr_v4(0x0a000009), 1000); /* the last slot that there is */
+	connect_from(1, ip_addr_v4(0x0a000009), 1000); /* the last slot */
 	for (uint32_t i = 0; i < 3; i++)
 		check_str(told(1), "");
 	check_ptr(strstr(told(1), "STAT 1:source 10.0.0.9\r\n"));
 }
 
-/* 50,000 sources of one connection each, as a flood has, and three that have many. */
+/* 50,000 sources have one connection each, as in a flood, and three have many. */
 static void
 who_has_many_is_found_among_more_sources_than_cells(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * stats. Goal: what monitors read is there, true, and within the 4096 bytes collectd reads; each
- * name is the one that STATS.md lists; reset resets, and an unknown word is an error. Method: known
- * requests, then the reply by name; two cores where sums are shown.
+ * stats. Goal: the rows that monitors read are there, true, and within the 4096 bytes collectd
+ * reads; each name is one that STATS.md lists; reset resets, and an unknown word is an error.
+ * Method: known requests, then the reply by name; two cores where sums are shown.
  */
 #include "support/test.h"
 #include "counter_lists.h"
@@ -121,7 +121,8 @@ what_the_stack_counts_is_shown(void **state)
 	row_is(stats, "rejected_connections", "0");
 }
 
-/* A reset forgets the longest turn, too: what comes after it is shown by its cell. */
+/* A reset also forgets the longest turn: the maximum after it is the
+ * bound of a histogram cell. */
 static void
 turns_are_told_since_the_last_reset(void **state)
 {
@@ -239,7 +240,7 @@ gauges_say(char *out, enum telemetry_kind kind)
 	return len + sprintf(out + len, "\n\n");
 }
 
-/* Of all rooms, as their lists have them. */
+/* Writes the tables of the counters of all rooms, in the order of their lists. */
 static void
 counters_say(char *out)
 {
@@ -410,7 +411,7 @@ every_name_is_shown_once_in_its_order(void **state)
 
 			check_bytes(at, "STAT ", 5);
 			at += 5;
-			if (i >= 2) /* the class, or items: and the class */
+			if (i >= 2) /* the class, or "items:" and the class */
 				at += strcspn(at, "1") + 2;
 			check_bytes(at, name, len);
 			check_eq(at[len], ' ');
@@ -422,7 +423,7 @@ every_name_is_shown_once_in_its_order(void **state)
 	}
 }
 
-/* collectd cuts at 4096 bytes. */
+/* collectd reads at most 4096 bytes. */
 static void
 stats_stays_short_when_numbers_are_long(void **state)
 {
@@ -431,13 +432,13 @@ stats_stays_short_when_numbers_are_long(void **state)
 	for (uint32_t i = 0; i < stats_name_count; i++)
 		bytes += 8 + (uint32_t)strlen(stats_names[i].name) +
 			 (stats_names[i].unsupported ? 4 : 14); /* up to a hundred trillion */
-	/* Errors and waits of a tier are less. */
+	/* A tier's errors and waits have at most 11 digits. */
 	for (uint32_t i = 0; i < flash_stat_count; i++)
 		bytes += 8 + (uint32_t)strlen(flash_stat_names[i]) + 11;
 	check(bytes < 4096);
 }
 
-/* ---- of a front ---- */
+/* ---- rows of a front ---- */
 
 static uint32_t resets;
 
@@ -491,7 +492,7 @@ a_front_shows_what_it_counts(void **state)
 						.poll = nothing_is_asked,
 						.row = row_of_front,
 						.reset = reset_of_front};
-	static void *memory; /* until the rig is gone */
+	static void *memory; /* lives until the rig is destroyed */
 	struct region region = {.size = serve_awaits_bytes()};
 	const struct fake_sent *sent;
 	struct conn *c;
@@ -527,11 +528,11 @@ a_front_shows_what_it_counts(void **state)
 	check_bytes(sent[0].bytes + 8, "CLIENT_ERROR", 12);
 	serve_shared_set_policy(rig->shared, &(struct serve_policy){.no_dumps = true});
 	rig_turn(rig);
-	snprintf(all, sizeof all, "%s%s", shown, end); /* -X: nobody is told keys */
+	snprintf(all, sizeof all, "%s%s", shown, end); /* -X: keys are not shown */
 	check_str(answer("stats front\r\n"), all);
 }
 
-/* ---- of a second tier ---- */
+/* ---- rows of a second tier ---- */
 
 static bool
 row_of_stats(void *arg, uint32_t n, struct serve_row *row)
@@ -552,7 +553,7 @@ a_tier_shows_its_rows_in_stats_and_apart(void **state)
 						.row = row_of_front,
 						.stat = row_of_stats,
 						.reset = reset_of_front};
-	static void *memory; /* until the rig is gone */
+	static void *memory; /* lives until the rig is destroyed */
 	struct region region = {.size = serve_awaits_bytes()};
 	const char *stats;
 
@@ -571,7 +572,7 @@ a_tier_shows_its_rows_in_stats_and_apart(void **state)
 	check_null(strstr(answer("stats settings\r\n"), "extstore"));
 }
 
-/* ---- the others ---- */
+/* ---- the other replies ---- */
 
 static void
 classes_are_told_apart(void **state)
@@ -744,7 +745,7 @@ connections_of_all_cores_are_shown(void **state)
 			     tell(1, "watch evictions\r\n")};
 	const char *stats = rig_sent(tell(0, "stats conns\r\n"), NULL);
 
-	check_eq(FAKE_CONNS, 8); /* the numbers below */
+	check_eq(FAKE_CONNS, 8); /* the numbers below depend on it */
 	row_is(stats, "1:addr", "tcp:10.99.0.1:11211");
 	row_is(stats, "1:state", "conn_listening");
 	row_is(stats, "3:addr", "tcp:10.99.0.1:11212");
@@ -784,7 +785,7 @@ prefixes_of_all_cores_are_added_up(void **state)
 	check_str(rig_sent(tell(1, "stats detail dump\r\n"), NULL), "END\r\n");
 }
 
-/* In one segment, and before the other core has turned. */
+/* The requests arrive in one segment, before the other core has turned. */
 static void
 a_reset_clears_prefixes_before_what_stands_behind_it(void **state)
 {
@@ -806,7 +807,7 @@ a_reset_clears_prefixes_before_what_stands_behind_it(void **state)
 				     "PREFIX b get 1 hit 0 set 0 del 0\r\nEND\r\n");
 }
 
-/* A binary key may be any bytes: its prefix must not be taken for the end of the list. */
+/* A binary key may hold any bytes: its prefix must not be taken for the end of the list. */
 static void
 a_prefix_that_is_no_text_is_not_shown(void **state)
 {

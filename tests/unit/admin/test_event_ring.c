@@ -1,8 +1,8 @@
 /*
  * The ring of events. Goal: a reader sees events in order, each whole, and learns how many it
- * missed; the writer never waits. Method: known numbers of events, then a writer and two readers on
- * threads of their own, where every event proves itself. Built a second time with a reader that
- * does not look twice (EVENT_RING_MUTANT), the last test must find it.
+ * missed; the writer never waits. Method: known numbers of events, then a writer and two readers
+ * on threads of their own, where every event proves itself. A second build has a reader that does
+ * not validate after reading (EVENT_RING_MUTANT); the last test must catch it.
  */
 #include "support/test.h"
 #include "admin/event_ring.h"
@@ -89,9 +89,9 @@ a_reader_sees_what_there_is_and_counts_what_is_gone(void **state)
 
 struct race {
 	struct event_ring *ring;
-	bool lag; /* read what is about to be overwritten */
+	bool lag; /* reads the slots that are overwritten next */
 	_Atomic bool enough;
-	_Atomic bool *written; /* the writer is done */
+	_Atomic bool *written; /* the writer has ended */
 	uint32_t torn, disordered, miscounted;
 };
 
@@ -138,7 +138,8 @@ events_are_whole_while_they_are_overwritten(void **state)
 {
 	struct event_ring *ring = ring_of(0);
 	_Atomic bool written = false;
-	/* Of the mutant one that lags is enough: the other would look for what it hardly meets. */
+	/* A single lagging reader is enough against the mutant: the other hardly ever meets an
+	 * overwritten slot. */
 	struct race races[2] = {
 		{.ring = ring, .written = &written, .enough = EVENT_RING_MUTANT},
 		{.ring = ring, .written = &written, .lag = true},

@@ -1,8 +1,8 @@
 /*
  * Filters of clockoo capture. Goal: a text means what pcap-filter(7) says; a text that means
- * nothing, or asks for a loop, is refused in one line; of programs made by anybody only those run
- * that end, and they read nothing beyond a frame. Method: frames beside texts; programs with one
- * thing wrong; random ones, run over frames before unreadable memory.
+ * nothing, or asks for a loop, is refused in one line; of arbitrary programs only those run that
+ * end, and they read nothing beyond a frame. Method: frames beside texts; programs with one thing
+ * wrong; random ones, run over frames before unreadable memory.
  */
 #include "support/test.h"
 #include "support/guard.h"
@@ -11,7 +11,7 @@
 #include <pcap/bpf.h>
 #include <stdlib.h>
 
-/* UDP from 10.0.0.1 port 7 to 10.0.0.2 port 11211, and the same with a VLAN's tag. */
+/* A UDP frame from 10.0.0.1 port 7 to 10.0.0.2 port 11211; the second has a VLAN tag. */
 static const uint8_t udp[] = {2, 0,  0, 0, 0,    2,    2,  0,  0, 0, 0,   1,   8,   0,  0x45, 0,
 			      0, 32, 0, 0, 0x40, 0,    64, 17, 0, 0, 10,  0,   0,   1,  10,   0,
 			      0, 2,  0, 7, 0x2b, 0xcb, 0,  12, 0, 0, 'a', 'b', 'c', 'd'};
@@ -48,7 +48,7 @@ a_text_means_what_the_manual_says(void **state)
 
 	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		check_eq(matches(rows[i].text, udp, sizeof udp), rows[i].is);
-	/* What is cut lacks what is asked for. */
+	/* A frame that is cut before the field does not match. */
 	for (uint32_t len = 1; len < 38; len++)
 		check(!matches("udp dst port 11211", udp, len));
 }

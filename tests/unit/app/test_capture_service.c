@@ -1,8 +1,8 @@
 /*
- * The appliance's side of clockoo capture. Goal: of the frames that a filter let through each is
- * sent or counted as dropped, whenever the client reads; a capture that is over is over. Method:
- * the service over a port that makes frames, with clocks of the test's own; a client of its socket
- * that reads late.
+ * The appliance's side of clockoo capture. Goal: each frame that passes the filter is sent or
+ * counted as dropped, whenever the client reads; a capture that has ended stays ended. Method:
+ * the service over a port that makes frames, with clocks of the test's own; a client of its
+ * socket that reads late.
  */
 #include "support/test.h"
 #include "clockoo/capture_service.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define FRAME_BYTES 1514u
-#define FRAME_BLOCK 6u /* of pcapng */
+#define FRAME_BLOCK 6u /* block type of a frame in pcapng */
 #define MS          1000000ull
 
 static uint64_t now_ns;
@@ -48,7 +48,7 @@ struct rig {
 	struct appliance *a;
 	struct capture_service *s;
 	int client;
-	uint64_t received, blocks; /* frames: of the port; at the client */
+	uint64_t received, blocks; /* frames: that the port received, that the client got */
 	struct capture_summary sum;
 	bool begun, over;
 };
@@ -132,7 +132,7 @@ blocks_count(struct rig *r, const uint8_t *at, const uint8_t *end)
 	}
 }
 
-/* One message; false: there is none. */
+/* Reads one message; false if none is pending. */
 static bool
 client_reads(struct rig *r)
 {
@@ -154,8 +154,8 @@ client_reads(struct rig *r)
 
 /* ---- ends ---- */
 
-/* More than the socket takes: what is left when the end is asked for waits in a full message and in
- * the ring. */
+/* There are more frames than the socket takes: at the end of the capture the rest waits in a full
+ * message and in the ring. */
 static void
 a_client_that_reads_late_gets_all_that_was_not_dropped(void **state)
 {
@@ -171,7 +171,7 @@ a_client_that_reads_late_gets_all_that_was_not_dropped(void **state)
 	control_turn(&r);
 	core_turn_of(&r, 1);
 	for (uint32_t i = 0; i < 2000 && !r.over; i++) {
-		now_ns -= 5 * MS; /* it has all the time that it needs */
+		now_ns -= 5 * MS; /* the client has all the time that it needs */
 		control_turn(&r);
 		client_reads(&r);
 	}
@@ -199,7 +199,7 @@ what_is_no_request_is_refused(void **state)
 	bytes[0]--;
 	bad[1].insn_count = CAPTURE_INSNS_MAX + 1;
 	bytes[1] = sizeof bad[1];
-	bad[2].insn_count = 1; /* which is not sent */
+	bad[2].insn_count = 1; /* the instruction is not sent */
 	memset(bad[3].filter, 'x', sizeof bad[3].filter);
 	bad[4].snap = CAPTURE_SNAP_MAX + 1;
 	rig_make(&r);
@@ -217,7 +217,8 @@ what_is_no_request_is_refused(void **state)
 	rig_end(&r);
 }
 
-/* Before its request, before the first frame, with frames in the ring, and while it ends. */
+/* The client leaves before its request, before the first frame, with frames in the ring, and
+ * while the capture ends. */
 static void
 a_client_that_goes_makes_room_for_the_next_one(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * Another host uses our address. Goal: the operator hears at once which address and whose MAC, and
- * then once a minute as long as it goes on, however many packets come. Method: figures and a clock
- * moved by hand.
+ * Another host uses our address. Goal: the operator learns at once which address and whose MAC,
+ * and then once a minute while the conflict lasts, however many packets arrive. Method: figures
+ * and a clock moved by hand.
  */
 #include "support/test.h"
 #include "conflict_alarm.h"

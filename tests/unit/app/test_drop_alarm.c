@@ -1,15 +1,17 @@
 /*
- * What is dropped for a reason that an operator can mend. Goal: the operator hears of it while it
- * happens, with the number and what to do; of one frame that a bad cable may have spoiled not; a
- * flood is one line a minute; no reason hides another; every counter that is named exists. Method:
- * two cores' counters, and a clock, moved by hand.
+ * Drops for a reason that an operator can mend. Goal: the operator is warned while frames are
+ * dropped, with the number and the remedy, but not of one frame that a bad cable may have
+ * spoiled; a flood is one line a minute; no reason hides another; every counter that is named
+ * exists. Method: two cores' counters, and a clock, moved by hand.
  */
 #include "support/test.h"
 #include "drop_alarm.h"
+#include "http_counters.h"
 
 #include "net/net_counters.h"
 #include "serve/serve.h"
 #include "tcp/tcp_counters.h"
+#include "tls/tls_conns.h"
 
 #include <string.h>
 
@@ -45,7 +47,7 @@ start(void **state)
 	return 0;
 }
 
-/* After a second: the number that is said, or 0. */
+/* Moves the clock by a second and returns the number that is reported, or 0. */
 static uint64_t
 second(void)
 {
@@ -107,7 +109,7 @@ no_reason_hides_another(void **state)
 		check(of[i] >= 3);
 }
 
-/* The device's counts may begin again. */
+/* The device's counts may restart from zero. */
 static void
 a_count_that_falls_is_not_said(void **state)
 {
@@ -122,7 +124,8 @@ static bool
 exists(const char *symbol)
 {
 #define IS(symbol_, words) strcmp(symbol, #symbol_) == 0 ||
-	return NET_COUNTERS(IS) TCP_COUNTERS(IS) SERVE_COUNTERS(IS) false;
+	return NET_COUNTERS(IS) TCP_COUNTERS(IS) SERVE_COUNTERS(IS) TLS_COUNTERS(IS)
+		HTTP_COUNTERS(IS) false;
 }
 
 static void

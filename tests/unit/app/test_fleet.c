@@ -1,9 +1,9 @@
 /*
  * test_fleet.c - the fleet behind a front while it runs.
  *
- * Goal:   cores see addresses as text at once, those of names when they are known, none of a name
- *         that never was, and the last one of a name that fails; a state is published only when
- *         something changed; the thread finds what the hosts file has.
+ * Goal:   cores see textual addresses at once, those of names when they are resolved, none of a
+ *         name that never was, and the last one of a name that fails; a state is published only
+ *         when something changed; the thread resolves what the hosts file has.
  * Method: passes with a lookup of the test's own, whose answers it changes; the thread with the
  *         system's.
  */
@@ -21,7 +21,7 @@
 struct world {
 	uint32_t ip;
 	uint32_t asked;
-	const char *only; /* this name's; others fail */
+	const char *only; /* NULL or the only name with an address; others fail */
 };
 
 static enum front_lookup
@@ -37,7 +37,7 @@ look_up(void *arg, const char *host, struct front_answers *answers)
 	return FRONT_LOOKUP_FOUND;
 }
 
-/* The process has them for good. */
+/* The fleets made so far; the process never frees them. */
 static struct fleet *begun[8];
 static uint32_t begun_count;
 
@@ -68,7 +68,7 @@ turn(struct fleet *f)
 	return now;
 }
 
-/* Until nothing changes. */
+/* Ticks until nothing changes. */
 static void
 ticks(struct fleet *f)
 {
@@ -201,7 +201,7 @@ look(const char *servers)
 	return l;
 }
 
-/* The names of another list are looked up at once; what is known stays. */
+/* The names of another list are looked up at once; known addresses stay. */
 static void
 a_reload_is_another_list(void **state)
 {
@@ -233,7 +233,7 @@ a_reload_is_another_list(void **state)
 	check_eq(turn(f)->count, 4);
 }
 
-/* The name is wrong, and the servers of before go on. */
+/* The name is wrong, and the servers of before stay. */
 static void
 refused_reload_leaves_the_fleet_as_it_was(void **state)
 {
@@ -269,7 +269,7 @@ start_has_the_addresses_of_names(void **state)
 	check_eq(ip_of(f, 0), 0x7f000001);
 }
 
-/* Far sooner than FLEET_LOOKUP_S. */
+/* The lookup comes far sooner than FLEET_LOOKUP_S. */
 static void
 name_of_a_failed_server_is_looked_up_at_once(void **state)
 {

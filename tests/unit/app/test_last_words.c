@@ -1,8 +1,9 @@
 /*
- * What a crash leaves. Goal: the signal, the core, its stage, the commands before it, its last
- * busy turns, oldest last, and a backtrace; a crash of what is told ends the process all the same;
- * a full pipe does not keep it alive; the system log gets lines of its own. Method: processes of
- * ours that crash, with a core made by hand and the room that serves faked.
+ * The report of a crash. Goal: it names the signal, the core, its stage, the commands before it,
+ * its last busy turns, oldest last, and a backtrace; a crash while the report is written still
+ * ends the process; a full pipe does not keep the process alive; the system log gets lines of its
+ * own. Method: processes of ours that crash, with a core made by hand and a fake of the serving
+ * room.
  */
 #include "support/test.h"
 #include "last_words.h"
@@ -49,7 +50,7 @@ memory_page_count_crash(struct memory_page *p, int signal_number)
 static struct core core;
 static int counted;
 
-/* A core of so many busy turns, in a stage. */
+/* Makes a core in this stage, with this many busy turns. */
 static void
 core_make(uint32_t turns, uint8_t stage)
 {
@@ -67,7 +68,7 @@ crash(int number)
 	raise(number);
 }
 
-/* How a process ends that crashes so, and what it said. */
+/* Returns how a process ends that crashes this way, and writes its output to text. */
 static int
 end_of(int number, uint32_t from_socket, char text[TEXT_BYTES])
 {

@@ -1,7 +1,8 @@
 /*
- * One process an address and NIC. Goal: a second one is refused and told who has it; another
- * address, another NIC, and one in another network namespace are not in the way; a crash leaves
- * nothing. Method: children of this process claim, are asked for by a second claim, and are killed.
+ * One process for an address and NIC, and one for a file prefix. Goal: a second process is refused,
+ * with the number of the first; another address, another NIC, a NIC in another network namespace
+ * and a stranger are not in the way; a crash leaves no claim. Method: children of this process
+ * claim, meet a second claim, and are killed; a stranger is a child that took another user's ID.
  */
 #include "nic_claim.h"
 
@@ -9,12 +10,16 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ADDRESS 0x0a630001u
+#define ADDRESS  0x0a630001u
+#define STRANGER 54321u /* no user of any machine that runs tests */
 
 static struct profile af_packet = {.device = "net_af_packet0,iface={iface}"};
 
@@ -23,7 +28,7 @@ config_of(const char *iface, uint32_t ipv4)
 {
 	struct config cfg = {.ipv4 = ipv4};
 
-	/* Of this run alone: others may test beside it. */
+	/* The name is unique to this run: others may test beside it. */
 	snprintf(cfg.iface, sizeof cfg.iface, "%s%ld", iface, (long)getpid() % 100000);
 	return cfg;
 }
@@ -35,9 +40,9 @@ claim_of(const struct config *cfg, int *claim, struct error *err)
 	return nic_claim(cfg, &af_packet, claim, err);
 }
 
-/* A child that has the claim, until it is killed. */
+/* Returns a child of that user that has the claim until it is killed. */
 static pid_t
-child_with(const struct config *cfg)
+child_of(uid_t uid, const struct config *cfg)
 {
 	int ready[2];
 	char word;
@@ -48,9 +53,12 @@ child_with(const struct config *cfg)
 	check(pid >= 0);
 	if (pid == 0) {
 		struct error err;
-		int claim;
+		int claim, prefix;
 
-		word = claim_of(cfg, &claim, &err) ? 'y' : 'n';
+		word = (uid == getuid() || setuid(uid) == 0) && claim_of(cfg, &claim, &err) &&
+				       name_claim_prefix(cfg->iface, &prefix, &err)
+			       ? 'y'
+			       : 'n';
 		if (write(ready[1], &word, 1) == 1)
 			pause();
 		_exit(0);
@@ -60,6 +68,12 @@ child_with(const struct config *cfg)
 	close(ready[0]);
 	close(ready[1]);
 	return pid;
+}
+
+static pid_t
+child_with(const struct config *cfg)
+{
+	return child_of(getuid(), cfg);
 }
 
 static void
@@ -82,7 +96,7 @@ a_second_process_is_refused_by_name_until_the_first_is_gone(void **state)
 		 cfg.iface);
 	check(!claim_of(&cfg, &claim, &err));
 	check_ptr(strstr(err.text, words));
-	check_eq(claim, NIC_CLAIM_NONE);
+	check_eq(claim, NAME_CLAIM_NONE);
 	kill_child(first);
 	check(claim_of(&cfg, &claim, &err));
 	check(claim >= 0);
@@ -115,7 +129,7 @@ a_port_of_ones_own_is_not_claimed(void **state)
 	int claim;
 
 	check(nic_claim(&cfg, &ring, &claim, &err));
-	check_eq(claim, NIC_CLAIM_NONE);
+	check_eq(claim, NAME_CLAIM_NONE);
 	kill_child(first);
 }
 
@@ -136,14 +150,118 @@ an_interface_of_that_name_in_another_namespace_is_another_nic(void **state)
 	kill_child(first);
 }
 
+static void
+a_prefix_is_claimed_once_until_its_holder_is_gone(void **state)
+{
+	const struct config cfg = config_of("p", ADDRESS);
+	const pid_t first = child_with(&cfg);
+	struct error err;
+	char words[128];
+	int claim;
+
+	snprintf(words, sizeof words, "\"%s\" is in use by another instance, process %ld",
+		 cfg.iface, (long)first);
+	check(!name_claim_prefix(cfg.iface, &claim, &err));
+	check_ptr(strstr(err.text, words));
+	kill_child(first);
+	check(name_claim_prefix(cfg.iface, &claim, &err));
+	check(claim >= 0);
+	close(claim);
+}
+
+/* What a function prints on stderr goes to a file, whose text is returned. */
+static const char *
+stderr_of(void (*act)(const struct config *), const struct config *cfg)
+{
+	static char text[1024];
+	FILE *kept = tmpfile();
+	const int real = dup(STDERR_FILENO);
+	size_t n;
+
+	check_ptr(kept);
+	dup2(fileno(kept), STDERR_FILENO);
+	act(cfg);
+	dup2(real, STDERR_FILENO);
+	close(real);
+	rewind(kept);
+	n = fread(text, 1, sizeof text - 1, kept);
+	text[n] = '\0';
+	fclose(kept);
+	return text;
+}
+
+static void
+start_beside(const struct config *cfg)
+{
+	struct error err;
+	int claim, prefix;
+
+	check(claim_of(cfg, &claim, &err));
+	check_eq(claim, NAME_CLAIM_NONE);
+	check(name_claim_prefix(cfg->iface, &prefix, &err));
+	check_eq(prefix, NAME_CLAIM_NONE);
+}
+
+static void
+a_stranger_keeps_nobody_from_starting_and_is_named(void **state)
+{
+	const struct config cfg = config_of("s", ADDRESS);
+	char words[64];
+	const char *said, *second;
+	pid_t stranger;
+
+	if (getuid() != 0) {
+		print_message("not root, so no child can be another user: not judged\n");
+		return;
+	}
+	stranger = child_of(STRANGER, &cfg);
+	check_eq(nic_claim_holder(&cfg, &af_packet).kind, NAME_STRANGER);
+	said = stderr_of(start_beside, &cfg);
+	snprintf(words, sizeof words, "process %ld of user %u holds", (long)stranger, STRANGER);
+	check_ptr(strstr(said, words));
+	second = strchr(said, '\n');
+	check_ptr(second);
+	check_ptr(strstr(second, words));
+	kill_child(stranger);
+}
+
+static void
+start_once(const struct config *cfg)
+{
+	struct error err;
+	int claim;
+
+	check(claim_of(cfg, &claim, &err));
+}
+
+/* A stranger that takes no connection cannot hide who holds the name. */
+static void
+a_holder_that_does_not_listen_is_a_stranger(void **state)
+{
+	const struct config cfg = config_of("q", ADDRESS);
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	const int len = snprintf(name.sun_path + 1, sizeof name.sun_path - 1,
+				 "clockoo/nic/%s/10.99.0.1", cfg.iface);
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	check_eq(bind(fd, (const struct sockaddr *)&name,
+		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)),
+		 0);
+	check_ptr(strstr(stderr_of(start_once, &cfg), "another process holds the name"));
+	close(fd);
+}
+
 int
 main(void)
 {
-	/* The last one leaves the namespace of the others. */
+	/* The test at the end leaves the namespace of the others. */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_second_process_is_refused_by_name_until_the_first_is_gone),
 		cmocka_unit_test(another_address_or_nic_is_free),
 		cmocka_unit_test(a_port_of_ones_own_is_not_claimed),
+		cmocka_unit_test(a_prefix_is_claimed_once_until_its_holder_is_gone),
+		cmocka_unit_test(a_stranger_keeps_nobody_from_starting_and_is_named),
+		cmocka_unit_test(a_holder_that_does_not_listen_is_a_stranger),
 		cmocka_unit_test(an_interface_of_that_name_in_another_namespace_is_another_nic),
 	};
 

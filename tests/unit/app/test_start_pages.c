@@ -1,8 +1,9 @@
 /*
- * test_start_pages.c - what only the start has used is not resident afterwards, and unchanged.
+ * test_start_pages.c - pages that only the start has used are not resident afterwards, and
+ * unchanged.
  *
- * Goal:   read-only pages go, and come back as they were; relocated pointers and data stay.
- * Method: a table of a megabyte is read; the kernel says how much of it is resident before and
+ * Goal:   read-only pages are dropped and read the same again; relocated pointers and data stay.
+ * Method: a table of a megabyte is read; the kernel reports how much of it is resident before and
  *         after (smaps), where it may be asked.
  */
 #include "start_pages.h"
@@ -15,12 +16,12 @@
 #define LINE_BYTES  256
 #define MARK        0x5eed1234u
 
-/* Not zero, so that it lies in the file. */
+/* The table is not zero, so that it lies in the file. */
 static const uint32_t table[TABLE_WORDS] = {[0] = MARK, [TABLE_WORDS - 1] = MARK};
 static const char *const relocated[] = {"one", "two"};
 static uint32_t written = 1;
 
-/* Sum of all words, so that each page is read. */
+/* Returns the sum of all words, so that each page is read. */
 static uint64_t
 sum(void)
 {
@@ -32,7 +33,7 @@ sum(void)
 	return all;
 }
 
-/* Resident kilobytes of the mapping that the table is in. */
+/* Returns the resident kilobytes of the mapping that has the table. */
 static unsigned long
 resident_kb(void)
 {

@@ -1,7 +1,7 @@
 /*
- * The wall clock is set while the program runs. Goal: a step is told once and by its length, in
- * both directions; what NTP slews and a reading that was interrupted are no step; a date that a
- * client gives is compared with the clock as it is. Method: readings made by hand.
+ * The wall clock is set while the program runs. Goal: a step is reported once and by its length,
+ * in both directions; NTP's slewing and an interrupted reading are no step; a date that a client
+ * gives is compared with the clock as it is. Method: readings made by hand.
  */
 #include "support/test.h"
 #include "wall_watch.h"
@@ -9,16 +9,16 @@
 #define S_NS    1000000000ll
 #define DATE_NS (1700000000 * S_NS)
 
-/* Both clocks so long after the start, how far they were read apart, and by how much the wall clock
- * had been set; what is told then. */
+/* Readings of both clocks: time since the start, time between the two readings, how far the wall
+ * clock had been set, and the step that is reported. */
 static const struct {
 	int64_t after_ns, apart_ns, set_ns, told_ns;
 } readings[] = {
 	{S_NS, 40, 0, 0},
 	{2 * S_NS, 40, 400000, 0}, /* slewed */
 	{3 * S_NS, 40, 3600 * S_NS, 3600 * S_NS},
-	{4 * S_NS, 40, 3600 * S_NS, 0},         /* told once */
-	{5 * S_NS, WALL_READ_NS, -7 * S_NS, 0}, /* who reads was interrupted */
+	{4 * S_NS, 40, 3600 * S_NS, 0},         /* reported once */
+	{5 * S_NS, WALL_READ_NS, -7 * S_NS, 0}, /* the reader was interrupted */
 	{6 * S_NS, WALL_READ_NS - 2, -7 * S_NS, -3607 * S_NS},
 	{7 * S_NS, 40, -DATE_NS, -DATE_NS + 7 * S_NS}, /* to 1970 */
 	{8 * S_NS, 40, 0, DATE_NS},

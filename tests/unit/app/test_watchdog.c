@@ -1,6 +1,6 @@
 /*
- * The watchdog. Goal: the service manager hears of life only while every core turns, and hears it
- * again once a stuck core goes on; a core that turned between two beats is not taken for stuck.
+ * The watchdog. Goal: the service manager gets a sign of life only while every core turns, and
+ * again once a stuck core resumes; a core that turned between two beats is not taken for stuck.
  * Method: two cores' counters, moved by hand, and a clock of our own.
  */
 #include "support/test.h"
@@ -27,8 +27,8 @@ make(struct fixture *b, uint64_t waits_ns)
 	watchdog_begin(&b->watchdog, waits_ns, CORES, 0);
 }
 
-/* turned: which cores move before each beat, as bits; then what is seen, and the core that is
- * named: the first that has not turned since the last sign of life. */
+/* turned: the cores that move before each beat, as bits; then the expected status, and the core
+ * that is named: the first that has not turned since the last sign of life. */
 static const struct {
 	uint32_t turned;
 	enum watchdog_status seen;

@@ -92,7 +92,8 @@ a_counter_adds_up(void **state)
 	check_eq(counter_read(&c), 7);
 }
 
-/* Room around the copy shows what is written too much, a page's end what is read too much. */
+/* Room around the copy reveals writes past its end; an unreadable page
+ * reveals reads past its end. */
 static void
 a_short_copy_touches_its_bytes_alone(void **state)
 {

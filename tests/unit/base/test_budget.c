@@ -1,8 +1,9 @@
 /*
- * Budgets of pools. Goal: a share binds only while its pool is short; alone one source takes all
- * but the reserve; shares are equal among prefixes, then addresses, then holders; the reserve is
- * for who holds nothing; who leaves leaves no trace, also when a shortage ends in between. Method:
- * a model that counts holders by address and prefix without cells, and random joins.
+ * Budgets of pools. Goal: a share binds only while its pool is short; a single source may take
+ * all but the reserve; shares are equal among prefixes, then addresses, then holders; the reserve
+ * is for holders that have nothing; a holder that leaves leaves no trace, also when a shortage
+ * ends in between. Method: a model that counts holders by address and prefix without cells, and
+ * random joins.
  */
 #include "base/budget.h"
 
@@ -39,7 +40,7 @@ address(uint32_t network, uint32_t host)
 	return ip_addr_v4(0x0a000000 + (network << 8) + host);
 }
 
-/* Takes one at a time, as far as it may; returns how many it has then. */
+/* Takes one unit at a time for as long as it may; returns how many the holder then has. */
 static uint32_t
 take_all(struct budget_place *p, const struct ip_addr *ip, uint32_t held)
 {
@@ -68,13 +69,14 @@ a_share_binds_only_while_the_pool_is_short(void **state)
 
 	begin();
 	budget_take(&b, 500);
-	check(budget_may_take(&b, &p, &ip, 400, 1)); /* 500 are left, and short begins below 400 */
+	/* 500 units are left; a shortage begins below 400. */
+	check(budget_may_take(&b, &p, &ip, 400, 1));
 	budget_take(&b, 101);
 	check(budget_may_take(&b, &q, &others, 1, 1));
-	check(!budget_may_take(&b, &p, &ip, 400, 1)); /* it has half of 800 */
+	check(!budget_may_take(&b, &p, &ip, 400, 1)); /* the holder has half of 800 */
 	budget_give(&b, 150);
 	budget_look(&b);
-	check(!budget_may_take(&b, &p, &ip, 400, 1)); /* ends with 600 left */
+	check(!budget_may_take(&b, &p, &ip, 400, 1)); /* the shortage ends with 600 left */
 	budget_give(&b, 60);
 	budget_look(&b);
 	check(budget_may_take(&b, &p, &ip, 400, 1));
@@ -114,15 +116,15 @@ shares_are_equal_by_prefix_then_address_then_holder(void **state)
 	for (uint32_t i = 0; i < 9; i++)
 		budget_join(&b, &near[i], &(struct ip_addr[]){address(1, 2 + i)}[0]);
 	budget_join(&b, &far, &there);
-	budget_join(&b, &far, &there); /* once */
+	budget_join(&b, &far, &there); /* a second join counts once */
 	check_eq(b.holders, 109);
 	check_eq(budget_share(&b, &far), 400);
 	check_eq(budget_share(&b, &near[0]), 40);
-	check_eq(budget_share(&b, &crowd[0]), 1); /* of 40, and never none */
+	check_eq(budget_share(&b, &crowd[0]), 1); /* of 40 units; a share is at least 1 */
 	end();
 }
 
-/* Places of one unit each, counted all the time. */
+/* Each place holds one unit; their source is checked after each. */
 static void
 a_source_is_over_when_it_has_more_than_its_part(void **state)
 {
@@ -133,7 +135,7 @@ a_source_is_over_when_it_has_more_than_its_part(void **state)
 	budget_count_always(&b);
 	for (uint32_t i = 0; i < 800; i++)
 		budget_join(&b, &crowd[i], &one);
-	check(!budget_source_is_over(&b, &crowd[0])); /* alone */
+	check(!budget_source_is_over(&b, &crowd[0])); /* the source is alone */
 	budget_join(&b, &crowd[800], &one);
 	check(budget_source_is_over(&b, &crowd[0]));
 	for (uint32_t i = 400; i <= 800; i++)

@@ -1,6 +1,6 @@
 /*
- * Addresses of both families in one type. Goal: the text is RFC 5952's, an IPv4 address is told
- * from any other, and a prefix counts bits. Method: tables.
+ * Addresses of both families in one type. Goal: the text is RFC 5952's, an IPv4 address is
+ * distinguished from any other, and a prefix counts bits. Method: tables.
  */
 #include "support/test.h"
 #include "base/ip_addr.h"
@@ -15,9 +15,9 @@ static const struct text_row text_rows[] = {
 	{"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1", "::1"},
 	{"\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0", "1::"},
 	{"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1", "2001:db8::1"},
-	/* 4.2.2: one group of zeros is not shortened */
+	/* RFC 5952 4.2.2: one group of zeros is not shortened */
 	{"\x20\x01\x0d\xb8\0\0\0\1\0\1\0\1\0\1\0\1", "2001:db8:0:1:1:1:1:1"},
-	/* 4.2.3: the longest run; of equals, the first */
+	/* RFC 5952 4.2.3: the longest run is shortened; of equal runs, the first */
 	{"\x20\x01\0\0\0\0\0\1\0\0\0\0\0\0\0\1", "2001:0:0:1::1"},
 	{"\x20\x01\x0d\xb8\0\0\0\0\0\1\0\0\0\0\0\1", "2001:db8::1:0:0:1"},
 	{"\xfe\x80\0\0\0\0\0\0\xab\xcd\xef\xff\xfe\1\2\3", "fe80::abcd:efff:fe01:203"},

@@ -1,7 +1,7 @@
 /*
- * Cells of times. Goal: cells stand edge to edge, a time is told with an error of 1/32 at most (16
- * ns below 512 ns), and a percentile is that of the sorted times, as its cell tells. Method: every
- * edge of every cell; random times against a sorted list.
+ * Cells of times. Goal: cells are adjacent, a time is reported with an error of 1/32 at most (16
+ * ns below 512 ns), and a percentile is that of the sorted times, as its cell reports it. Method:
+ * every edge of every cell; random times against a sorted list.
  */
 #include "support/test.h"
 #include "base/log_cells.h"

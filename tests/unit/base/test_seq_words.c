@@ -1,8 +1,8 @@
 /*
- * Words under a sequence lock. Goal: a copy is of one writing, whole, wherever reader and writer
+ * Words under a sequence lock. Goal: a copy is of one write, whole, wherever reader and writer
  * meet, and a reader gives up after SEQ_READS tries. Method: the writer stops after each word to
- * let a reader look. Built again with a writer that does not make the version odd, and with a
- * reader that does not look twice (SEQ_MUTANT), it must fail.
+ * let a reader copy. Built again with a writer that does not make the version odd, and with a
+ * reader that does not check the version again (SEQ_MUTANT), it must fail.
  */
 #include "support/test.h"
 

@@ -1,8 +1,8 @@
 /*
  * How long turns took. Goal: every length has its cell, cells follow each other without a gap, a
- * percentile is never below the exact one and at most a cell above it, and a long turn is the
- * host's where it would not have been long without the wait. Method: every border of a cell; drawn
- * lengths beside the sorted list; a table of waits.
+ * percentile is never below the exact one and at most a cell above it, and a long turn counts as
+ * the host's if it would not have been long without the wait. Method: every border of a cell;
+ * drawn lengths beside the sorted list; a table of waits.
  */
 #include "support/test.h"
 #include "base/turn_times.h"
@@ -90,7 +90,7 @@ a_percentile_is_the_exact_one_or_less_than_a_cell_above(void **state)
 		 (sorted[TURNS - 1] + 500) / 1000);
 }
 
-/* 1 in 10,000 is not above the percentile, 2 are. */
+/* In 10,000 turns one may be above the percentile, two may not. */
 static void
 the_last_percentile_leaves_out_one_turn_in_ten_thousand(void **state)
 {
@@ -127,7 +127,7 @@ a_wait_is_the_host_s_where_it_made_the_turn_too_long(void **state)
 		{100001, 1, 1, 1, 1, 1},
 		{300000, 199999, 1, 1, 0, 199999},
 		{300000, 200000, 1, 1, 1, 200000},
-		{300000, 900000, 1, 1, 1, 300000}, /* some of it was before the turn */
+		{300000, 900000, 1, 1, 1, 300000}, /* a part of the wait was before the turn */
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -1,5 +1,5 @@
 /*
- * broken_files.h - configurations with one mistake each, and the line that each earns.
+ * broken_files.h - configurations with one mistake each, and the line that each one causes.
  */
 #ifndef CLOCKOO_BROKEN_FILES_H
 #define CLOCKOO_BROKEN_FILES_H

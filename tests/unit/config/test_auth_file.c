@@ -41,6 +41,8 @@ static const struct {
 	{FILE_OF("a:b\n u : p \n"), 2, " u  p ", 3},
 	{FILE_OF("a:1\na:2\na:3\na:4\na:5\na:6\na:7\na:8\n"), 8, "a8", 1},
 	{FILE_OF(A250 ":aaaa\n"), 1, A250 "aaaa", 250},
+	{FILE_OF("\xef\xbb\xbfuser:pass\n"), 1, "userpass", 4},
+	{FILE_OF("user:pass\n\xef\xbb\xbfu:p\n"), 2, "\xef\xbb\xbfup", 4},
 };
 
 static void
@@ -63,7 +65,7 @@ a_good_file_gives_its_users_byte_for_byte(void **state)
 	}
 }
 
-/* The role is behind the password, which may be one of its words, or have colons. */
+/* The role follows the password. The password may have colons, or be the word of a role. */
 static void
 a_user_has_the_role_that_stands_behind_its_password(void **state)
 {
@@ -80,6 +82,11 @@ a_user_has_the_role_that_stands_behind_its_password(void **state)
 		{"u:x:read:admin\n", "ux:read", AUTH_ADMIN},
 		{"u:pw:reader\n", "upw:reader", AUTH_ADMIN},
 		{A250 ":aaaa:write\n", A250 "aaaa", AUTH_WRITE},
+		/* A word that is nearly a role may end a password if a role stands behind it. */
+		{"u:x:Admin:read\n", "ux:Admin", AUTH_READ},
+		{"u:Admin\n", "uAdmin", AUTH_ADMIN},
+		{"u:pw:backend\n", "upw:backend", AUTH_ADMIN},
+		{"u:pw:administrator-of-all\n", "upw:administrator-of-all", AUTH_ADMIN},
 	};
 
 	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -92,6 +99,35 @@ a_user_has_the_role_that_stands_behind_its_password(void **state)
 		check_eq(users.user[0].role, rows[i].role);
 		check_eq(users.user[0].name_len + users.user[0].word_len, strlen(rows[i].bytes));
 		check_bytes(users.user[0].bytes, rows[i].bytes, strlen(rows[i].bytes));
+	}
+}
+
+static void
+a_last_field_that_is_nearly_a_role_is_refused(void **state)
+{
+	const struct {
+		const char *text, *role;
+	} rows[] = {
+		{"u:p:Admin\n", "admin"},  {"u:p:ADMIN\r\n", "admin"}, {"u:p:admin \n", "admin"},
+		{"u:p: admin\n", "admin"}, {"u:p:\tRead\n", "read"},   {"u:p:reads\n", "read"},
+		{"u:p:admins\n", "admin"}, {"u:p:adimn\n", "admin"},   {"u:p:wirte\n", "write"},
+		{"u:p:writes\n", "write"}, {"u:p:writ\n", "write"},    {"u:p:red", "read"},
+		{"u:p:read \r\n", "read"}, {"u:a:b:Write\n", "write"}, {"u:p:read:reed", "read"},
+	};
+
+	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct auth_users users = {.count = 77};
+		char words[64];
+		struct error err;
+
+		put(rows[i].text, strlen(rows[i].text));
+		if (auth_file_load(&users, path, &err))
+			fail_msg("file %u: taken", i);
+		snprintf(words, sizeof words, "line 1: its last field is nearly the role %s;",
+			 rows[i].role);
+		if (strstr(err.text, words) == NULL)
+			fail_msg("file %u: %s", i, err.text);
+		check_eq(users.count, 77);
 	}
 }
 
@@ -158,7 +194,7 @@ what_is_no_ordinary_file_is_refused(void **state)
 	check(!auth_file_load(&users, ".", &err));
 	unlink(path);
 	check_eq(mkfifo(path, 0600), 0);
-	check(!auth_file_load(&users, path, &err)); /* and does not wait for a writer */
+	check(!auth_file_load(&users, path, &err)); /* opening a FIFO does not wait for a writer */
 	check_ptr(strstr(err.text, "not a regular file"));
 }
 
@@ -169,6 +205,7 @@ main(void)
 		cmocka_unit_test(a_good_file_gives_its_users_byte_for_byte),
 		cmocka_unit_test(a_bad_file_is_refused_by_line_and_changes_nothing),
 		cmocka_unit_test(a_user_has_the_role_that_stands_behind_its_password),
+		cmocka_unit_test(a_last_field_that_is_nearly_a_role_is_refused),
 		cmocka_unit_test(a_file_that_others_can_read_is_told_from_one_that_they_cannot),
 		cmocka_unit_test(what_is_no_ordinary_file_is_refused),
 	};

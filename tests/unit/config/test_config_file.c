@@ -1,8 +1,9 @@
 /*
- * The configuration file. Goal: what it says is what the options say; every mistake is one line
- * that names file, line and key and what is allowed, whoever found it; the command line wins; what
- * --print-config prints reads back as the same configuration, byte for byte. Method: tables of
- * texts against fields or lines, of options against what is printed and read again.
+ * The configuration file. Goal: a key of the file means what its option means; every mistake is
+ * one line that names file, line, key and the allowed values, whichever part found it; the
+ * command line wins; the output of --print-config reads back as the same configuration, byte for
+ * byte. Method: tables of texts against fields or lines, of options against what is printed and
+ * read again.
  */
 #include "support/test.h"
 #include "broken_files.h"
@@ -16,7 +17,7 @@
 
 #define TEXT_BYTES 32768
 
-/* As config_parse does it, of bytes in memory. */
+/* Reads the text as config_parse reads a file, from memory. */
 static bool
 read_text(struct config *cfg, struct config_source *src, const char *text, struct error *f)
 {
@@ -124,7 +125,7 @@ static const struct {
 	{"", NUMBER(front.server_connections), 1},
 };
 
-/* As a list of one style, of the other, and as one value. */
+/* The list of servers in block style, in flow style, and as one value. */
 static const struct {
 	const char *text, *servers;
 } fleets[] = {
@@ -189,7 +190,8 @@ a_flag_is_yes_or_no_in_yamls_words(void **state)
 	}
 }
 
-/* What is printed of *cfg, read again: the same bytes, before and after config_finish. */
+/* Checks that the printed form of *cfg reads back and prints the same bytes, before and after
+ * config_finish. */
 static void
 check_reads_back(const struct config *cfg)
 {
@@ -221,7 +223,8 @@ the_defaults_printed_read_back_as_the_defaults(void **state)
 	check_reads_back(&cfg);
 }
 
-/* One at a time; a second and a third pair where an option wants company. */
+/* Settings, one in each row. A second and a third pair are options that
+ * the first one requires. */
 static const char *const settings[][6] = {
 	{"memory-limit", "1024", NULL, NULL},
 	{"memory-limit", "2", "memory-max", "1024"},
@@ -348,7 +351,7 @@ any_setting_printed_reads_back_as_it_was(void **state)
 	}
 }
 
-/* An option that the table above forgot would be one that nobody has seen come back. */
+/* An option that the table above lacks would never have been read back. */
 static void
 every_key_is_among_the_settings_tried(void **state)
 {
@@ -383,7 +386,7 @@ a_key_stands_once_and_in_a_known_section(void **state)
 
 #define WORDS_MAX 5
 
-/* *path: six letters for mkstemp at the end. */
+/* Writes a file. *path ends in six letters X for mkstemp. */
 static void
 write_file(char *path, const char *text)
 {
@@ -450,7 +453,7 @@ the_command_line_wins_over_the_file(void **state)
 	}
 }
 
-/* --cores is -t: what it says is not the file's, and it must agree with --lcores. */
+/* --cores is another name of -t: its value replaces the file's, and must agree with --lcores. */
 static void
 the_other_name_of_an_option_wins_as_well(void **state)
 {
@@ -502,7 +505,7 @@ a_named_file_must_be_there_and_the_default_one_need_not(void **state)
 	check_str(f.text, "no/such.yaml: cannot read it: No such file or directory");
 }
 
-/* The last option with a action says what becomes of the file. */
+/* The last option with an action decides what happens with the file. */
 static void
 check_and_print_read_the_file_and_run_nothing(void **state)
 {
@@ -518,12 +521,12 @@ check_and_print_read_the_file_and_run_nothing(void **state)
 	check_str(src.file, path);
 	check_eq(cfg.cores, 2);
 	check_eq(parse(&cfg, &src, print_it, &f), CONFIG_PRINT);
-	check_eq(cfg.cores, 0); /* as it was said, not as it was worked out */
+	check_eq(cfg.cores, 0); /* the value as given, not as derived */
 	check_eq(cfg.lcores.count, 2);
 	unlink(path);
 }
 
-/* It has no key: what it says is printed as the address. */
+/* The option has no key: its value is printed as the address. */
 static void
 listen_is_printed_as_the_address(void **state)
 {
@@ -565,8 +568,8 @@ ports_of_a_nic_are_printed_and_read_again(void **state)
 	}
 }
 
-/* A memcached.conf is converted as a whole: what a NIC cannot do stands in the file, with the
- * reason. */
+/* A memcached.conf is converted as a whole: options that a NIC cannot provide become comments
+ * with the reason. */
 static void
 what_cannot_be_converted_becomes_a_comment(void **state)
 {
@@ -590,8 +593,8 @@ what_cannot_be_converted_becomes_a_comment(void **state)
 	check(!again.address_given);
 }
 
-/* With port user the same -l is an address of this host, and -s is refused where nothing is
- * printed. */
+/* With port user the same -l is an address of this host. -s is refused unless the configuration
+ * is printed. */
 static void
 what_can_be_had_is_no_comment(void **state)
 {
@@ -607,7 +610,8 @@ what_can_be_had_is_no_comment(void **state)
 	check_eq(parse(&cfg, &src, refused, &f), CONFIG_ERROR);
 }
 
-/* A reload reads the file it began with, from whatever directory, and that must still be there. */
+/* A reload reads the file of the start, from any working directory, and that
+ * file must still exist. */
 static void
 a_file_is_read_again_whatever_the_options_name(void **state)
 {
@@ -624,7 +628,8 @@ a_file_is_read_again_whatever_the_options_name(void **state)
 	check_eq(parse(&cfg, &src, words, &f), CONFIG_ERROR);
 }
 
-/* What somebody says at start about a file of "port: {iface: v0}" and "cores: {list: [0, 9]}". */
+/* Errors found after parsing, for a file of "port: {iface: v0}" and "cores: {list: [0, 9]}", and
+ * the line that names the file. */
 static const struct {
 	const char *said, *faulty;
 } later[] = {
@@ -692,7 +697,7 @@ a_file_too_long_is_refused(void **state)
 	check_str(f.text, ".: not a regular file");
 }
 
-/* Somebody who takes every key. */
+/* A visitor that takes every key. */
 static bool
 take_all(void *ctx, const struct yaml_key *key, struct error *f)
 {
@@ -703,7 +708,7 @@ take_all(void *ctx, const struct yaml_key *key, struct error *f)
 static const struct {
 	const char *text;
 	uint32_t keys;    /* visited, mappings and the root included */
-	const char *line; /* NULL: it is taken */
+	const char *line; /* NULL: the text is accepted */
 } nests[] = {
 	{"{a: {b: {c: {d: {e: {f: 1}}}}}}\n", 7, NULL},
 	{"{a: {b: {c: {d: {e: {f: {g: 1}}}}}}}\n", 7, "n.yaml:1: a.b.c.d.e.f.g: nested too deeply"},

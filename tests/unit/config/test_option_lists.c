@@ -1,6 +1,6 @@
 /*
- * The lists of options. Goal: the app's README says what the parser knows and nothing else, and no
- * name or letter stands twice. Method: the section between the README's markers is compared with
+ * The lists of options. Goal: the app's README lists exactly what the parser accepts, and no name
+ * or letter has two meanings. Method: the section between the README's markers is compared with
  * what the tables print; `test_option_lists --print` prints it, to paste.
  */
 #include "support/test.h"

@@ -1,6 +1,6 @@
 /*
- * Tables of options, whoever has them. Goal: a program's own table fills its own struct, and a
- * wrong value is one line; what help and manual pages print of a table is right to the letter;
+ * Tables of options of any program. Goal: a program's own table fills its own struct, and a wrong
+ * value is one line; the text that help and manual pages print of a table is right to the letter;
  * two configurations differ in the keys that a file set. Method: a table of five rows, and the
  * product's own.
  */
@@ -30,7 +30,7 @@ static const struct option_row rows[] = {
 static const struct {
 	const char *name, *value;
 	struct target want;
-	const char *line; /* NULL: it is taken */
+	const char *line; /* NULL: the value is accepted */
 } values[] = {
 	{"amount", "1", {.amount = 1}, NULL},
 	{"amount", "12k", {.amount = 12000}, NULL},
@@ -116,7 +116,7 @@ a_table_is_printed_for_a_page_and_for_help(void **state)
 		check(strstr(help, rows[i].name) != NULL && strstr(help, rows[i].help) != NULL);
 }
 
-/* "\-\-name" of a row, as it stands in a page. */
+/* True if the page has "\-\-name" of a row, preceded by `before`. */
 static bool
 page_has(const char *page, const char *before, const char *name)
 {

@@ -1,7 +1,7 @@
 /*
  * The command line. Goal: every option reaches its field by each of its spellings; a wrong value
- * is refused with one line that names the option and what is allowed; nothing is accepted by
- * halves. Method: tables of words, the field they fill, or the line they earn.
+ * is refused with one line that names the option and what is allowed; no option is applied in
+ * part. Method: tables of words, and the field they fill or the line they cause.
  */
 #include "support/test.h"
 #include "config/config.h"
@@ -145,7 +145,7 @@ static const struct {
 	{{"--udp-allow", "none"}, NUMBER(udp_allow_count), 0},
 	{{"--address", "192.168.1.2/30"}, NUMBER(udp_allow[0].ip.b[12]), 0x0201a8c0},
 	{{"--address", "192.168.1.2/30"}, NUMBER(udp_allow[0].prefix_len), 96 + 30},
-	/* addresses of IPv6 by their last four bytes, as the machine loads them */
+	/* IPv6 addresses by their last four bytes, as the machine loads them */
 	{{"--address6", "2001:db8::102/64"}, NUMBER(ipv6.b[12]), 0x02010000},
 	{{"--address6", "2001:db8::102/64"}, NUMBER(prefix6_len), 64},
 	{{"--address6", "2001:db8::102/64"}, NUMBER(udp_allow_count), 3},
@@ -555,7 +555,7 @@ a_refusal_has_memcacheds_exit_code(void **state)
 	}
 }
 
-/* What start scripts for memcached pass. */
+/* Options that start scripts for memcached pass. */
 static const struct {
 	const char *words[WORDS_MAX];
 	const char *warning; /* part of the one line; NULL = none */

@@ -1,7 +1,8 @@
 /*
- * How long an idle core waits. Goal: not at all while frames come, never past the stack's next
- * timer, never more than its share of the silence or the bound of all waits; and a core that is
- * silent for long does wait. Method: a table of silences and timers, and every silence up to 10 ms.
+ * How long an idle core waits. Goal: a core does not wait while frames arrive, nor past the
+ * stack's next timer, nor longer than its share of the silence or the bound of all waits; a core
+ * that is silent for long does wait. Method: a table of silences and timers, and every silence up
+ * to 10 ms.
  */
 #include "support/test.h"
 #include "core/idle.h"
@@ -24,7 +25,7 @@ static const struct {
 	{800 * US, 60 * US, 60 * US},
 	{1000 * MS, 60 * US, 60 * US},
 	{1000 * MS, IDLE_WAIT_MIN_NS, IDLE_WAIT_MIN_NS},
-	/* So soon that turning costs less than waiting; or it is due. */
+	/* The timer is so close that turning costs less than waiting, or it is due. */
 	{1000 * MS, IDLE_WAIT_MIN_NS - 1, 0},
 	{1000 * MS, 0, 0},
 };
@@ -39,7 +40,7 @@ a_core_waits_for_its_share_of_the_quiet_time_and_no_timer_waits(void **state)
 	}
 }
 
-/* The stack says 0 for at once: it has never ticked. */
+/* A time of 0 means at once: the stack has never ticked. */
 static void
 a_timer_of_the_past_is_not_slept_over(void **state)
 {

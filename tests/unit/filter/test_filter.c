@@ -1,11 +1,12 @@
 /*
  * test_filter.c - a cuckoo filter.
  *
- * Goal:   what was inserted is there, always; what was not is there as seldom as asked for; buckets
- *         get as full as the paper's; an insert that fails, and a delete, change nothing else; what
- *         is made from a number of items and a rate keeps both.
- * Method: every shape filled until it refuses; random inserts and deletes beside a list of what
- * must be there; counts with fixed seeds; memory that ends where it may be read.
+ * Goal:   an inserted item is always found; an item that was not inserted is found at most at the
+ *         requested rate; buckets get as full as the paper's; an insert that fails, and a delete,
+ *         change nothing else; a filter made from a number of items and a rate keeps both.
+ * Method: every shape filled until it refuses; random inserts and deletes beside a list of the
+ *         items that must be found; counts with fixed seeds; memory that ends where it may be
+ *         read.
  */
 #include "filter/filter.h"
 #include "filter/filter_codes.h"
@@ -17,9 +18,9 @@
 #include <stdlib.h>
 
 #define ABSENT rounds(1u << 18, 1u << 16)
-#define BEYOND 0.008 /* what a walk that looks for room adds to the load of the paper's */
+#define BEYOND 0.008 /* load that the search for room adds to the paper's */
 
-/* The last ones are large: they are only filled. */
+/* The large shapes at the end are only filled. */
 static const struct filter_shape shapes[] = {
 	{5003, 2, 7, false},   {5003, 2, 16, false},   {5003, 2, 25, false}, {5003, 4, 7, false},
 	{5003, 4, 8, false},   {5003, 4, 12, false},   {5003, 4, 14, false}, {5003, 4, 15, false},
@@ -32,7 +33,7 @@ static const struct filter_shape shapes[] = {
 #define SHAPES     (SHAPES_ALL - 3)
 #define SHAPE_STEP rounds(1u, 3u)
 
-/* Evenly spread, each once. */
+/* Returns hashes that are evenly spread and distinct. */
 static uint64_t
 hash_of(uint64_t i)
 {
@@ -49,7 +50,7 @@ filter_of(const struct filter_shape *shape)
 	return f;
 }
 
-/* Until one is refused; returns how many are in. */
+/* Inserts until an item is refused; returns how many the filter has. */
 static uint64_t
 fill(struct filter *f)
 {
@@ -100,7 +101,7 @@ a_full_filter_has_all_and_is_as_full_and_as_wrong_as_the_papers(void **state)
 	}
 }
 
-/* 0 slots are zeros, and codes of them, too: an empty filter is one of zeros. */
+/* True if the filter is empty: all zeros, since empty slots and their codes are zeros. */
 static bool
 is_empty(const struct filter *f)
 {
@@ -152,7 +153,7 @@ what_is_deleted_leaves_an_empty_filter(void **state)
 #define MODEL_KEYS 4096u
 #define MODEL_OPS  rounds(30000u, 8000u)
 
-/* Several of one hash, full tables and empty ones: the tide comes and goes. */
+/* Items of equal hash, full tables and empty ones: the load rises and falls. */
 static void
 whatever_is_inserted_and_deleted_what_must_be_there_is(void **state)
 {
@@ -229,7 +230,7 @@ a_copy_of_its_bytes_is_the_same_filter(void **state)
 	free(copy);
 }
 
-/* filter_bytes() is all that is touched: the last bucket lies before an unreadable page. */
+/* Only filter_bytes() are touched: the last bucket lies before an unreadable page. */
 static void
 nothing_behind_its_bytes_is_touched(void **state)
 {
@@ -253,7 +254,7 @@ a_shape_has_room_for_its_items_and_keeps_its_rate(void **state)
 {
 	static const struct {
 		struct filter_want want;
-		double bits; /* an item, at most */
+		double bits; /* at most, for an item */
 	} cases[] = {
 		{{100000, 0.0019, 4, false}, 12.6}, {{100000, 0.0009, 4, true}, 12.6},
 		{{200000, 0.0019, 4, false}, 12.6}, {{300000, 0.0009, 4, true}, 12.6},
@@ -319,7 +320,7 @@ ascending_digits_have_a_code_each(void **state)
 					above = code + 1;
 				}
 	check_eq(above, FILTER_CODES);
-	/* What lies between two codes is digits, too. */
+	/* Codes between two valid ones decode to digits, too. */
 	for (uint32_t code = 0; code < FILTER_CODES; code++) {
 		uint8_t found[FILTER_QUAD];
 

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 
-/* flash_recover_config.hash */
+/* Returns the hash of a key (flash_recover_config.hash). */
 static inline uint64_t
 hash_of(void *arg, struct view key)
 {
@@ -15,7 +15,7 @@ hash_of(void *arg, struct view key)
 	return hash_bytes(key.data, key.len, 77);
 }
 
-/* Of a key that is these four bytes. */
+/* Returns the hash of the key that is these four bytes. */
 static inline uint64_t
 hash_of_number(uint32_t n)
 {

@@ -1,11 +1,12 @@
 /*
  * test_flash_columns.c - sixteen filters side by side.
  *
- * Goal:   a look finds what looks at each filter would, and as seldom what is not there; an erasure
- *         takes all that match and nothing else; used bits and pages are those of their buckets; a
- *         look that an erasure comes into is told so; a process killed within one leaves nothing
- * that was not there. Method: filters of lib/filter beside; lists of what is in; a look at the gap
- * within an erasure.
+ * Goal:   a lookup finds what a lookup in each filter would, with as few false matches; an
+ *         erasure takes all that match and nothing else; used bits and pages are those of their
+ *         buckets; a lookup within an erasure reports that it was torn; a process killed within
+ *         an erasure leaves nothing that was not there.
+ * Method: filters of lib/filter beside; lists of the items; a lookup at the gap within an
+ *         erasure.
  */
 #include "flash/flash_columns.h"
 
@@ -17,8 +18,8 @@
 #include <stdlib.h>
 
 #define LOAD   0.9525
-#define MANY   2048u /* buckets; */
-#define FEW    64u   /* where erasures meet others */
+#define MANY   2048u /* buckets */
+#define FEW    64u   /* buckets, where erasures of other items match */
 #define ABSENT (1u << 17)
 #define ALL    0xffffu
 #define LINES  (2 * FLASH_BORDERS_A_LINE + 100)
@@ -28,7 +29,7 @@ struct rig {
 	struct flash_columns columns;
 	struct filter *filters[FLASH_COLUMNS];
 	void *memory;
-	uint32_t items; /* of a column */
+	uint32_t items; /* in a column */
 };
 
 static uint64_t
@@ -54,7 +55,7 @@ columns_up(struct rig *r, uint32_t buckets)
 	flash_columns_init(&r->columns, &region, buckets);
 }
 
-/* As full as filters get; what is refused is left out, in its column for good. */
+/* Fills the columns as far as filters get. An item that is refused stays out of its column. */
 static void
 rig_up(struct rig *r, uint32_t buckets)
 {
@@ -169,7 +170,7 @@ same_place(uint64_t a, uint64_t b)
 	       (p.buckets[0] == q.buckets[0] || p.buckets[0] == q.buckets[1]);
 }
 
-/* Slots of a hash in a column, and which of them are used. */
+/* True if the slots of the hash in this column are used. All of them must agree. */
 static bool
 is_used(const struct rig *r, uint32_t column, uint64_t hash)
 {
@@ -201,7 +202,7 @@ use(struct rig *r, uint32_t column, uint64_t hash)
 	}
 }
 
-/* In columns that are seen, and in those that are not yet. */
+/* Columns are erased both while they are visible and while they are not. */
 static void
 an_erasure_takes_all_that_match_in_its_columns_and_nothing_else(void **state)
 {
@@ -255,7 +256,7 @@ a_bucket_begins_behind_the_borders_before_it(void **state)
 	struct rig r = {.items = 0};
 
 	columns_up(&r, LINES);
-	/* Twice: a column is made anew where another one was. */
+	/* The second pass makes each column again over an older one. */
 	for (uint32_t round = 0; round < 2 * FLASH_COLUMNS; round++) {
 		const uint32_t column = round % FLASH_COLUMNS;
 		uint32_t page = 0, first;
@@ -275,15 +276,16 @@ a_bucket_begins_behind_the_borders_before_it(void **state)
 	rig_down(&r);
 }
 
-/* ---- a look within an erasure ---- */
+/* ---- a lookup within an erasure ---- */
 
+/* Lookups within an erasure, and how many of them were torn. All must be. */
 static struct {
 	struct rig *r;
 	uint32_t looks, torn;
 } between;
 
-/* None that is not erased may seem to be gone. */
-/* What a process killed at a gap leaves. */
+/* A killed process's memory, checked at each gap: strangers counts
+ * fingerprints that were never put. */
 static struct {
 	const struct rig *r;
 	uint8_t *memory;
@@ -386,8 +388,7 @@ a_kill_within_an_erasure_leaves_only_what_was_there(void **state)
 	rig_down(&r);
 }
 
-/* What was seen of a hash's rows is of use as long as nothing changed: a column that is shown later
- * has no row in it. */
+/* The rows seen of a hash are valid until a column is shown: they have no row of that column. */
 static void
 rows_that_were_seen_answer_until_a_column_is_shown(void **state)
 {

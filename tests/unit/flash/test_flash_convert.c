@@ -1,13 +1,15 @@
 /*
- * test_flash_convert.c - logs that become columns, and columns that go, on a device in memory.
+ * test_flash_convert.c - logs that become columns, and columns that are dropped, on a device in
+ * memory.
  *
- * Goal:   what was evicted is found, at one read; what is used comes back when its column goes; and
- *         the figures of FLASH.md, sections 2 and 3: bytes of memory an item, of flash written for
- *         one, reads for a hit and for a miss, slots taken.
- * Method: a shard with 16 columns, and its thread and owner by turns; items of 16 and 200 bytes.
- * Looks at each gap of what the owner does, and a column that goes at the gap of a look.
+ * Goal:   an evicted item is found with one read; a used item is kept when its column is dropped;
+ *         the figures of FLASH.md, sections 2 and 3, hold: bytes of memory an item, of flash
+ *         written for one, reads for a hit and for a miss, slots taken.
+ * Method: a shard with 16 columns, with its thread and owner in turns; items of 16 and 200 bytes.
+ *         A lookup runs at each gap of the owner's work, and a column is dropped at the gap of a
+ *         lookup.
  *
- *   test_flash_convert figures: more items, and how many of them a second of CPU converts.
+ * test_flash_convert figures: more items, and how many of them a second of CPU converts.
  */
 #include "flash/flash_convert.h"
 #include "flash/flash_shard_inside.h"
@@ -42,7 +44,7 @@ struct rig {
 	struct mem_flash device;
 	uint8_t *buckets, *pages, *columns, *workspace, *memory;
 	uint64_t now_ns, puts, refused, log_writes;
-	double seconds, fullest; /* of converting; entries of the index, at most */
+	double seconds, fullest; /* seconds of conversion; the most entries of the index */
 };
 
 static void
@@ -145,7 +147,7 @@ cpu_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The device, the tier's thread, the owner: each once. */
+/* Runs the device, the tier's thread and the owner once each. */
 static void
 pump(struct rig *r)
 {
@@ -209,7 +211,7 @@ struct looked {
 	uint64_t found, reads, in_columns;
 };
 
-/* Its candidates are read one after the other. */
+/* Looks the item up; reads the candidates one after the other. True if one is its record. */
 static bool
 look(struct rig *r, uint64_t n, struct looked *l, bool use)
 {
@@ -249,14 +251,14 @@ look(struct rig *r, uint64_t n, struct looked *l, bool use)
 	return false;
 }
 
-/* What comes in at a gap. */
+/* State of stress_gap(): it either pumps the rig or looks an item up. */
 static struct {
 	struct rig *r;
 	bool within, pumps;
 	uint64_t gaps, missed, n;
 } between;
 
-/* Looks at one of the items that are in the log or a column all the time. */
+/* Looks up one of the items that are in the log or a column all the time. */
 static void
 look_between(struct rig *r)
 {
@@ -293,7 +295,7 @@ stress_gap(void)
 	between.within = false;
 }
 
-/* Puts items until so many columns are made. */
+/* Puts items until this many columns are made. Returns the next number. */
 static uint64_t
 fill(struct rig *r, uint64_t n, uint64_t columns)
 {
@@ -357,7 +359,7 @@ what_was_used_comes_back_when_its_column_goes(void **state)
 
 	uint64_t n = fill(&r, 0, 1);
 
-	/* Of the first column. */
+	/* Items used here are in the first column. */
 	for (uint64_t i = 0; i < items_max() * 9 / 10; i += USED_ONE_OF)
 		look(&r, i, &used, true);
 	n = fill(&r, n, columns + 1);
@@ -396,7 +398,7 @@ what_a_column_has_can_be_erased_and_claimed(void **state)
 	rig_down(&r);
 }
 
-/* Where a function that is called next has its variables. */
+/* Clears the stack below, where the next callee has its variables. */
 static __attribute__((noinline)) void
 stack_clear(void)
 {
@@ -406,8 +408,8 @@ stack_clear(void)
 		bytes[i] = 0;
 }
 
-/* Rows that were not compared say nothing, also where the memory for what they say has the columns'
- * sequence and no match. */
+/* An erasure must not trust rows that it has not compared, not even where the memory for them
+ * holds the columns' sequence and no match. */
 static void
 what_is_erased_is_looked_for_in_rows_of_now(void **state)
 {
@@ -417,7 +419,7 @@ what_is_erased_is_looked_for_in_rows_of_now(void **state)
 	scale = FEW;
 	rig_up(&r, 2);
 	fill(&r, 0, 1);
-	flash_shard_sweep(&r.shard); /* no entry of the log is left to be looked at */
+	flash_shard_sweep(&r.shard); /* no lookup finds an entry of the log */
 	for (uint64_t i = 0; i < USED_FEW; i++) {
 		check(look(&r, i, &l, false));
 		atomic_store(&r.shard.columns.kept->sequence, 0);
@@ -480,7 +482,7 @@ a_look_beside_a_conversion_finds_what_is_converted(void **state)
 	between.n = 0;
 	for (uint64_t n = 0; counted(&r, FLASH_COLUMNS_MADE) < 1; n++) {
 		put(&r, n);
-		/* All of them are there by now. */
+		/* By now all items of the lookups are in the log or a column. */
 		between.r = n > items_max() && r.refused == 0 ? &r : NULL;
 		pump(&r);
 		between.r = NULL;

@@ -1,12 +1,13 @@
 /*
  * test_flash_device.c - a flash device: in memory; io_uring, and helper threads, on a file.
  *
- * Goal:   every transfer that is taken ends once, whole or with an error; what was written is read
- *         until power is lost, and after it what a sync covered; what hangs holds nobody else up.
- * Method: random transfers beside a model of the pages, the same on all devices; latencies, faults
- *         and loss of power of the one in memory by seeds. Time is the memory's; a real device is
- *         polled until it answers, for TRIES_MAX pauses. The calls to the kernel are this test's,
- *         which refuses some of them.
+ * Goal:   every transfer that is accepted ends once, whole or with an error; written data is read
+ *         until power is lost, and after that the data that a sync covered; a hanging transfer
+ *         delays no other.
+ * Method: random transfers beside a model of the pages, the same on all devices; latencies,
+ *         faults and loss of power of the one in memory by seeds. Time is the memory's; a real
+ *         device is polled until it answers, for TRIES_MAX pauses. The calls to the kernel are
+ *         this test's, which refuses some of them.
  */
 #include "flash/flash_threads.h"
 #include "flash/flash_uring.h"
@@ -23,7 +24,7 @@
 #define PAGES      64u
 #define BYTES      (PAGES * (uint64_t)FLASH_PAGE)
 #define DEPTH      8u
-#define IO_PAGES   4u /* of a transfer, at most */
+#define IO_PAGES   4u /* at most, in a transfer */
 #define MEMORY     ((size_t)DEPTH * IO_PAGES * FLASH_PAGE)
 #define OPERATIONS 600u
 #define TRIES_MAX  20000u
@@ -33,13 +34,13 @@
 #define SYNC_EVERY 16u
 #define HELPERS    2u
 
-/* The kernel refuses so many calls. */
+/* The kernel refuses this many calls with this error. */
 static struct {
 	int error;
 	uint32_t times;
 } refusal;
 
-/* At that call, from now on, a file grows. */
+/* The file grows at this call, counted from now. */
 static struct {
 	uint32_t calls;
 	int fd;
@@ -76,9 +77,9 @@ preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
 }
 
 enum kind { MEMORY_DEVICE, URING, THREADS, KINDS };
-#define ON_A_FILE URING /* and all behind it */
+#define ON_A_FILE URING /* the kinds from this one on are on a file */
 
-/* One of them, with memory for its transfers: DEPTH places of IO_PAGES. */
+/* A device of one kind, with memory for its transfers: DEPTH places of IO_PAGES. */
 struct rig {
 	enum kind kind;
 	struct flash_device *device;
@@ -128,7 +129,8 @@ open_on_file(struct rig *r)
 	return 0;
 }
 
-/* NULL, and a line, where the kernel has no io_uring for us or the folder no O_DIRECT. */
+/* Returns NULL, and prints a line, if the kernel refuses io_uring or the
+ * folder has no O_DIRECT. */
 static struct rig *
 rig_open_file(enum kind kind)
 {
@@ -186,7 +188,8 @@ submit(struct rig *r, const struct flash_io *ios, uint32_t count)
 	return r->device->ops->submit(r->device, ios, count);
 }
 
-/* Ends, when there are some: the clock goes to the next one, or a while passes. */
+/* Waits for transfers to end and returns how many did. The memory's clock moves to the next end;
+ * a file is polled after a pause. */
 static uint32_t
 wait_for(struct rig *r, struct flash_result *results, uint32_t count)
 {
@@ -205,7 +208,7 @@ wait_for(struct rig *r, struct flash_result *results, uint32_t count)
 	return 0;
 }
 
-/* One transfer alone; its error. */
+/* Makes one transfer alone; returns its error. */
 static int32_t
 alone(struct rig *r, enum flash_io_kind kind, uint32_t page, uint32_t pages, uint8_t *data)
 {
@@ -218,7 +221,7 @@ alone(struct rig *r, enum flash_io_kind kind, uint32_t page, uint32_t pages, uin
 	return result.error;
 }
 
-/* Bytes that say which version of which page they are, sector by sector. */
+/* Fills the page with its version and number, sector by sector. */
 static void
 fill_page(uint8_t *data, uint32_t page, uint32_t version)
 {
@@ -239,7 +242,7 @@ page_is(const uint8_t *data, uint32_t page, uint32_t version)
 	return memcmp(data, want, sizeof want) == 0;
 }
 
-/* The version that a sector has: 0 too if it was never written. */
+/* Returns the version of a sector: 0 also if it was never written. */
 static uint32_t
 sector_version(const uint8_t *data, uint32_t sector)
 {
@@ -257,11 +260,11 @@ rig_of(enum kind kind)
 
 /* ---- all devices ---- */
 
-/* Transfers under way, each with a place of the memory and pages that no other has. */
+/* Transfers under way. Each has a place in memory and pages that no other has. */
 struct flight {
 	bool used[DEPTH], page_used[PAGES];
 	struct flash_io io[DEPTH];
-	uint32_t version[PAGES]; /* as the last write has it */
+	uint32_t version[PAGES]; /* written last */
 	uint32_t count;
 };
 
@@ -394,7 +397,7 @@ a_transfer_ends_at_its_time_and_is_done_then(void **state)
 	r->mem.faults = (struct mem_flash_faults){.read_ns = 3000, .write_ns = 1000};
 	fill_page(place(r, 0), 0, 1);
 	check_eq(submit(r, &write, 1), 1);
-	fill_page(place(r, 0), 0, 2); /* a mistake of the caller's shows */
+	fill_page(place(r, 0), 0, 2); /* a mistake of the caller becomes visible */
 	check_eq(submit(r, &read, 1), 1);
 	mem_flash_tick(&r->mem, 999);
 	check_eq(r->device->ops->poll(r->device, &result, 1), 0);
@@ -458,7 +461,8 @@ what_hangs_holds_its_place_alone(void **state)
 	rig_close(r);
 }
 
-/* Page 0 is version 1 and synced; then version 2; a sync that has not ended; perhaps version 3. */
+/* Page 0 has version 1 and is synced. Version 2 follows with a sync that has not ended, and
+ * perhaps version 3. */
 static void
 loss_of_power_leaves_what_was_synced_and_of_the_rest_anything(void **state)
 {

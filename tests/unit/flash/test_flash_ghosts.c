@@ -1,6 +1,7 @@
 /*
- * flash_ghosts.c. Goal: a key that was seen is known for about as long as the table has bytes, one
- * that was not hardly ever. Method: keys in rounds, shorter and longer than the table.
+ * flash_ghosts.c. Goal: a key that was seen is remembered for about as many further keys as the
+ * table has bytes; a key that was not seen is hardly ever taken for one. Method: keys in rounds,
+ * shorter and longer than the table.
  */
 #include "flash/flash_ghosts.h"
 
@@ -16,7 +17,7 @@
 static _Atomic uint8_t tags[COUNT];
 static const struct flash_ghosts ghosts = {tags, COUNT};
 
-/* How many of a second round of so many keys are known. */
+/* Returns how many of this many keys are remembered in a second round. */
 static uint32_t
 known(uint32_t keys)
 {
@@ -48,7 +49,7 @@ a_key_that_was_not_seen_is_hardly_ever_known(void **state)
 	check(!flash_ghosts_have(&(struct flash_ghosts){NULL, 0}, 1));
 }
 
-/* Also those whose byte is 0, as the table's is at first. */
+/* Also keys whose byte is 0, the table's initial value, are not known at first. */
 static void
 what_is_seen_first_is_not_known(void **state)
 {

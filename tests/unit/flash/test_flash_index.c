@@ -1,7 +1,8 @@
 /*
- * The index of what is on flash. Goal: a look finds every entry that has the tag in a key's
- * buckets, and an erasure takes them all, whatever moved in between; 99 % of the slots fill.
- * Method: random calls against a list of the entries, with few tags, so that keys have neighbours.
+ * The index of items on flash. Goal: a lookup finds every entry that has the tag in a key's
+ * buckets, and an erasure takes them all, however entries were moved in between; 99 % of the
+ * slots fill. Method: random calls against a list of the entries, with few tags, so that keys
+ * have neighbours.
  */
 #include "support/test.h"
 #include "flash/flash_index.h"
@@ -27,7 +28,7 @@ draw(uint32_t below)
 	return (state >> 33) % below;
 }
 
-/* Of few tags, both halves of the 16 bits, in all buckets. */
+/* Returns a hash with one of few tags, from both halves of the 16 bits, in any bucket. */
 static uint64_t
 some_hash(void)
 {
@@ -42,7 +43,7 @@ matches(const struct flash_index *ix, uint64_t a, uint64_t b)
 	return p.tag == q.tag && (p.primary == q.primary || p.primary == q.alternate);
 }
 
-/* Those of the list that match, each found once; and no other. */
+/* Checks that the lookup finds exactly the matching entries of the list, each once. */
 static void
 found_are_those_of_the_list(struct flash_index *ix, uint64_t hash)
 {
@@ -161,7 +162,7 @@ it_is_99_of_100_full_before_an_insert_fails(void **unused)
 
 	for (; flash_index_insert(&ix, hash_word(n, 1), n + 1); n++)
 		unmoved += flash_index_moves(&ix) == 0;
-	/* Of two buckets the one with more room takes it. */
+	/* Most items need no move: the bucket with more room takes the item. */
 	check(unmoved >= MANY * BUCKET_SLOTS * 0.75);
 	print_message("%u of %u slots, %u moves\n", n, MANY * BUCKET_SLOTS, flash_index_moves(&ix));
 	check(n >= MANY * BUCKET_SLOTS * 0.99);

@@ -1,8 +1,8 @@
 /*
- * Packed values. Goal: what is packed is shorter and comes back as it was; bytes that are no packed
- * value are none, or unpack to as many as they say, and nothing is written beyond that. Method:
- * values of all lengths, drawn with few or many different bytes; then each bit of a packed one
- * turned, its end cut off and bytes added, its length changed.
+ * Packed values. Goal: a packed value is shorter and unpacks to the original; bytes that are no
+ * packed value are refused, or unpack to as many bytes as they state, and nothing is written
+ * beyond that. Method: values of all lengths, drawn with few or many different bytes; then each
+ * bit of a packed one turned, its end cut off and bytes added, its length changed.
  */
 #include "support/test.h"
 #include "flash/flash_pack.h"
@@ -29,7 +29,8 @@ draw(uint32_t below)
 	return (uint32_t)(drawn >> 33) % below;
 }
 
-/* different 256: nothing of it can be packed. */
+/* Packs a value of this many different bytes. Returns its packed length; with 256 different bytes
+ * no part can be packed. */
 static uint32_t
 pack(uint32_t len, uint32_t different)
 {
@@ -88,7 +89,8 @@ what_gains_too_little_is_not_packed(void **state)
 	check(flash_pack(&in.packer, FLASH_PACK_MAX) != 0);
 }
 
-/* It may be another value: the page's sum is to say that. It has the length that it says. */
+/* Checks that the bytes are refused or give a value of the stated length. It may be another
+ * value: the page's sum detects that. */
 static void
 check_is_none_or_as_long_as_it_says(uint32_t bytes)
 {

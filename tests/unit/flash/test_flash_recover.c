@@ -1,9 +1,9 @@
 /*
- * A shard after a restart. Goal: what was left whole is found whole; what a restart cannot keep
- * does not come back at the next; a superblock torn at any sector is the one before, and a start is
- * warm only if it may be; a device of any size is divided; errors turn a device off when they are
- * enough. Method: a shard on a device of memory, small; starts by a table. Kills at any gap:
- * tests/stress/stress_tier.
+ * A shard after a restart. Goal: an item that was left whole is found whole; an item that a
+ * restart cannot keep does not reappear at the next; a superblock torn at any sector is the one
+ * before, and a start is warm only if it may be; a device of any size is divided; enough errors
+ * turn a device off. Method: a shard on a device of memory, small; starts by a table.
+ * tests/stress/stress_tier kills at any gap.
  */
 #include "support/test.h"
 #include "flash_hash.h"
@@ -80,7 +80,7 @@ setup(void **unused)
 	return 0;
 }
 
-/* Segments that are full are written when another is needed. */
+/* Puts a record. A full segment is written when another one is needed. */
 static bool
 try_put(uint32_t n, uint32_t value_len)
 {
@@ -128,7 +128,7 @@ what_left_is_found_whole(void **unused)
 	flash_shard_erase(&shard, hash_of_number(3));
 	check(flash_shard_leave(&shard, &how));
 
-	/* Only what the superblock says is known: buffers are gone. */
+	/* Buffers are lost: only the superblock's values are known. */
 	const struct flash_kept left = {.head = kept.head, .first = kept.first};
 
 	memset(pages, 0xaa, sizeof pages);
@@ -166,7 +166,7 @@ a_buffer_that_cannot_be_written_makes_it_cold(void **unused)
 	check(!has(1));
 }
 
-/* The segment that is open is written, and said to be lost. */
+/* Ends the write of the open segment with an error. */
 static void
 lose_segment(void)
 {
@@ -181,7 +181,7 @@ lose_segment(void)
 	flash_shard_turn(&shard);
 }
 
-/* A restart meets what is dead by a later word, and has no room for all of the others. */
+/* Half of the records are dead by the log, and the restart has no room for all of the others. */
 static void
 what_the_index_has_no_room_for_does_not_come_back(void **unused)
 {
@@ -192,7 +192,7 @@ what_the_index_has_no_room_for_does_not_come_back(void **unused)
 	for (uint32_t n = 0; n < HALF; n++)
 		put(n, 20);
 	lose_segment();
-	for (uint32_t i = 0; i < 4; i++) /* swept */
+	for (uint32_t i = 0; i < 4; i++) /* turns sweep the lost segment */
 		flash_shard_turn(&shard);
 	for (uint32_t n = HALF; n < KEYS; n++)
 		put(n, 20);
@@ -204,7 +204,7 @@ what_the_index_has_no_room_for_does_not_come_back(void **unused)
 	for (uint32_t n = 0; n < KEYS; n++)
 		gone += !(there[n] = has(n));
 	check(gone > HALF);
-	/* The lost one leaves; then there would be room. */
+	/* The lost segment leaves the log; then there would be room. */
 	for (uint32_t i = 0; i < SEGMENTS - 5; i++) {
 		flash_log_close(&shard.log);
 		try_put(KEYS + i, 20);
@@ -224,7 +224,7 @@ count_down(void *left, uint32_t done, uint32_t all)
 	return (*n)-- != 0;
 }
 
-/* At whatever moment: what is kept is found by the next one. */
+/* A recovery may stop at any moment: the next one finds what is kept. */
 static void
 a_recovery_that_is_stopped_can_be_done_again(void **unused)
 {
@@ -280,7 +280,7 @@ a_bad_segment_takes_those_before_it_for_good(void **unused)
 		put(n, 20);
 		check_eq(start(LARGE).bad, 0);
 	}
-	/* The second one's records, for a while. */
+	/* A byte of the second segment is wrong in one restart and right in the next. */
 	byte = device.now +
 	       (flash_slot(&shard.log, shard.log.head - 2) * PAGES + 1) * FLASH_PAGE_BYTES;
 	byte[100] ^= 1;
@@ -295,7 +295,7 @@ a_bad_segment_takes_those_before_it_for_good(void **unused)
 	check(has(2));
 }
 
-/* Its third error. */
+/* Reports read errors of the item's segment until the shard gives the segment up. */
 static void
 give_up_segment_of(uint32_t n)
 {
@@ -344,7 +344,7 @@ static void
 a_device_is_turned_off_when_it_is_enough(void **unused)
 {
 	static const struct {
-		const char *ends; /* each: ok, error, gone, or ten times ok */
+		const char *ends; /* each letter: ok, error, gone (g), or ten times ok (t) */
 		bool writes;
 		enum flash_off off;
 	} rows[] = {
@@ -357,10 +357,11 @@ a_device_is_turned_off_when_it_is_enough(void **unused)
 		{"eeeeeeeeeeeeeeee", true, FLASH_OFF_WRITES},
 		{"etetetetetetetetetetetetetetet", true, FLASH_ON},
 		{"etetetetetetetetetetetetetetete", true, FLASH_OFF_WRITES},
-		/* One in 21: not before, nor when the window halves. */
+		/* An error in every 21 ends is allowed: the device stays on before and after the
+		 * window halves. */
 		{"ettettettettettettettettettettettettettettettettettettettettettettettettett",
 		 true, FLASH_ON},
-		{"eeeeeeeeeeeeeeeeg", true, FLASH_OFF_WRITES}, /* the first word stays */
+		{"eeeeeeeeeeeeeeeeg", true, FLASH_OFF_WRITES}, /* the first reason stays */
 	};
 
 	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -423,7 +424,7 @@ a_torn_superblock_is_the_one_before(void **unused)
 	check(old < TEARS);
 }
 
-/* As a row of what follows says. */
+/* Changes the field that the row's `other` names. */
 static void
 alter(struct flash_super *super, struct flash_state_id *state, uint32_t other)
 {
@@ -439,7 +440,7 @@ alter(struct flash_super *super, struct flash_state_id *state, uint32_t other)
 		super->shard[1].first = 52;
 }
 
-/* Where the second shard's log goes on. */
+/* Checks where the second shard's log continues. */
 static void
 check_kept(enum flash_start start, const struct flash_super *super)
 {
@@ -464,7 +465,7 @@ a_start_is_warm_only_if_it_may_be(void **unused)
 					  .segment_pages = 512,
 					  .buckets = 16};
 	const struct {
-		const char *words; /* where it is cold */
+		const char *words; /* the reason of a cold start */
 		enum flash_start start;
 		uint32_t clean;
 		uint64_t state_incarnation; /* 9 is the superblock's */
@@ -476,7 +477,7 @@ a_start_is_warm_only_if_it_may_be(void **unused)
 	} rows[] = {
 		{"", FLASH_FROM_CLEAN, .clean = 1},
 		{"", FLASH_FROM_CLEAN, .clean = 1,
-		 .state_incarnation = 8}, /* an older state is here */
+		 .state_incarnation = 8}, /* an older state is present */
 		{"", FLASH_FROM_CLEAN, .clean = 1, .has_store = true, .store = {1, 9}},
 		{"", FLASH_FROM_STATE, .state_incarnation = 9},
 		{"", FLASH_FROM_STATE, .state_incarnation = 9, .has_store = true, .store = {1, 9}},
@@ -557,7 +558,7 @@ a_device_of_any_size_is_divided(void **unused)
 			check_eq(flash_plan_offset(&p, 1), (1 + p.log[0].segments) * slot);
 			check(flash_plan_offset(&p, p.shards) <= rows[i].bytes);
 			check(p.items * item <= rows[i].bytes);
-			/* The index has slots for them, 98.6 % full, and hardly more. */
+			/* The index has slots for the items at 98.6 % load, and hardly more. */
 			check(p.items * 1000 / 986 <=
 			      (uint64_t)p.shards * (p.log[0].buckets + 2) * 10);
 			check(item > 16384 ||

@@ -1,9 +1,9 @@
 /*
- * Columns over a restart, and their place on a device. Goal: a graceful stop's rows are there at
- * the next start, bit by bit, or none of them is; a killed process's are, unless its numbers are no
- * process's; another shape is a cold start; a device of any size is divided without an overlap, at
- * the bytes of memory that FLASH.md says. Method: rows of few buckets on a device of memory, one
- * thing wrong at a time; plans by a table.
+ * Columns over a restart, and their place on a device. Goal: after a graceful stop the next start
+ * has all rows, bit by bit, or none; after a kill it has them, unless its numbers cannot be a
+ * process's; another shape is a cold start; a device of any size is divided without an overlap,
+ * at the bytes of memory that FLASH.md states. Method: rows of few buckets on a device of memory,
+ * one thing wrong at a time; plans by a table.
  */
 #include "flash/flash_plan.h"
 #include "flash/flash_rows.h"
@@ -23,7 +23,7 @@ static struct mem_flash device;
 static struct flash_column_config column;
 static struct flash_columns columns;
 static struct flash_super super;
-static uint32_t tries, ends_at; /* what hangs ends at this try */
+static uint32_t tries, ends_at; /* hanging transfers end at this try */
 
 static bool
 tick(void *arg)
@@ -42,7 +42,7 @@ hash_of(uint32_t n)
 	return n * 0x9e3779b97f4a7c15ull;
 }
 
-/* A key in each bucket's first slot, of every column: found as it was put. */
+/* Puts the fingerprint of the keys of each bucket into every column. */
 static void
 put_all(void)
 {
@@ -118,7 +118,7 @@ what_a_stop_wrote_is_there_at_the_next_start(void **unused)
 	flash_rows_start(&column, FLASH_FROM_CLEAN, &super, SHARD, &io);
 	check(column.is_kept);
 	check_eq(memcmp(column.memory, was, flash_rows_bytes(BUCKETS)), 0);
-	/* Not over the last column, nor before the first. */
+	/* Bytes beyond the last column and before the first one are not written. */
 	check_eq(device.now[FLASH_PAGE_BYTES * (1 + COUNT * PAGES) - 1], 0);
 	free(was);
 }
@@ -153,7 +153,7 @@ rows_that_are_not_whole_are_empty_columns(void **unused)
 	}
 }
 
-/* Whoever begins must know whether the device may still write into the memory of the columns. */
+/* The caller must know whether the device may still write into the memory of the columns. */
 static void
 a_read_that_hangs_ends_the_start(void **unused)
 {
@@ -164,7 +164,7 @@ a_read_that_hangs_ends_the_start(void **unused)
 	check(device.under_way != 0);
 	check(tries >= TRIES && tries <= TRIES + FLASH_ROWS_WAITS);
 
-	/* Ended by now, or while it is given up. */
+	/* The hanging transfers have ended by now, or end while they are given up. */
 	mem_flash_release(&device);
 	for (struct flash_result r; device.under_way != 0;
 	     device.device.ops->poll(&device.device, &r, 1))
@@ -194,7 +194,7 @@ what_a_killed_process_left_is_kept_if_a_process_may_have(void **unused)
 		k->number[1] += way == PLACE ? 1 : way == NEWER ? COUNT : 0;
 		k->pages[2] += way == LONG;
 		k->last = way == MANY ? UINT64_MAX : k->last;
-		/* Of what nobody sees nothing is asked. */
+		/* A column that is not visible is not checked. */
 		k->number[0] += way == HIDDEN ? 1 : 0;
 		flash_rows_start(&column, FLASH_FROM_STATE, &super, SHARD, &io);
 		if (column.is_kept != (way == RIGHT || way == HIDDEN))
@@ -251,7 +251,7 @@ check_places(const struct flash_plan *p, uint64_t bytes)
 		end += (uint64_t)p->column.count * p->column.pages * FLASH_PAGE_BYTES +
 		       flash_rows_bytes(p->column.buckets);
 	}
-	/* And hardly anything is left. */
+	/* Hardly any space remains unused. */
 	check(end <= bytes && end > bytes - bytes / 40 - 20 * FLASH_SEGMENT_BYTES);
 }
 
@@ -279,7 +279,8 @@ a_device_of_any_size_has_columns(void **unused)
 			check_eq(p.shards, rows[i / 3].shards);
 			check_eq(p.column.count, FLASH_COLUMNS);
 			check_places(&p, bytes);
-			/* A log has a column, and room for what comes while it is made. */
+			/* A log has room for a column, and for what arrives
+			 * while the column is made. */
 			check((uint64_t)p.log[0].live * (FLASH_SEGMENT_PAGES - 1) >=
 			      p.column.pages + 5ull * (FLASH_SEGMENT_PAGES - 1));
 			check((uint64_t)p.column.buckets * FLASH_COLUMN_SLOTS * FLASH_COLUMN_FILL /
@@ -310,7 +311,7 @@ its_memory_is_what_the_page_says(void **unused)
 	flash_plan_make(&p, 64 * GB, &c);
 	items = (double)p.shards / 2 * p.column.count * (double)p.column.items;
 	check((double)flash_plan_rows_bytes(&p) / items < 1.9);
-	/* All that grows with items, of those that are not large. */
+	/* The sum of all memory that grows with the number of items that are not large. */
 	check(((double)flash_plan_rows_bytes(&p) +
 	       (double)p.shards / 2 * p.log[0].buckets * sizeof(struct bucket)) /
 		      (double)p.items <

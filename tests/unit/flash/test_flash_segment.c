@@ -1,9 +1,9 @@
 /*
- * Segments of the log. Goal: what was written into pages comes back, record by record, from any
- * page on; a page that was altered, moved, of another segment, or lies about its bytes is none, and
- * nothing behind it is. Method: records of all kinds and lengths, drawn from a seed, laid through
- * a dozen pages, some of which are left short; then each byte of a page altered, and headers that
- * lie under right sums.
+ * Segments of the log. Goal: records written into pages are read back, one by one, from any page
+ * on; a page that was altered, moved, of another segment, or with a wrong number of bytes is
+ * refused, with all pages that follow. Method: records of all kinds and lengths, drawn from a
+ * seed, written to a dozen pages, some of which are left short; then each byte of a page altered,
+ * and false headers under right sums.
  */
 #include "support/test.h"
 #include "flash/flash_segment.h"
@@ -48,7 +48,7 @@ some_record(void)
 				     .key = {key_bytes, 1 + draw(FLASH_KEY_MAX)}};
 }
 
-/* Lays records into the pages; what does not fit any more is left out. */
+/* Writes records into the pages; a record that does not fit is left out. */
 static void
 fill(uint64_t seed)
 {
@@ -111,7 +111,7 @@ check_same(const struct flash_record *r, const struct flash_record *want)
 		check_bytes(r->key.data, key_bytes, r->key.len);
 }
 
-/* Walks pages from..to-1; every record that begins there comes, in order. */
+/* Walks pages from..to-1 and checks that every record that begins there is read, in order. */
 static void
 walk(uint32_t from, uint32_t to)
 {
@@ -156,7 +156,7 @@ records_come_back_from_any_page_on(void **unused)
 	}
 }
 
-/* The first record of this key that begins on the first of these pages or behind it. */
+/* Returns the first record of this key that begins on page `start` or later. */
 static uint32_t
 first_of(struct view key, uint32_t start)
 {
@@ -214,7 +214,7 @@ an_altered_byte_makes_it_no_page(void **unused)
 static void
 a_page_counts_at_its_place_only(void **unused)
 {
-	/* The third has the same 32 bits of sequence in its header. */
+	/* The third row has the same 32 bits of sequence in its header. */
 	static const struct {
 		uint64_t sequence;
 		uint32_t number;
@@ -256,8 +256,8 @@ nothing_behind_a_bad_page_is_known(void **unused)
 static void
 a_head_that_lies_is_no_record(void **unused)
 {
-	/* Key 251 long; none; a kind that is none; zero bits set; 6 bytes of cas; a flush with a
-	 * key. */
+	/* Lies, in order: a key of 251 bytes; none; an unknown kind; zero bits set; 6 bytes of
+	 * cas; a flush with a key. */
 	static const uint64_t lies[] = {
 		251 | 1 << 8, 1 << 8, 1 | 5 << 8, 1 | 1 << 8 | 1 << 15, 1 | 1 << 8 | 6ull << 36,
 		1 | 3 << 8};

@@ -1,7 +1,8 @@
 /*
- * What a shard of the tier does where random schedules seldom come (tests/stress/stress_tier).
- * Goal: looks, pins and claims hold while the rest happens in the one gap where they could fail.
- * Method: a shard in memory, compiled with gaps; in the gap named, this test does the rest itself.
+ * Steps of a shard of the tier that random schedules (tests/stress/stress_tier) seldom reach.
+ * Goal: lookups, pins and claims hold while other work happens in the one gap where they could
+ * fail. Method: a shard in memory, compiled with gaps; at the named gap this test does the other
+ * work itself.
  */
 #include "support/test.h"
 #include "flash/flash_shard.h"
@@ -11,8 +12,8 @@
 #define PAGES     3u
 #define SEGMENTS  8u
 #define BUCKETS   16u
-#define MANY      2048u /* of them */
-#define ROUNDS    5u    /* of the log */
+#define MANY      2048u /* buckets */
+#define ROUNDS    5u    /* of the whole log */
 #define KEY       ((struct view){(const uint8_t *)"key", 3})
 #define NEIGHBOUR ((struct view){(const uint8_t *)"other", 5})
 #define HASH      0x1234567812340000ull
@@ -24,7 +25,7 @@ static struct bucket buckets[BUCKETS];
 static _Alignas(FLASH_PAGE_BYTES) uint8_t pages[FLASH_BUFFERS * PAGES * FLASH_PAGE_BYTES];
 static _Alignas(FLASH_PAGE_BYTES) uint8_t read_pages[PAGES * FLASH_PAGE_BYTES];
 static void (*in_gap)(void);
-static uint32_t gaps; /* until then */
+static uint32_t gaps; /* countdown to the gap */
 
 void stress_gap(void);
 
@@ -87,7 +88,7 @@ look(struct flash_look *l, uint64_t hash)
 	return flash_look_end(&shard, l, hash);
 }
 
-/* The open segment is written, or lost, and another one open. */
+/* Fills the open segment, ends its write with this error, and opens another one. */
 static void
 roll(int32_t error)
 {
@@ -109,7 +110,8 @@ however_few_the_turns_the_log_goes_round(void **unused)
 
 	begin(many, MANY);
 	check(put(KEY, HASH, 10));
-	/* A turn a segment; a slot that has entries yet would refuse what is put. */
+	/* The shard has one turn for each segment; a slot that still had
+	 * entries would refuse the put. */
 	for (uint32_t i = 0; i < ROUNDS * SEGMENTS; i++)
 		roll(0);
 	check_eq(counter_read(&shard.counters[FLASH_REFUSED_ROOM]), 0);
@@ -129,7 +131,7 @@ a_lost_segment_is_looked_for_again(void **unused)
 	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, true, KEY, &found), FLASH_FOUND);
 	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, true, NEIGHBOUR, &found),
 		 FLASH_OTHER);
-	/* A buffer is memory: no error of the device. */
+	/* A buffer is memory: a bad one is no error of the device. */
 	memset(read_pages + sizeof(struct flash_page), 0xee, 64);
 	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, true, KEY, &found), FLASH_AGAIN);
 	roll(-5);
@@ -166,7 +168,7 @@ a_claim_is_of_its_segment_not_of_its_slot(void **unused)
 
 	for (uint32_t i = 0; i < SEGMENTS; i++)
 		roll(0);
-	/* A page of the slot that the key was in. */
+	/* The loop ends at the page of the slot that the key was in. */
 	while (flash_location_page(old.location) != shard.log.at / FLASH_PAYLOAD_BYTES + 1 ||
 	       flash_slot(&shard.log, shard.log.head) != flash_location_slot(old.location))
 		check(put(NEIGHBOUR, 0x55555550000ull, 500));
@@ -224,13 +226,15 @@ promote(void)
 	flash_shard_claimed(&shard, HASH);
 }
 
-/* The neighbour's entry is read, the key is promoted, its own is not there any more. */
+/* The lookup reads the neighbour's entry. The key is then promoted, and its own entry is no
+ * longer found. */
 static void
 a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour(void **unused)
 {
 	struct flash_look l;
 
-	/* In the primary bucket, and in the alternate one, which has more room then. */
+	/* The first entry is in the primary bucket, the second in the alternate one, which then
+	 * has more room. */
 	check(put(NEIGHBOUR, HASH, 10));
 	check(put(KEY, HASH, 10));
 	check(look(&l, HASH));
@@ -242,7 +246,7 @@ a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour(void **unus
 	check_eq(l.count, 1);
 }
 
-/* One whose entry makes the key's primary bucket the fuller one. */
+/* Returns a hash whose entry makes the key's primary bucket the fuller one. */
 static uint64_t
 other_of_primary_bucket(void)
 {
@@ -325,7 +329,7 @@ a_look_beside_a_move_does_not_count(void **unused)
 	check(hidden != 0);
 }
 
-/* The page on which an entry was erased is its segment's last, and there is another buffer. */
+/* An entry was erased from the segment's last page while another buffer is free. */
 static void
 a_spent_last_page_is_followed_by_the_next_segment(void **unused)
 {

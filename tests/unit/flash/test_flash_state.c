@@ -1,8 +1,8 @@
 /*
- * flash.state. Goal: the next process finds what a killed one left, and nothing of what may not be
- * believed, each with one line; records in buffers are there again, and what was erased is not.
- * Method: a file on a tmpfs, opened twice; the second time it, or the machine, has changed. A
- * shard over it on a device of memory.
+ * flash.state. Goal: the next process finds what a killed one left, except for what cannot be
+ * trusted, each with one line; records in buffers are found again, and erased ones are not.
+ * Method: a file on a tmpfs, opened twice; before the second time the file or the machine has
+ * changed. A shard over it on a device of memory.
  */
 #include "flash_hash.h"
 #include "flash/flash_recover.h"
@@ -23,7 +23,7 @@
 #define BUCKETS  64u
 #define KEYS     400u
 #define ROWS     8192u /* bytes of columns' rows */
-#define HEAD_AT  8192  /* of the file: after the page */
+#define HEAD_AT  8192  /* offset in the file: after the page */
 #define S        1000000000ull
 #define BOOT     (1000 * S)
 
@@ -32,7 +32,7 @@ static char folder[64], path[96];
 #define AT_KILL                                                                                    \
 	{                                                                                          \
 		BOOT, 5 * BOOT, "here"                                                             \
-	} /* a constant also to clang, which takes no object for one */
+	} /* a constant also for clang, which accepts no object as one */
 
 static const struct gap_now at_kill = AT_KILL;
 
@@ -89,11 +89,11 @@ begin(struct flash_state *s)
 {
 	const struct beat beat = {BOOT, 5 * BOOT, 100 * S, BOOT};
 
-	flash_state_begin(s, &mine, &at_kill, 155); /* whole from here on */
+	flash_state_begin(s, &mine, &at_kill, 155); /* the file is whole from this call on */
 	flash_state_beat(s, &beat);
 }
 
-/* What a process leaves that was killed. */
+/* Leaves the file as a killed process does. */
 static void
 leave_killed(void)
 {
@@ -114,7 +114,7 @@ a_killed_process_leaves_all_of_it(void **unused)
 {
 	struct flash_state s;
 
-	for (uint32_t i = 0; i < 2; i++) { /* the next, and the one after that */
+	for (uint32_t i = 0; i < 2; i++) { /* the next process, and the one after that */
 		leave_killed();
 		open_at(&s, &at_kill);
 		check_str(s.words, "");
@@ -134,7 +134,7 @@ a_killed_process_leaves_all_of_it(void **unused)
 	}
 }
 
-/* It was refused something, or stopped: that is no crash. */
+/* A start that is refused or stopped counts as no crash. */
 static void
 a_start_that_ends_by_itself_keeps_it(void **unused)
 {
@@ -163,7 +163,7 @@ a_flush_to_come_is_told_until_it_was_due(void **unused)
 	flash_state_close(&s);
 }
 
-/* ---- what is not kept ---- */
+/* ---- states that are not kept ---- */
 
 static void
 poke(size_t at, const void *bytes, size_t len)
@@ -200,7 +200,7 @@ leave_amid_start(void)
 	flash_state_close(&s);
 }
 
-/* Three starts that are killed. */
+/* Starts three times and is killed each time. */
 static void
 crash_at_starts(void)
 {
@@ -273,7 +273,7 @@ what_may_not_be_believed_is_not_kept(void **unused)
 		check_eq(s.intents->hash[2], 0);
 		begin(&s);
 		flash_state_close(&s);
-		open_at(&s, &at_kill); /* it goes on from there */
+		open_at(&s, &at_kill); /* the new process continues from there */
 		check_eq(s.id.incarnation, 7);
 		flash_state_close(&s);
 	}
@@ -326,7 +326,7 @@ what_others_have_or_may_open_is_refused(void **unused)
 	open_at(&s, &at_kill);
 	check_refused("in use by process 4711");
 	flash_state_close(&s);
-	poke_word(0, STORE_IMAGE_MAGIC); /* an instance's memory.file */
+	poke_word(0, STORE_IMAGE_MAGIC); /* the magic of an instance's memory.file */
 	check_refused("another option has its memory there");
 	poke_word(0, 1);
 	poke_word(MEMORY_PAGE_BYTES, 1);
@@ -438,7 +438,7 @@ records_of_buffers_are_there_again(void **unused)
 	mem_flash_close(&device);
 }
 
-/* Whatever word of a page's head is another one. */
+/* Buffers with any word of a page's head altered are forgotten. */
 static void
 buffers_that_no_process_left_are_forgotten(void **unused)
 {

@@ -1,15 +1,15 @@
 /*
- * Whose device it is, by its first segment. Goal: one that is empty is taken, and one that a tier
- * left, also amid a write of its superblock; what anybody else has written to, on a new device or
- * where a tier was once, is not. Method: bytes, as others leave them, by a table.
+ * The owner of a device, by its first segment. Goal: an empty device is taken, and one that a
+ * tier left, also amid a write of its superblock; a device that another program has written to,
+ * new or once a tier's, is refused. Method: bytes, as other programs leave them, by a table.
  */
 #include "flash/flash_super.h"
 #include "support/test.h"
 
-/* The first segment of a device, in part. */
+/* The beginning of a device's first segment. */
 static uint8_t begin[4 * FLASH_SUPER_BYTES];
 
-/* As a tier leaves it. */
+/* Writes the superblock as a tier leaves it. */
 static void
 leave_super(void)
 {
@@ -37,16 +37,16 @@ what_is_somebody_elses_is_not_taken(void **unused)
 	leave_super();
 	check(flash_super_may_take(begin, sizeof begin));
 	check(flash_super_may_take(begin, 2 * FLASH_SUPER_BYTES));
-	check(!flash_super_may_take(begin, FLASH_SUPER_BYTES)); /* no tier leaves a file so short */
-	memset(begin, 0, FLASH_SUPER_BYTES);                    /* one copy of a first start */
+	check(!flash_super_may_take(begin, FLASH_SUPER_BYTES)); /* no tier leaves so little */
+	memset(begin, 0, FLASH_SUPER_BYTES);                    /* the first start left one copy */
 	check(flash_super_may_take(begin, sizeof begin));
 }
 
-/* Where, what, and how often. */
+/* Bytes that a program writes, with their place and length. */
 struct written {
 	uint32_t at;
 	const char *bytes;
-	uint32_t len, zeroed; /* zeros before it, from the device's begin */
+	uint32_t len, zeroed; /* zeros before the bytes, from the device's begin */
 };
 
 static void
@@ -63,7 +63,7 @@ what_others_wrote_over_a_tier_is_not_taken(void **unused)
 		{"mke2fs", {{1024 + 56, "\x53\xef", 2, 1024}}},
 		{"mkfs.xfs", {{0, "XFSB", 4, 4096}}},
 		{"pvcreate", {{512, "LABELONE", 8, 2048}}},
-		{"mkfs.btrfs", {{12352, "_BHRfS_M", 8, 0}}}, /* nearer than it is */
+		{"mkfs.btrfs", {{12352, "_BHRfS_M", 8, 0}}}, /* in reality at 65600 */
 		{"a partition table", {{446, "\0\x20\x21\0\x83", 5, 0}, {510, "\x55\xaa", 2, 0}}},
 		{"an empty partition table", {{510, "\x55\xaa", 2, 0}}},
 		{"GPT", {{510, "\x55\xaa", 2, 0}, {512, "EFI PART", 8, 0}}},
@@ -81,7 +81,7 @@ what_others_wrote_over_a_tier_is_not_taken(void **unused)
 	}
 }
 
-/* Power is lost amid the write of a copy: sectors of it are there, old or new. */
+/* A power loss amid the write of a copy leaves old sectors and new ones. */
 static void
 a_tier_whose_superblock_was_torn_is_taken(void **unused)
 {
@@ -96,7 +96,7 @@ a_tier_whose_superblock_was_torn_is_taken(void **unused)
 				memcpy(begin + FLASH_SUPER_BYTES + i * 512, next + i * 512, 512);
 		check(flash_super_may_take(begin, sizeof begin));
 	}
-	begin[0] ^= 1; /* and both are */
+	begin[0] ^= 1; /* the other copy is broken, too */
 	begin[FLASH_SUPER_BYTES] ^= 1;
 	check(!flash_super_may_take(begin, sizeof begin));
 }

@@ -2,12 +2,12 @@
  * test_flash_threads.c - flash devices whose transfers helper threads make.
  *
  * Goal:   a transfer is made once, by one helper, and its end is polled once, whatever the kernel
- *         answers and however many helpers there are; no helper sleeps while one waits; a stop
- *         begins nothing more.
+ *         answers and however many helpers there are; no helper sleeps while a transfer waits; a
+ *         stop begins no more transfers.
  * Method: the kernel's calls are this test's: they answer as a table says, count, and wait where
- *         a test holds them. First without threads, a transfer at a time; then with helpers, whose
- *         ends are polled until they come, or for TRIES_MAX pauses. Mutants (stress/mutants.py)
- *         break each rule.
+ *         a test holds them. First without threads, a transfer at a time; then with helpers,
+ *         whose ends are polled until they arrive, or for TRIES_MAX pauses. Mutants
+ *         (stress/mutants.py) break each rule.
  */
 #include "flash/flash_threads.h"
 #include "sim/sim_rng.h"
@@ -23,38 +23,38 @@
 #define QUEUES      2u
 #define HELPERS     3u
 #define DEPTH       16u
-#define PAGES       3u /* of a transfer */
+#define PAGES       3u /* in a transfer */
 #define PAGES_BYTES (PAGES * FLASH_PAGE)
 #define BYTES       ((uint64_t)FLASH_DEPTH_MAX * PAGES_BYTES)
 #define FD          77
 #define ANSWERS     12u
-#define WHOLE       INT64_MAX /* an answer: all that was asked for */
+#define WHOLE       INT64_MAX /* an answer: all bytes requested */
 #define TRANSFERS   rounds(200000u, 40000u)
 #define SLEEPS      rounds(20000u, 4000u)
 #define TRIES_MAX   10000u
-#define YIELDS      2000u /* of them without a pause */
+#define YIELDS      2000u /* polls without a pause */
 #define PAUSE_US    500u
 
 /* ---- the kernel ---- */
 
 static struct {
-	int64_t answers[ANSWERS]; /* of the next calls; then all are whole */
+	int64_t answers[ANSWERS]; /* of the next calls; later calls transfer all */
 	uint32_t answer_count, asked;
 	struct iovec parts[ANSWERS]; /* of the first calls */
 	off_t offsets[ANSWERS];
 	_Atomic bool held;     /* calls wait */
-	_Atomic(void *) alone; /* not NULL: only those with this memory do */
+	_Atomic(void *) alone; /* NULL or the only memory whose calls wait */
 	_Atomic uint32_t inside;
 } kernel;
 
-/* Each page that a transfer has counts its calls in its first word. */
+/* Returns the count of calls of a page, which is its first word. */
 static _Atomic uint32_t *
 calls_of(void *data)
 {
 	return data;
 }
 
-/* Called by one thread at a time while there are answers. */
+/* Answers a call. One thread at a time calls this while there are answers. */
 static ssize_t
 answer(const struct iovec *part, off_t offset)
 {
@@ -105,7 +105,7 @@ struct rig {
 	struct flash_threads threads;
 	pthread_t helpers[HELPERS];
 	uint32_t helper_count;
-	uint8_t *memory[QUEUES]; /* PAGES_BYTES of each tag */
+	uint8_t *memory[QUEUES]; /* PAGES_BYTES for each tag */
 	bool under_way[QUEUES][FLASH_DEPTH_MAX];
 };
 
@@ -259,7 +259,7 @@ the_rest_of_a_short_transfer_is_asked_for_where_it_is(void **state)
 	rig_close(r);
 }
 
-/* Positions of a ring wrap several times. */
+/* The positions of a ring wrap several times. */
 static void
 a_full_ring_takes_no_more_and_all_of_it_is_made(void **state)
 {
@@ -280,7 +280,7 @@ a_full_ring_takes_no_more_and_all_of_it_is_made(void **state)
 		check_eq(poll(r, 0, results + 3, FLASH_DEPTH_MAX), FLASH_DEPTH_MAX - 3);
 		for (uint32_t tag = 0; tag < FLASH_DEPTH_MAX; tag++)
 			check_eq(atomic_load(calls_of(data_of(r, 0, tag))), round + 1);
-		/* So that the rounds begin at other positions. */
+		/* The next round begins at another position. */
 		check_eq(submit_one(r, 1, round, FLASH_READ), 1);
 		check(work(r));
 		check_eq(poll(r, 1, results, 1), 1);
@@ -309,7 +309,7 @@ queues_are_served_in_turn(void **state)
 	rig_close(r);
 }
 
-/* A wake is a system call: a step of the word that helpers sleep on. */
+/* A wake is a system call and a step of the word that helpers sleep on. */
 static void
 a_submit_wakes_only_if_a_helper_sleeps(void **state)
 {
@@ -325,7 +325,7 @@ a_submit_wakes_only_if_a_helper_sleeps(void **state)
 
 /* ---- with helpers ---- */
 
-/* Ends of one of the queues; 0: none has come for too long. */
+/* Returns the ends of transfers of a queue; 0 if none arrived in time. */
 static uint32_t
 wait_for(struct rig *r, uint32_t q, struct flash_result *results, uint32_t count)
 {
@@ -381,7 +381,7 @@ every_transfer_is_made_once_and_ends_once(void **state)
 	rig_close(r);
 }
 
-/* The next transfer comes when the helper that made the last is about to sleep, or sleeps. */
+/* The next transfer is submitted when the helper that made the last falls asleep, or sleeps. */
 static void
 no_helper_sleeps_while_a_transfer_waits(void **state)
 {

@@ -1,9 +1,9 @@
 /*
- * A recovery with threads that read records for it. Goal: it does what one without them does, to
- * the byte, and nobody reads its memory once it has ended. Method: random logs, some with damage,
- * recovered alone and with helpers; each side waits for the other where a fault would hide
- * otherwise: a helper amid its segment for the recovery to wait, the recovery for a helper to
- * begin.
+ * A recovery with threads that read records for it. Goal: it has the same result as without them,
+ * to the byte, and no helper reads its memory once it has ended. Method: random logs, some with
+ * damage, recovered alone and with helpers. Where a fault would be hidden otherwise, each side
+ * waits for the other: the recovery for a helper to be amid its segment, a helper for the
+ * recovery to wait.
  */
 #include "support/test.h"
 #include "flash_hash.h"
@@ -19,7 +19,7 @@
 #define LOGS         rounds(60u, 20u)
 #define SEGMENTS     12u
 #define FEW_PAGES    3u
-#define MANY_PAGES   180u /* whose records are more than a job's list has room for */
+#define MANY_PAGES   180u /* their records are more than a job's list has room for */
 #define BUCKETS      8192u
 #define DEVICE_BYTES ((size_t)SEGMENTS * MANY_PAGES * FLASH_PAGE_BYTES)
 #define PAGES_BYTES  ((size_t)FLASH_BUFFERS * MANY_PAGES * FLASH_PAGE_BYTES)
@@ -33,7 +33,7 @@ static struct mem_flash device;
 static uint32_t segment_pages, bucket_count;
 static uint64_t state;
 
-/* What a process leaves; and what a recovery makes of it. */
+/* The state that a process leaves, and the result of a recovery. */
 static struct left {
 	_Alignas(FLASH_PAGE_BYTES) uint8_t pages[PAGES_BYTES];
 	uint8_t device[DEVICE_BYTES];
@@ -149,7 +149,7 @@ recover(bool with_helpers)
 	for (uint32_t i = 0; i < HELPERS && with_helpers; i++)
 		check_eq(pthread_create(&threads[i], NULL, help, NULL), 0);
 	now->told = flash_shard_recover(&shard, &c, &how);
-	/* Whatever the helpers do next, its memory is not theirs. */
+	/* No helper owns memory of the recovery any more. */
 	check(!any_job(FLASH_JOB_TAKEN) && !any_job(FLASH_JOB_READY));
 	flash_workers_end(&workers);
 	for (uint32_t i = 0; i < HELPERS && with_helpers; i++)
@@ -236,7 +236,7 @@ restore(void)
 	memcpy(device.now, left->device, device_bytes());
 }
 
-/* Both find the same, and leave the same on the device and in memory. */
+/* Checks that both ways find the same, and leave the same on the device and in memory. */
 static void
 recover_both_ways(void)
 {
@@ -317,7 +317,7 @@ what_a_list_has_no_room_for_is_done_again_too(void **unused)
 	check(helped != 0);
 }
 
-/* The last time with a helper amid its segment, if there is anything to be read. */
+/* Stops the recovery at the last call, with a helper amid its segment if any is unread. */
 static bool
 goes_on(void *arg, uint32_t done, uint32_t all)
 {

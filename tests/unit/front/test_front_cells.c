@@ -1,9 +1,9 @@
 /*
- * test_front_cells.c - a key has a writer from its begin to its end, and whoever looked before
- * learns of it.
+ * test_front_cells.c - a cell records the writer of its keys from the write's begin to its end,
+ * and an earlier reader of the cell detects the write.
  *
- * Goal:   each rule of front_cells.h and front_fates.h by itself; what they are worth together is
- *         tests/sim/test_front_copies.
+ * Goal:   each rule of front_cells.h and front_fates.h by itself; tests/sim/test_front_copies
+ *         tests what they ensure together.
  * Method: hashes of one cell with equal and other prints, by hand.
  */
 #include "front/front_fates.h"
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 
 #define HASH  0x1234000000420007ull
-#define OTHER 0x1234000000430007ull /* of the same cell, with another print */
-#define TWIN  0x9999000000420007ull /* with the same */
-#define ELSE  0x1234000000420008ull /* of another cell */
+#define OTHER 0x1234000000430007ull /* in HASH's cell, with another print */
+#define TWIN  0x9999000000420007ull /* in HASH's cell, with its print */
+#define ELSE  0x1234000000420008ull /* in another cell */
 
 static struct front_cells *cells;
 static struct front_fates fates;
@@ -46,7 +46,7 @@ is_clean(uint64_t hash)
 	return loaded;
 }
 
-/* Alone? */
+/* Begins a write; true if it is the cell's only one. */
 static bool
 begin(uint64_t hash)
 {
@@ -198,7 +198,8 @@ lose(uint32_t server, uint16_t port, uint64_t hash)
 	return front_fates_add(&fates, cells, server, port, hash);
 }
 
-/* A list of that server's, with that port, if it is not 0. */
+/* Lists the server's connections: the one of this port, or none if the port is 0. Returns the
+ * number of fates that end. */
 static uint32_t
 list(uint32_t server, uint16_t port)
 {
@@ -225,7 +226,7 @@ a_list_without_its_connection_ends_a_fate(void **state)
 	check_eq(list(SERVER, 0), 0);
 }
 
-/* What a list that is under way has of it may be older. */
+/* A list under way ends no fate that was added after its begin: the list may be older. */
 static void
 a_list_says_nothing_of_what_is_lost_later(void **state)
 {
@@ -240,7 +241,7 @@ a_list_says_nothing_of_what_is_lost_later(void **state)
 	check(is_clean(HASH) && is_clean(ELSE));
 }
 
-/* All its connections must have ended. */
+/* A cell becomes clean when all of its lost connections have ended. */
 static void
 a_cell_waits_for_each_of_its_connections(void **state)
 {
@@ -297,7 +298,7 @@ who_has_moved_tells_nothing(void **state)
 	check(!is_clean(HASH) && is_clean(ELSE));
 }
 
-/* One core at a time makes copies end; who cannot changes nothing. */
+/* Only one core at a time may renew the copies; another core changes nothing. */
 static void
 copies_are_fresh_once_one_core_has_ended_them(void **state)
 {
@@ -310,7 +311,7 @@ copies_are_fresh_once_one_core_has_ended_them(void **state)
 	check(!front_cells_fresh_mt(cells, 100, 100));
 	check(front_cells_renew_mt(cells));
 	front_cells_renewed_mt(cells, true, 100);
-	/* A core whose turn began sooner. */
+	/* The turn of this core began earlier. */
 	check(front_cells_fresh_mt(cells, 50, 100) && front_cells_fresh_mt(cells, 199, 100));
 	check(!front_cells_fresh_mt(cells, 200, 100));
 }

@@ -1,7 +1,7 @@
 /*
- * How operations are asked of servers. Goal: each request becomes one line that means the same to
- * memcached, in text where text can say it, in meta commands where the server speaks them; what a
- * server cannot be asked is refused; no byte of a key becomes a command. Method: a table of
+ * Requests to servers. Goal: each operation becomes one line that means the same to memcached, in
+ * text where text can express it, in meta commands where the server speaks them; an operation
+ * that a server cannot do is refused; no byte of a key becomes a command. Method: a table of
  * requests as clients send them, parsed by the product's parser, and the lines for a server that
  * speaks meta commands and one that does not.
  */
@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-/* Gathered: no line of its own. */
+/* Plain gets are gathered into a multi-get and have no line of their own. */
 static const char PLAIN[] = "get", CASES[] = "gets";
 #define NONE NULL
 
@@ -140,7 +140,7 @@ binary_requests_are_asked_with_their_cas(void **state)
 		const char *meta, *text;
 	} binary[] = {
 		{{.verb = MC_BIN_GET}, CASES, CASES},
-		{{.verb = MC_BIN_GET, .cas = 5}, CASES, CASES}, /* it does not compare */
+		{{.verb = MC_BIN_GET, .cas = 5}, CASES, CASES}, /* a get does not compare its cas */
 		{{.verb = MC_BIN_GAT, .exptime = 9}, "gats 9 k", "gats 9 k"},
 		{{.verb = MC_BIN_TOUCH, .exptime = 9}, "mg k f c T9 O7", "touch k 9"},
 		{{.verb = MC_BIN_SET, .exptime = 9, .client_flags = 5, .body_len = 3},
@@ -176,7 +176,7 @@ binary_requests_are_asked_with_their_cas(void **state)
 	}
 }
 
-/* 250 bytes fit base64 only up to 186. */
+/* A key of 250 bytes fits no line in base64; 186 bytes do. */
 static void
 a_key_that_no_server_can_be_told_is_refused(void **state)
 {
@@ -199,7 +199,8 @@ a_key_that_no_server_can_be_told_is_refused(void **state)
 	}
 }
 
-/* A stand-in's ends soon, whatever it was to be; what is over stays so. */
+/* A stand-in's item expires soon, whatever the requested expiry; an
+ * expired item stays expired. */
 static void
 what_a_stand_in_stores_ends_in_time(void **state)
 {
@@ -229,15 +230,15 @@ what_a_stand_in_stores_ends_in_time(void **state)
 		front_query_cut(&q, 10, unix_s);
 		check_eq(q.exptime, cuts[i].is);
 		check_eq(q.vivify_exptime, cuts[i].is);
-		check(q.flags & MC_FLAG_SET_EXPTIME); /* without T it would never end */
+		check(q.flags & MC_FLAG_SET_EXPTIME); /* without T the item would never expire */
 	}
 	req.verb = MC_MG;
 	q = front_query_of(&req);
 	front_query_cut(&q, 10, unix_s);
-	check(!(q.flags & MC_FLAG_SET_EXPTIME)); /* reads touch nothing */
+	check(!(q.flags & MC_FLAG_SET_EXPTIME)); /* reads do not change an expiry */
 }
 
-/* Every number at its longest. */
+/* The line has every number at its longest. */
 static void
 the_longest_line_fits(void **state)
 {
@@ -274,7 +275,7 @@ a_key_is_text_wherever_it_stands(void **state)
 	static const uint8_t bytes[] = {0, ' ', '!', 126, 127, 128, 255};
 	struct front_key key;
 
-	memset(&key, '\n', sizeof key); /* behind the key, too */
+	memset(&key, '\n', sizeof key); /* also behind the key */
 	for (uint32_t n = 0; n < 40 * 40 * sizeof bytes; n++) {
 		const uint32_t at = n / (40 * sizeof bytes), len = n / sizeof bytes % 40;
 

@@ -1,11 +1,11 @@
 /*
- * test_front_control.c - servers that fail, leave and come back; fleets that change.
+ * test_front_control.c - servers that fail, leave and return; fleets that change.
  *
- * Goal:   no state gives a key to another server before every core has settled one that refuses it;
- *         a server that left is used again after a probe and a flush only, and leaves again only
- *         when what stand-ins hold of it is gone.
- * Method: cores are their reports; each step's state is looked at. Every generation is compared
- * with the one before: a key that was not refused has the same server, or none.
+ * Goal:   no state gives a key to another server before every core has settled a state that
+ *         refuses it; a server that left is used again after a probe and a flush only, and leaves
+ *         again only when stand-ins hold none of its values.
+ * Method: cores are their reports; the state after each step is checked. Every generation is
+ *         compared with the one before: a key that was not refused has the same server, or none.
  */
 #include "front/front_control.h"
 #include "support/test.h"
@@ -79,7 +79,7 @@ state_of(struct world *w)
 	return front_exchange_turn_mt(w->x);
 }
 
-/* As a core does it. */
+/* Returns the server of a key, computed as a core computes it. */
 static uint32_t
 server_of(const struct front_state *s, uint32_t number)
 {
@@ -120,7 +120,7 @@ settle(struct world *w, uint32_t core)
 	front_exchange_settled_mt(w->x, core, state_of(w));
 }
 
-/* One step, of which all cores have settled what was before. */
+/* Runs one step after all cores have settled the state before it. */
 static void
 step(struct world *w)
 {
@@ -155,7 +155,7 @@ fails(struct world *w, uint32_t server, uint32_t times)
 		front_report_failure_mt(&w->x->report[server], w->now_ns, w->now_ns);
 }
 
-/* What the core that probes does. */
+/* Reports what the probing core would: an answered probe and, if flushed, the flush. */
 static void
 answers(struct world *w, uint32_t server, bool flushed)
 {
@@ -222,14 +222,14 @@ two_failures_make_it_down_and_a_probe_brings_it_back(void **state)
 	steps(w);
 	check_eq(condition(w, 1), FRONT_PLACE_IN_USE);
 	check(!state_of(w)->special);
-	/* What was answered once counts once. */
+	/* The answer counted once: two new failures refuse the server again. */
 	fails(w, 1, 2);
 	steps(w);
 	check_eq(condition(w, 1), FRONT_PLACE_REFUSED);
 	world_destroy(w);
 }
 
-/* Those that were there when a failure came have failed with it. */
+/* Requests that were in flight at a failure belong to the same incident. */
 static void
 one_incident_is_one_failure(void **state)
 {
@@ -246,7 +246,7 @@ one_incident_is_one_failure(void **state)
 	world_destroy(w);
 }
 
-/* Its requests end before another server has its keys. */
+/* The server's requests end before another server gets its keys. */
 static void
 it_leaves_when_all_cores_have_settled_that(void **state)
 {
@@ -304,7 +304,7 @@ it_returns_flushed_and_in_two_phases(void **state)
 	}
 }
 
-/* It was not away for others. */
+/* In shared mode a returning server owes no flush: others have used it meanwhile. */
 static void
 in_shared_mode_it_returns_with_what_it_has(void **state)
 {
@@ -321,7 +321,7 @@ in_shared_mode_it_returns_with_what_it_has(void **state)
 	world_destroy(w);
 }
 
-/* Stand-ins hold values of its former absence for gutter_ttl. */
+/* Stand-ins hold values of the server's earlier absence for gutter_ttl. */
 static void
 it_does_not_leave_again_within_gutter_ttl(void **state)
 {
@@ -346,7 +346,7 @@ it_does_not_leave_again_within_gutter_ttl(void **state)
 	}
 }
 
-/* Without a gutter another absence moves keys that were moved already. */
+/* Without a gutter, a second absence moves keys that were moved already. */
 static void
 stand_ins_change_no_sooner_than_gutter_ttl(void **state)
 {
@@ -373,7 +373,7 @@ stand_ins_change_no_sooner_than_gutter_ttl(void **state)
 	steps(w);
 	check_eq(condition(w, 0), FRONT_PLACE_IN_USE);
 	check_eq(condition(w, 1), FRONT_PLACE_AWAY);
-	answers(w, 1, true); /* the last one changes nobody's stand-in */
+	answers(w, 1, true); /* the last server's return changes no stand-in */
 	steps(w);
 	check_eq(condition(w, 1), FRONT_PLACE_IN_USE);
 	world_destroy(w);
@@ -424,7 +424,7 @@ one_that_owes_a_flush_is_not_used(void **state)
 	steps(w);
 	check_eq(condition(w, 0), FRONT_PLACE_REFUSED);
 	answers(w, 0, true);
-	front_report_owe_mt(&w->x->report[0]); /* another one, since */
+	front_report_owe_mt(&w->x->report[0]); /* another flush became due meanwhile */
 	steps(w);
 	check_eq(condition(w, 0), FRONT_PLACE_REFUSED);
 	answers(w, 0, true);
@@ -472,7 +472,7 @@ a_reload_moves_keys_in_two_phases(void **state)
 	struct world *w = world_create(3, 0, false);
 	struct front_servers *next = &w->config[1].servers;
 
-	/* b goes, x comes, and they stand in another order. */
+	/* The reload removes b, adds x and changes the order. */
 	next->server[1] = next->server[0];
 	next->host[1] = next->host[0];
 	strcpy(next->server[0].name, "x");
@@ -517,7 +517,7 @@ a_reload_may_flush_who_gains_keys(void **state)
 	world_destroy(w);
 }
 
-/* Nothing of it happens. */
+/* A refused reload changes nothing, not even in part. */
 static void
 a_reload_that_cannot_be_changes_nothing(void **state)
 {
@@ -537,7 +537,8 @@ a_reload_that_cannot_be_changes_nothing(void **state)
 	world_destroy(w);
 }
 
-/* Its keys are refused until the new fleet's stand-ins hold nothing of the old one's. */
+/* The keys of the absent server are refused until the new fleet's stand-ins hold no
+ * values of the old one. */
 static void
 a_reload_while_a_server_is_away(void **state)
 {
@@ -606,7 +607,7 @@ reload_without_an_address_is_refused(void **state)
 	check(strcmp(refused, "name") == 0);
 	check_eq(state_of(w)->generation, 1);
 	check(front_control_config(&w->control) == &w->config[0]);
-	/* An address that comes too late changes nothing; the next reload is not hindered. */
+	/* An address that arrives late changes nothing and does not hinder the next reload. */
 	front_control_located(&w->control, "name", &ip);
 	steps(w);
 	check_eq(state_of(w)->generation, 1);
@@ -617,7 +618,7 @@ reload_without_an_address_is_refused(void **state)
 	world_destroy(w);
 }
 
-/* A server of the present fleet that never had an address keeps nobody from joining. */
+/* A server of the present fleet that never had an address does not keep others from joining. */
 static void
 reload_beside_a_nameless_server_goes_on(void **state)
 {

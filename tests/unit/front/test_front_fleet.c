@@ -1,10 +1,11 @@
 /*
  * test_front_fleet.c - states of a fleet are exchanged between turns.
  *
- * Goal:   a core sees whole states in order, and what it was given stays as it is until it asks
- *         again; control gets a draft again once every core has settled the current state.
- * Method: cores and control by turns in one thread; then as threads, each state filled with its own
- *         generation and read twice in a turn. Mutant: FRONT_DRAFT_IN_USE.
+ * Goal:   a core sees whole states in order, and the state it was given does not change until the
+ *         core asks again; control gets a draft again once every core has settled the current
+ *         state.
+ * Method: cores and control in turns in one thread; then as threads, each state filled with its
+ *         own generation and read twice in a turn. Mutant: FRONT_DRAFT_IN_USE.
  */
 #include "front/front_fleet.h"
 #include "support/test.h"
@@ -40,7 +41,7 @@ publish(struct front_exchange *x, uint16_t port)
 	front_exchange_publish(x);
 }
 
-/* A turn of a core that has no request open. */
+/* Runs a turn of a core that has no request open. Returns the state it saw. */
 static const struct front_state *
 turn(struct front_exchange *x, uint32_t core)
 {
@@ -104,7 +105,7 @@ there_is_no_draft_until_every_core_has_settled(void **state)
 	free(x);
 }
 
-/* Asked for twice, a draft begins anew. */
+/* A draft that is requested twice starts again from the current state. */
 static void
 a_draft_begins_as_the_current_state(void **state)
 {

@@ -1,8 +1,8 @@
 /*
- * test_front_listing.c - which connections of a server's list are an earlier process's.
+ * test_front_listing.c - connections in a server's list that belong to an earlier process.
  *
- * Goal:   whatever else is listed, one from our address that is not known, or is there twice, is
- *         told; a list without the connection that it came on says nothing.
+ * Goal:   a connection from our address that is unknown, or listed twice, is detected among any
+ *         others; a list without the connection that carries it is no evidence.
  * Method: lists of one to four addresses, with rows of other kinds between them.
  */
 #include "front/front_listing.h"

@@ -1,11 +1,11 @@
 /*
  * test_front_names.c - addresses of servers from their names.
  *
- * Goal:   an address as text is never looked up; a name keeps its address while that is among its
+ * Goal:   a textual address is never looked up; a name keeps its address while that is among its
  *         answers, and while it cannot be looked up; every name has its turn; the system's own
- *         lookup knows addresses, the hosts file, and says what it does not know.
+ *         lookup knows addresses and the hosts file, and reports an unknown name.
  * Method: a lookup of a table that the test changes; the system's with a name of /etc/hosts, and
- *         with one that no name server is asked for.
+ *         with one that is sent to no name server.
  */
 #include "front/front_names.h"
 #include "front/front_servers.h"
@@ -150,7 +150,7 @@ the_system_knows_its_hosts_and_says_what_it_does_not(void **state)
 	} cases[] = {
 		{"localhost", FRONT_LOOKUP_FOUND, 0x7f000001},
 		{"192.0.2.9", FRONT_LOOKUP_FOUND, 0xc0000209},
-		{LABEL_64, FRONT_LOOKUP_NO_NAME, 0}, /* RFC 1035: 63 at most, nobody is asked */
+		{LABEL_64, FRONT_LOOKUP_NO_NAME, 0}, /* RFC 1035: 63 at most; no query is sent */
 		{"2001:db8::1", FRONT_LOOKUP_NO_NAME, 0}, /* IPv4 only */
 	};
 	bool ipv6 = false;

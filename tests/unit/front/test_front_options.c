@@ -58,7 +58,7 @@ defaults_are_nutcrackers(void **state)
 	check_eq(front.connect_timeout_ns, 500000000ull);
 	check_eq(front.protocol, FRONT_PROTOCOL_AUTO);
 	check(front.misses_on_failure);
-	check(front.shared); /* nothing says that all writes come through this front */
+	check(front.shared); /* no option states that all writes come through this front */
 	check_eq(front.items, FRONT_ITEMS_AUTO);
 	check_eq(front.ttl_ns, 1000000000ull);
 	check_eq(front.servers.count, 1);

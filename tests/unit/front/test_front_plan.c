@@ -1,10 +1,10 @@
 /*
- * test_front_plan.c - what a configuration of a front amounts to.
+ * test_front_plan.c - the plan of a front's configuration.
  *
- * Goal:   each figure is what its definition says of the ring; what cannot work is refused; what
- *         costs evenness is a warning, and what does not is none.
+ * Goal:   each figure is the ring's, by its definition; a configuration that cannot work is
+ *         refused; one that costs evenness is a warning, and one that does not is none.
  * Method: tables of fleets; shares counted a second time, by keys of the test's own and by the
- *         formula written out; figures of the documents (lib/serve/FRONT.md, tests/bench/front).
+ *         formula written out; figures of the documents (lib/front/FRONT.md, tests/bench/front).
  */
 #include "front/front_plan.h"
 #include "front/front_servers.h"
@@ -29,7 +29,7 @@ set_fleet(const char *list, enum front_distribution distribution, enum front_has
 		fail_msg("%s", err.text);
 }
 
-/* 10.0.0.1 and so on, as the bench has them. */
+/* Sets n equal servers, 10.0.0.1 and so on, as in the bench. */
 static void
 set_equal(uint32_t n, enum front_distribution distribution, enum front_hash hash)
 {
@@ -60,7 +60,7 @@ is_near(double a, double b, double part)
 	return a > b * (1 - part) && a < b * (1 + part);
 }
 
-/* n' and the busiest server, by keys that MD5 spreads. */
+/* The shares and n' follow from keys that MD5 spreads. */
 static void
 shares_are_those_of_keys(void **state)
 {
@@ -112,7 +112,7 @@ items_are_the_formula_s_within_limits(void **state)
 {
 	static const struct {
 		const char *fleet;
-		uint32_t items; /* 0: as the formula says */
+		uint32_t items; /* 0: given by the formula */
 	} cases[] = {
 		{"a:1:1", FRONT_ITEMS_MIN},
 		{"a:1:1,b:1:1", FRONT_ITEMS_MIN},
@@ -147,7 +147,7 @@ equal_servers_have_the_documents_figures(void **state)
 {
 	static const struct {
 		uint32_t n;
-		double busiest; /* of ketama: FRONT.md section 2 */
+		double busiest; /* of ketama: FRONT.md 1 */
 		uint32_t items; /* of an even ring: thesis 2.3.2 */
 	} cases[] = {{4, 1.11, 64}, {10, 1.09, 185}, {30, 1.18, 817}, {85, 1.21, 3022}};
 
@@ -289,7 +289,7 @@ a_weight_without_a_point_is_a_warning(void **state)
 	free(plan_of(&plan));
 	check_eq(plan.without_points, 2);
 	check_str(plan.without, "b:1");
-	check(plan.n < 2.5); /* of those that have points */
+	check(plan.n < 2.5); /* the servers that have points */
 	check_eq(warnings_of(w), 1);
 	check_str(w[0].key, "front.servers");
 	check_str(w[0].words, "weights so small that 2 of 4 servers have no key, b:1 is the first");

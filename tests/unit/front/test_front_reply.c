@@ -1,8 +1,10 @@
 /*
- * test_front_reply.c - what answers a request is read; all else ends the connection.
+ * test_front_reply.c - the answer to a request is read; anything else ends the connection.
  *
- * Goal:   each line that a server sends, to each thing that may be asked; each near miss is broken.
- * Method: a table of lines; every one whole, cut at each byte, and as the answer to all other asks.
+ * Goal:   each line that a server may send is read as the answer to each request that it may
+ *         answer; each near miss is broken.
+ * Method: a table of lines; every one whole, cut at each byte, and as the answer to all other
+ *         requests.
  */
 #include "front/front_reply.h"
 #include "support/guard.h"
@@ -48,7 +50,7 @@ ask(enum front_ask what)
 		.ask = FRONT_ASK_##a, .line = l, .kind = FRONT_REPLY_ERROR, .ends = true           \
 	}
 
-/* Meta lines are asked with opaque o7; cas: by gets. */
+/* Meta lines answer requests with opaque o7. With cas the request was a gets. */
 static const struct {
 	enum front_ask ask;
 	const char *line;
@@ -184,8 +186,8 @@ a_line_is_what_it_says(void **state)
 	}
 }
 
-/* Cut anywhere, a line is not whole yet, and nothing is noted of it. A cut line ends where memory
- * does. */
+/* A line that is cut anywhere is incomplete and changes no state. The cut line ends where
+ * readable memory does. */
 static void
 a_cut_line_waits(void **state)
 {
@@ -204,7 +206,7 @@ a_cut_line_waits(void **state)
 	}
 }
 
-/* But for errors, which may answer everything, and a word that several share. */
+/* A line answers one kind of request only, except errors and words that several kinds share. */
 static void
 a_line_answers_no_other_question(void **state)
 {
@@ -249,7 +251,7 @@ a_key_has_one_value_in_any_order(void **state)
 	check_eq(r.kind, FRONT_REPLY_BROKEN);
 }
 
-/* One that is asked twice has two. */
+/* A key that is requested twice has two values. */
 static void
 a_key_asked_twice_has_two_values(void **state)
 {
@@ -298,7 +300,7 @@ a_line_without_end_is_broken(void **state)
 	check_eq(r.text.len, FRONT_REPLY_LINE_MAX - 10);
 }
 
-/* Of memcached 1.6.18 and 1.6.45. */
+/* Lines of memcached 1.6.18, and of 1.6.45 with the other sign. */
 static void
 what_is_left_to_live_is_read_of_either_sign(void **state)
 {
@@ -402,7 +404,7 @@ a_whole_value_of_the_expected_key_is_read_at_once(void **state)
 	} rows[] = {
 		{"VALUE a 0 3\r\nabc\r\n", true},
 		{"VALUE a 12345678 0\r\n\r\nEND\r\n", true},
-		{"VALUE a 123456789 3\r\nabc\r\n", false}, /* more digits than are looked at */
+		{"VALUE a 123456789 3\r\nabc\r\n", false}, /* more digits than are parsed */
 		{"VALUE a 0 3\r\nabc\r", false},
 		{"VALUE a 0 3\r\nabcd\r\n", false},
 		{"VALUE a 0 \r\nabc\r\n", false},
@@ -410,7 +412,7 @@ a_whole_value_of_the_expected_key_is_read_at_once(void **state)
 		{"VALUE a 0 3\nabcd\r\n", false},
 		{"VALUE a 0 3 7\r\nabc\r\n", false},
 		{"VALUE a 0 -3\r\nabc\r\n", false},
-		{"VALUE key 0 3\r\nabc\r\n", false}, /* comes later */
+		{"VALUE key 0 3\r\nabc\r\n", false}, /* the second key comes later */
 		{"END\r\n", false},
 		{"", false},
 	};

@@ -1,8 +1,8 @@
 /*
  * test_front_ring.c - a key goes to one live server, and stays there.
  *
- * Goal:   what tests/conform/run_placement cannot ask of other programs: servers that are not live,
- *         weights without a point, shares, tags, the order of equal servers.
+ * Goal:   cases that tests/conform/run_placement cannot ask of other programs: servers that are
+ *         not live, weights without a point, shares, tags, the order of equal servers.
  * Method: fleets of a table; each key of a thousand is placed.
  */
 #include "front/front_ring.h"
@@ -79,7 +79,7 @@ keys_go_to_live_servers_only(void **state)
 	}
 }
 
-/* What modula cannot promise. */
+/* The two ring distributions ensure it; modula cannot. */
 static void
 a_server_that_leaves_moves_its_own_keys_only(void **state)
 {
@@ -112,7 +112,7 @@ without_a_live_server_there_is_no_ring(void **state)
 	}
 }
 
-/* 1 of a million by 160 points: none. */
+/* A weight of 1 in a million gets 1 millionth of 160 points: none. */
 static void
 a_small_weight_has_no_point(void **state)
 {
@@ -131,7 +131,7 @@ a_small_weight_has_no_point(void **state)
 	free(ring);
 }
 
-/* 1 of 25 by five times 160 points: 32, exactly; 28, in floats. */
+/* A weight of 1 in 25 gets a 25th of five times 160 points: exactly 32, but 28 in floats. */
 static void
 weights_are_rounded_as_floats(void **state)
 {
@@ -147,7 +147,7 @@ weights_are_rounded_as_floats(void **state)
 	free(ring);
 }
 
-/* Of keys that jump places, those that move when a server joins move to it. */
+/* With jump, the keys that move when a server joins all move to that server. */
 static void
 jump_moves_keys_to_a_new_server_only(void **state)
 {
@@ -192,7 +192,7 @@ shares_are_those_of_the_keys(void **state)
 	}
 }
 
-/* nutcracker's order: a, b, 10.0.0.1, 10.0.0.2, 10.0.0.11:11212; modula shows it. */
+/* The order is nutcracker's: a, b, 10.0.0.1, 10.0.0.2, 10.0.0.11:11212; modula shows it. */
 static void
 names_are_ordered_by_length_then_bytes(void **state)
 {
@@ -237,7 +237,7 @@ a_tag_is_what_is_hashed(void **state)
 	free(ring);
 }
 
-/* libmemcached's namespace: a key of nothing else is hashed whole. */
+/* libmemcached's namespace prefix is skipped. A key that is only the prefix is hashed whole. */
 static void
 a_key_s_beginning_may_be_skipped(void **state)
 {
@@ -261,8 +261,8 @@ a_key_s_beginning_may_be_skipped(void **state)
 	free(ring);
 }
 
-/* The most that rounding may add stays within the ring's memory: ensure() ends a run that does not.
- */
+/* The most that rounding may add stays within the ring's memory: ensure() ends
+ * a run that exceeds it. */
 static void
 points_fit_any_weights(void **state)
 {
@@ -282,8 +282,8 @@ points_fit_any_weights(void **state)
 	}
 }
 
-/* Of two fleets of up to eight servers: whoever has a key that another one had has gained; of
- * ketama, the rest has not if keys of every stretch were tried. */
+/* In two fleets of up to eight servers, every server that gets another one's key is among the
+ * gains. With ketama and consistent no other server is, if keys of every stretch were tried. */
 static void
 who_gets_keys_of_others_has_gained(void **state)
 {

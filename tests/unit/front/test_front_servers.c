@@ -133,7 +133,7 @@ a_file_has_a_server_a_line(void **state)
 	static const struct {
 		const char *text;
 		uint32_t count;
-		const char *name; /* of the last */
+		const char *name; /* of the last server */
 	} files[] = {
 		{"a:1:1", 1, "a:1"},
 		{"a:1:1\nb:1:1\n", 2, "b:1"},
@@ -178,7 +178,7 @@ an_error_names_the_line_of_the_file(void **state)
 	}
 }
 
-/* As lines: a:1:1, a:2:1 and so on. */
+/* Returns servers as lines: a:1:1, a:2:1 and so on. */
 static char *
 many(uint32_t count)
 {

@@ -1,8 +1,9 @@
 /*
- * test_front_slots.c - a slot goes to the key that is asked for more, and to nobody by force.
+ * test_front_slots.c - a slot goes to the key that is requested more, and changes hands only
+ * where it is asked for.
  *
- * Goal:   each rule of front_slots.h and front_sketch.h by itself; what they do for a fleet is
- *         tests/bench/front's.
+ * Goal:   each rule of front_slots.h and front_sketch.h by itself; tests/bench/front measures
+ *         their effect for a fleet.
  * Method: keys of one set, counted by hand: the hash's upper half names the set.
  */
 #include "front/front_slots.h"
@@ -14,7 +15,7 @@
 
 #define SAMPLES 100000u
 
-/* Of the first set; the first 32 keys share no counter. */
+/* Returns a hash of the first set; the first 32 keys share no counter. */
 static uint64_t
 hash_of(uint32_t key)
 {
@@ -40,7 +41,7 @@ count(struct front_slots *slots, uint64_t hash, uint32_t times)
 		front_slots_count_mt(slots, hash);
 }
 
-/* Keys 0..6 have the set's slots, each with that count. */
+/* Returns a set whose slots have keys 0..6, each with this count. */
 static struct front_slots *
 full_set(uint32_t counts)
 {
@@ -65,7 +66,7 @@ slots_of(const struct front_slots *slots, uint64_t hash)
 	return n;
 }
 
-/* 40 keys share 32 counters a row. */
+/* In each row 40 keys share 32 counters. */
 static void
 an_estimate_is_never_below_the_count(void **state)
 {
@@ -108,7 +109,8 @@ the_one_that_is_asked_less_is_replaced(void **state)
 	struct front_slots *slots = full_set(3);
 	uint64_t left = 0;
 
-	count(slots, hash_of(0), 1); /* the others are asked less: the first of them is 1 */
+	/* The other keys have lower counts; the first of them is key 1. */
+	count(slots, hash_of(0), 1);
 	count(slots, hash_of(8), 3);
 	check(!front_slots_wants_mt(slots, hash_of(8)));
 	check_eq(front_slots_enter_mt(slots, hash_of(8), &left), FRONT_NOT_ENTERED);
@@ -120,7 +122,7 @@ the_one_that_is_asked_less_is_replaced(void **state)
 	free(slots);
 }
 
-/* 1 left with 3 counts: one more and it stands above those that stayed. */
+/* Key 1 left with 3 counts: one more puts it above the keys that stayed. */
 static void
 what_left_is_remembered(void **state)
 {
@@ -161,7 +163,8 @@ a_key_has_one_slot_and_keeps_it_without_comparison(void **state)
 	free(slots);
 }
 
-/* Beside keys that have slots and are asked for ever, and those that are no longer. */
+/* Requests for keys that have slots do not age the counts, nor do those for
+ * keys that lost theirs. */
 static void
 only_keys_without_a_slot_age_the_others(void **state)
 {
@@ -198,7 +201,7 @@ who_finds_the_lock_held_changes_nothing(void **state)
 	free(slots);
 }
 
-/* A hash of 0 is a key as others are, and free slots are nobody's. */
+/* A hash of 0 is a key like any other, and free slots belong to no key. */
 static void
 a_free_slot_is_no_keys(void **state)
 {
@@ -212,7 +215,7 @@ a_free_slot_is_no_keys(void **state)
 	free(slots);
 }
 
-/* The thesis, 2.3.2: k = 8; eq. 2.12 at alpha 2: 1.21, whatever n. */
+/* The figures of the thesis, 2.3.2: k = 8; eq. 2.12 at alpha 2: 1.21, for any n. */
 static void
 items_are_those_of_the_thesis(void **state)
 {
@@ -239,8 +242,8 @@ items_are_those_of_the_thesis(void **state)
 	check_eq(front_slots_items(0.0), FRONT_ITEMS_MAX);
 }
 
-/* All sets are used, none beyond the memory: guarded by the sanitizer, and by the last one's bytes.
- */
+/* Hashes use all sets and none beyond the memory: the sanitizer and the
+ * last set's bytes guard it. */
 static void
 hashes_fall_on_all_sets(void **state)
 {
@@ -259,7 +262,8 @@ hashes_fall_on_all_sets(void **state)
 	free(slots);
 }
 
-/* One in 1..15, 8 on average; the same ones, whatever passes they come in. */
+/* The distance of samples is 1..15, 8 on average. The samples do not depend
+ * on the size of passes. */
 static void
 samples_do_not_depend_on_passes(void **state)
 {

@@ -1,9 +1,9 @@
 /*
- * test_front_stats.c - what each server was asked and how it answered.
+ * test_front_stats.c - requests to each server and their answers.
  *
- * Goal:   percentiles are at most a quarter above the true ones, and never below; sums are of all
- *         cores; a reset forgets all but what is open; the busiest is the busiest; each row once;
- *         keys that are asked much are named, whatever else is asked.
+ * Goal:   percentiles are at most a quarter above the true ones, and never below; sums cover all
+ *         cores; a reset clears all but open counts; the busiest server is the right one; each
+ *         row appears once; keys with many requests are named, however many others are requested.
  * Method: round trips drawn here and sorted; counts of two cores made by hand; samples of keys
  *         whose parts are known.
  */
@@ -15,7 +15,7 @@
 #define SERVERS 3u
 #define TRIPS   2000u
 
-#define FATES_ROW 8u /* of all servers */
+#define FATES_ROW 8u /* rows of the whole fleet */
 
 static struct front_server_counts counts[2][SERVERS];
 static struct front_peer_counts peers[2];
@@ -141,7 +141,7 @@ the_busiest_is_told_of_the_last_look_and_of_all(void **state)
 	front_stats_look(&stats, &looker, 500, 1, SERVERS, &load);
 	check_eq(load.keys, 100);
 	check_eq(load.busiest, 1);
-	check_eq(load.by_mean, 1500); /* of 200, that copies answered too */
+	check_eq(load.by_mean, 1500); /* of 200: copies answered keys, too */
 	check_eq(atomic_load(&stats.busiest), 2);
 	check_eq(atomic_load(&stats.by_mean), 1200);
 	front_stats_reset_mt(&stats);
@@ -153,7 +153,7 @@ the_busiest_is_told_of_the_last_look_and_of_all(void **state)
 	check_eq(load.busiest, 0);
 	check_eq(load.by_mean, 1000); /* of the 12 */
 	check_eq(atomic_load(&stats.by_mean),
-		 3000); /* what was before the look that saw the reset is not counted */
+		 3000); /* counts before the look that saw the reset are left out */
 }
 
 static struct serve_row
@@ -267,7 +267,7 @@ ask(const char *name, uint32_t n)
 		front_top_count_mt(&stats.top, key, hash);
 }
 
-/* Each is asked once, and there are more than there is room for. */
+/* Requests n other keys once each: more than there is room for. */
 static void
 ask_others(uint32_t n)
 {
@@ -334,7 +334,7 @@ a_long_name_is_cut(void **state)
 	check_str(row_at(top_at(0)).text + 6 + 3 * 49, "%0A...");
 }
 
-/* All counts are halved from time to time, so what is not asked any more leaves. */
+/* Counts are halved from time to time, so a key that is no longer requested leaves. */
 static void
 what_was_asked_once_is_forgotten(void **state)
 {

@@ -1,8 +1,9 @@
 /*
- * test_front_words.c - what fronts tell each other of keys.
+ * test_front_words.c - messages between fronts about keys.
  *
- * Goal:   what is told is heard, whatever bytes a key has; a key once a datagram; what does not fit
- *         is refused; nonsense ends a request, and no key of it is what could not be told.
+ * Goal:   every key that is sent is received, whatever its bytes; a key is sent once in a
+ *         datagram; a key that does not fit is refused; malformed text ends a request, and no key
+ *         read from it is one that could not be sent.
  * Method: keys drawn at random, read back; requests written by hand, and cut at every byte.
  */
 #include "front/front_words.h"
@@ -96,7 +97,8 @@ what_no_word_holds_is_not_told(void **state)
 	check(front_words_add(&words, (struct view){key, MC_KEY_DECODED_MAX}, 1));
 }
 
-/* How many words it has before its end, or what is nonsense. */
+/* ours: the request is one of these messages. words: the number read before its end or the first
+ * malformed word. */
 static const struct {
 	const char *request;
 	bool ours;

@@ -1,7 +1,8 @@
 /*
- * Latencies are recorded to three significant digits. Goal: every value comes back within a part
- * in HISTOGRAM_HALF, quantiles are those of the sorted values, and merging is as if one histogram
- * had seen all. Method: values of every magnitude, and a plain sorted array beside the histogram.
+ * Latencies are recorded to three significant digits. Goal: every value is read back within a
+ * part in HISTOGRAM_HALF, quantiles are those of the sorted values, and merged histograms equal
+ * one that has recorded all values. Method: values of every magnitude, and a plain sorted array
+ * beside the histogram.
  */
 #include "load/histogram.h"
 #include "load/load_rng.h"
@@ -32,7 +33,7 @@ a_value_comes_back_within_a_part_in_a_thousand(void **unused)
 
 			histogram_clear(h);
 			histogram_add(h, v);
-			h->most = UINT64_MAX; /* so that the bucket itself answers */
+			h->most = UINT64_MAX; /* the bucket itself answers */
 			got = histogram_quantile(h, 0.5);
 			check(got >= v);
 			check((got - v) * HISTOGRAM_HALF <= v);

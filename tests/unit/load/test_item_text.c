@@ -1,7 +1,7 @@
 /*
- * Keys and values are functions of a number. Goal: no two keys are alike, and a value with one bit
- * flipped, one byte moved, another key's or another length's is seen, however it is cut into
- * pieces. Method: every bit of short values, every cut, and neighbours.
+ * Keys and values are functions of a number. Goal: no two keys are equal, and a value with one
+ * bit flipped, one byte moved, another key's or another length's is detected, however it is cut
+ * into pieces. Method: every bit of short values, every cut, and neighbours.
  */
 #include "load/item_text.h"
 #include "support/test.h"
@@ -83,7 +83,7 @@ a_value_of_another_key_length_or_place_is_seen(void **unused)
 		const uint32_t len = lengths[i];
 
 		if (len < 7)
-			continue; /* short ones may be alike by chance */
+			continue; /* short values may be equal by chance */
 		make(value, 1000, len, 0);
 		check(!is(value, 1001, len, len));
 		check(!is(value, 1000, len - 1, len));

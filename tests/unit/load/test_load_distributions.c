@@ -1,7 +1,7 @@
 /*
- * The laws behind a workload. Goal: keys are drawn with the chances their distribution states,
- * sizes have the paper's means and medians, arrivals come at the rate asked for. Method: chi-square
- * against the distribution's own chances, fixed seeds; sums against closed forms.
+ * The distributions of a workload. Goal: keys are drawn with the chances their distribution
+ * states, sizes have the paper's means and medians, arrivals come at the requested rate. Method:
+ * chi-square against the distribution's own chances, fixed seeds; sums against closed forms.
  */
 #include "load/key_distribution.h"
 #include "load/schedule.h"
@@ -14,8 +14,8 @@
 #define DRAWS 400000u
 #define CELLS 100u
 
-/* The sum over the cells; with CELLS - 1 degrees of freedom it is above 160 with a chance of
- * 1 in 10,000, and the seeds are fixed. */
+/* The limit of the sum over the cells. With CELLS - 1 degrees of freedom it is above 160 with a
+ * chance of 1 in 10,000, and the seeds are fixed. */
 #define CHI_SQUARE_MAX 160.0
 
 static double
@@ -31,7 +31,8 @@ chi_square(const uint32_t seen[CELLS], const double chance[CELLS])
 	return sum;
 }
 
-/* Cell i of n ranks: the first CELLS - 1 ranks alone, the others together. */
+/* Returns the cell of a rank: each of the first CELLS - 1 ranks has its
+ * own, the others share one. */
 static uint32_t
 cell_of_rank(uint32_t rank)
 {
@@ -63,7 +64,7 @@ zipf_follows_its_law(void **unused)
 			check(rank >= 1 && rank <= rows[row].n);
 			seen[cell_of_rank(rank - 1)]++;
 		}
-		if (rows[row].s < 2) /* else cells are too thin for the test */
+		if (rows[row].s < 2) /* with larger s the cells are too thin for the test */
 			check(chi_square(seen, chance) < CHI_SQUARE_MAX);
 		else
 			check(fabs(seen[0] - chance[0] * DRAWS) < 4 * sqrt(DRAWS));
@@ -132,7 +133,7 @@ static void
 etc_sizes_have_the_papers_means(void **unused)
 {
 	static struct size_distribution dist;
-	/* The table's own mean of what is below 15, and 15 + sigma / (1 - k) for the tail. */
+	/* The table's mean of values below 15, and 15 + sigma / (1 - k) for the tail. */
 	static const double table[] = {0.00536, 0.00047, 0.17820, 0.09239, 0.00018,
 				       0.02740, 0.00065, 0.00606, 0.00023, 0.00837,
 				       0.00837, 0.08989, 0.00092, 0.00326, 0.01980};
@@ -147,7 +148,7 @@ etc_sizes_have_the_papers_means(void **unused)
 	check(dist.mean > 0.98 * mean && dist.mean < 1.01 * mean);
 	check_eq(dist.least, 0);
 	check(dist.most > 8000);
-	/* Eight values in 45 of the small ones are of 2 bytes. */
+	/* The share of 2-byte values is 8 in 45 of the small ones. */
 	uint32_t twos = 0;
 	for (uint32_t i = 0; i < SIZE_STEPS; i++)
 		twos += dist.at[i] == 2;
@@ -156,7 +157,7 @@ etc_sizes_have_the_papers_means(void **unused)
 	/* A generalized extreme value's mean: mu + sigma * (gamma(1 - k) - 1) / k. */
 	size_distribution_etc_keys(&dist, 8, 250);
 	mean = 30.7984 + 8.20449 * (tgamma(1 - 0.078688) - 1) / 0.078688;
-	check(dist.mean > mean - 1 && dist.mean < mean + 0.5); /* whole bytes: half a byte less */
+	check(dist.mean > mean - 1 && dist.mean < mean + 0.5); /* whole bytes: 0.5 less */
 	check(dist.least >= 8 && dist.most <= 250);
 }
 
@@ -201,12 +202,13 @@ arrivals_come_at_the_rate_asked_for(void **unused)
 			schedule_pop(&s);
 		}
 		check(fabs((double)n - rate) < (i == 0 ? 2 : 5 * sqrt(rate)));
-		/* The variance of the gaps: none, and that of an exponential distribution. */
+		/* Constant gaps have no variance; Poisson gaps have that of an exponential
+		 * distribution. */
 		if (kinds[i] == ARRIVALS_CONSTANT)
 			check(squares / (double)n < 0.01);
 		else
 			check(fabs(squares / (double)n - 1) < 0.02);
-		/* And its tail. */
+		/* Poisson gaps also have the exponential tail. */
 		if (kinds[i] == ARRIVALS_POISSON)
 			check(fabs((double)long_ones - rate * exp(-6)) < 5 * sqrt(rate * exp(-6)));
 	}

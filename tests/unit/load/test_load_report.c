@@ -1,7 +1,6 @@
 /*
- * What is reported. Goal: the knee is found to a few percent whatever the capacity, in few runs;
- * JSON has the figures of the table. Method: a model that meets its SLO up to a capacity; text
- * searched.
+ * The report. Goal: the knee is found to a few percent at any capacity, in few runs; the JSON has
+ * the figures of the table. Method: a model that meets its SLO up to a capacity; text searched.
  */
 #include "load/knee.h"
 #include "load/load_report.h"

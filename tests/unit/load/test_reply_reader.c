@@ -1,6 +1,6 @@
 /*
- * Replies are read wherever they are cut. Goal: the same counts for every cut, a wrong byte
- * anywhere is either counted or breaks the reply, and nothing behind the reply is touched.
+ * Replies are read wherever they are cut. Goal: the counts are the same for every cut, a wrong
+ * byte anywhere is either counted or breaks the reply, and no byte beyond the reply is touched.
  * Method: replies made from the request, every prefix and remainder of each, every bit flipped.
  */
 #include "load/reply_reader.h"
@@ -38,7 +38,7 @@ count(const struct rig *rig, enum load_counter which)
 	return counter_read(&rig->tally[which]);
 }
 
-/* The reply with the values of those keys whose bit is set. */
+/* Writes the reply with the values of the keys whose bit is set. Returns its length. */
 static uint32_t
 reply_make(const struct rig *rig, uint8_t *at, uint32_t found)
 {
@@ -52,7 +52,7 @@ reply_make(const struct rig *rig, uint8_t *at, uint32_t found)
 
 		item_key_put(key_text, key, 16);
 		if (!(found & 1u << i)) {
-			/* Old servers and new ones. */
+			/* Old servers send EN alone, new ones add the key. */
 			if (meta)
 				p += i == 1 ? sprintf((char *)p, "EN k%.16s\r\n", (char *)key_text)
 					    : sprintf((char *)p, "EN\r\n");
@@ -97,7 +97,7 @@ every_cut_gives_the_same_counts(void **unused)
 			rig_make(&rig, protocol, lengths[k / 2 % 4]);
 			check_eq(feed(&rig, reply, cut, &used), REPLY_MORE);
 			check_eq(used, cut);
-			/* Five bytes more than the reply: the next one's. */
+			/* The five extra bytes belong to the next reply. */
 			check_eq(feed(&rig, reply + cut, len - cut + 5, &used), REPLY_DONE);
 			check_eq(used, len - cut);
 			check_eq(count(&rig, LOAD_HITS), __builtin_popcount(found));
@@ -124,7 +124,7 @@ a_flipped_bit_is_counted_or_breaks_the_reply(void **unused)
 			rig_make(&rig, protocol, 32);
 			reply[bit / 8] ^= (uint8_t)(1u << bit % 8);
 			status = feed(&rig, reply, len, &used);
-			/* A length that became larger asks for more than there is. */
+			/* A length that was made larger needs more bytes than there are. */
 			check(status == REPLY_MALFORMED || status == REPLY_MORE ||
 			      count(&rig, LOAD_WRONG_VALUE) + count(&rig, LOAD_WRONG_KEY) != 0);
 			check(count(&rig, LOAD_HITS) <= 3);
@@ -133,8 +133,8 @@ a_flipped_bit_is_counted_or_breaks_the_reply(void **unused)
 	}
 }
 
-/* What nearly every reply is goes a way of its own, value and end at once: by its every byte too.
- */
+/* The common reply, value and end in one piece, has a path of its own: every byte is checked
+ * there, too. */
 static void
 the_one_value_of_a_get_is_held_against_every_byte(void **unused)
 {

@@ -1,14 +1,15 @@
 /*
- * Which gap is kept. Goal: a cache goes on after a short gap and nothing else; its clock goes on
- * without a step, whatever the wall clock does; a beat is whole, or there is none. Method: tables
- * of heartbeats and of now; clocks that are told what to say; a writer that ends within a beat.
+ * The gap of service that a cache may keep. Goal: a cache continues after a short gap and no
+ * other; its clock continues without a step, whatever the wall clock does; a beat is whole, or
+ * there is none. Method: tables of heartbeats and of the time now; fake clocks; a writer that
+ * ends within a beat.
  */
 #include "memfile/memory_page.h"
 #include "support/test.h"
 
 #define S  1000000000ull
 #define MS 1000000ull
-/* Of the last beat in the table: an hour after the boot. */
+/* The time of the table's beat is an hour after the boot. */
 #define BOOT  (3600 * S)
 #define WALL  (1700000000 * S)
 #define STORE (1000 * S)
@@ -28,24 +29,24 @@ static const struct {
 	{0, 0, 0, 1, HERE, GAP_KEEP, 0, ""},
 	{60, 60, 0, 60, HERE, GAP_KEEP, 60, ""},
 	{61, 61, 0, 60, HERE, GAP_TOO_LONG, 61, "not served for 61.0 s, memory.keep_for is 60"},
-	/* The larger one of both clocks counts, within what is no step. */
+	/* The larger of the two clocks' gaps counts, if they differ by less than a step. */
 	{59, 61, 0, 60, HERE, GAP_TOO_LONG, 61, "61.0 s"},
 	{61, 59, 0, 60, HERE, GAP_TOO_LONG, 61, "61.0 s"},
 	{58, 60, 0, 60, HERE, GAP_KEEP, 60, ""},
-	/* A core was stuck while the heart went on. */
+	/* A core was stuck while the heartbeat continued. */
 	{41, 41, 20000, 60, HERE, GAP_TOO_LONG, 61, "61.0 s"},
 	{40, 40, 20000, 60, HERE, GAP_KEEP, 60, ""},
-	/* always and never. */
+	/* The settings always and never. */
 	{86400, 86400, 0, KEEP_FOR_ALWAYS, HERE, GAP_KEEP, 86400, ""},
 	{0, 0, 0, KEEP_FOR_NEVER, HERE, GAP_NEVER, 0, "memory.keep_for is never"},
-	/* The wall clock was set; always does not keep that. */
+	/* The wall clock was set: even "always" does not keep the cache. */
 	{10, -3590, 0, 60, HERE, GAP_STEPPED, 0, "wall clock moved by -3600 s while it was down"},
 	{10, 3610, 0, KEEP_FOR_ALWAYS, HERE, GAP_STEPPED, 0, "wall clock moved by +3600 s"},
 	{10, 13, 0, 60, HERE, GAP_STEPPED, 0, "+3 s"},
 	{10, 7, 0, 60, HERE, GAP_STEPPED, 0, "-3 s"},
 	{10, 8, 0, 60, HERE, GAP_KEEP, 10, ""},
 	{1, -1, 0, 60, HERE, GAP_KEEP, 1, ""},
-	/* A later beat than now: another machine's clock, or no clock at all. */
+	/* The beat is later than now: another machine's clock, or no clock at all. */
 	{-1, -1, 0, KEEP_FOR_ALWAYS, HERE, GAP_BACKWARD, 0, "heartbeat is 1 s in the future"},
 	{10, 10, 0, KEEP_FOR_ALWAYS, THERE, GAP_REBOOTED, 0, "started since"},
 };
@@ -80,7 +81,7 @@ only_a_short_gap_is_kept(void **state)
 	}
 }
 
-/* A repair takes time, in which nobody is served. */
+/* A repair takes time in which no request is served. */
 static void
 a_gap_that_was_kept_grows_while_it_is_repaired(void **state)
 {
@@ -122,7 +123,7 @@ a_file_that_others_changed_is_known(void **state)
 		{WALL, WALL + CHANGED_BY_OTHERS_NS + 1, true},
 		{WALL, WALL - CHANGED_BY_OTHERS_NS, false},
 		{WALL, WALL - CHANGED_BY_OTHERS_NS - 1, true}, /* the wall clock was set back */
-		{0, WALL, false},                              /* of a layout without it */
+		{0, WALL, false},                              /* a layout without the field */
 		{WALL, 0, false},                              /* on hugetlbfs */
 	};
 
@@ -155,7 +156,7 @@ what_no_process_wrote_is_not_kept(void **state)
 	}
 }
 
-/* A beat that ends after n of its words is not there: the one before it is. */
+/* A beat that was cut after n words is not seen: the one before it is. */
 static void
 a_cut_beat_is_not_seen(void **state)
 {
@@ -182,10 +183,10 @@ a_cut_beat_is_not_seen(void **state)
 	}
 }
 
-/* Clocks of a thread that loses its CPU: each reading of one takes some time. */
+/* Clocks of a thread that loses its CPU: each reading takes some time. */
 struct fake {
 	uint64_t boot_ns;
-	uint32_t readings, slow_until; /* readings of boot that take 5 s */
+	uint32_t readings, slow_until; /* the first slow_until readings take 5 s */
 };
 
 static uint64_t
@@ -229,8 +230,8 @@ torn_clocks_are_read_again_eight_times_at_most(void **state)
 	}
 }
 
-/* An attempt counts until the start is ready; a crash in service counts; all is forgiven at once.
- */
+/* An attempt counts until the start is ready; a crash in service counts. memory_page_forgive()
+ * clears the count. */
 static void
 starts_and_crashes_are_counted(void **state)
 {

@@ -1,7 +1,8 @@
 /*
- * The named file. Goal: one process has it, whoever comes second learns who; what others could have
- * written or can read is refused; another size or a new file is empty; what was written is there
- * for the next process. Method: a folder of our own on a tmpfs, and children that hold the lock.
+ * The named file. Goal: one process owns it, and a second one learns which; a file that others
+ * could have written or can read is refused; a file of another size, or a new one, is empty; the
+ * next process reads what was written. Method: a folder of our own on a tmpfs, and children that
+ * hold the lock.
  */
 #include "memfile/memory_file.h"
 #include "support/test.h"
@@ -162,7 +163,7 @@ a_size_that_does_not_fit_empties_nothing(void **state)
 	memory_file_close(&f);
 }
 
-/* A child that has the file until it is killed; its page says so. */
+/* Returns a child that has the file until it is killed; the file's page names it. */
 static pid_t
 start_holder(void)
 {
@@ -227,7 +228,7 @@ the_second_process_waits_for_the_first_to_end(void **state)
 	waitpid(child, NULL, 0);
 }
 
-/* The lock is on a file that has lost its name: who comes then makes and locks another one. */
+/* The holder's file has lost its name: the next process makes and locks another file. */
 static void
 a_removed_file_does_not_keep_its_name(void **state)
 {
@@ -293,13 +294,14 @@ what_is_someone_elses_is_left_alone(void **state)
 	}
 }
 
-/* Another option's, of an instance that has ended: the first word says so. */
+/* A file of another option is left alone; the first word names the option.
+ * Its instance has ended. */
 static void
 what_another_option_keeps_is_left_alone(void **state)
 {
 	static const struct {
 		uint64_t first, page;
-		const char *words; /* NULL: it is ours */
+		const char *words; /* NULL: the file is ours */
 	} rows[] = {
 		{MAGIC, MEMORY_PAGE_MAGIC, NULL},
 		{MAGIC, 0, NULL}, /* a start was killed over it */
@@ -329,7 +331,8 @@ what_another_option_keeps_is_left_alone(void **state)
 	}
 }
 
-/* Cut, or with other first bytes: a new one takes its place, and it stays as it was beside it. */
+/* A file that was cut, or has other first bytes, is renamed and kept as it was; a new one takes
+ * its place. */
 static void
 a_damaged_file_is_put_aside(void **state)
 {
@@ -403,7 +406,7 @@ what_others_may_write_is_refused(void **state)
 	}
 }
 
-/* The user that root becomes may own it, and does from then on. */
+/* The file may belong to the user that root becomes, and belongs to it afterwards. */
 static void
 the_user_to_become_owns_it(void **state)
 {
@@ -459,7 +462,7 @@ huge_mapped_kb(void)
 	return kb;
 }
 
-/* Does this kernel make huge pages of a tmpfs's pages at all, and has it some left? */
+/* True if this kernel makes huge pages of a tmpfs's pages and has some left. */
 static bool
 kernel_has_huge_pages(void)
 {
@@ -478,7 +481,8 @@ kernel_has_huge_pages(void)
 	return has;
 }
 
-/* So a successor maps them in a few steps, and a get meets as few entries as in private memory. */
+/* With huge pages a successor maps the file in a few steps, and a get uses as few TLB entries as
+ * in private memory. */
 static void
 a_new_file_on_a_tmpfs_lies_in_huge_pages(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Where a memory file lies. Goal: each thing that may happen to it there is warned of, and nothing
- * else. Method: a table of places; texts of /proc/swaps.
+ * The place of a memory file. Goal: each risk of the place is warned of, and nothing else.
+ * Method: a table of places; texts of /proc/swaps.
  */
 #include "memfile/memory_place.h"
 #include "support/test.h"

@@ -1,7 +1,7 @@
 /*
- * Rows as metrics and as JSON. Goal: what a row says is what Prometheus reads, whatever bytes it
- * holds; a family's samples stand together behind one type; nothing is written beyond its room.
- * Method: texts of replies, and what they become; every room from none to enough; bytes of all
+ * Rows as metrics and as JSON. Goal: Prometheus reads the value of each row, whatever bytes it
+ * has; a family's samples are adjacent and follow one type; nothing is written beyond its room.
+ * Method: texts of replies, and their metrics; every room from none to enough; bytes of all
  * kinds.
  */
 #include "support/guard.h"
@@ -227,7 +227,7 @@ nothing_is_written_beyond_its_room(void **state)
 	}
 }
 
-/* Lines of whatever bytes; what is written must stay in its room, and lines be lines. */
+/* Lines of arbitrary bytes: the output must stay in its room and have whole lines. */
 static void
 any_bytes_are_taken(void **state)
 {

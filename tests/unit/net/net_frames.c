@@ -61,7 +61,7 @@ header_len(const uint8_t *p)
 	return (p[AT_IP] & 0xfu) * 4;
 }
 
-/* Where the L4 checksum stands; 0: the protocol has none that we know. */
+/* Returns the offset of the L4 checksum; 0 if the protocol has none that we know. */
 static uint32_t
 cksum_at(const uint8_t *p)
 {
@@ -162,7 +162,7 @@ put_eth(uint8_t *p, const uint8_t dst[6], const uint8_t src[6], uint16_t type)
 	put16(p + AT_ETH_TYPE, type);
 }
 
-/* Ethernet and IPv4 from the peer to us; returns where L4 goes. */
+/* Writes the Ethernet and IPv4 headers from the peer to us; returns where L4 begins. */
 static uint8_t *
 put_ip(uint8_t *p, uint8_t protocol, uint32_t l4_len, uint32_t options)
 {

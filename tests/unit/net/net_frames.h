@@ -51,21 +51,23 @@ uint32_t get32(const uint8_t *p);
 void put16(uint8_t *p, uint16_t v);
 void put32(uint8_t *p, uint32_t v);
 
-/* Each returns the frame's length. options: bytes of NOP options after the IPv4 header. */
+/* Each frame function returns the frame's length. options: bytes of NOP options
+ * after the IPv4 header. */
 uint32_t frame_udp(uint8_t *p, const void *payload, uint32_t len, uint32_t options);
 uint32_t frame_tcp(uint8_t *p, const void *payload, uint32_t len);
 uint32_t frame_echo(uint8_t *p, const void *payload, uint32_t len, uint32_t options);
 uint32_t frame_arp(uint8_t *p, uint16_t op, uint32_t sender_ip, const uint8_t sender_mac[6],
 		   uint32_t target_ip, const uint8_t dst_mac[6]);
 
-/* RFC 1071 the slow way: 16 bits at a time. */
+/* Returns the checksum of RFC 1071, summed 16 bits at a time. */
 uint16_t slow_cksum(const uint8_t *p, uint32_t len, uint32_t sum);
-/* Set the IPv4 header checksum; that and the L4 checksum, as far as lengths make sense. */
+/* Set the IPv4 header checksum, or that and the L4 checksum, as far as the lengths are valid. */
 void frame_fix_ip(uint8_t *p);
 void frame_fix(uint8_t *p, uint32_t len);
-/* Are the IPv4 header's and the UDP or TCP or ICMP checksum right? */
+/* True if the IPv4 header's checksum and that of UDP, TCP or ICMP are right. */
 bool frame_good(const uint8_t *p, uint32_t len);
-/* What a device does at tx for marks FRAME_IP_CKSUM_FILL and FRAME_L4_CKSUM_FILL. */
+/* Fills in the checksums that a device fills in at tx
+ * (FRAME_IP_CKSUM_FILL, FRAME_L4_CKSUM_FILL). */
 void frame_fill_cksums(uint8_t *p, uint32_t ol_flags);
 
 #endif

@@ -13,7 +13,7 @@ const uint8_t our_group6[16] = {0xff, 0x02, [11] = 1, [12] = 0xff, [15] = 1};
 
 #define CHAIN_MAX 16u
 
-/* Where the last header begins and what it is, as far as the frame goes. */
+/* Returns where the last header begins, and its kind, as far as the frame reaches. */
 static uint32_t
 l4_of(const uint8_t *p, uint32_t len, uint8_t *next)
 {
@@ -46,7 +46,7 @@ cksum6(const uint8_t *p, uint32_t at, uint32_t l4_len, uint8_t next)
 	return slow_cksum(p + at, l4_len, (uint32_t)addresses + next + l4_len);
 }
 
-/* Bytes from `at` to the end of the packet; 0: it ends before. */
+/* Returns the bytes from `at` to the end of the packet; 0 if the packet ends before. */
 static uint32_t
 bytes_from(const uint8_t *p, uint32_t len, uint32_t at)
 {

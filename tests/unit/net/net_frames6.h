@@ -6,7 +6,8 @@
 
 #include "net_frames.h"
 
-/* Ours: 2001:db8::1/64 and the one made from our_mac; the peer's the same with a 2 at the end. */
+/* Our addresses are 2001:db8::1/64 and the one made from our_mac; the peer's are the same with a
+ * 2 at the end. */
 extern const uint8_t our_ip6[16], our_link6[16], peer_ip6[16], peer_link6[16], far_ip6[16];
 /* The router of --gateway6. */
 extern const uint8_t router_link6[16];
@@ -26,28 +27,30 @@ enum frame6_at {
 	AT6_ND_OPTION = 78,
 };
 
-/* Each returns the frame's length: from the peer to us, between the global addresses. */
+/* Each function returns the length of a frame from the peer to us,
+ * between the global addresses. */
 uint32_t frame6(uint8_t *p, uint8_t next, const void *l4, uint32_t len);
 uint32_t frame6_udp(uint8_t *p, const void *payload, uint32_t len);
 uint32_t frame6_tcp(uint8_t *p, const void *payload, uint32_t len);
 uint32_t frame6_echo(uint8_t *p, const void *payload, uint32_t len);
-/* type 135 (asking for target) or 136 (telling of it), with the peer's MAC. To the group that
- * neighbours ask in if asking, else to us. */
+/* type 135 (solicitation of target) or 136 (advertisement of it), with the peer's MAC. A
+ * solicitation goes to the solicited-node group, an advertisement to us. */
 uint32_t frame6_nd(uint8_t *p, uint8_t type, const uint8_t target[16]);
 
-/* Put bytes between the IPv6 header and what follows; the first header's kind is `next`, and the
- * last one of them names what followed. Returns the new length. */
+/* Inserts bytes between the IPv6 header and the headers after it; the first inserted
+ * header's kind is `next`, and the last one of them names the header that followed.
+ * Returns the new length. */
 uint32_t frame6_insert(uint8_t *p, uint32_t frame_len, uint8_t next, const void *bytes,
 		       uint32_t len);
 
-/* Set the checksum behind all extension headers, as far as lengths make sense. */
+/* Sets the checksum behind all extension headers, as far as the lengths are valid. */
 void frame6_fix(uint8_t *p, uint32_t len);
-/* Is it right? */
+/* True if the checksum behind all extension headers is right. */
 bool frame6_good(const uint8_t *p, uint32_t len);
-/* What a device does at tx for FRAME_L4_CKSUM_FILL. */
+/* Fills in the checksum that a device fills in at tx (FRAME_L4_CKSUM_FILL). */
 void frame6_fill_cksum(uint8_t *p);
 
-/* An 802.1Q tag into a frame; returns the new length. */
+/* Inserts an 802.1Q tag into a frame; returns the new length. */
 uint32_t frame_tag(uint8_t *p, uint32_t len, uint16_t tag);
 
 #endif

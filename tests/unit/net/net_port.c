@@ -13,10 +13,10 @@ enum place {
 struct frame {
 	enum place place;
 	uint32_t len, ol_flags;
-	uint8_t *data; /* a block of its own, made when first lent: sanitizers watch its ends */
+	uint8_t *data; /* a block of its own, made at the first use: sanitizers watch its ends */
 };
 
-/* What stands after a frame's end must not matter, and is not zero. */
+/* Bytes beyond a frame's end must not matter; they are not zero. */
 #define FILLER 0xa5
 
 static struct frame *
@@ -72,7 +72,7 @@ net_tx(struct port *port, const struct burst *b)
 	const uint32_t took = b->count < np->tx_limit ? b->count : np->tx_limit;
 
 	for (uint32_t i = 0; i < took; i++) {
-		/* A tag taken out of a frame may leave it to begin that much later (port.h). */
+		/* Removing a tag may move the frame's begin by the tag's length (port.h). */
 		const uint32_t later = (uint32_t)(b->data[i] - b->frame[i]->data);
 		const bool tagged = b->len[i] > 14 && get16(b->data[i] + 12) == 0x8100;
 

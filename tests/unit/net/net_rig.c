@@ -51,7 +51,7 @@ rig_new(const struct rig_options *options)
 	r->stack = stack_create(&region, &cfg, &r->np->port, r->neigh);
 	r->now_ns = RIG_NOW_NS;
 	stack_attach(r->stack, &nobody);
-	/* The first tick announces our address; that is not what most tests look at. */
+	/* The first tick announces our address; most tests check other frames. */
 	rig_turn(r, NULL);
 	r->np->sent_count = 0;
 	rig_ol_flags(r);

@@ -1,7 +1,7 @@
 /*
  * net_rig.h - a stack on a port in memory, and turns of it with a service of the test's own.
  *
- * Units:  ns on a clock the test moves.
+ * Units:  ns on a clock that the test moves.
  */
 #ifndef CLOCKOO_NET_RIG_H
 #define CLOCKOO_NET_RIG_H
@@ -26,7 +26,7 @@ struct rig_options {
 	uint32_t caps;         /* enum port_cap */
 	uint32_t gateway;      /* 0: none */
 	uint16_t udp_port;     /* 0: off */
-	uint16_t udp_ports;    /* from it on; 0: one */
+	uint16_t udp_ports;    /* ports from udp_port on; 0: one */
 	uint16_t vlan;         /* 0: none */
 	bool ipv6_off;
 };
@@ -34,13 +34,13 @@ struct rig_options {
 struct rig *rig_new(const struct rig_options *options);
 void rig_free(struct rig *r);
 
-/* One turn as core_turn does it; serve may be NULL. */
+/* Runs one turn as core_turn does; serve may be NULL. */
 void rig_turn(struct rig *r, void (*serve)(struct rig *r));
 
-/* Frames of the port that the stack has and that are not in its frame cache. */
+/* Returns the frames of the port that the stack has outside its frame cache. */
 uint32_t rig_lent(const struct rig *r);
 
-/* How often an event was counted since rig_ol_flags (rig_new marks). */
+/* rig_count() returns how often an event was counted since rig_ol_flags() (rig_new calls it). */
 void rig_ol_flags(struct rig *r);
 uint64_t rig_count(const struct rig *r, uint32_t which);
 

@@ -1,9 +1,9 @@
 /*
- * Who is let in. Goal: for any lists of networks the table says of any address what a search of all
- * networks for the longest prefix says; a datagram or echo request of a source that is not let in
- * is dropped on every path, and nothing else is. Method: random lists, nested and side by side,
- * asked about addresses at and around every edge; frames of both families with and without
- * options, tags and fragments.
+ * Access lists. Goal: for any lists of networks the table decides each address as a search of all
+ * networks for the longest prefix does; a datagram or echo request from a source that is denied
+ * is dropped on every path, and no other frame is. Method: random lists, nested and side by side,
+ * and addresses at and around every edge; frames of both families with and without options, tags
+ * and fragments.
  */
 #include "support/test.h"
 #include "net_frames.h"
@@ -64,7 +64,7 @@ cut(struct ip_addr ip, uint32_t len)
 	return ip;
 }
 
-/* Few different bytes, so that networks meet. */
+/* Returns an address of few different bytes, so that networks overlap. */
 static struct ip_addr
 some_address(bool v4)
 {
@@ -117,7 +117,7 @@ make_list(void **memory)
 	return access_list_make(&region, nets, net_count);
 }
 
-/* One more or less, as a number of 128 bits. */
+/* Returns the address one higher or lower, as a number of 128 bits. */
 static struct ip_addr
 step(struct ip_addr ip, int by)
 {
@@ -186,7 +186,8 @@ the_most_networks_there_may_be_fit_the_bytes_that_are_told(void **state)
 	struct ip_addr ip;
 
 	check_ptr(many);
-	/* Each in a /16 and a /24 of its own: the most words a network can take. */
+	/* Each address is in a /16 and a /24 of its own: the most words
+	 * that a network can take. */
 	for (uint32_t i = 0; i < ACCESS_NETS_MAX; i++)
 		many[i] = (struct access_net){ip_addr_v4(i << 16 | 0x7f01), 128, false};
 	access_nets_sort(many, ACCESS_NETS_MAX);
@@ -215,7 +216,7 @@ count_datagrams(struct rig *r)
 struct frame_of {
 	const char *what;
 	uint32_t (*make)(uint8_t *p);
-	enum net_counter dropped; /* where its source is not let in; COUNT: it is not dropped */
+	enum net_counter dropped; /* the drop if its source is denied; COUNT: it is not dropped */
 	bool v6;
 };
 
@@ -248,6 +249,16 @@ make_echo(uint8_t *p)
 }
 
 static uint32_t
+make_echo_fragment(uint8_t *p)
+{
+	const uint32_t len = frame_echo(p, "ping pong", 8, 0);
+
+	put16(p + AT_IP_FRAGMENT, 0x2000);
+	frame_fix_ip(p);
+	return len;
+}
+
+static uint32_t
 make_udp6(uint8_t *p)
 {
 	return frame6_udp(p, "get key\r\n", 9);
@@ -276,13 +287,14 @@ static const struct frame_of frames[] = {
 	{"a datagram behind IP options", make_udp_options, DROP_UDP_DENIED, false},
 	{"a fragment", make_udp_fragment, DROP_UDP_DENIED, false},
 	{"an echo request", make_echo, DROP_ICMP_DENIED, false},
+	{"a fragment of one", make_echo_fragment, DROP_ICMP_DENIED, false},
 	{"ARP", make_arp, NET_COUNTER_COUNT, false},
 	{"a datagram over IPv6", make_udp6, DROP_UDP_DENIED, true},
 	{"an echo request over IPv6", make_echo6, DROP_ICMP_DENIED, true},
 	{"a neighbour's solicitation", make_solicit6, NET_COUNTER_COUNT, true},
 };
 
-/* A list, the peer's network in it or none, and whether the peer is let in. */
+/* A list, with the peer's network in it or not, and whether each family of the peer is let in. */
 static const struct {
 	const char *nets[3]; /* + is allowed */
 	bool v4, v6;
@@ -311,7 +323,9 @@ check_frame(struct rig *r, const struct frame_of *f, bool let_in, uint16_t vlan,
 	rig_turn(r, count_datagrams);
 	check_eq(rig_count(r, DROP_UDP_DENIED), !let_in && f->dropped == DROP_UDP_DENIED ? 1 : 0);
 	check_eq(rig_count(r, DROP_ICMP_DENIED), !let_in && f->dropped == DROP_ICMP_DENIED ? 1 : 0);
-	if (f->dropped == DROP_ICMP_DENIED || f->dropped == NET_COUNTER_COUNT)
+	if (f->make == make_echo_fragment)
+		check_eq(rig_count(r, FRAG_RECEIVED), let_in);
+	else if (f->dropped == DROP_ICMP_DENIED || f->dropped == NET_COUNTER_COUNT)
 		check_eq(r->np->sent_count, let_in || f->dropped == NET_COUNTER_COUNT);
 	else if (f->make != make_udp_fragment)
 		check_eq(datagrams, let_in);
@@ -324,7 +338,7 @@ check_frame(struct rig *r, const struct frame_of *f, bool let_in, uint16_t vlan,
 static void
 what_is_not_let_in_is_dropped_on_every_path(void **state)
 {
-	/* With and without a tag; with checksums that the port has verified, and without. */
+	/* Frames have a tag or none, and checksums that the port has verified or not. */
 	for (uint32_t i = 0; i < 4 * (sizeof lists / sizeof lists[0]); i++) {
 		const uint32_t at = i / 4;
 		const uint32_t good = i % 4 < 2 ? 0 : FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD;

@@ -1,9 +1,9 @@
 /*
- * Addresses before they are used, and afterwards. Goal: each address is asked for three times from
- * nobody's address, at the times of RFC 5227, and is free only after the silence that follows; who
- * has it, or asks for it too, is found whatever tag his frames have, and nobody else is; what is
- * defended is defended once in ten seconds, however many packets come. Method: frames by hand, a
- * virtual clock.
+ * Addresses before they are used, and afterwards. Goal: each address is probed three times from
+ * the unspecified address, at the times of RFC 5227, and is free only after the silence that
+ * follows; a host that has it, or probes for it too, is found whichever tag its frames have, and
+ * no other host is; an address is defended once in ten seconds, however many packets arrive.
+ * Method: frames by hand, a virtual clock.
  */
 #include "support/test.h"
 #include "net_frames6.h"
@@ -48,7 +48,7 @@ begin(const struct probe_pace *pace, uint16_t vlan)
 	return a;
 }
 
-/* A millisecond later. */
+/* Moves the clock by a millisecond and the probe by a step. Returns the new state. */
 static enum addr_state
 step(struct asked *a)
 {
@@ -160,7 +160,7 @@ another_nd_probe(uint8_t *p, const uint8_t target[16])
 	return len;
 }
 
-/* One frame in the middle of a probe: the state then. */
+/* Returns the state after one frame in the middle of a probe. */
 static enum addr_state
 after(const uint8_t *frame, uint32_t len, uint16_t vlan, struct addr_probe *p)
 {
@@ -223,18 +223,20 @@ others_and_we_ourselves_have_not(void **state)
 	struct addr_probe probe;
 	uint32_t len;
 
-	/* Questions for the address, as clients have them: ours is the answer. */
+	/* Clients' ordinary requests for the address, which we may answer, are no conflict. */
 	check_eq(after(p, frame_arp(p, 1, PEER_IP, peer_mac, OUR_IP, all_mac), 0, &probe),
 		 ADDR_ASKED);
 	check_eq(after(p, frame6_nd(p, 135, our_ip6), 0, &probe), ADDR_ASKED);
 	check_eq(after(p, frame_arp(p, 2, 0, peer_mac, OUR_IP, all_mac), 0, &probe), ADDR_ASKED);
 	check_eq(after(p, frame_arp(p, 1, 0, peer_mac, PEER_IP, all_mac), 0, &probe), ADDR_ASKED);
 	check_eq(after(p, an_advert(p, peer_ip6, peer_mac), 0, &probe), ADDR_ASKED);
-	/* A predecessor with our MAC, which still announces; and a switch that sends ours back. */
+	/* Our MAC announces the address: a predecessor, or a switch that
+	 * returns our own frames. */
 	check_eq(after(p, frame_arp(p, 1, OUR_IP, our_mac, OUR_IP, all_mac), 0, &probe),
 		 ADDR_ASKED);
 	check_eq(after(p, an_advert(p, our_ip6, our_mac), 0, &probe), ADDR_ASKED);
-	/* What a router has passed on, and what is damaged, on every byte. */
+	/* An advertisement that a router has forwarded, and one that is damaged in
+	 * any byte, are ignored. */
 	len = an_advert(p, our_ip6, other_mac);
 	p[AT6_HOP_LIMIT] = 254;
 	check_eq(after(p, len, 0, &probe), ADDR_ASKED);
@@ -296,7 +298,7 @@ a_link_that_comes_late_is_probed(void **state)
 	end(&a);
 }
 
-/* ---- once it is used ---- */
+/* ---- an address in use ---- */
 
 static void
 hear_conflict(struct rig *r, bool v6)
@@ -309,7 +311,8 @@ hear_conflict(struct rig *r, bool v6)
 	rig_turn(r, NULL);
 }
 
-/* Two seconds of a flood, then one packet each second: what is sent. */
+/* Checks the frames that are sent in two seconds of a flood, and then at
+ * one packet each second. */
 static void
 check_defended(bool v6)
 {

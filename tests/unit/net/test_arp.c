@@ -1,7 +1,7 @@
 /*
- * ARP as one core speaks it. Goal: we answer for our address and no other, learn from requests
- * to us, plant nothing unasked, ask for what a route needs at a bounded rate, and meanwhile use
- * the way a peer's frames come. Method: packets by hand, a virtual clock, next_hop_mac().
+ * ARP on one core. Goal: we answer for our address and no other, learn from requests to us, learn
+ * nothing unsolicited, request the next hop of a route at a bounded rate, and meanwhile use the
+ * MAC that a peer's frames come from. Method: packets by hand, a virtual clock, next_hop_mac().
  */
 #include "support/test.h"
 #include "net_frames.h"
@@ -29,7 +29,7 @@ hear(struct rig *r, uint16_t op, uint32_t sender_ip, const uint8_t *sender_mac, 
 	rig_turn(r, NULL);
 }
 
-/* The MAC used for dst when its frames come from other_mac. */
+/* Checks the MAC used for dst when its frames come from other_mac. */
 static void
 check_hop(struct rig *r, uint32_t dst, const uint8_t *mac)
 {
@@ -52,7 +52,7 @@ looked_up(const struct rig *r, uint32_t ip)
 	return neigh_lookup_mt(r->neigh, &a, r->now_ns, mac);
 }
 
-/* The last turn sent one ARP request for ip, and nothing else. */
+/* Checks that the last turn sent one ARP request for ip, and nothing else. */
 static void
 check_asked(const struct rig *r, uint32_t ip)
 {
@@ -90,7 +90,7 @@ a_request_for_us_is_answered_and_its_sender_learned(void **state)
 	rig_free(r);
 }
 
-/* A flood of questions by one station, then one by many: who asks once has his answer. */
+/* A flood of one station's requests, then of many: a station that asks once is answered. */
 static void
 a_flood_of_questions_leaves_others_theirs(void **state)
 {
@@ -133,14 +133,14 @@ nothing_is_planted_unasked_but_what_is_there_is_merged(void **state)
 {
 	struct rig *r = rig_with_gateway(0);
 
-	hear(r, 2, PEER_IP, peer_mac, OUR_IP);     /* a reply nobody asked for */
+	hear(r, 2, PEER_IP, peer_mac, OUR_IP);     /* an unsolicited reply */
 	hear(r, 1, PEER_IP, peer_mac, PEER_IP);    /* an announcement */
-	hear(r, 1, PEER_IP, peer_mac, OUR_IP + 7); /* a question to somebody else */
+	hear(r, 1, PEER_IP, peer_mac, OUR_IP + 7); /* a request for another host */
 	check_eq(looked_up(r, PEER_IP), NEIGH_UNKNOWN);
 
 	hear(r, 1, PEER_IP, peer_mac, OUR_IP);
 	check_hop(r, PEER_IP, peer_mac);
-	hear(r, 1, PEER_IP, gateway_mac, PEER_IP); /* it moved, and says so */
+	hear(r, 1, PEER_IP, gateway_mac, PEER_IP); /* the peer moved and announces its new MAC */
 	check_hop(r, PEER_IP, gateway_mac);
 	rig_free(r);
 }
@@ -150,11 +150,11 @@ a_probe_is_answered_and_not_learned(void **state)
 {
 	struct rig *r = rig_with_gateway(0);
 
-	/* RFC 5227: somebody wants our address; the answer tells them it is taken. */
+	/* RFC 5227: another host probes for our address; our answer shows that it is in use. */
 	hear(r, 1, 0, peer_mac, OUR_IP);
 	check_eq(r->np->sent_count, 1);
 	check_eq(rig_count(r, ARP_LEARNED), 0);
-	/* Nor is an address learned that no route leads to by ARP. */
+	/* An address that no route reaches by ARP is not learned either. */
 	hear(r, 1, FAR_IP, peer_mac, OUR_IP);
 	check_eq(r->np->sent_count, 1);
 	check_eq(rig_count(r, ARP_LEARNED), 0);
@@ -237,7 +237,7 @@ a_stale_address_is_used_and_asked_for_until_it_is_forgotten(void **state)
 	rig_free(r);
 }
 
-/* Addresses that never answer: a flood of spoofed neighbours. */
+/* The addresses of a flood of spoofed neighbours never answer. */
 static void
 questions_are_bounded_by_the_table(void **state)
 {
@@ -259,7 +259,7 @@ questions_are_bounded_by_the_table(void **state)
 	rig_free(r);
 }
 
-/* How many announcements leave in turns of a tenth of a second, up to that time. */
+/* Returns how many announcements leave until then, in turns of a tenth of a second. */
 static uint32_t
 announced(struct rig *r, uint64_t until_ns)
 {
@@ -300,7 +300,7 @@ static void
 the_first_tick_announces_us_once_for_all_cores(void **state)
 {
 	const struct rig_options options = {0};
-	struct rig *r = rig_new(&options); /* its first turn has been: see the frame it sent */
+	struct rig *r = rig_new(&options); /* sent[] has the frame of its first turn */
 
 	check_eq(get32(r->np->sent[0].bytes + AT_ARP_TARGET_IP), OUR_IP);
 	r->np->sent_count = 1;

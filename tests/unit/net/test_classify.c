@@ -1,7 +1,7 @@
 /*
- * Sorting received frames. Goal: each frame gets to who handles it, or is dropped, counted for
- * its own reason and given back; what a port verified is not summed again. Method: a table of
- * good frames with a few bytes changed, one turn each; counters before and after.
+ * Sorting received frames. Goal: each frame reaches its handler, or is dropped, counted for its
+ * own reason and given back; checksums that a port verified are not summed again. Method: a table
+ * of good frames with a few bytes changed, one turn each; counters before and after.
  */
 #include "support/test.h"
 #include "net_frames6.h"
@@ -29,7 +29,7 @@ struct row {
 };
 
 /* Extension headers of 8 bytes in front of UDP: three that are in order, a padded destination
- * options header, a routing header with nothing left to visit, a fragment that is the whole. */
+ * options header, a routing header with no segment left, a fragment that is the whole packet. */
 static const uint8_t chain[] = {43, 0, 1, 4, 0,  0, 0, 0, 60, 0, 0, 0,
 				0,  0, 0, 0, 17, 0, 0, 0, 1,  2, 0, 0};
 static const uint8_t padded[] = {17, 0, 1, 4, 0, 0, 0, 0};
@@ -80,7 +80,8 @@ make(uint8_t *p, enum base base)
 	}
 }
 
-/* What is kept is seen where it goes: a datagram, an echo or ARP answer; TCP has its own tests. */
+/* An accepted frame is seen at its handler: as a datagram, or by an echo or ARP answer. TCP has
+ * its own tests. */
 static const struct row rows[] = {
 	{"a datagram", UDP, 0, {0}, 0, 0, FIX_ALL, 0, UDP_RECEIVED},
 	{"a datagram behind IP options", UDP_OPTIONS, 0, {0}, 0, 0, FIX_ALL, 0, UDP_RECEIVED},
@@ -133,7 +134,8 @@ static const struct row rows[] = {
 	 UDP_RECEIVED},
 	{"a later fragment", UDP, 20, {0, 0x10}, 2, 0, FIX_IP, 0, FRAG_RECEIVED},
 	{"a fragment of TCP", TCP, 20, {0x20, 0}, 2, 0, FIX_IP, 0, DROP_FRAG_TCP},
-	{"a fragment of an echo", ECHO, 20, {0x20, 0}, 2, 0, FIX_IP, 0, DROP_FRAG_PROTOCOL},
+	{"a later fragment of an echo", ECHO, 20, {0, 0x10}, 2, 0, FIX_IP, 0, FRAG_RECEIVED},
+	{"a fragment of SCTP", ECHO, 20, {0x20, 0, 64, 132}, 4, 0, FIX_IP, 0, DROP_FRAG_PROTOCOL},
 	{"another address", UDP, 30, {10, 99, 0, 9}, 4, 0, FIX_ALL, 0, DROP_IP_NOT_OURS},
 	{"subnet broadcast", UDP, 30, {10, 99, 0, 255}, 4, 0, FIX_ALL, 0, DROP_IP_NOT_OURS},
 	{"broadcast", UDP, 30, {255, 255, 255, 255}, 4, 0, FIX_ALL, 0, DROP_IP_NOT_OURS},
@@ -293,7 +295,8 @@ static const struct row rows[] = {
 	{"ARP with our address", ARP, 28, {10, 99, 0, 1}, 4, 0, FIX_NONE, 0, ARP_CONFLICT},
 };
 
-/* The counters that say a frame was wanted; exactly one of them or of the drops may move. */
+/* True for traffic counters, which move beside the one counter of the
+ * frame's handling or drop. */
 static bool
 is_traffic(uint32_t c)
 {
@@ -329,7 +332,7 @@ check_row(struct rig *r, const struct row *row)
 	}
 	check_eq(rig_count(r, RX_FRAMES), 1);
 	check_eq(rig_count(r, RX_BYTES), len);
-	/* One turn later nothing is left over. */
+	/* A turn later the port has all its frames again. */
 	rig_turn(r, NULL);
 	check_eq(rig_lent(r), lent);
 }
@@ -346,7 +349,8 @@ a_frame_is_counted_for_the_one_reason_of_its_row(void **state)
 	rig_free(r);
 }
 
-/* With nothing to sum up, frames of all kinds may be plain ones (classify.c). */
+/* With no checksum left to sum, frames of all kinds may take the path of
+ * plain ones (classify.c). */
 static void
 what_a_port_vouches_for_is_counted_for_the_same_reasons(void **state)
 {
@@ -376,7 +380,7 @@ random_below(uint64_t *state, uint32_t n)
 	return (uint32_t)(*state >> 33) % n;
 }
 
-/* A good frame with a few bytes changed, mostly to ones that mean something. */
+/* Returns a good frame with a few bytes changed, mostly to values that have a meaning. */
 static uint32_t
 random_frame(uint64_t *rng, uint8_t *p)
 {
@@ -388,7 +392,7 @@ random_frame(uint64_t *rng, uint8_t *p)
 		p[random_below(rng, len < 48 ? len : 48)] =
 			random_below(rng, 2) ? telling[random_below(rng, sizeof telling)]
 					     : (uint8_t)random_below(rng, 256);
-	/* From us, by port, address or MAC. */
+	/* Some frames come from us, by port, address or MAC. */
 	if (base == UDP && random_below(rng, 32) == 0)
 		memcpy(p + AT_UDP_SRC, p + AT_UDP_DST, 2);
 	if (random_below(rng, 64) == 0)
@@ -438,8 +442,8 @@ the_fast_path_classifies_as_the_slow_one(void **state)
 	rig_free(r[1]);
 }
 
-/* What takes a long frame, many frames, time, or another configuration: test_icmp.c, test_reasm.c,
- * test_nd.c, test_udp_backlog.c, and below. */
+/* True for counters that need a long frame, many frames, time, or another configuration. They are
+ * tested in test_icmp.c, test_reasm.c, test_nd.c, test_udp_backlog.c, and below. */
 static bool
 has_a_test_of_its_own(uint32_t c)
 {
@@ -485,7 +489,7 @@ without_a_udp_port_no_datagram_passes(void **state)
 	rig_free(r);
 }
 
-/* A burst of all kinds: each finds its list, in the order it came. */
+/* A burst of all kinds: each frame is put on its list, in order of arrival. */
 static void
 a_mixed_burst_is_sorted_in_order(void **state)
 {

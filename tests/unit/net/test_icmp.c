@@ -1,7 +1,7 @@
 /*
- * Echo. Goal: a ping comes back whole, from us, with good checksums, whatever its length and
- * whoever fills checksums in; what does not fit into our MTU is dropped. Method: echoes of many
- * lengths, with and without IP options, with and without offloads.
+ * Echo. Goal: a ping is answered whole, from our address, with good checksums, at any length and
+ * whichever side fills checksums in; an echo that exceeds our MTU is dropped. Method: echoes of
+ * many lengths, with and without IP options, with and without offloads.
  */
 #include "support/test.h"
 #include "net_frames.h"

@@ -1,8 +1,9 @@
 /*
- * Neighbour discovery and IPv6 answers. Goal: who asks for us is answered and known; nobody is
- * known unasked; what moves is followed only if it says so; our own questions go to the right
- * group from the right address, once a second; every answer leaves from the address that was
- * asked, whole, with good checksums. Method: packets by hand, a virtual clock, next_hop_mac().
+ * Neighbour discovery and IPv6 answers. Goal: a solicitation for us is answered and its sender
+ * learned; no neighbour is learned unsolicited; a changed MAC is followed only with the override
+ * flag; our solicitations go to the right group from the right address, once a second; every
+ * answer leaves from the address that was solicited, whole, with good checksums. Method: packets
+ * by hand, a virtual clock, next_hop_mac().
  */
 #include "support/test.h"
 #include "net_frames6.h"
@@ -28,7 +29,7 @@ hear(struct rig *r, const uint8_t *p, uint32_t len)
 	rig_turn(r, NULL);
 }
 
-/* A solicitation for target from src; zero: a probe. */
+/* Receives a solicitation for target from src; a zero src makes it a probe. */
 static void
 hear_ask(struct rig *r, const uint8_t src[16], const uint8_t target[16])
 {
@@ -59,7 +60,7 @@ hear_tell(struct rig *r, const uint8_t target[16], const uint8_t mac[6], uint32_
 	hear(r, p, len);
 }
 
-/* The MAC used for dst when its frames come from other_mac. */
+/* Checks the MAC used for dst when its frames come from other_mac. */
 static void
 check_hop(struct rig *r, const uint8_t dst[16], const uint8_t *mac)
 {
@@ -73,7 +74,7 @@ check_hop(struct rig *r, const uint8_t dst[16], const uint8_t *mac)
 	rig_turn(r, NULL);
 }
 
-/* The last turn sent one advertisement of target, from there. */
+/* Checks that the last turn sent one advertisement of target, from target to dst. */
 static void
 check_told(const struct rig *r, const uint8_t target[16], const uint8_t dst[16], uint32_t flags)
 {
@@ -88,7 +89,7 @@ check_told(const struct rig *r, const uint8_t target[16], const uint8_t dst[16],
 	check_bytes(p + AT6_SRC, target, 16);
 	check_bytes(p + AT6_DST, dst, 16);
 	check_bytes(p + AT6_ND_TARGET, target, 16);
-	check_bytes(p + AT6_ND_OPTION, "\2\1\2\0\0\0\0\1", 8); /* our_mac, the target's */
+	check_bytes(p + AT6_ND_OPTION, "\2\1\2\0\0\0\0\1", 8); /* the target's option: our_mac */
 }
 
 static void
@@ -138,7 +139,7 @@ a_probe_for_our_address_is_told_to_all_that_it_is_taken(void **state)
 	check_bytes(r->np->sent[0].bytes, "\x33\x33\0\0\0\1", 6);
 	check_eq(rig_count(r, ND_CONFLICT), 1);
 	check_eq(rig_count(r, ND_LEARNED), 0);
-	hear_tell(r, our_ip6, peer_mac, 0x20000000); /* it has it, it says */
+	hear_tell(r, our_ip6, peer_mac, 0x20000000); /* the peer claims our address */
 	check_told(r, our_ip6, all_nodes6, 0x20000000);
 	check_eq(rig_count(r, ND_CONFLICT), 2);
 	rig_free(r);
@@ -158,7 +159,8 @@ nobody_is_known_unasked(void **state)
 	rig_free(r);
 }
 
-/* RFC 6980 section 5; even one that is a whole packet (RFC 6946). */
+/* RFC 6980 section 5: a fragmented packet is ignored, even one that is a
+ * whole packet (RFC 6946). */
 static void
 what_comes_in_a_fragment_is_not_believed(void **state)
 {
@@ -220,7 +222,7 @@ a_known_neighbour_moves_only_by_override(void **state)
 	check_eq(rig_count(r, DROP_ND_UNSOLICITED), 1);
 	hear_tell(r, peer_ip6, gateway_mac, 0x20000000);
 	check_hop(r, peer_ip6, gateway_mac);
-	/* A known MAC that nobody asked for confirms nothing. */
+	/* An unsolicited advertisement of a known MAC confirms nothing. */
 	r->now_ns += NEIGH_REACHABLE_NS;
 	hear_tell(r, peer_ip6, gateway_mac, 0x20000000);
 	check_eq(rig_count(r, DROP_ND_UNSOLICITED), 2);
@@ -252,7 +254,7 @@ both_addresses_are_announced_at_start(void **state)
 	struct rig *r;
 
 	options.port = np;
-	r = rig_new(&options); /* its first turn is not what most tests look at: sent[] has it */
+	r = rig_new(&options); /* sent[] has the frames of its first turn */
 	check_bytes(np->sent[1].bytes + AT6_SRC, our_link6, 16);
 	check_bytes(np->sent[2].bytes + AT6_SRC, our_ip6, 16);
 	for (uint32_t i = 1; i <= 2; i++) {
@@ -273,7 +275,7 @@ an_echo_of_any_length_comes_back_from_the_address_it_went_to(void **state)
 	uint8_t payload[NET_MTU], p[NET_FRAME_BYTES];
 	struct rig *r = rig_new(&plain);
 
-	stack_net(r->stack)->announces_left = 0; /* it lasts longer than a second */
+	stack_net(r->stack)->announces_left = 0; /* its announcements last longer than a second */
 	for (uint32_t i = 0; i < sizeof payload; i++)
 		payload[i] = (uint8_t)(i * 7 + 3);
 	for (uint32_t n = 0; n < 3 * 80; n++) {
@@ -404,7 +406,8 @@ a_datagram_is_answered_from_the_address_it_went_to(void **state)
 	}
 }
 
-/* What we hold an IPv4 address in may not come in by IPv6: it would pass for one (RFC 4942 2.2). */
+/* The form in which we store IPv4 addresses is refused as an IPv6 source: it would pass for an
+ * IPv4 one (RFC 4942 2.2). */
 static void
 nobody_speaks_from_a_mapped_address(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * The shared ARP table. Goal: an entry ages from reachable over stale to forgotten; a question
- * is asked by one core, once a second; nobody pushes out an entry in use; and no reader ever
- * sees one address with another's MAC. Method: a virtual clock; then a writer that makes the
+ * The shared ARP table. Goal: an entry ages from reachable to stale and is then forgotten; a
+ * solicitation is sent by one core, once a second; an entry in use is never pushed out; no reader
+ * ever sees one address with another's MAC. Method: a virtual clock; then a writer that makes the
  * entries of one set over and over against a reader.
  */
 #include "support/test.h"
@@ -24,7 +24,7 @@ static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 0xa}, mac_b[6] = {2, 0, 0, 0, 0,
 
 static void *memory;
 
-/* Addresses for calls, as many as a test has in its hands at once. */
+/* Returns a pointer to the address for a call; 16 of them are valid at once. */
 static const struct ip_addr *
 ip4(uint32_t ip)
 {
@@ -35,7 +35,7 @@ ip4(uint32_t ip)
 	return &ring[n++ % 16];
 }
 
-/* The i-th address of one set. */
+/* Returns the i-th address of one set. */
 static const struct ip_addr *
 in_set(uint32_t i)
 {
@@ -125,9 +125,10 @@ a_full_set_keeps_what_is_in_use_and_gives_up_what_is_not(void **state)
 		check(neigh_learn_mt(t, in_set(i), mac_a, NOW + i));
 	check(!neigh_learn_mt(t, late, mac_b, NOW + NEIGH_WAYS));
 	check(!neigh_may_solicit_mt(t, late, NOW + NEIGH_WAYS));
-	check(neigh_learn_mt(t, ip4(IP + 1), mac_b, NOW)); /* the next set is another */
+	check(neigh_learn_mt(t, ip4(IP + 1), mac_b, NOW)); /* the next set is another one */
 
-	/* All stale but the first, which was heard again: the oldest of the others goes. */
+	/* Every entry is stale but the first, which was confirmed again: the oldest
+	 * stale one is replaced. */
 	const uint64_t later = NOW + NEIGH_REACHABLE_NS + NEIGH_WAYS;
 
 	check(neigh_update_mt(t, ip4(IP), mac_a, later));
@@ -176,14 +177,15 @@ struct race {
 	atomic_bool started, stop;
 };
 
-/* An address's MAC is its number: a reader can tell whether they belong together. */
+/* An address's MAC is its number: a reader can check that the two belong together. */
 static void
 mac_of(uint32_t i, uint8_t mac[6])
 {
 	memset(mac, (int)i + 1, 6);
 }
 
-/* Every learning pushes out the entry idle longest: more addresses than ways, all stale. */
+/* Learns more addresses than the set has ways. All are stale, so each pushes
+ * out the one idle longest. */
 static void *
 write_all_the_time(void *arg)
 {
@@ -218,10 +220,10 @@ no_reader_sees_one_address_with_anothers_mac(void **state)
 		uint8_t want[6], got[6];
 
 		mac_of(i, want);
-		/* By a clock of zero nothing is ever too old. */
+		/* With a clock of zero no entry is too old. */
 		if (neigh_lookup_mt(race.table, in_set(i), 0, got) == NEIGH_UNKNOWN) {
 			if (n % LOOKS_YIELD == 0)
-				sched_yield(); /* the writer may have been stopped inside */
+				sched_yield(); /* a write may be half done */
 			continue;
 		}
 		seen++;

@@ -1,7 +1,7 @@
 /*
- * Notes of path MTUs, shared by all cores. Goal: each core reads every note once, in order; one
- * that is far behind misses the oldest; no note is ever seen half of one and half of another.
- * Method: additions and looks one by one, then two writers against a reader.
+ * Reports of path MTUs, shared by all cores. Goal: each core reads every report once, in order; a
+ * core that is far behind misses the oldest; a report is never read half of one and half of
+ * another. Method: additions and reads one by one, then two writers against a reader.
  */
 #include "base/check.h"
 #include "net/pmtu_reports.h"
@@ -18,7 +18,7 @@
 #define READS_MAX   4000000000u
 #define LOOKS_YIELD 64u
 
-static void *memory; /* of the notes, until reports_free */
+static void *memory; /* the reports' memory, until reports_free */
 
 static struct pmtu_reports *
 reports_new(void)
@@ -35,7 +35,7 @@ reports_free(void)
 	free(memory);
 }
 
-/* Every field follows from n. */
+/* Returns a report whose every field follows from n. */
 static struct pmtu_report
 report_of(uint32_t n)
 {
@@ -136,8 +136,8 @@ no_report_is_torn(void **state)
 		check_eq(pthread_create(&thread[i], NULL, writer, &race), 0);
 	for (uint32_t i = 0; i < READS_MAX && read < READS; i++)
 		if (pmtu_reports_next_mt(race.pn, &cursor, &note)) {
-			check(report_is(&note,
-					note.seq * 3435973837u)); /* 5 * that is 1 mod 2^32 */
+			/* The factor f has 5 * f = 1 mod 2^32. */
+			check(report_is(&note, note.seq * 3435973837u));
 			read++;
 		} else if (i % LOOKS_YIELD == 0) {
 			sched_yield();

@@ -1,7 +1,7 @@
 /*
- * Fragments. Goal: a datagram comes out whole in whatever order its fragments come, of both
- * families, and is answered; anything that cannot be, overlaps, is too long, too many or too late
- * is given up, counted for its reason, and leaves no byte of another datagram behind. Method:
+ * Fragments. Goal: a datagram is put together whole in whatever order its fragments arrive, in
+ * both families, and is answered; fragments that are invalid, overlap, are too long, too many or
+ * too late are dropped, counted for their reason, and leave no byte of another datagram. Method:
  * datagrams of known bytes cut by hand.
  */
 #include "support/test.h"
@@ -16,7 +16,7 @@
 static uint8_t l4[BYTES_MAX];
 static uint32_t l4_len;
 
-/* What the service got. */
+/* The bytes that the service received. */
 static struct {
 	uint32_t seen, len;
 	uint8_t bytes[BYTES_MAX];
@@ -43,7 +43,7 @@ serve(struct rig *r)
 	}
 }
 
-/* A UDP header and len bytes behind it, with the checksum of its family. */
+/* Makes a UDP header and len bytes behind it, with the checksum of its family. */
 static void
 make_datagram(bool v6, uint32_t len)
 {
@@ -123,7 +123,7 @@ check_whole(const struct rig *r)
 	check_eq(rig_count(r, UDP_RECEIVED), 1);
 }
 
-/* Every order of three pieces, both families, several lengths. */
+/* Pieces arrive in every order of three, in both families and several lengths. */
 static void
 a_datagram_comes_out_whole_in_any_order(void **state)
 {
@@ -181,8 +181,8 @@ keep_all(struct rig *r)
 	stack_datagrams_defer(r->stack, 0);
 }
 
-/* A datagram that the service keeps stays whole, whatever comes meanwhile to the same place: as
- * many as would push out all that there is room for. */
+/* A datagram that the service keeps stays whole while more fragments arrive than the contexts
+ * have room for. */
 static void
 one_that_is_kept_stays_whole_until_it_is_read(void **state)
 {
@@ -218,8 +218,8 @@ one_that_is_kept_stays_whole_until_it_is_read(void **state)
 	}
 }
 
-/* One source completes as many as there is memory for, and the service reads none of them: the
- * datagrams of another are put together all the same, but for a few whose place is taken. */
+/* A source completes as many datagrams as there is memory for, and the service reads none.
+ * Datagrams of another source are still put together, except a few whose place is taken. */
 static void
 what_waits_of_one_source_leaves_memory_for_another(void **state)
 {
@@ -262,11 +262,11 @@ struct row {
 	const char *what;
 	struct step steps[4];
 	uint32_t count;
-	uint8_t only; /* 4 or 6: of one family */
+	uint8_t only; /* 4 or 6: one family only; 0: both */
 	uint32_t counter;
 };
 
-/* Of a datagram of 1008 bytes, header included. */
+/* Fragments of a datagram of 1008 bytes, header included. */
 static const struct row rows[] = {
 	{"overlap by one unit", {{0, 512, true}, {504, 504, false}}, 2, 0, DROP_FRAG_OVERLAP},
 	{"one inside another", {{0, 512, true}, {8, 16, true}}, 2, 0, DROP_FRAG_DUPLICATE},
@@ -300,8 +300,8 @@ what_cannot_be_is_given_up_for_the_reason_of_its_row(void **state)
 			const struct step *s = &row->steps[k];
 
 			put(r, i % 2, (struct cut){s->at, s->len, s->more, 5});
-			/* What overlaps and says the same is still an overlap, unless it is a
-			 * fragment that came before. */
+			/* Equal bytes that overlap are still an overlap, unless the fragment
+			 * repeats an earlier one. */
 			l4[500]++;
 			if (row->counter == DROP_FRAG_DUPLICATE)
 				l4[500]--;
@@ -387,7 +387,8 @@ two_senders_with_one_number_are_kept_apart(void **state)
 
 	make_datagram(false, 1000);
 	put(r, false, (struct cut){0, 512, true, 5});
-	/* As many as it takes for some to fall into the set of the first, and leave it there. */
+	/* There are enough sources for some to share the first one's set,
+	 * and all leave it intact. */
 	for (uint32_t i = 1; i <= 2 * REASM_SETS; i++) {
 		len = fragment(p, false, (struct cut){512, 496, false, 5});
 		put32(p + AT_IP_SRC, PEER_IP + i);
@@ -396,7 +397,7 @@ two_senders_with_one_number_are_kept_apart(void **state)
 		rig_turn(r, serve);
 		check_eq(got.seen, 0);
 	}
-	put(r, true, (struct cut){512, 496, false, 5}); /* nor does the other family fit */
+	put(r, true, (struct cut){512, 496, false, 5}); /* the other family does not fit */
 	check_eq(got.seen, 0);
 	put(r, false, (struct cut){512, 496, false, 5});
 	check_whole(r);

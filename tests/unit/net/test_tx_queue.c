@@ -1,7 +1,7 @@
 /*
- * The way out. Goal: frames leave in order and once, whatever the port refuses; what waits
- * narrows what is taken in, down to nothing and back; a port without empty frames stops fresh
- * packets, not answers in place. Method: a port that takes a given number a call.
+ * The transmit queue. Goal: frames leave in order and once, however many the port refuses; queued
+ * frames reduce the receive budget, down to nothing and back; a port without empty frames stops
+ * fresh packets, not answers in place. Method: a port that takes a given number a call.
  */
 #include "support/test.h"
 #include "net_frames.h"
@@ -23,7 +23,7 @@ rig_here(void)
 	return r;
 }
 
-/* Datagrams numbered from first on. Returns how many there was room for. */
+/* Sends datagrams numbered from first on. Returns how many there was room for. */
 static uint32_t
 send_numbered(struct rig *r, uint32_t first, uint32_t count)
 {
@@ -61,7 +61,7 @@ frames_leave_in_order_and_once_whatever_the_port_refuses(void **state)
 	rig_free(r);
 }
 
-/* Or the core would sleep over them. */
+/* A core must not sleep while frames are queued. */
 static void
 frames_that_the_port_refused_are_work(void **state)
 {
@@ -98,7 +98,7 @@ what_waits_narrows_what_is_taken_in(void **state)
 		rig_turn(r, NULL);
 		check_eq(r->np->queue_count, 0);
 	}
-	/* The reserve is left; the next frame stays where it is. */
+	/* Only the reserve is left; the next frame stays in the port's queue. */
 	check_eq(last, 0);
 	check_eq(rig_count(r, ICMP_ECHO_REPLIES), TX_QUEUE_MAX - 64);
 	rig_turn(r, NULL);
@@ -125,7 +125,7 @@ a_port_without_empty_frames_stops_fresh_packets_not_answers(void **state)
 		sent += send_numbered(r, 0, TX_QUEUE_MAX);
 		rig_turn(r, NULL);
 	}
-	/* All but the reserve of the frame cache; segments and ARP may use that up. */
+	/* The frame cache is used up to its reserve, which is for segments and ARP. */
 	check_eq(sent, TX_QUEUE_MAX - 64);
 	check_eq(send_numbered(r, 0, 1), 0);
 	check(net_port_put(r->np, p, frame_echo(p, "x", 1, 0), 0));

@@ -1,8 +1,8 @@
 /*
  * Datagrams. Goal: a request reaches the service with its sender and bytes; an answer leaves in
  * its frame or in fresh ones with right addresses, lengths and checksums, with and without
- * offloads; what is not answered is given back; fresh datagrams never take the slot of an
- * in-place answer. Method: small services over a port in memory that owns up to every frame.
+ * offloads; a datagram without an answer is given back; fresh datagrams never take the slot of an
+ * in-place answer. Method: small services over a port in memory that tracks every frame.
  */
 #include "support/test.h"
 #include "net_frames.h"
@@ -11,7 +11,7 @@
 #define OFFLOADS    (PORT_TX_IP_CKSUM | PORT_TX_UDP_CKSUM | PORT_TX_TCP_CKSUM)
 #define PAYLOAD_MAX (NET_MTU - 28u)
 
-/* What a service saw and shall do; one test runs at a time. */
+/* Input and observations of the service; one test runs at a time. */
 static struct {
 	uint32_t answer_len;
 	uint32_t fresh; /* datagrams to send besides */
@@ -212,8 +212,8 @@ an_answer_behind_ip_options_moves_up(void **state)
 	rig_free(r);
 }
 
-/* A port for every checksum, zero included: the sum runs through all values but the one of our
- * own port, from which nothing is answered. */
+/* A port for every checksum, zero included: the sum takes all values except that of our own port,
+ * whose datagrams are not answered. */
 static void
 check_every_sum(uint32_t caps, void (*serve)(struct rig *r))
 {
@@ -315,7 +315,7 @@ fresh_datagrams_leave_room_for_every_answer_in_place(void **state)
 	rig_free(r);
 }
 
-/* The same payload twice: the ordinary way, and from the template. */
+/* Sends the same payload twice: as a datagram, and from a flow's template. */
 static void
 send_both_ways(struct rig *r)
 {

@@ -1,9 +1,9 @@
 /*
- * Datagrams that a turn has no time for. Goal: what the service keeps comes again, in order and
- * where it lay, before what comes later; it is answered in its frame or in fresh ones as at once;
- * there is a bound, and one a source, beyond which the youngest are dropped and counted; every
- * frame is given back. Method: numbered datagrams, and a service that reads so many a turn, over a
- * port in memory that owns up to every frame.
+ * Datagrams that a turn has no time for. Goal: a datagram that the service keeps is shown again,
+ * in order and in its place, before later arrivals; it is answered in its frame or in fresh ones
+ * as at once; there is a bound, and one for a source, beyond which the youngest are dropped and
+ * counted; every frame is given back. Method: numbered datagrams, and a service that reads a
+ * limited number each turn, over a port in memory that tracks every frame.
  */
 #include "support/test.h"
 #include "net_frames6.h"
@@ -11,11 +11,11 @@
 
 #define ANSWER_BYTES 20u
 
-/* What the service does; one test runs at a time. */
+/* Configuration and state of the service; one test runs at a time. */
 static struct {
-	uint32_t a_turn; /* reads so many */
-	uint32_t fresh;  /* every so many-th answer leaves in a frame of its own; 0: none */
-	uint32_t seen;   /* the number that must come next */
+	uint32_t a_turn; /* datagrams that it reads in a turn */
+	uint32_t fresh;  /* every fresh-th answer leaves in a frame of its own; 0: none */
+	uint32_t seen;   /* the next number to come */
 	uint32_t shown;  /* in the last turn */
 	bool drops;      /* numbers may be left out */
 } service;
@@ -57,7 +57,7 @@ serve(struct rig *r)
 			break;
 		service.seen++;
 	}
-	/* In two steps, as a service of several passes says it. */
+	/* The service defers in two steps, as one with several passes does. */
 	stack_datagrams_defer(r->stack, n / 2);
 	stack_datagrams_defer(r->stack, n);
 }
@@ -72,7 +72,7 @@ rig_here(void)
 	return rig_new(&options);
 }
 
-/* Of both families, which are two sources, with IPv4 options and without. */
+/* Puts datagrams of both families, which are two sources, with IPv4 options and without. */
 static void
 put_numbered(struct rig *r, uint32_t count)
 {
@@ -144,7 +144,7 @@ what_is_kept_comes_again_in_order_and_is_answered(void **state)
 	}
 }
 
-/* Whoever reads faster than they come catches up: more are shown than come in. */
+/* A service that reads faster than datagrams arrive catches up: more are shown than arrive. */
 static void
 a_backlog_gets_shorter_while_bursts_come_full(void **state)
 {
@@ -192,7 +192,8 @@ beyond_the_bound_the_youngest_are_dropped_and_counted(void **state)
 	rig_free(r);
 }
 
-/* What one source has waiting leaves room for another's, and is forgotten when it is read. */
+/* The backlog of one source leaves room for another's, and is no longer
+ * counted once it is read. */
 static void
 a_source_that_fills_the_backlog_leaves_room_for_another(void **state)
 {
@@ -230,8 +231,8 @@ a_source_that_fills_the_backlog_leaves_room_for_another(void **state)
 	rig_free(r);
 }
 
-/* A port that takes few frames a turn: nothing gets stuck, and no answer finds the transmit queue
- * full. */
+/* With a port that takes few frames a turn all datagrams are answered, and no answer finds the
+ * transmit queue full. */
 static void
 a_slow_port_slows_all_down_and_stops_nothing(void **state)
 {
@@ -257,7 +258,7 @@ a_slow_port_slows_all_down_and_stops_nothing(void **state)
 	}
 }
 
-/* Nobody asks: what was received goes back as ever. */
+/* The service defers nothing: received datagrams are given back as usual. */
 static void
 without_a_word_nothing_is_kept(void **state)
 {
@@ -268,18 +269,18 @@ without_a_word_nothing_is_kept(void **state)
 	rig_turn(r, NULL);
 	check_eq(rig_lent(r), lent);
 	put_numbered(r, 30);
-	rig_turn(r, serve); /* reads none, keeps them */
+	rig_turn(r, serve); /* reads none, keeps all */
 	service.seen = 30;
 	rig_turn(r, NULL);
 	check_eq(rig_lent(r), lent);
 	rig_free(r);
 }
 
-/* A service that keeps sources waiting, and reads so many of what is shown. */
+/* A service that keeps sources waiting, and reads a limited number of datagrams in a turn. */
 static struct {
 	uint64_t waiting[UDP_SOURCES / 64];
 	uint32_t a_turn, count, numbers[4 * BURST_MAX];
-	uint32_t last[2], read; /* numbers, by family; of both together */
+	uint32_t last[2], read; /* last: next number of each family; read: of both together */
 	bool first_stays;
 } fair;
 
@@ -311,8 +312,8 @@ wait_bit(struct rig *r, const struct ip_addr *ip)
 	fair.waiting[source / 64] ^= 1ull << source % 64;
 }
 
-/* Two sources, two of three datagrams from the first one: while it waits, the other one's go in
- * front, and each one's stay in order; nothing is lost, and nothing stays counted. */
+/* Two of three datagrams are from the first source. While it waits, the other source's datagrams
+ * move ahead; each source's stay in order. No datagram is lost or stays counted. */
 static void
 those_of_waiting_sources_are_passed_over(void **state)
 {
@@ -334,12 +335,12 @@ those_of_waiting_sources_are_passed_over(void **state)
 
 	fair.a_turn = 12;
 	fair.first_stays = true;
-	put_numbered(r, 3); /* reads those ten, and two of the first source */
+	put_numbered(r, 3); /* the service reads those ten, and two of the first source */
 	rig_turn(r, serve_fairly);
 	fair.a_turn = 0;
 	rig_turn(r, serve_fairly);
 	check_eq(fair.numbers[0], 3);
-	check_eq(fair.numbers[1], 32); /* that source's, behind the one that stays */
+	check_eq(fair.numbers[1], 32); /* the other source's, behind the one that stays */
 	check_eq(fair.numbers[2], 4);
 	check_sent(r);
 

@@ -1,10 +1,10 @@
 /*
- * Copies of what passes a port. Goal: what was received and what the port took is in the ring, in
- * order, whole or cut, and nothing else; a full ring drops and counts; the port has its own
- * functions before a capture and after its end; and the memory is nobody's once it has ended.
- * Method: a port that makes frames from numbers, whose length and bytes follow from the number;
- * rings of the least size, so that they wrap; a core that turns while captures come and go, their
- * memory taken away.
+ * Copies of the frames that pass a port. Goal: frames that were received and that the port took
+ * are in the ring, in order, whole or cut, and no others; a full ring drops and counts; the port
+ * has its own functions before a capture and after its end; once a capture has ended, no core
+ * touches its memory. Method: a port that makes frames from numbers, whose length and bytes
+ * follow from the number; rings of the least size, so that they wrap; a core that turns while
+ * captures begin and end, their memory unmapped.
  */
 #include "support/test.h"
 #include "pkt/capture.h"
@@ -25,7 +25,7 @@
 struct made_port {
 	struct port port;
 	uint32_t gives, takes; /* frames a call */
-	uint64_t in, out;      /* numbers of the next ones */
+	uint64_t in, out;      /* numbers of the next frames */
 	uint32_t calls, drops;
 	uint8_t bytes[BURST_MAX][LEN_MIN + LEN_SPREAD];
 };
@@ -64,7 +64,7 @@ made_rx(struct port *port, struct burst *b, uint32_t count)
 	p->calls++;
 }
 
-/* What it takes is another's at once. */
+/* Overwrites the frames that it takes, which have another owner at once. Returns how many. */
 static uint32_t
 made_tx(struct port *port, const struct burst *b)
 {
@@ -139,7 +139,7 @@ receive(struct rig *r, uint32_t count)
 	check_eq(b.count, count);
 }
 
-/* Numbers from `first` on; returns how many were taken. */
+/* Sends frames numbered from `first` on; returns how many were taken. */
 static uint32_t
 send_from(struct rig *r, uint64_t first, uint32_t count)
 {
@@ -188,7 +188,7 @@ rig_end(struct rig *r)
 	free(r->memory);
 }
 
-/* ---- what is copied ---- */
+/* ---- copied frames ---- */
 
 static void
 both_directions_are_there_in_order(void **state)
@@ -345,7 +345,7 @@ the_core_ends_it_and_another_may_begin(void **state)
 	free(r.memory);
 }
 
-/* As a core looks it up, but in a way that ThreadSanitizer knows. */
+/* Returns the port's functions, read as a core does but in a way that ThreadSanitizer knows. */
 static const struct port_ops *
 ops_of(struct port *port)
 {
@@ -393,7 +393,7 @@ expect_one_after_the_other(struct capture *c, uint32_t count)
 	}
 }
 
-/* The memory of one that has ended cannot be touched any more, nor read. */
+/* The memory of a capture that has ended can be neither written nor read. */
 static void
 captures_come_and_go_while_the_core_turns(void **state)
 {
@@ -452,7 +452,7 @@ packet_make(uint8_t *p, bool six, bool tcp, bool tagged, uint32_t payload)
 	return (uint32_t)(l4 + l4_len - p);
 }
 
-/* With it, the sum over all that it covers says that nothing changed. */
+/* True if the sums over headers and payload are good, with the checksums that were filled in. */
 static bool
 is_right(const uint8_t *p, bool six, bool tcp, bool tagged, uint32_t len)
 {
@@ -484,7 +484,8 @@ checksums_of_a_copy_are_those_on_the_wire(void **state)
 			check_bytes(p, before, len);
 			filled_cksum(p, len, flags);
 			check(is_right(p, six, tcp, tagged, len));
-			/* Cut, or with other lengths: nothing beyond the end is read. */
+			/* With the frame cut, or other lengths in it, nothing
+			 * beyond the end is read. */
 			for (uint32_t cut = 0; cut < len; cut++) {
 				uint8_t *part = malloc(cut + 1);
 

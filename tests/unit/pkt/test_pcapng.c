@@ -1,8 +1,8 @@
 /*
- * Blocks of pcapng. Goal: each block says its length before and behind its body, has what was asked
- * for, and nothing is written beyond the room. Method: blocks are walked, and options read, by the
- * rules of draft-ietf-opsawg-pcapng; every room up to that of the block, before unreadable memory.
- * (tests/dpdk/capture_test.py has Wireshark read the same.)
+ * Blocks of pcapng. Goal: each block states its length before and after its body and has the
+ * requested options, and nothing is written beyond the room. Method: blocks are walked, and
+ * options read, by the rules of draft-ietf-opsawg-pcapng; every room up to that of the block,
+ * before unreadable memory. (tests/dpdk/capture_test.py has Wireshark read the same.)
  */
 #include "support/test.h"
 #include "support/guard.h"
@@ -11,7 +11,7 @@
 
 static const uint8_t mac[6] = {2, 3, 4, 5, 6, 7};
 
-/* The bytes of an option; NULL: there is none. */
+/* Returns the bytes of an option; NULL if the block has none. */
 static const uint8_t *
 option_of(const uint8_t *block, uint32_t at, uint16_t code, uint32_t *len)
 {

@@ -1,7 +1,8 @@
 /*
  * NIC profiles. Goal: every profile of drivers-config loads; a mistake in one is refused with a
- * line that names file and key; a device is the template with its blanks filled. Method: load
- * them all; then damage a good one, one replacement at a time, and look for the key in the error.
+ * line that names file and key; a device string is the template with its blanks filled. Method:
+ * load them all; then damage a good one, one replacement at a time, and search the error for the
+ * key.
  */
 #include "support/test.h"
 #include "profile/profile.h"
@@ -71,7 +72,7 @@ static const char good[] = "name: x\n"
 			   "  rss: c\n"
 			   "  flow: d\n";
 
-/* The good text with one piece replaced, in a file of its own. */
+/* Loads the good text with one piece replaced, from a file of its own. */
 static bool
 load_with(const char *piece, const char *instead, struct profile *p, struct error *err)
 {
@@ -139,7 +140,8 @@ static const struct {
 	{"summary: s", "summary: s\nsummary: t", ":3: summary: duplicate key, also on line 2"},
 };
 
-/* Where addresses are asked for before they are used: a wait for nobody would delay every start. */
+/* A port is shared if other hosts may be on its network: then addresses are probed before use.
+ * For the other ports a probe would only delay every start. */
 static void
 others_can_be_there_but_for_ports_of_tests_and_sockets(void **state)
 {
@@ -203,10 +205,10 @@ a_profile_says_what_its_file_says(void **state)
 	check_eq(p.needs, NEED_IFACE);
 }
 
-/* Words that --port may go without: they are what the operator says of the port. */
+/* Settings that the operator may state of the port without --port. */
 static const struct {
 	const char *option, *value;
-	const char *line; /* NULL: it is taken */
+	const char *line; /* NULL: the value is accepted */
 } overrides[] = {
 	{"rx-ring", "96", NULL},
 	{"tx-ring", "4096", NULL},
@@ -250,7 +252,7 @@ static const struct {
 	{0x8086, 0x1592, "ice"},    {0x15b3, 0x1017, "mlx5"},    {0x1af4, 0x1000, "virtio"},
 	{0x1af4, 0x1041, "virtio"}, {0x15ad, 0x07b0, "vmxnet3"}, {0x1d0f, 0xec20, "ena"},
 	{0x8086, 0x10d3, "pci"}, /* e1000e */
-	{0x1234, 0x10fb, "pci"}, /* another's device of the 82599's number */
+	{0x1234, 0x10fb, "pci"}, /* another vendor's device with the 82599's number */
 };
 
 static const struct {
@@ -313,7 +315,7 @@ no_two_profiles_claim_one_nic(void **state)
 	}
 }
 
-/* The directory has no profile that the list of names above lacks. */
+/* The list of names above has every profile of the directory. */
 static void
 the_list_of_profiles_is_whole(void **state)
 {

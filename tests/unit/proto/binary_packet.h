@@ -42,7 +42,7 @@ put_part(uint8_t *at, const void *bytes, uint32_t len)
 	return at + len;
 }
 
-/* Returns the byte after it. */
+/* Returns the byte after the packet. */
 static inline uint8_t *
 put_packet(uint8_t *at, const struct packet *p)
 {

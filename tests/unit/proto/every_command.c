@@ -131,7 +131,7 @@ static const char *const lines[] = {
 	"shutdown\r\n",
 	"quit\r\n",
 	"quit now\r\n",
-	/* nobody's */
+	/* unknown */
 	"\r\n",
 	"a\n",
 	"bogus\r\n",
@@ -152,7 +152,7 @@ every_text(struct view streams[EVERY_TEXT_MAX])
 	return count;
 }
 
-/* All packets in one block. */
+/* A block that has all packets. */
 struct block {
 	uint8_t bytes[8192];
 	uint32_t used;
@@ -170,7 +170,8 @@ packet_put(struct block *b, const struct packet *p)
 	return (struct view){at, len};
 }
 
-/* Parts of the lengths its row says, twice: with a value and a key of more than one byte, too. */
+/* Makes two packets of a row: one with the least parts, one with a value and a longer key, too.
+ * Returns two. */
 static uint32_t
 row_packets(struct block *b, const struct mc_opcode *o, struct view *streams)
 {

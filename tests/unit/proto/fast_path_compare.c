@@ -11,7 +11,8 @@ must(bool same)
 		abort();
 }
 
-/* A get by its own function: it leaves the parser to who calls it. */
+/* Parses a get by its own function, which leaves the parser's state to its caller. Returns the
+ * bytes it took; 0: none. */
 static uint32_t
 get_parse_fast(const struct mc_parser *ps, const uint8_t *p, uint32_t len, struct mc_get *get)
 {
@@ -31,7 +32,7 @@ same_get(const struct mc_get *get, bool in_line, uint32_t used, const uint8_t *p
 	must(ps->in_line == !get->last && ps->verb == MC_GET && !ps->swallow);
 }
 
-/* What a reader of the request may look at. */
+/* Compares the fields that a reader of the request may use. */
 static void
 same_request(const struct mc_req *a, const struct mc_req *b)
 {

@@ -1,14 +1,14 @@
 /*
  * fast_path_compare.h - a stream by the fast paths and by the slow path, side by side.
  *
- * Errors: abort() where they differ: a test or a fuzzer tells which bytes they were.
+ * Errors: abort() where they differ; the test or fuzzer reports the bytes.
  */
 #ifndef CLOCKOO_FAST_PATH_COMPARE_H
 #define CLOCKOO_FAST_PATH_COMPARE_H
 
 #include <stdint.h>
 
-/* How many requests of the stream fast paths took. */
+/* Returns how many requests of the stream the fast paths took. */
 uint32_t paths_agree(const uint8_t *p, uint32_t len);
 
 #endif

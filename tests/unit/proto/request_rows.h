@@ -1,5 +1,5 @@
 /*
- * request_rows.h - tables of streams and of the requests that must come out of them.
+ * request_rows.h - tables of streams and of the requests that they must give.
  *
  * Include once in a test.
  */
@@ -34,7 +34,7 @@ rows_hold(const struct row *rows, size_t count)
 
 #define ROWS_HOLD(rows) rows_hold(rows, sizeof(rows) / sizeof((rows)[0]))
 
-/* n times c; four buffers in turn. */
+/* Returns n times c, in one of four buffers in turn. */
 static inline const char *
 run_of(char c, uint32_t n)
 {

@@ -28,7 +28,7 @@ say(struct request_trace *t, const char *format, ...)
 	t->text_len += (uint32_t)n;
 }
 
-/* printf a byte would take most of a fuzzer's time. */
+/* Appends a character. A printf for each byte would take most of a fuzzer's time. */
 static void
 say_char(struct request_trace *t, int c)
 {
@@ -51,7 +51,7 @@ say_bytes(struct request_trace *t, struct view bytes)
 	}
 }
 
-/* MC_ERR_TOO_LARGE is too-large. */
+/* Writes the error's name: MC_ERR_TOO_LARGE is too-large. */
 static void
 say_error(struct request_trace *t, uint8_t error)
 {
@@ -67,7 +67,7 @@ say_number(struct request_trace *t, const char *name, uint64_t v)
 	say(t, " %s=%llu", name, (unsigned long long)v);
 }
 
-/* Only what a flag says is there is written down: the rest must be zero, but ma's delta. */
+/* Writes the fields that flags mark as present. All others must be zero, except ma's delta. */
 static void
 say_meta(struct request_trace *t, const struct mc_req *req)
 {
@@ -243,7 +243,7 @@ say_verb(struct request_trace *t, uint8_t verb)
 		say(t, " %s", mc_commands[verb].subcommand);
 }
 
-/* The key as it is to be looked up. */
+/* Writes the key as the store is to look it up. */
 static void
 say_key(struct request_trace *t, const struct mc_req *req)
 {
@@ -294,14 +294,15 @@ trace_start(struct request_trace *t)
 	t->text[0] = 0;
 }
 
-/* One call of the parser; the bytes end where their block ends, so a read past them is seen. */
+/* Calls the parser once and returns its result. The bytes end where their block ends, so that a
+ * read past them is detected. */
 static struct mc_result
 parse_once(struct request_trace *t, const uint8_t *p, uint32_t len)
 {
 	struct mc_req req;
 	struct mc_result r;
 
-	/* Bytes that no reader wrote must not matter. */
+	/* Fields that the parser does not write must not matter. */
 	memset(&req, 0xa5, sizeof req);
 	r = mc_parse(&t->parser, &req, p, len);
 	promise(r.used <= len);
@@ -316,7 +317,7 @@ parse_once(struct request_trace *t, const uint8_t *p, uint32_t len)
 	return r;
 }
 
-/* p is the byte at t->done of the stream. */
+/* Parses the bytes. p is the byte at t->done of the stream. */
 static void
 parse_all(struct request_trace *t, const uint8_t *p, uint32_t len)
 {

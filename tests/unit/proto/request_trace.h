@@ -1,8 +1,8 @@
 /*
  * request_trace.h - a stream of bytes, cut at will, as the words of the requests in it.
  *
- * What the parser made of a stream is written down as text, so that tables can state it and two
- * runs can be compared: one line a request, one word a field that means something there.
+ * The requests parsed from a stream are written as text, so that tables can state them and two
+ * runs can be compared: one line for a request, one word for a field with a meaning there.
  *
  * Owner:  the trace owns its text.
  * Errors: abort() if the parser breaks a promise of mc_req.h that holds for every input.
@@ -27,7 +27,7 @@ struct request_trace {
 
 void trace_start(struct request_trace *t);
 
-/* Bytes 0..arrived-1 of the stream are there now: parse what can be parsed. */
+/* Parses what can be parsed now that bytes 0..arrived-1 of the stream have arrived. */
 void trace_arrived(struct request_trace *t, const uint8_t *stream, uint32_t arrived);
 
 #endif

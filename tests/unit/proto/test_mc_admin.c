@@ -1,6 +1,6 @@
 /*
  * Administrative commands. Goal: each is read with memcached's count of words, numbers and error
- * texts; a second word counts only whole. Method: tables of streams and requests
+ * texts; a second word must match as a whole. Method: tables of streams and requests
  * (request_trace.h).
  */
 #include "request_rows.h"
@@ -71,7 +71,7 @@ watch_takes_any_number_of_streams(void **state)
 			    "rawcmds rawcmds rawcmds\r\n",
 			    159),
 		"watch streams=40\n");
-	/* More words than are kept: one of them could be wrong. */
+	/* There are more words than the parser keeps: one of the others could be wrong. */
 	check_str(
 		requests_of("watch rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds "
 			    "rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds rawcmds "

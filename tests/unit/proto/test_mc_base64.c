@@ -1,7 +1,7 @@
 /*
- * Keys in base64. Goal: they are those of RFC 4648, every key can be written and read back, and no
- * two texts mean one key. Method: the vectors of its section 10, keys of random bytes of every
- * length, every text of four letters of a dozen.
+ * Keys in base64. Goal: they are those of RFC 4648, every key can be written and read back, and
+ * no two texts are the same key. Method: the vectors of its section 10, keys of random bytes of
+ * every length, every text of four letters of a dozen.
  */
 #include "support/test.h"
 #include "proto/mc_base64.h"
@@ -66,7 +66,7 @@ base64_of_any_key_is_read_back(void **state)
 	}
 }
 
-/* Every text of four letters either is no base64 or is the one text of its bytes. */
+/* Every text of four letters is either invalid or the only text of its bytes. */
 static void
 no_two_texts_mean_the_same_key(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * Binary requests. Goal: every opcode of memcached is read with its extras, key and value; what
- * cannot be true is answered, and the stream goes on or ends as with memcached. Method: packets
- * written by hand (binary_packet.h) and the requests that must come out.
+ * Binary requests. Goal: every opcode of memcached is read with its extras, key and value; an
+ * invalid packet is answered, and the stream continues or ends as with memcached. Method: packets
+ * written by hand (binary_packet.h) and the requests that they must give.
  */
 #include "binary_packet.h"
 #include "request_rows.h"
@@ -140,8 +140,8 @@ lengths_that_do_not_fit_the_opcode_end_the_connection(void **state)
 {
 	const struct packet rows[] = {
 		P(0x00, 0, 0, 0), /* no key */
-		P(0x00, 1, 1, 0), /* extras nobody asked for */
-		P(0x00, 0, 1, 1), /* a value nobody asked for */
+		P(0x00, 1, 1, 0), /* unexpected extras */
+		P(0x00, 0, 1, 1), /* an unexpected value */
 		P(0x01, 0, 1, 1), P(0x01, 7, 1, 1),   P(0x01, 9, 1, 1),  P(0x01, 8, 0, 1),
 		P(0x04, 4, 1, 0), P(0x05, 0, 1, 0),   P(0x05, 19, 1, 0), P(0x05, 20, 1, 1),
 		P(0x07, 0, 1, 0), P(0x08, 3, 0, 0),   P(0x08, 5, 0, 0),  P(0x08, 0, 1, 0),

@@ -1,7 +1,7 @@
 /*
- * Replies of meta and binary commands. Goal: they are the bytes a client expects, within the bounds
- * the headers state, and what is written can be read back. Method: known bytes, the longest of
- * everything in front of a guard page, and round trips of random fields.
+ * Replies of meta and binary commands. Goal: they are the bytes a client expects, within the
+ * bounds the headers state, and written requests can be read back. Method: known bytes, the
+ * longest of everything in front of a guard page, and round trips of random fields.
  */
 #include "support/guard.h"
 #include "support/test.h"
@@ -210,7 +210,7 @@ what_is_known_of_an_item_is_written_as_memcached_writes_it(void **state)
 	check_str((char *)text, "mg Zm9v b\r\n");
 }
 
-/* RFC 3986, section 2.3. */
+/* RFC 3986, section 2.3, lists the unreserved bytes. */
 static void
 a_uri_shows_unreserved_bytes_as_they_are_and_all_others_in_hex(void **state)
 {

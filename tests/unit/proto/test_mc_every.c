@@ -61,7 +61,8 @@ alone(const struct view *streams, uint32_t count)
 	}
 }
 
-/* What both give, one after the other; a stream that ends gives nothing more. */
+/* A pair must give the requests of both streams in order. A first stream that closes must give
+ * only its own. */
 static void
 pair(struct view a, struct view b)
 {
@@ -125,7 +126,7 @@ packets_joined_with_any_neighbour_are_what_they_are_alone(void **state)
 	pairs(streams, every_binary(streams));
 }
 
-/* Long runs in a random order, cut into random pieces. */
+/* Runs long sequences in a random order, cut into random pieces. */
 static void
 conversation(const struct view *streams, uint32_t count, unsigned seed)
 {

@@ -1,9 +1,9 @@
 /*
- * The fast paths of gets and sets. Goal: what they take, the slow path would have taken
- * just so, and nothing past the bytes that are there is read; what they are for, they take. Method:
- * tables of what is for them and what is not; lines made of words and ends that are hard to tell
- * apart, parsed by both (fast_path_compare.h), at every cut, whose last byte is the last readable
- * one of a page.
+ * The fast paths of gets and sets. Goal: a request that they take is the one that the slow path
+ * would read, and nothing past the bytes at hand is read; they take every request that they are
+ * meant for. Method: tables of requests that are meant for them and that are not; lines made of
+ * words and ends that are easily confused, parsed by both (fast_path_compare.h), at every cut,
+ * whose last byte is the last readable one of a page.
  */
 #include "fast_path_compare.h"
 
@@ -25,7 +25,7 @@ below(uint32_t n)
 	return (uint32_t)(rng_state >> 33) % n;
 }
 
-/* ---- what they are for ---- */
+/* ---- requests for the fast paths ---- */
 
 struct row {
 	const char *text;
@@ -87,7 +87,7 @@ simple_requests_are_taken_and_others_are_not(void **state)
 	}
 }
 
-/* A key of every length up to one too many, alone and between others. */
+/* Keys of every length up to two too many, alone and between others. */
 static void
 keys_of_every_length_are_told_apart(void **state)
 {
@@ -99,7 +99,7 @@ keys_of_every_length_are_told_apart(void **state)
 		key[len] = 0;
 		n = (uint32_t)snprintf(text, sizeof text, "get %s\r\nget %s\nget a %s %s b\r\n",
 				       key, key, key, key);
-		/* A line with a long word among many is left alone. */
+		/* A line with a long word among many may go to the slow path. */
 		check(paths_agree(at_page_end(text, n), n) >= (len <= MC_KEY_MAX ? 2u : 0u));
 		if (len < MC_SCAN_BYTES)
 			check_eq(paths_agree(at_page_end(text, n), n), 6);

@@ -1,7 +1,7 @@
 /*
  * Meta commands. Goal: every flag is read as memcached 1.6.45 reads it, in the order of the
  * request, and every wrong line gets its error; a body is swallowed whenever its length is known.
- * Method: tables of streams and of the requests that must come out (request_trace.h).
+ * Method: tables of streams and of the requests that they must give (request_trace.h).
  */
 #include "request_rows.h"
 
@@ -146,9 +146,9 @@ every_wrong_flag_has_its_error(void **state)
 		{"ma foo D-1\r\n", "bad flags-ma\n"},
 		{"ma foo z\r\n", "bad flags-ma\n"},
 		{"ma foo v v\r\n", "bad flags-ma\n"},
-		{"mg foo Cx z\r\n", "bad flag\n"},       /* a letter nobody knows comes first */
-		{"mg foo Cx C1\r\n", "bad duplicate\n"}, /* or one that is there twice */
-		{"mg foo Cx Jx\r\n", "bad initial\n"},   /* else the last one */
+		{"mg foo Cx z\r\n", "bad flag\n"},       /* an unknown letter is reported first */
+		{"mg foo Cx C1\r\n", "bad duplicate\n"}, /* then a duplicate */
+		{"mg foo Cx Jx\r\n", "bad initial\n"},   /* else the last wrong token */
 		{"mg foo q z\r\n", "bad flag quiet\n"},
 	};
 
@@ -201,7 +201,7 @@ an_opaque_of_32_bytes_with_its_letter_is_taken_and_one_more_refused(void **state
 		check_str(requests_of(over, (uint32_t)strlen(over)), "bad opaque\n");
 	}
 	check_str(requests_of("mg k O\r\n", 8), "mg k [O] order=O opaque=\n");
-	/* A wrong flag or mode is found before it. */
+	/* A wrong flag or mode is reported before a long opaque. */
 	ROWS_HOLD(((struct row[]){
 		{text_of("mg k O%s Tx\r\n", run_of('o', 32)), "bad token\n"},
 		{text_of("mg k Tx O%s\r\n", run_of('o', 32)), "bad token\n"},

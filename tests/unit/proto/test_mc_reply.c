@@ -1,7 +1,7 @@
 /*
- * What is written. Goal: numbers, value lines, fixed lines and UDP frames are the bytes a client
- * expects, within the bounds the headers state. Method: known bytes; numbers against the C
- * library at every power of ten.
+ * Replies. Goal: numbers, value lines, fixed lines and UDP frames are the bytes a client expects,
+ * within the bounds the headers state. Method: known bytes; numbers against the C library at
+ * every power of ten.
  */
 #include "support/guard.h"
 #include "support/test.h"

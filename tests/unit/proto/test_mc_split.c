@@ -111,7 +111,8 @@ a_conversation_is_the_same_wherever_it_is_cut(void **state)
 	same_trace();
 }
 
-/* Keys of all lengths, one too long near the end, in a line longer than MC_LINE_MAX. */
+/* Makes a line longer than MC_LINE_MAX: keys of all lengths, one too long near the end. Returns
+ * its length. */
 static uint32_t
 long_line(uint8_t *stream)
 {

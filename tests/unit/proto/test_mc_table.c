@@ -1,7 +1,7 @@
 /*
- * The tables of commands and errors. Goal: every row is reached by its words, no two rows claim the
- * same ones, and lib/proto/COMMANDS.md says what the table says. Method: parse a line made of each
- * row's words; write the document and compare. `test_mc_table --print` writes it to stdout.
+ * The tables of commands and errors. Goal: every row is reached by its words, no two rows have
+ * the same ones, and lib/proto/COMMANDS.md agrees with the table. Method: parse a line made of
+ * each row's words; write the document and compare. `test_mc_table --print` writes it to stdout.
  */
 #include "support/differences.h"
 #include "support/test.h"
@@ -30,7 +30,7 @@ say(struct text *t, const char *format, ...)
 	t->len += (uint32_t)n;
 }
 
-/* A | inside a cell would end it. */
+/* Writes a cell. A bare | in it would end the cell. */
 static void
 say_cell(struct text *t, const char *words)
 {
@@ -53,9 +53,9 @@ say_errors(struct text *t)
 	MC_STATUSES(STATUS)
 }
 
-#define SHOWN_MAX 60u /* bytes of a line; the rest is repetition */
+#define SHOWN_MAX 60u /* bytes shown of a line; the rest is repetition */
 
-/* Lines with semicolons between. */
+/* Writes the lines with semicolons between them. */
 static void
 say_lines(struct text *t, const char *lines)
 {
@@ -94,11 +94,12 @@ say_differences(struct text *t)
 	       "overwritten says 0. memcached keeps the second of each item's last use; here an "
 	       "item has no "
 	       "4 bytes for it.\n"
-	       "- **Dumps.** `stats cachedump`, `metadump` and `mgdump` hold nothing between their "
-	       "steps, so any "
-	       "number may run. While others write, the index moves some items between their two "
-	       "places: one in "
-	       "some thousands may be listed twice or missed.\n"
+	       "- **Dumps.** Any number of `stats cachedump`, `metadump` and `mgdump` may run. "
+	       "What is there all the "
+	       "time is listed once, whatever others write. Only beside two others under way, or "
+	       "after its reader "
+	       "paused for a minute, a dump may miss one item in some thousands that are moved, "
+	       "or list it twice.\n"
 	       "- **Classes.** memcached has 63 slab classes, here there may be more. `stats "
 	       "cachedump 63` lists "
 	       "what lies in class 63 and in all behind it, and those behind it list nothing: "
@@ -177,7 +178,7 @@ parsed(const char *line)
 	return req;
 }
 
-/* Arguments that are valid for a syntax. */
+/* Returns arguments that are valid for a syntax. */
 static const char *
 arguments_of(enum mc_syntax syntax)
 {
@@ -253,7 +254,7 @@ no_two_rows_have_the_same_words(void **state)
 			check_ne(mc_opcodes[i].opcode, mc_opcodes[j].opcode);
 }
 
-/* A first word with more than one row: they stand side by side, where the parser looks. */
+/* Rows with the same first word must be adjacent, where the parser searches. */
 static void
 rows_of_one_word_are_neighbours(void **state)
 {
@@ -280,7 +281,7 @@ what_an_operator_does_is_refused_over_udp(void **state)
 	check_eq(mc_verb_over_udp(MC_BIN_GET), MC_UDP_YES);
 	check_eq(mc_verb_over_udp(MC_BIN_NOOP), MC_UDP_YES);
 	check_eq(mc_verb_over_udp(MC_BIN_FLUSH), MC_UDP_ADMIN);
-	check_eq(mc_verb_over_udp(MC_WATCH), MC_UDP_NO); /* it needs a connection */
+	check_eq(mc_verb_over_udp(MC_WATCH), MC_UDP_NO); /* needs a connection */
 	check(mc_verb_over_udp(MC_BIN_SASL_AUTH) != MC_UDP_YES);
 	check_eq(mc_verb_over_udp(MC_BAD), MC_UDP_YES); /* its error is answered */
 }

@@ -1,8 +1,7 @@
 /*
  * The text parser. Goal: every command of memcached 1.6.45 is read as memcached reads it, every
- * wrong line gets its error, and a body is swallowed exactly when memcached swallows it.
- * Method: tables of streams and of the requests that must come out, written as text
- * (request_trace.h).
+ * wrong line gets its error, and a body is swallowed exactly when memcached swallows it. Method:
+ * tables of streams and of the requests that they must give, written as text (request_trace.h).
  */
 #include "request_rows.h"
 
@@ -67,7 +66,7 @@ a_key_may_hold_any_byte_but_space_and_line_feed(void **state)
 {
 	check_str(requests_of("get a\0b\r\n", 9), "get a\\00b\n");
 	check_str(requests_of("delete \xff\x01\r\n", 11), "delete \\ff\\01\n");
-	/* A command may not: no word is another with zeros behind it. */
+	/* A command may not have zeros: a word with zeros behind it is unknown. */
 	check_str(requests_of("delete\0 a\r\n", 11), "bad unknown\n");
 	check_str(requests_of("stats\0\r\n", 8), "bad unknown\n");
 	check_str(requests_of("stats settings\0\r\n", 17), "bad unknown\n");
@@ -253,7 +252,8 @@ a_key_of_250_bytes_is_read_and_one_of_251_is_an_error(void **state)
 	}
 }
 
-/* "get" and keys of the same letter until the stream has len bytes, a line end not included. */
+/* Makes "get" and keys of the same letter until the stream has len bytes, without a line end.
+ * Returns the length. */
 static uint32_t
 long_get(char *stream, uint32_t len, uint32_t key_len)
 {
@@ -284,7 +284,8 @@ a_retrieval_line_has_no_bound(void **state)
 	free(stream);
 }
 
-/* A line longer than MC_LINE_MAX, a key of key_len bytes near its end, and a command behind. */
+/* Returns a line longer than MC_LINE_MAX, a key of key_len bytes near its
+ * end, and a command behind. */
 static const char *
 long_line_with_key(uint32_t key_len)
 {
@@ -339,7 +340,8 @@ a_line_that_never_ends_closes_the_connection(void **state)
 	}
 }
 
-/* Wherever the window of MC_LINE_MAX bytes ends in it; what is no key behind them is an error. */
+/* The window of MC_LINE_MAX bytes may end anywhere in the spaces; an invalid key
+ * behind them is an error. */
 static void
 spaces_in_front_of_a_first_key_never_end_a_connection(void **state)
 {
@@ -375,7 +377,7 @@ spaces_in_front_of_a_first_key_never_end_a_connection(void **state)
 	check_str(requests_of(stream, 3311), "bad format\nversion\n");
 }
 
-/* Whether it is the last cannot be told. */
+/* The parser cannot know whether the key is the last one. */
 static void
 spaces_behind_a_key_close_the_connection(void **state)
 {

@@ -61,7 +61,8 @@ struct saving {
 	void *arg;
 };
 
-/* Saved as at the present second, into a file that goes again. */
+/* Saves the store at the present second, into a file that is removed again, and
+ * reads the file's bytes. */
 static inline void
 save(struct rig *rig, const struct saving *how, struct save_told *told, struct bytes *b)
 {
@@ -90,7 +91,7 @@ save(struct rig *rig, const struct saving *how, struct save_told *told, struct b
 	free(ask.memory);
 }
 
-/* Prepared as a start does it. False: the front says no. */
+/* Prepares a load as a start does. False if the file's front is refused. */
 static inline bool
 load_prepare(struct rig *rig, struct save_loader *l, const struct bytes *b, int64_t shift_s)
 {

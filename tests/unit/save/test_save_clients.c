@@ -1,9 +1,10 @@
 /*
- * A load beside clients. Goal: a key has the value that was saved, or none, until a client stores
- * or removes it; from then on it has what the client left, and no number of its versions comes
- * twice. Method: a random history of sets, adds, deletes, increments, touches, stale marks, flushes
- * now and later, by one core between the blocks that another one loads, beside a model; at the end
- * every key is judged. Some stores are so small that the clients' items are evicted meanwhile.
+ * A load beside clients. Goal: a key has the saved value, or none, until a client stores or
+ * removes it; from then on it has what the client left, and no number of its versions is used
+ * twice. Method: a random history of sets, adds, deletes, increments, touches, stale marks,
+ * flushes now and later, by one core between the blocks that another one loads, beside a model;
+ * at the end every key is checked. Some stores are so small that the clients' items are evicted
+ * meanwhile.
  */
 #include "support/test.h"
 #include "save_rig.h"
@@ -15,10 +16,10 @@
 
 struct model {
 	enum { SAVED, CLIENTS, GONE } is[KEYS];
-	uint32_t version[KEYS]; /* of CLIENTS */
+	uint32_t version[KEYS]; /* of keys that are CLIENTS */
 	uint64_t top[KEYS];     /* the largest number that the key has had */
 	uint32_t flushes;
-	bool due; /* a flush is to come: another one replaces it */
+	bool due; /* a flush is pending; another flush replaces it */
 };
 
 static uint64_t state;
@@ -37,7 +38,8 @@ name_of(uint32_t key, char *name)
 	return (struct view){(const uint8_t *)name, (uint32_t)sprintf(name, "key-%u", key)};
 }
 
-/* Version 0 is the saved one: a number for some, some thousand bytes for others. */
+/* Returns the value of a version. Version 0 is the saved one: a number for some keys, some
+ * thousand bytes for others. */
 static struct view
 value_of(uint32_t key, uint32_t version, uint8_t *to)
 {
@@ -81,7 +83,8 @@ make_file(struct bytes *b, uint64_t top[KEYS])
 	rig_down(&rig);
 }
 
-/* What is there is right; a new version of a client's has a number that the key has not had. */
+/* Checks the item of a key. Its value must be right, and a client's new version must have a
+ * number that the key has not had. */
 static void
 judge(struct store_core *sc, struct model *m, uint32_t key, bool is_new)
 {
@@ -116,7 +119,7 @@ all_gone(struct model *m)
 	m->due = false;
 }
 
-/* One call of a client's. */
+/* Makes one call as a client. */
 static void
 ask(struct store_core *sc, struct model *m, uint32_t now, bool flushes)
 {
@@ -148,18 +151,18 @@ ask(struct store_core *sc, struct model *m, uint32_t now, bool flushes)
 		store_delete(sc, k, hash);
 		m->is[key] = GONE;
 		break;
-	case 200 ... 219: /* removed by an expiry that is past */
+	case 200 ... 219: /* removed by an expiry in the past */
 		if (store_touch(sc, k, hash, 1, &it) != STORE_NO_MEMORY)
 			m->is[key] = GONE;
 		break;
-	case 220 ... 239: /* stale or removed: what is to be loaded is out of date */
+	case 220 ... 239: /* stale or removed: the saved item is out of date */
 		if (store_delete_with(sc, k, hash, &stale, &it) == STORE_OK && it != NULL) {
 			m->top[key] = item_cas(it) > m->top[key] ? item_cas(it) : m->top[key];
 			store_delete(sc, k, hash);
 		}
 		m->is[key] = GONE;
 		break;
-	case 240 ... 259: /* a number that counts is this client's */
+	case 240 ... 259: /* a number that was incremented is this client's */
 		if (store_arith(sc, k, hash, 1, false, &number) == STORE_OK) {
 			m->is[key] = CLIENTS;
 			it = store_get(sc, k, hash);
@@ -170,7 +173,7 @@ ask(struct store_core *sc, struct model *m, uint32_t now, bool flushes)
 			m->is[key] = GONE;
 		}
 		break;
-	case 260 ... 269: /* it has expired, and is reclaimed */
+	case 260 ... 269: /* the item has expired and is reclaimed */
 		if (set_full(sc, name, "", 0, sc->now_s) == STORE_OK)
 			m->is[key] = GONE;
 		break;
@@ -181,7 +184,7 @@ ask(struct store_core *sc, struct model *m, uint32_t now, bool flushes)
 	}
 }
 
-/* A block of the file each time, the clients between them. */
+/* Loads the file block by block, with client calls between the blocks. */
 static void
 play(uint32_t round, const struct bytes *b, const uint64_t top[KEYS], uint32_t mebibytes)
 {
@@ -195,7 +198,7 @@ play(uint32_t round, const struct bytes *b, const uint64_t top[KEYS], uint32_t m
 	memcpy(m.top, top, sizeof m.top);
 	m.due = round % 10 == 9;
 	check(load_prepare(&rig, &l, b, 0));
-	/* Memory is short from the beginning: what clients store is evicted. */
+	/* Memory is short from the beginning: items that clients store are evicted. */
 	for (uint32_t i = 0; mebibytes < 16 && i < 900; i++) {
 		sprintf((char *)filler, "filler-%u", i);
 		put(rig.core, text((char *)filler), (struct view){filler, 8000}, STORE_SET, 0);
@@ -209,7 +212,7 @@ play(uint32_t round, const struct bytes *b, const uint64_t top[KEYS], uint32_t m
 			ask(rig.core, &m, ++now, round % 5 == 4);
 		store_turn(rig.core, rig.core->now_s);
 		store_offline(
-			rig.core); /* or the clients' core would hold up the loader's memory */
+			rig.core); /* or else the clients' core would delay the loader's memory */
 		save_load_slot(&l, 1, b->at + at, sb.bytes, rig.core->now_s);
 		store_offline(l.core);
 		store_turn(rig.core, rig.core->now_s + (any(8) == 0));
@@ -248,7 +251,7 @@ clients_win_over_a_load(void **arg)
 	free(b.at);
 }
 
-/* Nothing was stored before it, nothing loaded: a flush is one all the same. */
+/* A flush has its effect even if nothing was stored before it and nothing loaded. */
 static void
 a_flush_before_the_first_item_ends_the_load(void **arg)
 {
@@ -268,7 +271,7 @@ a_flush_before_the_first_item_ends_the_load(void **arg)
 	rig_down(&rig);
 }
 
-/* After the load removals are as fast as ever. */
+/* After the load removals are as fast as before it. */
 static void
 marks_end_with_the_load(void **arg)
 {
@@ -286,7 +289,8 @@ marks_end_with_the_load(void **arg)
 	rig_down(&rig);
 }
 
-/* Else pages that hold what it has retired could never be evacuated. */
+/* The loader's core leaves last: pages that hold its retired items could never be evacuated
+ * otherwise. */
 static void
 the_loaders_core_leaves_when_it_has_freed_what_it_retired(void **arg)
 {

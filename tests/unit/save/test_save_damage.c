@@ -1,8 +1,8 @@
 /*
- * A damaged file. Goal: whatever happens to a file's bytes, a key has the value that was saved or
- * none, the rest of the file is loaded, and the store goes on. Method: a small file of items of all
- * sizes, packed and not; cut at a thousand places, a bit turned at two thousand; blocks torn,
- * doubled, exchanged, taken from another file. Then payloads that lie under right sums.
+ * A damaged file. Goal: whichever bytes of a file are changed, a key has the saved value or none,
+ * the rest of the file is loaded, and the store keeps working. Method: a small file of items of
+ * all sizes, packed and not; cut at a thousand places, a bit turned at two thousand; blocks torn,
+ * doubled, exchanged, taken from another file. Then false payloads under right sums.
  */
 #include "support/test.h"
 #include "save_rig.h"
@@ -45,7 +45,8 @@ make_file(uint32_t level, uint32_t random, struct bytes *b)
 	rig_down(&rig);
 }
 
-/* A store that loads, over the one before: new memory for each costs more than the load. */
+/* Returns a store for a load in the memory of the one before: new memory for each would cost more
+ * than the load. */
 static struct rig
 next_rig(void)
 {
@@ -60,7 +61,7 @@ next_rig(void)
 	return kept;
 }
 
-/* Loads what there is. Every key is right, or missing. Returns how many are there. */
+/* Loads the bytes and checks that every key is right or missing. Returns how many are loaded. */
 static uint32_t
 look(const struct bytes *b)
 {
@@ -85,7 +86,8 @@ look(const struct bytes *b)
 	return there;
 }
 
-/* A copy whose last byte is the last that may be read (valgrind and sanitizers see it). */
+/* Returns a copy whose last byte is the last that may be read (valgrind
+ * and sanitizers check it). */
 static struct bytes
 copy_of(const struct bytes *b, size_t len)
 {
@@ -175,7 +177,8 @@ blocks_that_are_torn_doubled_or_exchanged_never_lie(void **state)
 	free(b.at);
 }
 
-/* The first blocks of a value, the last ones of another of the same length: no value at all. */
+/* With blocks zeroed in between, a value may not be made of the first blocks of one and the last
+ * of another of the same length. */
 static void
 a_value_is_not_made_of_two(void **state)
 {
@@ -201,7 +204,7 @@ a_value_is_not_made_of_two(void **state)
 	free(b.at);
 }
 
-/* An older file lies where the new one was not written. */
+/* An older file's bytes remain where the new file was not written. */
 static void
 blocks_of_another_file_are_not_loaded(void **state)
 {
@@ -232,7 +235,7 @@ next_random(uint64_t *s)
 	return *s >> 33;
 }
 
-/* Nobody but this file's owner can write such a thing; it must not end the process all the same. */
+/* Only the file's owner can write such bytes, but they must not end the process. */
 static void
 lies_under_right_sums_end_nothing(void **state)
 {

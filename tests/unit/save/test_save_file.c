@@ -1,7 +1,7 @@
 /*
- * A saved file's life. Goal: it is loaded once; what is not to be loaded is told apart, with a
- * reason; the gap is judged by the clocks that can know it; a stop that cannot write says so
- * before. Method: files in a folder of this test's; a table of clocks.
+ * A saved file's life. Goal: a file is loaded once; a file that must not be loaded is recognized,
+ * with a reason; the gap is judged by the clocks that can measure it; a stop that could not write
+ * reports it beforehand. Method: files in a folder of this test's; a table of clocks.
  */
 #include "support/test.h"
 #include "save_rig.h"
@@ -57,7 +57,7 @@ the_gap_is_judged_by_the_clocks_that_know_it(void **state)
 		{"b1", 161, 1061, 60, SAVE_FOUND_OLD, 0, 0},
 		{"b1", 150, 1080, 60, SAVE_FOUND_OLD, 0, 0}, /* the wall clock was set */
 		{"b1", 90, 990, KEEP_FOR_ALWAYS, SAVE_FOUND_OLD, 0, 0},
-		/* After a reboot, or on another machine, the boot clock says nothing. */
+		/* After a reboot, or on another machine, the boot clock is meaningless. */
 		{"b2", 5, 1050, 60, SAVE_FOUND_WHOLE, 50, 80},
 		{"b2", 900000, 1050, 60, SAVE_FOUND_WHOLE, 50, 80},
 		{"b2", 5, 1061, 60, SAVE_FOUND_OLD, 0, 0},
@@ -148,7 +148,7 @@ one_process_has_it(void **state)
 	check(save_lock(&paths, 0, &second, &err));
 	close(second);
 	save_forget(paths.lock);
-	/* Where nothing can be written, nothing is anybody's. */
+	/* A folder that cannot be written needs no lock. */
 	save_paths_set(&nowhere, "/proc/none/x");
 	check(save_lock(&nowhere, 0, &first, &err));
 	check_eq(first, -1);

@@ -1,7 +1,7 @@
 /*
- * A kernel that is short of something. Goal: what it refuses for a while is asked again, and what
- * it refuses for good is an error, soon and for all that follows. Method: the call of liburing that
- * waits is replaced by one that fails as often as it is told to.
+ * A kernel that is short of resources. Goal: a call that it refuses for a while is repeated, and
+ * one that it refuses for good is an error, soon and for all later calls. Method: the call of
+ * liburing that waits is replaced by one that fails a set number of times.
  */
 #include "support/test.h"
 #include "save/save_io.h"
@@ -93,7 +93,7 @@ what_is_refused_for_good_is_an_error_once(void **state)
 		close_file(&f);
 		skip();
 	}
-	/* No end of these can be there unasked: they are not submitted. */
+	/* Transfers 3 and 4 are not submitted, so their ends cannot have arrived. */
 	refusal.error = -EBUSY;
 	refusal.times = FOR_EVER;
 	f.io.at[3].len = f.io.at[4].len = SAVE_ALIGN;

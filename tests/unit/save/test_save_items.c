@@ -1,8 +1,8 @@
 /*
- * Items go into a file and come back. Goal: what a store holds when it is saved is there after the
- * load, with value, flags, cas, status and the time that is left to it; nothing else is; and a new
- * version never gets a number that the key has had. Method: stores of many kinds of items, saved
- * with and without igzip and io_uring; the file's bytes loaded into another store.
+ * Items are saved into a file and loaded again. Goal: after the load the store has the items of
+ * the save, with value, flags, cas, status and remaining time, and no others; a new version never
+ * gets a number that the key has had. Method: stores of many kinds of items, saved with and
+ * without igzip and io_uring; the file's bytes loaded into another store.
  */
 #include "support/test.h"
 #include "save_rig.h"
@@ -21,7 +21,7 @@ name_of(uint32_t key, char *name)
 	return (struct view){(const uint8_t *)name, (uint32_t)sprintf(name, "key-%u", key)};
 }
 
-/* Every 100th is of several blocks, every 10th of a few to a block. */
+/* Returns a key's value. Every 100th has several blocks; of every 10th a few fit a block. */
 static struct view
 value_of(uint32_t key)
 {
@@ -81,7 +81,7 @@ how_many(struct store_core *sc, int64_t shift_s)
 	return there;
 }
 
-/* False in a container, whose filter of calls refuses it. */
+/* False in a container whose filter of system calls refuses io_uring. */
 static bool
 kernel_has_uring(void)
 {
@@ -141,7 +141,7 @@ packed_items_come_back_and_take_less(void **state)
 	free(plain.at);
 }
 
-/* ---- what is not to come back ---- */
+/* ---- items that are not loaded ---- */
 
 static const struct saving plainly = {SAVE_UNPACKED, .uring = true};
 
@@ -207,7 +207,8 @@ cas_of(struct store_core *sc, const char *key)
 	return it != NULL ? item_cas(it) : 0;
 }
 
-/* Of keys that are loaded, stored anew before they are, removed before the save, or dead then. */
+/* The keys are loaded, stored before their load, removed before the save,
+ * or expired at the save. */
 static void
 no_key_sees_a_number_twice(void **state)
 {
@@ -246,7 +247,7 @@ no_key_sees_a_number_twice(void **state)
 	rig_down(&to);
 }
 
-/* Won, stale, chosen numbers: what tells versions apart. */
+/* Fields that distinguish versions are kept: the win and stale marks, and chosen numbers. */
 static void
 status_and_long_numbers_come_back(void **state)
 {
@@ -280,9 +281,9 @@ status_and_long_numbers_come_back(void **state)
 	rig_down(&to);
 }
 
-/* ---- too little room, too little time ---- */
+/* ---- shortage of room or time ---- */
 
-/* Nothing is evicted for a load: what clients have stored stays. */
+/* A load evicts nothing: items that clients have stored stay. */
 static void
 a_store_that_is_too_small_loads_a_part_and_evicts_nothing(void **state)
 {
@@ -313,7 +314,7 @@ no_more(void *arg, const struct save_told *told)
 	return false;
 }
 
-/* The file of a save that had no more time has what was written until then, and all numbers. */
+/* The file of a save that ran out of time has the items written until then, and all numbers. */
 static void
 a_save_that_is_cut_short_is_good_for_what_it_has(void **state)
 {

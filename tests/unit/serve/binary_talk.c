@@ -77,7 +77,7 @@ packets_put(uint8_t *to, const struct packet *list)
 	return (uint32_t)(at - to);
 }
 
-/* Returns the bytes of the packet. */
+/* Checks that the bytes begin with this packet. Returns the packet's bytes. */
 static uint32_t
 packet_matches(struct view bytes, const struct packet *p)
 {

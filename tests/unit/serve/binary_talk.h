@@ -13,7 +13,7 @@
 #define BINARY_END    0xffu
 #define BINARY_MAX    16u
 
-/* cas of a reply: 0 must be 0, SOME any other number. */
+/* The cas of a reply: 0 must be 0, SOME any other number. */
 #define SOME 1u
 
 /* Opcodes. */
@@ -57,12 +57,12 @@ enum binary_op {
 struct packet {
 	uint8_t op;
 	uint8_t extras_len;
-	uint16_t status; /* of a reply; with a text of its own if there is no value */
+	uint16_t status; /* of a reply; a reply without a value has the status's text */
 	uint32_t to;     /* reply: number of the request */
 	const char *extras;
 	const char *key;
 	const char *value;
-	uint32_t value_len; /* 0: as text */
+	uint32_t value_len; /* 0: the length of the text */
 	uint64_t cas;
 };
 
@@ -75,12 +75,12 @@ struct packet {
 		.op = BINARY_END                                                                   \
 	}
 
-/* Write the requests at `at`; returns how many bytes. */
+/* Writes the requests at `at`; returns how many bytes. */
 uint32_t packets_put(uint8_t *at, const struct packet *list);
 /* Fails the test unless the bytes are these replies and nothing else. */
 void packets_match(struct view bytes, const struct packet *list);
 
-/* Of binary replies one behind the other: numbers of versions differ from run to run. */
+/* Clears the cas of consecutive binary replies: numbers of versions differ from run to run. */
 static inline void
 binary_clear_cas(uint8_t *reply, uint32_t len)
 {

@@ -9,7 +9,7 @@ turns(struct rig *rig, uint32_t n)
 		rig_turn(rig);
 }
 
-/* Where a flush is not allowed, nothing was stored either. */
+/* Empties the cache by flush_all. If a flush is not allowed, no item was stored either. */
 void
 empty_cache(struct rig *rig)
 {
@@ -22,7 +22,7 @@ empty_cache(struct rig *rig)
 	rig_lose(rig, c);
 }
 
-/* In two pieces, a turn apart, or in one. */
+/* Sends the bytes in two pieces, two turns apart, to an empty cache. Returns the connection. */
 static struct conn *
 exchange(struct rig *rig, struct view in, uint32_t cut)
 {

@@ -1,10 +1,10 @@
 /*
- * conversation.h - what is sent on a connection and what must come back, as tables.
+ * conversation.h - requests on a connection and the expected replies, as tables.
  *
- * Each row is fed whole and cut in two at every byte, the pieces some turns apart, each time
- * over an empty cache; afterwards nothing may be held.
+ * Each row is fed whole and cut in two at every byte, the pieces some turns apart, each time over
+ * an empty cache; afterwards nothing may be held.
  *
- * Owner: the caller's rig.
+ * Owner:  the caller's rig.
  */
 #ifndef CLOCKOO_CONVERSATION_H
 #define CLOCKOO_CONVERSATION_H
@@ -18,12 +18,12 @@ struct row {
 	const char *out;
 };
 
-/* By flush_all, over as many turns as it waits. */
+/* Empties the cache by flush_all, over as many turns as the flush waits. */
 void empty_cache(struct rig *rig);
 void rows_hold(struct rig *rig, const struct row *rows, size_t count);
 #define ROWS_HOLD(rig, rows) rows_hold(rig, rows, sizeof(rows) / sizeof((rows)[0]))
 
-/* The same for bytes that may be zeros. */
+/* Checks one exchange as rows_hold does, for bytes that may be zeros. */
 void bytes_hold(struct rig *rig, struct view in, struct view out);
 
 #endif

@@ -31,7 +31,7 @@ struct elsewhere {
 struct conn {
 	uint32_t slot;
 	bool open, ready, eof, closed, aborted, wants_room;
-	bool left; /* the service has been told that it is gone */
+	bool left; /* the service knows that the connection is closed */
 	bool dropped, narrow;
 	struct segment *head, *tail;
 	uint32_t sent_len, queued, chunks;
@@ -48,14 +48,14 @@ struct stack {
 	struct conn *order[FAKE_CONNS]; /* ready, oldest first */
 	uint32_t order_count;
 	struct segment *spent;
-	_Atomic uint32_t conns_open, chunks_used; /* other cores ask */
+	_Atomic uint32_t conns_open, chunks_used; /* other cores read them */
 	uint32_t presses;
 	uint32_t chunks, credits, bufs_left, tx_queue_max, tx_queue_left;
 	struct datagram datagrams[FAKE_DATAGRAMS + FAKE_KEPT];
 	uint32_t datagram_count, datagrams_read;
-	const struct access_list *access; /* who is let in */
-	uint32_t access_looked;           /* slots looked at for it */
-	const uint64_t *waiting;          /* sources */
+	const struct access_list *access; /* decides who is let in */
+	uint32_t access_looked;           /* slots examined for it */
+	const uint64_t *waiting;          /* the sources that wait, as bits */
 	bool first_stays;
 	uint8_t begun[2048];
 	uint32_t begun_to;
@@ -67,7 +67,7 @@ struct stack {
 
 const struct counter_name stack_counter_names[STACK_COUNTER_COUNT] = {STACK_COUNTERS(COUNTER_NAME)};
 
-/* ---- what the service sees ---- */
+/* ---- calls of the service ---- */
 
 void
 stack_attach(struct stack *s, const struct stack_user *user)
@@ -236,7 +236,7 @@ conn_is_full(struct stack *s, struct conn *c)
 	return c->queued > CONN_SENDQ_BYTES;
 }
 
-/* The peer's window takes a whole value. */
+/* True if the peer's window takes a whole value. */
 bool
 conn_piece_fits(struct stack *s, struct conn *c)
 {
@@ -280,7 +280,7 @@ conn_credit_return(struct stack *s, uint32_t replies)
 	s->credits -= replies;
 }
 
-/* Room for as many replies as it takes to see that they are told apart. */
+/* Reserves room for several replies, so that a test can distinguish them. */
 uint8_t *
 conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room)
 {
@@ -363,8 +363,8 @@ tell_gone(struct stack *s, struct conn *c)
 	s->user.gone(s->user.arg, c);
 }
 
-/* Its slot is taken until the test says that the connection is lost, as the stack's is until its
- * peer has closed. */
+/* The slot is taken until the test loses the connection, as the stack's is
+ * until its peer has closed. */
 void
 conn_close_detach(struct stack *s, struct conn *c)
 {
@@ -382,7 +382,7 @@ lose(struct stack *s, struct conn *c)
 	let_go(s, c);
 }
 
-/* It has no peers to open to. */
+/* There are no peers to connect to. */
 struct conn *
 conn_connect(struct stack *s, const struct conn_target *to)
 {
@@ -395,7 +395,7 @@ stack_access_set(struct stack *s, const struct access_list *list)
 	s->access = list;
 }
 
-/* Looks at one slot at a time. */
+/* Examines one slot at a time. */
 uint32_t
 stack_access_enforce(struct stack *s, uint32_t from)
 {
@@ -481,7 +481,7 @@ stack_datagrams_pass_over(struct stack *s, const uint64_t *waiting, bool first_s
 	s->first_stays = first_stays;
 }
 
-/* Those of waiting sources go behind all others'. */
+/* Moves datagrams of waiting sources behind all others. */
 static void
 pass_over(struct stack *s)
 {
@@ -569,12 +569,12 @@ stack_counters(const struct stack *s)
 	return s->counters;
 }
 
-/* ---- what the test does ---- */
+/* ---- calls of the test ---- */
 
 static const struct serve_config serve_cfg = {
 	.conns_max = FAKE_CONNS, .conns_spare = FAKE_SPARE, .conn_requests_max = 20};
 
-/* The store and what the cores share lie in the first one's region. */
+/* The store and the state that cores share are in the first rig's region. */
 static void
 shared_create(struct rig *r, uint32_t cores, bool never_evict)
 {
@@ -889,7 +889,7 @@ rig_datagram(struct rig *r, uint16_t id, uint16_t total, const void *bytes, uint
 					    .start = malloc(FAKE_DATAGRAM_BYTES)};
 	s->datagrams[i].payload = (struct view){s->datagrams[i].start, len + 8};
 	memcpy(mc_udp_put(s->datagrams[i].start, id, 0, total), bytes, len);
-	s->datagrams[i].start[len + 8] = 'x'; /* not of it */
+	s->datagrams[i].start[len + 8] = 'x'; /* a byte beyond the datagram */
 }
 
 uint32_t
@@ -948,7 +948,7 @@ rig_stack_count(struct rig *r, uint32_t which, uint64_t n)
 	counter_add(&r->stack->counters[which], n);
 }
 
-/* Here connections are plain. */
+/* Connections have no pipe here: they are plain. */
 struct conn *
 conn_pipe_open(struct stack *s, struct conn *wire)
 {

@@ -1,9 +1,9 @@
 /*
- * few_awaits.h - what tests of the ends of awaited operations share: a rig with a table of few
- * places (FEW_AWAITS), whose supplier can be held up.
+ * few_awaits.h - shared by tests of the ends of awaited operations: a rig with a table of few
+ * places (FEW_AWAITS), whose backend can be held up.
  *
- * Shape:  begin() is called by a test's setup, stop() is its teardown: nothing may be left of what
- *         was asked.
+ * Shape:  begin() is called by a test's setup, stop() is its teardown: no request to the backend
+ *         may be left.
  */
 #ifndef CLOCKOO_FEW_AWAITS_H
 #define CLOCKOO_FEW_AWAITS_H
@@ -32,7 +32,7 @@ turns(uint32_t n)
 		late_turn(late);
 }
 
-/* Nothing is left of what was asked. */
+/* Checks that no request to the backend is left. */
 static int
 stop(void **state)
 {
@@ -58,12 +58,12 @@ say(const char *text)
 
 #define SAYS(c, text) check_str(rig_sent(c, NULL), text)
 
-/* s1 and s2 have 31 and 62 bytes, s5 nothing. */
+/* s1 and s2 have 31 and 62 bytes, s5 is a miss. */
 #define S1        "VALUE s1 1 31\r\nbipwdkryfmtahovcjqxelszgnubipwd\r\n"
 #define S0        "VALUE l 0 1\r\nx\r\n"
 #define NO_ANSWER "SERVER_ERROR no answer in time\r\n"
 
-/* A line of keys of one lane. */
+/* Returns a line of keys of one lane. */
 static const char *
 line_of(char kind, uint32_t lane, uint32_t count, uint32_t from)
 {
@@ -83,7 +83,7 @@ line_of(char kind, uint32_t lane, uint32_t count, uint32_t from)
 	return strcat(line, "\r\n");
 }
 
-/* As many as a lane has. */
+/* Takes all places that a lane may have. */
 static void
 fill_lane(uint32_t lane)
 {

@@ -1,5 +1,5 @@
 /*
- * few_writes.h - setups of tests whose supplier writes, too: few_awaits.h.
+ * few_writes.h - setups of tests whose backend also writes: few_awaits.h.
  */
 #ifndef CLOCKOO_FEW_WRITES_H
 #define CLOCKOO_FEW_WRITES_H

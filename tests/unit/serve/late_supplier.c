@@ -10,13 +10,13 @@
 #include <stdlib.h>
 
 #define RECLAIM_TURNS_MAX 20000u
-#define ASKS_MAX          8192u /* open, or their answers on their way */
+#define ASKS_MAX          8192u /* open, or with an answer under way */
 #define COPIES_MAX        256u  /* on the flash; a further one is lost */
 
 enum ask_state {
 	ASK_NONE,
 	ASK_OPEN,
-	ASK_FORGOTTEN, /* its answer comes all the same */
+	ASK_FORGOTTEN, /* its answer still arrives */
 	ASK_TAKEN,     /* its item is in use */
 };
 
@@ -28,7 +28,7 @@ struct ask {
 	struct fill fill; /* of an item that it answers with */
 	bool write, valued, bring;
 	uint8_t verb;
-	struct fill value; /* that it was asked with */
+	struct fill value; /* the value of the request */
 	struct serve_answer said;
 };
 
@@ -45,15 +45,15 @@ struct late {
 	struct late_config cfg;
 	uint64_t rng, turn, asked, stale, answered;
 	bool hold;
-	uint64_t moved; /* lanes that keys have gone on */
-	uint32_t used;  /* no ask stands behind so many */
+	uint64_t moved; /* lanes that keys have moved on by */
+	uint32_t used;  /* every request has a lower place */
 	void *memory;
-	struct rig *server; /* its store is what clients write to */
+	struct rig *server; /* its store is the one that clients write to */
 	uint64_t values;
 	uint8_t written[LATE_NUMBERS];
 	struct store_tier tier;
 	uint64_t brought, read;
-	uint32_t unended; /* asked in this turn, and passes_end() has not followed */
+	uint32_t unended; /* asked in this turn, before passes_end() */
 	bool ended;
 	struct copy copies[COPIES_MAX];
 	struct ask asks[ASKS_MAX];
@@ -67,7 +67,7 @@ below(struct late *late, uint32_t n)
 	return (uint32_t)(late->rng >> 33) % n;
 }
 
-/* ---- what a key has ---- */
+/* ---- values of keys ---- */
 
 static uint32_t
 number_of(const struct ask *a)
@@ -90,7 +90,7 @@ written_item(struct late *late, const struct ask *a)
 	return store_peek(sc, key, store_hash(sc, key));
 }
 
-/* From one store into another one. */
+/* Copies an item's value from one store into a fill of another. */
 static void
 value_copy_to(struct store_core *to, struct fill *f, const struct store_core *from,
 	      const struct item *it)
@@ -171,8 +171,8 @@ key_with_l(char text[static 16], uint32_t number)
 	return (struct view){(const uint8_t *)text, (uint32_t)sprintf(text, "l%u", number)};
 }
 
-/* What was brought for a write as often as it may be stays until that is executed: else it would be
- * lost, which a cache may, and the client would see it. */
+/* True if a promoted item must stay. It was promoted for a write as often as allowed; evicting it
+ * again before the write runs would lose it, which a cache may, but the client would see it. */
 static bool
 is_to_stay(const struct late *late, uint64_t hash)
 {
@@ -274,7 +274,7 @@ copy_bring(struct late *late, struct copy *c)
 	copy_promote(late, c, &f);
 }
 
-/* What was told of a copy becomes an item now and then, if the copy is still there. */
+/* Ends the use of a copy's item. Now and then it is promoted, if the copy still exists. */
 static void
 copy_release(struct late *late, struct ask *a)
 {
@@ -291,11 +291,12 @@ may_have(void *arg, struct view key, uint64_t hash)
 {
 	struct late *late = arg;
 
-	/* Others are the supplier's in any case; one in eight seems to be there. */
+	/* Other keys are always the backend's. One in eight l keys seems to be there. */
 	return key.data[0] != 'l' || copy_of(late, hash) != NULL || hash % 8 == 0;
 }
 
-/* A real one forgets the copy; here the client's answer is to be the same. */
+/* A real backend forgets the copy. Here it is promoted, so that the client's
+ * answer stays the same. */
 static bool
 missed(void *arg, struct view key, uint64_t hash)
 {
@@ -307,7 +308,7 @@ missed(void *arg, struct view key, uint64_t hash)
 	return store_shadow(late->rig->core, key, hash, NULL) != STORE_EXISTS;
 }
 
-/* Of a key with an l: told, or brought. */
+/* Answers for a key with an l: true if it has a copy to read; a promotion is done here. */
 static bool
 flash_is_here(struct late *late, struct ask *a)
 {
@@ -359,7 +360,7 @@ cas_of(const struct ask *a)
 	return a->key[0] == 'l' ? a->said.cas : 1000 + number_of(a);
 }
 
-/* Published, so that what is pinned of it stays; and kept, or not. */
+/* Ends a value: it is published, so that its pinned bytes stay, and then kept or deleted. */
 static void
 value_end(struct late *late, struct ask *a, bool keep)
 {
@@ -377,7 +378,7 @@ value_end(struct late *late, struct ask *a, bool keep)
 		store_delete(sc, key, store_hash(sc, key));
 }
 
-/* ---- the supplier ---- */
+/* ---- the backend ---- */
 
 static uint32_t
 lane(void *arg, struct view key, uint64_t hash)
@@ -511,7 +512,7 @@ serve_touch(struct late *late, struct ask *a, const struct serve_ask *q)
 	a->said.cas = it != NULL ? item_cas(it) : 0;
 }
 
-/* As a server does it; the hash is that of both stores. */
+/* Writes as a server does; both stores use the same hash. */
 static void
 serve_write(struct late *late, struct ask *a, const struct serve_ask *q)
 {
@@ -526,7 +527,7 @@ serve_write(struct late *late, struct ask *a, const struct serve_ask *q)
 		serve_count_up(late, a, q);
 }
 
-/* One result or another. */
+/* Makes a result that follows from the key's number. */
 static void
 pretend(struct late *late, struct ask *a)
 {
@@ -570,7 +571,7 @@ write_ask(void *arg, const struct serve_ask *q, const struct fill *value)
 	}
 }
 
-/* The copy of a plain set, if it is kept. */
+/* Ends the value of a write. The value of a plain set may become a copy. */
 static void
 write_end(struct late *late, struct ask *a, bool wanted)
 {
@@ -626,7 +627,7 @@ answer(struct late *late, struct ask *a)
 	if (a->write)
 		write_end(late, a, wanted);
 	check_eq(serve_answer(late->rig->serve, a->ticket, &said), wanted);
-	/* Once only. */
+	/* The second answer must be refused. */
 	check(!serve_answer(late->rig->serve, a->ticket, &said));
 	late->stale += !wanted;
 	if (said.here && (late->cfg.thrashes || below(late, 3) == 0))
@@ -658,7 +659,7 @@ poll(void *arg, uint64_t now_ns)
 	}
 }
 
-/* Once a turn: all that it asks is known. */
+/* Called once in a turn, when all requests of the turn are known. */
 static void
 passes_end(void *arg)
 {
@@ -694,7 +695,7 @@ release(void *arg, uint64_t ticket, const struct item *item)
 	a->state = ASK_NONE;
 }
 
-/* ---- the test's ---- */
+/* ---- calls of the test ---- */
 
 struct late *
 late_create(const struct late_config *cfg)
@@ -741,7 +742,7 @@ late_pace(struct late *late, uint32_t delay_max, uint32_t copies_of_ten)
 	late->cfg.copies_of_ten = copies_of_ten;
 }
 
-/* What was charged for values is returned. */
+/* Checks that all quota charged for values is returned. */
 static void
 quotas_check(const struct late *late)
 {
@@ -773,7 +774,8 @@ objects_used(const struct late *late)
 	return used;
 }
 
-/* With all items flushed, what is still used is a value that nobody has ended. */
+/* Checks that no object stays in use once all items are flushed: that would
+ * be a value never ended. */
 static void
 objects_check(struct late *late)
 {

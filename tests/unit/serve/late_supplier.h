@@ -1,29 +1,28 @@
 /*
- * late_supplier.h - a supplier for tests that answers late, in any order, or never.
+ * late_supplier.h - a backend for tests that answers late, in any order, or never.
  *
- * Shape:  what a key has is told by the key itself: its first letter says how it is answered, its
- *         number what is there.
+ * Shape:  the key's first letter decides how the backend answers, the key's number what it has.
  *
  *           s  a value, or a miss for every fifth number; over 1 KiB for some
- *           f  that it has failed
- *           d  nothing, before it is forgotten
- *           v  how many answers there have been
- *           l  what was written there, in a store of the supplier's own
+ *           f  a failure
+ *           d  no answer, before the request is forgotten
+ *           v  the number of answers so far
+ *           l  the value that was written there, in a store of the backend's own
  *
- *         With flash it is a second tier instead: what late_evict() has taken from the store is
- *         there for gets, comes back for them now and then, and always for what changes it; the
- *         store evicts some of that before it is used.
+ *         With flash it is a second tier instead. Items that late_evict() has taken from the store
+ *         answer gets; they are promoted for gets now and then, and always for commands that
+ *         change them. The store evicts some of them again before they are used.
  *
- *         Writes of f fail, those of d are never answered; those of s and v change nothing, and are
- *         told one result or another, by the number. What a write brings is kept as a copy, or not.
+ *         Writes of f fail, those of d are never answered; those of s and v change nothing, and
+ *         get a result that follows from the number. A written value is kept as a copy, or not.
  *
- * Owner:  a rig with the supplier attached.
+ * Owner:  a rig with the backend attached.
  *
  * Thread: one.
  *
- * Errors: a promise of serve_await.h that is broken fails the running test: a ticket twice, an
- *         answer to who has not asked, an item not released, or released twice, memory of values
- *         that does not come back.
+ * Errors: a broken promise of serve_await.h fails the running test: a ticket used twice, an answer
+ *         to a request that was not made, an item not released, or released twice, memory of
+ *         values that is not returned.
  */
 #ifndef CLOCKOO_LATE_SUPPLIER_H
 #define CLOCKOO_LATE_SUPPLIER_H
@@ -39,41 +38,41 @@ struct late;
 
 struct late_config {
 	uint32_t delay_max;     /* turns until an answer */
-	uint32_t copies_of_ten; /* values that are kept in the store, of ten */
+	uint32_t copies_of_ten; /* of ten values, those kept in the store */
 	bool misses_on_failure;
-	bool writes;   /* it is asked to write, and for gets and binary gets that have copies */
-	bool flash;    /* or brings what was evicted, of keys with an l */
-	bool thrashes; /* and the store evicts it at once */
-	bool plain;    /* no supplier: a rig by itself */
+	bool writes;   /* the backend writes, and answers gets and binary gets with copies */
+	bool flash;    /* a second tier instead, which promotes evicted keys with an l */
+	bool thrashes; /* the store evicts them again at once */
+	bool plain;    /* no backend: a rig by itself */
 	uint64_t seed;
 };
 
-#define LATE_NUMBERS (1u << 20) /* of keys with an l */
+#define LATE_NUMBERS (1u << 20) /* numbers of keys with an l */
 
-/* A rig whose misses are asked of it. */
+/* Returns a rig whose misses are requested from the backend. */
 struct late *late_create(const struct late_config *cfg);
-/* From now on. */
+/* Sets the delay and the share of copies from now on. */
 void late_pace(struct late *late, uint32_t delay_max, uint32_t copies_of_ten);
-/* All asks have ended. */
+/* Destroys the rig. All its requests must have ended. */
 void late_destroy(struct late *late);
 struct rig *late_rig(struct late *late);
-/* One turn of the rig and the clock. */
+/* Runs one turn of the rig and moves the clock. */
 void late_turn(struct late *late);
-/* Nothing is answered until it is false. */
+/* Holds back all answers while hold is true. */
 void late_hold(struct late *late, bool hold);
-/* Each key takes the next lane from now on. No value is on its way. */
+/* Moves each key to the next lane. No value may be under way. */
 void late_move_keys(struct late *late);
 uint64_t late_asked(const struct late *late); /* ever */
-/* Writes of this key with an l that were asked for, since it was forgotten. */
+/* Returns how many writes of this key with an l were requested since it was forgotten. */
 uint32_t late_written(const struct late *late, uint32_t number);
 void late_forget(struct late *late, uint32_t number);
-/* A number is stored under this key with an l. */
+/* Stores a number under this key with an l. */
 void late_put(struct late *late, uint32_t number);
-/* The store's item of this key with an l goes to the flash, if it is there. */
+/* Moves the store's item of this key with an l to the flash, if there is one. */
 void late_evict(struct late *late, uint32_t number);
-uint64_t late_brought(const struct late *late); /* copies that came back, ever */
+uint64_t late_brought(const struct late *late); /* promotions, ever */
 uint64_t late_read(const struct late *late);    /* gets that were answered by a copy */
-uint64_t late_values(const struct late *late);  /* that it was given and has not ended */
-uint64_t late_stale(const struct late *late);   /* answers that came after the end of their ask */
+uint64_t late_values(const struct late *late);  /* values that it has and has not ended */
+uint64_t late_stale(const struct late *late);   /* answers after the end of their request */
 
 #endif

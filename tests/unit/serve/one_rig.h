@@ -1,7 +1,7 @@
 /*
- * one_rig.h - setup and teardown of tests that want a rig of their own each, as it comes.
+ * one_rig.h - setup and teardown of tests that need a default rig of their own each.
  *
- * Owner: `rig` is the running test's, from start to stop.
+ * Owner:  `rig` is the running test's, from start to stop.
  */
 #ifndef CLOCKOO_ONE_RIG_H
 #define CLOCKOO_ONE_RIG_H

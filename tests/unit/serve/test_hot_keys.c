@@ -1,8 +1,8 @@
 /*
- * Hot keys and big keys. Goal: the ten most asked keys of a Zipf stream are named, in order; of two
- * cores their sum; rates and shares are what was asked; old ones fade; a key of any bytes is kept
- * whole; of large values the largest are named, and forgotten. Method: samples put in one by one,
- * by a clock of our own.
+ * Hot keys and big keys. Goal: the ten keys of a Zipf stream with most requests are named, in
+ * order; two cores are summed; rates and shares are those of the requests; old keys fade; a key
+ * of any bytes is kept whole; of large values the largest are named, and forgotten. Method:
+ * samples put in one by one, by a clock of our own.
  */
 #include "support/test.h"
 #include "serve/hot_keys.h"
@@ -70,7 +70,7 @@ check_key(const struct hot_key *key, const char *text)
 	assert_memory_equal(key->bytes, text, key->len);
 }
 
-/* Key n is asked for 64 - n times a round, among 5,000 that are asked for once in a while. */
+/* Key n is requested 64 - 3 n times a round, among 5,000 keys that are rarely requested. */
 static void
 the_most_asked_keys_are_named_in_order(void **state)
 {
@@ -160,7 +160,7 @@ a_key_of_any_bytes_is_kept_whole(void **state)
 	}
 }
 
-/* The place that a key had is another's: no name is shown for it before it is told. */
+/* A new key has taken the old key's place: no name is shown before its own is known. */
 static void
 a_new_key_has_no_name_of_an_old_one(void **state)
 {

@@ -1,8 +1,8 @@
 /*
- * Who may ask. Goal: where users are asked for, a connection that has named none is answered
- * nothing but refusals, in text and in binary, wherever its bytes are cut; one that has is served;
- * the table can be changed while cores turn, and never is while one of them may look into it.
- * Method: conversations as tables, tokens of every length, a table replaced between turns.
+ * Authentication. Goal: where users are required, a connection without one gets refusals only, in
+ * text and in binary, wherever its bytes are cut; a connection with one is served; the table can
+ * be replaced while cores turn, but not while one of them may read the old one. Method:
+ * conversations as tables, tokens of every length, a table replaced between turns.
  */
 #include "binary_talk.h"
 #include "conversation.h"
@@ -103,7 +103,7 @@ roles_begin(void)
 	rig_turn(rig);
 }
 
-/* A body is read over, and what stands behind it is answered. */
+/* A refused request's body is skipped, and the requests behind it are answered. */
 static void
 a_user_may_do_what_its_role_says(void **state)
 {
@@ -128,7 +128,7 @@ a_user_may_do_what_its_role_says(void **state)
 		 "VALUE m 0 1\r\nv\r\nEND\r\n"},
 		{"set x 0 0 3\r\na a\r\nverbosity 1\r\nstats reset\r\nflush_all\r\nget m\r\n",
 		 "STORED\r\nOK\r\nRESET\r\nOK\r\nEND\r\n"},
-		/* Who names another user is that one from then on. */
+		/* A connection that names another user is that user from then on. */
 		{"set x 0 0 3\r\nr r\r\nset x 0 0 3\r\na a\r\nflush_all\r\n",
 		 "STORED\r\n" DENIED DENIED},
 	};
@@ -210,11 +210,54 @@ user_tables_change_only_when_no_core_reads_them(void **state)
 	ROWS_HOLD(rig, before);
 	user_add(&users, "carol", "x");
 	check(serve_users_replace_mt(rig->shared, &users));
-	/* The core may still look into the old one. */
+	/* The core may still read the old table. */
 	check(!serve_users_replace_mt(rig->shared, &users));
 	rig_turn(rig);
 	ROWS_HOLD(rig, after);
 	check(serve_users_replace_mt(rig->shared, &users));
+}
+
+/* One connection, whose user is changed between two requests. */
+static void
+open_connections_have_the_role_of_the_table_now(void **state)
+{
+	static const struct step {
+		enum mc_role role; /* of "u x"; MC_ROLE_NONE: not in the table */
+		const char *word, *said, *answer;
+	} steps[] = {
+		{MC_ROLE_ADMIN, "x", "flush_all\r\n", "OK\r\n"},
+		{MC_ROLE_WRITE, "x", "flush_all\r\n", DENIED},
+		{MC_ROLE_WRITE, "x", "set k 0 0 1\r\nv\r\n", "STORED\r\n"},
+		{MC_ROLE_READ, "x", "delete k\r\n", DENIED},
+		{MC_ROLE_READ, "x", "get k\r\n", "VALUE k 0 1\r\nv\r\nEND\r\n"},
+		{MC_ROLE_NONE, "x", "get k\r\n", NO},
+		/* A user that comes back is asked for its password again. */
+		{MC_ROLE_ADMIN, "x", "get k\r\n", NO},
+		{MC_ROLE_ADMIN, "x", "set u 0 0 3\r\nu x\r\nget k\r\n",
+		 "STORED\r\nVALUE k 0 1\r\nv\r\nEND\r\n"},
+		{MC_ROLE_ADMIN, "y", "get k\r\n", NO},
+	};
+	struct conn *c = rig_open(rig);
+
+	roles_begin();
+	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+		struct serve_users users = {.count = 0};
+
+		role_add(&users, "other", "o", MC_ROLE_READ);
+		if (steps[i].role != MC_ROLE_NONE)
+			role_add(&users, "u", steps[i].word, steps[i].role);
+		check(serve_users_replace_mt(rig->shared, &users));
+		rig_turn(rig);
+		if (i == 0) {
+			rig_receive_text(rig, c, "set u 0 0 3\r\nu x\r\n");
+			rig_turn(rig);
+		}
+		rig_forget_sent(c);
+		rig_receive_text(rig, c, steps[i].said);
+		rig_turn(rig);
+		rig_turn(rig);
+		check_str(rig_sent(c, NULL), steps[i].answer);
+	}
 }
 
 static void
@@ -229,7 +272,7 @@ a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at(void **s
 	check(serve_access_replace_mt(rig->shared, &one));
 	for (; turns <= FAKE_CONNS && !serve_settled_mt(rig->shared); turns++) {
 		check(!serve_access_replace_mt(rig->shared,
-					       &other)); /* the core may read the former */
+					       &other)); /* the core may still read the old list */
 		rig_turn(rig);
 		check(rig_access(rig, &looked) == &one);
 	}
@@ -344,7 +387,7 @@ binary_clients_name_users_by_sasl(void **state)
 	said_holds(get, 1, true);
 }
 
-/* Refused as a wrong user is, and the connection stays: quiet ones, too. */
+/* Commands are refused as a wrong user is, and the connection stays; quiet commands, too. */
 static void
 roles_hold_in_binary(void **state)
 {
@@ -391,6 +434,7 @@ main(void)
 		TEST(binary_clients_name_users_by_sasl),
 		TEST(a_user_may_do_what_its_role_says),
 		TEST(roles_hold_in_binary),
+		TEST(open_connections_have_the_role_of_the_table_now),
 		TEST(a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at),
 	};
 

@@ -1,8 +1,9 @@
 /*
- * The ends of awaited operations. Goal: each ask has one end, whatever becomes of its connection,
- * its supplier and the table; what waits is bounded and takes its turn. Method: a table of few
- * places (FEW_AWAITS) and a supplier that is held up; each test is a case of the table of ends in
- * serve_await.h. test_serve_order.c compares whole conversations.
+ * The ends of awaited operations. Goal: each request to the backend has one end, in every state
+ * of its connection, the backend and the table; the number of pending requests is bounded, and
+ * they take turns. Method: a table of few places (FEW_AWAITS) and a backend that is held up; each
+ * test is a case of the table of ends in serve_await.h. test_serve_order.c compares whole
+ * conversations.
  */
 #include "few_awaits.h"
 #include "serve/await_table.h"
@@ -76,7 +77,7 @@ what_belongs_to_a_lost_connection_is_given_up(void **state)
 	check_eq(OPEN, 3);
 	rig_lose(rig, c);
 	check_eq(OPEN, 0);
-	/* The next one in its slot hears nothing of it. */
+	/* The next connection in the slot does not receive the lost one's answers. */
 	check(say("get s5\r\n") == c);
 	turns(5);
 	SAYS(c, "END\r\n");
@@ -98,7 +99,8 @@ one_that_ends_is_answered_and_closed(void **state)
 	check(rig_closed(c));
 }
 
-/* In the turn's second pass nothing waits; late_turn() looks. */
+/* In the turn's second pass no request is pending; late_turn() checks that the
+ * backend still sees the end. */
 static void
 a_supplier_hears_of_the_end_behind_a_pass_without_asks(void **state)
 {
@@ -125,7 +127,7 @@ a_connection_has_a_share(void **state)
 	check_eq(OPEN, AWAITS_SESSION_MAX);
 }
 
-/* Others of the same pass take the places of those that are told. */
+/* Requests of the same pass take the places of those that are completed. */
 static void
 what_finds_no_place_is_asked_for_when_others_are_told(void **state)
 {
@@ -171,8 +173,8 @@ who_finds_no_place_waits_for_one(void **state)
 	check(is_answered(c));
 }
 
-/* It waits to bring an item for its body, which came in pieces; by its turn another core has set
- * the key. */
+/* The request waits to promote an item, and its body arrives in pieces. By its turn another core
+ * has set the key. */
 static void
 a_place_that_a_body_in_pieces_needs_no_more_goes_back(void **state)
 {
@@ -196,7 +198,7 @@ a_place_that_a_body_in_pieces_needs_no_more_goes_back(void **state)
 	check_eq(OPEN, 0);
 }
 
-/* There is no room for its replies. */
+/* The client does not read, so there is no room for its replies. */
 static void
 who_does_not_read_keeps_no_places(void **state)
 {
@@ -275,8 +277,8 @@ who_waits_for_an_answer_is_not_reset_as_stale(void **state)
 	SAYS(c, S1 "END\r\n");
 }
 
-/* Reads of one key in one pipeline: what is asked for twice at once may be answered in any order.
- */
+/* A pipeline reads one key several times. Requests for it that are open at once may be answered
+ * in any order. */
 static void
 a_connection_reads_no_older_value_after_a_newer_one(void **state)
 {
@@ -297,7 +299,7 @@ a_connection_reads_no_older_value_after_a_newer_one(void **state)
 	}
 }
 
-/* v1 tells how many answers there have been. */
+/* The value of v1 is the number of answers so far. */
 static void
 a_line_asks_for_a_key_once(void **state)
 {
@@ -346,7 +348,7 @@ a_hurried_drain_ends_what_is_open(void **state)
 	full = say(line_of('s', 0, 1, 0));
 	turns(1);
 	late_hold(late, true);
-	rig_lose_slot(rig, 0); /* who waits has its place */
+	rig_lose_slot(rig, 0); /* the pending one has its place */
 	rig_datagram_text(rig, 7, "get d9\r\n");
 	check(!serve_awaits_drain(rig->serve, false));
 	c = say("get s1\r\n");
@@ -376,7 +378,7 @@ a_datagram_is_answered_when_all_its_keys_are_known(void **state)
 	check_eq(rig_datagrams_sent(rig, &sent), 2);
 	check_eq(sent[1].len, 8 + strlen(S1 S1 "END\r\n"));
 	check_bytes(sent[1].bytes + 8, S1 S1 "END\r\n", sent[1].len - 8);
-	/* More of them than there are places: dropped, and counted. */
+	/* A line beyond the number of places is dropped, and counted. */
 	late_hold(late, true);
 	for (uint32_t i = 0; i <= AWAITED_LINES_MAX; i++)
 		rig_datagram_text(rig, (uint16_t)(20 + i), "get s1\r\n");
@@ -407,7 +409,8 @@ told_of(struct conn *c, long *told, uint32_t most)
 	return n;
 }
 
-/* #2 is not asked, as #1 is waited for; #3 comes when #1 is told, and is asked. */
+/* The second get of v1 is not sent early, since the first one is pending. The third arrives when
+ * the first is completed, and is sent. */
 static void
 a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked(void **state)
 {
@@ -422,7 +425,7 @@ a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked(void **state)
 	check(told[1] <= told[2]);
 }
 
-/* The first has a copy when it comes, which goes. */
+/* The first get finds a copy when it arrives, and the copy is then deleted. */
 static void
 a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went(void **state)
 {
@@ -444,7 +447,7 @@ a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went(void **state)
 	check(told[0] <= told[1]);
 }
 
-/* Another core takes the copy while what stands behind d1 is looked at. */
+/* Deletes the copy, as another core would, while the requests behind d1 are checked. */
 static bool
 copy_goes_meanwhile(void *arg, struct view key, uint64_t hash)
 {
@@ -468,13 +471,13 @@ nor_if_it_goes_while_a_pass_is_looked_at(void **state)
 	rig->serve->awaits->supplier.may_have = copy_goes_meanwhile;
 	c = say("get d1\r\nget v1\r\nget s1\r\nget v1\r\n");
 	turns(2);
-	check_eq(OPEN, 2); /* d1, and s1, which is answered: v1 is asked for at its turn */
+	check_eq(OPEN, 2); /* d1, and s1, which is answered: v1 is requested at its turn */
 	turns(TIMEOUT_TURNS + 8);
 	check_eq(told_of(c, told, 2), 2);
 	check(told[0] <= told[1]);
 }
 
-/* Two keys whose hashes end in the same eleven bits, one of them here. */
+/* The hashes of two keys end in the same eleven bits, and one of the keys has a copy. */
 static void
 a_copy_in_front_holds_up_no_other_key(void **state)
 {
@@ -500,7 +503,7 @@ a_copy_in_front_holds_up_no_other_key(void **state)
 	check_eq(OPEN, 2);
 }
 
-/* The second waits for room behind a long value, s3, the third behind s17. */
+/* The second v1 waits for room behind the long value s3, the third behind s17. */
 static void
 a_line_tells_a_key_once_more_as_it_was_told(void **state)
 {
@@ -530,7 +533,7 @@ a_line_tells_a_key_once_more_as_it_was_told(void **state)
 	check(told[0] <= told[1] && told[1] <= told[2]);
 }
 
-/* Answered in the order of what they stand for: told is what a lone one would be. */
+/* Checks that these replies were sent, in this order. */
 static void
 replies(const char *const *list, uint32_t count)
 {
@@ -559,7 +562,7 @@ requests_of_a_datagram_are_answered_in_their_order(void **state)
 	check_eq(rig_count(rig, REQ_UDP), 6);
 }
 
-/* A line that a pass ends behind hits: the pass behind it, which misses, has all of it. */
+/* A pass ends within a line, behind hits. The next pass, which misses, has the whole line. */
 static void
 a_line_of_two_passes_is_answered_whole(void **state)
 {
@@ -594,7 +597,8 @@ what_lines_behind_it_lack_is_asked_for_with_a_line(void **state)
 
 #define D1 "get d1\r\n"
 
-/* One that is answered does not wait for what is asked with it; and a datagram not for ever. */
+/* A line that is complete does not wait for other lines' requests, and a datagram
+ * does not wait for ever. */
 static void
 a_line_waits_for_its_own_keys_only(void **state)
 {
@@ -614,7 +618,8 @@ a_line_waits_for_its_own_keys_only(void **state)
 	check_bytes(sent[9].bytes + 8, "MN\r\n", 4);
 }
 
-/* What the supplier heard of passes: keys that it may be asked for, before it is asked whether. */
+/* Calls that the backend got: the keys that it may be asked for are prefetched
+ * before they are checked. */
 static struct {
 	uint64_t hashes[OPS_MAX];
 	uint32_t count, calls, asked;
@@ -670,7 +675,8 @@ what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing(void **st
 	rig_forget_datagrams(rig);
 }
 
-/* Sets of keys that are not here; one alone is not told, nor are those that are here. */
+/* Misses of sets in a pass are prefetched together. A single set's is not, nor are those of keys
+ * with an item. */
 static void
 what_a_pass_sets_and_has_missed_is_told_at_once(void **state)
 {
@@ -711,7 +717,7 @@ lane_at(const char *name)
 	return store_hash(rig->core, key) % LATE_LANES;
 }
 
-/* A name of this letter that is not that lane's, beside others. */
+/* Finds a name with this letter that is on another lane, and is not `other`. */
 static void
 name_elsewhere(char name[3], char letter, uint32_t lane, const char *other)
 {
@@ -723,9 +729,9 @@ name_elsewhere(char name[3], char letter, uint32_t lane, const char *other)
 	check(false);
 }
 
-/* What a connection waits for is dropped before it is looked at again; what follows lies elsewhere
- * in its buffer, and the next miss finds no place. Gets behind it are asked for by where they
- * stand. */
+/* The answer that a connection waits for is dropped before the connection is checked again. The
+ * next requests are elsewhere in its buffer, and the next miss finds no place. Gets behind it
+ * must be requested by their present place. */
 static void
 what_was_dropped_leaves_nothing_ahead(void **state)
 {
@@ -741,7 +747,7 @@ what_was_dropped_leaves_nothing_ahead(void **state)
 	c = say("get s1\r\nget l\r\nget s2\r\n");
 	turns(1);
 	check_eq(OPEN, 2);
-	for (uint32_t i = 0; i < 2; i++) { /* others use up what a turn has */
+	for (uint32_t i = 0; i < 2; i++) { /* others use up the turn's share */
 		rig->clock.now_ns += LATE_TIMEOUT_NS;
 		serve_turn(rig->serve, &rig->clock);
 	}
@@ -764,7 +770,7 @@ what_was_dropped_leaves_nothing_ahead(void **state)
 
 #define LONG_KEY 200u
 
-/* The same with long hits between, so that what was ahead is beyond the buffer. */
+/* Long hits are between the gets, so that the former read-ahead place is beyond the buffer. */
 static void
 what_was_dropped_is_not_beyond_the_buffer(void **state)
 {
@@ -812,8 +818,8 @@ what_was_dropped_is_not_beyond_the_buffer(void **state)
 	check_eq(OPEN, 0);
 }
 
-/* A connection whose first get is told, whose second found no place, as its server stalls, and
- * whose third has its answer. */
+/* Returns a connection whose first get is completed, whose second found no place, as its server
+ * stalls, and whose third has its answer. */
 static struct conn *
 say_to_one_that_stalls(uint32_t *places)
 {
@@ -829,8 +835,8 @@ say_to_one_that_stalls(uint32_t *places)
 	return c;
 }
 
-/* A copy comes of a key for which a place was granted: the copy is told, and the place goes back.
- */
+/* A copy of a key arrives after a place was granted for it: the reply uses the copy, and the
+ * place is returned. */
 static void
 a_place_that_a_copy_makes_needless_goes_back(void **state)
 {
@@ -845,7 +851,8 @@ a_place_that_a_copy_makes_needless_goes_back(void **state)
 	check_eq(rig->serve->awaits->granted, 0);
 }
 
-/* It waited for a place too long, but a copy came: what it asks for next is not refused. */
+/* The request waited for a place too long, but a copy arrived: the next
+ * request is not refused. */
 static void
 a_refusal_that_a_copy_makes_needless_is_forgotten(void **state)
 {
@@ -865,7 +872,7 @@ a_refusal_that_a_copy_makes_needless_is_forgotten(void **state)
 	check_null(strstr(rig_sent(c, NULL), "SERVER_ERROR"));
 }
 
-/* Nor is the time since which it waited for that place counted when it waits for another. */
+/* The wait for an earlier place does not count when the connection waits for another one. */
 static void
 who_waits_for_a_place_again_waits_anew(void **state)
 {
@@ -888,8 +895,8 @@ who_waits_for_a_place_again_waits_anew(void **state)
 	check_ptr(strstr(rig_sent(c, NULL) + len, "VALUE s1 "));
 }
 
-/* A line tells nothing newer of a key than what it has told of it, though a copy comes meanwhile.
- */
+/* A line never returns a newer value of a key than it has returned before, even if a copy arrives
+ * meanwhile. */
 static void
 a_line_tells_no_copy_of_what_it_has_told(void **state)
 {
@@ -923,7 +930,8 @@ a_line_tells_no_copy_of_what_it_has_told(void **state)
 #define CROWD      8u
 #define CROWD_HITS 60u /* of a line */
 
-/* Each of a crowd has many hits behind one get that waits, and all are answered in one turn. */
+/* Each connection of a crowd has many hits behind one pending get; all
+ * are answered in one turn. */
 static void
 hits_between_those_that_wait_are_bounded_a_turn(void **state)
 {
@@ -954,7 +962,7 @@ hits_between_those_that_wait_are_bounded_a_turn(void **state)
 	check(most >= 1 && most <= HITS_PER_TURN + PASSES_MAX * OPS_MAX + CROWD);
 }
 
-/* What is told between gets that wait is counted for hot keys as all else. */
+/* Hits between pending gets are sampled for hot keys like all others. */
 static void
 hits_between_those_that_wait_are_sampled(void **state)
 {
@@ -975,8 +983,8 @@ hits_between_those_that_wait_are_sampled(void **state)
 	check(rig->serve->hot.left <= before - 60);
 }
 
-/* Lines of hits behind one get that waits: how many of them are told without being executed, and at
- * most in one turn. */
+/* Sends lines of hits behind one pending get. Returns how many hits are answered without being
+ * executed; *most is the most in one turn. */
 static uint32_t
 lines_told(uint32_t *most)
 {

@@ -1,7 +1,8 @@
 /*
- * Begun values whose peers send nothing more, while others wait. Goal: where no place is left, the
- * slowest is reset, and never one whose peer cannot send. Method: a fake stack; values that fill
- * the quota, the place beside it, and the queue; time that passes in steps.
+ * Begun values whose peers send nothing more, while others wait. Goal: when no place is left, the
+ * slowest value's connection is reset, and never one whose peer cannot send. Method: a fake
+ * stack; values that fill the quota, the place beside it, and the queue; time that passes in
+ * steps.
  */
 #include "support/test.h"
 #include "one_rig.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 
 #define STEP_NS      1000000u
-#define BURST        8192u /* proven */
+#define BURST        8192u /* enough for a value to be proven */
 #define MEMORY_BYTES (8u << 20)
 #define LEN          1048000u
 #define FIFTH        (LEN / 5 * 2) /* of the quota */
@@ -20,7 +21,7 @@
 
 static uint32_t number;
 
-/* A set of so many bytes, of which some come at once. */
+/* Begins a set of len bytes, of which `here` arrive at once. Returns its connection. */
 static struct conn *
 begin(uint32_t len, uint32_t here)
 {
@@ -48,7 +49,8 @@ pass(uint32_t ms)
 
 enum excuse { EXCUSE_NONE, EXCUSE_DROPPED, EXCUSE_DROPPED_ONCE, EXCUSE_WINDOW };
 
-/* Two take all of the quota, and four more want to. There is room beside it for one. */
+/* Two values take all of the quota, and four more wait. Beside the quota
+ * there is room for one. */
 static void
 who_is_reset(enum excuse excuse, bool others_wait, bool second_is_reset)
 {
@@ -119,7 +121,8 @@ used(enum fill_quota_part account)
 	return atomic_load(&rig->shared->quota_used[account]);
 }
 
-/* Five take all of the quota, and there is room beside it for two of them. They cannot send. */
+/* Five values take all of the quota, and there is room beside it for two of them. Their peers
+ * cannot send. */
 static void
 fill_quota(struct conn *c[5])
 {
@@ -132,8 +135,8 @@ fill_quota(struct conn *c[5])
 	check_eq(used(FILL_QUOTA_PROVEN), 5 * (FIFTH + 2));
 }
 
-/* Two idle ones take the room beside the quota. When a third should be demoted, the slower one of
- * these is reset, and only that. */
+/* Two idle values take the room beside the quota. When a third is to be demoted, the slower one
+ * of these is reset, and only that. */
 static void
 the_slower_is_reset(uint32_t first_sends, uint32_t second_sends, uint32_t second_shut_ms)
 {
@@ -141,7 +144,7 @@ the_slower_is_reset(uint32_t first_sends, uint32_t second_sends, uint32_t second
 	struct conn *c[5];
 
 	fill_quota(c);
-	begin(LEN, BURST); /* it waits */
+	begin(LEN, BURST); /* must wait */
 	send_more(c[0], first_sends);
 	send_more(c[1], second_sends);
 	send_more(c[2], 102400);
@@ -169,22 +172,22 @@ the_second_one_is_reset_if_it_sent_less(void **state)
 	the_slower_is_reset(20480, 0, 0);
 }
 
-/* 31 KB/s, and 38 in less time. */
+/* The first peer sends 31 KB/s. The second sends less, but 38 KB/s in the time that it has. */
 static void
 slower_is_who_sent_less_in_the_time_it_had(void **state)
 {
 	the_slower_is_reset(40960, 30720, 500);
 }
 
-/* 100 KB, and then nothing for 1.2 and 1.4 s: so long after 300 ms they are slower than 1 MB/s, and
- * so long than 100 KB/s. */
+/* Each sends 100 KB, and then nothing. The first 300 ms do not count, so they are slower than
+ * 1 MB/s after 0.4 s, and slower than 100 KB/s after 1.3 s. */
 static void
 who_sends_a_megabyte_a_second_is_not_demoted_nor_a_tenth_of_it_reset(void **state)
 {
 	struct conn *c[5];
 
 	fill_quota(c);
-	begin(LEN, BURST); /* it waits */
+	begin(LEN, BURST); /* must wait */
 	for (uint32_t i = 0; i < 3; i++) {
 		send_more(c[i], 102400);
 		rig_starve(c[i], false, false);
@@ -199,14 +202,14 @@ who_sends_a_megabyte_a_second_is_not_demoted_nor_a_tenth_of_it_reset(void **stat
 	check(rig_aborted(c[0]) || rig_aborted(c[1]) || rig_aborted(c[2]));
 }
 
-/* The first bytes, of which a value is proven, do not count: it is demoted after 300 ms. */
+/* The bytes that prove a value do not count: it is demoted after 300 ms. */
 static void
 what_came_at_once_is_not_counted(void **state)
 {
 	struct conn *c[5];
 
 	fill_quota(c);
-	begin(LEN, BURST); /* it waits */
+	begin(LEN, BURST); /* must wait */
 	rig_starve(c[0], false, false);
 	pass(295);
 	check_eq(used(FILL_QUOTA_DEMOTED), 0);
@@ -214,14 +217,14 @@ what_came_at_once_is_not_counted(void **state)
 	check_eq(used(FILL_QUOTA_DEMOTED), FIFTH + 2);
 }
 
-/* A turn that comes late is the core's own pause. */
+/* A late turn is the core's own pause: it counts against no value. */
 static void
 a_pause_of_the_core_is_nobodys(void **state)
 {
 	struct conn *c[5];
 
 	fill_quota(c);
-	begin(LEN, BURST); /* it waits */
+	begin(LEN, BURST); /* must wait */
 	rig_starve(c[0], false, false);
 	rig->clock.now_ns += 1000 * STEP_NS;
 	pass(250);
@@ -237,14 +240,15 @@ slow_values_are_not_demoted(void **state)
 	rig_turns(rig, 100);
 	c[0] = begin(LEN, 1024);
 	c[1] = begin(LEN, BURST);
-	begin(LEN, BURST); /* it waits */
+	begin(LEN, BURST); /* must wait */
 	pass(600);
 	check_eq(used(FILL_QUOTA_SLOW), LEN + 2);
 	check_eq(used(FILL_QUOTA_DEMOTED), LEN + 2);
 	check(!rig_aborted(c[0]) && !rig_aborted(c[1]));
 }
 
-/* Behind one of them, or behind a long one; the next one then begins at once. Long ones do not. */
+/* Short values wait 200 ms behind a short or a long one; the next short one then begins at once.
+ * Long ones do not. */
 static void
 short_values_wait_200_ms(bool behind_a_long_one)
 {
@@ -284,15 +288,15 @@ while_only_a_slow_one_waits_nobody_is_demoted_and_nothing_opens(void **state)
 	rig_turns(rig, 100);
 	begin(LEN, BURST);
 	begin(LEN, BURST);
-	begin(LEN, 1024); /* it waits */
+	begin(LEN, 1024); /* must wait */
 	pass(600);
 	begin(SHORT, BURST);
 	check_eq(used(FILL_QUOTA_DEMOTED), 0);
 	check_eq(used(FILL_QUOTA_SHORT), 0);
 }
 
-/* What may begin beside the quota has a bound: other cores leave room for one. The second one waits
- * on, and for it, too, one that idles is demoted. */
+/* The room beside the quota has a bound: other cores leave room for one value. The second short
+ * one still waits, and an idle value is demoted for it, too. */
 static void
 a_short_value_that_finds_no_room_beside_the_quota_waits_for_idle_ones(void **state)
 {
@@ -316,8 +320,8 @@ a_short_value_that_finds_no_room_beside_the_quota_waits_for_idle_ones(void **sta
 	check_eq(used(FILL_QUOTA_DEMOTED), LEN + 2);
 }
 
-/* The first one does not fit; what comes then does, short and proven or slow, and waits behind it.
- */
+/* The first value does not fit. Later ones would, short and proven or
+ * slow, but wait behind it. */
 static void
 what_comes_later_waits_behind_what_needs_more(void **state)
 {
@@ -344,14 +348,14 @@ what_comes_later_waits_behind_what_needs_more(void **state)
 	}
 }
 
-/* A demoted one is not reset while its window is closed. */
+/* A demoted value is not reset while its window is closed. */
 static void
 who_cannot_send_is_not_reset_for_others(void **state)
 {
 	struct conn *c[5];
 
 	fill_quota(c);
-	begin(LEN, BURST); /* it waits */
+	begin(LEN, BURST); /* must wait */
 	send_more(c[2], 102400);
 	for (uint32_t ms = 0; ms <= 1000; ms += 1000) {
 		rig_starve(c[0], false, ms > 0);

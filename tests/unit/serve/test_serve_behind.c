@@ -1,8 +1,9 @@
 /*
- * Retrievals behind writes that have no answer. Goal: they are asked for at once, told in the order
- * of their requests, and never an older value than one that their connection wrote or read before;
- * nothing of theirs is lost or kept, whatever becomes of the connection, its client or the
- * supplier. Method: as test_serve_write.c; test_serve_order.c has them in random conversations.
+ * Retrievals behind writes that are pending. Goal: they are requested at once, completed in the
+ * order of their requests, and never with an older value than one that their connection wrote or
+ * read before; none of their state is lost or kept, whatever happens to the connection, its
+ * client or the backend. Method: as test_serve_write.c; test_serve_order.c has them in random
+ * conversations.
  */
 #include "binary_talk.h"
 #include "few_writes.h"
@@ -14,7 +15,8 @@
 #define STORED "STORED\r\n"
 #define WRITE  "set l1 0 0 1\r\nx\r\n"
 
-/* So many were asked for while nothing is answered; then this is told. */
+/* Sends the text. `asked` requests reach the backend while it answers nothing;
+ * later the reply is `told`. */
 static void
 says_after(const char *text, uint32_t asked, const char *told)
 {
@@ -97,7 +99,7 @@ a_write_of_a_key_that_is_read_waits(void **state)
 		   STORED "VALUE l1 0 1\r\nx\r\nEND\r\n" STORED "VALUE l1 0 1\r\ny\r\nEND\r\n");
 }
 
-/* In one pass, and over several; a line of several keys is none of them. */
+/* Requests are kept in one pass, and over several; a line of several keys is not kept. */
 static void
 all_of_a_segment_goes_its_way(void **state)
 {
@@ -147,7 +149,7 @@ one_whose_copy_goes_meanwhile_is_asked_for_then(void **state)
 	SAYS(c, STORED S1 "END\r\nEND\r\n");
 }
 
-/* The supplier says that nobody is asked on a lane that the key had before. */
+/* The key has moved: the backend does not ask the lane that the key had before. */
 static void
 one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is(void **state)
 {
@@ -165,7 +167,7 @@ one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is(void **state)
 	SAYS(c, "DELETED\r\n" S1 "END\r\n");
 }
 
-/* ---- what can go wrong ---- */
+/* ---- failures ---- */
 
 static void
 one_that_fails_is_told_so_at_its_turn(void **state)
@@ -244,7 +246,8 @@ one_that_finds_no_place_waits_for_an_answer(void **state)
 	check(strncmp(rig_sent(c, NULL), STORED "VALUE s", 15) == 0);
 }
 
-/* The others are for retrievals: behind a value that is not read they would be lost to them. */
+/* The rest of the places is for retrievals: behind a value that is not read, kept requests would
+ * hold them. */
 static void
 they_take_half_of_the_places(void **state)
 {
@@ -271,7 +274,7 @@ set_put(char *at, uint32_t number, uint32_t len)
 	return head + len + 2;
 }
 
-/* Of one lane, which has no place. */
+/* The keys are of one lane, which has no place. */
 static void
 what_goes_back_of_one_pass_fits(void **state)
 {
@@ -302,8 +305,8 @@ what_goes_back_of_one_pass_fits(void **state)
 
 #define LARGE_BYTES 5000u
 
-/* A connection that has asked for a value of which it has no room for a byte, behind a write, and
- * for another one behind that. */
+/* Returns a connection that gets a large value behind a write, with no room for a byte of it, and
+ * another value behind that. */
 static struct conn *
 say_large(void)
 {
@@ -345,7 +348,7 @@ nothing_is_told_amid_a_large_value(void **state)
 	check_eq(late_asked(late), 4);
 }
 
-/* Others' connections are to be closed in order. */
+/* A stop must be able to close other connections in order. */
 static void
 who_does_not_read_does_not_hold_up_a_drain_in_a_hurry(void **state)
 {
@@ -371,7 +374,7 @@ an_answer_that_is_not_read_is_dropped_and_asked_for_again(void **state)
 	check_eq(late_asked(late), 5);
 }
 
-/* Others' requests may not be kept while it keeps so many. */
+/* The connection keeps too many places for other connections' requests to be kept. */
 static void
 who_does_not_read_leaves_pipelines_to_others(void **state)
 {

@@ -13,7 +13,7 @@ struct talk {
 	struct packet in[BINARY_MAX];
 	struct packet out[BINARY_MAX];
 	bool closed;  /* at the end */
-	bool flushes; /* and may wait for a free generation */
+	bool flushes; /* a flush may wait for a free generation */
 };
 
 static void
@@ -116,7 +116,7 @@ a_set_that_is_quiet_says_only_what_went_wrong(void **state)
 			 {ADD, .to = 4, .cas = SOME},
 			 {GET, NONE, .to = 5, .value = "zz", .cas = SOME},
 			 LAST}},
-		/* A cas makes each of them a cas. */
+		/* With a cas, each of these commands compares it. */
 		{.in = {{SET, ZERO8, .key = "a", .value = "x", .cas = ~0ull},
 			{ADD, ZERO8, .key = "a", .value = "x", .cas = ~0ull},
 			{SET, ZERO8, .key = "a", .value = "x"},
@@ -278,7 +278,7 @@ other_opcodes_are_answered_and_quit_closes(void **state)
 			 {NOOP, .to = 6},
 			 LAST},
 		 .flushes = true},
-		/* Unknown ones are swallowed to their end. */
+		/* Unknown opcodes are swallowed to their end. */
 		{.in = {{0x1b, .key = "abc"},
 			{0x30, EXTRAS("1234"), .key = "abc", .value = "some more"},
 			{.op = SASL_LIST},
@@ -328,7 +328,7 @@ a_packet_whose_lengths_are_wrong_is_told_so_and_is_the_last(void **state)
 	}
 }
 
-/* Lengths of the header that contradict each other. */
+/* Lengths in the header that contradict each other. */
 static void
 a_header_that_contradicts_itself_is_told_so_and_is_the_last(void **state)
 {

@@ -1,8 +1,8 @@
 /*
- * Requests over UDP. Goal: a reply goes back in the frame its request came in if it fits, else
- * as one message of n datagrams numbered 0 to n-1; a datagram that is wrong or cut is dropped,
- * counted, and spoils nothing; however much is asked, all of it is answered, over as many turns as
- * it takes. Method: tables of datagrams and of what must be sent.
+ * Requests over UDP. Goal: a reply is sent in the frame of its request if it fits, else as one
+ * message of n datagrams numbered 0 to n-1; a datagram that is wrong or cut is dropped, counted,
+ * and spoils nothing; all requests are answered, over as many turns as that takes. Method: tables
+ * of datagrams and of the expected messages.
  */
 #include "support/test.h"
 #include "one_rig.h"
@@ -13,8 +13,8 @@
 #include "proto/mc_udp.h"
 #include "store/item_layout.h"
 
-/* All messages sent so far, put together again: one text per message, " | " between them. Fails
- * if a frame is wrong, a piece is missing or out of order. */
+/* Returns all messages sent so far, put together again, with " | " between them. Fails if a frame
+ * is wrong, or a piece is missing or out of order. */
 static const char *
 messages(void)
 {
@@ -65,7 +65,7 @@ a_datagram_gets_its_answers(void **state)
 	const struct {
 		const char *in;
 		const char *out;
-		uint32_t here; /* of them, in the frame the request came in */
+		uint32_t here; /* of them, in the frame of their request */
 	} rows[] = {
 		{"get a\r\n", "END\r\n", 1},
 		{"set a 7 0 5\r\nhello\r\n", "STORED\r\n", 1},
@@ -144,7 +144,7 @@ a_datagram_cut_at_any_byte_does_nothing(void **state)
 	check_str(messages(), "END\r\n");
 }
 
-/* "set NAME 0 0 len" by a connection, all bytes c. */
+/* Stores a value of len bytes c over a connection. */
 static void
 store_value(const char *name, char c, uint32_t len)
 {
@@ -228,7 +228,8 @@ a_reply_too_long_for_any_client_is_not_sent(void **state)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-/* Nobody's reply is thrown away because others' have not left yet: their datagrams are not read. */
+/* No reply is dropped because earlier ones have not left yet: datagrams of
+ * those sources are not read. */
 static void
 replies_without_room_wait_for_it(void **state)
 {
@@ -308,7 +309,7 @@ datagrams_leave_half_of_the_chunks_to_connections(void **state)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-/* What is asked, and how often it is answered; by text, meta and binary. */
+/* A request, in text, meta or binary, with its length. */
 struct ask {
 	char bytes[8500];
 	uint32_t len;
@@ -360,7 +361,8 @@ count_of(const char *bytes, uint32_t len, const char *what, uint32_t what_len)
 	return count;
 }
 
-/* Over all datagrams sent: a value may lie across two of them, but not so short a one often. */
+/* Returns how often the text was sent, over all datagrams. A long value may be split over two
+ * datagrams, a short one rarely is. */
 static uint32_t
 sent_count_of(const char *what)
 {
@@ -374,14 +376,14 @@ sent_count_of(const char *what)
 	return count;
 }
 
-/* More keys in one datagram than a turn answers. The turns it takes are counted, so that it is seen
- * to have taken more than one. */
+/* A datagram has more keys than a turn answers. The turns are counted, to show that
+ * it took more than one. */
 static void
 a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole(void **state)
 {
 	const struct {
 		uint32_t kind, keys;
-		const char *end; /* of all, and how often it stands there */
+		const char *end; /* the end of each reply, and how often it appears */
 		uint32_t turns;
 	} rows[] = {
 		{0, PASSES_MAX * OPS_MAX, "END\r\n", 1},
@@ -428,8 +430,8 @@ a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole(void **state)
 	}
 }
 
-/* Bursts of multi-gets, more keys than a turn answers, and sets among them that
- * must not be overtaken. */
+/* Bursts of multi-gets have more keys than a turn answers, with sets among them that must not be
+ * overtaken. */
 static void
 what_a_turn_has_no_time_for_is_answered_in_the_next_ones_in_order(void **state)
 {
@@ -507,17 +509,17 @@ other_sources_get_no_more_than_their_limit(void **state)
 		rig_forget_datagrams(rig);
 		before = (uint32_t)rig_count(rig, UDP_DROP_RATE_LIMIT);
 		for (uint32_t i = 0; i < 200; i++) {
-			/* One of a datagram, one of many. */
+			/* a small datagram, or one with a longer reply */
 			rig_datagram_text(rig, 1,
 					  i % 10 != 0 ? "get a\r\n" : "get a a a a a a\r\n");
 			rig_turn(rig);
 		}
 		bytes = payload_sent(&datagrams);
-		/* What they sent is 20 bytes and more each. */
+		/* Each message has 20 bytes and more. */
 		check(bytes > 9000 && bytes < 10000 + datagrams * 40);
 		check(rig_count(rig, UDP_DROP_RATE_LIMIT) > before + 100);
 	}
-	check_eq(rig_chunks_used(rig), 1); /* what the connection was told */
+	check_eq(rig_chunks_used(rig), 1); /* the replies to the connection */
 }
 
 static void

@@ -1,8 +1,9 @@
 /*
- * Every command, cut and joined. Goal: a request of every row of the tables, cut at every byte and
- * joined with every other one, gives the same replies. Method: the streams of every_command.h,
- * alone and in all pairs, over an emptied cache: in one segment, in two cut at every byte, byte by
- * byte, and each by itself; then each in a datagram. Numbers that count or tell a time are masked.
+ * Every command, cut and joined. Goal: a request of every row of the tables, cut at every byte
+ * and joined with every other one, gives the same replies. Method: the streams of
+ * every_command.h, alone and in all pairs, over an emptied cache: in one segment, in two cut at
+ * every byte, byte by byte, and each by itself; then each in a datagram. Numbers of counters and
+ * times are masked.
  */
 #include "fake_stack.h"
 #include "support/test.h"
@@ -24,9 +25,9 @@ struct reply {
 	bool closed;
 };
 
-/* ---- what is compared ---- */
+/* ---- comparison ---- */
 
-/* Digits of text: cas, times, counters. How many there are says how large they were. */
+/* Masks digits of text: cas, times, counters. The number of digits is kept. */
 static void
 mask_text(struct reply *to, const char *sent, uint32_t len)
 {
@@ -46,7 +47,7 @@ be32_at(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Packets whole, but for the cas and what a statistic says. */
+/* Keeps packets whole, except for the cas and the values of statistics. */
 static void
 mask_binary(struct reply *to, const char *sent, uint32_t len)
 {
@@ -75,9 +76,9 @@ same_reply(const struct reply *a, const struct reply *b)
 	check_eq(a->closed, b->closed);
 }
 
-/* ---- how it is said ---- */
+/* ---- ways to send a stream ---- */
 
-/* What is flushed counts in statistics of memory until the store's walk comes by. */
+/* Runs the store's walk: flushed items count in statistics of memory until it reaches them. */
 static void
 walk_round(void)
 {
@@ -93,7 +94,7 @@ walk_round(void)
 	check_eq(usage.items + usage.flushed, 0);
 }
 
-/* What earlier streams may have changed. */
+/* Undoes the changes that earlier streams may have made. */
 static void
 start_again(void)
 {
@@ -108,7 +109,7 @@ start_again(void)
 	walk_round();
 }
 
-/* Segments of these lengths, one a turn; 0: to the end. */
+/* Sends the stream in segments of these lengths, one a turn; 0: to the end. */
 static void
 say(struct reply *reply, struct view stream, const uint32_t *lengths, uint32_t count)
 {
@@ -182,7 +183,7 @@ alone(const struct view *streams, uint32_t count)
 		cut_at_every_byte(streams[i]);
 		byte_by_byte(streams[i]);
 	}
-	check(answered > count / 2); /* the others ask for silence */
+	check(answered > count / 2); /* the others request no reply */
 }
 
 static bool
@@ -191,7 +192,7 @@ begins(struct view stream, const char *word)
 	return stream.len >= strlen(word) && memcmp(stream.data, word, strlen(word)) == 0;
 }
 
-/* These take the connection for themselves, and what stands behind them is theirs. */
+/* True if the request takes over the connection: it consumes all bytes behind it. */
 static bool
 takes_all(struct view stream)
 {
@@ -251,7 +252,7 @@ packets_joined_with_any_neighbour_are_answered_as_they_are_alone(void **state)
 
 /* ---- over UDP ---- */
 
-/* One message: its datagrams in order. */
+/* Collects one message from its datagrams, in order. */
 static void
 message_collect(struct reply *reply)
 {
@@ -277,7 +278,7 @@ message_collect(struct reply *reply)
 	reply->closed = whole.closed; /* there is nothing to close */
 }
 
-/* The one request of this stream, if it is one and may come in a datagram. */
+/* True if the stream is one request that may be sent in a datagram; sets *req to it. */
 static bool
 may_be_a_datagram(struct view stream, struct mc_req *req)
 {

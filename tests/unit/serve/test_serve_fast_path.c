@@ -1,8 +1,8 @@
 /*
- * Runs of plain gets. Goal: on their fast path a get is answered as on the slow one, byte by
- * byte and count by count, whatever lengths key and value have, over TCP and UDP, alone, pipelined
- * and many to a line. Method: values of every length behind keys of many, replies composed by the C
- * library; the same conversation twice, once with a watcher, with whom every request takes the
+ * Runs of plain gets. Goal: a get on the fast path is answered as on the slow one, byte by byte
+ * and count by count, for all lengths of key and value, over TCP and UDP, alone, pipelined and
+ * many to a line. Method: values of every length behind keys of many, replies composed by the C
+ * library; the same conversation twice, once with a watcher, which makes every request take the
  * slow path.
  */
 #include "support/test.h"
@@ -53,7 +53,7 @@ store_it(const char *key, uint32_t len)
 	check_eq(store_finish(rig->core, &f, STORE_SET, 0), STORE_OK);
 }
 
-/* "VALUE" to the line end behind the value. */
+/* Writes a reply, from "VALUE" to the line end behind the value. Returns its length. */
 static uint32_t
 value_reply(char *to, const char *key, uint32_t len)
 {
@@ -132,7 +132,8 @@ a_miss_is_the_end_alone(void **state)
 
 /* ---- the same conversation by both paths ---- */
 
-/* Lines of gets of some keys, of which a third is not there, some are large, some have flags. */
+/* Makes lines of gets of some keys: a third of the keys is missing, some values are large, some
+ * have flags. Returns their length. */
 static uint32_t
 lines_make(char *to, uint32_t seed)
 {
@@ -156,7 +157,7 @@ struct counts {
 	uint64_t of[SERVE_COUNTER_COUNT];
 };
 
-/* Sends the lines, a piece a turn; the reply, and what was counted. */
+/* Sends the lines, a piece a turn; returns the reply, and the counts. */
 static char *
 talk(const char *lines, uint32_t len, uint32_t piece, bool watched, struct counts *counts)
 {

@@ -1,9 +1,9 @@
 /*
- * Floods of flush_all, in every protocol. Goal: whoever floods waits, and nobody else: the others'
- * gets and sets are answered in their turn, none is refused, and no turn takes out of the store
- * more than some slices of its walk. Method: a full store; one connection has all its flushes in
- * one segment, each with a set; another one sets and gets in every turn. What a turn takes out is
- * counted.
+ * Floods of flush_all, in every protocol. Goal: the connection that floods waits, and no other:
+ * other gets and sets are answered in their turn, none is refused, and no turn removes from the
+ * store more than some slices of its walk. Method: a full store; one connection has all its
+ * flushes in one segment, each with a set; another one sets and gets in every turn. The items
+ * removed in a turn are counted.
  */
 #include "fake_stack.h"
 #include "core/core.h"
@@ -16,7 +16,7 @@
 #define CHUNKS     64u
 #define TURNS_MAX  20000u
 #define WALK_TURNS 100u  /* a walk through a full store takes more than that */
-#define TURN_ITEMS 3000u /* taken out in one turn: the walk's slice, and what sets evict ahead */
+#define TURN_ITEMS 3000u /* removed in one turn: the walk's slice, and evictions ahead of sets */
 
 static struct rig *rig;
 
@@ -41,7 +41,7 @@ gone(void)
 	return counter_read(&store_counters(rig->core)[STORE_ITEMS_UNLINKED]);
 }
 
-/* All that the flood is to be told, "STORED" and "OK" in turns; how much of it has been. */
+/* Returns how many times the reply `words` was sent to the flood so far, and nothing else. */
 static uint32_t
 told(struct conn *c, const char *words)
 {
@@ -54,7 +54,7 @@ told(struct conn *c, const char *words)
 	return count;
 }
 
-/* A set and a get, answered in this very turn. */
+/* Checks that a set and a get are answered in this very turn. */
 static void
 check_other(struct conn *other)
 {
@@ -76,7 +76,7 @@ check_other(struct conn *other)
 	rig_forget_sent(other);
 }
 
-/* In one segment, as often as flood says; until all of it is answered, so many turns. */
+/* Sends the words `count` times in one segment. Returns the turns until all are answered. */
 static uint32_t
 turns_of(const char *words, uint32_t count, const char *reply)
 {
@@ -116,7 +116,7 @@ flushes_with_nothing_between_wait_for_nothing(void **state)
 	check_eq(told(c, "OK\r\n"), FLOOD);
 }
 
-/* What is asked without an answer waits as well, and what stands behind it is answered in order. */
+/* A quiet flush waits as well, and the requests behind it are answered in order. */
 static void
 a_quiet_flood_is_in_order(void **state)
 {
@@ -143,8 +143,8 @@ a_quiet_flood_is_in_order(void **state)
 		check_bytes(sent + i * 24, "\x81\x08\0\0\0\0\0\0", 8);
 }
 
-/* Others' unread replies have all chunks but one, so nothing can wait. A flush without an answer is
- * not refused in silence: what it was to flush would be there, and the client would not know. */
+/* Other connections' unread replies have all chunks but one, so no request can wait. A quiet
+ * flush must not be refused in silence: its items would stay, and the client would not know. */
 static void
 a_quiet_flush_that_is_refused_ends_its_connection(void **state)
 {
@@ -164,10 +164,10 @@ a_quiet_flush_that_is_refused_ends_its_connection(void **state)
 		rig_acked(rig, c);
 	}
 	check(rig_closed(c));
-	check(told(c, "END\r\n") < FLOOD); /* and nothing else was told */
+	check(told(c, "END\r\n") < FLOOD); /* no other reply was sent */
 }
 
-/* A datagram cannot wait: it is told, and nothing has happened. */
+/* A datagram cannot wait: it gets an error, and nothing is flushed. */
 static void
 a_datagram_is_told_to_try_again(void **state)
 {
@@ -195,7 +195,7 @@ a_datagram_is_told_to_try_again(void **state)
 	check(ok > 0 && busy > 0);
 }
 
-/* One that is gone while it waits leaves nothing behind. */
+/* A connection that closes while its flush waits leaves no state. */
 static void
 a_waiting_connection_may_close(void **state)
 {

@@ -1,9 +1,9 @@
 /*
- * Replies that come back. A datagram's source can be forged: our answer then goes to an echo, or to
- * another server that answers it. Goal: nothing that a server says in any protocol is ever
- * answered, whatever stands behind it; what is no request is answered so many times a second and
- * source, and requests as before. Method: every line that can be said; what was answered to a table
- * of requests, given back; errors on a clock that the test moves.
+ * Reflected replies. A datagram's source can be forged: our answer then goes to an echo, or to
+ * another server that answers it. Goal: a server's reply in any protocol is never answered,
+ * whatever bytes follow it; malformed requests are answered up to a number each second and
+ * source, and valid requests as before. Method: every line that a server can send; the answers to
+ * a table of requests, sent back; errors on a clock that the test moves.
  */
 #include "support/test.h"
 #include "one_rig.h"
@@ -12,7 +12,7 @@
 #include "proto/mc_reply.h"
 #include "proto/mc_udp.h"
 
-#define ERRORS_PER_SECOND 100u /* UDP_ERRORS_PER_SECOND; told here so that a change is seen */
+#define ERRORS_PER_SECOND 100u /* UDP_ERRORS_PER_SECOND, stated again: a change fails */
 
 static uint32_t
 answers(void)
@@ -47,7 +47,7 @@ check_unanswered(const void *bytes, uint32_t len)
 	check_eq(rig_count(rig, UDP_DROP_REPLY) + rig_count(rig, UDP_DROP_TRUNCATED), dropped + 1);
 }
 
-/* Those that no table here has: heads and rows, and memcached's. */
+/* Replies that are in no other table here: heads and rows, and memcached's. */
 static const char *const said[] = {
 	"VALUE a 0 1\r\nx\r\nEND\r\n",
 	"VALUE a 0 19\r\nget a\r\nversion\r\nmn\r\n\r\nEND\r\n",
@@ -90,7 +90,7 @@ nothing_that_a_server_says_is_answered(void **state)
 		check_unanswered(mc_error_line[i].data, mc_error_line[i].len);
 }
 
-/* A response of any opcode and status, with and without a line end in it. */
+/* Binary responses of any opcode and status, with and without a line end in them. */
 static void
 no_binary_response_is_answered(void **state)
 {
@@ -105,7 +105,7 @@ no_binary_response_is_answered(void **state)
 		}
 }
 
-/* An echo gives back the datagram as it was, its number and all. */
+/* An echo returns the datagram unchanged, with its number. */
 static void
 an_echo_hears_one_answer_to_each_request(void **state)
 {
@@ -198,8 +198,7 @@ errors_are_rate_limited_and_requests_are_not(void **state)
 	}
 }
 
-/* One that stands behind values is their reply's end, and one that a good request got is no error
- * of this kind. */
+/* Errors behind values belong to the reply, and errors of valid requests are not of this kind. */
 static void
 errors_in_reply_to_requests_are_not_rate_limited(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * Large values and shortage. Goal: a large value goes in over any number of segments and out
- * from where it lies; when room runs out its reply waits, and everything behind it on its
- * connection waits with it, in order; nothing stays pinned or held. Method: a stack whose pieces,
+ * Large values and shortage. Goal: a large value is received in any number of segments and sent
+ * from its place in the store; when room runs out its reply waits, and all later requests of its
+ * connection wait with it, in order; nothing stays pinned or held. Method: a stack whose pieces,
  * chunks and acknowledgements the test controls.
  */
 #include "support/test.h"
@@ -28,7 +28,7 @@ stop(void **state)
 	return 0;
 }
 
-/* set key 0 0 len, in segments of at most mss bytes. */
+/* Sends set key 0 0 len, in segments of at most mss bytes. */
 static void
 set_value(struct conn *c, const char *key, uint32_t len, uint32_t mss)
 {
@@ -50,7 +50,7 @@ set_value(struct conn *c, const char *key, uint32_t len, uint32_t mss)
 	rig_forget_sent(c);
 }
 
-/* The reply at sent[at] is the value under key; returns where the next one begins. */
+/* Checks that the reply at sent[at] is the value under key; returns where the next one begins. */
 static uint32_t
 value_stands_at(struct conn *c, uint32_t at, const char *key, uint32_t len)
 {
@@ -144,7 +144,7 @@ a_part_that_makes_a_value_too_large_is_not_stored(void **state)
 	value_stands_at(c, 0, "big", STORE_VALUE_MAX);
 }
 
-/* Get a value, delete it, and write more than all memory before it is acknowledged. */
+/* Gets a value, deletes it, and writes more than all memory before it is acknowledged. */
 static void
 stays_as_it_was(uint32_t len)
 {
@@ -166,7 +166,7 @@ stays_as_it_was(uint32_t len)
 		rig_turn(rig);
 	}
 	value_stands_at(c, 0, "big", len);
-	rig_acked(rig, c); /* compares the pieces with what was queued */
+	rig_acked(rig, c); /* compares the pieces with their state when queued */
 	rig_lose(rig, c);
 	rig_lose(rig, other);
 }
@@ -333,7 +333,7 @@ what_a_lost_connection_held_in_the_store_is_free_again(void **state)
 	check_eq(rig_count(rig, STORE_NO_MEMORY_COUNT), 0);
 }
 
-/* More at once than can be evicted within a turn. */
+/* The values need more memory than a turn can evict. */
 static void
 a_large_set_waits_for_memory_and_loses_nothing(void **state)
 {
@@ -368,7 +368,7 @@ a_large_set_waits_for_memory_and_loses_nothing(void **state)
 	printf("the last of %d began after %u turns\n", CONNS, waited);
 }
 
-/* And gives its chunk back if its peer does not wait. */
+/* A waiting large set whose peer closes gives its chunk back. */
 static void
 a_large_set_that_waits_may_be_cut_off(void **state)
 {
@@ -389,7 +389,8 @@ a_large_set_that_waits_may_be_cut_off(void **state)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-/* Two lines, and chunks for one: the second waits for the first, but not for ever. */
+/* There are two cut lines, and chunks for one: the second waits for the
+ * first, but not for ever. */
 static void
 a_cut_line_that_nobody_ends_makes_room_for_another_after_seconds(void **state)
 {
@@ -475,7 +476,7 @@ an_end_of_stream_behind_a_waiting_value_waits_too(void **state)
 	check(rig_closed(c));
 }
 
-/* The last chunk goes between the parsing of requests and the answering of a value. */
+/* The last chunk is taken between the parsing of requests and the answer of a value. */
 static void
 requests_behind_a_waiting_value_find_a_place_when_chunks_run_out(void **state)
 {
@@ -495,7 +496,7 @@ requests_behind_a_waiting_value_find_a_place_when_chunks_run_out(void **state)
 	check(!rig_aborted(waiting));
 	for (uint32_t i = 0; i < 4; i++)
 		rig_acked(rig, others[i]);
-	rig_acked(rig, waiting); /* nothing; the stack wakes it */
+	rig_acked(rig, waiting); /* acknowledges nothing, but the stack wakes the connection */
 	rig_turns(rig, 2);
 	check_str(rig_sent(waiting, NULL) + value_stands_at(waiting, 0, "big", 5000),
 		  "VERSION 9.8.7\r\n");

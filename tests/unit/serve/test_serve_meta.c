@@ -1,7 +1,7 @@
 /*
  * Meta commands. Goal: mg ms md ma mn answer as memcached 1.6.45 does, return flags in the order
- * they were asked for, wherever the stream is cut. Method: conversations as tables; what is to
- * come back was observed on a 1.6.45.
+ * of the request, wherever the stream is cut. Method: conversations as tables; the expected
+ * replies were observed on a 1.6.45.
  */
 #include "conversation.h"
 #include "one_rig.h"
@@ -26,7 +26,8 @@ a_meta_get_shows_what_was_asked_for_in_the_order_asked(void **state)
 		 "HD\r\nVA 0 s0\r\n\r\nVALUE a 0 0\r\n\r\nEND\r\n"},
 		{"ms a 2 E5\r\nhi\r\nmg a h u\r\nmg a h u\r\nmg a h\r\nmg a h\r\n",
 		 "HD\r\nHD h0\r\nHD h0\r\nHD h0\r\nHD h1\r\n"},
-		/* With u a new expiry is no use, in place and in a copy that makes room for it. */
+		/* With u, a new expiry is no use of the item, in place and in a copy that makes
+		 * room for it. */
 		{"ms a 2\r\nhi\r\nmg a T30 u\r\nmg a h u\r\nmg a T60 u\r\nmg a h u t\r\nmg a "
 		 "T90\r\n"
 		 "mg a h u t\r\n",
@@ -53,7 +54,8 @@ a_meta_get_shows_what_was_asked_for_in_the_order_asked(void **state)
 		{"mg\r\nmg \r\nmn x y\r\nmn\r\n",
 		 "CLIENT_ERROR bad command line format\r\nCLIENT_ERROR bad command line "
 		 "format\r\nMN\r\nMN\r\n"},
-		/* Of several errors: client flags give way to all with words of their own. */
+		/* With several errors, client flags give way to all errors
+		 * with texts of their own. */
 		{"mg a Tx F-1\r\nmg a F-1 Jx\r\nmg a F-1 " DIFFERENCES_O33
 		 "\r\nmg a " DIFFERENCES_O33 " Tx\r\nmg a F-1\r\nmg a Jx Tx\r\n",
 		 "CLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR invalid numeric "
@@ -111,7 +113,8 @@ a_meta_set_stores_as_its_mode_says(void **state)
 		{"ms a 2 E5\r\nhi\r\nms a 2 MA C4\r\nho\r\nms a 2 MA C5 E6 c s\r\nho\r\nmg a v "
 		 "c\r\n",
 		 "HD\r\nEX\r\nHD c6 s4\r\nVA 4 c6\r\nhiho\r\n"},
-		/* Where a cas may be left out, 0 is no cas; a set with C always compares. */
+		/* For modes where a cas may be left out, 0 is no cas; a set
+		 * with C always compares. */
 		{"ms a 1 E5\r\n1\r\nms a 1 MA C0\r\n2\r\nms a 1 MP C0\r\n0\r\nms a 1 MR C0\r\n9\r\n"
 		 "ms a 1 C0\r\n9\r\nms a 1 C0 I\r\n9\r\nms a 1 ME C0\r\n9\r\nmg a v\r\n",
 		 "HD\r\nHD\r\nHD\r\nEX\r\nEX\r\nEX\r\nNS\r\nVA 3\r\n012\r\n"},
@@ -269,7 +272,7 @@ a_key_may_be_base64(void **state)
 		 "duplicate flag\r\nCLIENT_ERROR error decoding key\r\n"},
 		{"ms AAECAwQ= 2 b k\r\nhi\r\nmg AAECAwQ= b k v\r\n",
 		 "HD kAAECAwQ= b\r\nVA 2 kAAECAwQ= b\r\nhi\r\n"},
-		/* Bits under the padding: 1.6.45 takes it for Zg==. */
+		/* Bits under the padding: 1.6.45 accepts it as Zg==. */
 		{"mg Zh== b k\r\n", "CLIENT_ERROR error decoding key\r\n"},
 	};
 

@@ -1,14 +1,15 @@
 /*
- * Order of awaited operations. Goal: what a client receives does not depend on when the supplier
- * answers, nor in which order, nor on others that come and go. Method: random conversations, in
- * text and meta commands, in binary packets and in datagrams; of keys that the supplier has, lacks,
- * fails on or never answers, and of keys of the local store. The reference is told one request at a
- * time, by a supplier that answers at once. Then some connections at a time, cut anywhere, with
- * late answers, with values that are kept as copies and copies that go; connections that are lost
- * amid awaits leave their place to the next one, while the supplier's answers still come. Writes of
- * a conversation's own keys are done by the supplier, or by the store: each is asked for exactly
- * once. Or the supplier is a second tier, to which items go at any time. A conversation that has no
- * other keys is told to a service without a supplier instead.
+ * Order of awaited operations. Goal: a client's replies depend neither on when the backend
+ * answers, nor in which order, nor on other connections. Method: random conversations, in text
+ * and meta commands, in binary packets and in datagrams; of keys that the backend has, lacks,
+ * fails on or never answers, and of keys of the local store. For the reference, each request is
+ * sent alone, to a backend that answers at once. Then several connections run at a time, cut
+ * anywhere, with late answers, with values that are kept as copies and copies that are evicted;
+ * connections that are lost amid awaits leave their slot to the next one, while the backend's
+ * answers still arrive. Writes of a conversation's own keys are done by the backend, or by the
+ * store: each is requested exactly once. Or the backend is a second tier, to which items are
+ * evicted at any time. The reference of a conversation with only keys of its own is a service
+ * without a backend.
  */
 #include "binary_talk.h"
 #include "late_supplier.h"
@@ -19,7 +20,8 @@
 #include <stdlib.h>
 
 #ifdef FEW_AWAITS
-/* With few places they are waited for, and what waits must not fail: all is answered in time. */
+/* Places are few, so requests wait for them. A pending request must not fail:
+ * all are answered in time. */
 #define SUPPLIED    "sssssf"
 #define DELAY       6u
 #define LETTER_KEYS 3u
@@ -29,7 +31,7 @@
 #define LETTER_KEYS 100u
 #endif
 
-#define SEEDS            16u /* twice; the program takes another number */
+#define SEEDS            16u /* twice; an argument sets another number */
 #define CONNS            5u
 #define TALKS            20u /* begun in a seed */
 #define BYTES_MAX        (256u << 10)
@@ -38,14 +40,14 @@
 #define IDLE_TURNS       3u
 #define SETTLE_TURNS_MAX 2000u
 #define DATAGRAMS        40u
-#define LETTERS_FIRST    900u /* of their keys */
+#define LETTERS_FIRST    900u /* numbers of their keys */
 #define REPLIES_MAX      (12u << 20)
 #define LETTER_MAX       (1500u << 10)
 
 static uint64_t rng;
-static bool writes;                          /* are the supplier's */
-static uint32_t kinds = sizeof SUPPLIED - 1; /* of SUPPLIED, that are asked for */
-static bool flash; /* or the supplier is a second tier, and items go there all the time */
+static bool writes;                          /* the backend does the writes */
+static uint32_t kinds = sizeof SUPPLIED - 1; /* kinds of SUPPLIED in use */
+static bool flash; /* the backend is a second tier, and items are evicted to it all the time */
 
 static uint32_t
 below(uint32_t n)
@@ -59,13 +61,13 @@ below(uint32_t n)
 struct talk {
 	uint8_t bytes[BYTES_MAX];
 	uint32_t len;
-	uint32_t ends[REQS_MAX]; /* of requests */
+	uint32_t ends[REQS_MAX]; /* where each request ends */
 	uint32_t count;
-	uint8_t *reply; /* of the reference */
+	uint8_t *reply; /* the reference's */
 	uint32_t reply_len;
 	uint32_t number;
-	bool own;        /* it has no keys but its own */
-	uint32_t writes; /* of them */
+	bool own;        /* only keys of its own */
+	uint32_t writes; /* requests that write */
 };
 
 #define OWN_KEYS  6u
@@ -91,7 +93,7 @@ supplied_key(char *key)
 	sprintf(key, "%c%u", SUPPLIED[below(kinds)], below(40));
 }
 
-/* Nobody else's: its number is in it. */
+/* Makes a key that has the conversation's number in it, so that no other one uses it. */
 static void
 local_key(const struct talk *t, char *key)
 {
@@ -144,7 +146,7 @@ flags(const char *const *list, uint32_t count)
 	flags((const char *const[]){__VA_ARGS__},                                                  \
 	      sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* With a value, of any length; one in twenty does not end as it should. */
+/* Adds a storage command with a value of any length; one in twenty has a wrong end. */
 static void
 add_stored(struct talk *t, const char *line, uint32_t len)
 {
@@ -179,7 +181,7 @@ add_storage(struct talk *t, const char *key)
 	add_stored(t, line, len);
 }
 
-/* Of a key of its own: gets, and all that changes it. */
+/* Adds a get, or a command that changes a key of its own. */
 static void
 add_local(struct talk *t)
 {
@@ -229,7 +231,7 @@ add_local(struct talk *t)
 	t->writes += changes;
 }
 
-/* Of a key that is the supplier's: nothing changes, and the answer is one or another. */
+/* Adds a command that the backend refuses: the key does not change, and the answer varies. */
 static void
 add_refused(struct talk *t)
 {
@@ -282,7 +284,7 @@ add_line(struct talk *t)
 		add_refused(t);
 		break;
 	case 0:
-		/* The last one makes an item that others would see. */
+		/* The last row makes an item that other conversations would see. */
 		add_text(t, others[below(sizeof others / sizeof others[0] - flash)]);
 		break;
 	case 1:
@@ -306,7 +308,7 @@ add_line(struct talk *t)
 	}
 }
 
-/* One that changes what is there. */
+/* Makes a packet that writes. */
 static void
 packet_write(struct packet *p)
 {
@@ -326,7 +328,7 @@ packet_write(struct packet *p)
 	case 1:
 		*p = (struct packet){.op = appends[below(4)], .key = p->key, .value = p->value};
 		break;
-	case 2: /* from 0, where it is not there */
+	case 2: /* from 0 if the key is missing */
 		*p = (struct packet){
 			.op = counts[below(4)], .key = p->key, .extras = zeros, .extras_len = 20};
 		break;
@@ -381,7 +383,7 @@ add_packet(struct talk *t)
 	add(t, bytes, packets_put(bytes, list));
 }
 
-/* The last reply: all that is quiet before it is done, too. */
+/* Adds a last request, whose reply follows the effect of all quiet ones. */
 static void
 talk_close(struct talk *t, bool binary)
 {
@@ -458,7 +460,7 @@ struct client {
 	bool ended;
 };
 
-static struct late *plain; /* no supplier: the reference of those with their own keys only */
+static struct late *plain; /* no backend: the reference of talks with only keys of their own */
 static struct client clients[CONNS];
 static uint32_t talks, talks_begun, talks_ended; /* ever; in this run */
 
@@ -476,7 +478,7 @@ client_begin(struct late *late, struct late *reference, struct client *cl)
 	cl->ended = false;
 }
 
-/* What has come is what the reference says, as far as it goes. */
+/* Checks that the bytes received so far are a prefix of the reference's. Returns their number. */
 static uint32_t
 client_judge(struct late *late, struct client *cl)
 {
@@ -503,7 +505,8 @@ writes_of(const struct late *late, const struct talk *t)
 	return count;
 }
 
-/* Once each, if it is whole: else as far as it came. */
+/* Checks that each write was requested once if the conversation is whole, and at most once
+ * otherwise. */
 static void
 writes_judge(struct late *late, const struct client *cl, bool whole)
 {
@@ -594,7 +597,7 @@ static struct letter *letters;
 static uint64_t seeds = SEEDS;
 static bool only_flash;
 static uint64_t all_lost;
-static bool losses; /* of connections */
+static bool losses; /* some connections are lost */
 
 static void
 letter_gather(struct letter *letter, const struct fake_sent *s)
@@ -630,7 +633,8 @@ letter_clear(struct letter *letter)
 	letter->messages = letter->got = letter->total = letter->reply_len = 0;
 }
 
-/* Keys of its own, which the next round forgets; or a line of some. */
+/* Adds a write of a key of its own, which the next round forgets, or a
+ * get-and-touch of some keys. */
 static void
 letter_write(struct talk *t, uint32_t id)
 {
@@ -650,7 +654,7 @@ letter_write(struct talk *t, uint32_t id)
 	else
 		sprintf(line, "gat 0 s%u s%u s%u\r\n", below(40), below(40), below(40));
 	add_text(t, line);
-	/* The last has a bad end: nothing is behind it. */
+	/* The last row has a wrong end: it must be the datagram's last request. */
 	t->writes += n + 1 < sizeof lines / sizeof lines[0];
 	if (n + 1 == sizeof lines / sizeof lines[0])
 		t->count = LETTER_REQS;
@@ -672,7 +676,7 @@ letter_line(struct talk *t, uint32_t id)
 		add_text(t, line);
 }
 
-/* The reference is told one request at a time. */
+/* Makes a datagram of requests and its reference, for which each request is sent alone. */
 static void
 letter_make(struct letter *letter, struct late *reference, uint32_t id)
 {
@@ -685,7 +689,7 @@ letter_make(struct letter *letter, struct late *reference, uint32_t id)
 	letter_clear(&other);
 	if (flash && id % 2 == 0)
 		late_put(reference, LETTERS_FIRST + id);
-	/* Who waits for d in one line may wait for nothing in the next ones. */
+	/* A wait for a d key in one line may use up the time of the next ones. */
 	kinds = sizeof SUPPLIED - (lines > 1 && SUPPLIED[sizeof SUPPLIED - 2] == 'd' ? 2 : 1);
 	for (; t->count < lines; from = t->len) {
 		letter_line(t, id);
@@ -704,8 +708,8 @@ letter_make(struct letter *letter, struct late *reference, uint32_t id)
 	memcpy(t->reply, other.reply, other.reply_len);
 }
 
-/* Each has its answers once, in order; what was dropped was counted. Whoever misses one may have
- * others that tell so. */
+/* Checks that each datagram has its answers once, in order, or is counted as dropped. A datagram
+ * that misses one answer may have others that depend on it. */
 static void
 letters_judge(struct late *late, struct late *reference)
 {
@@ -748,7 +752,7 @@ letters_send(struct late *late)
 	rig_datagram(late_rig(late), (uint16_t)i, 1, letters[i].talk.bytes, letters[i].talk.len);
 }
 
-/* A copy that goes. */
+/* Evicts a copy. */
 static void
 copy_evict(struct late *late)
 {
@@ -760,7 +764,7 @@ copy_evict(struct late *late)
 	store_delete(rig->core, key, store_hash(rig->core, key));
 }
 
-/* Items of conversations. */
+/* Evicts items of conversations to the flash. */
 static void
 items_evict(struct late *late)
 {
@@ -798,7 +802,7 @@ clients_turn(struct late *late, struct late *reference)
 	}
 }
 
-/* Requests so far that were not counted by how long they were here. */
+/* Returns the number of requests so far whose residence time was not recorded. */
 static uint64_t
 not_told(struct late *late)
 {
@@ -848,7 +852,7 @@ run(struct late *late, struct late *reference, uint64_t seed)
 	check_eq(serve_awaits_open(late_rig(late)->serve), 0);
 	check_eq(late_values(late), 0);
 	check(flash || !losses || late_stale(late) > stale);
-	/* Whose connection was lost; and of what was dropped that which had been counted. */
+	/* Only requests of lost connections, or counted ones that were dropped, may have none. */
 	check(not_told(late) - left <= (losses ? UINT32_MAX : dropped(late) - drops));
 }
 
@@ -896,7 +900,7 @@ replies_do_not_depend_on_when_the_supplier_answers(void **state)
 	free(letters);
 }
 
-/* Whose reply has numbers that depend on where the item was. */
+/* The reply has numbers that depend on where the item was. */
 static void
 an_item_that_was_evicted_is_shown_by_me(void **state)
 {
@@ -920,7 +924,7 @@ an_item_that_was_evicted_is_shown_by_me(void **state)
 	late_destroy(late);
 }
 
-/* It is executed at last, on what is there: nothing, and the supplier has nothing of it either. */
+/* The write is executed at last, on a miss: the backend has no copy either. */
 static void
 what_is_always_evicted_again_is_asked_for_some_times(void **state)
 {
@@ -944,7 +948,7 @@ what_is_always_evicted_again_is_asked_for_some_times(void **state)
 	late_destroy(late);
 }
 
-/* There is no room for its reply, longer than an answer is kept. */
+/* The client does not read for longer than an answer is kept. */
 static void
 a_value_that_came_in_pieces_waits_for_who_does_not_read(void **state)
 {
@@ -979,7 +983,8 @@ a_value_that_came_in_pieces_waits_for_who_does_not_read(void **state)
 	late_destroy(late);
 }
 
-/* What was told before a write is released before it is asked: the supplier may keep a copy. */
+/* The copy that was read before a write is released before the write is sent: the backend may
+ * keep a copy. */
 static void
 a_datagram_reads_no_copy_of_before_its_write(void **state)
 {
@@ -1006,7 +1011,7 @@ a_datagram_reads_no_copy_of_before_its_write(void **state)
 }
 
 #ifndef FEW_AWAITS
-/* Turns until as many gets are told that miss, behind what is said first. */
+/* Returns the turns until this many gets that miss are answered, behind the request `first`. */
 static uint32_t
 turns_for_gets(const char *first, const char *told, uint32_t gets)
 {

@@ -1,8 +1,8 @@
 /*
- * Meta and binary commands in parts. Goal: a large value goes in and out under a meta or binary
- * head as under a VALUE line, waits for room where there is none, and what is behind it waits in
- * order; a datagram in either protocol is answered like a connection, over itself or in parts.
- * Method: a stack whose pieces, chunks and acknowledgements the test controls.
+ * Meta and binary commands in parts. Goal: a large value is received and sent under a meta or
+ * binary head as under a VALUE line, waits for room if there is none, and the requests behind it
+ * wait in order; a datagram in either protocol is answered like a connection, in its frame or in
+ * parts. Method: a stack whose pieces, chunks and acknowledgements the test controls.
  */
 #include "binary_talk.h"
 #include "support/test.h"
@@ -29,7 +29,7 @@ stop(void **state)
 	return 0;
 }
 
-/* In segments, some of them a turn apart. */
+/* Receives the value in segments, some of them a turn apart. */
 static void
 receive_value(struct conn *c, uint32_t len)
 {
@@ -49,8 +49,8 @@ forget(struct conn *c)
 	rig_forget_sent(c);
 }
 
-/* What was sent from `at` on is this text, the value, and a text behind it; returns where the
- * next begins. */
+/* Checks that the bytes sent from `at` on are this head, the value, and this tail; returns where
+ * the next reply begins. */
 static uint32_t
 stands_at(struct conn *c, uint32_t at, struct view head, uint32_t len, const char *tail)
 {
@@ -111,7 +111,7 @@ a_meta_value_of_any_size_comes_back(void **state)
 	}
 }
 
-/* A request of which len bytes of value are still to come. */
+/* Receives a request whose value has len bytes still to come. */
 static void
 receive_head(struct conn *c, const struct packet *p, uint32_t len)
 {
@@ -133,7 +133,7 @@ receive_binary(struct conn *c, const struct packet *p, uint32_t len)
 	rig_turns(rig, 2);
 }
 
-/* A get's reply in front of its value. */
+/* Checks the head of a get's reply. Returns where its value begins. */
 static uint32_t
 binary_stands_at(struct conn *c, uint32_t at, uint8_t op, uint32_t len)
 {
@@ -176,7 +176,7 @@ a_binary_value_of_any_size_comes_back(void **state)
 	}
 }
 
-/* More than fits is announced, and comes. */
+/* Receives more bytes than fit, as announced. */
 static void
 receive_too_much(struct conn *c)
 {
@@ -260,7 +260,7 @@ a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
 	check(rig_count(rig, CONN_DEFERRED) > 0);
 }
 
-/* All behind it is deferred in one chunk, so no more than that is read behind it. */
+/* The requests behind it are deferred in one chunk, so no more than that is read. */
 static void
 more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost(void **state)
 {
@@ -322,16 +322,16 @@ a_value_stays_as_it_was_until_it_is_acknowledged(void **state)
 	}
 	stands_at(meta, 0, text_view("VA 60000\r\n"), 60000, "\r\n");
 	binary_stands_at(binary, 0, GET, 60000);
-	rig_acked(rig, meta); /* compares the pieces with what was queued */
+	rig_acked(rig, meta); /* compares the pieces with their state when queued */
 	rig_acked(rig, binary);
 }
 
-/* More at once than can be evicted within a turn: their lines, or the heads of their packets, are
- * read again, however often. */
+/* The values need more memory than a turn can evict: their lines, or the heads of their packets,
+ * are read again and again. */
 static void
 large_sets_wait_for_memory_and_lose_nothing(void **state)
 {
-	/* Together as much as may be begun: a quarter of the memory. */
+	/* Together the values are as much as may be begun: a quarter of the memory. */
 	enum { CONNS = FAKE_CONNS - FAKE_SPARE - 1, LEN = 800000 };
 	const struct packet stored[] = {{SET, .cas = SOME}, LAST};
 	struct conn *c[CONNS], *reader;
@@ -381,7 +381,7 @@ large_sets_wait_for_memory_and_lose_nothing(void **state)
 
 /* ---- datagrams ---- */
 
-/* The replies to one datagram, put together; " | " between messages. */
+/* Returns the replies to one datagram, put together; " | " between messages. */
 static struct view
 answered(const void *bytes, uint32_t len)
 {
@@ -392,7 +392,7 @@ answered(const void *bytes, uint32_t len)
 
 	rig_forget_datagrams(rig);
 	rig_datagram(rig, 0x1234, 1, bytes, len);
-	rig_turns(rig, 3); /* of so many bytes */
+	rig_turns(rig, 3); /* the time to send this many bytes */
 	count = rig_datagrams_sent(rig, &sent);
 	for (uint32_t i = 0; i < count; i++) {
 		struct mc_udp_frame frame;

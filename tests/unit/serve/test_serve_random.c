@@ -1,10 +1,10 @@
 /*
- * Streams under a bad star. Goal: what a client receives does not depend on how its requests were
- * cut, on when the network took its replies, or on what ran short meanwhile. Method: random
- * conversations in text and meta commands or in binary packets (small and large values, bodies,
- * bad lines, lines longer than the parser's buffer), once in one piece with room for everything,
- * then in random pieces with pieces, chunks and acknowledgements withheld at random; both replies
- * must be one.
+ * Streams under shortage. Goal: a client's replies do not depend on how its requests were cut, on
+ * when the network took its replies, or on what ran short meanwhile. Method: random conversations
+ * in text and meta commands or in binary packets (small and large values, bodies, bad lines,
+ * lines longer than the parser's buffer), once in one piece with room for everything, then in
+ * random pieces with pieces, chunks and acknowledgements withheld at random; both replies must be
+ * equal.
  */
 #include "binary_talk.h"
 #include "support/test.h"
@@ -70,7 +70,7 @@ add_value(uint32_t len, uint32_t from)
 		stream[stream_len++] = (uint8_t)('a' + (i * 31 + from) % 26);
 }
 
-/* Up to four flags, each of its own sort, of those that any meta command takes. */
+/* Adds up to four different flags that any meta command takes. */
 static void
 add_flags(const char *const *flags, uint32_t count)
 {
@@ -147,7 +147,7 @@ add_packet(void)
 	add_value(len, len);
 }
 
-/* A get line longer than the parser's buffer; one key in it may be over-long. */
+/* Adds a get line longer than the parser's buffer; one key in it may be over-long. */
 static void
 add_long_get(void)
 {
@@ -206,7 +206,7 @@ add_request(void)
 	}
 }
 
-/* Both runs begin with an empty cache. */
+/* Returns a new connection to an emptied cache: both runs begin with one. */
 static struct conn *
 fresh(struct rig *rig)
 {
@@ -218,7 +218,7 @@ fresh(struct rig *rig)
 	return rig_open(rig); /* which may speak another protocol */
 }
 
-/* Numbers of versions go on from one run to the next. */
+/* Returns the reply without cas numbers, which continue from one run to the next. */
 static const uint8_t *
 without_cas(const uint8_t *sent, uint32_t len)
 {
@@ -263,8 +263,8 @@ replies_under_shortage(struct rig *rig, const char *reply, uint32_t reply_len, b
 			arrived += n;
 		}
 		rig_set_pieces(rig, below(3) == 0 ? 0 : below(6));
-		/* With plenty of chunks requests are deferred, with few they are not even parsed.
-		 */
+		/* With plenty of chunks requests are deferred; with few
+		 * they are not even parsed. */
 		if (few_chunks)
 			rig_set_chunks(rig, rig_chunks_used(rig) + 5 + below(20));
 		rig_turn(rig);
@@ -274,7 +274,7 @@ replies_under_shortage(struct rig *rig, const char *reply, uint32_t reply_len, b
 		rig_sent(c, &len);
 	}
 	check_eq(len, reply_len);
-	rig_acked(rig, c); /* pieces are what they were */
+	rig_acked(rig, c); /* pieces are unchanged */
 	check_bytes(without_cas((const uint8_t *)rig_sent(c, NULL), reply_len), reply, reply_len);
 	rig_set_pieces(rig, 4096);
 	rig_set_chunks(rig, 4096);

@@ -1,8 +1,8 @@
 /*
- * Sets while another core does not turn. Goal: whoever sets over a connection waits for memory that
- * is coming, and is answered in order once it has come; nobody is told that there is none, and what
- * his keys held stays until then. Method: two cores by turns, one of which stands still; pipelined
- * sets on the other until all of them wait.
+ * Sets while another core does not turn. Goal: a set over a connection waits for memory that is
+ * coming, and is answered in order once there is some; no set is refused, and the key's old value
+ * stays until then. Method: two cores in turns, one of which does not turn; pipelined sets on the
+ * other until all of them wait.
  */
 #include "support/test.h"
 #include "fake_stack.h"
@@ -15,14 +15,14 @@
 #define STORED   8u   /* bytes of the answer */
 #define QUIET    300u /* turns without an answer: all wait */
 #define SETS_MAX 400000u
-/* 37 bytes: with its key as large as the new keys with their 32. */
+/* 37 bytes: an item with this key is as large as the new keys' items with their 32. */
 #define NEW "the new value, which is no longer one\r\n"
 
 static const struct {
 	uint32_t len;
 	const char *verb;
 	uint32_t segment;  /* bytes */
-	uint32_t limit_mb; /* 0: none but what is set aside */
+	uint32_t limit_mb; /* 0: only the memory set aside */
 } loads[] = {
 	{32, "set", 1460, 0},  {900, "set", 1460, 0}, {100, "add", 1460, 0}, {32, "ms", 1460, 0},
 	{900, "set", 8900, 0}, {900, "set", 8900, 8}, {5000, "ms", 8900, 0}, {5000, "set", 8900, 8},
@@ -32,7 +32,7 @@ static struct rig *rigs[2];
 static struct conn *clients[CLIENTS];
 static uint32_t asked[CLIENTS], answered[CLIENTS], number;
 
-/* Some sets of new keys, and one of the key that all had before. */
+/* Sends some sets of new keys, and one of the key that had a value before. */
 static void
 ask(uint32_t i, size_t load)
 {
@@ -70,7 +70,7 @@ listen_to(uint32_t i, size_t load)
 	return len / each;
 }
 
-/* Everybody asks as soon as he was answered, until nobody is. */
+/* Every client sends again as soon as it was answered, until all wait. */
 static void
 ask_until_all_wait(size_t load)
 {
@@ -131,7 +131,7 @@ sets_wait_for_a_core_that_stands_still(void **state)
 		check_str(rig_sent(late, NULL), "VALUE old 0 3\r\nabc\r\nEND\r\nSTORED\r\n"
 						"VALUE old 0 3\r\ndef\r\nEND\r\n");
 		check_eq(rig_count(rigs[0], STORE_NO_MEMORY_COUNT), 0);
-		check_eq(rig_count(rigs[0], REQ_TCP), number + 4); /* however often read */
+		check_eq(rig_count(rigs[0], REQ_TCP), number + 4); /* however often each was read */
 		print_message("%s of %u bytes: %u done while a core stood still\n",
 			      loads[load].verb, loads[load].len, done);
 		rig_destroy(rigs[1]);
@@ -139,8 +139,8 @@ sets_wait_for_a_core_that_stands_still(void **state)
 	}
 }
 
-/* Over UDP nobody can wait: a set is refused, and then what it was to replace is gone; one that
- * would not have replaced anything costs nothing. */
+/* A UDP request cannot wait. A set is refused, and the value that it was to replace is removed; a
+ * request that would not have replaced one leaves it. */
 static void
 a_refused_set_costs_the_old_value_only_where_it_replaces(void **state)
 {
@@ -234,7 +234,8 @@ sums_wait_for_a_core_that_stands_still(void **state)
 
 #define APPENDS 50u
 
-/* So does an append, for its new version. While it waits, what it extends may be evicted. */
+/* An append waits for its new version as well. While it waits, the value that it
+ * extends may be evicted. */
 static void
 appends_wait_for_a_core_that_stands_still(void **state)
 {

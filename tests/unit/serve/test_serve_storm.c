@@ -1,9 +1,9 @@
 /*
- * Anything at all. Goal: whatever clients say in whatever protocol, broken or not, and whatever
- * runs short meanwhile, nothing is read that is gone, and nothing is held once everybody has left.
+ * Random input. Goal: whichever bytes clients send in any protocol, broken or not, and whatever
+ * runs short meanwhile, no freed byte is read, and nothing is held once all clients have left.
  * Method: random conversations of text, meta, administrative words and packets, some of their
- * bytes corrupted, on several connections and in datagrams, cut anywhere; a stack that takes every
- * received byte away at the end of its turn. The sanitized build is the judge of the first half.
+ * bytes corrupted, on several connections and in datagrams, cut anywhere; a stack that frees
+ * every received byte at the end of its turn. The sanitized build checks the first half.
  */
 #include "binary_talk.h"
 #include "support/test.h"
@@ -128,7 +128,7 @@ add_line(struct talk *t)
 	add(t, "\r\n");
 }
 
-/* Any opcode, nearly always with the lengths it wants. */
+/* Adds a packet of any opcode, nearly always with valid lengths. */
 static void
 add_packet(struct talk *t)
 {

@@ -48,7 +48,7 @@ noreply_is_silent_and_done(void **state)
 		{"add a 0 0 1 noreply\r\nx\r\nincr a 1 noreply\r\nbogus noreply\r\n"
 		 "delete a noreply\r\ntouch a 1 noreply\r\nget a\r\n",
 		 "END\r\n"},
-		/* One byte and two that are no line end: what follows is an empty line. */
+		/* A wrong byte, and two, in place of the line end: the rest is an empty line. */
 		{"set a 0 0 1 noreply\r\nxyz\r\nget a\r\n",
 		 "CLIENT_ERROR bad command line format\r\nEND\r\n"},
 	};
@@ -122,7 +122,7 @@ an_exptime_is_relative_up_to_thirty_days_and_absolute_above(void **state)
 {
 	const struct {
 		const char *exptime;
-		uint32_t alive_s; /* it is there after so many seconds, and not a second later */
+		uint32_t alive_s; /* open after this many seconds, and closed a second later */
 	} rows[] = {
 		{"1", 0},
 		{"10", 9},
@@ -288,7 +288,7 @@ one_connection_too_many_is_told_so_and_makes_no_difference(void **state)
 	check(rig_closed(late));
 	check_eq(rig_count(rig, CONN_REJECTED), 1);
 	is_served(crowd[0]);
-	/* The refused one still has its slot, and keeps nobody out. */
+	/* The refused connection still has its slot, but keeps no other out. */
 	rig_lose(rig, crowd[0]);
 	is_served(rig_open(rig));
 	rig_lose(rig, late);

@@ -1,8 +1,9 @@
 /*
- * Replies of many datagrams to several sources. Goal: who waits for his own does not keep others
- * from theirs; sources are sent to by turns, and each one's replies whole and in order; nothing is
- * lost, however a datagram was cut by the end of a pass. Method: a transmit queue of few frames a
- * turn; what is sent is put together by source, and the turns that a reply takes are counted.
+ * Replies of many datagrams to several sources. Goal: a source that waits for its own replies
+ * does not delay those of others; sources take turns, and each one's replies are whole and in
+ * order; no reply is lost, however a pass's end cut a datagram. Method: a transmit queue of few
+ * frames a turn; the frames sent are put together by source, and the turns that a reply takes are
+ * counted.
  */
 #include "support/test.h"
 #include "one_rig.h"
@@ -44,9 +45,9 @@ store_values(void)
 	rig_lose(rig, c);
 }
 
-/* Replies to one source: whole, one after the other, their ids as asked. */
+/* The replies to one source: whole, one after the other, with the ids of their requests. */
 struct replies {
-	uint32_t next, count, bytes; /* whole ones; bytes of all */
+	uint32_t next, count, bytes; /* next datagram; whole ones; bytes of all */
 	uint32_t ids[4096];
 };
 
@@ -77,7 +78,7 @@ replies_to(uint32_t to, struct replies *got)
 
 static struct replies hog, peer;
 
-/* All that was asked has come, in the order of ids from 0 on. */
+/* Checks that all requests are answered, in the order of ids from 0 on. */
 static void
 check_all(uint32_t to, uint32_t count)
 {
@@ -114,7 +115,7 @@ who_asks_much_keeps_nobody_from_small_answers(void **state)
 			rig_datagram_from(rig, HOG, (uint16_t)big++, "get big\r\n");
 		rig_datagram_from(rig, PEER, (uint16_t)small++, "get small\r\n");
 		rig_turn(rig);
-		/* What comes behind one that waits is read one turn later. */
+		/* A datagram behind a waiting one is read one turn later. */
 		replies_to(PEER, &peer);
 		check(peer.count + 1 >= small);
 	}
@@ -136,15 +137,15 @@ a_reply_of_few_datagrams_does_not_wait_behind_megabytes(void **state)
 		rig_datagram_from(rig, HOG, (uint16_t)i, "get huge\r\n");
 	rig_turn(rig);
 	rig_datagram_from(rig, PEER, 0, "get small big small\r\n");
-	rig_turn(rig); /* passes theirs over */
+	rig_turn(rig); /* the hog's replies are passed over */
 	for (uint32_t i = 0; i < (BIG_DATAGRAMS + 15) / 16 + 1; i++)
-		rig_turn(rig); /* half of the frames are his */
+		rig_turn(rig); /* half of the frames are the peer's */
 	check_all(PEER, 1);
 	turns_until_all_is_sent();
 	check_all(HOG, 4);
 }
 
-/* One source's datagrams are read in their order, and none beside its own message. */
+/* Datagrams of one source are read in order, and none while its own message is being sent. */
 static void
 one_source_is_answered_in_order(void **state)
 {
@@ -188,7 +189,7 @@ ask_lines(uint32_t source, uint16_t id, uint32_t lines, const char *line)
 	rig_datagram_from(rig, source, id, in);
 }
 
-/* lines times first and "get", keys times a name. */
+/* `lines` times first and "get", with `keys` times a name. */
 struct many {
 	const char *first, *name;
 	uint32_t keys, lines;
@@ -209,9 +210,8 @@ ask_many_of(uint32_t source, uint16_t id, const struct many *many)
 	rig_datagram_from(rig, source, id, in);
 }
 
-/* A datagram of more requests than a pass: it is put aside between two of them, and gone on with
- * where it stood; a line that is begun is finished first, and what a source has waiting is bounded.
- */
+/* A datagram has more requests than a pass: it is put aside between two of them, and resumed
+ * there. A line that is begun is finished first, and a source's pending requests are bounded. */
 static void
 a_datagram_of_many_requests_is_put_aside_and_gone_on_with(void **state)
 {
@@ -238,7 +238,7 @@ a_datagram_of_many_requests_is_put_aside_and_gone_on_with(void **state)
 			waited = asked - peer.count > waited ? asked - peer.count : waited;
 			check(rig_chunks_used(rig) < 2 * OPS_MAX);
 		}
-		check(waited <= 4); /* lines of 600 keys take so long */
+		check(waited <= 4); /* lines of 600 keys take that long */
 		rig_set_tx_room(rig, 200);
 		turns_until_all_is_sent();
 		check_all(PEER, asked);
@@ -256,8 +256,8 @@ a_datagram_of_many_requests_is_put_aside_and_gone_on_with(void **state)
 	}
 }
 
-/* Half as many of the free places as an eighth of a pass: so many wait, and no reply is lost,
- * whether a source asks in one datagram or in many. */
+/* In a pass a source takes at most an eighth of the free places. That many replies wait, and none
+ * is lost, whether a source sends one datagram or many. */
 static void
 when_all_wait_no_reply_is_lost(void **state)
 {
@@ -283,7 +283,8 @@ when_all_wait_no_reply_is_lost(void **state)
 	}
 }
 
-/* Then what is large is lost, and counted; others' small gets are answered. */
+/* With too many sources, large replies are lost, and counted; small gets of
+ * other sources are answered. */
 static void
 more_sources_than_there_are_places_keep_nobody_from_small_answers(void **state)
 {
@@ -299,7 +300,7 @@ more_sources_than_there_are_places_keep_nobody_from_small_answers(void **state)
 			rig_datagram_from(rig, source, (uint16_t)i, "get middle\r\n");
 		rig_turn(rig);
 		rig_datagram_from(rig, PEER, (uint16_t)small++, "get small\r\n");
-		rig_turns(rig, 2); /* what comes behind one that waits is read one turn later */
+		rig_turns(rig, 2); /* a datagram behind a waiting one is read one turn later */
 		replies_to(PEER, &peer);
 		check_eq(peer.count, small);
 	}
@@ -315,8 +316,8 @@ more_sources_than_there_are_places_keep_nobody_from_small_answers(void **state)
 	check_eq(answered + rig_count(rig, UDP_DROP_NO_MEMORY), (SOURCES - 1) * EACH);
 }
 
-/* Others are read in the turns between, and what leaves in one is bounded: so many full datagrams,
- * and one more if some are short. */
+/* A turn sends a bounded number of messages' bytes: BURST_MAX full datagrams, and one more if
+ * some are short. */
 static void
 a_turn_sends_no_more_bytes_of_messages_than_a_bursts(void **state)
 {
@@ -339,7 +340,7 @@ a_turn_sends_no_more_bytes_of_messages_than_a_bursts(void **state)
 	check_all(HOG, 3);
 }
 
-/* Sixteen chunks and more a pass: two of them. */
+/* Each pass composes sixteen chunks and more, so a turn has two passes. */
 static void
 a_turn_composes_no_more_than_its_share(void **state)
 {
@@ -359,7 +360,8 @@ a_turn_composes_no_more_than_its_share(void **state)
 		check_all(HOG + i, 1);
 }
 
-/* Replies that take more than all chunks of theirs, of which each source has one: none is lost. */
+/* The replies need more chunks than replies may have, of which each source
+ * has one: none is lost. */
 static void
 what_waits_leaves_chunks_to_others(void **state)
 {
@@ -383,8 +385,8 @@ what_waits_leaves_chunks_to_others(void **state)
 		check_all(i, 2);
 }
 
-/* Two thirds of the chunks are of replies that wait. One that would take more than it leaves is
- * lost, so that others are answered. */
+/* Pending replies have two thirds of the chunks for replies. A reply that would take more than
+ * it leaves is dropped, so that others are answered. */
 static void
 what_takes_more_chunks_than_it_leaves_is_lost(void **state)
 {

@@ -1,8 +1,8 @@
 /*
- * The ends of awaited writes. Goal: a write is asked once or never, its client is told what became
- * of it as far as that is known, and its value's memory comes back, whatever becomes of its
- * connection, its supplier and the table. Method: as test_serve_await.c; the results that a
- * supplier may tell are a table of lines and replies.
+ * The ends of awaited writes. Goal: a write is requested once or never, its client gets the
+ * result as far as that is known, and its value's memory is freed, in every state of its
+ * connection, its backend and the table. Method: as test_serve_await.c; the results of a backend
+ * are a table of lines and replies.
  */
 #include "few_writes.h"
 #include "serve/serve_internal.h"
@@ -13,7 +13,7 @@
 
 #define LARGE "SERVER_ERROR object too large for cache\r\n"
 
-/* A set of so many bytes, and what comes behind it; but for the last `less` bytes. */
+/* Sends a set of len bytes and the text behind it, except for the last `less` bytes. */
 static void
 say_set(struct conn *c, const char *key, uint32_t len, const char *behind, uint32_t less)
 {
@@ -30,7 +30,7 @@ say_set(struct conn *c, const char *key, uint32_t len, const char *behind, uint3
 
 /* ---- results ---- */
 
-/* The supplier's answer follows from the number of the key: late_supplier.c, pretend(). */
+/* The backend's answer follows from the key's number: late_supplier.c, pretend(). */
 static const struct {
 	const char *says, *reply;
 } results[] = {
@@ -150,7 +150,7 @@ writes_of_other_keys_are_asked_one_behind_the_other(void **state)
 	check_eq(rig_count(rig, REQ_TCP), 6);
 }
 
-/* In one turn, though none of them brings the connection back. */
+/* Completed writes are answered in one turn, though no event schedules the connection again. */
 static void
 answers_that_are_here_are_told_together(void **state)
 {
@@ -177,7 +177,7 @@ a_write_of_the_same_key_waits_for_the_answer(void **state)
 	SAYS(c, "STORED\r\nSTORED\r\nSTORED\r\nSTORED\r\nVALUE l1 0 2\r\nxy\r\nEND\r\n");
 }
 
-/* Behind a write; and each of these before another one. */
+/* Each line waits behind a write, and another write waits behind the line. */
 static void
 all_else_waits_for_the_answer(void **state)
 {
@@ -207,7 +207,8 @@ all_else_waits_for_the_answer(void **state)
 	}
 }
 
-/* In however many pieces it comes; unless it is larger than a read buffer. */
+/* A write in any number of pieces is requested when it is whole, unless it is
+ * larger than a read buffer. */
 static void
 a_write_that_comes_in_pieces_is_asked_when_it_is_whole(void **state)
 {
@@ -234,7 +235,7 @@ a_write_that_comes_in_pieces_is_asked_when_it_is_whole(void **state)
 	SAYS(c, "STORED\r\nSTORED\r\nVALUE l2 3 6\r\nabcdef\r\nEND\r\n");
 }
 
-/* What is left behind it is no request. */
+/* The rest behind the write is no complete request. */
 static void
 a_client_that_ends_amid_a_request_hears_what_it_wrote(void **state)
 {
@@ -258,7 +259,8 @@ a_client_that_ends_amid_a_request_hears_what_it_wrote(void **state)
 
 static uint32_t number_of_lane(uint32_t lane, uint32_t from);
 
-/* Nor is it tried all the time, nor counted twice. It is as large as a read buffer. */
+/* The waiting write is not retried all the time, and is counted once. It is as
+ * large as a read buffer. */
 static void
 one_that_finds_no_place_behind_another_waits_for_that(void **state)
 {
@@ -273,7 +275,7 @@ one_that_finds_no_place_behind_another_waits_for_that(void **state)
 	late_hold(late, true);
 	deferred = rig_count(rig, CONN_DEFERRED);
 	c = say(text);
-	/* "set ", " 0 0 NNNN" and its line end, and that of the value. */
+	/* 15: "set ", " 0 0 NNNN" and its line end; 2: the value's line end. */
 	say_set(c, key, MC_LINE_MAX - (uint32_t)sprintf(key, "l%u", n) - 15 - 2, "", 0);
 	turns(10);
 	check(rig_count(rig, CONN_DEFERRED) - deferred <= 4);
@@ -299,7 +301,8 @@ told_versions(struct conn *c)
 	return count;
 }
 
-/* Both answers are told in one turn, the second in a pass that another connection brings about. */
+/* The two answers are completed in one turn, the second in a pass that
+ * another connection causes. */
 static void
 answers_do_not_leave_the_limit_of_requests_behind(void **state)
 {
@@ -324,7 +327,7 @@ answers_do_not_leave_the_limit_of_requests_behind(void **state)
 	turns(30);
 }
 
-/* Each needs a turn's share of work, before it is asked. */
+/* Each append needs a turn's share of work before it is requested. */
 static void
 an_answer_does_not_wait_for_work_that_stands_behind_it(void **state)
 {
@@ -353,7 +356,7 @@ an_answer_does_not_wait_for_work_that_stands_behind_it(void **state)
 	turns(20);
 }
 
-/* They are others'. */
+/* Read buffers that are left are for other connections. */
 static void
 what_is_cut_behind_a_write_leaves_the_last_read_buffers(void **state)
 {
@@ -461,7 +464,7 @@ what_a_lost_connection_asked_goes_on_without_it(void **state)
 	check_eq(OPEN, 0);
 	check_eq(rig_chunks_used(rig), 0);
 	check_eq(late_values(late), 2);
-	/* The next one in its slot hears nothing of it. */
+	/* The next connection in the slot does not receive the answer. */
 	check(say("get l1\r\n") == c);
 	late_hold(late, false);
 	turns(5);
@@ -500,7 +503,7 @@ one_that_ends_is_answered_and_closed(void **state)
 	check(rig_closed(c) && rig_closed(large));
 }
 
-/* There is no chunk left for it, but its own. */
+/* Only the chunk that it holds itself is left. */
 static void
 the_answer_has_its_room_from_the_ask_on(void **state)
 {
@@ -519,7 +522,7 @@ the_answer_has_its_room_from_the_ask_on(void **state)
 
 /* ---- places ---- */
 
-/* A key with an l of this lane, from this number on. */
+/* Returns the number, from this one on, of a key with an l of this lane. */
 static uint32_t
 number_of_lane(uint32_t lane, uint32_t from)
 {
@@ -552,7 +555,7 @@ a_write_waits_for_a_place(void **state)
 	check_eq(late_written(late, n), 1);
 }
 
-/* Its body is not read before. */
+/* The body of the large set is not read before there is a place. */
 static void
 large_waits(uint32_t len)
 {
@@ -579,14 +582,14 @@ a_large_write_waits_for_a_place(void **state)
 	large_waits(9000);
 }
 
-/* All of it is here, and more than goes back. */
+/* The whole body has arrived: more bytes than are put back. */
 static void
 so_does_one_of_one_segment(void **state)
 {
 	large_waits(3000);
 }
 
-/* Its body is here when the places go. */
+/* The body has arrived when the places are taken. */
 static void
 a_value_that_is_complete_waits_for_a_place(void **state)
 {
@@ -642,7 +645,7 @@ nor_is_a_large_one(void **state)
 	no_place_in_time(9000);
 }
 
-/* An eighth of the chunks. */
+/* Writes may take an eighth of the chunks. */
 static void
 writes_leave_chunks_to_others(void **state)
 {
@@ -664,7 +667,7 @@ writes_leave_chunks_to_others(void **state)
 	rig_set_chunks(rig, 4096);
 }
 
-/* Half as much as the fill quota; those that wait take their turns. */
+/* Values may take half as much as the fill quota; waiting ones take turns. */
 static void
 values_take_a_share_of_the_memory(void **state)
 {
@@ -691,7 +694,7 @@ values_take_a_share_of_the_memory(void **state)
 	}
 }
 
-/* It would have room. */
+/* The small value would have room. */
 static void
 a_small_value_does_not_pass_a_large_one_of_its_lane(void **state)
 {
@@ -718,11 +721,11 @@ a_small_value_does_not_pass_a_large_one_of_its_lane(void **state)
 		SAYS(c[i], "STORED\r\n");
 }
 
-/* ---- what goes back as bytes ---- */
+/* ---- requests that are put back ---- */
 
 #define MUCH 17u /* requests: as many as a turn reads of a connection */
 
-/* More than a read buffer, and all of it here. */
+/* Sends more than a read buffer; all of it has arrived. */
 static void
 say_much(struct conn *c)
 {
@@ -892,7 +895,7 @@ each_key_of_a_datagram_is_asked_for_once(void **state)
 	check_bytes(sent[0].bytes + 8, both, strlen(both));
 }
 
-/* What waits at a stop is not sent, and comes back. */
+/* Writes that wait at a stop are not sent, and their memory is freed. */
 static void
 datagrams_that_wait_are_dropped_at_a_stop(void **state)
 {

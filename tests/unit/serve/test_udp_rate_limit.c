@@ -1,9 +1,9 @@
 /*
- * How much may be sent over UDP. Goal: whoever is in no allowed network gets at most its budget a
- * second beyond what it sent, however many other sources there are, its network four times and all
- * together sixteen times that; whoever is in an allowed one gets all; an answer no longer than its
- * request is always let through. Method: sources by the thousand, what
- * each was let have added up by the test itself.
+ * The rate limit of UDP. Goal: a source outside the allowed networks gets at most its budget a
+ * second beyond what it sent, however many other sources there are, its network four times and
+ * all together sixteen times that; a source in an allowed network gets all; an answer no longer
+ * than its request is always let through. Method: sources by the thousand; the test itself adds
+ * up what each was allowed.
  */
 #include "support/test.h"
 #include "base/hash.h"
@@ -105,7 +105,7 @@ a_network_of_ipv6_has_one_limit(void **state)
 	udp_rate_limit_exempt(g, &net, 48);
 	check(allows6(g, "\x20\1\xd\xb8\0\0\xff\1\0\0\0\0\0\0\0\1", 1u << 30));
 	check(!allows6(g, "\x20\1\xd\xb8\0\1\0\1\0\0\0\0\0\0\0\1", 1u << 30));
-	/* Nor is an IPv4 address of a network of the same bytes. */
+	/* An IPv4 address in a network of the same bytes is not exempt. */
 	memset(net.b, 0, sizeof net.b);
 	net.b[0] = 10;
 	udp_rate_limit_exempt(g, &net, 8);
@@ -130,7 +130,7 @@ no_source_gets_more_however_many_there_are(void **state)
 		}
 	for (uint32_t i = 0; i < SOURCES; i++)
 		check(had[i] <= BUDGET);
-	/* And a single one gets its share where nobody else asks. */
+	/* A single source gets its whole share while no other sends. */
 	while (allows(g, 77, 10, 0, 100))
 		alone += 100;
 	check_eq(alone, BUDGET);
@@ -138,7 +138,8 @@ no_source_gets_more_however_many_there_are(void **state)
 	free(g);
 }
 
-/* Sources of one /20, each within its own budget, and as many of the whole Internet. */
+/* The sources of one /20 send, each within its own budget, and then as many
+ * of the whole Internet. */
 static void
 forged_sources_share_the_budget_of_their_network_and_of_all(void **state)
 {
@@ -156,7 +157,7 @@ forged_sources_share_the_budget_of_their_network_and_of_all(void **state)
 	for (uint32_t i = 0; i < 4096; i++)
 		far += allows(g, i * 2654435761u, 7, 0, ANSWER) ? ANSWER : 0;
 	check_eq(far, UDP_TOTAL_SHARES * BUDGET);
-	check(allows(g, 1, 7, 100, 100)); /* what nobody gains by is no use to forge */
+	check(allows(g, 1, 7, 100, 100)); /* without amplification a forged source gains nothing */
 	check(allows(g, 1, 8, 0, ANSWER));
 	free(g);
 }

@@ -1,8 +1,9 @@
 /*
- * Steering. Goal: every core gets its share of the flows by the first means that the port has, and
- * the operator is told which; what was asked for by name and is not there is refused. Method:
- * golden tables of port, cores and options against the plan's words, its rules and the errors; the
- * redirection table is checked entry by entry, the hash against Microsoft's published vectors.
+ * Steering. Goal: every core gets its share of the flows by the first means that the port has,
+ * and the operator learns which; a means that was requested by name and does not exist is
+ * refused. Method: golden tables of port, cores and options against the plan's words, its rules
+ * and the errors; the redirection table is checked entry by entry, the hash against Microsoft's
+ * published vectors.
  */
 #include "support/test.h"
 #include "steer/plan.h"
@@ -16,7 +17,7 @@
 #define ALL_RSS  (IP_BOTH | TCP_BOTH | UDP_BOTH)
 #define WORDS    "addresses, TCP ports, UDP ports, "
 
-/* Of the kinds of NIC that differ in rules. */
+/* Limits of the kinds of NIC that differ in rules. */
 static const struct flow_limits no_rules;
 static const struct flow_limits x520 = {
 	.ethertype_max = 8,
@@ -29,7 +30,7 @@ static const struct flow_limits x520 = {
 };
 static const struct flow_limits x710 = {.director_max = 512, .ipv6 = true};
 static const struct flow_limits exact = {.ethertype_max = 1, .five_tuple_max = 4096, .ipv6 = true};
-/* Rules by bits of a port, and none besides. */
+/* Rules by bits of a port only. */
 static const struct flow_limits masks = {
 	.director_max = 40, .one_mask = true, .masked_ports = true};
 
@@ -38,7 +39,7 @@ static const struct {
 	enum spread spread;
 	uint32_t cores, profile_queues;
 	struct port_caps caps;
-	const char *words; /* of the plan, or the error when it begins with -- */
+	const char *words; /* of the plan, or the error if it begins with -- */
 	enum config_steering steering;
 	bool udp_ports;
 	uint32_t rss_queues;
@@ -174,7 +175,7 @@ static const struct {
 	 {64, 64, IP_BOTH | TCP_BOTH, 0, 0},
 	 "2 queues, RSS over addresses, TCP ports, the NIC's own table",
 	 .rules = 0},
-	/* ARP and ICMP */
+	/* rules for ARP and ICMP */
 	{"ixgbe",
 	 SPREAD_RSS,
 	 16,
@@ -362,8 +363,8 @@ rss_is_asked_for_only_where_the_nic_shall_hash(void **state)
 	}
 }
 
-/* Ports that stay together have rules that do not overlap, name a queue that is there, and look at
- * the same bits if the NIC can only look at one set of them. */
+/* The rules of one port do not overlap, each names an existing queue, and all match the same bits
+ * if the NIC has one mask. */
 static void
 rules_fit_the_nic_and_never_contradict_each_other(void **state)
 {
@@ -397,7 +398,7 @@ rules_fit_the_nic_and_never_contradict_each_other(void **state)
 	}
 }
 
-/* Which queue TCP from this port goes to by a rule; UINT32_MAX: by none. */
+/* Returns the queue that a rule gives to TCP from this port; UINT32_MAX if no rule matches. */
 static uint32_t
 queue_of_port(const struct steer_plan *plan, uint32_t port)
 {
@@ -410,7 +411,7 @@ queue_of_port(const struct steer_plan *plan, uint32_t port)
 	return UINT32_MAX;
 }
 
-/* Linux gives a client that connects even ports, as long as there are any. */
+/* Linux gives a client that connects even ports while there are any. */
 static void
 rules_for_tcp_share_out_the_even_ports_of_clients(void **state)
 {
@@ -457,8 +458,8 @@ the_table_gives_every_queue_its_share(void **state)
 	}
 }
 
-/* The Toeplitz hash as Microsoft defines it: for every input bit that is set, the 32 key bits
- * from there on. */
+/* Returns the Toeplitz hash as Microsoft defines it: for every set input bit, the XOR of the 32
+ * key bits from there on. */
 static uint32_t
 toeplitz(const uint8_t *key, const uint8_t *input, uint32_t len)
 {
@@ -512,7 +513,8 @@ exchange(uint8_t *a, uint8_t *b, uint32_t len)
 	}
 }
 
-/* So that what a router quotes of our own segment comes to the core that sent it. */
+/* With a symmetric hash, a router's error that quotes our own segment reaches
+ * the core that sent it. */
 static void
 both_directions_of_a_flow_hash_alike(void **state)
 {
@@ -545,7 +547,7 @@ word_of(const uint8_t *at)
 	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Of an input as above, and of the IPv6 one of that paper. */
+/* Returns the flow of an input as above, or of that paper's IPv6 input. */
 static struct steer_flow
 flow_of(const uint8_t *input, bool ipv6)
 {
@@ -589,7 +591,7 @@ a_flow_goes_by_the_published_hash(void **state)
 	check_eq(steer_core_of_flow(&plan, 2, &f6), HASH6 % RETA_MAX);
 }
 
-/* Where the plan does not say it, nothing is made up. */
+/* A flow that the plan does not determine has an unknown core. */
 static void
 a_flow_has_the_core_of_the_plan_or_an_unknown_one(void **state)
 {
@@ -616,7 +618,7 @@ a_flow_has_the_core_of_the_plan_or_an_unknown_one(void **state)
 			if (cores == 1)
 				want = 0;
 			else if (plan.handover)
-				want = core; /* test_handover */
+				want = core; /* tested in test_handover */
 			else if ((plan.rss_fields & (v6 ? RSS_KIND_TCP6 : RSS_KIND_TCP4)) &&
 				 plan.rss_key_bytes != 0 && plan.reta_size != 0 &&
 				 strstr(plan.words, "by client port") == NULL)
@@ -632,7 +634,7 @@ a_flow_has_the_core_of_the_plan_or_an_unknown_one(void **state)
 	check(known > 500 && unknown > 200);
 }
 
-/* However many queues share the table: none must be tried long. */
+/* Each core has a source port within a short search, however many queues share the table. */
 static void
 every_core_has_ports_that_bring_replies_to_it(void **state)
 {
@@ -661,7 +663,8 @@ every_core_has_ports_that_bring_replies_to_it(void **state)
 	}
 }
 
-/* A client's connections differ in their even port alone, and so must the low bits of the hash. */
+/* A client's connections differ in their even ports only, and so must
+ * the low bits of the hash. */
 static void
 the_key_spreads_one_client_evenly(void **state)
 {

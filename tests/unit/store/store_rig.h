@@ -36,7 +36,7 @@ rig_config(size_t mebibytes, uint32_t cores, uint32_t value_max)
 				     .seed = 0x5eed};
 }
 
-/* A new store where the rig's old one was, or over whatever lies there. */
+/* Makes a new store in the rig's memory, over the old one or any other bytes. */
 static inline void
 rig_again(struct rig *rig, const struct store_config *cfg, const struct store_plan *plan)
 {
@@ -48,7 +48,7 @@ rig_again(struct rig *rig, const struct store_config *cfg, const struct store_pl
 	store_turn(rig->core, STORE_CLOCK_START);
 }
 
-/* Mapped: it costs what its test touches, not all that a store has. */
+/* Returns a rig in mapped memory: only the pages that its test touches are used. */
 static inline struct rig
 rig_up_planned(const struct store_config *cfg, const struct store_plan *plan)
 {
@@ -78,8 +78,8 @@ rig_up_for(size_t mebibytes, uint32_t cores, uint32_t value_max)
 	return rig_up_with(&cfg);
 }
 
-/* With an index of so many buckets to start with, that comes and goes in steps of some more; 0: it
- * stays. */
+/* Returns a rig whose index starts with this many buckets and is resized in steps of bucket_step;
+ * 0: its size is fixed. */
 static inline struct rig
 rig_up_buckets(size_t mebibytes, uint32_t cores, uint32_t bucket_count, uint32_t bucket_step)
 {
@@ -109,7 +109,7 @@ text(const char *s)
 	return (struct view){(const uint8_t *)s, (uint32_t)strlen(s)};
 }
 
-/* Turns and upkeep, as a core does them; what was retired is free afterwards. */
+/* Runs turns and upkeep, as a core does; retired memory is free afterwards. */
 static inline void
 turns(struct store_core *sc, uint32_t count)
 {
@@ -121,7 +121,7 @@ turns(struct store_core *sc, uint32_t count)
 
 #define TURNS_A_SECOND 64u
 
-/* The clock goes on. */
+/* Moves the clock forward by this many seconds. */
 static inline void
 seconds(struct store_core *sc, uint32_t count)
 {
@@ -143,7 +143,7 @@ put(struct store_core *sc, struct view key, struct view value, enum store_mode m
 	return store_finish(sc, &f, mode, cas);
 }
 
-/* As a connection does it: memory that is coming is waited for, turn by turn. */
+/* Stores a value as a connection does: it waits, turn by turn, for memory that is coming. */
 static inline enum store_result
 put_waiting(struct store_core *sc, struct view key, struct view value, uint32_t turns_max,
 	    uint32_t *waited)
@@ -165,7 +165,7 @@ set(struct store_core *sc, const char *key, const char *value)
 	return put(sc, text(key), text(value), STORE_SET, 0);
 }
 
-/* With flags and an expiry. */
+/* Sets a value with flags and an expiry. */
 static inline enum store_result
 set_full(struct store_core *sc, const char *key, const char *value, uint32_t flags,
 	 uint32_t expiry_s)
@@ -192,7 +192,7 @@ del(struct store_core *sc, const char *key)
 	return store_delete(sc, text(key), store_hash(sc, text(key)));
 }
 
-/* As a connection does it: a flush whose turn is coming is waited for. */
+/* Flushes as a connection does: it waits until the flush is accepted. */
 static inline void
 flush_now(struct store_core *sc)
 {
@@ -202,7 +202,7 @@ flush_now(struct store_core *sc)
 	}
 }
 
-/* Is this the value, byte for byte, however it is cut? */
+/* True if the item has this value, byte for byte, in one piece or in chunks. */
 static inline bool
 value_is(const struct store_core *sc, const struct item *it, struct view want)
 {
@@ -227,7 +227,8 @@ holds(struct store_core *sc, const char *key, const char *value)
 	return value_is(sc, find(sc, key), text(value));
 }
 
-/* As hands do when they have cleared reference bits: the next use of an item is news. */
+/* Steps the reference stamp as hands do when they have cleared reference bits: the next use of an
+ * item sets its bit again. */
 static inline void
 step_stamp(struct store *st)
 {
@@ -242,7 +243,7 @@ counted(const struct store_core *sc, enum store_counter what)
 	return counter_read(&store_counters(sc)[what]);
 }
 
-/* Evict the item of an object, as a hand does. */
+/* Evicts the item of an object, as a hand does. */
 static inline enum unlinked
 evict_object(struct store_core *sc, uint32_t ref, enum ghost ghost)
 {

@@ -1,7 +1,7 @@
 /*
- * What lies in an image. Goal: its header says which layout, sizes and seed it was written with;
- * what follows means the same at any other address. Method: read the header field by field; move
- * all bytes elsewhere, spoil the old ones, and find every item again.
+ * The layout of an image. Goal: its header states which layout, sizes and seed it was written
+ * with; the bytes after it mean the same at any other address. Method: read the header field by
+ * field; move all bytes elsewhere, overwrite the old ones, and find every item again.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -40,7 +40,7 @@ the_header_describes_the_image(void **state)
 	rig_down(&rig);
 }
 
-/* Whoever changes one of these makes a new version of the layout. */
+/* A change of one of these numbers makes a new version of the layout. */
 static void
 version_six_of_the_layout_is_this(void **state)
 {
@@ -124,7 +124,7 @@ find_items(struct store_core *sc, uint32_t part)
 	}
 }
 
-/* An image that another process maps elsewhere: nothing of this one is left. */
+/* A later process maps the image elsewhere: all private memory of this process is overwritten. */
 static void
 an_image_means_the_same_at_another_address(void **state)
 {
@@ -143,7 +143,7 @@ an_image_means_the_same_at_another_address(void **state)
 	memset(image + IMAGE_STORE_AT + STORE_KEPT_BYTES, 0xa5,
 	       IMAGE_STORE_BYTES - STORE_KEPT_BYTES);
 	region.base = beside;
-	later.seed = 77; /* the image's counts */
+	later.seed = 77; /* the image's seed counts */
 
 	const struct store_plan plan = store_plan_of(&later);
 
@@ -181,7 +181,7 @@ store_and_find(void *image, const struct store_config *cfg)
 	free(region.base);
 }
 
-/* And what a new store's memory held does not matter. */
+/* The previous contents of a new store's memory do not matter. */
 static void
 an_empty_store_is_made_of_any_bytes(void **state)
 {
@@ -195,7 +195,7 @@ an_empty_store_is_made_of_any_bytes(void **state)
 	free(image);
 }
 
-/* Bytes of a reference's granule by memory, and with them what an item is rounded up to. */
+/* Bytes of a reference's granule by memory size. An item is rounded up to granules. */
 static void
 granules_are_of_eight_bytes_up_to_32_gib(void **state)
 {

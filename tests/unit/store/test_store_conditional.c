@@ -1,7 +1,7 @@
 /*
- * Conditional writes, and tokens. Goal: what meta commands and the binary protocol ask of a key,
- * case by case, as memcached 1.6 answers it. Method: one small store on one core; every rule is a
- * row or a few lines, with the answer beside it.
+ * Conditional writes, and tokens. Goal: meta commands and the binary protocol get, case by case,
+ * the answers of memcached 1.6. Method: one small store on one core; every rule is a row or a few
+ * lines, with the answer beside it.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -30,7 +30,7 @@ look(void)
 	return store_peek(rig.core, KEY);
 }
 
-/* begin, fill, finish. */
+/* Writes the value in the steps begin, fill, finish. */
 static enum store_result
 write_full(const struct store_conditions *conditions, const char *value, uint32_t flags,
 	   uint32_t expiry_s, const struct item **made)
@@ -49,7 +49,7 @@ write_on(const struct store_conditions *conditions, const char *value, const str
 	return write_full(conditions, value, 0, 0, made);
 }
 
-/* An item with a number above 100, flags 7 and this expiry. */
+/* Stores an item with cas 100, flags 7 and this expiry. Returns the cas. */
 static uint64_t
 put_old(const char *value, uint32_t expiry_s)
 {
@@ -120,7 +120,7 @@ an_older_version_is_stored_as_stale_where_that_is_wanted(void **state)
 		{0, true, STORE_EXISTS, false}, {99, false, STORE_EXISTS, false},
 	};
 
-	/* What was there: with an expiry or without; won already or not. */
+	/* Each row runs with an old item with and without an expiry, already won and not. */
 	for (size_t i = 0; i < 4 * sizeof rows / sizeof *rows; i++) {
 		const bool expires = i & 1, won = i & 2;
 		const struct store_conditions conditions = {.mode = STORE_CAS,
@@ -169,7 +169,8 @@ a_client_may_choose_the_number_of_a_version(void **state)
 		{ITEM_CAS_MAX, ITEM_CAS_MAX + 1ull},
 		{ITEM_CAS_MAX + 1ull, ITEM_CAS_MAX + 2ull},
 		{1ull << 62, (1ull << 62) + 1},
-		/* Numbers that no floor follows: the next one is above the highest before them. */
+		/* No floor follows these numbers: the next one is above
+		 * the highest before them. */
 		{UINT64_MAX - 1, (1ull << 62) + 2},
 		{UINT64_MAX, (1ull << 62) + 3},
 	};
@@ -196,7 +197,7 @@ struct tokens {
 	uint32_t count;
 };
 
-/* The key's version is one that the server numbered: no client ever had this number. */
+/* Checks that the server numbered the key's version with a number that no client has had. */
 static void
 is_new_token(struct tokens *t)
 {
@@ -273,7 +274,7 @@ no_number_comes_back_after_a_chosen_one(void **state)
 	}
 }
 
-/* 0 is no version's number: the binary protocol's for "any". */
+/* 0 is the number of no version; in the binary protocol it stands for any. */
 static void
 zero_is_not_chosen(void **state)
 {
@@ -326,7 +327,7 @@ one_reader_wins_and_no_other(void **state)
 	check(holds(rig.core, "k", "value"));
 }
 
-/* What each operation does with the marks of what was there. */
+/* The effect of each operation on the marks of the old version. */
 static void
 status_bits_stay_with_the_same_value(void **state)
 {
@@ -351,7 +352,7 @@ status_bits_stay_with_the_same_value(void **state)
 		check_eq(write_on(&first, "10", &it), STORE_OK);
 		check(item_key_is_binary(it));
 		switch (i / 2) {
-		case 0: /* has no place for an expiry: copied */
+		case 0: /* has no room for an expiry: copied */
 			check_eq(store_touch(rig.core, KEY, 50, &it), STORE_OK);
 			break;
 		case 1:
@@ -400,7 +401,7 @@ stale_bits_stay_with_the_same_value(void **state)
 	check(!item_is_stale(look()));
 }
 
-/* A core may still hold the version before: it cannot win what another reader may win now. */
+/* A core may still hold the previous version: it cannot win what another reader may win now. */
 static void
 the_token_leaves_the_version_before(void **state)
 {
@@ -528,7 +529,8 @@ a_large_value_becomes_stale_whole(void **state)
 	check(!store_win(rig.core, look()));
 }
 
-/* A cache may forget: it does before it says that a value is good which is not. */
+/* Without memory for a stale copy the store forgets the item rather than leave a
+ * value that looks good. */
 static void
 a_large_item_without_memory_for_a_copy_is_marked_where_it_lies(void **state)
 {
@@ -545,7 +547,7 @@ a_large_item_without_memory_for_a_copy_is_marked_where_it_lies(void **state)
 
 		const struct item *it = store_peek(small.core, key, hash);
 		const uint64_t cas = item_cas(it);
-		/* To look for memory may have evicted it already. */
+		/* The search for memory may have evicted the item already. */
 		const enum store_result r = store_delete_with(small.core, key, hash, &how, &left);
 
 		check(r == STORE_OK ? left != NULL : r == STORE_NOT_FOUND);
@@ -716,7 +718,7 @@ a_peek_leaves_no_trace_and_a_get_does(void **state)
 	}
 }
 
-/* The CLOCK hand clears the reference bit; that the item was used once stays known. */
+/* The CLOCK hand clears the reference bit, but not the mark that the item was used once. */
 static void
 that_an_item_was_fetched_outlives_the_clock_hand(void **state)
 {
@@ -759,7 +761,7 @@ an_item_is_idle_since_the_clock_hand_passed(void **state)
 	check_eq(store_idle_s(rig.core, look()), 10);
 }
 
-/* On a page that has long been there, too. */
+/* An item's idle time is bounded by its age, also on an old page. */
 static void
 no_item_is_idle_for_longer_than_it_has_been_there(void **state)
 {

@@ -1,8 +1,8 @@
 /*
- * Expiry under pressure. Goal: while there is anything expired, a class that needs memory takes
- * that, wherever it lies, and hardly anything alive; what changes its expiry is found by it.
- * Method: a store is filled without an eviction, part of it expires, and new items come, without
- * the housekeeping that sweeps; what of the rest is still there is counted.
+ * Expiry under pressure. Goal: while expired items are left, a class that needs memory takes
+ * theirs, wherever they are, and hardly any live one's; an item whose expiry changes is found by
+ * the new one. Method: a store is filled without an eviction, part of it expires, and new items
+ * arrive, without the housekeeping that sweeps; the survivors are counted.
  */
 #include "store_rig.h"
 #include "support/test.h"
@@ -17,7 +17,7 @@ struct fill_row {
 	const char *words;
 	uint32_t bytes;
 	uint32_t run;         /* items in a row with an expiry, then as many without */
-	uint32_t evicted_max; /* of 100 that come */
+	uint32_t evicted_max; /* of 100 new items */
 };
 
 static bool
@@ -45,7 +45,8 @@ put_until(struct store_core *sc, uint64_t key, uint32_t bytes, uint32_t expiry_s
 	return r;
 }
 
-/* With upkeep now and then. The second stands still, so the sweep does a sixtieth of its pass. */
+/* Puts an item, with upkeep now and then. The second does not change, so the sweep does a
+ * sixtieth of its pass. */
 static enum store_result
 put_upkeep(struct rig *rig, uint64_t key, uint32_t bytes, uint32_t expiry_s)
 {
@@ -62,7 +63,7 @@ is_there(struct store_core *sc, uint64_t key)
 	return store_get(sc, k, store_hash(sc, k)) != NULL;
 }
 
-/* Fill until something is evicted. Returns how many keys there are. */
+/* Fills the store until an item is evicted. Returns how many keys there are. */
 static uint64_t
 fill(struct rig *rig, const struct fill_row *row)
 {
@@ -115,7 +116,7 @@ the_expired_goes_before_the_living(void **state)
 	}
 }
 
-/* Pages of the class of such items. */
+/* Returns the pages of the class of such items. */
 static uint32_t
 pages_of(struct rig *rig, uint64_t key)
 {
@@ -126,8 +127,9 @@ pages_of(struct rig *rig, uint64_t key)
 	return slab_class_pages(&rig->store->slab.classes[item_class(rig->store, it)]);
 }
 
-/* What expires is enough for what is stored with an expiry, so their class always has objects to
- * spare: it has more pages than it needs, and they go to the class that evicts the living. */
+/* Expiring items free enough memory for new items with an expiry, so their class
+ * always has objects to spare. It has more pages than it needs, and they go to the
+ * class that evicts live items. */
 static void
 a_class_gives_what_expiry_leaves_it(void **state)
 {
@@ -150,7 +152,8 @@ a_class_gives_what_expiry_leaves_it(void **state)
 	rig_down(&rig);
 }
 
-/* Sooner by a touch; and later, which must not cost it its place. */
+/* A touch sets an earlier expiry, and for other items a later one, which must not
+ * cost them their place. */
 static void
 a_touched_item_goes_by_its_new_expiry(void **state)
 {
@@ -184,7 +187,7 @@ a_touched_item_goes_by_its_new_expiry(void **state)
 	rig_down(&rig);
 }
 
-/* A page that leaves its class under the hand, and one that comes. */
+/* A page leaves its class under the hand, and another one joins it. */
 static void
 the_hand_survives_pages_that_move(void **state)
 {

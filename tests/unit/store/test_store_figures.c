@@ -1,8 +1,8 @@
 /*
- * How much there is, as operators are told, and flushes. Goal: what is flushed counts for nothing
- * from the flush on, and what is stored since then counts, however far the walk has come. Method:
- * the figures are compared with a walk over all items that are alive, bytes by bytes and class by
- * class, while two cores store, replace, count, delete, evict and flush at random.
+ * The figures that operators see, and flushes. Goal: a flushed item no longer counts from the
+ * flush on, and an item stored since then counts, however far the walk has come. Method: the
+ * figures are compared with a walk over all live items, bytes by bytes and class by class, while
+ * two cores store, replace, count, delete, evict and flush at random.
  */
 #include "store_rig.h"
 #include "support/test.h"
@@ -41,7 +41,8 @@ living_now(struct store_core *sc)
 	return l;
 }
 
-/* No resize is under way: the walk over all would wait for one that shrinks. */
+/* Compares all figures. No resize may be under way: the walk over all items
+ * would wait for a shrink. */
 static void
 check_figures(struct store_core *sc)
 {
@@ -103,7 +104,7 @@ a_flush_is_seen_at_once_and_what_is_stored_after_it_counts(void **state)
 		check_eq(usage_of(r.core).item_bytes, 0);
 		check_eq(usage_of(r.core).flushed, rows[i].count);
 		check_figures(r.core);
-		/* In place of a flushed one, and beside them. */
+		/* The first item replaces a flushed one, the second is new. */
 		check_eq(set(r.core, "key1", "v"), STORE_OK);
 		check_eq(set(r.core, "another", "v"), STORE_OK);
 		check_eq(usage_of(r.core).items, 2);
@@ -119,7 +120,7 @@ a_flush_is_seen_at_once_and_what_is_stored_after_it_counts(void **state)
 	}
 }
 
-/* One that is flushed twice counts once. */
+/* An item that is flushed twice counts once. */
 static void
 flushes_one_after_the_other_leave_what_came_after_the_last(void **state)
 {
@@ -136,7 +137,7 @@ flushes_one_after_the_other_leave_what_came_after_the_last(void **state)
 	rig_down(&r);
 }
 
-/* Each core has its share of what was there; another one may take it out. */
+/* Each core counts its share of the items; another core may remove them. */
 static void
 what_one_core_stored_and_another_one_takes_out_is_right(void **state)
 {
@@ -160,14 +161,13 @@ what_one_core_stored_and_another_one_takes_out_is_right(void **state)
 	check_eq(del(r.core, "key300"), STORE_OK);
 	check_eq(usage_of(b).items, 1);
 	check_figures(r.core);
-	/* The first that another one does since the flush: a longer value in place of a short one.
-	 */
+	/* The third core's first write since the flush replaces a short value by a longer one. */
 	store_keys(store_core_of(r.store, 2), 1, 2, 1000);
 	check_figures(r.core);
 	rig_down(&r);
 }
 
-/* ---- at random ---- */
+/* ---- random calls ---- */
 
 struct dice {
 	uint64_t seed;
@@ -180,7 +180,7 @@ roll(struct dice *d, uint32_t sides)
 	return (uint32_t)(d->seed >> 33) % sides;
 }
 
-/* Where there is no memory now, nothing is stored. */
+/* Stores a value if there is memory now. */
 static void
 store_some(struct store_core *sc, const char *key, uint32_t len)
 {

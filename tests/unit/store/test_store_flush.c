@@ -1,8 +1,8 @@
 /*
- * Flushes, one after the other and faster than what they leave is collected. Goal: nothing flushed
- * comes back, nothing else is lost or refused, and no call does more than a slice of the sweep,
- * however many flushes there are. Method: what a call takes out of the index is counted, call by
- * call; a flush that must wait is asked for again, turn by turn, as a connection does it.
+ * Flushes, one after the other and faster than their items are collected. Goal: no flushed item
+ * reappears, no other is lost or refused, and no call does more than a slice of the sweep,
+ * however many flushes there are. Method: the items that a call removes from the index are
+ * counted, call by call; a flush that must wait is repeated, turn by turn, as a connection does.
  */
 #include "store_rig.h"
 #include "support/test.h"
@@ -28,7 +28,7 @@ a_flushed_item_never_comes_back(void **state)
 {
 	char key[16];
 
-	/* More flushes than generations have numbers, each with something in between. */
+	/* There are more flushes than generation numbers, each with a set in between. */
 	for (int i = 0; i < 100; i++) {
 		snprintf(key, sizeof key, "key%d", i);
 		check_eq(set(rig.core, key, "v"), STORE_OK);
@@ -42,8 +42,8 @@ a_flushed_item_never_comes_back(void **state)
 	}
 }
 
-/* The sweep has passed their buckets before the flush: at its end their generation's number is not
- * free. */
+/* The sweep has passed the items' buckets before the flush: at its end their generation's number
+ * is not free. */
 static void
 what_is_flushed_behind_the_sweep_never_comes_back(void **state)
 {
@@ -77,7 +77,7 @@ what_is_flushed_behind_the_sweep_never_comes_back(void **state)
 
 /* ---- floods of flushes ---- */
 
-/* Store keys "<name>0" and so on, 64 a turn, with upkeep or without. */
+/* Stores keys "<name>0" and so on, 64 a turn, with upkeep or without. */
 static void
 store_keys(struct store_core *sc, const char *name, uint32_t count, bool tidies)
 {
@@ -105,7 +105,7 @@ find_keys(struct store_core *sc, const char *name, uint32_t count)
 	}
 }
 
-/* Each flush costs a generation, for the one item stored before it. */
+/* Flushes often. Each flush costs a generation, for the one item stored before it. */
 static void
 flush_often(struct store_core *sc, uint32_t flushes)
 {
@@ -127,8 +127,8 @@ delete_keys(struct store_core *sc, const char *name, uint32_t count)
 }
 
 /* A core that deletes more in one turn than the retire list takes leaves tombstones. A tombstone
- * must not keep its slot or its memory from sets until the sweep comes by (no store_housekeeping
- * here); and the sweep is soon done with it. */
+ * must not keep its slot or its memory from sets until the sweep arrives (there is no
+ * store_housekeeping here), and the sweep soon removes all of them. */
 static void
 check_sets_after_many_deletes(struct rig *r, uint32_t there, uint32_t then)
 {
@@ -154,12 +154,12 @@ tombstones_give_way_to_sets(void **state)
 	static const struct {
 		uint32_t mebibytes, there, then;
 		bool never_evict;
-		uint32_t buckets; /* of an index that stays as it is; 0: it grows with the items */
+		uint32_t buckets; /* of an index of fixed size; 0: it grows with the items */
 	} rows[] = {
 		{32, 100000, 20000, false, 0},
 		{32, 100000, 160000, true, 0},
 		{8, 100000, 60000, false, 0},  /* all of its memory */
-		{8, 40000, 40000, true, 4096}, /* and nearly all of its slots */
+		{8, 40000, 40000, true, 4096}, /* nearly all of its slots, too */
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -219,8 +219,8 @@ an_urgent_sweep_leaves_no_tombstone(void **state)
 	rig_down(&r);
 }
 
-/* Nor does it leave tombstones while the retire list stays full, because another core does not
- * turn: it waits. */
+/* While the retire list stays full, because another core does not turn, the sweep waits and
+ * leaves no tombstone. */
 static void
 a_sweep_waits_for_room_on_the_retire_list(void **state)
 {
@@ -246,9 +246,10 @@ a_sweep_waits_for_room_on_the_retire_list(void **state)
 	rig_down(&r);
 }
 
-/* ---- no call does much, and no answer is false ---- */
+/* ---- bounded calls and right answers ---- */
 
-/* Taken out by one call, at most: by the sweep, and by a slice of a resize that is under way. */
+/* The most items that one call removes: those of the sweep, and of a slice
+ * of a resize under way. */
 #define SLICE_ITEMS (SWEEP_WORK_TURN + SWEEP_ITEMS_MAX + MIGRATE_WORK / MIGRATE_ITEM)
 
 static uint64_t
@@ -257,7 +258,7 @@ taken_out(struct store_core *sc)
 	return counted(sc, STORE_ITEMS_UNLINKED);
 }
 
-/* Work of one call since *before. */
+/* Checks the removals of one call since *before. */
 static void
 check_slice(struct store_core *sc, uint64_t *before)
 {
@@ -267,8 +268,8 @@ check_slice(struct store_core *sc, uint64_t *before)
 	*before = now;
 }
 
-/* The attack: flushes, each after a set, as fast as they are accepted. Sets go on all the time and
- * none is refused; what is set after a flush stays until the next. */
+/* The attack: flushes, each after a set, as fast as they are accepted. No set is refused
+ * meanwhile; an item that is set after a flush stays until the next. */
 static void
 a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time(void **state)
 {
@@ -302,7 +303,7 @@ a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time(void **state)
 	check_eq(atomic_load(&rig.store->tombstones), 0);
 }
 
-/* Nor does it go far where nothing is dead: buckets count, too. */
+/* An urgent sweep does not go far among live items either: buckets count, too. */
 static void
 an_urgent_sweep_checks_few_buckets_a_turn(void **state)
 {
@@ -324,7 +325,7 @@ an_urgent_sweep_checks_few_buckets_a_turn(void **state)
 	check(most > SWEEP_SLICE_MIN && most <= SWEEP_SLICE_MAX);
 }
 
-/* One caller waits; another one's flush is done first. */
+/* A waiting caller is served if another caller's flush is done first. */
 static void
 one_flush_does_for_all_who_wait(void **state)
 {
@@ -343,7 +344,7 @@ one_flush_does_for_all_who_wait(void **state)
 	check_null(find(rig.core, "k"));
 }
 
-/* A delayed flush is on time, however many come before its second. */
+/* A delayed flush is on time, however many others arrive before its second. */
 static void
 a_flush_for_later_has_its_number(void **state)
 {
@@ -360,7 +361,7 @@ a_flush_for_later_has_its_number(void **state)
 	check_ptr(find(rig.core, "k"));
 }
 
-/* A flush of now replaces a delayed one, and takes its number. */
+/* An immediate flush replaces a delayed one, and takes its number. */
 static void
 a_flush_of_now_replaces_the_one_for_later(void **state)
 {

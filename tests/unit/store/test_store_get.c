@@ -1,7 +1,7 @@
 /*
- * Gets in steps. Goal: many keys at once are answered as one by one; what changes between the
- * steps is seen in the last; keys are the same only if every byte is. Method: batches of every
- * size around the depth of the pipeline; every write, made after the last look at the buckets.
+ * Gets in steps. Goal: many keys at once are answered as one by one; the last step sees changes
+ * between the steps; keys are equal only if every byte is. Method: batches of every size around
+ * the depth of the pipeline; every write, made after the last read of the buckets.
  */
 #include "support/test.h"
 #include "store/item_simple.h"
@@ -48,8 +48,8 @@ many_keys_are_found_as_one_by_one(void **state)
 	}
 }
 
-/* Items with every optional field, large ones, dead ones: a batch tells them apart as a get does.
- */
+/* Items with every optional field, large ones and dead ones: a batch gives the
+ * results of single gets. */
 static void
 whatever_the_items_carry(void **state)
 {
@@ -66,7 +66,7 @@ whatever_the_items_carry(void **state)
 									    : 0;
 
 		if (i == KEYS / 2)
-			store_flush(rig.core, 0); /* what came before is dead */
+			store_flush(rig.core, 0); /* the items so far are dead */
 		snprintf(names[i], sizeof names[i], "key of form %u %u", form, i);
 		keys[i] = text(names[i]);
 		if (form >= PINNED)
@@ -87,7 +87,7 @@ whatever_the_items_carry(void **state)
 	}
 }
 
-/* A hit in a batch spares the item the hand's next pass, as any other. */
+/* A hit in a batch spares the item the hand's next pass, as any other hit does. */
 static void
 a_batch_sets_the_reference_bit_of_what_it_finds(void **state)
 {
@@ -111,7 +111,7 @@ a_batch_sets_the_reference_bit_of_what_it_finds(void **state)
 	check_null(items[2]);
 }
 
-/* A table so full that most keys are in their other bucket, or share tags. */
+/* The index is so full that most keys are in their alternate bucket, or share tags. */
 static void
 in_a_full_index_too(void **state)
 {
@@ -151,14 +151,14 @@ what_changes_between_the_steps_is_seen(void **state)
 		store_probe_primary(rig.core, &p);
 		store_probe_alternate(rig.core, &p);
 		switch (change) {
-		case 0: /* it comes */
+		case 0: /* it is stored */
 		case 1: /* another version */
 			check_eq(set(rig.core, "key", "new"), STORE_OK);
 			break;
-		case 2: /* it goes */
+		case 2: /* it is deleted */
 			check_eq(del(rig.core, "key"), STORE_OK);
 			break;
-		case 3: /* and comes again */
+		case 3: /* it is deleted and stored again */
 			check_eq(del(rig.core, "key"), STORE_OK);
 			check_eq(set(rig.core, "key", "new"), STORE_OK);
 			break;
@@ -179,7 +179,7 @@ what_changes_between_the_steps_is_seen(void **state)
 	}
 }
 
-/* Its memory is not reclaimed yet, so its reference still stands in the slot. */
+/* The item's memory is not reclaimed yet, so its reference is still in the slot. */
 static void
 an_item_deleted_while_the_retire_list_is_full_is_not_found(void **state)
 {
@@ -202,8 +202,8 @@ an_item_deleted_while_the_retire_list_is_full_is_not_found(void **state)
 	rig.core->retire_list.tail = tail;
 }
 
-/* What a writer on another core shows for an instant: the tag still, the reference no more. What
- * the probe's memory was used for before must not be taken for the alternate bucket. */
+/* A writer on another core has cleared the reference but not yet the tag. The stale contents of
+ * the probe must not be taken for the alternate bucket. */
 static void
 a_slot_emptied_during_a_probe_makes_it_retry(void **state)
 {
@@ -242,12 +242,12 @@ keys_that_differ_in_one_bit_are_two(void **state)
 			b[at] = a[at];
 		}
 		if (len < ITEM_KEY_MAX)
-			b[len] ^= 1; /* what follows does not count */
+			b[len] ^= 1; /* bytes beyond len do not count */
 		check(bytes_same(a, b, len));
 	}
 }
 
-/* Key and value read from where they lie are what the store's functions return. */
+/* The key and value read in place are those that the store's functions return. */
 static void
 a_simple_item_is_its_key_and_its_value(void **state)
 {

@@ -1,8 +1,9 @@
 /*
- * A store left and opened again. Goal: whatever it held when its threads ended is there, at another
- * address and in another process, and it goes on; and what cannot be kept is refused with its
- * reason. Method: stores of many kinds are left; what no successor may rely on is spoilt; all keys
- * are looked up, all pages counted, and more is stored. Then single bits are turned.
+ * A store that is left and opened again. Goal: all items that it held when its threads ended are
+ * there, at another address and in another process, and it works on; an image that cannot be kept
+ * is refused with its reason. Method: stores of many kinds are left; fields that no successor may
+ * rely on are overwritten; all keys are looked up, all pages counted, and more is stored. Then
+ * single bits are turned.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -83,7 +84,8 @@ leave(struct store *st)
 	check(store_image_leave(st));
 }
 
-/* A class whose pages hold parts of values in chunks is known to. Returns how many there are. */
+/* Checks that each class still knows whether its pages hold chunks.
+ * Returns the number of chunks. */
 static int32_t
 parts_counted(const struct store *before, const struct store *after)
 {
@@ -96,8 +98,8 @@ parts_counted(const struct store *before, const struct store *after)
 	return parts;
 }
 
-/* What was left is counted and found, and the store goes on. Returns how many parts of values in
- * chunks there are. */
+/* Checks that the items left are counted and found, and that the store works on. Returns the
+ * number of chunks. */
 static int32_t
 opens_with(struct rig *rig, const struct store_config *cfg, struct reopened *r)
 {
@@ -198,14 +200,15 @@ what_was_flushed_or_expires_stays_away(void **state)
 	store_keys(sc, 3 * FEW - 1, 3 * FEW, 0, 0);
 	check(item_cas(find(sc, "key-899")) > cas);
 	check_eq(how_many(sc, 2 * FEW, 3 * FEW, 0), FEW);
-	seconds(sc, SOON_S + 1); /* the flush asked for before is due */
+	seconds(sc, SOON_S + 1); /* the flush requested before is due */
 	check_eq(how_many(sc, 0, 3 * FEW, 0), 0);
 	(void)name_of(0, name);
 	rig_down(&rig);
 	reopen_end(&r);
 }
 
-/* The first flush of the new process flushes what is kept; one that came due meanwhile is done. */
+/* The first flush of the new process flushes the kept items. A delayed flush that came due
+ * meanwhile is done. */
 static void
 the_first_flush_flushes_what_was_kept(void **state)
 {
@@ -286,7 +289,7 @@ other_options_keep_it_and_another_size_does_not(void **state)
 	reopen_end(&r);
 }
 
-/* As one that was left by a build that cut the same memory into larger pages. */
+/* The image is as of a build that cut the same memory into larger pages. */
 static void
 pages_of_another_size_are_kept(void **state)
 {
@@ -330,8 +333,8 @@ a_turned_bit_of_the_header_is_refused(void **state)
 	rig_down(&rig);
 }
 
-/* The states of a page with items: the first byte that hands read, the last one, and the number of
- * bytes set aside. */
+/* Returns the offset of the states of a page with items: the first byte that hands read. *end is
+ * behind the last one, *room the number of bytes set aside. */
 static size_t
 states_of_a_page(const struct rig *rig, size_t *end, size_t *room)
 {
@@ -349,7 +352,7 @@ states_of_a_page(const struct rig *rig, size_t *end, size_t *room)
 	return at;
 }
 
-/* In what a successor trusts, any turned bit is seen. */
+/* Any turned bit is detected in the fields that a successor trusts. */
 static void
 a_turned_bit_of_what_is_trusted_is_seen(void **state)
 {
@@ -390,7 +393,8 @@ a_turned_bit_of_what_is_trusted_is_seen(void **state)
 	rig_down(&rig);
 }
 
-/* What no hand reads may hold anything: states of pages without a class, and beyond the objects. */
+/* States that no hand reads may have any value: those of pages without a class, and those beyond
+ * the objects. */
 static void
 states_of_no_object_mean_nothing(void **state)
 {
@@ -420,7 +424,7 @@ states_of_no_object_mean_nothing(void **state)
 	reopen_end(&r);
 }
 
-/* A page that the index gave back in the last turns has no class, whatever its states were. */
+/* A page that the index gave back in the last turns has no class, whichever states it had. */
 static void
 a_page_that_the_index_gave_back_is_free(void **state)
 {
@@ -486,7 +490,7 @@ a_refused_image_becomes_an_empty_store(void **state)
 	rig_down(&rig);
 }
 
-/* The item of key 0, which is large. */
+/* Returns the item of key 0, which is large. */
 static const struct item *
 first(struct store_core *sc)
 {
@@ -502,7 +506,8 @@ pins_of_first(struct store_core *sc)
 	return atomic_load(item_pins_at(first(sc)));
 }
 
-/* No sum is of what lies in pages: whatever chunks name, nothing else is read. */
+/* No checksum covers the contents of pages: a chunk may name any owner,
+ * and nothing else is read. */
 static void
 chunks_that_name_anything_count_for_nothing(void **state)
 {
@@ -535,7 +540,7 @@ chunks_that_name_anything_count_for_nothing(void **state)
 	rig_down(&rig);
 }
 
-/* As after a crash: nobody has left it, and a reply pins an item. */
+/* The image is as after a crash: no core has left it, and a reply pins an item. */
 static void
 what_a_crash_leaves_is_repaired(void **state)
 {
@@ -599,7 +604,7 @@ a_repair_that_is_cut_off_runs_again(void **state)
 			check_ptr(r.store);
 			store_turn(store_core_of(r.store, 0), 9);
 			there = how_many(store_core_of(r.store, 0), 0, FEW, 0);
-			check(there >= FEW - 4); /* of eight megabytes chunks take two */
+			check(there >= FEW - 4); /* chunks take two of the eight megabytes */
 			free(region.base);
 			reopen_end(&r);
 		}
@@ -610,7 +615,7 @@ a_repair_that_is_cut_off_runs_again(void **state)
 	rig_down(&rig);
 }
 
-/* Whatever bytes an image has: it is opened or refused, and what is opened holds together. */
+/* An image of any bytes is opened or refused, and a store that opens is consistent. */
 static void
 no_damage_leads_outside(void **state)
 {

@@ -1,8 +1,8 @@
 /*
  * The index. Goal: the vector compare finds what the scalar one finds; a bucket's other bucket
- * leads back; the table takes 99 of 100 slots before it gives up; keys put in stay found while
- * others are moved; every item lies where its tag says, and its primary bucket knows of it if that
- * is not the primary bucket. Method: random buckets; a real table filled with the smallest items.
+ * leads back; the table takes 99 of 100 slots before it evicts; keys stay found while others are
+ * moved; every item is where its tag says, and the primary bucket of a displaced item has its
+ * overflow bit. Method: random buckets; a real table filled with the smallest items.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -72,7 +72,7 @@ the_alternate_bucket_leads_back_and_is_never_the_same(void **state)
 	}
 }
 
-/* In the whole range, or the table would be full before its time. */
+/* The hash spreads both over the whole range, or the table would be full too early. */
 static void
 primary_and_alternate_buckets_are_spread_evenly(void **state)
 {
@@ -123,11 +123,12 @@ ninety_nine_slots_of_a_hundred_are_used_before_an_eviction(void **state)
 		if (it != NULL)
 			check(value_is(rig.core, it, key));
 	}
-	check_eq(lost, 1); /* the one forgotten */
+	check_eq(lost, 1); /* the evicted one */
 	rig_down(&rig);
 }
 
-/* One bucket's items: the displaced ones; what is wrong with any of them. */
+/* Returns the number of a bucket's displaced items, and adds the errors found
+ * in its items to *wrong. */
 static uint32_t
 judge_bucket(const struct store *st, uint32_t n, uint32_t *wrong)
 {
@@ -163,7 +164,8 @@ judge_all(const struct store *st, uint32_t *wrong)
 	return away_count;
 }
 
-/* Filled until items are moved and forgotten, then a third is deleted and put in again. */
+/* The index is filled until items are moved and evicted, then a third is
+ * deleted and stored again. */
 static void
 a_displaced_item_has_its_overflow_bit_in_the_primary_bucket(void **state)
 {
@@ -188,7 +190,7 @@ a_displaced_item_has_its_overflow_bit_in_the_primary_bucket(void **state)
 	rig_down(&rig);
 }
 
-/* A key whose buckets are both full. */
+/* Returns the place of a key whose buckets are both full. */
 static struct place
 crowded_place(const struct store *st)
 {
@@ -213,7 +215,7 @@ step_at(struct rig *rig, const struct place *p)
 }
 
 /* A neighbour makes room by one move, but a flushed one is dropped: the sweep may have passed the
- * bucket it would go to. Nothing is moved into a bucket that another core holds. */
+ * bucket it would go to. No item is moved into a bucket that another core has locked. */
 static void
 a_neighbour_moves_unless_it_is_flushed_or_its_bucket_is_locked(void **state)
 {
@@ -262,7 +264,7 @@ a_neighbour_moves_unless_it_is_flushed_or_its_bucket_is_locked(void **state)
 	rig_down(&rig);
 }
 
-/* Overflow bits of a primary bucket that no displaced item needs. */
+/* Returns the overflow bits of primary buckets that no displaced item needs. */
 static uint32_t
 needless_bits(const struct store *st)
 {
@@ -283,8 +285,8 @@ needless_bits(const struct store *st)
 	return needless;
 }
 
-/* Filled to the brim, then a third of it deleted: the sweep's walks relocate what has room, and
- * primary buckets say no more than is true. */
+/* The index is filled to the brim, then a third is deleted: the sweep's walks relocate the items
+ * that have room, and clear the overflow bits that are needless. */
 static void
 the_sweep_relocates_items_and_clears_their_overflow_bits(void **state)
 {
@@ -310,7 +312,8 @@ the_sweep_relocates_items_and_clears_their_overflow_bits(void **state)
 	const uint32_t needless = needless_bits(rig.store);
 
 	check_eq(wrong, 0);
-	/* One walk to begin with, two for bits, and one more as a walk may have been half-way. */
+	/* The first walk relocates, two renew the bits, and a fourth is needed as a walk may have
+	 * been half-way. */
 	seconds(rig.core, 4 * (SWEEP_PASS_S + 1));
 
 	const uint32_t after = judge_all(rig.store, &wrong);
@@ -326,8 +329,8 @@ the_sweep_relocates_items_and_clears_their_overflow_bits(void **state)
 	rig_down(&rig);
 }
 
-/* An index that grows has bits of all that were ever displaced, since new buckets inherit those of
- * old ones. Two walks from its end on they are renewed. */
+/* A growing index has the bits of all items that were ever displaced, since new buckets inherit
+ * those of old ones. Two walks from its end on renew them. */
 static void
 bits_that_a_growth_left_are_gone_after_two_walks(void **state)
 {
@@ -349,8 +352,8 @@ bits_that_a_growth_left_are_gone_after_two_walks(void **state)
 
 	const uint32_t before = needless_bits(rig.store);
 
-	/* The walk that was half-way, and two. The second relocates some items of the first one's
-	 * bits. */
+	/* The first walk was half-way, and two more follow. The second one relocates some items
+	 * of the first one's bits. */
 	seconds(rig.core, 3 * (SWEEP_PASS_S + 1));
 	printf("needless bits: %u, then %u\n", before, needless_bits(rig.store));
 	check(before > 10000 && needless_bits(rig.store) < before / 100);
@@ -359,7 +362,8 @@ bits_that_a_growth_left_are_gone_after_two_walks(void **state)
 	rig_down(&rig);
 }
 
-/* A miss in a table that is nine tenths full: how many primary buckets say "look there too"? */
+/* In a table that is nine tenths full, few misses find an overflow bit
+ * in their primary bucket. */
 static void
 most_misses_end_in_the_primary_bucket(void **state)
 {

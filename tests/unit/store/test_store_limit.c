@@ -1,7 +1,7 @@
 /*
- * Stores that may use less than what is set aside (--memory-max, cache_memlimit). Goal: what the
- * limit keeps is nobody's: nothing waits for it, and nobody is emptied for a value that has no
- * place under it; where memory runs short under a limit, that is seen as without one. Method: a
+ * Stores that may use less memory than is set aside (--memory-max, cache_memlimit). Goal: memory
+ * beyond the limit belongs to no class: no set waits for it, and no class is emptied for a value
+ * that does not fit under the limit; a shortage under a limit shows as one without it. Method: a
  * small limit over much memory; waits and evictions are counted.
  */
 #include "store_rig.h"

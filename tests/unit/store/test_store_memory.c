@@ -1,7 +1,8 @@
 /*
- * Memory. Goal: values of every size come back byte for byte; a full store forgets, never lies
- * and never refuses; nothing leaks; a pinned item stays where it is; the smallest common item
- * costs about 64 bytes. Method: fill small stores far beyond their budget, then count objects.
+ * Memory. Goal: values of every size are read back byte for byte; a full store forgets, never
+ * lies and never refuses; nothing leaks; a pinned item stays in its place; the smallest common
+ * item costs about 64 bytes. Method: fill small stores far beyond their budget, then count
+ * objects.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -26,7 +27,7 @@ value_of(uint32_t len)
 	return (struct view){pattern + STORE_VALUE_MAX - len, len};
 }
 
-/* What is taken and not in the free lists, in objects; magazines emptied first. */
+/* Returns the number of objects that are in use. The magazines are emptied first. */
 static uint64_t
 objects_out(struct rig *rig)
 {
@@ -120,7 +121,7 @@ large_values_can_be_extended_up_to_the_limit(void **state)
 	rig_down(&rig);
 }
 
-/* Finishes an append, turn by turn; the old value is there until it is done, or forgotten. */
+/* Finishes an append, turn by turn. The old value stays until it is done, or is evicted. */
 static enum store_result
 append_waiting(struct rig *rig, struct fill *f, struct view old, uint32_t *waited)
 {
@@ -137,7 +138,7 @@ append_waiting(struct rig *rig, struct fill *f, struct view old, uint32_t *waite
 	return r;
 }
 
-/* What is added has its memory; the whole new version needs more, of a full store. */
+/* The appended bytes have their memory. The whole new version needs more, from a full store. */
 static void
 an_append_waits_for_memory_that_is_coming(void **state)
 {
@@ -179,7 +180,7 @@ an_append_waits_for_memory_that_is_coming(void **state)
 	rig_down(&rig);
 }
 
-/* A key of 16 bytes and a value of 32 that follows from it. */
+/* Makes a key of 16 bytes and a value of 32 that follows from it. */
 static void
 make_pair(uint64_t i, uint64_t key[2], uint64_t value[4])
 {
@@ -303,7 +304,7 @@ a_store_full_of_small_items_takes_large_ones_soon(void **state)
 	printf("a value of 1 MiB waited %u turns at most\n", most);
 }
 
-/* All pages but one change hands, and back again. */
+/* Every page but one moves to the other class, and back again. */
 static void
 large_and_small_values_take_turns_without_a_refusal(void **state)
 {
@@ -334,7 +335,8 @@ large_and_small_values_take_turns_without_a_refusal(void **state)
 	rig_down(&rig);
 }
 
-/* Half of all memory in one value, and again, beside small ones; nothing is set aside for it. */
+/* A value takes half of all memory, several times, beside small ones; no
+ * memory is set aside for it. */
 static void
 the_largest_value_waits_and_comes_back_whole(void **state)
 {
@@ -358,9 +360,9 @@ the_largest_value_waits_and_comes_back_whole(void **state)
 	rig_down(&rig);
 }
 
-/* Sizes shift: what there is must become memory for the new size, though its class could live on
- * evicting its own. 32 values of 9,000 bytes take the memory of 2,000 of 100, more than one turn
- * evicts: so they may wait. */
+/* Sizes shift: pages must move to the new size's class, though it could live on evicting its own
+ * items. 32 values of 9,000 bytes take the memory of 2,000 of 100, more than one turn evicts: so
+ * they may wait. */
 static void
 pages_follow_the_sizes_that_come(void **state)
 {
@@ -431,7 +433,8 @@ every_object_is_freed(void **state)
 	rig_down(&rig);
 }
 
-/* Published and deleted, or abandoned before it was published, as a front's answers are. */
+/* Returns a pinned item that was published and deleted, or abandoned before it was published, as
+ * a front's answers are. */
 static const struct item *
 pinned_item(struct rig *rig, struct view value, bool published)
 {
@@ -489,7 +492,7 @@ a_core_that_sleeps_holds_nobody_up(void **state)
 	check_eq(set(rig.core, "k", "v"), STORE_OK);
 	check_eq(del(rig.core, "k"), STORE_OK);
 	turns(rig.core, 10);
-	check_eq(objects_out(&rig), 1); /* the other core may still look at it */
+	check_eq(objects_out(&rig), 1); /* the other core may still read it */
 	store_offline(other);
 	turns(rig.core, 10);
 	check_eq(objects_out(&rig), 0);
@@ -546,7 +549,7 @@ a_full_retire_list_never_stops_a_delete(void **state)
 	struct store_usage usage;
 	char key[24];
 
-	store_turn(store_core_of(rig.store, 1), 2); /* and never again for a while */
+	store_turn(store_core_of(rig.store, 1), 2); /* and not again for a while */
 	for (int i = 0; i < KEYS; i++) {
 		snprintf(key, sizeof key, "key%d", i);
 		check_eq(set(rig.core, key, "v"), STORE_OK);
@@ -574,7 +577,7 @@ a_full_retire_list_never_stops_a_delete(void **state)
 	rig_down(&rig);
 }
 
-/* Its new version is as large as the old one, and both are there for a while. */
+/* The new version is as large as the old one, and both exist for a while. */
 static void
 a_value_that_grows_stays_however_little_memory_is_left(void **state)
 {

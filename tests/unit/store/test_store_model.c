@@ -1,8 +1,8 @@
 /*
- * One long random run against a plain model. Goal: a cache may forget, it may never lie: every
- * answer is that of the model, or that of a key forgotten. Method: a few hundred keys, all
- * operations, in a store too small for them; the model is an array. The seed is printed, and
- * may be given as first argument to repeat a run.
+ * A long random run against a plain model. Goal: a cache may forget but never lie: every answer
+ * is that of the model, or that of a forgotten key. Method: a few hundred keys, all operations,
+ * in a store too small for them; the model is an array. The seed is printed, and may be given as
+ * first argument to repeat a run.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -28,7 +28,7 @@ struct model {
 	uint64_t random;
 	uint64_t forgotten, hits, lacks;
 	uint32_t flush_at_s;
-	uint32_t least, most; /* buckets, where the index is resized all the time */
+	uint32_t least, most; /* buckets, if the index is resized all the time */
 };
 
 static uint64_t seed;
@@ -55,7 +55,8 @@ alive(const struct model *m, const struct known *k)
 	return k->there && (k->expiry_s == 0 || k->expiry_s > m->rig.core->now_s);
 }
 
-/* Look the key up. If it is there, it must be as the model says; if not, the model forgets. */
+/* Returns the key's item, or NULL. An item must be as the model says; a miss makes the model
+ * forget the key. */
 static const struct item *
 look(struct model *m, uint32_t key)
 {
@@ -146,7 +147,7 @@ step_store(struct model *m, uint32_t key)
 		return;
 	check_eq(r, STORE_OK);
 	store_fill(m->rig.core, &f, bytes, len);
-	/* To set it aside may have evicted the key itself. */
+	/* The allocation may have evicted the key itself. */
 	if (mode != STORE_SET)
 		look(m, key);
 
@@ -155,7 +156,7 @@ step_store(struct model *m, uint32_t key)
 	r = store_finish(m->rig.core, &f, mode, cas);
 	if (r == STORE_NO_MEMORY)
 		return;
-	/* An append allocates in the middle, and may evict what it wanted to extend. */
+	/* An append allocates in the middle, and may evict the item that it extends. */
 	if (extends && was && r == STORE_NOT_STORED) {
 		k->there = false;
 		m->forgotten++;
@@ -203,7 +204,7 @@ step_arith(struct model *m, uint32_t key)
 	const enum store_result r =
 		store_arith(m->rig.core, v, store_hash(m->rig.core, v), delta, decr, &value);
 
-	/* Values of letters, or of digits that another append ran together, are not numbers. */
+	/* Values of letters, or digits that another append joined, are not numbers. */
 	if (r == STORE_NO_MEMORY || r == STORE_NOT_FOUND)
 		return;
 	if (!is_number) {
@@ -211,7 +212,7 @@ step_arith(struct model *m, uint32_t key)
 		return;
 	}
 	if (r == STORE_NOT_A_NUMBER)
-		return; /* twenty digits, but more than 64 bits: the rules test has that */
+		return; /* twenty digits, but more than 64 bits: test_store_rules has that case */
 	number = !decr ? number + delta : number < delta ? 0 : number - delta;
 	check_eq(r, STORE_OK);
 	check(value == number);
@@ -290,7 +291,8 @@ step_time(struct model *m)
 	}
 }
 
-/* The number of buckets goes to and fro between least and most; 0: as the store sees fit. */
+/* Runs the model while the number of buckets alternates between least and
+ * most; 0: the store decides. */
 static void
 run_model(struct rig rig, uint32_t least, uint32_t most)
 {
@@ -345,7 +347,8 @@ every_answer_is_the_models_or_a_miss(void **state)
 	run_model(rig_up(8, 1), 0, 0);
 }
 
-/* As few buckets as will hold the keys, more or less, to sixteen times as many. */
+/* The number of buckets varies from about the least that holds the keys to
+ * sixteen times as many. */
 static void
 so_it_is_while_the_index_is_resized(void **state)
 {

@@ -1,7 +1,8 @@
 /*
- * A store that never evicts, and its index. Goal: it grows as long as there is memory, and neither
- * that nor the pages it needs cost an item. Method: sizes that shift, sets that come faster than
- * the index grows, a page with no other place for its items, a resize that cannot come to its end.
+ * A store that never evicts, and its index. Goal: the index grows while there is memory, and
+ * neither its growth nor the pages it needs cost an item. Method: sizes that shift, sets that are
+ * faster than the index grows, a page with no other place for its items, a resize that cannot
+ * end.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -18,8 +19,8 @@ key_with(char kind, uint32_t n, char *to)
 	return (struct view){(const uint8_t *)to, (uint32_t)sprintf(to, "%c%u", kind, n)};
 }
 
-/* As many as there is memory for; many sets a turn, and where there is none, turns until there is.
- */
+/* Stores as many values as there is memory for, many sets a turn, and returns how many. After a
+ * refused set it turns and tries again. */
 static uint32_t
 fill_up_with(struct rig *rig, char kind, uint32_t len, uint32_t sets_a_turn)
 {
@@ -50,7 +51,7 @@ check_all_there(struct rig *rig, char kind, uint32_t from, uint32_t to)
 	}
 }
 
-/* Its index was made for few large values, then come many small ones, faster than it grows. */
+/* The index was made for few large values; then many small ones arrive, faster than it grows. */
 static void
 a_store_that_never_evicts_grows_its_index_and_loses_nothing(void **state)
 {
@@ -79,7 +80,7 @@ a_store_that_never_evicts_grows_its_index_and_loses_nothing(void **state)
 	rig_down(&rig);
 }
 
-/* The index waits for a page whose items have no other place, while those who store need pages. */
+/* The index waits for a page whose items have no other place, while sets need pages. */
 static void
 a_page_for_the_index_costs_no_item_where_nothing_is_evicted(void **state)
 {
@@ -100,7 +101,7 @@ a_page_for_the_index_costs_no_item_where_nothing_is_evicted(void **state)
 	rig_down(&rig);
 }
 
-/* A resize that cannot come to its end waits until it can. */
+/* A resize that cannot end waits until it can. */
 static void
 a_resize_loses_no_item_where_nothing_is_evicted(void **state)
 {
@@ -134,8 +135,8 @@ a_resize_loses_no_item_where_nothing_is_evicted(void **state)
 	rig_down(&rig);
 }
 
-/* What a flush took gives its memory to whoever stores next: nobody is refused for a minute because
- * the walk that collects it is in no hurry. */
+/* Flushed items give their memory to the next sets: no set is refused for a minute because the
+ * walk that collects them is slow. */
 static void
 what_was_flushed_gives_way_where_nothing_is_evicted(void **state)
 {
@@ -161,7 +162,7 @@ what_was_flushed_gives_way_where_nothing_is_evicted(void **state)
 	rig_down(&rig);
 }
 
-/* Pages come free by it, too: a value of another size waits until it is collected. */
+/* Collected items free whole pages, too: a value of another size waits for one. */
 static void
 another_size_waits_for_what_was_flushed(void **state)
 {

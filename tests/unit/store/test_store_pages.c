@@ -2,7 +2,7 @@
  * Pages that move. Goal: a page that is taken from its class costs no item that is in use, and an
  * item that moved is the same in everything a client sees; chunked and pinned ones stay right.
  * Method: fill a class, take its pages away one by one as the rebalancer does, use some items
- * meanwhile, and look for them afterwards.
+ * meanwhile, and look them up afterwards.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -28,7 +28,7 @@ name_of(uint32_t i, char *text)
 	return (struct view){(const uint8_t *)text, (uint32_t)snprintf(text, 24, "item%010u", i)};
 }
 
-/* So that its value tells it from every other. */
+/* Returns a value that differs from all others. */
 static struct view
 value_of(const struct row *row, uint32_t i)
 {
@@ -66,7 +66,7 @@ class_of(const struct rig *rig, const struct item *it)
 	return slab_class_of_ref(&rig->store->slab, item_ref(rig->store, it));
 }
 
-/* As if everything was in use but what lies on the page of one item: that page goes first. */
+/* Marks all objects as used except those on the item's page: that page is evacuated first. */
 static void
 make_page_go_first(struct rig *rig, const struct item *it)
 {
@@ -81,7 +81,7 @@ make_page_go_first(struct rig *rig, const struct item *it)
 	step_stamp(rig->store);
 }
 
-/* The class gives a page; those of the items below used that are there are used every turn. */
+/* Lets the class give a page, while the cached items below `used` are used every turn. */
 static void
 take_a_page(struct rig *rig, uint32_t class, uint32_t used)
 {
@@ -110,7 +110,7 @@ an_item_in_use_moves_with_all_that_belongs_to_it(void **state)
 		for (uint32_t i = 0; i < row->count; i++)
 			store_item(rig.core, row, i);
 		for (uint32_t i = 0; i < used; i++) {
-			store_item(rig.core, row, i); /* so that cas numbers differ */
+			store_item(rig.core, row, i); /* makes cas numbers differ */
 			cas[i] = item_cas(item_number(rig.core, i));
 		}
 		turns(rig.core, 8);
@@ -137,7 +137,7 @@ an_item_in_use_moves_with_all_that_belongs_to_it(void **state)
 	}
 }
 
-/* Where there is room for all, nothing is forgotten; and counts stay right. */
+/* Nothing is evicted as there is room for all, and counts stay right. */
 static void
 half_empty_pages_become_one_without_a_loss(void **state)
 {
@@ -201,7 +201,7 @@ a_class_that_ends_leaves_what_is_in_use_to_a_larger_one(void **state)
 	rig_down(&rig);
 }
 
-/* The pin holds the bytes that were found, and the page they lie in. */
+/* The pin holds the bytes that were found, and their page. */
 static void
 a_pinned_item_stays_while_its_copy_moves(void **state)
 {
@@ -230,12 +230,11 @@ a_pinned_item_stays_while_its_copy_moves(void **state)
 	check_eq(rig.store->slab.evacuating_count, 0);
 	check_eq(del(rig.core, "item0000000000"), STORE_OK);
 	turns(rig.core, 8);
-	check_eq(rig.core->retire_list.head,
-		 rig.core->retire_list.tail); /* nobody has pinned the copy */
+	check_eq(rig.core->retire_list.head, rig.core->retire_list.tail); /* the copy has no pin */
 	rig_down(&rig);
 }
 
-/* Hot items nobody stores again, beside a stream of others of another size. */
+/* Hot items that are never stored again, beside a stream of others of another size. */
 static void
 a_class_read_and_never_written_keeps_what_is_in_use(void **state)
 {
@@ -262,7 +261,7 @@ a_class_read_and_never_written_keeps_what_is_in_use(void **state)
 	rig_down(&rig);
 }
 
-/* The class of a page being evacuated; SLAB_CLASSES_MAX: there is none. */
+/* Returns the class of a page being evacuated; SLAB_CLASSES_MAX if there is none. */
 static uint32_t
 class_that_gives(const struct rig *rig)
 {
@@ -282,8 +281,8 @@ try_item(struct store_core *sc, uint32_t i, uint32_t len)
 	return put(sc, name_of(i, text), (struct view){bytes, len}, STORE_SET, 0);
 }
 
-/* A turn stores more than its class holds back, so it takes pages of the reserve. The other class,
- * which stores nothing, has the slower hand, and gives none for it. */
+/* A turn stores more than its class holds back, so it takes pages of the reserve. The other class
+ * stores nothing; its hand is slower, and it gives no page. */
 static void
 a_class_that_borrows_gives_the_next_page(void **state)
 {
@@ -310,7 +309,7 @@ a_class_that_borrows_gives_the_next_page(void **state)
 	rig_down(&rig);
 }
 
-/* Every so manyth item is deleted, from this one down. */
+/* Deletes every step-th item, from `last` down. */
 static void
 delete_some(struct store_core *sc, uint32_t last, uint32_t count, uint32_t step)
 {
@@ -323,8 +322,8 @@ delete_some(struct store_core *sc, uint32_t last, uint32_t count, uint32_t step)
 	turns(sc, 20);
 }
 
-/* Some objects of a class are free, so that it may be filling a page, and not so many that it could
- * give one without a loss. Since it stores nothing more it gives its pages nevertheless. */
+/* A class has enough free objects to be filling a page, but too few to give one without a loss.
+ * It stores nothing more, so it gives its pages nevertheless. */
 static void
 a_class_that_stores_nothing_fills_no_page(void **state)
 {
@@ -363,8 +362,8 @@ how_many(struct rig *rig, const struct row *row, uint32_t from)
 	return there;
 }
 
-/* Two classes of a few items each, which are in use, in a full store: they share a page, and no
- * item is lost. Once pages are free each has its own again. */
+/* Two classes of a few items each, all in use, in a full store: they share a page, and no item is
+ * lost. Once pages are free each class has its own again. */
 static void
 classes_that_hardly_fill_a_page_share_one(void **state)
 {
@@ -396,14 +395,15 @@ classes_that_hardly_fill_a_page_share_one(void **state)
 	store_item(rig.core, &small, 1);
 	check_eq(class_of(&rig, item_number(rig.core, 1)), other);
 	turns(rig.core, 100);
-	check(slab_is_settled(sl)); /* they stay so without a look under the lock */
+	check(slab_is_settled(sl)); /* a check without the lock finds the classes settled */
 	store_flush(rig.core, 0);
 	seconds(rig.core, 120);
 	check_eq(slab_class_taken(sl, class), class);
 	rig_down(&rig);
 }
 
-/* Log-uniform from 16 bytes: each power of two has as many keys, and each key one length. */
+/* Returns a length, log-uniform from 16 bytes: each power of two has as many keys, and each key
+ * one length. */
 static uint32_t
 length_of(uint64_t key)
 {
@@ -413,8 +413,8 @@ length_of(uint64_t key)
 	return octave + (uint32_t)((uint64_t)octave * (bits >> 8) >> 16);
 }
 
-/* All lengths are asked for alike, so a page of small values has most hits: of the small ones most
- * that were asked for are kept, of the large ones those that are asked for often. */
+/* Lengths are requested alike, so a page of small values has most hits. Most requested small
+ * values are kept; of the large ones only those that are requested often. */
 static void
 small_values_get_the_memory_that_their_hits_are_worth(void **state)
 {
@@ -427,7 +427,7 @@ small_values_get_the_memory_that_their_hits_are_worth(void **state)
 	for (uint32_t i = 0; i < GETS; i++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
 
-		/* Zipf: each power of two of the keys is asked for as often as any other. */
+		/* Zipf: each power of two of the keys is requested as often as any other. */
 		const uint64_t first = 1ull << (random >> 56) % KEYS_SHIFT;
 		const uint32_t key = (uint32_t)(first + (random >> 24 & (first - 1)));
 

@@ -1,16 +1,16 @@
 /*
- * Values that somebody is sent and does not read. Goal: what they hold is missing, and nothing
- * else: no set is refused while there is something to forget, none waits longer than it does
- * without them, pages go on moving, and who holds too much is told of. Method: a store filled with
- * values, some of them pinned, one thread; how long a set waits is counted in turns. With 2Q what
- * is pinned was used, and mostly stays: so the same under CLOCK alone, which evicts it.
+ * Values that are sent to clients that do not read. Goal: pinned memory is missing, and nothing
+ * else: no set is refused while there is something to evict, none waits longer than without pins,
+ * pages still move, and too many pinned bytes are reported. Method: a store filled with values,
+ * some of them pinned, one thread; the wait of a set is counted in turns. With 2Q pinned items
+ * were used, and mostly stay; so the same runs under CLOCK alone, which evicts them.
  */
 #include "support/test.h"
 #include "store_rig.h"
 
 #include <stdio.h>
 
-#define WAITS_MAX     2000u /* turns: a set that waits so long is refused */
+#define WAITS_MAX     2000u /* turns: a set that waits this long is refused */
 #define SETS_A_SECOND 4000u
 
 static uint8_t bytes[1 << 20];
@@ -50,10 +50,10 @@ key_of(char *text_of, const char *name, uint32_t n)
 
 struct waits {
 	uint32_t sets, refused, longest, all;
-	uint32_t told; /* sets after which somebody was to let go of pins */
+	uint32_t told; /* sets after which pins were to be released */
 };
 
-/* So many sets, a turn after each, as a connection does them. */
+/* Makes `count` sets, with a turn after each, as a connection does. Returns their waits. */
 static struct waits
 store_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, uint32_t len)
 {
@@ -79,7 +79,7 @@ store_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, 
 	return w;
 }
 
-/* Pins every step-th key that is there, up to some; they are all in use, for now. */
+/* Pins every step-th cached key, at most max of them. All are in use for now. */
 static void
 pin_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, uint32_t step,
 	   uint32_t max)
@@ -90,7 +90,7 @@ pin_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, ui
 	for (uint32_t i = first; i < first + count && pin_count < max; i += step) {
 		const struct view key = key_of(k, name, i);
 
-		/* A get that misses would tell the store that probation is too short (asked.h). */
+		/* A miss would count as evidence that probation is too short (asked.h). */
 		if (store_peek(rig->core, key, store_hash(rig->core, key)) == NULL)
 			continue;
 
@@ -146,10 +146,10 @@ pinned_values_stop_no_eviction(void **state)
 	}
 }
 
-/* Values of another size come: pages move to them, past those that cannot. */
+/* Values of another size arrive: pages move to them, but not those that cannot. */
 static const struct {
 	uint32_t old_len, old_count, step, len, count;
-	bool told; /* there are no others */
+	bool told; /* no other pages are left */
 } shifts[] = {
 	{5000, 16000, 52, 300, 60000, true}, /* a value on each page */
 	{5000, 16000, 5, 300, 60000, true},  /* ten on each */
@@ -227,7 +227,7 @@ many_pinned_bytes_are_memory_pressure_and_few_are_not(void **state)
 
 		check_eq(store_values(&rig, "k", 0, n, len).told, 0);
 		pin_values(&rig, "k", 0, n, 1, alarms[i].pins);
-		/* Nobody stores: what is pinned is in nobody's way. */
+		/* Without sets, pinned items are in the way of none. */
 		seconds(rig.core, 4);
 		check(!store_pins_memory_pressure(rig.core));
 		w = store_values(&rig, "k", n, 2 * n, len);

@@ -1,8 +1,9 @@
 /*
- * New items on probation, and ghosts of what left. Goal: what is new is on probation until it is
- * used, what came back too early is not, and every change of an item keeps or raises its standing;
- * ghosts are the eight latest of a group; probation follows what comes back. Method: states
- * looked at after single calls; the table and the step alone; a store without probation beside it.
+ * New items on probation, and ghosts of evicted ones. Goal: a new item is on probation until it
+ * is used, an item that returns too early is not, and every change of an item keeps or raises its
+ * standing; ghosts are the eight latest of a group; probation follows the items that return.
+ * Method: states checked after single calls; the table and the step alone; a store without
+ * probation beside it.
  */
 #include "store_rig.h"
 #include "support/test.h"
@@ -30,7 +31,7 @@ down(void **state)
 	return 0;
 }
 
-/* Of the key's item, found without using it. */
+/* Returns the state of the key's item, found without using it. */
 static enum object_state
 state_of(struct view key)
 {
@@ -65,7 +66,7 @@ what_is_new_is_on_probation_until_it_is_used(void **state)
 	check_eq(state_of(text("u")), OBJECT_USED);
 }
 
-/* Ghosts are looked for with the next new key, or in the next turn. */
+/* Makes the store look for ghosts: in the next turn, or with the next new key. */
 static void
 judge(bool by_turn)
 {
@@ -95,7 +96,7 @@ what_came_back_after_probation_is_past_it(void **state)
 		check_eq(set(rig.core, "k", "value"), STORE_OK);
 		judge(i % 2 == 0);
 		check_eq(state_of(KEY), rows[i].then);
-		/* Once: the ghost was taken. */
+		/* The ghost was taken, so it works once. */
 		evict(KEY, GHOST_NONE);
 		check_eq(set(rig.core, "k", "value"), STORE_OK);
 		judge(i % 2 == 0);
@@ -105,7 +106,7 @@ what_came_back_after_probation_is_past_it(void **state)
 	check_eq(counted(rig.core, STORE_GHOSTS_RETURNED), 2);
 }
 
-/* Its ghost is found late, and changes nothing of what happened since. */
+/* The key's ghost is found late, and does not change its later state. */
 static void
 a_newcomer_that_is_gone_or_used_stays_so(void **state)
 {
@@ -129,7 +130,7 @@ a_newcomer_that_is_gone_or_used_stays_so(void **state)
 	check_eq(counted(rig.core, STORE_GHOSTS_RETURNED), 2);
 }
 
-/* A value in chunks is evicted, and asked for again, as one of the class of its chunks. */
+/* A value in chunks is evicted, and returns, as one of the class of its chunks. */
 static void
 a_value_in_chunks_comes_back_to_the_class_of_its_chunks(void **state)
 {
@@ -152,7 +153,7 @@ a_value_in_chunks_comes_back_to_the_class_of_its_chunks(void **state)
 	check_eq(c[head].probation.young.returned, 0);
 }
 
-/* An expired or flushed item that is evicted says nothing about how early that was. */
+/* An expired or flushed item that is evicted is no evidence that it was evicted too early. */
 static void
 the_dead_leave_no_ghost(void **state)
 {
@@ -177,7 +178,7 @@ what_replaces_the_dead_has_their_standing(void **state)
 	}
 }
 
-/* A use that was noted late finds the object out of the index, and leaves it there. */
+/* A use that was recorded late finds the object out of the index, and leaves it there. */
 static void
 a_late_use_brings_nothing_back(void **state)
 {
@@ -191,8 +192,8 @@ a_late_use_brings_nothing_back(void **state)
 	check(!slab_set_referenced(&rig.store->slab, ref));
 }
 
-/* The hands take what is on probation first; what is in use stays, and so does what was used once.
- */
+/* The hands evict items on probation first; items in use stay, and so do
+ * items that were used once. */
 static void
 probation_ends_before_the_clock_hand_comes(void **state)
 {
@@ -219,7 +220,7 @@ probation_ends_before_the_clock_hand_comes(void **state)
 	check_eq(kept, 2000);
 }
 
-/* They lie on pages of four, and a look of the hand is at 64. */
+/* The values are four to a page, and the hand examines 64 objects at a time. */
 static void
 few_large_values_leave_probation(void **state)
 {
@@ -242,7 +243,7 @@ ghosts_are_those_of_the_latest_eight(void **state)
 	static struct ghost_group memory[1];
 	const struct ghosts g = {.groups = memory, .count = 1};
 	const struct ghost_range all = ghosts_of_class(&g, 3, 1000);
-	const uint64_t zeros = 1ull << 40; /* its entry is like none, but for the kind */
+	const uint64_t zeros = 1ull << 40; /* its entry equals an empty one, except for the kind */
 
 	check_eq(ghost_take(ghost_group(&g, all, zeros), zeros), GHOST_NONE);
 	ghost_add(ghost_group(&g, all, zeros), zeros, GHOST_OF_NEW);
@@ -280,7 +281,8 @@ a_class_has_seven_ghosts_for_eight_objects_at_most(void **state)
 	}
 }
 
-/* Evictions of a class of so many objects, of which these of a hundred come back, by kind. */
+/* Returns the step after evictions of a class of 100,000 objects. Of a hundred evicted items,
+ * new_back and kept_back return, by kind. */
 static uint32_t
 step_after(struct probation *p, uint32_t step, uint32_t windows, uint32_t new_back,
 	   uint32_t kept_back)
@@ -344,8 +346,8 @@ get_or_set(uint64_t key, uint32_t len)
 	return false;
 }
 
-/* Of two sizes one is asked for again and again; each miss also sets keys of the other one, which
- * never are. Smaller ones cost less a hit, but these have none. */
+/* Keys of one size are requested again and again; each miss also sets keys of the other size,
+ * which never are. The smaller ones cost less memory a hit, but they have no hits. */
 static void
 keys_asked_for_once_take_little_memory(void **state)
 {
@@ -358,7 +360,7 @@ keys_asked_for_once_take_little_memory(void **state)
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		turns(rig.core, i % 16 == 0);
 		store_housekeeping(rig.core);
-		/* The least of two draws: low keys are asked for more often. */
+		/* The key is the lesser of two draws: low keys are requested more often. */
 		const uint64_t a = (random >> 33) % KEYS, b = (random >> 11 & 0x3fffff) % KEYS;
 
 		if (i >= GETS / 2)

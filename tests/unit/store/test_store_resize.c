@@ -1,9 +1,9 @@
 /*
- * An index that gets larger and smaller. Goal: a key has two buckets at any time and changes each
- * once a resize, when that bucket is emptied; every key is found between any two slices; the index
- * follows the number of items and gives back every page; a page that does not come is not waited
- * for. Method: the geometry alone, step by step, for numbers of all kinds; a store filled with the
- * smallest items, then with large ones; pages counted by what they are.
+ * An index that grows and shrinks. Goal: a key has two buckets at any time and changes each once
+ * a resize, when that bucket is emptied; every key is found between any two slices; the index
+ * follows the number of items and gives back every page; it does not wait for a page that does
+ * not come free. Method: the geometry alone, step by step, for numbers of all kinds; a store
+ * filled with the smallest items, then with large ones; pages counted by what they are.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -34,8 +34,8 @@ nth_hash(uint64_t n)
 	return hash_bytes(&n, sizeof n, SEED);
 }
 
-/* A primary bucket's new primary bucket is one of those the resize takes for it, before and after.
- */
+/* Checks that a primary bucket's new primary bucket is one of those the resize takes for it,
+ * before and after. */
 static void
 check_role(const struct index *ix, struct place now, struct place next, uint32_t emptied)
 {
@@ -98,8 +98,8 @@ a_key_leaves_a_bucket_when_that_is_emptied_and_once_a_resize(void **state)
 	}
 }
 
-/* What is emptied goes where others have left, or near by, so that there is room: but for a few
- * whose sum of buckets wraps round. */
+/* The items of a bucket that is emptied go where others have left, or near by, so that there is
+ * room. The few whose sum of buckets wraps round are exceptions. */
 static void
 what_leaves_a_bucket_goes_on_in_the_same_order(void **state)
 {
@@ -152,7 +152,7 @@ numbers_missing(struct rig *rig, uint64_t first, uint64_t end, uint64_t step)
 	return missing;
 }
 
-/* To the end, looking for some keys between any two slices. */
+/* Runs the resize to its end, and looks some keys up between any two slices. */
 static void
 resize_looking(struct rig *rig, uint32_t bucket_count, uint64_t keys)
 {
@@ -182,7 +182,7 @@ every_key_is_found_while_the_index_is_resized(void **state)
 	rig_down(&rig);
 }
 
-/* How many pages there are of a kind. */
+/* Returns how many pages are in this state. */
 static uint32_t
 pages_in(const struct rig *rig, enum page_state state)
 {
@@ -206,7 +206,7 @@ check_pages(const struct rig *rig)
 			check(i < sl->index_pages);
 }
 
-/* Items that are not in their primary bucket. */
+/* Returns the number of items that are not in their primary bucket. */
 static uint32_t
 items_displaced(const struct store *st)
 {
@@ -240,7 +240,7 @@ the_index_grows_from_one_page_with_the_items(void **state)
 	rig_down(&rig);
 }
 
-/* As a core does them: upkeep is every 16 turns, and a turn may store hundreds. */
+/* The turns are as a core's: upkeep is every 16 turns, and a turn may store hundreds. */
 static void
 the_index_keeps_up_however_much_a_turn_stores(void **state)
 {
@@ -284,7 +284,7 @@ fill_with(struct rig *rig, uint64_t first, uint64_t count, uint32_t len)
 	}
 }
 
-/* Pages that a class was given and has not used. */
+/* Returns the pages that a class was given and has not used. */
 static uint32_t
 pages_untouched(const struct rig *rig)
 {
@@ -298,7 +298,7 @@ pages_untouched(const struct rig *rig)
 	return count;
 }
 
-/* What fits fills the index nearly as far as it may be; with a page less it would be too full. */
+/* The items nearly fill the index to its limit; with a page less it would be too full. */
 static void
 a_full_store_has_no_page_of_index_that_it_does_not_need(void **state)
 {
@@ -316,8 +316,8 @@ a_full_store_has_no_page_of_index_that_it_does_not_need(void **state)
 	rig_down(&rig);
 }
 
-/* While another core stands still sets take pages from the reserve. Those that are emptied in
- * return go to no class, so no more items come, and the index stays as it is. */
+/* While another core does not turn, sets take pages from the reserve. Pages that are emptied in
+ * return go to no class, so the number of items and the index stay the same. */
 static void
 a_page_that_the_reserve_lent_does_not_grow_the_index(void **state)
 {
@@ -347,8 +347,8 @@ a_page_that_the_reserve_lent_does_not_grow_the_index(void **state)
 	rig_down(&rig);
 }
 
-/* Under sets without a pause pages of the reserve are lent all the time. What lies on the pages
- * that are emptied in return has its slots still, so the index has room for it, too. */
+/* Under sets without a pause, pages of the reserve are lent all the time. Items on the pages that
+ * are emptied in return still have their slots, so the index has room for them, too. */
 static void
 the_index_has_room_for_pages_that_are_emptied(void **state)
 {
@@ -369,7 +369,7 @@ the_index_has_room_for_pages_that_are_emptied(void **state)
 	rig_down(&rig);
 }
 
-/* And when all is gone, every page is the index's or free for anyone. */
+/* Once all items are deleted, every page is the index's or free for any class. */
 static void
 the_index_follows_the_sizes_and_every_page_is_returned(void **state)
 {
@@ -401,7 +401,7 @@ the_index_follows_the_sizes_and_every_page_is_returned(void **state)
 	rig_down(&rig);
 }
 
-/* Which page an item lies in. */
+/* Returns the page that an item is on. */
 static uint32_t
 page_of(const struct rig *rig, const struct item *it)
 {
@@ -411,14 +411,12 @@ page_of(const struct rig *rig, const struct item *it)
 /* Buckets of a page of the smallest stores. */
 #define A_PAGE (uint32_t)((1u << SLAB_PAGE_SHIFT_MIN) / sizeof(struct bucket))
 
-/* Pages full of items, one of which somebody sends from where it lies and does not come to an end.
- */
+/* Pages are full of items, one of which is pinned by a reply that does not end. */
 static void
 a_page_that_does_not_come_is_not_waited_for(void **state)
 {
 	struct rig rig = rig_up_buckets(8, 1, A_PAGE, 0);
-	const uint32_t last =
-		rig.store->slab.reserve + 1; /* the lowest page that items come into */
+	const uint32_t last = rig.store->slab.reserve + 1; /* the lowest page that items may use */
 	const struct item *pinned = NULL;
 	uint64_t n = 0;
 
@@ -437,7 +435,7 @@ a_page_that_does_not_come_is_not_waited_for(void **state)
 		check(i < 20);
 		seconds(rig.core, 1);
 	}
-	/* It makes do with what it has got. */
+	/* The index uses the pages that it has got. */
 	check_eq(index_bucket_count(&rig.store->ix), last * A_PAGE);
 	check_eq(rig.store->slab.index_pages, last);
 	check_pages(&rig);
@@ -450,7 +448,8 @@ a_page_that_does_not_come_is_not_waited_for(void **state)
 	rig_down(&rig);
 }
 
-/* Flush after flush, while items are carried from where the walk has not been to where it has. */
+/* Flush follows flush, while items are moved from buckets that the walk has not reached to those
+ * behind it. */
 static void
 nothing_flushed_is_moved_past_the_sweep(void **state)
 {

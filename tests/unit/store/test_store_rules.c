@@ -1,6 +1,7 @@
 /*
- * What each operation does to one key. Goal: the rules of memcached 1.6, case by case. Method:
- * one small store on one core; every rule is a row or a few lines, with the answer beside it.
+ * The effect of each operation on one key. Goal: the rules of memcached 1.6, case by case.
+ * Method: one small store on one core; every rule is a row or a few lines, with the answer beside
+ * it.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -213,7 +214,8 @@ a_number_goes_up_and_down_as_memcached_says(void **state)
 	}
 }
 
-/* Runs of any length before the digits, which are read in blocks; a stray byte at any place. */
+/* Any number of spaces and zeros may precede the digits, which are read in blocks. A stray byte
+ * may be at any place. */
 static void
 a_number_is_read_behind_spaces_and_zeros(void **state)
 {
@@ -306,7 +308,7 @@ a_flush_forgets_what_was_there_and_no_more(void **state)
 	check_null(find(rig.core, "a"));
 	check_eq(set(rig.core, "b", "1"), STORE_OK);
 	check_ptr(find(rig.core, "b"));
-	store_flush(rig.core, 5); /* later: what is stored until then goes too */
+	store_flush(rig.core, 5); /* later: items stored until then are flushed, too */
 	check_eq(set(rig.core, "c", "1"), STORE_OK);
 	store_turn(rig.core, 4);
 	check_ptr(find(rig.core, "b"));
@@ -348,7 +350,7 @@ housekeeping_reclaims_dead_items(void **state)
 	check_eq(counted(rig.core, STORE_EXPIRED), 5000);
 }
 
-/* Every second its share: no more than the quota, and all within a walk. */
+/* Each second reclaims its share: no more than the quota, and all within a walk. */
 static void
 dead_items_are_reclaimed_within_a_sweep_and_no_faster(void **state)
 {
@@ -365,7 +367,7 @@ dead_items_are_reclaimed_within_a_sweep_and_no_faster(void **state)
 	turns(rig.core, 1000); /* a resize under way would carry some of them past the sweep */
 	store_turn(rig.core, 9);
 	check_eq(counted(rig.core, STORE_EXPIRED), 0);
-	quota = sweep_quota(rig.store); /* of the index as large as it is by now */
+	quota = sweep_quota(rig.store); /* of the index's present size */
 	for (uint32_t s = 0; s <= SWEEP_PASS_S; s++) {
 		seconds(rig.core, 1);
 

@@ -1,7 +1,7 @@
 /*
- * The slab allocator alone. Goal: objects are as large as asked, lie in the arena, never overlap,
- * have names of their own in the bitmaps, and come back; with granules of 8 and of 16 bytes.
- * Method: take everything there is, mark the bytes taken, give it back; every class in turn.
+ * The slab allocator alone. Goal: objects are as large as requested, are in the arena, never
+ * overlap, have bits of their own in the bitmaps, and are freed again; with granules of 8 and of
+ * 16 bytes. Method: take all objects, mark the bytes taken, free them; every class in turn.
  */
 #include "support/test.h"
 #include "store/slab_pages.h"
@@ -37,7 +37,7 @@ slab_rig_of(uint32_t arena_shift, uint32_t page_shift, uint32_t all)
 		64);
 	slab_init(&y->slab, &tables, &y->arena, 0);
 	slab_fill_pool(&y->slab);
-	check(slab_index_claim(&y->slab)); /* the first page, whose reference 0 is none */
+	check(slab_index_claim(&y->slab)); /* the first page, whose reference 0 is invalid */
 	y->taken = calloc(all + 1, (size_t)1 << page_shift >> arena_shift);
 	return y;
 }
@@ -82,7 +82,8 @@ take_all_and_give_back(struct slab_rig *y, uint32_t class)
 	check_eq(count, PAGES * per_page);
 	check_eq(y->slab.pool_count, 0);
 	for (uint32_t i = 0; i < count; i++) {
-		/* From both ends, so that the lists are not in the order of the page. */
+		/* Objects are freed from both ends, so that the lists are not in
+		 * the order of the page. */
 		ref = y->refs[i % 2 ? i / 2 : count - 1 - i / 2];
 		slab_clear_live(&y->slab, ref);
 		slab_free(&y->slab, y->magazines, ref);
@@ -119,7 +120,7 @@ every_size_gets_the_smallest_class_that_holds_it(void **state)
 	static const struct {
 		uint32_t page_shift, pages;
 		uint32_t coarse; /* from this size on a sixth may be lost */
-		uint32_t whole;  /* and from this one on the rest of a page */
+		uint32_t whole;  /* from this one on, the rest of a page */
 		uint32_t classes;
 	} rows[] = {{SLAB_PAGE_SHIFT_MAX, PAGES, 0, SLAB_OBJECT_MAX, 65},
 		    {SLAB_PAGE_SHIFT_MIN, SLAB_FINE_PAGES - 1, 0, 3072, 62},
@@ -137,7 +138,7 @@ every_size_gets_the_smallest_class_that_holds_it(void **state)
 
 			check(y->slab.classes[class].size >= bytes);
 			check(class == 0 || y->slab.classes[class - 1].size < bytes);
-			/* Eight bytes, or that share, is the most that is lost. */
+			/* At most eight bytes, or that share, are lost. */
 			check(bytes <= slab_object_min(shift) || bytes >= rows[i / SHIFTS].whole ||
 			      y->slab.classes[class].size - bytes <=
 				      (8u << (shift - 3)) + bytes / share);
@@ -170,13 +171,13 @@ the_clock_hand_passes_over_what_was_referenced(void **state)
 	check_eq(used, 0);
 	check(unused >= PAGES * y->slab.classes[class].per_page * 2 / 3);
 	check(unused < PAGES * y->slab.classes[class].per_page * 2 / 3 + PAGES);
-	/* Round again: their bits were cleared in passing, so now they are found. */
+	/* In the second round their bits are cleared, so they are found. */
 	check_eq(slab_clock_hand(&y->slab, y->magazines, class, refs, 1),
 		 y->slab.classes[class].per_page);
 	slab_rig_down(y);
 }
 
-/* Pages of a pool of eight, so a quarter is two; fills are begun on all but the last. */
+/* The pool has eight pages, so a quarter is two; fills are begun on all but the last. */
 static void
 pages_that_wait_for_fills_are_not_counted_as_coming(void **state)
 {
@@ -190,7 +191,7 @@ pages_that_wait_for_fills_are_not_counted_as_coming(void **state)
 		slab_page_walked(sl, &pages[i], EPOCH);
 	}
 	sl->evacuating_count = EVACUATED;
-	slab_page_walked(sl, &pages[0], EPOCH + 1); /* objects on retire lists come back */
+	slab_page_walked(sl, &pages[0], EPOCH + 1); /* objects on retire lists will be free */
 	check_eq(slab_coming(sl), EVACUATED);
 	pages[LAST].walk_found = true;
 	for (uint32_t round = 0; round < 2; round++) {

@@ -1,8 +1,8 @@
 /*
- * A core that does not turn. Goal: others go on storing for as long as 10 ms at a million sets a
- * second take, where memory is kept for that; then they are told to wait, nobody is refused, and
- * what was there stays; once it turns again, so do they. What is begun can be ended. Method: one
- * thread is two or three cores by turns, and one of them stands still.
+ * A core that does not turn. Goal: other cores can make as many sets as fall into 10 ms at a
+ * million a second, if memory is kept for that; then sets must wait, none is refused, and cached
+ * items stay; once the core turns again, sets succeed again. A write that was begun can be ended.
+ * Method: one thread is two or three cores in turns, and one of them does not turn.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -10,14 +10,14 @@
 #include <stdio.h>
 
 #define TURN_SETS 32u
-#define STILL     1u /* the core that stands still */
+#define STILL     1u /* the core that does not turn */
 #define WAITS     1000u
 
 static uint8_t bytes[1 << 16];
 
 static const struct {
 	uint32_t mebibytes, len, keys; /* fewer keys than fit: all sets replace */
-	uint32_t least;                /* sets that are done while a core stands still */
+	uint32_t least;                /* sets that succeed while a core does not turn */
 } stalls[] = {
 	{64, 32, 4000000, 15000}, {64, 32, 200000, 12000}, {64, 100, 4000000, 8000},
 	{64, 1000, 100000, 1800}, {64, 10000, 10000, 130},
@@ -46,7 +46,7 @@ turn_all(struct rig *rig, uint32_t cores, bool with_still)
 			turns(store_core_of(rig->store, i), 1);
 }
 
-/* Until the store is full, and some more. */
+/* Sets until the store is full, and some more. Returns how many. */
 static uint32_t
 fill(struct rig *rig, uint32_t row)
 {
@@ -61,7 +61,7 @@ fill(struct rig *rig, uint32_t row)
 	return n;
 }
 
-/* Sets until one is told to wait. */
+/* Sets until one must wait; returns how many succeeded. */
 static uint32_t
 set_while_it_lasts(struct rig *rig, uint32_t row, uint32_t first)
 {
@@ -92,7 +92,7 @@ other_cores_store_while_one_is_stalled_and_then_wait(void **state)
 			      done);
 		check(done >= stalls[row].least);
 		check(store_is_low_on_memory(rig.core));
-		/* However long it takes, nobody is refused, and what is there stays. */
+		/* However long it takes, no set is refused, and cached items stay. */
 		for (uint32_t i = 0; i < WAITS; i++) {
 			check_eq(set_number(rig.core, key, stalls[row].len), STORE_NOT_YET);
 			check(is_there(rig.core, key));
@@ -109,7 +109,7 @@ other_cores_store_while_one_is_stalled_and_then_wait(void **state)
 	}
 }
 
-/* One core had all there was; another one, that retired nothing, finds nothing. */
+/* A core has used all memory; another one, which retired nothing, finds none. */
 static void
 a_core_that_retired_nothing_waits_as_well(void **state)
 {
@@ -130,7 +130,7 @@ a_core_that_retired_nothing_waits_as_well(void **state)
 	}
 }
 
-/* Then it may go offline, and no page waits for it. */
+/* A core without retired items may go offline: no page waits for it. */
 static void
 a_core_turns_until_what_it_retired_is_free(void **state)
 {

@@ -1,8 +1,8 @@
 /*
- * What the store tells a second tier. Goal: a key is in the store or in the tier, never in both,
- * and what either has is the last version. Method: a tier that keeps one copy a key, and looks in
- * every call at the locks and at the slots; what may come between an offer and its end comes there;
- * then random operations against a table of versions.
+ * Calls of the store to a second tier. Goal: a key is in the store or in the tier, never in both,
+ * and the one that has it has the last version. Method: a tier that keeps one copy a key, and
+ * checks in every call the locks and the slots; each possible event between an offer and its end
+ * is made there; then random operations against a table of versions.
  */
 #include "support/test.h"
 #include "store_rig.h"
@@ -13,7 +13,7 @@
 #define KEYS       1000u
 #define LONG_BYTES 20000u  /* KEYS of them are more than the store holds */
 #define BIG_BYTES  100000u /* chunked */
-#define PARTS      4u      /* of a value of several chunks */
+#define PARTS      4u      /* chunks of a large value */
 #define OPERATIONS 30000u
 
 struct copy {
@@ -22,7 +22,7 @@ struct copy {
 	uint64_t cas;
 };
 
-/* What comes between an offer and its end. */
+/* The event between an offer and its end. */
 enum meanwhile { NOTHING, TOUCH, REPLACE, DELETE, FLUSH, MEANWHILES };
 
 struct fake {
@@ -33,7 +33,7 @@ struct fake {
 	struct copy offered;
 	uint32_t open, offers, taken, ended, absents, claims, flushes, generation;
 	enum meanwhile meanwhile;
-	bool absent_key_seen; /* in the store, while absent() was told */
+	bool absent_key_seen; /* an absent() call found the key in the store */
 	bool claimed, refuse;
 	uint32_t due_s;
 };
@@ -65,7 +65,7 @@ is_locked(const struct fake *t, uint64_t hash)
 	       bucket_locked(index_bucket(ix, p.alternate));
 }
 
-/* Has any slot the key, its item alive or dead? */
+/* Returns the item of the key's slot, alive or dead; 0 if no slot has the key. */
 static uint32_t
 slot_of(const struct fake *t, uint32_t n)
 {
@@ -299,7 +299,7 @@ fake_up(struct fake *t)
 		t->hashes[n] = store_hash(t->rig.core, key_of(n, text_of_key));
 }
 
-/* Fill it until a hand has offered something, and return the first key that it took. */
+/* Fills the store until a hand has offered an item; returns the first key that the tier took. */
 static uint32_t
 fill_until_evicted(struct fake *t, enum meanwhile meanwhile)
 {
@@ -335,7 +335,7 @@ what_a_hand_evicts_is_the_tiers_before_its_slot_is_cleared(void **state)
 	rig_down(&t.rig);
 }
 
-/* All hands go round. */
+/* Runs all hands round. */
 static void
 evict_all(struct fake *t)
 {
@@ -367,7 +367,7 @@ hands_leave_the_key_alone_that_is_to_be_spared(void **state)
 	rig_down(&t.rig);
 }
 
-/* Items that no free object waits for elsewhere. */
+/* A page's items that find no free object elsewhere are offered. */
 static void
 what_leaves_with_its_page_is_the_tiers_too(void **state)
 {
@@ -396,7 +396,7 @@ what_leaves_with_its_page_is_the_tiers_too(void **state)
 	rig_down(&t.rig);
 }
 
-/* Several of its chunks are named at once. */
+/* Several chunks of the value are evicted at once. */
 static void
 what_leaves_in_chunks_is_offered_once(void **state)
 {
@@ -450,8 +450,8 @@ between_offer_and_end_a_touch_is_seen_and_what_ends_the_item_ends_the_offer(void
 	}
 }
 
-/* Writes of a key that no slot has: the tier forgets it first; of one that
- * stops before the store is looked at it hears nothing. */
+/* For a key that no slot has, the tier forgets its copy before the write. A write that fails
+ * before the index is read does not reach the tier. */
 static void
 the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told(void **state)
 {
@@ -491,7 +491,7 @@ the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told(v
 		} else if (what[i][0] == 'd') {
 			check_eq(store_delete(sc, key, t.hashes[i]), STORE_NOT_FOUND);
 		} else {
-			/* These find nothing, and are told so: nothing may be found later. */
+			/* A miss is reported, so no later lookup may find the copy. */
 			if (what[i][2] == 'o')
 				check_eq(store_as(sc, i, 0, STORE_VALUE_MAX + 1, STORE_SET, 0),
 					 STORE_TOO_LARGE);
@@ -507,13 +507,13 @@ the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told(v
 			check_eq(t.copies[i].here, what[i][2] == 'o');
 			continue;
 		}
-		/* A vivifying one looks first, and is told a miss. */
+		/* An operation that vivifies makes a lookup first, which misses. */
 		check(t.absents == 1 || (t.absents == 2 && (i == 4 || what[i][0] == 'o')));
 		check(!t.copies[i].here);
 		t.absents = 1;
 		if (what[i][0] == 'd')
 			continue;
-		/* Where a slot has it, be it dead, the tier is not asked. */
+		/* The tier is not called for a key that a slot has, even if the item is dead. */
 		check_eq(store_as(sc, i, 0, 8, STORE_SET, 0), STORE_OK);
 		check_eq(store_as(sc, i, 0, 8, STORE_REPLACE, sc->now_s), STORE_OK);
 		check_eq(store_as(sc, i, 0, 8, STORE_ADD, 0), STORE_OK);
@@ -553,7 +553,7 @@ a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed(void **stat
 		check(!t.copies[n].here);
 		check_eq(store_shadow(t.rig.core, key, t.hashes[n], &claim), STORE_EXISTS);
 
-		/* Over a slot, alive and dead, nothing is promoted, nor claimed. */
+		/* A slot, alive or dead, prevents the promotion, and nothing is claimed. */
 		const uint32_t claims = t.claims;
 
 		t.copies[n] = copies[n];
@@ -567,7 +567,7 @@ a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed(void **stat
 		check_eq(store_delete(t.rig.core, key, t.hashes[n]), STORE_NOT_FOUND);
 		check_eq(slot_of(&t, n), 0);
 
-		/* Without a slot it goes for good, claimed or not. */
+		/* Without a slot the copy is dropped for good, claimed or not. */
 		t.copies[n].here = true;
 		check_eq(store_shadow(t.rig.core, key, t.hashes[n], &claim), STORE_OK);
 		check(!t.copies[n].here);
@@ -615,7 +615,7 @@ draw(struct model *m, uint32_t below)
 	return (uint32_t)((m->random >> 33) % below);
 }
 
-/* What is found of the key, in either, is its last version; and never both have it. */
+/* Checks that the key is not in both, and that the version found in either is the last one. */
 static void
 look(struct model *m, uint32_t n)
 {

@@ -1,8 +1,8 @@
 /*
  * test_store_turns.c - no turn does much of any background job.
  *
- * Goal: what a job has to do at once it does over several turns, and all of it. Method: jobs that
- * are as large as they come; what each turn does of them is counted. No clock is read.
+ * Goal:   a job's work is spread over several turns, and all of it is done. Method: jobs that are
+ *         as large as possible; the work of each turn is counted. No clock is read.
  */
 #include "support/test.h"
 
@@ -26,7 +26,7 @@ fill_magazines_but(struct rig *rig, uint32_t class)
 	}
 }
 
-/* The magazine of a class holds objects of two pages, as many of each. */
+/* Fills the magazine of a class with objects of two pages, as many of each. */
 static void
 fill_from_two_pages(struct rig *rig, uint32_t class)
 {
@@ -54,7 +54,7 @@ held(const struct rig *rig, uint32_t class)
 	return magazine_count(&rig->core->magazines[class]);
 }
 
-/* Objects of pages being evacuated in a magazine. */
+/* Returns the number of objects in a magazine whose page is being evacuated. */
 static uint32_t
 held_of_evacuated(const struct rig *rig, uint32_t class)
 {
@@ -75,8 +75,8 @@ held_in_all(const struct rig *rig)
 	return n;
 }
 
-/* One page of a class is to be evacuated: what lies on it leaves that class's magazine in the same
- * turn, and all else that magazines hold over some turns. */
+/* A page of the class must be evacuated: its objects leave that class's magazine in the same
+ * turn, and all other objects leave the magazines over some turns. */
 static void
 a_recall_empties_magazines_over_some_turns(void **state)
 {
@@ -125,7 +125,7 @@ free_a_value(struct rig *rig, struct view value)
 		store_turn(rig->core, rig->core->now_s);
 		turns_taken++;
 		check(c->free_count - free_before <= CHUNKS_A_TURN);
-		/* What is left is still counted as coming. */
+		/* Chunks that are left still count as coming. */
 		check_eq(slab_class_waiting(c), slab_class_pages(c) * c->per_page);
 	}
 	check(turns_taken >= LEN / ITEM_CHUNK_BYTES / CHUNKS_A_TURN);
@@ -153,7 +153,7 @@ a_value_of_many_chunks_is_freed_over_some_turns(void **state)
 
 static const uint8_t zeros[20000];
 
-/* New keys, of which the first has this number; how many were stored. */
+/* Stores new keys from this number on; returns how many were stored. */
 static uint32_t
 put_some(struct rig *rig, uint64_t from, uint32_t count, uint32_t len)
 {
@@ -167,7 +167,7 @@ put_some(struct rig *rig, uint64_t from, uint32_t count, uint32_t len)
 	return count;
 }
 
-/* Returns the number of the key that comes next. */
+/* Fills the store; returns the number of the next key. */
 static uint64_t
 fill_store(struct rig *rig, uint32_t len)
 {
@@ -186,11 +186,11 @@ left_pages(const struct rig *rig)
 	return counted(rig->core, STORE_EVICTED) + counted(rig->core, STORE_RESCUED);
 }
 
-/* The last batch of a turn may come to more than is left, by what it moves. */
+/* The last batch of a turn may exceed the rest of the bound by what it moves. */
 #define SHARE_OF(work) ((work) + EVACUATE_BATCH)
 
-/* However often it is asked for in one turn; each kind has its own share, and has it again in the
- * next turn. */
+/* The bound holds however often a turn asks for pages. Each kind has its
+ * own share in every turn. */
 static void
 all_evacuations_of_a_turn_share_a_bound(void **state)
 {
@@ -214,8 +214,8 @@ all_evacuations_of_a_turn_share_a_bound(void **state)
 	rig_down(&rig);
 }
 
-/* Sets of another size into a full store: each finds no memory, and all of them together empty no
- * more than some of a page; the others wait. In the end all of it is theirs. */
+/* Sets of another size find no memory in a full store. All of them together empty no more than
+ * some of a page in a turn; the others wait. In the end all pages are theirs. */
 static void
 sets_of_another_size_evacuate_a_share_together(void **state)
 {
@@ -273,11 +273,12 @@ a_turn_copies_a_share_of_bytes(void **state)
 
 /* ---- the index grows and shrinks ---- */
 
-/* Old buckets that so much work empties: fewer items are in none, on average of a turn. */
+/* The most old buckets that this much work empties: on average of a
+ * turn, none has fewer items. */
 #define ITEMS_A_BUCKET   5u
 #define BUCKETS_OF(work) ((work) / (MIGRATE_BUCKET + MIGRATE_ITEM * ITEMS_A_BUCKET) + 1)
 
-/* Store so many items and turn. Returns how many old buckets that turn has emptied. */
+/* Stores this many items and turns. Returns how many old buckets that turn has emptied. */
 static uint64_t
 migrated_by(struct rig *rig, uint64_t *next, uint32_t sets)
 {
@@ -317,8 +318,8 @@ shrinks(const struct store *st)
 	       st->resize.target < index_bucket_count(&st->ix);
 }
 
-/* The index shrinks since the limit was lowered, and then memory is free again: more items come
- * than it will hold. It ends that soon, so that it can grow. */
+/* The index shrinks since the limit was lowered, and then memory is free again: more items arrive
+ * than it will hold. The shrink ends early enough for the index to grow. */
 static void
 a_shrinking_index_that_items_fill_hurries(void **state)
 {
@@ -343,7 +344,8 @@ a_shrinking_index_that_items_fill_hurries(void **state)
 	rig_down(&rig);
 }
 
-/* Small items fill the store, large ones take their place, and the index begins to shrink. */
+/* Fills the store with small items and replaces them by large ones, until the index begins to
+ * shrink. Returns the next key's number. */
 static uint64_t
 begin_to_shrink(struct rig *rig)
 {
@@ -356,8 +358,8 @@ begin_to_shrink(struct rig *rig)
 	return next;
 }
 
-/* A shrink under way has a target of its own, which small items that come back soon fill: it must
- * end before that. */
+/* A shrink under way has a fixed target, which small items that return soon fill: it must end
+ * before that. */
 static void
 a_shrink_ends_before_items_that_come_back_fill_it(void **state)
 {
@@ -379,8 +381,8 @@ a_shrink_ends_before_items_that_come_back_fill_it(void **state)
 
 #define SHRINK_TURNS 10000u
 
-/* Memory is withheld until the index shrinks for the third time, and given back then. What comes
- * back before that shrink ends finds slots. */
+/* Memory is withheld until the index shrinks for the third time, and given back then. Items that
+ * return before that shrink ends find slots. */
 static void
 a_shrink_leaves_room_for_what_comes_meanwhile(void **state)
 {
@@ -408,7 +410,7 @@ a_shrink_leaves_room_for_what_comes_meanwhile(void **state)
 	}
 }
 
-/* ---- what is dead, and who walks ---- */
+/* ---- dead items and the walk ---- */
 
 static void
 put_until(struct rig *rig, uint64_t n, uint32_t expiry_s)
@@ -446,7 +448,7 @@ sets_evict_a_share_of_what_has_expired(void **state)
 		most = done > most ? done : most;
 	}
 	check(counted(rig.core, STORE_EXPIRED) > 1000);
-	/* And of a page that is emptied meanwhile. */
+	/* The bound's last term is a page that is emptied meanwhile. */
 	check(most <= EVICT_TURN + EVICT_SLICE + OBJECTS_PER_LOOK + SHARE_OF(EVACUATE_SLICE));
 	rig_down(&rig);
 }
@@ -476,20 +478,20 @@ sets_of_many_sizes_evict_a_share_together(void **state)
 	rig_down(&rig);
 }
 
-#define BUCKET_WORK_NS (STORE_WALK_NS / 2) /* more than any bucket's items */
+#define STEP_WORK_NS (STORE_WALK_NS * 3 / 2) /* more than the items of a step amid a resize */
 
 static void
 a_step_of_a_walk_does_a_share(void **state)
 {
 	struct rig rig = rig_up(16, 1);
-	struct store_cursor cursor = {.bucket = 0};
+	struct store_cursor cursor = {0};
 	const struct item *items[1024];
 	uint64_t steps = 0;
 
 	fill_store(&rig, SMALL_BYTES);
 	while (!cursor.done) {
 		store_walk(rig.core, &cursor, STORE_ALL_CLASSES, items, 1024);
-		check(cursor.work_ns <= STORE_WALK_NS + BUCKET_WORK_NS);
+		check(cursor.work_ns <= STORE_WALK_NS + STEP_WORK_NS);
 		steps++;
 	}
 	check(steps > 100);

@@ -1,7 +1,8 @@
 /*
- * How many connections a source has. Goal: none ever has more than its limit, whichever cores count
- * and at whatever moment; nobody pays for another; what left is forgotten. Method: the table alone,
- * filled to the last connection it is made for, and under two threads.
+ * Connections per source. Goal: no source ever has more than its limit, whichever cores count and
+ * in whatever order; no source uses another one's limit; a source without connections is
+ * forgotten. Method: the table alone, filled to the last connection it is made for, and under two
+ * threads.
  */
 #include "tcp/conn_sources.h"
 
@@ -74,7 +75,7 @@ a_network_of_64_bits_is_one_source(void **state)
 	free(region.base);
 }
 
-/* All neighbours have the same first 64 bits there: they are no network of anybody's. */
+/* Link-local neighbours share the first 64 bits, which are no customer's network. */
 static void
 a_link_local_address_is_one_source(void **state)
 {
@@ -88,7 +89,7 @@ a_link_local_address_is_one_source(void **state)
 	free(region.base);
 }
 
-/* As many sources as connections, one each; then all leave, and others come. */
+/* There are as many sources as connections; then all leave, and others arrive. */
 static void
 every_connection_finds_a_place(void **state)
 {
@@ -141,7 +142,8 @@ no_core_lets_one_too_many_in_while_another_counts(void **state)
 	for (uint32_t n = 0; n < 4; n++) {
 		const struct ip_addr ip = v4(n);
 
-		/* Two of three are taken for good, so that the last one is fought for. */
+		/* Each source has all but one of its places taken for good, so that the threads
+		 * compete for the last. */
 		for (uint32_t i = 0; i + 1 < LIMIT; i++, inside[n]++)
 			check_eq(conn_sources_add_mt(shared, &ip, &place), SOURCES_ADDED);
 	}

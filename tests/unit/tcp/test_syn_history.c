@@ -1,6 +1,6 @@
 /*
- * What is remembered of SYNs. Goal: one that comes again in its time is known, and only then; a
- * line forgets its oldest first. Method: tables, and a flood of as many as the header promises.
+ * The SYN history. Goal: a SYN that is retransmitted in its time is known, and only then; a line
+ * drops its oldest entry first. Method: tables, and a flood of as many as the header promises.
  */
 #include "base/hash.h"
 #include "tcp/syn_history.h"
@@ -24,7 +24,7 @@ fresh(struct region *region, uint32_t lines)
 	return m;
 }
 
-/* All in line 0: what tells them apart is the tag. */
+/* Returns a hash of line 0; they differ in the tag. */
 static uint64_t
 in_line_0(uint64_t n)
 {
@@ -96,7 +96,8 @@ a_line_forgets_its_oldest_first(void **state)
 	free(region.base);
 }
 
-/* As many a second as may be written; every thousandth comes again a second later. */
+/* As many SYNs as may be recorded arrive in a second; every thousandth is
+ * sent again a second later. */
 static void
 its_share_leaves_room_for_a_second(void **state)
 {

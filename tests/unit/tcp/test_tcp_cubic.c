@@ -1,6 +1,7 @@
 /*
- * The curve of CUBIC in integers. Goal: it is RFC 9438's, to the byte and millisecond it can be,
- * for every window and segment size, and never overflows. Method: against long double.
+ * The curve of CUBIC in integers. Goal: the curve is RFC 9438's, as exact as bytes and
+ * milliseconds allow, for every window and segment size, and never overflows. Method: against
+ * long double.
  */
 #include "tcp/tcp_cubic.h"
 
@@ -57,7 +58,7 @@ k_is_the_time_of_the_climb(void **unused)
 	}
 }
 
-/* Section 4.2, figure 1. */
+/* The window of section 4.2, figure 1. */
 static void
 the_window_is_on_the_curve(void **unused)
 {
@@ -81,13 +82,13 @@ after_k_the_window_is_where_the_loss_was(void **unused)
 		const uint32_t k = cubic_k_ms(w_max - cwnd, mss);
 
 		check_eq(cubic_window(w_max, mss, k, k), w_max);
-		/* At the epoch's beginning it is cwnd, but for the 4 ms. */
+		/* At the epoch's beginning the window is cwnd, but for the 4 ms. */
 		check(llabs((long long)cubic_window(w_max, mss, 0, k) - cwnd) <
 		      (long long)w_max / 100 + mss);
 	}
 }
 
-/* Longer than any epoch: no overflow, and no shrinking. */
+/* Times longer than any epoch neither overflow nor shrink the window. */
 static void
 far_times_stay_in_bounds(void **unused)
 {

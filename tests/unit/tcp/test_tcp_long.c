@@ -1,7 +1,7 @@
 /*
- * Connections that live long. Goal: what is remembered of a loss more than half the sequence space
- * ago does not keep the next one from being repaired. Method: a connection that says it has sent so
- * much since; sending it would take minutes.
+ * Connections that live long. Goal: the record of a loss more than half the sequence space ago
+ * does not keep the next loss from being repaired. Method: a connection whose counters claim that
+ * much was sent since; sending it would take minutes.
  */
 #include "tcp/tcp.h"
 
@@ -11,8 +11,8 @@ static void
 an_old_recovery_holds_nothing_back(void **unused)
 {
 	static const struct {
-		uint32_t since; /* what was acknowledged since the last recovery ended */
-		bool holds;     /* RFC 6582 section 3.2: what was in flight then counts */
+		uint32_t since; /* bytes acknowledged since the last recovery ended */
+		bool holds;     /* RFC 6582 section 3.2: bytes that were in flight then count */
 	} rows[] = {
 		{0, true},           {1, false},          {100000, false},     {0x7fffffff, false},
 		{0x80000000, false}, {0x80000001, false}, {0xfff00000, false}, {0xffffff00, true},

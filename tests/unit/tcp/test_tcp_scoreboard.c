@@ -1,6 +1,6 @@
 /*
- * The scoreboard. Goal: whatever is sent, SACKed, lost and sent again, in any order, the runs say
- * of each byte what happened to it; and when no node is left they say less, never more. Method:
+ * The scoreboard. Goal: however bytes are sent, SACKed, lost and sent again, in any order, the
+ * runs give the state of each byte; when no node is left they report less, never more. Method:
  * seeded random operations against one record a byte.
  */
 #include "tcp/tcp_scoreboard.h"
@@ -22,7 +22,7 @@ struct byte_record {
 
 struct model {
 	uint32_t una, nxt, now_us;
-	struct byte_record byte[STREAM]; /* of sequence number n: n % STREAM */
+	struct byte_record byte[STREAM]; /* sequence number n is at n % STREAM */
 };
 
 struct board {
@@ -30,7 +30,7 @@ struct board {
 	struct scoreboard_pool pool;
 	struct region region;
 	struct model m;
-	bool few; /* nodes range out */
+	bool few; /* nodes run out */
 };
 
 static uint64_t state;
@@ -56,7 +56,8 @@ board_create(struct board *b, uint32_t nodes)
 	b->region.base = malloc(b->region.size);
 	scoreboard_pool_create(&b->pool, &b->region, nodes);
 	scoreboard_init(&b->sent);
-	/* A multiple of STREAM off the wrap would hide a mistake there: it is not one. */
+	/* START's distance to the wrap is no multiple of STREAM, which
+	 * would hide a mistake there. */
 	b->m.una = b->m.nxt = START;
 	b->m.now_us = START;
 }
@@ -69,7 +70,7 @@ board_destroy(struct board *b)
 	free(b->region.base);
 }
 
-/* The runs cover what is in flight, and agree with the records. */
+/* Checks that the runs cover all bytes in flight and agree with the records. */
 static void
 compare(struct board *b)
 {
@@ -117,7 +118,7 @@ do_add(struct board *b)
 
 	if (n > room)
 		return;
-	/* Far from the cap, so that a refusal means the pool. */
+	/* The count stays far from the cap, so that a refusal means the pool. */
 	if (!b->few && b->sent.count > SENT_RANGES_MAX - 8)
 		return;
 	check(scoreboard_add(&b->sent, &b->pool, range, 0) || b->few);
@@ -196,7 +197,7 @@ do_rule(struct board *b)
 	const struct rack_rule rule = {
 		.now_us = m->now_us,
 		.xmit_us = m->now_us - below(40),
-		.end_seq = m->una, /* ties are settled by end_seq: a case of their own below */
+		.end_seq = m->una, /* end_seq settles ties, which have a test of their own below */
 		.wait_us = below(40),
 	};
 	uint32_t marked, lost = 0;
@@ -214,7 +215,7 @@ do_rule(struct board *b)
 		check_eq(marked, lost);
 }
 
-/* What was SACKed or lost together has no times of its own any more. */
+/* Takes over the times of the runs: bytes that were SACKed or lost together share one. */
 static void
 take_over(struct board *b)
 {
@@ -308,7 +309,7 @@ without_nodes_nothing_counts_as_delivered(void **unused)
 	board_destroy(&b);
 }
 
-/* What is sent at once and meets the same fate takes no node. */
+/* Bytes that are sent at once and share their state need no node. */
 static void
 a_window_sent_at_once_is_one_range(void **unused)
 {
@@ -333,7 +334,8 @@ a_window_sent_at_once_is_one_range(void **unused)
 	board_destroy(&b);
 }
 
-/* RFC 8985 section 6.2, RACK_sent_after: of what was sent at one time the higher end is later. */
+/* RFC 8985 section 6.2, RACK_sent_after: of two ranges sent at one time, the one with the higher
+ * end is later. */
 static void
 equal_times_are_told_apart_by_sequence(void **unused)
 {
@@ -353,7 +355,7 @@ equal_times_are_told_apart_by_sequence(void **unused)
 	check_eq(marked, 100);
 	check(b.sent.first.flags & RANGE_LOST);
 	check(!(b.sent.tail->flags & RANGE_LOST));
-	/* Too early by 10 us. */
+	/* The loss is 10 us too early. */
 	scoreboard_unmark(&b.sent);
 	rule.wait_us = 110;
 	check_eq(scoreboard_mark_lost(&b.sent, &rule, &marked), 10);
@@ -361,8 +363,8 @@ equal_times_are_told_apart_by_sequence(void **unused)
 	board_destroy(&b);
 }
 
-/* Karn: no round trip is taken from what was sent twice; RACK believes such an ACK only when the
- * second sending can have caused it. */
+/* Karn: a range that was sent twice gives no round trip. RACK uses such an ACK only if the second
+ * transmission can have caused it. */
 static void
 what_was_sent_twice_is_not_timed(void **unused)
 {

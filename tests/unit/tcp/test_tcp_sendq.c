@@ -1,6 +1,6 @@
 /*
  * The send queue. Goal: the bytes that come out are those that went in, wherever they are cut,
- * sent again or acknowledged; every chunk and every lent byte comes back; a promise of room is
+ * sent again or acknowledged; every chunk and every lent byte is returned; a promise of room is
  * kept. Method: seeded random operations against a flat array; small tables for the promises.
  */
 #include "tcp/sendq.h"
@@ -39,7 +39,7 @@ region_for(struct sendq_pool *pool)
 	return r;
 }
 
-/* The stream's byte at an offset; lent bytes lie in text as well. */
+/* The bytes of the stream; lent bytes lie here as well. */
 static uint8_t text[STREAM];
 
 struct model {
@@ -92,7 +92,7 @@ step(struct sendq *q, struct sendq_pool *pool, struct model *m)
 		m->sent += n;
 		break;
 	case 4:
-		n = below(m->queued - m->acked + 1); /* beyond what was sent: a probe */
+		n = below(m->queued - m->acked + 1); /* beyond snd_nxt: a probe */
 		sendq_drop(q, pool, n);
 		m->acked += n;
 		m->sent = m->sent < m->acked ? m->acked : m->sent;
@@ -168,14 +168,14 @@ scratch_never_takes_credited_chunks(void **unused)
 	while (n < CHUNKS && (scratch[n] = sendq_chunk_get(&pool)) != NULL)
 		n++;
 	check_eq(n, CHUNKS - 3);
-	check_ptr(scratch[n++] = sendq_chunk_get_credited(&pool)); /* instead of a reply */
+	check_ptr(scratch[n++] = sendq_chunk_get_credited(&pool)); /* in place of a reply */
 	check_eq(pool.credits_out, 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		check_ptr(sendq_reserve(&q, &pool, CONN_RESERVE_MAX));
 		sendq_commit(&q, &pool, CONN_RESERVE_MAX);
 	}
 	check_null(sendq_reserve(&q, &pool, CONN_RESERVE_MAX));
-	sendq_chunk_credit(&pool, scratch[--n]); /* a reply again, and no scratch */
+	sendq_chunk_credit(&pool, scratch[--n]); /* the chunk is a reply's again */
 	check_null(sendq_chunk_get(&pool));
 	check_ptr(sendq_reserve(&q, &pool, CONN_RESERVE_MAX));
 	sendq_commit(&q, &pool, CONN_RESERVE_MAX);

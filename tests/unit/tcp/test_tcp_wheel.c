@@ -110,7 +110,7 @@ a_pop_looks_at_no_more_than_its_budget(void **unused)
 		fired++;
 	check_eq(fired, 10);
 	check_eq(budget, 0);
-	check(wheel_next(&w) <= 20 * TICK_NS); /* and the rest is not forgotten */
+	check(wheel_next(&w) <= 20 * TICK_NS); /* the other timers are not forgotten */
 	budget = NODES;
 	while (wheel_pop(&w, 20 * TICK_NS, &budget) != NULL)
 		fired++;

@@ -1,6 +1,7 @@
 /*
- * Reading counters by name. Goal: sums are per core or over all cores, an unknown name is told
- * apart from a zero, and a listing names each counter once. Method: two modules on two cores.
+ * Reading counters by name. Goal: sums are per core or over all cores, an unknown name is
+ * distinguished from a zero, and a listing names each counter once. Method: two modules on two
+ * cores.
  */
 #include "support/test.h"
 #include "telemetry/telemetry.h"
@@ -94,7 +95,7 @@ a_full_table_says_so(void **state)
 	check(!telemetry_add(&t, &(struct telemetry_set){0, 1, tools, &many[TELEMETRY_SETS_MAX]}));
 }
 
-/* They would be summed twice. */
+/* Counters that are registered twice would be summed twice. */
 static void
 counters_are_registered_once(void **state)
 {

@@ -1,10 +1,12 @@
 /*
- * What is wrong with a machine. Goal: each rule is silent on a tuned machine, speaks when its one
- * thing is wrong, alone, with a fix that mends it. Method: the tuned machine and seven workers,
- * one thing broken a row; the whole list is looked at each time.
+ * Advice on a machine. Goal: each rule is silent on a tuned machine and speaks when its one
+ * condition fails, alone, with a fix that works. Method: the tuned machine and seven workers, one
+ * thing broken a row; the whole list is checked each time.
  */
 #include "topology/advice.h"
 #include "machines.h"
+
+#include <stdlib.h>
 
 #define MB (1ull << 20)
 
@@ -49,7 +51,7 @@ not_isolated(struct fixture *b)
 	b->topology.cpu[3].isolated = b->topology.cpu[19].isolated = false;
 }
 
-/* One more worker than isolated cores: the kernel's own core. */
+/* There is one more worker than isolated cores: it gets the kernel's own core. */
 static void
 on_first_core(struct fixture *b)
 {
@@ -157,7 +159,7 @@ no_large_pages(struct fixture *b)
 	b->topology.node[0].pages[1] = (struct topology_pages){1048576, 1, 1};
 }
 
-/* Together they would do, but the store lies in one piece. */
+/* The pages would suffice together, but the store needs one piece. */
 static void
 scattered_pages(struct fixture *b)
 {
@@ -165,7 +167,7 @@ scattered_pages(struct fixture *b)
 	b->topology.node[0].pages[1] = (struct topology_pages){1048576, 1, 1};
 }
 
-/* Half of the items on each node: 1000 MB, and the frames on node 0. */
+/* Half of the items are on each node: 1000 MB, and the frames on node 0. */
 static void
 shared_out(struct fixture *b)
 {
@@ -218,7 +220,7 @@ no_iommu_of_amd(struct fixture *b)
 	strcpy(b->topology.model, "AMD EPYC 7763 64-Core Processor");
 }
 
-/* Arm's cores have no such line in /proc/cpuinfo. */
+/* Arm's cores have no model line in /proc/cpuinfo. */
 static void
 no_iommu_of_nobody(struct fixture *b)
 {
@@ -419,7 +421,8 @@ each_rule_reports_its_own_finding(void **state)
 	}
 }
 
-/* 120 pages are there and 20 of them in use: what is missing alone would shrink the pool. */
+/* 120 pages exist and 20 of them are in use: reserving only the missing ones
+ * would shrink the pool. */
 static void
 what_to_reserve_is_the_new_total_of_the_pool(void **state)
 {
@@ -431,7 +434,7 @@ what_to_reserve_is_the_new_total_of_the_pool(void **state)
 	all = advice_reservation(&b.topology, &b.config, 0, 1000 * MB);
 	check_eq(strcmp(all.size, "2M"), 0);
 	check_eq(all.pages, 500 + 20);
-	/* Enough is there: it stays. */
+	/* A pool that is large enough is kept. */
 	all = advice_reservation(&b.topology, &b.config, 0, 200 * MB);
 	check_eq(all.pages, 120);
 	size_is_said(&b);
@@ -464,7 +467,7 @@ named(const struct advice_list *list, const char *subject)
 	return NULL;
 }
 
-/* The machine of that record has a memcached on 11211, sshd on 22, and 8 MB to lock. */
+/* The record's machine has a memcached on 11211, sshd on 22, and 8 MB to lock. */
 static void
 files_of_the_running_machine_are_judged(void **state)
 {
@@ -497,6 +500,65 @@ files_of_the_running_machine_are_judged(void **state)
 	tree_close(&b.tree);
 }
 
+/* The same machine: sshd on 22 and memcached on 11211, neither of them -p's. */
+static void
+every_port_that_is_served_is_looked_at(void **state)
+{
+	struct advice_list list;
+	struct fixture b;
+
+	set_up(&b);
+	tree_close(&b.tree);
+	open_machine(&b.tree, "xeon-6130-interleaved");
+	b.config.tcp_port = 11213;
+	run_rules(&b, &list);
+	check_eq(named(&list, "ports")->severity, ADVICE_OK);
+	b.config.tls.plain_port = 22;
+	run_rules(&b, &list);
+	check_ptr(strstr(named(&list, "ports")->words, "listens on TCP port 22:"));
+	b.config.listeners.more_count = 3;
+	b.config.listeners.more_ports[0] = 11214;
+	b.config.listeners.more_ports[2] = 11211;
+	run_rules(&b, &list);
+	check_ptr(strstr(named(&list, "ports")->words, "listens on TCP ports 22, 11211:"));
+	tree_close(&b.tree);
+}
+
+/* A machine of which nothing is known but a datagram socket on 11213. */
+static void
+every_core_that_has_a_port_of_its_own_is_looked_at(void **state)
+{
+	static const char line[] = "  1: 00000000:2BCD 00000000:0000 07\n";
+	char root[] = "/tmp/test_advice_XXXXXX", path[96];
+	struct advice_list list = {.count = 0};
+	struct error err;
+	struct fixture b;
+	FILE *file;
+
+	set_up(&b);
+	tree_close(&b.tree);
+	check_ptr(mkdtemp(root));
+	snprintf(path, sizeof path, "cd %s && mkdir -p proc/net sys/devices/system/cpu", root);
+	check_eq(system(path), 0);
+	snprintf(path, sizeof path, "%s/proc/net/udp", root);
+	file = fopen(path, "w");
+	check_ptr(file);
+	fputs(line, file);
+	fclose(file);
+	check(tree_open(&b.tree, root, &err));
+	b.config.udp_port = 11211;
+	b.config.cores = 3;
+	advice_start(&list, &b.c);
+	check_eq(named(&list, "ports")->severity, ADVICE_OK);
+	b.config.udp_port_per_core = true;
+	list.count = 0;
+	advice_start(&list, &b.c);
+	check_ptr(strstr(named(&list, "ports")->words, "listens on UDP port 11213:"));
+	tree_close(&b.tree);
+	snprintf(path, sizeof path, "rm -r %s", root);
+	check_eq(system(path), 0);
+}
+
 int
 main(void)
 {
@@ -505,6 +567,8 @@ main(void)
 		cmocka_unit_test(what_to_reserve_is_the_new_total_of_the_pool),
 		cmocka_unit_test(the_worst_of_a_list_is_its_grade),
 		cmocka_unit_test(files_of_the_running_machine_are_judged),
+		cmocka_unit_test(every_port_that_is_served_is_looked_at),
+		cmocka_unit_test(every_core_that_has_a_port_of_its_own_is_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /*
  * The files of a machine. Goal: a recorded text answers every question as the directory does that
- * it was recorded from; lists and braces mean what the header says; what is no tree is refused.
- * Method: one small machine twice, as a text and as a directory made from a table; tables of lists.
+ * it was recorded from; lists and braces mean what the header states; a text that is no tree is
+ * refused. Method: one small machine twice, as a text and as a directory made from a table;
+ * tables of lists.
  */
 #include "support/test.h"
 #include "topology/machine_tree.h"

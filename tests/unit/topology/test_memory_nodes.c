@@ -1,8 +1,8 @@
 /*
- * Memory on NUMA nodes. Goal: shares follow from the options and the nodes that have memory; what a
- * process has is counted from numa_maps, in kB, whatever the size of its pages; what lies elsewhere
- * is named with its cure. Method: tables over a machine of two nodes, and lines as kernels write
- * them.
+ * Memory on NUMA nodes. Goal: shares follow from the options and the nodes that have memory; a
+ * process's memory is counted from numa_maps, in kB, for any size of its pages; memory on another
+ * node is reported with its remedy. Method: tables over a machine of two nodes, and lines as
+ * kernels write them.
  */
 #include "topology/advice.h"
 #include "topology/memory_nodes.h"
@@ -72,7 +72,7 @@ a_node_without_memory_is_refused_and_the_others_are_named(void **state)
 	check_eq(memory_node_share(&cfg, &t, 1, 0, 64 * MB), 64 * MB);
 }
 
-/* The form of a recorded machine; some lines are of other programs' kernels. */
+/* A text in the form of a recorded machine; some lines are of other kernels. */
 static const char maps[] =
 	"proc/7/numa_maps = 7f0000000000 prefer:1 anon=512 dirty=512 N0=100 N1=412 "
 	"kernelpagesize_kB=4\n"
@@ -85,7 +85,7 @@ static const char maps[] =
 	"proc/7/numa_maps = 7f6000000000 prefer:1 N77=3 N1 N0=x kernelpagesize_kB=4\n"
 	"proc/7/numa_maps = nonsense\n"
 	"proc/8/numa_maps = 7f2000000000 default anon=90 N0=90 kernelpagesize_kB=4\n";
-/* Of process 7. */
+/* The sums of process 7. */
 #define NODE0_KB (400 + 4096)
 #define NODE1_KB (1648 + 4096 + 100)
 

@@ -1,7 +1,8 @@
 /*
- * Who runs where. Goal: workers get physical cores near the NIC, isolated ones first, the core of
- * CPU 0 last, hyper-threads only as configured or when nothing else is left; the control thread
- * gets what they do not want. Method: a table of wishes on recorded machines against the CPUs.
+ * Placement of cores on CPUs. Goal: workers get physical cores near the NIC, isolated ones first,
+ * the core of CPU 0 last, hyper-threads only as configured or when nothing else is left; the
+ * control thread gets a CPU that they do not need. Method: a table of requests on recorded
+ * machines against the CPUs.
  */
 #include "topology/placement.h"
 #include "machines.h"
@@ -11,40 +12,41 @@ static const struct {
 	uint32_t cores;
 	int32_t nic_node;
 	bool both_threads;
-	const char *lcores; /* of the operator, or NULL */
+	const char *lcores; /* the operator's, or NULL */
 	const char *cpus;   /* expected, in order */
 	uint32_t control, node, far, sharing, not_isolated;
 } rows[] = {
-	/* The core of CPU 0 is left to the kernel, and to the control thread. */
+	/* The core of CPU 0 is left to the kernel and the control thread. */
 	{"xeon-e5-2660", 1, 0, false, NULL, "1", 0, 0, 0, 0, 1},
 	{"xeon-e5-2660", 7, 0, false, NULL, "1,2,3,4,5,6,7", 0, 0, 0, 0, 7},
-	/* All of the NIC's socket: control goes to the other one rather than beside a worker. */
+	/* Workers take all of the NIC's socket: control goes to the other one
+	 * rather than beside a worker. */
 	{"xeon-e5-2660", 8, 0, false, NULL, "1,2,3,4,5,6,7,0", 8, 0, 0, 0, 8},
 	/* The paper's 16 cores: 8 of them far, and control on a hyper-thread. */
 	{"xeon-e5-2660", 16, 0, false, NULL, "1,2,3,4,5,6,7,0,8,9,10,11,12,13,14,15", 16, 0, 8, 0,
 	 16},
 	{"xeon-e5-2660", 17, 0, false, NULL, "1,2,3,4,5,6,7,0,8,9,10,11,12,13,14,15,17", 16, 0, 8,
 	 2, 17},
-	/* Hyper-threads of the near socket before the far one. */
+	/* Hyper-threads of the near socket are used before the far one. */
 	{"xeon-e5-2660", 10, 0, true, NULL, "1,2,3,4,5,6,7,0,17,18", 8, 0, 0, 4, 10},
 	{"xeon-e5-2660", 17, 0, true, NULL, "1,2,3,4,5,6,7,0,17,18,19,20,21,22,23,16,8", 9, 0, 1,
 	 16, 17},
 	{"xeon-e5-2660", 4, 1, false, NULL, "8,9,10,11", 12, 1, 0, 0, 4},
-	/* Isolated cores; their idle threads are no place for the control thread either. */
+	/* Cores are isolated; their idle threads are no place for the control thread either. */
 	{"xeon-e5-2660-tuned", 7, 0, false, NULL, "1,2,3,4,5,6,7", 0, 0, 0, 0, 0},
 	{"xeon-e5-2660-tuned", 8, 0, false, NULL, "1,2,3,4,5,6,7,0", 8, 0, 0, 0, 1},
-	/* An isolated core is not the control thread's, be it the nearest. */
+	/* The control thread gets no isolated core, even if that is the nearest. */
 	{"xeon-e5-2660-tuned", 0, 0, false, "0@0", "0", 8, 0, 0, 0, 1},
-	/* CPUs in turns over the sockets: odd ones are near, isolated from 5 to 15. */
+	/* CPUs alternate over the sockets: odd ones are near, isolated from 5 to 15. */
 	{"xeon-6130-interleaved", 6, 1, false, NULL, "5,7,9,11,13,15", 1, 1, 0, 0, 0},
 	{"xeon-6130-interleaved", 8, 1, false, NULL, "5,7,9,11,13,15,1,3", 17, 1, 0, 0, 2},
 	{"xeon-6130-interleaved", 3, 0, false, NULL, "2,4,6", 0, 0, 0, 0, 3},
-	/* A NIC that does not tell its node: node 0, isolated cores first. */
+	/* The NIC does not report its node: node 0, isolated cores first. */
 	{"xeon-e5-2660v2-mlx5", 9, NODE_UNKNOWN, false, NULL, "2,3,4,5,6,7,8,9,1", 0, 0, 0, 0, 1},
-	/* One core with two threads is all there is. */
+	/* The machine has one core with two threads. */
 	{"vm", 1, NODE_UNKNOWN, false, NULL, "0", 1, 0, 0, 0, 1},
 	{"vm", 2, NODE_UNKNOWN, false, NULL, "0,1", CPU_NONE, 0, 0, 2, 2},
-	/* What the operator said stays, and is judged. */
+	/* The operator's placement stays, and is judged. */
 	{"xeon-e5-2660", 0, 0, false, "0@3,1@19,2@8", "3,19,8", 0, 0, 1, 2, 3},
 	{"xeon-e5-2660", 0, 1, false, "0@3", "3", 8, 1, 1, 0, 1},
 };
@@ -137,7 +139,7 @@ too_many_cores_are_refused_with_their_number(void **state)
 			    "with --share-cpus");
 }
 
-/* Every CPU once, the best first, before any has two. */
+/* Every CPU has one core, the best first, before any has two. */
 static void
 more_cores_than_cpus_take_turns_where_that_is_meant(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * A machine's shape. Goal: sockets, cores, hyper-threads, nodes, hugepages, switches and NICs are
- * read as they are, whichever way the CPUs are numbered and whatever is missing. Method: recorded
+ * A machine's topology. Goal: sockets, cores, hyper-threads, nodes, hugepages, switches and NICs
+ * are read right, however the CPUs are numbered and whichever files are missing. Method: recorded
  * machines against tables.
  */
 #include "topology/pci_nic.h"

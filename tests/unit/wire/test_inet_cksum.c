@@ -1,7 +1,7 @@
 /*
  * The Internet checksum. Goal: the fast sum, the folding and the update give what RFC 1071's
- * definition gives, wherever the bytes lie and whatever they are. Method: the definition itself,
- * 16 bits at a time, over every alignment and length; all 2^16 changes of one field.
+ * definition gives, for any bytes at any alignment. Method: the definition itself, 16 bits at a
+ * time, over every alignment and length; all 2^16 changes of one field.
  */
 #include "support/guard.h"
 #include "support/test.h"
@@ -28,7 +28,7 @@ fast(const uint8_t *p, uint32_t len)
 	return be16_get(inet_cksum(inet_sum(0, p, len)));
 }
 
-/* Bytes without a pattern: a multiplicative generator is enough. */
+/* Fills with bytes without a pattern: a multiplicative generator is enough. */
 static void
 fill(uint8_t *p, uint32_t len)
 {

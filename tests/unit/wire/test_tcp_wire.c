@@ -1,7 +1,7 @@
 /*
- * TCP headers. Goal: every header there can be gets a verdict, its fields arrive as sent, and
- * no option list holds the parser up or leads it past the end. Method: tables of headers and
- * option lists; each cut at every byte, its last byte the last readable one of a page.
+ * TCP headers. Goal: every possible header gets a verdict, its fields arrive as sent, and no
+ * option list stops the parser or leads it past the end. Method: tables of headers and option
+ * lists; each cut at every byte, its last byte the last readable one of a page.
  */
 #include "support/guard.h"
 #include "support/test.h"
@@ -9,7 +9,8 @@
 
 #define SEG_MAX (TCP_HEADER_MAX + 16)
 
-/* A header with these options (padded with end-of-list to words) and payload "pay". */
+/* Makes a header with these options (padded with end-of-list to words) and payload "pay". Returns
+ * the segment's length. */
 static uint32_t
 segment(uint8_t *p, const uint8_t *options, uint32_t len)
 {
@@ -18,7 +19,7 @@ segment(uint8_t *p, const uint8_t *options, uint32_t len)
 		0x80, 0x01, 0x02, 0x03, /* seq */
 		0xf0, 0x0e, 0x0d, 0x0c, /* ack */
 		0x50, 0x1b, 0xfe, 0xdc, /* ACK PSH SYN FIN, window */
-		0xaa, 0xbb, 0xcc, 0xdd, /* checksum, urgent: not the parser's */
+		0xaa, 0xbb, 0xcc, 0xdd, /* checksum, urgent: not parsed */
 	};
 	const uint32_t padded = (len + 3) / 4 * 4;
 
@@ -232,7 +233,8 @@ a_cut_header_is_a_verdict_and_nothing_past_the_cut_is_read(void **state)
 	}
 }
 
-/* Two bytes decide how an option loop moves: all pairs, at each place of a full option area. */
+/* Two bytes decide how an option loop moves: all pairs are tried, at each place
+ * of a full option area. */
 static void
 no_pair_of_option_bytes_leads_past_the_end(void **state)
 {
@@ -289,7 +291,7 @@ static const struct emit_row {
 	  .sack = blocks},
 	 44,
 	 1},
-	/* Three find room beside timestamps (RFC 2018 section 3). */
+	/* With timestamps there is room for three blocks (RFC 2018 section 3). */
 	{{.seen = TCP_HAS_SACK | TCP_HAS_TIMESTAMPS,
 	  .ts_value = 7,
 	  .sack_count = 4,

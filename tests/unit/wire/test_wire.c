@@ -81,7 +81,7 @@ an_ethernet_header_stands_in_wire_order(void **state)
 
 /* ---- ARP ---- */
 
-/* RFC 826: who has 10.99.0.1, says 10.99.0.2. */
+/* RFC 826: who has 10.99.0.1, tell 10.99.0.2. */
 static const uint8_t arp_request[ARP_PACKET_BYTES] = {
 	0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 2, 10, 99, 0, 2, 0, 0, 0, 0, 0, 0, 10, 99, 0, 1,
 };
@@ -148,7 +148,7 @@ an_arp_packet_arrives_and_leaves_as_it_is(void **state)
 
 /* ---- IPv4 ---- */
 
-/* From 10.99.0.2 to 10.99.0.1, UDP, 8 bytes behind the header; checksum added up by hand. */
+/* From 10.99.0.2 to 10.99.0.1, UDP, 8 bytes behind the header; checksum computed by hand. */
 static const uint8_t ip_packet[28] = {
 	0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0x26, 0x09, 10, 99, 0, 2, 10, 99, 0, 1,
 };
@@ -298,7 +298,7 @@ a_udp_header_arrives_and_leaves_as_it_is(void **state)
 static void
 a_udp_checksum_of_zero_is_sent_as_ones(void **state)
 {
-	/* The sum 0xffff is the one whose checksum would be zero: "none". */
+	/* The sum 0xffff is the one whose checksum would be zero, which means "none". */
 	check_eq(be16_get(udp_cksum(0xffff)), 0xffff);
 	check_eq(be16_get(udp_cksum(0)), 0xffff);
 	check_eq(be16_get(udp_cksum(inet_sum_be16(0, 0x1234))), (uint16_t)~0x1234);

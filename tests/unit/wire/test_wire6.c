@@ -1,7 +1,7 @@
 /*
- * The headers of IPv6. Goal: every verdict has bytes that bring it about; no parser reads past what
- * it was given, however the bytes lie; what is emitted parses to the same. Method: tables of
- * changed headers; every packet cut at every byte, the last one at a page's end.
+ * The headers of IPv6. Goal: every verdict has bytes that cause it; no parser reads past its
+ * bytes, however they are arranged; an emitted header parses to the same fields. Method: tables
+ * of changed headers; every packet cut at every byte, the last one at a page's end.
  */
 #include "support/guard.h"
 #include "support/test.h"
@@ -14,8 +14,8 @@
 
 #define ROWS(t) (sizeof(t) / sizeof(t)[0])
 
-/* Hop-by-hop with a pad and an option to skip, routing with nothing left, destination options, an
- * atomic fragment; then 8 bytes of UDP. 40 + 8 * 5 bytes. */
+/* Hop-by-hop with a pad and an option to skip, routing with no segment left, destination options,
+ * an atomic fragment; then 8 bytes of UDP: 40 + 8 * 5 bytes in all. */
 static const uint8_t packet[80] = {
 	0x60,          0,    0,        0,    0, 40,  0,    64,       0x20, 1,
 	0xd,           0xb8, [23] = 2, 0x20, 1, 0xd, 0xb8, [39] = 1,
@@ -88,7 +88,7 @@ a_cut_ipv6_packet_is_cut(void **state)
 	}
 }
 
-/* Whatever the lengths say: the packet ends at every byte, and says so. */
+/* The packet ends at every byte while the lengths in it are random. */
 static void
 a_chain_that_ends_early_is_never_read_past_its_end(void **state)
 {
@@ -127,7 +127,8 @@ a_chain_longer_than_its_bounds_is_refused(void **state)
 		check_eq(ipv6_parse(&ip, bytes, sizeof bytes),
 			 n <= IPV6_EXT_MAX ? IPV6_WIRE_OK : IPV6_WIRE_EXT_HEADERS);
 	}
-	/* One header of more bytes than all may have: 31 * 8 + 8 are 256, the next is too long. */
+	/* A header may have at most the bytes of all: 31 * 8 + 8 are
+	 * 256, the next is too long. */
 	for (uint32_t units = 31; units <= 32; units++) {
 		memset(bytes + 40, 0, sizeof bytes - 40);
 		bytes[4] = 4;
@@ -158,7 +159,7 @@ an_emitted_ipv6_header_parses_to_the_same(void **state)
 	check_bytes(p, "\x60\0\0\0", 4);
 }
 
-/* By hand: the two addresses, the next header and the length, in 16-bit words. */
+/* The sum by hand: the two addresses, the next header and the length, in 16-bit words. */
 static void
 the_pseudo_header_is_summed(void **state)
 {
@@ -185,7 +186,7 @@ addresses_are_made_from_a_mac_and_groups_from_addresses(void **state)
 
 /* ---- neighbour discovery ---- */
 
-/* A solicitation: an option to step over, then the source's MAC. */
+/* A solicitation: an option to skip, then the source's MAC. */
 static const uint8_t question[40] = {
 	135, [8] = 0xfe, 0x80, [23] = 1, 14, 1, [32] = 1, 1, 2, 0, 0, 0, 0, 2,
 };
