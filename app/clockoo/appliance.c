@@ -102,6 +102,8 @@ program_bytes(const struct appliance *a)
 static const struct counter_name no_tls_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(COUNTER_NAME)};
 static const struct counter no_tls[TLS_COUNTER_COUNT];
 
+const struct counter_name http_counter_names[HTTP_COUNTER_COUNT] = {HTTP_COUNTERS(COUNTER_NAME)};
+
 static void
 register_counters(struct appliance *a, uint32_t core)
 {
@@ -133,6 +135,10 @@ register_counters(struct appliance *a, uint32_t core)
 		ensure(telemetry_add_to(
 			&a->telemetry, TELEMETRY_STACK,
 			&(struct telemetry_set){core, TLS_COUNTER_COUNT, no_tls_names, no_tls}));
+	if (core == 0)
+		ensure(telemetry_add(&a->telemetry, &(struct telemetry_set){
+							    core, HTTP_COUNTER_COUNT,
+							    http_counter_names, a->http_counters}));
 	if (a->nic.handover != NULL)
 		ensure(telemetry_add_to(
 			&a->telemetry, TELEMETRY_NET,

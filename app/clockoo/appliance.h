@@ -16,6 +16,7 @@
 #include "core/core.h"
 #include "dpdk/huge_block.h"
 #include "front/front.h"
+#include "http_counters.h"
 #include "http_listen.h"
 #include "kept.h"
 #include "privileges.h"
@@ -83,8 +84,9 @@ struct appliance {
 	struct wall_watch wall;
 	struct store *store;
 	struct serve_shared *shared;
-	int http_fd;                             /* telemetry.http listens; -1: it does not */
-	struct http_server *http;                /* NULL: none */
+	int http_fd;              /* telemetry.http listens; -1: it does not */
+	struct http_server *http; /* NULL: none */
+	struct counter http_counters[HTTP_COUNTER_COUNT];
 	struct tls_cores *tls;                   /* NULL: none */
 	struct capture_service *capture;         /* NULL: no memory for it */
 	struct fleet *fleet;                     /* NULL: this is no front */

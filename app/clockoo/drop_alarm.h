@@ -16,7 +16,7 @@
 #include "telemetry/telemetry.h"
 
 #define DROP_ALARM_NS    60000000000ull
-#define DROP_SYMBOLS_MAX 4u
+#define DROP_SYMBOLS_MAX 6u
 
 /* What the port counts, by names as if they were counters'. */
 struct drop_nic {
@@ -44,7 +44,15 @@ struct drop_nic {
 	X(VALUES, 10, "values refused for lack of memory", "raise -m, or store smaller values",    \
 	  "STORE_NO_MEMORY_COUNT")                                                                 \
 	X(CHUNKS, 10, "UDP replies not sent, no memory to compose them in",                        \
-	  "ask for large values over TCP, or for fewer keys a datagram", "UDP_DROP_NO_MEMORY")
+	  "ask for large values over TCP, or for fewer keys a datagram", "UDP_DROP_NO_MEMORY")     \
+	X(RESET, 10, "connections reset, they held what others waited for",                        \
+	  "find clients that do not read, or do not finish what they send: stats conns",           \
+	  "TCP_EVICTED_SLOW_READER", "TCP_EVICTED_SLOW_WRITER", "CONN_SLOW_BODY",                  \
+	  "CONN_SLOW_REQUEST", "ADMIN_YIELDED", "HTTP_YIELDED")                                    \
+	X(HANDSHAKES, 100, "TLS handshakes ended, others needed their places",                     \
+	  "more cores (-t), or find who opens so many: stats sources", "TLS_HANDSHAKE_YIELDED")    \
+	X(ANSWERS, 1000, "answers of servers given up for others' memory, asked for again",        \
+	  "raise -m, or find clients that do not read: stats conns", "AWAITS_YIELDED")
 
 #define DROP_SYMBOL(symbol, ...) DROP_##symbol,
 enum drop_reason { DROP_REASONS(DROP_SYMBOL) DROP_REASON_COUNT };

@@ -11,7 +11,7 @@ http_is_built(struct error *err)
 }
 
 bool
-http_start(struct http_server **server, const struct appliance *a, int fd, struct error *err)
+http_start(struct http_server **server, struct appliance *a, int fd, struct error *err)
 {
 	(void)a;
 	*server = NULL;

@@ -5,7 +5,11 @@
 #include "http_server.h"
 #include "http_listen.h"
 
+#include "base/budget.h"
+
+#include <arpa/inet.h>
 #include <microhttpd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -21,6 +25,7 @@ struct http_conn {
 	uint64_t from_ns; /* opened, or last request answered */
 	uint64_t due_ns;
 	bool ended; /* by us; the library has yet to see it */
+	struct budget_place place;
 };
 
 struct http_server {
@@ -29,8 +34,10 @@ struct http_server {
 	int fd;
 	bool local; /* only this machine reaches it */
 	uint64_t now_ns;
-	uint32_t conn_count;
 	struct http_conn conns[HTTP_CONNS_MAX];
+	struct budget places; /* HTTP_CONNS_KEPT */
+	void *cells;          /* of it */
+	struct counter *counters;
 	/* The last response of a kind, which the library counts references to. */
 	struct MHD_Response *response[HTTP_NOT_FOUND + 1];
 	uint64_t made[HTTP_NOT_FOUND + 1];
@@ -46,26 +53,36 @@ http_is_built(struct error *err)
 /* ---- connections ---- */
 
 static void
-conn_end(struct http_conn *c)
+conn_end(struct http_server *s, struct http_conn *c)
 {
 	c->ended = true;
+	budget_leave(&s->places, &c->place);
+	budget_give(&s->places, 1);
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-/* Of those that wait for a request or its answer, the one that has longest. */
-static void
-oldest_end(struct http_server *s)
+/* Of those that wait for a request or its answer, the one that has longest: if a source has more
+ * than its part of the places, of that source's. */
+static struct http_conn *
+conn_loser(struct http_server *s)
 {
-	struct http_conn *oldest = NULL;
+	struct http_conn *loser = NULL;
+	bool over = false;
 
 	for (uint32_t i = 0; i < HTTP_CONNS_MAX; i++) {
 		struct http_conn *c = &s->conns[i];
+		bool is_over;
 
-		if (c->fd >= 0 && !c->ended && (oldest == NULL || c->from_ns < oldest->from_ns))
-			oldest = c;
+		if (c->fd < 0 || c->ended)
+			continue;
+		is_over = budget_source_is_over(&s->places, &c->place);
+		if (loser == NULL || is_over > over ||
+		    (is_over == over && c->from_ns < loser->from_ns)) {
+			loser = c;
+			over = is_over;
+		}
 	}
-	if (oldest != NULL)
-		conn_end(oldest);
+	return loser;
 }
 
 static void
@@ -75,8 +92,41 @@ conns_check(struct http_server *s)
 		struct http_conn *c = &s->conns[i];
 
 		if (c->fd >= 0 && !c->ended && s->now_ns >= c->due_ns)
-			conn_end(c);
+			conn_end(s, c);
 	}
+}
+
+/* The peers of a Unix socket are one source. */
+static struct ip_addr
+peer_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const struct sockaddr *any = info != NULL ? info->client_addr : NULL;
+	struct ip_addr ip = {0};
+
+	if (any != NULL && any->sa_family == AF_INET)
+		return ip_addr_v4(
+			ntohl(((const struct sockaddr_in *)(const void *)any)->sin_addr.s_addr));
+	if (any != NULL && any->sa_family == AF_INET6)
+		memcpy(ip.b, &((const struct sockaddr_in6 *)(const void *)any)->sin6_addr,
+		       sizeof ip.b);
+	return ip;
+}
+
+/* It has joined before the loser is chosen: else one source alone would not have more than its
+ * part. */
+static void
+place_take(struct http_server *s, struct http_conn *c, const struct ip_addr *ip)
+{
+	struct http_conn *loser;
+
+	budget_join(&s->places, &c->place, ip);
+	if (s->places.left == 0 && (loser = conn_loser(s)) != NULL) {
+		counter_add(&s->counters[HTTP_YIELDED], 1);
+		conn_end(s, loser);
+	}
+	budget_take(&s->places, 1);
 }
 
 static void
@@ -84,18 +134,20 @@ conn_opened(struct http_server *s, struct MHD_Connection *connection, void **con
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const struct ip_addr ip = peer_of(connection);
 
 	*context = NULL;
-	if (s->conn_count >= HTTP_CONNS_KEPT)
-		oldest_end(s);
 	for (uint32_t i = 0; info != NULL && i < HTTP_CONNS_MAX; i++) {
-		if (s->conns[i].fd >= 0)
+		struct http_conn *c = &s->conns[i];
+
+		if (c->fd >= 0)
 			continue;
-		s->conns[i] = (struct http_conn){.fd = info->connect_fd,
-						 .from_ns = s->now_ns,
-						 .due_ns = s->now_ns + HTTP_REQUEST_S * NS_PER_S};
-		s->conn_count++;
-		*context = &s->conns[i];
+		*c = (struct http_conn){.fd = -1};
+		place_take(s, c, &ip);
+		c->fd = info->connect_fd;
+		c->from_ns = s->now_ns;
+		c->due_ns = s->now_ns + HTTP_REQUEST_S * NS_PER_S;
+		*context = c;
 		return;
 	}
 }
@@ -110,8 +162,9 @@ on_connection(void *arg, struct MHD_Connection *connection, void **context,
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		conn_opened(s, connection, context);
 	} else if (c != NULL) {
+		if (!c->ended)
+			conn_end(s, c);
 		c->fd = -1;
-		s->conn_count--;
 		*context = NULL;
 	}
 }
@@ -279,8 +332,22 @@ daemon_start(struct http_server *s, int fd)
 	return s->fd >= 0;
 }
 
+static bool
+places_create(struct http_server *s)
+{
+	struct region region = {.size = budget_bytes() + CACHE_LINE_BYTES};
+
+	region.base = s->cells = aligned_alloc(CACHE_LINE_BYTES, region.size);
+	if (s->cells == NULL)
+		return false;
+	memset(s->cells, 0, region.size);
+	budget_create(&s->places, &region, HTTP_CONNS_KEPT, 0, 0);
+	budget_count_always(&s->places);
+	return true;
+}
+
 bool
-http_start(struct http_server **server, const struct appliance *a, int fd, struct error *err)
+http_start(struct http_server **server, struct appliance *a, int fd, struct error *err)
 {
 	struct http_server *s;
 
@@ -288,8 +355,11 @@ http_start(struct http_server **server, const struct appliance *a, int fd, struc
 	if (fd < 0)
 		return true;
 	s = calloc(1, sizeof *s);
-	if (s == NULL)
+	if (s == NULL || !places_create(s)) {
+		free(s);
 		return error_set(err, "--telemetry-http: no memory");
+	}
+	s->counters = a->http_counters;
 	for (uint32_t i = 0; i < HTTP_CONNS_MAX; i++)
 		s->conns[i].fd = -1;
 	s->local = !http_place_is_open(&a->config.http);
@@ -331,5 +401,6 @@ http_stop(struct http_server *s)
 	for (uint32_t i = 0; i <= HTTP_NOT_FOUND; i++)
 		if (s->response[i] != NULL)
 			MHD_destroy_response(s->response[i]);
+	free(s->cells);
 	free(s);
 }

@@ -8,8 +8,8 @@
  * Errors: what a peer sends is answered with a status, or its connection ends; nothing is logged.
  * Bounds: HTTP_CONNS_MAX connections of HTTP_CONN_BYTES; a request is complete, and its answer
  *         read, HTTP_REQUEST_S after its connection was opened or HTTP_IDLE_S after the last one.
- *         When HTTP_CONNS_KEPT are open, a new one takes the place of the one that has waited
- *         longest.
+ *         HTTP_CONNS_KEPT places (BUDGET.md): a new connection takes the place of the one that
+ *         has waited longest, of a source that has more than its part if there is one.
  */
 #ifndef CLOCKOO_HTTP_SERVER_H
 #define CLOCKOO_HTTP_SERVER_H
@@ -27,7 +27,7 @@ struct http_server;
 /* Was this program built with libmicrohttpd? Else false, and *err says so. */
 bool http_is_built(struct error *err);
 /* *server: NULL if fd is -1. */
-bool http_start(struct http_server **server, const struct appliance *a, int fd, struct error *err);
+bool http_start(struct http_server **server, struct appliance *a, int fd, struct error *err);
 /* To be polled for input; -1: nothing ever comes. */
 int http_fd(const struct http_server *server);
 /* What there is to do, once; also some times a second. True: there is more. */

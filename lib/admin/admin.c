@@ -18,7 +18,7 @@ admin_turn(struct serve *sv)
 		streams_refresh(sv);
 	a->detail = atomic_load_explicit(&sh->detail, memory_order_relaxed);
 	sv->observed = a->detail || a->streams != 0;
-	if (unlikely(a->watchers != 0))
+	if (unlikely(a->watching != 0))
 		watchers_turn(sv);
 }
 
@@ -231,7 +231,7 @@ admin_bytes(const struct serve_config *cfg)
 {
 	return sizeof(struct admin) + cfg->conns_max * sizeof(struct conn_snapshot) +
 	       sizeof(struct prefixes) + sizeof(struct event_ring) + SIZE_CELLS * sizeof(uint32_t) +
-	       5 * CACHE_LINE_BYTES;
+	       WATCHERS_MAX * sizeof(struct watcher) + budget_bytes() + 6 * CACHE_LINE_BYTES;
 }
 
 void
@@ -244,6 +244,9 @@ admin_create(struct region *region, struct serve *sv)
 	a->prefixes = region_take(region, sizeof(struct prefixes), line);
 	a->ring = region_take(region, sizeof(struct event_ring), line);
 	a->sizes = region_take(region, SIZE_CELLS * sizeof(uint32_t), line);
+	a->watchers = region_take(region, WATCHERS_MAX * sizeof(struct watcher), line);
+	budget_create(&a->watcher_places, region, WATCHERS_MAX, 0, sv->cfg.core);
+	budget_count_always(&a->watcher_places);
 	sv->admin = a;
 	sv->admin_ops = &admin_ops;
 }

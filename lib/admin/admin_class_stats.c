@@ -6,7 +6,8 @@
 
 #include "base/list.h"
 
-#define SIZES_BATCH 64u
+#define SIZES_BATCH      64u
+#define SIZES_STALLED_NS 1000000000u
 
 /* A row of one class: "<before><class>:<name>". */
 static void
@@ -217,8 +218,31 @@ sizes_show(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return st->at < SIZE_CELLS;
 }
 
-/* All items are walked, then what was counted is shown. There is one count a core: a second
- * request waits for the first. */
+/* There is one count a core. True: it is this request's, or its owner has not gone on for
+ * SIZES_STALLED_NS, and yields it. What this turn has read from is left alone. */
+static bool
+sizes_own(struct serve *sv, struct stream *st)
+{
+	struct session *owner = sv->admin->sizes_owner;
+
+	if (owner != NULL && &owner->stream != st) {
+		if (sv->clock.now_ns - sv->admin->sizes_ns < SIZES_STALLED_NS ||
+		    owner->turn == sv->turn)
+			return false;
+		serve_count(sv, ADMIN_YIELDED);
+		owner->end = SESSION_END_ERROR;
+		conn_abort(sv->stack, owner->conn);
+		owner = NULL;
+	}
+	sv->admin->sizes_ns = sv->clock.now_ns;
+	if (owner == NULL) {
+		sv->admin->sizes_owner = container_of(st, struct session, stream);
+		memset(sv->admin->sizes, 0, SIZE_CELLS * sizeof sv->admin->sizes[0]);
+	}
+	return true;
+}
+
+/* All items are walked, then what was counted is shown. A second request waits for the first. */
 static bool
 sizes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
@@ -226,13 +250,9 @@ sizes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 		row_text(buffer, st, "sizes_status", (struct view){(const uint8_t *)"disabled", 8});
 		return false;
 	}
-	if (sv->admin->sizes_owner != NULL && &sv->admin->sizes_owner->stream != st) {
+	if (!sizes_own(sv, st)) {
 		st->later = true;
 		return true;
-	}
-	if (sv->admin->sizes_owner == NULL) {
-		sv->admin->sizes_owner = container_of(st, struct session, stream);
-		memset(sv->admin->sizes, 0, SIZE_CELLS * sizeof sv->admin->sizes[0]);
 	}
 	if (!st->cursor.done) {
 		sizes_count(sv, st);

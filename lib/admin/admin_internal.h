@@ -16,6 +16,7 @@
 #ifndef CLOCKOO_ADMIN_INTERNAL_H
 #define CLOCKOO_ADMIN_INTERNAL_H
 
+#include "base/budget.h"
 #include "admin.h"
 #include "admin_rows.h"
 #include "event_ring.h"
@@ -87,11 +88,24 @@ struct class_base {
 
 /* ---- one core ---- */
 
+struct watcher {
+	_Atomic uint32_t streams; /* enum mc_stream; 0: free. Any core reads it: relaxed */
+	/* The rest belongs to the core whose connection watches. */
+	struct session *session;
+	struct budget_place place;
+	uint64_t progress_ns; /* when its peer last had read all that it may be sent */
+	uint64_t skipped;     /* not yet told */
+	uint64_t cursor[STORE_CORES_MAX];
+};
+
 struct admin {
-	bool detail;                     /* prefixes are counted */
-	uint32_t streams;                /* enum mc_stream: what some watcher wants */
-	uint32_t watchers;               /* on this core: a bit each */
+	bool detail;              /* prefixes are counted */
+	uint32_t streams;         /* enum mc_stream: what some watcher wants */
+	uint32_t watching;        /* the watchers that are used: a bit each */
+	struct watcher *watchers; /* WATCHERS_MAX */
+	struct budget watcher_places;
 	struct session *sizes_owner;     /* whose count `sizes` is; NULL: none's */
+	uint64_t sizes_ns;               /* when it last went on */
 	uint32_t *sizes;                 /* SIZE_CELLS */
 	struct conn_snapshot *snapshots; /* conns_max */
 	struct prefixes *prefixes;
@@ -99,14 +113,6 @@ struct admin {
 };
 
 /* ---- all cores ---- */
-
-struct watcher {
-	_Atomic uint32_t streams; /* enum mc_stream; 0: free */
-	/* The rest belongs to the core whose connection watches. */
-	struct session *session;
-	uint64_t skipped; /* not yet told */
-	uint64_t cursor[STORE_CORES_MAX];
-};
 
 struct admin_shared {
 	/* Relaxed: nothing is read through them. */
@@ -137,7 +143,6 @@ struct admin_shared {
 
 	_Atomic uint32_t streams; /* of all watchers */
 	_Atomic uint64_t gid;     /* of the last event */
-	struct watcher watchers[WATCHERS_MAX];
 };
 
 /* ---- commands ---- */

@@ -1,12 +1,14 @@
 /*
  * admin_watch.c - watch: the core of a watcher's connection reads the rings of all cores, oldest
  * event first, WATCH_EVENTS_A_TURN in a turn, and writes lines as there is room. A watcher that is
- * too slow is told how many it missed; no core waits.
+ * too slow is told how many it missed; no core waits. A core has WATCHERS_MAX places (BUDGET.md).
  */
 #include "admin_internal.h"
 
 #define WATCH_EVENTS_A_TURN 128u
 #define EVENT_LINE_MAX      (3u * EVENT_TEXT_MAX + 320u)
+#define WATCH_STALLED_NS    1000000000u
+static_assert(WATCHERS_MAX < 32, "a bit each");
 
 /* Streams that have events. */
 #define STREAMS_KNOWN                                                                              \
@@ -117,14 +119,20 @@ put_event(struct out_buffer *buffer, const struct event *e)
 
 /* ---- watchers ---- */
 
+static uint32_t
+streams_of(const struct watcher *w)
+{
+	return atomic_load_explicit(&w->streams, memory_order_relaxed);
+}
+
 uint32_t
 watchers_count(const struct serve_shared *sh)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < WATCHERS_MAX; i++)
-		n += atomic_load_explicit(&sh->admin->watchers[i].streams, memory_order_relaxed) !=
-		     0;
+	for (uint32_t i = 0; i < sh->cores; i++)
+		for (uint32_t k = 0; sh->serves[i] != NULL && k < WATCHERS_MAX; k++)
+			n += streams_of(&sh->serves[i]->admin->watchers[k]) != 0;
 	return n;
 }
 
@@ -136,50 +144,107 @@ streams_sum(struct serve_shared *sh)
 {
 	uint32_t all = 0;
 
-	for (uint32_t i = 0; i < WATCHERS_MAX; i++)
-		all |= atomic_load_explicit(&sh->admin->watchers[i].streams, memory_order_relaxed);
+	for (uint32_t i = 0; i < sh->cores; i++)
+		for (uint32_t k = 0; sh->serves[i] != NULL && k < WATCHERS_MAX; k++)
+			all |= streams_of(&sh->serves[i]->admin->watchers[k]);
 	atomic_store_explicit(&sh->admin->streams, all & STREAMS_KNOWN, memory_order_relaxed);
+}
+
+/* The watcher that yields its place to another source's: of those whose source has more than its
+ * part, else of all that have not read for WATCH_STALLED_NS, the one that has made no progress for
+ * longest. NULL: nobody. What this turn has read from is left alone: its operations may not be
+ * over. */
+static struct watcher *
+watcher_loser(const struct serve *sv, const struct budget_place *to)
+{
+	const struct admin *a = sv->admin;
+	struct watcher *loser = NULL;
+	bool over = false;
+
+	for (uint32_t i = 0; i < WATCHERS_MAX; i++) {
+		struct watcher *w = &a->watchers[i];
+		const bool is_over = w->place.source != to->source &&
+				     budget_source_is_over(&a->watcher_places, &w->place);
+
+		if (w->session->turn == sv->turn || over > is_over ||
+		    (!is_over && sv->clock.now_ns - w->progress_ns < WATCH_STALLED_NS))
+			continue;
+		if (loser == NULL || is_over > over || w->progress_ns < loser->progress_ns)
+			loser = w;
+		over = is_over;
+	}
+	return loser;
+}
+
+/* Is a place free, or can one be taken away for a watcher that has joined? */
+static bool
+watcher_place_free(struct serve *sv, const struct budget_place *to)
+{
+	struct watcher *loser;
+
+	if (sv->admin->watcher_places.left > 0)
+		return true;
+	loser = watcher_loser(sv, to);
+	if (loser == NULL)
+		return false;
+	serve_count(sv, ADMIN_YIELDED);
+	loser->session->end = SESSION_END_ERROR;
+	conn_abort(sv->stack, loser->session->conn);
+	return true;
+}
+
+static void
+watcher_begin(struct serve *sv, struct watcher *w, struct session *ss, uint32_t streams)
+{
+	const struct serve_shared *sh = sv->shared;
+
+	w->session = ss;
+	w->skipped = 0;
+	w->progress_ns = sv->clock.now_ns;
+	for (uint32_t k = 0; k < sh->cores; k++)
+		w->cursor[k] = sh->serves[k] != NULL ? event_head(sh->serves[k]->admin->ring) : 0;
+	atomic_store_explicit(&w->streams, streams | STREAM_SLOT_USED, memory_order_relaxed);
 }
 
 static bool
 watcher_add(struct serve *sv, struct session *ss, uint32_t streams)
 {
-	struct serve_shared *sh = sv->shared;
+	struct admin *a = sv->admin;
+	struct budget_place place = {0};
+	struct ip_addr ip;
+	uint16_t port;
+	uint32_t i;
 
-	for (uint32_t i = 0; i < WATCHERS_MAX; i++) {
-		struct watcher *w = &sh->admin->watchers[i];
-		uint32_t none = 0;
-
-		/* Acquire: pairs with the release in watcher_remove, so that what the last one
-		 * wrote into the slot comes before what we write. */
-		if (!atomic_compare_exchange_strong_explicit(
-			    &w->streams, &none, streams | STREAM_SLOT_USED, memory_order_acquire,
-			    memory_order_relaxed))
-			continue;
-		w->session = ss;
-		w->skipped = 0;
-		for (uint32_t k = 0; k < sh->cores; k++)
-			w->cursor[k] =
-				sh->serves[k] != NULL ? event_head(sh->serves[k]->admin->ring) : 0;
-		sv->admin->watchers |= 1u << i;
-		streams_sum(sh);
-		return true;
+	conn_peer(ss->conn, &ip, &port);
+	budget_join(&a->watcher_places, &place, &ip);
+	if (!watcher_place_free(sv, &place)) {
+		budget_leave(&a->watcher_places, &place);
+		return false;
 	}
-	return false;
+	budget_take(&a->watcher_places, 1);
+	i = (uint32_t)__builtin_ctz(~a->watching);
+	a->watching |= 1u << i;
+	a->watchers[i].place = place;
+	watcher_begin(sv, &a->watchers[i], ss, streams);
+	streams_sum(sv->shared);
+	return true;
 }
 
 void
 watcher_remove(struct serve *sv, struct session *ss)
 {
-	for (uint32_t i = 0; i < WATCHERS_MAX; i++) {
-		struct watcher *w = &sv->shared->admin->watchers[i];
+	struct admin *a = sv->admin;
 
-		if ((sv->admin->watchers >> i & 1) == 0 || w->session != ss)
+	for (uint32_t i = 0; i < WATCHERS_MAX; i++) {
+		struct watcher *w = &a->watchers[i];
+
+		if ((a->watching >> i & 1) == 0 || w->session != ss)
 			continue;
-		sv->admin->watchers &= ~(1u << i);
+		a->watching &= ~(1u << i);
 		w->session = NULL;
-		/* Pairs with the acquire in watcher_add. */
-		atomic_store_explicit(&w->streams, 0, memory_order_release);
+		budget_leave(&a->watcher_places, &w->place);
+		budget_give(&a->watcher_places, 1);
+		atomic_store_explicit(&w->streams, 0, memory_order_relaxed);
 		streams_sum(sv->shared);
 	}
 }
@@ -243,6 +308,8 @@ watcher_turn(struct serve *sv, struct watcher *w)
 		watcher_write(sv, w, &buffer, &left);
 		conn_commit(sv->stack, c, (uint32_t)(buffer.at - begin));
 	}
+	if (left == 0 || !oldest_ring(sv->shared, w, &core))
+		w->progress_ns = sv->clock.now_ns;
 }
 
 void
@@ -251,12 +318,12 @@ watchers_turn(struct serve *sv)
 	struct admin_shared *all = sv->shared->admin;
 
 	for (uint32_t i = 0; i < WATCHERS_MAX; i++) {
-		struct watcher *w = &all->watchers[i];
+		struct watcher *w = &sv->admin->watchers[i];
 		uint32_t wanted;
 
-		if ((sv->admin->watchers >> i & 1) == 0)
+		if ((sv->admin->watching >> i & 1) == 0)
 			continue;
-		wanted = atomic_load_explicit(&w->streams, memory_order_relaxed) & STREAMS_KNOWN;
+		wanted = streams_of(w) & STREAMS_KNOWN;
 		if ((atomic_load_explicit(&all->streams, memory_order_relaxed) & wanted) != wanted)
 			atomic_fetch_or_explicit(&all->streams, wanted, memory_order_relaxed);
 		watcher_turn(sv, w);

@@ -152,7 +152,7 @@ size_t
 serve_bytes(const struct serve_config *cfg)
 {
 	return sizeof(struct serve) + (size_t)cfg->conns_max * sizeof(struct session) +
-	       messages_bytes() + policy_bytes() +
+	       messages_bytes() + policy_bytes() + budget_bytes() +
 	       CLASSES_MAX * CLASS_COUNTS * sizeof(struct counter) + 4 * CACHE_LINE_BYTES;
 }
 
@@ -173,7 +173,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	sv->sessions = region_take(region, (size_t)cfg->conns_max * sizeof(struct session),
 				   CACHE_LINE_BYTES);
 	sv->role_slot = cfg->conns_max;
-	work_create(sv);
+	work_create(sv, region);
 	messages_create(sv, region);
 	policy_create(sv, region);
 	sv->classes = region_take(region, CLASSES_MAX * sizeof *sv->classes, CACHE_LINE_BYTES);

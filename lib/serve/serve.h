@@ -92,7 +92,8 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(CONN_IDLE_KICKS, "connections closed: idle timeout")                                     \
 	X(EVENTS_LOGGED, "events logged for watchers")                                             \
 	X(EVENTS_SENT, "events sent to watchers")                                                  \
-	X(EVENTS_SKIPPED, "events skipped: watcher too slow")
+	X(EVENTS_SKIPPED, "events skipped: watcher too slow")                                      \
+	X(ADMIN_YIELDED, "connections reset: others waited for their watch, or stats sizes")
 
 enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 

@@ -3,6 +3,9 @@
  */
 #include "serve_internal.h"
 
+#define WORK_SHARES     (1u << 30)
+#define QUEUE_LOOKS_MAX 256u
+
 /* The first request in a turn sets its budget, so that other turns pay nothing. */
 static struct work *
 work_now(struct serve *sv)
@@ -18,9 +21,20 @@ work_now(struct serve *sv)
 }
 
 void
-work_create(struct serve *sv)
+work_create(struct serve *sv, struct region *region)
 {
-	list_init(&sv->work.queue);
+	struct work *w = &sv->work;
+
+	list_init(&w->queue);
+	budget_create(&w->shares, region, WORK_SHARES, 0, sv->cfg.core);
+	budget_count_always(&w->shares);
+}
+
+/* No more than its share: its clock is not ahead of that of all. */
+static bool
+has_had_few(const struct work *w, const struct session *ss)
+{
+	return ss->work_clock <= w->clock;
 }
 
 bool
@@ -28,7 +42,34 @@ work_goes_on(struct serve *sv, const struct session *ss)
 {
 	const struct work *w = work_now(sv);
 
-	return (ss != NULL ? w->left : w->left_udp) > 0;
+	if (ss == NULL)
+		return w->left_udp > 0;
+	return w->left > (has_had_few(w, ss) ? 0 : WORK_RESERVE);
+}
+
+static void
+share_join(struct serve *sv, struct session *ss)
+{
+	struct ip_addr ip;
+	uint16_t port;
+
+	conn_peer(ss->conn, &ip, &port);
+	budget_join(&sv->work.shares, &ss->work_place, &ip);
+}
+
+/* While others wait: the connection has had so much. */
+static void
+share_use(struct serve *sv, struct session *ss, uint32_t ns)
+{
+	struct work *w = &sv->work;
+	const bool joined = budget_has_joined(&w->shares, &ss->work_place);
+
+	share_join(sv, ss);
+	if (ss->work_clock < w->clock)
+		ss->work_clock = w->clock;
+	ss->work_clock += (uint64_t)ns * (WORK_SHARES / budget_share(&w->shares, &ss->work_place));
+	if (!joined)
+		budget_leave(&w->shares, &ss->work_place);
 }
 
 static bool
@@ -40,7 +81,8 @@ is_first(const struct serve *sv, const struct session *ss)
 bool
 work_may(struct serve *sv, const struct session *ss)
 {
-	return work_goes_on(sv, ss) && (ss == NULL || is_first(sv, ss) || sv->work.next == NULL);
+	return work_goes_on(sv, ss) && (ss == NULL || is_first(sv, ss) || sv->work.next == NULL ||
+					has_had_few(&sv->work, ss));
 }
 
 void
@@ -51,8 +93,36 @@ work_use(struct serve *sv, struct session *ss, uint32_t ns)
 
 	counter_add(&sv->counters[WORK_NS], ns);
 	*left = (*left > 0 && ns < (uint32_t)INT32_MAX) ? *left - (int32_t)ns : -1;
-	if (ss != NULL && ss->work_used < WORK_PER_TURN)
-		ss->work_used += ns;
+	if (unlikely(ss != NULL && w->shares.holders != 0))
+		share_use(sv, ss, ns);
+}
+
+static struct session *
+session_at(struct list *at)
+{
+	return container_of(at, struct session, work_link);
+}
+
+/* In the order of clocks, the first one's being about that of all: from the front, or from the end.
+ * Bounded: beyond QUEUE_LOOKS_MAX the order is not exact. */
+static void
+queue_insert(struct work *w, struct session *ss)
+{
+	struct list *at = w->queue.next;
+
+	if (ss->work_clock <= w->clock) {
+		for (uint32_t i = 0; i < QUEUE_LOOKS_MAX && at != &w->queue &&
+				     session_at(at)->work_clock <= ss->work_clock;
+		     i++)
+			at = at->next;
+	} else {
+		at = &w->queue;
+		for (uint32_t i = 0; i < QUEUE_LOOKS_MAX && at->prev != &w->queue &&
+				     session_at(at->prev)->work_clock > ss->work_clock;
+		     i++)
+			at = at->prev;
+	}
+	list_push_back(at, &ss->work_link);
 }
 
 /* Takes the first of the queue out as `next`, and makes it ready in the stack, behind all that are.
@@ -65,12 +135,14 @@ next_wake(struct serve *sv)
 
 	if (w->next != NULL || (first = list_pop_front(&w->queue)) == NULL)
 		return;
-	w->next = container_of(first, struct session, work_link);
+	w->next = session_at(first);
+	if (w->clock < w->next->work_clock)
+		w->clock = w->next->work_clock;
 	w->next->sched = SCHED_NEXT;
 	conn_requeue(sv->stack, w->next->conn);
 }
 
-/* `next` was not visited yet, so it goes back to the front of the queue. */
+/* `next` was not visited yet, so it goes back into the queue: another one may go first. */
 static void
 next_requeue(struct serve *sv)
 {
@@ -79,39 +151,35 @@ next_requeue(struct serve *sv)
 	if (w->next == NULL)
 		return;
 	w->next->sched = SCHED_QUEUED;
-	list_push_front(&w->queue, &w->next->work_link);
+	queue_insert(w, w->next);
 	w->next = NULL;
-}
-
-static void
-enqueue(struct serve *sv, struct session *ss)
-{
-	ensure(ss->sched == SCHED_READY);
-	serve_count(sv, WORK_WAITS);
-	ss->sched = SCHED_QUEUED;
-	ss->work_pass = sv->pass;
-}
-
-void
-work_wait_behind(struct serve *sv, struct session *ss)
-{
-	enqueue(sv, ss);
-	ss->work_used = 0;
-	list_push_back(&sv->work.queue, &ss->work_link);
-	next_wake(sv);
 }
 
 void
 work_wait(struct serve *sv, struct session *ss)
 {
-	if (!is_first(sv, ss) || ss->work_used >= WORK_PER_TURN) {
-		work_wait_behind(sv, ss);
-		return;
-	}
-	enqueue(sv, ss);
+	struct work *w = &sv->work;
+
+	ensure(ss->sched == SCHED_READY);
+	serve_count(sv, WORK_WAITS);
+	ss->sched = SCHED_QUEUED;
+	ss->work_pass = sv->pass;
+	if (ss->work_clock < w->clock)
+		ss->work_clock = w->clock;
+	share_join(sv, ss);
 	next_requeue(sv);
-	list_push_front(&sv->work.queue, &ss->work_link);
+	queue_insert(w, ss);
 	next_wake(sv);
+}
+
+void
+work_wait_behind(struct serve *sv, struct session *ss)
+{
+	struct list *queue = &sv->work.queue;
+
+	if (!list_empty(queue) && ss->work_clock < session_at(queue->prev)->work_clock)
+		ss->work_clock = session_at(queue->prev)->work_clock;
+	work_wait(sv, ss);
 }
 
 /* A connection is visited once a pass: its operations are of one visit. */
@@ -124,10 +192,15 @@ work_visit(struct serve *sv, struct session *ss)
 		return false;
 	if (!work_goes_on(sv, ss) || ss->work_pass == sv->pass) {
 		sv->more |= work_goes_on(sv, ss);
-		session_requeue(sv, ss);
+		/* It may have been put back and taken out again since its last visit of this pass.
+		 */
+		if (ss->work_again_pass != sv->pass)
+			session_requeue(sv, ss);
+		ss->work_again_pass = sv->pass;
 		return false;
 	}
 	ss->sched = SCHED_READY;
+	budget_leave(&w->shares, &ss->work_place);
 	w->granted = ss;
 	w->granted_pass = sv->pass;
 	w->next = NULL;
@@ -140,6 +213,7 @@ work_forget(struct serve *sv, struct session *ss)
 {
 	struct work *w = &sv->work;
 
+	budget_leave(&w->shares, &ss->work_place);
 	if (ss->sched == SCHED_QUEUED)
 		list_unlink(&ss->work_link);
 	if (w->granted == ss)

@@ -175,8 +175,10 @@ struct session {
 	struct stream stream;
 	uint8_t *token; /* a chunk while one is read */
 	uint32_t token_len;
-	uint32_t work_pass;    /* in which it went into the work queue */
-	uint32_t work_used;    /* of the share that it has when it comes to the front */
+	uint32_t work_pass;       /* in which it went into the work queue */
+	uint32_t work_again_pass; /* in which it was visited too early, and is visited again */
+	uint64_t work_clock;      /* serve_work.h */
+	struct budget_place work_place;
 	uint32_t await_bytes;  /* of value, that it waits to ask with: await_lane */
 	struct list work_link; /* in that queue */
 	struct session *requeue_next;

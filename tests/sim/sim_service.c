@@ -3,6 +3,7 @@
  * for the tests that watch one core under many clients.
  */
 #include "sim_service.h"
+#include "sim_frame.h"
 
 #include "base/check.h"
 
@@ -27,7 +28,9 @@ sim_service_defaults(void)
 	o.cores.stack.tcp.chunks = 4096;
 	o.cores.stack.net.rx_frames_max = 4096;
 	o.cores.frames = 8192;
+	o.cores.stack.net.ipv6 = sim_ip6(SIM_IP);
 	o.clients.net.ipv4 = CLIENT_IP;
+	o.clients.net.ipv6 = sim_ip6(CLIENT_IP);
 	o.clients.tcp.port = 0;
 	o.clients.tcp.conns_max = 1024;
 	o.clients.tcp.chunks = 32768;
@@ -90,14 +93,30 @@ sim_service_run(struct sim_service *s, uint64_t for_ns, uint64_t step_ns)
 	}
 }
 
-struct conn *
-sim_service_connect(struct sim_service *s)
+static struct conn *
+connect_to(struct sim_service *s, const struct ip_addr *ip)
 {
-	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
+	const struct conn_target to = {.ip = *ip, .port = SIM_PORT};
 	struct conn *c = conn_connect(s->ss->stack, &to);
 
 	ensure(c != NULL);
 	return c;
+}
+
+struct conn *
+sim_service_connect(struct sim_service *s)
+{
+	const struct ip_addr ip = ip_addr_v4(SIM_IP);
+
+	return connect_to(s, &ip);
+}
+
+struct conn *
+sim_service_connect6(struct sim_service *s)
+{
+	const struct ip_addr ip = sim_ip6(SIM_IP);
+
+	return connect_to(s, &ip);
 }
 
 void

@@ -508,6 +508,10 @@ MUTANTS = {
     "BUDGET_OF_ANY_SHORTAGE": [("budget.c", "cell->shortage == b->shortage && cell->count > 0;", "cell->count > 0;")],
     # Answers that clients do not read keep their memory.
     "FRONT_NO_YIELD": [("front_read.c", "		if (!serve_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
+    # Who sends is late; is slow for ever; one byte makes it slow.
+    "FRONT_SLOW_IS_LATE": [("front_lane.c", "	if (l->moved_ns > late_ns)\n", "	if (l->moved_ns > late_ns && false)\n")],
+    "FRONT_SLOW_FOR_EVER": [("front_lane.c", "l->moved_ns < slow_ns ? l->moved_ns : slow_ns", "l->moved_ns")],
+    "FRONT_SLOW_BY_A_BYTE": [("front_read.c", "front_lane_moves(l, most - *bytes)", "front_lane_moves(l, (most - *bytes) * FRONT_MOVES_BYTES)")],
     # Of a value all pieces are queued at once; who holds more than its share is judged as late as anybody.
     "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,\n				   1)))\n", "	if (pieces->left > 0)\n")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],

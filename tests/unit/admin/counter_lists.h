@@ -11,6 +11,7 @@
 #define CLOCKOO_COUNTER_LISTS_H
 
 #include "base/turn_times.h"
+#include "clockoo/http_counters.h"
 #include "core/core.h"
 #include "dpdk/port_dpdk.h"
 #include "flash/flash_convert.h"
@@ -39,6 +40,7 @@ static const struct counter_name list_offer[] = {FLASH_OFFER_COUNTERS(COUNTER_NA
 static const struct counter_name list_ask[] = {FLASH_ASK_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_flash[] = {FLASH_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_convert[] = {FLASH_CONVERT_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_http[] = {HTTP_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_stages[] = {CORE_STAGES(STAGE_CYCLES_NAME)
 							  CORE_STAGES(STAGE_LONG_NAME)};
 
@@ -61,7 +63,7 @@ static const struct counter_list counter_lists[] = {
 	COUNTER_LIST(COUNTERS, list_serve),   COUNTER_LIST(COUNTERS, list_store),
 	COUNTER_LIST(COUNTERS, list_front),   COUNTER_LIST(COUNTERS, list_offer),
 	COUNTER_LIST(COUNTERS, list_ask),     COUNTER_LIST(COUNTERS, list_flash),
-	COUNTER_LIST(COUNTERS, list_convert),
+	COUNTER_LIST(COUNTERS, list_convert), COUNTER_LIST(COUNTERS, list_http),
 };
 #define COUNTER_LISTS (sizeof counter_lists / sizeof counter_lists[0])
 

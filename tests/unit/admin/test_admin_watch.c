@@ -344,30 +344,6 @@ what_stands_behind_watch_is_not_answered(void **state)
 	check_str(rig_sent(c, NULL), "VERSION 9.8.7\r\nOK\r\n");
 }
 
-/* The limit covers all cores, as in memcached. A refused connection may send other requests. */
-static void
-there_is_room_for_twenty(void **state)
-{
-	const uint32_t cores = 4, each = FAKE_CONNS - FAKE_SPARE;
-	struct rig *rigs[4];
-
-	rig_create_cores(rigs, cores);
-	for (uint32_t i = 0; i < cores * each; i++) {
-		struct rig *r = rigs[i % cores];
-		struct conn *c = rig_open(r);
-
-		rig_receive_text(r, c, "watch\r\nversion\r\n");
-		rig_turn(r);
-		rig_turn(r);
-		check_str(rig_sent(c, NULL),
-			  i < 20 ? "OK\r\n"
-				 : "WATCHER_TOO_MANY log watcher limit reached\r\n"
-				   "VERSION 9.8.7\r\n");
-	}
-	for (uint32_t i = cores; i > 0; i--)
-		rig_destroy(rigs[i - 1]);
-}
-
 /* A watcher asks for nothing more, so nothing but the change of users can end it. */
 static void
 a_watcher_whose_user_may_watch_no_more_is_closed(void **state)
@@ -414,7 +390,6 @@ main(void)
 		TEST(a_watcher_that_does_not_read_is_told_what_it_missed),
 		TEST(what_a_watcher_says_is_dropped_and_its_end_ends_it),
 		TEST(what_stands_behind_watch_is_not_answered),
-		TEST(there_is_room_for_twenty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,8 @@
 """counters_test.py - no counter is forgotten.
 
 Goal: each list of counters of lib is registered by the program, so that `stats` shows it, and is in
-the lists from which STATS.md is made. Method: the lists are found in the headers by their names.
+the lists from which STATS.md is made. What the drop alarm says the page counts as a drop. Method: the
+lists are found in the headers by their names.
 """
 
 import pathlib
@@ -41,6 +42,15 @@ class Counters(unittest.TestCase):
     def test_the_lists_are_found(self):
         self.assertLessEqual({"NET", "TCP", "SERVE", "STORE", "CORE", "TURN", "PORT", "HANDOVER", "FRONT", "FLASH"},
                              set(lists()))
+
+    def test_the_page_counts_what_the_alarm_says(self):
+        rows = (ROOT / "app/clockoo/drop_alarm.h").read_text().partition("#define DROP_REASONS")[2].partition("#define DROP_SYMBOL")[0]
+        page = re.search(r"const DROP = /(.*)/;", (ROOT / "app/clockoo/page.html").read_text()).group(1)
+        symbols = re.findall(r'"([A-Z0-9_]+)"', rows)
+        self.assertGreater(len(symbols), 10)
+        for symbol in symbols:
+            with self.subTest(symbol):
+                self.assertTrue(re.search(page, symbol.lower()))
 
 
 if __name__ == "__main__":

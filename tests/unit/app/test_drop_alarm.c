@@ -6,10 +6,12 @@
  */
 #include "support/test.h"
 #include "drop_alarm.h"
+#include "http_counters.h"
 
 #include "net/net_counters.h"
 #include "serve/serve.h"
 #include "tcp/tcp_counters.h"
+#include "tls/tls_conns.h"
 
 #include <string.h>
 
@@ -122,7 +124,8 @@ static bool
 exists(const char *symbol)
 {
 #define IS(symbol_, words) strcmp(symbol, #symbol_) == 0 ||
-	return NET_COUNTERS(IS) TCP_COUNTERS(IS) SERVE_COUNTERS(IS) false;
+	return NET_COUNTERS(IS) TCP_COUNTERS(IS) SERVE_COUNTERS(IS) TLS_COUNTERS(IS)
+		HTTP_COUNTERS(IS) false;
 }
 
 static void

@@ -135,8 +135,7 @@ answers(uint32_t core, const char *request, const char *key, const struct kind *
 static const struct in_place {
 	const char *request;
 	const char *replies[KINDS]; /* the beginnings of the replies */
-	const char *then, *shows;   /* a request, and its reply that shows the change; NULL: the
-				       number shows it */
+	const char *then, *shows;   /* a request and the reply; NULL: the number shows it */
 } in_place[] = {
 	{"touch %s 100\r\n",
 	 {"TOUCHED\r\n", "TOUCHED\r\n", "TOUCHED\r\n", "TOUCHED\r\n"},

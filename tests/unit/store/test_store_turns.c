@@ -189,8 +189,8 @@ left_pages(const struct rig *rig)
 /* The last batch of a turn may exceed the rest of the bound by what it moves. */
 #define SHARE_OF(work) ((work) + EVACUATE_BATCH)
 
-/* The bound holds however often a turn asks for pages. Each kind has its own share, and a new one
- * in the next turn. */
+/* The bound holds however often a turn asks for pages. Each kind has its
+ * own share in every turn. */
 static void
 all_evacuations_of_a_turn_share_a_bound(void **state)
 {

@@ -1,0 +1,16 @@
+/*
+ * http_counters.h - what telemetry.http counts.
+ *
+ * Thread: written by the control thread.
+ */
+#ifndef CLOCKOO_HTTP_COUNTERS_H
+#define CLOCKOO_HTTP_COUNTERS_H
+
+#include "base/counter.h"
+
+#define HTTP_COUNTERS(X)                                                                           \
+	X(HTTP_YIELDED, "connections of telemetry.http ended: others needed their place")
+enum http_counter { HTTP_COUNTERS(COUNTER_SYMBOL) HTTP_COUNTER_COUNT };
+extern const struct counter_name http_counter_names[HTTP_COUNTER_COUNT];
+
+#endif

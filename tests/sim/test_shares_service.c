@@ -1,0 +1,675 @@
+/*
+ * Peers that fill a pool of the service: they begin values and lines that they do not finish, ask
+ * for long replies without end, or take every place of a few. Goal: other clients' requests take
+ * at most half as long again at their p99 as without these peers, and none of them is refused,
+ * missed or reset. All have one address, so that no source tells them apart.
+ * Method: a whole core of the program's size, and a stack as its clients, on a cable of 10 Gbit/s;
+ * the core is busy for what a turn did: so much for the turn, for each frame and each request, and
+ * what it counts for replies and copies. The same run without these peers is the control. Without
+ * an argument the worst row of each pool is tried; an argument is a pool, or `all`.
+ */
+#include "sim_client.h"
+#include "sim_rng.h"
+
+#include "admin/admin.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLIENTS_MAX   1024u
+#define CLIENT_FRAMES 65536u
+#define MS_NS         1000000ull
+#define SECOND_NS     (1000 * MS_NS)
+#define STEP_NS       100000u /* between two turns, at most */
+#define LEAST_NS      2000u
+#define TICK_NS       (MS_NS / 5)
+#define HONEST        10u
+#define MIDDLE        20000u
+#define UPLOAD        100000u
+#define LARGE         1000000u
+#define MEMORY_MB     64u
+#define AGAIN_NS      (50 * MS_NS) /* after a reset */
+#define LISTED_ITEMS  20000u
+#define CHUNKS        1400u /* a third more than connections, as `-c 100000` has */
+#define ASKED_MAX     4u    /* long replies that a peer has asked for at a time */
+
+/* The core's time. */
+#define TURN_NS    500u
+#define FRAME_NS   150u
+#define REQUEST_NS 200u
+
+enum kind {
+	KIND_GET_MIDDLE,
+	KIND_GET_CUT, /* in two segments */
+	KIND_SET_MIDDLE,
+	KIND_SET_UPLOAD,
+	KIND_APPEND, /* to a value that is copied */
+	KINDS
+};
+static const char *const kind_names[KINDS] = {"get 20 KB", "get in two parts", "set 20 KB",
+					      "set 100 KB", "append to 20 KB"};
+
+struct client {
+	struct sim_client base;
+	bool peer, waits;
+	uint32_t number;
+	enum kind kind;
+	uint32_t left;      /* bytes of its value that are to be sent, their end included */
+	uint64_t allowed;   /* of them, since began_ns */
+	uint32_t open_asks; /* long replies that it asked for and has not read */
+	char last[8];       /* what was read last */
+	uint64_t asked_ns, next_ns, began_ns;
+	bool cut; /* the second half of its request is to come */
+};
+
+/* What peers do. */
+struct crowd {
+	const char *pool, *name;
+	uint32_t count;
+	const char *says;  /* once */
+	uint32_t body;     /* of a value behind it: its bytes */
+	uint32_t first;    /* of them, at once */
+	uint32_t rate;     /* of them, each second behind those */
+	const char *asks;  /* again and again, as it reads the replies */
+	uint64_t again_ns; /* it aborts after so long, and comes again; 0: it stays */
+	bool worst;        /* of its pool */
+};
+
+struct world {
+	struct sim_service sim;
+	struct sim_rng rng;
+	const struct crowd *crowd;
+	struct sim_clients clients;
+	struct client client[CLIENTS_MAX];
+	uint32_t count;
+	struct sim_waits kind[KINDS];
+	uint32_t good_resets, resets, refused;
+	uint64_t core_free_ns;
+	bool measures;
+};
+
+static void
+on_opened(void *arg, struct sim_client *base)
+{
+	struct world *w = arg;
+	struct client *cl = container_of(base, struct client, base);
+
+	cl->began_ns = w->sim.ss->now_ns;
+	cl->open_asks = 0;
+	if (!cl->peer)
+		return;
+	cl->left = w->crowd->body + 2;
+	cl->allowed = w->crowd->first;
+	if (w->crowd->says != NULL)
+		sim_service_say(&w->sim, base->conn, w->crowd->says,
+				(uint32_t)strlen(w->crowd->says));
+}
+
+static void
+on_gone(void *arg, struct sim_client *base)
+{
+	struct world *w = arg;
+	struct client *cl = container_of(base, struct client, base);
+
+	w->good_resets += !cl->peer;
+	w->resets += cl->peer;
+	cl->waits = cl->cut = false;
+	cl->left = 0;
+	cl->next_ns = w->sim.ss->now_ns + AGAIN_NS;
+}
+
+/* ---- clients ---- */
+
+static void
+say(struct world *w, struct client *cl, const char *what, uint32_t len)
+{
+	char line[64];
+	const int n = snprintf(line, sizeof line, what, cl->number, len);
+
+	sim_service_say(&w->sim, cl->base.conn, line, (uint32_t)n);
+}
+
+static void
+ask(struct world *w, struct client *cl)
+{
+	cl->kind = (enum kind)sim_below(&w->rng, KINDS);
+	cl->asked_ns = w->sim.ss->now_ns;
+	cl->waits = true;
+	switch (cl->kind) {
+	case KIND_GET_MIDDLE:
+		say(w, cl, "get h%u\r\n", 0);
+		break;
+	case KIND_GET_CUT:
+		say(w, cl, "get h", 0);
+		cl->cut = true;
+		break;
+	case KIND_SET_MIDDLE:
+	case KIND_SET_UPLOAD:
+		cl->left = (cl->kind == KIND_SET_MIDDLE ? MIDDLE : UPLOAD) + 2;
+		say(w, cl,
+		    cl->kind == KIND_SET_MIDDLE ? "set h%u 0 0 %u\r\n" : "set u%u 0 0 %u\r\n",
+		    cl->left - 2);
+		break;
+	default:
+		say(w, cl, "append h%u 0 0 1\r\nv\r\n", 0);
+	}
+}
+
+static void
+answered(struct world *w, struct client *cl)
+{
+	const bool gets = cl->kind == KIND_GET_MIDDLE || cl->kind == KIND_GET_CUT;
+	const uint64_t now_ns = w->sim.ss->now_ns;
+
+	w->refused += gets ? memcmp(cl->last + 1, "\r\nEND\r\n", 7) != 0
+			   : memcmp(cl->last, "STORED\r\n", 8) != 0;
+	cl->waits = false;
+	cl->next_ns = now_ns + MS_NS;
+	if (w->measures)
+		sim_waits_add(&w->kind[cl->kind], now_ns - cl->asked_ns);
+}
+
+/* The answer to a get ends with END, any other one with its line. */
+static void
+hear(struct world *w, struct client *cl)
+{
+	const bool gets = cl->kind == KIND_GET_MIDDLE || cl->kind == KIND_GET_CUT;
+
+	for (struct view v = conn_peek(cl->base.conn); v.len > 0; v = conn_peek(cl->base.conn)) {
+		for (uint32_t i = 0; i < v.len; i++) {
+			memmove(cl->last, cl->last + 1, sizeof cl->last - 1);
+			cl->last[sizeof cl->last - 1] = (char)v.data[i];
+		}
+		conn_advance(w->sim.ss->stack, cl->base.conn, v.len);
+	}
+	if (gets ? memcmp(cl->last + 3, "END\r\n", 5) == 0 : cl->last[7] == '\n')
+		answered(w, cl);
+}
+
+static void
+turn_honest(struct world *w, struct client *cl)
+{
+	if (cl->waits)
+		hear(w, cl);
+	if (cl->cut && w->sim.ss->now_ns >= cl->asked_ns + MS_NS / 10) {
+		cl->cut = false;
+		say(w, cl, "%u\r\n", 0);
+	}
+	if (cl->left > 0)
+		sim_service_send_body(&w->sim, cl->base.conn, &cl->left, UINT32_MAX);
+	if (!cl->waits && w->sim.ss->now_ns >= cl->next_ns) {
+		memset(cl->last, 0, sizeof cl->last);
+		ask(w, cl);
+	}
+}
+
+/* ---- peers ---- */
+
+/* Counts ends of replies that it asked for. */
+static void
+peer_hear(struct world *w, struct client *cl)
+{
+	for (struct view v = conn_peek(cl->base.conn); v.len > 0; v = conn_peek(cl->base.conn)) {
+		for (uint32_t i = 0; i < v.len; i++) {
+			memmove(cl->last, cl->last + 1, 4);
+			cl->last[4] = (char)v.data[i];
+			if (memcmp(cl->last, "END\r\n", 5) == 0 && cl->open_asks > 0)
+				cl->open_asks--;
+		}
+		conn_advance(w->sim.ss->stack, cl->base.conn, v.len);
+	}
+}
+
+static void
+turn_peer(struct world *w, struct client *cl)
+{
+	const struct crowd *crowd = w->crowd;
+	const uint64_t age_ns = w->sim.ss->now_ns - cl->began_ns;
+
+	if (crowd->again_ns != 0 && age_ns > crowd->again_ns * (100 + cl->number % 100) / 150) {
+		conn_abort(w->sim.ss->stack, cl->base.conn);
+		cl->next_ns = 0;
+		return;
+	}
+	peer_hear(w, cl);
+	if (crowd->body != 0 && cl->left > 2) {
+		const uint64_t may = crowd->first + age_ns * crowd->rate / SECOND_NS;
+		const uint32_t sent = crowd->body + 2 - cl->left;
+
+		if (may > sent)
+			sim_service_send_body(&w->sim, cl->base.conn, &cl->left,
+					      (uint32_t)(may - sent));
+	}
+	for (; crowd->asks != NULL && cl->open_asks < ASKED_MAX; cl->open_asks++)
+		sim_service_say(&w->sim, cl->base.conn, crowd->asks, (uint32_t)strlen(crowd->asks));
+}
+
+static void
+turn(void *arg, struct sim_client *base)
+{
+	struct client *cl = container_of(base, struct client, base);
+
+	if (cl->peer)
+		turn_peer(arg, cl);
+	else
+		turn_honest(arg, cl);
+}
+
+/* ---- the world ---- */
+
+static struct world *
+world_create(const struct crowd *crowd)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct sim_service_options o = sim_service_defaults();
+	const struct sim_clients_user user = {w, turn, on_opened, on_gone};
+
+	check_ptr(w);
+	w->rng.state = 1;
+	w->crowd = crowd;
+	o.cores.memory_bytes = (size_t)MEMORY_MB << 20;
+	o.cores.stack.tcp.conns_max = 1056;
+	o.cores.stack.tcp.chunks = CHUNKS;
+	o.cores.stack.net.rx_frames_max = 5120;
+	o.cores.frames = 5120 + STACK_FRAMES_MAX + 1024;
+	o.cores.conn_requests_max = 20;
+	o.cable.delay_ns = 20000;
+	o.cable.rate = 1250000000;
+	o.cable.queue_ns = SECOND_NS;
+	o.clients.net.rx_frames_max = CLIENT_FRAMES;
+	o.client_frames = CLIENT_FRAMES + 8192;
+	sim_clients_create(&w->clients, &w->sim, &o, &user);
+	return w;
+}
+
+static void
+world_destroy(struct world *w)
+{
+	sim_service_destroy(&w->sim);
+	free(w);
+}
+
+static uint64_t
+worked_ns(const struct world *w)
+{
+	return FRAME_NS * (sim_service_stack_count(&w->sim, RX_FRAMES) +
+			   sim_service_stack_count(&w->sim, TX_FRAMES)) +
+	       REQUEST_NS * sim_service_count(&w->sim, REQ_TCP) +
+	       sim_service_count(&w->sim, WORK_NS);
+}
+
+/* A turn of the clients, and one of the core unless it is busy. */
+static void
+step(struct world *w)
+{
+	struct sim_service *s = &w->sim;
+	const uint64_t now_ns = s->ss->now_ns;
+	uint64_t next_ns = now_ns + STEP_NS, at_ns;
+
+	sim_wire_turn(s->wire, now_ns);
+	sim_stack_turn(s->ss);
+	if (now_ns >= w->core_free_ns) {
+		const uint64_t before_ns = worked_ns(w);
+
+		s->sc->now_ns = now_ns;
+		sim_cores_turn(s->sc);
+		w->core_free_ns = now_ns + TURN_NS + worked_ns(w) - before_ns;
+		if (worked_ns(w) != before_ns)
+			next_ns = w->core_free_ns;
+	} else {
+		next_ns = w->core_free_ns;
+	}
+	sim_wire_turn(s->wire, now_ns);
+	at_ns = sim_wire_next(s->wire);
+	next_ns = at_ns < next_ns ? at_ns : next_ns;
+	s->ss->now_ns = next_ns > now_ns + LEAST_NS ? next_ns : now_ns + LEAST_NS;
+}
+
+static void
+run(struct world *w, uint64_t for_ns)
+{
+	const uint64_t end_ns = w->sim.ss->now_ns + for_ns;
+	uint64_t tick_ns = 0;
+
+	for (; w->sim.ss->now_ns < end_ns; step(w)) {
+		if (w->sim.ss->now_ns < tick_ns)
+			continue;
+		tick_ns = w->sim.ss->now_ns + TICK_NS;
+		for (uint32_t i = 0; i < w->count; i++) {
+			struct client *cl = &w->client[i];
+
+			if (cl->base.conn == NULL && w->sim.ss->now_ns >= cl->next_ns)
+				sim_client_connect(&w->clients, &cl->base);
+		}
+	}
+}
+
+static void
+join(struct world *w, bool peer, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++, w->count++)
+		w->client[w->count] = (struct client){.peer = peer, .number = w->count};
+}
+
+/* ---- results ---- */
+
+struct result {
+	uint32_t p99_us[KINDS];
+	uint32_t answers, good_resets, refused;
+};
+
+static struct result
+result_of(struct world *w)
+{
+	struct result r = {.good_resets = w->good_resets, .refused = w->refused};
+
+	print_message("%s: %u %s: p50, p99, most of", w->crowd->pool, w->crowd->count,
+		      w->crowd->name);
+	for (uint32_t i = 0; i < KINDS; i++) {
+		struct sim_waits *waits = &w->kind[i];
+		const uint64_t p50_ns = waits->count > 0 ? sim_waits_percentile(waits, 50) : 0;
+
+		r.p99_us[i] = waits->count > 0 ? (uint32_t)(sim_waits_percentile(waits, 99) / 1000)
+					       : UINT32_MAX;
+		r.answers += waits->count;
+		print_message(
+			" %s %u %u %u us,", kind_names[i], (uint32_t)(p50_ns / 1000), r.p99_us[i],
+			waits->count > 0 ? (uint32_t)(sim_waits_percentile(waits, 100) / 1000) : 0);
+	}
+	print_message(" %u answers, %u refused, %u resets, %u of others\n", r.answers, w->refused,
+		      w->resets, w->good_resets);
+	return r;
+}
+
+static void
+fill(struct world *w)
+{
+	char name[16];
+
+	for (uint32_t i = 0; i < LISTED_ITEMS; i++) {
+		snprintf(name, sizeof name, "fill%u", i);
+		if (i % 32 == 0)
+			step(w);
+		sim_service_set(&w->sim, name, 100);
+	}
+	for (uint32_t i = 0; i < HONEST; i++) {
+		snprintf(name, sizeof name, "h%u", i);
+		step(w);
+		check_eq(sim_service_set(&w->sim, name, MIDDLE), STORE_OK);
+	}
+}
+
+static struct result
+honest_beside(const struct crowd *crowd)
+{
+	struct world *w = world_create(crowd);
+	struct result r;
+
+	fill(w);
+	join(w, false, HONEST);
+	run(w, SECOND_NS / 2);
+	join(w, true, crowd->count);
+	run(w, SECOND_NS / 2);
+	w->measures = true;
+	run(w, SECOND_NS);
+	r = result_of(w);
+	world_destroy(w);
+	return r;
+}
+
+static const struct crowd crowds[] = {
+	/* Memory of values that are begun. */
+	{.pool = "fills",
+	 .name = "end after 8 KiB",
+	 .count = 60,
+	 .says = "set b 0 0 1000000\r\n",
+	 .body = LARGE,
+	 .first = 8192},
+	{.pool = "fills",
+	 .name = "end after 8 KiB",
+	 .count = 300,
+	 .says = "set b 0 0 1000000\r\n",
+	 .body = LARGE,
+	 .first = 8192},
+	{.pool = "fills",
+	 .name = "end after 8 KiB",
+	 .count = 900,
+	 .says = "set b 0 0 1000000\r\n",
+	 .body = LARGE,
+	 .first = 8192},
+	{.pool = "fills",
+	 .name = "a byte a second",
+	 .count = 300,
+	 .says = "set b 0 0 1000000\r\n",
+	 .body = LARGE,
+	 .first = 1,
+	 .rate = 1},
+	{.pool = "fills",
+	 .name = "64 KB/s",
+	 .count = 60,
+	 .says = "set b 0 0 1000000\r\n",
+	 .body = LARGE,
+	 .first = 8192,
+	 .rate = 64000},
+	{.pool = "fills",
+	 .name = "110 KB/s",
+	 .count = 60,
+	 .says = "set b 0 0 1000000\r\n",
+	 .body = LARGE,
+	 .first = 8192,
+	 .rate = 110000},
+	{.pool = "fills",
+	 .name = "come again",
+	 .count = 300,
+	 .says = "set b 0 0 1000000\r\n",
+	 .body = LARGE,
+	 .first = 8192,
+	 .again_ns = 100 * MS_NS},
+	{.pool = "fills",
+	 .name = "100 KB, end after 8 KiB",
+	 .count = 300,
+	 .says = "set b 0 0 100000\r\n",
+	 .body = UPLOAD,
+	 .first = 8192},
+	/* Read buffers of lines that are cut. */
+	{.pool = "lines", .name = "end no line", .count = 60, .says = "get unfinished"},
+	{.pool = "lines", .name = "end no line", .count = 300, .says = "get unfinished"},
+	{.pool = "lines", .name = "end no line", .count = 900, .says = "get unfinished"},
+	{.pool = "lines",
+	 .name = "end no line, come again",
+	 .count = 900,
+	 .says = "get unfinished",
+	 .again_ns = 300 * MS_NS},
+	/* The turn's time for long replies. */
+	{.pool = "work",
+	 .name = "list all keys",
+	 .count = 1,
+	 .asks = "lru_crawler metadump all\r\n"},
+	{.pool = "work",
+	 .name = "list all keys",
+	 .count = 5,
+	 .asks = "lru_crawler metadump all\r\n"},
+	{.pool = "work",
+	 .name = "list all keys",
+	 .count = 60,
+	 .asks = "lru_crawler metadump all\r\n"},
+	{.pool = "work",
+	 .name = "list all keys",
+	 .count = 300,
+	 .asks = "lru_crawler metadump all\r\n"},
+	{.pool = "work", .name = "ask for classes", .count = 300, .asks = "stats items\r\n"},
+};
+
+/* The rows that are asked for: those of a pool, or "all"; NULL: the worst of each pool. */
+static const char *asked;
+
+static bool
+is_asked(const struct crowd *c)
+{
+	if (asked == NULL)
+		return c->worst;
+	return strcmp(asked, "all") == 0 || strcmp(asked, c->pool) == 0;
+}
+
+static void
+peers_that_fill_a_pool_slow_nobody_by_more_than_half(void **state)
+{
+	const struct crowd none = {.pool = "control", .name = "nothing"};
+	const struct result alone = honest_beside(&none);
+	uint32_t rows = 0, bad = 0;
+
+	check_eq(alone.refused, 0);
+	for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
+		struct result beside;
+
+		if (!is_asked(&crowds[i]))
+			continue;
+		rows++;
+		beside = honest_beside(&crowds[i]);
+		for (uint32_t k = 0; k < KINDS; k++)
+			if (beside.p99_us[k] * 2ull > alone.p99_us[k] * 3ull)
+				print_message("BAD %s %u\n", kind_names[k], beside.p99_us[k]),
+					bad++;
+		bad += beside.refused + beside.good_resets;
+		bad += beside.answers * 20 < alone.answers * 19;
+	}
+	print_message("%u rows\n", rows);
+	check(rows > 0);
+	check_eq(bad, 0);
+}
+
+/* ---- places of a few ---- */
+
+struct few {
+	struct sim_service sim;
+	bool reads;
+	struct conn *conn[WATCHERS_MAX + 3];
+	uint32_t count, lost;
+	char heard[WATCHERS_MAX + 3][64]; /* the first bytes of each */
+};
+
+static void
+few_gone(void *arg, struct conn *c)
+{
+	struct few *f = arg;
+
+	(void)c;
+	f->lost++;
+	for (uint32_t i = 0; i < f->count; i++)
+		if (f->conn[i] == c)
+			f->conn[i] = NULL;
+}
+
+static void
+few_opened(void *arg, struct conn *c)
+{
+	(void)arg;
+	(void)c;
+}
+
+static void
+few_turn(void *arg)
+{
+	struct few *f = arg;
+
+	while (stack_pop_ready(f->sim.ss->stack) != NULL)
+		;
+	for (uint32_t i = 0; i < f->count; i++) {
+		struct view v;
+
+		if (f->conn[i] == NULL || (v = conn_peek(f->conn[i])).len == 0)
+			continue;
+		if (f->heard[i][0] == 0)
+			memcpy(f->heard[i], v.data, v.len < 63 ? v.len : 63);
+		else if (!f->reads)
+			continue;
+		conn_advance(f->sim.ss->stack, f->conn[i], v.len);
+	}
+}
+
+static struct few *
+few_create(void)
+{
+	const struct stack_user user = {.opened = few_opened, .gone = few_gone};
+	const struct sim_service_options o = sim_service_defaults();
+	struct few *f = calloc(1, sizeof *f);
+	struct stack_user with_arg = user;
+
+	check_ptr(f);
+	with_arg.arg = f;
+	f->reads = true;
+	sim_service_create(&f->sim, &o, &with_arg, few_turn);
+	return f;
+}
+
+static void
+few_destroy(struct few *f)
+{
+	sim_service_destroy(&f->sim);
+	free(f);
+}
+
+/* Its first line; other: of another source. */
+static const char *
+few_ask(struct few *f, bool other, const char *line)
+{
+	const uint32_t i = f->count++;
+
+	f->conn[i] = other ? sim_service_connect6(&f->sim) : sim_service_connect(&f->sim);
+	sim_service_run(&f->sim, 5 * MS_NS, STEP_NS);
+	sim_service_say(&f->sim, f->conn[i], line, (uint32_t)strlen(line));
+	sim_service_run(&f->sim, 5 * MS_NS, STEP_NS);
+	return f->heard[i];
+}
+
+static void
+a_source_with_all_watches_yields_one_to_another(void **state)
+{
+	struct few *f = few_create();
+
+	for (uint32_t i = 0; i < WATCHERS_MAX; i++)
+		check_str(few_ask(f, false, "watch\r\n"), "OK\r\n");
+	check_str(few_ask(f, false, "watch\r\n"), "WATCHER_TOO_MANY log watcher limit reached\r\n");
+	check_eq(f->lost, 0);
+	check_str(few_ask(f, true, "watch\r\n"), "OK\r\n");
+	check_eq(f->lost, 1);
+	check_eq(sim_service_count(&f->sim, ADMIN_YIELDED), 1);
+	few_destroy(f);
+}
+
+/* All of one source: those that read keep their places. */
+static void
+a_watch_that_is_not_read_yields_its_place(void **state)
+{
+	struct few *f = few_create();
+
+	for (uint32_t i = 0; i < WATCHERS_MAX; i++)
+		check_str(few_ask(f, false, "watch\r\n"), "OK\r\n");
+	f->reads = false;
+	few_ask(f, false, "get a\r\n");
+	for (uint32_t i = 0; i < 40000; i++) {
+		if (conn_writable(f->sim.ss->stack, f->conn[WATCHERS_MAX], 1))
+			sim_service_say(&f->sim, f->conn[WATCHERS_MAX], "get a\r\n", 7);
+		if (i % 20 == 0)
+			sim_service_run(&f->sim, MS_NS, STEP_NS);
+	}
+	check_str(few_ask(f, false, "watch\r\n"), "OK\r\n");
+	check_eq(sim_service_count(&f->sim, ADMIN_YIELDED), 1);
+	few_destroy(f);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(peers_that_fill_a_pool_slow_nobody_by_more_than_half),
+		cmocka_unit_test(a_source_with_all_watches_yields_one_to_another),
+		cmocka_unit_test(a_watch_that_is_not_read_yields_its_place),
+	};
+
+	asked = argc > 1 ? argv[1] : NULL;
+	if (asked != NULL)
+		cmocka_set_test_filter(strncmp(asked, "a_", 2) == 0 ? asked : "peers_*");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
