@@ -172,17 +172,6 @@ clients_accept(struct capture_service *s, uint64_t now_ns)
 
 /* ---- begin and end ---- */
 
-static bool
-request_is_good(const struct capture_request *r, size_t bytes)
-{
-	return bytes >= capture_request_bytes(0) && r->magic == CAPTURE_MAGIC &&
-	       r->insn_count <= CAPTURE_INSNS_MAX &&
-	       bytes == capture_request_bytes(r->insn_count) && r->snap >= CAPTURE_SNAP_MIN &&
-	       r->snap <= CAPTURE_SNAP_MAX && r->seconds >= 1 &&
-	       r->seconds <= CAPTURE_SECONDS_MAX && r->size >= CAPTURE_SIZE_MIN &&
-	       r->size <= CAPTURE_SIZE_MAX && memchr(r->filter, 0, sizeof r->filter) != NULL;
-}
-
 static uint64_t
 clock_ns(const void *clock)
 {
@@ -277,7 +266,7 @@ request_read(struct capture_service *s, uint64_t now_ns)
 	if (got < 0 && errno == EAGAIN && now_ns < s->due_ns)
 		return;
 	if (got > 0 && (size_t)got <= sizeof s->request &&
-	    request_is_good(&s->request, (size_t)got) && capture_start(s, &words)) {
+	    capture_request_is_good(&s->request, (size_t)got) && capture_start(s, &words)) {
 		s->state = RUNS;
 		s->due_ns = now_ns + s->request.seconds * NS_PER_S;
 		return;

@@ -77,6 +77,19 @@ capture_request_bytes(uint32_t insn_count)
 	return offsetof(struct capture_request, insns) + insn_count * sizeof(struct capture_insn);
 }
 
+/* True if the first `bytes` of r are a request within all limits. Its instructions are still to be
+ * judged (capture_filter.h). */
+static inline bool
+capture_request_is_good(const struct capture_request *r, size_t bytes)
+{
+	return bytes >= capture_request_bytes(0) && r->magic == CAPTURE_MAGIC &&
+	       r->insn_count <= CAPTURE_INSNS_MAX &&
+	       bytes == capture_request_bytes(r->insn_count) && r->snap >= CAPTURE_SNAP_MIN &&
+	       r->snap <= CAPTURE_SNAP_MAX && r->seconds >= 1 &&
+	       r->seconds <= CAPTURE_SECONDS_MAX && r->size >= CAPTURE_SIZE_MIN &&
+	       r->size <= CAPTURE_SIZE_MAX && memchr(r->filter, 0, sizeof r->filter) != NULL;
+}
+
 /* Returns its length. */
 static inline socklen_t
 capture_address(struct sockaddr_un *to, const char *file_prefix)

@@ -37,6 +37,7 @@ conn_closed(struct serve *sv, struct session *ss)
 		watcher_remove(sv, ss);
 	if (sv->admin->sizes_owner == ss)
 		sv->admin->sizes_owner = NULL;
+	store_walk_end(sv->store, &ss->stream.cursor);
 	if (unlikely(observes(sv, MC_STREAM_CONNEVENTS)))
 		observed_conn(sv, ss, false);
 	conn_unlisted(sv, ss);

@@ -200,7 +200,6 @@ sizes_count(struct serve *sv, struct stream *st)
 		store_walk(sv->store, &st->cursor, STORE_ALL_CLASSES, items, SIZES_BATCH);
 
 	st->work += st->cursor.work_ns;
-	st->later = st->cursor.waits;
 	for (uint32_t i = 0; i < n; i++)
 		sv->admin->sizes[size_cell((uint32_t)item_bytes(items[i]))]++;
 }

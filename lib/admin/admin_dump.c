@@ -1,7 +1,7 @@
 /*
  * admin_dump.c - lists of keys: stats cachedump, lru_crawler metadump and mgdump. A dump walks the
- * index in slices, as its reader takes them, and holds nothing between them: an item may be listed
- * twice, and one that is moved meanwhile be missed.
+ * index in slices, as its reader takes them, and holds no item between them. It lists a key once
+ * that is there all the time (store/introspect.h).
  */
 #include "admin_internal.h"
 
@@ -34,7 +34,6 @@ walk(struct serve *sv, struct stream *st, const struct out_buffer *buffer, uint3
 		store_walk(sv->store, &st->cursor, class, items, max < st->left ? max : st->left);
 
 	st->work += st->cursor.work_ns;
-	st->later = st->cursor.waits;
 	return n;
 }
 

@@ -1,5 +1,6 @@
 /*
- * flash_under.c - walks down from a block device in sysfs, and locks what it comes to.
+ * flash_under.c - walks down from a block device in sysfs, and locks the files and devices that
+ * it finds.
  */
 #include "flash_under.h"
 
@@ -13,7 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* A path in sysfs: its folder's, and some names. */
+/* Room for a path in sysfs: that of a folder, and some names. */
 #define SYSFS_PATH_BYTES (FLASH_UNDER_PATH_BYTES + 320)
 
 struct walk {
@@ -23,7 +24,7 @@ struct walk {
 
 static int under_block(const struct walk *w, const char *folder, uint32_t depth);
 
-/* The first line of a file of sysfs. */
+/* Reads the first line of a file of sysfs. */
 static bool
 line_of(char line[FLASH_UNDER_PATH_BYTES], const char *folder, const char *name)
 {
@@ -31,7 +32,8 @@ line_of(char line[FLASH_UNDER_PATH_BYTES], const char *folder, const char *name)
 	FILE *file;
 	bool is_read;
 
-	snprintf(path, sizeof path, "%s/%s", folder, name);
+	if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
+		return false;
 	file = fopen(path, "re");
 	if (file == NULL)
 		return false;
@@ -52,7 +54,7 @@ folder_of(char folder[FLASH_UNDER_PATH_BYTES], const struct walk *w, unsigned de
 
 /* ---- loop devices over a file ---- */
 
-/* Is the loop device of that folder over this file? One that the walk came from is not another. */
+/* True if the loop device of that folder lies over this file. */
 static bool
 lies_over(const char *folder, const struct stat *st)
 {
@@ -63,7 +65,8 @@ lies_over(const char *folder, const struct stat *st)
 	       behind.st_dev == st->st_dev && behind.st_ino == st->st_ino;
 }
 
-/* -EEXIST: a loop device lies over the file, other than the one named. */
+/* Checks that no loop device lies over the file, except the one named by but; otherwise returns
+ * -EEXIST. */
 static int
 no_loop_over(const struct walk *w, const struct stat *st, const char *but)
 {
@@ -79,8 +82,9 @@ no_loop_over(const struct walk *w, const struct stat *st, const char *but)
 	while (dir != NULL && found == 0 && (e = readdir(dir)) != NULL) {
 		if (strncmp(e->d_name, "loop", 4) != 0)
 			continue;
-		snprintf(folder, sizeof folder, "%s/%s", blocks, e->d_name);
-		if (!lies_over(folder, st) ||
+		if ((size_t)snprintf(folder, sizeof folder, "%s/%s", blocks, e->d_name) >=
+			    sizeof folder ||
+		    !lies_over(folder, st) ||
 		    (has_own && line_of(device, folder, "dev") && strcmp(device, own) == 0))
 			continue;
 		snprintf(w->under->at, sizeof w->under->at, "%s", e->d_name);
@@ -91,14 +95,14 @@ no_loop_over(const struct walk *w, const struct stat *st, const char *but)
 	return found;
 }
 
-/* ---- down ---- */
+/* ---- walk down ---- */
 
 /* Locks the file or block device behind the loop device of that folder, as its own user would. */
 static int
 lock_behind(const struct walk *w, const char *folder, const char *path, uint32_t depth)
 {
 	struct flash_under *u = w->under;
-	/* O_EXCL without O_CREAT concerns block devices (open(2)). */
+	/* O_EXCL without O_CREAT applies to block devices (open(2)). */
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_EXCL);
 	char next[FLASH_UNDER_PATH_BYTES];
 	struct stat st;
@@ -124,8 +128,8 @@ lock_behind(const struct walk *w, const char *folder, const char *path, uint32_t
 	return under_block(w, next, depth + 1);
 }
 
-/* The devices that device-mapper or md made this one of: the kernel has claimed them, and not what
- * is behind them. */
+/* Walks down to the devices that device-mapper or md combined into this one. The kernel has
+ * claimed these, but not what is behind them. */
 static int
 under_slaves(const struct walk *w, const char *folder, uint32_t depth)
 {
@@ -151,7 +155,7 @@ under_slaves(const struct walk *w, const char *folder, uint32_t depth)
 	return error;
 }
 
-/* folder: a block device's in sysfs. */
+/* Walks down from a block device. folder is its folder in sysfs. */
 static int
 under_block(const struct walk *w, const char *folder, uint32_t depth)
 {

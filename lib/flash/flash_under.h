@@ -1,14 +1,16 @@
 /*
- * flash_under.h - what a flash device lies on: the file behind a loop device is the same bytes
- * under another name, which neither the kernel's claim nor the lock of the device protects.
+ * flash_under.h - locks what a flash device lies on: the file behind a loop device has the same
+ * bytes under another name, which neither the kernel's claim nor the lock of the device protects.
  *
- * Shape:  sysfs says what is behind a loop device, of which disk a partition is, and which devices
- *         device-mapper and md are made of. All files and devices on the way down are locked, as
- *         their own user would lock them. A loop device that lies over the file is another way in.
+ * Shape:  sysfs has the file behind a loop device, the disk of a partition, and the devices below
+ *         device-mapper and md. All files and devices on the way down are locked, as their own
+ *         user would lock them. A loop device that lies over the file would be another access to
+ *         it.
  * Owner:  the locks hold until flash_under_unlock.
  * Thread: any; no heap but readdir's.
- * Errors: a negative errno, and where it was found. What cannot be opened is named, and not locked.
- * Bounds: FLASH_UNDER_MAX locks, FLASH_UNDER_DEPTH levels: what lies deeper is not looked at.
+ * Errors: a negative errno, with the file or device. One that cannot be opened is named, and not
+ *         locked.
+ * Bounds: FLASH_UNDER_MAX locks, FLASH_UNDER_DEPTH levels; deeper ones are ignored.
  */
 #ifndef CLOCKOO_FLASH_UNDER_H
 #define CLOCKOO_FLASH_UNDER_H
@@ -24,14 +26,16 @@
 struct flash_under {
 	uint32_t count;
 	int fds[FLASH_UNDER_MAX];
-	char at[FLASH_UNDER_PATH_BYTES];       /* of an error: the file or device */
-	char unopened[FLASH_UNDER_PATH_BYTES]; /* the first that could not be opened, or empty */
+	char at[FLASH_UNDER_PATH_BYTES];       /* the file or device of an error */
+	char unopened[FLASH_UNDER_PATH_BYTES]; /* the first one that was not opened, or empty */
 };
 
-/* Locks what the open file or block device lies on. -EWOULDBLOCK, -EBUSY: another process has
- * u->at; -EEXIST: u->at is a loop device that lies over the same file. Nothing is locked then. */
+/* Locks what the open file or block device lies on. -EWOULDBLOCK, -EBUSY: another process uses
+ * u->at; -EEXIST: u->at is a loop device that lies over the same file. On an error nothing stays
+ * locked. */
 int flash_under_lock(struct flash_under *u, const char *sysfs, int fd);
-/* The same of a block device by its numbers, but for loop devices that lie over itself. */
+/* As flash_under_lock, for a block device by its numbers, without the check for loop devices
+ * that lie over it. */
 int flash_under_lock_device(struct flash_under *u, const char *sysfs, unsigned device_major,
 			    unsigned device_minor);
 void flash_under_unlock(struct flash_under *u);

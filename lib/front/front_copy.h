@@ -92,7 +92,7 @@ struct front_brought {
 	uint32_t opened; /* front_cells_opened_mt() before the request */
 };
 
-/* What a copy reports besides value and flags, as bits. */
+/* Bits for the facts that a copy reports besides value and flags. */
 enum { FRONT_TELLS_CAS = 1u << 0, FRONT_TELLS_WHOLE = 1u << 1 };
 
 /* Prepares a fill, before a key is requested that has no copy, or none that reports enough.

@@ -40,14 +40,15 @@
  * Thread: core-local, all of it.
  *
  * Errors: an ask without an answer after timeout_ns is forgotten, and has failed, unless its lane
- * is slow and not late (is_coming()): its key is told as a miss, or as an error which ends a line
- * of text (misses_on_failure). So has one that finds no place for timeout_ns, comes in a drain, or
- * finds no buffer for its request. A datagram that finds no place is dropped. An answer that its
- * connection has no room for within timeout_ns is released, and its key is asked for once more; so
- * is one whose memory the supplier needs (serve_answer_yield()). A write that fails is always told
- * as an error; if it was asked, nobody knows whether it is done. flush_all with noreply then ends
- * its connection. The answer to a write has its room from write() on. One that is refused for its
- * size or its memory is not asked.
+ *         is slow and not late (is_coming()): its key is told as a miss, or as an error which ends
+ *         a line of text (misses_on_failure). So has one that finds no place for timeout_ns, comes
+ *         in a drain, or finds no buffer for its request. A datagram that finds no place is
+ *         dropped. An answer that its connection has no room for within timeout_ns is released,
+ *         and its key is asked for once more; so is one whose memory the supplier needs
+ *         (serve_answer_yield()). A write that fails is always told as an error; if it was asked,
+ *         nobody knows whether it is done. flush_all with noreply then ends its connection. The
+ *         answer to a write has its room from write() on. One that is refused for its size or its
+ *         memory is not asked.
  *
  * Bounds: AWAITS_MAX asks a core. A connection has AWAITS_SESSION_MAX, and less while few are free;
  *         the last AWAITS_FIRST_ONLY are for connections that have none. A lane, which is a server

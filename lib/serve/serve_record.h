@@ -28,6 +28,8 @@ record_get(struct serve *sv, const struct op *op, const struct item *it, bool to
 	count_get(sv, touch, it != NULL);
 	if (it != NULL)
 		class_count(sv, it, touch ? CLASS_TOUCH_HITS : CLASS_GET_HITS);
+	else
+		store_read_missed(sv->store, op->hash);
 	if (unlikely(sv->observed))
 		sv->admin_ops->got(sv, op, it);
 }

@@ -4,10 +4,11 @@
 #include "serve_stream.h"
 
 static void
-stream_end(struct stream *st, struct out_buffer *buffer)
+stream_end(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
 	static const struct view none;
 
+	store_walk_end(sv->store, &st->cursor);
 	if (st->binary)
 		buffer->at = mc_put_bin_stat(buffer->at, st->echo, none, none);
 	else
@@ -33,7 +34,7 @@ stream_fill(struct serve *sv, struct session *ss, struct stream *st, struct out_
 {
 	while (out_room(buffer) >= st->kind->row_max) {
 		if (st->rows_done) {
-			stream_end(st, buffer);
+			stream_end(sv, st, buffer);
 			return;
 		}
 		if (ss != NULL && (st->later || !work_goes_on(sv, ss)))

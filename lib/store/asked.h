@@ -1,13 +1,13 @@
 /*
- * asked.h - which keys are asked for again, and not stored, soon after their items were evicted.
+ * asked.h - which evicted keys are read again soon, and not stored.
  *
- * Ghosts (ghost.h) tell what a set brings back. A value that is written once and read once some
- * time later comes back in no set: its get misses, and that is all. So of a part of all keys the
- * eviction is noted here, and a get that misses looks for it. A set of that key takes the question
- * back, since its ghost counts it.
+ * Ghosts (ghost.h) find what a set brings back. A value that is written once and read once some
+ * time later is brought back by no set: its read misses, and nothing follows. So evictions of a
+ * part of all keys are noted here, and every read that misses looks for its note. A set of that key
+ * removes the note, since the ghost counts the return.
  *
  * Shape:  groups of four entries of 64 bits, found by the hash; a new one pushes out the oldest.
- *         An entry counts once: a client that asks again and again moves nothing.
+ *         An entry counts once, so a client that polls a key moves nothing.
  * Owner:  the store's private memory; not kept over a restart.
  * Thread: any core, without a lock: entries are hints. A class's wait is under its lock.
  * Bounds: one key in 2^shift, so that 4,096 to 8,191 items of the class with most objects are
@@ -27,24 +27,28 @@
 #define ASKED_SHIFT_MAX 15u
 #define ASKED_CLASSES   256u
 #define ASKED_AGE_BITS  22u
-/* Of what left probation so much is asked for, and by so many: it is too short. */
+/* Probation is too short if one in ASKED_PART of the evictions is asked for, and ASKED_MIN at
+ * least. */
 #define ASKED_PART 200u
 #define ASKED_MIN  4u
-/* Counts lose so much each time they are judged. */
+/* Counts lose this part of themselves each time they are judged. */
 #define ASKED_FORGET 4u
-/* Windows until a shorter probation is tried again: at first; at most. Each trial that fails makes
- * it longer. */
+/* Windows until a shorter probation is tried: the first time, and at most. A trial that fails makes
+ * the next wait ASKED_WAIT_TIMES as long. */
 #define ASKED_WAIT_FIRST 32u
 #define ASKED_WAIT_MOST  512u
 #define ASKED_WAIT_TIMES 4u
 
-/* Of one class: noted evictions from probation and by the CLOCK hand, and those asked for. */
+/* Per-class counts, from probation and by the CLOCK hand: noted evictions, and those asked for. */
 struct asked_class {
 	_Atomic uint32_t left[2], asked[2];
 	_Atomic uint32_t out;     /* evictions, noted or not; it wraps */
 	_Atomic uint32_t objects; /* of the class */
-	uint32_t wait, waited;    /* windows: the length; what is left of it */
-	bool tried;               /* a shorter probation is on trial */
+	uint32_t longest;         /* windows that the first trial waits; 0: nothing was asked for */
+	uint32_t wait, waited;    /* of the next trial; what is left of it */
+	uint32_t quiet;           /* windows since no trial waits */
+	uint32_t enough;          /* the step that probation had before it became shorter */
+	bool fell;                /* it has, since it was too short last */
 };
 
 struct asked {
@@ -54,7 +58,7 @@ struct asked {
 	struct asked_class class[ASKED_CLASSES];
 };
 
-/* An entry: 32 bits of hash, 8 of class, kept, taken, age in units of 2^shift evictions. */
+/* Layout of an entry: 32 bits of hash, 8 of class, kept, taken, age in 2^shift evictions. */
 #define ASKED_KEPT  (1ull << 23)
 #define ASKED_TAKEN (1ull << 22)
 #define ASKED_AGE   ((1ull << ASKED_AGE_BITS) - 1)
@@ -96,7 +100,7 @@ asked_load(const _Atomic uint32_t *n)
 	return atomic_load_explicit(n, memory_order_relaxed);
 }
 
-/* An item was evicted: from probation, or by the CLOCK hand. */
+/* Notes the eviction of an item: from probation, or (kept) by the CLOCK hand. */
 static inline void
 asked_note(struct asked *a, uint32_t class, uint64_t hash, bool kept)
 {
@@ -127,8 +131,8 @@ asked_find(struct asked *a, uint64_t hash)
 	return NULL;
 }
 
-/* True if the item would have been there with a longer probation: it was evicted while less than
- * half of the class was. */
+/* True if a longer probation would have kept the item: less than half of the class was evicted
+ * since. */
 static inline bool
 asked_in_time(const struct asked *a, uint64_t entry)
 {
@@ -139,7 +143,7 @@ asked_in_time(const struct asked *a, uint64_t entry)
 	return age <= asked_load(&c->objects) >> shift >> 1;
 }
 
-/* A get of a noted key missed. */
+/* Counts the first read of a noted key that misses. */
 static inline void
 asked_missed(struct asked *a, uint64_t hash)
 {
@@ -156,7 +160,7 @@ asked_missed(struct asked *a, uint64_t hash)
 	asked_add(&a->class[entry >> 24 & 0xff].asked[(entry & ASKED_KEPT) != 0], 1);
 }
 
-/* A noted key is stored: it was asked for by one who stores it. */
+/* Removes the note of a key that is stored, and what a read of it has counted. */
 static inline void
 asked_stored(struct asked *a, uint64_t hash)
 {
@@ -174,7 +178,7 @@ asked_stored(struct asked *a, uint64_t hash)
 
 /* ---- under the class's lock ---- */
 
-/* A class has so many objects now: the largest one decides how many keys are noted. */
+/* Sets a class's number of objects. The class with most objects decides how many keys are noted. */
 static inline void
 asked_resize(struct asked *a, uint32_t class, uint32_t objects)
 {
@@ -190,15 +194,22 @@ asked_resize(struct asked *a, uint32_t class, uint32_t objects)
 	atomic_store_explicit(&a->mask, (1u << shift) - 1, memory_order_relaxed);
 }
 
-/* Is enough of what left probation asked for, and more often than what the CLOCK hand evicted? */
+/* True if enough of what left probation is asked for, and more often than what the CLOCK hand
+ * evicted. */
 static inline bool
-asked_for(struct asked_class *c)
+asked_for(const struct asked_class *c)
 {
 	const uint64_t young = asked_load(&c->asked[0]), kept = asked_load(&c->asked[1]);
 	const uint64_t young_left = asked_load(&c->left[0]), kept_left = asked_load(&c->left[1]);
-	const bool is = young >= ASKED_MIN && young * ASKED_PART > young_left + kept_left &&
-			young * (kept_left + 1) > 2 * kept * (young_left + 1);
 
+	return young >= ASKED_MIN && young * ASKED_PART > young_left + kept_left &&
+	       young * (kept_left + 1) > 2 * kept * (young_left + 1);
+}
+
+/* Counts lose a part of themselves at the end of each window. */
+static inline void
+asked_forget(struct asked_class *c)
+{
 	for (uint32_t i = 0; i < 2; i++) {
 		atomic_fetch_sub_explicit(&c->left[i], asked_load(&c->left[i]) / ASKED_FORGET,
 					  memory_order_relaxed);
@@ -206,35 +217,44 @@ asked_for(struct asked_class *c)
 			&c->asked[i], (asked_load(&c->asked[i]) + ASKED_FORGET - 1) / ASKED_FORGET,
 			memory_order_relaxed);
 	}
-	return is;
 }
 
-/* It was too short: the trial has failed, if there was one. */
-static inline void
-asked_rises(struct asked_class *c)
+/* Probation was too short at this step of it. If it had become shorter, returns the step that was
+ * long enough, and the next trial waits longer. */
+static inline uint32_t
+asked_rises(struct asked_class *c, uint32_t step)
 {
-	const uint32_t longer = c->wait * ASKED_WAIT_TIMES;
+	const uint32_t longer = c->longest * ASKED_WAIT_TIMES;
 
-	if (c->wait == 0)
-		c->wait = ASKED_WAIT_FIRST;
-	else if (c->tried)
-		c->wait = longer < ASKED_WAIT_MOST ? longer : ASKED_WAIT_MOST;
-	c->tried = false;
-	c->waited = c->wait;
+	if (c->longest == 0)
+		c->longest = ASKED_WAIT_FIRST;
+	else if (c->fell)
+		c->longest = longer < ASKED_WAIT_MOST ? longer : ASKED_WAIT_MOST;
+	if (c->fell && step < c->enough)
+		step = c->enough;
+	c->fell = false;
+	c->quiet = 0;
+	c->wait = c->waited = c->longest;
+	return step;
 }
 
-/* May probation become shorter? */
+/* True if probation may become shorter than at this step. The first trial waits longest; each one
+ * after which nobody asks halves the wait. */
 static inline bool
-asked_lets_fall(struct asked_class *c)
+asked_lets_fall(struct asked_class *c, uint32_t step)
 {
 	if (c->waited != 0) {
 		c->waited--;
 		return false;
 	}
-	if (c->tried)
+	if (c->fell)
 		c->wait /= 2;
-	c->tried = c->wait != 0;
+	else
+		c->enough = step;
+	c->fell = true;
 	c->waited = c->wait;
+	if (c->wait == 0 && c->quiet++ == ASKED_WAIT_MOST)
+		c->longest = c->enough = 0;
 	return true;
 }
 

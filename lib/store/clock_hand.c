@@ -294,7 +294,7 @@ slab_new_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *
 	uint32_t kept_step = step;
 
 	asked_resize(sl->asked, class, objects);
-	if (sl->asked->class[class].wait != 0)
+	if (sl->asked->class[class].longest != 0)
 		kept_step |= PROBATION_ASKED;
 	if (unlikely(kept_step != atomic_load_explicit(&c->probation_step, memory_order_relaxed)))
 		atomic_store_explicit(&c->probation_step, kept_step, memory_order_relaxed);

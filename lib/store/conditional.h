@@ -31,6 +31,9 @@
  * dead item it finds. */
 const struct item *store_peek(struct store_core *sc, struct view key, uint64_t hash);
 const struct item *store_peek_probed(struct store_core *sc, const struct probe *p, struct view key);
+/* A read by any other call than store_get and its kind has missed: the eviction learns from it
+ * (asked.h). A second call for the same miss changes nothing. */
+void store_read_missed(struct store_core *sc, uint64_t hash);
 /* Does the key's first bucket alone say that no slot has it? False: nothing is said. */
 bool store_lacks(const struct store_core *sc, uint64_t hash);
 /* Set the reference bit of an item that was peeked at, as a get does. */

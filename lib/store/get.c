@@ -202,15 +202,19 @@ find(struct store_core *sc, const struct probe *p, struct view key)
 	return find_at(sc, key, &place);
 }
 
-/* A get of the key has missed: was it evicted too early? */
-static __attribute__((noinline)) const struct item *
-missed(struct store_core *sc, struct view key)
+void
+store_read_missed(struct store_core *sc, uint64_t hash)
 {
 	struct slab *sl = &sc->store->slab;
-	const uint64_t hash = index_hash(&sc->store->ix, key);
 
 	if (sl->probation && asked_notes(sl->asked, hash))
 		asked_missed(sl->asked, hash);
+}
+
+static __attribute__((noinline)) const struct item *
+missed(struct store_core *sc, struct view key)
+{
+	store_read_missed(sc, index_hash(&sc->store->ix, key));
 	return NULL;
 }
 

@@ -98,12 +98,18 @@ spread(uint32_t n, uint32_t below)
 	return (uint32_t)((uint64_t)n * below >> 32);
 }
 
+/* A tag's share of all positions: those of a key's two buckets add up to it. */
+static inline uint32_t
+tag_position(uint16_t tag)
+{
+	return (tag & ~(uint32_t)TAG_DISPLACED) * 0x9e3779b1u;
+}
+
 /* The alternate bucket of what lies in this one under this tag; its own inverse. */
 static inline uint32_t
 bucket_alternate(uint32_t bucket_count, uint32_t bucket, uint16_t tag)
 {
-	const uint32_t name = tag & ~TAG_DISPLACED;
-	const uint32_t sum = 2 * spread(name * 0x9e3779b1u, bucket_count / 2) + 1;
+	const uint32_t sum = 2 * spread(tag_position(tag), bucket_count / 2) + 1;
 
 	return sum - bucket + (sum < bucket ? bucket_count : 0);
 }
@@ -121,6 +127,23 @@ static inline uint32_t
 hash_primary(uint32_t bucket_count, uint64_t hash)
 {
 	return spread((uint32_t)(hash >> 32), bucket_count);
+}
+
+/* The positions of a key's buckets, in parts of 2^32 of any number of buckets. spread() says which
+ * bucket has a position. The primary bucket has its own; the alternate bucket has its own, or is up
+ * to ALTERNATE_BEHIND buckets behind, the first one behind the last. */
+#define ALTERNATE_BEHIND 2u
+
+static inline uint32_t
+hash_position(uint64_t hash)
+{
+	return (uint32_t)(hash >> 32);
+}
+
+static inline uint32_t
+hash_alternate_position(uint64_t hash)
+{
+	return tag_position(hash_tag(hash)) - hash_position(hash);
 }
 
 static inline struct place

@@ -25,19 +25,24 @@
 
 /* The state of a walk; zero is its beginning. */
 struct store_cursor {
-	uint32_t bucket;
-	uint32_t slot;
-	uint32_t buckets; /* of the index, as seen last */
+	uint32_t at;      /* the next position in the index, in parts of 2^32 */
+	uint32_t place;   /* of the walk among others (walks.h) */
+	uint32_t owner;   /* its number there; 0: it has no place */
 	uint32_t work_ns; /* of the last step, as estimated: no clock is read */
-	bool waits;       /* until the index has shrunk: no item comes in this turn */
+	uint64_t hash;    /* of the item shown last */
+	bool amid;        /* that one is at the next position, and others may be */
+	bool begun;
 	bool done;
 };
 
-/* The next items, at most max. cursor.done is the end, 0 items is not. While others write, an item
- * may come twice, and one that a cuckoo path or the sweep moves may be missed. The walk always
- * ends; it sets no reference bit. */
+/* The next items, at most max. cursor.done is the end, 0 items is not. A key that is there all the
+ * time comes once, whatever others write, as long as no more than WALKS_MAX walks are under way and
+ * this one does not pause for WALK_PAUSE_MAX_S (walks.h). The walk always ends; it sets no
+ * reference bit. */
 uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 		    const struct item **items, uint32_t max);
+/* The walk does not go on. Until then, or its end, it keeps items from moving past it. */
+void store_walk_end(struct store_core *sc, struct store_cursor *cursor);
 
 /* ---- classes ---- */
 

@@ -22,6 +22,7 @@
 #include "resize_limits.h"
 #include "retire_list.h"
 #include "unlink.h"
+#include "walk.h"
 
 #define DEFERRED       UINT32_MAX
 #define TARGETS_MAX    (2 * BUCKET_SLOTS) /* both buckets of each item */
@@ -122,9 +123,9 @@ way_to(const struct store *st, struct migration *m, uint32_t bucket)
 }
 
 /* Choose the new bucket of the item in a slot: the one that replaces this one for its key; if that
- * is full, the key's other bucket. When the index grows, a displaced item goes to its primary
- * bucket if that has a higher number: gets of it then read one bucket. With a lower number it would
- * be behind a walk that is under way (walk.c), and slots there are scarce. */
+ * is full, the key's other bucket, unless a walk is between them (walk.c). When the index grows, a
+ * displaced item goes to its primary bucket if that has a higher number: gets of it then read one
+ * bucket. Slots in buckets with lower numbers are scarce. */
 static struct slot_plan
 choose(const struct store *st, struct migration *m, uint32_t slot, uint32_t ref,
        struct place *after)
@@ -140,15 +141,18 @@ choose(const struct store *st, struct migration *m, uint32_t slot, uint32_t ref,
 	const uint32_t first = alternate ? after->alternate : after->primary;
 	const uint32_t second = alternate ? after->primary : after->alternate;
 	const uint16_t other_tag = tag ^ TAG_DISPLACED;
+	const bool moves = walks_let_move(st, ref);
 
-	if (alternate && m->after.new_count > m->after.old_count && second > m->bucket)
+	if (moves && alternate && m->after.new_count > m->after.old_count && second > m->bucket)
 		to = way_to(st, m, second);
 	if (to < TARGETS_MAX)
 		return (struct slot_plan){.ref = ref, .to = (uint8_t)to, .tag = other_tag};
 	to = way_to(st, m, first);
 	if (to != NOWHERE)
 		return (struct slot_plan){.ref = ref, .to = (uint8_t)to, .tag = tag};
-	if (second != m->bucket)
+	if (!moves)
+		after->primary = after->alternate = first; /* a slot elsewhere is of no use */
+	else if (second != m->bucket)
 		to = way_to(st, m, second);
 	return (struct slot_plan){
 		.ref = ref, .to = (uint8_t)to, .tag = to != NOWHERE ? other_tag : 0};
@@ -287,6 +291,18 @@ is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 	return true;
 }
 
+/* True if the plan moves the item in a slot to its other bucket, and a walk is between the two.
+ * Under the locks. */
+static bool
+crosses_walk(const struct store *st, const struct migration *m, uint32_t slot)
+{
+	const struct bucket *b = index_bucket(&st->ix, m->bucket);
+	const struct slot_plan *sp = &m->slots[slot];
+
+	return sp->to < TARGETS_MAX && ((sp->tag ^ bucket_tag(b, slot)) & TAG_DISPLACED) != 0 &&
+	       !walks_let_move(st, bucket_ref(b, slot));
+}
+
 /* Under the locks: does the bucket hold what the plan says, and are the slots still empty? */
 static bool
 plan_holds(const struct store *st, struct migration *m)
@@ -297,6 +313,8 @@ plan_holds(const struct store *st, struct migration *m)
 		const uint32_t ref = bucket_tag(b, i) != 0 ? bucket_ref(b, i) : 0;
 
 		if (ref != 0 && ref != m->slots[i].ref && !is_replaced(st, m, i))
+			return false;
+		if (ref != 0 && crosses_walk(st, m, i))
 			return false;
 	}
 	look_again(st, m);
@@ -324,7 +342,7 @@ give_up(const struct store *st, struct migration *m)
 	const struct bucket *b = index_bucket(&st->ix, m->bucket);
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		if (bucket_ref(b, i) != m->slots[i].ref) {
+		if (bucket_ref(b, i) != m->slots[i].ref || crosses_walk(st, m, i)) {
 			unplan(m, i);
 			m->slots[i].ref = bucket_ref(b, i);
 		}

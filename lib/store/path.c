@@ -9,6 +9,7 @@
 #include "path.h"
 #include "resize_limits.h"
 #include "unlink.h"
+#include "walk.h"
 
 #define PATH_SEARCHES_MAX 4u /* a path may be broken by other writers before it is run */
 
@@ -113,10 +114,20 @@ is_avoided(const struct search *s, uint32_t bucket)
 	return false;
 }
 
+/* True if no walk refuses the move of the item in a slot. */
+static bool
+may_leave(const struct store *st, const struct expansion *e, uint32_t to, uint32_t slot)
+{
+	if (unlikely(e->resizing))
+		return walks_let_move(st, bucket_ref(index_bucket(&st->ix, e->bucket), slot));
+	return walks_let_exchange(st, e->bucket_count, e->bucket, to);
+}
+
 /* Add the successors of node n. Returns a node with an empty slot, or 0. */
 static uint32_t
-expand(const struct index *ix, struct search *s, uint32_t n)
+expand(const struct store *st, struct search *s, uint32_t n)
 {
+	const struct index *ix = &st->ix;
 	const uint32_t bucket = s->nodes[n].bucket;
 	struct expansion e;
 
@@ -125,7 +136,8 @@ expand(const struct index *ix, struct search *s, uint32_t n)
 		const struct successor next = successor_of(&e, ix, slot);
 
 		protocol_gap();
-		if (next.tag == 0 || next.bucket == bucket || is_avoided(s, next.bucket))
+		if (next.tag == 0 || next.bucket == bucket || is_avoided(s, next.bucket) ||
+		    !may_leave(st, &e, next.bucket, slot))
 			continue;
 		s->nodes[s->count++] = (struct node){.bucket = next.bucket,
 						     .parent = (uint16_t)n,
@@ -152,7 +164,6 @@ nodes_max(const struct store *st, const struct search *s)
 static uint32_t
 search(const struct store *st, struct search *s, const struct place *p)
 {
-	const struct index *ix = &st->ix;
 	uint32_t found = 0;
 
 	s->seq = p->seq;
@@ -161,7 +172,7 @@ search(const struct store *st, struct search *s, const struct place *p)
 	s->nodes[1] = (struct node){.bucket = p->alternate};
 	s->count = 2;
 	for (uint32_t n = 0; n < s->count && found == 0 && s->count < s->max; n++)
-		found = expand(ix, s, n);
+		found = expand(st, s, n);
 	return found;
 }
 
@@ -189,11 +200,11 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 
 	bucket_lock_both(from, to);
 
-	const uint32_t empty = bucket_empty_slot(to);
+	const uint32_t empty = bucket_empty_slot(to), ref = bucket_ref(from, node->slot);
 
 	if (bucket_tag(from, node->slot) == node->tag && empty < BUCKET_SLOTS &&
-	    move_is_current(&st->ix, s, n, bucket_ref(from, node->slot))) {
-		const struct item *it = item_at(st, bucket_ref(from, node->slot));
+	    move_is_current(&st->ix, s, n, ref) && walks_let_move(st, ref)) {
+		const struct item *it = item_at(st, ref);
 
 		/* A flushed item must not move: the sweep may have passed the new bucket. */
 		if (item_flushed(it, store_generation(st))) {
@@ -262,7 +273,8 @@ step_out(struct store_core *sc, const struct place *p, struct bucket *from, uint
 		return false;
 	empty = bucket_empty_slot(to);
 	/* The tag names the other bucket, unless a resize has begun. */
-	if (empty < BUCKET_SLOTS && place_is_current(&st->ix, p)) {
+	if (empty < BUCKET_SLOTS && place_is_current(&st->ix, p) &&
+	    walks_let_move(st, bucket_ref(from, slot))) {
 		if (unlikely(store_slot_is_flushed(st, from, slot))) {
 			unlink_spot(sc, (struct spot){.bucket = from, .slot = slot},
 				    UNLINK_REQUESTED);

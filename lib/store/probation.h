@@ -122,16 +122,18 @@ probation_consider(struct probation *p, struct asked_class *asked, uint32_t step
 	const uint32_t left = atomic_load_explicit(&p->young.left, memory_order_relaxed) +
 			      atomic_load_explicit(&p->kept.left, memory_order_relaxed);
 
-	if (left < p->due)
+	/* A trial that fails ends at once. */
+	if (left < p->due && !(asked->fell && asked_for(asked)))
 		return step;
 	if (asked_for(asked)) {
-		asked_rises(asked);
+		step = asked_rises(asked, step);
 		step = step + STEP_UP < PROBATION_NONE ? step + STEP_UP : PROBATION_NONE;
 	} else if (probation_is_too_short(p, window)) {
 		step = step + STEP_UP < PROBATION_STEPS ? step + STEP_UP : PROBATION_STEPS;
-	} else if (asked_lets_fall(asked)) {
+	} else if (asked_lets_fall(asked, step)) {
 		step -= step < STEP_DOWN ? step : STEP_DOWN;
 	}
+	asked_forget(asked);
 	evictions_forget(&p->young);
 	evictions_forget(&p->kept);
 	p->due = left - left / FORGET_PART + window;

@@ -14,6 +14,7 @@
  * index was resized meanwhile, the first pass is repeated, since keys have other primary buckets.
  */
 #include "sweep.h"
+#include "walk.h"
 
 /* Is the geometry still the one that the pass began with? */
 static bool
@@ -66,12 +67,12 @@ relocate_item(struct store_core *sc, struct spot alternate, struct bucket *prima
 	bucket_lock_both(alternate.bucket, primary);
 
 	const uint32_t empty = bucket_empty_slot(primary);
+	const uint32_t ref = bucket_ref(alternate.bucket, alternate.slot);
 
 	/* A flushed item must not move: the sweep may have passed the new bucket. */
 	if (empty < BUCKET_SLOTS && pass_is_current(st) &&
 	    bucket_tag(alternate.bucket, alternate.slot) == alternate.tag &&
-	    !item_flushed(item_at(st, bucket_ref(alternate.bucket, alternate.slot)),
-			  store_generation(st))) {
+	    !item_flushed(item_at(st, ref), store_generation(st)) && walks_let_move(st, ref)) {
 		bucket_move(alternate.bucket, alternate.slot, primary, empty);
 		count(sc, STORE_MOVES, 1);
 	}

@@ -8,6 +8,7 @@
 #include "resize.h"
 #include "retire_list.h"
 #include "sweep.h"
+#include "walk.h"
 
 struct store_core *
 store_core_of(struct store *store, uint32_t core)
@@ -91,6 +92,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	struct store *st = sc->store;
 
 	sc->now_s = now_s;
+	sc->walk_step.of = NULL;
 	item_apply_referenced(sc);
 	slab_tick(&st->slab, now_s);
 	if (likely(sc->online))
@@ -115,6 +117,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 void
 store_housekeeping(struct store_core *sc)
 {
+	walks_expire(sc);
 	rebalance_step(sc);
 	resize_consider(sc);
 	sweep_slice(sc);

@@ -20,6 +20,7 @@
 #include "conditional.h"
 #include "store_limits.h"
 #include "tier.h"
+#include "walks.h"
 #include "base/hash.h"
 
 struct retired_item {
@@ -117,6 +118,7 @@ struct store {
 	_Alignas(CACHE_LINE_BYTES) struct sweep sweep;
 	_Alignas(CACHE_LINE_BYTES) struct resize resize;
 	struct marks marks;
+	_Alignas(CACHE_LINE_BYTES) struct walks walks;
 };
 
 #define STORE_KEPT_BYTES 88u
@@ -187,6 +189,7 @@ struct store_core {
 	uint32_t class_recall[SLAB_CLASSES_MAX]; /* the same of each class */
 	struct retire_list retire_list;
 	struct pinned pinned;
+	struct walk_step walk_step; /* of this turn */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STORE_COUNTER_COUNT];
 	struct counter class_counters[SLAB_CLASSES_MAX][STORE_CLASS_COUNTER_COUNT];
 	struct flush_base flush_base, class_flush_base[SLAB_CLASSES_MAX];

@@ -179,8 +179,8 @@ monotonic_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* The raw clock drifts from it by seconds a day, and dates of expiry with it. On a machine whose
- * two clocks have not drifted yet this finds nothing. */
+/* CLOCK_MONOTONIC_RAW drifts from CLOCK_MONOTONIC by seconds a day, and dates of expiry would
+ * drift with it. On a machine whose two clocks agree so far, the test finds nothing. */
 static void
 it_is_the_clock_that_ntp_disciplines(void **state)
 {

@@ -489,7 +489,7 @@ is_running(long pid)
 	return state != 'Z';
 }
 
-/* The promise of guard_begin(). */
+/* guard_begin() ensures it. */
 static void
 a_daemon_ends_with_a_test_that_is_killed(void **state)
 {

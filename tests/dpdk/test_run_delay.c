@@ -31,7 +31,7 @@ a_look_is_due_after_a_long_turn_and_at_times(void **state)
 	run_delay_end(&d);
 }
 
-/* The state is that after begin on a kernel that does not count. */
+/* d is as run_delay_begin leaves it on a kernel that does not count waits. */
 static void
 without_the_kernel_s_word_no_look_is_due(void **state)
 {

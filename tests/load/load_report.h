@@ -24,12 +24,10 @@ struct load_point {
 	double requests_s; /* answered ones */
 	double keys_s;     /* of answered gets */
 	double sent_bytes_s, received_bytes_s;
-	double busy; /* share of the generator's time in turns that moved a frame; 1: the generator
-			is the limit */
+	double busy; /* share of time in turns that moved a frame; 1: the generator is the limit */
 	double mean_us, p50_us, p90_us, p99_us, p999_us, max_us;
 	uint64_t measured[LOAD_COUNTER_COUNT];
-	uint64_t all[LOAD_COUNTER_COUNT]; /* warm-up included: wrong answers count wherever they
-					     occurred */
+	uint64_t all[LOAD_COUNTER_COUNT]; /* also of the warm-up, for wrong answers */
 };
 
 struct load_report {

@@ -154,8 +154,8 @@ load_tcp_connect(struct load_core *c)
 	}
 }
 
-/* Aborts a connection. For an open one the stack calls gone(), for one that is not open yet it
- * does not (stack.h). */
+/* Aborts a connection. The stack calls gone() for an open one, and not for one that is not open
+ * yet (stack.h). */
 static void
 abort_conn(struct load_core *c, struct load_conn *lc)
 {

@@ -323,6 +323,9 @@ write_some(struct sim_fleet *fleet, struct fleet_conn *fc)
 	const uint32_t piece = fleet->server[fc->server].piece;
 	uint32_t left = piece != 0 ? piece : UINT32_MAX;
 
+	if (fc->rested++ < fleet->server[fc->server].rests)
+		return;
+	fc->rested = 0;
 	while (fc->out_at < fc->out_len && left > 0 && conn_writable(fleet->stack, fc->conn, 1)) {
 		uint32_t n = fc->out_len - fc->out_at;
 

@@ -43,6 +43,7 @@ struct fleet_server {
 	const char *says;
 	bool lists_former; /* a connection that is not there, of the front's address */
 	uint32_t piece;    /* bytes sent a turn; 0: any number */
+	uint32_t rests;    /* turns between two pieces */
 	uint64_t asked, requests, opened;
 };
 
@@ -51,7 +52,7 @@ struct fleet_conn {
 	uint32_t server;
 	uint32_t in_len;
 	char in[FLEET_BYTES];
-	uint32_t out_at, out_len;
+	uint32_t out_at, out_len, rested;
 	char *out;
 };
 

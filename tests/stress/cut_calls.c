@@ -94,7 +94,7 @@ draw_expiry(struct run *r)
 	return !r->shape->calm && roll(r, 4) == 0 ? r->now_s + 1 + roll(r, 20) : 0;
 }
 
-/* The call may leave the version r->w->scratch. */
+/* Allows the key the version r->w->scratch, which the call may leave. */
 static void
 expect(struct run *r, uint32_t key)
 {

@@ -9,7 +9,7 @@
  *
  * cuts SHAPE [CALLS [SEED [SUCCESSOR_OF]]]
  *
- * It repeats exactly. With "caught" as first argument the store is a mutant, and must fail.
+ * A run repeats exactly. With "caught" as first argument the store is a mutant, and must fail.
  */
 #include "caught.h"
 #include "cut_catch.h"

@@ -256,6 +256,36 @@ MUTANTS = {
         ("resize.c", "if (rs->step == 0 || done == sc->considered", "if (true || done == sc->considered"),
         ("sweep.c", "if (sweep_rests(sc) || !spin_try", "if ((sweep_rests(sc) && false) || !spin_try"),
     ],
+    # Items move past a walk.
+    "WALK_UNASKED": [
+        ("walk.h", "walks_let_item_move(st, ref);\n}", "true;\n}"),
+    ],
+    # A walk says which positions are in progress when it has looked.
+    "WALK_SAID_LATE": [
+        ("walk.c", "	publish(sc, cursor, s->first, s->last);\n", ""),
+    ],
+    # A walk looks into a bucket while an item is moved.
+    "WALK_UNLOCKED": [
+        ("walk.c", "	bucket_lock(b);\n", ""),
+        ("walk.c", "	bucket_unlock(b);\n", ""),
+        ("walk.c", "		tags[i] = bucket_tag(b, i);\n", "		tags[i] = bucket_tag(b, i);\n		protocol_gap();\n"),
+    ],
+    # A walk looks for displaced items at their positions only.
+    "WALK_NEAR": [("walk.c", "to - from + 1 + ALTERNATE_BEHIND", "to - from + 1")],
+    # Amid a resize a walk looks into new buckets before old ones.
+    "WALK_NEW_FIRST": [
+        ("walk.c", "	cursor->work_ns += find_among(st, s, g.old_count);\n	if (is_resizing(&g))\n"
+         "		cursor->work_ns += find_among(st, s, g.new_count);\n",
+         "	if (is_resizing(&g))\n		find_among(st, s, g.new_count);\n	protocol_gap();\n	find_among(st, s, g.old_count);\n"),
+    ],
+    # A resize begins or ends while a walk looks.
+    "WALK_STALE": [("walk.c", "	if (same_buckets(&g, &now))", "	if (true || same_buckets(&g, &now))")],
+    # A walk goes on with what it has found, and lets items move there meanwhile.
+    "WALK_LET_GO": [
+        ("walk.c", "s->of == cursor ? s->last : cursor->at);", "cursor->at);"),
+    ],
+    # A resize moves items past a walk that has come since its plan was made.
+    "WALK_PLANNED": [("migrate.c", "	       !walks_let_move(st, bucket_ref(b, slot));", "	       false;")],
     # A key that may be in its alternate bucket is put into its primary bucket unseen.
     "PRIMARY_ONLY": [("index.c", "if (!version_overflows(version, lock->place.tag) &&", "if (true &&")],
     # A resize clears a bucket before it steps the geometry.
@@ -478,6 +508,10 @@ MUTANTS = {
     "BUDGET_OF_ANY_SHORTAGE": [("budget.c", "cell->shortage == b->shortage && cell->count > 0;", "cell->count > 0;")],
     # Answers that clients do not read keep their memory.
     "FRONT_NO_YIELD": [("front_read.c", "		if (!serve_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
+    # Who sends is late; is slow for ever; one byte makes it slow.
+    "FRONT_SLOW_IS_LATE": [("front_lane.c", "	if (l->moved_ns > late_ns)\n", "	if (l->moved_ns > late_ns && false)\n")],
+    "FRONT_SLOW_FOR_EVER": [("front_lane.c", "l->moved_ns < slow_ns ? l->moved_ns : slow_ns", "l->moved_ns")],
+    "FRONT_SLOW_BY_A_BYTE": [("front_read.c", "front_lane_moves(l, most - *bytes)", "front_lane_moves(l, (most - *bytes) * FRONT_MOVES_BYTES)")],
     # Of a value all pieces are queued at once; who holds more than its share is judged as late as anybody.
     "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,\n				   1)))\n", "	if (pieces->left > 0)\n")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],

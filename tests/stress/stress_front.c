@@ -455,7 +455,7 @@ former_step(void)
 {
 	const struct request *flight = flight_of(w.slow ? 0 : w.core, 0, false);
 
-	/* The best time is between the server's answer to a flight and its core. */
+	/* The write harms most between the server's answer to a flight and its arrival. */
 	if (w.former != NULL) {
 		if (flight == NULL || flight->stage != EXECUTED || !flight->there || below(8) != 0)
 			return;

@@ -3,7 +3,7 @@
  * make its key look unused: while the hand goes round and round, none of them is evicted. Method:
  * in a full store each of some thousand counters is got and then updated, in one way after the
  * other, several times while the hand goes round; every get that misses is counted. One thread,
- * no clock: repeats exactly.
+ * no clock: a run repeats exactly.
  *
  * stress_hot [caught [FIRST]]: with "caught" the store is a mutant, and must lose some, with a
  * seed of FIRST or after it.

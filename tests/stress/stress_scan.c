@@ -3,7 +3,7 @@
  * than there is room for. Goal: with probation the first stay, and most of a round that is a
  * fifth too long is found; keys in use are all found. Method: a cache as users have it, a set
  * after every miss, counted once it has settled; plain CLOCK beside it. One thread, no clock:
- * repeats exactly.
+ * a run repeats exactly.
  *
  * stress_scan [caught]: with "caught" the store is a mutant, and must miss more.
  */

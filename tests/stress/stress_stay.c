@@ -3,7 +3,7 @@
  * again between the plan for that bucket and its locks. Goal: the key is found afterwards, and
  * once it is deleted it is not found again. Method: one thread as two cores; in every gap in
  * which no bucket is locked the other core does that to each such key that is displaced. A small
- * index, so that there are some. Repeats exactly.
+ * index, so that there are some. A run repeats exactly.
  */
 #include "store/account.h"
 #include "store/resize.h"

@@ -6,6 +6,7 @@
  *
  *   move    an index so full and small that keys change buckets all the time; keys that are never
  *           written must be found by every get
+ *   walk    the same index; a walk over all items shows each of these keys once
  *   reuse   few keys written over and over; an item that a reader got must not change until its
  *           turn ends
  *   evict   more than the memory holds, small to chunked, with deletes: eviction, page moves
@@ -38,6 +39,7 @@
 #define MOVE_RESIDENT 2380u
 #define MOVE_PASSING  30u
 #define LOOKS_AGAIN   1000u
+#define WALK_ITEMS    16u
 
 struct run {
 	struct store *store;
@@ -53,6 +55,7 @@ struct worker {
 	struct store_core *core;
 	uint32_t id;
 	uint64_t random;
+	uint64_t walks;          /* done */
 	uint64_t seen[KEYS_MAX]; /* no reader may see a version older than one before */
 };
 
@@ -204,6 +207,63 @@ move_reader(struct worker *w)
 	}
 }
 
+/* ---- walk ---- */
+
+/* Passing keys come and go, and half of the others are written again. */
+static void
+walk_writer(struct worker *w)
+{
+	uint64_t keys[MOVE_PASSING] = {0};
+	uint64_t next = (uint64_t)(w->id + 1) << 40;
+
+	for (uint64_t op = 0; running(w, op); op++) {
+		uint64_t *slot = &keys[op % MOVE_PASSING];
+		const struct view old = key_view(slot);
+
+		if (*slot != 0)
+			store_delete(w->core, old, store_hash(w->core, old));
+		*slot = next++;
+		write_key(w, *slot, 1, sizeof(struct told));
+		write_key(w, next_random(w) % (MOVE_RESIDENT / 2), op, sizeof(struct told));
+	}
+}
+
+/* False: the run has ended amid the walk. */
+static bool
+walk_once(struct worker *w, uint8_t *shown, uint64_t *op)
+{
+	struct store_cursor cursor = {0};
+	const struct item *items[WALK_ITEMS];
+
+	memset(shown, 0, MOVE_RESIDENT);
+	while (!cursor.done) {
+		const uint32_t n = store_walk(w->core, &cursor, STORE_ALL_CLASSES, items,
+					      1 + (uint32_t)(next_random(w) % WALK_ITEMS));
+
+		for (uint32_t i = 0; i < n; i++) {
+			const uint64_t key = load_u64(item_key(items[i]).data);
+
+			if (key < MOVE_RESIDENT)
+				shown[key]++;
+		}
+		if (!running(w, ++*op))
+			return false;
+	}
+	return true;
+}
+
+static void
+walk_reader(struct worker *w)
+{
+	uint8_t shown[MOVE_RESIDENT];
+
+	for (uint64_t op = 0; walk_once(w, shown, &op); w->walks++)
+		for (uint64_t key = 0; key < MOVE_RESIDENT; key++)
+			if (shown[key] != 1)
+				lie(w->run, shown[key] == 0 ? "a walk missed a key"
+							    : "a walk showed a key twice");
+}
+
 /* ---- reuse and evict ---- */
 
 static void
@@ -339,9 +399,9 @@ check_counts(struct run *run)
 
 /* ---- the run ---- */
 
-enum load { LOAD_MOVE, LOAD_REUSE, LOAD_EVICT, LOAD_COUNT };
+enum load { LOAD_MOVE, LOAD_WALK, LOAD_REUSE, LOAD_EVICT, LOAD_COUNT };
 
-static const char *const load_names[] = {"move", "reuse", "evict", "count"};
+static const char *const load_names[] = {"move", "walk", "reuse", "evict", "count"};
 
 struct job {
 	struct worker *worker;
@@ -361,6 +421,10 @@ work(void *arg)
 		move_writer(w);
 	else if (job->load == LOAD_MOVE)
 		move_reader(w);
+	else if (job->load == LOAD_WALK && writes)
+		walk_writer(w);
+	else if (job->load == LOAD_WALK)
+		walk_reader(w);
 	else if (writes)
 		write_own_keys(w, job->load == LOAD_REUSE ? 64 : KEYS_MAX, job->load == LOAD_EVICT);
 	else
@@ -372,6 +436,7 @@ work(void *arg)
 /* Bounds of a resized index: the load's need, and some more. Evictions take
  * pages of items for it. */
 static const uint32_t sizes[][2] = {[LOAD_MOVE] = {MOVE_BUCKETS, 2 * MOVE_BUCKETS},
+				    [LOAD_WALK] = {MOVE_BUCKETS, 2 * MOVE_BUCKETS},
 				    [LOAD_REUSE] = {INDEX_BUCKETS_MIN, 64},
 				    [LOAD_EVICT] = {2048, 20000},
 				    [LOAD_COUNT] = {INDEX_BUCKETS_MIN, 32}};
@@ -383,12 +448,13 @@ make_store(enum load load, bool resized, bool probation, void **memory)
 					 .cores = THREADS,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = (uint64_t)time(NULL),
+					 .never_evict = load == LOAD_WALK,
 					 .clock_only = !probation};
 	struct store_plan plan = store_plan_of(&cfg);
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 
 	printf("seed %llu\n", (unsigned long long)cfg.seed);
-	if (load == LOAD_MOVE || resized) {
+	if (load == LOAD_MOVE || load == LOAD_WALK || resized) {
 		plan.bucket_count = sizes[load][0];
 		plan.bucket_step = 0;
 	}
@@ -402,7 +468,8 @@ fill_store(struct worker *w, enum load load)
 	const uint64_t zero = 0;
 	const struct view keys[2] = {{(const uint8_t *)"incr", 4}, {(const uint8_t *)"cas", 3}};
 
-	for (uint64_t key = 0; load == LOAD_MOVE && key < MOVE_RESIDENT; key++)
+	for (uint64_t key = 0; (load == LOAD_MOVE || load == LOAD_WALK) && key < MOVE_RESIDENT;
+	     key++)
 		write_key(w, key, 1, sizeof(struct told));
 	for (uint32_t i = 0; load == LOAD_COUNT && i < 2; i++) {
 		const struct view value = {i == 0 ? (const uint8_t *)"0" : (const uint8_t *)&zero,
@@ -473,6 +540,8 @@ run_threads(struct run *run, enum load load, uint32_t run_ms)
 		pthread_join(threads[i], NULL);
 	if (load == LOAD_COUNT && atomic_load(&run->lies) == 0)
 		check_counts(run);
+	for (uint32_t i = WRITERS; load == LOAD_WALK && i < THREADS; i++)
+		printf("%llu walks\n", (unsigned long long)workers[i].walks);
 	free(workers);
 }
 

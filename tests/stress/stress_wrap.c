@@ -2,7 +2,7 @@
  * A reader is stopped inside one get, and meanwhile others flush until the flush generation's
  * number recurs. Goal: an item that was flushed before the get began is a miss all the same.
  * Method: one thread as two cores; at each gap between two steps of the get in turn, the other
- * core stores and flushes once more than there are numbers. Repeats exactly.
+ * core stores and flushes once more than there are numbers. A run repeats exactly.
  */
 #include "store/store_plan.h"
 #include "store/store_state.h"

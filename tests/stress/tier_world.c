@@ -280,7 +280,8 @@ publish(uint32_t key, const char *text, uint32_t len, uint32_t flags, uint32_t g
 	memcpy(d->text, text, len);
 }
 
-/* Rule P. */
+/* Puts the fetched copy into the store, if the store still lacks the key and the entry that led
+ * to the copy is still there (rule P). */
 static void
 promote(uint32_t core, uint32_t key, const struct fetched *f)
 {
@@ -324,7 +325,8 @@ do_get(uint32_t core, struct call *c)
 	return STORE_OK;
 }
 
-/* Rule S. The key's place was fetched with a pass's others, long before, or was not. */
+/* Sets the key. The tier's entries of a key that the store lacks are erased first (rule S). The
+ * key's place was fetched with a pass's others, long before, or was not. */
 static enum store_result
 do_set(struct call *c)
 {
@@ -344,7 +346,8 @@ do_set(struct call *c)
 	return STORE_OK;
 }
 
-/* Rule X. */
+/* Deletes the key after a read; a copy in the tier goes only if its entry is still there, else
+ * the read is repeated (rule X). */
 static enum store_result
 do_delete(uint32_t core, struct call *c)
 {
@@ -371,7 +374,8 @@ do_delete(uint32_t core, struct call *c)
 	}
 }
 
-/* Rule N. */
+/* Adds a key that was found absent. A copy that arrived meanwhile is erased, as an
+ * eviction may (rule N). */
 static enum store_result
 do_add(uint32_t core, struct call *c)
 {
@@ -429,7 +433,7 @@ do_append(uint32_t core, struct call *c)
 	}
 }
 
-/* Rule F: the store's flushes are done one after the other. */
+/* Flushes the store, then the shard; flushes are done one after the other (rule F). */
 static enum store_result
 do_flush(void)
 {

@@ -407,7 +407,7 @@ def policy(bench):
 
 
 # Percent of what is held that is set between a value's set and its only get, and the values' bytes.
-LAGS, LAG_VALUES = (3, 6, 10, 20, 40, 60, 70), (32, 1000, 9000, 60000)
+LAGS, LAG_VALUES = (3, 6, 8, 10, 15, 20, 30, 40, 60, 70), (32, 1000, 9000, 60000)
 
 
 def lag_counts(quick):

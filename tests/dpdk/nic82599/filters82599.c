@@ -102,7 +102,8 @@ by_ethertype(struct nic82599 *nic, const struct headers *h, struct choice *c)
 	return false;
 }
 
-/* Section 7.1.2.4; first: true before the five-tuple filters. */
+/* True if the SYN filter chooses the queue (section 7.1.2.4). first: the call before the
+ * five-tuple filters; a bit of the register decides which of the two calls counts. */
 static bool
 by_syn(struct nic82599 *nic, const struct headers *h, bool first, struct choice *c)
 {
@@ -231,7 +232,7 @@ toeplitz(const uint8_t *key, const uint8_t *input, uint32_t len)
 	return hash;
 }
 
-/* Section 7.1.2.8.1: returns the number of the kind of fields that are hashed; 0 if none are. */
+/* Returns the number of the kind of fields that are hashed; 0 if none are (section 7.1.2.8.1). */
 static uint32_t
 rss_kind(uint32_t fields, const struct headers *h, bool *ports)
 {

@@ -284,8 +284,7 @@ read_line(struct order *o, struct text t)
 	o->took = begins(t, took[o->kind]);
 	o->wrong = !o->took;
 	if (o->kind == ORDER_DELETE && begins(t, "NOT_FOUND\r\n"))
-		o->took = true; /* the key was absent, so this is done after any order that found it
-				 */
+		o->took = true; /* the key was absent: done after any order that found it */
 	else if (o->kind == ORDER_SET || o->kind == ORDER_FLUSH)
 		ensure(o->took || begins(t, "SERVER_ERROR "));
 	if (o->kind == ORDER_SET)

@@ -3,7 +3,7 @@
  *
  * Shape:  all well-formed requests of peers are recorded here, with the times of their sending
  *         and their answer. A value is a pattern that has its key and version; a get is right if
- *         it finds a version that no order surely done before it had replaced.
+ *         no order that was surely done before it had replaced the version that it found.
  * Units:  sent and done are ticks of the judge's own clock; 0 is not yet.
  * Thread: one.
  * Errors: a wrong reply stops the process.
@@ -40,7 +40,7 @@ struct order {
 	bool meta;  /* sent as a meta command: one key, no touch, no flush_all */
 	bool past;  /* stored with an exptime in the past */
 	bool took;  /* surely done: its reply said so */
-	bool wrong; /* surely not */
+	bool wrong; /* surely not done */
 	uint32_t key;
 	uint32_t keys; /* of a get, from key on */
 	uint32_t len;  /* of the value */

@@ -7,6 +7,8 @@
 #include "support/test.h"
 #include "unit/serve/fake_stack.h"
 
+#include "store/store_state.h"
+
 #include <stdlib.h>
 
 #define ITEMS 10000u
@@ -74,6 +76,7 @@ dumped(const char *request, const char *last)
 	rig_lose(rig, other);
 	rig_lose(rig, c);
 	check_eq(rig_chunks_used(rig), 0);
+	check_eq(rig->store->walks.active, 0);
 	return text;
 }
 
@@ -202,8 +205,10 @@ a_reader_that_goes_leaves_nothing(void **state)
 		rig_receive_text(rig, c, "lru_crawler metadump all\r\nget a\r\n");
 		for (uint32_t i = 0; i < turns; i++)
 			rig_turn(rig);
+		check_eq(rig->store->walks.active, 1);
 		rig_lose(rig, c);
 		check_eq(rig_chunks_used(rig), 0);
+		check_eq(rig->store->walks.active, 0);
 	}
 }
 

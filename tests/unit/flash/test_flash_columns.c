@@ -278,12 +278,12 @@ a_bucket_begins_behind_the_borders_before_it(void **state)
 
 /* ---- a lookup within an erasure ---- */
 
+/* Lookups within an erasure, and how many of them were torn. All must be. */
 static struct {
 	struct rig *r;
 	uint32_t looks, torn;
 } between;
 
-/* Lookups within an erasure, and how many of them were torn. Each must be. */
 /* A killed process's memory, checked at each gap: strangers counts
  * fingerprints that were never put. */
 static struct {

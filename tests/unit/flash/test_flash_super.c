@@ -63,7 +63,7 @@ what_others_wrote_over_a_tier_is_not_taken(void **unused)
 		{"mke2fs", {{1024 + 56, "\x53\xef", 2, 1024}}},
 		{"mkfs.xfs", {{0, "XFSB", 4, 4096}}},
 		{"pvcreate", {{512, "LABELONE", 8, 2048}}},
-		{"mkfs.btrfs", {{12352, "_BHRfS_M", 8, 0}}}, /* in reality farther behind */
+		{"mkfs.btrfs", {{12352, "_BHRfS_M", 8, 0}}}, /* in reality at 65600 */
 		{"a partition table", {{446, "\0\x20\x21\0\x83", 5, 0}, {510, "\x55\xaa", 2, 0}}},
 		{"an empty partition table", {{510, "\x55\xaa", 2, 0}}},
 		{"GPT", {{510, "\x55\xaa", 2, 0}, {512, "EFI PART", 8, 0}}},

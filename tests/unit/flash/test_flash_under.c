@@ -1,9 +1,9 @@
 /*
- * One flash file under two names. Goal: who opens a loop device, a part of one, or what
- * device-mapper made of it, is refused while another has the file behind it, and the other way
- * round, whatever the file is called; other files are free. Method: a sysfs made in a folder, files
- * beside it, and locks of this process, which flock(2) takes for another's if they are of another
- * open().
+ * Two names of one flash file. Goal: a loop device, a part of one, or a device that
+ * device-mapper made of it is refused while another process has the file behind it, and the file
+ * while another has such a device, whatever the file is called; other files are free. Method: a
+ * sysfs made in a folder, files beside it, and locks of this process, which flock(2) takes for
+ * another's if they are of another open().
  */
 #include "flash/flash_under.h"
 #include "support/test.h"
@@ -38,7 +38,7 @@ shell(const char *words)
 	check_eq(system(line), 0);
 }
 
-/* Puts the loop device of that number over a file; NULL: it is detached. */
+/* Attaches the loop device of this number to a file; NULL: detaches it. */
 static void
 loop_set(uint32_t number, const char *file)
 {
@@ -54,8 +54,8 @@ loop_set(uint32_t number, const char *file)
 	shell(line);
 }
 
-/* 7:0, 7:1: loop devices; 259:0: a part of the first; 253:0: made of that part and of nothing else;
- * 253:1: of that; 8:0: a disk. */
+/* Makes a sysfs of six devices: 7:0 and 7:1 are loop devices, 259:0 is a part of the first, 253:0
+ * is made of that part alone, 253:1 of 253:0, and 8:0 is a disk. */
 static int
 start(void **state)
 {
@@ -120,7 +120,7 @@ a_device_over_a_file_in_use_is_refused_under_every_name(void **state)
 			check_eq(flock(fd, LOCK_UN), 0);
 			check_eq(flash_under_lock_device(&u, root, a, b), 0);
 			check_eq(u.count, 1);
-			/* And the other way round, by the file or by another device over it. */
+			/* The file is refused now, and so is another device over it. */
 			check_eq(flock(fd, LOCK_EX | LOCK_NB), -1);
 			check_eq(flash_under_lock_device(&second, root, 7, 0), -EWOULDBLOCK);
 			flash_under_unlock(&u);

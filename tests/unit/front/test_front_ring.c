@@ -79,7 +79,7 @@ keys_go_to_live_servers_only(void **state)
 	}
 }
 
-/* The promise of the two ring distributions; modula cannot give it. */
+/* The two ring distributions ensure it; modula cannot. */
 static void
 a_server_that_leaves_moves_its_own_keys_only(void **state)
 {

@@ -13,8 +13,7 @@ enum place {
 struct frame {
 	enum place place;
 	uint32_t len, ol_flags;
-	uint8_t *data; /* a block of its own, allocated at its first use: sanitizers watch its ends
-			*/
+	uint8_t *data; /* a block of its own, made at the first use: sanitizers watch its ends */
 };
 
 /* Bytes beyond a frame's end must not matter; they are not zero. */

@@ -223,8 +223,7 @@ no_reader_sees_one_address_with_anothers_mac(void **state)
 		/* With a clock of zero no entry is too old. */
 		if (neigh_lookup_mt(race.table, in_set(i), 0, got) == NEIGH_UNKNOWN) {
 			if (n % LOOKS_YIELD == 0)
-				sched_yield(); /* the writer may have been descheduled inside a
-						  write */
+				sched_yield(); /* a write may be half done */
 			continue;
 		}
 		seen++;

@@ -61,7 +61,7 @@ frames_leave_in_order_and_once_whatever_the_port_refuses(void **state)
 	rig_free(r);
 }
 
-/* Without this the core would sleep while frames are queued. */
+/* A core must not sleep while frames are queued. */
 static void
 frames_that_the_port_refused_are_work(void **state)
 {

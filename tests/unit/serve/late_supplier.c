@@ -360,7 +360,7 @@ cas_of(const struct ask *a)
 	return a->key[0] == 'l' ? a->said.cas : 1000 + number_of(a);
 }
 
-/* Published, so that what is pinned of it stays; and kept, or not. */
+/* Ends a value: it is published, so that its pinned bytes stay, and then kept or deleted. */
 static void
 value_end(struct late *late, struct ask *a, bool keep)
 {

@@ -274,7 +274,7 @@ no_number_comes_back_after_a_chosen_one(void **state)
 	}
 }
 
-/* 0 is the number of no version: the binary protocol's for "any". */
+/* 0 is the number of no version; in the binary protocol it stands for any. */
 static void
 zero_is_not_chosen(void **state)
 {

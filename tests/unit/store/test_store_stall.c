@@ -1,6 +1,6 @@
 /*
- * A core that does not turn. Goal: other cores store for as long as 10 ms at a million sets a
- * second take, where memory is kept for that; then sets must wait, none is refused, and cached
+ * A core that does not turn. Goal: other cores can make as many sets as fall into 10 ms at a
+ * million a second, if memory is kept for that; then sets must wait, none is refused, and cached
  * items stay; once the core turns again, sets succeed again. A write that was begun can be ended.
  * Method: one thread is two or three cores in turns, and one of them does not turn.
  */
