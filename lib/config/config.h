@@ -8,8 +8,7 @@
  * Shape:  plain data without pointers, immutable after config_finish().
  * Units:  memory in MB (2^20 bytes), as memcached's -m; IPv4 addresses in host order.
  * Thread: pure functions, except config_parse, which reads a file and uses the heap meanwhile.
- * Errors: struct error: the option, what is wrong, what is allowed; for a file also its name and
- *         line.
+ * Errors: struct error: the option, its fault, what is allowed; for a file also its name and line.
  */
 #ifndef CLOCKOO_CONFIG_H
 #define CLOCKOO_CONFIG_H
@@ -45,8 +44,7 @@
 #define CONFIG_NO_CPU           UINT32_MAX
 #define CONFIG_PROFILE_OFFLOADS UINT32_MAX /* the profile decides */
 
-/* The address of the HTTP page of metrics: a kernel IP and port, or the path of a Unix socket,
- * which begins with /. */
+/* HTTP page of metrics: a kernel IP and port, or a Unix socket's path, which begins with /. */
 #define CONFIG_HTTP_BYTES 108u /* size of sockaddr_un's path, with its zero byte */
 
 /* memcached's ssl_* options. A text that was not given is empty. */
@@ -79,8 +77,7 @@ struct config_net {
 /* The protocols that a connection may speak: memcached's -B. */
 enum config_protocol { PROTOCOL_AUTO, PROTOCOL_ASCII, PROTOCOL_BINARY };
 
-/* How a flow finds its core. STEERING_AUTO takes the first of the others that the port
- * supports. */
+/* How a flow finds its core. STEERING_AUTO: the first of the others that the port supports. */
 enum config_steering {
 	STEERING_AUTO,
 	STEERING_FLOW_DIRECTOR, /* one rule for each flow */
@@ -117,8 +114,7 @@ extern const char *const config_offloads[];
 /* IPV6_AUTO: on if address6 is set. */
 enum config_ipv6 { IPV6_AUTO, IPV6_ON, IPV6_OFF };
 
-/* Duplicate address detection for the appliance's addresses. AUTO: SHORT, but only on a link that
- * other hosts can share. */
+/* Duplicate address detection. AUTO: SHORT, but only on a link that other hosts can share. */
 enum config_probe { CONFIG_PROBE_AUTO, CONFIG_PROBE_SHORT, CONFIG_PROBE_LONG, CONFIG_PROBE_OFF };
 
 /* Congestion control of TCP. */
@@ -208,16 +204,14 @@ struct config {
 	struct lcore_set lcores;                        /* count 0: placed over the CPUs at start */
 };
 
-/* Returns the memory reserved for items at start, which is the most that a limit can be raised
- * to. */
+/* Returns the memory reserved for items at start: the most that a limit can be raised to. */
 static inline uint32_t
 config_reserved_mb(const struct config *cfg)
 {
 	return cfg->memory_max_mb != 0 ? cfg->memory_max_mb : cfg->memory_mb;
 }
 
-/* True if clients connect to sockets of this host: there is no NIC, and the host's address
- * serves. */
+/* True if there is no NIC: clients connect to sockets of this host, at the host's address. */
 static inline bool
 config_is_user(const struct config *cfg)
 {
@@ -248,7 +242,6 @@ enum config_action {
 	CONFIG_ERROR,
 };
 
-/* The file that was read, and the line of each option in it. */
 struct config_source {
 	const char *default_file; /* read if it exists and no other file is named; may be NULL */
 	const char *again; /* read instead of the file that the options name; NULL at start */
@@ -261,8 +254,7 @@ void config_defaults(struct config *cfg);
 /* Sets one option by its long name. A flag takes "yes" or "no". */
 bool config_set(struct config *cfg, const char *name, const char *value, struct error *err);
 
-/* Checks what no single option can check, and derives the rest. Call once, after the last
- * config_set. */
+/* Checks options against each other, derives the rest. Call once, after the last config_set. */
 bool config_finish(struct config *cfg, struct error *err);
 
 /* Applies the defaults, then the file, then the command line, then config_finish. Skips argv[0].
@@ -283,8 +275,7 @@ struct config_loaded {
 	const struct config_source *source;
 };
 
-/* Called with a key whose value differs between two configurations, and with its value in the
- * later one. */
+/* Called with a key whose value differs between two configurations, and its later value. */
 typedef void config_visit(void *arg, const char *option, const char *key, const char *value);
 
 /* Calls visit for each key that differs and that one of the two files sets. A value that follows
@@ -292,8 +283,7 @@ typedef void config_visit(void *arg, const char *option, const char *key, const 
 void config_differ(const struct config_loaded *was, const struct config_loaded *now,
 		   config_visit *visit, void *arg);
 
-/* Prints a configuration, as it was before config_finish, as a file that sets the same
- * options. */
+/* Prints a configuration, as it was before config_finish, as a file that sets its options. */
 void config_print(const struct config *cfg, FILE *out);
 
 /* Prints one line for each option set that is ignored or has another meaning here. */

@@ -1,6 +1,5 @@
 /*
- * front_control.c - advances every server's health by a step, and publishes the state for the
- * cores.
+ * front_control.c - advances every server's health by a step, and publishes the cores' state.
  */
 #include "front_control.h"
 
@@ -168,8 +167,7 @@ may_leave(const struct front_control *c, uint32_t place, uint64_t now_ns)
 	       (has_gutter(c) || away + 1 < config->servers.count);
 }
 
-/* True if a server may return. Its return changes the stand-ins of other servers that are
- * away. */
+/* True if a server may return: this changes the stand-ins of other servers that are away. */
 static bool
 may_return(const struct front_control *c, uint64_t now_ns)
 {
@@ -202,8 +200,7 @@ moved(struct front_control *c, struct front_state *draft, uint32_t place)
 	go_down(c, draft, place, false);
 }
 
-/* Handles a changed address. No request is open at a name's first address; a second one must wait
- * until none is. */
+/* Handles a changed address. Any but a name's first is used only once no request is open. */
 static bool
 address_step(struct front_control *c, struct front_state *draft, uint32_t place)
 {
