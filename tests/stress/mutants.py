@@ -528,6 +528,10 @@ MUTANTS = {
     "WORK_NO_SHARE": [("serve_work.c", "(WORK_SHARES / budget_share(&w->shares, &ss->work_place));", "0;")],
     "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
+    # Unread requests take more than their connection's share of the frames; out-of-order data takes any that is left; none is yielded.
+    "FRAMES_NO_SHARE": [("tcp_rx.c", "	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&", "	return false && unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&")],
+    "OOO_NO_SHARE": [("tcp_ooo.c", "	if (budget_may_take(&t->frames, place, &c->peer_ip, held, 1))\n		return true;", "	if (t->frames.left > 0)\n		return true;")],
+    "OOO_NO_YIELD": [("tcp_ooo.c", "	greedy = ooo_greedy(t);\n", "	greedy = c;\n")],
     # A handshake has a place from its first byte on; nobody yields one.
     "TLS_HALF_A_RECORD": [("tls_conns.c", "	return conn_has_ended(wire) || tls_hello_is_whole(conn_peek(wire), conn_unread(wire));", "	return conn_has_ended(wire) || conn_unread(wire) > 0;")],
     "TLS_NO_YIELD": [("tls_handshakes.c", "	struct tls_conn *t = line_over(tc, &tc->unproven);\n", "	struct tls_conn *t = line_over(tc, &tc->unproven);\n\n	if (tc != NULL)\n		return NULL;\n")],
