@@ -483,7 +483,7 @@ MUTANTS = {
     "FLIGHT_HELD": [("front_flight.c", "	front_key_queue(f, held);", "	(void)f;")],
     "FLIGHT_UNSHARED": [("front_flight.c", "		key->users++;", "")],
     # A set that waits is told what the one before it was told; it is sent as if it were no write; any command that stores may replace it.
-    "SET_JOINS": [("front_flight.c", "	flight->held = key;\n	key->held_by = flight;\n	return true;\n}\n\n/* The one that waits has", "	front_key_value_end(f, key);\n	list_push_back(&flight->joined, &key->link);\n	return true;\n}\n\n/* The one that waits has")],
+    "SET_JOINS": [("front_flight.c", "		return true;\n	}\n	flight->held = key;\n	key->held_by = flight;\n", "		return true;\n	}\n	front_key_value_end(f, key);\n	list_push_back(&flight->joined, &key->link);\n")],
     "SET_UNWRITTEN": [("front_flight.c", "		front_write_queue(f, held);", "		front_key_queue(f, held);")],
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
     # A copy that does not know its cas answers who asks for it.
