@@ -396,7 +396,16 @@ MUTANTS = {
     # An offer ends as taken without a look at the slot: the item may be another version's, or touched since.
     "TIER_EVICT_UNCHECKED": [
         ("evict.c", "		tier->evicted(tier->arg, sc, sc->offer, NULL, 0);",
-         "		tier->evicted(tier->arg, sc, sc->offer, it, store_generation(sc->store));")],
+         "		tier->evicted(tier->arg, sc, sc->offer, item_at(sc->store, v->ref), store_generation(sc->store));")],
+    # An item leaves before its last slice is copied; what a slice is read from may be another item's by then.
+    "TIER_UNWHOLE": [("evict.c", "	if (tier->copying(tier->arg, sc, *offer, it))\n		return true;\n",
+                      "	tier->copying(tier->arg, sc, *offer, it);\n	if (true)\n		return true;\n")],
+    "TIER_UNPINNED": [("evict.c", "	if (sc->leaving.offer == 0)\n		store_pin(it);\n", ""),
+                      ("evict.c", "		store_unpin(item_at(sc->store, v->ref));\n", "")],
+    # What the tier takes later is evicted without it; a core that rests keeps its offer.
+    "TIER_LATER_FORGETS": [("evict.c", "	if (*offer == STORE_OFFER_LATER)\n		return false;\n",
+                            "	if (*offer == STORE_OFFER_LATER) {\n		*offer = 0;\n		return true;\n	}\n")],
+    "TIER_RESTS_OPEN": [("store.c", "	leaving_pause(sc);\n", "")],
     # So does one of an item that was flushed meanwhile.
     "TIER_EVICT_FLUSHED": [("unlink.c", "offer == 0 || item_flushed(it, generation) ||", "offer == 0 ||")],
     # The slot is cleared, and then the tier has it.
@@ -538,6 +547,11 @@ MUTANTS = {
     # What cannot be read is another key's.
     "MISS_KEEPS": [("flash_read.c", "? FLASH_UNREADABLE", "? FLASH_OTHER")],
     # A packed value is told as it lies; a stream that ends early, or tells more than was said, counts; a turn unpacks all that is there.
+    # A copy that waits for the device waits for ever; it is whole with its first slice; a mark meanwhile is not seen.
+    "PATIENCE_ENDLESS": [("flash_tier.c", "if (waits && (!needed || c->now_ns < since_ns + FLASH_PATIENCE_NS))", "if (waits)")],
+    "PATIENCE_UNNEEDED": [("flash_tier.c", "	const bool needed = store_evictions_needed(sc);\n", "	const bool needed = true;\n")],
+    "SLICE_IS_ALL": [("flash_tier.c", "	return c->value_at == len;\n", "	return true;\n")],
+    "MARK_UNSEEN": [("flash_tier.c", "if (it != NULL && item_cas(it) != c->cas)", "if (false)")],
     "PACKED_AS_IS": [("flash_ask.c", "	if (!found->record.packed)\n", "	if (true)\n"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n"), ("flash_ask.c", "r->packed && !unpack(s, pages, found)", "r->packed && unpack(s, pages, found) && false")],
     "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
     "UNPACKED_AT_ONCE": [("flash_supplier.c", " && s->unpacked < FLASH_UNPACK_TURN", "")],
