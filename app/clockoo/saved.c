@@ -133,8 +133,12 @@ saved_take(struct saved *s, struct appliance *a)
 	/* An empty memory that was kept is newer, too. */
 	const bool kept = a->kept.used && strcmp(a->kept.restart.kind, "empty") != 0;
 
-	switch (s->used ? s->look.found : SAVE_FOUND_NONE) {
+	if (!s->used)
+		return;
+	switch (s->look.found) {
 	case SAVE_FOUND_NONE:
+		if (!kept)
+			say_empty(s, "it is not there; a graceful stop writes it");
 		break;
 	case SAVE_FOUND_WHOLE:
 		if (!kept) {

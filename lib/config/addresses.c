@@ -231,8 +231,47 @@ listen_on_loopback(struct config_listen *listen)
 			(struct config_listener){.ip = ip_addr_v4(USER_LOOPBACK)};
 }
 
+/* True if listener number i is the first of its address that speaks TLS. */
 static bool
-finish_listen_user(struct config *cfg)
+listens_first_at(const struct config_listen *listen, uint32_t i)
+{
+	const struct config_listener *l = &listen->at[i];
+
+	for (uint32_t k = 0; k < i; k++) {
+		const struct config_listener *other = &listen->at[k];
+
+		if (other->ipv6 == l->ipv6 && ip_addr_equal(&other->ip, &l->ip))
+			return false;
+	}
+	return !l->plain;
+}
+
+/* Listens for tls.plain_port at each address of -l, unless -l names where. */
+static bool
+listen_in_the_clear(struct config_listen *listen, struct error *err)
+{
+	const uint32_t count = listen->count;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (listen->at[i].plain)
+			return true;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!listens_first_at(listen, i))
+			continue;
+		if (listen->count == CONFIG_LISTENERS_MAX)
+			return error_set(err,
+					 "--listen: \"%s\": more than %u addresses with those of "
+					 "--tls-plain-port",
+					 listen->text, CONFIG_LISTENERS_MAX);
+		listen->at[listen->count] = listen->at[i];
+		listen->at[listen->count].plain = true;
+		listen->at[listen->count++].port = 0;
+	}
+	return true;
+}
+
+static bool
+finish_listen_user(struct config *cfg, struct error *err)
 {
 	struct config_listen *const listen = &cfg->listeners;
 
@@ -243,7 +282,7 @@ finish_listen_user(struct config *cfg)
 		if (l->plain && cfg->tls.plain_port == 0)
 			cfg->tls.plain_port = l->port != 0 ? l->port : cfg->tcp_port;
 	}
-	return true;
+	return cfg->tls.plain_port == 0 || listen_in_the_clear(listen, err);
 }
 
 static bool
@@ -337,7 +376,7 @@ finish_listen_nic(struct config *cfg, struct error *err)
 bool
 finish_listen(struct config *cfg, struct error *err)
 {
-	return config_is_user(cfg) ? finish_listen_user(cfg) : finish_listen_nic(cfg, err);
+	return config_is_user(cfg) ? finish_listen_user(cfg, err) : finish_listen_nic(cfg, err);
 }
 
 /* Parses an address of either family from the front of *p. */

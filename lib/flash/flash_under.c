@@ -32,7 +32,8 @@ line_of(char line[FLASH_UNDER_PATH_BYTES], const char *folder, const char *name)
 	FILE *file;
 	bool is_read;
 
-	snprintf(path, sizeof path, "%s/%s", folder, name);
+	if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
+		return false;
 	file = fopen(path, "re");
 	if (file == NULL)
 		return false;
@@ -81,8 +82,9 @@ no_loop_over(const struct walk *w, const struct stat *st, const char *but)
 	while (dir != NULL && found == 0 && (e = readdir(dir)) != NULL) {
 		if (strncmp(e->d_name, "loop", 4) != 0)
 			continue;
-		snprintf(folder, sizeof folder, "%s/%s", blocks, e->d_name);
-		if (!lies_over(folder, st) ||
+		if ((size_t)snprintf(folder, sizeof folder, "%s/%s", blocks, e->d_name) >=
+			    sizeof folder ||
+		    !lies_over(folder, st) ||
 		    (has_own && line_of(device, folder, "dev") && strcmp(device, own) == 0))
 			continue;
 		snprintf(w->under->at, sizeof w->under->at, "%s", e->d_name);

@@ -114,12 +114,15 @@ keep_other(struct classified *in, uint32_t i, enum other_kind kind)
 	return CLASSIFY_KEEP;
 }
 
-/* Only UDP is reassembled: TCP peers have path MTU discovery. */
+/* UDP and echo requests are reassembled: TCP peers have path MTU discovery. */
 static enum net_counter
 check_fragment(const struct net *net, struct classified *in, uint32_t i, uint8_t protocol)
 {
 	if (protocol == IPV4_TCP)
 		return DROP_FRAG_TCP;
+	if (protocol == (in->l3[i].local == LOCAL_V4 ? IPV4_ICMP : IPV6_ICMP))
+		return source_denied(net, &in->l3[i]) ? DROP_ICMP_DENIED
+						      : keep_other(in, i, OTHER_ECHO_FRAGMENT);
 	if (protocol != IPV4_UDP)
 		return DROP_FRAG_PROTOCOL;
 	if (net->reasm == NULL)

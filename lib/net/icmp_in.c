@@ -4,7 +4,9 @@
  * counted.
  */
 #include "access_list.h"
+#include "ip_fragment.h"
 #include "net_core.h"
+#include "reasm.h"
 #include "wire/eth_wire.h"
 #include "wire/icmp6_wire.h"
 #include "wire/icmp_wire.h"
@@ -134,4 +136,80 @@ icmp6_input(struct net *net, uint32_t rx_index)
 		icmp6_echo(net, rx_index);
 	else
 		rx_frame_drop(net, rx_index);
+}
+
+/* ---- echo requests in fragments ---- */
+
+/* Turns a whole request into its reply. Returns ICMP_ECHO_REPLIES, or why it is dropped. */
+static enum net_counter
+echo_reply_make(const struct net *net, const struct reassembled *echo, struct ip_dest back)
+{
+	struct icmp_header *h = (struct icmp_header *)echo->bytes;
+	const uint64_t pseudo =
+		back.local == LOCAL_V4 ? 0 : ip_pseudo_sum(net, back, (uint16_t)echo->len);
+
+	if (echo->len < ICMP_HEADER_BYTES)
+		return DROP_ICMP_TRUNCATED;
+	if (!inet_sum_good(inet_sum(pseudo, echo->bytes, echo->len)))
+		return DROP_ICMP_CKSUM;
+	if (h->type != (back.local == LOCAL_V4 ? ICMP_ECHO : ICMP6_ECHO) || h->code != 0)
+		return DROP_ICMP_TYPE;
+	if (back.local == LOCAL_V4) {
+		icmp_echo_to_reply(echo->bytes);
+	} else {
+		h->type = ICMP6_ECHO_REPLY;
+		h->cksum = be16_of(0);
+		h->cksum = udp_cksum(inet_sum(pseudo, echo->bytes, echo->len));
+	}
+	return ICMP_ECHO_REPLIES;
+}
+
+/* Every frame of the reply counts for the limits, so that a long request gains nothing. */
+static bool
+echo_fragments_allowed(struct net *net, uint32_t frames)
+{
+	return frames <= tx_queue_room(net) &&
+	       rate_limit_take(&net->echo_fragment_limit, net->now_ns, frames,
+			       ECHO_FRAGMENTS_MAX) &&
+	       rate_limit_take(&net->echo_limit, net->now_ns, frames, ECHO_REPLIES_MAX);
+}
+
+/* The reply goes in pieces of this link's size, to where the last fragment came from. */
+static enum net_counter
+echo_answer(struct net *net, uint32_t rx_index, const struct reassembled *echo)
+{
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+	const struct eth_header *eth = (const struct eth_header *)net->in->rx.data[rx_index];
+	const struct ip_dest back = {&l3->src_ip, l3->local,
+				     l3->local == LOCAL_V4 ? IPV4_ICMP : IPV6_ICMP};
+	const uint32_t most = ip_fragment_bytes(net, l3->local);
+	const enum net_counter what = echo_reply_make(net, echo, back);
+
+	if (what != ICMP_ECHO_REPLIES)
+		return what;
+	if (!echo_fragments_allowed(net, (echo->len + most - 1) / most))
+		return DROP_ICMP_RATE_LIMIT;
+	for (uint32_t at = 0; at < echo->len; at += most) {
+		const uint32_t left = echo->len - at;
+		const struct ip_fragment piece = {.data = echo->bytes + at,
+						  .id = echo->id,
+						  .at = at,
+						  .len = left < most ? left : most,
+						  .more = left > most};
+
+		ensure(ip_send_fragment(net, eth->src, back, &piece));
+	}
+	return ICMP_ECHO_REPLIES;
+}
+
+void
+echo_fragment_input(struct net *net, uint32_t rx_index)
+{
+	const struct reassembled echo = reasm_insert(net, net->echo_reasm, rx_index);
+
+	if (echo.bytes != NULL) {
+		net_count(net, echo_answer(net, rx_index, &echo));
+		reasm_release(net->echo_reasm, NULL, 0);
+	}
+	rx_frame_drop(net, rx_index);
 }

@@ -18,7 +18,7 @@ to_free_max(const struct net_config *cfg)
 size_t
 net_bytes(const struct net_config *cfg)
 {
-	return (cfg->udp_port != 0 ? reasm_bytes() : 0) +
+	return (cfg->udp_port != 0 ? reasm_bytes(REASM_SETS) : 0) + reasm_bytes(REASM_ECHO_SETS) +
 	       to_free_max(cfg) * (sizeof(struct frame *) + sizeof(uint8_t *)) +
 	       3 * CACHE_LINE_BYTES;
 }
@@ -116,7 +116,8 @@ net_create(struct net *net, struct region *region, const struct net_config *cfg,
 					 CACHE_LINE_BYTES);
 	udp_create(net);
 	if (cfg->udp_port != 0)
-		net->reasm = reasm_create(region);
+		net->reasm = reasm_create(region, REASM_SETS);
+	net->echo_reasm = reasm_create(region, REASM_ECHO_SETS);
 }
 
 static void
@@ -134,6 +135,9 @@ other_input(struct net *net, uint32_t rx_index, enum other_kind kind)
 		break;
 	case OTHER_FRAGMENT:
 		fragment_input(net, rx_index);
+		break;
+	case OTHER_ECHO_FRAGMENT:
+		echo_fragment_input(net, rx_index);
 		break;
 	}
 }
@@ -162,6 +166,7 @@ net_tick(struct net *net)
 	neigh_tick(net);
 	if (net->reasm != NULL)
 		reasm_tick(net->reasm, net);
+	reasm_tick(net->echo_reasm, net);
 }
 
 bool

@@ -53,13 +53,12 @@ enum other_kind {
 	OTHER_ICMP,
 	OTHER_ICMP6,
 	OTHER_FRAGMENT,
+	OTHER_ECHO_FRAGMENT,
 };
 
 #define UDP4_TEMPLATE_BYTES 32u
-
 /* Transmit queue slots without transmit credits: for the transport, ARP and ND requests. */
-#define TX_QUEUE_RESERVE 64u
-
+#define TX_QUEUE_RESERVE           64u
 #define NET_TRANSPORT_COUNTERS_MAX 128u
 
 struct neigh_table;
@@ -86,7 +85,7 @@ struct net {
 	uint64_t now_ns;                  /* of this turn */
 	uint32_t now_us;                  /* modulo 2^32, for the scoreboard */
 	uint32_t now_ms;                  /* modulo 2^32, for timestamps */
-	struct reasm *reasm;              /* NULL without UDP */
+	struct reasm *reasm, *echo_reasm; /* NULL without UDP; of echo requests */
 	const struct access_list *access; /* NULL: everybody is let in */
 
 	uint32_t netmask;
@@ -111,8 +110,8 @@ struct net {
 	uint32_t announce_round; /* the last round of announcements this core has seen */
 	uint32_t announces_left; /* of that round, if this core sends it */
 	uint64_t announce_at_ns; /* the next */
-	struct rate_limit echo_limit, neigh_limit[NEIGH_LIMITS]; /* by station */
-	struct classified *in;                                   /* of this turn */
+	struct rate_limit echo_limit, echo_fragment_limit, neigh_limit[NEIGH_LIMITS];
+	struct classified *in;   /* of this turn */
 	bool rx_backlog;         /* this burst was full: the port may have more */
 	uint32_t tx_credits;     /* received frames that may still be answered in place */
 	uint32_t datagram_first; /* index in datagrams[] of this turn's first */
@@ -291,6 +290,7 @@ void icmp_input(struct net *net, uint32_t rx_index);
 void icmp6_input(struct net *net, uint32_t rx_index);
 void nd_input(struct net *net, uint32_t rx_index);
 void fragment_input(struct net *net, uint32_t rx_index);
+void echo_fragment_input(struct net *net, uint32_t rx_index);
 void udp_create(struct net *net);
 void udp_input(struct net *net, const struct classified *in);
 void udp_release(struct net *net);

@@ -18,24 +18,32 @@ struct rate_limit {
 
 #define RATE_LIMIT_NS           (10ull * 1000000)
 #define ECHO_REPLIES_MAX        200u /* in RATE_LIMIT_NS: RFC 4443 section 2.4 (f) */
+#define ECHO_FRAGMENTS_MAX      50u  /* of them, frames of replies that are fragments */
 #define NEIGH_REPLIES_MAX       10u  /* to neighbours, in RATE_LIMIT_NS... */
 #define NEIGH_LIMITS            256u /* ... for each of so many groups of stations */
 #define ANNOUNCE_COUNT          3u   /* RFC 4861 section 10, MAX_NEIGHBOR_ADVERTISEMENT */
 #define ANNOUNCE_NS             (1000ull * 1000000) /* RETRANS_TIMER */
 #define PMTU_REPORTS_SHARED_MAX 32u                 /* path MTU reports, in RATE_LIMIT_NS */
 
-/* May one more be sent? It is counted if so. */
+/* True if n more may be sent: they are counted then. */
 static inline bool
-rate_limit_allow(struct rate_limit *r, uint64_t now_ns, uint32_t max)
+rate_limit_take(struct rate_limit *r, uint64_t now_ns, uint32_t n, uint32_t max)
 {
 	if (now_ns - r->since_ns >= RATE_LIMIT_NS) {
 		r->since_ns = now_ns;
 		r->count = 0;
 	}
-	if (r->count >= max)
+	if (r->count + n > max)
 		return false;
-	r->count++;
+	r->count += n;
 	return true;
+}
+
+/* The same of one. */
+static inline bool
+rate_limit_allow(struct rate_limit *r, uint64_t now_ns, uint32_t max)
+{
+	return rate_limit_take(r, now_ns, 1, max);
 }
 
 #endif

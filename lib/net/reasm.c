@@ -1,5 +1,5 @@
 /*
- * reasm.c - reassembly of UDP datagrams: finds or opens the context, copies the fragment into
+ * reasm.c - reassembly of datagrams: finds or opens the context, copies the fragment into
  * place, validates the datagram once it is complete.
  */
 #include "reasm.h"
@@ -38,10 +38,11 @@ struct context {
 
 struct reasm {
 	uint64_t swept_ns;
+	uint32_t sets;
 	uint32_t waiting; /* contexts open or dropped */
 	uint32_t delivered_count;
 	struct context *delivered[REASM_SETS * REASM_WAYS];
-	struct context set[REASM_SETS][REASM_WAYS];
+	struct context set[][REASM_WAYS];
 };
 
 /* A fragment as its headers describe it. */
@@ -54,16 +55,26 @@ struct fragment {
 	const uint8_t *data;
 };
 
-size_t
-reasm_bytes(void)
+static size_t
+bytes_of(uint32_t sets)
 {
-	return sizeof(struct reasm) + CACHE_LINE_BYTES;
+	return sizeof(struct reasm) + (size_t)sets * REASM_WAYS * sizeof(struct context);
+}
+
+size_t
+reasm_bytes(uint32_t sets)
+{
+	return bytes_of(sets) + CACHE_LINE_BYTES;
 }
 
 struct reasm *
-reasm_create(struct region *region)
+reasm_create(struct region *region, uint32_t sets)
 {
-	return region_take(region, sizeof(struct reasm), CACHE_LINE_BYTES);
+	struct reasm *r = region_take(region, bytes_of(sets), CACHE_LINE_BYTES);
+
+	ensure(sets <= REASM_SETS);
+	r->sets = sets;
+	return r;
 }
 
 /* The headers of a fragment that classify.c has validated. */
@@ -100,14 +111,14 @@ fragment_of(const struct net *net, uint32_t rx_index)
 }
 
 static struct context *
-set_of(const struct net *net, const struct fragment *p)
+set_of(const struct net *net, struct reasm *r, const struct fragment *p)
 {
 	uint8_t key[IP_ADDR_BYTES + sizeof p->id + 1];
 
 	memcpy(key, p->src->b, IP_ADDR_BYTES);
 	memcpy(key + IP_ADDR_BYTES, &p->id, sizeof p->id);
 	key[sizeof key - 1] = p->local;
-	return net->reasm->set[hash_bytes(key, sizeof key, net->cfg.seed) % REASM_SETS];
+	return r->set[hash_bytes(key, sizeof key, net->cfg.seed) % r->sets];
 }
 
 static void
@@ -150,9 +161,9 @@ context_matches(const struct context *c, const struct fragment *p)
 
 /* The context of a fragment, a new one if need be. */
 static struct context *
-find_or_open(struct net *net, const struct fragment *p)
+find_or_open(struct net *net, struct reasm *r, const struct fragment *p)
 {
-	struct context *set = set_of(net, p);
+	struct context *set = set_of(net, r, p);
 	struct context *c;
 
 	for (uint32_t i = 0; i < REASM_WAYS; i++)
@@ -164,7 +175,7 @@ find_or_open(struct net *net, const struct fragment *p)
 	if (c->state == CONTEXT_OPEN)
 		net_count(net, net->now_ns - c->since_ns < REASM_NS ? DROP_FRAG_EVICTED
 								    : DROP_FRAG_TIMEOUT);
-	context_free(net->reasm, c);
+	context_free(r, c);
 	c->src = *p->src;
 	c->id = p->id;
 	c->local = p->local;
@@ -174,7 +185,7 @@ find_or_open(struct net *net, const struct fragment *p)
 	c->fragments = 0;
 	c->since_ns = net->now_ns;
 	memset(c->have, 0, sizeof c->have);
-	net->reasm->waiting++;
+	r->waiting++;
 	return c;
 }
 
@@ -264,26 +275,25 @@ check_reassembled(const struct net *net, const struct context *c)
 }
 
 /* The whole datagram, until reasm_release(). NULL: it is dropped and counted. */
-static const uint8_t *
-context_deliver(struct net *net, struct context *c)
+static struct reassembled
+context_deliver(struct net *net, struct reasm *r, struct context *c)
 {
-	const enum net_counter what = check_reassembled(net, c);
-	struct reasm *r = net->reasm;
+	const enum net_counter what = r == net->reasm ? check_reassembled(net, c) : UDP_RECEIVED;
 
 	if (what != UDP_RECEIVED) {
 		net_count(net, what);
 		context_free(r, c);
-		return NULL;
+		return (struct reassembled){NULL, 0, 0};
 	}
 	context_free(r, c);
 	c->state = CONTEXT_DELIVERED;
 	r->delivered[r->delivered_count++] = c;
 	net_count(net, FRAG_REASSEMBLED);
-	return c->bytes;
+	return (struct reassembled){c->bytes, c->total, c->id};
 }
 
-const uint8_t *
-reasm_insert(struct net *net, uint32_t rx_index)
+struct reassembled
+reasm_insert(struct net *net, struct reasm *r, uint32_t rx_index)
 {
 	const struct fragment p = fragment_of(net, rx_index);
 	struct context *c;
@@ -291,14 +301,14 @@ reasm_insert(struct net *net, uint32_t rx_index)
 	net_count(net, FRAG_RECEIVED);
 	if (!fragment_valid(&p)) {
 		net_count(net, DROP_FRAG_LEN);
-	} else if ((c = find_or_open(net, &p)) == NULL) {
+	} else if ((c = find_or_open(net, r, &p)) == NULL) {
 		net_count(net, DROP_FRAG_NO_CONTEXT);
 	} else if (c->state == CONTEXT_DROPPED) {
 		net_count(net, DROP_FRAG_LATE);
 	} else if (fragment_insert(net, c, &p) && c->received == c->total) {
-		return context_deliver(net, c);
+		return context_deliver(net, r, c);
 	}
-	return NULL;
+	return (struct reassembled){NULL, 0, 0};
 }
 
 void
@@ -307,7 +317,7 @@ reasm_tick(struct reasm *r, struct net *net)
 	if (likely(r->waiting == 0) || net->now_ns - r->swept_ns < REASM_SWEEP_NS)
 		return;
 	r->swept_ns = net->now_ns;
-	for (uint32_t i = 0; i < REASM_SETS * REASM_WAYS; i++) {
+	for (uint32_t i = 0; i < r->sets * REASM_WAYS; i++) {
 		struct context *c = &r->set[i / REASM_WAYS][i % REASM_WAYS];
 
 		if (c->state == CONTEXT_FREE || c->state == CONTEXT_DELIVERED ||
@@ -325,7 +335,7 @@ context_of(struct reasm *r, const struct datagram *d)
 {
 	const uintptr_t at = (uintptr_t)d->payload.data - (uintptr_t)r->set;
 
-	return at < sizeof r->set ? &r->set[0][0] + at / sizeof(struct context) : NULL;
+	return at < r->sets * sizeof r->set[0] ? &r->set[0][0] + at / sizeof(struct context) : NULL;
 }
 
 bool

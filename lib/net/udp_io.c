@@ -111,7 +111,7 @@ void
 fragment_input(struct net *net, uint32_t rx_index)
 {
 	struct l3_info *l3 = &net->in->l3[rx_index];
-	const uint8_t *udp = reasm_insert(net, rx_index);
+	const uint8_t *udp = reasm_insert(net, net->reasm, rx_index).bytes;
 
 	if (udp == NULL) {
 		rx_frame_drop(net, rx_index);

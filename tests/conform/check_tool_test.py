@@ -46,6 +46,15 @@ LAYERED = {
     "lib/wire/seg.c": OPENING + '#include "seg.h"\n\nbool\nseg_parse(const char *p)\n{\n'
                                 "\treturn frame_parse(p);\n}\n",
 }
+
+
+def pool_page(size, pool, counter="`FRAMES_LOST`", test="`test_frame`, `a_frame_is_lost`"):
+    """A page with one pool, its counter and its tests."""
+    return {"lib/base/BUDGET.md": f"| pool | {size} | counter | tests |\n|---|---|---|---|\n| {pool} | 4 | {counter} | {test} |\n",
+            "lib/wire/lost.h": '#define FRAME_COUNTERS(X) X(FRAMES_LOST, "lost")\n',
+            "tests/unit/test_frame.c": OPENING + "void\na_frame_is_lost(void)\n{\n}\n"}
+
+
 CLEAN = {
     ".clang-format": (CHECK.parents[1] / ".clang-format").read_text(),
     "lib/README.md": TABLE.format(base=""),
@@ -114,8 +123,18 @@ VIOLATIONS = [
      "lib/wire/frame2.h:3: the text of a label stands at the margin"),
     ("a pool without a row", {"lib/wire/frame2.c": OPENING + "int n = budget_create(&t->frames, 1);\n"},
      "lib/wire/frame2.c: the pool t->frames has no row"),
-    ("a row without its pool", {"lib/base/BUDGET.md": "| `t->frames` | frames |\n"},
-     "lib/base/BUDGET.md: no pool t->frames is created"),
+    ("a row without its pool", pool_page("units", "`t->frames`"), "lib/base/BUDGET.md: no pool t->frames is created"),
+    ("a pool without a counter", pool_page("size", "frames", counter="lost"),
+     "the pool frames names no word of counter"),
+    ("a pool without its counter", pool_page("size", "frames", counter="`FRAMES_GONE`"),
+     "the pool frames: counter: there is no FRAMES_GONE"),
+    ("a pool without its test", pool_page("size", "frames", test="`test_frames all`"),
+     "the pool frames: tests: there is no test_frames"),
+    ("a bound that is named nowhere", {"app/clockoo/conns.h": "#define CONNS_MAX 4\n"},
+     "app/clockoo/conns.h: CONNS_MAX is named neither in lib/base/BUDGET.md nor in lib/stack/LIMITS.md"),
+    ("a bound that is no pool's and nowhere",
+     {"lib/base/BUDGET.md": "<!-- no pools: here -->\nCONNS_MAX\n<!-- end of no pools -->\n"},
+     "lib/base/BUDGET.md: no header defines CONNS_MAX"),
     ("a .c file that does not say what it does", {"lib/wire/frame2.c": "int frame2;\n"},
      "lib/wire/frame2.c: does not open with a comment"),
     ("a program's .c file that does not say what it does", {"app/main.c": "int frame2;\n"},
@@ -149,6 +168,8 @@ VIOLATIONS = [
 FINE = [
     ("a longer word", {"lib/wire/frame2.h": f"int un{BANNED}ed;\n"}),
     ("a room in layers", LAYERED),
+    ("a pool with a bound of its own", pool_page("size", "frames")),
+    ("a bound of a pool", {**pool_page("`CONNS_MAX`", "conns"), "app/clockoo/conns.h": "#define CONNS_MAX 4\n"}),
     ("a header below and its .c file above",
      {**LAYERED, "lib/wire/README.md": LAYERS.format(below="seg.h, frame", above="seg.c"),
       "lib/wire/frame.c": OPENING + '#include "seg.h"\n'}),

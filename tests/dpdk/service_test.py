@@ -28,7 +28,7 @@ import refuse_io_uring
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 VERSION = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout
-WAIT_S = 20
+WAIT_S = 60  # ends what hangs
 WATCHDOG_US = 1_000_000
 BEATS = 3
 LOCK_BYTES = 4 << 20

@@ -25,7 +25,7 @@
 #define CLIENTS    12u
 #define SLOTS      64u
 #define KEYS       6u /* of a line */
-#define TEXT_MAX   (64u << 10)
+#define TEXT_MAX   ((KEYS + 1) * FLEET_VALUE_MAX)
 #define FRAMES     4096u
 #define STEP_NS    50000u
 #define MS         1000000ull
@@ -69,6 +69,7 @@ struct world {
 	struct sim_rng rng;
 	bool may_fail;
 	bool asks_one; /* all lines are of the same key */
+	bool big;      /* of 100 KiB and more, and there is memory for few of them */
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 };
@@ -111,7 +112,7 @@ ask(struct world *w, struct client *cl)
 	for (uint32_t i = 0; i < (w->asks_one ? 1 : KEYS); i++) {
 		const uint32_t at = len + 1;
 
-		len += (uint32_t)sprintf(line + len, " s%u",
+		len += (uint32_t)sprintf(line + len, w->big ? " b%u" : " s%u",
 					 w->asks_one ? 1 : sim_below(&w->rng, 1000));
 		want_value(w, cl, (struct view){(uint8_t *)line + at, len - at});
 	}
@@ -376,11 +377,11 @@ settings_of(const struct world *w)
 		.connections = 1,
 		.conns_max = SLOTS,
 		.misses_on_failure = true,
-		.timeout_ns = TIMEOUT_NS,
+		.timeout_ns = w->big ? 1000 * MS : TIMEOUT_NS,
 		.connect_timeout_ns = 3 * TIMEOUT_NS, /* a neighbour is looked up */
 		.retry_timeout_ns = 5 * TIMEOUT_NS,
 		.failure_limit = 2,
-		.answer_bytes_max = 4u << 20,
+		.answer_bytes_max = w->big ? 512u << 10 : 4u << 20,
 	};
 }
 
@@ -423,6 +424,10 @@ ours_create(struct world *w)
 	}
 	o.cores = w->cores;
 	o.memory_bytes = 16u << 20;
+	if (w->big) {
+		o.frames = 9 * FRAMES;
+		o.stack.net.rx_frames_max = 8 * FRAMES;
+	}
 	o.stack.tcp.conns_max = SLOTS;
 	o.stack.tcp.active_reserve = 3 * FLEET_SERVERS;
 	o.stack.tcp.connects = pending_connects_create(&w->region, w->cores * FLEET_SERVERS);
@@ -442,7 +447,8 @@ outside_create(struct world *w)
 	cfg.net.prefix6_len = 64;
 	cfg.tcp.port = SIM_PORT;
 	cfg.tcp.conns_max = SLOTS;
-	w->outside = sim_stack_create_as(&cfg, FRAMES, 0, sim_peer_mac);
+	cfg.net.rx_frames_max = w->big ? 8 * FRAMES : cfg.net.rx_frames_max;
+	w->outside = sim_stack_create_as(&cfg, w->big ? 9 * FRAMES : FRAMES, 0, sim_peer_mac);
 	w->outside->serve = turn_outside;
 	w->outside->arg = w;
 	stack_attach(w->outside->stack, &user);
@@ -450,7 +456,7 @@ outside_create(struct world *w)
 }
 
 static struct world *
-world_create_keeping(enum nic nic, uint32_t cores, struct front_shared shared)
+world_create_of(enum nic nic, uint32_t cores, struct front_shared shared, bool big)
 {
 	static const struct front_server names[FLEET_SERVERS] = {{"one", 1}, {"two", 1}};
 	struct front_address addresses[FLEET_SERVERS] = {
@@ -460,6 +466,7 @@ world_create_keeping(enum nic nic, uint32_t cores, struct front_shared shared)
 
 	check_ptr(w);
 	w->nic = nic;
+	w->big = big;
 	w->shared = shared;
 	w->cores = cores;
 	w->spread = 1;
@@ -476,6 +483,12 @@ world_create_keeping(enum nic nic, uint32_t cores, struct front_shared shared)
 	fronts_attach(w);
 	outside_create(w);
 	return w;
+}
+
+static struct world *
+world_create_keeping(enum nic nic, uint32_t cores, struct front_shared shared)
+{
+	return world_create_of(nic, cores, shared, false);
 }
 
 static struct world *
@@ -553,7 +566,7 @@ clients_talk(struct world *w, uint32_t lines)
 		w->client[i].misses = 0;
 	}
 	for (uint32_t ms = 0; open > 0; ms++) {
-		if (ms == 2000)
+		if (ms == (w->big ? 60000 : 2000))
 			fail_msg("nic %d: not all have heard all", (int)w->nic);
 		run(w, MS);
 		open = misses = 0;
@@ -771,6 +784,32 @@ a_cold_key_costs_each_core_one_get(void **state)
 	}
 }
 
+/* The answers of all cores share the memory of one store. The servers have all values, so no get
+ * may miss. */
+static void
+no_core_misses_a_value_for_want_of_memory(void **state)
+{
+	for (uint32_t cores = 2; cores <= CORES_MOST; cores += 2) {
+		struct world *w =
+			world_create_of(NIC_RSS, cores, (struct front_shared){.cells = NULL}, true);
+		uint64_t yielded = 0;
+
+		for (uint32_t i = 0; i < FLEET_SERVERS; i++)
+			w->fleet.server[i].piece = 8192; /* what a core takes in a turn */
+		run(w, 200 * MS);
+		clients_open(w);
+		check_eq(clients_talk(w, 10), 0);
+		check_eq(fronts_count(w, FRONT_FAILED), 0);
+		check_eq(fronts_count(w, FRONT_SERVER_LATE), 0);
+		for (uint32_t i = 0; i < cores; i++)
+			yielded += counter_read(
+				&serve_counters(w->ours->cores[i].core.serve)[AWAITS_YIELDED]);
+		print_message("%u cores: %u answers yielded\n", cores, (uint32_t)yielded);
+		check(yielded > 0);
+		world_destroy(w);
+	}
+}
+
 int
 main(void)
 {
@@ -783,6 +822,7 @@ main(void)
 		cmocka_unit_test(a_server_whose_replies_never_reach_a_core_is_named),
 		cmocka_unit_test(connections_of_all_cores_are_ours),
 		cmocka_unit_test(a_cold_key_costs_each_core_one_get),
+		cmocka_unit_test(no_core_misses_a_value_for_want_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

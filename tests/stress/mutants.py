@@ -483,7 +483,7 @@ MUTANTS = {
     "FLIGHT_HELD": [("front_flight.c", "	front_key_queue(f, held);", "	(void)f;")],
     "FLIGHT_UNSHARED": [("front_flight.c", "		key->users++;", "")],
     # A set that waits is told what the one before it was told; it is sent as if it were no write; any command that stores may replace it.
-    "SET_JOINS": [("front_flight.c", "	flight->held = key;\n	key->held_by = flight;\n	return true;\n}\n\n/* The one that waits has", "	front_key_value_end(f, key);\n	list_push_back(&flight->joined, &key->link);\n	return true;\n}\n\n/* The one that waits has")],
+    "SET_JOINS": [("front_flight.c", "		return true;\n	}\n	flight->held = key;\n	key->held_by = flight;\n", "		return true;\n	}\n	front_key_value_end(f, key);\n	list_push_back(&flight->joined, &key->link);\n")],
     "SET_UNWRITTEN": [("front_flight.c", "		front_write_queue(f, held);", "		front_key_queue(f, held);")],
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
     # A copy that does not know its cas answers who asks for it.
@@ -524,6 +524,14 @@ MUTANTS = {
     # Of a value all pieces are queued at once; who holds more than its share is judged as late as anybody.
     "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,\n				   1)))\n", "	if (pieces->left > 0)\n")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],
+    # Work has no shares; a value is short by its length alone; a source keeps all watches.
+    "WORK_NO_SHARE": [("serve_work.c", "(WORK_SHARES / budget_share(&w->shares, &ss->work_place));", "0;")],
+    "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
+    "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
+    # Unread requests take more than their connection's share of the frames; out-of-order data takes any that is left; none is yielded.
+    "FRAMES_NO_SHARE": [("tcp_rx.c", "	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&", "	return false && unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&")],
+    "OOO_NO_SHARE": [("tcp_ooo.c", "	if (budget_may_take(&t->frames, place, &c->peer_ip, held, 1))\n		return true;", "	if (t->frames.left > 0)\n		return true;")],
+    "OOO_NO_YIELD": [("tcp_ooo.c", "	greedy = ooo_greedy(t);\n", "	greedy = c;\n")],
     # A handshake has a place from its first byte on; nobody yields one.
     "TLS_HALF_A_RECORD": [("tls_conns.c", "	return conn_has_ended(wire) || tls_hello_is_whole(conn_peek(wire), conn_unread(wire));", "	return conn_has_ended(wire) || conn_unread(wire) > 0;")],
     "TLS_NO_YIELD": [("tls_handshakes.c", "	struct tls_conn *t = line_over(tc, &tc->unproven);\n", "	struct tls_conn *t = line_over(tc, &tc->unproven);\n\n	if (tc != NULL)\n		return NULL;\n")],

@@ -6,10 +6,10 @@
  *
  *   move    an index so full and small that keys change buckets all the time; keys that are never
  *           written must be found by every get
+ *   walk    the same index; a walk over all items shows each of these keys once
  *   reuse   few keys written over and over; an item that a reader got must not change until its
  *           turn ends
  *   evict   more than the memory holds, small to chunked, with deletes: eviction, page moves
- *   walk    the same, and a walk over all items shows each key once that is there all the time
  *   count   every thread increments one key, and adds to another by cas: the sums are exact
  *
  * With "resized" as second argument the index grows and shrinks all the time.
@@ -56,7 +56,7 @@ struct worker {
 	uint32_t id;
 	uint64_t random;
 	uint64_t walks;          /* done */
-	uint64_t seen[KEYS_MAX]; /* no reader ever sees a version older than one before */
+	uint64_t seen[KEYS_MAX]; /* no reader may see a version older than one before */
 };
 
 /* The record at the beginning of a value. */

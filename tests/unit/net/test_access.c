@@ -249,6 +249,16 @@ make_echo(uint8_t *p)
 }
 
 static uint32_t
+make_echo_fragment(uint8_t *p)
+{
+	const uint32_t len = frame_echo(p, "ping pong", 8, 0);
+
+	put16(p + AT_IP_FRAGMENT, 0x2000);
+	frame_fix_ip(p);
+	return len;
+}
+
+static uint32_t
 make_udp6(uint8_t *p)
 {
 	return frame6_udp(p, "get key\r\n", 9);
@@ -277,6 +287,7 @@ static const struct frame_of frames[] = {
 	{"a datagram behind IP options", make_udp_options, DROP_UDP_DENIED, false},
 	{"a fragment", make_udp_fragment, DROP_UDP_DENIED, false},
 	{"an echo request", make_echo, DROP_ICMP_DENIED, false},
+	{"a fragment of one", make_echo_fragment, DROP_ICMP_DENIED, false},
 	{"ARP", make_arp, NET_COUNTER_COUNT, false},
 	{"a datagram over IPv6", make_udp6, DROP_UDP_DENIED, true},
 	{"an echo request over IPv6", make_echo6, DROP_ICMP_DENIED, true},
@@ -312,7 +323,9 @@ check_frame(struct rig *r, const struct frame_of *f, bool let_in, uint16_t vlan,
 	rig_turn(r, count_datagrams);
 	check_eq(rig_count(r, DROP_UDP_DENIED), !let_in && f->dropped == DROP_UDP_DENIED ? 1 : 0);
 	check_eq(rig_count(r, DROP_ICMP_DENIED), !let_in && f->dropped == DROP_ICMP_DENIED ? 1 : 0);
-	if (f->dropped == DROP_ICMP_DENIED || f->dropped == NET_COUNTER_COUNT)
+	if (f->make == make_echo_fragment)
+		check_eq(rig_count(r, FRAG_RECEIVED), let_in);
+	else if (f->dropped == DROP_ICMP_DENIED || f->dropped == NET_COUNTER_COUNT)
 		check_eq(r->np->sent_count, let_in || f->dropped == NET_COUNTER_COUNT);
 	else if (f->make != make_udp_fragment)
 		check_eq(datagrams, let_in);

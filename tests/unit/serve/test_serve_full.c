@@ -3,6 +3,7 @@
  * (1.6.45) needs none here, and a refused request leaves the old value, except where memcached
  * removes it, too. Method: each verb over each kind of value, in a store that never evicts (-M)
  * until no set succeeds any more, and in one that has memory only once another core has turned.
+ * Each verb that stores also gets values longer than -I; the other verbs write none.
  */
 #include "support/test.h"
 #include "fake_stack.h"
@@ -24,7 +25,7 @@ static const struct kind {
 } kinds[] = {{"a number", 3}, {"a small one", 400}, {"a large one", 3000}, {"in chunks", 200000}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-static uint8_t value[300000];
+static uint8_t value[STORE_VALUE_MAX + 1];
 
 static const uint8_t *
 value_of(const struct kind *k)
@@ -328,6 +329,140 @@ stop(void **state)
 	return 0;
 }
 
+/* ---- values longer than -I ---- */
+
+#define TOO_LONG   (STORE_VALUE_MAX + 1)
+#define NEARLY     1000000u /* what it is before a part of PART bytes would make it too long */
+#define PART       60000u
+#define TOO_LARGE  "SERVER_ERROR object too large for cache\r\n"
+#define STATUS_BIG 3
+#define STATUS_NS  5
+
+/* Every verb that stores a value, as memcached 1.6.45 answers one that is too long: by the line, or
+ * by the opcode of the binary protocol. */
+static const struct stores {
+	const char *line; /* %s: the key; %u: bytes of the value; NULL: it is binary */
+	uint8_t opcode, extras;
+	bool removes;      /* the old value goes, too */
+	const char *grown; /* the answer to a part that makes a value too long */
+} stores[] = {
+	{.line = "set %s 0 0 %u\r\n", .removes = true},
+	{.line = "add %s 0 0 %u\r\n"},
+	{.line = "replace %s 0 0 %u\r\n"},
+	{.line = "append %s 0 0 %u\r\n", .grown = "NOT_STORED\r\n"},
+	{.line = "prepend %s 0 0 %u\r\n", .grown = "NOT_STORED\r\n"},
+	{.line = "cas %s 0 0 %u 1\r\n"},
+	{.line = "ms %s %u\r\n", .removes = true},
+	{.line = "ms %s %u ME\r\n", .removes = true},
+	{.line = "ms %s %u MR\r\n", .removes = true},
+	{.line = "ms %s %u MA\r\n", .removes = true, .grown = "NS\r\n"},
+	{.line = "ms %s %u MP\r\n", .removes = true, .grown = "NS\r\n"},
+	{.line = "ms %s %u C1\r\n", .removes = true},
+	{.opcode = 0x01, .extras = 8, .removes = true}, /* Set */
+	{.opcode = 0x02, .extras = 8},                  /* Add */
+	{.opcode = 0x03, .extras = 8},                  /* Replace */
+	{.opcode = 0x0e, .grown = ""},                  /* Append */
+	{.opcode = 0x0f, .grown = ""},                  /* Prepend */
+};
+#define STORES (sizeof stores / sizeof *stores)
+
+/* The start of the answer to a binary request with so long a value. */
+static const char *
+binary_reply_to(const struct stores *how, const char *key, uint32_t len)
+{
+	struct conn *c = rig_open(rigs[0]);
+	const uint8_t key_len = (uint8_t)strlen(key);
+	const uint32_t body = how->extras + key_len + len;
+	uint8_t packet[64] = {0x80,
+			      how->opcode,
+			      0,
+			      key_len,
+			      how->extras,
+			      [8] = (uint8_t)(body >> 24),
+			      [9] = (uint8_t)(body >> 16),
+			      [10] = (uint8_t)(body >> 8),
+			      [11] = (uint8_t)body};
+	const char *reply;
+
+	memcpy(packet + 24 + how->extras, key, key_len);
+	rig_receive(rigs[0], c, packet, 24u + how->extras + key_len);
+	for (uint32_t i = 0; i < len; i += SEGMENT) {
+		rig_receive(rigs[0], c, value, len - i < SEGMENT ? len - i : SEGMENT);
+		turn_all();
+	}
+	for (uint32_t i = 0; i < TURNS; i++)
+		turn_all();
+	reply = sent_by(c);
+	rig_lose(rigs[0], c);
+	turn_all();
+	return reply;
+}
+
+static void
+is_answered(const struct stores *how, const char *key, uint32_t len, const char *wanted,
+	    uint8_t status)
+{
+	char line[REPLY_MAX];
+
+	if (how->line == NULL) {
+		const char *reply = binary_reply_to(how, key, len);
+
+		check_eq((uint8_t)reply[0], 0x81);
+		check_eq((uint8_t)reply[1], how->opcode);
+		check_eq((uint8_t)reply[7], status);
+		return;
+	}
+	snprintf(line, sizeof line, how->line, key, len);
+	check_bytes(reply_to(0, line, value, len), wanted, strlen(wanted));
+}
+
+static void
+too_long_values_are_refused(void)
+{
+	char left[REPLY_MAX];
+
+	for (uint32_t r = 0; r < STORES; r++)
+		for (uint32_t k = 0; k < KINDS; k++) {
+			is_answered(&stores[r], name_of(r, k), TOO_LONG, TOO_LARGE, STATUS_BIG);
+			snprintf(left, sizeof left, stores[r].removes ? "EN\r\n" : "HD s%u\r\n",
+				 kinds[k].len);
+			answers(0, "mg %s s\r\n", name_of(r, k), &kinds[k], left);
+		}
+}
+
+static void
+a_value_above_the_largest_is_refused_with_room(void **state)
+{
+	rig_create_cores(rigs, CORES);
+	store_keys(STORES);
+	too_long_values_are_refused();
+}
+
+static void
+a_value_above_the_largest_is_refused_in_full_memory(void **state)
+{
+	rig_create_never_evicting(rigs, CORES);
+	store_keys(STORES);
+	fill_up();
+	too_long_values_are_refused();
+}
+
+/* With room: in full memory the part itself is refused, as above. */
+static void
+a_part_that_makes_a_value_too_long_is_not_stored(void **state)
+{
+	const struct kind nearly = {"nearly too long", NEARLY};
+
+	rig_create_never_evicting(rigs, CORES);
+	check_eq(put("k", value, NEARLY), STORE_OK);
+	for (uint32_t r = 0; r < STORES; r++) {
+		if (stores[r].grown == NULL)
+			continue;
+		is_answered(&stores[r], "k", PART, stores[r].grown, STATUS_NS);
+		answers(0, "mg %s s\r\n", "k", &nearly, "HD s1000000\r\n");
+	}
+}
+
 int
 main(void)
 {
@@ -337,6 +472,10 @@ main(void)
 		cmocka_unit_test_teardown(a_number_counts_on_in_full_memory, stop),
 		cmocka_unit_test_teardown(a_value_without_memory_is_refused_and_the_old_one_stays,
 					  stop),
+		cmocka_unit_test_teardown(a_value_above_the_largest_is_refused_with_room, stop),
+		cmocka_unit_test_teardown(a_value_above_the_largest_is_refused_in_full_memory,
+					  stop),
+		cmocka_unit_test_teardown(a_part_that_makes_a_value_too_long_is_not_stored, stop),
 		cmocka_unit_test_teardown(a_request_waits_for_memory_that_is_to_come, stop),
 	};
 

@@ -128,7 +128,7 @@ trials_of_a_shorter_probation_cost_little(void **state)
 	len = LEN;
 }
 
-/* Each miss is followed by a set: its ghost tells what it does. */
+/* Each miss is followed by a set, so the key's ghost is found and the miss counts no more. */
 static void
 a_set_behind_a_miss_takes_the_question_back(void **state)
 {
