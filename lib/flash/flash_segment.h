@@ -9,13 +9,12 @@
  *         the border of two pages; where a page is not full the next record begins in the next one.
  *         A record is 8 bytes of head; the rest of the cas, flags, expiry and length that it has;
  *         its key; its value. Of a FLASH_TOMB 8 bytes of hash follow instead, of a FLASH_DROP 8 of
- * number.
+ *         number.
  *
- *           0       8      11       15  16         34       35       36          39  40    64
- *           |key len|kind:3|status:4|long:1|value len:18|flags:1|expiry:1|cas
- * bytes:3|packed:1|cas:24|
+ *           0       8      11       15   16           34    35     36          39     40     64
+ *           |key len|kind:3|status:4|long|value len:18|flags|expiry|cas bytes:3|packed|cas:24|
  *
- *         long: a byte of it follows, the upper bits of the value's length.
+ *         Where the bit "long" is set, a byte follows with the upper bits of the value's length.
  *
  * Units:  bytes. offset: in the payloads of the pages given, the first one's first byte is 0.
  *         sequence: of segments of a stream, never twice. expiry_s: seconds on the tier's clock.

@@ -1170,7 +1170,7 @@ a_device_that_takes_nothing_is_waited_for_so_long(void **state)
 	run(w, 2 * FLASH_PATIENCE_NS);
 	left = (uint32_t)items(w);
 	check(left != 0 && left < BURST);
-	for (uint64_t ns = 0; ns < FLASH_PATIENCE_NS - 10 * MS; ns += MS) {
+	for (uint64_t ns = 0; ns < FLASH_PATIENCE_NS - 100 * MS; ns += MS) {
 		need_memory(w);
 		run(w, MS);
 	}

@@ -515,6 +515,30 @@ what_comes_between_two_slices_is_seen_at_the_last(void **state)
 	}
 }
 
+/* Else a later slice would be another version's. */
+static void
+the_object_of_an_open_offer_is_not_used_again(void **state)
+{
+	struct fake t;
+	uint32_t ref;
+
+	fake_up(&t);
+	store_some(&t, 1);
+	ref = slot_of(&t, 0);
+	t.slices = SLICED;
+	evict_some(&t);
+	for (uint32_t n = 1; n < 40; n++) {
+		check_eq(store_as(t.rig.core, 0, n, LONG_BYTES, STORE_SET, 0), STORE_OK);
+		turns(t.rig.core, 8);
+		check(slot_of(&t, 0) != ref);
+	}
+	for (uint32_t turn = 1; turn < SLICED; turn++)
+		store_evict_waiting(t.rig.core);
+	check_eq(t.ended, 1);
+	check_eq(t.taken, 0);
+	rig_down(&t.rig);
+}
+
 static void
 a_core_that_rests_holds_no_offer_and_begins_again(void **state)
 {
@@ -932,6 +956,7 @@ main(void)
 		cmocka_unit_test(what_is_put_off_stays_readable_and_leaves_in_its_order),
 		cmocka_unit_test(a_value_in_slices_leaves_with_its_last_one),
 		cmocka_unit_test(what_comes_between_two_slices_is_seen_at_the_last),
+		cmocka_unit_test(the_object_of_an_open_offer_is_not_used_again),
 		cmocka_unit_test(a_core_that_rests_holds_no_offer_and_begins_again),
 		cmocka_unit_test(a_set_waits_until_the_tier_has_taken_something),
 		cmocka_unit_test(what_leaves_with_its_page_is_the_tiers_too),
