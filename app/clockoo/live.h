@@ -8,6 +8,7 @@
 #define CLOCKOO_LIVE_H
 
 #include "appliance.h"
+#include "recent_most.h"
 
 enum live_figure {
 	LIVE_GET,
@@ -26,7 +27,8 @@ struct live {
 	uint64_t last[LIVE_FIGURES];
 	uint64_t last_ns;
 	uint64_t busy_ns[CORES_MAX], total_ns[CORES_MAX];
-	struct front_load front; /* of the last second, if this is a front */
+	struct front_load front;              /* of the last second, if this is a front */
+	struct recent_most items, item_bytes; /* of a front's copies */
 };
 
 /* Keys and writes that clients have asked for. */

@@ -31,6 +31,7 @@
 #define MS_NS            1000000ull
 #define PARTS            12u /* of the tier's memory, each aligned */
 
+static_assert(CONFIG_FLASH_ITEM_MAX <= FLASH_VALUE_MAX, "a record lies in one segment");
 static_assert(CORES_MAX + 1 <= FLASH_CORES_MAX, "cores of the store, with the loader");
 static_assert(READS_SMALL + READS_LARGE <= FLASH_DEPTH_MAX, "a device has all reads");
 static_assert(FLASH_BUFFERS * FLASH_SHARDS_MAX + FLASH_CONVERT_TRANSFERS <= FLASH_DEPTH_MAX,
@@ -39,16 +40,17 @@ static_assert(FLASH_BUFFERS * FLASH_SHARDS_MAX + FLASH_CONVERT_TRANSFERS <= FLAS
 /* ---- sizes ---- */
 
 static struct flash_supplier_config
-supplier_config(void)
+supplier_config(const struct config *cfg)
 {
 	return (struct flash_supplier_config){.reads_small = READS_SMALL,
-					      .reads_large = READS_LARGE};
+					      .reads_large = READS_LARGE,
+					      .item_max = cfg->flash.item_max_bytes};
 }
 
 static size_t
-read_bytes_of_core(void)
+read_bytes_of_core(const struct config *cfg)
 {
-	const struct flash_supplier_config c = supplier_config();
+	const struct flash_supplier_config c = supplier_config(cfg);
 
 	return (size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES;
 }
@@ -65,7 +67,7 @@ second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg, uint64_
 	z->rows = flash_plan_rows_bytes(&z->plan);
 	z->convert = tier_columns_bytes(&z->plan);
 	z->asks = cfg->cores * (flash_supplier_bytes() + serve_awaits_bytes());
-	z->reads = cfg->cores * read_bytes_of_core();
+	z->reads = cfg->cores * read_bytes_of_core(cfg);
 	z->packers = cfg->flash.compress ? cfg->cores * sizeof(struct flash_packer) : 0;
 	z->ghosts = cfg->flash.admit == FLASH_ADMIT_ALL ? 0 : flash_ghosts_count(z->plan.items);
 	z->tables = sizeof(struct flash_tier) + z->plan.shards * sizeof(struct flash_shard);
@@ -307,15 +309,15 @@ devices_open(struct second_tier *t, struct region *region, const struct applianc
 	     struct error *err)
 {
 	const struct second_tier_sizes *z = &a->sizes.flash;
+	const size_t of_core = read_bytes_of_core(&a->config);
 	struct tier_io_part parts[CORES_MAX + 1] = {
 		{t->from.state.pages, t->from.state.pages_bytes,
 		 FLASH_BUFFERS * z->plan.shards + FLASH_CONVERT_TRANSFERS}};
 
 	t->reads = region_take(region, z->reads, FLASH_PAGE_BYTES);
 	for (uint32_t i = 0; i < a->config.cores; i++)
-		parts[1 + i] =
-			(struct tier_io_part){t->reads + i * read_bytes_of_core(),
-					      read_bytes_of_core(), READS_SMALL + READS_LARGE};
+		parts[1 + i] = (struct tier_io_part){t->reads + i * of_core, of_core,
+						     READS_SMALL + READS_LARGE};
 	t->io = tier_io_open(a, &t->file, parts, a->config.cores + 1, err);
 	return t->io != NULL;
 }
@@ -324,13 +326,12 @@ static void
 tier_make(struct second_tier *t, struct region *region, const struct appliance *a)
 {
 	const struct config_flash *f = &a->config.flash;
-	const uint32_t most = f->item_max_bytes;
 	struct flash_tier_config c = {
 		.shards = t->shards,
 		.shard_count = a->sizes.flash.plan.shards,
 		.streams = a->sizes.flash.plan.streams,
 		.cores = a->config.cores,
-		.item_max = most < FLASH_VALUE_MAX ? most : FLASH_VALUE_MAX,
+		.item_max = f->item_max_bytes,
 		.flush_due = t->from.state.due,
 		.admit_all = f->admit == FLASH_ADMIT_ALL,
 		.budget = (uint64_t)f->budget_mb << 20,
@@ -379,7 +380,7 @@ void
 second_tier_attach(struct second_tier *t, struct region *region, const struct appliance *a,
 		   uint32_t core, struct serve *serve)
 {
-	struct flash_supplier_config c = supplier_config();
+	struct flash_supplier_config c = supplier_config(&a->config);
 	struct serve_supplier supplier;
 
 	if (!t->used)
@@ -388,7 +389,7 @@ second_tier_attach(struct second_tier *t, struct region *region, const struct ap
 	c.serve = serve;
 	c.store = store_core_of(a->store, core);
 	c.device = tier_io_device(t->io, 1 + core);
-	c.pages = t->reads + core * read_bytes_of_core();
+	c.pages = t->reads + core * read_bytes_of_core(&a->config);
 	c.deadline_ns = a->config.flash.deadline_ms * MS_NS;
 	supplier = flash_supplier_of(flash_supplier_create(region, &c));
 	serve_supplier_attach(region, serve, &supplier);

@@ -37,7 +37,7 @@ struct user_reset {
 	int epoll;
 	uint32_t fds;  /* entries of by_fd */
 	uint32_t dead; /* how many are */
-	/* How many of those at each port of a client. There can be thousands: libslirp keeps each
+	/* The number of dead clients at each port. There can be thousands: libslirp keeps each
 	 * connection for ten seconds after its orderly end. */
 	uint32_t dead_at[UINT16_MAX + 1];
 	struct user_client *by_fd;
@@ -53,7 +53,7 @@ struct user_reset_frames {
 bool user_reset_open(struct user_reset *r, const struct config *cfg, uint32_t fds);
 void user_reset_close(struct user_reset *r);
 
-/* libslirp opened the socket fd, or is about to close it. */
+/* Called when libslirp has opened the socket fd, or will close it next. */
 void user_reset_add(struct user_reset *r, int fd);
 void user_reset_remove(struct user_reset *r, int fd);
 

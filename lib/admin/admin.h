@@ -5,7 +5,7 @@
  *
  * Owner:  the region's; it lives as long as the service.
  * Thread: created before any core turns.
- * Bounds: 184 KB a core, and 40 bytes a connection; 450 KB for all cores.
+ * Bounds: 230 KB a core, and 40 bytes a connection; 440 KB for all cores.
  */
 #ifndef CLOCKOO_ADMIN_H
 #define CLOCKOO_ADMIN_H

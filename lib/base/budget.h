@@ -1,9 +1,9 @@
 /*
  * budget.h - a pool that peers can fill: shares while it is short, and a reserve (BUDGET.md).
  *
- * Units are taken and given back by holders. While enough units are free anybody takes as many as
- * are left. While the pool is short a holder takes up to its share only: what is not in reserve is
- * divided equally among the prefixes of those who hold, a prefix's part among its addresses, an
+ * Units are taken and given back by holders. While enough units are free any holder takes as many
+ * as are left. While the pool is short a holder takes up to its share only: what is not in reserve
+ * is divided equally among the prefixes of those who hold, a prefix's part among its addresses, an
  * address's part among its holders. The reserve is for holders that hold nothing yet.
  *
  * Shape:  the pool's user keeps how much each holder holds, and a struct budget_place for each. A
@@ -54,14 +54,14 @@ struct budget {
 };
 
 size_t budget_bytes(void);
-/* All of total is left. reserve < total. */
+/* Creates a budget of which all units are left. reserve < total. */
 void budget_create(struct budget *b, struct region *region, uint32_t total, uint32_t reserve,
 		   uint64_t seed);
 
 /* Holders are counted from now on, short or not: of a pool whose units are taken rarely. */
 void budget_count_always(struct budget *b);
 
-/* Once a turn: has a shortage begun or ended? */
+/* Begins or ends a shortage, once a turn. */
 static inline void
 budget_look(struct budget *b)
 {
@@ -96,18 +96,18 @@ budget_has_joined(const struct budget *b, const struct budget_place *p)
 
 /* The holder counts from now on; again is harmless. While the pool is short. */
 void budget_join(struct budget *b, struct budget_place *p, const struct ip_addr *ip);
-/* It does not count any more: it holds nothing, or ends. Harmless if it has not joined. */
+/* The holder counts no more: it holds nothing, or ends. Harmless if it has not joined. */
 void budget_leave(struct budget *b, struct budget_place *p);
 /* Units that a holder which has joined may hold; 1 at least. */
 uint32_t budget_share(const struct budget *b, const struct budget_place *p);
 
-/* Do the holders of its address have more than the address's part, if each holds one unit? */
+/* True if the holders of its address have more than the address's part, each holding one unit. */
 bool budget_source_is_over(const struct budget *b, const struct budget_place *p);
 
 bool budget_may_take_short(struct budget *b, struct budget_place *p, const struct ip_addr *ip,
 			   uint32_t held, uint32_t n);
 
-/* May a holder of so many units take n more? */
+/* True if a holder of `held` units may take n more. */
 static inline bool
 budget_may_take(struct budget *b, struct budget_place *p, const struct ip_addr *ip, uint32_t held,
 		uint32_t n)

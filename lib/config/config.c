@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define FLASH_ITEM_SIZE      256u
-#define FLASH_ITEM_MAX_BYTES (256u << 10)
+#define FLASH_ITEM_MAX_BYTES (1u << 20)
 #define FLASH_DEADLINE_MS    100u
 #define FLASH_LARGE          25u
 

@@ -10,9 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CONFIG_FLASH_MIN_MB 256u
-#define CONFIG_FLASH_MAX_MB (2u << 20) /* second_tier.c asserts that both limits fit lib/flash */
-#define CONFIG_FLASH_HASHED 1016u      /* largest item of a column, as a record */
+#define CONFIG_FLASH_MIN_MB   256u
+#define CONFIG_FLASH_MAX_MB   (2u << 20) /* second_tier.c asserts that both limits fit lib/flash */
+#define CONFIG_FLASH_ITEM_MAX (2035u << 10) /* largest value; a segment of the log holds it */
+#define CONFIG_FLASH_HASHED   1016u         /* largest item of a column, as a record */
 
 enum config_flash_admit {
 	FLASH_ADMIT_ALL,

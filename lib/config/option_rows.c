@@ -224,8 +224,10 @@ const struct option_row option_rows[] = {
 	 "mean size of an item on flash: key, value and 8 to 24 bytes; the memory of the index "
 	 "follows from it (256)",
 	 false, "flash.item_size"},
-	{"flash-item-max", 0, OPTION_SIZE, AT(flash.item_max_bytes), 1u << 10, 256u << 10, "BYTES",
-	 "largest value on flash; k is a suffix (256k, at most that)", false, "flash.item_max"},
+	{"flash-item-max", 0, OPTION_SIZE, AT(flash.item_max_bytes), 1u << 10,
+	 CONFIG_FLASH_ITEM_MAX, "BYTES",
+	 "largest value on flash; k and m are suffixes (1m, at most 2035k)", false,
+	 "flash.item_max"},
 	{"flash-deadline", 0, OPTION_TIME, AT(flash.deadline_ms), 1, 1000, "TIME",
 	 "longest wait for flash, after which a get is a miss (100ms)", false, "flash.deadline"},
 	{"flash-compress", 0, FLAG(flash.compress),

@@ -357,16 +357,16 @@ set_size(uint32_t *field, const struct option_row *row, const char *value, struc
 	const char letter = len != 0 ? (char)tolower((unsigned char)value[len - 1]) : 0;
 	const uint32_t shift = letter == 'k' ? 10 : letter == 'm' ? 20 : 0;
 	const uint32_t min = (uint32_t)row->min, max = (uint32_t)row->max;
+	const bool in_kb = max % (1u << 20) != 0;
 	char digits[CONFIG_NAME_BYTES];
 	uint32_t n;
 
 	snprintf(digits, sizeof digits, "%.*s", (int)(len - (shift != 0)), value);
 	if (len >= sizeof digits || !parse_decimal(digits, &n) || n > max >> shift ||
 	    n << shift < min)
-		return error_set(err,
-				 "--%s: \"%s\": expected %uk to %u%c, in bytes or with a k or m",
-				 row->name, value, min >> 10, max >> (max < 1u << 20 ? 10 : 20),
-				 max < 1u << 20 ? 'k' : 'm');
+		return error_set(
+			err, "--%s: \"%s\": expected %uk to %u%c, in bytes or with a k or m",
+			row->name, value, min >> 10, max >> (in_kb ? 10 : 20), in_kb ? 'k' : 'm');
 	*field = n << shift;
 	return true;
 }

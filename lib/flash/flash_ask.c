@@ -510,11 +510,21 @@ run_out(struct flash_supplier *s, struct flash_ask *a)
 	return STEP_ENDED;
 }
 
+static bool
+is_too_long(const struct flash_supplier *s, const struct flash_ask *a)
+{
+	return pages_of(a) > flash_record_pages(s->c.item_max);
+}
+
 static enum step
 run_reads(struct flash_supplier *s, struct flash_ask *a)
 {
 	if (a->at == a->count)
 		return run_out(s, a);
+	if (is_too_long(s, a)) {
+		give_up(s, a);
+		return STEP_ENDED;
+	}
 	if (flash_read_buffer(a->shards[a->at], &a->candidates[a->at], s->scratch)) {
 		count(s, FLASH_ASK_BUFFERED);
 		return judge(s, a, s->scratch, true);
@@ -573,7 +583,7 @@ flash_ask_begin(struct flash_supplier *s, struct flash_ask *a)
 {
 	if (!look(s, a)) {
 		a->state = ASK_LOOKS;
-	} else if (is_on_flash(a)) {
+	} else if (is_on_flash(a) && !is_too_long(s, a)) {
 		read_begin_or_wait(s, a);
 		return;
 	}

@@ -27,7 +27,6 @@
 #define FLASH_BUFFERS        2u
 #define FLASH_SLOTS_MAX      (1u << 14)
 #define FLASH_SLOTS_MIN      8u
-#define FLASH_RECORD_PAGES   66u /* that one record may touch */
 #define FLASH_TOMBS_SHARE    16u /* of a segment: where only tombstones go while no buffer is free */
 #define FLASH_POSITION(s, p) ((s)*FLASH_SEGMENT_PAGES + (p))
 #define FLASH_DROP_OLDER     (1ull << 63) /* in a DROP's number: and all segments before it */
@@ -98,10 +97,21 @@ flash_is_lost(const struct flash_log *log, uint32_t slot)
 
 /* ---- locations ---- */
 
+/* Up to FLASH_LOCATION_EXACT a location has the exact number of pages, beyond it the next multiple
+ * of a step: such a read takes two pages more at most, of the same segment. */
+#define FLASH_LOCATION_EXACT 128u
+#define FLASH_LOCATION_STEP  3u
+static_assert(FLASH_LOCATION_EXACT + (256u - FLASH_LOCATION_EXACT) * FLASH_LOCATION_STEP >=
+		      FLASH_SEGMENT_PAGES,
+	      "eight bits name the pages of any record");
+
 static inline uint32_t
 flash_location(uint32_t slot, uint32_t page, uint32_t pages)
 {
-	return slot << 17 | page << 8 | (pages - 1);
+	const uint32_t more = pages > FLASH_LOCATION_EXACT ? pages - FLASH_LOCATION_EXACT : 0;
+	const uint32_t steps = (more + FLASH_LOCATION_STEP - 1) / FLASH_LOCATION_STEP;
+
+	return slot << 17 | page << 8 | (pages - more + steps - 1);
 }
 
 static inline uint32_t
@@ -119,7 +129,21 @@ flash_location_page(uint32_t location)
 static inline uint32_t
 flash_location_pages(uint32_t location)
 {
-	return (location & 0xff) + 1;
+	const uint32_t told = (location & 0xff) + 1, page = flash_location_page(location);
+	uint32_t pages = told;
+
+	if (told > FLASH_LOCATION_EXACT)
+		pages += (told - FLASH_LOCATION_EXACT) * (FLASH_LOCATION_STEP - 1);
+	return pages < FLASH_SEGMENT_PAGES - page ? pages : FLASH_SEGMENT_PAGES - page;
+}
+
+/* Returns the pages that a location of a record with such a value has at most. */
+static inline uint32_t
+flash_record_pages(uint32_t value_max)
+{
+	const uint32_t pages = (FLASH_HEAD_BYTES_MAX + value_max - 1) / FLASH_PAYLOAD_BYTES + 2;
+
+	return pages <= FLASH_LOCATION_EXACT ? pages : pages + FLASH_LOCATION_STEP - 1;
 }
 
 /* The segment of a location if it counts, and its page is not before the mark; else 0. */

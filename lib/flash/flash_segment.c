@@ -12,6 +12,7 @@
 enum head_bits {
 	KIND_SHIFT = 8,
 	STATUS_SHIFT = 11,
+	LONG_SHIFT = 15,
 	VALUE_SHIFT = 16,
 	FLAGS_SHIFT = 34,
 	EXPIRY_SHIFT = 35,
@@ -19,7 +20,8 @@ enum head_bits {
 	PACKED_SHIFT = 39,
 	CAS_SHIFT = 40,
 };
-#define ZERO_BITS     (1ull << 15)
+#define VALUE_HERE    ((1u << 18) - 1) /* of a value's length */
+#define VALUE_BITS    18u
 #define CAS_HERE_BITS 24u
 #define CAS_BYTES_MAX 5u
 
@@ -165,12 +167,14 @@ uint32_t
 flash_record_write(uint8_t *to, const struct flash_record *r)
 {
 	const uint64_t more = r->cas >> CAS_HERE_BITS;
-	const uint64_t head =
-		r->key.len | (uint64_t)r->kind << KIND_SHIFT | (uint64_t)r->status << STATUS_SHIFT |
-		(uint64_t)r->value_len << VALUE_SHIFT | (uint64_t)(r->flags != 0) << FLAGS_SHIFT |
-		(uint64_t)(r->expiry_s != 0) << EXPIRY_SHIFT |
-		(uint64_t)cas_bytes_of(r->cas) << CAS_BYTES_SHIFT |
-		(uint64_t)r->packed << PACKED_SHIFT | r->cas << CAS_SHIFT;
+	const uint64_t head = r->key.len | (uint64_t)r->kind << KIND_SHIFT |
+			      (uint64_t)r->status << STATUS_SHIFT |
+			      (uint64_t)(r->value_len > VALUE_HERE) << LONG_SHIFT |
+			      (uint64_t)(r->value_len & VALUE_HERE) << VALUE_SHIFT |
+			      (uint64_t)(r->flags != 0) << FLAGS_SHIFT |
+			      (uint64_t)(r->expiry_s != 0) << EXPIRY_SHIFT |
+			      (uint64_t)cas_bytes_of(r->cas) << CAS_BYTES_SHIFT |
+			      (uint64_t)r->packed << PACKED_SHIFT | r->cas << CAS_SHIFT;
 	uint32_t at = add(to, 0, &head, FLASH_RECORD_HEAD);
 
 	ensure(r->key.len <= FLASH_KEY_MAX && r->value_len <= FLASH_VALUE_MAX && r->status < 16);
@@ -181,6 +185,11 @@ flash_record_write(uint8_t *to, const struct flash_record *r)
 		at = add(to, at, &r->flags, sizeof r->flags);
 	if (r->expiry_s != 0)
 		at = add(to, at, &r->expiry_s, sizeof r->expiry_s);
+	if (r->value_len > VALUE_HERE) {
+		const uint8_t upper = (uint8_t)(r->value_len >> VALUE_BITS);
+
+		at = add(to, at, &upper, sizeof upper);
+	}
 	return r->key.len != 0 ? add(to, at, r->key.data, r->key.len) : at;
 }
 
@@ -196,10 +205,10 @@ head_bytes(uint64_t head)
 {
 	const uint32_t key_len = head & 0xff, kind = head >> KIND_SHIFT & 7;
 	const uint32_t fields = cas_bytes(head) + (bit(head, FLAGS_SHIFT) ? 4u : 0) +
-				(bit(head, EXPIRY_SHIFT) ? 4u : 0);
+				(bit(head, EXPIRY_SHIFT) ? 4u : 0) +
+				(bit(head, LONG_SHIFT) ? 1u : 0);
 
-	if (kind >= FLASH_KINDS || (head & ZERO_BITS) != 0 || cas_bytes(head) > CAS_BYTES_MAX ||
-	    key_len > FLASH_KEY_MAX)
+	if (kind >= FLASH_KINDS || cas_bytes(head) > CAS_BYTES_MAX || key_len > FLASH_KEY_MAX)
 		return 0;
 	if (kind == FLASH_PUT || kind == FLASH_VOID)
 		return key_len != 0 ? FLASH_RECORD_HEAD + fields + key_len : 0;
@@ -221,6 +230,7 @@ uint32_t
 flash_record_read(const uint8_t *at, uint32_t len, struct flash_record *r)
 {
 	uint64_t head, more = 0;
+	uint8_t upper = 0;
 
 	if (len < FLASH_RECORD_HEAD)
 		return 0;
@@ -235,12 +245,15 @@ flash_record_read(const uint8_t *at, uint32_t len, struct flash_record *r)
 	}
 	r->status = head >> STATUS_SHIFT & 0xf;
 	r->packed = bit(head, PACKED_SHIFT);
-	r->value_len = head >> VALUE_SHIFT & FLASH_VALUE_MAX;
 	at = take(at, &more, cas_bytes(head));
 	r->cas = more << CAS_HERE_BITS | head >> CAS_SHIFT;
 	at = take(at, &r->flags, bit(head, FLAGS_SHIFT) ? sizeof r->flags : 0);
 	at = take(at, &r->expiry_s, bit(head, EXPIRY_SHIFT) ? sizeof r->expiry_s : 0);
+	at = take(at, &upper, bit(head, LONG_SHIFT) ? sizeof upper : 0);
+	r->value_len = (uint32_t)upper << VALUE_BITS | (head >> VALUE_SHIFT & VALUE_HERE);
 	r->key = (struct view){at, head & 0xff};
+	if (bit(head, LONG_SHIFT) && (upper == 0 || r->value_len > FLASH_VALUE_MAX))
+		return 0;
 	return r->head;
 }
 
@@ -256,7 +269,8 @@ flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32_t ex
 					  (bit(head, FLAGS_SHIFT) ? 4u : 0),
 				  &expiry_s, sizeof expiry_s);
 	/* One byte, so that it is of either kind whenever the process ends. */
-	const uint8_t kind = (uint8_t)(FLASH_PUT | status << (STATUS_SHIFT - KIND_SHIFT));
+	const uint8_t kind = (uint8_t)(FLASH_PUT | status << (STATUS_SHIFT - KIND_SHIFT) |
+				       bit(head, LONG_SHIFT) << (LONG_SHIFT - KIND_SHIFT));
 
 	atomic_thread_fence(memory_order_release);
 	flash_payload_put(pages, offset + KIND_SHIFT / 8, &kind, sizeof kind);
@@ -397,8 +411,8 @@ other_bytes(const uint8_t *at, uint32_t left, struct view key)
 		return 0;
 	memcpy(&head, at, FLASH_RECORD_HEAD);
 	before = head_bytes(head);
-	all = before + (head >> VALUE_SHIFT & FLASH_VALUE_MAX);
-	if (before == 0 || all > left)
+	all = before + (head >> VALUE_SHIFT & VALUE_HERE);
+	if (before == 0 || bit(head, LONG_SHIFT) || all > left)
 		return 0;
 	return (head & 0xff) == key.len && memcmp(at + before - key.len, key.data, key.len) == 0
 		       ? 0

@@ -7,11 +7,15 @@
  * Shape:  a segment is FLASH_SEGMENT_PAGES pages. Page 0 is its header, the others have payload
  *         behind struct flash_page. Records lie one after the other in the payloads, also across
  *         the border of two pages; where a page is not full the next record begins in the next one.
- *         A record is 8 bytes of head; the rest of the cas, flags and expiry that it has; its key;
- *         its value. Of a FLASH_TOMB 8 bytes of hash follow instead, of a FLASH_DROP 8 of number.
+ *         A record is 8 bytes of head; the rest of the cas, flags, expiry and length that it has;
+ *         its key; its value. Of a FLASH_TOMB 8 bytes of hash follow instead, of a FLASH_DROP 8 of
+ * number.
  *
  *           0       8      11       15  16         34       35       36          39  40    64
- *           |key len|kind:3|status:4|0:1|value len:18|flags:1|expiry:1|cas bytes:3|packed:1|cas:24|
+ *           |key len|kind:3|status:4|long:1|value len:18|flags:1|expiry:1|cas
+ * bytes:3|packed:1|cas:24|
+ *
+ *         long: a byte of it follows, the upper bits of the value's length.
  *
  * Units:  bytes. offset: in the payloads of the pages given, the first one's first byte is 0.
  *         sequence: of segments of a stream, never twice. expiry_s: seconds on the tier's clock.
@@ -29,10 +33,9 @@
 #define FLASH_SEGMENT_BYTES  (2u << 20)
 #define FLASH_SEGMENT_PAGES  (FLASH_SEGMENT_BYTES / FLASH_PAGE_BYTES)
 #define FLASH_KEY_MAX        250u
-#define FLASH_VALUE_MAX      ((1u << 18) - 1)
 #define FLASH_RECORD_HEAD    8u
-#define FLASH_RECORD_FIELDS  (FLASH_RECORD_HEAD + 5u + 4u + 4u)
-#define FLASH_HEAD_BYTES_MAX (FLASH_RECORD_FIELDS + FLASH_KEY_MAX)
+#define FLASH_RECORD_FIELDS  (FLASH_RECORD_HEAD + 5u + 4u + 4u) /* of one that is not long */
+#define FLASH_HEAD_BYTES_MAX (FLASH_RECORD_FIELDS + 1u + FLASH_KEY_MAX)
 
 /* ---- pages ---- */
 
@@ -47,6 +50,8 @@ struct flash_page {
 static_assert(sizeof(struct flash_page) == 16, "it stands on flash");
 #define FLASH_PAYLOAD_BYTES (FLASH_PAGE_BYTES - (uint32_t)sizeof(struct flash_page))
 #define FLASH_NO_RECORD     0xffffu
+/* A record lies in one segment. */
+#define FLASH_VALUE_MAX ((FLASH_SEGMENT_PAGES - 1) * FLASH_PAYLOAD_BYTES - FLASH_HEAD_BYTES_MAX)
 
 /* Completes a page that has its payload, and zeroes the rest of it. */
 void flash_page_seal(uint8_t *page, uint64_t sequence, uint32_t number, uint32_t first,

@@ -393,7 +393,6 @@ flash_shard_reserve(struct flash_shard *s, const struct flash_record *record,
 
 	const bool there = flash_shard_make_place(s, record, reserved);
 
-	flash_shard_count(s, FLASH_REFUSED_ROOM, !there);
 	spin_unlock(&s->lock);
 	return there;
 }
@@ -418,6 +417,14 @@ flash_shard_put(struct flash_shard *s, uint32_t core, uint64_t hash, const struc
 	}
 	spin_unlock(&s->lock);
 	return there;
+}
+
+void
+flash_shard_put_nothing(struct flash_shard *s)
+{
+	spin_lock(&s->lock);
+	flash_shard_count(s, FLASH_REFUSED_CHANGED, 1);
+	spin_unlock(&s->lock);
 }
 
 /* ---- ends of writes ---- */

@@ -43,7 +43,6 @@
 /* Name, and what happened. Changed under the shard's lock. */
 #define FLASH_COUNTERS(X)                                                                          \
 	X(FLASH_PUTS, "entries made")                                                              \
-	X(FLASH_REFUSED_ROOM, "evicted without a copy: no room in the log")                        \
 	X(FLASH_REFUSED_INDEX, "evicted without a copy: no room in the index")                     \
 	X(FLASH_REFUSED_CHANGED, "evicted without a copy: changed, flushed, or on a spent page")   \
 	X(FLASH_TOMBS, "tombstones")                                                               \
@@ -93,9 +92,10 @@ struct flash_shard {
 	/* The sweep: entries of segments up to clean are gone; a pass under way will say so of
 	 * pass. */
 	uint64_t clean, pass;
-	uint32_t next;    /* bucket of the pass; bucket_count: none is under way */
-	bool died;        /* entries have, other than by age */
-	uint64_t written; /* bytes of the log at the last turn */
+	uint32_t next;         /* bucket of the pass; bucket_count: none is under way */
+	bool died;             /* entries have, other than by age */
+	uint64_t written;      /* bytes of the log at the last turn */
+	_Atomic bool is_short; /* the tier's last reservation found no room */
 	struct flash_bad bad[FLASH_BAD_MAX];
 	uint32_t next_bad;
 	struct flash_column_config column;
@@ -228,6 +228,8 @@ bool flash_shard_reserve(struct flash_shard *s, const struct flash_record *recor
 			 struct flash_reserved *reserved);
 bool flash_shard_put(struct flash_shard *s, uint32_t core, uint64_t hash,
 		     const struct flash_reserved *reserved, uint8_t status, uint32_t expiry_s);
+/* Counts a record that is not entered because its item changed. */
+void flash_shard_put_nothing(struct flash_shard *s);
 
 /* A flush has begun this generation in the store (F). */
 void flash_shard_flushed(struct flash_shard *s, uint32_t generation);

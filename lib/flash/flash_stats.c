@@ -182,14 +182,13 @@ amplification(const struct flash_tier *t)
 	X(NUMBER, "flash_admitted_bytes", OFFER(FLASH_ADMITTED_BYTES))                             \
 	X(NUMBER, "flash_refused_unused", OFFER(FLASH_REFUSED_UNUSED))                             \
 	X(NUMBER, "flash_refused_large", OFFER(FLASH_REFUSED_LARGE))                               \
-	X(NUMBER, "flash_refused_copies", OFFER(FLASH_REFUSED_COPIES))                             \
+	X(NUMBER, "flash_refused_device", OFFER(FLASH_REFUSED_DEVICE))                             \
 	X(NUMBER, "flash_refused_budget", OFFER(FLASH_REFUSED_BUDGET))                             \
 	X(NUMBER, "flash_refused_off", OFFER(FLASH_REFUSED_OFF))                                   \
 	X(NUMBER, "flash_packed", OFFER(FLASH_PACKED))                                             \
 	X(NUMBER, "flash_packed_saved", OFFER(FLASH_PACKED_SAVED))                                 \
 	X(NUMBER, "flash_unpacked", ASK(FLASH_ASK_UNPACKED))                                       \
 	X(NUMBER, "flash_unpack_errors", ASK(FLASH_ASK_BAD_PACKED))                                \
-	X(NUMBER, "flash_refused_room", SHARD(FLASH_REFUSED_ROOM))                                 \
 	X(NUMBER, "flash_refused_index", SHARD(FLASH_REFUSED_INDEX))                               \
 	X(NUMBER, "flash_refused_changed", SHARD(FLASH_REFUSED_CHANGED))                           \
 	X(NUMBER, "flash_tombstones", SHARD(FLASH_TOMBS))                                          \

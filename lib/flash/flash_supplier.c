@@ -136,7 +136,8 @@ poll(void *arg, uint64_t now_ns)
 	struct flash_supplier *s = arg;
 
 	s->now_ns = now_ns;
-	flash_tier_turn(s->c.tier, s->core);
+	flash_tier_turn(s->c.tier, s->core, now_ns, store_evictions_wait(s->c.store));
+	store_evict_waiting(s->c.store);
 	flash_reads_hear(s);
 	if (s->under_way != 0 && now_ns - s->looked_ns >= FLASH_LOOK_NS)
 		look_at_oldest(s);
@@ -221,7 +222,10 @@ next_ns(void *arg)
 
 	const bool waits = !list_empty(&s->waiting[0]) || !list_empty(&s->waiting[1]);
 
-	return s->runnable_count != 0 || s->wanted != 0 || waits ? 0 : UINT64_MAX;
+	return s->runnable_count != 0 || s->wanted != 0 || waits ||
+			       store_evictions_wait(s->c.store) != 0
+		       ? 0
+		       : UINT64_MAX;
 }
 
 struct serve_supplier
@@ -258,7 +262,8 @@ flash_supplier_bytes(void)
 uint32_t
 flash_supplier_pages(const struct flash_supplier_config *c)
 {
-	return c->reads_small * FLASH_SMALL_PAGES + (c->reads_large + 1) * FLASH_RECORD_PAGES;
+	return c->reads_small * FLASH_SMALL_PAGES +
+	       (c->reads_large + 1) * flash_record_pages(c->item_max);
 }
 
 struct flash_supplier *
@@ -268,7 +273,7 @@ flash_supplier_create(struct region *region, const struct flash_supplier_config 
 	const uint32_t reads = config->reads_small + config->reads_large;
 	uint8_t *pages = config->pages;
 
-	ensure(config->reads_small != 0 && config->reads_large != 0);
+	ensure(config->reads_small != 0 && config->reads_large != 0 && config->item_max != 0);
 	ensure(reads <= FLASH_DEPTH_MAX && reads <= config->device->depth);
 	s->c = *config;
 	s->core = store_core_number(config->store);
@@ -288,7 +293,8 @@ flash_supplier_create(struct region *region, const struct flash_supplier_config 
 		r->large = i >= config->reads_small;
 		r->pages = pages;
 		flash_read_put(s, r);
-		pages += (size_t)(r->large ? FLASH_RECORD_PAGES : FLASH_SMALL_PAGES) *
+		pages += (size_t)(r->large ? flash_record_pages(config->item_max)
+					   : FLASH_SMALL_PAGES) *
 			 FLASH_PAGE_BYTES;
 	}
 	s->scratch = pages;

@@ -14,7 +14,8 @@
  * Errors: what cannot be read, is late, or is not found FLASH_LOOKS_MAX times over, is a miss once
  *         the key is erased (E). No memory for a value: again next turn, until the deadline.
  * Bounds: reads_small and reads_large at a time, of which others wait; an ask has FLASH_READS_MAX
- *         reads and FLASH_CANDIDATES_MAX candidates, beyond which its key is erased; a turn has
+ *         reads and FLASH_CANDIDATES_MAX candidates, beyond which its key is erased, as it is where
+ *         a candidate is longer than item_max, which an earlier start had larger; a turn has
  *         AWAITS_ENDED_PER_TURN asks, fewer where their values are packed (flash_pack.h).
  */
 #ifndef CLOCKOO_FLASH_SUPPLIER_H
@@ -48,6 +49,7 @@ struct flash_supplier_config {
 	/* flash_supplier_pages() of them at a multiple of FLASH_PAGE, the device's. */
 	uint8_t *pages;
 	uint32_t reads_small, reads_large; /* 1 of each, together FLASH_DEPTH_MAX at most */
+	uint32_t item_max;                 /* bytes of a value that is read; above 0 */
 	uint64_t deadline_ns;
 };
 

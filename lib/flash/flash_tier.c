@@ -32,7 +32,6 @@ static bool
 is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct item *it,
 	    uint64_t hash)
 {
-	count(c, FLASH_OFFERED);
 	if (!atomic_load_explicit(&t->admit_all, memory_order_relaxed) &&
 	    (item_status(it) & ITEM_FETCHED) == 0 && !flash_ghosts_have(&t->c.ghosts, hash))
 		count(c, FLASH_REFUSED_UNUSED);
@@ -40,8 +39,6 @@ is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct 
 		count(c, FLASH_REFUSED_OFF);
 	else if (item_value_len(it) > t->c.item_max)
 		count(c, FLASH_REFUSED_LARGE);
-	else if (c->copied >= FLASH_COPY_TURN)
-		count(c, FLASH_REFUSED_COPIES);
 	else if (budget_of(t) != 0 && atomic_load_explicit(&t->tokens, memory_order_relaxed) <= 0)
 		count(c, FLASH_REFUSED_BUDGET);
 	else
@@ -61,17 +58,41 @@ spend(struct flash_tier *t, const struct flash_reserved *r, uint32_t value_len)
 		atomic_fetch_sub_explicit(&t->tokens, twice ? 2 * len : len, memory_order_relaxed);
 }
 
-static void
-copy_value(struct flash_tier_core *c, const struct store_core *sc, const struct item *it,
-	   uint32_t len)
+/* True if this core has turns of the tier; the loader has none, so its items are never put off. */
+static bool
+has_turns(const struct flash_tier *t, uint32_t core)
 {
-	for (uint32_t at = 0; at < len;) {
-		const struct view run = store_value_at(sc, it, at);
+	return core < t->c.cores;
+}
 
-		flash_log_fill(&c->shard->log, &c->reserved, at, run.data, run.len);
-		at += run.len;
+/* Returns how many of len bytes may be copied now. */
+static uint32_t
+copy_most(const struct flash_tier *t, const struct flash_tier_core *c, uint32_t core, uint32_t len)
+{
+	const uint32_t left = c->copied < c->copy_max ? c->copy_max - c->copied : 0;
+
+	return has_turns(t, core) && len > FLASH_COPY_WHOLE && left < len ? left : len;
+}
+
+static bool
+copying(void *arg, struct store_core *sc, uint64_t offer, const struct item *it)
+{
+	struct flash_tier *t = arg;
+	const uint32_t core = store_core_number(sc);
+	struct flash_tier_core *c = &t->core[core];
+	const uint32_t len = item_value_len(it);
+	const uint32_t end = c->value_at + copy_most(t, c, core, len - c->value_at);
+
+	(void)offer;
+	while (c->value_at < end) {
+		const struct view run = store_value_at(sc, it, c->value_at);
+		const uint32_t n = run.len < end - c->value_at ? run.len : end - c->value_at;
+
+		flash_log_fill(&c->shard->log, &c->reserved, c->value_at, run.data, n);
+		c->value_at += n;
+		c->copied += n;
 	}
-	c->copied += len;
+	return c->value_at == len;
 }
 
 /* ---- packing ---- */
@@ -88,8 +109,6 @@ static uint32_t
 pack(struct flash_packer *p, struct flash_tier_core *c, const struct store_core *sc,
      const struct item *it, uint32_t len)
 {
-	uint32_t packed;
-
 	if (len < FLASH_PACK_MIN || len > FLASH_PACK_MAX || c->packed >= FLASH_PACK_TURN)
 		return 0;
 	for (uint32_t at = 0; at < len;) {
@@ -99,12 +118,18 @@ pack(struct flash_packer *p, struct flash_tier_core *c, const struct store_core 
 		at += run.len;
 	}
 	c->packed += len;
-	packed = flash_pack(p, len);
-	if (packed != 0) {
-		count(c, FLASH_PACKED);
-		counter_add(&c->counters[FLASH_PACKED_SAVED], len - packed);
-	}
-	return packed;
+	return flash_pack(p, len);
+}
+
+/* Copies the packed value into the reserved room. */
+static void
+copy_packed(struct flash_tier_core *c, const struct flash_packer *p, uint32_t packed,
+	    uint32_t value_len)
+{
+	flash_log_fill(&c->shard->log, &c->reserved, 0, p->packed, packed);
+	c->value_at = value_len;
+	count(c, FLASH_PACKED);
+	counter_add(&c->counters[FLASH_PACKED_SAVED], value_len - packed);
 }
 
 /* By its longest head: status and flags do not decide it. */
@@ -115,11 +140,40 @@ stream_of(const struct flash_tier *t, const struct flash_record *r)
 	       FLASH_RECORD_FIELDS + r->key.len + r->value_len > FLASH_COLUMN_RECORD_MAX;
 }
 
+/* Puts the item off until the device accepts a segment, or refuses it if sets wait and the device
+ * has accepted none for FLASH_PATIENCE_NS. Relaxed: cores may disagree for a moment. */
 static uint64_t
-evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
+offer_no_room(struct flash_tier *t, struct flash_tier_core *c, const struct store_core *sc,
+	      bool waits)
 {
-	struct flash_tier *t = arg;
-	struct flash_tier_core *c = &t->core[store_core_number(sc)];
+	const bool needed = store_evictions_needed(sc);
+	uint64_t since_ns = atomic_load_explicit(&t->short_since_ns, memory_order_relaxed);
+
+	atomic_store_explicit(&c->shard->is_short, true, memory_order_relaxed);
+	if ((since_ns != 0) != needed) {
+		since_ns = needed ? c->now_ns : 0;
+		atomic_store_explicit(&t->short_since_ns, since_ns, memory_order_relaxed);
+	}
+	if (waits && (!needed || c->now_ns < since_ns + FLASH_PATIENCE_NS))
+		return STORE_OFFER_LATER;
+	count(c, FLASH_REFUSED_DEVICE);
+	return 0;
+}
+
+static void
+has_room(struct flash_tier *t, struct flash_shard *s)
+{
+	if (likely(!atomic_load_explicit(&s->is_short, memory_order_relaxed)))
+		return;
+	atomic_store_explicit(&s->is_short, false, memory_order_relaxed);
+	atomic_store_explicit(&t->short_since_ns, 0, memory_order_relaxed);
+}
+
+static uint64_t
+offer_of(struct flash_tier *t, uint32_t core, const struct store_core *sc, const struct item *it,
+	 uint64_t hash)
+{
+	struct flash_tier_core *c = &t->core[core];
 	const uint32_t value_len = item_value_len(it);
 	struct flash_record record = {.kind = FLASH_PUT,
 				      .value_len = value_len,
@@ -132,21 +186,36 @@ evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
 
 	if (!is_admitted(t, c, it, hash))
 		return 0;
-	packer = packer_of(t, store_core_number(sc));
+	if (has_turns(t, core) && c->copied >= c->copy_max)
+		return STORE_OFFER_LATER;
+	packer = packer_of(t, core);
 	packed = packer != NULL ? pack(packer, c, sc, it, value_len) : 0;
 	record.packed = packed != 0;
 	record.value_len = packed != 0 ? packed : value_len;
 	c->shard = flash_tier_shard(t, hash, stream_of(t, &record));
 	c->hash = hash;
+	c->cas = record.cas;
 	c->bytes = record.key.len + value_len;
 	if (!flash_shard_reserve(c->shard, &record, &c->reserved))
-		return 0;
+		return offer_no_room(t, c, sc, has_turns(t, core));
+	has_room(t, c->shard);
 	spend(t, &c->reserved, record.value_len);
+	c->value_at = 0;
 	if (packed != 0)
-		flash_log_fill(&c->shard->log, &c->reserved, 0, packer->packed, packed);
-	else
-		copy_value(c, sc, it, value_len);
+		copy_packed(c, packer, packed, value_len);
 	return 1;
+}
+
+static uint64_t
+evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
+{
+	struct flash_tier *t = arg;
+	const uint32_t core = store_core_number(sc);
+	const uint64_t offer = offer_of(t, core, sc, it, hash);
+
+	if (offer != STORE_OFFER_LATER)
+		count(&t->core[core], FLASH_OFFERED);
+	return offer;
 }
 
 static void
@@ -159,9 +228,12 @@ evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 
 	(void)offer;
 	(void)generation; /* a reservation before a flush's mark makes no entry */
-	if (it != NULL &&
-	    flash_shard_put(c->shard, core, c->hash, &c->reserved,
-			    (uint8_t)(item_status(it) >> ITEM_STATUS_SHIFT), item_expiry_s(it)))
+	/* A value that was marked where it lies has another number since. */
+	if (it != NULL && item_cas(it) != c->cas)
+		flash_shard_put_nothing(c->shard);
+	else if (it != NULL && flash_shard_put(c->shard, core, c->hash, &c->reserved,
+					       (uint8_t)(item_status(it) >> ITEM_STATUS_SHIFT),
+					       item_expiry_s(it)))
 		counter_add(&c->counters[FLASH_ADMITTED_BYTES], c->bytes);
 	flash_log_release(&c->shard->log, &c->reserved);
 }
@@ -280,14 +352,26 @@ flash_tier_may_have(struct flash_tier *t, uint64_t hash)
 
 /* ---- turns ---- */
 
+static uint32_t
+copy_max(uint64_t turn_ns, uint32_t waiting)
+{
+	const uint64_t least = FLASH_COPY_LEAST + (uint64_t)waiting * FLASH_COPY_WAITING;
+	const uint64_t bytes = turn_ns / FLASH_COPY_BYTE_NS;
+	const uint64_t max = bytes > least ? bytes : least;
+
+	return max < FLASH_COPY_TURN ? (uint32_t)max : FLASH_COPY_TURN;
+}
+
 void
-flash_tier_turn(struct flash_tier *t, uint32_t core)
+flash_tier_turn(struct flash_tier *t, uint32_t core, uint64_t now_ns, uint32_t waiting)
 {
 	struct flash_tier_core *c = &t->core[core];
 	const uint32_t owned =
 		core < t->c.shard_count ? (t->c.shard_count - core - 1) / t->c.cores + 1 : 0;
 
 	c->copied = c->packed = 0;
+	c->copy_max = copy_max(now_ns - c->now_ns, waiting);
+	c->now_ns = now_ns;
 	for (uint32_t i = 0; i < FLASH_SHARDS_TURN && i < owned; i++) {
 		struct flash_shard *s;
 
@@ -322,8 +406,16 @@ flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
 	ensure(t->c.streams <= FLASH_STREAMS && t->c.streams <= n);
 	t->of_stream = n / t->c.streams;
 	t->tokens = (int64_t)t->c.budget;
+	for (uint32_t i = 0; i < t->c.cores; i++)
+		t->core[i].copy_max = FLASH_COPY_LEAST;
 	flash_tier_change_mt(t, t->c.admit_all, t->c.budget);
-	t->hooks = (struct store_tier){t, evicting, evicted, absent, flushed, due};
+	t->hooks = (struct store_tier){.arg = t,
+				       .evicting = evicting,
+				       .copying = copying,
+				       .evicted = evicted,
+				       .absent = absent,
+				       .flushed = flushed,
+				       .due = due};
 }
 
 /* ---- the tier's thread ---- */

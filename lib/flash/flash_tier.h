@@ -4,15 +4,17 @@
  * Shape:  a key is of one shard of each stream: hash % (shards / streams). Where there are two, the
  *         first has what may become a column's, the second what is larger. What a hand evicts is
  *         reserved and copied without a lock of the store, and becomes an entry under the key's
- *         (FLASH.md, section 4).
+ *         (FLASH.md, section 4). What a turn has no room for waits in memory until it has.
  * Units:  bytes.
  * Owner:  the caller: shards, initialised or recovered, and the tier, which outlive the store's
  *         last call.
  * Thread: hooks and flash_tier_turn: the core named. struct flash_writer: the tier's thread.
  * Errors: none: what is not admitted is evicted as without a tier, and counted.
- * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, FLASH_PACK_TURN packed, and what was
- *         begun below that; FLASH_SHARDS_TURN shards are looked after a core and turn. What is not
- *         written of the budget is kept for a second.
+ * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and FLASH_COPY_WHOLE more at most,
+ *         FLASH_PACK_TURN packed, and what was begun below that; a larger value takes several
+ *         turns. FLASH_SHARDS_TURN shards are looked after a core and turn. A set waits
+ *         FLASH_PATIENCE_NS for a device that accepts no segment. What is not written of the budget
+ *         is kept for a second.
  */
 #ifndef CLOCKOO_FLASH_TIER_H
 #define CLOCKOO_FLASH_TIER_H
@@ -26,8 +28,15 @@
 #include "base/region.h"
 #include "store/tier.h"
 
-#define FLASH_COPY_TURN   (256u << 10)
-#define FLASH_SHARDS_TURN 4u
+/* Bytes of values that a core copies in a turn. A little always; a byte for so many ns of the turn
+ * before, which is a tenth of it at most; more where many items wait, since sets wait for them. */
+#define FLASH_COPY_LEAST   (16u << 10)
+#define FLASH_COPY_BYTE_NS 8u
+#define FLASH_COPY_WAITING 512u /* for each item that waits */
+#define FLASH_COPY_TURN    (256u << 10)
+#define FLASH_COPY_WHOLE   4096u        /* a value up to that is copied at once */
+#define FLASH_PATIENCE_NS  250000000ull /* of a set, for a device that accepts no segment */
+#define FLASH_SHARDS_TURN  4u
 
 /* Name, and what happened: a core's. */
 #define FLASH_OFFER_COUNTERS(X)                                                                    \
@@ -35,7 +44,7 @@
 	X(FLASH_ADMITTED_BYTES, "of those that became entries, bytes of keys and values")          \
 	X(FLASH_REFUSED_UNUSED, "of those, not admitted: nobody had asked for them")               \
 	X(FLASH_REFUSED_LARGE, "of those, not admitted: too large")                                \
-	X(FLASH_REFUSED_COPIES, "of those, not admitted: enough was copied in this turn")          \
+	X(FLASH_REFUSED_DEVICE, "of those, not admitted: the device was too slow for the sets")    \
 	X(FLASH_REFUSED_BUDGET, "of those, not admitted: above the budget of writes")              \
 	X(FLASH_REFUSED_OFF, "of those, not admitted: the tier is off")                            \
 	X(FLASH_PACKED, "of those admitted, values that were packed")                              \
@@ -77,8 +86,12 @@ struct flash_tier_core {
 	struct flash_shard *shard; /* of the open offer */
 	uint64_t hash;
 	struct flash_reserved reserved;
+	uint64_t cas;            /* of the item when it was offered */
+	uint64_t now_ns;         /* of this turn */
 	uint32_t bytes;          /* of its key and value */
-	uint32_t copied;         /* in this turn */
+	uint32_t value_at;       /* bytes of its value that are copied */
+	uint32_t copied;         /* in this turn, */
+	uint32_t copy_max;       /* of so many bytes */
 	uint32_t packed;         /* likewise, of what was to be packed */
 	uint32_t next;           /* shard to be looked after */
 	struct flash_told *told; /* by its supplier; NULL: nothing is */
@@ -109,6 +122,9 @@ struct flash_tier {
 	_Atomic bool admit_all;  /* as the configuration's, until it is changed */
 	_Atomic uint64_t budget;
 	_Atomic int64_t tokens; /* bytes of the budget that may be written now; below 0: none */
+	/* Since then a set waits, and the device has accepted no segment of a shard that is short.
+	 * 0: no set waits, or no shard is short. */
+	_Atomic uint64_t short_since_ns;
 	struct flash_tier_core core[FLASH_CORES_MAX];
 	struct { /* what `stats reset` found */
 		_Atomic uint64_t offer[FLASH_OFFER_COUNTERS_COUNT];
@@ -172,8 +188,9 @@ bool flash_tier_lacks(const struct flash_tier *tier, const struct flash_tier_mov
 /* flash_may_have of any of them. */
 bool flash_tier_may_have(struct flash_tier *tier, uint64_t hash);
 
-/* Once a turn of the core: some of the shards that it owns. */
-void flash_tier_turn(struct flash_tier *tier, uint32_t core);
+/* Once a turn of the core: visits some of the shards that it owns, and sets the bytes that may be
+ * copied in this turn. waiting: store_evictions_wait(). */
+void flash_tier_turn(struct flash_tier *tier, uint32_t core, uint64_t now_ns, uint32_t waiting);
 
 /* ---- the tier's thread ---- */
 

@@ -58,8 +58,7 @@ enum other_kind {
 
 #define UDP4_TEMPLATE_BYTES 32u
 /* Transmit queue slots without transmit credits: for the transport, ARP and ND requests. */
-#define TX_QUEUE_RESERVE 64u
-
+#define TX_QUEUE_RESERVE           64u
 #define NET_TRANSPORT_COUNTERS_MAX 128u
 
 struct neigh_table;

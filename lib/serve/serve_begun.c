@@ -16,11 +16,15 @@
 #define PROVEN_NS    100000000u
 #define PROVEN_PART  4u /* of the quota: slow values do not take it */
 
-#define SHORT_BYTES 65536u
 #define BESIDE_PART 2u /* of the quota: for short values, and as much for demoted ones */
+/* A value is short up to this part of the quota: of those that stand beside it there is room for
+ * half as many, however large the others are. */
+#define SHORT_PART  32u
+#define SHORT_LEAST 65536u
 
-/* When the first proven value has been the first for so long, short ones may begin beside the
- * quota, for so long. Honest values wait less: a timeout of TCP. */
+/* A queue of proven values that has not been empty for SHORT_OPENS_NS lets short values begin
+ * beside the quota for SHORT_OPEN_NS. It does not matter which value is first: peers that leave and
+ * come again do not keep it closed. */
 #define SHORT_OPENS_NS 200000000u
 #define SHORT_OPEN_NS  10000000000u
 
@@ -96,9 +100,12 @@ is_proven(const struct session *ss, uint64_t bytes)
 }
 
 static uint8_t
-proven_part(uint64_t bytes)
+proven_part(const struct serve *sv, uint64_t bytes)
 {
-	return bytes <= SHORT_BYTES ? FILL_QUOTA_SHORT : FILL_QUOTA_PROVEN;
+	const uint64_t part = store_begun_max(sv->store) / SHORT_PART;
+
+	return bytes <= (part > SHORT_LEAST ? part : SHORT_LEAST) ? FILL_QUOTA_SHORT
+								  : FILL_QUOTA_PROVEN;
 }
 
 /* What a value may begin on: FILL_QUOTA_ACCOUNTS: nothing yet. Each waits behind earlier ones of
@@ -141,7 +148,7 @@ fill_quota_take(struct serve *sv, struct session *ss, const struct mc_req *req)
 	uint8_t account;
 
 	if (ss->ticket == 0)
-		ss->quota_part = is_proven(ss, bytes) ? proven_part(bytes) : FILL_QUOTA_SLOW;
+		ss->quota_part = is_proven(ss, bytes) ? proven_part(sv, bytes) : FILL_QUOTA_SLOW;
 	account = account_of(sv, ss, bytes);
 	/* A value that is too large is refused now. */
 	if (account == FILL_QUOTA_ACCOUNTS && !body_is_received(ss, bytes) &&
@@ -187,13 +194,15 @@ static void
 publish_first(struct serve *sv, uint32_t part)
 {
 	const struct list *queue = &sv->quota_queue[part];
+	const uint64_t before = atomic_load_explicit(&sv->quota_first[part], memory_order_relaxed);
 	uint64_t ticket = NO_TICKET;
 
 	if (queue->next != queue)
 		ticket = container_of(queue->next, struct session, quota_link)->ticket;
-	if (ticket == atomic_load_explicit(&sv->quota_first[part], memory_order_relaxed))
+	if (ticket == before)
 		return;
-	sv->quota_first_ns[part] = sv->clock.now_ns;
+	if (before == NO_TICKET)
+		sv->quota_since_ns[part] = sv->clock.now_ns;
 	atomic_store_explicit(&sv->quota_first[part], ticket, memory_order_relaxed);
 }
 
@@ -287,7 +296,7 @@ fill_quota_state(struct serve *sv, struct session *ss)
 	    sv->clock.now_ns - ss->quota_ns < PROVEN_NS) {
 		list_unlink(&ss->quota_link);
 		publish_first(sv, FILL_QUOTA_SLOW);
-		ss->quota_part = proven_part(ss->body_left);
+		ss->quota_part = proven_part(sv, ss->body_left);
 		queue_append(sv, ss);
 	}
 	if (account_of(sv, ss, ss->body_left) != FILL_QUOTA_ACCOUNTS)
@@ -296,10 +305,10 @@ fill_quota_state(struct serve *sv, struct session *ss)
 }
 
 static bool
-first_is_stuck(const struct serve *sv, uint32_t part)
+queue_is_stuck(const struct serve *sv, uint32_t part)
 {
 	return !list_empty(&sv->quota_queue[part]) &&
-	       sv->clock.now_ns - sv->quota_first_ns[part] >= SHORT_OPENS_NS;
+	       sv->clock.now_ns - sv->quota_since_ns[part] >= SHORT_OPENS_NS;
 }
 
 void
@@ -310,7 +319,7 @@ fill_quota_pressure(struct serve *sv)
 	fills_memory_pressure(sv);
 	stack_requests_wait(sv->stack);
 	for (uint32_t part = FILL_QUOTA_PARTS; part > 0; part--) {
-		if (part - 1 != FILL_QUOTA_SLOW && first_is_stuck(sv, part - 1))
+		if (part - 1 != FILL_QUOTA_SLOW && queue_is_stuck(sv, part - 1))
 			sv->quota_short_until_ns = sv->clock.now_ns + SHORT_OPEN_NS;
 		first_wake(sv, part - 1);
 	}

@@ -8,13 +8,13 @@
  * needs no quota. While a value waits, begun values that stall are given up.
  *
  * A value is slow, until 8 KiB of its body, or half of it, are here within 100 ms after its line:
- * then it is proven, and goes to the end of that queue. The proven ones up to 64 KiB are short, and
- * have a queue of their own.
+ * then it is proven, and goes to the end of that queue. The proven ones up to a 32nd of the quota,
+ * and up to 64 KiB, are short, and have a queue of their own.
  * - Slow values together take at most three quarters of the quota.
  * - A proven value waits for earlier proven ones, never for a slow one; a slow value for both.
  * - While a slow value waits, proven ones together take at most half of the quota.
  * - The only value of its kind takes what it needs of the rest; with nothing in use any may begin.
- * - Once a proven value has been the first in a queue for 200 ms, short values may begin beside the
+ * - Once a queue of proven values has not been empty for 200 ms, short values may begin beside the
  *   quota, for ten seconds: in half as much memory.
  * - While a proven value waits, a clock runs for each begun one in which its peer could send more:
  *   there is more to come, its window is open, and none of its bytes were dropped since bytes came

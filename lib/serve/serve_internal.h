@@ -91,6 +91,7 @@ struct serve {
 	uint32_t admitted_count;    /* open connections, those one too many left out */
 	uint32_t read_bufs_used, read_bufs_max;
 	uint32_t read_buf_scan_slot; /* of sessions: where the look for stale read buffers stands */
+	uint32_t read_buf_scan_turn; /* the turn of the last one */
 	union {
 		uint16_t few_behind; /* 0: requests are parsed behind others */
 		struct {
@@ -101,7 +102,7 @@ struct serve {
 	};
 	uint32_t fills_pressure_s;                 /* when a value last found no memory; 0: never */
 	uint32_t fills_pressure_since_s;           /* since when that has been so */
-	uint64_t quota_first_ns[FILL_QUOTA_PARTS]; /* since when they have been the first */
+	uint64_t quota_since_ns[FILL_QUOTA_PARTS]; /* since when they have not been empty */
 	uint64_t quota_short_until_ns;             /* short values may begin beside the quota */
 	struct list fills; /* sessions whose value is begun; those looked at last are at the end */
 	/* Sessions that wait for the fill quota, in order of tickets; by enum fill_quota_part. */

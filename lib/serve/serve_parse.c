@@ -50,11 +50,14 @@ kept_are_stale(const struct serve *sv, const struct session *ss)
 	       sv->clock.now_s - ss->active_s >= READ_BUF_STALE_S;
 }
 
-/* The first such connection found is reset. Bounded: so many sessions are examined, from where the
- * last search ended. */
+/* Resets the first stale connection found. One search a turn examines at most READ_BUF_SCAN_MAX
+ * sessions, from where the last one ended. */
 static void
 stale_reset(struct serve *sv, bool (*is_stale)(const struct serve *sv, const struct session *ss))
 {
+	if (sv->read_buf_scan_turn == sv->turn)
+		return;
+	sv->read_buf_scan_turn = sv->turn;
 	for (uint32_t i = 0; i < READ_BUF_SCAN_MAX; i++) {
 		struct session *other = &sv->sessions[sv->read_buf_scan_slot];
 

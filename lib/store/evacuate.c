@@ -29,12 +29,14 @@ enum evacuation {
 	EVACUATE_WITH_PAGE, /* out of the index; waits for its grace period with the page */
 	EVACUATE_RETIRED,   /* out of the index; waits for it on the retire list */
 	EVACUATE_STUCK,     /* there is no free object for it elsewhere now */
+	EVACUATE_LATER,     /* the tier puts it off */
 };
 
 struct batch {
 	uint32_t with_page[EVACUATE_BATCH];
 	uint32_t with_page_count;
 	uint32_t stuck, stuck_class; /* for want of objects of that class */
+	uint32_t later;              /* put off by the tier */
 	struct departures departures;
 	uint32_t evicted; /* items that do not move */
 	uint32_t cost;    /* store_limits.h */
@@ -221,6 +223,8 @@ evict_object(struct store_core *sc, struct batch *b, const struct victim *v)
 	case UNLINKED_RETIRED:
 		b->evicted++;
 		return EVACUATE_RETIRED;
+	case UNLINKED_LATER:
+		return EVACUATE_LATER;
 	case UNLINKED_NOT:
 		break;
 	}
@@ -236,7 +240,7 @@ waits_in_hurry(const struct store *st, const struct batch *b, uint32_t ref, uint
 	const struct slab_class *c = &st->slab.classes[class];
 
 	return slab_is_referenced(&st->slab, ref) && c->batch != 0 &&
-	       slab_class_waiting(c) > b->stuck;
+	       slab_class_coming(c) > b->stuck;
 }
 
 /* What an object costs at most. */
@@ -245,7 +249,10 @@ cost_at_most(const struct slab *sl, uint32_t ref)
 {
 	const struct store *st = container_of(sl, struct store, slab);
 
-	return class_for(st, ref) == NOWHERE ? 1 : 1 + cost_of_copy(sl, ref);
+	/* A tier copies an evicted item, too. */
+	return class_for(st, ref) == NOWHERE && st->cores[0].tier == NULL
+		       ? 1
+		       : 1 + cost_of_copy(sl, ref);
 }
 
 static void
@@ -266,6 +273,7 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const stru
 		how = sc->store->never_evict ? EVACUATE_STUCK : evict_object(sc, b, v);
 	if (how == EVACUATE_WITH_PAGE)
 		b->with_page[b->with_page_count++] = ref;
+	b->later += how == EVACUATE_LATER;
 	if (how == EVACUATE_STUCK) {
 		b->stuck++;
 		b->stuck_class = class;
@@ -282,7 +290,7 @@ make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 	uint32_t waiting, done;
 
 	retire_list_publish(sc); /* else the same turn would evict for the same items again */
-	waiting = slab_class_waiting(&sl->classes[class]);
+	waiting = slab_class_coming(&sl->classes[class]);
 	if (waiting >= stuck)
 		return 0;
 	done = evict_by_hand(sc, class, stuck - waiting);
@@ -330,5 +338,5 @@ evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry
 	if (b.stuck != 0 && !sc->store->never_evict)
 		b.cost += make_places(sc, b.stuck_class, b.stuck);
 	*work += b.cost;
-	return b.stuck != n;
+	return b.stuck + b.later != n;
 }

@@ -6,6 +6,7 @@
 #include "evict.h"
 #include "expire.h"
 #include "item_access.h"
+#include "leaving.h"
 #include "unlink.h"
 
 /* Items evicted: from probation, and others. */
@@ -13,24 +14,108 @@ struct evicted {
 	uint32_t young, kept;
 };
 
-enum unlinked
-evict_to_tier(struct store_core *sc, const struct victim *v, bool with_page, enum ghost ghost,
-	      struct departures *d)
+/* Offers the item, or continues with the open offer. False: the tier puts off the item, or the rest
+ * of it. */
+static bool
+offer_copied(struct store_core *sc, const struct victim *v, uint64_t *offer)
 {
 	const struct store_tier *tier = sc->tier;
 	const struct item *it = item_at(sc->store, v->ref);
 	/* Of an item in chunks several are named, and the first has taken it out. */
 	const bool is_out = slab_state(&sc->store->slab, v->ref) == OBJECT_OUT;
+
+	*offer = sc->leaving.offer;
+	if (*offer == 0 && !is_out && !item_dead(sc, it))
+		*offer = tier->evicting(tier->arg, sc, it, v->hash);
+	if (*offer == 0)
+		return true;
+	if (*offer == STORE_OFFER_LATER)
+		return false;
+	if (tier->copying(tier->arg, sc, *offer, it))
+		return true;
+	/* Later turns read the rest. */
+	if (sc->leaving.offer == 0)
+		store_pin(it);
+	sc->leaving.offer = *offer;
+	return false;
+}
+
+enum unlinked
+evict_offered(struct store_core *sc, const struct victim *v, bool with_page, enum ghost ghost,
+	      struct departures *d)
+{
+	const struct store_tier *tier = sc->tier;
 	enum unlinked how;
+	uint64_t offer;
 
 	if (unlikely(v->hash == sc->spared))
 		return UNLINKED_NOT;
-	sc->offer = is_out || item_dead(sc, it) ? 0 : tier->evicting(tier->arg, sc, it, v->hash);
+	if (!offer_copied(sc, v, &offer))
+		return UNLINKED_LATER;
+	sc->offer = offer;
 	how = unlink_victim(sc, v, with_page, ghost, d);
 	if (sc->offer != 0)
 		tier->evicted(tier->arg, sc, sc->offer, NULL, 0);
 	sc->offer = 0;
+	if (sc->leaving.offer != 0) {
+		sc->leaving.offer = 0;
+		store_unpin(item_at(sc->store, v->ref));
+	}
 	return how;
+}
+
+/* An item that is named while others wait queues behind them. */
+enum unlinked
+evict_to_tier(struct store_core *sc, const struct victim *v, bool with_page, enum ghost ghost,
+	      struct departures *d)
+{
+	const enum unlinked how =
+		sc->leaving.count == 0 ? evict_offered(sc, v, with_page, ghost, d) : UNLINKED_LATER;
+
+	if (how == UNLINKED_LATER)
+		leaving_add(sc, v, ghost);
+	return how;
+}
+
+static void
+count_evicted(struct store_core *sc, uint32_t class, struct evicted e)
+{
+	struct slab *sl = &sc->store->slab;
+	struct probation *pr = &sl->classes[class].probation;
+
+	asked_add(&sl->asked->class[class].out, e.young + e.kept);
+	evictions_add(&pr->young, e.young);
+	evictions_add(&pr->kept, e.kept);
+	count(sc, STORE_EVICTED_NEW, e.young);
+}
+
+static void
+count_for_memory(struct slab *sl, uint32_t class, struct evicted e)
+{
+	struct slab_class *c = &sl->classes[class];
+	const uint32_t done = e.young + e.kept;
+
+	if (done != 0)
+		atomic_store_explicit(&c->evicted_at, slab_age(sl), memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->passed, e.young + PASSED_KEPT * e.kept, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * c->size,
+				  memory_order_relaxed);
+}
+
+/* An item that an evacuation named was not evicted for want of memory. */
+void
+evict_count_left(struct store_core *sc, uint32_t class, enum ghost ghost)
+{
+	struct slab *sl = &sc->store->slab;
+	const struct evicted e = {ghost == GHOST_OF_NEW, ghost == GHOST_OF_KEPT};
+
+	if (ghost == GHOST_NONE) {
+		atomic_fetch_add_explicit(&sl->evicted_bytes, sl->classes[class].size,
+					  memory_order_relaxed);
+		return;
+	}
+	count_evicted(sc, class, e);
+	count_for_memory(sl, class, e);
 }
 
 /* Evict these objects' items; the first on_probation of them were on probation. Returns those that
@@ -39,9 +124,7 @@ static struct evicted
 evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n,
 	      uint32_t on_probation)
 {
-	struct probation *pr = &sc->store->slab.classes[class].probation;
 	struct evicted e = {0, 0};
-
 	struct victim victims[VICTIMS_MAX];
 	struct departures d = {.class = class};
 	const bool tiered = sc->tier != NULL;
@@ -61,7 +144,7 @@ evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 			how = evict_to_tier(sc, &victims[i % VICTIMS_MAX], false, ghost, &d);
 		else
 			how = unlink_victim(sc, &victims[i % VICTIMS_MAX], false, ghost, &d);
-		if (how == UNLINKED_NOT)
+		if (how == UNLINKED_NOT || how == UNLINKED_LATER)
 			continue;
 		e.young += is_new;
 		e.kept += !is_new;
@@ -69,10 +152,7 @@ evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 			asked_note(asked, class, victims[i % VICTIMS_MAX].hash, !is_new);
 	}
 	account_departures(sc, &d);
-	asked_add(&asked->class[class].out, e.young + e.kept);
-	evictions_add(&pr->young, e.young);
-	evictions_add(&pr->kept, e.kept);
-	count(sc, STORE_EVICTED_NEW, e.young);
+	count_evicted(sc, class, e);
 	return e;
 }
 
@@ -80,7 +160,8 @@ static struct evicted
 by_hand(struct store_core *sc, uint32_t class, uint32_t want)
 {
 	struct slab *sl = &sc->store->slab;
-	const uint32_t max = want < EVICT_SLICE ? want : EVICT_SLICE;
+	const uint32_t most = leaving_space(sc) < EVICT_SLICE ? leaving_space(sc) : EVICT_SLICE;
+	const uint32_t max = want < most ? want : most;
 	uint32_t refs[EVICT_SLICE + OBJECTS_PER_LOOK];
 
 	item_apply_referenced(sc);
@@ -104,20 +185,11 @@ evict_by_hand(struct store_core *sc, uint32_t class, uint32_t want)
 uint32_t
 evict_for_memory(struct store_core *sc, uint32_t class, uint32_t max)
 {
-	struct slab *sl = &sc->store->slab;
-	struct slab_class *c = &sl->classes[class];
 	const uint32_t dead = expire_for_memory(sc, class, max);
 	struct evicted e = {0, 0};
 
 	if (dead < max)
 		e = by_hand(sc, class, max - dead);
-
-	const uint32_t done = e.young + e.kept;
-
-	if (done != 0)
-		atomic_store_explicit(&c->evicted_at, slab_age(sl), memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->passed, e.young + PASSED_KEPT * e.kept, memory_order_relaxed);
-	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * c->size,
-				  memory_order_relaxed);
-	return dead + done;
+	count_for_memory(&sc->store->slab, class, e);
+	return dead + e.young + e.kept;
 }

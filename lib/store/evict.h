@@ -13,8 +13,15 @@ uint32_t evict_by_hand(struct store_core *sc, uint32_t class, uint32_t max);
 /* The same for want of memory: the rebalancer counts these evictions. */
 uint32_t evict_for_memory(struct store_core *sc, uint32_t class, uint32_t max);
 
-/* The same as unlink_victim, where a tier is asked first. */
+/* Evicts as unlink_victim does, and offers the item to the tier first. UNLINKED_LATER: the item
+ * waits, if there was a place (leaving.h). */
 enum unlinked evict_to_tier(struct store_core *sc, const struct victim *v, bool with_page,
 			    enum ghost ghost, struct departures *d);
+/* Evicts the ring's first item, or one while the ring is empty. UNLINKED_LATER: the caller keeps it
+ * in the ring. */
+enum unlinked evict_offered(struct store_core *sc, const struct victim *v, bool with_page,
+			    enum ghost ghost, struct departures *d);
+/* Counts one item of a class that has left after it waited. */
+void evict_count_left(struct store_core *sc, uint32_t class, enum ghost ghost);
 
 #endif

@@ -12,6 +12,7 @@
 #include "evict.h"
 #include "expire.h"
 #include "item_access.h"
+#include "leaving.h"
 #include "pinned.h"
 #include "rebalance.h"
 #include "retire_list.h"
@@ -34,7 +35,7 @@ evict_ahead(struct store_core *sc, uint32_t class)
 {
 	struct slab *sl = &sc->store->slab;
 	const struct slab_class *c = &sl->classes[class];
-	const uint32_t want = slab_class_ahead(c) + 1, waiting = slab_class_waiting(c);
+	const uint32_t want = slab_class_ahead(c) + 1, waiting = slab_class_coming(c);
 	const uint32_t stored = stored_since(sc, class);
 	const bool some = waiting >= want / 2;
 	const uint32_t share = stored > c->batch ? stored : c->batch;
@@ -309,10 +310,10 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	if (sc->store->never_evict)
 		return false;
 	hold_pages(sc->store, pages);
-	if (owned / 2 >= chunks && slab_class_waiting(c) < chunks)
+	if (owned / 2 >= chunks && slab_class_coming(c) < chunks)
 		done = evict_for_memory(sc, class, EVICT_SLICE / 2);
 	/* The class owns few chunks, or all of them are being filled. */
-	if (owned / 2 < chunks || (done == 0 && slab_class_waiting(c) < chunks))
+	if (owned / 2 < chunks || (done == 0 && slab_class_coming(c) < chunks))
 		rebalance_evacuate(sc, EVACUATION_FOR_LARGE, pages);
 	return chunks_are_free(sl, class, chunks);
 }
@@ -344,7 +345,8 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 	const struct slab *sl = &sc->store->slab;
 	const uint32_t chunk = slab_class_for(sl, ITEM_CHUNK_BYTES);
 
-	if (store_awaits_sweep(sc->store) || retire_list_is_full(sc))
+	if (leaving_note_need(sc->store) || store_awaits_sweep(sc->store) ||
+	    retire_list_is_full(sc))
 		return true;
 	/* In a store that never evicts only retired objects become free, only for their class. */
 	if (sc->store->never_evict)

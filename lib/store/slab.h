@@ -105,6 +105,7 @@ struct slab_class {
 	_Atomic uint32_t due_pages;                       /* that it has to go in this round */
 	uint32_t due_word, stamp_looks; /* of this hand; of CLOCK's since it stepped the stamp */
 	_Atomic int32_t value_parts;    /* live: first and last objects of values in chunks */
+	_Atomic uint32_t leaving;       /* live: they are evicted once the tier has a copy */
 };
 static_assert(sizeof(struct slab_class) == 4 * CACHE_LINE_BYTES, "a class is found by a shift");
 
@@ -222,6 +223,13 @@ slab_class_waiting(const struct slab_class *c)
 {
 	return atomic_load_explicit(&c->free_count, memory_order_relaxed) +
 	       atomic_load_explicit(&c->retired_count, memory_order_relaxed);
+}
+
+/* Returns slab_class_waiting and the objects whose items wait for the tier (leaving.h). */
+static inline uint32_t
+slab_class_coming(const struct slab_class *c)
+{
+	return slab_class_waiting(c) + atomic_load_explicit(&c->leaving, memory_order_relaxed);
 }
 
 /* Objects a class keeps free or on retire lists: a 64th of what it owns. Where that is little, as

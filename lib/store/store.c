@@ -2,6 +2,7 @@
  * store.c - each turn does what is due.
  */
 #include "item_access.h"
+#include "leaving.h"
 #include "memory.h"
 #include "pinned.h"
 #include "rebalance.h"
@@ -35,6 +36,7 @@ store_has_retired(const struct store_core *sc)
 void
 store_offline(struct store_core *sc)
 {
+	leaving_pause(sc);
 	item_apply_referenced(sc);
 	retire_list_reclaim(sc);
 	retire_list_publish(sc);

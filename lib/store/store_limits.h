@@ -115,6 +115,8 @@
 #define STALL_TURNS 4u
 /* Pages of the reserve that large values leave to others. */
 #define POOL_KEEP 1u
+/* A set that waits for the tier asks each turn, and a few epochs pass in one. */
+#define LEAVING_NEEDED_EPOCHS 16u
 /* Epochs for which pages stay set aside for a large value that does not ask again. */
 #define HELD_EPOCHS 16u
 

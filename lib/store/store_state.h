@@ -110,6 +110,8 @@ struct store {
 		held; /* pages set aside for a large value | epoch it last asked in << 32 */
 	_Atomic uint64_t tombstones;        /* in the index */
 	_Atomic uint64_t pinned_bytes;      /* of retired items that are pinned */
+	_Atomic uint32_t leaving;           /* items that wait for the tier, of all cores */
+	_Atomic uint64_t leaving_needed;    /* epoch in which a set last waited for one of them */
 	uint64_t linked_at_flush;           /* items ever linked when the generation last changed */
 	_Atomic uint32_t oldest_generation; /* that may be in the index */
 	_Atomic uint32_t resize_phase;      /* enum resize_phase */
@@ -153,6 +155,21 @@ struct newcomer {
 	uint32_t ref;
 };
 
+/* An item that a hand or an evacuation named, and that the tier put off. */
+struct leaving_item {
+	uint64_t hash; /* of its key, by which it is found again */
+	uint32_t ref;
+	uint16_t class, objects; /* item_class, and its objects there */
+	uint8_t ghost;           /* enum ghost that it leaves */
+};
+
+/* A core's items that wait for the tier, in the order in which they were named (leaving.h). */
+struct leaving {
+	uint32_t first, count;
+	uint64_t offer; /* of the first one, which is pinned and copied in part; 0: none is open */
+	struct leaving_item ring[STORE_LEAVING_MAX];
+};
+
 struct store_core {
 	struct store *store;
 	uint32_t id;
@@ -185,6 +202,7 @@ struct store_core {
 	const struct store_tier *tier; /* NULL: none */
 	uint64_t offer;                /* to it, of the item that is evicted now; 0: none */
 	uint64_t spared;               /* hash of the key that this core does not evict; 0: none */
+	struct leaving leaving;        /* of a core with a tier */
 	struct magazine magazines[SLAB_CLASSES_MAX];
 	uint32_t class_recall[SLAB_CLASSES_MAX]; /* the same of each class */
 	struct retire_list retire_list;

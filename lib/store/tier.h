@@ -18,22 +18,34 @@
  *
  * Errors: a tier may keep nothing of what it is offered; it never refuses to forget.
  *
- * Bounds: an offer is ended in the call that made it. One evicted item has at most one.
+ * Bounds: one offer of a core is open at a time. It is copied in the call that made it, or over
+ *         several turns of that core (STORE_OFFER_LATER, copying); then the item waits in memory,
+ *         readable, with STORE_LEAVING_MAX others at most.
  */
 #ifndef CLOCKOO_TIER_H
 #define CLOCKOO_TIER_H
 
 #include "store.h"
 
+/* The tier puts the item off: it stays in memory, and is offered again in a later turn. */
+#define STORE_OFFER_LATER UINT64_MAX
+#define STORE_LEAVING_MAX 256u
+
 struct store_tier {
 	void *arg;
-	/* Without a lock: this item is evicted, which was alive. Its key and value, which do not
-	 * change, may be copied now. Returns an offer; 0: the item is not wanted. */
+	/* Without a lock: this item is evicted, which was alive. Returns an offer; 0: the item is
+	 * not wanted; STORE_OFFER_LATER. */
 	uint64_t (*evicting)(void *arg, struct store_core *sc, const struct item *it,
 			     uint64_t hash);
+	/* Without a lock: copies a part of the item's value, which does not change. True: that was
+	 * the last part, and evicted() follows in this call of the store. False: the store pins the
+	 * item and calls again from store_evict_waiting(); the item may have left the index by
+	 * then. Only for values of ITEM_PIN_MIN_BYTES or more. */
+	bool (*copying)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it);
 	/* The end of an offer. Under the lock, with the item still in its slot, alive and of this
 	 * generation: in the tier from now on, with its expiry and status as they are now; unless
-	 * the tier has seen a later generation. NULL, without a lock: the item is not the tier's.
+	 * the tier has seen a later generation, or the item has another cas than when it was
+	 * offered. NULL, without a lock: the item is not the tier's.
 	 */
 	void (*evicted)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 			uint32_t generation);
@@ -81,6 +93,14 @@ struct store_promotion {
  * ends in every case. */
 enum store_result store_promote(struct store_core *sc, struct fill *f,
 				const struct store_promotion *promotion, const struct item **made);
+
+/* Once a turn of a core with a tier: continues with the items that wait, until the tier puts one
+ * off. */
+void store_evict_waiting(struct store_core *sc);
+/* True if a set of any core waits for memory that items of any core have until they leave. */
+bool store_evictions_needed(const struct store_core *sc);
+/* Returns the number of this core's items that wait. The core's next turn comes soon if any do. */
+uint32_t store_evictions_wait(const struct store_core *sc);
 
 /* From now on this core's hands leave the item of this hash alone, if it has a tier: it is brought
  * for a write, which is not to evict it for its own memory. 0: none. */

@@ -152,6 +152,43 @@ unlink_look(const struct store *st, const uint32_t *refs, uint32_t n, struct vic
 		look_for_bucket(st, &victims[i]);
 }
 
+static bool
+is_in_bucket(const struct store *st, const struct victim *v)
+{
+	return bucket_slot_of(index_bucket(&st->ix, v->bucket), v->tag, v->ref) < BUCKET_SLOTS;
+}
+
+/* Looks under the locks, since a resize may be moving the bucket. */
+static __attribute__((noinline)) bool
+is_in_index(const struct store *st, const struct victim *v)
+{
+	const struct place p = index_lock(&st->ix, v->hash);
+	const bool there = index_spot_of_ref(&st->ix, &p, v->ref).bucket != NULL;
+
+	index_unlock(&st->ix, &p);
+	return there;
+}
+
+/* The key is read only if the index holds the reference: then it is an item's until this core's
+ * turn ends. */
+bool
+unlink_look_again(const struct store *st, uint32_t ref, uint64_t hash, struct victim *v)
+{
+	const struct place p = index_place(&st->ix, hash);
+
+	*v = (struct victim){.hash = hash, .ref = ref, .bucket = p.primary, .tag = p.tag};
+	look_for_bucket(st, v);
+	if (!is_in_bucket(st, v) && !is_in_index(st, v))
+		return false;
+
+	const struct item *it = item_at(st, ref);
+
+	if (index_hash(&st->ix, item_key(it)) != hash)
+		return false;
+	v->ghosts = item_ghosts(st, it, hash);
+	return true;
+}
+
 /* unlink_how after the departures, which may be of an earlier generation. */
 static __attribute__((noinline)) enum unlinked
 unlink_counted(struct store_core *sc, struct spot spot, bool with_page, struct departures *d)

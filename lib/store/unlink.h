@@ -22,6 +22,7 @@ enum unlinked {
 	UNLINKED_NOT,       /* it was not in the index any more, or the retire list has no space */
 	UNLINKED_RETIRED,   /* it waits on the retire list */
 	UNLINKED_WITH_PAGE, /* it is to wait with its page (slab_evacuate_retired) */
+	UNLINKED_LATER,     /* the tier takes it in a later turn (leaving.h); until then it stays */
 };
 
 /* An object that is to leave the index, and the bucket in which its item is looked for. */
@@ -39,6 +40,8 @@ struct victim {
 
 /* Where n objects lie, VICTIMS_MAX at most; prefetches the buckets. */
 void unlink_look(const struct store *st, const uint32_t *refs, uint32_t n, struct victim *victims);
+/* Finds an item again that was looked for in an earlier turn. False: the index no longer has it. */
+bool unlink_look_again(const struct store *st, uint32_t ref, uint64_t hash, struct victim *victim);
 /* Evict the item of an object looked for in this turn, if it is still in the index; it leaves this
  * ghost, and joins the departures or is counted. with_page: its page is being evacuated. */
 enum unlinked unlink_victim(struct store_core *sc, const struct victim *v, bool with_page,

@@ -57,7 +57,6 @@
 	X(TCP_DROP_PAWS, "segments rejected by PAWS")                                              \
 	X(TCP_DROP_DATA_DUPLICATE, "duplicate data, or data beyond the window")                    \
 	X(TCP_DROP_DATA_AFTER_CLOSE, "data after the service closed the connection")               \
-	X(TCP_DROP_RX_CONN_FULL, "data dropped: frame limit of the connection")                    \
 	X(TCP_DROP_RX_FRAMES_MAX, "data dropped: frame limit of all connections")                  \
 	X(TCP_DROP_OOO_FULL, "out-of-order data dropped: limit")                                   \
 	X(TCP_DROP_OOO_PRUNED, "out-of-order data pruned for in-order data")                       \

@@ -184,7 +184,10 @@ stall_check(const struct tcp *t, const struct conn *c, uint32_t kinds, bool over
 	}
 	if (t->net.now_us - st->recorded_us < EVICT_STALL_US)
 		return over && has_had_time(t, c, st) ? stalled_in(t, c, st, st->kinds & kinds) : 0;
+	/* Requests in frames within its share are no reason. */
 	stalled = stalled_in(t, c, st, st->kinds & kinds);
+	if (!over)
+		stalled &= ~(uint32_t)EVICT_BLOCKED_READER;
 	if (stalled == 0)
 		stall_record(t, c, kinds, st);
 	return stalled;

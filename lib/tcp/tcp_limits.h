@@ -12,20 +12,16 @@
 #define NS_PER_MS 1000000ull
 
 /* Receiving: an unread byte costs its whole frame, so both are bounded. */
-#define RX_WINDOW_BYTES 131072u /* of every connection */
-#define RX_WSCALE       5u
-#define RX_WINDOW_MAX   (65535u << RX_WSCALE) /* with autotuning: tcp_rcv_autotune.c */
-#define RX_WINDOW_LOW   8192u                 /* with less the peer may wait for more */
-/* In-order and out-of-order. Two adjacent nodes hold more data than one frame has room for
- * (rx_coalesce), so a whole window fits however it is segmented. */
-#define CONN_RX_FRAMES_MAX   144u
-#define RX_FRAMES_GUARANTEED 32u /* unread, in order, without regard to others */
+#define RX_WINDOW_BYTES      131072u /* of every connection */
+#define RX_WSCALE            5u
+#define RX_WINDOW_MAX        (65535u << RX_WSCALE) /* with autotuning: tcp_rcv_autotune.c */
+#define RX_WINDOW_LOW        8192u                 /* with less the peer may wait for more */
+#define RX_FRAMES_GUARANTEED 32u                   /* unread, in order, without regard to others */
 /* 1/4 of the common frames is for connections that hold no more. */
 #define RX_SMALL_HOLDER_PART 4u
-/* Beyond CONN_RX_FRAMES_MAX a connection holds at most so many times what is left for all. */
-#define RX_FRAMES_SHARE 2u
-#define RX_SHORT_PART   16u      /* with so much left beyond the reserve a shortage begins */
-#define OOO_STALE_US    1000000u /* holes not filled for so long yield their frames */
+#define RX_SHORT_PART        16u  /* with so much left beyond the reserve a shortage begins */
+#define OOO_BLOCKS_MAX       143u /* each ACK and each segment walks them */
+#define OOO_LOOKED_AT        16u  /* connections, for one that holds more than its share */
 /* Quickack mode lasts longer than the timeout that a lost ACK causes. */
 #define QUICKACK_US 1000000u
 /* ACKs a burst: with SACK each has all information, so two are enough; without, the peer counts

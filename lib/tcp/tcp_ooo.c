@@ -8,7 +8,7 @@
  *  - No byte is held twice: new data is trimmed where it overlaps held data, and replaces blocks
  *    that it covers whole. Overlaps never make the queue grow.
  *  - A block's first node has the block's end, frames and age.
- *  - There are fewer than CONN_RX_FRAMES_MAX blocks, which bounds every walk.
+ *  - There are at most OOO_BLOCKS_MAX blocks, which bounds every walk.
  *
  * Segments in order behind a loss append to the last block, which is known. SACKed data may be
  * discarded (RFC 2018 section 8) when in-order data or other connections need its frames.
@@ -272,46 +272,60 @@ ooo_extend(const struct tcp *t, struct conn *c, struct rx_seg *left, struct rx_s
 	return true;
 }
 
-/*
- * May one more frame hold out-of-order data? The last quarter of the pool and a connection's last
- * frame are for in-order data. A stale connection (no progress for OOO_STALE_US) yields its frames.
+/* The connection without progress for longest that holds more than its share; NULL: none. */
+static struct conn *
+ooo_greedy(struct tcp *t)
+{
+	const struct list *at = t->ooo_list.next;
+
+	for (uint32_t i = 0; i < OOO_LOOKED_AT && at != &t->ooo_list; i++, at = at->next) {
+		struct conn *c = container_of(at, struct conn, ooo_list);
+
+		if (rx_is_over(t, c, (uint32_t)c->rx.frames + c->rx.ooo_frames - 1))
+			return c;
+	}
+	return NULL;
+}
+
+/* True if one more frame may hold out-of-order data. While frames are short, a connection takes up
+ * to its share; where others have taken that, one that holds more than its own share yields some.
  */
 static bool
 ooo_has_room(struct tcp *t, struct conn *c)
 {
-	const uint32_t quarter = t->net.cfg.rx_frames_max / 4;
-	const uint32_t kept = c->expected ? quarter / 2 : max_u32(quarter, rx_reserve(t));
-	struct conn *stale;
+	struct budget_place *place = &t->places[c->slot].frames;
+	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
+	struct conn *greedy;
 
-	if (rx_is_full(t, c, (uint32_t)c->rx.frames + c->rx.ooo_frames + 1, kept))
-		return false;
-	if (t->frames.left > kept)
+	if (budget_may_take(&t->frames, place, &c->peer_ip, held, 1))
 		return true;
-	if (list_empty(&t->ooo_list))
+	/* The service reads on, and frees them soon. */
+	if (c->expected && t->frames.left > t->frames.reserve / 2)
+		return true;
+	if (rx_is_over(t, c, held))
 		return false;
-	stale = container_of(t->ooo_list.next, struct conn, ooo_list);
-	if (stale == c || t->net.now_us - stale->ooo_progress_us < OOO_STALE_US)
+	greedy = ooo_greedy(t);
+	if (greedy == NULL || greedy == c)
 		return false;
-	ooo_clear(t, stale);
-	tcp_count(t, TCP_OOO_EVICTED);
-	return t->frames.left > kept;
+	ooo_drop_last(t, greedy);
+	return budget_may_take(&t->frames, place, &c->peer_ip, held, 1);
 }
 
-/* Each ACK and each segment walks the blocks, so their number is bounded also where the window is
- * wide. Data adjacent to a block adds none. */
+/* Each ACK and each segment walks the blocks, so their number is bounded. Data adjacent to a block
+ * adds none. */
 static bool
 ooo_blocks_full(const struct conn *c, const struct tcp_seg *seg, const struct rx_seg *left,
 		const struct rx_seg *right)
 {
 	uint32_t count = 0;
 
-	if (likely(c->rx.ooo_frames < CONN_RX_FRAMES_MAX - 1) ||
+	if (likely(c->rx.ooo_frames < OOO_BLOCKS_MAX) ||
 	    (left != NULL && ooo_block_end(left) == seg->seq) ||
 	    (right != NULL && right->seq == seg->seq + seg->payload.len))
 		return false;
 	for (const struct rx_seg *blk = c->rx.ooo_blocks; blk != NULL; blk = ooo_block_next(blk))
 		count++;
-	return count >= CONN_RX_FRAMES_MAX - 1;
+	return count >= OOO_BLOCKS_MAX;
 }
 
 /* The last block that begins at or before seq; NULL: none. */

@@ -8,7 +8,7 @@
  *
  * Budget: limits beyond RX_WINDOW_BYTES come out of RCV_AUTOTUNE_BYTES_PER_FRAME for each frame of
  * rx_frames_max, which overcommits frames, since in-order data is read in the turn in which it
- * comes (rx_is_full bounds the rest). A connection gets 1 / RCV_AUTOTUNE_SHARE of what is left. If
+ * comes (its share bounds the rest). A connection gets 1 / RCV_AUTOTUNE_SHARE of what is left. If
  * that is too little, connections idle for RCV_AUTOTUNE_IDLE_US fall back to RX_WINDOW_BYTES, or
  * else the widest limit is halved. While received frames are short every wide limit is halved once
  * in an RTT.

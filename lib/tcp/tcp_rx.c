@@ -2,12 +2,12 @@
  * tcp_rx.c - the receive queue: in-order data in the frames it came in (tcp_ooo.c: out-of-order
  * data), delayed ACKs, and the advertised window.
  *
- * Limits of what is held: bytes by the window, frames of a connection, and frames of all
- * connections, so that the port's pool never runs dry. The last quarter of the common pool is for
- * in-order data. In-order data may also stay unread, while its request waits or its replies have no
- * room. So beyond a few frames a connection holds no more than it leaves to others (dynamic
- * thresholds, Choudhury and Hahne 1998), and one frame for each connection is reserved for those
- * that hold none; a burst of this turn may take half of these.
+ * Limits of what is held: bytes by the window, and frames of all connections, so that the port's
+ * pool never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may
+ * also stay unread, while its request waits or its replies have no room. So beyond a few frames a
+ * connection holds no more than it leaves to others (dynamic thresholds, Choudhury and Hahne 1998),
+ * and one frame for each connection is reserved for those that hold none; a burst of this turn may
+ * take half of these.
  */
 #include "tcp.h"
 
@@ -171,28 +171,6 @@ rx_delayed_ack_sent(struct conn *c)
 	c->rcv_mss = (uint16_t)max_u32(min_u32(c->rcv_mss, half), TCP_MSS_DEFAULT);
 }
 
-/* Frames for all the data that the peer was allowed to send, or may be. */
-static uint32_t
-frames_max(const struct tcp *t, const struct conn *c)
-{
-	const uint32_t advertised_bytes = c->rcv_edge - c->rcv_nxt + c->rx.bytes;
-	const uint32_t bytes = max_u32(c->rcv_limit, advertised_bytes);
-
-	if (likely(bytes <= RX_WINDOW_BYTES))
-		return CONN_RX_FRAMES_MAX;
-	return CONN_RX_FRAMES_MAX + (bytes - RX_WINDOW_BYTES) / rx_frame_min(t);
-}
-
-bool
-rx_is_full(const struct tcp *t, const struct conn *c, uint32_t held, uint32_t kept)
-{
-	const uint32_t left = t->frames.left > kept ? t->frames.left - kept : 0;
-
-	if (likely(held < CONN_RX_FRAMES_MAX))
-		return false;
-	return held >= RX_FRAMES_SHARE * left || held >= frames_max(t, c);
-}
-
 /* Free frames reserved for connections that hold few. Out-of-order data may use them, since it is
  * evicted first. */
 static inline uint32_t
@@ -224,10 +202,6 @@ rx_prune(struct tcp *t, struct conn *c, uint32_t reserve, uint32_t kept)
 	if (c->rx.ooo_blocks != NULL) {
 		ooo_drop_last(t, c);
 		return true;
-	}
-	if (rx_is_full(t, c, c->rx.frames, reserve)) {
-		tcp_count(t, TCP_DROP_RX_CONN_FULL);
-		return false;
 	}
 	while ((t->frames.left <= reserve ||
 		(c->rx.frames < BURST_MAX && !within_share(t, c, reserve, 0))) &&
@@ -265,18 +239,28 @@ reserve_for(const struct tcp *t, const struct conn *c)
 	return fresh || again ? rx_reserve(t) / 2 : rx_reserve(t);
 }
 
-/* Is there a frame to be had for in-order data? */
+/* True if frames are short and the connection, which waits for its peer to read, has its share of
+ * them. */
+static inline bool
+has_its_share(struct tcp *t, struct conn *c)
+{
+	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&
+	       !budget_may_take(&t->frames, &t->places[c->slot].frames, &c->peer_ip, c->rx.frames,
+				1);
+}
+
+/* True if one more frame may hold in-order data. */
 static inline bool
 rx_has_room(struct tcp *t, struct conn *c)
 {
-	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
 	const uint32_t reserve = reserve_for(t, c);
 	const uint32_t kept = reads_on(c) ? 0 : reserved_for_small_holders(t, reserve);
-	const bool enough = within_share(t, c, reserve, kept);
 
-	if (likely(held < CONN_RX_FRAMES_MAX && enough))
-		return true;
-	return (enough && !rx_is_full(t, c, held, reserve)) || rx_prune(t, c, reserve, kept);
+	if (has_its_share(t, c)) {
+		tcp_count(t, TCP_DROP_RX_FRAMES_MAX);
+		return false;
+	}
+	return likely(within_share(t, c, reserve, kept)) || rx_prune(t, c, reserve, kept);
 }
 
 /* The next data of the peer finds no frame. It comes again after the peer's timeout, and then the
@@ -403,11 +387,9 @@ static uint32_t
 window_of_frames(const struct tcp *t, const struct conn *c)
 {
 	const uint32_t held = (uint32_t)c->rx.frames + c->rx.ooo_frames;
-	const uint32_t frames = frames_max(t, c);
-	const uint32_t own = (frames - min_u32(held, frames)) * rx_frame_min(t);
-	const uint32_t common = common_frames(t, c, held) * mss_ours(t, c->local);
 
-	return min_u32(own, common) + (c->rx.ooo_blocks != NULL ? c->ooo_bytes : 0);
+	return common_frames(t, c, held) * mss_ours(t, c->local) +
+	       (c->rx.ooo_blocks != NULL ? c->ooo_bytes : 0);
 }
 
 void

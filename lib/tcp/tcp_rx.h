@@ -85,16 +85,19 @@ void rx_node_free(struct tcp *t, struct rx_seg *node);
 bool rx_coalesce(const struct tcp *t, struct rx_seg *node, const struct view *payload);
 /* The turn in which the node's next byte was here, if later turns added to it (last_at not 0). */
 uint64_t rx_later_since_ns(const struct rx_seg *node);
-/* Has a connection with `held` frames reached its limit, given that `kept` free frames are for
- * others? */
-bool rx_is_full(const struct tcp *t, const struct conn *c, uint32_t held, uint32_t kept);
-/* Mean data in a frame, at least: two adjacent frames that rx_coalesce could not join hold more
- * than one frame can. */
-static inline uint32_t
-rx_frame_min(const struct tcp *t)
+/* True if a connection with so many frames holds more than its share, or all of it, while frames
+ * are short. */
+static inline bool
+rx_is_over(struct tcp *t, const struct conn *c, uint32_t held)
 {
-	return (t->net.port->frame_bytes - RX_HEADERS_MAX) / 2;
+	struct budget_place *place = &t->places[c->slot].frames;
+
+	if (held == 0 || !t->frames.is_short)
+		return false;
+	budget_join(&t->frames, place, &c->peer_ip);
+	return held >= budget_share(&t->frames, place);
 }
+
 /* Nodes reserved for connections without unread data. */
 uint32_t rx_reserve(const struct tcp *t);
 

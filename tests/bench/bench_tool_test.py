@@ -71,7 +71,7 @@ ROWS = {
     "bench_policy": [{"part": "policy", "trace": "any", "who": who, "miss": miss, "items": 7}
                      for who, miss in (("store, 2q", 0.3), ("store, clock", 0.33), ("lru", 0.34),
                                        ("clock", 0.33), ("sieve", 0.31), ("s3fifo", 0.32))]
-                    + [{"part": "lag", "who": who, "hit": hit}
+                    + [{"part": "lag", "who": who, "hit": hit, "items": 9}
                        for who, hit in (("store, 2q", 0.99), ("store, clock", 0.9), ("lru", 1.0))],
     "bench_sizes": [{"part": "sizes", "hit": 0.8, "hit_bytes": 0.7, "items": 7, "rescued_share": 0.01,
                      "page_mb": 16.0, "pss_mb": 47.0},
@@ -184,6 +184,27 @@ class BenchToolTest(unittest.TestCase):
             self.assertEqual("not given" in out.getvalue(), trace is None)
             self.assertEqual(("bench_policy", ("--file", trace), None) in
                              store_bench.counts_of(bench, "policy"), trace is not None)
+
+    def test_a_referee_is_asked_for_what_it_can_run(self):
+        class Referee:
+            def __init__(self, figures, reason):
+                self.figures, self.reason, self.asked = figures, reason, []
+
+            def rows(self, **args):
+                self.asked.append(args)
+                return dict(self.figures)
+
+        for figures, reason in ((dict.fromkeys(store_bench.REFEREED, 0.35), None), ({}, "no network")):
+            judge = Referee(figures, reason)
+            with contextlib.redirect_stdout(io.StringIO()) as out, \
+                    store_bench.Bench(self.folder, True, referee=judge) as bench:
+                store_bench.run(bench, ["policy", "lag"], lambda: None)
+            self.assertEqual(bench.figures.get("miss_zipf09_referee_2q"), figures.get("2q"))
+            self.assertEqual(bench.figures.get("hits_lag_6_9000_referee_lru"), figures.get("lru"))
+            self.assertEqual(bench.figures.get("referee_from_models_most"), None if reason else 0.04)
+            self.assertNotIn("miss_getset_zipf09_referee_lru", bench.figures)
+            self.assertEqual("skipped: no network" in out.getvalue(), reason is not None)
+            self.assertIn({"items": 9, "lag": 40}, judge.asked)
 
     def test_sets_are_compared_with_those_of_another_tree(self):
         before = self.folder / "before"

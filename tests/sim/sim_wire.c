@@ -7,6 +7,9 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "wire/eth_wire.h"
+#include "wire/inet_cksum.h"
+#include "wire/ipv4_wire.h"
+#include "wire/tcp_wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -200,13 +203,43 @@ take_sent(struct sim_wire *w, uint32_t end, uint64_t now_ns)
 	}
 }
 
+/* A checksum whose sum covers an address that is now another one (RFC 1624). */
+static struct be16
+cksum_moved(struct be16 cksum, struct be32 from, struct be32 to)
+{
+	const uint64_t sum = (uint64_t)(uint16_t)~load_u16(cksum.b) + (uint32_t)~load_u32(from.b);
+
+	return inet_cksum(sum + load_u32(to.b));
+}
+
+/* The address of end[0] in a TCP segment, either way. */
+static void
+translate(const struct sim_wire *w, struct sim_flight *f)
+{
+	const struct eth_header *eth = (const void *)f->bytes;
+	struct ipv4_header *ip = (void *)(f->bytes + ETH_HEADER_BYTES);
+	struct tcp_header *tcp = (void *)(f->bytes + ETH_HEADER_BYTES + IPV4_HEADER_BYTES);
+	const bool out = f->to == w->end[1];
+	struct be32 *field = out ? &ip->src : &ip->dst;
+	struct be32 to;
+
+	if (w->nat.address_of == NULL || be16_get(eth->type) != ETH_TYPE_IPV4 ||
+	    ip->version_ihl != 0x45 || ip->protocol != IPV4_TCP)
+		return;
+	to = be32_of(out ? w->nat.address_of(w->nat.arg, be16_get(tcp->src_port)) : w->nat.inside);
+	ip->cksum = cksum_moved(ip->cksum, *field, to);
+	tcp->cksum = cksum_moved(tcp->cksum, *field, to);
+	*field = to;
+}
+
 static void
 hand_over(struct sim_wire *w, uint64_t now_ns)
 {
 	while (w->count > 0 && w->heap[0]->at_ns <= now_ns) {
-		const struct sim_flight *f = heap_take(w);
+		struct sim_flight *f = heap_take(w);
 		uint8_t *to = mem_port_feed(f->to, f->len, 0);
 
+		translate(w, f);
 		if (to != NULL)
 			memcpy(to, f->bytes, f->len);
 		else

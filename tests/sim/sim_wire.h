@@ -33,6 +33,14 @@ struct sim_router {
 	bool silent; /* it does not say so: a black hole */
 };
 
+/* A router with address translation: to end[1] the connection of an IPv4 port of end[0] comes from
+ * the address that address_of returns. */
+struct sim_nat {
+	uint32_t inside;                                  /* the address of end[0] */
+	uint32_t (*address_of)(void *arg, uint16_t port); /* NULL: there is none */
+	void *arg;
+};
+
 struct sim_wire_counts {
 	uint64_t sent, lost, twice, late, corrupted, queue_full, too_big, told;
 };
@@ -48,6 +56,7 @@ struct sim_wire {
 	struct mem_port *end[2];
 	struct sim_faults faults;
 	struct sim_router router;
+	struct sim_nat nat;
 	struct sim_rng rng;
 	struct sim_wire_counts counts;
 	uint64_t free_ns[2]; /* when what the end sent has left, by the rate */

@@ -32,7 +32,6 @@ static const uint32_t reasons[] = {
 
 /* Text that we threw away ourselves for want of room. */
 static const uint32_t no_room[] = {
-	TCP_DROP_RX_CONN_FULL,
 	TCP_DROP_RX_FRAMES_MAX,
 	TCP_DROP_OOO_FULL,
 	TCP_DROP_OOO_PRUNED,

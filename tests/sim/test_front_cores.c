@@ -784,7 +784,8 @@ a_cold_key_costs_each_core_one_get(void **state)
 	}
 }
 
-/* The cores' answers are in one store. All values are there, so no get may be told a miss. */
+/* The answers of all cores share the memory of one store. The servers have all values, so no get
+ * may miss. */
 static void
 no_core_misses_a_value_for_want_of_memory(void **state)
 {

@@ -241,8 +241,7 @@ world_destroy(struct world *w)
 static uint64_t
 refused(const struct world *w)
 {
-	return sim_stack_count(w->ss, TCP_DROP_RX_FRAMES_MAX) +
-	       sim_stack_count(w->ss, TCP_DROP_RX_CONN_FULL);
+	return sim_stack_count(w->ss, TCP_DROP_RX_FRAMES_MAX);
 }
 
 /* A hole of one segment, and text behind it as far as the peer was advertised. */
@@ -476,7 +475,9 @@ a_few_with_holes_leave_room_for_the_holes_of_others(void **state)
 	upload(w, 2, 8);
 	for (uint32_t i = 0; i < 3; i++)
 		leave_hole(w, i);
-	check(FRAMES - tcp_of(w)->frames.left > 3 * CONN_RX_FRAMES_MAX);
+	check(FRAMES - tcp_of(w)->frames.left > 3 * OOO_BLOCKS_MAX);
+	/* Each took a frame of the reserve at most: its first. */
+	check(tcp_of(w)->frames.left + 3 >= tcp_of(w)->frames.reserve);
 	before = sim_stack_count(w->ss, TCP_DROP_OOO_FULL);
 	w->peer[3].next += FULL;
 	send_window(w, 3, 20 * FULL);
@@ -536,7 +537,7 @@ a_wide_window_has_no_more_ooo_blocks_than_any(void **state)
 	check_ptr(c);
 	for (const struct rx_seg *isl = c->rx.ooo_blocks; isl != NULL; isl = isl->block_last->next)
 		ooo_blocks++;
-	check_eq(ooo_blocks, CONN_RX_FRAMES_MAX - 1);
+	check_eq(ooo_blocks, OOO_BLOCKS_MAX);
 	world_destroy(w);
 }
 

@@ -16,6 +16,7 @@
 #include "serve/await_table.h"
 #include "store/evict.h"
 #include "store/introspect.h"
+#include "store/item_access.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -213,6 +214,7 @@ supplier_create(struct world *w, uint64_t deadline_ns)
 					  .device = &w->ends[0].device,
 					  .reads_small = READS_SMALL,
 					  .reads_large = READS_LARGE,
+					  .item_max = ITEM_MAX,
 					  .deadline_ns = deadline_ns};
 	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
 	struct serve_supplier supplier;
@@ -382,11 +384,24 @@ items(struct world *w)
 	return u.items;
 }
 
+/* As a set does that waits for memory. */
+static void
+need_memory(struct world *w)
+{
+	struct store *st = w->sim.sc->store;
+
+	atomic_store(&st->leaving_needed, epoch_now(&st->epoch));
+}
+
+/* A device that hangs is waited for, but not longer than FLASH_PATIENCE_NS. */
 static void
 evict_all(struct world *w)
 {
-	for (uint32_t i = 0; i < 1000 && items(w) != 0; i++) {
+	const uint32_t steps = 1000 + FLASH_PATIENCE_NS / STEP_NS;
+
+	for (uint32_t i = 0; i < steps && items(w) != 0; i++) {
 		evict(w, EVICT_SLICE);
+		need_memory(w);
 		run(w, STEP_NS);
 	}
 	check_eq(items(w), 0);
@@ -694,7 +709,7 @@ nothing_was_dropped(const struct world *w)
 	check_eq(counted(w, FLASH_REFUSED_INDEX), 0);
 	check_eq(counted(w, FLASH_REFUSED_CHANGED), 0);
 	check_eq(counter_read(&c->counters[FLASH_REFUSED_LARGE]), 0);
-	check_eq(counter_read(&c->counters[FLASH_REFUSED_COPIES]), 0);
+	check_eq(counter_read(&c->counters[FLASH_REFUSED_DEVICE]), 0);
 	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_ERROR]), 0);
 	check_eq(counted(w, FLASH_SEGMENTS_LEFT), 0);
 	check_eq(counted(w, FLASH_COLUMNS_GONE), 0);
@@ -1068,6 +1083,142 @@ a_stop_waits_for_flash_as_long_as_a_get_does(void **state)
 	}
 }
 
+/* ---- evictions that take several turns ---- */
+
+#define BURST       24u    /* values: more than turns, and buffers, have room for */
+#define BURST_BYTES 50000u /* of each */
+#define TURN_LEFT   10000u /* so much may be copied yet in this turn: the first one is sliced */
+
+static void
+burst_value(uint32_t n, char *to)
+{
+	for (uint32_t i = 0; i < BURST_BYTES; i++)
+		to[i] = (char)('a' + (n + i / 7) % 26);
+	to[BURST_BYTES] = 0;
+}
+
+static struct world *
+begin_burst(uint64_t seed)
+{
+	static char text[BURST_BYTES + 64];
+	struct world *w = begin(SEGMENTS, LONG_NS, seed);
+
+	w->whole = true;
+	for (uint32_t n = 0; n < BURST; n++) {
+		char *body = text + sprintf(text, "set b%u 0 0 %u\r\n", n, BURST_BYTES);
+
+		burst_value(n, body);
+		strcat(text, "\r\n");
+		ask(w, 0, text, "STORED\r\n");
+	}
+	return w;
+}
+
+/* All are named; a part of the first one is copied. */
+static void
+evict_burst(struct world *w)
+{
+	w->tier->core[0].copied = w->tier->core[0].copy_max - TURN_LEFT;
+	evict(w, EVICT_SLICE);
+	check_eq(items(w), BURST);
+	check_eq(store_of(w)->leaving.count, BURST);
+	check(store_of(w)->leaving.offer != 0);
+}
+
+static void
+burst_is_found(struct world *w)
+{
+	static char text[64], reply[BURST_BYTES + 64];
+
+	for (uint32_t n = 0; n < BURST; n++) {
+		char *body = reply + sprintf(reply, "VALUE b%u 0 %u\r\n", n, BURST_BYTES);
+
+		burst_value(n, body);
+		strcat(reply, "\r\nEND\r\n");
+		sprintf(text, "get b%u\r\n", n);
+		ask(w, 0, text, reply);
+	}
+}
+
+/* In the index all the time, and on flash once the last slice is. */
+static void
+what_is_evicted_beyond_a_turns_share_is_found_on_flash(void **state)
+{
+	struct world *w = begin_burst(39);
+
+	evict_burst(w);
+	run(w, STEP_NS);
+	check(items(w) != 0);
+	burst_is_found(w);
+	for (uint32_t i = 0; i < 1000 && store_evictions_wait(store_of(w)) != 0; i++)
+		run(w, STEP_NS);
+	check_eq(items(w), 0);
+	check_eq(counted(w, FLASH_PUTS), BURST);
+	burst_is_found(w);
+	end(w);
+}
+
+static void
+a_device_that_takes_nothing_is_waited_for_so_long(void **state)
+{
+	struct world *w = begin_burst(40);
+	const struct counter *refused = &w->tier->core[0].counters[FLASH_REFUSED_DEVICE];
+	uint32_t left;
+
+	w->media.faults.hangs = ALL;
+	evict_burst(w);
+	run(w, 2 * FLASH_PATIENCE_NS);
+	left = (uint32_t)items(w);
+	check(left != 0 && left < BURST);
+	for (uint64_t ns = 0; ns < FLASH_PATIENCE_NS - 10 * MS; ns += MS) {
+		need_memory(w);
+		run(w, MS);
+	}
+	check_eq(items(w), left);
+	check_eq(counter_read(refused), 0);
+	burst_is_found(w);
+	for (uint64_t ns = 0; ns < FLASH_PATIENCE_NS + 20 * MS; ns += MS) {
+		need_memory(w);
+		run(w, MS);
+	}
+	check_eq(items(w), 0);
+	check_eq(counter_read(refused), left);
+	check_eq(counted(w, FLASH_PUTS), BURST - left);
+	/* What it takes again is not refused. */
+	w->media.faults.hangs = 0;
+	mem_flash_release(&w->media);
+	run(w, MS);
+	check_eq(sim_service_set(&w->sim, "late", BURST_BYTES), STORE_OK);
+	evict(w, EVICT_SLICE);
+	run(w, MS);
+	check_eq(items(w), 0);
+	check_eq(counter_read(refused), left);
+	check_eq(counted(w, FLASH_PUTS), BURST - left + 1);
+	end(w);
+}
+
+/* Without memory for a new version a large value is marked where it lies, and has another number.
+ */
+static void
+what_is_marked_between_two_slices_is_not_found_with_its_old_number(void **state)
+{
+	struct world *w = begin_burst(41);
+	const struct leaving *l = &store_of(w)->leaving;
+	struct item *it;
+	char text[64];
+
+	evict_burst(w);
+	it = item_at(w->sim.sc->store, l->ring[l->first].ref);
+	sprintf(text, "mg %.*s c\r\n", (int)item_key(it).len, (const char *)item_key(it).data);
+	item_mark_stale(it, item_cas(it) + BURST);
+	for (uint32_t i = 0; i < 1000 && store_evictions_wait(store_of(w)) != 0; i++)
+		run(w, STEP_NS);
+	check_eq(items(w), 0);
+	check_eq(counted(w, FLASH_REFUSED_CHANGED), 1);
+	ask(w, 0, text, "EN\r\n");
+	end(w);
+}
+
 /* More of them than there is memory for, of both sizes. */
 static void
 reads_wait_for_memory_and_all_are_answered(void **state)
@@ -1402,6 +1553,10 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
 		cmocka_unit_test(what_was_deleted_while_it_was_read_does_not_come_back),
 		cmocka_unit_test(a_stop_waits_for_flash_as_long_as_a_get_does),
+		cmocka_unit_test(what_is_evicted_beyond_a_turns_share_is_found_on_flash),
+		cmocka_unit_test(a_device_that_takes_nothing_is_waited_for_so_long),
+		cmocka_unit_test(
+			what_is_marked_between_two_slices_is_not_found_with_its_old_number),
 		cmocka_unit_test(reads_wait_for_memory_and_all_are_answered),
 		cmocka_unit_test(the_budget_is_what_is_written_and_is_kept_for_a_second),
 		cmocka_unit_test(what_is_admitted_can_be_changed),

@@ -33,7 +33,8 @@
 #define SHARDS        2u
 #define BUCKETS       512u
 #define SEGMENT_PAGES 16u
-#define SEGMENTS      96u /* of a shard: they are not filled */
+#define ITEM_MAX      55000u /* what a segment holds is more */
+#define SEGMENTS      96u    /* of a shard: they are not filled */
 #define READS_SMALL   12u
 #define READS_LARGE   2u
 #define DEPTH         32u
@@ -131,6 +132,7 @@ supplier_create(struct world *w, uint32_t core)
 					  .device = &w->ends[core].device,
 					  .reads_small = READS_SMALL,
 					  .reads_large = READS_LARGE,
+					  .item_max = ITEM_MAX,
 					  .deadline_ns = DEADLINE_NS};
 	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
 	struct serve_supplier supplier;
@@ -149,7 +151,7 @@ begin(uint64_t seed)
 	const struct flash_tier_config c = {.shards = NULL,
 					    .shard_count = SHARDS,
 					    .cores = CORES,
-					    .item_max = FLASH_VALUE_MAX,
+					    .item_max = ITEM_MAX,
 					    .admit_all = true};
 	struct sim_cores_options o = sim_cores_defaults(seed);
 	struct world *w = calloc(1, sizeof *w);
@@ -531,11 +533,10 @@ refused(const struct world *w)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < SHARDS; i++)
-		n += counter_read(&w->shard[i].counters[FLASH_REFUSED_ROOM]) +
-		     counter_read(&w->shard[i].counters[FLASH_REFUSED_INDEX]) +
+		n += counter_read(&w->shard[i].counters[FLASH_REFUSED_INDEX]) +
 		     counter_read(&w->shard[i].counters[FLASH_REFUSED_CHANGED]);
 	for (uint32_t i = 0; i < CORES; i++)
-		n += counter_read(&w->tier->core[i].counters[FLASH_REFUSED_COPIES]) +
+		n += counter_read(&w->tier->core[i].counters[FLASH_REFUSED_DEVICE]) +
 		     asks(w, i, FLASH_ASK_ERROR);
 	return n;
 }

@@ -396,7 +396,16 @@ MUTANTS = {
     # An offer ends as taken without a look at the slot: the item may be another version's, or touched since.
     "TIER_EVICT_UNCHECKED": [
         ("evict.c", "		tier->evicted(tier->arg, sc, sc->offer, NULL, 0);",
-         "		tier->evicted(tier->arg, sc, sc->offer, it, store_generation(sc->store));")],
+         "		tier->evicted(tier->arg, sc, sc->offer, item_at(sc->store, v->ref), store_generation(sc->store));")],
+    # An item leaves before its last slice is copied; what a slice is read from may be another item's by then.
+    "TIER_UNWHOLE": [("evict.c", "	if (tier->copying(tier->arg, sc, *offer, it))\n		return true;\n",
+                      "	tier->copying(tier->arg, sc, *offer, it);\n	if (true)\n		return true;\n")],
+    "TIER_UNPINNED": [("evict.c", "	if (sc->leaving.offer == 0)\n		store_pin(it);\n", ""),
+                      ("evict.c", "		store_unpin(item_at(sc->store, v->ref));\n", "")],
+    # What the tier takes later is evicted without it; a core that rests keeps its offer.
+    "TIER_LATER_FORGETS": [("evict.c", "	if (*offer == STORE_OFFER_LATER)\n		return false;\n",
+                            "	if (*offer == STORE_OFFER_LATER) {\n		*offer = 0;\n		return true;\n	}\n")],
+    "TIER_RESTS_OPEN": [("store.c", "	leaving_pause(sc);\n", "")],
     # So does one of an item that was flushed meanwhile.
     "TIER_EVICT_FLUSHED": [("unlink.c", "offer == 0 || item_flushed(it, generation) ||", "offer == 0 ||")],
     # The slot is cleared, and then the tier has it.
@@ -474,7 +483,7 @@ MUTANTS = {
     "FLIGHT_HELD": [("front_flight.c", "	front_key_queue(f, held);", "	(void)f;")],
     "FLIGHT_UNSHARED": [("front_flight.c", "		key->users++;", "")],
     # A set that waits is told what the one before it was told; it is sent as if it were no write; any command that stores may replace it.
-    "SET_JOINS": [("front_flight.c", "	flight->held = key;\n	key->held_by = flight;\n	return true;\n}\n\n/* The one that waits has", "	front_key_value_end(f, key);\n	list_push_back(&flight->joined, &key->link);\n	return true;\n}\n\n/* The one that waits has")],
+    "SET_JOINS": [("front_flight.c", "		return true;\n	}\n	flight->held = key;\n	key->held_by = flight;\n", "		return true;\n	}\n	front_key_value_end(f, key);\n	list_push_back(&flight->joined, &key->link);\n")],
     "SET_UNWRITTEN": [("front_flight.c", "		front_write_queue(f, held);", "		front_key_queue(f, held);")],
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
     # A copy that does not know its cas answers who asks for it.
@@ -515,6 +524,14 @@ MUTANTS = {
     # Of a value all pieces are queued at once; who holds more than its share is judged as late as anybody.
     "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,\n				   1)))\n", "	if (pieces->left > 0)\n")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],
+    # Work has no shares; a value is short by its length alone; a source keeps all watches.
+    "WORK_NO_SHARE": [("serve_work.c", "(WORK_SHARES / budget_share(&w->shares, &ss->work_place));", "0;")],
+    "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
+    "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
+    # Unread requests take more than their connection's share of the frames; out-of-order data takes any that is left; none is yielded.
+    "FRAMES_NO_SHARE": [("tcp_rx.c", "	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&", "	return false && unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&")],
+    "OOO_NO_SHARE": [("tcp_ooo.c", "	if (budget_may_take(&t->frames, place, &c->peer_ip, held, 1))\n		return true;", "	if (t->frames.left > 0)\n		return true;")],
+    "OOO_NO_YIELD": [("tcp_ooo.c", "	greedy = ooo_greedy(t);\n", "	greedy = c;\n")],
     # A handshake has a place from its first byte on; nobody yields one.
     "TLS_HALF_A_RECORD": [("tls_conns.c", "	return conn_has_ended(wire) || tls_hello_is_whole(conn_peek(wire), conn_unread(wire));", "	return conn_has_ended(wire) || conn_unread(wire) > 0;")],
     "TLS_NO_YIELD": [("tls_handshakes.c", "	struct tls_conn *t = line_over(tc, &tc->unproven);\n", "	struct tls_conn *t = line_over(tc, &tc->unproven);\n\n	if (tc != NULL)\n		return NULL;\n")],
@@ -538,6 +555,11 @@ MUTANTS = {
     # What cannot be read is another key's.
     "MISS_KEEPS": [("flash_read.c", "? FLASH_UNREADABLE", "? FLASH_OTHER")],
     # A packed value is told as it lies; a stream that ends early, or tells more than was said, counts; a turn unpacks all that is there.
+    # A copy that waits for the device waits for ever; it is whole with its first slice; a mark meanwhile is not seen.
+    "PATIENCE_ENDLESS": [("flash_tier.c", "if (waits && (!needed || c->now_ns < since_ns + FLASH_PATIENCE_NS))", "if (waits)")],
+    "PATIENCE_UNNEEDED": [("flash_tier.c", "	const bool needed = store_evictions_needed(sc);\n", "	const bool needed = true;\n")],
+    "SLICE_IS_ALL": [("flash_tier.c", "	return c->value_at == len;\n", "	return true;\n")],
+    "MARK_UNSEEN": [("flash_tier.c", "if (it != NULL && item_cas(it) != c->cas)", "if (false)")],
     "PACKED_AS_IS": [("flash_ask.c", "	if (!found->record.packed)\n", "	if (true)\n"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n"), ("flash_ask.c", "r->packed && !unpack(s, pages, found)", "r->packed && unpack(s, pages, found) && false")],
     "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
     "UNPACKED_AT_ONCE": [("flash_supplier.c", " && s->unpacked < FLASH_UNPACK_TURN", "")],

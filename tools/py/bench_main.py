@@ -26,6 +26,7 @@ import loss_bench
 import operate_bench
 import papers_bench
 import papers_report
+import referee_bench
 import restart_bench
 import sla_bench
 import store_bench
@@ -207,7 +208,8 @@ def build_before(tree):
 
 def measure_store(args, keep_figures):
     before = build_before(args.before) if args.before is not None else None
-    with store_bench.Bench(build_store(args.libcuckoo), args.quick, args.trace, before) as bench:
+    with store_bench.Bench(build_store(args.libcuckoo), args.quick, args.trace, before,
+                           referee_bench.Referee(folder_of_builds() / "referee")) as bench:
         # After every part: a long run that is stopped keeps its figures.
         store_bench.run(bench, args.part or list(store_bench.PARTS),
                         lambda: keep_figures(bench.figures))

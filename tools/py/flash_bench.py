@@ -22,7 +22,7 @@ PROGRAM = "tests/bench/flash/flash_trial"
 STRESS = "tests/stress/stress_tier"
 FILTER = "tests/bench/filter/filter_trial"
 CONVERT = "tests/unit/flash/test_flash_convert"
-PARTS = ("bytes", "reads", "convert", "misses", "filter", "pack", "raw", "recover", "extstore", "hits", "busy", "kills", "sigkill")
+PARTS = ("bytes", "reads", "convert", "misses", "filter", "pack", "raw", "recover", "extstore", "hits", "kept", "busy", "kills", "sigkill")
 TARGETS = {"convert": CONVERT, "filter": FILTER, "kills": STRESS, "sigkill": "app/clockoo"}  # of a part; PROGRAM of the others
 
 # Gets, puts and conversions a second that the thesis has of its SSD (table 5.4, sections 5.4.2, 5.4.3).
@@ -32,7 +32,7 @@ MOST = {"log_dram_bytes_per_item": 6.6, "hash_dram_bytes_per_item": 2.0, "reads_
         "hit_p99_busy_ratio": 1.10, "write_amplification_log": 1.05, "write_amplification_hash": 2.1, "filter_bits_per_item": 12.6,
         "filter_false_positives": 0.0019, "filter_sorted_false_positives": 0.0009, "wrong_values": 0, "resurrected": 0}
 LEAST = {"read_ratio_of_raw": 0.90, "misses_mops": 10, "recovery_ratio_of_raw": 0.8, "filter_occupancy": 0.95,
-         "items_at_equal_dram": 5}
+         "items_at_equal_dram": 5, "evicted_bytes_kept_4k": 0.99, "evicted_bytes_kept_64k": 0.99, "evicted_bytes_kept_1m": 0.99}
 OF_FULL = {"simulated_kills": 10_000, "kills_real": 200}  # not of --quick
 
 # Of each part: runs and options, quick and in full.
@@ -42,11 +42,13 @@ RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
         "raw": ((1, ("--mib", 256, "--gets", 40_000, "--rounds", 9)), (1, ("--mib", 1024, "--gets", 200_000, "--rounds", 5))),
         "recover": ((1, ("--mib", 512, "--rounds", 3)), (1, ("--mib", 1100, "--rounds", 5))),
         "pack": ((3, ("--gets", 50_000)), (5, ("--gets", 400_000))),
+        "kept": ((1, ("--mib", 32)), (1, ("--mib", 64))),
         "busy": ((1, ("--mib", 256, "--rounds", 7)), (1, ("--mib", 1024, "--rounds", 25))),
         "filter": ((1, ("--buckets", 1 << 16, "--looks", 400_000)), (3, ("--buckets", 1 << 20, "--looks", 1_000_000)))}
 LOADS = ("--buckets", 1 << 15)
 # MiB of DRAM and of flash, keys of 216 bytes, and gets that count, behind twice as many: of both sides.
 HITS = ((32, (0, 64, 128, 256), 1_000_000, 250_000), (64, (0, 128, 256, 512), 2_000_000, 2_000_000))
+SIZES, KEPT_TURN_MS = {4096: "4k", 65536: "64k", 1 << 20: "1m"}, 0.05  # of flash_kept.c
 # A fill of memcached: MiB, sets, bytes of flash.
 FILLS = ((32, 400_000), (64, 2_000_000))
 EXTSTORE_MIB = 1024
@@ -256,6 +258,14 @@ def hits(bench):
           ["MiB", "ours, none", "admit used", "admit all", "extstore"], lines)
 
 
+def kept(bench):
+    """Of the bytes that memory evicted, those that flash has; memory in MiB is --mib."""
+    for row in bench.runs("kept"):
+        size = SIZES[row["value"]]
+        bench.keep(f"evicted_bytes_kept_{size}", [row["kept_bytes"] / row["evicted_bytes"]], 4)
+        bench.keep(f"evicted_longest_wait_ms_{size}", [row["longest_wait_turns"] * KEPT_TURN_MS], 2)
+
+
 def busy(bench):
     both = pairs(bench.runs("busy"), "on", "off")
     bench.keep("hit_p99_busy_ratio", [on["p99_ns"] / off["p99_ns"] for on, off in both])
@@ -295,7 +305,7 @@ def count_lies(bench, found):
 
 
 MEASURES = {"bytes": memory, "reads": reads, "convert": convert, "misses": misses, "filter": filters, "pack": pack, "raw": raw, "recover": recover,
-            "extstore": extstore_memory, "hits": hits, "busy": busy, "kills": kills,
+            "extstore": extstore_memory, "hits": hits, "kept": kept, "busy": busy, "kills": kills,
             "sigkill": sigkills}
 
 

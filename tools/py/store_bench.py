@@ -111,10 +111,12 @@ class Steered:
 
 class Bench(Figures):
     """with Bench(folder, quick) as bench: what still runs at the end is ended. before: the folder of
-    the programs of another tree, with which ours take turns."""
+    the programs of another tree, with which ours take turns. referee: libCacheSim (referee_bench.py), or
+    None."""
 
-    def __init__(self, folder, quick, trace=None, before=None):
+    def __init__(self, folder, quick, trace=None, before=None, referee=None):
         self.folder, self.quick, self.trace, self.before = folder, quick, trace, before
+        self.referee, self._traces = referee, tempfile.TemporaryDirectory(prefix="clockoo-traces-")
         self.runs = 3 if quick else 5
         super().__init__()
         self._jobs, self._ahead = [], {}
@@ -128,6 +130,11 @@ class Bench(Figures):
             job.done.cancel()
             job.stop()
         self._pool.shutdown()
+        self._traces.cleanup()
+
+    def trace_file(self, trace):
+        """Where a made trace lies for the referee, as long as it is not measured."""
+        return pathlib.Path(self._traces.name) / f"{trace}.bin"
 
     def ahead(self, count):
         """Let a count (program, arguments, the peer's MB or None) run in the background."""
@@ -375,6 +382,8 @@ def miss(bench, only=None):
 # By trace, the policy that the store with probation is compared with.
 POLICY_TRACES = {"zipf09": "s3fifo", "oneshot": "s3fifo", "scan": "s3fifo", "loop": "s3fifo",
                  "shift": "clock", "getset_zipf09": "lru", "trace": "s3fifo"}
+UNREFEREED = ("getset_zipf09", "trace")  # the format has no sets; a file is there as it is
+REFEREED = ("lru", "sieve", "s3fifo", "wtinylfu", "2q")
 
 
 def policy_counts(bench):
@@ -382,6 +391,9 @@ def policy_counts(bench):
                                    else (1_000_000, 32768, 10_000_000))
     args = {trace: ("--trace", trace, "--keys", keys, "--memory", kilobytes, "--operations", operations)
             for trace in POLICY_TRACES}
+    if bench.referee is not None:
+        args |= {trace: (*words, "--write", bench.trace_file(trace)) for trace, words in args.items()
+                 if trace not in UNREFEREED}
     args["trace"] = ("--file", bench.trace)
     if bench.trace is None:
         del args["trace"]
@@ -404,14 +416,44 @@ def policy(bench):
     table("Misses by policy, all on as many items and the same keys: 16-byte keys, 200-byte values;\n"
           "a trace's objects are as large as lets a tenth of them be held",
           ["trace", "items", *whos, "2q"], lines)
+    if bench.referee is not None:
+        policy_by_referee(bench)
+
+
+def policy_by_referee(bench):
+    """The same traces by libCacheSim, whose 2Q is the one of 1994; models that differ from it are named."""
+    lines, apart = [], 0
+    for trace, count in policy_counts(bench).items():
+        by = {row["who"]: row for row in bench.counted(f"policies on {trace}", count)["policy"]}
+        path = bench.trace if trace == "trace" else bench.trace_file(trace)
+        told = {}
+        if trace != "getset_zipf09":
+            with Step(f"libCacheSim on {trace}"):
+                told = bench.referee.rows(items=by["store, 2q"]["items"], file=path)
+        if trace not in UNREFEREED:
+            path.unlink(missing_ok=True)
+        for who, miss in told.items():
+            bench.keep(f"miss_{trace}_referee_{who}", [miss], 5)
+            if who in by and who != "wtinylfu":
+                apart = max(apart, abs(miss - by[who]["miss"]))
+        why = "its sets are not in the format" if trace == "getset_zipf09" else bench.referee.reason
+        lines.append([trace, f"{100 * by['store, 2q']['miss']:.2f} %"]
+                     + ([f"{100 * told[who]:.2f} %" for who in REFEREED] if told
+                        else [f"skipped: {why}"] + [""] * (len(REFEREED) - 1)))
+    if bench.referee.reason is None:
+        bench.keep("referee_from_models_most", [apart], 5)
+    table("Misses of the same traces by libCacheSim, with as many items", ["trace", "store, 2q", *REFEREED], lines)
 
 
 # Percent of what is held that is set between a value's set and its only get, and the values' bytes.
 LAGS, LAG_VALUES = (3, 6, 8, 10, 15, 20, 30, 40, 60, 70), (32, 1000, 9000, 60000)
 
 
+REFEREE_LAG_ITEMS = 20_000
+
+
 def lag_counts(quick):
-    lags, values, kilobytes = ((6, 40), (1000,), 16384) if quick else (LAGS, LAG_VALUES, 65536)
+    lags, values, kilobytes = ((6, 40), (1000, 9000), 16384) if quick else (LAGS, LAG_VALUES, 65536)
     return {(lag, value): ("bench_policy", ("--lag", lag, "--value", value, "--memory", kilobytes), None)
             for value in values for lag in lags}
 
@@ -426,6 +468,26 @@ def lag(bench):
     bench.keep("hits_lag_worst_vs_lru", [min(ratios)], 4)
     table("Hits of values that are set once and got once, when that part of what is held was set meanwhile,\n"
           "and of which a miss is followed by no set; after ten capacities", ["value", "lag", *whos, "of lru"], lines)
+    if bench.referee is not None:
+        lag_by_referee(bench)
+
+
+def lag_by_referee(bench):
+    """The same by libCacheSim, for which a request costs a microsecond: of few items."""
+    lines = []
+    for (part, value), count in lag_counts(bench.quick).items():
+        by = {row["who"]: row for row in bench.counted(f"a lag of {part} %, {value} bytes", count)["lag"]}
+        items = by["lru"]["items"]
+        if items > REFEREE_LAG_ITEMS:
+            continue
+        with Step(f"libCacheSim: a lag of {part} %, {value} bytes"):
+            told = bench.referee.rows(items=items, lag=part)
+        for who, hit in told.items():
+            bench.keep(f"hits_lag_{part}_{value}_referee_{who}", [hit], 5)
+        lines.append([value, f"{part} %", f"{by['store, 2q']['hit']:.4f}"]
+                     + ([f"{told[who]:.4f}" for who in REFEREED] if told
+                        else [f"skipped: {bench.referee.reason}"] + [""] * (len(REFEREED) - 1)))
+    table("The same by libCacheSim, with as many items", ["value", "lag", "store, 2q", *REFEREED], lines)
 
 
 def sizes_counts(quick):

@@ -44,13 +44,15 @@ supplier_config(struct flash_rig *rig)
 					      .pages = rig->reads,
 					      .reads_small = rig->c.depth,
 					      .reads_large = 1,
+					      .item_max = FLASH_RIG_VALUE_MAX,
 					      .deadline_ns = 1ull << 40};
 }
 
 size_t
 flash_asks_read_bytes(uint32_t depth)
 {
-	const struct flash_supplier_config c = {.reads_small = depth, .reads_large = 1};
+	const struct flash_supplier_config c = {
+		.reads_small = depth, .reads_large = 1, .item_max = FLASH_RIG_VALUE_MAX};
 
 	return (size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES;
 }

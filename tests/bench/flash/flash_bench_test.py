@@ -64,6 +64,8 @@ ROWS = {
     "recover": [{"who": who, "gb_per_s": 1, "cpu_ns_per_record": ns}
                 for who, ns in (("raw", 20), ("tier", 95), ("raw", 22))],
     "extstore": [{"items": 300_000, "bytes_per_item": 104.0}],
+    "kept": [{"value": value, "evicted_bytes": 1000, "kept_bytes": kept, "longest_wait_turns": 4}
+             for value, kept in ((4096, 1000), (65536, 995), (1 << 20, 990))],
     "busy": [{"who": who, "round": i, "p99_ns": both[turn], "puts": 100}
              for i, both in enumerate(((50, 55), (40, 44), (80, 100))) for turn, who in enumerate(("off", "on"))],
     "hits": [{"who": "used", "hits": 0.61}, {"who": "all", "hits": 0.82}],
@@ -74,7 +76,7 @@ ROWS = {
 }
 COUNTS = {"bytes": ("--mib", "32"), "reads": ("--mib", "32", "--gets", "20000"),
           "misses": ("--mib", "4", "--gets", "6400"), "pack": ("--gets", "640"), "recover": ("--mib", "32", "--rounds", "1"),
-          "hits": ("--mib", "32", "--flash-mib", "32", "--keys", "60000", "--gets", "30000")}
+          "kept": ("--mib", "16"), "hits": ("--mib", "32", "--flash-mib", "32", "--keys", "60000", "--gets", "30000")}
 TIMES = {"mops", "one_mops", "large_mops", "sets_mops", "sets_one_mops", "ns", "pack_ns", "unpack_ns", "gb_per_s", "cpu_ns_per_record", "rss_and_flash_kb"}
 
 
@@ -161,7 +163,7 @@ class FlashBenchTest(unittest.TestCase):
                 "write_amplification_hash": 2.0844, "hash_reads_per_miss": 0.0075, "conversions_per_s": 1275716,
                 "hit_p99_busy_ratio": 1.1, "compress_json_400_share": 0.5, "compress_json_400_unpack_ns": 900, "misses_mops": 12.5, "misses_one_by_one_mops": 7.5, "filter_bits_per_item": 12.5, "filter_false_positives": 0.0018,
                 "filter_sorted_false_positives": 0.0008, "filter_occupancy": 0.955, "items_at_equal_dram": 8.0,
-                "recovery_cpu_ns_per_record": 74, "hits_all_64mib": 0.82, "hits_extstore_64mib": 0.66,
+                "recovery_cpu_ns_per_record": 74, "evicted_bytes_kept_64k": 0.995, "evicted_longest_wait_ms_1m": 0.2, "hits_all_64mib": 0.82, "hits_extstore_64mib": 0.66,
                 "simulated_kills": 400, "wrong_values": 0, "resurrected": 0}
         self.assertEqual({name: figures[name] for name in want}, want)
         self.assertEqual([len(kept), kept[0].get("reads_per_hit"), kept[1]["reads_per_hit"]],

@@ -153,7 +153,8 @@ turn(struct ours *o)
 	if (o->rig.device == NULL || o->own.operations % o->own.turn_every != 0)
 		return;
 	flash_writer_work(&o->rig.writer, bench_ns());
-	flash_tier_turn(&o->rig.tier, 0);
+	flash_tier_turn(&o->rig.tier, 0, 1, store_evictions_wait(o->sc));
+	store_evict_waiting(o->sc);
 }
 
 static void

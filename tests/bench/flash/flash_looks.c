@@ -140,6 +140,7 @@ open_supplier(struct looks *l)
 					  .device = &l->ram.device,
 					  .reads_small = 1,
 					  .reads_large = 1,
+					  .item_max = VALUE_BYTES,
 					  .deadline_ns = 1};
 	struct region region = {.size = flash_supplier_bytes()};
 

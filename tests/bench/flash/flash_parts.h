@@ -23,6 +23,7 @@ void flash_part_recover(const struct flash_trial *trial);
 void flash_part_misses(const struct flash_trial *trial);
 void flash_part_pack(const struct flash_trial *trial);
 void flash_part_busy(const struct flash_trial *trial);
+void flash_part_kept(const struct flash_trial *trial);
 void flash_part_hits(const struct flash_trial *trial);
 void flash_part_extstore(const struct flash_trial *trial);
 

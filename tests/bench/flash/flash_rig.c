@@ -17,7 +17,7 @@
 #define TURN_EVERY    32u   /* puts */
 #define TRIES_MAX     100000000u
 #define BUFFERS_BYTES ((size_t)FLASH_BUFFERS * FLASH_SEGMENT_BYTES)
-#define VALUE_MAX     3072u
+#define VALUE_MAX     FLASH_RIG_VALUE_MAX
 #define AT_ONCE_SHARE 4u /* part of the depth */
 
 /* ---- memory as a device ---- */
@@ -209,7 +209,7 @@ static void
 turn(struct flash_rig *rig)
 {
 	flash_writer_work(&rig->writer, bench_ns());
-	flash_tier_turn(&rig->tier, 0);
+	flash_tier_turn(&rig->tier, 0, 1, 0);
 }
 
 static void

@@ -19,11 +19,12 @@
 #include "flash/flash_tier.h"
 #include "flash/flash_uring.h"
 
-#define RIG_SEED        4711u
-#define RIG_SMALL_PAGES 2u /* in a read */
-#define RIG_ABSENT_FROM (1ull << 40)
-#define RIG_CAS_LONG    (1ull << 25)
-#define RIG_WORKERS_MAX 8u
+#define RIG_SEED            4711u
+#define RIG_SMALL_PAGES     2u /* in a read */
+#define RIG_ABSENT_FROM     (1ull << 40)
+#define RIG_CAS_LONG        (1ull << 25)
+#define RIG_WORKERS_MAX     8u
+#define FLASH_RIG_VALUE_MAX 3072u
 
 /* A device without latency: it completes submissions at once. */
 struct ram_device {

@@ -12,6 +12,7 @@
  *   raw      gets through the tier beside reads of the same device without it
  *   recover  a log read again beside the same bytes read alone
  *   busy     hits of a store while another thread writes segments
+ *   kept     of the bytes that memory evicts, those that are found on flash
  *   hits     of gets, by MiB of flash; those of a memcached at --peer
  *   extstore bytes of DRAM an item of a memcached at --peer
  *   misses   lookups of absent keys, in an index and 16 columns beyond the caches
@@ -300,7 +301,7 @@ static const struct {
 	{"raw", flash_part_raw},       {"recover", flash_part_recover},
 	{"misses", flash_part_misses}, {"hits", flash_part_hits},
 	{"busy", flash_part_busy},     {"extstore", flash_part_extstore},
-	{"pack", flash_part_pack},
+	{"kept", flash_part_kept},     {"pack", flash_part_pack},
 };
 
 static void

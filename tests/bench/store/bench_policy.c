@@ -323,10 +323,12 @@ held_first(const struct traces *t, bool probation)
 }
 
 static void
-say_lag(const struct traces *t, uint32_t percent, const char *who, uint64_t hits, uint64_t gets)
+say_lag(const struct traces *t, uint32_t percent, uint32_t held, const char *who, uint64_t hits,
+	uint64_t gets)
 {
-	printf("{\"part\": \"lag\", \"lag\": %u, \"who\": \"%s\", \"value\": %u, \"hit\": %.5f}\n",
-	       percent, who, t->value_bytes, (double)hits / (double)gets);
+	printf("{\"part\": \"lag\", \"lag\": %u, \"who\": \"%s\", \"value\": %u, \"hit\": %.5f, "
+	       "\"items\": %u}\n",
+	       percent, who, t->value_bytes, (double)hits / (double)gets, held);
 	fflush(stdout);
 }
 
@@ -347,7 +349,7 @@ own_lag(const struct traces *t, uint32_t percent, uint32_t held, bool probation)
 		hits += hit && i >= held * LAG_ROUNDS_BEFORE;
 		gets += i >= held * LAG_ROUNDS_BEFORE;
 	}
-	say_lag(t, percent, probation ? "store, 2q" : "store, clock", hits, gets);
+	say_lag(t, percent, held, probation ? "store, 2q" : "store, clock", hits, gets);
 	own_destroy(&o);
 }
 
@@ -369,7 +371,7 @@ lru_lag(const struct traces *t, uint32_t percent, uint32_t held)
 		hits += hit && i >= held * LAG_ROUNDS_BEFORE;
 		gets += i >= held * LAG_ROUNDS_BEFORE;
 	}
-	say_lag(t, percent, "lru", hits, gets);
+	say_lag(t, percent, held, "lru", hits, gets);
 	lru_destroy(&l);
 }
 

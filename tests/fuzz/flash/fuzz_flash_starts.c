@@ -199,7 +199,7 @@ look(uint64_t hash, struct flash_look *l)
 static void
 use_and_erase(uint64_t hash)
 {
-	static uint8_t pages[FLASH_RECORD_PAGES * FLASH_PAGE_BYTES];
+	static uint8_t pages[FLASH_SEGMENT_PAGES * FLASH_PAGE_BYTES];
 	struct flash_found found;
 	struct flash_look l;
 

@@ -156,6 +156,41 @@ records_come_back_from_any_page_on(void **unused)
 	}
 }
 
+/* A value's length has 18 bits in the head, and a byte more where it needs it. */
+static void
+lengths_beyond_the_head_come_back(void **unused)
+{
+	static const uint32_t lens[] = {(1u << 18) - 1, 1u << 18, (1u << 18) + 1, 1u << 20,
+					FLASH_VALUE_MAX};
+	static uint8_t segment[FLASH_SEGMENT_BYTES];
+
+	(void)unused;
+	for (uint32_t i = 0; i < sizeof lens / sizeof *lens; i++) {
+		const struct flash_record want = {.kind = FLASH_VOID,
+						  .value_len = lens[i],
+						  .flags = 7,
+						  .expiry_s = 900,
+						  .cas = 1ull << 40,
+						  .key = {key_bytes, FLASH_KEY_MAX}};
+		uint8_t head[FLASH_HEAD_BYTES_MAX];
+		const uint32_t len = flash_record_write(head, &want);
+		struct flash_record r;
+
+		check(len <= FLASH_HEAD_BYTES_MAX);
+		flash_payload_put(segment, 0, head, len);
+		flash_record_settle(segment, 0, 3, 1000);
+		flash_payload_get(segment, 0, head, len);
+		check_eq(flash_record_read(head, len, &r), len);
+		check_eq(flash_record_read(head, len - 1, &r), 0);
+		check_eq(flash_record_read(head, len, &r), len);
+		check_eq(r.value_len, lens[i]);
+		check_eq(r.expiry_s, 1000);
+		check_eq(r.status, 3);
+		check_eq(r.cas, want.cas);
+		check_bytes(r.key.data, key_bytes, FLASH_KEY_MAX);
+	}
+}
+
 /* Returns the first record of this key that begins on page `start` or later. */
 static uint32_t
 first_of(struct view key, uint32_t start)
@@ -256,13 +291,13 @@ nothing_behind_a_bad_page_is_known(void **unused)
 static void
 a_head_that_lies_is_no_record(void **unused)
 {
-	/* Lies, in order: a key of 251 bytes; none; an unknown kind; zero bits set; 6 bytes of
-	 * cas; a flush with a key. */
+	/* Lies, in order: a key of 251 bytes; none; an unknown kind; a long value
+	 * that is short; 6 bytes of cas; a flush with a key. */
 	static const uint64_t lies[] = {
 		251 | 1 << 8, 1 << 8, 1 | 5 << 8, 1 | 1 << 8 | 1 << 15, 1 | 1 << 8 | 6ull << 36,
 		1 | 3 << 8};
 	uint8_t bytes[FLASH_HEAD_BYTES_MAX] = {0};
-	struct flash_record r = {.kind = FLASH_PUT, .key = {key_bytes, 20}, .flags = 1};
+	struct flash_record r = {.kind = FLASH_PUT, .key = {key_bytes, 20}, .flags = 1u << 8};
 	const uint32_t len = flash_record_write(bytes, &r);
 
 	(void)unused;
@@ -296,6 +331,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_come_back_from_any_page_on),
+		cmocka_unit_test(lengths_beyond_the_head_come_back),
 		cmocka_unit_test(none_of_a_key_is_passed_over),
 		cmocka_unit_test(an_altered_byte_makes_it_no_page),
 		cmocka_unit_test(a_page_counts_at_its_place_only),

@@ -73,7 +73,7 @@ what_others_wrote_over_a_tier_is_not_taken(void **unused)
 	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		leave_super();
 		memset(begin, 0, rows[i].what[0].zeroed);
-		for (uint32_t w = 0; w < 2; w++)
+		for (uint32_t w = 0; w < 2 && rows[i].what[w].len != 0; w++)
 			memcpy(begin + rows[i].what[w].at, rows[i].what[w].bytes,
 			       rows[i].what[w].len);
 		if (flash_super_may_take(begin, sizeof begin))

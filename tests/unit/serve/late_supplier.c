@@ -143,6 +143,13 @@ flash_evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t
 	return 0; /* the test evicts */
 }
 
+static bool
+flash_copying(void *arg, struct store_core *sc, uint64_t offer, const struct item *it)
+{
+	fail_msg("nothing was offered");
+	return true;
+}
+
 static void
 flash_evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 	      uint32_t generation)
@@ -726,8 +733,12 @@ late_create(const struct late_config *cfg)
 	late->server = rig_create();
 	if (cfg->plain)
 		return late;
-	late->tier = (struct store_tier){late,         flash_evicting, flash_evicted,
-					 flash_absent, flash_flushed,  NULL};
+	late->tier = (struct store_tier){.arg = late,
+					 .evicting = flash_evicting,
+					 .copying = flash_copying,
+					 .evicted = flash_evicted,
+					 .absent = flash_absent,
+					 .flushed = flash_flushed};
 	if (cfg->flash)
 		store_tier_attach(late->rig->store, &late->tier);
 	late->memory = region.base = calloc(1, region.size);

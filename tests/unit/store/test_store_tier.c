@@ -25,6 +25,9 @@ struct copy {
 /* The event between an offer and its end. */
 enum meanwhile { NOTHING, TOUCH, REPLACE, DELETE, FLUSH, MEANWHILES };
 
+#define SLICES_AT_ONCE 1u
+#define SLICED         3u /* turns of a copy */
+
 struct fake {
 	struct rig rig;
 	struct store_tier tier;
@@ -32,6 +35,11 @@ struct fake {
 	struct copy copies[KEYS];
 	struct copy offered;
 	uint32_t open, offers, taken, ended, absents, claims, flushes, generation;
+	uint32_t laters;         /* offers that are put off */
+	uint32_t slices, sliced; /* of a long value; of the open offer, by now */
+	uint32_t random_of;      /* one offer of so many is put off, one value sliced; 0: none */
+	uint32_t order[KEYS];    /* in which they were taken */
+	uint64_t random;
 	enum meanwhile meanwhile;
 	bool absent_key_seen; /* an absent() call found the key in the store */
 	bool claimed, refuse;
@@ -104,6 +112,7 @@ store_as(struct store_core *sc, uint32_t n, uint32_t version, uint32_t len, enum
 		if (r != STORE_NOT_YET)
 			break;
 		turns(sc, 1);
+		store_evict_waiting(sc);
 	}
 	if (r != STORE_OK)
 		return r;
@@ -140,6 +149,13 @@ comes_meanwhile(struct fake *t, uint32_t n)
 	}
 }
 
+static bool
+chance(struct fake *t)
+{
+	t->random = t->random * 6364136223846793005u + 1442695040888963407u;
+	return t->random_of != 0 && (t->random >> 33) % t->random_of == 0;
+}
+
 static uint64_t
 evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
 {
@@ -150,11 +166,33 @@ evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
 	check_eq(t->open, 0);
 	check(n < KEYS);
 	check(!is_locked(t, hash));
+	if (t->laters != 0 || chance(t)) {
+		t->laters -= t->laters != 0;
+		return STORE_OFFER_LATER;
+	}
+	t->sliced = 0;
 	t->offered = copy_of(t, it);
 	t->open = n + 1;
 	t->offers++;
 	comes_meanwhile(t, n);
 	return t->open;
+}
+
+static bool
+copying(void *arg, struct store_core *sc, uint64_t offer, const struct item *it)
+{
+	struct fake *t = arg;
+	const uint32_t slices = chance(t) ? SLICED : t->slices;
+	uint32_t version;
+
+	check(sc == t->rig.core);
+	check_eq(offer, t->open);
+	/* What is pinned is read as it was, also when its key has another version by now. */
+	memcpy(&version, store_value_at(sc, it, 0).data, sizeof version);
+	check_eq(version, t->offered.version);
+	if (item_value_len(it) < ITEM_PIN_MIN_BYTES || ++t->sliced >= slices)
+		t->sliced = UINT32_MAX;
+	return t->sliced == UINT32_MAX;
 }
 
 static void
@@ -171,6 +209,7 @@ evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 		check(!is_locked(t, t->hashes[n]));
 		return;
 	}
+	check_eq(t->sliced, UINT32_MAX);
 	check(is_locked(t, t->hashes[n]));
 	check_eq(slot_of(t, n), item_ref(t->rig.store, it));
 	check(!item_flushed(it, generation) && !item_expired(it, sc->now_s));
@@ -178,6 +217,7 @@ evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 	t->copies[n] = t->offered;
 	t->copies[n].expiry_s = item_expiry_s(it);
 	t->copies[n].status = item_status(it);
+	t->order[t->taken % KEYS] = n;
 	t->taken++;
 }
 
@@ -267,6 +307,7 @@ promote(struct fake *t, uint32_t n)
 		if (r != STORE_NOT_YET)
 			break;
 		turns(t->rig.core, 1);
+		store_evict_waiting(t->rig.core);
 	}
 	check_eq(r, STORE_OK);
 	memcpy(bytes, &copy.version, sizeof copy.version);
@@ -290,8 +331,9 @@ fake_up(struct fake *t)
 {
 	char text_of_key[16];
 
-	*t = (struct fake){.rig = rig_up(8, 2), .meanwhile = NOTHING};
-	t->tier = (struct store_tier){t, evicting, evicted, absent, flushed, due};
+	*t = (struct fake){
+		.rig = rig_up(8, 2), .meanwhile = NOTHING, .slices = SLICES_AT_ONCE, .random = 39};
+	t->tier = (struct store_tier){t, evicting, copying, evicted, absent, flushed, due};
 	store_tier_attach(t->rig.store, &t->tier);
 	t->generation = store_flushes(t->rig.core);
 	store_offline(store_core_of(t->rig.store, 1));
@@ -367,6 +409,176 @@ hands_leave_the_key_alone_that_is_to_be_spared(void **state)
 	rig_down(&t.rig);
 }
 
+/* ---- what the tier takes in later turns ---- */
+
+/* Keys below n, each of a version of its number. */
+static void
+store_some(struct fake *t, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		check_eq(store_as(t->rig.core, i, i, LONG_BYTES, STORE_SET, 0), STORE_OK);
+}
+
+static void
+evict_some(struct fake *t)
+{
+	for (uint32_t class = 0; class < store_class_count_mt(t->rig.store); class ++)
+		evict_by_hand(t->rig.core, class, EVICT_SLICE);
+}
+
+static void
+what_is_put_off_stays_readable_and_leaves_in_its_order(void **state)
+{
+	enum { SOME = 8 };
+	struct fake t;
+	uint32_t named[SOME];
+
+	fake_up(&t);
+	store_some(&t, SOME);
+	t.laters = 1;
+	evict_some(&t);
+	check_eq(t.offers, 0);
+	check_eq(t.rig.core->leaving.count, SOME);
+	for (uint32_t n = 0; n < SOME; n++) {
+		char text_of_key[16];
+
+		named[n] = number_of(&t, t.rig.core->leaving.ring[n].hash);
+		check(store_get(t.rig.core, key_of(n, text_of_key), t.hashes[n]) != NULL);
+	}
+	t.laters = 1;
+	store_evict_waiting(t.rig.core);
+	check_eq(t.taken, 0);
+	check(store_evictions_wait(t.rig.core) != 0);
+	store_evict_waiting(t.rig.core);
+	check_eq(t.taken, SOME);
+	for (uint32_t n = 0; n < SOME; n++) {
+		check_eq(t.order[n], named[n]);
+		check(slot_of(&t, n) == 0 && t.copies[n].here);
+	}
+	check_eq(store_evictions_wait(t.rig.core), 0);
+	check_eq(t.rig.store->leaving, 0);
+	rig_down(&t.rig);
+}
+
+static void
+a_value_in_slices_leaves_with_its_last_one(void **state)
+{
+	struct fake t;
+
+	fake_up(&t);
+	store_some(&t, 1);
+	t.slices = SLICED;
+	evict_some(&t);
+	for (uint32_t turn = 1; turn < SLICED; turn++) {
+		check(slot_of(&t, 0) != 0);
+		check_eq(t.taken, 0);
+		turns(t.rig.core, 4);
+		store_evict_waiting(t.rig.core);
+	}
+	check_eq(t.taken, 1);
+	check_eq(slot_of(&t, 0), 0);
+	check(t.copies[0].here);
+	turns(t.rig.core, 8);
+	check_eq(t.rig.core->pinned.count, 0);
+	rig_down(&t.rig);
+}
+
+/* Long after it: the memory of what is replaced would be another item's, if it were not pinned. */
+static void
+what_comes_between_two_slices_is_seen_at_the_last(void **state)
+{
+	for (enum meanwhile m = TOUCH; m < MEANWHILES; m++) {
+		struct fake t;
+
+		fake_up(&t);
+		store_some(&t, 1);
+		t.slices = SLICED;
+		evict_some(&t);
+		t.meanwhile = m;
+		comes_meanwhile(&t, 0);
+		t.meanwhile = NOTHING;
+		store_offline(store_core_of(t.rig.store, 1));
+		turns(t.rig.core, 8);
+		for (uint32_t n = 1; n < 40; n++)
+			check_eq(store_as(t.rig.core, n, n, LONG_BYTES, STORE_SET, 0), STORE_OK);
+		for (uint32_t turn = 1; turn < SLICED; turn++)
+			store_evict_waiting(t.rig.core);
+		check_eq(t.ended, 1);
+		check_eq(t.taken, m == TOUCH);
+		if (m == TOUCH)
+			check_eq(t.copies[0].expiry_s, 1000);
+		check_eq(slot_of(&t, 0) != 0, m == REPLACE);
+		turns(t.rig.core, 8);
+		check_eq(t.rig.core->pinned.count, 0);
+		check_eq(store_evictions_wait(t.rig.core), 0);
+		rig_down(&t.rig);
+	}
+}
+
+static void
+a_core_that_rests_holds_no_offer_and_begins_again(void **state)
+{
+	struct fake t;
+
+	fake_up(&t);
+	store_some(&t, 1);
+	t.slices = SLICED;
+	evict_some(&t);
+	check_eq(t.ended, 0);
+	store_offline(t.rig.core);
+	check_eq(t.ended, 1);
+	check_eq(t.taken, 0);
+	store_turn(t.rig.core, t.rig.core->now_s);
+	for (uint32_t turn = 0; turn < SLICED; turn++) {
+		check_eq(t.taken, 0);
+		store_evict_waiting(t.rig.core);
+	}
+	check_eq(t.offers, 2);
+	check_eq(t.taken, 1);
+	rig_down(&t.rig);
+}
+
+/* No set is refused, nor does it evict what the tier has not copied. */
+static void
+a_set_waits_until_the_tier_has_taken_something(void **state)
+{
+	enum { ALL = UINT32_MAX };
+	struct fake t;
+	enum store_result r = STORE_OK;
+	struct fill f;
+
+	fake_up(&t);
+	t.laters = ALL;
+	for (uint32_t n = 0; n < KEYS && r == STORE_OK; n++) {
+		char text_of_key[16];
+
+		for (uint32_t turn = 0; turn < 200; turn++) {
+			r = store_begin(t.rig.core, &f, key_of(n, text_of_key), t.hashes[n],
+					LONG_BYTES, 0, 0);
+			if (r != STORE_NOT_YET)
+				break;
+			turns(t.rig.core, 1);
+			store_evict_waiting(t.rig.core);
+		}
+		if (r != STORE_OK)
+			break;
+		memcpy(bytes, &n, sizeof n);
+		store_fill(t.rig.core, &f, bytes, LONG_BYTES);
+		check_eq(store_finish(t.rig.core, &f, STORE_SET, 0), STORE_OK);
+	}
+	check_eq(r, STORE_NOT_YET);
+	check_eq(t.offers, 0);
+	check(store_evictions_wait(t.rig.core) != 0);
+	t.laters = 0;
+	for (uint32_t turn = 0; turn < 20; turn++) {
+		store_evict_waiting(t.rig.core);
+		turns(t.rig.core, 1);
+	}
+	check(t.taken != 0);
+	check_eq(store_as(t.rig.core, KEYS - 1, 1, LONG_BYTES, STORE_SET, 0), STORE_OK);
+	rig_down(&t.rig);
+}
+
 /* A page's items that find no free object elsewhere are offered. */
 static void
 what_leaves_with_its_page_is_the_tiers_too(void **state)
@@ -388,6 +600,7 @@ what_leaves_with_its_page_is_the_tiers_too(void **state)
 	check_eq(sl->evacuating_count, 0);
 	check(t.offers > before);
 	check_eq(t.offers, t.taken);
+	check_eq(store_evictions_wait(t.rig.core), 0);
 	for (n = 0; n < KEYS && (slot_of(&t, n) != 0 || t.copies[n].here); n++)
 		check(slot_of(&t, n) == 0 || !t.copies[n].here);
 	check(n > t.offers);
@@ -666,13 +879,14 @@ operate(struct model *m, uint32_t n)
 }
 
 static void
-what_either_has_is_the_last_version(void **state)
+what_either_has_is_the_last_version_where(uint32_t random_of)
 {
 	static struct model m;
 	uint32_t operations = 0;
 
-	m.random = 18;
+	m = (struct model){.random = 18};
 	fake_up(&m.t);
+	m.t.random_of = random_of;
 	for (; operations < OPERATIONS; operations++) {
 		const uint32_t n = draw(&m, KEYS);
 
@@ -680,6 +894,7 @@ what_either_has_is_the_last_version(void **state)
 		look(&m, n);
 		store_turn(m.t.rig.core, m.t.rig.core->now_s + (draw(&m, 200) == 0));
 		turns(m.t.rig.core, 1);
+		store_evict_waiting(m.t.rig.core);
 	}
 	for (uint32_t n = 0; n < KEYS; n++)
 		look(&m, n);
@@ -688,6 +903,18 @@ what_either_has_is_the_last_version(void **state)
 	check(m.tier_hits > 500 && m.promoted > 500 && m.t.taken > 2000);
 	check(!m.t.absent_key_seen);
 	rig_down(&m.t.rig);
+}
+
+static void
+what_either_has_is_the_last_version(void **state)
+{
+	what_either_has_is_the_last_version_where(0);
+}
+
+static void
+so_it_is_where_offers_are_put_off_and_values_sliced(void **state)
+{
+	what_either_has_is_the_last_version_where(3);
 }
 
 int
@@ -702,10 +929,16 @@ main(void)
 		cmocka_unit_test(
 			a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed),
 		cmocka_unit_test(hands_leave_the_key_alone_that_is_to_be_spared),
+		cmocka_unit_test(what_is_put_off_stays_readable_and_leaves_in_its_order),
+		cmocka_unit_test(a_value_in_slices_leaves_with_its_last_one),
+		cmocka_unit_test(what_comes_between_two_slices_is_seen_at_the_last),
+		cmocka_unit_test(a_core_that_rests_holds_no_offer_and_begins_again),
+		cmocka_unit_test(a_set_waits_until_the_tier_has_taken_something),
 		cmocka_unit_test(what_leaves_with_its_page_is_the_tiers_too),
 		cmocka_unit_test(what_leaves_in_chunks_is_offered_once),
 		cmocka_unit_test(every_flush_is_told_also_of_an_empty_store),
 		cmocka_unit_test(what_either_has_is_the_last_version),
+		cmocka_unit_test(so_it_is_where_offers_are_put_off_and_values_sliced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,124 @@
+/*
+ * leaving.c - the ring of a core's items that wait for the tier.
+ */
+#include "leaving.h"
+#include "evict.h"
+#include "item_access.h"
+
+/* Items of a turn; the tier puts one off sooner, unless they are small. */
+#define LEAVING_TURN EVICT_TURN_MOST
+
+static struct leaving_item *
+item_number(struct leaving *l, uint32_t n)
+{
+	return &l->ring[(l->first + n) % STORE_LEAVING_MAX];
+}
+
+static void
+count_leaving(struct store_core *sc, const struct leaving_item *w, bool more)
+{
+	struct slab_class *c = &sc->store->slab.classes[w->class];
+
+	/* Relaxed: sums; nothing is read through them. */
+	atomic_fetch_add_explicit(&c->leaving, more ? w->objects : -(uint32_t)w->objects,
+				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&sc->store->leaving, more ? 1 : -1u, memory_order_relaxed);
+}
+
+static bool
+waits(struct leaving *l, uint32_t ref)
+{
+	for (uint32_t n = 0; n < l->count; n++)
+		if (item_number(l, n)->ref == ref)
+			return true;
+	return false;
+}
+
+/* A hand names an item once a round for each of its chunks, and an evacuation in each turn. Such an
+ * item is in the ring once. */
+void
+leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost)
+{
+	struct leaving *l = &sc->leaving;
+	const struct item *it = item_at(sc->store, v->ref);
+	const uint32_t chunks = item_chunks(it);
+	const bool named_again = chunks != 0 || ghost == GHOST_NONE;
+	struct leaving_item *w = item_number(l, l->count);
+
+	if (l->count == STORE_LEAVING_MAX || (named_again && waits(l, v->ref)))
+		return;
+	*w = (struct leaving_item){.hash = v->hash,
+				   .ref = v->ref,
+				   .class = (uint16_t)item_class(sc->store, it),
+				   .objects = (uint16_t)(chunks != 0 ? chunks : 1),
+				   .ghost = (uint8_t)ghost};
+	l->count++;
+	count_leaving(sc, w, true);
+}
+
+static void
+leave_ring(struct store_core *sc)
+{
+	struct leaving *l = &sc->leaving;
+
+	count_leaving(sc, item_number(l, 0), false);
+	l->first = (l->first + 1) % STORE_LEAVING_MAX;
+	l->count--;
+}
+
+void
+leaving_pause(struct store_core *sc)
+{
+	struct leaving *l = &sc->leaving;
+
+	if (likely(l->offer == 0))
+		return;
+	sc->tier->evicted(sc->tier->arg, sc, l->offer, NULL, 0);
+	l->offer = 0;
+	store_unpin(item_at(sc->store, item_number(l, 0)->ref));
+}
+
+/* The first item leaves the ring, whether or not it left the index. False: the tier puts it off. */
+static bool
+first_leaves(struct store_core *sc)
+{
+	struct leaving *l = &sc->leaving;
+	const struct leaving_item w = *item_number(l, 0);
+	struct departures d = {.class = w.class};
+	enum unlinked how = UNLINKED_NOT;
+	struct victim v;
+
+	if (unlink_look_again(sc->store, w.ref, w.hash, &v))
+		how = evict_offered(sc, &v, false, w.ghost, &d);
+	if (how == UNLINKED_LATER)
+		return false;
+	leaving_pause(sc);
+	leave_ring(sc);
+	account_departures(sc, &d);
+	if (how != UNLINKED_NOT)
+		evict_count_left(sc, w.class, w.ghost);
+	return true;
+}
+
+void
+store_evict_waiting(struct store_core *sc)
+{
+	for (uint32_t n = 0; n < LEAVING_TURN && sc->leaving.count != 0; n++)
+		if (!first_leaves(sc))
+			return;
+}
+
+bool
+store_evictions_needed(const struct store_core *sc)
+{
+	const struct store *st = sc->store;
+	const uint64_t noted = atomic_load_explicit(&st->leaving_needed, memory_order_relaxed);
+
+	return noted != 0 && epoch_now(&st->epoch) - noted <= LEAVING_NEEDED_EPOCHS;
+}
+
+uint32_t
+store_evictions_wait(const struct store_core *sc)
+{
+	return sc->leaving.count;
+}

@@ -1,0 +1,42 @@
+/*
+ * leaving.h - items that wait in memory until the tier has copied them.
+ *
+ * An eviction to a tier is a copy, and the tier limits what a core copies in a turn (tier.h). Items
+ * beyond that wait in a ring, in the order in which they were named. They stay in the index, so
+ * they are read, written and deleted as before. A value that takes several turns is pinned. Once
+ * its copy is whole an item becomes the tier's and leaves the index, under one lock. A set that
+ * needs the memory waits, as for a grace period. The design is lib/flash/LEAVING.md.
+ *
+ * Thread: the core named.
+ * Errors: an item that has changed, moved or left the index leaves the ring, and stays as it is.
+ * Bounds: STORE_LEAVING_MAX items a core. An item that finds no place is passed over, until the
+ *         hand's next round or the evacuation's next turn.
+ */
+#ifndef CLOCKOO_LEAVING_H
+#define CLOCKOO_LEAVING_H
+
+#include "unlink.h"
+
+/* Returns the number of items that may be named now. */
+static inline uint32_t
+leaving_space(const struct store_core *sc)
+{
+	return STORE_LEAVING_MAX - sc->leaving.count;
+}
+
+/* Notes that a set waits for memory, if any core's items wait. Returns whether they do. */
+static inline bool
+leaving_note_need(struct store *st)
+{
+	if (atomic_load_explicit(&st->leaving, memory_order_relaxed) == 0)
+		return false;
+	atomic_store_explicit(&st->leaving_needed, epoch_now(&st->epoch), memory_order_relaxed);
+	return true;
+}
+
+/* Adds the item of a victim, unless it waits already or there is no place. */
+void leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost);
+/* Ends the open offer without an entry; its item waits on. Called without a lock. */
+void leaving_pause(struct store_core *sc);
+
+#endif

@@ -1,0 +1,60 @@
+"""referee.py - libCacheSim's policies on a trace, or on values that are set once and got once.
+
+    referee.py --items N --file TRACE      misses of a trace in its format oracleGeneral, equal objects
+    referee.py --items N --lag PERCENT     hits, as bench_policy --lag counts them
+
+It prints a row of JSON for each policy, and runs in the environment that tools/py/referee_bench.py makes.
+"""
+
+import argparse
+import json
+
+import libcachesim
+
+POLICIES = {"lru": libcachesim.LRU, "sieve": libcachesim.Sieve, "s3fifo": libcachesim.S3FIFO,
+            "wtinylfu": libcachesim.WTinyLFU, "2q": libcachesim.TwoQ}
+ROUNDS_BEFORE, ROUNDS = 10, 15  # of what is held, as in bench_policy.c
+
+
+def misses(policy, items, path):
+    reader = libcachesim.TraceReader(path, libcachesim.TraceType.ORACLE_GENERAL_TRACE,
+                                     libcachesim.ReaderInitParam(ignore_obj_size=True))
+    return policy(items).process_trace(reader)[0]
+
+
+def request(number):
+    asked = libcachesim.Request()
+    asked.obj_id, asked.obj_size = number + 1, 1
+    return asked
+
+
+def lag_hits(policy, items, percent):
+    """A get that misses is followed by no set."""
+    cache, lag, hits, gets = policy(items), items * percent // 100, 0, 0
+    for n in range(items * ROUNDS):
+        cache.get(request(n))
+        if n >= lag:
+            hit = cache.find(request(n - lag), True) is not None
+            counts = n >= items * ROUNDS_BEFORE
+            hits += hit and counts
+            gets += counts
+    return hits / gets
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--items", type=int, required=True)
+    parser.add_argument("--file")
+    parser.add_argument("--lag", type=int)
+    args = parser.parse_args()
+    for who, policy in POLICIES.items():
+        row = {"who": who}
+        if args.file is not None:
+            row["miss"] = round(misses(policy, args.items, args.file), 5)
+        else:
+            row["hit"] = round(lag_hits(policy, args.items, args.lag), 5)
+        print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
