@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE))
 import greedy_bench  # noqa: E402
 import progress  # noqa: E402
 
-STALL_S = 0.5
+STALL_S, WAIT_S = 0.5, 30.0
 NAME = "k:8:100:2000"
 
 
@@ -174,7 +174,7 @@ class BystandersTest(unittest.TestCase):
 
 
 class PeersTest(unittest.TestCase):
-    def peers(self, server, *words):
+    def peers(self, server, *words, until=lambda: True):
         with tempfile.NamedTemporaryFile() as file:
             file.write(greedy_bench.gets("k", 1))
             file.flush()
@@ -182,6 +182,9 @@ class PeersTest(unittest.TestCase):
                                       "--peers", "5", "--send", file.name, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             self.assertEqual(child.stdout.readline(), "ready\n")
             time.sleep(0.5)
+            end_s = time.monotonic() + WAIT_S
+            while not until() and time.monotonic() < end_s:
+                time.sleep(0.01)
             out, _ = child.communicate(timeout=60)
         return types.SimpleNamespace(**json.loads(out))
 
@@ -203,7 +206,7 @@ class PeersTest(unittest.TestCase):
 
         server = Server()
         server.RequestHandlerClass = Ending
-        row = self.peers(server, "--pause", "0.1")
+        row = self.peers(server, "--pause", "0.1", until=lambda: server.opened > 10)
         self.assertGreaterEqual(row.ended, 5)
         self.assertGreater(row.opened, 5)
 

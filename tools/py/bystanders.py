@@ -181,8 +181,9 @@ class Even:
     async def _client(self, number):
         reader, writer = await asyncio.open_connection(self.host, self.port, limit=STREAM_BYTES)
         asked, answered = number, number
-        while answered < asked or time.monotonic() < self.end_s:
-            while asked - answered < EVEN_DEPTH and time.monotonic() < self.end_s:
+        # However late it begins, a client asks for EVEN_DEPTH.
+        while asked == number or answered < asked or time.monotonic() < self.end_s:
+            while asked - answered < EVEN_DEPTH and (asked < number + EVEN_DEPTH or time.monotonic() < self.end_s):
                 writer.write(b"get %s\r\n" % self.sizes[asked * 31 % len(self.sizes)][0].encode())
                 asked += 1
             await asyncio.wait_for(self._answer(reader, *self.sizes[answered * 31 % len(self.sizes)]), PATIENCE_S)
