@@ -145,7 +145,9 @@ const struct option_row option_rows[] = {
 	 CONFIG_FRONT_CONNECTIONS_MAX, "N", "connections of a worker to each server (1)", false,
 	 "front.server_connections"},
 	{"front-timeout", 0, OPTION_TIME, AT(front.timeout_ms), 1, 60000, "TIME",
-	 "longest wait for a server's answer, such as 500ms (1s)", false, "front.timeout"},
+	 "longest wait for a server's answer, such as 500ms; eight times that while the server "
+	 "keeps sending (1s)",
+	 false, "front.timeout"},
 	{"front-connect-timeout", 0, OPTION_TIME, AT(front.connect_timeout_ms), 1, 60000, "TIME",
 	 "longest wait for a connection to a server (500ms)", false, "front.connect_timeout"},
 	{"front-server-failure-limit", 0, OPTION_NUMBER, AT(front.server_failure_limit), 1, 1000,
