@@ -22,6 +22,7 @@ from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py"))
 
+import appliance  # noqa: E402
 import bench_main  # noqa: E402
 import bench_plot  # noqa: E402
 import budget  # noqa: E402
@@ -413,6 +414,25 @@ class NinjaTest(unittest.TestCase):
         # From ninja 1.13 on it ends with the command's status, and names it.
         self.assertIn((status, lines[-5]), ((1, "FAILED: program "), (3, "FAILED: [code=3] program ")))
         self.assertEqual(lines[-4:-2], ["echo wrong; exit 3", "wrong"])
+
+
+class StartTest(unittest.TestCase):
+    """A program that a bench starts, and the wire to it."""
+
+    def started(self, program, wire):
+        program = mock.Mock(**{"wait_ready.return_value": None}, tcp_port=program)
+        with mock.patch.object(appliance, "Appliance", return_value=program):
+            self.assertIs(appliance._started(["program"], wire), program)
+
+    def test_a_program_without_a_tcp_port_leaves_the_wire_as_it_is(self):
+        wire = types.SimpleNamespace(server=None, join=lambda: None)
+        self.started(None, wire)
+        self.assertFalse(hasattr(wire, "tcp_port"))
+
+    def test_a_wire_leads_to_the_first_port_that_is_served(self):
+        wire = types.SimpleNamespace(server=None, join=lambda: None, tcp_port=11211)
+        self.started(4242, wire)
+        self.assertEqual(wire.tcp_port, 4242)
 
 
 class MergeTest(unittest.TestCase):

@@ -133,7 +133,8 @@ def _started(command, wire):
     appliance = Appliance(command, wire.server)
     try:
         appliance.wait_ready()
-        wire.tcp_port = appliance.tcp_port or wire.tcp_port
+        if appliance.tcp_port is not None:  # port_echo serves none
+            wire.tcp_port = appliance.tcp_port
         wire.join()
     except BaseException:
         appliance.stop()
