@@ -390,16 +390,21 @@ def it_comes_up_where_clients_need_certificates():
     expect(done.returncode, 0, done.stderr)
 
 
-def each_port_of_listen_is_served(*words, host="10.99.0.1", first="11300"):
+def ports_of_listen_are_served(*words, host="10.99.0.1", first="11300"):
     ask = "".join('printf "version\\r\\nquit\\r\\n" | nc -w 3 $CLOCKOO_HOST %d; ' % port for port in (11300, 11301))
     done = run("--server-args", f"-m 8 -c 64 -l {host}:11300,{host}:11301", "--no-udp", *words, "--exec",
                ask + "echo $CLOCKOO_PORT")
     expect([line[:8] for line in done.stdout.splitlines()], ["VERSION ", "VERSION ", first], done.stdout + done.stderr)
 
 
+def each_port_of_listen_is_served():
+    needs_wire("ports of its address")
+    ports_of_listen_are_served()
+
+
 def each_port_of_listen_is_served_by_port_user():
     # tools/run names its own port there, too.
-    each_port_of_listen_is_served("--port", "user", host="127.0.0.1", first="11211")
+    ports_of_listen_are_served("--port", "user", host="127.0.0.1", first="11211")
 
 
 CASES = [
