@@ -56,8 +56,10 @@ def tls_context():
 
 
 class Tcp:
-    def __init__(self, receive_bytes=None):
+    def __init__(self, receive_bytes=None, own_port=None):
         self.sock = socket.socket(FAMILY)
+        if own_port:
+            self.sock.bind(("", own_port))
         if receive_bytes:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         self.sock.settimeout(WAIT_S)
