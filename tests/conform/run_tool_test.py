@@ -82,7 +82,11 @@ def machine():
 
 
 def _names(folder):
-    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    """None of a folder of root's that we may not read: what this user leaves is not in there."""
+    try:
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
 
 
 def _mounts():
