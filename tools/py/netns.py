@@ -70,7 +70,9 @@ class UserWire:
     def __init__(self, number=1):
         self.host, self.here = f"127.0.0.{number}", "127.0.0.1"
         self.host6 = "::1" if number == 1 and _has_loopback6() else ""
-        self.tcp_port = TCP_PORT if _port_is_free(self.host, TCP_PORT) else _free_port(self.host)
+        self._claim = _claim(self.host, TCP_PORT)
+        is_ours = self._claim is not None and _port_is_free(self.host, TCP_PORT)
+        self.tcp_port = TCP_PORT if is_ours else _free_port(self.host)
 
     def options(self):
         return ["--port", "user", "-l", ",".join(filter(None, (self.host, self.host6)))]
@@ -89,6 +91,17 @@ def _has_loopback6():
         return True
     except OSError:
         return False
+
+
+def _claim(host, port):
+    """Keeps a second run off this port until this one ends, also before its appliance listens; None: another run has it."""
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0clockoo-run/{host}:{port}")
+    except OSError:
+        claim.close()
+        return None
+    return claim
 
 
 def _port_is_free(host, port):
