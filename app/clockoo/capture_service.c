@@ -63,7 +63,7 @@ listening(const char *file_prefix)
 	return -1;
 }
 
-/* The line names who has the name, as far as the kernel tells. */
+/* Warns that nothing can be captured, and names the holder of the name if the kernel knows it. */
 static void
 listening_warn(const char *file_prefix, int why)
 {

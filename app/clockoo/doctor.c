@@ -100,7 +100,7 @@ check_port(struct dry_run *p, const struct config *cfg)
 	}
 }
 
-/* Warns of a stranger whose name keeps nobody off the address. */
+/* Warns of a stranger that holds the name of this address. */
 static void
 check_claim(struct dry_run *p, const struct name_holder *holder)
 {

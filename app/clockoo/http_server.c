@@ -61,8 +61,8 @@ conn_end(struct http_server *s, struct http_conn *c)
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-/* Of those that wait for a request or its answer, the one that has longest: if a source has more
- * than its part of the places, of that source's. */
+/* Returns the connection that yields its place: the one that has waited longest, of a source that
+ * has more than its part if there is one. */
 static struct http_conn *
 conn_loser(struct http_server *s)
 {
@@ -114,8 +114,8 @@ peer_of(struct MHD_Connection *connection)
 	return ip;
 }
 
-/* It has joined before the loser is chosen: else one source alone would not have more than its
- * part. */
+/* Takes a place. The connection joins before the loser is chosen, or a source that holds all places
+ * would not have more than its part. */
 static void
 place_take(struct http_server *s, struct http_conn *c, const struct ip_addr *ip)
 {

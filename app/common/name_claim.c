@@ -48,7 +48,8 @@ name_holder_of(int fd)
 				    who.uid};
 }
 
-/* ECONNREFUSED: nobody has the name, or its holder is between bind and listen. */
+/* Asks once for the name's holder. *why is ECONNREFUSED if the name is free, or if its holder has
+ * bound it and does not listen yet. */
 static struct name_holder
 look_once(const struct sockaddr_un *address, socklen_t bytes, int *why)
 {

@@ -31,7 +31,8 @@ enum name_holder_kind {
 	NAME_STRANGER, /* of another user, or one that takes no connection */
 };
 
-/* Who held the name when it began to listen. pid 0: unknown, as the user then is. */
+/* The process that held the name when it began to listen. With pid 0 process and user are unknown.
+ */
 struct name_holder {
 	enum name_holder_kind kind;
 	pid_t pid;

@@ -77,7 +77,7 @@ prefix_count(struct serve *sv, struct view key, enum prefix_count which)
 		counter_add(&p->counts[which], 1);
 }
 
-/* Have the counts of this table been set to 0 since the last reset? */
+/* True if the counts of this table were cleared after the last reset. */
 static bool
 prefixes_are_cleared(const struct serve_shared *sh, const struct prefixes *table)
 {

@@ -150,10 +150,10 @@ streams_sum(struct serve_shared *sh)
 	atomic_store_explicit(&sh->admin->streams, all & STREAMS_KNOWN, memory_order_relaxed);
 }
 
-/* The watcher that yields its place to another source's: of those whose source has more than its
- * part, else of all that have not read for WATCH_STALLED_NS, the one that has made no progress for
- * longest. NULL: nobody. What this turn has read from is left alone: its operations may not be
- * over. */
+/* Returns the watcher that yields its place to one of another source, NULL if none does: the one
+ * without progress for longest among those whose source has more than its part, else among those
+ * that have not read for WATCH_STALLED_NS. A connection that was read in this turn stays, since its
+ * operations may not be complete. */
 static struct watcher *
 watcher_loser(const struct serve *sv, const struct budget_place *to)
 {
@@ -176,7 +176,7 @@ watcher_loser(const struct serve *sv, const struct budget_place *to)
 	return loser;
 }
 
-/* Is a place free, or can one be taken away for a watcher that has joined? */
+/* True if a place is free, or another watcher yielded one to this one, which has joined. */
 static bool
 watcher_place_free(struct serve *sv, const struct budget_place *to)
 {

@@ -39,7 +39,7 @@ rate_limit_take(struct rate_limit *r, uint64_t now_ns, uint32_t n, uint32_t max)
 	return true;
 }
 
-/* The same of one. */
+/* Takes one. */
 static inline bool
 rate_limit_allow(struct rate_limit *r, uint64_t now_ns, uint32_t max)
 {

@@ -4,6 +4,7 @@
  * batch with a No-op has all replies.
  */
 #include "await_table.h"
+#include "serve_get.h"
 #include "serve_record.h"
 
 static inline bool
@@ -118,16 +119,11 @@ enum exec_status
 execute_bin_get(struct serve *sv, struct op *op)
 {
 	const bool touch = op->req.verb == MC_BIN_GAT;
-	const struct item *it = NULL;
-	enum store_result touched = STORE_OK;
+	const struct item *it;
+	enum exec_status a;
 
-	if (touch)
-		touched = touch_and_get(sv, op, &it);
-	else
-		it = store_get_probed(sv->store, &op->probe, op->req.key);
-	if (unlikely(touch_lacks_memory(touched)))
-		return touch_without_memory(sv, op, touched);
-
+	if (unlikely(!get_find(sv, op, touch, &it, &a)))
+		return a;
 	if (it == NULL && unlikely(sv->awaits != NULL) && !(touch && sv->brings))
 		return bin_get_awaited(sv, op);
 	record_get(sv, op, it, touch);

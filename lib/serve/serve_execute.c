@@ -3,6 +3,7 @@
  */
 #include "await_table.h"
 #include "serve_access.h"
+#include "serve_get.h"
 #include "serve_hot.h"
 #include "serve_message.h"
 #include "serve_parse.h"
@@ -86,15 +87,11 @@ static inline enum exec_status
 execute_get(struct serve *sv, struct op *op)
 {
 	const bool touch = op->req.verb >= MC_GAT;
-	const struct item *it = NULL;
-	enum store_result touched = STORE_OK;
+	const struct item *it;
+	enum exec_status a;
 
-	if (touch)
-		touched = touch_and_get(sv, op, &it);
-	else
-		it = store_get_probed(sv->store, &op->probe, op->req.key);
-	if (unlikely(touch_lacks_memory(touched)))
-		return touch_without_memory(sv, op, touched);
+	if (unlikely(!get_find(sv, op, touch, &it, &a)))
+		return a;
 	if (it != NULL) {
 		record_get(sv, op, it, touch);
 		return get_reply(sv, op, it, shows_cas(op) ? item_cas(it) : 0);

@@ -192,8 +192,8 @@ work_visit(struct serve *sv, struct session *ss)
 		return false;
 	if (!work_goes_on(sv, ss) || ss->work_pass == sv->pass) {
 		sv->more |= work_goes_on(sv, ss);
-		/* It may have been put back and taken out again since its last visit of this pass.
-		 */
+		/* The session may have been queued and taken out again since its last visit of this
+		 * pass. */
 		if (ss->work_again_pass != sv->pass)
 			session_requeue(sv, ss);
 		ss->work_again_pass = sv->pass;

@@ -5,7 +5,7 @@
 #include "evict.h"
 #include "item_access.h"
 
-/* Items of a turn; the tier puts one off sooner, unless they are small. */
+/* The most items of a turn. The tier puts one off sooner, unless they are small. */
 #define LEAVING_TURN EVICT_TURN_MOST
 
 static struct leaving_item *
@@ -78,7 +78,8 @@ leaving_pause(struct store_core *sc)
 	store_unpin(item_at(sc->store, item_number(l, 0)->ref));
 }
 
-/* The first item leaves the ring, whether or not it left the index. False: the tier puts it off. */
+/* Offers the first item and takes it out of the ring, whether or not it left the index. False if
+ * the tier puts it off. */
 static bool
 first_leaves(struct store_core *sc)
 {

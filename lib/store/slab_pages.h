@@ -65,7 +65,7 @@ slab_probation_step(const struct slab_class *c)
 	return atomic_load_explicit(&c->probation_step, memory_order_relaxed) & ~PROBATION_ASKED;
 }
 
-/* Is it that step because gets that missed asked for it? */
+/* True if misses of gets made it that step. */
 static inline bool
 slab_probation_is_asked(const struct slab_class *c)
 {
@@ -157,7 +157,7 @@ void slab_index_release(struct slab *sl, uint32_t pages, uint32_t epoch);
 
 /* ---- slab_pinned.c: retired objects that replies still send ---- */
 
-/* Does it hold a part of the value that waits for memory for its new version? */
+/* True if the page holds a part of a value whose new version waits for memory. */
 static inline bool
 slab_page_is_extended(const struct slab *sl, const struct page *p)
 {

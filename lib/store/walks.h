@@ -41,8 +41,8 @@ struct walk_found {
 	uint64_t hash;
 };
 
-/* What a core has found at some positions. Until its next turn the items stay readable, so a walk
- * that shows few at a time looks once. */
+/* The items that a core has found at some positions. They stay readable until its next turn, so a
+ * walk that shows few at a time searches once. */
 struct walk_step {
 	const struct store_cursor *of; /* NULL: nothing */
 	uint32_t first, last;          /* positions */

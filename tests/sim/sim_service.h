@@ -43,7 +43,7 @@ void sim_service_run(struct sim_service *s, uint64_t for_ns, uint64_t step_ns);
 
 /* A client's connection, not yet open. */
 struct conn *sim_service_connect(struct sim_service *s);
-/* The same over IPv6: to the core this is another source. The options have both addresses. */
+/* Connects over IPv6: to the core this is another source. The options have both addresses. */
 struct conn *sim_service_connect6(struct sim_service *s);
 /* Queue all of these bytes on a client's connection. */
 void sim_service_say(struct sim_service *s, struct conn *c, const void *bytes, uint32_t len);
