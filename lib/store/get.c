@@ -37,7 +37,8 @@ probe_start(const struct store *st, struct probe *p, struct view key)
 	p->seq = place.seq;
 	p->tag = place.tag;
 	p->state = PROBE_PENDING;
-	/* During a resize ref holds the alternate bucket; else the tag tells it when needed. */
+	/* During a resize ref holds the alternate bucket; otherwise the tag yields it when
+	 * needed. */
 	if (unlikely((place.seq & GEOMETRY_RESIZING) != 0))
 		p->ref = place.alternate;
 	prefetch(index_bucket(&st->ix, place.primary));
@@ -83,7 +84,8 @@ probe_note_candidate(const struct store *st, struct probe *p, const struct bucke
 	return PROBE_CANDIDATE;
 }
 
-/* Is the geometry the one that the place was computed with? Else a miss does not count. */
+/* True if the geometry is still the one that the place was computed with. Otherwise a miss does not
+ * count. */
 static inline bool
 probe_is_current(const struct store *st, const struct probe *p)
 {
@@ -137,7 +139,7 @@ probe_misses_still(const struct store *st, const struct probe *p)
 	return bucket_match(primary, p->tag) == 0 && probe_ends_in_primary(st, p, primary, version);
 }
 
-/* Both buckets are read, after both versions, as in index_find. */
+/* Reads both buckets, after both versions, as index_find does. */
 static inline void
 probe_alternate(const struct store *st, struct probe *p, uint32_t ahead)
 {
@@ -187,8 +189,8 @@ find_at(struct store_core *sc, struct view key, struct place *place)
 	return ref;
 }
 
-/* Look the key up from the start. A candidate has replaced what the place is made of: then the key
- * is hashed again. */
+/* Looks the key up from the start. A candidate has overwritten the fields of the place: then the
+ * key is hashed again. */
 static uint32_t
 find(struct store_core *sc, const struct probe *p, struct view key)
 {
@@ -253,9 +255,9 @@ get_item(struct store_core *sc, uint32_t ref, struct view key, uint32_t generati
 	return it;
 }
 
-/* Is the item still in its slot? Tag and reference tell, since a reference is reused in a later
- * turn only. A resize changes them, too: it clears the slot before a writer can use the key's new
- * bucket (migrate.c). */
+/* True if the item is still in its slot. Tag and reference suffice, since a reference is reused in
+ * a later turn only. A resize changes them, too: it clears the slot before a writer can use the
+ * key's new bucket (migrate.c). */
 static inline bool
 probe_is_valid(const struct store *st, const struct probe *p)
 {
@@ -264,8 +266,8 @@ probe_is_valid(const struct store *st, const struct probe *p)
 	return bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref;
 }
 
-/* The candidate if it has the key, else the item that a lookup finds. Out of line: few items have
- * optional fields, and the others come here once a reference stamp. */
+/* Returns the candidate if it has the key, else the item that a lookup finds. Out of line: few
+ * items have optional fields, and the others need it once a reference stamp. */
 static __attribute__((noinline)) const struct item *
 probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key,
 		   uint32_t generation)
@@ -275,8 +277,8 @@ probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key
 	return get_item(sc, same ? p->ref : find(sc, p, key), key, generation);
 }
 
-/* The same. One compare recognises most hits: a simple item of this flush generation, with the
- * present reference stamp and a key of this length. */
+/* Returns the item of a probe, or NULL. One compare recognises most hits: a simple item of this
+ * flush generation, with the present reference stamp and a key of this length. */
 static inline const struct item *
 probe_resolve(const struct store_get_batch *batch, const struct probe *p, struct view key)
 {
@@ -288,8 +290,8 @@ probe_resolve(const struct store_get_batch *batch, const struct probe *p, struct
 	return probe_resolve_slow(batch->core, p, key, batch->generation);
 }
 
-/* The last step of store_get_many. This core wrote nothing since the first, so an item that was
- * there then is a valid answer: writes of other cores since then count as later. */
+/* Makes the last step of store_get_many. This core wrote nothing since the first step, so an item
+ * found then is a valid answer: writes of other cores since then count as later. */
 static inline const struct item *
 probe_finish(const struct store_get_batch *batch, const struct probe *p, struct view key)
 {
@@ -432,7 +434,7 @@ struct key_group {
 	struct probe probes[GROUP];
 	const struct view *keys;
 	uint32_t count;
-	uint32_t alternates; /* bit i: key i is to be looked for in its alternate bucket */
+	uint32_t alternates; /* bit i: look for key i in its alternate bucket */
 };
 
 static inline void

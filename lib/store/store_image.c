@@ -8,7 +8,7 @@
 
 #include <isa-l/crc.h>
 
-/* What a store is told by its configuration. */
+/* Sets the fields that the configuration decides. */
 static void
 configure(struct store *st, const struct store_config *cfg, const struct store_plan *plan)
 {
@@ -65,7 +65,7 @@ image_bind(struct region *region, void *image, const struct store_config *cfg,
 
 /* ---- an empty store ---- */
 
-/* Whatever was there is invalid from the first store on, and cannot become valid half-way. */
+/* Invalidates the image from the first store on; no later step can make it valid half-way. */
 static void
 image_invalidate(void *image)
 {
@@ -189,7 +189,7 @@ store_create(struct region *region, const struct store_config *cfg)
 
 /* ---- what lies there ---- */
 
-/* Figures that this code can go on with, whoever wrote them. */
+/* True if these figures are usable by this code, from any writer. */
 static bool
 geometry_is_sound(const struct image_header *h)
 {
@@ -306,7 +306,7 @@ parts_of(const struct store *st)
 			      st->arena.shift);
 }
 
-/* Of bytes that end at end. */
+/* Returns the sum of piece number piece, of bytes that end at end. */
 static uint32_t
 piece_crc(const uint8_t *start, size_t end, uint64_t piece)
 {

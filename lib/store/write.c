@@ -57,7 +57,7 @@ store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t has
 	ensure(key.len >= 1 && key.len <= ITEM_KEY_MAX);
 	if (unlikely(value_len > store_value_max(sc->store)))
 		return STORE_TOO_LARGE;
-	/* A key whose cas is long finds that out when it is linked (widen). */
+	/* A key that needs a long cas gets the field when it is linked (widen). */
 	if (likely((flags | expiry_s) == 0)) {
 		f->item = item_new_fast(sc, key, value_len);
 		if (likely(f->item != NULL))
@@ -171,7 +171,7 @@ finish_simple(struct store_core *sc, struct fill *f, const struct store_conditio
 	return true;
 }
 
-/* All others. */
+/* Finishes a fill in all other cases. */
 static __attribute__((noinline)) enum store_result
 finish(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
        const struct item **made)
