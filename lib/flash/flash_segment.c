@@ -268,7 +268,8 @@ flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32_t ex
 				  offset + FLASH_RECORD_HEAD + cas_bytes(head) +
 					  (bit(head, FLAGS_SHIFT) ? 4u : 0),
 				  &expiry_s, sizeof expiry_s);
-	/* One byte, so that it is of either kind whenever the process ends. */
+	/* The kind is one byte, so that it is the old or the new one at any instant the process may
+	 * end. */
 	const uint8_t kind = (uint8_t)(FLASH_PUT | status << (STATUS_SHIFT - KIND_SHIFT) |
 				       bit(head, LONG_SHIFT) << (LONG_SHIFT - KIND_SHIFT));
 
@@ -366,7 +367,7 @@ next_across(const struct flash_pages *p, struct flash_walk *w, struct flash_reco
 
 	if (w->next == 0 && !first_from(p, 0, &offset))
 		return FLASH_BAD;
-	/* The rest of a page that is not full is no record. */
+	/* The rest of a page that is not full has no record. */
 	if (offset < end && page_ends(p, offset) &&
 	    !first_from(p, offset / FLASH_PAYLOAD_BYTES + 1, &offset))
 		return FLASH_BAD;

@@ -1,6 +1,6 @@
 /*
  * A core whose store evicts to flash. Goal: clients cannot tell it from one whose memory is large
- * enough, and what it loses is a miss for good (lib/flash/FLASH.md, sections 5 and 7). Method:
+ * enough, and what it loses is a miss for good (lib/flash/FLASH.md). Method:
  * whole cores, the tier over a device in memory with a clock; items are evicted all the time.
  * Random conversations, cut anywhere, of keys of their own: their replies are, byte for byte, those
  * of a core without a tier that evicts nothing. No two keys match each other's entries, and nothing
