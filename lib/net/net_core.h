@@ -153,8 +153,7 @@ udp_port_is_ours(const struct net *net, uint16_t port)
 	return (uint16_t)(port - net->cfg.udp_port) < net->udp_span;
 }
 
-/* True for a source port of ours: with it, a spoofed datagram would make two caches answer each
- * other forever. */
+/* True for a source port of ours: two caches would answer a spoofed datagram forever. */
 static inline bool
 udp_source_is_bad(const struct net *net, const struct udp *udp)
 {
@@ -274,7 +273,7 @@ uint8_t *ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_
 
 bool route_uses(const struct net *net, const struct ip_addr *ip); /* ip is on-link or a gateway */
 bool neigh_rate_limited(struct net *net, const uint8_t mac[6]);   /* replies to it are used up */
-/* Another station (mac) uses our address. */
+/* Handles a packet of another station (mac) from our address. */
 void neigh_conflict(struct net *net, uint8_t local, const uint8_t mac[6]);
 /* Send requests and announcements. False: no room. */
 bool arp_send_request(struct net *net, const struct ip_addr *ip);
