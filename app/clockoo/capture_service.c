@@ -113,7 +113,7 @@ client_close(struct capture_service *s)
 /* What it has sent is read first: the kernel tells the peer of a socket that is closed before that,
  * and not the line. */
 static void
-refuse(int fd, const char *words)
+capture_refuse(int fd, const char *words)
 {
 	char line[ERROR_BYTES], byte;
 
@@ -154,11 +154,13 @@ clients_accept(struct capture_service *s, uint64_t now_ns)
 		if (fd < 0)
 			return;
 		if (!is_let_in(s, fd)) {
-			refuse(fd, "only root and the user who started the appliance may capture");
+			capture_refuse(
+				fd, "only root and the user who started the appliance may capture");
 		} else if (s->state == LOST) {
-			refuse(fd, "a core has yet to leave the last capture; try again");
+			capture_refuse(fd, "a core has yet to leave the last capture; try again");
 		} else if (s->state != IDLE) {
-			refuse(fd, "another capture is running; wait for its end, or end it");
+			capture_refuse(fd,
+				       "another capture is running; wait for its end, or end it");
 		} else {
 			send_room_make(fd);
 			s->client = fd;
@@ -272,7 +274,7 @@ request_read(struct capture_service *s, uint64_t now_ns)
 		return;
 	}
 	if (got > 0)
-		refuse(s->client, words);
+		capture_refuse(s->client, words);
 	client_close(s);
 	s->state = IDLE;
 }

@@ -205,7 +205,7 @@ response_of(const char *type, size_t len, const void *bytes, enum MHD_ResponseMe
 
 /* A no ends the connection: what follows its head is not read. */
 static enum MHD_Result
-refuse(struct MHD_Connection *connection, unsigned status)
+http_refuse(struct MHD_Connection *connection, unsigned status)
 {
 	static const char words[] = "GET and HEAD only, without a body; where only this machine is "
 				    "served, by localhost or an address\n";
@@ -296,7 +296,7 @@ on_request(void *arg, struct MHD_Connection *connection, const char *url, const 
 
 	(void)version, (void)upload, (void)upload_bytes;
 	if (no != 0)
-		return refuse(connection, no);
+		return http_refuse(connection, no);
 	if (*request == NULL) {
 		*request = s; /* the head was seen */
 		return MHD_YES;

@@ -113,7 +113,7 @@ super_read(struct second_tier *t)
 }
 
 static bool
-refuse(struct second_tier *t, const struct config *cfg, int e, struct error *err)
+tier_refused(struct second_tier *t, const struct config *cfg, int e, struct error *err)
 {
 	const char *device = cfg->flash.device, *at = t->under.at;
 
@@ -185,7 +185,7 @@ second_tier_open(struct second_tier *t, const struct config *cfg, struct error *
 	if (e == 0)
 		e = super_read(t);
 	t->used = e == 0;
-	return t->used || refuse(t, cfg, e, err);
+	return t->used || tier_refused(t, cfg, e, err);
 }
 
 bool
