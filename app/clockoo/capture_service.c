@@ -4,6 +4,7 @@
 #include "capture_service.h"
 #include "capture_filter.h"
 #include "name_claim.h"
+#include "base/time_units.h"
 #include "pkt/capture.h"
 #include "pkt/filled_cksum.h"
 #include "pkt/pcapng.h"
@@ -13,8 +14,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define NS_PER_S 1000000000ull
 
 enum state {
 	IDLE,
@@ -175,7 +174,7 @@ clients_accept(struct capture_service *s, uint64_t now_ns)
 /* ---- begin and end ---- */
 
 static uint64_t
-clock_ns(const void *clock)
+cores_ns(const void *clock)
 {
 	return tsc_clock_ns(clock);
 }
@@ -243,7 +242,7 @@ capture_start(struct capture_service *s, const char **words)
 	s->rule = (struct capture_rule){.match = r->insn_count != 0 ? capture_filter_match : NULL,
 					.filter = r,
 					.snap = r->snap,
-					.now_ns = clock_ns,
+					.now_ns = cores_ns,
 					.clock = &s->a->nic.clock};
 	*words = "there is no memory for its rings";
 	if (!rings_take(s))

@@ -6,6 +6,7 @@
 #include "http_listen.h"
 
 #include "base/budget.h"
+#include "base/time_units.h"
 
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define NS_PER_S  1000000000ull
 #define URL_BYTES 128u
 /* Of the page: nothing from elsewhere, nothing to elsewhere. */
 #define PAGE_POLICY                                                                                \

@@ -3,11 +3,11 @@
  */
 #include "keep_gap.h"
 
+#include "base/time_units.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#define NS_PER_S 1e9
 
 /* Returns now - then of two clocks that count to less than 2^63. */
 static int64_t

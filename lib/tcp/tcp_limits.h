@@ -9,7 +9,7 @@
 
 #include "timer_wheel.h"
 
-#define NS_PER_MS 1000000ull
+#include "base/time_units.h"
 
 /* Receiving. An unread byte costs its whole frame, so bytes and frames are both bounded. */
 #define RX_WINDOW_BYTES 131072u /* every connection may advertise this much */

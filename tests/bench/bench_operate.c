@@ -11,12 +11,13 @@
 #include "bench_pair.h"
 #include "shown_cells.h"
 
+#include "base/time_units.h"
+
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#define NS_PER_US   1e3
 #define STEPS_MAX   (1u << 26)
 #define CALIBRATE_S 0.02
 

@@ -27,6 +27,8 @@
  */
 #include "wire_run.h"
 
+#include "base/time_units.h"
+
 #include <getopt.h>
 #include <sched.h>
 #include <stdio.h>
@@ -38,8 +40,7 @@
 #define WARM_NEXT_NS 50000000ull  /* of the runs after the first one */
 #define WARM_OPEN_NS 2000000ull
 #define WARM_PAIR_NS 5000000ull /* after the other's turn */
-#define NS_PER_MS    1000000ull
-#define REQUESTS_MS  60000u /* for --requests, at most */
+#define REQUESTS_MS  60000u     /* for --requests, at most */
 #define RX_FRAMES    8192u
 #define ITEM_SPARE   2u /* times the memory of values and keys */
 
