@@ -5,6 +5,8 @@
 #include "capture_filter.h"
 #include "name_claim.h"
 
+#include "base/time_units.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,7 +23,6 @@
 #define FILE_MODE      0600
 #define KILLED         130
 #define ANSWER_WAIT_MS 10000 /* for each message: an appliance looks at its rings in time */
-#define NS_PER_S       1e9
 
 struct words {
 	const char *file, *prefix, *config;

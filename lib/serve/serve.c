@@ -9,6 +9,8 @@
 #include "serve_parse.h"
 #include "serve_slow.h"
 
+#include "base/time_units.h"
+
 const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
 
 /* A connection beyond -c is told so: silence would keep its client waiting. */
@@ -221,7 +223,6 @@ chunks_check(struct serve *sv)
 /* ---- idle connections ---- */
 
 #define IDLE_SLOTS_PER_TURN 64u
-#define NS_PER_S            1000000000ull
 
 /* As many slots as the time since the last look is worth: each about once a second, however many
  * there are and however often the core turns. */

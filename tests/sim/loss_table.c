@@ -18,14 +18,14 @@
 #include "sim_pair.h"
 
 #include "base/check.h"
+#include "base/time_units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_A_SECOND   1000000000ull
-#define LIMIT_NS      (1000 * NS_A_SECOND)
+#define LIMIT_NS      (1000 * NS_PER_S)
 #define LINK_RATE     125000000ull /* bytes a second */
 #define LINK_QUEUE_NS 20000000ull
 #define REQUEST_BYTES 50u

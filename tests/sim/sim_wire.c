@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/time_units.h"
 #include "wire/eth_wire.h"
 #include "wire/inet_cksum.h"
 #include "wire/ipv4_wire.h"
@@ -13,8 +14,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_A_SECOND 1000000000ull
 
 struct sim_wire *
 sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults *faults,
@@ -156,7 +155,7 @@ leave(struct sim_wire *w, uint64_t *free_ns, uint32_t len, uint64_t now_ns)
 		w->counts.queue_full++;
 		return false;
 	}
-	*free_ns += len * NS_A_SECOND / f->rate;
+	*free_ns += len * NS_PER_S / f->rate;
 	return true;
 }
 

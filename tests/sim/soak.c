@@ -255,7 +255,7 @@ draw_faults(struct sim_rng *r)
 		return (struct sim_faults){
 			.delay_ns = 5000 + sim_below(r, 5000000),
 			.rate = sim_chance(r, 500) ? 10000000 + sim_below(r, 115000000) : 0,
-			.queue_ns = NS_A_SECOND,
+			.queue_ns = NS_PER_S,
 		};
 	return (struct sim_faults){
 		.lose = sim_chance(r, 700) ? sim_below(r, sim_chance(r, 300) ? 201 : 60) : 0,

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SILENT_NS   (3000 * NS_A_SECOND) /* after so long without an answer nothing is held */
-#define SILENT_STEP (10 * NS_A_SECOND)
+#define SILENT_NS   (3000 * NS_PER_S) /* after so long without an answer nothing is held */
+#define SILENT_STEP (10 * NS_PER_S)
 
 void
 soak_wrong(struct world *w, const char *what, uint64_t client)

@@ -13,9 +13,10 @@
 #include "sim_peer.h"
 #include "soak_talk.h"
 
+#include "base/time_units.h"
+
 #define CLIENTS_MAX 6u
 #define TURN_NS     2000u
-#define NS_A_SECOND 1000000000ull
 
 struct client {
 	struct soak_talk talk;

@@ -5,15 +5,15 @@
  */
 #include "sim_client.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENTS   128u
-#define SECOND_NS 1000000000ull
-#define STEP_NS   100000u /* between two turns, at most */
-#define LARGE     1000000u
+#define CLIENTS 128u
+#define STEP_NS 100000u /* between two turns, at most */
+#define LARGE   1000000u
 
 /* One that sets values, one after the other: as fast as it can, or some bytes each tick. */
 struct client {
@@ -170,7 +170,7 @@ what_is_begun_and_crawls_takes_its_share_and_no_more(void **state)
 			bad[i].allowed += tick % 20 == 0 ? 1460 : 0;
 		if (!good->busy)
 			begin(w, good, 20000, UINT32_MAX);
-		run(w, SECOND_NS / 10);
+		run(w, NS_PER_S / 10);
 		least = usage(w).item_bytes < least ? usage(w).item_bytes : least;
 	}
 	print_message("items %.1f MB before, %.1f at least; %u reset, 20 KB within %.1f ms, 1 MB "
@@ -199,7 +199,7 @@ who_is_alone_may_be_as_slow_as_he_likes(void **state)
 	for (uint32_t s = 0; s < 100; s++) {
 		for (uint32_t i = 0; i < 3; i++)
 			slow[i].allowed += s < 60 ? 1000 : 50000;
-		run(w, SECOND_NS);
+		run(w, NS_PER_S);
 	}
 	for (uint32_t i = 0; i < 3; i++)
 		check_eq(slow[i].stored, 1);
@@ -317,7 +317,7 @@ who_sends_slowly_does_not_hold_up_others(void **state)
 	for (uint32_t i = 0; i < sizeof slow / sizeof slow[0]; i++) {
 		const struct beside r = beside_as_without(&slow[i], 16);
 
-		check(r.large_stored >= 250 && r.large_slowest_ns < 3 * SECOND_NS / 10);
+		check(r.large_stored >= 250 && r.large_slowest_ns < 3 * NS_PER_S / 10);
 	}
 }
 

@@ -4,6 +4,7 @@
  * pin counts of all items in the store.
  */
 #include "sim_service.h"
+#include "base/time_units.h"
 #include "store/item_layout.h"
 
 #include "support/test.h"
@@ -13,7 +14,6 @@
 #define CLIENTS     8u
 #define ITEMS       16u
 #define VALUE_BYTES 60000u
-#define SECOND_NS   1000000000ull
 #define STEP_NS     200000u
 
 struct world {
@@ -91,7 +91,7 @@ begin(struct world *w)
 	}
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		check_ptr(sim_service_connect(&w->sim));
-	sim_service_run(&w->sim, SECOND_NS / 2, STEP_NS);
+	sim_service_run(&w->sim, NS_PER_S / 2, STEP_NS);
 	check_eq(w->opened, CLIENTS);
 }
 
@@ -104,7 +104,7 @@ drain(struct world *w)
 
 	for (uint32_t i = 0; i < 1000 && !empty; i++) {
 		empty = stack_drain(stack, w->sim.sc->now_ns);
-		sim_service_run(&w->sim, SECOND_NS / 1000, STEP_NS);
+		sim_service_run(&w->sim, NS_PER_S / 1000, STEP_NS);
 	}
 	return empty;
 }
@@ -124,7 +124,7 @@ replies_that_nobody_reads_hold_no_item_after_the_stop(void **state)
 	check(stack_drain(stack, w.sim.sc->now_ns));
 	check(sim_service_stack_count(&w.sim, TCP_ABORTED) >= CLIENTS);
 	w.reads = true; /* the resets have come */
-	sim_service_run(&w.sim, SECOND_NS / 10, STEP_NS);
+	sim_service_run(&w.sim, NS_PER_S / 10, STEP_NS);
 	check_eq(w.gone, CLIENTS);
 	sim_service_destroy(&w.sim);
 }

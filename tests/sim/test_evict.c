@@ -7,17 +7,17 @@
 #include "sim_frame.h"
 #include "sim_service.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENTS   1024u
-#define BAD       rounds(1000u, 300u) /* the same, in a tenth of the time */
-#define CHUNKS    rounds(4096u, 1200u)
-#define GOOD      10u
-#define SECOND_NS 1000000000ull
-#define STEP_NS   200000u /* between two turns, at most */
+#define CLIENTS 1024u
+#define BAD     rounds(1000u, 300u) /* the same, in a tenth of the time */
+#define CHUNKS  rounds(4096u, 1200u)
+#define GOOD    10u
+#define STEP_NS 200000u /* between two turns, at most */
 
 enum role { ROLE_NONE, ROLE_GOOD, ROLE_BAD, ROLE_SLOW };
 
@@ -204,7 +204,7 @@ good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
 	w->times = times;
 	join(w, ROLE_BAD, BAD);
 	check_eq(w->opened, GOOD + BAD);
-	run(w, 5 * SECOND_NS);
+	run(w, 5 * NS_PER_S);
 	check_eq(w->gone_good, 0);
 	check(sim_service_stack_count(&w->sim, TCP_MEMORY_PRESSURE) > 0);
 	check(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER) > 0);
@@ -215,7 +215,7 @@ good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
 		 GOOD + BAD - sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER));
 	before = answers(w);
 	w->slowest_ns = 0;
-	run(w, 2 * SECOND_NS);
+	run(w, 2 * NS_PER_S);
 	print_message("%u bad ones reset; slowest answer %.3f ms, %u answers a second\n",
 		      w->gone_bad, (double)w->slowest_ns / 1e6, (answers(w) - before) / 2);
 	check(w->slowest_ns < 20000000);
@@ -247,7 +247,7 @@ while_memory_is_ample_nobody_is_reset_for_not_reading(void **state)
 	w->bad_asks = "get big\r\n";
 	w->times = 300;
 	join(w, ROLE_BAD, 3);
-	run(w, 60 * SECOND_NS);
+	run(w, 60 * NS_PER_S);
 	check_eq(w->gone_bad, 0);
 	check_eq(sim_service_stack_count(&w->sim, TCP_MEMORY_PRESSURE), 0);
 	check(sim_service_stack_count(&w->sim, TCP_WINDOW_PROBES) > 0);
@@ -273,9 +273,9 @@ values_pinned_by_who_does_not_read_do_not_take_the_memory(void **state)
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		for (uint32_t k = 12; k < 50 && w->client[i].role == ROLE_BAD; k++)
 			say(w, w->client[i].conn, asks, (uint32_t)strlen(asks));
-	run(w, SECOND_NS);
+	run(w, NS_PER_S);
 	check_eq(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER), 0);
-	run(w, 5 * SECOND_NS);
+	run(w, 5 * NS_PER_S);
 	check(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER) > 0);
 	print_message("%u of 240 reset\n",
 		      (uint32_t)sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER));
@@ -374,12 +374,12 @@ values_begun_and_not_sent_do_not_keep_the_memory(void **state)
 		/* It gets on. */
 		for (uint32_t i = 0; i < 5 && conn_writable(w->sim.ss->stack, slow, 1); i++)
 			say(w, slow, bytes, sizeof bytes);
-		run(w, SECOND_NS);
+		run(w, NS_PER_S);
 	}
 	check_eq(w->gone_slow, 0);
 	check(sim_service_count(&w->sim, CONN_SLOW_BODY) > 0);
 	/* All of them have had their turn to send theirs. */
-	run(w, 40 * SECOND_NS);
+	run(w, 40 * NS_PER_S);
 	store(w, "late", 900000);
 	check_eq(w->gone_good, 0);
 	world_destroy(w);
@@ -394,7 +394,7 @@ while_memory_is_ample_a_value_may_be_sent_as_slowly_as_one_likes(void **state)
 	w->bad_asks = "set lazy 0 0 1000000\r\nx";
 	w->times = 1;
 	join(w, ROLE_BAD, 10);
-	run(w, 10 * SECOND_NS);
+	run(w, 10 * NS_PER_S);
 	check_eq(sim_service_count(&w->sim, CONN_SLOW_BODY), 0);
 	check_eq(w->gone_bad, 0);
 	world_destroy(w);
@@ -555,7 +555,7 @@ a_connection_with_a_stale_hole_is_reset_when_frames_run_short(void **state)
 	drain_sent(r, 0, NULL);
 	/* One fills a little of its hole in time; it does not count as standing still. */
 	for (uint32_t second = 0; second < 6; second++) {
-		sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS);
+		sim_stack_run(r->ss, r->ss->now_ns + NS_PER_S);
 		feed(r, good, TCP_ACK | TCP_PSH, 0, 100);
 		r->peer_next[good] += 100;
 		conn_advance(r->ss->stack, r->last, 100);
@@ -596,7 +596,7 @@ under_memory_pressure_stalled_connections_are_reset_and_others_not(void **state)
 	r->ss->serve = press;
 	r->ss->arg = s;
 	for (uint32_t i = 0; i < 45; i++) {
-		sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS / 10);
+		sim_stack_run(r->ss, r->ss->now_ns + NS_PER_S / 10);
 		/* 40 bytes at a time: it is slow, and gets on. */
 		r->our_next[1] += 40;
 		feed(r, 1, TCP_ACK, 0, 0);
@@ -623,7 +623,7 @@ queue(struct raw *r, struct conn *c, uint32_t times)
 static void
 crawl(struct raw *r, uint32_t conns, uint32_t bytes)
 {
-	sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS / 10);
+	sim_stack_run(r->ss, r->ss->now_ns + NS_PER_S / 10);
 	for (uint32_t i = 0; i < conns; i++) {
 		r->our_next[i] += bytes;
 		feed(r, i, TCP_ACK, 0, 0);
@@ -698,7 +698,7 @@ the_more_is_held_the_faster_a_reader_must_be(void **state)
 		r->ss->serve = hard ? press_hard : press;
 		r->ss->arg = r->ss->stack;
 		for (uint32_t i = 0; i < 35; i++) {
-			sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS / 10);
+			sim_stack_run(r->ss, r->ss->now_ns + NS_PER_S / 10);
 			for (uint32_t k = 0; k < 2; k++) {
 				r->our_next[k] += per_tenth[k];
 				feed(r, k, TCP_ACK, 0, 0);

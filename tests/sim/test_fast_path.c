@@ -9,6 +9,7 @@
  */
 #include "sim_pair.h"
 
+#include "base/time_units.h"
 #include "net/neigh_table.h"
 #include "tcp/tcp.h"
 #include "support/test.h"
@@ -23,7 +24,6 @@
 #define STEPS        220u
 #define STEP_NS      3000000u
 #define SILENCE_S    40u
-#define SECOND_NS    1000000000ull
 #define SHORT        400u /* most texts are shorter */
 #define LONG         9000u
 #define BULK         200000u
@@ -159,7 +159,7 @@ some_config(struct sim_rng *rng, uint64_t seed)
 
 	cfg.tcp.timestamps = sim_chance(rng, 700);
 	cfg.tcp.congestion = sim_chance(rng, 500) ? CC_CUBIC : CC_NEWRENO;
-	cfg.tcp.keepalive_idle_ns = SECOND_NS * (1 + sim_below(rng, 30));
+	cfg.tcp.keepalive_idle_ns = NS_PER_S * (1 + sim_below(rng, 30));
 	if (sim_chance(rng, 200))
 		cfg.net.rx_frames_max = 24;
 	if (sim_chance(rng, 200))
@@ -213,7 +213,7 @@ play(uint64_t seed, bool client_open, bool server_open, struct played *p)
 	}
 	for (uint32_t i = 0; i < STEPS; i++) {
 		const uint64_t silence_ns =
-			sim_chance(&t.rng, 5) ? sim_below(&t.rng, SILENCE_S) * SECOND_NS : 0;
+			sim_chance(&t.rng, 5) ? sim_below(&t.rng, SILENCE_S) * NS_PER_S : 0;
 
 		act(&t);
 		sim_pair_run(t.pair, t.pair->now_ns + sim_below(&t.rng, STEP_NS) + silence_ns + 1,

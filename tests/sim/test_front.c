@@ -11,6 +11,7 @@
 #include "sim_service.h"
 #include "zeroed.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -24,7 +25,6 @@
 #define ITEMS_MAX  4096u
 #define STEP_NS    100000u
 #define MS         1000000ull
-#define SECOND_NS  (1000 * MS)
 #define TIMEOUT_NS (50 * MS)
 #define RETRY_NS   (400 * MS)
 #define CONNECT_NS (30 * MS)
@@ -559,7 +559,7 @@ check_nothing_held(struct world *w)
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		if (w->client[i].conn != NULL)
 			conn_close_detach(w->sim.ss->stack, w->client[i].conn);
-	run(w, 2 * SECOND_NS);
+	run(w, 2 * NS_PER_S);
 	check_eq(front_keys_open(w->front), 0);
 	check_eq(serve_awaits_open(core->serve), 0);
 	for (uint32_t i = 0; i < FLEET_SERVERS; i++)
@@ -587,7 +587,7 @@ every_client_hears_what_the_servers_have(void **state)
 			check_eq(front_lane_info(w->front, i).meta, w->meta);
 		}
 		clients_open(w, seed);
-		clients_talk(w, 100, 10 * SECOND_NS);
+		clients_talk(w, 100, 10 * NS_PER_S);
 		check(count(w, FRONT_HITS) > 1000 && count(w, FRONT_MISSES) > 200);
 		check_eq(count(w, FRONT_CONNECTED), FLEET_SERVERS);
 		check(front_stats_trip_us_mt(&w->stats, 0, 50) > 0);
@@ -606,13 +606,13 @@ however_replies_are_cut(void **state)
 	} rows[] = {{{1, 1}, 3}, {{1, 0}, 3}, {{3, 7}, 6}, {{100, 700}, 40}, {{0, 1461}, 40}};
 
 	for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
-		struct world *w = world_create(i % 2 == 0, 100 * SECOND_NS);
+		struct world *w = world_create(i % 2 == 0, 100 * NS_PER_S);
 
 		for (uint32_t k = 0; k < FLEET_SERVERS; k++)
 			w->fleet.server[k].piece = rows[i / 2].pieces[k];
 		clients_open(w, i);
 		w->sim.wire->faults.delay_ns = 1000;
-		clients_talk(w, rows[i / 2].requests, 100 * SECOND_NS);
+		clients_talk(w, rows[i / 2].requests, 100 * NS_PER_S);
 		check_eq(count(w, FRONT_CONNECTED), FLEET_SERVERS);
 		check_nothing_held(w);
 		world_destroy(w);
@@ -665,11 +665,11 @@ a_server_that_fails_costs_its_own_keys(void **state)
 		struct fleet_server *bad = &w->fleet.server[1];
 
 		clients_open(w, i);
-		clients_talk(w, 10, SECOND_NS);
+		clients_talk(w, 10, NS_PER_S);
 		bad->mode = faults[i / 2].mode;
 		bad->says = faults[i / 2].says;
 		w->may_fail[1] = true;
-		clients_talk(w, 60, 20 * SECOND_NS);
+		clients_talk(w, 60, 20 * NS_PER_S);
 		if (count(w, FRONT_FAILED) + count(w, FRONT_SERVER_BROKEN) == 0)
 			fail_msg("%s: nothing failed", faults[i / 2].name);
 		if ((lines_refused(w) != 0) != (strstr(faults[i / 2].name, "an error") != NULL))
@@ -679,7 +679,7 @@ a_server_that_fails_costs_its_own_keys(void **state)
 		if (front_lane_info(w->front, 1).state != LANE_UP)
 			fail_msg("%s: not up again", faults[i / 2].name);
 		w->may_fail[1] = false;
-		clients_talk(w, 30, SECOND_NS);
+		clients_talk(w, 30, NS_PER_S);
 		check_nothing_held(w);
 		world_destroy(w);
 	}
@@ -738,11 +738,11 @@ a_server_is_where_its_name_says(void **state)
 	check_eq(front_lane_info(w->front, 1).state, LANE_DOWN);
 	w->may_fail[1] = true;
 	clients_open(w, 1);
-	clients_talk(w, 20, 2 * SECOND_NS);
+	clients_talk(w, 20, 2 * NS_PER_S);
 	sim_front_move(w->servers, 1, &second);
 	run(w, 50 * MS);
 	w->may_fail[1] = false;
-	clients_talk(w, 20, SECOND_NS);
+	clients_talk(w, 20, NS_PER_S);
 	sim_front_move(w->servers, 1, &first);
 	run(w, 50 * MS);
 	check_eq(front_lane_info(w->front, 1).state, LANE_UP);
@@ -767,7 +767,7 @@ an_end_while_nothing_is_asked_is_no_failure(void **state)
 		for (uint32_t i = 0; i < FLEET_SERVERS; i++)
 			check_eq(front_lane_info(w->front, i).failures, age_ms < 1000);
 		clients_open(w, age_ms);
-		clients_talk(w, 10, SECOND_NS);
+		clients_talk(w, 10, NS_PER_S);
 		check_eq(count(w, FRONT_FAILED), 0);
 		for (uint32_t i = 0; i < FLEET_SERVERS; i++)
 			check_eq(front_lane_info(w->front, i).failures, 0);
@@ -780,7 +780,7 @@ an_end_while_nothing_is_asked_is_no_failure(void **state)
 static uint64_t
 talk_beside(uint32_t mutes, uint32_t big, uint64_t settle_ns)
 {
-	struct world *w = world_create(false, SECOND_NS);
+	struct world *w = world_create(false, NS_PER_S);
 	uint64_t begin_ns, took_ns;
 
 	w->big = big;
@@ -793,7 +793,7 @@ talk_beside(uint32_t mutes, uint32_t big, uint64_t settle_ns)
 	run(w, settle_ns);
 	clients_open(w, 1);
 	begin_ns = w->sim.ss->now_ns;
-	clients_talk(w, 100, 10 * SECOND_NS);
+	clients_talk(w, 100, 10 * NS_PER_S);
 	took_ns = w->sim.ss->now_ns - begin_ns;
 	print_message("%u that do not read: %u ms\n", mutes, (uint32_t)(took_ns / MS));
 	check_eq(count(w, FRONT_SERVER_LATE), 0);
@@ -812,7 +812,7 @@ who_does_not_read_costs_others_no_answer(void **state)
 
 		for (uint32_t mutes = 5; mutes <= MUTES; mutes *= 2) {
 			talk_beside(mutes, big, 10 * MS);
-			check(talk_beside(mutes, big, 3 * SECOND_NS / 2) * 2 <= alone_ns * 3);
+			check(talk_beside(mutes, big, 3 * NS_PER_S / 2) * 2 <= alone_ns * 3);
 		}
 	}
 }
@@ -823,12 +823,12 @@ static void
 no_value_is_missed_for_want_of_memory(void **state)
 {
 	for (uint64_t bytes = 256u << 10; bytes <= 2u << 20; bytes *= 2) {
-		struct world *w = world_create_of(false, SECOND_NS, bytes);
+		struct world *w = world_create_of(false, NS_PER_S, bytes);
 
 		w->big = 30;
 		run(w, 50 * MS);
 		clients_open(w, bytes);
-		clients_talk(w, 10, 20 * SECOND_NS);
+		clients_talk(w, 10, 20 * NS_PER_S);
 		check_eq(count(w, FRONT_SERVER_LATE), 0);
 		check_eq(count(w, FRONT_FAILED), 0);
 		check(counter_read(
@@ -849,7 +849,7 @@ a_slow_server_is_not_late(void **state)
 	} rows[] = {
 		{200, 0, 5, 0},
 		{150, 0, 5, 0},
-		{35, 0, 10, 100 * SECOND_NS},
+		{35, 0, 10, 100 * NS_PER_S},
 		{1, 100, 3, 4 * TIMEOUT_NS},
 	};
 
@@ -866,7 +866,7 @@ a_slow_server_is_not_late(void **state)
 		}
 		clients_open(w, i);
 		clients_talk(w, rows[i].requests,
-			     is_late ? rows[i].late_within_ns : 100 * SECOND_NS);
+			     is_late ? rows[i].late_within_ns : 100 * NS_PER_S);
 		check_eq(count(w, FRONT_SERVER_LATE) != 0, is_late);
 		check_eq(count(w, FRONT_FAILED) != 0, is_late);
 		check(is_late || front_stats_trip_us_mt(&w->stats, 0, 99) > TIMEOUT_NS / 1000);

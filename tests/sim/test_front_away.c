@@ -13,6 +13,7 @@
 #include "sim_rng.h"
 #include "zeroed.h"
 
+#include "base/time_units.h"
 #include "front/front_control.h"
 #include "support/test.h"
 
@@ -29,11 +30,10 @@
 #define STEP_NS    200000u
 #define TICK       25u /* steps between those of control */
 #define MS         1000000ull
-#define SECOND_NS  (1000 * MS)
 #define TIMEOUT_NS (40 * MS)
 #define RETRY_NS   (100 * MS)
 #define TTL_S      2
-#define QUIET_NS   (6 * SECOND_NS) /* longer than what stand-ins hold */
+#define QUIET_NS   (6 * NS_PER_S) /* longer than what stand-ins hold */
 #define FRAMES     4096u
 
 static uint64_t seeds = rounds(2, 1); /* or as the first argument says */
@@ -495,7 +495,7 @@ what_a_stand_in_stores_lives_for_gutter_ttl(void **state)
 			      "HD t", 4) == 0);
 		if (i % 2 == 0)
 			SAYS(w, "TOUCHED\r\n", "touch %s 0\r\n", key);
-		run(w, (TTL_S + 1) * SECOND_NS);
+		run(w, (TTL_S + 1) * NS_PER_S);
 		SAYS(w, "EN\r\n", "mg %s\r\n", key);
 	}
 	world_destroy(w);
@@ -516,7 +516,7 @@ a_server_that_missed_a_flush_is_flushed_first(void **state)
 		until(w, 0, FRONT_HEALTH_LIVE);
 		SAYS(w, "END\r\n", "get %s\r\n", key);
 		SAYS(w, "STORED\r\n", "set %s 0 0 1\r\n2\r\n", key);
-		run(w, SECOND_NS);
+		run(w, NS_PER_S);
 		SAYS(w, "VA 1\r\n2\r\n", "mg %s v\r\n", key); /* once */
 		world_destroy(w);
 	}
@@ -534,7 +534,7 @@ so_is_one_that_fails_amid_it(void **state)
 	w->cut[1] = true;
 	SAYS(w, NO_ANSWER, "flush_all\r\n");
 	w->cut[1] = false;
-	run(w, 2 * SECOND_NS);
+	run(w, 2 * NS_PER_S);
 	until(w, 1, FRONT_HEALTH_LIVE);
 	SAYS(w, "END\r\n", "get %s\r\n", key_of(w, 1));
 	world_destroy(w);

@@ -10,6 +10,7 @@
 #include "sim_rng.h"
 #include "zeroed.h"
 
+#include "base/time_units.h"
 #include "proto/mc_udp.h"
 #include "support/test.h"
 
@@ -20,8 +21,7 @@
 #define CORES     3u
 #define STEP_NS   50000u
 #define MS        1000000ull
-#define SECOND_NS 1000000000ull
-#define LONG_NS   (100 * SECOND_NS) /* of copies */
+#define LONG_NS   (100 * NS_PER_S) /* of copies */
 #define SHORT_NS  (400 * MS)
 #define FRAMES    1024u
 #define HEARD_MAX 512u
@@ -132,9 +132,9 @@ front_attach(struct world *w, uint32_t which, uint64_t copy_ns, bool hears_clien
 		.connections = 1,
 		.conns_max = 64,
 		.misses_on_failure = true,
-		.timeout_ns = 20 * SECOND_NS,
-		.connect_timeout_ns = SECOND_NS,
-		.retry_timeout_ns = SECOND_NS,
+		.timeout_ns = 20 * NS_PER_S,
+		.connect_timeout_ns = NS_PER_S,
+		.retry_timeout_ns = NS_PER_S,
 		.ttl_s = 1,
 		.copy_ns = copy_ns,
 		.failure_limit = 2,
@@ -376,7 +376,7 @@ a_word_comes_behind_its_write(void **state)
 	run(w, 50 * MS);
 	ask(w, OTHER, "get k\r\n", IS("1"));
 	w->cut[ONE][SERVER] = false;
-	run(w, 4 * SECOND_NS); /* it is sent again */
+	run(w, 4 * NS_PER_S); /* it is sent again */
 	heard(w, ONE, STORED);
 	ask(w, OTHER, "get k\r\n", IS("2"));
 	world_destroy(w);
@@ -395,7 +395,7 @@ what_is_under_way_is_not_kept(void **state)
 	run(w, 50 * MS);
 	ask(w, ONE, SET("2"), STORED);
 	w->cut[SERVER][OTHER] = false;
-	run(w, 4 * SECOND_NS);
+	run(w, 4 * NS_PER_S);
 	heard(w, OTHER, IS("1"));
 	ask(w, OTHER, "get k\r\n", IS("2"));
 	world_destroy(w);

@@ -10,6 +10,7 @@
 #include "sim_rng.h"
 #include "zeroed.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -20,7 +21,6 @@
 #define STEPS_MAX 200000u
 #define QUIET     3000u /* steps without a byte end a conversation */
 #define TEXT_MAX  (8u << 20)
-#define SECOND_NS 1000000000ull
 #define FRAMES    4096u
 #define KEYS      8u
 
@@ -78,9 +78,9 @@ front_attach(struct world *w, enum front_speech speech)
 		.conns_max = 64,
 		.speech = speech,
 		.misses_on_failure = true,
-		.timeout_ns = SECOND_NS,
-		.connect_timeout_ns = SECOND_NS,
-		.retry_timeout_ns = SECOND_NS,
+		.timeout_ns = NS_PER_S,
+		.connect_timeout_ns = NS_PER_S,
+		.retry_timeout_ns = NS_PER_S,
 		.shared = w->shared,
 		.ttl_s = 1,
 		.failure_limit = 2,

@@ -5,6 +5,7 @@
  */
 #include "sim_client.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -13,7 +14,6 @@
 #define SETTERS_MAX 300u
 #define OTHERS      10u
 #define CLIENTS     (SETTERS_MAX + OTHERS)
-#define SECOND_NS   1000000000ull
 #define STEP_NS     100000u /* between two turns, at most */
 #define SMALL       20000u
 
@@ -146,7 +146,7 @@ work(const struct mix *mix)
 	o.cores.frames = mix->frames + 4096;
 	o.cores.memory_bytes = (size_t)mix->memory_mb << 20;
 	o.cable.rate = mix->rate;
-	o.cable.queue_ns = SECOND_NS;
+	o.cable.queue_ns = NS_PER_S;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	for (uint32_t i = 0; i < mix->setters; i++)
 		join(w, true, mix->large);
@@ -178,7 +178,7 @@ bytes_of(const struct result *r, const struct mix *mix)
 static void
 sixty_setters_stop_others_no_more_than_sixteen_do(void **state)
 {
-	const struct mix sixteen = {16, 250000, 16, 2048, 500000000, SECOND_NS / 2, SECOND_NS};
+	const struct mix sixteen = {16, 250000, 16, 2048, 500000000, NS_PER_S / 2, NS_PER_S};
 	struct mix sixty = sixteen;
 	struct result few, many;
 
@@ -195,13 +195,13 @@ sixty_setters_stop_others_no_more_than_sixteen_do(void **state)
 static void
 three_hundred_who_begin_at_once_take_no_more_than_their_share(void **state)
 {
-	const struct mix mix = {300, 1000000, 64, 5120, 1250000000, 0, SECOND_NS / 5};
-	const uint64_t share_ns = (mix.setters + OTHERS) * SMALL * SECOND_NS / mix.rate;
+	const struct mix mix = {300, 1000000, 64, 5120, 1250000000, 0, NS_PER_S / 5};
+	const uint64_t share_ns = (mix.setters + OTHERS) * SMALL * NS_PER_S / mix.rate;
 	const struct result r = work(&mix);
 
 	check(r.slowest_ns <= share_ns);
 	check_eq(r.timeouts, 0);
-	check(bytes_of(&r, &mix) * SECOND_NS >= mix.beside_ns * mix.rate / 10 * 7);
+	check(bytes_of(&r, &mix) * NS_PER_S >= mix.beside_ns * mix.rate / 10 * 7);
 }
 
 int

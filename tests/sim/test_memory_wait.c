@@ -7,12 +7,12 @@
 #include "sim_rng.h"
 #include "sim_client.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdlib.h>
 
 #define CLIENTS    64u
-#define SECOND_NS  1000000000ull
 #define MS_NS      1000000ull
 #define STEP_NS    100000u /* between two turns, at most */
 #define BATCH_MAX  12u
@@ -219,7 +219,7 @@ world_create(const struct mix *mix, uint64_t seed)
 	o.cores.memory_bytes = (size_t)mix->memory_mb << 20;
 	o.clients.tcp.conns_max = CLIENTS;
 	o.cable.rate = mix->rate;
-	o.cable.queue_ns = SECOND_NS;
+	o.cable.queue_ns = NS_PER_S;
 	o.pause_ns = mix->pause_ns;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	return w;
@@ -249,9 +249,9 @@ all_get_on(const struct mix *mix, uint64_t seed, uint64_t still_most_ns, uint64_
 	uint64_t slowest_ns = 0;
 
 	join(w);
-	sim_service_run(&w->sim, 2 * SECOND_NS, STEP_NS);
+	sim_service_run(&w->sim, 2 * NS_PER_S, STEP_NS);
 	w->ending = true;
-	sim_service_run(&w->sim, SECOND_NS, STEP_NS);
+	sim_service_run(&w->sim, NS_PER_S, STEP_NS);
 	for (uint32_t i = 0; i < mix->clients; i++) {
 		const struct client *cl = &w->client[i];
 
@@ -279,7 +279,7 @@ forty_who_set_long_values_into_8_mb_get_on(void **state)
 	const struct mix mix = {
 		.clients = 40, .memory_mb = 8, .pipeline = 1, .set_part = 1, .rate = 125000000};
 
-	all_get_on(&mix, 1, 50 * MS_NS, SECOND_NS);
+	all_get_on(&mix, 1, 50 * MS_NS, NS_PER_S);
 }
 
 static void
@@ -288,7 +288,7 @@ forty_who_set_and_get_in_batches_get_on(void **state)
 	const struct mix mix = {
 		.clients = 40, .memory_mb = 8, .pipeline = 12, .set_part = 3, .rate = 125000000};
 
-	all_get_on(&mix, 1, 50 * MS_NS, SECOND_NS);
+	all_get_on(&mix, 1, 50 * MS_NS, NS_PER_S);
 }
 
 /* What all of them may send comes at once, after each pause. With wide windows that is more than
@@ -304,7 +304,7 @@ a_core_that_pauses_loses_nobody(void **state)
 				.pause_ns = 30 * MS_NS};
 
 	for (uint64_t seed = 2; seed <= 3; seed++)
-		all_get_on(&mix, seed, 100 * MS_NS, SECOND_NS);
+		all_get_on(&mix, seed, 100 * MS_NS, NS_PER_S);
 }
 
 /* An eighth of the frames: values that are begun have theirs, or those who wait take them all. */
@@ -318,8 +318,8 @@ with_few_frames_all_are_answered(void **state)
 				.set_part = 3,
 				.rate = 125000000};
 
-	all_get_on(&mix, 1, 200 * MS_NS, 5 * SECOND_NS / 2);
-	all_get_on(&mix, 3, 200 * MS_NS, 5 * SECOND_NS / 2);
+	all_get_on(&mix, 1, 200 * MS_NS, 5 * NS_PER_S / 2);
+	all_get_on(&mix, 3, 200 * MS_NS, 5 * NS_PER_S / 2);
 }
 
 int

@@ -5,11 +5,11 @@
  */
 #include "sim_pair.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
-#define SECOND_NS 1000000000ull
-#define CONNS     8u
-#define NOBODY    (SIM_PEERS + 77)
+#define CONNS  8u
+#define NOBODY (SIM_PEERS + 77)
 
 struct side {
 	uint32_t opened, gone, failed;
@@ -76,7 +76,7 @@ peers_leave_slots_for_our_own_connections(void **state)
 			check_ptr(open_own(p));
 		for (uint32_t i = 0; i < 2 * CONNS; i++)
 			check_ptr(sim_pair_connect(p));
-		sim_pair_run(p, p->now_ns + SECOND_NS, NULL, NULL);
+		sim_pair_run(p, p->now_ns + NS_PER_S, NULL, NULL);
 		check_eq(sides[SIM_SERVER].opened, 5);
 		for (uint32_t i = before; i < 3; i++)
 			check_ptr(open_own(p));
@@ -101,7 +101,7 @@ memory_pressure_leaves_our_own_connections_alone(void **state)
 	s = p->side[SIM_CLIENT]->stack;
 	for (uint32_t i = 0; i < CONNS; i++)
 		check_ptr(conns[i] = sim_pair_connect(p));
-	sim_pair_run(p, p->now_ns + SECOND_NS / 100, NULL, NULL);
+	sim_pair_run(p, p->now_ns + NS_PER_S / 100, NULL, NULL);
 	check_eq(sides[SIM_CLIENT].opened, CONNS);
 	p->wire->faults.lose = 1000;
 	for (uint32_t i = 0; i < CONNS; i++) {
@@ -110,7 +110,7 @@ memory_pressure_leaves_our_own_connections_alone(void **state)
 		conn_commit(s, conns[i], sizeof bytes);
 		check_eq(conn_unacknowledged(conns[i]), sizeof bytes);
 	}
-	sim_pair_run(p, p->now_ns + 20 * SECOND_NS, NULL, NULL);
+	sim_pair_run(p, p->now_ns + 20 * NS_PER_S, NULL, NULL);
 	check(sim_stack_count(p->side[SIM_CLIENT], TCP_MEMORY_PRESSURE) > 0);
 	check_eq(sides[SIM_CLIENT].gone, 0);
 	sim_pair_destroy(p);

@@ -8,6 +8,7 @@
 #include "sim_rng.h"
 #include "sim_client.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -15,7 +16,6 @@
 
 #define CLIENTS_MAX 256u
 #define MS_NS       1000000ull
-#define SECOND_NS   (1000 * MS_NS)
 #define STEP_NS     100000u /* between two turns, at most */
 #define TICK_NS     (10 * MS_NS)
 #define LARGE       1000000u
@@ -149,7 +149,7 @@ may_read(const struct world *w, const struct client *cl)
 {
 	if (cl->rate == 0 || cl->verb == VERB_SET)
 		return UINT32_MAX;
-	return (uint32_t)((w->sim.ss->now_ns - cl->asked_ns) * cl->rate / SECOND_NS);
+	return (uint32_t)((w->sim.ss->now_ns - cl->asked_ns) * cl->rate / NS_PER_S);
 }
 
 static void
@@ -199,7 +199,7 @@ world_create(uint32_t memory_mb)
 	w->rng.state = 1;
 	o.cores.memory_bytes = (size_t)memory_mb << 20;
 	o.cable.rate = CABLE_RATE;
-	o.cable.queue_ns = SECOND_NS;
+	o.cable.queue_ns = NS_PER_S;
 	o.clients.tcp.conns_max = CLIENTS_MAX;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	return w;
@@ -279,7 +279,7 @@ honest_beside(uint32_t crowd, uint64_t rate)
 	good = join(w, ROLE_READER, 1, 1000000);
 	join(w, ROLE_READER, crowd, rate);
 	w->measures = true;
-	run(w, 5 * SECOND_NS);
+	run(w, 5 * NS_PER_S);
 	r = (struct result){
 		.set_us = p99_us(&w->sets),
 		.get_us = p99_us(&w->gets),

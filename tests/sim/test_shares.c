@@ -13,6 +13,7 @@
 #include "sim_rng.h"
 #include "sim_client.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -21,7 +22,6 @@
 #define CLIENTS_MAX       1024u
 #define CLIENT_FRAMES_MAX 262144u
 #define MS_NS             1000000ull
-#define SECOND_NS         (1000 * MS_NS)
 #define STEP_NS           100000u /* between two turns, at most */
 #define LEAST_NS          2000u
 #define TICK_NS           (MS_NS / 5)
@@ -316,7 +316,7 @@ listen_to(struct world *w, struct client *cl)
 	uint64_t may = UINT64_MAX;
 
 	if (cl->reader)
-		may = (w->sim.ss->now_ns - cl->began_ns) * w->crowd->rate / SECOND_NS - cl->read;
+		may = (w->sim.ss->now_ns - cl->began_ns) * w->crowd->rate / NS_PER_S - cl->read;
 	for (struct view v = conn_peek(cl->base.conn); v.len > 0 && may > 0;
 	     v = conn_peek(cl->base.conn)) {
 		const uint32_t n = v.len < may ? v.len : (uint32_t)may;
@@ -399,7 +399,7 @@ world_create(const struct crowd *crowd)
 	o.cores.conn_requests_max = 20;
 	o.cable.delay_ns = 20000;
 	o.cable.rate = 1250000000;
-	o.cable.queue_ns = SECOND_NS;
+	o.cable.queue_ns = NS_PER_S;
 	/* What readers leave unread takes none from others. */
 	o.clients.net.rx_frames_max = CLIENT_FRAMES_MAX;
 	o.client_frames = CLIENT_FRAMES_MAX + 8192;
@@ -542,11 +542,11 @@ honest_beside(const struct crowd *crowd)
 
 	fill(w);
 	join(w, false, HONEST);
-	run(w, SECOND_NS / 2);
+	run(w, NS_PER_S / 2);
 	join(w, true, crowd->count);
-	run(w, SECOND_NS / 10);
+	run(w, NS_PER_S / 10);
 	w->measures = true;
-	run(w, 5 * SECOND_NS);
+	run(w, 5 * NS_PER_S);
 	r = result_of(w);
 	world_destroy(w);
 	return r;

@@ -13,6 +13,7 @@
 #include "sim_rng.h"
 
 #include "admin/admin.h"
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -21,7 +22,6 @@
 #define CLIENTS_MAX   1024u
 #define CLIENT_FRAMES 65536u
 #define MS_NS         1000000ull
-#define SECOND_NS     (1000 * MS_NS)
 #define STEP_NS       100000u /* between two turns, at most */
 #define LEAST_NS      2000u
 #define TICK_NS       (MS_NS / 5)
@@ -235,7 +235,7 @@ turn_peer(struct world *w, struct client *cl)
 	}
 	peer_hear(w, cl);
 	if (crowd->body != 0 && cl->left > 2) {
-		const uint64_t may = crowd->first + age_ns * crowd->rate / SECOND_NS;
+		const uint64_t may = crowd->first + age_ns * crowd->rate / NS_PER_S;
 		const uint32_t sent = crowd->body + 2 - cl->left;
 
 		if (may > sent)
@@ -277,7 +277,7 @@ world_create(const struct crowd *crowd)
 	o.cores.conn_requests_max = 20;
 	o.cable.delay_ns = 20000;
 	o.cable.rate = 1250000000;
-	o.cable.queue_ns = SECOND_NS;
+	o.cable.queue_ns = NS_PER_S;
 	o.clients.net.rx_frames_max = CLIENT_FRAMES;
 	o.client_frames = CLIENT_FRAMES + 8192;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);

@@ -8,6 +8,7 @@
 #include "sim_rng.h"
 #include "sim_stack.h"
 #include "sim_wire.h"
+#include "base/time_units.h"
 #include "tcp/conn_sources.h"
 
 #include "support/test.h"
@@ -20,7 +21,6 @@
 #define FRAMES    1024u
 #define STEPS_MAX 200000u
 #define CLIENT_IP (SIM_PEERS + 1)
-#define SECOND_NS 1000000000ull
 
 struct stream {
 	struct conn *conn;
@@ -254,7 +254,7 @@ streams_run_both_ways_and_nothing_is_held_in_the_end(void **state)
 		run(p, 1000000);
 		for (uint32_t i = 0; i < CONNS; i++)
 			check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-		run(p, 300 * SECOND_NS);
+		run(p, 300 * NS_PER_S);
 		expect(p, p->client.opened == CONNS && p->server.opened == CONNS);
 		expect(p, p->client.failed == 0);
 		expect(p, p->server.whole == CONNS);
@@ -278,7 +278,7 @@ opens_from_both_sides_at_once_are_one_connection(void **state)
 		p->server.early = seed & 1;
 		check_ptr(connect_to(&p->client, SIM_IP, 7000, 8000));
 		check_ptr(connect_to(&p->server, CLIENT_IP, 8000, 7000));
-		run(p, 300 * SECOND_NS);
+		run(p, 300 * NS_PER_S);
 		crossed += sim_stack_count(p->client.ss, TCP_SIMULTANEOUS_OPEN) != 0 &&
 			   sim_stack_count(p->server.ss, TCP_SIMULTANEOUS_OPEN) != 0;
 		expect(p, p->client.opened == 1 && p->server.opened == 1);
@@ -299,7 +299,7 @@ closes_from_both_sides_at_once_end_in_order(void **state)
 
 	p->client.early = p->server.early = true;
 	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-	run(p, 30 * SECOND_NS);
+	run(p, 30 * NS_PER_S);
 	check_eq(p->client.gone, 1);
 	check_eq(p->server.gone, 1);
 	check_eq(sim_stack_count(p->client.ss, TCP_RESET_BY_PEER), 0);
@@ -316,7 +316,7 @@ a_port_nobody_serves_is_refused(void **state)
 	struct pair *p = pair_create(&none, 6);
 
 	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT + 1, 0));
-	run(p, SECOND_NS);
+	run(p, NS_PER_S);
 	check_eq(p->client.failed, 1);
 	check_eq(p->client.why, CONNECT_REFUSED);
 	check_eq(p->client.opened, 0);
@@ -332,13 +332,13 @@ a_peer_that_never_answers_is_given_up_after_three_minutes(void **state)
 
 	/* The way there is found first. */
 	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT + 1, 0));
-	run(p, SECOND_NS);
+	run(p, NS_PER_S);
 	p->client.failed = 0;
 	p->wire->faults.lose = 1000;
 	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-	run(p, 180 * SECOND_NS);
+	run(p, 180 * NS_PER_S);
 	check_eq(p->client.failed, 0);
-	run(p, 10 * SECOND_NS);
+	run(p, 10 * NS_PER_S);
 	check_eq(p->client.failed, 1);
 	check_eq(p->client.why, CONNECT_TIMED_OUT);
 	check_nothing_held(p, &p->client);
@@ -353,7 +353,7 @@ a_next_hop_that_does_not_exist_is_unreachable(void **state)
 
 	check_ptr(connect_to(&p->client, SIM_PEERS + 77, SIM_PORT, 0)); /* on the link */
 	check_ptr(connect_to(&p->client, 0x08080808, SIM_PORT, 0));     /* there is no gateway */
-	run(p, 10 * SECOND_NS);
+	run(p, 10 * NS_PER_S);
 	check_eq(p->client.failed, 2);
 	check_eq(p->client.why, CONNECT_UNREACHABLE);
 	check_eq(sim_stack_count(p->client.ss, TCP_CONNECT_UNREACHABLE), 2);
@@ -369,7 +369,7 @@ what_is_closed_before_it_opens_tells_nobody(void **state)
 
 	conn_close(p->client.ss->stack, connect_to(&p->client, SIM_IP, SIM_PORT, 0));
 	conn_abort(p->client.ss->stack, connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-	run(p, SECOND_NS);
+	run(p, NS_PER_S);
 	check_eq(p->client.opened + p->client.failed + p->client.gone, 0);
 	check_eq(p->server.opened, 0);
 	check_nothing_held(p, &p->client);
@@ -432,7 +432,7 @@ a_source_with_its_share_of_connections_is_refused(void **state)
 	for (uint32_t round = 1; round <= 2; round++) {
 		for (uint32_t i = 0; i < CONNS; i++)
 			check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-		run(p, 5 * SECOND_NS);
+		run(p, 5 * NS_PER_S);
 		check_eq(p->server.opened, 3 * round);
 		check_eq(sim_stack_count(p->server.ss, TCP_REFUSED_SOURCE), (CONNS - 3) * round);
 		/* The three have ended in order, and the next round finds room for three. */
@@ -477,7 +477,7 @@ streams_run_through_cookies(void **state)
 		flood(p);
 		for (uint32_t i = 0; i < CONNS; i++)
 			check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-		run(p, 90 * SECOND_NS);
+		run(p, 90 * NS_PER_S);
 		expect(p, sim_stack_count(p->server.ss, TCP_COOKIES_OPENED) == CONNS);
 		expect(p, p->client.opened == CONNS && p->server.whole == CONNS);
 		expect(p, sim_stack_count(p->client.ss, TCP_DROP_PAWS) == 0);
