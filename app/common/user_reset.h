@@ -22,8 +22,7 @@
 
 #define USER_RESET_GRACE_MS 1000u /* an orderly end takes less */
 #define USER_RESET_EVENTS   64u
-#define USER_RESET_BYTES    128u /* bytes of a frame: Ethernet, IP with options, TCP without options \
-				  */
+#define USER_RESET_BYTES    128u /* Ethernet, IP with options, TCP without */
 
 /* A client as a core sees it: its address, and our port that it is connected to. */
 struct user_client {
