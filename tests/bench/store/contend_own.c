@@ -124,7 +124,7 @@ const struct contender contend_own = {
 	.lookup = lookup_in_stages,
 };
 
-/* The same store, with many keys in one call. */
+/* The store of contend_own, with many keys in one call. */
 const struct contender contend_own_many = {
 	.name = "clockoo many",
 	.join = join,
