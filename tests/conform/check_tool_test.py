@@ -70,7 +70,7 @@ CLEAN = {
     "lib/dpdk/eal.c": OPENING + "#include <rte_eal.h>\n#include <wire/if.h>\n",
 }
 
-# What is changed, what tools/check must say about it.
+# A change of the clean tree, and the words with which tools/check must refuse it.
 VIOLATIONS = [
     ("a room that includes upwards",
      {"lib/base/bytes.c": OPENING + '#include "wire/frame.h"\n'},
@@ -164,7 +164,7 @@ VIOLATIONS = [
      {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame", above="seg")
       .replace("end of layers", "end")}, "the block of layers has no end"),
 ]
-# What looks like a breach and is none.
+# Changes that resemble a breach and are none.
 FINE = [
     ("a longer word", {"lib/wire/frame2.h": f"int un{BANNED}ed;\n"}),
     ("a room in layers", LAYERED),
