@@ -39,7 +39,7 @@ kept_now(struct gap_now *now)
 	fclose(file);
 }
 
-/* A shared lock for a moment: a start that meets it tries again. */
+/* Takes a shared lock for a moment. A start that meets it tries again. */
 static bool
 is_in_use(int fd)
 {
@@ -198,7 +198,7 @@ print_one(const struct config *cfg, const char *path, FILE *out)
 
 	kept_look(&look, cfg, path, bytes);
 	if (look.pid == 0 && strcmp(path, cfg->memory_file) != 0)
-		return; /* another program's */
+		return; /* files of other programs are skipped */
 	fprintf(out, "%s: %llu MB, %llu of them in memory: %s%s\n", path,
 		(unsigned long long)look.bytes >> MB_SHIFT,
 		(unsigned long long)look.allocated >> MB_SHIFT,

@@ -48,7 +48,7 @@ refuse_permanently(const struct appliance *a, struct error *err)
 	return start_refused(a, err);
 }
 
-/* memcached's -r. A no of the kernel is a warning, as there. */
+/* Raises the limit of core files, as memcached's -r. If the kernel refuses, it is a warning. */
 static void
 raise_core_limit(const struct config *c)
 {
@@ -63,8 +63,8 @@ raise_core_limit(const struct config *c)
 			"clockoo: warning: --enable-coredumps: cannot raise the core file limit\n");
 }
 
-/* memcached's -k, a no is a warning too. Called after all allocations: with MCL_FUTURE a later
- * allocation could fail at the limit, in any library. */
+/* Locks memory, as memcached's -k; a refusal is a warning too. Called after all allocations: with
+ * MCL_FUTURE a later allocation in any library could fail at the limit. */
 static void
 lock_memory(const struct config *c)
 {
@@ -150,8 +150,7 @@ say_not_ready(const struct appliance *a, struct error *err)
 	return false;
 }
 
-/* --check and the commands on --memory-file are about what a start would find. False: it would
- * fail. */
+/* Prints what a start would do with --memory-file, for --check. False if a start would fail. */
 static bool
 say_what_is_kept(const struct appliance *a)
 {
@@ -307,7 +306,7 @@ main(int argc, char **argv)
 	const bool is_arena = argc > 1 && strcmp(argv[1], "arena") == 0;
 	const bool has_word = is_arena && argc > 2 && argv[2][0] != '-';
 	const char *const what = has_word ? argv[2] : "";
-	/* Words before the options. */
+	/* Words that precede the options. */
 	const int words = is_doctor ? 1 : is_arena ? 1 + has_word : 0;
 	struct error err;
 

@@ -13,7 +13,8 @@
 
 #define LINES_BYTES 64u
 
-/* A variable meant for another process is as good as none (sd_watchdog_enabled(3)). */
+/* Returns the manager's time limit, 0 if there is none or it is meant for another process
+ * (sd_watchdog_enabled(3)). */
 static uint64_t
 watchdog_asked(void)
 {

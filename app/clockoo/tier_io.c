@@ -25,7 +25,7 @@ struct tier_io {
 	uint32_t count;
 	uint32_t rings_open;
 	struct flash_uring *rings;
-	struct flash_queue *queues; /* NULL: there are rings */
+	struct flash_queue *queues; /* NULL: rings are used */
 	struct flash_threads groups[GROUPS];
 	pthread_t helpers[HELPERS];
 	uint32_t helper_count;
@@ -127,7 +127,7 @@ device_error(int e, struct error *err)
 			 strerror(-e));
 }
 
-/* The mapping has room for either kind. */
+/* Maps memory that has room for either kind. */
 static struct tier_io *
 map(uint32_t count)
 {

@@ -62,7 +62,7 @@ listen_refused(const struct forward *f, int why, struct error *err)
 			      address_text(text, f), fix);
 }
 
-/* Returns 0, or what the host says. */
+/* Makes libslirp listen at a socket of the host. Returns 0 or the host's errno. */
 static int
 forward(Slirp *slirp, const struct config *cfg, const struct forward *f)
 {
@@ -94,7 +94,7 @@ udp_is_single(const struct config *cfg, struct error *err)
 	return true;
 }
 
-/* Returns as forward(), which failed for *f then. */
+/* Listens for TCP at l; *f is what failed otherwise. Returns as forward() does. */
 static int
 listen_tcp(Slirp *slirp, const struct config *cfg, const struct config_listener *l,
 	   struct forward *f)
@@ -122,7 +122,8 @@ listen_udp(Slirp *slirp, const struct config *cfg, const struct config_listener 
 	return why;
 }
 
-/* A list for all addresses of both families is a container's default; its host may have one. */
+/* True if the host has no such address family and another listener remains. A container's default
+ * lists both families, and its host may have one. */
 static bool
 may_be_left_out(const struct config *cfg, const struct config_listener *l, int why,
 		const struct error *err)

@@ -32,10 +32,10 @@
 #define slirp_pollfds_fill slirp_pollfds_fill_socket
 #endif
 
-#define CATCH_UP_MS     1       /* how long sockets are left alone while a core has much to read */
-#define ROUNDS_MAX      64u     /* of CABLE_BURST frames a lane between two polls */
-#define CONFIG_VERSION  4u      /* of struct SlirpConfig: libslirp 4.7 */
-#define SPARE_FDS       64u     /* beside connections */
+#define CATCH_UP_MS     1   /* sockets are not read for this long while a core has much to read */
+#define ROUNDS_MAX      64u /* rounds between two polls, of CABLE_BURST frames a lane */
+#define CONFIG_VERSION  4u  /* of struct SlirpConfig: libslirp 4.7 */
+#define SPARE_FDS       64u /* beside connections */
 #define FRAGMENT_OFFSET 0x1fffu /* RFC 791 section 3.1 */
 
 /* Places in user_net.fds; libslirp's sockets follow. */
@@ -51,7 +51,7 @@ struct user_timer {
 struct user_net {
 	Slirp *slirp;
 	struct cable *cable;
-	struct handover_config owner; /* how a flow finds its core */
+	struct handover_config owner; /* finds the core of a flow */
 	cpu_set_t cpus;
 	pthread_t thread;
 	bool runs;
@@ -124,7 +124,7 @@ translate_loopback(uint8_t *frame, uint32_t len)
 		translate6((void *)ip);
 }
 
-/* libslirp's frame to us. */
+/* Passes a frame of libslirp to its core. */
 static ssize_t
 send_packet(const void *frame, size_t len, void *arg)
 {
@@ -289,7 +289,7 @@ receive_frames(struct user_net *u)
 				break;
 }
 
-/* Fires what is due. Returns how long the next timer may wait, most_ms at most. */
+/* Fires the timers that are due. Returns how long the next one may wait, most_ms at most. */
 static uint32_t
 run_timers(struct user_net *u, uint32_t most_ms)
 {
@@ -326,7 +326,7 @@ poll_sockets(struct user_net *u)
 	slirp_pollfds_poll(u->slirp, n < 0, get_events, u);
 }
 
-/* Sockets keep what their clients send until the cores have read what is on the way to them. */
+/* Waits while a core has much to read. Meanwhile the sockets keep their clients' bytes. */
 static void
 wait_for_cores(struct user_net *u)
 {
@@ -355,7 +355,7 @@ run(void *arg)
 
 /* ---- start and end ---- */
 
-/* Each connection has a descriptor. Returns how many there may be. */
+/* Raises the limit of descriptors, since each connection has one. Returns the limit. */
 static uint32_t
 raise_fd_limit(const struct config *cfg)
 {
@@ -435,7 +435,7 @@ set_backlog(int fd, int events, void *arg)
 	return 0;
 }
 
-/* libslirp listens with a backlog of 1; a second listen(2) changes it. */
+/* Enlarges the backlog. libslirp listens with a backlog of 1; a second listen(2) changes it. */
 static void
 raise_backlog(struct user_net *u, uint32_t backlog)
 {

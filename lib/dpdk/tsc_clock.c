@@ -212,7 +212,7 @@ tsc_clock_correct_at(struct tsc_clock *clock, struct tsc_sample now)
 		return;
 	next.tsc =
 		now.tsc + (uint64_t)(((unsigned __int128)TSC_CLOCK_LEAD_NS << TICK_SHIFT) / rate);
-	/* One more, since both values are rounded down: the clock never goes back. */
+	/* 1 is added since both values are rounded down: the clock never runs backwards. */
 	next.ns = line_ns(&l, next.tsc) + 1;
 	next.rate_before = l.rate;
 	next.rate = slewed(rate, (int64_t)(line_ns(&l, now.tsc) - now.ns));

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Before 3.2 there was no such compression. */
+/* Releases before 3.2 have no such compression. */
 #ifndef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
 #define SSL_OP_NO_RX_CERTIFICATE_COMPRESSION 0
 #endif
@@ -24,7 +24,7 @@ static const uint8_t session_context[] = "clockoo";
 struct tls_context {
 	SSL_CTX *ctx;
 	BIO_METHOD *method;
-	_Atomic uint32_t users; /* streams, and whoever loaded it */
+	_Atomic uint32_t users; /* its streams, and the caller that loaded it */
 };
 
 struct tls_stream {
@@ -33,14 +33,14 @@ struct tls_stream {
 	struct tls_io *io;
 	struct tls_hello hello;
 	bool is_open;        /* its handshake is complete */
-	bool hello_too_long; /* tls_hello.h; OpenSSL has not seen it, and sends no alert */
+	bool hello_too_long; /* tls_hello.h: OpenSSL did not see it, and sends no alert */
 	uint32_t rekeys;
 };
 
 /* ---- memory ---- */
 
-/* The most heap of a stream, measured (tests/sim/test_tls_memory.c). From 3.2 on each direction has
- * a record layer of its own, and from 3.5 on a stream keeps the peer's ML-KEM key. */
+/* The most heap of a stream, as measured (tests/sim/test_tls_memory.c). From 3.2 on each direction
+ * has its own record layer, and from 3.5 on a stream keeps the peer's ML-KEM key. */
 static const struct {
 	unsigned long since; /* the release, as OpenSSL_version_num() has it */
 	uint32_t stream, handshake;
@@ -187,15 +187,15 @@ context_set(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 	SSL_CTX_set_min_proto_version(ctx, versions[s->min_version & 3]);
 	SSL_CTX_set_verify(ctx, modes[s->verify_mode & 3], NULL);
 	SSL_CTX_set_session_id_context(ctx, session_context, sizeof session_context - 1);
-	/* Sessions live in tickets, at the client. */
+	/* Sessions are stored in tickets, at the client. */
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
 					 SSL_OP_CIPHER_SERVER_PREFERENCE |
-					 /* 700 bytes of a peer would become 64 KB. */
+					 /* Compressed, 700 bytes of a peer would become 64 KB. */
 					 SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	/* A call that reads ends with the first record that is none of the application's: of a
-	 * frame full of key updates each takes some 30 us. */
+	/* A call that reads ends with the first record that is not application data. In a frame
+	 * full of key updates each takes some 30 us. */
 	SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_max_early_data(ctx, 0);
 	SSL_CTX_set_max_cert_list(ctx, TLS_PEER_CHAIN_MAX);
@@ -238,7 +238,8 @@ tls_context_free(struct tls_context *context)
 
 /* ---- dates ---- */
 
-/* The words of a date that matters at now_s; false: none does. who: which certificate. */
+/* Writes the words of a date that is past or near at now_s. False if it is neither. who: the
+ * certificate that it belongs to. */
 static bool
 date_words(const X509 *cert, int64_t now_s, const char *who, char words[TLS_WHY_BYTES])
 {
@@ -307,7 +308,7 @@ tls_stream_free(struct tls_stream *stream)
 	OPENSSL_free(stream);
 }
 
-/* What an earlier call of this thread has left would be taken for the next one's
+/* Clears the thread's error queue: an error of an earlier call would be taken for the next one's
  * (SSL_get_error(3)). */
 static void
 errors_forget(void)
@@ -333,7 +334,7 @@ status_of(const SSL *ssl, int result)
 	}
 }
 
-/* Of the peer's messages, and ours. */
+/* Notes key updates in the messages of the peer and of ours. */
 static void
 on_message(int is_ours, int version, int type, const void *bytes, size_t len, SSL *ssl, void *arg)
 {
@@ -343,7 +344,7 @@ on_message(int is_ours, int version, int type, const void *bytes, size_t len, SS
 	stream->rekeys += !is_ours && type == SSL3_RT_HANDSHAKE;
 }
 
-/* The alert of a hello that is too long, as OpenSSL's of any message that is: fatal,
+/* Writes the alert for a hello that is too long, as OpenSSL does for any such message: fatal,
  * illegal_parameter. Nothing is ciphered before a hello. */
 static void
 alert_put(struct tls_io *io)
@@ -374,7 +375,7 @@ tls_handshake(struct tls_stream *stream, bool *resumed)
 	}
 	if (stream->hello_too_long)
 		alert_put(stream->io);
-	/* An end inside of a handshake is none. */
+	/* An end in the middle of a handshake is a failure. */
 	return status == TLS_ENDED ? TLS_FAILED : status;
 }
 
@@ -399,7 +400,7 @@ tls_write(struct tls_stream *stream, const uint8_t *from, uint32_t bytes)
 	ensure(bytes > 0 && bytes <= TLS_STEP_MAX);
 	errors_forget();
 	status = status_of(stream->ssl, SSL_write_ex(stream->ssl, from, bytes, &n));
-	/* There was room for all of it. */
+	/* The buffer had room for all of it. */
 	return status == TLS_DONE && n == bytes ? TLS_DONE : TLS_FAILED;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Many cores in one store. Goal: a get returns a miss or the last value written, whatever other
- * cores do meanwhile; no count is lost. Method: threads as cores, two that write and two that
+ * Many cores in one store. Goal: a get returns a miss or the last value written, beside any
+ * calls of other cores; no count is lost. Method: threads as cores, two that write and two that
  * read; every value has its key, its version and a sum, so that a reader can check it alone. The
  * run ends at the first lie, or after some seconds without one.
  *

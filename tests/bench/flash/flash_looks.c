@@ -200,8 +200,8 @@ draw_hashes(uint64_t *random)
 		drawn[i] = hash_of(ABSENT + (bench_random(random) & (ABSENT - 1)));
 }
 
-/* Looks up the drawn keys as await_may_have() does for passes with OPS_MAX misses each; without
- * told, one by one. */
+/* Looks up the drawn keys as await_may_have() does, for passes with OPS_MAX misses each; told:
+ * after a prefetch of the pass. */
 static void
 look_drawn(const struct looks *l, bool told, struct looked *sum)
 {

@@ -135,7 +135,7 @@ told(const void *cache)
 	struct store_usage usage;
 
 	store_usage_mt(c->own.store, &usage);
-	/* All memory of the store, tables of its cores included; the index is part of it. */
+	/* The memory of the whole store: it includes the cores' tables and the index. */
 	return (struct cache_told){.items = usage.items,
 				   .item_bytes = c->own.bytes - usage.index_bytes,
 				   .index_bytes = usage.index_bytes};

@@ -1,8 +1,8 @@
 /*
- * What browsers, scrapers and others send to telemetry.http. Goal: whatever comes, and however it
- * is cut, is answered with a status or not at all; the next request is answered in full; no
- * connection is left. Method: the server over a socket of the kernel, its rows made here; the first
- * byte says where the input is cut.
+ * Input that browsers, scrapers and others send to telemetry.http. Goal: any bytes, cut
+ * anywhere, are answered with a status or not at all; the next request is answered in full; no
+ * connection is left. Method: the server over a socket of the kernel, its rows made here; the
+ * first byte says where the input is cut.
  */
 #include "http_server.h"
 #include "stat_rows.h"
@@ -120,7 +120,8 @@ check_status(const char *at)
 	ensure(is_known);
 }
 
-/* With one turn more than it may need: the whole of what is asked for is here. */
+/* Checks that a request is answered in full. It arrives whole, and one turn more is made than it
+ * may need. */
 static void
 next_is_answered(void)
 {

@@ -15,8 +15,8 @@ key_of(uint32_t n, char *to)
 	return (struct view){(const uint8_t *)to, (uint32_t)snprintf(to, 32, "key%u", n)};
 }
 
-/* Returns the value of key n: always the same one. The keys' values have many
- * lengths, so many classes. */
+/* Returns the value of key n, which never changes. The values have many lengths, so many classes.
+ */
 static struct view
 value_of(uint32_t n)
 {
@@ -195,7 +195,8 @@ a_walk_goes_along_with_a_resize(void **state)
 		for (uint32_t n = 0; n < KEYS; n++) {
 			const struct view key = key_of(n, text_of_key);
 
-			/* Where it shrinks, a few are evicted for want of room. */
+			/* The walk is compared with a lookup: where the index shrinks, a few items
+			 * are evicted for lack of room. */
 			if (store_peek(rig.core, key, store_hash(rig.core, key)) != NULL)
 				check_eq(seen[n], 1);
 			else

@@ -38,7 +38,7 @@ struct fake {
 	uint32_t open, offers, taken, ended, absents, claims, flushes, generation;
 	uint32_t laters;         /* offers that are put off */
 	uint32_t slices, sliced; /* of a long value; of the open offer, by now */
-	uint32_t random_of;      /* one offer of so many is put off, one value sliced; 0: none */
+	uint32_t random_of;      /* one offer of this many is put off, one value sliced; 0: none */
 	uint32_t order[KEYS];    /* in which they were taken */
 	uint64_t random;
 	enum meanwhile meanwhile;
@@ -188,7 +188,7 @@ copying(void *arg, struct store_core *sc, uint64_t offer, const struct item *it)
 
 	check(sc == t->rig.core);
 	check_eq(offer, t->open);
-	/* What is pinned is read as it was, also when its key has another version by now. */
+	/* A pinned item reads as it was, even if its key has another version by now. */
 	memcpy(&version, store_value_at(sc, it, 0).data, sizeof version);
 	check_eq(version, t->offered.version);
 	if (item_value_len(it) < ITEM_PIN_MIN_BYTES || ++t->sliced >= slices)
