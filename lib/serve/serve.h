@@ -1,21 +1,21 @@
 /*
  * serve.h - requests in, replies out: the only place where protocol meets storage.
  *
- * The core calls parse, prefetch, execute, in this order, until serve_has_work() says that nothing
- * is left or nothing fits.
+ * The core calls parse, prefetch and execute in this order, and repeats them while
+ * serve_has_work() returns true.
  *
  *   parse    bytes of ready connections and datagrams -> at most OPS_MAX operations
  *   prefetch hash every key, prefetch its buckets, then its items
  *   execute  run the operations in order; write replies
  *
- * Shape:  an operation is one parsed request (one key) and where its answer goes. A request of
- *         more than one datagram's reply is one message.
- * Owner:  a connection's session (open line, body being received) is indexed by conn_slot.
+ * Shape:  an operation is one parsed request (one key) and the destination of its reply. A reply
+ *         that needs more than one datagram is one message.
+ * Owner:  a connection's session (partial line, incomplete body) is indexed by conn_slot.
  * Thread: core-local. Counters are read by telemetry.
- * Errors: every bad request has its answer (mc_req.h); nothing reaches a log.
- * Bounds: OPS_MAX operations a pass, HITS_PER_TURN hits a turn beside them; conn_requests_max
- *         requests of one connection a turn (memcached's -R); UDP_MESSAGES_MAX replies of many
- *         datagrams waiting for room.
+ * Errors: every bad request has its reply (mc_req.h); nothing is logged.
+ * Bounds: OPS_MAX operations a pass, and beside them HITS_PER_TURN hits a turn; conn_requests_max
+ *         requests of one connection a turn (memcached's -R); UDP_MESSAGES_MAX replies of several
+ *         datagrams that wait for room.
  */
 #ifndef CLOCKOO_SERVE_H
 #define CLOCKOO_SERVE_H
@@ -26,18 +26,17 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-/* So many that the first prefetch has arrived before the last one is issued. */
+/* Large enough that the first prefetch has arrived before the last one is issued. */
 #define OPS_MAX 64u
-/* Passes of parse-prefetch-execute in one turn: what is left waits for the next one. With OPS_MAX
- * each they make no more answers than the transmit queue has places. */
+/* Passes of parse, prefetch and execute in one turn; remaining requests wait for the next turn.
+ * Together the passes make no more replies than the transmit queue has places. */
 #define PASSES_MAX       4u
 #define UDP_MESSAGES_MAX 512u
 #define UDP_MESSAGE_DATAGRAMS_MAX                                                                  \
-	4096u /* datagrams of one reply: no client receives more in a row                          \
-	       */
+	4096u /* datagrams of one reply: no client receives more in a row */
 
 struct serve;
-struct serve_shared; /* what `stats` needs of the whole appliance */
+struct serve_shared; /* state that `stats` needs of the whole appliance */
 
 #define SERVE_COUNTERS(X)                                                                          \
 	X(CMD_GET, "keys requested by get and gets")                                               \
@@ -98,54 +97,55 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 
 struct serve_config {
-	uint32_t conns_max;         /* the stack's */
-	uint32_t conns_spare;       /* of them, to answer connections beyond -c */
-	uint32_t links_max;         /* of them, for a supplier's own (serve_link.h) */
+	uint32_t conns_max;   /* the same as the stack's */
+	uint32_t conns_spare; /* of conns_max, to reject connections beyond -c */
+	/* Of conns_max, for connections that a backend opens (serve_link.h). */
+	uint32_t links_max;
 	uint32_t conn_requests_max; /* -R: requests (lines) of one connection a turn */
-	uint32_t core;              /* index of this core, for its store_core */
+	uint32_t core;              /* index of this core, and of its store_core */
 };
 
-/* One clock read a turn; the wall clock is an offset from it, which changes where that clock is
- * set. */
+/* The times of one turn, from a single clock read. The wall clock is an offset from that clock;
+ * the offset changes when the wall clock is set. */
 struct serve_clock {
 	uint64_t now_ns;
-	int64_t unix_ns; /* wall clock of now */
-	int64_t unix_s;  /* its second, which begins when the store's does */
-	uint32_t now_s;  /* the store's clock */
+	int64_t unix_ns; /* wall clock */
+	/* Wall clock in seconds; a second begins when one of the store's clock does. */
+	int64_t unix_s;
+	uint32_t now_s; /* the store's clock */
 };
 
 size_t serve_shared_bytes(uint32_t cores);
 struct serve_shared *serve_shared_create(struct region *region, struct store *store, uint32_t cores,
 					 const char *version);
 
-/* What `stats` and `stats settings` say about the process; conns_max is obeyed, too. */
-/* Bytes of the process beside the store, as its parts were made; for `stats`. */
+/* Bytes of the process beside the store, by part, for `stats`. */
 struct serve_memory {
 	uint64_t frames;
-	uint64_t connections; /* and their requests */
-	uint64_t tables;      /* of cores, and of what they share */
-	uint64_t rings;       /* between cores, and the kernel's */
-	uint64_t program;     /* and libraries, with their heap */
+	uint64_t connections; /* connections and their requests */
+	uint64_t tables;      /* tables of the cores and their shared tables */
+	uint64_t rings;       /* rings between cores and to the kernel */
+	uint64_t program;     /* program and libraries with their heap */
 };
 
-/* What the start found in --memory-file. */
+/* The items that the start found in --memory-file, for `stats`. */
 struct serve_restart {
-	const char *kind;    /* NULL: there is no such file */
+	const char *kind;    /* NULL: no such file */
 	uint64_t kept, lost; /* items */
 	uint64_t us;
 };
 
 struct serve_info {
-	uint32_t earlier_s; /* of the store's clock: processes before this one */
+	uint32_t earlier_s; /* seconds of the store's clock that passed in earlier processes */
 	uint32_t pid;
-	uint32_t conns_max; /* -c, of all cores; 0 is any number */
+	uint32_t conns_max; /* -c, for all cores together; 0: unlimited */
 	uint32_t value_max;
 	uint32_t requests_max; /* -R */
 	uint16_t tcp_port;
-	uint16_t plain_port; /* beside that of TLS; 0: none */
+	uint16_t plain_port; /* the port without TLS beside tcp_port; 0: none */
 	uint16_t udp_port;
 	uint16_t more_ports[TCP_MORE_PORTS_MAX]; /* TCP ports beside tcp_port; 0: none */
-	struct ip_addr ip[LOCAL_COUNT];          /* ours */
+	struct ip_addr ip[LOCAL_COUNT];          /* addresses of the appliance */
 	uint32_t verbosity;
 	struct serve_memory memory;
 	struct serve_restart restart;
@@ -154,15 +154,16 @@ struct serve_info {
 	bool tls;      /* -Z */
 	struct {
 		const char *chain_cert, *key, *ciphers, *ca_cert; /* NULL: not given */
-		uint32_t keyformat, verify_mode, min_version;     /* memcached's numbers */
+		uint32_t keyformat, verify_mode, min_version;     /* numbers as in memcached */
 	} ssl;
-	uint32_t steer_rules, steer_refused; /* that the NIC took, and those it did not */
-	/* Text outlives the service; NULL is none. */
-	const char *inter;     /* as given with -l */
+	uint32_t steer_rules, steer_refused; /* accepted by the NIC; refused by it */
+	/* The strings outlive the service; NULL: not given. */
+	const char *inter;     /* the text of -l */
 	const char *auth_file; /* -Y */
-	const char *steering;  /* how flows find their core */
+	const char *steering;  /* how flows reach their core */
 };
-/* All of it is known before any core turns. What is allowed: serve_policy.h. */
+/* Sets the properties of the process that `stats` and `stats settings` show, and the connection
+ * limit, before any core runs. Permissions: serve_policy.h. */
 void serve_shared_set_info(struct serve_shared *shared, const struct serve_info *info);
 
 size_t serve_bytes(const struct serve_config *cfg);
@@ -170,24 +171,26 @@ struct serve *serve_create(struct region *region, const struct serve_config *cfg
 			   struct serve_shared *shared, struct stack *stack);
 
 void serve_turn(struct serve *sv, const struct serve_clock *clock); /* before stage 5 */
-void serve_parse(struct serve *sv);                                 /* 5 */
-void serve_prefetch(struct serve *sv);                              /* 6 */
-void serve_execute(struct serve *sv);                               /* 7 */
-bool serve_has_work(const struct serve *sv); /* another pass may get something done */
+void serve_parse(struct serve *sv);                                 /* stage 5 */
+void serve_prefetch(struct serve *sv);                              /* stage 6 */
+void serve_execute(struct serve *sv);                               /* stage 7 */
+/* True if another pass may make progress in this turn. */
+bool serve_has_work(const struct serve *sv);
 
-/* Requests of the last pass, or of one that has not ended, which is read by a handler of a crash.
- */
+/* Returns the number of requests of the last or current pass. A crash handler may call this in
+ * the middle of a pass. */
 uint32_t serve_pass_requests(const struct serve *sv);
-/* The name of the command of one of them; of what is none, "". */
+/* Returns the command name of request i of that pass, or "" if the request is no command. */
 const char *serve_pass_request_name(const struct serve *sv, uint32_t i);
 
-/* For `stats`; once, before any core turns. They outlive the service. */
+/* Gives the service its core's turn times for `stats`; once, before any core runs. They outlive
+ * the service. */
 void serve_turn_times_set(struct serve *sv, const struct turn_times *times);
 
-/* At a stop, when no connection is left: messages over UDP that wait are not sent. No item is held
- * then. */
+/* Drops the UDP messages that wait to be sent, and unpins their items. Called at a stop when no
+ * connection is left. */
 void serve_drop_messages(struct serve *sv);
-const struct counter *serve_counters(const struct serve *sv); /* SERVE_COUNTER_COUNT of them */
+const struct counter *serve_counters(const struct serve *sv); /* SERVE_COUNTER_COUNT elements */
 extern const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT];
 
 #endif
