@@ -1,19 +1,19 @@
 /*
- * serve_auth.c - authentication: the table of users, the check in front of every request. In text
- * the first command is `set <any key> <flags> <exptime> <bytes>` with "user password" as its body
- * (memcached doc/protocol.txt); in binary SASL PLAIN (RFC 4616). Tokens end at AUTH_TOKEN_MAX
- * bytes.
+ * serve_auth.c - authentication: the table of users, and the check of every request. In text the
+ * first command is `set <any key> <flags> <exptime> <bytes>` with "user password" as its body
+ * (memcached doc/protocol.txt); in binary it is SASL PLAIN (RFC 4616). A token has at most
+ * AUTH_TOKEN_MAX bytes.
  */
 #include "serve_access.h"
 #include "serve_execute.h"
 
-#define AUTH_TOKEN_MAX 16384u /* memcached's */
-#define AUTH_LINE_MIN  6u     /* memcached's: no set is shorter */
-#define ROLES_A_TURN   1024u  /* sessions whose role is looked at again in one turn */
+#define AUTH_TOKEN_MAX 16384u /* as in memcached */
+#define AUTH_LINE_MIN  6u     /* as in memcached: no set is shorter */
+#define ROLES_A_TURN   1024u  /* sessions whose role one turn refreshes */
 
 /* ---- the table ---- */
 
-/* Compares every byte, so that its time does not depend on how many are equal. */
+/* Compares all bytes, so that the time does not depend on how many are equal. */
 static bool
 bytes_differ(const uint8_t *a, const uint8_t *b, uint32_t len)
 {
@@ -24,7 +24,7 @@ bytes_differ(const uint8_t *a, const uint8_t *b, uint32_t len)
 	return differ != 0;
 }
 
-/* Returns the first such user, or NULL. */
+/* Returns the first user with this name and password, or NULL. */
 static const struct serve_user *
 users_match(const struct serve *sv, struct view name, struct view password)
 {
@@ -42,7 +42,8 @@ users_match(const struct serve *sv, struct view name, struct view password)
 	return found;
 }
 
-/* Some connections a turn. False: there are more, and the users are those of before until then. */
+/* Applies a new access list to some connections a turn. False: more remain; the old user table
+ * stays in use until all are done. */
 static bool
 access_refresh(struct serve *sv)
 {
@@ -54,7 +55,7 @@ access_refresh(struct serve *sv)
 	return sv->access_slot == 0;
 }
 
-/* The role of a user by its ID in the table in use; none if it is not there. */
+/* Returns the role of the user with this ID, or MC_ROLE_NONE if the current table lacks it. */
 static enum mc_role
 role_of(const struct serve *sv, uint32_t user)
 {
@@ -66,7 +67,8 @@ role_of(const struct serve *sv, uint32_t user)
 	return MC_ROLE_NONE;
 }
 
-/* A watcher asks for nothing more, so it is closed here. */
+/* Gives the session its user's current role. A watcher sends no requests that could be refused,
+ * so it is closed here. */
 static void
 role_refresh(struct serve *sv, struct session *ss)
 {
@@ -77,7 +79,7 @@ role_refresh(struct serve *sv, struct session *ss)
 		session_close(sv, ss);
 }
 
-/* Some sessions a turn: what their users may do since the table changed. */
+/* Refreshes the roles of some sessions a turn after the table has changed. */
 static void
 roles_refresh(struct serve *sv)
 {
@@ -89,12 +91,12 @@ roles_refresh(struct serve *sv)
 	}
 }
 
-/* Once a turn: the table that counts now. */
+/* Switches to the current table; once a turn. */
 void
 users_refresh(struct serve *sv)
 {
 	/* Acquire: pairs with the release in serve_users_replace_mt and serve_access_replace_mt;
-	 * the table comes with it. */
+	 * makes the table visible. */
 	const uint32_t turn =
 		atomic_load_explicit(&sv->shared->users_version, memory_order_acquire);
 
@@ -105,8 +107,8 @@ users_refresh(struct serve *sv)
 	sv->users_version = turn;
 	sv->role_slot = 0;
 	roles_refresh(sv);
-	/* Release: pairs with the acquire in users_grace_period_over; our looks into the other one
-	 * are over. */
+	/* Release: pairs with the acquire in users_grace_period_over; this core has stopped
+	 * reading the other table. */
 	atomic_store_explicit(&sv->shared->users_version_seen[sv->cfg.core], turn,
 			      memory_order_release);
 }
@@ -129,7 +131,7 @@ authenticate(struct serve *sv, struct session *ss, struct view name, struct view
 static void
 refuse(struct session *ss, struct mc_req *req, enum mc_error error)
 {
-	/* One answer a line, however many keys it has, and noreply does not count. */
+	/* A line gets one reply, however many keys it has, even with noreply. */
 	if (ss->parser.in_line)
 		ss->parser = (struct mc_parser){.swallow = MC_SWALLOW_LINE,
 						.protocol = ss->parser.protocol};
@@ -165,7 +167,8 @@ auth_check_binary(struct mc_req *req)
 	req->flags = (uint8_t)((req->flags | MC_CLOSE_AFTER) & ~(MC_HAS_BODY | MC_QUIET));
 }
 
-/* What a user may not do is refused; the connection stays, and a body is read over. */
+/* Refuses a request that the user's role does not permit. The connection stays open, and a body
+ * is skipped. */
 static bool
 role_check(struct session *ss, struct mc_req *req)
 {
@@ -191,7 +194,7 @@ auth_check(struct session *ss, struct mc_req *req, uint32_t line_len)
 	return true;
 }
 
-/* "user password": what stands before the first space, and all behind it. */
+/* Authenticates with "user password": the name ends at the first space. */
 static void
 token_verify(struct serve *sv, struct op *op, struct view token)
 {
@@ -233,7 +236,8 @@ execute_auth(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* What goes beyond a chunk is no user's token; it is read, and counts as wrong. */
+/* Stores the bytes of a token up to one chunk. A longer token is read to its end and does not
+ * match. */
 uint32_t
 auth_token_append(struct session *ss, struct view src)
 {
@@ -285,7 +289,7 @@ is_plain(struct view mechanism)
 			  (struct view){(const uint8_t *)MECHANISM, sizeof MECHANISM - 1});
 }
 
-/* RFC 4616: [authzid] NUL authcid NUL passwd. The authzid is ignored. */
+/* The message is [authzid] NUL authcid NUL passwd (RFC 4616). The authzid is ignored. */
 static bool
 plain_verify(struct serve *sv, struct session *ss, struct view text)
 {

@@ -1,8 +1,7 @@
 /*
- * serve_begun.c - the share of memory of incomplete values: reserved, released, and two queues over
- * all cores of the values that wait for it. Tickets are numbers from one counter; each core
- * publishes the lowest of each queue, and only the first of a queue checks each turn whether it is
- * next.
+ * serve_begun.c - the fill quota: reservation, release, and three queues over all cores of the
+ * values that wait. Tickets are numbers of one counter. Each core publishes the lowest ticket of
+ * each of its queues, and only the first value of a queue checks each turn whether it may begin.
  */
 #include "serve_begun.h"
 
@@ -10,21 +9,24 @@
 
 #define NO_TICKET UINT64_MAX
 
-/* Proven: so much of the body, or half of it, is here so soon. Less than an initial window (RFC
- * 6928), and more than 43 KB/s, which fills_check() lets pass, brings in that time. */
+/* A value is proven if PROVEN_BYTES of its body, or half of it, arrive within PROVEN_NS. That is
+ * less than an initial window (RFC 6928), and more than arrives in that time at 43 KB/s, a rate
+ * that fills_check() accepts. */
 #define PROVEN_BYTES 8192u
 #define PROVEN_NS    100000000u
-#define PROVEN_PART  4u /* of the quota: slow values do not take it */
+#define PROVEN_PART  4u /* the part of the quota that slow values leave free */
 
-#define BESIDE_PART 2u /* of the quota: for short values, and as much for demoted ones */
-/* A value is short up to this part of the quota: of those that stand beside it there is room for
- * half as many, however large the others are. */
+/* The part of the quota that short values may take beside it; demoted values may take as much
+ * again. */
+#define BESIDE_PART 2u
+/* A value is short up to this part of the quota: half as many fit beside the quota, however
+ * large the other values are. */
 #define SHORT_PART  32u
 #define SHORT_LEAST 65536u
 
 /* A queue of proven values that has not been empty for SHORT_OPENS_NS lets short values begin
- * beside the quota for SHORT_OPEN_NS. It does not matter which value is first: peers that leave and
- * come again do not keep it closed. */
+ * beside the quota for SHORT_OPEN_NS. The first value of the queue may change meanwhile, so
+ * peers that leave and return do not reset that time. */
 #define SHORT_OPENS_NS 200000000u
 #define SHORT_OPEN_NS  10000000000u
 
@@ -34,7 +36,7 @@ quota_used(const struct serve *sv, uint32_t part)
 	return atomic_load_explicit(&sv->shared->quota_used[part], memory_order_relaxed);
 }
 
-/* Whether a queue for this part begins with a lower ticket, on any core. */
+/* True if the queue of this part has a lower ticket on any core. */
 static bool
 queued_before(const struct serve *sv, uint32_t part, uint64_t ticket)
 {
@@ -52,9 +54,9 @@ queued_before(const struct serve *sv, uint32_t part, uint64_t ticket)
 	return false;
 }
 
-/* Slow values leave a quarter to proven ones; these leave a half, while a slow one waits. The only
- * value of its part needs no more than the quota has left, and the only one of all not even that.
- */
+/* True if the quota has room for the value. Slow values leave a quarter to proven ones, and
+ * proven values leave half while a slow one waits. The only value of its part may use all that
+ * is left, and the only value at all exceeds even that. */
 static bool
 has_room(const struct serve *sv, uint32_t part, uint64_t bytes)
 {
@@ -67,7 +69,7 @@ has_room(const struct serve *sv, uint32_t part, uint64_t bytes)
 	return all == 0 || (all + bytes <= most && (own == 0 || own + bytes <= most - left));
 }
 
-/* Of what stands beside the quota. */
+/* True if the value fits into the memory beside the quota. */
 static bool
 fits_beside(const struct serve *sv, uint32_t account, uint64_t bytes)
 {
@@ -108,8 +110,8 @@ proven_part(const struct serve *sv, uint64_t bytes)
 								  : FILL_QUOTA_PROVEN;
 }
 
-/* What a value may begin on: FILL_QUOTA_ACCOUNTS: nothing yet. Each waits behind earlier ones of
- * its queue; slow values behind all that came before. */
+/* Returns the account on which the value may begin; FILL_QUOTA_ACCOUNTS: none yet. A value waits
+ * for the earlier ones of its queue; a slow value waits for all earlier ones. */
 static uint8_t
 account_of(const struct serve *sv, const struct session *ss, uint64_t bytes)
 {
@@ -189,7 +191,7 @@ queue_of(struct serve *sv, const struct session *ss)
 	return &sv->quota_queue[ss->quota_part];
 }
 
-/* Publishes the ticket of the first of this core's queue for a part. */
+/* Publishes the lowest ticket of this core's queue for a part. */
 static void
 publish_first(struct serve *sv, uint32_t part)
 {
@@ -259,7 +261,8 @@ fill_quota_dequeue(struct serve *sv, struct session *ss)
 	first_wake(sv, ss->quota_part);
 }
 
-/* Back to its place by its ticket. Bounded: each connection is in the queue at most once. */
+/* Puts the session back into its queue by its ticket. Bounded: the queue has each connection at
+ * most once. */
 static void
 queue_insert(struct serve *sv, struct session *ss)
 {
@@ -283,7 +286,7 @@ fill_quota_sleeps(struct serve *sv, struct session *ss)
 		list_unlink(&ss->quota_link);
 	else
 		queue_insert(sv, ss);
-	publish_first(sv, ss->quota_part); /* the next turn wakes it */
+	publish_first(sv, ss->quota_part); /* the next turn wakes the first value */
 	return asleep;
 }
 

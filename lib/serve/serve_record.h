@@ -123,7 +123,7 @@ record_lookup_before_write(struct serve *sv, const struct op *op, uint64_t hash)
 struct executed {
 	uint64_t since_ns;
 	uint64_t gets, misses; /* the counters before execution */
-	uint8_t class;         /* enum verb_class; NONE: no request ends with this operation */
+	uint8_t class;         /* VERB_CLASS_NONE: no request ends with this operation */
 	/* For a slow operation: its key and sender, copied because the request's bytes may be
 	 * freed by then. */
 	uint8_t key_len;

@@ -44,8 +44,8 @@ struct conn *serve_tls_open(struct serve *sv, struct conn *wire);
 uint32_t serve_tls_room(struct serve *sv, struct conn *pipe, uint8_t **at);
 /* Delivers `bytes` bytes, possibly 0, that were written there; they are read in this turn. */
 void serve_tls_received(struct serve *sv, struct conn *pipe, uint32_t bytes);
-/* Called in ready(): ready() is called again in the next turn. The core does not stay awake for
- * it. */
+/* Called in ready(): ready() is called again in the next turn, before which the core
+ * does not sleep. */
 void serve_tls_again(struct serve *sv, struct conn *wire);
 /* Returns the number of requests so far, of any transport. */
 uint64_t serve_tls_requests(const struct serve *sv);

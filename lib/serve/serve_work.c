@@ -6,7 +6,8 @@
 #define WORK_SHARES     (1u << 30)
 #define QUEUE_LOOKS_MAX 256u
 
-/* The first request in a turn sets its budget, so that other turns pay nothing. */
+/* Returns the work state with this turn's budget. The first request of a turn sets the budget,
+ * so other turns pay nothing. */
 static struct work *
 work_now(struct serve *sv)
 {
@@ -30,7 +31,7 @@ work_create(struct serve *sv, struct region *region)
 	budget_count_always(&w->shares);
 }
 
-/* No more than its share: its clock is not ahead of that of all. */
+/* True if the connection has had at most its share: its clock is not ahead of the common one. */
 static bool
 has_had_few(const struct work *w, const struct session *ss)
 {
@@ -57,7 +58,7 @@ share_join(struct serve *sv, struct session *ss)
 	budget_join(&sv->work.shares, &ss->work_place, &ip);
 }
 
-/* While others wait: the connection has had so much. */
+/* Advances the connection's clock by work it had while others waited. */
 static void
 share_use(struct serve *sv, struct session *ss, uint32_t ns)
 {
@@ -103,8 +104,9 @@ session_at(struct list *at)
 	return container_of(at, struct session, work_link);
 }
 
-/* In the order of clocks, the first one's being about that of all: from the front, or from the end.
- * Bounded: beyond QUEUE_LOOKS_MAX the order is not exact. */
+/* Inserts the session by its clock. The first session's clock is near the common clock, which
+ * decides whether the search starts from the front or the end. Bounded: beyond QUEUE_LOOKS_MAX
+ * the order is not exact. */
 static void
 queue_insert(struct work *w, struct session *ss)
 {
@@ -125,8 +127,8 @@ queue_insert(struct work *w, struct session *ss)
 	list_push_back(at, &ss->work_link);
 }
 
-/* Takes the first of the queue out as `next`, and makes it ready in the stack, behind all that are.
- */
+/* Takes the first session out of the queue as `next`, and makes it ready in the stack behind all
+ * others that are ready. */
 static void
 next_wake(struct serve *sv)
 {
@@ -142,7 +144,7 @@ next_wake(struct serve *sv)
 	conn_requeue(sv->stack, w->next->conn);
 }
 
-/* `next` was not visited yet, so it goes back into the queue: another one may go first. */
+/* Puts an unvisited `next` back into the queue, so that another session may come first. */
 static void
 next_requeue(struct serve *sv)
 {
@@ -182,7 +184,7 @@ work_wait_behind(struct serve *sv, struct session *ss)
 	work_wait(sv, ss);
 }
 
-/* A connection is visited once a pass: its operations are of one visit. */
+/* A connection is visited once a pass, so that its operations are of one visit. */
 bool
 work_visit(struct serve *sv, struct session *ss)
 {
@@ -192,8 +194,8 @@ work_visit(struct serve *sv, struct session *ss)
 		return false;
 	if (!work_goes_on(sv, ss) || ss->work_pass == sv->pass) {
 		sv->more |= work_goes_on(sv, ss);
-		/* The session may have been queued and taken out again since its last visit of this
-		 * pass. */
+		/* The session may have been queued and taken out again since its last visit of
+		 * this pass. */
 		if (ss->work_again_pass != sv->pass)
 			session_requeue(sv, ss);
 		ss->work_again_pass = sv->pass;
