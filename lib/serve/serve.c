@@ -266,8 +266,8 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 
 /* ---- turn ---- */
 
-#define PINS_PUBLISH_NS 1000000u /* at most one write in this time to a line that all cores read   \
-				  */
+/* The shortest time between two writes to a line that all cores read. */
+#define PINS_PUBLISH_NS 1000000u
 
 /* Applies memory pressure while this core retires values that clients pin, on any core. */
 static void

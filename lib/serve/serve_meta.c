@@ -8,8 +8,8 @@
 
 #include "store/introspect.h"
 
-#define VIVIFY_TRIES_MAX 8u /* attempts of a get to create its item while other clients delete it  \
-			     */
+/* Attempts of a get to create its item while other clients delete it. */
+#define VIVIFY_TRIES_MAX 8u
 
 /* ---- replies ---- */
 
