@@ -1,9 +1,9 @@
 /*
- * A front before two model servers. Goal: every client hears what its keys' server has, in the
- * order of its requests, however replies are cut and requests mixed; a server that is silent, gone
- * or lies costs answers of its own keys only, as misses, and no wrong byte; in the end nothing is
- * held. Method: a whole core with a front, clients and servers on one stack, a cable; what a key
- * has is computed from the key (sim_fleet.h). A failing seed is named.
+ * A front before two model servers. Goal: every client receives the values of its keys' servers, in
+ * the order of its requests, however replies are cut and requests mixed. A server that is silent,
+ * down or wrong costs only answers of its own keys, which become misses, and no byte is wrong; in
+ * the end nothing is held. Method: a whole core with a front, clients and servers on one stack, a
+ * cable; a key determines its value (sim_fleet.h). A failing seed is named.
  */
 #include "sim_fleet.h"
 #include "sim_front.h"
@@ -33,11 +33,12 @@
 #define OURS6      "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1"
 #define SERVERS6   "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2"
 
-/* What is to be heard: text, or instead[] if its server may fail. */
+/* An expected reply: a text, or instead[] if the server may fail. */
 struct heard {
 	uint32_t at, len;
 	bool may_fail;
-	bool error;    /* or it is told that it failed */
+	/* The reply may also be an error. */
+	bool error;
 	uint32_t line; /* the number of the request line */
 	char instead[40];
 };
@@ -46,11 +47,11 @@ struct client {
 	struct conn *conn;
 	bool open, gone;
 	struct sim_rng rng;
-	uint32_t asked, requests; /* made; to be made */
+	uint32_t asked, requests; /* made so far; to be made */
 	uint32_t out_len, out_at, want_len, in_len, judged;
 	uint32_t items, item;
-	uint32_t told;    /* values of servers that may fail */
-	uint32_t refused; /* lines that ended with their server's refusal */
+	uint32_t told;    /* values received of servers that may fail */
+	uint32_t refused; /* lines that ended with the refusal of their server */
 	char *out, *want, *in;
 	struct heard list[ITEMS_MAX];
 };
@@ -64,11 +65,11 @@ struct world {
 	struct region memory;
 	bool may_fail[FLEET_SERVERS];
 	bool meta, gats;
-	uint32_t big; /* key_draw() */
+	uint32_t big; /* see key_draw() */
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 	uint32_t mutes;
-	bool is_mute[SLOTS]; /* of a peer that asks and does not read */
+	bool is_mute[SLOTS]; /* a peer that sends requests and does not read */
 };
 
 /* ---- clients ---- */
@@ -81,7 +82,7 @@ put(char *to, uint32_t *len, const void *bytes, uint32_t n)
 	*len += n;
 }
 
-/* One in so many is of 100 KiB and more; 0: none. */
+/* Draws a key; one in `big` keys has a value of 100 KiB and more, 0: none. */
 static uint32_t
 key_draw(struct sim_rng *rng, uint32_t big, char *key)
 {
@@ -120,7 +121,7 @@ want_text(struct world *w, struct client *cl, const char *text)
 	heard_end(cl, it);
 }
 
-/* The server of the key may fail, and then it is the other one. */
+/* Expects either text, since the server of the key may fail. */
 static void
 want_either(struct world *w, struct client *cl, struct view key, const char *text,
 	    const char *instead)
@@ -231,7 +232,7 @@ ask(struct world *w, struct client *cl)
 	cl->asked++;
 }
 
-/* 1: it is all here, or its alternative; 0: not all yet; -1: something else. */
+/* Compares the input with a text. 1: complete; 0: incomplete; -1: different. */
 static int
 compare(struct client *cl, const char *text, uint32_t len)
 {
@@ -245,7 +246,8 @@ compare(struct client *cl, const char *text, uint32_t len)
 	return 1;
 }
 
-/* A line of the failing server's keys may end with a refusal at any place. Returns as compare(). */
+/* Checks for a refusal, which may end a line at any key of the failing server. Returns as
+ * compare(). */
 static int
 refused(struct client *cl)
 {
@@ -316,7 +318,7 @@ client_clear(struct client *cl)
 
 /* ---- peers that do not read ---- */
 
-/* Gets of values of 100 KiB and more, of both servers. */
+/* Sends gets of values of 100 KiB and more, of both servers. */
 static void
 mute_ask(struct world *w, struct conn *c)
 {
@@ -423,7 +425,7 @@ world_create_of(bool meta, uint64_t timeout_ns, uint64_t answer_bytes_max)
 	o.cores.stack.tcp.active_reserve = 6;
 	o.clients.tcp.conns_max = SLOTS;
 	o.clients.tcp.port = SIM_PORT;
-	/* What some leave unread takes none from others. */
+	/* Unread data of one client takes no frames of others. */
 	o.clients.net.rx_frames_max = 16384;
 	o.client_frames = 20000;
 	memcpy(o.cores.stack.net.ipv6.b, OURS6, IP_ADDR_BYTES);
@@ -490,7 +492,7 @@ clients_open(struct world *w, uint64_t seed)
 	}
 }
 
-/* New requests, until all have heard all. */
+/* Sends new requests until all clients have received all replies. */
 static void
 clients_talk(struct world *w, uint32_t requests, uint64_t limit_ns)
 {
@@ -525,7 +527,7 @@ of_server(const struct world *w, uint32_t server, enum front_server_count which)
 	return front_stats_sum_mt(&w->stats, server, which);
 }
 
-/* What is told of each server adds up to what is told of all. */
+/* Checks that the counters of the servers add up to those of the front. */
 static void
 check_counts(const struct world *w)
 {
@@ -655,8 +657,9 @@ lines_refused(const struct world *w)
 	return n;
 }
 
-/* Its keys are missed, or have their value, or are refused where it answers with an error; those of
- * the other server have theirs, and are told as soon. Healed, it is used again. */
+/* Keys of the failing server are missed, have their value, or are refused if the server answers
+ * with an error. Keys of the other server have theirs, without delay. After its recovery the server
+ * is used again. */
 static void
 a_server_that_fails_costs_its_own_keys(void **state)
 {
@@ -722,7 +725,7 @@ clients_that_close_leave_nothing_behind(void **state)
 	}
 }
 
-/* Its name had no address when the front began, then has one, then another. */
+/* The server's name has no address when the front starts, then one, then another. */
 static void
 a_server_is_where_its_name_says(void **state)
 {
@@ -732,7 +735,7 @@ a_server_is_where_its_name_says(void **state)
 	struct front_address second = {.port = SIM_PORT};
 
 	memcpy(second.ip.b, SERVERS6, IP_ADDR_BYTES);
-	run(w, STEP_NS); /* the first state is seen */
+	run(w, STEP_NS); /* the front reads the first state */
 	sim_front_move(w->servers, 1, &nowhere);
 	run(w, 50 * MS);
 	check_eq(front_lane_info(w->front, 1).state, LANE_DOWN);
@@ -750,7 +753,8 @@ a_server_is_where_its_name_says(void **state)
 	world_destroy(w);
 }
 
-/* As servers do with what is idle. Nothing fails for it; but who ends at once has failed. */
+/* Servers close idle connections. Such an end fails no request; a connection that ends at once is a
+ * failure. */
 static void
 an_end_while_nothing_is_asked_is_no_failure(void **state)
 {
@@ -776,7 +780,7 @@ an_end_while_nothing_is_asked_is_no_failure(void **state)
 	}
 }
 
-/* Returns for how long clients have talked, beside peers that asked settle_ns before. */
+/* Returns how long the clients took, beside peers that sent their requests settle_ns before. */
 static uint64_t
 talk_beside(uint32_t mutes, uint32_t big, uint64_t settle_ns)
 {
@@ -802,7 +806,7 @@ talk_beside(uint32_t mutes, uint32_t big, uint64_t settle_ns)
 	return took_ns;
 }
 
-/* Nor is anybody's connection to a server reset. Those that have just asked, all at once, are
+/* No connection to a server is reset, either. Peers that have just sent requests, all at once, are
  * answered first. */
 static void
 who_does_not_read_costs_others_no_answer(void **state)
@@ -817,8 +821,8 @@ who_does_not_read_costs_others_no_answer(void **state)
 	}
 }
 
-/* Memory for a few of the values that eight clients ask for at once, behind each other on two
- * servers: answers that are here wait for earlier ones, which wait for their memory. */
+/* Memory suffices for a few of the values that eight clients request at once, pipelined to two
+ * servers. Answers that have arrived wait for earlier ones, which wait for memory. */
 static void
 no_value_is_missed_for_want_of_memory(void **state)
 {
@@ -838,14 +842,15 @@ no_value_is_missed_for_want_of_memory(void **state)
 	}
 }
 
-/* Long values of servers that take several timeouts for what eight clients ask at once. A server is
- * late that takes longer than slow ones may, or, at once, that sends a few bytes of an answer. */
+/* The servers take several timeouts for the long values that eight clients request at once. A
+ * server is late only if it takes longer than slow ones may, or, at once, if it sends few bytes of
+ * an answer. */
 static void
 a_slow_server_is_not_late(void **state)
 {
 	static const struct {
 		uint32_t piece, rests, requests; /* of each client */
-		uint64_t late_within_ns;         /* 0: it is not late */
+		uint64_t late_within_ns;         /* 0: the server is not late */
 	} rows[] = {
 		{200, 0, 5, 0},
 		{150, 0, 5, 0},

@@ -1,10 +1,9 @@
 /*
- * A front with copies before one server that waits when it is told to. Goal: however many ask for a
- * key at once, one get reaches the server, and of those who write it one set at a time; who asks
- * after a write that was under way hears what it
- * wrote; copies answer from then on, and not after a write, a miss, a flush, or when the front
- * begins. Method: a whole core with a front, a thousand clients and a server of a few lines on one
- * stack; the server counts what it is asked.
+ * A front with copies before one server that delays its answers on demand. Goal: however many
+ * clients request a key at once, one get reaches the server, and of their writes one set at a time.
+ * A get that is sent after a write has begun returns that write's value. Copies answer from then
+ * on, but not after a write, a miss or a flush, nor when the front starts. Method: a whole core
+ * with a front, a thousand clients and a model server on one stack; the server counts its requests.
  */
 #include "sim_front.h"
 #include "sim_memcached.h"
@@ -138,8 +137,8 @@ front_attach(struct world *w, uint32_t quiet_s, uint64_t copy_ns)
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
 
-/* list: what its server knows of connections when the front begins. copy_ns: of shared mode, or 0.
- */
+/* Creates a world. list: what the server lists of connections when the front starts. copy_ns: life
+ * of a copy in shared mode, or 0. */
 static struct world *
 world_create_as(uint32_t clients, uint32_t quiet_s, uint64_t copy_ns,
 		const struct sim_memcached *list)
@@ -151,7 +150,7 @@ world_create_as(uint32_t clients, uint32_t quiet_s, uint64_t copy_ns,
 	check_ptr(w);
 	o.cores.stack.tcp.conns_max = SLOTS;
 	o.cores.stack.tcp.active_reserve = 3;
-	o.cores.stack.tcp.chunks = 16 * CLIENTS; /* an eighth of them is for who waits */
+	o.cores.stack.tcp.chunks = 16 * CLIENTS; /* clients that wait may use an eighth */
 	o.clients.tcp.conns_max = SLOTS;
 	o.clients.tcp.port = SIM_PORT;
 	sim_service_create(&w->sim, &o, &user, turn);
@@ -207,7 +206,7 @@ ask(struct world *w, uint32_t client, const char *request)
 	sim_service_say(&w->sim, w->client[client].conn, request, (uint32_t)strlen(request));
 }
 
-/* They ask at once, and have no answer yet. */
+/* Sends a get of each client at once; none is answered yet. */
 static void
 all_ask(struct world *w, uint32_t first, uint32_t end)
 {
@@ -231,7 +230,7 @@ heard(struct world *w, uint32_t client, const char *text)
 #define MISS   "END\r\n"
 #define LATE   "set key0 0 0 6\r\nsecond\r\n"
 
-/* What one client hears, and how often the server was asked for it. */
+/* Checks what one client receives, and how often the server was asked for it. */
 static void
 one_hears(struct world *w, const char *request, const char *text, uint32_t gets)
 {
@@ -243,8 +242,8 @@ one_hears(struct world *w, const char *request, const char *text, uint32_t gets)
 	check_eq(w->server.gets - before, gets);
 }
 
-/* A thousand have joined a flight, and copies have answered a thousand: of these and of those that
- * follow a few samples and their names are known. */
+/* Checks the counters: a thousand clients have joined a flight, and copies have answered a
+ * thousand. Of all these requests a few samples and their keys are recorded. */
 static void
 copies_are_counted(struct world *w)
 {
@@ -288,7 +287,7 @@ a_thousand_ask_for_a_cold_key_and_one_get_is_sent(void **state)
 	world_destroy(w);
 }
 
-/* The server may yet do what an earlier process has sent it: nothing is kept. */
+/* The server may still execute requests of an earlier process, so nothing is kept. */
 static void
 nothing_is_kept_yet_and_a_get_is_shared(void **state)
 {
@@ -308,7 +307,7 @@ nothing_is_kept_yet_and_a_get_is_shared(void **state)
 	world_destroy(w);
 }
 
-/* Those who ask after the write has begun share the next flight. */
+/* Clients that request the key after the write has begun share the next flight. */
 static void
 who_asks_after_a_write_hears_of_it(void **state)
 {
@@ -328,7 +327,7 @@ who_asks_after_a_write_hears_of_it(void **state)
 	world_destroy(w);
 }
 
-/* A flight that fails takes those along who joined it, and no others. */
+/* A flight that fails also fails for those who joined it, and for no others. */
 static void
 the_next_flight_outlives_the_first(void **state)
 {
@@ -347,14 +346,14 @@ the_next_flight_outlives_the_first(void **state)
 		heard(w, i, MISS);
 	for (uint32_t i = 50; i < 100; i++)
 		heard(w, i, FIRST);
-	/* Nobody knows what has become of the set: nothing of the key is kept. */
+	/* The result of the set is unknown, so nothing of the key is kept. */
 	check_eq(counter_read(&front_counters(w->front)[FRONT_WRITES_LOST]), 1);
 	one_hears(w, "get key0\r\n", FIRST, 1);
 	one_hears(w, "get key0\r\n", FIRST, 1);
 	world_destroy(w);
 }
 
-/* Half of those who share a flight close, the first one too. */
+/* Half of the clients that share a flight close, including the first one. */
 static void
 who_leaves_a_flight_leaves_the_others(void **state)
 {
@@ -375,7 +374,7 @@ who_leaves_a_flight_leaves_the_others(void **state)
 	world_destroy(w);
 }
 
-/* Each with its own value, flags, and verb. */
+/* Sends a set of each client with its own value, flags and verb. */
 static void
 all_write(struct world *w, uint32_t first, uint32_t end)
 {
@@ -396,7 +395,7 @@ it_is_stored(struct world *w, uint32_t client)
 	heard(w, client, client % 3 != 2 ? "STORED\r\n" : "HD\r\n");
 }
 
-/* The first, and the last for all others. */
+/* The first value is sent, and the last one for all others. */
 static void
 a_thousand_write_a_key_and_one_set_is_sent_at_a_time(void **state)
 {
@@ -421,7 +420,8 @@ a_thousand_write_a_key_and_one_set_is_sent_at_a_time(void **state)
 	world_destroy(w);
 }
 
-/* One that is lost takes nobody along that came after it; who closes leaves the others' value. */
+/* A lost set does not fail the sets after it; a client that closes does not cancel the others'
+ * value. */
 static void
 the_next_set_outlives_the_first(void **state)
 {
@@ -474,7 +474,7 @@ copies_go_when_they_are_wrong(void **state)
 	world_destroy(w);
 }
 
-/* A miss copy is no item, and copies are no list of keys. */
+/* A miss copy is no item, and the copies are no list of keys. */
 static void
 what_stands_for_nothing_is_not_shown(void **state)
 {
@@ -491,7 +491,7 @@ what_stands_for_nothing_is_not_shown(void **state)
 	world_destroy(w);
 }
 
-/* Its client believes the value gone. One that compares leaves it. */
+/* The client believes the value replaced. A set that compares a cas deletes nothing. */
 static void
 a_set_that_is_too_large_deletes(void **state)
 {
@@ -511,8 +511,8 @@ a_set_that_is_too_large_deletes(void **state)
 	world_destroy(w);
 }
 
-/* A copy of a get does not know its cas, and one that does answers both; of both kinds one flight.
- */
+/* A copy made by get lacks its cas; one with a cas answers get and gets. Both verbs share a
+ * flight. */
 static void
 gets_have_copies_with_the_servers_cas(void **state)
 {
@@ -544,7 +544,7 @@ gets_have_copies_with_the_servers_cas(void **state)
 	world_destroy(w);
 }
 
-/* One that tells less goes, and what it told the next one tells, too. */
+/* A copy with less information is replaced, and its information stays in the new one. */
 static void
 a_copy_is_replaced_by_one_that_tells_more(void **state)
 {
@@ -564,7 +564,7 @@ a_copy_is_replaced_by_one_that_tells_more(void **state)
 	world_destroy(w);
 }
 
-/* Another process, with another value of the same number. */
+/* Restarts the server as another process, with another value under the same cas number. */
 static void
 restart(struct world *w)
 {
@@ -591,7 +591,7 @@ a_copy_tells_no_cas_of_a_server_that_was_restarted(void **state)
 	world_destroy(w);
 }
 
-/* Beyond FRONT_OPENED_MAX connections are counted from 0 on. */
+/* Connections beyond FRONT_OPENED_MAX are numbered from 0 again. */
 static void
 the_first_connections_copies_are_not_the_last_ones(void **state)
 {
@@ -608,7 +608,7 @@ the_first_connections_copies_are_not_the_last_ones(void **state)
 	world_destroy(w);
 }
 
-/* At its server it ends ttl_s after its second, which may have been about to end. */
+/* At the server the item expires ttl_s after its second, which may have been about to end. */
 static void
 what_is_set_with_an_expiry_ends_here_first(void **state)
 {
@@ -656,8 +656,8 @@ world_of(const char *version)
 	return world_create_listing(1, 0, &server);
 }
 
-/* What a server of this version says of its item, and whether its copy is there at once, and after
- * front.ttl. */
+/* Checks whether a copy answers at once, and after front.ttl, by what a server of this version
+ * reports of its item. */
 static void
 lives(const char *version, int32_t exp, bool at_once, bool later)
 {
@@ -672,7 +672,8 @@ lives(const char *version, int32_t exp, bool at_once, bool later)
 	world_destroy(w);
 }
 
-#define REVERSED "VERSION 1.6.18\r\n" /* its item with 1 s to live: -1, as one without expiry */
+/* Shows an item with 1 s to live as -1, as one without expiry. */
+#define REVERSED "VERSION 1.6.18\r\n"
 #define MENDED   "VERSION 1.6.45\r\n"
 
 static void
@@ -687,7 +688,7 @@ a_copy_does_not_outlive_its_item(void **state)
 	lives(MENDED, -1, true, true);
 }
 
-/* One that names a date, as one that names a delay. */
+/* A flush at a date, or after a delay. */
 static void
 nothing_is_kept_until_a_flush_of_later_is_over(void **state)
 {
@@ -724,7 +725,8 @@ nothing_else_is_listed_and_copies_are_kept_at_once(void **state)
 	world_destroy(w);
 }
 
-/* What an earlier process has sent is executed late: a copy would be older than that. */
+/* Requests of an earlier process may be executed late, and a copy would be older than their
+ * effect. */
 static void
 nothing_is_kept_while_an_earlier_process_is_listed(void **state)
 {
@@ -745,7 +747,7 @@ nothing_is_kept_while_an_earlier_process_is_listed(void **state)
 	world_destroy(w);
 }
 
-/* Nobody would reset it; its server keeps it. */
+/* Only the front can reset the connection; the server keeps it. */
 static void
 what_is_left_of_an_earlier_process_is_reset(void **state)
 {
@@ -753,14 +755,14 @@ what_is_left_of_an_earlier_process_is_reset(void **state)
 		.lists = SIM_LISTS, .lists_former = true, .keeps_former = true};
 	struct world *w = world_create_listing(1, QUIET_S, &both);
 
-	run(w, 10000 * MS); /* a list a second */
+	run(w, 10000 * MS); /* one list a second */
 	for (uint32_t listed = w->server.listed; w->server.listed == listed;)
 		run(w, MS);
 	w->server.waits = true;
 	ask(w, 0, "get key1\r\n");
 	run(w, 5 * MS);
 	w->sim.wire->faults.lose = 1000;
-	run(w, TIMEOUT_NS + 20 * MS); /* our RST is lost, and the next port is another one */
+	run(w, TIMEOUT_NS + 20 * MS); /* our RST is lost, and the next port differs */
 	w->server.said.len = 0;
 	w->server.waits = false;
 	w->sim.wire->faults.lose = 0;
@@ -775,7 +777,7 @@ what_is_left_of_an_earlier_process_is_reset(void **state)
 	world_destroy(w);
 }
 
-/* Then a time must do. */
+/* Without a usable list the front waits for a fixed time. */
 static void
 a_list_that_says_nothing_is_asked_for_once(void **state)
 {
@@ -797,7 +799,8 @@ a_list_that_says_nothing_is_asked_for_once(void **state)
 	}
 }
 
-/* A set whose connection has ended may be executed until its server does not list that any more. */
+/* A set whose connection has ended may be executed until the server no longer lists that
+ * connection. */
 static void
 a_lost_write_ends_copies_until_its_server_is_done(void **state)
 {
@@ -832,7 +835,8 @@ world_shared(const char *version, int32_t exp)
 	return world_create_as(1, 0, COPY_NS, &server);
 }
 
-/* From when copies were last over on, they are what the server had since. */
+/* From the time at which copies were last discarded, new ones are what the server had since
+ * then. */
 static void
 copies_of_shared_mode_are_over_some_time(void **state)
 {
@@ -853,7 +857,7 @@ copies_of_shared_mode_are_over_some_time(void **state)
 	world_destroy(w);
 }
 
-/* What is asked during a stall is not told what was there before it. */
+/* A get sent during a stall does not return a value from before the stall. */
 static void
 a_turn_may_stall_before_it_takes_its_frames(void **state)
 {
@@ -868,8 +872,8 @@ a_turn_may_stall_before_it_takes_its_frames(void **state)
 	world_destroy(w);
 }
 
-/* Of one that lives longer the copy is over sooner by itself, and is kept as of one without
- * expiry: plain gets of it take the fast path. */
+/* A copy that lives longer than its item may ends sooner anyway. Its copy is kept as one without
+ * expiry, so plain gets of it take the fast path. */
 static void
 only_an_expiry_that_is_soon_counts(void **state)
 {
@@ -892,7 +896,7 @@ only_an_expiry_that_is_soon_counts(void **state)
 	}
 }
 
-/* What it will bring may be as old as it is. */
+/* The value of an old flight may be as old as the flight. */
 static void
 in_shared_mode_an_old_flight_is_not_joined(void **state)
 {
@@ -917,7 +921,7 @@ in_shared_mode_an_old_flight_is_not_joined(void **state)
 	world_destroy(w);
 }
 
-/* Each flush takes a number, which a sweep gives back. */
+/* Uses up the generation numbers: each flush takes one, which a sweep frees. */
 static void
 numbers_use_up(struct world *w)
 {
@@ -931,7 +935,7 @@ numbers_use_up(struct world *w)
 	} while (store_flush(store, 0) == STORE_OK);
 }
 
-/* Another core is amid a sweep, and stalls. */
+/* Another core stalls in the middle of a sweep. */
 static void
 no_copy_answers_before_older_ones_are_over(void **state)
 {
@@ -957,7 +961,8 @@ no_copy_answers_before_older_ones_are_over(void **state)
 	world_destroy(w);
 }
 
-/* The same, and a client flushes: the first waits, the second's client leaves. */
+/* The numbers are used up, and clients flush: the first one waits, the second one's client
+ * closes. */
 static void
 a_flush_waits_for_a_number(void **state)
 {
@@ -993,7 +998,8 @@ front_count_of(const struct world *w, enum front_counter which)
 	return counter_read(&front_counters(w->front)[which]);
 }
 
-/* A get that was asked before, and is not sent yet, is not joined by who asks after the refusal. */
+/* A client that asks after the refusal does not join a get that was requested before and is not
+ * sent yet. */
 static void
 who_asks_after_a_refused_set_hears_no_former_value(void **state)
 {
@@ -1066,6 +1072,6 @@ main(int argc, char **argv)
 	};
 
 	if (argc > 1)
-		cmocka_set_test_filter(argv[1]); /* the one that must see a mutant */
+		cmocka_set_test_filter(argv[1]); /* the test that must detect a mutant */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

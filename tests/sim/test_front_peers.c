@@ -1,9 +1,9 @@
 /*
- * Two fronts before one server that tell each other of writes. Goal: a write through one ends the
- * copy at the other, a datagram's way behind its answer, whatever kind of write, a flush too; what
- * is lost costs a copy's life and no more; nobody else is heard, and what is heard is not told on.
- * Method: three whole cores and a client on a hub that loses what a test says. One name in each
- * list is nobody's.
+ * Two fronts before one server that notify each other of writes. Goal: a write through one front,
+ * of any kind, or a flush, ends the copy at the other, one datagram's delay after its answer. A
+ * lost notification costs a copy's life and no more. Datagrams of other senders are ignored, and
+ * notifications are not forwarded. Method: three whole cores and a client on a hub that drops what
+ * a test chooses. One address in each list belongs to no station.
  */
 #include "sim_core.h"
 #include "sim_front.h"
@@ -21,12 +21,12 @@
 #define STEP_NS   50000u
 #define MS        1000000ull
 #define SECOND_NS 1000000000ull
-#define LONG_NS   (100 * SECOND_NS) /* of copies */
+#define LONG_NS   (100 * SECOND_NS) /* life of a copy */
 #define SHORT_NS  (400 * MS)
 #define FRAMES    1024u
 #define HEARD_MAX 512u
 #define NOBODY    9u
-#define FORGED    5000u /* a port */
+#define FORGED    5000u /* the port of a forged datagram */
 
 enum { ONE, OTHER, SERVER, CLIENT };
 
@@ -46,7 +46,7 @@ struct world {
 	struct region memory[2];
 	struct talk talk[2]; /* with each front */
 	bool cut[STATIONS][STATIONS];
-	bool datagrams_lost; /* all between fronts */
+	bool datagrams_lost; /* all datagrams between fronts */
 	uint64_t now_ns;
 };
 
@@ -244,7 +244,7 @@ world_destroy(struct world *w)
 	free(w);
 }
 
-/* ---- what is said ---- */
+/* ---- requests ---- */
 
 static uint64_t
 count(const struct world *w, uint32_t which, enum front_counter counter)
@@ -281,7 +281,7 @@ ask(struct world *w, uint32_t which, const char *request, const char *answer)
 	heard(w, which, answer);
 }
 
-/* gets: how often the server is asked for it. */
+/* Checks a get through a front; gets: how often the server is asked. */
 static void
 get(struct world *w, uint32_t which, const char *answer, uint32_t gets)
 {
@@ -294,9 +294,10 @@ get(struct world *w, uint32_t which, const char *answer, uint32_t gets)
 #define SET(value) "set k 0 0 1\r\n" value "\r\n"
 #define IS(value)  "VALUE k 0 1\r\n" value "\r\nEND\r\n"
 #define STORED     "STORED\r\n"
-#define WORDS_NS   (15 * MS) /* the first ones wait for who is nobody */
+/* The first notifications wait for the address without a station. */
+#define WORDS_NS (15 * MS)
 
-/* Both have a copy. */
+/* Begins with a copy at both fronts. */
 static void
 begin(struct world *w)
 {
@@ -308,7 +309,7 @@ begin(struct world *w)
 	}
 }
 
-/* The client's stack sends it to the front that is OTHER. */
+/* Sends a datagram from the client's stack to the front OTHER. */
 static void
 say_datagram(struct world *w, const void *bytes, uint32_t len)
 {
@@ -357,14 +358,14 @@ a_write_at_one_ends_the_copy_at_the_other(void **state)
 	}
 	check_eq(count(w, ONE, FRONT_PEERS_TOLD), 1 + sizeof writes / sizeof writes[0]);
 	check_eq(count(w, OTHER, FRONT_PEERS_HEARD), count(w, ONE, FRONT_PEERS_TOLD));
-	check(count(w, ONE, FRONT_PEERS_LOST) > 0); /* nobody is told */
+	check(count(w, ONE, FRONT_PEERS_LOST) > 0); /* for the address without a station */
 	check_eq(count(w, OTHER, FRONT_PEERS_TOLD), 0);
 	check_eq(count(w, ONE, FRONT_PEERS_HEARD), 0);
 	world_destroy(w);
 }
 
-/* A set that has not come to its server is told of by nobody: who asks meanwhile keeps what is
- * there until then. */
+/* A set that has not reached the server is not notified: the other front keeps its copy until
+ * then. */
 static void
 a_word_comes_behind_its_write(void **state)
 {
@@ -376,13 +377,14 @@ a_word_comes_behind_its_write(void **state)
 	run(w, 50 * MS);
 	ask(w, OTHER, "get k\r\n", IS("1"));
 	w->cut[ONE][SERVER] = false;
-	run(w, 4 * SECOND_NS); /* it is sent again */
+	run(w, 4 * SECOND_NS); /* the set is retransmitted */
 	heard(w, ONE, STORED);
 	ask(w, OTHER, "get k\r\n", IS("2"));
 	world_destroy(w);
 }
 
-/* The other front has asked, and its answer, of before the write, comes behind the word. */
+/* The other front has asked, and its answer from before the write arrives after the
+ * notification. */
 static void
 what_is_under_way_is_not_kept(void **state)
 {
@@ -429,7 +431,7 @@ who_is_no_peer_is_not_heard(void **state)
 	world_destroy(w);
 }
 
-/* One that is in the list says what it likes: copies go, and nothing else happens. */
+/* A peer in the list sends arbitrary words: copies are dropped, and nothing else happens. */
 static void
 a_peer_that_lies_takes_copies_away(void **state)
 {
@@ -452,14 +454,14 @@ a_peer_that_lies_takes_copies_away(void **state)
 	}
 	run(w, 2 * MS);
 	check(count(w, OTHER, FRONT_PEERS_HEARD) > 100);
-	check(count(w, OTHER, FRONT_PEERS_REFUSED) > 100); /* flushes, and nonsense */
+	check(count(w, OTHER, FRONT_PEERS_REFUSED) > 100); /* flushes, and invalid words */
 	ask(w, OTHER, "get k\r\n", IS("1"));
 	ask(w, ONE, SET("2"), STORED);
 	get(w, OTHER, IS("2"), 1);
 	world_destroy(w);
 }
 
-/* Beyond FRONT_PEER_WORDS_MAX a second. */
+/* More words than FRONT_PEER_WORDS_MAX a second. */
 static void
 words_are_bounded(void **state)
 {

@@ -1,9 +1,9 @@
 /*
- * A front before one of our own servers is that server. Goal: what a client hears through it, of
- * any command that stores, changes or reads keys, is what it hears without it, byte for byte, cas
- * included. Method: three whole cores on a hub, a front, its server, and one without a front; a
- * client says the same random conversation to the first and the last. Two in three fronts keep
- * copies of all that is asked for. A failing seed is named; an argument is the number of seeds.
+ * A front before one of our own servers behaves as that server. Goal: the replies to any command
+ * that stores, changes or reads keys are the same through the front and without it, byte for byte,
+ * cas included. Method: three whole cores on a hub: a front, its server, and one without a front. A
+ * client sends the same random conversation to the first and the last. Two in three fronts keep
+ * copies of all requested keys. A failing seed is named; an argument is the number of seeds.
  */
 #include "sim_core.h"
 #include "sim_front.h"
@@ -18,13 +18,14 @@
 #define STATIONS  4u /* front, server, alone, client */
 #define STEP_NS   20000u
 #define STEPS_MAX 200000u
-#define QUIET     3000u /* steps without a byte end a conversation */
+/* This many steps without a byte end a conversation. */
+#define QUIET     3000u
 #define TEXT_MAX  (8u << 20)
 #define SECOND_NS 1000000000ull
 #define FRAMES    4096u
 #define KEYS      8u
 
-static uint64_t seeds = 6; /* or as the first argument says */
+static uint64_t seeds = 6; /* or the first argument */
 
 enum { FRONT, SERVER, ALONE, CLIENT };
 
@@ -47,7 +48,7 @@ struct world {
 	uint32_t out_len;
 	char *out;
 	struct talk talk[2]; /* through the front, and without */
-	uint32_t quiet;      /* steps since a byte came */
+	uint32_t quiet;      /* steps since the last byte arrived */
 	bool text;           /* no meta commands */
 };
 
@@ -388,7 +389,7 @@ say_text_requests(struct world *w, struct sim_rng *rng)
 	say_text(w, "mn\r\n");
 }
 
-/* What a server that knows no meta commands can be asked. */
+/* Draws requests for a server that knows no meta commands. */
 static void
 say_plain_requests(struct world *w, struct sim_rng *rng)
 {
@@ -457,7 +458,7 @@ say_binary_requests(struct world *w, struct sim_rng *rng)
 	say(w, noop, sizeof noop);
 }
 
-/* A part of what was heard, binary or not. */
+/* Prints a part of the received bytes, escaped if binary. */
 static void
 show(const struct talk *t, uint32_t from)
 {

@@ -1,8 +1,8 @@
 /*
- * Connections that we open. Goal: a stack is as good a client as a server: what it opens is told
- * as opened, or as failed and why; streams run both ways over a bad network; opens and closes from
- * both sides at once come to one connection, and in the end nothing is held. Method: two stacks
- * on one cable under one virtual clock; a failing seed is named and plays again the same way.
+ * Connections that we open. Goal: a stack is as good a client as a server: each connection it opens
+ * is reported as opened, or as failed with the reason; streams run both ways over a bad network;
+ * simultaneous opens and closes of both sides result in one connection; in the end nothing is held.
+ * Method: two stacks on one cable under one virtual clock; a failing seed is named and reproduces.
  */
 #include "sim_frame.h"
 #include "sim_rng.h"
@@ -33,9 +33,10 @@ struct side {
 	struct sim_stack *ss;
 	struct stream stream[64]; /* by slot */
 	uint32_t opened, gone, failed;
-	uint32_t whole; /* streams of which all came before the end */
+	uint32_t whole; /* streams that were complete before the end */
 	enum conn_failure why;
-	bool early; /* closes when it has all of the peer's stream, before it sees its end */
+	/* Closes once it has all of the peer's stream, before it sees its end. */
+	bool early;
 };
 
 struct pair {
@@ -121,7 +122,7 @@ serve(void *arg)
 	struct side *side = arg;
 
 	while (stack_pop_ready(side->ss->stack) != NULL)
-		continue; /* all are visited */
+		continue; /* all are visited below */
 	for (uint32_t i = 0; i < 64; i++) {
 		struct stream *st = &side->stream[i];
 
@@ -264,7 +265,8 @@ streams_run_both_ways_and_nothing_is_held_in_the_end(void **state)
 	}
 }
 
-/* Ports are each other's, so the SYNs cross; whatever is lost, it is one connection. */
+/* Each side connects to the other's port, so the SYNs cross. Whatever is lost, one connection
+ * results. */
 static void
 opens_from_both_sides_at_once_are_one_connection(void **state)
 {
@@ -330,7 +332,7 @@ a_peer_that_never_answers_is_given_up_after_three_minutes(void **state)
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 7);
 
-	/* The way there is found first. */
+	/* The neighbour is resolved first. */
 	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT + 1, 0));
 	run(p, SECOND_NS);
 	p->client.failed = 0;
@@ -407,7 +409,7 @@ a_stack_that_stops_fails_what_is_not_open(void **state)
 	pair_destroy(p);
 }
 
-/* Eight from one address where three are allowed; the others are told so by a RST. */
+/* Eight connections from one address where three are allowed; the others are refused with a RST. */
 static void
 a_source_with_its_share_of_connections_is_refused(void **state)
 {
@@ -435,7 +437,7 @@ a_source_with_its_share_of_connections_is_refused(void **state)
 		run(p, 5 * SECOND_NS);
 		check_eq(p->server.opened, 3 * round);
 		check_eq(sim_stack_count(p->server.ss, TCP_REFUSED_SOURCE), (CONNS - 3) * round);
-		/* The three have ended in order, and the next round finds room for three. */
+		/* The three have ended in order, and the next round has room for three. */
 		check_eq(p->server.gone, 3 * round);
 	}
 	check_nothing_held(p, &p->server);
@@ -443,7 +445,7 @@ a_source_with_its_share_of_connections_is_refused(void **state)
 	free(region.base);
 }
 
-/* Fill the server's half-open table with SYNs of nobody. */
+/* Fills the server's half-open table with SYNs of stations that do not exist. */
 static void
 flood(struct pair *p)
 {
@@ -464,7 +466,8 @@ flood(struct pair *p)
 	}
 }
 
-/* Through cookies, options and all: the client is one that minds if our clock goes back (PAWS). */
+/* The client checks timestamps (PAWS), so the cookies' options must be consistent with later
+ * ones. */
 static void
 streams_run_through_cookies(void **state)
 {
@@ -494,7 +497,7 @@ count_one(void *arg, struct conn *c)
 	++*(uint32_t *)arg;
 }
 
-/* A segment from a port of nobody's; returns the flags of the answer, and where it stands. */
+/* Sends a segment from an unused port; returns the flags of the answer, and its sequence number. */
 static uint8_t
 ask_from(struct sim_stack *ss, uint32_t ip, uint16_t port, uint8_t flags, struct tcp_seg at,
 	 uint32_t *seq)
@@ -529,7 +532,7 @@ ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint3
 	return ask_from(ss, CLIENT_IP, port, flags, at, seq);
 }
 
-/* Of 32 sources one or two share its rate limit. */
+/* Of 32 sources one or two share the attacker's rate limit. */
 static void
 who_floods_takes_few_others_resets(void **state)
 {
@@ -548,7 +551,7 @@ who_floods_takes_few_others_resets(void **state)
 	sim_stack_destroy(ss);
 }
 
-/* The peer's SYN came twice: the first got a cookie, the second found a place in the table. */
+/* The peer's SYN arrived twice: the first got a cookie, the second found a place in the table. */
 static void
 a_cookie_counts_though_its_flow_is_half_open(void **state)
 {

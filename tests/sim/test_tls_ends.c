@@ -1,8 +1,9 @@
 /*
- * Ends of TLS connections, and what waits meanwhile. Goal: replies go on whatever is scarce, as
- * long as their clients read; a connection ends, and a stop too, whatever state either side is in;
- * then all is given back. Method: the world of test_tls.c with few chunks; then clients with fates
- * at random: they talk, and reset, end, cut records, talk nonsense or do not read, at any time.
+ * Ends of TLS connections, and scarce resources meanwhile. Goal: replies continue whatever is
+ * scarce, as long as their clients read; a connection ends, and a stop completes, in whatever state
+ * either side is; then all resources are freed. Method: the world of test_tls.c with few chunks;
+ * then clients with random behaviour: they talk, reset, end, cut records, send nonsense or do not
+ * read, at any time.
  */
 #include "sim_tls.h"
 
@@ -12,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* What is asked at once is more than there are chunks: wires always find some. */
+/* The replies requested at once need more chunks than there are: wires always find some. */
 static void
 replies_that_take_all_chunks_go_on(void **state)
 {
@@ -51,7 +52,7 @@ replies_that_take_all_chunks_go_on(void **state)
 	world_destroy(&w);
 }
 
-/* The last eighth of the chunks is for wires: no read buffer takes of it. */
+/* The last eighth of the chunks is for wires: read buffers do not use it. */
 static void
 requests_wait_while_only_wires_have_chunks(void **state)
 {
@@ -69,7 +70,7 @@ requests_wait_while_only_wires_have_chunks(void **state)
 	client_hear(&w, &cl, 5);
 	for (uint32_t i = 0; i < 50; i++)
 		world_turn(&w);
-	conn_credit_return(stack, CHUNKS); /* the turn is over */
+	conn_credit_return(stack, CHUNKS); /* as at the end of a turn */
 	for (uint32_t i = 0; i < CHUNKS - KEPT; i++)
 		check_ptr(taken[i] = stack_chunk_get(stack));
 	client_say(&w, &cl, "get k\r\n", 7);
@@ -85,7 +86,7 @@ requests_wait_while_only_wires_have_chunks(void **state)
 	world_destroy(&w);
 }
 
-/* Each second they end a line and begin another: none has been there for long, and whoever has no
+/* Each second the clients end a line and begin another. No line is old, so a client without a
  * buffer waits for them. */
 static void
 who_talks_all_the_time_is_not_slow(void **state)
@@ -124,7 +125,7 @@ who_talks_all_the_time_is_not_slow(void **state)
 	world_destroy(&w);
 }
 
-/* Lines without an end hold all read buffers when it is cut: it ends all the same. */
+/* Unfinished lines hold all read buffers when the connection is cut: it ends all the same. */
 static void
 who_is_cut_while_there_is_no_buffer_ends(void **state)
 {
@@ -154,7 +155,7 @@ who_is_cut_while_there_is_no_buffer_ends(void **state)
 	world_destroy(&w);
 }
 
-/* Both stop at once: neither the pipe nor its wire keeps the core. */
+/* The pipe and its wire stop at once: neither keeps the core. */
 static void
 a_core_that_stops_sends_what_it_has_and_ends(void **state)
 {
@@ -177,7 +178,7 @@ a_core_that_stops_sends_what_it_has_and_ends(void **state)
 	world_destroy(&w);
 }
 
-/* It stops before the handshake, in it, or behind it. */
+/* The core stops before, during or after the handshake. */
 static void
 a_core_that_stops_amid_handshakes_ends_in_order(void **state)
 {
@@ -201,7 +202,7 @@ a_core_that_stops_amid_handshakes_ends_in_order(void **state)
 	}
 }
 
-/* The walk that closes them may have passed their slots. */
+/* The walk that closes connections may have passed their slots. */
 static void
 a_stack_that_drains_opens_no_pipes(void **state)
 {
@@ -222,7 +223,8 @@ a_stack_that_drains_opens_no_pipes(void **state)
 
 /* ---- clients that end at any time, in any way ---- */
 
-static uint64_t seeds = rounds(12, 3); /* the program takes another number */
+/* The program accepts another number. */
+static uint64_t seeds = rounds(12, 3);
 
 enum fate { RESETS, CUTS, ENDS, TALKS_NONSENSE, CUTS_A_RECORD, DOES_NOT_READ, QUITS, STAYS, FATES };
 
@@ -314,7 +316,7 @@ lives_left(struct world *w, struct life *l, uint64_t seed)
 		sim_peer_leave(w->peers, l->cl.peer);
 }
 
-/* What its clients do not read in time is reset. */
+/* Stops the core: clients that do not read in time are reset. */
 static void
 core_stops(struct world *w, struct life *lives, uint32_t count)
 {
@@ -336,7 +338,7 @@ core_stops(struct world *w, struct life *lives, uint32_t count)
 	stack_abort_all(stack, w->sc->now_ns);
 }
 
-/* Frames are few, chunks too; certificates change. */
+/* Frames and chunks are few; certificates change. */
 static void
 whoever_ends_in_whatever_way_all_is_given_back(void **state)
 {

@@ -1,8 +1,8 @@
 /*
- * What OpenSSL takes of the heap for peers that claim much. Goal: a stream takes no more than
- * --plan counts for it, whatever it is in the midst of; who claims more is refused before memory is
- * taken. Method: all of OpenSSL's memory is counted while the server's side is called. A hello's
- * headers are cut everywhere.
+ * Heap memory that OpenSSL takes for peers with large claims. Goal: a stream takes no more than
+ * --plan counts for it, in any state; a larger claim is refused before memory is taken. Method: all
+ * of OpenSSL's memory is counted during calls of the server's side. The headers of a hello are cut
+ * at every byte.
  */
 #include "sim_tls.h"
 
@@ -19,8 +19,9 @@
 #define APPLICATION  23u
 #define CERTIFICATE  11u
 #define CLIENT_HELLO 1u
-#define CHAIN_CERTS  150u /* of some 280 bytes: a chain shorter than TLS_PEER_CHAIN_MAX */
-#define CHAIN_END    1024u
+/* Each has some 280 bytes: a chain shorter than TLS_PEER_CHAIN_MAX. */
+#define CHAIN_CERTS 150u
+#define CHAIN_END   1024u
 
 /* ---- OpenSSL's memory ---- */
 
@@ -57,9 +58,9 @@ struct pair {
 	struct tls_stream *stream;
 	struct tls_io io;
 	SSL *client;
-	BIO *to, *from; /* the client, it */
+	BIO *to, *from; /* to the client; from it */
 	uint8_t out[65536];
-	size_t took; /* of the heap, the server's side */
+	size_t took; /* heap memory of the server's side */
 };
 
 static struct tls_context *context;
@@ -103,7 +104,7 @@ pair_close(struct pair *p)
 	tls_stream_free(p->stream);
 }
 
-/* What the client has to say goes to the server, whose answer goes back if it hears. */
+/* Moves the client's bytes to the server, and the answer back if `hears`. */
 static enum tls_status
 pair_turn(struct pair *p, bool hears)
 {
@@ -120,7 +121,7 @@ pair_turn(struct pair *p, bool hears)
 	return status;
 }
 
-/* The beginning of a message that is claimed to be so long, in a record of so many bytes. */
+/* Writes the beginning of a message with a claimed length, in a record of `record` bytes. */
 static uint32_t
 claim(uint8_t *to, uint8_t type, uint32_t claimed, uint32_t record)
 {
@@ -139,7 +140,7 @@ claim(uint8_t *to, uint8_t type, uint32_t claimed, uint32_t record)
 	return TLS_RECORD_HEADER + record;
 }
 
-/* ---- what is taken ---- */
+/* ---- memory taken ---- */
 
 static struct files files;
 
@@ -156,7 +157,7 @@ begin(uint32_t verify_mode)
 	check_ptr(context);
 }
 
-/* Its hello is a byte short of the longest one. */
+/* The claimed length is that of the longest hello. */
 static void
 hello_claimed(struct pair *p)
 {
@@ -196,7 +197,7 @@ answered_amid_a_record(struct pair *p)
 	check_eq(server_hears(p, head, sizeof head), TLS_WAITS);
 }
 
-/* All but the end of the client's long chain is here. */
+/* All but the end of the client's long chain has arrived. */
 static void
 chain_sent(struct pair *p)
 {
