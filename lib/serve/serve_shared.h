@@ -49,7 +49,7 @@ struct serve_shared {
 	uint32_t cores;
 	const char *version;
 	struct serve_info info;
-	/* One pointer per core, set at create, before any core runs. */
+	/* The services of all cores, set at create, before any core runs. */
 	const struct serve *serves[STORE_CORES_MAX];
 	struct slow_log *slow[STORE_CORES_MAX]; /* the slow logs of `serves` */
 	struct serve_policy policy;

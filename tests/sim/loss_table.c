@@ -41,7 +41,7 @@ struct size {
 	uint32_t bulk_bytes, requests, seeds;
 };
 
-/* One connection and its planned transfer. */
+/* The state of one connection and its planned transfer. */
 struct talk {
 	struct sim_pair *pair;
 	struct conn *conn[2];

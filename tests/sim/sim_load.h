@@ -36,7 +36,7 @@ struct sim_load *sim_load_create(struct workload *w, enum load_transport transpo
 				 const struct sim_faults *faults, uint64_t seed);
 void sim_load_destroy(struct sim_load *sl);
 
-/* One step of the clock. */
+/* Advances the clock by a step and runs a turn of both sides. */
 void sim_load_turn(struct sim_load *sl);
 /* Executes the order. False: it was not done within limit_ns. */
 bool sim_load_execute(struct sim_load *sl, const struct load_command *order, uint64_t limit_ns);

@@ -60,7 +60,7 @@ struct sim_wire {
 	struct sim_rng rng;
 	struct sim_wire_counts counts;
 	uint64_t free_ns[2]; /* when the last frame of each end has been sent, by the rate */
-	/* Of all frames sent, with their times: the same seed gives the same hash. */
+	/* Hash of all sent frames and their times: the same seed gives the same hash. */
 	uint64_t hash;
 	uint32_t count;
 	/* The first `count` are in flight, the others unused. */

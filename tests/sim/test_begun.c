@@ -212,7 +212,7 @@ who_is_alone_may_be_as_slow_as_he_likes(void **state)
 /* The sets of the slow clients; all variants have the same volume. */
 struct drip {
 	uint32_t clients, len, bytes_per_tick;
-	/* The first bytes of each set, sent at once; 0: no burst. */
+	/* Bytes of each set that are sent at once; 0: no burst. */
 	uint32_t burst;
 	/* Ticks between two sends, each of the bytes of that many ticks; 0: 1. */
 	uint32_t ticks;
@@ -324,7 +324,7 @@ who_sends_slowly_does_not_hold_up_others(void **state)
 	}
 }
 
-/* The first bytes of these clients arrive at once, so their values are proven. Sixteen of them take
+/* These clients send their first bytes at once, so their values are proven. Sixteen of them take
  * the whole quota of 64 MB, sixty of 64 KB that of 16 MB. Some send just enough not to be demoted,
  * or not to be reset, steadily or in bursts. */
 static void

@@ -554,7 +554,7 @@ a_connection_with_a_stale_hole_is_reset_when_frames_run_short(void **state)
 			feed(r, i, TCP_ACK, 10 + 2000 * k, 1000);
 	check(sim_stack_count(r->ss, TCP_MEMORY_PRESSURE) > 0);
 	drain_sent(r, 0, NULL);
-	/* One connection fills a little of its hole in time, so it does not count as stalled. */
+	/* A connection fills a little of its hole in time, so it does not count as stalled. */
 	for (uint32_t second = 0; second < 6; second++) {
 		sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS);
 		feed(r, good, TCP_ACK | TCP_PSH, 0, 100);

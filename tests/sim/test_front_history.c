@@ -72,7 +72,7 @@ struct world {
 	uint32_t calls;
 	uint64_t tick;
 	bool fails;
-	/* Of 100 drawn numbers those below `reads` are reads, further ones below `sets` sets. */
+	/* A number drawn below 100 is a read if below `reads`, else a set if below `sets`. */
 	uint32_t reads;
 	uint32_t sets;
 	uint32_t wait; /* turns for which the server still waits */

@@ -294,7 +294,7 @@ get(struct world *w, uint32_t which, const char *answer, uint32_t gets)
 #define SET(value) "set k 0 0 1\r\n" value "\r\n"
 #define IS(value)  "VALUE k 0 1\r\n" value "\r\nEND\r\n"
 #define STORED     "STORED\r\n"
-/* The first notifications wait for the address without a station. */
+/* Notifications first wait for the address without a station. */
 #define WORDS_NS (15 * MS)
 
 /* Begins with a copy at both fronts. */

@@ -37,7 +37,7 @@ static const struct {
 	{2, 1, false}, {4, 1, false}, {2, 2, true}, {4, 2, true}, {3, 3, true}, {8, 3, true},
 };
 
-/* One client connection, with the rest that it sends and receives in its round. */
+/* A client connection, with the bytes still to send and to receive in its round. */
 struct talk {
 	struct conn *conn;
 	uint32_t round;

@@ -157,7 +157,7 @@ a_report_about_nobodys_connection_changes_nothing(void **state)
 	struct cores w = cores_create();
 
 	open_and_write(&w);
-	/* Another peer; the quoted header's checksum is not verified. */
+	/* Changes the peer; the quoted header's checksum is not verified. */
 	w.frame[14 + 19] ^= 1;
 	report_to_other(&w);
 	turn(&w, w.other);

@@ -124,7 +124,7 @@ a_hundred_thousand_that_idle_are_closed(void **state)
 	kicks = &serve_counters(w->sc->cores[0].core.serve)[CONN_IDLE_KICKS];
 	open_all(w);
 	ask_all(w);
-	/* They opened and asked within some twenty seconds: none is due yet. */
+	/* The clients opened and asked within some twenty seconds: none is due yet. */
 	check_eq(counter_read(kicks), 0);
 	crowd_run(w, (IDLE_S + 10) * SECOND, MS / 2);
 	check_eq(counter_read(kicks), CONNS);

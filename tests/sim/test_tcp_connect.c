@@ -265,7 +265,7 @@ streams_run_both_ways_and_nothing_is_held_in_the_end(void **state)
 	}
 }
 
-/* Each side connects to the other's port, so the SYNs cross. Whatever is lost, one connection
+/* Each side connects to the other's port, so the SYNs cross. Even with losses one connection
  * results. */
 static void
 opens_from_both_sides_at_once_are_one_connection(void **state)
@@ -532,7 +532,7 @@ ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint3
 	return ask_from(ss, CLIENT_IP, port, flags, at, seq);
 }
 
-/* Of 32 sources one or two share the attacker's rate limit. */
+/* One or two of 32 sources share the attacker's rate limit. */
 static void
 who_floods_takes_few_others_resets(void **state)
 {

@@ -104,7 +104,7 @@ pair_close(struct pair *p)
 	tls_stream_free(p->stream);
 }
 
-/* Moves the client's bytes to the server, and the answer back if `hears`. */
+/* Moves the client's bytes to the server, and its answer to the client if asked to. */
 static enum tls_status
 pair_turn(struct pair *p, bool hears)
 {
