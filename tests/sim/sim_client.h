@@ -31,7 +31,7 @@ struct sim_clients_user {
 	/* Called in each turn for each open client, in the order of their first connections. */
 	void (*turn)(void *arg, struct sim_client *cl);
 	void (*opened)(void *arg, struct sim_client *cl); /* may be NULL */
-	void (*gone)(void *arg, struct sim_client *cl);
+	void (*gone)(void *arg, struct sim_client *cl);   /* may be NULL */
 };
 
 struct sim_clients {
