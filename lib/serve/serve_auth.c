@@ -220,13 +220,13 @@ execute_auth(struct serve *sv, struct op *op)
 	const uint32_t len = op->req.body_len;
 
 	if (op->body.data == NULL) {
-		ss->token = stack_chunk_get(sv->stack);
-		ss->token_len = 0;
+		ss->token.bytes = stack_chunk_get(sv->stack);
+		ss->token.len = 0;
 		ss->bad_end = false;
 		ss->body_left = (uint64_t)len + 2;
 		ss->body_end = 2;
-		ss->body = ss->token != NULL ? BODY_TOKEN : BODY_SWALLOW;
-		if (ss->token == NULL)
+		ss->body = ss->token.bytes != NULL ? BODY_TOKEN : BODY_SWALLOW;
+		if (ss->token.bytes == NULL)
 			reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
 	} else if (memcmp(op->body.data + len, "\r\n", 2) != 0) {
 		reply_error(sv, op, MC_ERR_AUTH_END);
@@ -243,7 +243,7 @@ auth_token_append(struct session *ss, struct view src)
 {
 	const uint64_t left = ss->body_left > 2 ? ss->body_left - 2 : 0;
 	const uint32_t n = src.len < left ? src.len : (uint32_t)left;
-	const uint32_t room = CHUNK_BYTES - ss->token_len;
+	const uint32_t room = CHUNK_BYTES - ss->token.len;
 	const uint32_t kept = n < room ? n : room;
 
 	if (left == 0) {
@@ -251,8 +251,8 @@ auth_token_append(struct session *ss, struct view src)
 			ss->bad_end = true;
 		return 1;
 	}
-	memcpy(ss->token + ss->token_len, src.data, kept);
-	ss->token_len += kept;
+	memcpy(ss->token.bytes + ss->token.len, src.data, kept);
+	ss->token.len += kept;
 	return n;
 }
 
@@ -264,7 +264,7 @@ execute_auth_end(struct serve *sv, struct op *op)
 	if (ss->bad_end)
 		reply_error(sv, op, MC_ERR_AUTH_END);
 	else
-		token_verify(sv, op, (struct view){ss->token, ss->token_len});
+		token_verify(sv, op, (struct view){ss->token.bytes, ss->token.len});
 	auth_token_free(sv, ss);
 	return EXEC_DONE;
 }
@@ -272,10 +272,10 @@ execute_auth_end(struct serve *sv, struct op *op)
 void
 auth_token_free(struct serve *sv, struct session *ss)
 {
-	if (ss->token == NULL)
+	if (ss->token.bytes == NULL)
 		return;
-	stack_chunk_put(sv->stack, ss->token);
-	ss->token = NULL;
+	stack_chunk_put(sv->stack, ss->token.bytes);
+	ss->token.bytes = NULL;
 }
 
 /* ---- SASL ---- */

@@ -115,8 +115,8 @@ proven_part(const struct serve *sv, uint64_t bytes)
 static uint8_t
 account_of(const struct serve *sv, const struct session *ss, uint64_t bytes)
 {
-	const uint64_t ticket = ss->ticket != 0 ? ss->ticket : NO_TICKET;
-	const uint8_t part = ss->quota_part,
+	const uint64_t ticket = ss->quota.ticket != 0 ? ss->quota.ticket : NO_TICKET;
+	const uint8_t part = ss->quota.part,
 		      quota = part == FILL_QUOTA_SLOW ? FILL_QUOTA_SLOW : FILL_QUOTA_PROVEN;
 
 	if (queued_before(sv, part, ticket) ||
@@ -131,15 +131,15 @@ account_of(const struct serve *sv, const struct session *ss, uint64_t bytes)
 static void
 charge(struct serve *sv, struct session *ss, uint8_t account)
 {
-	ss->quota_used = account;
-	atomic_fetch_add_explicit(&sv->shared->quota_used[account], ss->quota_bytes,
+	ss->quota.account = account;
+	atomic_fetch_add_explicit(&sv->shared->quota_used[account], ss->quota.bytes,
 				  memory_order_relaxed);
 }
 
 static void
 discharge(struct serve *sv, const struct session *ss)
 {
-	atomic_fetch_sub_explicit(&sv->shared->quota_used[ss->quota_used], ss->quota_bytes,
+	atomic_fetch_sub_explicit(&sv->shared->quota_used[ss->quota.account], ss->quota.bytes,
 				  memory_order_relaxed);
 }
 
@@ -149,15 +149,15 @@ fill_quota_take(struct serve *sv, struct session *ss, const struct mc_req *req)
 	const uint64_t bytes = (uint64_t)req->body_len + req->body_end;
 	uint8_t account;
 
-	if (ss->ticket == 0)
-		ss->quota_part = is_proven(ss, bytes) ? proven_part(sv, bytes) : FILL_QUOTA_SLOW;
+	if (ss->quota.ticket == 0)
+		ss->quota.part = is_proven(ss, bytes) ? proven_part(sv, bytes) : FILL_QUOTA_SLOW;
 	account = account_of(sv, ss, bytes);
 	/* A value that is too large is refused now. */
 	if (account == FILL_QUOTA_ACCOUNTS && !body_is_received(ss, bytes) &&
 	    !store_too_large(sv->store, req->body_len))
 		return false;
-	ss->quota_bytes = bytes;
-	charge(sv, ss, account == FILL_QUOTA_ACCOUNTS ? ss->quota_part : account);
+	ss->quota.bytes = bytes;
+	charge(sv, ss, account == FILL_QUOTA_ACCOUNTS ? ss->quota.part : account);
 	return true;
 }
 
@@ -165,13 +165,13 @@ void
 fill_quota_return(struct serve *sv, struct session *ss)
 {
 	discharge(sv, ss);
-	ss->quota_bytes = 0;
+	ss->quota.bytes = 0;
 }
 
 bool
 fill_quota_demote(struct serve *sv, struct session *ss)
 {
-	if (!fits_beside(sv, FILL_QUOTA_DEMOTED, ss->quota_bytes))
+	if (!fits_beside(sv, FILL_QUOTA_DEMOTED, ss->quota.bytes))
 		return false;
 	discharge(sv, ss);
 	charge(sv, ss, FILL_QUOTA_DEMOTED);
@@ -188,7 +188,7 @@ fill_quota_is_wanted(const struct serve *sv)
 static struct list *
 queue_of(struct serve *sv, const struct session *ss)
 {
-	return &sv->quota_queue[ss->quota_part];
+	return &sv->quota_queue[ss->quota.part];
 }
 
 /* Publishes the lowest ticket of this core's queue for a part. */
@@ -200,7 +200,7 @@ publish_first(struct serve *sv, uint32_t part)
 	uint64_t ticket = NO_TICKET;
 
 	if (queue->next != queue)
-		ticket = container_of(queue->next, struct session, quota_link)->ticket;
+		ticket = container_of(queue->next, struct session, quota_link)->quota.ticket;
 	if (ticket == before)
 		return;
 	if (before == NO_TICKET)
@@ -221,18 +221,18 @@ fill_quota_create(struct serve *sv)
 static void
 queue_append(struct serve *sv, struct session *ss)
 {
-	ss->ticket =
+	ss->quota.ticket =
 		1 + atomic_fetch_add_explicit(&sv->shared->quota_tickets, 1, memory_order_relaxed);
 	list_push_back(queue_of(sv, ss), &ss->quota_link);
-	publish_first(sv, ss->quota_part);
+	publish_first(sv, ss->quota.part);
 }
 
 void
 fill_quota_enqueue(struct serve *sv, struct session *ss)
 {
-	if (ss->ticket != 0)
+	if (ss->quota.ticket != 0)
 		return;
-	ss->quota_ns = sv->clock.now_ns;
+	ss->quota.since_ns = sv->clock.now_ns;
 	queue_append(sv, ss);
 	atomic_fetch_add_explicit(&sv->shared->quota_waiting, 1, memory_order_relaxed);
 	serve_count(sv, BEGUN_WAITS);
@@ -251,14 +251,14 @@ first_wake(struct serve *sv, uint32_t part)
 void
 fill_quota_dequeue(struct serve *sv, struct session *ss)
 {
-	if (ss->ticket == 0)
+	if (ss->quota.ticket == 0)
 		return;
 	list_unlink(&ss->quota_link);
-	ss->quota_asleep = false;
-	ss->ticket = 0;
+	ss->quota.asleep = false;
+	ss->quota.ticket = 0;
 	atomic_fetch_sub_explicit(&sv->shared->quota_waiting, 1, memory_order_relaxed);
-	publish_first(sv, ss->quota_part);
-	first_wake(sv, ss->quota_part);
+	publish_first(sv, ss->quota.part);
+	first_wake(sv, ss->quota.part);
 }
 
 /* Puts the session back into its queue by its ticket. Bounded: the queue has each connection at
@@ -268,7 +268,8 @@ queue_insert(struct serve *sv, struct session *ss)
 {
 	struct list *queue = queue_of(sv, ss), *at = queue->next;
 
-	while (at != queue && container_of(at, struct session, quota_link)->ticket < ss->ticket)
+	while (at != queue &&
+	       container_of(at, struct session, quota_link)->quota.ticket < ss->quota.ticket)
 		at = at->next;
 	list_push_back(at, &ss->quota_link);
 }
@@ -279,27 +280,27 @@ fill_quota_sleeps(struct serve *sv, struct session *ss)
 	const bool asleep =
 		conn_awaits_retransmission(ss->conn) && !body_is_received(ss, ss->body_left);
 
-	if (ss->ticket == 0 || asleep == ss->quota_asleep)
+	if (ss->quota.ticket == 0 || asleep == ss->quota.asleep)
 		return asleep;
-	ss->quota_asleep = asleep;
+	ss->quota.asleep = asleep;
 	if (asleep)
 		list_unlink(&ss->quota_link);
 	else
 		queue_insert(sv, ss);
-	publish_first(sv, ss->quota_part); /* the next turn wakes the first value */
+	publish_first(sv, ss->quota.part); /* the next turn wakes the first value */
 	return asleep;
 }
 
 enum fill_quota_state
 fill_quota_state(struct serve *sv, struct session *ss)
 {
-	if (ss->ticket == 0 || body_is_received(ss, ss->body_left))
+	if (ss->quota.ticket == 0 || body_is_received(ss, ss->body_left))
 		return FILL_QUOTA_GO;
-	if (ss->quota_part == FILL_QUOTA_SLOW && is_proven(ss, ss->body_left) &&
-	    sv->clock.now_ns - ss->quota_ns < PROVEN_NS) {
+	if (ss->quota.part == FILL_QUOTA_SLOW && is_proven(ss, ss->body_left) &&
+	    sv->clock.now_ns - ss->quota.since_ns < PROVEN_NS) {
 		list_unlink(&ss->quota_link);
 		publish_first(sv, FILL_QUOTA_SLOW);
-		ss->quota_part = proven_part(sv, ss->body_left);
+		ss->quota.part = proven_part(sv, ss->body_left);
 		queue_append(sv, ss);
 	}
 	if (account_of(sv, ss, ss->body_left) != FILL_QUOTA_ACCOUNTS)

@@ -97,7 +97,7 @@ body_begin(struct serve *sv, struct op *op)
 			return EXEC_RETRY;
 		}
 	}
-	if (unlikely((ss->memory_wait_turns | ss->ticket) != 0))
+	if (unlikely((ss->memory_wait_turns | ss->quota.ticket) != 0))
 		session_go_on(sv, ss);
 	ss->body_left = (uint64_t)req->body_len + req->body_end;
 	ss->body_end = req->body_end;

@@ -297,7 +297,7 @@ op_waits(struct serve *sv, struct session *ss)
 {
 	ss->since_ns = session_since_ns(sv, ss);
 	ss->late_pass = sv->pass;
-	ss->waits_since_ns = ss->since_ns;
+	ss->wait.arrived_ns = ss->since_ns;
 	session_waits(sv, ss,
 		      ss->value.item != NULL       ? WAIT_WINDOW
 		      : ss->memory_wait_turns != 0 ? WAIT_MEMORY

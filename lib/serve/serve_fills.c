@@ -33,12 +33,12 @@ fills_memory_pressure(struct serve *sv)
 void
 fill_quota_begin(struct serve *sv, struct session *ss)
 {
-	ss->quota_ns = sv->clock.now_ns;
-	ss->quota_idle_us = 0;
-	ss->progress.second = 0;
-	ss->quota_filled = 0;
-	ss->quota_here = (uint32_t)fill_received(ss);
-	ss->quota_starved = false;
+	ss->quota.since_ns = sv->clock.now_ns;
+	ss->quota.idle_us = 0;
+	ss->quota.progress.second = 0;
+	ss->quota.filled = 0;
+	ss->quota.present = (uint32_t)fill_received(ss);
+	ss->quota.starved = false;
 	list_push_back(&sv->fills, &ss->quota_link);
 }
 
@@ -74,7 +74,7 @@ fill_least(const struct fill *f)
 static bool
 fill_is_stalled(const struct serve *sv, struct session *ss)
 {
-	struct fill_progress *n = &ss->progress;
+	struct fill_progress *n = &ss->quota.progress;
 	const uint32_t now_s = sv->clock.now_s;
 
 	if (n->second >= sv->fills_pressure_since_s && n->second != 0) {
@@ -95,17 +95,17 @@ fill_is_stalled(const struct serve *sv, struct session *ss)
 static bool
 peer_is_idle(struct serve *sv, struct session *ss)
 {
-	const uint64_t ns = sv->clock.now_ns - ss->quota_ns;
+	const uint64_t ns = sv->clock.now_ns - ss->quota.since_ns;
 	bool idle;
 
-	ss->quota_starved = conn_awaits_retransmission(ss->conn) ||
-			    (ss->quota_starved && ss->fill.filled == ss->quota_filled);
-	idle = !ss->quota_starved && conn_window_is_open(ss->conn) &&
+	ss->quota.starved = conn_awaits_retransmission(ss->conn) ||
+			    (ss->quota.starved && ss->fill.filled == ss->quota.filled);
+	idle = !ss->quota.starved && conn_window_is_open(ss->conn) &&
 	       fill_received(ss) < ss->body_left;
-	if (idle && ss->quota_idle_us < IDLE_MOST_US)
-		ss->quota_idle_us += (uint32_t)(ns < LOOK_MOST_NS ? ns : LOOK_MOST_NS) / 1000;
-	ss->quota_filled = ss->fill.filled;
-	ss->quota_ns = sv->clock.now_ns;
+	if (idle && ss->quota.idle_us < IDLE_MOST_US)
+		ss->quota.idle_us += (uint32_t)(ns < LOOK_MOST_NS ? ns : LOOK_MOST_NS) / 1000;
+	ss->quota.filled = ss->fill.filled;
+	ss->quota.since_ns = sv->clock.now_ns;
 	return idle;
 }
 
@@ -113,19 +113,19 @@ peer_is_idle(struct serve *sv, struct session *ss)
 static uint64_t
 gained(const struct session *ss)
 {
-	return ss->fill.filled > ss->quota_here ? ss->fill.filled - ss->quota_here : 0;
+	return ss->fill.filled > ss->quota.present ? ss->fill.filled - ss->quota.present : 0;
 }
 
 static bool
 is_slower_than(const struct session *ss, const struct pace *pace)
 {
-	return ss->quota_idle_us > pace->free_us + gained(ss) * pace->ns_per_byte / 1000;
+	return ss->quota.idle_us > pace->free_us + gained(ss) * pace->ns_per_byte / 1000;
 }
 
 static bool
 is_slower(const struct session *a, const struct session *b)
 {
-	return gained(a) * b->quota_idle_us < gained(b) * a->quota_idle_us;
+	return gained(a) * b->quota.idle_us < gained(b) * a->quota.idle_us;
 }
 
 /* The findings of one turn's checks. */
@@ -141,8 +141,8 @@ slow_look(struct serve *sv, struct session *ss, struct found *found)
 {
 	const bool idle = peer_is_idle(sv, ss);
 
-	if (ss->quota_used != FILL_QUOTA_DEMOTED) {
-		if (ss->quota_used == FILL_QUOTA_SLOW || !is_slower_than(ss, &demoted) ||
+	if (ss->quota.account != FILL_QUOTA_DEMOTED) {
+		if (ss->quota.account == FILL_QUOTA_SLOW || !is_slower_than(ss, &demoted) ||
 		    fill_quota_demote(sv, ss))
 			return;
 		found->no_room = true;
@@ -170,7 +170,7 @@ fills_look(struct serve *sv)
 			give_up(sv, ss);
 			return;
 		}
-		if (wanted && sv->clock.now_ns - ss->quota_ns >= LOOK_NS)
+		if (wanted && sv->clock.now_ns - ss->quota.since_ns >= LOOK_NS)
 			slow_look(sv, ss, &found);
 		if (at == last)
 			break;

@@ -395,12 +395,12 @@ reply_value_resume(struct serve *sv, struct session *ss)
 	struct asker who = {.session = ss};
 
 	session_waits(sv, ss, WAIT_WINDOW);
-	if (unlikely(slow_log_wants(&sv->slow, sv->clock.now_ns - ss->waits_since_ns)))
+	if (unlikely(slow_log_wants(&sv->slow, sv->clock.now_ns - ss->wait.arrived_ns)))
 		who.key = key_copied(key, ss->value.item);
 	if (!value_resume(sv, ss))
 		return false;
 	if (ss->value.tail != TAIL_LINE)
-		record_late(sv, &who, residence_row(true, REQUEST_GET_HIT), ss->waits_since_ns, 1);
+		record_late(sv, &who, residence_row(true, REQUEST_GET_HIT), ss->wait.arrived_ns, 1);
 	return true;
 }
 

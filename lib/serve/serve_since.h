@@ -35,8 +35,8 @@ session_since_ns(const struct serve *sv, const struct session *ss)
 static inline void
 session_waits(const struct serve *sv, struct session *ss, enum request_wait reason)
 {
-	ss->waited = (uint8_t)reason;
-	ss->waited_ns = sv->clock.now_ns;
+	ss->wait.reason = (uint8_t)reason;
+	ss->wait.blocked_ns = sv->clock.now_ns;
 }
 
 /* Records n requests that arrived before this turn and are answered now: by kind, or by the
@@ -48,8 +48,8 @@ record_late(struct serve *sv, const struct asker *who, uint32_t kind_row, uint64
 	const struct session *ss = who->session;
 	enum slow_reason reason = SLOW_LATER;
 
-	if (ss != NULL && since_ns <= ss->waited_ns)
-		reason = (enum slow_reason)ss->waited;
+	if (ss != NULL && since_ns <= ss->wait.blocked_ns)
+		reason = (enum slow_reason)ss->wait.reason;
 	else if (ss == NULL && sv->awaits != NULL)
 		reason = SLOW_SUPPLIER;
 	residence_late(&sv->residence,

@@ -35,7 +35,7 @@ work_create(struct serve *sv, struct region *region)
 static bool
 has_had_few(const struct work *w, const struct session *ss)
 {
-	return ss->work_clock <= w->clock;
+	return ss->work.clock <= w->clock;
 }
 
 bool
@@ -55,7 +55,7 @@ share_join(struct serve *sv, struct session *ss)
 	uint16_t port;
 
 	conn_peer(ss->conn, &ip, &port);
-	budget_join(&sv->work.shares, &ss->work_place, &ip);
+	budget_join(&sv->work.shares, &ss->work.place, &ip);
 }
 
 /* Advances the connection's clock by work it had while others waited. */
@@ -63,14 +63,14 @@ static void
 share_use(struct serve *sv, struct session *ss, uint32_t ns)
 {
 	struct work *w = &sv->work;
-	const bool joined = budget_has_joined(&w->shares, &ss->work_place);
+	const bool joined = budget_has_joined(&w->shares, &ss->work.place);
 
 	share_join(sv, ss);
-	if (ss->work_clock < w->clock)
-		ss->work_clock = w->clock;
-	ss->work_clock += (uint64_t)ns * (WORK_SHARES / budget_share(&w->shares, &ss->work_place));
+	if (ss->work.clock < w->clock)
+		ss->work.clock = w->clock;
+	ss->work.clock += (uint64_t)ns * (WORK_SHARES / budget_share(&w->shares, &ss->work.place));
 	if (!joined)
-		budget_leave(&w->shares, &ss->work_place);
+		budget_leave(&w->shares, &ss->work.place);
 }
 
 static bool
@@ -101,7 +101,7 @@ work_use(struct serve *sv, struct session *ss, uint32_t ns)
 static struct session *
 session_at(struct list *at)
 {
-	return container_of(at, struct session, work_link);
+	return container_of(at, struct session, work.link);
 }
 
 /* Inserts the session by its clock. The first session's clock is near the common clock, which
@@ -112,19 +112,19 @@ queue_insert(struct work *w, struct session *ss)
 {
 	struct list *at = w->queue.next;
 
-	if (ss->work_clock <= w->clock) {
+	if (ss->work.clock <= w->clock) {
 		for (uint32_t i = 0; i < QUEUE_LOOKS_MAX && at != &w->queue &&
-				     session_at(at)->work_clock <= ss->work_clock;
+				     session_at(at)->work.clock <= ss->work.clock;
 		     i++)
 			at = at->next;
 	} else {
 		at = &w->queue;
 		for (uint32_t i = 0; i < QUEUE_LOOKS_MAX && at->prev != &w->queue &&
-				     session_at(at->prev)->work_clock > ss->work_clock;
+				     session_at(at->prev)->work.clock > ss->work.clock;
 		     i++)
 			at = at->prev;
 	}
-	list_push_back(at, &ss->work_link);
+	list_push_back(at, &ss->work.link);
 }
 
 /* Takes the first session out of the queue as `next`, and makes it ready in the stack behind all
@@ -138,8 +138,8 @@ next_wake(struct serve *sv)
 	if (w->next != NULL || (first = list_pop_front(&w->queue)) == NULL)
 		return;
 	w->next = session_at(first);
-	if (w->clock < w->next->work_clock)
-		w->clock = w->next->work_clock;
+	if (w->clock < w->next->work.clock)
+		w->clock = w->next->work.clock;
 	w->next->sched = SCHED_NEXT;
 	conn_requeue(sv->stack, w->next->conn);
 }
@@ -165,9 +165,9 @@ work_wait(struct serve *sv, struct session *ss)
 	ensure(ss->sched == SCHED_READY);
 	serve_count(sv, WORK_WAITS);
 	ss->sched = SCHED_QUEUED;
-	ss->work_pass = sv->pass;
-	if (ss->work_clock < w->clock)
-		ss->work_clock = w->clock;
+	ss->work.pass = sv->pass;
+	if (ss->work.clock < w->clock)
+		ss->work.clock = w->clock;
 	share_join(sv, ss);
 	next_requeue(sv);
 	queue_insert(w, ss);
@@ -179,8 +179,8 @@ work_wait_behind(struct serve *sv, struct session *ss)
 {
 	struct list *queue = &sv->work.queue;
 
-	if (!list_empty(queue) && ss->work_clock < session_at(queue->prev)->work_clock)
-		ss->work_clock = session_at(queue->prev)->work_clock;
+	if (!list_empty(queue) && ss->work.clock < session_at(queue->prev)->work.clock)
+		ss->work.clock = session_at(queue->prev)->work.clock;
 	work_wait(sv, ss);
 }
 
@@ -192,17 +192,17 @@ work_visit(struct serve *sv, struct session *ss)
 
 	if (ss->sched == SCHED_QUEUED)
 		return false;
-	if (!work_goes_on(sv, ss) || ss->work_pass == sv->pass) {
+	if (!work_goes_on(sv, ss) || ss->work.pass == sv->pass) {
 		sv->more |= work_goes_on(sv, ss);
 		/* The session may have been queued and taken out again since its last visit of
 		 * this pass. */
-		if (ss->work_again_pass != sv->pass)
+		if (ss->work.again_pass != sv->pass)
 			session_requeue(sv, ss);
-		ss->work_again_pass = sv->pass;
+		ss->work.again_pass = sv->pass;
 		return false;
 	}
 	ss->sched = SCHED_READY;
-	budget_leave(&w->shares, &ss->work_place);
+	budget_leave(&w->shares, &ss->work.place);
 	w->granted = ss;
 	w->granted_pass = sv->pass;
 	w->next = NULL;
@@ -215,9 +215,9 @@ work_forget(struct serve *sv, struct session *ss)
 {
 	struct work *w = &sv->work;
 
-	budget_leave(&w->shares, &ss->work_place);
+	budget_leave(&w->shares, &ss->work.place);
 	if (ss->sched == SCHED_QUEUED)
-		list_unlink(&ss->work_link);
+		list_unlink(&ss->work.link);
 	if (w->granted == ss)
 		w->granted = NULL;
 	if (w->next != ss)

@@ -17,7 +17,7 @@
  * Shape:  a queued connection is not visited (session.sched). The first one is taken out as
  *         `next` and made ready in the stack, so that a core with a queue does not sleep.
  * Units:  estimated nanoseconds, from measurements; no clock is read.
- * Owner:  session.work_link is in the queue while session.sched is SCHED_QUEUED.
+ * Owner:  session.work.link is in the queue while session.sched is SCHED_QUEUED.
  * Thread: core-local.
  * Bounds: WORK_PER_TURN, exceeded by at most one step of a reply or the copy of one value.
  *         Datagrams have a budget of their own, WORK_PER_TURN_UDP: they cannot wait.

@@ -99,23 +99,58 @@ struct fill_progress {
 	uint32_t filled;
 };
 
+/* The value of a session in the fill quota: while it waits for the quota, and from its begin on
+ * (serve_begun.h). */
+struct session_quota {
+	uint8_t part;      /* enum fill_quota_part: the queue in which it waits */
+	uint8_t account;   /* what it is charged to once it is begun */
+	bool asleep;       /* it waits outside the queue: fill_quota_sleeps() */
+	bool starved;      /* bytes of it were dropped, and none have arrived since */
+	uint32_t present;  /* bytes that had arrived when it was begun */
+	uint32_t filled;   /* bytes at the last check */
+	uint32_t idle_us;  /* time in which its peer could have sent more, and did not */
+	uint64_t bytes;    /* of the quota that it holds */
+	uint64_t ticket;   /* its number in the queue; 0: it does not wait */
+	uint64_t since_ns; /* the begin of its wait; once it is begun, the last check */
+	struct fill_progress progress;
+};
+
+/* The latest wait of a request of the session, for residence.h. */
+struct session_wait {
+	uint64_t arrived_ns; /* when the oldest unanswered request arrived */
+	uint64_t blocked_ns; /* the turn in which a request last waited */
+	uint8_t reason;      /* enum request_wait */
+};
+
+/* The session in the queue for the turn's work budget (serve_work.h). */
+struct session_work {
+	uint32_t pass;       /* in which it joined the queue */
+	uint32_t again_pass; /* in which it found no budget, and was queued for another visit */
+	uint64_t clock;      /* its virtual time */
+	struct budget_place place;
+	struct list link;
+};
+
+/* A token, a name and a password, that is being read; bytes: a chunk, NULL: none. */
+struct session_token {
+	uint8_t *bytes;
+	uint32_t len;
+};
+
 struct session {
 	struct conn *conn; /* NULL: no connection in this slot */
 	struct mc_parser parser;
-	uint8_t body;       /* enum session_body */
-	bool filling;       /* the fill is begun, and neither finished nor abandoned */
-	bool bad_end;       /* the body does not end in CR LF */
-	uint8_t body_end;   /* bytes of the line end after the value */
-	bool closing;       /* no further input is read */
-	bool admitted;      /* the connection counts for the limit -c */
-	uint8_t role;       /* enum mc_role of the user; NONE: not authenticated */
-	uint8_t sched;      /* enum session_sched */
-	uint8_t end;        /* enum session_end */
-	uint8_t quota_part; /* enum fill_quota_part: the queue in which the session waits */
-	uint8_t quota_used; /* the account that its begun value is charged to */
-	bool quota_starved; /* bytes of the value were dropped, and none have arrived since */
-	uint32_t user;      /* ID of the user (struct serve_user); 0: not authenticated */
-	uint32_t active_s;  /* the second in which the last bytes arrived */
+	uint8_t body;      /* enum session_body */
+	bool filling;      /* the fill is begun, and neither finished nor abandoned */
+	bool bad_end;      /* the body does not end in CR LF */
+	uint8_t body_end;  /* bytes of the line end after the value */
+	bool closing;      /* no further input is read */
+	bool admitted;     /* the connection counts for the limit -c */
+	uint8_t role;      /* enum mc_role of the user; NONE: not authenticated */
+	uint8_t sched;     /* enum session_sched */
+	uint8_t end;       /* enum session_end */
+	uint32_t user;     /* ID of the user (struct serve_user); 0: not authenticated */
+	uint32_t active_s; /* the second in which the last bytes arrived */
 
 	uint32_t turn;      /* the turn for which `served` counts */
 	uint32_t served;    /* requests served in that turn */
@@ -123,9 +158,6 @@ struct session {
 	uint32_t late_pass; /* the last pass that read bytes of an earlier turn */
 	/* When the oldest bytes that late_pass reads arrived (residence.h). */
 	uint64_t since_ns;
-	uint64_t waits_since_ns; /* when the oldest unanswered request arrived */
-	uint64_t waited_ns;      /* the turn in which a request of this session last waited */
-	uint8_t waited;          /* enum request_wait: the reason for that wait */
 	union {
 		uint32_t waits; /* 0: the next request waits for none of the following */
 		struct {
@@ -162,6 +194,8 @@ struct session {
 	uint64_t left_out;
 	/* The lane in whose queue the session waits, or has a place. */
 	uint16_t await_lane;
+	/* Length of the value with which the request waits for a place of await_lane. */
+	uint32_t await_bytes;
 	uint64_t await_since_ns; /* when it began to wait for a place; 0: it does not wait */
 	/* Pending requests in the order of their bytes (await_table.h). */
 	struct await *awaits;
@@ -179,36 +213,19 @@ struct session {
 	/* Unread bytes of the body with its line end. For a request that waits with its body
 	 * unread, the line counts too. */
 	uint64_t body_left;
-	/* Bytes of the fill quota that the incomplete value holds (serve_begun.h). */
-	uint64_t quota_bytes;
-	uint64_t ticket; /* its number in the queue for the fill quota; 0: it does not wait */
-	/* When the session began to wait for the quota; of a begun value, the time of its last
-	 * check. */
-	uint64_t quota_ns;
-	/* Time in which the peer could have sent more of the value, and did not. */
-	uint32_t quota_idle_us;
-	uint32_t quota_filled; /* bytes of the value at the last check */
-	uint32_t quota_here;   /* bytes of the value that were present when it was begun */
-	bool quota_asleep;     /* it waits outside the queue: fill_quota_sleeps() */
-	/* Links a waiting session into its quota queue, a begun value into serve.fills, and a
-	 * session without a place into the queue of its lane. */
-	struct list quota_link;
 	struct mc_req filling_req; /* the request of the fill; its key is not valid */
-	struct fill_progress progress;
 	struct fill fill;
 	struct value_rest value;
 	struct stream stream;
-	uint8_t *token; /* a chunk; NULL: no token is being read */
-	uint32_t token_len;
-	uint32_t work_pass; /* the pass in which it joined the work queue */
-	/* The pass in which it was visited without budget, and was queued for another visit. */
-	uint32_t work_again_pass;
-	uint64_t work_clock; /* its virtual time (serve_work.h) */
-	struct budget_place work_place;
-	/* Length of the value with which the request waits for a place of await_lane. */
-	uint32_t await_bytes;
-	struct list work_link; /* in the work queue */
-	struct session *requeue_next;
+
+	struct session_quota quota;
+	/* Links a waiting session into its quota queue, a begun value into serve.fills, and a
+	 * session without a place into the queue of its lane. */
+	struct list quota_link;
+	struct session_wait wait;
+	struct session_work work;
+	struct session_token token;
+	struct session *requeue_next; /* serve.requeue */
 };
 
 /* Returns the unread bytes that are contiguous, those of the read buffer first. */
