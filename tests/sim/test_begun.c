@@ -149,7 +149,7 @@ fill(struct world *w)
 /* Sixty clients begin a megabyte each in a store of 16 MB, and send a segment every two seconds. A
  * good client sets 20 KB from time to time, another one a megabyte at 100 KB a second. */
 static void
-what_is_begun_and_crawls_takes_its_share_and_no_more(void **state)
+crawling_values_take_no_more_than_their_share(void **state)
 {
 	struct world *w = world_create(16);
 	struct client *good, *steady, *bad;
@@ -189,7 +189,7 @@ what_is_begun_and_crawls_takes_its_share_and_no_more(void **state)
 
 /* Three values fit, so none waits, and none is reset for being slow. */
 static void
-who_is_alone_may_be_as_slow_as_he_likes(void **state)
+a_lone_slow_value_is_not_reset(void **state)
 {
 	struct world *w = world_create(16);
 	struct client *slow = join(w, 3);
@@ -310,7 +310,7 @@ beside_as_without(const struct drip *drip, uint32_t memory_mb)
 /* Slow means 46 KB/s, which the rule for stalled values accepts for a megabyte, or a byte a
  * tick. */
 static void
-who_sends_slowly_does_not_hold_up_others(void **state)
+slow_values_do_not_delay_others(void **state)
 {
 	static const struct drip slow[] = {
 		{20, LARGE, 92, 0, 0}, {60, LARGE, 92, 0, 0},  {100, LARGE, 1, 0, 0},
@@ -328,7 +328,7 @@ who_sends_slowly_does_not_hold_up_others(void **state)
  * the whole quota of 64 MB, sixty of 64 KB that of 16 MB. Some send just enough not to be demoted,
  * or not to be reset, steadily or in bursts. */
 static void
-who_begins_fast_and_goes_on_slowly_does_not_hold_up_others(void **state)
+values_that_begin_fast_and_slow_down_do_not_delay_others(void **state)
 {
 	static const struct {
 		struct drip drip;
@@ -355,7 +355,7 @@ who_begins_fast_and_goes_on_slowly_does_not_hold_up_others(void **state)
 /* The store has 8 MB. Slow sets of less than a quarter of the quota end once a second. A proven
  * value that does not fit beside them is begun before later slow ones. */
 static void
-slow_ones_do_not_pass_who_needs_much(void **state)
+slow_values_do_not_overtake_a_large_one(void **state)
 {
 	struct drip slow = {1, 250000, 92, 0, 0};
 	struct world *w = world_create(8);
@@ -380,11 +380,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_begun_and_crawls_takes_its_share_and_no_more),
-		cmocka_unit_test(who_is_alone_may_be_as_slow_as_he_likes),
-		cmocka_unit_test(who_sends_slowly_does_not_hold_up_others),
-		cmocka_unit_test(who_begins_fast_and_goes_on_slowly_does_not_hold_up_others),
-		cmocka_unit_test(slow_ones_do_not_pass_who_needs_much),
+		cmocka_unit_test(crawling_values_take_no_more_than_their_share),
+		cmocka_unit_test(a_lone_slow_value_is_not_reset),
+		cmocka_unit_test(slow_values_do_not_delay_others),
+		cmocka_unit_test(values_that_begin_fast_and_slow_down_do_not_delay_others),
+		cmocka_unit_test(slow_values_do_not_overtake_a_large_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,7 +130,7 @@ replies_that_nobody_reads_hold_no_item_after_the_stop(void **state)
 }
 
 static void
-whoever_reads_gets_all_of_it_and_is_not_reset(void **state)
+a_client_that_reads_gets_its_whole_reply_and_is_not_reset(void **state)
 {
 	struct world w = {.reads = true};
 
@@ -147,7 +147,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replies_that_nobody_reads_hold_no_item_after_the_stop),
-		cmocka_unit_test(whoever_reads_gets_all_of_it_and_is_not_reset),
+		cmocka_unit_test(a_client_that_reads_gets_its_whole_reply_and_is_not_reset),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

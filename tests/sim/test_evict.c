@@ -237,7 +237,7 @@ good_clients_beside_a_thousand_who_do_not_read_pinned_values_lose_nothing(void *
 }
 
 static void
-while_memory_is_ample_nobody_is_reset_for_not_reading(void **state)
+while_memory_is_ample_no_client_is_reset_for_not_reading(void **state)
 {
 	struct world *w = world_create(4096, 64);
 
@@ -257,7 +257,7 @@ while_memory_is_ample_nobody_is_reset_for_not_reading(void **state)
 /* Values are requested, not read, and stored anew: the old ones keep their memory until they are
  * unpinned. There are enough chunks and pieces. */
 static void
-values_pinned_by_who_does_not_read_do_not_take_the_memory(void **state)
+values_pinned_by_clients_that_do_not_read_do_not_take_the_memory(void **state)
 {
 	struct world *w = world_create(16384, 64);
 	static char asks[1100];
@@ -322,7 +322,7 @@ set_large(struct world *w, uint32_t first, uint32_t count)
 /* Sixty clients request a value of their own and do not read it: more than the class of such values
  * keeps in reserve. They may stay, since they hold little. */
 static void
-sixty_who_do_not_read_hold_up_nobody_s_sets(void **state)
+sixty_clients_that_do_not_read_delay_no_sets(void **state)
 {
 	struct world *w = world_create(4096, 64);
 	struct sets before, with;
@@ -635,7 +635,7 @@ crawl(struct raw *r, uint32_t conns, uint32_t bytes)
 /* A peer that acknowledges a segment from time to time makes progress, and could hold the rest for
  * hours. */
 static void
-who_reads_in_crumbs_is_reset_for_what_it_holds(void **state)
+a_client_that_reads_crumbs_is_reset_for_the_bytes_it_holds(void **state)
 {
 	struct raw *r = raw_create();
 	struct conn *kept;
@@ -658,7 +658,7 @@ who_reads_in_crumbs_is_reset_for_what_it_holds(void **state)
 /* If the rule asked for a constant fraction of the remaining bytes, the end of a large value could
  * hold all of it. */
 static void
-who_reads_less_and_less_is_reset(void **state)
+a_client_that_reads_less_and_less_is_reset(void **state)
 {
 	struct raw *r = raw_create();
 	uint32_t left = 12 * 1900, tenths = 0;
@@ -746,7 +746,7 @@ some_are_reset(struct raw *r, uint32_t bytes)
 
 /* Requests wait in frames: acknowledging queued bytes does not help to answer them. */
 static void
-who_reads_in_crumbs_keeps_no_frames(void **state)
+a_client_that_reads_crumbs_keeps_no_frames(void **state)
 {
 	struct raw *r = raw_create();
 
@@ -756,7 +756,7 @@ who_reads_in_crumbs_keeps_no_frames(void **state)
 
 /* Queued bytes are scarce, too, and the peer acknowledges enough of these. */
 static void
-who_reads_in_time_and_asks_for_more_keeps_no_frames(void **state)
+a_client_that_reads_in_time_and_asks_for_more_keeps_no_frames(void **state)
 {
 	struct raw *r = raw_create();
 
@@ -820,7 +820,7 @@ requests_have_frames_beside(uint32_t burst)
 }
 
 static void
-requests_have_frames_beside_readers_who_repeat_what_was_dropped(void **state)
+requests_have_frames_beside_readers_that_repeat_dropped_segments(void **state)
 {
 	requests_have_frames_beside(1);
 	requests_have_frames_beside(10);
@@ -866,21 +866,21 @@ main(void)
 			good_clients_beside_a_thousand_who_do_not_read_chunks_lose_nothing),
 		cmocka_unit_test(
 			good_clients_beside_a_thousand_who_do_not_read_pinned_values_lose_nothing),
-		cmocka_unit_test(values_pinned_by_who_does_not_read_do_not_take_the_memory),
-		cmocka_unit_test(sixty_who_do_not_read_hold_up_nobody_s_sets),
+		cmocka_unit_test(values_pinned_by_clients_that_do_not_read_do_not_take_the_memory),
+		cmocka_unit_test(sixty_clients_that_do_not_read_delay_no_sets),
 		cmocka_unit_test(values_begun_and_not_sent_do_not_keep_the_memory),
 		cmocka_unit_test(while_memory_is_ample_a_value_may_be_sent_as_slowly_as_one_likes),
-		cmocka_unit_test(while_memory_is_ample_nobody_is_reset_for_not_reading),
+		cmocka_unit_test(while_memory_is_ample_no_client_is_reset_for_not_reading),
 		cmocka_unit_test(
 			a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames),
 		cmocka_unit_test(a_connection_with_a_stale_hole_is_reset_when_frames_run_short),
 		cmocka_unit_test(under_memory_pressure_one_connection_is_reset_at_a_time),
-		cmocka_unit_test(who_reads_in_crumbs_is_reset_for_what_it_holds),
-		cmocka_unit_test(who_reads_less_and_less_is_reset),
+		cmocka_unit_test(a_client_that_reads_crumbs_is_reset_for_the_bytes_it_holds),
+		cmocka_unit_test(a_client_that_reads_less_and_less_is_reset),
 		cmocka_unit_test(the_more_is_held_the_faster_a_reader_must_be),
-		cmocka_unit_test(who_reads_in_crumbs_keeps_no_frames),
-		cmocka_unit_test(who_reads_in_time_and_asks_for_more_keeps_no_frames),
-		cmocka_unit_test(requests_have_frames_beside_readers_who_repeat_what_was_dropped),
+		cmocka_unit_test(a_client_that_reads_crumbs_keeps_no_frames),
+		cmocka_unit_test(a_client_that_reads_in_time_and_asks_for_more_keeps_no_frames),
+		cmocka_unit_test(requests_have_frames_beside_readers_that_repeat_dropped_segments),
 		cmocka_unit_test(
 			under_memory_pressure_stalled_connections_are_reset_and_others_not),
 	};

@@ -167,7 +167,7 @@ one_greedy_client_does_not_slow_fifty_polite_ones_by_more_than_half(void **state
 }
 
 static void
-without_a_limit_it_would(void **state)
+without_a_request_limit_one_greedy_client_slows_polite_ones(void **state)
 {
 	const uint64_t alone = p99_ns(65535, false), beside = p99_ns(65535, true);
 
@@ -182,7 +182,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			one_greedy_client_does_not_slow_fifty_polite_ones_by_more_than_half),
-		cmocka_unit_test(without_a_limit_it_would),
+		cmocka_unit_test(without_a_request_limit_one_greedy_client_slows_polite_ones),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ flood_create(uint32_t syn_lines)
 }
 
 static void
-a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn(void **state)
+a_flood_is_not_answered_and_a_real_peer_is_served_at_its_second_syn(void **state)
 {
 	struct flood f = flood_create(32768);
 	struct tcp_seg ack = {.src_port = PEER_PORT, .dst_port = SIM_PORT, .window = 1024};
@@ -144,7 +144,7 @@ a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn(void **stat
 
 /* 10,000 SYNs a second, none of which completes a handshake. */
 static void
-what_the_budget_allows_is_answered_at_once(void **state)
+syns_within_the_budget_are_answered_at_once(void **state)
 {
 	struct flood f = flood_create(1024);
 
@@ -184,7 +184,7 @@ check_none_deferred(uint64_t turn_ns, uint32_t rate)
 
 /* A core whose turns are long, or that sleeps, or shares its CPU, gets many SYNs together. */
 static void
-what_the_rate_limit_allows_is_answered_however_long_a_turn_takes(void **state)
+syns_within_the_rate_limit_are_answered_however_long_a_turn_takes(void **state)
 {
 	static const uint64_t turn_us[] = {60, 350, 999, 1000, 1300, 1900, 2000, 2500, 10000};
 
@@ -259,9 +259,9 @@ main(void)
 		cmocka_unit_test(
 			new_clients_are_served_and_old_ones_wait_no_longer_than_half_as_much_again),
 		cmocka_unit_test(
-			a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn),
-		cmocka_unit_test(what_the_budget_allows_is_answered_at_once),
-		cmocka_unit_test(what_the_rate_limit_allows_is_answered_however_long_a_turn_takes),
+			a_flood_is_not_answered_and_a_real_peer_is_served_at_its_second_syn),
+		cmocka_unit_test(syns_within_the_budget_are_answered_at_once),
+		cmocka_unit_test(syns_within_the_rate_limit_are_answered_however_long_a_turn_takes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -576,7 +576,7 @@ check_nothing_held(struct world *w)
 /* ---- tests ---- */
 
 static void
-every_client_hears_what_the_servers_have(void **state)
+every_client_receives_the_values_of_the_servers(void **state)
 {
 	for (uint64_t seed = 1; seed <= 6; seed++) {
 		struct world *w = world_create(seed % 2 == 0, TIMEOUT_NS);
@@ -600,7 +600,7 @@ every_client_hears_what_the_servers_have(void **state)
 }
 
 static void
-however_replies_are_cut(void **state)
+clients_receive_the_values_however_replies_are_cut(void **state)
 {
 	static const struct {
 		uint32_t pieces[FLEET_SERVERS];
@@ -756,7 +756,7 @@ a_server_is_where_its_name_says(void **state)
 /* Servers close idle connections. Such an end fails no request; a connection that ends at once is a
  * failure. */
 static void
-an_end_while_nothing_is_asked_is_no_failure(void **state)
+an_end_without_pending_requests_is_no_failure(void **state)
 {
 	for (uint64_t age_ms = 500; age_ms <= 2000; age_ms += 1500) {
 		struct world *w = world_create(true, TIMEOUT_NS);
@@ -809,7 +809,7 @@ talk_beside(uint32_t mutes, uint32_t big, uint64_t settle_ns)
 /* No connection to a server is reset, either. Peers that have just sent requests, all at once, are
  * answered first. */
 static void
-who_does_not_read_costs_others_no_answer(void **state)
+a_client_that_does_not_read_costs_others_no_answer(void **state)
 {
 	for (uint32_t big = 0; big <= 200; big += 200) {
 		const uint64_t alone_ns = talk_beside(0, big, 0);
@@ -884,15 +884,15 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_client_hears_what_the_servers_have),
-		cmocka_unit_test(however_replies_are_cut),
+		cmocka_unit_test(every_client_receives_the_values_of_the_servers),
+		cmocka_unit_test(clients_receive_the_values_however_replies_are_cut),
 		cmocka_unit_test(a_server_that_fails_costs_its_own_keys),
 		cmocka_unit_test(clients_that_close_leave_nothing_behind),
 		cmocka_unit_test(a_server_is_where_its_name_says),
-		cmocka_unit_test(who_does_not_read_costs_others_no_answer),
+		cmocka_unit_test(a_client_that_does_not_read_costs_others_no_answer),
 		cmocka_unit_test(no_value_is_missed_for_want_of_memory),
 		cmocka_unit_test(a_slow_server_is_not_late),
-		cmocka_unit_test(an_end_while_nothing_is_asked_is_no_failure),
+		cmocka_unit_test(an_end_without_pending_requests_is_no_failure),
 	};
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);

@@ -444,7 +444,7 @@ cut_off(struct world *w, uint32_t server, enum front_health health)
 }
 
 static void
-what_it_had_is_not_served_when_it_is_back(void **state)
+values_of_before_an_absence_are_not_served_after_it(void **state)
 {
 	for (uint32_t gutter = 0; gutter < 2; gutter++) {
 		struct world *w = world_create(2, gutter, true);
@@ -477,7 +477,7 @@ what_it_had_is_not_served_when_it_is_back(void **state)
 
 /* The time to live is the same whether the request asks for one or not. */
 static void
-what_a_stand_in_stores_lives_for_gutter_ttl(void **state)
+values_stored_by_a_stand_in_live_for_gutter_ttl(void **state)
 {
 	static const char *const writes[] = {
 		"set %s 0 0 1\r\n1\r\n", "set %s 0 1000 1\r\n1\r\n", "ms %s 1\r\n1\r\n",
@@ -525,7 +525,7 @@ a_server_that_missed_a_flush_is_flushed_first(void **state)
 
 /* The flush itself is the first request to notice, since its connection seems good. */
 static void
-so_is_one_that_fails_amid_it(void **state)
+a_server_that_fails_during_a_flush_is_flushed_again(void **state)
 {
 	struct world *w = world_create(2, 0, false);
 	const char *key;
@@ -610,7 +610,7 @@ talk_end(struct world *w, uint32_t hits)
 
 /* One or two servers at a time fail, for as long as it takes to eject them, or shorter. */
 static void
-no_value_is_old_while_servers_flap(void **state)
+no_value_is_stale_while_servers_flap(void **state)
 {
 	for (uint64_t i = 0; i < 2 * seeds; i++) {
 		struct world *w;
@@ -638,7 +638,7 @@ no_value_is_old_while_servers_flap(void **state)
 
 /* Servers are added and removed while requests are pending, and while one server is cut off. */
 static void
-no_value_is_old_after_a_reload(void **state)
+no_value_is_stale_after_a_reload(void **state)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct world *w;
@@ -670,13 +670,13 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_it_had_is_not_served_when_it_is_back),
-		cmocka_unit_test(what_a_stand_in_stores_lives_for_gutter_ttl),
+		cmocka_unit_test(values_of_before_an_absence_are_not_served_after_it),
+		cmocka_unit_test(values_stored_by_a_stand_in_live_for_gutter_ttl),
 		cmocka_unit_test(a_server_that_missed_a_flush_is_flushed_first),
-		cmocka_unit_test(so_is_one_that_fails_amid_it),
+		cmocka_unit_test(a_server_that_fails_during_a_flush_is_flushed_again),
 		cmocka_unit_test(keys_move_when_no_request_for_them_is_open),
-		cmocka_unit_test(no_value_is_old_while_servers_flap),
-		cmocka_unit_test(no_value_is_old_after_a_reload),
+		cmocka_unit_test(no_value_is_stale_while_servers_flap),
+		cmocka_unit_test(no_value_is_stale_after_a_reload),
 	};
 
 	if (argc > 1)

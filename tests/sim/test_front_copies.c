@@ -309,7 +309,7 @@ nothing_is_kept_yet_and_a_get_is_shared(void **state)
 
 /* Clients that request the key after the write has begun share the next flight. */
 static void
-who_asks_after_a_write_hears_of_it(void **state)
+a_get_after_a_write_returns_its_value(void **state)
 {
 	struct world *w = world_create(301, 0);
 
@@ -355,7 +355,7 @@ the_next_flight_outlives_the_first(void **state)
 
 /* Half of the clients that share a flight close, including the first one. */
 static void
-who_leaves_a_flight_leaves_the_others(void **state)
+a_client_that_leaves_a_flight_does_not_end_it(void **state)
 {
 	struct world *w = world_create(60, 0);
 
@@ -447,7 +447,7 @@ the_next_set_outlives_the_first(void **state)
 }
 
 static void
-copies_go_when_they_are_wrong(void **state)
+wrong_copies_are_dropped(void **state)
 {
 	struct world *w = world_create(1, 0);
 
@@ -476,7 +476,7 @@ copies_go_when_they_are_wrong(void **state)
 
 /* A miss copy is no item, and the copies are no list of keys. */
 static void
-what_stands_for_nothing_is_not_shown(void **state)
+miss_copies_are_not_shown_as_items(void **state)
 {
 	struct world *w = world_create(1, 0);
 
@@ -546,7 +546,7 @@ gets_have_copies_with_the_servers_cas(void **state)
 
 /* A copy with less information is replaced, and its information stays in the new one. */
 static void
-a_copy_is_replaced_by_one_that_tells_more(void **state)
+a_copy_is_replaced_by_one_with_more_information(void **state)
 {
 	static const struct sim_memcached mended = {.version = "VERSION 1.6.45\r\n", .exp = -1};
 	struct world *w = world_create_listing(1, 0, &mended);
@@ -575,7 +575,7 @@ restart(struct world *w)
 }
 
 static void
-a_copy_tells_no_cas_of_a_server_that_was_restarted(void **state)
+a_copy_has_no_cas_of_before_a_restart_of_its_server(void **state)
 {
 	struct world *w = world_create(1, 0);
 
@@ -593,7 +593,7 @@ a_copy_tells_no_cas_of_a_server_that_was_restarted(void **state)
 
 /* Connections beyond FRONT_OPENED_MAX are numbered from 0 again. */
 static void
-the_first_connections_copies_are_not_the_last_ones(void **state)
+copies_of_the_first_connection_do_not_count_for_a_later_one(void **state)
 {
 	struct world *w = world_create(1, 0);
 
@@ -610,7 +610,7 @@ the_first_connections_copies_are_not_the_last_ones(void **state)
 
 /* At the server the item expires ttl_s after its second, which may have been about to end. */
 static void
-what_is_set_with_an_expiry_ends_here_first(void **state)
+a_copy_expires_before_the_item_at_its_server(void **state)
 {
 	struct world *w = world_create(1, 0);
 	const struct serve *serve = w->sim.sc->cores[0].core.serve;
@@ -690,7 +690,7 @@ a_copy_does_not_outlive_its_item(void **state)
 
 /* A flush at a date, or after a delay. */
 static void
-nothing_is_kept_until_a_flush_of_later_is_over(void **state)
+nothing_is_kept_until_a_delayed_flush_is_over(void **state)
 {
 	struct world *w = world_create(1, 0);
 	const struct serve *serve = w->sim.sc->cores[0].core.serve;
@@ -749,7 +749,7 @@ nothing_is_kept_while_an_earlier_process_is_listed(void **state)
 
 /* Only the front can reset the connection; the server keeps it. */
 static void
-what_is_left_of_an_earlier_process_is_reset(void **state)
+a_connection_of_an_earlier_process_is_reset(void **state)
 {
 	static const struct sim_memcached both = {
 		.lists = SIM_LISTS, .lists_former = true, .keeps_former = true};
@@ -779,7 +779,7 @@ what_is_left_of_an_earlier_process_is_reset(void **state)
 
 /* Without a usable list the front waits for a fixed time. */
 static void
-a_list_that_says_nothing_is_asked_for_once(void **state)
+a_useless_list_is_asked_for_once(void **state)
 {
 	static const struct sim_memcached others = {.lists = SIM_LISTS_OTHERS},
 					  nonsense = {.lists = SIM_LISTS_NONSENSE};
@@ -838,7 +838,7 @@ world_shared(const char *version, int32_t exp)
 /* From the time at which copies were last discarded, new ones are what the server had since
  * then. */
 static void
-copies_of_shared_mode_are_over_some_time(void **state)
+copies_in_shared_mode_expire(void **state)
 {
 	struct world *w = world_shared(NULL, 0);
 
@@ -937,7 +937,7 @@ numbers_use_up(struct world *w)
 
 /* Another core stalls in the middle of a sweep. */
 static void
-no_copy_answers_before_older_ones_are_over(void **state)
+no_copy_answers_before_older_ones_have_ended(void **state)
 {
 	struct world *w = world_shared(NULL, 0);
 	struct store *store = w->sim.sc->cores[0].core.store->store;
@@ -964,7 +964,7 @@ no_copy_answers_before_older_ones_are_over(void **state)
 /* The numbers are used up, and clients flush: the first one waits, the second one's client
  * closes. */
 static void
-a_flush_waits_for_a_number(void **state)
+a_flush_waits_for_a_free_generation(void **state)
 {
 	static const struct sim_memcached server;
 	struct world *w = world_create_as(2, 0, 0, &server);
@@ -1001,7 +1001,7 @@ front_count_of(const struct world *w, enum front_counter which)
 /* A client that asks after the refusal does not join a get that was requested before and is not
  * sent yet. */
 static void
-who_asks_after_a_refused_set_hears_no_former_value(void **state)
+a_get_after_a_refused_set_returns_no_former_value(void **state)
 {
 	struct world *w = world_create(3, 0);
 
@@ -1041,34 +1041,34 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thousand_ask_for_a_cold_key_and_one_get_is_sent),
 		cmocka_unit_test(nothing_is_kept_yet_and_a_get_is_shared),
-		cmocka_unit_test(who_asks_after_a_write_hears_of_it),
+		cmocka_unit_test(a_get_after_a_write_returns_its_value),
 		cmocka_unit_test(the_next_flight_outlives_the_first),
-		cmocka_unit_test(who_leaves_a_flight_leaves_the_others),
+		cmocka_unit_test(a_client_that_leaves_a_flight_does_not_end_it),
 		cmocka_unit_test(a_thousand_write_a_key_and_one_set_is_sent_at_a_time),
 		cmocka_unit_test(the_next_set_outlives_the_first),
-		cmocka_unit_test(copies_go_when_they_are_wrong),
-		cmocka_unit_test(what_stands_for_nothing_is_not_shown),
+		cmocka_unit_test(wrong_copies_are_dropped),
+		cmocka_unit_test(miss_copies_are_not_shown_as_items),
 		cmocka_unit_test(a_set_that_is_too_large_deletes),
 		cmocka_unit_test(gets_have_copies_with_the_servers_cas),
-		cmocka_unit_test(a_copy_is_replaced_by_one_that_tells_more),
-		cmocka_unit_test(a_copy_tells_no_cas_of_a_server_that_was_restarted),
-		cmocka_unit_test(the_first_connections_copies_are_not_the_last_ones),
-		cmocka_unit_test(what_is_set_with_an_expiry_ends_here_first),
+		cmocka_unit_test(a_copy_is_replaced_by_one_with_more_information),
+		cmocka_unit_test(a_copy_has_no_cas_of_before_a_restart_of_its_server),
+		cmocka_unit_test(copies_of_the_first_connection_do_not_count_for_a_later_one),
+		cmocka_unit_test(a_copy_expires_before_the_item_at_its_server),
 		cmocka_unit_test(nothing_is_kept_for_a_while),
 		cmocka_unit_test(a_copy_does_not_outlive_its_item),
-		cmocka_unit_test(nothing_is_kept_until_a_flush_of_later_is_over),
+		cmocka_unit_test(nothing_is_kept_until_a_delayed_flush_is_over),
 		cmocka_unit_test(nothing_else_is_listed_and_copies_are_kept_at_once),
 		cmocka_unit_test(nothing_is_kept_while_an_earlier_process_is_listed),
-		cmocka_unit_test(what_is_left_of_an_earlier_process_is_reset),
-		cmocka_unit_test(a_list_that_says_nothing_is_asked_for_once),
+		cmocka_unit_test(a_connection_of_an_earlier_process_is_reset),
+		cmocka_unit_test(a_useless_list_is_asked_for_once),
 		cmocka_unit_test(a_lost_write_ends_copies_until_its_server_is_done),
-		cmocka_unit_test(copies_of_shared_mode_are_over_some_time),
+		cmocka_unit_test(copies_in_shared_mode_expire),
 		cmocka_unit_test(a_turn_may_stall_before_it_takes_its_frames),
 		cmocka_unit_test(only_an_expiry_that_is_soon_counts),
 		cmocka_unit_test(in_shared_mode_an_old_flight_is_not_joined),
-		cmocka_unit_test(no_copy_answers_before_older_ones_are_over),
-		cmocka_unit_test(a_flush_waits_for_a_number),
-		cmocka_unit_test(who_asks_after_a_refused_set_hears_no_former_value),
+		cmocka_unit_test(no_copy_answers_before_older_ones_have_ended),
+		cmocka_unit_test(a_flush_waits_for_a_free_generation),
+		cmocka_unit_test(a_get_after_a_refused_set_returns_no_former_value),
 	};
 
 	if (argc > 1)

@@ -706,7 +706,7 @@ a_forged_reply_costs_no_port(void **state)
 /* The reply to a pending port is reported once, by the core that receives it; replies to other
  * ports are not reported. */
 static void
-a_reply_is_told_while_it_is_waited_for(void **state)
+a_reply_is_reported_once_while_its_connect_is_pending(void **state)
 {
 	struct region region = {.size = pending_connects_bytes(2)};
 	struct pending_connects *p;
@@ -816,7 +816,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_reply_is_told_while_it_is_waited_for),
+		cmocka_unit_test(a_reply_is_reported_once_while_its_connect_is_pending),
 		cmocka_unit_test(replies_come_to_the_core_that_asked),
 		cmocka_unit_test(a_port_that_another_core_found_is_used),
 		cmocka_unit_test(a_connection_whose_frames_move_is_learned_anew),

@@ -439,7 +439,7 @@ run_all(struct world *w)
 }
 
 static void
-each_keys_answers_have_an_order(void **state)
+the_answers_of_each_key_are_linearizable(void **state)
 {
 	uint64_t kept = 0, joined = 0, combined = 0, lost = 0;
 
@@ -519,7 +519,7 @@ judge_age(struct world *w, uint32_t get, uint64_t seed)
 }
 
 static void
-nothing_is_told_that_is_older_than_a_copy_lives(void **state)
+no_get_returns_a_value_older_than_a_copys_life(void **state)
 {
 	uint64_t kept = 0, joined = 0, oldest_ns = 0;
 
@@ -544,8 +544,8 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_keys_answers_have_an_order),
-		cmocka_unit_test(nothing_is_told_that_is_older_than_a_copy_lives),
+		cmocka_unit_test(the_answers_of_each_key_are_linearizable),
+		cmocka_unit_test(no_get_returns_a_value_older_than_a_copys_life),
 	};
 
 	if (argc > 1)

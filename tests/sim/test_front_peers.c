@@ -367,7 +367,7 @@ a_write_at_one_ends_the_copy_at_the_other(void **state)
 /* A set that has not reached the server is not notified: the other front keeps its copy until
  * then. */
 static void
-a_word_comes_behind_its_write(void **state)
+a_notification_follows_its_write(void **state)
 {
 	struct world *w = world_create(LONG_NS, false);
 
@@ -386,7 +386,7 @@ a_word_comes_behind_its_write(void **state)
 /* The other front has asked, and its answer from before the write arrives after the
  * notification. */
 static void
-what_is_under_way_is_not_kept(void **state)
+an_answer_in_flight_during_a_write_is_not_kept(void **state)
 {
 	struct world *w = world_create(LONG_NS, false);
 
@@ -404,7 +404,7 @@ what_is_under_way_is_not_kept(void **state)
 }
 
 static void
-what_is_lost_is_seen_when_copies_end(void **state)
+a_lost_notification_is_made_good_when_copies_end(void **state)
 {
 	struct world *w = world_create(SHORT_NS, false);
 
@@ -418,7 +418,7 @@ what_is_lost_is_seen_when_copies_end(void **state)
 }
 
 static void
-who_is_no_peer_is_not_heard(void **state)
+datagrams_of_other_senders_are_ignored(void **state)
 {
 	static const char word[] = "peer kk f\r\n";
 	struct world *w = world_create(LONG_NS, false);
@@ -463,7 +463,7 @@ a_peer_that_lies_takes_copies_away(void **state)
 
 /* More words than FRONT_PEER_WORDS_MAX a second. */
 static void
-words_are_bounded(void **state)
+notifications_are_rate_limited(void **state)
 {
 	struct world *w = world_create(LONG_NS, true);
 	char text[1400];
@@ -491,12 +491,12 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_write_at_one_ends_the_copy_at_the_other),
-		cmocka_unit_test(a_word_comes_behind_its_write),
-		cmocka_unit_test(what_is_under_way_is_not_kept),
-		cmocka_unit_test(what_is_lost_is_seen_when_copies_end),
-		cmocka_unit_test(who_is_no_peer_is_not_heard),
+		cmocka_unit_test(a_notification_follows_its_write),
+		cmocka_unit_test(an_answer_in_flight_during_a_write_is_not_kept),
+		cmocka_unit_test(a_lost_notification_is_made_good_when_copies_end),
+		cmocka_unit_test(datagrams_of_other_senders_are_ignored),
 		cmocka_unit_test(a_peer_that_lies_takes_copies_away),
-		cmocka_unit_test(words_are_bounded),
+		cmocka_unit_test(notifications_are_rate_limited),
 	};
 
 	if (argc > 1)

@@ -535,21 +535,21 @@ talk_both(uint64_t seed, enum front_speech speech,
 }
 
 static void
-a_text_client_hears_what_it_hears_without_a_front(void **state)
+text_replies_equal_those_without_a_front(void **state)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		talk_both(seed, FRONT_SPEECH_PROBED, say_text_requests);
 }
 
 static void
-so_it_does_if_the_server_knows_text_alone(void **state)
+text_replies_equal_those_without_a_front_if_the_server_lacks_meta(void **state)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		talk_both(seed, FRONT_SPEECH_TEXT, say_plain_requests);
 }
 
 static void
-a_binary_client_hears_what_it_hears_without_a_front(void **state)
+binary_replies_equal_those_without_a_front(void **state)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		talk_both(seed, FRONT_SPEECH_PROBED, say_binary_requests);
@@ -559,9 +559,9 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_text_client_hears_what_it_hears_without_a_front),
-		cmocka_unit_test(so_it_does_if_the_server_knows_text_alone),
-		cmocka_unit_test(a_binary_client_hears_what_it_hears_without_a_front),
+		cmocka_unit_test(text_replies_equal_those_without_a_front),
+		cmocka_unit_test(text_replies_equal_those_without_a_front_if_the_server_lacks_meta),
+		cmocka_unit_test(binary_replies_equal_those_without_a_front),
 	};
 
 	if (argc > 1)

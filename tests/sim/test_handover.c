@@ -456,7 +456,7 @@ the_core_of_a_connection_is_known_beforehand(void **state)
 }
 
 static void
-what_is_no_flow_stays_where_it_came(void **state)
+frames_of_no_flow_stay_at_their_core(void **state)
 {
 	const struct handover_config cfg = {.cores = 8, .queues = 2, .udp_first = 11211};
 	uint8_t frame[SHORT];
@@ -535,7 +535,7 @@ main(void)
 		cmocka_unit_test(fragments_of_a_datagram_go_one_way),
 		cmocka_unit_test(a_whole_packet_goes_by_its_ports_behind_any_header),
 		cmocka_unit_test(the_core_of_a_connection_is_known_beforehand),
-		cmocka_unit_test(what_is_no_flow_stays_where_it_came),
+		cmocka_unit_test(frames_of_no_flow_stay_at_their_core),
 		cmocka_unit_test(flows_are_shared_out_evenly),
 		cmocka_unit_test(a_full_ring_drops_and_hinders_nobody_else),
 		cmocka_unit_test(streams_are_right_wherever_their_frames_land),

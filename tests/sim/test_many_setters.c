@@ -194,7 +194,7 @@ sixty_setters_stop_others_no_more_than_sixteen_do(void **state)
 /* The program with `-c 1024`. The others' sets take no longer than if all clients shared the cable
  * by bytes. */
 static void
-three_hundred_who_begin_at_once_take_no_more_than_their_share(void **state)
+three_hundred_simultaneous_setters_take_no_more_than_their_share(void **state)
 {
 	const struct mix mix = {300, 1000000, 64, 5120, 1250000000, 0, SECOND_NS / 5};
 	const uint64_t share_ns = (mix.setters + OTHERS) * SMALL * SECOND_NS / mix.rate;
@@ -210,7 +210,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sixty_setters_stop_others_no_more_than_sixteen_do),
-		cmocka_unit_test(three_hundred_who_begin_at_once_take_no_more_than_their_share),
+		cmocka_unit_test(three_hundred_simultaneous_setters_take_no_more_than_their_share),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -277,7 +277,7 @@ all_get_on(const struct mix *mix, uint64_t seed, uint64_t still_most_ns, uint64_
 }
 
 static void
-forty_who_set_long_values_into_8_mb_get_on(void **state)
+forty_setters_of_long_values_in_8_mb_make_progress(void **state)
 {
 	const struct mix mix = {
 		.clients = 40, .memory_mb = 8, .pipeline = 1, .set_part = 1, .rate = 125000000};
@@ -286,7 +286,7 @@ forty_who_set_long_values_into_8_mb_get_on(void **state)
 }
 
 static void
-forty_who_set_and_get_in_batches_get_on(void **state)
+forty_clients_with_batches_make_progress(void **state)
 {
 	const struct mix mix = {
 		.clients = 40, .memory_mb = 8, .pipeline = 12, .set_part = 3, .rate = 125000000};
@@ -297,7 +297,7 @@ forty_who_set_and_get_in_batches_get_on(void **state)
 /* After each pause the data of all clients arrives at once. With wide windows that would be more
  * than there are frames, and dropped data is retransmitted after a timeout of 200 ms. */
 static void
-a_core_that_pauses_loses_nobody(void **state)
+a_core_that_pauses_loses_no_connection(void **state)
 {
 	const struct mix mix = {.clients = 40,
 				.memory_mb = 8,
@@ -330,9 +330,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forty_who_set_long_values_into_8_mb_get_on),
-		cmocka_unit_test(forty_who_set_and_get_in_batches_get_on),
-		cmocka_unit_test(a_core_that_pauses_loses_nobody),
+		cmocka_unit_test(forty_setters_of_long_values_in_8_mb_make_progress),
+		cmocka_unit_test(forty_clients_with_batches_make_progress),
+		cmocka_unit_test(a_core_that_pauses_loses_no_connection),
 		cmocka_unit_test(with_few_frames_all_are_answered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

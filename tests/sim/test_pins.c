@@ -299,7 +299,7 @@ honest_beside(uint32_t crowd, uint64_t rate)
 }
 
 static void
-what_a_crowd_of_slow_readers_pins_is_a_share(void **state)
+a_crowd_of_slow_readers_pins_no_more_than_its_share(void **state)
 {
 	static const uint64_t rates[] = {34000, 40000, 300000};
 	const struct result alone = honest_beside(0, 0);
@@ -320,7 +320,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_crowd_of_slow_readers_pins_is_a_share),
+		cmocka_unit_test(a_crowd_of_slow_readers_pins_no_more_than_its_share),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,7 @@ report_to_other(struct cores *w)
 }
 
 static void
-a_report_that_comes_to_another_core_is_heard(void **state)
+a_report_to_another_core_reaches_its_connection(void **state)
 {
 	struct cores w = cores_create();
 
@@ -152,7 +152,7 @@ a_report_that_comes_to_another_core_is_heard(void **state)
 }
 
 static void
-a_report_about_nobodys_connection_changes_nothing(void **state)
+a_report_without_a_connection_changes_nothing(void **state)
 {
 	struct cores w = cores_create();
 
@@ -192,8 +192,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_report_that_comes_to_another_core_is_heard),
-		cmocka_unit_test(a_report_about_nobodys_connection_changes_nothing),
+		cmocka_unit_test(a_report_to_another_core_reaches_its_connection),
+		cmocka_unit_test(a_report_without_a_connection_changes_nothing),
 		cmocka_unit_test(many_reports_are_rate_limited),
 	};
 

@@ -265,7 +265,7 @@ an_upload_fills_its_path_after_some_round_trips(void **state)
 }
 
 static void
-who_sends_less_than_a_window_gets_no_wider_one(void **state)
+a_peer_that_sends_less_than_its_window_gets_no_wider_one(void **state)
 {
 	struct world *w = world_create();
 
@@ -302,7 +302,7 @@ unread_data_does_not_widen_the_window(void **state)
 /* The requests of sixty peers wait, with all data that their windows permit: more than there are
  * frames. Another peer's burst finds room before it is read. */
 static void
-those_who_wait_leave_room_for_a_burst(void **state)
+waiting_requests_leave_room_for_a_burst(void **state)
 {
 	const uint32_t waiting = 60, victim = waiting;
 	struct world *w = world_create();
@@ -322,7 +322,7 @@ those_who_wait_leave_room_for_a_burst(void **state)
 
 /* The first peers have all that they may hold before the others arrive, and those take the rest. */
 static void
-those_who_wait_leave_room_for_a_burst_whoever_came_first(void **state)
+earlier_and_later_waiting_requests_leave_room_for_a_burst(void **state)
 {
 	const uint32_t waiting = 100, victim = waiting;
 	struct world *w = world_create();
@@ -341,7 +341,7 @@ those_who_wait_leave_room_for_a_burst_whoever_came_first(void **state)
 }
 
 static void
-who_stops_filling_a_wide_window_gives_it_back(void **state)
+a_peer_that_stops_filling_a_wide_window_loses_it(void **state)
 {
 	struct world *w = world_create();
 
@@ -395,7 +395,7 @@ a_thousand_wide_windows_with_holes_take_nothing_from_others(void **state)
 /* The early peers continue to send and keep their windows; a late one gets a wide window as
  * well. */
 static void
-who_comes_late_gets_a_part_of_what_others_have(void **state)
+a_late_peer_gets_a_part_of_the_windows_of_others(void **state)
 {
 	const uint32_t early = 40, late = early;
 	struct world *w = world_create();
@@ -417,7 +417,7 @@ who_comes_late_gets_a_part_of_what_others_have(void **state)
 }
 
 static void
-who_has_been_idle_leaves_his_to_who_asks(void **state)
+an_idle_peer_leaves_its_window_to_active_ones(void **state)
 {
 	const uint32_t early = 40, late = early;
 	struct world *w = world_create();
@@ -441,7 +441,7 @@ who_has_been_idle_leaves_his_to_who_asks(void **state)
 /* A peer that sends slightly more than a quarter of the smallest window in each round trip needs
  * less than one more step: nothing is short, and no other window shrinks for it. */
 static void
-who_could_use_a_little_more_takes_nothing_while_there_is_enough(void **state)
+a_peer_that_needs_little_more_shrinks_no_window_while_frames_suffice(void **state)
 {
 	struct world *w = world_create();
 	uint64_t before;
@@ -546,15 +546,16 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_upload_fills_its_path_after_some_round_trips),
-		cmocka_unit_test(who_sends_less_than_a_window_gets_no_wider_one),
+		cmocka_unit_test(a_peer_that_sends_less_than_its_window_gets_no_wider_one),
 		cmocka_unit_test(unread_data_does_not_widen_the_window),
-		cmocka_unit_test(those_who_wait_leave_room_for_a_burst),
-		cmocka_unit_test(those_who_wait_leave_room_for_a_burst_whoever_came_first),
-		cmocka_unit_test(who_stops_filling_a_wide_window_gives_it_back),
+		cmocka_unit_test(waiting_requests_leave_room_for_a_burst),
+		cmocka_unit_test(earlier_and_later_waiting_requests_leave_room_for_a_burst),
+		cmocka_unit_test(a_peer_that_stops_filling_a_wide_window_loses_it),
 		cmocka_unit_test(a_thousand_wide_windows_with_holes_take_nothing_from_others),
-		cmocka_unit_test(who_comes_late_gets_a_part_of_what_others_have),
-		cmocka_unit_test(who_has_been_idle_leaves_his_to_who_asks),
-		cmocka_unit_test(who_could_use_a_little_more_takes_nothing_while_there_is_enough),
+		cmocka_unit_test(a_late_peer_gets_a_part_of_the_windows_of_others),
+		cmocka_unit_test(an_idle_peer_leaves_its_window_to_active_ones),
+		cmocka_unit_test(
+			a_peer_that_needs_little_more_shrinks_no_window_while_frames_suffice),
 		cmocka_unit_test(a_few_with_holes_leave_room_for_the_holes_of_others),
 		cmocka_unit_test(wide_windows_shrink_while_frames_are_short),
 		cmocka_unit_test(a_wide_window_has_no_more_ooo_blocks_than_any),

@@ -127,7 +127,7 @@ fill(struct sim_cores *sc)
 /* No frame and no timer announces that memory is free for a set: only turns find it, so a core must
  * not sleep between them. */
 static void
-whoever_waits_for_memory_is_work_until_it_comes(void **state)
+a_core_is_busy_while_a_request_waits_for_memory(void **state)
 {
 	enum { CLIENTS = 6 };
 	const struct sim_faults none = {.delay_ns = 5000};
@@ -253,7 +253,7 @@ stats_say(struct sim_cores *sc, const char *const rows[], uint32_t count)
 
 /* All turns take 5 us, except for the one that answers. */
 static void
-a_long_turn_is_counted_and_the_hosts_part_told(void **state)
+a_long_turn_is_counted_with_the_part_of_the_host(void **state)
 {
 	static const struct {
 		uint64_t turn_ns, host_ns;
@@ -321,7 +321,7 @@ busy_turns(struct sim_cores *sc, uint32_t n, uint64_t ns)
 }
 
 static void
-some_turns_are_timed_and_all_behind_a_long_one(void **state)
+some_turns_are_timed_and_all_after_a_long_one(void **state)
 {
 	struct sim_cores_options options = sim_cores_defaults(5);
 	struct sim_cores *sc = sim_cores_create(&options);
@@ -351,11 +351,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_that_a_pause_delayed_is_not_sent_twice),
-		cmocka_unit_test(a_long_turn_is_counted_and_the_hosts_part_told),
-		cmocka_unit_test(some_turns_are_timed_and_all_behind_a_long_one),
+		cmocka_unit_test(a_long_turn_is_counted_with_the_part_of_the_host),
+		cmocka_unit_test(some_turns_are_timed_and_all_after_a_long_one),
 		cmocka_unit_test(cores_share_one_store),
 		cmocka_unit_test(a_date_of_expiry_follows_a_step_of_the_wall_clock),
-		cmocka_unit_test(whoever_waits_for_memory_is_work_until_it_comes),
+		cmocka_unit_test(a_core_is_busy_while_a_request_waits_for_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -820,7 +820,7 @@ a_flush_and_an_expiry_hold_for_what_is_on_flash(void **state)
 }
 
 static void
-its_cas_and_who_won_it_travel_with_an_item(void **state)
+an_item_keeps_its_cas_and_its_winner_on_flash(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 8);
 
@@ -870,7 +870,7 @@ a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good(void **state)
 }
 
 static void
-what_cannot_be_read_is_a_miss_for_good(void **state)
+a_value_that_cannot_be_read_is_a_miss_for_good(void **state)
 {
 	for (uint32_t wrong = 0; wrong < 2; wrong++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 4);
@@ -896,7 +896,7 @@ what_cannot_be_read_is_a_miss_for_good(void **state)
 #define APPENDED  "VALUE k 7 203\r\n" LINE_200 "end\r\nEND\r\n"
 
 static void
-a_packed_value_is_told_promoted_and_appended_to(void **state)
+a_packed_value_is_returned_promoted_and_appended_to(void **state)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, DEADLINE_NS, 16, false, true);
 	const struct counter *core = w->tier->core[0].counters;
@@ -932,7 +932,7 @@ damage_first_value(struct world *w)
 }
 
 static void
-what_cannot_be_unpacked_is_a_miss_for_good(void **state)
+a_value_that_cannot_be_unpacked_is_a_miss_for_good(void **state)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, DEADLINE_NS, 16, false, true);
 
@@ -948,7 +948,7 @@ what_cannot_be_unpacked_is_a_miss_for_good(void **state)
 
 /* A value beyond the limit is unpacked in the next turn. */
 static void
-a_turn_unpacks_so_much(void **state)
+a_turn_unpacks_a_limited_number_of_bytes(void **state)
 {
 	struct world *w = begin_with(SEGMENTS, LONG_NS, 17, false, true);
 	static char text[FLASH_PACK_MAX + 100];
@@ -978,7 +978,7 @@ a_turn_unpacks_so_much(void **state)
 
 /* Other fills have taken the memory of the value. */
 static void
-what_waits_for_memory_is_unpacked_once(void **state)
+a_value_that_waits_for_memory_is_unpacked_once(void **state)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, LONG_NS, 18, false, true);
 	const struct counter *counters = w->supplier->counters;
@@ -1026,7 +1026,7 @@ a_read_that_comes_too_late_is_made_again(void **state)
 
 /* A second hit and a write read the key; both reads end after the key was deleted. */
 static void
-what_was_deleted_while_it_was_read_does_not_come_back(void **state)
+a_key_deleted_during_its_read_stays_deleted(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 6);
 
@@ -1143,7 +1143,7 @@ burst_is_found(struct world *w)
 
 /* A sliced item stays in the index until its last slice is on flash. */
 static void
-what_is_evicted_beyond_a_turns_share_is_found_on_flash(void **state)
+items_evicted_beyond_a_turns_share_are_found_on_flash(void **state)
 {
 	struct world *w = begin_burst(39);
 
@@ -1160,7 +1160,7 @@ what_is_evicted_beyond_a_turns_share_is_found_on_flash(void **state)
 }
 
 static void
-a_device_that_takes_nothing_is_waited_for_so_long(void **state)
+a_device_that_accepts_nothing_is_waited_for_to_a_limit(void **state)
 {
 	struct world *w = begin_burst(40);
 	const struct counter *refused = &w->tier->core[0].counters[FLASH_REFUSED_DEVICE];
@@ -1200,7 +1200,7 @@ a_device_that_takes_nothing_is_waited_for_so_long(void **state)
 
 /* Without memory for a new version a large value is marked stale in place, and gets another cas. */
 static void
-what_is_marked_between_two_slices_is_not_found_with_its_old_number(void **state)
+an_item_marked_between_two_slices_is_not_found_with_its_old_cas(void **state)
 {
 	struct world *w = begin_burst(41);
 	const struct leaving *l = &store_of(w)->leaving;
@@ -1273,7 +1273,7 @@ puts_of(struct world *w, uint32_t count)
 }
 
 static void
-the_budget_is_what_is_written_and_is_kept_for_a_second(void **state)
+the_budget_counts_written_bytes_and_is_kept_for_a_second(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
 
@@ -1292,7 +1292,7 @@ the_budget_is_what_is_written_and_is_kept_for_a_second(void **state)
 }
 
 static void
-what_is_admitted_can_be_changed(void **state)
+the_admission_policy_can_be_changed(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
 
@@ -1306,7 +1306,7 @@ what_is_admitted_can_be_changed(void **state)
 }
 
 static void
-what_is_evicted_again_was_asked_for_in_between(void **state)
+an_item_evicted_again_was_requested_in_between(void **state)
 {
 	static _Atomic uint8_t tags[FLASH_GHOSTS_MIN];
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
@@ -1419,7 +1419,7 @@ is_off(struct world *w, enum flash_off why)
 }
 
 static void
-a_device_that_is_gone_turns_the_tier_off(void **state)
+a_removed_device_turns_the_tier_off(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 10);
 
@@ -1431,7 +1431,7 @@ a_device_that_is_gone_turns_the_tier_off(void **state)
 }
 
 static void
-reads_that_all_fail_turn_it_off(void **state)
+reads_that_all_fail_turn_the_tier_off(void **state)
 {
 	struct world *w = begin(SEGMENTS, DEADLINE_NS, 11);
 
@@ -1447,7 +1447,7 @@ reads_that_all_fail_turn_it_off(void **state)
 }
 
 static void
-writes_that_fail_turn_it_off(void **state)
+writes_that_fail_turn_the_tier_off(void **state)
 {
 	struct world *w = begin(SEGMENTS, DEADLINE_NS, 12);
 
@@ -1467,7 +1467,7 @@ writes_that_fail_turn_it_off(void **state)
 }
 
 static void
-a_transfer_that_hangs_for_long_turns_it_off(void **state)
+a_transfer_that_hangs_for_long_turns_the_tier_off(void **state)
 {
 	for (uint32_t writes = 0; writes < 2; writes++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 13);
@@ -1509,7 +1509,7 @@ says(struct world *w, const char *command, const char *const *rows)
 #define ROWS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static void
-statistics_tell_what_happened(void **state)
+statistics_count_the_events(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 14);
 
@@ -1543,30 +1543,29 @@ main(int argc, char **argv)
 		cmocka_unit_test(conversations_are_those_of_a_core_with_enough_memory),
 		cmocka_unit_test(the_second_hit_promotes_and_the_third_asks_nothing),
 		cmocka_unit_test(a_flush_and_an_expiry_hold_for_what_is_on_flash),
-		cmocka_unit_test(its_cas_and_who_won_it_travel_with_an_item),
+		cmocka_unit_test(an_item_keeps_its_cas_and_its_winner_on_flash),
 		cmocka_unit_test(a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good),
-		cmocka_unit_test(what_cannot_be_read_is_a_miss_for_good),
-		cmocka_unit_test(a_packed_value_is_told_promoted_and_appended_to),
-		cmocka_unit_test(what_cannot_be_unpacked_is_a_miss_for_good),
-		cmocka_unit_test(a_turn_unpacks_so_much),
-		cmocka_unit_test(what_waits_for_memory_is_unpacked_once),
+		cmocka_unit_test(a_value_that_cannot_be_read_is_a_miss_for_good),
+		cmocka_unit_test(a_packed_value_is_returned_promoted_and_appended_to),
+		cmocka_unit_test(a_value_that_cannot_be_unpacked_is_a_miss_for_good),
+		cmocka_unit_test(a_turn_unpacks_a_limited_number_of_bytes),
+		cmocka_unit_test(a_value_that_waits_for_memory_is_unpacked_once),
 		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
-		cmocka_unit_test(what_was_deleted_while_it_was_read_does_not_come_back),
+		cmocka_unit_test(a_key_deleted_during_its_read_stays_deleted),
 		cmocka_unit_test(a_stop_waits_for_flash_as_long_as_a_get_does),
-		cmocka_unit_test(what_is_evicted_beyond_a_turns_share_is_found_on_flash),
-		cmocka_unit_test(a_device_that_takes_nothing_is_waited_for_so_long),
-		cmocka_unit_test(
-			what_is_marked_between_two_slices_is_not_found_with_its_old_number),
+		cmocka_unit_test(items_evicted_beyond_a_turns_share_are_found_on_flash),
+		cmocka_unit_test(a_device_that_accepts_nothing_is_waited_for_to_a_limit),
+		cmocka_unit_test(an_item_marked_between_two_slices_is_not_found_with_its_old_cas),
 		cmocka_unit_test(reads_wait_for_memory_and_all_are_answered),
-		cmocka_unit_test(the_budget_is_what_is_written_and_is_kept_for_a_second),
-		cmocka_unit_test(what_is_admitted_can_be_changed),
-		cmocka_unit_test(what_is_evicted_again_was_asked_for_in_between),
+		cmocka_unit_test(the_budget_counts_written_bytes_and_is_kept_for_a_second),
+		cmocka_unit_test(the_admission_policy_can_be_changed),
+		cmocka_unit_test(an_item_evicted_again_was_requested_in_between),
 		cmocka_unit_test(a_segment_that_cannot_be_read_three_times_is_given_up),
-		cmocka_unit_test(a_device_that_is_gone_turns_the_tier_off),
-		cmocka_unit_test(reads_that_all_fail_turn_it_off),
-		cmocka_unit_test(writes_that_fail_turn_it_off),
-		cmocka_unit_test(a_transfer_that_hangs_for_long_turns_it_off),
-		cmocka_unit_test(statistics_tell_what_happened),
+		cmocka_unit_test(a_removed_device_turns_the_tier_off),
+		cmocka_unit_test(reads_that_all_fail_turn_the_tier_off),
+		cmocka_unit_test(writes_that_fail_turn_the_tier_off),
+		cmocka_unit_test(a_transfer_that_hangs_for_long_turns_the_tier_off),
+		cmocka_unit_test(statistics_count_the_events),
 	};
 
 	if (argc > 1)

@@ -154,7 +154,7 @@ a_wrong_byte_in_the_server_is_seen(void **unused)
 
 /* 100,000 a second for 50 ms. */
 static void
-an_open_loop_sends_what_its_schedule_says(void **unused)
+an_open_loop_follows_its_schedule(void **unused)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct load_command fill = fill_order();
@@ -220,7 +220,7 @@ a_late_answer_is_not_taken_for_the_next_requests(void **unused)
 }
 
 static void
-what_a_connection_takes_with_it_is_lost_and_a_new_one_is_opened(void **unused)
+requests_of_an_ended_connection_are_lost_and_a_new_one_is_opened(void **unused)
 {
 	const struct load_command fill = fill_order();
 	struct load_command run = run_order(0);
@@ -308,7 +308,7 @@ a_run_that_is_cut_short_waits_for_what_it_sent(void **unused)
 }
 
 static void
-a_server_that_is_not_there_ends_the_run(void **unused)
+an_absent_server_ends_the_run(void **unused)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct sim_faults cut = {.delay_ns = 10000, .lose = 1000};
@@ -336,13 +336,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_request_is_accounted_for),
 		cmocka_unit_test(a_wrong_byte_in_the_server_is_seen),
-		cmocka_unit_test(an_open_loop_sends_what_its_schedule_says),
+		cmocka_unit_test(an_open_loop_follows_its_schedule),
 		cmocka_unit_test(a_stall_counts_for_every_request_that_was_due_in_it),
 		cmocka_unit_test(a_late_answer_is_not_taken_for_the_next_requests),
-		cmocka_unit_test(what_a_connection_takes_with_it_is_lost_and_a_new_one_is_opened),
+		cmocka_unit_test(requests_of_an_ended_connection_are_lost_and_a_new_one_is_opened),
 		cmocka_unit_test(a_run_has_the_connections_it_asks_for),
 		cmocka_unit_test(a_run_that_is_cut_short_waits_for_what_it_sent),
-		cmocka_unit_test(a_server_that_is_not_there_ends_the_run),
+		cmocka_unit_test(an_absent_server_ends_the_run),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

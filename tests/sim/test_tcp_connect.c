@@ -364,7 +364,7 @@ a_next_hop_that_does_not_exist_is_unreachable(void **state)
 }
 
 static void
-what_is_closed_before_it_opens_tells_nobody(void **state)
+a_connection_closed_before_it_opens_is_not_reported(void **state)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 9);
@@ -379,7 +379,7 @@ what_is_closed_before_it_opens_tells_nobody(void **state)
 }
 
 static void
-a_flow_is_opened_once_and_slots_run_out_in_words(void **state)
+a_flow_is_opened_once_and_missing_slots_are_reported(void **state)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 10);
@@ -395,7 +395,7 @@ a_flow_is_opened_once_and_slots_run_out_in_words(void **state)
 }
 
 static void
-a_stack_that_stops_fails_what_is_not_open(void **state)
+a_stack_that_stops_fails_connections_that_are_not_open(void **state)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 11);
@@ -534,7 +534,7 @@ ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint3
 
 /* One or two of 32 sources share the attacker's rate limit. */
 static void
-who_floods_takes_few_others_resets(void **state)
+a_flooding_source_takes_resets_of_few_others(void **state)
 {
 	const struct stack_config cfg = sim_config(1);
 	struct sim_stack *ss = sim_stack_create(&cfg, FRAMES, 0);
@@ -588,12 +588,12 @@ main(void)
 		cmocka_unit_test(a_port_nobody_serves_is_refused),
 		cmocka_unit_test(a_peer_that_never_answers_is_given_up_after_three_minutes),
 		cmocka_unit_test(a_next_hop_that_does_not_exist_is_unreachable),
-		cmocka_unit_test(what_is_closed_before_it_opens_tells_nobody),
-		cmocka_unit_test(a_flow_is_opened_once_and_slots_run_out_in_words),
-		cmocka_unit_test(a_stack_that_stops_fails_what_is_not_open),
+		cmocka_unit_test(a_connection_closed_before_it_opens_is_not_reported),
+		cmocka_unit_test(a_flow_is_opened_once_and_missing_slots_are_reported),
+		cmocka_unit_test(a_stack_that_stops_fails_connections_that_are_not_open),
 		cmocka_unit_test(streams_run_through_cookies),
 		cmocka_unit_test(a_cookie_counts_though_its_flow_is_half_open),
-		cmocka_unit_test(who_floods_takes_few_others_resets),
+		cmocka_unit_test(a_flooding_source_takes_resets_of_few_others),
 		cmocka_unit_test(a_source_with_its_share_of_connections_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

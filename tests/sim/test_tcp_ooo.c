@@ -305,7 +305,7 @@ stream(uint64_t seed)
 }
 
 static void
-what_is_acknowledged_and_read_is_what_was_received(void **state)
+acknowledged_and_read_bytes_are_those_received(void **state)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		stream(seed);
@@ -339,7 +339,7 @@ ooo_blocks_are_bounded_and_leave_room_for_data_in_order(void **state)
 /* Seven of twelve frames are held, and no more are available behind data that waits. The segment
  * that fills the hole takes the place of the last piece, half of which has just arrived again. */
 static void
-what_was_dropped_is_not_reported_as_duplicate(void **state)
+a_dropped_segment_is_not_reported_as_duplicate(void **state)
 {
 	struct receiver *r = receiver_create_short(1, 0, 12);
 	struct sim_segment seg;
@@ -363,7 +363,7 @@ what_was_dropped_is_not_reported_as_duplicate(void **state)
 
 /* The hole stays, and nothing of the dropped last piece is received. */
 static void
-what_was_dropped_is_not_reported_as_received(void **state)
+a_dropped_segment_is_not_reported_as_received(void **state)
 {
 	struct receiver *r = receiver_create_short(1, 0, 12);
 	struct sim_segment seg;
@@ -422,7 +422,7 @@ since_ns(const struct receiver *r)
 /* Three turns share a frame. The first bytes have the first turn's time, the last ones the last
  * turn's, and the bytes between never one that is too early. Read bytes are forgotten. */
 static void
-a_frame_knows_when_its_bytes_came(void **state)
+a_frame_records_when_its_bytes_arrived(void **state)
 {
 	struct receiver *r = receiver_create(1, 0);
 	uint64_t turn[4];
@@ -468,11 +468,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_acknowledged_and_read_is_what_was_received),
-		cmocka_unit_test(what_was_dropped_is_not_reported_as_duplicate),
-		cmocka_unit_test(what_was_dropped_is_not_reported_as_received),
+		cmocka_unit_test(acknowledged_and_read_bytes_are_those_received),
+		cmocka_unit_test(a_dropped_segment_is_not_reported_as_duplicate),
+		cmocka_unit_test(a_dropped_segment_is_not_reported_as_received),
 		cmocka_unit_test(coalesced_data_does_not_reach_past_the_frame),
-		cmocka_unit_test(a_frame_knows_when_its_bytes_came),
+		cmocka_unit_test(a_frame_records_when_its_bytes_arrived),
 		cmocka_unit_test(ooo_blocks_are_bounded_and_leave_room_for_data_in_order),
 	};
 

@@ -112,7 +112,7 @@ many_requests_in_one_record_are_answered_in_order(void **state)
 
 /* Bytes outside a record are not answered, and each such connection is counted once. */
 static void
-what_is_no_handshake_is_closed_and_counted(void **state)
+connections_without_a_handshake_are_closed_and_counted(void **state)
 {
 	static const struct {
 		const char *say;
@@ -373,7 +373,7 @@ turns_beside(const char *bytes, uint32_t len, uint32_t peers, uint32_t yielded)
 }
 
 static void
-who_does_not_finish_a_hello_delays_no_handshake(void **state)
+an_unfinished_hello_delays_no_handshake(void **state)
 {
 	const uint32_t alone = turns_beside(NULL, 0, 0, 0);
 
@@ -425,7 +425,7 @@ ask_and_read_nothing(struct world *w, uint16_t port, uint32_t gets)
 
 /* -c counts sessions: wires whose session has ended would fill the slots, and stay. */
 static void
-who_does_not_read_the_end_is_reset(void **state)
+a_peer_that_does_not_read_the_end_is_reset(void **state)
 {
 	enum { BYTES = 16000, GETS = 12 };
 	char *say = calloc(1, BYTES + 64);
@@ -514,7 +514,7 @@ key_updates_are_few_and_one_a_turn(void **state)
 
 /* A peer that transfers much may update its keys in proportion. */
 static void
-key_updates_of_who_moves_much_are_no_fault(void **state)
+key_updates_in_proportion_to_data_are_no_fault(void **state)
 {
 	const uint32_t bytes = 1000000;
 	char *say = malloc(bytes + 64);
@@ -571,7 +571,7 @@ key_updates_of_many_are_a_few_a_turn(void **state)
 }
 
 static void
-who_must_show_a_certificate_and_does_not_is_refused(void **state)
+a_client_without_a_required_certificate_is_refused(void **state)
 {
 	for (uint32_t shows = 0; shows < 2; shows++) {
 		struct client cl;
@@ -630,7 +630,7 @@ handshakes_are_taken_one_a_turn(void **state)
 /* A hello that arrives byte by byte takes a step of one connection each turn; a new connection's
  * steps come between them. */
 static void
-whoever_dribbles_does_not_hold_up_others(void **state)
+dribbled_hellos_do_not_delay_others(void **state)
 {
 	enum { DRIBBLERS = 30, TURNS = 400 };
 	static const uint8_t begin[] = {0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3};
@@ -661,7 +661,7 @@ whoever_dribbles_does_not_hold_up_others(void **state)
 
 /* OpenSSL has one error queue for each thread, which is read while a record is incomplete. */
 static void
-what_another_call_has_left_behind_is_no_error(void **state)
+an_error_left_by_another_call_is_no_error(void **state)
 {
 	char say[128] = "get ";
 	struct client cl;
@@ -718,7 +718,7 @@ ask_once(struct world *w, uint16_t port, SSL_SESSION **session)
 }
 
 static void
-tickets_resume_until_the_certificate_is_another(void **state)
+tickets_resume_until_the_certificate_changes(void **state)
 {
 	struct tls_settings settings = {.min_version = 2};
 	SSL_SESSION *session = NULL;
@@ -746,7 +746,7 @@ tickets_resume_until_the_certificate_is_another(void **state)
 }
 
 static void
-what_is_wrong_with_certificates_is_said_on_one_line(void **state)
+faults_of_certificates_are_reported_on_one_line(void **state)
 {
 	struct tls_settings settings = {.chain_cert = "/nowhere/cert.pem", .min_version = 2};
 	char why[TLS_WHY_BYTES];
@@ -780,23 +780,23 @@ main(int argc, char **argv)
 		cmocka_unit_test(requests_are_answered_in_records),
 		cmocka_unit_test(values_of_any_length_come_back),
 		cmocka_unit_test(many_requests_in_one_record_are_answered_in_order),
-		cmocka_unit_test(what_is_no_handshake_is_closed_and_counted),
+		cmocka_unit_test(connections_without_a_handshake_are_closed_and_counted),
 		cmocka_unit_test(a_hello_of_any_length_is_answered_with_an_alert),
 		cmocka_unit_test(certificates_that_clients_refuse_are_named_with_their_date),
 		cmocka_unit_test(the_port_beside_is_in_the_clear),
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
-		cmocka_unit_test(who_does_not_finish_a_hello_delays_no_handshake),
+		cmocka_unit_test(an_unfinished_hello_delays_no_handshake),
 		cmocka_unit_test(a_wrong_record_closes_and_is_counted),
-		cmocka_unit_test(who_does_not_read_the_end_is_reset),
+		cmocka_unit_test(a_peer_that_does_not_read_the_end_is_reset),
 		cmocka_unit_test(key_updates_are_few_and_one_a_turn),
-		cmocka_unit_test(key_updates_of_who_moves_much_are_no_fault),
+		cmocka_unit_test(key_updates_in_proportion_to_data_are_no_fault),
 		cmocka_unit_test(key_updates_of_many_are_a_few_a_turn),
-		cmocka_unit_test(who_must_show_a_certificate_and_does_not_is_refused),
+		cmocka_unit_test(a_client_without_a_required_certificate_is_refused),
 		cmocka_unit_test(handshakes_are_taken_one_a_turn),
-		cmocka_unit_test(whoever_dribbles_does_not_hold_up_others),
-		cmocka_unit_test(what_another_call_has_left_behind_is_no_error),
-		cmocka_unit_test(tickets_resume_until_the_certificate_is_another),
-		cmocka_unit_test(what_is_wrong_with_certificates_is_said_on_one_line),
+		cmocka_unit_test(dribbled_hellos_do_not_delay_others),
+		cmocka_unit_test(an_error_left_by_another_call_is_no_error),
+		cmocka_unit_test(tickets_resume_until_the_certificate_changes),
+		cmocka_unit_test(faults_of_certificates_are_reported_on_one_line),
 	};
 
 	if (argc > 1)

@@ -15,7 +15,7 @@
 
 /* The replies requested at once need more chunks than there are: wires always find some. */
 static void
-replies_that_take_all_chunks_go_on(void **state)
+replies_that_take_all_chunks_continue(void **state)
 {
 	enum { CHUNKS = 64, CLIENTS = 24, GETS = 40, BYTES = 1500, REPLY = 18 + BYTES + 5 };
 	static char say[BYTES + 64];
@@ -89,7 +89,7 @@ requests_wait_while_only_wires_have_chunks(void **state)
 /* Each second the clients end a line and begin another. No line is old, so a client without a
  * buffer waits for them. */
 static void
-who_talks_all_the_time_is_not_slow(void **state)
+a_client_that_sends_all_the_time_is_not_stale(void **state)
 {
 	enum { CHUNKS = 64, CLIENTS = CHUNKS / 4 + 1, SECONDS = 5 };
 	struct client cl[CLIENTS];
@@ -127,7 +127,7 @@ who_talks_all_the_time_is_not_slow(void **state)
 
 /* Unfinished lines hold all read buffers when the connection is cut: it ends all the same. */
 static void
-who_is_cut_while_there_is_no_buffer_ends(void **state)
+a_connection_cut_without_a_free_buffer_ends(void **state)
 {
 	enum { CHUNKS = 64, CLIENTS = CHUNKS / 4 + 1 };
 	struct client cl[CLIENTS];
@@ -157,7 +157,7 @@ who_is_cut_while_there_is_no_buffer_ends(void **state)
 
 /* The pipe and its wire stop at once: neither keeps the core. */
 static void
-a_core_that_stops_sends_what_it_has_and_ends(void **state)
+a_core_that_stops_sends_its_replies_and_ends(void **state)
 {
 	bool empty = false;
 	struct client cl;
@@ -340,7 +340,7 @@ core_stops(struct world *w, struct life *lives, uint32_t count)
 
 /* Frames and chunks are few; certificates change. */
 static void
-whoever_ends_in_whatever_way_all_is_given_back(void **state)
+however_connections_end_all_resources_are_freed(void **state)
 {
 	enum { LIVES = 14, TURNS = 300 };
 	static struct life lives[LIVES];
@@ -391,14 +391,14 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(replies_that_take_all_chunks_go_on),
+		cmocka_unit_test(replies_that_take_all_chunks_continue),
 		cmocka_unit_test(requests_wait_while_only_wires_have_chunks),
-		cmocka_unit_test(who_talks_all_the_time_is_not_slow),
-		cmocka_unit_test(who_is_cut_while_there_is_no_buffer_ends),
-		cmocka_unit_test(a_core_that_stops_sends_what_it_has_and_ends),
+		cmocka_unit_test(a_client_that_sends_all_the_time_is_not_stale),
+		cmocka_unit_test(a_connection_cut_without_a_free_buffer_ends),
+		cmocka_unit_test(a_core_that_stops_sends_its_replies_and_ends),
 		cmocka_unit_test(a_core_that_stops_amid_handshakes_ends_in_order),
 		cmocka_unit_test(a_stack_that_drains_opens_no_pipes),
-		cmocka_unit_test(whoever_ends_in_whatever_way_all_is_given_back),
+		cmocka_unit_test(however_connections_end_all_resources_are_freed),
 	};
 
 	if (argc > 1)

@@ -270,7 +270,7 @@ a_stream_takes_no_more_than_is_planned(void **state)
 }
 
 static void
-who_claims_more_is_refused_and_takes_nothing(void **state)
+a_larger_claim_is_refused_and_takes_no_memory(void **state)
 {
 	static uint8_t bytes[TLS_RECORD_HEADER + RECORD_MAX];
 	static struct pair p;
@@ -321,7 +321,7 @@ message_put(uint8_t *to, uint8_t record_type, uint8_t type, uint32_t len, uint32
 }
 
 static void
-a_hello_is_judged_by_what_it_claims_in_whatever_pieces_it_comes(void **state)
+a_hello_is_judged_by_its_claims_in_any_pieces(void **state)
 {
 	static const struct {
 		uint8_t record_type, type;
@@ -388,8 +388,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stream_takes_no_more_than_is_planned),
-		cmocka_unit_test(who_claims_more_is_refused_and_takes_nothing),
-		cmocka_unit_test(a_hello_is_judged_by_what_it_claims_in_whatever_pieces_it_comes),
+		cmocka_unit_test(a_larger_claim_is_refused_and_takes_no_memory),
+		cmocka_unit_test(a_hello_is_judged_by_its_claims_in_any_pieces),
 	};
 
 	check_eq(CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free), 1);

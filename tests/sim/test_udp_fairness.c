@@ -145,7 +145,7 @@ run(struct net *net, uint32_t hogs, const char *many, uint32_t tx_limit)
 }
 
 static void
-a_source_that_asks_too_much_keeps_nobody_else_from_his_answers(void **state)
+a_source_with_too_many_requests_costs_others_no_answer(void **state)
 {
 	for (uint32_t hogs = 1; hogs <= 8; hogs *= 8) {
 		struct net *net = calloc(1, sizeof *net);
@@ -166,7 +166,7 @@ a_source_that_asks_too_much_keeps_nobody_else_from_his_answers(void **state)
 
 /* The link is full of replies, and the source always requests more than is sent. */
 static void
-a_source_whose_replies_fill_the_link_keeps_nobody_else_from_his(void **state)
+a_source_whose_replies_fill_the_link_costs_others_no_answer(void **state)
 {
 	static const uint32_t hogs_of[] = {1, 4, 8, 16, 63, 600};
 
@@ -271,8 +271,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_source_that_asks_too_much_keeps_nobody_else_from_his_answers),
-		cmocka_unit_test(a_source_whose_replies_fill_the_link_keeps_nobody_else_from_his),
+		cmocka_unit_test(a_source_with_too_many_requests_costs_others_no_answer),
+		cmocka_unit_test(a_source_whose_replies_fill_the_link_costs_others_no_answer),
 		cmocka_unit_test(requests_for_large_values_leave_memory_to_sets),
 	};
 
