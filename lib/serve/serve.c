@@ -141,7 +141,7 @@ gone(void *arg, struct conn *c)
 }
 
 static void
-failed(void *arg, struct conn *c, enum conn_failure why)
+connect_failed(void *arg, struct conn *c, enum conn_failure why)
 {
 	struct serve *sv = arg;
 
@@ -162,7 +162,8 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	     struct stack *stack)
 {
 	struct serve *sv = region_take(region, sizeof *sv, CACHE_LINE_BYTES);
-	struct stack_user user = {.arg = sv, .opened = opened, .gone = gone, .failed = failed};
+	struct stack_user user = {
+		.arg = sv, .opened = opened, .gone = gone, .failed = connect_failed};
 
 	ensure(cfg->core < shared->cores && cfg->conn_requests_max > 0);
 	ensure(cfg->conns_spare + cfg->links_max < cfg->conns_max);

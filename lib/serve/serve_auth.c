@@ -129,7 +129,7 @@ authenticate(struct serve *sv, struct session *ss, struct view name, struct view
 /* ---- text ---- */
 
 static void
-refuse(struct session *ss, struct mc_req *req, enum mc_error error)
+auth_refuse(struct session *ss, struct mc_req *req, enum mc_error error)
 {
 	/* A line gets one reply, however many keys it has, even with noreply. */
 	if (ss->parser.in_line)
@@ -146,9 +146,9 @@ auth_check_text(struct session *ss, struct mc_req *req, uint32_t line_len)
 	if (line_len < AUTH_LINE_MIN)
 		return false;
 	if (req->verb != MC_SET) {
-		refuse(ss, req, MC_ERR_UNAUTHENTICATED);
+		auth_refuse(ss, req, MC_ERR_UNAUTHENTICATED);
 	} else if (req->body_len > AUTH_TOKEN_MAX) {
-		refuse(ss, req, MC_ERR_AUTH_LONG);
+		auth_refuse(ss, req, MC_ERR_AUTH_LONG);
 	} else {
 		req->verb = OP_AUTH;
 		req->flags &= (uint8_t)~MC_NOREPLY;
@@ -175,7 +175,7 @@ role_check(struct session *ss, struct mc_req *req)
 	if (req->verb == MC_BAD || mc_req_role(req) <= ss->role)
 		return true;
 	if (ss->parser.in_line) {
-		refuse(ss, req, MC_ERR_ROLE);
+		auth_refuse(ss, req, MC_ERR_ROLE);
 		return true;
 	}
 	req->flags &= (uint8_t)~MC_QUIET;

@@ -219,7 +219,7 @@ fill_quota_create(struct serve *sv)
 }
 
 static void
-queue_append(struct serve *sv, struct session *ss)
+quota_append(struct serve *sv, struct session *ss)
 {
 	ss->quota.ticket =
 		1 + atomic_fetch_add_explicit(&sv->shared->quota_tickets, 1, memory_order_relaxed);
@@ -233,7 +233,7 @@ fill_quota_enqueue(struct serve *sv, struct session *ss)
 	if (ss->quota.ticket != 0)
 		return;
 	ss->quota.since_ns = sv->clock.now_ns;
-	queue_append(sv, ss);
+	quota_append(sv, ss);
 	atomic_fetch_add_explicit(&sv->shared->quota_waiting, 1, memory_order_relaxed);
 	serve_count(sv, BEGUN_WAITS);
 }
@@ -264,7 +264,7 @@ fill_quota_dequeue(struct serve *sv, struct session *ss)
 /* Puts the session back into its queue by its ticket. Bounded: the queue has each connection at
  * most once. */
 static void
-queue_insert(struct serve *sv, struct session *ss)
+quota_insert(struct serve *sv, struct session *ss)
 {
 	struct list *queue = queue_of(sv, ss), *at = queue->next;
 
@@ -286,7 +286,7 @@ fill_quota_sleeps(struct serve *sv, struct session *ss)
 	if (asleep)
 		list_unlink(&ss->quota_link);
 	else
-		queue_insert(sv, ss);
+		quota_insert(sv, ss);
 	publish_first(sv, ss->quota.part); /* the next turn wakes the first value */
 	return asleep;
 }
@@ -301,7 +301,7 @@ fill_quota_state(struct serve *sv, struct session *ss)
 		list_unlink(&ss->quota_link);
 		publish_first(sv, FILL_QUOTA_SLOW);
 		ss->quota.part = proven_part(sv, ss->body_left);
-		queue_append(sv, ss);
+		quota_append(sv, ss);
 	}
 	if (account_of(sv, ss, ss->body_left) != FILL_QUOTA_ACCOUNTS)
 		return FILL_QUOTA_GO;

@@ -129,7 +129,7 @@ is_slower(const struct session *a, const struct session *b)
 }
 
 /* The findings of one turn's checks. */
-struct found {
+struct findings {
 	struct session *slowest;
 	bool no_room; /* no room beside the quota for a value to demote */
 };
@@ -137,7 +137,7 @@ struct found {
 /* Checks a value while a proven one waits: demotes it if it is slow, or notes the slowest
  * demoted one. */
 static void
-slow_look(struct serve *sv, struct session *ss, struct found *found)
+slow_check(struct serve *sv, struct session *ss, struct findings *found)
 {
 	const bool idle = peer_is_idle(sv, ss);
 
@@ -155,11 +155,11 @@ slow_look(struct serve *sv, struct session *ss, struct found *found)
 /* Checks begun values, which hold memory for all of their bytes. At most one value a turn is
  * reset: the first one that stalls, or the slowest. */
 static __attribute__((noinline)) void
-fills_look(struct serve *sv)
+fills_scan(struct serve *sv)
 {
 	const struct list *const last = sv->fills.prev;
 	const bool wanted = fill_quota_is_wanted(sv);
-	struct found found = {NULL, false};
+	struct findings found = {NULL, false};
 
 	for (uint32_t i = 0; i < FILL_SCAN_MAX && !list_empty(&sv->fills); i++) {
 		struct list *const at = list_pop_front(&sv->fills);
@@ -171,7 +171,7 @@ fills_look(struct serve *sv)
 			return;
 		}
 		if (wanted && sv->clock.now_ns - ss->quota.since_ns >= LOOK_NS)
-			slow_look(sv, ss, &found);
+			slow_check(sv, ss, &found);
 		if (at == last)
 			break;
 	}
@@ -185,5 +185,5 @@ fills_check(struct serve *sv)
 	if (likely(sv->fills_pressure_s == 0) ||
 	    sv->clock.now_s - sv->fills_pressure_s > 2 * FILL_STALE_S)
 		return;
-	fills_look(sv);
+	fills_scan(sv);
 }

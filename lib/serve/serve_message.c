@@ -171,7 +171,7 @@ message_drop(struct serve *sv)
 }
 
 static void
-turn_look(struct messages *ms, uint32_t turn)
+turn_counts_reset(struct messages *ms, uint32_t turn)
 {
 	if (ms->turn == turn)
 		return;
@@ -205,7 +205,7 @@ chunk_alloc(struct serve *sv, struct message *m)
 		chunk->used = 0;
 		sv->message_chunks++;
 		m->chunks++;
-		turn_look(sv->messages, sv->turn);
+		turn_counts_reset(sv->messages, sv->turn);
 		sv->messages->chunks += m->chunks > 1;
 	}
 	return chunk;
@@ -475,7 +475,7 @@ messages_send(struct serve *sv)
 {
 	struct messages *ms = sv->messages;
 
-	turn_look(ms, sv->turn);
+	turn_counts_reset(ms, sv->turn);
 	while (messages_pending(sv)) {
 		struct message *m = messages_first(ms);
 

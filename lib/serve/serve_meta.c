@@ -343,7 +343,7 @@ mg_supplied(struct serve *sv, struct op *op)
 /* ---- ms ---- */
 
 static inline __attribute__((always_inline)) void
-reply_stored(struct serve *sv, struct op *op, enum store_result r, uint32_t size, uint64_t cas)
+meta_reply_stored(struct serve *sv, struct op *op, enum store_result r, uint32_t size, uint64_t cas)
 {
 	struct mc_meta_item shown = {.shown = MC_FLAG_CAS | MC_FLAG_SIZE, .size = size, .cas = cas};
 
@@ -374,8 +374,8 @@ reply_stored(struct serve *sv, struct op *op, enum store_result r, uint32_t size
 void
 meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made)
 {
-	reply_stored(sv, op, r, made != NULL ? item_value_len(made) : op->req.body_len,
-		     made != NULL ? item_cas(made) : 0);
+	meta_reply_stored(sv, op, r, made != NULL ? item_value_len(made) : op->req.body_len,
+			  made != NULL ? item_cas(made) : 0);
 }
 
 void
@@ -383,8 +383,8 @@ meta_store_told(struct serve *sv, struct op *op, const struct serve_answer *answ
 {
 	const bool stored = answer->result == STORE_OK;
 
-	reply_stored(sv, op, (enum store_result)answer->result,
-		     stored ? answer->size : op->req.body_len, answer->cas);
+	meta_reply_stored(sv, op, (enum store_result)answer->result,
+			  stored ? answer->size : op->req.body_len, answer->cas);
 }
 
 /* ---- md ---- */
@@ -459,8 +459,8 @@ execute_md(struct serve *sv, struct op *op)
 /* ---- ma ---- */
 
 static inline __attribute__((always_inline)) void
-reply_number(struct serve *sv, struct op *op, uint64_t number, struct view key,
-	     struct mc_meta_item shown)
+meta_reply_number(struct serve *sv, struct op *op, uint64_t number, struct view key,
+		  struct mc_meta_item shown)
 {
 	uint8_t digits[MC_U64_DIGITS_MAX];
 	const uint32_t len = (uint32_t)(mc_put_u64(digits, number) - digits);
@@ -485,10 +485,10 @@ static void
 reply_total(struct serve *sv, struct op *op, const struct store_arith_result *total,
 	    uint32_t expiry_s)
 {
-	reply_number(sv, op, total->value, item_key(total->made),
-		     (struct mc_meta_item){.shown = MC_FLAG_CAS | MC_FLAG_TTL,
-					   .ttl_s = ttl_s(sv, expiry_s),
-					   .cas = item_cas(total->made)});
+	meta_reply_number(sv, op, total->value, item_key(total->made),
+			  (struct mc_meta_item){.shown = MC_FLAG_CAS | MC_FLAG_TTL,
+						.ttl_s = ttl_s(sv, expiry_s),
+						.cas = item_cas(total->made)});
 }
 
 enum exec_status
@@ -500,10 +500,10 @@ ma_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	switch (answer->result) {
 	case STORE_OK:
 		count_arith(sv, decr, true);
-		reply_number(sv, op, answer->number, op->req.key,
-			     (struct mc_meta_item){.shown = MC_FLAG_CAS | MC_FLAG_TTL,
-						   .ttl_s = answer->ttl_s,
-						   .cas = answer->cas});
+		meta_reply_number(sv, op, answer->number, op->req.key,
+				  (struct mc_meta_item){.shown = MC_FLAG_CAS | MC_FLAG_TTL,
+							.ttl_s = answer->ttl_s,
+							.cas = answer->cas});
 		break;
 	case STORE_EXISTS:
 		reply_echo(sv, op, MC_META_EX);

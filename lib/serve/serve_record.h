@@ -140,7 +140,7 @@ uint8_t kept_class(const struct session *ss);
 
 /* Returns the number of keys of retrievals that were answered, or that missed, so far. */
 static inline uint64_t
-gets_told(const struct serve *sv)
+gets_answered(const struct serve *sv)
 {
 	return counter_read(&sv->counters[CMD_GET]) + counter_read(&sv->counters[CMD_TOUCH]);
 }
@@ -170,7 +170,7 @@ execution_begin(const struct serve *sv, const struct op *op)
 	} else {
 		e.since_ns = session_since_ns(sv, ss);
 	}
-	e.gets = gets_told(sv);
+	e.gets = gets_answered(sv);
 	e.misses = gets_missed(sv);
 	if (e.class == VERB_CLASS_GET ? !op_last(op)
 				      : (op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
@@ -189,7 +189,8 @@ execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 	enum request_kind kind = (enum request_kind)e->class;
 	uint32_t row;
 
-	if (e->class == VERB_CLASS_NONE || (e->class == VERB_CLASS_GET && gets_told(sv) == e->gets))
+	if (e->class == VERB_CLASS_NONE ||
+	    (e->class == VERB_CLASS_GET && gets_answered(sv) == e->gets))
 		return;
 	if (e->class == VERB_CLASS_GET)
 		kind = (op->req.flags & MC_FIRST) == 0 ? REQUEST_MULTIGET

@@ -37,7 +37,7 @@ stream_fill(struct serve *sv, struct session *ss, struct stream *st, struct out_
 			stream_end(sv, st, buffer);
 			return;
 		}
-		if (ss != NULL && (st->later || !work_goes_on(sv, ss)))
+		if (ss != NULL && (st->later || !work_may_continue(sv, ss)))
 			return;
 		step(sv, ss, st, buffer);
 	}
@@ -57,7 +57,7 @@ stream_resume(struct serve *sv, struct session *ss)
 			work_wait_behind(sv, ss);
 			return STREAM_BLOCKED;
 		}
-		if (!(i == 0 ? work_may(sv, ss) : work_goes_on(sv, ss))) {
+		if (!(i == 0 ? work_may_begin(sv, ss) : work_may_continue(sv, ss))) {
 			work_wait(sv, ss);
 			return STREAM_BLOCKED;
 		}
@@ -95,7 +95,7 @@ stream_start(struct serve *sv, struct op *op, const struct stream *st)
 	struct stream copy = *st;
 
 	if (ss == NULL) {
-		if (work_may(sv, NULL))
+		if (work_may_begin(sv, NULL))
 			stream_write_all(sv, op, &copy);
 		else
 			serve_count(sv, UDP_DROP_NO_MEMORY);

@@ -33,19 +33,19 @@ work_create(struct serve *sv, struct region *region)
 
 /* True if the connection has had at most its share: its clock is not ahead of the common one. */
 static bool
-has_had_few(const struct work *w, const struct session *ss)
+is_below_share(const struct work *w, const struct session *ss)
 {
 	return ss->work.clock <= w->clock;
 }
 
 bool
-work_goes_on(struct serve *sv, const struct session *ss)
+work_may_continue(struct serve *sv, const struct session *ss)
 {
 	const struct work *w = work_now(sv);
 
 	if (ss == NULL)
 		return w->left_udp > 0;
-	return w->left > (has_had_few(w, ss) ? 0 : WORK_RESERVE);
+	return w->left > (is_below_share(w, ss) ? 0 : WORK_RESERVE);
 }
 
 static void
@@ -74,16 +74,17 @@ share_use(struct serve *sv, struct session *ss, uint32_t ns)
 }
 
 static bool
-is_first(const struct serve *sv, const struct session *ss)
+is_granted(const struct serve *sv, const struct session *ss)
 {
 	return sv->work.granted == ss && sv->work.granted_pass == sv->pass;
 }
 
 bool
-work_may(struct serve *sv, const struct session *ss)
+work_may_begin(struct serve *sv, const struct session *ss)
 {
-	return work_goes_on(sv, ss) && (ss == NULL || is_first(sv, ss) || sv->work.next == NULL ||
-					has_had_few(&sv->work, ss));
+	return work_may_continue(sv, ss) &&
+	       (ss == NULL || is_granted(sv, ss) || sv->work.next == NULL ||
+		is_below_share(&sv->work, ss));
 }
 
 void
@@ -108,7 +109,7 @@ session_at(struct list *at)
  * decides whether the search starts from the front or the end. Bounded: beyond QUEUE_LOOKS_MAX
  * the order is not exact. */
 static void
-queue_insert(struct work *w, struct session *ss)
+work_insert(struct work *w, struct session *ss)
 {
 	struct list *at = w->queue.next;
 
@@ -153,7 +154,7 @@ next_requeue(struct serve *sv)
 	if (w->next == NULL)
 		return;
 	w->next->sched = SCHED_QUEUED;
-	queue_insert(w, w->next);
+	work_insert(w, w->next);
 	w->next = NULL;
 }
 
@@ -170,7 +171,7 @@ work_wait(struct serve *sv, struct session *ss)
 		ss->work.clock = w->clock;
 	share_join(sv, ss);
 	next_requeue(sv);
-	queue_insert(w, ss);
+	work_insert(w, ss);
 	next_wake(sv);
 }
 
@@ -192,8 +193,8 @@ work_visit(struct serve *sv, struct session *ss)
 
 	if (ss->sched == SCHED_QUEUED)
 		return false;
-	if (!work_goes_on(sv, ss) || ss->work.pass == sv->pass) {
-		sv->more |= work_goes_on(sv, ss);
+	if (!work_may_continue(sv, ss) || ss->work.pass == sv->pass) {
+		sv->more |= work_may_continue(sv, ss);
 		/* The session may have been queued and taken out again since its last visit of
 		 * this pass. */
 		if (ss->work.again_pass != sv->pass)
@@ -229,7 +230,7 @@ work_forget(struct serve *sv, struct session *ss)
 bool
 work_admit(struct serve *sv, struct session *ss, uint32_t ns)
 {
-	const bool may = work_may(sv, ss);
+	const bool may = work_may_begin(sv, ss);
 
 	if (may)
 		work_use(sv, ss, ns);

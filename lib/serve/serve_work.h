@@ -49,9 +49,9 @@ struct work {
 
 void work_create(struct serve *sv, struct region *region);
 /* True if the connection (NULL: a datagram) may begin such work now. */
-bool work_may(struct serve *sv, const struct session *ss);
+bool work_may_begin(struct serve *sv, const struct session *ss);
 /* True if a connection that has begun such work may continue. */
-bool work_goes_on(struct serve *sv, const struct session *ss);
+bool work_may_continue(struct serve *sv, const struct session *ss);
 void work_use(struct serve *sv, struct session *ss, uint32_t ns);
 /* Queues the connection. Its input is not read until it continues. */
 void work_wait(struct serve *sv, struct session *ss);
