@@ -147,7 +147,7 @@ answered(struct flood_run *f, uint32_t i)
 }
 
 static void
-client_hears(struct flood_run *f, uint32_t i, const struct tcp_seg *seg)
+client_receives(struct flood_run *f, uint32_t i, const struct tcp_seg *seg)
 {
 	struct client *c = &f->clients[i];
 
@@ -183,7 +183,7 @@ clients_turn(struct flood_run *f)
 		if (w->at_ns > now(f))
 			break;
 		f->to_client.head++;
-		client_hears(f, w->client, &w->seg);
+		client_receives(f, w->client, &w->seg);
 	}
 }
 

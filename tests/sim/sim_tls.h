@@ -75,6 +75,6 @@ void client_turn(struct client *cl);
 /* Completes the handshake if necessary, and sends the bytes. */
 void client_say(struct world *w, struct client *cl, const void *bytes, uint32_t len);
 /* Runs until len bytes have arrived, or the stream has ended. */
-void client_hear(struct world *w, struct client *cl, uint32_t len);
+void client_receive(struct world *w, struct client *cl, uint32_t len);
 
 #endif

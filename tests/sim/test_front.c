@@ -34,7 +34,7 @@
 #define SERVERS6   "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2"
 
 /* An expected reply: a text, or instead[] if the server may fail. */
-struct heard {
+struct expected {
 	uint32_t at, len;
 	bool may_fail;
 	/* The reply may also be an error. */
@@ -53,7 +53,7 @@ struct client {
 	uint32_t told;    /* values received of servers that may fail */
 	uint32_t refused; /* lines that ended with the refusal of their server */
 	char *out, *want, *in;
-	struct heard list[ITEMS_MAX];
+	struct expected list[ITEMS_MAX];
 };
 
 struct world {
@@ -91,13 +91,13 @@ key_draw(struct sim_rng *rng, uint32_t big, char *key)
 	return (uint32_t)sprintf(key, "%c%u", is_big ? 'b' : 's', sim_below(rng, 1000));
 }
 
-static struct heard *
-heard_begin(struct world *w, struct client *cl, struct view key, const char *instead)
+static struct expected *
+expect_begin(struct world *w, struct client *cl, struct view key, const char *instead)
 {
-	struct heard *it = &cl->list[cl->items++];
+	struct expected *it = &cl->list[cl->items++];
 
 	check(cl->items < ITEMS_MAX);
-	*it = (struct heard){
+	*it = (struct expected){
 		.at = cl->want_len,
 		.line = cl->asked,
 		.may_fail = key.len > 0 && w->may_fail[sim_front_server(w->servers, key)],
@@ -107,7 +107,7 @@ heard_begin(struct world *w, struct client *cl, struct view key, const char *ins
 }
 
 static void
-heard_end(struct client *cl, struct heard *it)
+expect_end(struct client *cl, struct expected *it)
 {
 	it->len = cl->want_len - it->at;
 }
@@ -115,10 +115,10 @@ heard_end(struct client *cl, struct heard *it)
 static void
 want_text(struct world *w, struct client *cl, const char *text)
 {
-	struct heard *it = heard_begin(w, cl, (struct view){NULL, 0}, "");
+	struct expected *it = expect_begin(w, cl, (struct view){NULL, 0}, "");
 
 	put(cl->want, &cl->want_len, text, (uint32_t)strlen(text));
-	heard_end(cl, it);
+	expect_end(cl, it);
 }
 
 /* Expects either text, since the server of the key may fail. */
@@ -126,10 +126,10 @@ static void
 want_either(struct world *w, struct client *cl, struct view key, const char *text,
 	    const char *instead)
 {
-	struct heard *it = heard_begin(w, cl, key, instead);
+	struct expected *it = expect_begin(w, cl, key, instead);
 
 	put(cl->want, &cl->want_len, text, (uint32_t)strlen(text));
-	heard_end(cl, it);
+	expect_end(cl, it);
 }
 
 static void
@@ -137,13 +137,13 @@ want_value(struct world *w, struct client *cl, struct view key, bool cas)
 {
 	static char value[FLEET_VALUE_MAX];
 	const int len = sim_fleet_value(sim_front_server(w->servers, key), key, value);
-	struct heard *it;
+	struct expected *it;
 	char head[300];
 	int n;
 
 	if (len < 0)
 		return;
-	it = heard_begin(w, cl, key, "");
+	it = expect_begin(w, cl, key, "");
 	n = snprintf(head, sizeof head, "VALUE %.*s %u %d", (int)key.len, key.data,
 		     sim_fleet_flags(key), len);
 	if (cas)
@@ -153,7 +153,7 @@ want_value(struct world *w, struct client *cl, struct view key, bool cas)
 	put(cl->want, &cl->want_len, "\r\n", 2);
 	put(cl->want, &cl->want_len, value, (uint32_t)len);
 	put(cl->want, &cl->want_len, "\r\n", 2);
-	heard_end(cl, it);
+	expect_end(cl, it);
 }
 
 static void
@@ -189,7 +189,7 @@ ask_meta(struct world *w, struct client *cl)
 	const struct view k = {(uint8_t *)key, key_draw(&cl->rng, w->big, key)};
 	const int len = sim_fleet_value(sim_front_server(w->servers, k), k, value);
 	const uint32_t number = (uint32_t)strtoul(key + 1, NULL, 10);
-	struct heard *it;
+	struct expected *it;
 	int n;
 
 	n = snprintf(line, sizeof line, "mg %.*s%s s c k f%s O7\r\n", (int)k.len, key,
@@ -204,7 +204,7 @@ ask_meta(struct world *w, struct client *cl)
 		cl->list[cl->items - 1].error = writes;
 		return;
 	}
-	it = heard_begin(w, cl, k, miss);
+	it = expect_begin(w, cl, k, miss);
 	it->error = writes;
 	n = shows ? snprintf(head, sizeof head, "VA %d", len) : snprintf(head, sizeof head, "HD");
 	n += snprintf(head + n, sizeof head - (size_t)n, " s%d c%llu k%.*s f%u", len,
@@ -219,7 +219,7 @@ ask_meta(struct world *w, struct client *cl)
 		put(cl->want, &cl->want_len, value, (uint32_t)len);
 		put(cl->want, &cl->want_len, "\r\n", 2);
 	}
-	heard_end(cl, it);
+	expect_end(cl, it);
 }
 
 static void
@@ -266,7 +266,7 @@ static void
 judge(struct client *cl, bool may_be_refused)
 {
 	while (cl->item < cl->items) {
-		const struct heard *it = &cl->list[cl->item];
+		const struct expected *it = &cl->list[cl->item];
 		int c = cl->judged < cl->in_len ? compare(cl, cl->want + it->at, it->len) : 0;
 
 		cl->told += c == 1 && it->may_fail;
@@ -279,7 +279,7 @@ judge(struct client *cl, bool may_be_refused)
 		if (c == 0)
 			return;
 		if (c < 0)
-			fail_msg("wanted \"%.80s\", heard \"%.80s\"", cl->want + it->at,
+			fail_msg("wanted \"%.80s\", received \"%.80s\"", cl->want + it->at,
 				 cl->in + cl->judged);
 		cl->item++;
 	}
@@ -506,7 +506,7 @@ clients_talk(struct world *w, uint32_t requests, uint64_t limit_ns)
 	}
 	while (done < CLIENTS) {
 		if (w->sim.ss->now_ns >= end_ns)
-			fail_msg("not all have heard all");
+			fail_msg("not all have expected all");
 		run(w, MS);
 		done = 0;
 		for (uint32_t i = 0; i < CLIENTS; i++)

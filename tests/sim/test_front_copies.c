@@ -17,22 +17,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENTS    1000u
-#define SLOTS      1100u
-#define HEARD_MAX  256u
-#define STEP_NS    100000u
-#define MS         1000000ull
-#define TIMEOUT_NS (200 * MS)
-#define TTL_S      2u
-#define COPY_NS    (500 * MS)
-#define OTHERS     "VALUE key0 0 6\r\nothers\r\nEND\r\n"
-#define QUIET_S    FRONT_QUIET_S
+#define CLIENTS      1000u
+#define SLOTS        1100u
+#define RECEIVED_MAX 256u
+#define STEP_NS      100000u
+#define MS           1000000ull
+#define TIMEOUT_NS   (200 * MS)
+#define TTL_S        2u
+#define COPY_NS      (500 * MS)
+#define OTHERS       "VALUE key0 0 6\r\nothers\r\nEND\r\n"
+#define QUIET_S      FRONT_QUIET_S
 
 struct client {
 	struct conn *conn;
 	bool open;
-	char heard[HEARD_MAX];
-	uint32_t heard_len;
+	char received[RECEIVED_MAX];
+	uint32_t received_len;
 };
 
 struct world {
@@ -91,9 +91,9 @@ turn(void *arg)
 
 		for (struct view v = cl->open ? conn_peek(cl->conn) : (struct view){NULL, 0};
 		     v.len > 0; v = conn_peek(cl->conn)) {
-			check(cl->heard_len + v.len < HEARD_MAX);
-			memcpy(cl->heard + cl->heard_len, v.data, v.len);
-			cl->heard_len += v.len;
+			check(cl->received_len + v.len < RECEIVED_MAX);
+			memcpy(cl->received + cl->received_len, v.data, v.len);
+			cl->received_len += v.len;
 			conn_advance(w->sim.ss->stack, cl->conn, v.len);
 		}
 	}
@@ -202,7 +202,7 @@ world_destroy(struct world *w)
 static void
 ask(struct world *w, uint32_t client, const char *request)
 {
-	w->client[client].heard_len = 0;
+	w->client[client].received_len = 0;
 	sim_service_say(&w->sim, w->client[client].conn, request, (uint32_t)strlen(request));
 }
 
@@ -216,13 +216,13 @@ all_ask(struct world *w, uint32_t first, uint32_t end)
 }
 
 static void
-heard(struct world *w, uint32_t client, const char *text)
+received(struct world *w, uint32_t client, const char *text)
 {
 	struct client *cl = &w->client[client];
 
-	cl->heard[cl->heard_len] = '\0';
-	check_str(cl->heard, text);
-	cl->heard_len = 0;
+	cl->received[cl->received_len] = '\0';
+	check_str(cl->received, text);
+	cl->received_len = 0;
 }
 
 #define FIRST  "VALUE key0 0 5\r\nfirst\r\nEND\r\n"
@@ -232,13 +232,13 @@ heard(struct world *w, uint32_t client, const char *text)
 
 /* Checks what one client receives, and how often the server was asked for it. */
 static void
-one_hears(struct world *w, const char *request, const char *text, uint32_t gets)
+one_receives(struct world *w, const char *request, const char *text, uint32_t gets)
 {
 	const uint32_t before = w->server.gets;
 
 	ask(w, 0, request);
 	run(w, 10 * MS);
-	heard(w, 0, text);
+	received(w, 0, text);
 	check_eq(w->server.gets - before, gets);
 }
 
@@ -253,7 +253,7 @@ copies_are_counted(struct world *w)
 	for (uint32_t round = 0; round < 4; round++) {
 		all_ask(w, 0, CLIENTS);
 		for (uint32_t i = 0; i < CLIENTS; i++)
-			heard(w, i, FIRST);
+			received(w, i, FIRST);
 	}
 	spared = front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_SPARED);
 
@@ -277,11 +277,11 @@ a_thousand_ask_for_a_cold_key_and_one_get_is_sent(void **state)
 	w->server.waits = false;
 	run(w, 20 * MS);
 	for (uint32_t i = 0; i < CLIENTS; i++)
-		heard(w, i, FIRST);
+		received(w, i, FIRST);
 	check_eq(w->server.gets, 1);
 	all_ask(w, 0, CLIENTS);
 	for (uint32_t i = 0; i < CLIENTS; i++)
-		heard(w, i, FIRST);
+		received(w, i, FIRST);
 	check_eq(w->server.gets, 1);
 	copies_are_counted(w);
 	world_destroy(w);
@@ -299,11 +299,11 @@ nothing_is_kept_yet_and_a_get_is_shared(void **state)
 	w->server.waits = false;
 	run(w, 20 * MS);
 	for (uint32_t i = 0; i < CLIENTS; i++)
-		heard(w, i, FIRST);
+		received(w, i, FIRST);
 	check_eq(w->server.gets, 1);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0 key1 key0 key0\r\n",
-		  "VALUE key0 0 5\r\nfirst\r\nVALUE key0 0 5\r\nfirst\r\n" FIRST, 2);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0 key1 key0 key0\r\n",
+		     "VALUE key0 0 5\r\nfirst\r\nVALUE key0 0 5\r\nfirst\r\n" FIRST, 2);
 	world_destroy(w);
 }
 
@@ -320,9 +320,9 @@ a_get_after_a_write_returns_its_value(void **state)
 	all_ask(w, 100, 300);
 	w->server.waits = false;
 	run(w, 30 * MS);
-	heard(w, 300, "STORED\r\n");
+	received(w, 300, "STORED\r\n");
 	for (uint32_t i = 100; i < 300; i++)
-		heard(w, i, SECOND);
+		received(w, i, SECOND);
 	check(w->server.gets <= 2);
 	world_destroy(w);
 }
@@ -341,15 +341,15 @@ the_next_flight_outlives_the_first(void **state)
 	run(w, TIMEOUT_NS / 2 + 5 * MS);
 	w->server.waits = false;
 	run(w, 40 * MS);
-	heard(w, 100, "SERVER_ERROR no answer in time\r\n");
+	received(w, 100, "SERVER_ERROR no answer in time\r\n");
 	for (uint32_t i = 0; i < 50; i++)
-		heard(w, i, MISS);
+		received(w, i, MISS);
 	for (uint32_t i = 50; i < 100; i++)
-		heard(w, i, FIRST);
+		received(w, i, FIRST);
 	/* The result of the set is unknown, so nothing of the key is kept. */
 	check_eq(counter_read(&front_counters(w->front)[FRONT_WRITES_LOST]), 1);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	world_destroy(w);
 }
 
@@ -369,7 +369,7 @@ a_client_that_leaves_a_flight_does_not_end_it(void **state)
 	w->server.waits = false;
 	run(w, 20 * MS);
 	for (uint32_t i = 1; i < 60; i += 2)
-		heard(w, i, FIRST);
+		received(w, i, FIRST);
 	check_eq(w->server.gets, 1);
 	world_destroy(w);
 }
@@ -392,7 +392,7 @@ all_write(struct world *w, uint32_t first, uint32_t end)
 static void
 it_is_stored(struct world *w, uint32_t client)
 {
-	heard(w, client, client % 3 != 2 ? "STORED\r\n" : "HD\r\n");
+	received(w, client, client % 3 != 2 ? "STORED\r\n" : "HD\r\n");
 }
 
 /* The first value is sent, and the last one for all others. */
@@ -403,11 +403,11 @@ a_thousand_write_a_key_and_one_set_is_sent_at_a_time(void **state)
 	const char *last = w->server.value[0];
 	char text[80];
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	w->server.waits = true;
 	all_write(w, 0, CLIENTS);
 	for (uint32_t i = 0; i < CLIENTS; i++)
-		heard(w, i, "");
+		received(w, i, "");
 	w->server.waits = false;
 	run(w, 20 * MS);
 	for (uint32_t i = 0; i < CLIENTS; i++)
@@ -416,7 +416,7 @@ a_thousand_write_a_key_and_one_set_is_sent_at_a_time(void **state)
 	check_eq(w->server.sets, 2);
 	check_eq(counter_read(&front_counters(w->front)[FRONT_COMBINED]), CLIENTS - 2);
 	sprintf(text, "VALUE key0 %lu 5\r\n%s\r\nEND\r\n", strtoul(last + 1, NULL, 10), last);
-	one_hears(w, "get key0\r\n", text, 0);
+	one_receives(w, "get key0\r\n", text, 0);
 	world_destroy(w);
 }
 
@@ -438,7 +438,7 @@ the_next_set_outlives_the_first(void **state)
 	run(w, TIMEOUT_NS / 2 + 5 * MS);
 	w->server.waits = false;
 	run(w, 40 * MS);
-	heard(w, 0, "SERVER_ERROR no answer in time\r\n");
+	received(w, 0, "SERVER_ERROR no answer in time\r\n");
 	for (uint32_t i = 2; i < 51; i += 2)
 		it_is_stored(w, i);
 	check_eq(w->server.sets_most, 1);
@@ -451,26 +451,26 @@ wrong_copies_are_dropped(void **state)
 {
 	struct world *w = world_create(1, 0);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
-	one_hears(w, "delete key0\r\n", "DELETED\r\n", 0);
-	one_hears(w, "get key0\r\n", MISS, 1);
-	one_hears(w, "get key0\r\n", MISS, 0);
-	one_hears(w, "mg key0 v\r\n", "EN\r\n", 0);
-	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "mg key0 v f\r\n", "VA 5 f0\r\nfirst\r\n", 0);
-	one_hears(w, "set key0 0 1000 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
-	one_hears(w, "mg key0 v f\r\n", "VA 6 f0\r\nsecond\r\n", 0);
-	one_hears(w, "ms key0 5 T100\r\nthird\r\n", "HD\r\n", 0);
-	one_hears(w, "get key0\r\n", "VALUE key0 0 5\r\nthird\r\nEND\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "delete key0\r\n", "DELETED\r\n", 0);
+	one_receives(w, "get key0\r\n", MISS, 1);
+	one_receives(w, "get key0\r\n", MISS, 0);
+	one_receives(w, "mg key0 v\r\n", "EN\r\n", 0);
+	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "mg key0 v f\r\n", "VA 5 f0\r\nfirst\r\n", 0);
+	one_receives(w, "set key0 0 1000 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "mg key0 v f\r\n", "VA 6 f0\r\nsecond\r\n", 0);
+	one_receives(w, "ms key0 5 T100\r\nthird\r\n", "HD\r\n", 0);
+	one_receives(w, "get key0\r\n", "VALUE key0 0 5\r\nthird\r\nEND\r\n", 0);
 	check_eq(counter_read(&front_counters(w->front)[FRONT_EXCHANGED]), 4);
-	one_hears(w, "flush_all\r\n", "OK\r\n", 0);
-	one_hears(w, "get key0\r\n", MISS, 1);
-	one_hears(w, "get key0\r\n", MISS, 0);
+	one_receives(w, "flush_all\r\n", "OK\r\n", 0);
+	one_receives(w, "get key0\r\n", MISS, 1);
+	one_receives(w, "get key0\r\n", MISS, 0);
 	world_destroy(w);
 }
 
@@ -480,14 +480,15 @@ miss_copies_are_not_shown_as_items(void **state)
 {
 	struct world *w = world_create(1, 0);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	ask(w, 0, "me key0\r\n");
 	run(w, 10 * MS);
-	check(memcmp(w->client[0].heard, "ME key0 exp=", 12) == 0);
-	one_hears(w, "get key1\r\n", MISS, 1);
-	one_hears(w, "me key1\r\n", "EN\r\n", 0);
-	one_hears(w, "lru_crawler metadump all\r\n", "ERROR metadump not allowed\r\n", 0);
-	one_hears(w, "stats cachedump 1 10\r\n", "CLIENT_ERROR stats cachedump not allowed\r\n", 0);
+	check(memcmp(w->client[0].received, "ME key0 exp=", 12) == 0);
+	one_receives(w, "get key1\r\n", MISS, 1);
+	one_receives(w, "me key1\r\n", "EN\r\n", 0);
+	one_receives(w, "lru_crawler metadump all\r\n", "ERROR metadump not allowed\r\n", 0);
+	one_receives(w, "stats cachedump 1 10\r\n", "CLIENT_ERROR stats cachedump not allowed\r\n",
+		     0);
 	world_destroy(w);
 }
 
@@ -497,17 +498,17 @@ a_set_that_is_too_large_deletes(void **state)
 {
 	struct world *w = world_create(3, 0);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	ask(w, 2, "add key0 0 0 900000000\r\n");
 	run(w, 10 * MS);
-	heard(w, 2, "SERVER_ERROR object too large for cache\r\n");
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	received(w, 2, "SERVER_ERROR object too large for cache\r\n");
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	ask(w, 1, "set key0 0 0 900000000\r\n");
 	run(w, 10 * MS);
-	heard(w, 1, "SERVER_ERROR object too large for cache\r\n");
-	one_hears(w, "get key0\r\n", MISS, 1);
-	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	received(w, 1, "SERVER_ERROR object too large for cache\r\n");
+	one_receives(w, "get key0\r\n", MISS, 1);
+	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	world_destroy(w);
 }
 
@@ -527,20 +528,20 @@ gets_have_copies_with_the_servers_cas(void **state)
 	w->server.waits = false;
 	run(w, 20 * MS);
 	for (uint32_t i = 0; i < 100; i++)
-		heard(w, i, i % 2 == 0 ? "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n" : FIRST);
+		received(w, i, i % 2 == 0 ? "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n" : FIRST);
 	check_eq(w->server.gets, 2);
-	one_hears(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 8\r\nsecond\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 8\r\nsecond\r\nEND\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
-	one_hears(w, "delete key0\r\n", "DELETED\r\n", 0);
-	one_hears(w, "gets key0\r\n", MISS, 1);
-	one_hears(w, "gets key0\r\n", MISS, 0);
-	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 8\r\nsecond\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 8\r\nsecond\r\nEND\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "delete key0\r\n", "DELETED\r\n", 0);
+	one_receives(w, "gets key0\r\n", MISS, 1);
+	one_receives(w, "gets key0\r\n", MISS, 0);
+	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
 	w->server.cas[0] = 1ull << 44; /* too large to be kept */
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 17592186044416\r\nfirst\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 17592186044416\r\nfirst\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 17592186044416\r\nfirst\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 17592186044416\r\nfirst\r\nEND\r\n", 1);
 	world_destroy(w);
 }
 
@@ -552,15 +553,15 @@ a_copy_is_replaced_by_one_with_more_information(void **state)
 	struct world *w = world_create_listing(1, 0, &mended);
 
 	w->server.cas[0] = 7;
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "mg key0 v\r\n", "VA 5\r\nfirst\r\n", 1);
-	one_hears(w, "mg key0 s v k\r\n", "VA 5 s5 kkey0\r\nfirst\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n", 1);
-	one_hears(w, "mg key0 v\r\n", "VA 5\r\nfirst\r\n", 1);
-	one_hears(w, "mg key0 v c\r\n", "VA 5 c7\r\nfirst\r\n", 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "mg key0 v\r\n", "VA 5\r\nfirst\r\n", 1);
+	one_receives(w, "mg key0 s v k\r\n", "VA 5 s5 kkey0\r\nfirst\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n", 1);
+	one_receives(w, "mg key0 v\r\n", "VA 5\r\nfirst\r\n", 1);
+	one_receives(w, "mg key0 v c\r\n", "VA 5 c7\r\nfirst\r\n", 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	world_destroy(w);
 }
 
@@ -579,15 +580,15 @@ a_copy_has_no_cas_of_before_a_restart_of_its_server(void **state)
 {
 	struct world *w = world_create(1, 0);
 
-	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 0);
+	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 0);
 	restart(w);
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
-	one_hears(w, "cas key0 0 0 5 1\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "cas key0 0 0 5 1\r\nfirst\r\n", "EXISTS\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
+	one_receives(w, "cas key0 0 0 5 1\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "cas key0 0 0 5 1\r\nfirst\r\n", "EXISTS\r\n", 0);
 	world_destroy(w);
 }
 
@@ -598,13 +599,13 @@ copies_of_the_first_connection_do_not_count_for_a_later_one(void **state)
 	struct world *w = world_create(1, 0);
 
 	atomic_store(&w->shared.cells->opened, 0);
-	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
+	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
 	atomic_store(&w->shared.cells->opened, FRONT_OPENED_MAX - 1);
 	restart(w);
 	check_eq(atomic_load(&w->shared.cells->opened), 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
 	world_destroy(w);
 }
 
@@ -616,21 +617,21 @@ a_copy_expires_before_the_item_at_its_server(void **state)
 	const struct serve *serve = w->sim.sc->cores[0].core.serve;
 	char line[60];
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "set key0 0 3 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "set key0 0 3 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
 	run(w, 900 * MS);
-	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
 	run(w, 1100 * MS);
-	one_hears(w, "get key0\r\n", SECOND, 1);
-	one_hears(w, "set key0 0 1 5\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "set key0 0 -1 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "set key0 0 1 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "set key0 0 -1 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 1);
 	snprintf(line, sizeof line, "set key0 0 %lld 5\r\nfirst\r\n",
 		 (long long)serve_unix_s(serve) + 100);
-	one_hears(w, line, "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, line, "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	check_eq(counter_read(&front_counters(w->front)[FRONT_EXCHANGED]), 1);
 	world_destroy(w);
 }
@@ -640,11 +641,11 @@ nothing_is_kept_for_a_while(void **state)
 {
 	struct world *w = world_create(1, 2);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	run(w, 3000 * MS);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	world_destroy(w);
 }
 
@@ -664,10 +665,10 @@ lives(const char *version, int32_t exp, bool at_once, bool later)
 	struct world *w = world_of(version);
 
 	w->server.exp = exp;
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, at_once ? 0 : 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, at_once ? 0 : 1);
 	run(w, (TTL_S + 1) * 1000 * MS);
-	one_hears(w, "get key0\r\n", FIRST, later ? 0 : 1);
+	one_receives(w, "get key0\r\n", FIRST, later ? 0 : 1);
 	check_eq(counter_read(&front_counters(w->front)[FRONT_SERVER_BROKEN]), 0);
 	world_destroy(w);
 }
@@ -700,13 +701,13 @@ nothing_is_kept_until_a_delayed_flush_is_over(void **state)
 		const long long from_s = date == 1 ? serve_unix_s(serve) : 0;
 
 		snprintf(line, sizeof line, "flush_all %lld\r\n", from_s + 1);
-		one_hears(w, line, "OK\r\n", 0);
-		one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-		one_hears(w, "get key0\r\n", FIRST, 1);
-		one_hears(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, line, "OK\r\n", 0);
+		one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+		one_receives(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 1);
 		run(w, 5000 * MS);
-		one_hears(w, "get key0\r\n", FIRST, 1);
-		one_hears(w, "get key0\r\n", FIRST, 0);
+		one_receives(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 0);
 	}
 	world_destroy(w);
 }
@@ -717,10 +718,10 @@ nothing_else_is_listed_and_copies_are_kept_at_once(void **state)
 	static const struct sim_memcached ours = {.lists = SIM_LISTS};
 	struct world *w = world_create_listing(1, QUIET_S, &ours);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
 	check_eq(w->server.listed, 1);
 	world_destroy(w);
 }
@@ -734,16 +735,16 @@ nothing_is_kept_while_an_earlier_process_is_listed(void **state)
 	struct world *w = world_create_listing(1, QUIET_S, &both);
 
 	run(w, 10000 * MS);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	w->server.left.len = (uint32_t)strlen(LATE);
 	memcpy(w->server.left.bytes, LATE, sizeof LATE);
 	sim_memcached_late(&w->server);
-	one_hears(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "get key0\r\n", SECOND, 1);
 	check(w->server.listed >= 10 && w->server.listed <= 20);
 	w->server.lists_former = false;
 	run(w, 1100 * MS);
-	one_hears(w, "get key0\r\n", SECOND, 1);
-	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "get key0\r\n", SECOND, 0);
 	world_destroy(w);
 }
 
@@ -767,13 +768,13 @@ a_connection_of_an_earlier_process_is_reset(void **state)
 	w->server.waits = false;
 	w->sim.wire->faults.lose = 0;
 	run(w, 2000 * MS);
-	w->client[0].heard_len = 0;
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	w->client[0].received_len = 0;
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	w->server.lists_former = false;
 	run(w, 2000 * MS);
 	check(w->server.former_port != 0 && w->server.former == NULL);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	world_destroy(w);
 }
 
@@ -789,12 +790,12 @@ a_useless_list_is_asked_for_once(void **state)
 		struct world *w = world_create_listing(1, 3, list[i]);
 
 		run(w, 1500 * MS);
-		one_hears(w, "get key0\r\n", FIRST, 1);
-		one_hears(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 1);
 		check_eq(w->server.listed, 1);
 		run(w, 2500 * MS);
-		one_hears(w, "get key0\r\n", FIRST, 1);
-		one_hears(w, "get key0\r\n", FIRST, 0);
+		one_receives(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 0);
 		world_destroy(w);
 	}
 }
@@ -807,23 +808,23 @@ a_lost_write_ends_copies_until_its_server_is_done(void **state)
 	static const struct sim_memcached ours = {.lists = SIM_LISTS};
 	struct world *w = world_create_listing(1, QUIET_S, &ours);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	w->server.waits = true;
 	ask(w, 0, LATE);
 	run(w, TIMEOUT_NS + 20 * MS);
-	heard(w, 0, "SERVER_ERROR no answer in time\r\n");
+	received(w, 0, "SERVER_ERROR no answer in time\r\n");
 	w->server.waits = false;
 	run(w, 1000 * MS);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	check(w->server.listed > 3 && w->server.listed < 10);
 	check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_UNKNOWN), 1);
 	sim_memcached_late(&w->server);
-	one_hears(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "get key0\r\n", SECOND, 1);
 	run(w, 2000 * MS);
 	check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_SETTLED), 1);
-	one_hears(w, "get key0\r\n", SECOND, 1);
-	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "get key0\r\n", SECOND, 0);
 	world_destroy(w);
 }
 
@@ -843,17 +844,17 @@ copies_in_shared_mode_expire(void **state)
 	struct world *w = world_shared(NULL, 0);
 
 	run(w, COPY_NS);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key1\r\n", MISS, 1);
-	one_hears(w, "set key2 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key1\r\n", MISS, 1);
+	one_receives(w, "set key2 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
 	for (uint32_t key = 0; key < SIM_MEMCACHED_KEYS; key++)
 		strcpy(w->server.value[key], "others");
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "get key1\r\n", MISS, 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key1\r\n", MISS, 0);
 	run(w, COPY_NS);
-	one_hears(w, "get key0\r\n", OTHERS, 1);
-	one_hears(w, "get key1\r\n", "VALUE key1 0 6\r\nothers\r\nEND\r\n", 1);
-	one_hears(w, "get key2\r\n", "VALUE key2 0 6\r\nothers\r\nEND\r\n", 1);
+	one_receives(w, "get key0\r\n", OTHERS, 1);
+	one_receives(w, "get key1\r\n", "VALUE key1 0 6\r\nothers\r\nEND\r\n", 1);
+	one_receives(w, "get key2\r\n", "VALUE key2 0 6\r\nothers\r\nEND\r\n", 1);
 	world_destroy(w);
 }
 
@@ -864,11 +865,11 @@ a_turn_may_stall_before_it_takes_its_frames(void **state)
 	struct world *w = world_shared(NULL, 0);
 
 	run(w, COPY_NS);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	strcpy(w->server.value[0], "others");
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	w->stall_ns = COPY_NS;
-	one_hears(w, "get key0\r\n", OTHERS, 1);
+	one_receives(w, "get key0\r\n", OTHERS, 1);
 	world_destroy(w);
 }
 
@@ -888,7 +889,7 @@ only_an_expiry_that_is_soon_counts(void **state)
 		const struct view key = {.data = (const uint8_t *)"key0", .len = 4};
 		const struct item *copy;
 
-		one_hears(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 1);
 		copy = store_peek(store, key, store_hash(store, key));
 		check_eq(copy != NULL, cases[i].kept);
 		check_eq(copy != NULL && item_is_simple(copy), cases[i].simple);
@@ -914,9 +915,9 @@ in_shared_mode_an_old_flight_is_not_joined(void **state)
 	run(w, 10 * MS);
 	w->server.mute = false;
 	run(w, 10 * MS);
-	heard(w, 0, FIRST);
-	heard(w, 1, FIRST);
-	heard(w, 2, OTHERS);
+	received(w, 0, FIRST);
+	received(w, 1, FIRST);
+	received(w, 2, OTHERS);
 	check_eq(w->server.gets, 2);
 	world_destroy(w);
 }
@@ -946,18 +947,18 @@ no_copy_answers_before_older_ones_have_ended(void **state)
 	run(w, COPY_NS);
 	spin_lock(&store->sweep.lock);
 	numbers_use_up(w);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	strcpy(w->server.value[0], "others");
 	check_eq(counter_read(waits), 0);
 	run(w, COPY_NS);
 	check(counter_read(waits) > 0);
 	for (uint32_t i = 0; i < 2; i++)
-		one_hears(w, "get key0\r\n", OTHERS, 1);
+		one_receives(w, "get key0\r\n", OTHERS, 1);
 	spin_unlock(&store->sweep.lock);
 	run(w, COPY_NS);
-	one_hears(w, "get key0\r\n", OTHERS, 1);
-	one_hears(w, "get key0\r\n", OTHERS, 0);
+	one_receives(w, "get key0\r\n", OTHERS, 1);
+	one_receives(w, "get key0\r\n", OTHERS, 0);
 	world_destroy(w);
 }
 
@@ -972,12 +973,12 @@ a_flush_waits_for_a_free_generation(void **state)
 
 	spin_lock(&store->sweep.lock);
 	numbers_use_up(w);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	ask(w, 0, "flush_all\r\n");
 	ask(w, 1, "flush_all\r\n");
 	run(w, TIMEOUT_NS / 2);
-	heard(w, 0, "");
+	received(w, 0, "");
 	check_eq(front_keys_open(w->front), 2);
 	conn_abort(w->sim.ss->stack, w->client[1].conn);
 	w->client[1].open = false;
@@ -985,9 +986,9 @@ a_flush_waits_for_a_free_generation(void **state)
 	check_eq(front_keys_open(w->front), 1);
 	spin_unlock(&store->sweep.lock);
 	run(w, 10 * MS);
-	heard(w, 0, "OK\r\n");
-	one_hears(w, "get key0\r\n", MISS, 1);
-	one_hears(w, "get key0\r\n", MISS, 0);
+	received(w, 0, "OK\r\n");
+	one_receives(w, "get key0\r\n", MISS, 1);
+	one_receives(w, "get key0\r\n", MISS, 0);
 	check_eq(front_keys_open(w->front), 0);
 	world_destroy(w);
 }
@@ -1012,20 +1013,20 @@ a_get_after_a_refused_set_returns_no_former_value(void **state)
 	run(w, 5 * MS);
 	ask(w, 1, "set key0 0 0 900000000\r\n");
 	run(w, 5 * MS);
-	heard(w, 1, "SERVER_ERROR object too large for cache\r\n");
+	received(w, 1, "SERVER_ERROR object too large for cache\r\n");
 	ask(w, 2, "get key0\r\n");
 	run(w, 5 * MS);
 	w->server.waits = false;
 	run(w, 100 * MS);
-	heard(w, 2, MISS);
-	one_hears(w, "get key0\r\n", MISS, 1);
+	received(w, 2, MISS);
+	one_receives(w, "get key0\r\n", MISS, 1);
 	check_eq(front_count_of(w, FRONT_DROPS), 1);
 	check_eq(front_count_of(w, FRONT_DROPS_FAILED), 0);
 	/* The delete is lost with its connection. */
 	w->server.waits = true;
 	ask(w, 2, "set key0 0 0 900000000\r\n");
 	run(w, 5 * MS);
-	heard(w, 2, "SERVER_ERROR object too large for cache\r\n");
+	received(w, 2, "SERVER_ERROR object too large for cache\r\n");
 	conn_abort(w->sim.ss->stack, w->server.conn);
 	run(w, 5 * MS);
 	check_eq(front_count_of(w, FRONT_DROPS), 2);

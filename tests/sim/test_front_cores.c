@@ -137,7 +137,7 @@ judge(const struct world *w, struct client *cl)
 		return;
 	cl->misses++;
 	if (!w->may_fail)
-		fail_msg("nic %d: wanted \"%.60s\", heard \"%.60s\"", (int)w->nic, cl->want,
+		fail_msg("nic %d: wanted \"%.60s\", received \"%.60s\"", (int)w->nic, cl->want,
 			 cl->in);
 }
 
@@ -568,7 +568,7 @@ clients_talk(struct world *w, uint32_t lines)
 	}
 	for (uint32_t ms = 0; open > 0; ms++) {
 		if (ms == (w->big ? 60000 : 2000))
-			fail_msg("nic %d: not all have heard all", (int)w->nic);
+			fail_msg("nic %d: not all have received all", (int)w->nic);
 		run(w, MS);
 		open = misses = 0;
 		for (uint32_t i = 0; i < CLIENTS; i++) {

@@ -23,17 +23,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENTS    8u
-#define SLOTS      32u
-#define CALL_MAX   150u
-#define HEARD_MAX  128u
-#define STEP_NS    50000u
-#define MS         1000000ull
-#define TIMEOUT_NS (20 * MS)
-#define STEPS_MAX  200000u
-#define NEVER      (UINT64_MAX / 2)
-#define COPY_NS    (10 * MS)
-#define NOTES_MAX  4000u
+#define CLIENTS      8u
+#define SLOTS        32u
+#define CALL_MAX     150u
+#define RECEIVED_MAX 128u
+#define STEP_NS      50000u
+#define MS           1000000ull
+#define TIMEOUT_NS   (20 * MS)
+#define STEPS_MAX    200000u
+#define NEVER        (UINT64_MAX / 2)
+#define COPY_NS      (10 * MS)
+#define NOTES_MAX    4000u
 
 static uint64_t seeds = 20; /* or the first argument */
 
@@ -43,8 +43,8 @@ struct client {
 	struct call *call;   /* the next call to be answered */
 	struct call *behind; /* the call after that; NULL: none */
 	uint32_t begun;
-	char heard[HEARD_MAX];
-	uint32_t heard_len;
+	char received[RECEIVED_MAX];
+	uint32_t received_len;
 };
 
 /* A key has this value at its server from ns on. */
@@ -180,10 +180,11 @@ value_read(struct world *w, struct client *cl)
 	unsigned len;
 
 	if (w->shows_cas[c - w->call]) {
-		check_eq(sscanf(cl->heard, "VALUE %7s 0 %u %llu %31s", key, &len, &cas, value), 4);
+		check_eq(sscanf(cl->received, "VALUE %7s 0 %u %llu %31s", key, &len, &cas, value),
+			 4);
 		cas_check(w, value, cas);
 	} else {
-		check_eq(sscanf(cl->heard, "VALUE %7s 0 %u %31s", key, &len, value), 3);
+		check_eq(sscanf(cl->received, "VALUE %7s 0 %u %31s", key, &len, value), 3);
 	}
 	check_eq(key[3] - '0', c->key);
 	check_eq(strlen(value), len);
@@ -197,33 +198,34 @@ ends_with(const struct client *cl, const char *text)
 {
 	const size_t len = strlen(text);
 
-	return cl->heard_len >= len && memcmp(cl->heard + cl->heard_len - len, text, len) == 0;
+	return cl->received_len >= len &&
+	       memcmp(cl->received + cl->received_len - len, text, len) == 0;
 }
 
 static void
-heard(struct world *w, struct client *cl)
+received(struct world *w, struct client *cl)
 {
 	struct call *c = cl->call;
-	const bool failed = strncmp(cl->heard, "SERVER_ERROR", 12) == 0;
+	const bool failed = strncmp(cl->received, "SERVER_ERROR", 12) == 0;
 
-	cl->heard[cl->heard_len] = '\0';
+	cl->received[cl->received_len] = '\0';
 	if (!ends_with(cl, c->kind == CALL_GET && !failed ? "END\r\n" : "\r\n"))
 		return;
 	c->returned = ++w->tick;
 	w->returned_ns[c - w->call] = w->sim.ss->now_ns;
 	if (failed)
 		call_failed(w, cl);
-	else if (strncmp(cl->heard, "VALUE", 5) == 0)
+	else if (strncmp(cl->received, "VALUE", 5) == 0)
 		value_read(w, cl);
 	else
-		c->result = strcmp(cl->heard, "NOT_STORED\r\n") == 0 ? STORE_NOT_STORED
-			    : strcmp(cl->heard, "NOT_FOUND\r\n") == 0 ||
-					    strcmp(cl->heard, "END\r\n") == 0
+		c->result = strcmp(cl->received, "NOT_STORED\r\n") == 0 ? STORE_NOT_STORED
+			    : strcmp(cl->received, "NOT_FOUND\r\n") == 0 ||
+					    strcmp(cl->received, "END\r\n") == 0
 				    ? STORE_NOT_FOUND
 				    : STORE_OK;
 	cl->call = cl->behind;
 	cl->behind = NULL;
-	cl->heard_len = 0;
+	cl->received_len = 0;
 }
 
 /* ---- the world ---- */
@@ -250,9 +252,9 @@ client_turn(struct world *w, struct client *cl)
 {
 	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
 		for (uint32_t i = 0; i < v.len; i++) {
-			check(cl->call != NULL && cl->heard_len + 1 < HEARD_MAX);
-			cl->heard[cl->heard_len++] = (char)v.data[i];
-			heard(w, cl);
+			check(cl->call != NULL && cl->received_len + 1 < RECEIVED_MAX);
+			cl->received[cl->received_len++] = (char)v.data[i];
+			received(w, cl);
 		}
 		conn_advance(w->sim.ss->stack, cl->conn, v.len);
 	}

@@ -16,24 +16,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STATIONS  4u
-#define CORES     3u
-#define STEP_NS   50000u
-#define MS        1000000ull
-#define SECOND_NS 1000000000ull
-#define LONG_NS   (100 * SECOND_NS) /* life of a copy */
-#define SHORT_NS  (400 * MS)
-#define FRAMES    1024u
-#define HEARD_MAX 512u
-#define NOBODY    9u
-#define FORGED    5000u /* the port of a forged datagram */
+#define STATIONS     4u
+#define CORES        3u
+#define STEP_NS      50000u
+#define MS           1000000ull
+#define SECOND_NS    1000000000ull
+#define LONG_NS      (100 * SECOND_NS) /* life of a copy */
+#define SHORT_NS     (400 * MS)
+#define FRAMES       1024u
+#define RECEIVED_MAX 512u
+#define NOBODY       9u
+#define FORGED       5000u /* the port of a forged datagram */
 
 enum { ONE, OTHER, SERVER, CLIENT };
 
 struct talk {
 	struct conn *conn;
-	char heard[HEARD_MAX];
-	uint32_t heard_len;
+	char received[RECEIVED_MAX];
+	uint32_t received_len;
 };
 
 struct world {
@@ -121,7 +121,7 @@ peer_add(struct front_settings *settings, uint32_t station)
 }
 
 static void
-front_attach(struct world *w, uint32_t which, uint64_t copy_ns, bool hears_client)
+front_attach(struct world *w, uint32_t which, uint64_t copy_ns, bool receives_client)
 {
 	static const struct front_server name = {"server", 1};
 	const struct front_address address = {.ip = ip_addr_v4(sim_station_ip(SERVER)),
@@ -144,7 +144,7 @@ front_attach(struct world *w, uint32_t which, uint64_t copy_ns, bool hears_clien
 
 	peer_add(&settings, NOBODY);
 	peer_add(&settings, which == ONE ? OTHER : ONE);
-	if (hears_client)
+	if (receives_client)
 		peer_add(&settings, CLIENT);
 	region = zeroed_region(front_bytes(&settings));
 	settings.shared = w->shared[which] = sim_front_shared(FRONT_ITEMS_MEMORY);
@@ -182,16 +182,16 @@ client_turn(void *arg)
 
 		for (struct view v = t->conn != NULL ? conn_peek(t->conn) : (struct view){NULL, 0};
 		     v.len > 0; v = conn_peek(t->conn)) {
-			check(t->heard_len + v.len < HEARD_MAX);
-			memcpy(t->heard + t->heard_len, v.data, v.len);
-			t->heard_len += v.len;
+			check(t->received_len + v.len < RECEIVED_MAX);
+			memcpy(t->received + t->received_len, v.data, v.len);
+			t->received_len += v.len;
 			conn_advance(w->client->stack, t->conn, v.len);
 		}
 	}
 }
 
 static struct world *
-world_create(uint64_t copy_ns, bool hears_client)
+world_create(uint64_t copy_ns, bool receives_client)
 {
 	const uint8_t mac[6] = {2, 0, 0, 0, 0, 0x30};
 	struct world *w = calloc(1, sizeof *w);
@@ -210,7 +210,7 @@ world_create(uint64_t copy_ns, bool hears_client)
 	w->port[CLIENT] = w->client->port;
 	w->now_ns = w->client->now_ns;
 	front_attach(w, ONE, copy_ns, false);
-	front_attach(w, OTHER, copy_ns, hears_client);
+	front_attach(w, OTHER, copy_ns, receives_client);
 	run(w, 100 * MS);
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct conn_target to = {.ip = ip_addr_v4(sim_station_ip(i)),
@@ -264,13 +264,13 @@ say(struct world *w, uint32_t which, const char *request)
 }
 
 static void
-heard(struct world *w, uint32_t which, const char *answer)
+received(struct world *w, uint32_t which, const char *answer)
 {
 	struct talk *t = &w->talk[which];
 
-	t->heard[t->heard_len] = '\0';
-	check_str(t->heard, answer);
-	t->heard_len = 0;
+	t->received[t->received_len] = '\0';
+	check_str(t->received, answer);
+	t->received_len = 0;
 }
 
 static void
@@ -278,7 +278,7 @@ ask(struct world *w, uint32_t which, const char *request, const char *answer)
 {
 	say(w, which, request);
 	run(w, 2 * MS);
-	heard(w, which, answer);
+	received(w, which, answer);
 }
 
 /* Checks a get through a front; gets: how often the server is asked. */
@@ -351,8 +351,8 @@ a_write_at_one_ends_the_copy_at_the_other(void **state)
 		say(w, ONE, writes[i].request);
 		run(w, 2 * MS);
 		if (writes[i].answer != NULL)
-			heard(w, ONE, writes[i].answer);
-		w->talk[ONE].heard_len = 0;
+			received(w, ONE, writes[i].answer);
+		w->talk[ONE].received_len = 0;
 		get(w, OTHER, writes[i].then, 1);
 		get(w, OTHER, writes[i].then, 0);
 	}
@@ -378,7 +378,7 @@ a_notification_follows_its_write(void **state)
 	ask(w, OTHER, "get k\r\n", IS("1"));
 	w->cut[ONE][SERVER] = false;
 	run(w, 4 * SECOND_NS); /* the set is retransmitted */
-	heard(w, ONE, STORED);
+	received(w, ONE, STORED);
 	ask(w, OTHER, "get k\r\n", IS("2"));
 	world_destroy(w);
 }
@@ -398,7 +398,7 @@ an_answer_in_flight_during_a_write_is_not_kept(void **state)
 	ask(w, ONE, SET("2"), STORED);
 	w->cut[SERVER][OTHER] = false;
 	run(w, 4 * SECOND_NS);
-	heard(w, OTHER, IS("1"));
+	received(w, OTHER, IS("1"));
 	ask(w, OTHER, "get k\r\n", IS("2"));
 	world_destroy(w);
 }

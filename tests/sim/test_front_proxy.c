@@ -471,7 +471,7 @@ show(const struct talk *t, uint32_t from)
 }
 
 static void
-hear_the_same(const struct world *w, uint64_t seed)
+receive_the_same(const struct world *w, uint64_t seed)
 {
 	const struct talk *a = &w->talk[0], *b = &w->talk[1];
 	uint32_t n = 0;
@@ -528,7 +528,7 @@ talk_both(uint64_t seed, enum front_speech speech,
 		check_ptr(w->talk[i].conn);
 	}
 	until_quiet(w);
-	hear_the_same(w, seed);
+	receive_the_same(w, seed);
 	check_eq(copies, counter_read(&front_counters(w->front)[FRONT_FILLS]) > 0);
 	nothing_is_held(w);
 	world_destroy(w);

@@ -85,7 +85,7 @@ ask(struct stack *s, struct talk *t)
 }
 
 static void
-hear(struct stack *s, struct talk *t, struct conn *c)
+receive(struct stack *s, struct talk *t, struct conn *c)
 {
 	const struct view v = conn_peek(c);
 
@@ -116,7 +116,7 @@ serve_client(void *arg)
 
 		check(t != NULL);
 		while (conn_peek(c).len > 0)
-			hear(s, t, c);
+			receive(s, t, c);
 	}
 	for (uint32_t i = 0; i < CONNS; i++) {
 		struct talk *t = &w->talks[i];

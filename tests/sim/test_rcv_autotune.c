@@ -94,7 +94,7 @@ tcp_of(const struct world *w)
 }
 
 static void
-hear(struct world *w, const struct sim_segment *seg)
+receive(struct world *w, const struct sim_segment *seg)
 {
 	struct peer *p = &w->peer[seg->tcp.dst_port - PORT_0];
 	const bool syn = seg->tcp.flags & TCP_SYN;
@@ -127,7 +127,7 @@ turn(struct world *w)
 	sim_stack_turn(w->ss);
 	while ((frame = mem_port_sent(w->ss->port, &len)) != NULL) {
 		if (sim_read_segment(&seg, frame, len))
-			hear(w, &seg);
+			receive(w, &seg);
 		mem_port_done(w->ss->port);
 	}
 }

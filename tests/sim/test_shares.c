@@ -253,7 +253,7 @@ answered(struct world *w, struct client *cl)
 
 /* Handles a complete line. */
 static void
-heard_line(struct world *w, struct client *cl)
+line_received(struct world *w, struct client *cl)
 {
 	struct answer *a = &cl->answer;
 
@@ -272,7 +272,7 @@ heard_line(struct world *w, struct client *cl)
 
 /* Handles part of a value, or its line end. */
 static uint32_t
-hear_value(struct client *cl, const uint8_t *data, uint32_t len)
+value_receive(struct client *cl, const uint8_t *data, uint32_t len)
 {
 	struct answer *a = &cl->answer;
 	const uint32_t n = len < a->value_left - 2 ? len : a->value_left - 2;
@@ -291,7 +291,7 @@ hear_value(struct client *cl, const uint8_t *data, uint32_t len)
 }
 
 static void
-hear(struct world *w, struct client *cl, const uint8_t *data, uint32_t len)
+receive(struct world *w, struct client *cl, const uint8_t *data, uint32_t len)
 {
 	struct answer *a = &cl->answer;
 
@@ -299,12 +299,12 @@ hear(struct world *w, struct client *cl, const uint8_t *data, uint32_t len)
 		uint32_t n = 1;
 
 		if (a->value_left > 0) {
-			n = hear_value(cl, data, len);
+			n = value_receive(cl, data, len);
 		} else {
 			check(a->line_len + 1 < sizeof a->line);
 			a->line[a->line_len++] = (char)data[0];
 			if (data[0] == '\n')
-				heard_line(w, cl);
+				line_received(w, cl);
 		}
 		data += n;
 		len -= n;
@@ -322,7 +322,7 @@ listen_to(struct world *w, struct client *cl)
 	     v = conn_peek(cl->base.conn)) {
 		const uint32_t n = v.len < may ? v.len : (uint32_t)may;
 
-		hear(w, cl, v.data, n);
+		receive(w, cl, v.data, n);
 		conn_advance(w->sim.ss->stack, cl->base.conn, n);
 		may -= n;
 		cl->read += n;

@@ -176,7 +176,7 @@ answered(struct world *w, struct client *cl)
 
 /* Reads an answer: to a get it ends with END, to another request with its line. */
 static void
-hear(struct world *w, struct client *cl)
+receive(struct world *w, struct client *cl)
 {
 	const bool gets = cl->kind == KIND_GET_MIDDLE || cl->kind == KIND_GET_CUT;
 
@@ -195,7 +195,7 @@ static void
 turn_honest(struct world *w, struct client *cl)
 {
 	if (cl->waits)
-		hear(w, cl);
+		receive(w, cl);
 	if (cl->cut && w->sim.ss->now_ns >= cl->asked_ns + MS_NS / 10) {
 		cl->cut = false;
 		say(w, cl, "%u\r\n", 0);
@@ -212,7 +212,7 @@ turn_honest(struct world *w, struct client *cl)
 
 /* Counts the ends of requested replies. */
 static void
-peer_hear(struct world *w, struct client *cl)
+peer_receive(struct world *w, struct client *cl)
 {
 	for (struct view v = conn_peek(cl->base.conn); v.len > 0; v = conn_peek(cl->base.conn)) {
 		for (uint32_t i = 0; i < v.len; i++) {
@@ -236,7 +236,7 @@ turn_peer(struct world *w, struct client *cl)
 		cl->next_ns = 0;
 		return;
 	}
-	peer_hear(w, cl);
+	peer_receive(w, cl);
 	if (crowd->body != 0 && cl->left > 2) {
 		const uint64_t may = crowd->first + age_ns * crowd->rate / SECOND_NS;
 		const uint32_t sent = crowd->body + 2 - cl->left;
@@ -555,7 +555,7 @@ struct few {
 	bool reads;
 	struct conn *conn[WATCHERS_MAX + 3];
 	uint32_t count, lost;
-	char heard[WATCHERS_MAX + 3][64]; /* the first bytes received by each */
+	char received[WATCHERS_MAX + 3][64]; /* the first bytes received by each */
 };
 
 static void
@@ -589,8 +589,8 @@ few_turn(void *arg)
 
 		if (f->conn[i] == NULL || (v = conn_peek(f->conn[i])).len == 0)
 			continue;
-		if (f->heard[i][0] == 0)
-			memcpy(f->heard[i], v.data, v.len < 63 ? v.len : 63);
+		if (f->received[i][0] == 0)
+			memcpy(f->received[i], v.data, v.len < 63 ? v.len : 63);
 		else if (!f->reads)
 			continue;
 		conn_advance(f->sim.ss->stack, f->conn[i], v.len);
@@ -629,7 +629,7 @@ few_ask(struct few *f, bool other, const char *line)
 	sim_service_run(&f->sim, 5 * MS_NS, STEP_NS);
 	sim_service_say(&f->sim, f->conn[i], line, (uint32_t)strlen(line));
 	sim_service_run(&f->sim, 5 * MS_NS, STEP_NS);
-	return f->heard[i];
+	return f->received[i];
 }
 
 static void

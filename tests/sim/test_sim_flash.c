@@ -358,7 +358,7 @@ say(struct world *w, uint32_t client, const char *text)
 
 /* Waits for the complete reply. */
 static void
-hear(struct world *w, uint32_t client, const char *text)
+receive(struct world *w, uint32_t client, const char *text)
 {
 	struct talker *t = &w->talker[client];
 
@@ -372,7 +372,7 @@ static void
 ask(struct world *w, uint32_t client, const char *text, const char *reply)
 {
 	say(w, client, text);
-	hear(w, client, reply);
+	receive(w, client, reply);
 }
 
 static uint64_t
@@ -864,7 +864,7 @@ a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good(void **state)
 	run(w, DEADLINE_NS - 10 * MS);
 	check_eq(w->talker[0].reply_len, 0);
 	run(w, 20 * MS);
-	hear(w, 0, "END\r\n");
+	receive(w, 0, "END\r\n");
 	is_gone_for_good(w);
 	end(w);
 }
@@ -997,7 +997,7 @@ a_value_that_waits_for_memory_is_unpacked_once(void **state)
 	check_eq(counter_read(&counters[FLASH_ASK_NO_MEMORY]), 1);
 	while (n > 0)
 		store_abandon(store_of(w), &held[--n]);
-	hear(w, 0, VALUE_200);
+	receive(w, 0, VALUE_200);
 	check_eq(counter_read(&counters[FLASH_ASK_UNPACKED]), 1);
 	end(w);
 }
@@ -1019,7 +1019,7 @@ a_read_that_comes_too_late_is_made_again(void **state)
 	evict_all(w);
 	check_eq(w->talker[0].reply_len, 0);
 	mem_flash_release(&w->media);
-	hear(w, 0, VALUE("3"));
+	receive(w, 0, VALUE("3"));
 	check(counter_read(&w->supplier->counters[FLASH_ASK_AGAIN]) != 0);
 	end(w);
 }
@@ -1040,8 +1040,8 @@ a_key_deleted_during_its_read_stays_deleted(void **state)
 	ask(w, 1, "delete k noreply\r\nmn\r\n", "MN\r\n");
 	w->media.faults.hangs = 0;
 	mem_flash_release(&w->media);
-	hear(w, 0, VALUE("1"));
-	hear(w, 2, "NOT_STORED\r\n");
+	receive(w, 0, VALUE("1"));
+	receive(w, 2, "NOT_STORED\r\n");
 	ask(w, 1, "get k\r\n", "END\r\n");
 	check_eq(promoted(w), 0);
 	end(w);
@@ -1078,7 +1078,7 @@ a_stop_waits_for_flash_as_long_as_a_get_does(void **state)
 		check_eq(drains(w, 2 * MS), false);
 		check_eq(drains(w, DEADLINE_NS - 10 * MS), !hangs);
 		check(drains(w, 50 * MS));
-		hear(w, 0, hangs ? "END\r\n" : VALUE("1"));
+		receive(w, 0, hangs ? "END\r\n" : VALUE("1"));
 		end(w);
 	}
 }

@@ -451,7 +451,7 @@ judge(struct world *w, struct client *c, uint8_t *text, uint32_t len)
 }
 
 static void
-hear(struct world *w, uint32_t core)
+receive(struct world *w, uint32_t core)
 {
 	struct mem_port *port = w->sc->cores[core].port;
 	const uint8_t *p;
@@ -496,7 +496,7 @@ turn(struct world *w)
 	flash_writer_work(&w->writer, w->sc->now_ns);
 	sim_cores_turn(w->sc);
 	for (uint32_t i = 0; i < CORES; i++)
-		hear(w, i);
+		receive(w, i);
 	evict(w, sim_below(&w->rng, CORES), sim_below(&w->rng, 3));
 }
 

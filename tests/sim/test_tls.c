@@ -27,12 +27,12 @@ requests_are_answered_in_records(void **state)
 		world_create(&w, 0);
 		client_open(&w, &cl, 2000, versions[i]);
 		client_say(&w, &cl, say, sizeof say - 1);
-		client_hear(&w, &cl, sizeof want - 1);
+		client_receive(&w, &cl, sizeof want - 1);
 		check_str(cl.got, want);
 		check_eq(SSL_version(cl.ssl), versions[i]);
 		check(memmem(cl.peer->in, cl.peer->in_len, "hello", 5) == NULL);
 		client_say(&w, &cl, "quit\r\n", 6);
-		client_hear(&w, &cl, UINT32_MAX);
+		client_receive(&w, &cl, UINT32_MAX);
 		check(cl.ended);
 		cl.peer->close = true;
 		check_eq(counted(&w, TLS_HANDSHAKES), 1);
@@ -68,7 +68,7 @@ values_of_any_length_come_back(void **state)
 		cl.got_len = 0;
 		client_say(&w, &cl, say, n);
 		head = (uint32_t)sprintf(say, "STORED\r\nVALUE v%u 0 %u\r\n", i, len);
-		client_hear(&w, &cl, head + len + 7);
+		client_receive(&w, &cl, head + len + 7);
 		check_eq(cl.got_len, head + len + 7);
 		check(memcmp(cl.got, say, head) == 0);
 		check(memcmp(cl.got + head, value, len) == 0);
@@ -101,7 +101,7 @@ many_requests_in_one_record_are_answered_in_order(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, say, n);
-	client_hear(&w, &cl, m);
+	client_receive(&w, &cl, m);
 	check_eq(cl.got_len, m);
 	check(memcmp(cl.got, want, m) == 0);
 	client_close(&cl);
@@ -283,7 +283,7 @@ the_port_beside_is_in_the_clear(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, said, sizeof said - 1);
-	client_hear(&w, &cl, 8 + sizeof found - 1);
+	client_receive(&w, &cl, 8 + sizeof found - 1);
 	check_str(cl.got + 8, found);
 	w.peers->server_port = PLAIN_PORT;
 	plain = sim_peer_open(w.peers, SIM_PEERS + 1, 2001, 4096, 4096);
@@ -390,7 +390,7 @@ a_wrong_record_closes_and_is_counted(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, "get k\r\n", 7);
-	client_hear(&w, &cl, 5);
+	client_receive(&w, &cl, 5);
 	check_str(cl.got, "END\r\n");
 	sim_peer_send(cl.peer, "\x17\3\3\0\x20not a record that fits any key..", 37);
 	for (uint32_t i = 0; i < 300; i++) {
@@ -412,7 +412,7 @@ ask_and_read_nothing(struct world *w, uint16_t port, uint32_t gets)
 
 	client_open(w, &cl, port, TLS1_3_VERSION);
 	client_say(w, &cl, "get k\r\n", 7);
-	client_hear(w, &cl, 16000);
+	client_receive(w, &cl, 16000);
 	cl.peer->window = 0;
 	for (uint32_t i = 0; i < gets; i++)
 		strcat(say, "get k\r\n");
@@ -440,7 +440,7 @@ a_peer_that_does_not_read_the_end_is_reset(void **state)
 	strcat(say, "\r\n");
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, say, (uint32_t)strlen(say));
-	client_hear(&w, &cl, 8);
+	client_receive(&w, &cl, 8);
 	check_str(cl.got, "STORED\r\n");
 	for (uint32_t i = 1; i <= GETS; i++)
 		ask_and_read_nothing(&w, (uint16_t)(2000 + i), i);
@@ -451,7 +451,7 @@ a_peer_that_does_not_read_the_end_is_reset(void **state)
 		world_turn(&w);
 	check(counted(&w, TLS_UNREAD) > 0);
 	client_say(&w, &cl, "mn\r\n", 4);
-	client_hear(&w, &cl, 12);
+	client_receive(&w, &cl, 12);
 	check_str(cl.got, "STORED\r\nMN\r\n");
 	client_close(&cl);
 	free(say);
@@ -493,7 +493,7 @@ key_updates_are_few_and_one_a_turn(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, "get k\r\n", 7);
-	client_hear(&w, &cl, 5);
+	client_receive(&w, &cl, 5);
 	for (uint32_t i = 0; i < TLS_REKEYS_EARLY; i++)
 		client_rekey(&cl);
 	client_say(&w, &cl, "get k\r\n", 7);
@@ -530,13 +530,13 @@ key_updates_in_proportion_to_data_are_no_fault(void **state)
 		memset(say + head, 'x', bytes);
 		memcpy(say + head + bytes, "\r\n", 2);
 		client_say(&w, &cl, say, (uint32_t)head + bytes + 2);
-		client_hear(&w, &cl, 8 * (i + 1));
+		client_receive(&w, &cl, 8 * (i + 1));
 	}
 	check_str(cl.got, "STORED\r\nSTORED\r\n");
 	for (uint32_t i = 0; i < TLS_REKEYS_EARLY + 1; i++)
 		client_rekey(&cl);
 	client_say(&w, &cl, "mn\r\n", 4);
-	client_hear(&w, &cl, 20);
+	client_receive(&w, &cl, 20);
 	check_str(cl.got, "STORED\r\nSTORED\r\nMN\r\n");
 	check_eq(counted(&w, TLS_REKEYS_REFUSED), 0);
 	client_close(&cl);
@@ -555,7 +555,7 @@ key_updates_of_many_are_a_few_a_turn(void **state)
 	for (uint32_t i = 0; i < CLIENTS; i++) {
 		client_open(&w, &cl[i], (uint16_t)(2000 + i), TLS1_3_VERSION);
 		client_say(&w, &cl[i], "get k\r\n", 7);
-		client_hear(&w, &cl[i], 5);
+		client_receive(&w, &cl[i], 5);
 	}
 	for (uint32_t i = 0; i < CLIENTS; i++) {
 		client_rekey(&cl[i]);
@@ -672,7 +672,7 @@ an_error_left_by_another_call_is_no_error(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, "get k\r\n", 7);
-	client_hear(&w, &cl, 5);
+	client_receive(&w, &cl, 5);
 	cl.peer->mss = 1;
 	client_say(&w, &cl, say, 106);
 	for (uint32_t i = 0; i < 100 && cl.got_len < 10; i++) {
@@ -701,7 +701,7 @@ ask_once(struct world *w, uint16_t port, SSL_SESSION **session)
 		SSL_set_session(cl.ssl, *session);
 	SSL_SESSION_free(*session);
 	client_say(w, &cl, "get k\r\n", 7);
-	client_hear(w, &cl, 5);
+	client_receive(w, &cl, 5);
 	check_str(cl.got, "END\r\n");
 	shown = SSL_get1_peer_certificate(cl.ssl);
 	serial = ASN1_INTEGER_get(X509_get0_serialNumber(shown));

@@ -31,7 +31,7 @@ replies_that_take_all_chunks_continue(void **state)
 	memcpy(say + n + BYTES, "\r\n", 2);
 	for (uint16_t i = 0; i < CLIENTS; i++) {
 		client_say(&w, &cl[i], say, n + BYTES + 2);
-		client_hear(&w, &cl[i], 8);
+		client_receive(&w, &cl[i], 8);
 		cl[i].got_len = 0;
 	}
 	for (n = 0; n < GETS * 7; n += 7)
@@ -67,7 +67,7 @@ requests_wait_while_only_wires_have_chunks(void **state)
 	stack = w.sc->cores[0].core.stack;
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, "get k\r\n", 7);
-	client_hear(&w, &cl, 5);
+	client_receive(&w, &cl, 5);
 	for (uint32_t i = 0; i < 50; i++)
 		world_turn(&w);
 	conn_credit_return(stack, CHUNKS); /* as at the end of a turn */
@@ -80,7 +80,7 @@ requests_wait_while_only_wires_have_chunks(void **state)
 	check_eq(usage.chunks_used, CHUNKS - KEPT);
 	for (uint32_t i = 0; i < CHUNKS - KEPT; i++)
 		stack_chunk_put(stack, taken[i]);
-	client_hear(&w, &cl, 10);
+	client_receive(&w, &cl, 10);
 	check_str(cl.got, "END\r\nEND\r\n");
 	client_close(&cl);
 	world_destroy(&w);
@@ -101,7 +101,7 @@ a_client_that_sends_all_the_time_is_not_stale(void **state)
 	for (uint16_t i = 0; i < CLIENTS; i++) {
 		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
 		client_say(&w, &cl[i], "get k\r\nge", i < CLIENTS - 1 ? 9 : 7);
-		client_hear(&w, &cl[i], 5);
+		client_receive(&w, &cl[i], 5);
 	}
 	for (uint32_t s = 0; s < SECONDS; s++) {
 		w.sc->now_ns += 1000000000;
@@ -118,7 +118,7 @@ a_client_that_sends_all_the_time_is_not_stale(void **state)
 		check_eq(cl[i].got_len, 5 * (SECONDS + 1));
 		client_say(&w, &cl[i], "t k\r\n", 5);
 	}
-	client_hear(&w, &cl[CLIENTS - 1], 10);
+	client_receive(&w, &cl[CLIENTS - 1], 10);
 	check_str(cl[CLIENTS - 1].got, "END\r\nEND\r\n");
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		client_close(&cl[i]);
@@ -139,7 +139,7 @@ a_connection_cut_without_a_free_buffer_ends(void **state)
 		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
 		client_say(&w, &cl[i], i == CLIENTS - 1 ? "get k\r\n" : "get k",
 			   i == CLIENTS - 1 ? 7 : 5);
-		client_hear(&w, &cl[i], i == CLIENTS - 1 ? 5 : 0);
+		client_receive(&w, &cl[i], i == CLIENTS - 1 ? 5 : 0);
 		for (uint32_t k = 0; k < 10; k++)
 			world_turn(&w);
 	}
@@ -166,7 +166,7 @@ a_core_that_stops_sends_its_replies_and_ends(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, "get k\r\n", 7);
-	client_hear(&w, &cl, 5);
+	client_receive(&w, &cl, 5);
 	for (uint32_t i = 0; i < STEPS && !empty; i++) {
 		empty = stack_drain(w.sc->cores[0].core.stack, w.sc->now_ns);
 		world_turn(&w);

@@ -67,7 +67,7 @@ static struct tls_context *context;
 static SSL_CTX *clients;
 
 static enum tls_status
-server_hears(struct pair *p, const uint8_t *bytes, uint32_t len)
+server_receives(struct pair *p, const uint8_t *bytes, uint32_t len)
 {
 	const size_t before = heap;
 	enum tls_status status;
@@ -106,7 +106,7 @@ pair_close(struct pair *p)
 
 /* Moves the client's bytes to the server, and its answer to the client if asked to. */
 static enum tls_status
-pair_turn(struct pair *p, bool hears)
+pair_turn(struct pair *p, bool receives)
 {
 	static uint8_t bytes[65536];
 	enum tls_status status;
@@ -115,8 +115,8 @@ pair_turn(struct pair *p, bool hears)
 	SSL_do_handshake(p->client);
 	n = BIO_read(p->from, bytes, sizeof bytes);
 	check(n > 0);
-	status = server_hears(p, bytes, (uint32_t)n);
-	if (hears)
+	status = server_receives(p, bytes, (uint32_t)n);
+	if (receives)
 		BIO_write(p->to, p->out, (int)p->io.out_len);
 	return status;
 }
@@ -165,7 +165,7 @@ hello_claimed(struct pair *p)
 	const uint32_t n = claim(bytes, CLIENT_HELLO, TLS_HELLO_MAX, RECORD_MAX);
 
 	pair_open(p, TLS1_3_VERSION);
-	check_eq(server_hears(p, bytes, n - 1), TLS_WAITS);
+	check_eq(server_receives(p, bytes, n - 1), TLS_WAITS);
 }
 
 static void
@@ -183,8 +183,8 @@ certificate_claimed(struct pair *p)
 
 	pair_open(p, TLS1_2_VERSION);
 	check_eq(pair_turn(p, false), TLS_WAITS);
-	check_eq(server_hears(p, bytes, n), TLS_WAITS);
-	check_eq(server_hears(p, bytes, n - 1), TLS_WAITS);
+	check_eq(server_receives(p, bytes, n), TLS_WAITS);
+	check_eq(server_receives(p, bytes, n - 1), TLS_WAITS);
 }
 
 /* The answer is sent, and the client's next record has begun. */
@@ -194,7 +194,7 @@ answered_amid_a_record(struct pair *p)
 	static const uint8_t head[64] = {APPLICATION, 3, 3, RECORD_MAX >> 8, 0};
 
 	answered(p);
-	check_eq(server_hears(p, head, sizeof head), TLS_WAITS);
+	check_eq(server_receives(p, head, sizeof head), TLS_WAITS);
 }
 
 /* All but the end of the client's long chain has arrived. */
@@ -209,10 +209,10 @@ chain_sent(struct pair *p)
 	n = BIO_read(p->from, bytes, sizeof bytes);
 	check(n > (int)TLS_PEER_CHAIN_MAX / 2 && n < (int)TLS_PEER_CHAIN_MAX);
 	for (int at = 0; at < n - (int)CHAIN_END; at += (int)RECORD_MAX)
-		check_eq(server_hears(p, bytes + at,
-				      (uint32_t)(n - (int)CHAIN_END - at < (int)RECORD_MAX
-							 ? n - (int)CHAIN_END - at
-							 : (int)RECORD_MAX)),
+		check_eq(server_receives(p, bytes + at,
+					 (uint32_t)(n - (int)CHAIN_END - at < (int)RECORD_MAX
+							    ? n - (int)CHAIN_END - at
+							    : (int)RECORD_MAX)),
 			 TLS_WAITS);
 }
 
@@ -281,8 +281,8 @@ a_larger_claim_is_refused_and_takes_no_memory(void **state)
 		n = claim(bytes, CLIENT_HELLO, TLS_HELLO_MAX + 1, RECORD_MAX);
 		pair_open(&p, TLS1_3_VERSION);
 		if (cut < 9)
-			check_eq(server_hears(&p, bytes, cut), TLS_WAITS);
-		check_eq(server_hears(&p, bytes + (cut < 9 ? cut : 0), n - (cut < 9 ? cut : 0)),
+			check_eq(server_receives(&p, bytes, cut), TLS_WAITS);
+		check_eq(server_receives(&p, bytes + (cut < 9 ? cut : 0), n - (cut < 9 ? cut : 0)),
 			 TLS_FAILED);
 		check(p.took <= tls_handshake_bytes(0));
 		pair_close(&p);
@@ -290,7 +290,7 @@ a_larger_claim_is_refused_and_takes_no_memory(void **state)
 	n = claim(bytes, CERTIFICATE, TLS_PEER_CHAIN_MAX + 1, RECORD_MAX);
 	pair_open(&p, TLS1_2_VERSION);
 	check_eq(pair_turn(&p, false), TLS_WAITS);
-	check_eq(server_hears(&p, bytes, n), TLS_FAILED);
+	check_eq(server_receives(&p, bytes, n), TLS_FAILED);
 	pair_close(&p);
 	tls_context_free(context);
 }

@@ -60,7 +60,7 @@ say(struct net *net, uint32_t from, uint16_t id, const char *text)
 
 /* Checks that the datagrams of one reply follow each other. */
 static void
-hear_hogs(struct net *net, struct mc_udp_frame frame)
+hogs_receive(struct net *net, struct mc_udp_frame frame)
 {
 	const uint32_t sequence = be16_get(frame.sequence);
 
@@ -88,7 +88,7 @@ listen(struct net *net)
 			continue;
 		memcpy(&frame, p + PAYLOAD_AT, sizeof frame);
 		if (be32_get(ip->dst) != SIM_PEERS + CLIENT) {
-			hear_hogs(net, frame);
+			hogs_receive(net, frame);
 			continue;
 		}
 		took = net->turn - net->asked_at[be16_get(frame.id)];
