@@ -44,19 +44,19 @@ struct serve_shared; /* state that `stats` needs of the whole appliance */
 	X(CMD_FLUSH, "flush_all")                                                                  \
 	X(CMD_TOUCH, "keys requested by touch, gat and gats")                                      \
 	X(CMD_META, "meta commands")                                                               \
-	X(GET_HITS, "of CMD_GET, keys found")                                                      \
-	X(GET_MISSES, "of CMD_GET, keys not found")                                                \
-	X(DELETE_HITS, "deletes of a key that was there")                                          \
-	X(DELETE_MISSES, "deletes of a key that was not")                                          \
+	X(GET_HITS, "keys of CMD_GET that were found")                                             \
+	X(GET_MISSES, "keys of CMD_GET that were not found")                                       \
+	X(DELETE_HITS, "deletes of a key that existed")                                            \
+	X(DELETE_MISSES, "deletes of a key that did not exist")                                    \
 	X(INCR_HITS, "increments done")                                                            \
-	X(INCR_MISSES, "increments of a key that was not there")                                   \
+	X(INCR_MISSES, "increments of a key that did not exist")                                   \
 	X(DECR_HITS, "decrements done")                                                            \
-	X(DECR_MISSES, "decrements of a key that was not there")                                   \
+	X(DECR_MISSES, "decrements of a key that did not exist")                                   \
 	X(CAS_HITS, "cas stored")                                                                  \
-	X(CAS_MISSES, "cas of a key that was not there")                                           \
+	X(CAS_MISSES, "cas of a key that did not exist")                                           \
 	X(CAS_BADVAL, "cas refused: the item had changed")                                         \
-	X(TOUCH_HITS, "touches of a key that was there")                                           \
-	X(TOUCH_MISSES, "touches of a key that was not")                                           \
+	X(TOUCH_HITS, "touches of a key that existed")                                             \
+	X(TOUCH_MISSES, "touches of a key that did not exist")                                     \
 	X(STORE_TOO_LARGE_COUNT, "values refused for their size")                                  \
 	X(STORE_NO_MEMORY_COUNT, "values refused for lack of memory")                              \
 	X(REQ_TCP, "requests over TCP")                                                            \
@@ -66,11 +66,11 @@ struct serve_shared; /* state that `stats` needs of the whole appliance */
 	X(CONN_ENDED, "connections ended")                                                         \
 	X(CONN_REJECTED, "connections rejected: connection limit (-c)")                            \
 	X(CONN_YIELDS, "connections deferred: request limit of a turn (-R)")                       \
-	X(WORK_NS, "time such work takes, about: long replies, copies of large values")            \
-	X(WORK_WAITS, "connections put off because the turn's share of such work was done")        \
+	X(WORK_NS, "ns of long replies and copies of large values, estimated")                     \
+	X(WORK_WAITS, "connections delayed: the turn's share of WORK_NS was used up")              \
 	X(CONN_DEFERRED, "replies deferred: no room in the transmit queue")                        \
-	X(CONN_SLOW_BODY, "connections reset: a body too slow for the memory others wait for")     \
-	X(BEGUN_WAITS, "values not begun at once: others are being sent for which there is more")  \
+	X(CONN_SLOW_BODY, "connections reset: a slow body held memory that others wait for")       \
+	X(BEGUN_WAITS, "values that waited for the memory of incomplete values")                   \
 	X(CONN_SLOW_REQUEST, "connections reset: request stalled, no read buffer left")            \
 	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
 	X(UDP_DROP_MULTI_DATAGRAM, "requests that claim more than one datagram")                   \
@@ -82,17 +82,17 @@ struct serve_shared; /* state that `stats` needs of the whole appliance */
 	X(UDP_DROP_TOO_LONG, "replies not sent: more than UDP_MESSAGE_DATAGRAMS_MAX datagrams")    \
 	X(UDP_DROP_RATE_LIMIT, "replies not sent: rate limit of the source")                       \
 	X(UDP_DROP_AUTH, "datagrams dropped: authentication is required")                          \
-	X(AWAITS_EXPIRED, "asks of a supplier that had no answer in time")                         \
-	X(AWAITS_YIELDED, "answers of a supplier given up for others' memory, asked for again")    \
-	X(AWAITS_FAILED, "keys missed without an answer of the supplier")                          \
-	X(AWAITS_AGAIN, "asked for again: evicted before the request was executed")                \
+	X(AWAITS_EXPIRED, "requests to a backend that had no answer in time")                      \
+	X(AWAITS_YIELDED, "answers of a backend dropped to free memory, requested again")          \
+	X(AWAITS_FAILED, "keys missed without an answer of the backend")                           \
+	X(AWAITS_AGAIN, "keys requested again: evicted before their request was executed")         \
 	X(AUTH_CMDS, "authentication attempts")                                                    \
 	X(AUTH_ERRORS, "authentication failures")                                                  \
 	X(CONN_IDLE_KICKS, "connections closed: idle timeout")                                     \
 	X(EVENTS_LOGGED, "events logged for watchers")                                             \
 	X(EVENTS_SENT, "events sent to watchers")                                                  \
 	X(EVENTS_SKIPPED, "events skipped: watcher too slow")                                      \
-	X(ADMIN_YIELDED, "connections reset: others waited for their watch, or stats sizes")
+	X(ADMIN_YIELDED, "connections reset: others waited for their watch or stats sizes")
 
 enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 
