@@ -1,7 +1,7 @@
 /*
- * Connections that we open beside those of peers. Goal: they find slots however many peers come,
- * and keep them however short memory is. Method: two stacks on a cable; the one whose own
- * connections are looked at has few slots, or few chunks.
+ * Connections that we open beside those of peers. Goal: they find slots however many peers connect,
+ * and stay open however short memory is. Method: two stacks on a cable; the one under test has few
+ * slots, or few chunks.
  */
 #include "sim_pair.h"
 
@@ -33,7 +33,7 @@ on_failed(void *arg, struct conn *c, enum conn_failure why)
 	((struct side *)arg)->failed++;
 }
 
-/* cfg is of the side that is looked at; the other has any number of slots and chunks. */
+/* Creates a pair; cfg is for the side under test, and the other one has ample slots and chunks. */
 static struct sim_pair *
 pair_create(const struct stack_config *cfg, enum sim_side which, struct side sides[2])
 {
@@ -60,7 +60,7 @@ open_own(struct sim_pair *p)
 	return conn_connect(p->side[SIM_SERVER]->stack, &to);
 }
 
-/* Three of eight slots are reserved; before: how many of ours are there when peers come. */
+/* Three of eight slots are reserved; before: our connections that exist before the peers'. */
 static void
 peers_leave_slots_for_our_own_connections(void **state)
 {
@@ -85,7 +85,7 @@ peers_leave_slots_for_our_own_connections(void **state)
 	}
 }
 
-/* Nothing is acknowledged: a peer's connection would be reset for that while chunks are short. */
+/* No data is acknowledged: a peer's connection would be reset for that while chunks are short. */
 static void
 memory_pressure_leaves_our_own_connections_alone(void **state)
 {
