@@ -173,7 +173,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 				     ? secrets->cas & STORE_CAS_START_MAX
 				     : 0,
 		.never_evict = cfg->no_evict,
-		.clock_only = cfg->eviction == EVICTION_CLOCK,
+		.eviction = cfg->eviction == EVICTION_CLOCK ? &eviction_clock : &eviction_2q,
 		.loads = cfg->memory_save[0] != '\0',
 	};
 	/* Held by connections; kept datagrams; owned by the stack otherwise; two bursts on their
