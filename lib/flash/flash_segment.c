@@ -3,7 +3,8 @@
  */
 #include "flash_segment.h"
 
-#include <isa-l/crc.h>
+#include "base/crc32c.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -25,13 +26,6 @@ enum head_bits {
 #define CAS_HERE_BITS 24u
 #define CAS_BYTES_MAX 5u
 
-/* Returns a CRC32C. ISA-L declares the bytes as writable, but only reads them. */
-static uint32_t
-crc_of(const void *bytes, size_t len, uint32_t crc)
-{
-	return crc32_iscsi((unsigned char *)(uintptr_t)bytes, (int)len, crc);
-}
-
 /* ---- pages ---- */
 
 static uint32_t
@@ -39,8 +33,8 @@ page_crc(const uint8_t *page, uint64_t sequence)
 {
 	const size_t skip = sizeof(uint32_t);
 
-	return crc_of(page + skip, FLASH_PAGE_BYTES - skip,
-		      crc_of(&sequence, sizeof sequence, ~0u));
+	return crc32c(page + skip, FLASH_PAGE_BYTES - skip,
+		      crc32c(&sequence, sizeof sequence, ~0u));
 }
 
 void

@@ -3,9 +3,9 @@
  */
 #include "flash_tier.h"
 
-#define RESULTS  16u /* of the device at once */
-#define NS_PER_S 1000000000ull
-#define US_PER_S 1000000ull /* budget * a second of them fits */
+#include "base/time_units.h"
+
+#define RESULTS 16u /* of the device at once */
 
 const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT] = {
 	FLASH_OFFER_COUNTERS(COUNTER_NAME)};

@@ -236,7 +236,9 @@ donor_rank(const struct slab *sl, struct slab_class *c)
 {
 	if (class_slack(sl, c) != 0)
 		return DONOR_SLACK;
-	if (slab_class_pages(c) == 1 || class_holds_values(sl, c))
+	if (class_holds_values(sl, c))
+		return DONOR_LAST;
+	if (slab_class_pages(c) == 1)
 		return class_is_idle(sl, c, DEAD_PARTS) ? DONOR_DEAD : DONOR_LAST;
 	return class_is_growing(sl, c) || class_is_filling(sl, c) ? DONOR_GROWING : DONOR_SLOW;
 }

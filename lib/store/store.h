@@ -187,9 +187,6 @@ const struct item *store_get_in_batch(const struct store_get_batch *batch, const
 
 /* Returns the item of one key in a single call; NULL if it is absent. */
 const struct item *store_get(struct store_core *sc, struct view key, uint64_t hash);
-/* Looks up any number of keys in a single call. */
-void store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
-		    const struct item **items);
 
 struct view item_key(const struct item *it);
 uint32_t item_flags(const struct item *it);
@@ -227,11 +224,6 @@ enum store_result store_try_finish(struct store_core *sc, struct fill *f, enum s
 void store_abandon(struct store_core *sc, struct fill *f);
 
 enum store_result store_delete(struct store_core *sc, struct view key, uint64_t hash);
-
-/* Add delta to a decimal number or subtract it, as memcached's incr and decr do (wrap at 2^64,
- * floor at 0, space padding on decr). *value is the new number. */
-enum store_result store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta,
-			      bool decr, uint64_t *value);
 
 /* New expiry; *it is the item as it is now (for gat). OK, NOT_FOUND, or, where an item gets its
  * first expiry and has no field for it, NOT_YET or NO_MEMORY: it is as it was. */

@@ -79,7 +79,7 @@ phase_begin(struct store_opening *open, enum store_open_phase phase, uint64_t sh
 }
 
 static void
-refuse(struct store_opening *open, enum store_image_fault fault)
+image_refuse(struct store_opening *open, enum store_image_fault fault)
 {
 	open->fault = fault;
 	phase_begin(open, STORE_OPEN_REFUSED, 0);
@@ -108,9 +108,9 @@ open_begin(struct store_opening *open)
 	const struct image_header *h = (const void *)open->image;
 
 	if (st->seed != h->seed || st->ix.seed != h->seed)
-		refuse(open, STORE_IMAGE_DAMAGED);
+		image_refuse(open, STORE_IMAGE_DAMAGED);
 	else if (!geometry_is_sound(st))
-		refuse(open, STORE_IMAGE_TANGLED);
+		image_refuse(open, STORE_IMAGE_TANGLED);
 	else
 		open->index_pages = index_pages(st);
 	if (open->fault != STORE_IMAGE_SOUND)
@@ -300,7 +300,7 @@ walk_end(struct store_opening *open)
 	const enum store_image_fault fault = repair_walk_end(open);
 
 	if (fault != STORE_IMAGE_SOUND) {
-		refuse(open, fault);
+		image_refuse(open, fault);
 		return;
 	}
 	open->record.oldest_generation = store_generation(open->store);

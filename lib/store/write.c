@@ -236,16 +236,6 @@ store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64
 	return store_finish_with(sc, f, &conditions, &made);
 }
 
-/* The result for a caller that cannot wait. */
-static enum store_result
-no_memory(struct store_core *sc, enum store_result r)
-{
-	if (r != STORE_NOT_YET)
-		return r;
-	count(sc, STORE_OUT_OF_MEMORY, 1);
-	return STORE_NO_MEMORY;
-}
-
 void
 store_abandon(struct store_core *sc, struct fill *f)
 {
@@ -320,18 +310,6 @@ store_arith_with(struct store_core *sc, struct view key, uint64_t hash,
 		result->value = args->initial;
 	}
 	return r == STORE_NOT_STORED ? STORE_NO_MEMORY : r;
-}
-
-enum store_result
-store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta, bool decr,
-	    uint64_t *value)
-{
-	const struct store_arith_args args = {.delta = delta, .decr = decr};
-	struct store_arith_result result;
-	const enum store_result r = no_memory(sc, store_arith_with(sc, key, hash, &args, &result));
-
-	*value = result.value;
-	return r;
 }
 
 /* Write the expiry in place, under the bucket locks, so that a version made at the same time
