@@ -237,6 +237,21 @@ few_large_values_leave_probation(void **state)
 	check_eq(counted(rig.core, STORE_EVICTED_NEW), 4);
 }
 
+/* An image that 2q left is opened by clock, whose hand must find objects that are still on
+ * probation. */
+static void
+clock_evicts_objects_that_2q_left_on_probation(void **state)
+{
+	static uint8_t bytes[60000];
+	const uint32_t class = slab_class_for(&rig.store->slab, sizeof bytes);
+
+	check_eq(put(rig.core, text("large"), (struct view){bytes, sizeof bytes}, STORE_SET, 0),
+		 STORE_OK);
+	rig.store->slab.policy = &eviction_clock;
+	check_eq(evict_chosen(rig.core, class, 4), 1);
+	check(find(rig.core, "large") == NULL);
+}
+
 static void
 ghosts_are_those_of_the_latest_eight(void **state)
 {
@@ -391,6 +406,7 @@ main(void)
 		TEST(a_late_use_brings_nothing_back),
 		TEST(probation_ends_before_the_clock_hand_comes),
 		TEST(few_large_values_leave_probation),
+		TEST(clock_evicts_objects_that_2q_left_on_probation),
 		cmocka_unit_test(ghosts_are_those_of_the_latest_eight),
 		cmocka_unit_test(a_class_has_seven_ghosts_for_eight_objects_at_most),
 		cmocka_unit_test(probation_follows_what_comes_back),
