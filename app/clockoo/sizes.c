@@ -171,7 +171,7 @@ store_of(const struct config *cfg, const struct sizes_asked *asked, const struct
 				     ? secrets->cas & STORE_CAS_START_MAX
 				     : 0,
 		.never_evict = cfg->no_evict,
-		.clock_only = cfg->eviction == EVICTION_CLOCK,
+		.eviction = cfg->eviction == EVICTION_CLOCK ? &eviction_clock : &eviction_2q,
 		.loads = cfg->memory_save[0] != '\0',
 	};
 }

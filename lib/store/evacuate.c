@@ -294,7 +294,7 @@ make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 	waiting = slab_class_coming(&sl->classes[class]);
 	if (waiting >= stuck)
 		return 0;
-	done = evict_by_hand(sc, class, stuck - waiting);
+	done = evict_chosen(sc, class, stuck - waiting);
 	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * sl->classes[class].size,
 				  memory_order_relaxed);
 	return done;

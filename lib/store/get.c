@@ -6,6 +6,7 @@
  * alternate bucket. A caller with several keys takes each step for all of them before the next.
  */
 #include "account.h"
+#include "eviction.h"
 #include "item_access.h"
 
 /* Bytes of an item that are prefetched, in one cache line or two: header, key of 16 bytes, and
@@ -200,10 +201,7 @@ find(struct store_core *sc, const struct probe *p, struct view key)
 void
 store_read_missed(struct store_core *sc, uint64_t hash)
 {
-	struct slab *sl = &sc->store->slab;
-
-	if (sl->probation && asked_notes(sl->asked, hash))
-		asked_missed(sl->asked, hash);
+	eviction_missed(&sc->store->slab, hash);
 }
 
 static __attribute__((noinline)) const struct item *

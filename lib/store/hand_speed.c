@@ -74,13 +74,11 @@ struct guess {
 static struct guess
 guess_of(const struct slab *sl, const struct slab_class *c)
 {
-	const struct evictions *young = &c->probation.young, *kept = &c->probation.kept;
-	const uint64_t left = GUESS_FEW + atomic_load_explicit(&young->left, memory_order_relaxed) +
-			      atomic_load_explicit(&kept->left, memory_order_relaxed);
-	const uint64_t back =
-		GUESS_FEW +
-		GUESS_BACK * (atomic_load_explicit(&young->returned, memory_order_relaxed) +
-			      atomic_load_explicit(&kept->returned, memory_order_relaxed));
+	const struct evictions *e = &c->evictions;
+	const uint64_t left = GUESS_FEW + evictions_counted(&e->of_new.evicted) +
+			      evictions_counted(&e->of_kept.evicted);
+	const uint64_t back = GUESS_FEW + GUESS_BACK * (evictions_counted(&e->of_new.returned) +
+							evictions_counted(&e->of_kept.returned));
 	const uint64_t whole = sl->arena->page_count * AGE_PAGE;
 
 	if (class_span(sl, c) <= whole / GUESS_AFTER)

@@ -7,6 +7,7 @@
  */
 #include "link.h"
 #include "account.h"
+#include "eviction.h"
 #include "item_access.h"
 #include "memory.h"
 #include "new_version.h"
@@ -273,28 +274,15 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 	return found->old != NULL ? STEP_DONE : take_slot(sc, link, &lock->place, force, found);
 }
 
-/* A new key is on probation, unless its ghost says that it was evicted from there too early. */
-static inline enum object_state
-state_without_ghost(const struct slab *sl, uint32_t class, uint64_t hash)
-{
-	const struct slab_class *c = &sl->classes[class];
-
-	if (likely(!probation_skips(slab_probation_step(c), hash)))
-		return OBJECT_NEW;
-	return slab_probation_is_asked(c) ? OBJECT_USED : OBJECT_KEPT;
-}
-
 static __attribute__((noinline)) enum object_state
 state_of_new(struct store_core *sc, const struct item *it, uint64_t hash)
 {
 	const struct store *st = sc->store;
 	const uint32_t class = item_class(st, it);
 
-	if (unlikely(asked_notes(st->slab.asked, hash)))
-		asked_stored(st->slab.asked, hash);
-	if (item_take_ghost(sc, class, item_ghosts(st, it, hash), hash) == GHOST_OF_NEW)
-		return OBJECT_KEPT;
-	return state_without_ghost(&st->slab, class, hash);
+	eviction_stored(&sc->store->slab, hash);
+	return eviction_insert(&st->slab, class, hash,
+			       item_take_ghost(sc, class, item_ghosts(st, it, hash), hash));
 }
 
 /* An update is a use of its key: a key that is read and then written stays as long as one that is
@@ -306,8 +294,6 @@ first_state(struct store_core *sc, const struct link *link, const struct found *
 
 	if (found->alive)
 		return OBJECT_USED;
-	if (!st->slab.probation)
-		return OBJECT_KEPT;
 	if (found->old == NULL)
 		return state_of_new(sc, link->item, link->hash);
 	return slab_state(&st->slab, item_ref(st, found->old)) == OBJECT_NEW ? OBJECT_NEW
@@ -375,17 +361,26 @@ replace_simple(struct store_core *sc, struct item *it, const struct key_lock *lo
 	return true;
 }
 
-/* Prefetches the ghosts of a new item's key; they are checked with the next new item. Their cache
- * line is one of many, and mostly another core wrote it last. */
+/* Prefetches the ghosts of a new item's key, if the policy has any; they are checked with the next
+ * new item. Their cache line is one of many, and mostly another core wrote it last. */
 static inline void
 note_newcomer(struct store_core *sc, const struct item *it, uint32_t ref, uint64_t hash)
 {
 	struct ghost_group *ghosts = item_ghosts(sc->store, it, hash);
 
+	if (ghosts == NULL)
+		return;
 	prefetch(ghosts);
 	if (sc->newcomer.ghosts != NULL)
 		item_judge_newcomer(sc);
 	sc->newcomer = (struct newcomer){.ghosts = ghosts, .hash = hash, .ref = ref};
+}
+
+/* Out of line: a replacement, the commonest write, needs none of its registers. */
+static __attribute__((noinline)) enum object_state
+state_of_simple(const struct slab *sl, uint32_t ref, uint64_t hash)
+{
+	return eviction_insert(sl, slab_class_of_ref(sl, ref), hash, GHOST_NONE);
 }
 
 /* Inserts a simple item, under the locks, for a key without a slot. */
@@ -408,15 +403,10 @@ insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struc
 		tier_shadow(sc, hash, generation, NULL);
 	it->cas_form = (uint32_t)(floor + 1) << 8 | (generation << ITEM_FLUSH_SHIFT & 0xff);
 	account_in_simple(sc, ref, it, generation);
-	slab_set_live(
-		&st->slab, ref,
-		st->slab.probation
-			? state_without_ghost(&st->slab, slab_class_of_ref(&st->slab, ref), hash)
-			: OBJECT_KEPT);
+	slab_set_live(&st->slab, ref, state_of_simple(&st->slab, ref, hash));
 	protocol_gap();
 	index_put(&st->ix, &lock->place, spot, ref);
-	if (st->slab.probation)
-		note_newcomer(sc, it, ref, hash);
+	note_newcomer(sc, it, ref, hash);
 	return true;
 }
 

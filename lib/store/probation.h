@@ -12,12 +12,13 @@
  * Shape:  step 0 is the shortest probation, of a 33rd of the class, for all; PROBATION_STEPS is
  *         one of a 5th, for one object in fifty.
  *
- * Thread: under the class's lock, but for counts of evictions, which are atomic.
+ * Thread: under the class's lock; counts of evictions are atomic.
  */
 #ifndef CLOCKOO_PROBATION_H
 #define CLOCKOO_PROBATION_H
 
 #include "asked.h"
+#include "evictions.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -39,16 +40,10 @@
 /* At each change all counts lose a tenth. */
 #define FORGET_PART 10u
 
-/* Counts of evicted items of one kind, and of those whose keys returned while their ghosts were
- * kept. */
-struct evictions {
-	_Atomic uint32_t left, returned;
-};
-
+/* A class's probation, under its lock. */
 struct probation {
-	struct evictions young, kept; /* evicted from probation; by the CLOCK hand */
-	uint32_t due;                 /* evictions counted when the step changes next */
-	uint32_t credit;              /* objects that the hand of new objects may pass */
+	uint32_t due;    /* evictions counted when the step changes next */
+	uint32_t credit; /* objects that the hand of new objects may pass */
 };
 
 /* Objects that the hand of new objects may pass for each object evicted, new or not. */
@@ -69,31 +64,6 @@ probation_skips(uint32_t step, uint64_t hash)
 	return (hash >> 20 & 0xff) < of_256 || step == PROBATION_NONE;
 }
 
-static inline void
-evictions_add(struct evictions *l, uint32_t left)
-{
-	if (left != 0)
-		atomic_fetch_add_explicit(&l->left, left, memory_order_relaxed);
-}
-
-static inline void
-evictions_returned(struct evictions *l)
-{
-	atomic_fetch_add_explicit(&l->returned, 1, memory_order_relaxed);
-}
-
-static inline void
-evictions_forget(struct evictions *l)
-{
-	const uint32_t left = atomic_load_explicit(&l->left, memory_order_relaxed);
-	const uint32_t returned = atomic_load_explicit(&l->returned, memory_order_relaxed);
-
-	atomic_fetch_sub_explicit(&l->left, left / FORGET_PART, memory_order_relaxed);
-	/* Rounded to the nearest: the last few are forgotten, too. */
-	atomic_fetch_sub_explicit(&l->returned, (returned + FORGET_PART / 2) / FORGET_PART,
-				  memory_order_relaxed);
-}
-
 /* A stream of new keys finds a few ghosts of other keys by chance: fewer returns are no
  * evidence. */
 #define RETURNS_MIN  4u
@@ -102,44 +72,44 @@ evictions_forget(struct evictions *l)
 /* True if items evicted from probation return twice as often as others. A few returns are added to
  * those of the CLOCK hand, so that little evidence changes nothing. */
 static inline bool
-probation_is_too_short(const struct probation *p, uint32_t window)
+probation_is_too_short(const struct evictions *e, uint32_t window)
 {
 	const uint64_t few = window / 50 + 1;
-	const uint64_t kept_left = atomic_load_explicit(&p->kept.left, memory_order_relaxed) + few;
-	const uint64_t kept_returned =
-		atomic_load_explicit(&p->kept.returned, memory_order_relaxed) + few;
+	const uint64_t kept_evicted = evictions_counted(&e->of_kept.evicted) + few;
+	const uint64_t kept_returned = evictions_counted(&e->of_kept.returned) + few;
+	const uint64_t evicted = evictions_counted(&e->of_new.evicted);
+	const uint64_t returned = evictions_counted(&e->of_new.returned);
 
-	const uint64_t left = atomic_load_explicit(&p->young.left, memory_order_relaxed);
-	const uint64_t returned = atomic_load_explicit(&p->young.returned, memory_order_relaxed);
-
-	return returned >= RETURNS_MIN + left / RETURNS_PART &&
-	       returned * kept_left > 2 * kept_returned * (left + 1);
+	return returned >= RETURNS_MIN + evicted / RETURNS_PART &&
+	       returned * kept_evicted > 2 * kept_returned * (evicted + 1);
 }
 
-/* Returns the step from now on, of a class with this number of objects. asked is the class's. */
+/* Returns the step from now on, of a class with these evictions and this number of objects. asked
+ * is the class's. */
 static inline uint32_t
-probation_consider(struct probation *p, struct asked_class *asked, uint32_t step, uint32_t objects)
+probation_consider(struct probation *p, struct evictions *e, struct asked_class *asked,
+		   uint32_t step, uint32_t objects)
 {
 	const uint32_t part = objects / PROBATION_PARTS;
 	const uint32_t window = part > WINDOW_MIN ? part : WINDOW_MIN;
-	const uint32_t left = atomic_load_explicit(&p->young.left, memory_order_relaxed) +
-			      atomic_load_explicit(&p->kept.left, memory_order_relaxed);
+	const uint32_t evicted =
+		evictions_counted(&e->of_new.evicted) + evictions_counted(&e->of_kept.evicted);
 
 	/* A trial that fails ends at once. */
-	if (left < p->due && !(asked->fell && asked_for(asked)))
+	if (evicted < p->due && !(asked->fell && asked_for(asked)))
 		return step;
 	if (asked_for(asked)) {
 		step = asked_rises(asked, step);
 		step = step + STEP_UP < PROBATION_NONE ? step + STEP_UP : PROBATION_NONE;
-	} else if (probation_is_too_short(p, window)) {
+	} else if (probation_is_too_short(e, window)) {
 		step = step + STEP_UP < PROBATION_STEPS ? step + STEP_UP : PROBATION_STEPS;
 	} else if (asked_lets_fall(asked, step)) {
 		step -= step < STEP_DOWN ? step : STEP_DOWN;
 	}
 	asked_forget(asked);
-	evictions_forget(&p->young);
-	evictions_forget(&p->kept);
-	p->due = left - left / FORGET_PART + window;
+	evictions_forget(&e->of_new, FORGET_PART);
+	evictions_forget(&e->of_kept, FORGET_PART);
+	p->due = evicted - evicted / FORGET_PART + window;
 	return step;
 }
 

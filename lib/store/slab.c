@@ -5,6 +5,7 @@
  * serves classes with pages, under its own.
  */
 #include "slab_pages.h"
+#include "eviction.h"
 
 #define LOOKS_MAX    8u    /* pages compared to choose one to evacuate */
 #define LOOKS_ENOUGH 8192u /* their objects: pages of many small ones differ little */
@@ -95,6 +96,7 @@ slab_init(struct slab *sl, const struct slab_tables *tables, const struct arena 
 {
 	sl->arena = arena;
 	sl->reserve = reserve;
+	sl->policy = &eviction_clock;
 	sl->stride = slab_state_words(arena->page_shift, arena->shift);
 	sl->stride_shift = (uint32_t)__builtin_ctz(sl->stride);
 	sl->page_shift = arena->page_shift - arena->shift;

@@ -39,6 +39,8 @@
  * reciprocal's error is below size / 2^40 (Granlund and Montgomery 1994). */
 #define RECIPROCAL_SHIFT 40u
 
+#define POLICY_WORDS 4u
+
 enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_EVACUATING, PAGE_INDEX };
 
 struct page {
@@ -72,7 +74,7 @@ struct slab_class {
 	uint16_t batch, keep; /* of a magazine: moved at once; held at most. 0: it has none */
 	_Atomic uint32_t page_count;
 	uint64_t reciprocal;
-	_Atomic uint32_t probation_step;     /* under the lock */
+	_Atomic uint32_t probation_step;     /* of 2q; under the lock */
 	_Atomic uint32_t due_s;              /* no item expires before; UINT32_MAX: none does */
 	_Atomic uint32_t passed_since;       /* the count of passed began then, in slab_age */
 	_Atomic uint32_t grown_at;           /* slab_age of the last page it got */
@@ -98,16 +100,22 @@ struct slab_class {
 	_Atomic uint32_t taken, taken_epoch; /* and in the present one, which began then */
 	_Atomic uint32_t allocated_at;       /* slab_age of the last allocation */
 	_Atomic int32_t due_credit; /* objects that the hand of expiry may pass (expire.c) */
-	struct probation probation;
+	struct evictions evictions;
 
-	/* Under the lock: the hand of expiry. */
+	/* Under the lock: the hand of expiry, and the policy's own state. */
 	_Alignas(CACHE_LINE_BYTES) struct page *due_page; /* NULL: the first of new_pages */
 	_Atomic uint32_t due_pages;                       /* that it has to go in this round */
 	uint32_t due_word, stamp_looks; /* of this hand; of CLOCK's since it stepped the stamp */
 	_Atomic int32_t value_parts;    /* live: first and last objects of values in chunks */
 	_Atomic uint32_t leaving;       /* live: they are evicted once the tier has a copy */
+	union {
+		struct probation probation; /* of 2q */
+		uint32_t policy_word[POLICY_WORDS];
+	};
 };
 static_assert(sizeof(struct slab_class) == 4 * CACHE_LINE_BYTES, "a class is found by a shift");
+
+struct eviction_policy; /* eviction.h */
 
 struct slab {
 	const struct arena *arena;
@@ -119,9 +127,9 @@ struct slab {
 	uint32_t stride_shift, page_shift, page_mask;
 	_Atomic uint32_t reference_stamp; /* shifted as in an item's first word */
 	uint32_t class_count;
-	uint32_t reserve;    /* pages to keep in the pool for classes that have none */
-	bool probation;      /* new objects are on probation */
-	struct asked *asked; /* notes of evictions, with probation */
+	uint32_t reserve; /* pages to keep in the pool for classes that have none */
+	const struct eviction_policy *policy;              /* slab_init's is eviction_clock */
+	struct asked *asked;                               /* a sample of keys, for the policy */
 	_Atomic uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1]; /* or that one is merged into */
 	struct slab_class classes[SLAB_CLASSES_MAX];
 

@@ -1,6 +1,5 @@
 /*
- * slab_pages.h - pages that move: the CLOCK hand over what lies in them, pages being evacuated,
- * pages for the index.
+ * slab_pages.h - pages that move: pages of the hands, pages being evacuated, pages for the index.
  *
  * Thread: any core; the class's lock comes before the pool's. The rest as slab.h.
  *
@@ -54,11 +53,6 @@ void slab_page_hand_passed(struct slab *sl, struct slab_class *c, struct page *p
 void slab_page_comes(struct slab *sl, struct slab_class *c, struct page *p);
 void slab_page_goes(struct slab_class *c, struct page *p);
 
-/* Lists the next objects on probation under the hand of new objects: up to max, or fewer if the
- * hand has passed as many objects as its pace allows for max evictions. */
-uint32_t slab_new_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs,
-		       uint32_t max);
-
 /* Returns the step of the class's probation (probation.h). */
 static inline uint32_t
 slab_probation_step(const struct slab_class *c)
@@ -90,11 +84,6 @@ slab_class_is_due(const struct slab_class *c, uint32_t now_s)
 void slab_due_page_goes(struct slab_class *c, const struct page *p);
 /* The live objects of a word of a page's states. */
 uint32_t slab_list_live(const struct slab *sl, const struct page *p, uint32_t word, uint32_t *refs);
-
-/* Moves the CLOCK hand: clears reference bits, and lists up to max live objects whose bit was
- * clear. */
-uint32_t slab_clock_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs,
-			 uint32_t max);
 
 #define MOVING_SHARE 64u
 

@@ -17,7 +17,7 @@
  *
  * - Set by a get or a touch, in this core's next turn (item.c); by an update, and by a write that
  *   the living version refuses (link.c).
- * - Cleared by the CLOCK hand (clock_hand.c); on a page that is spared an evacuation (slab.c).
+ * - Cleared by the CLOCK hand (hand.c); on a page that is spared an evacuation (slab.c).
  * - Read by the hand; to choose the page to evacuate (slab.c), its items that move (evacuate.c),
  *   the neighbour to evict where two buckets are full (link.c); for figures (account.c,
  *   introspect.c).

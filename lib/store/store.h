@@ -43,6 +43,10 @@
 struct store;
 struct store_core;
 
+/* The policies that choose what is evicted (eviction.h). */
+struct eviction_policy;
+extern const struct eviction_policy eviction_2q, eviction_clock;
+
 struct store_config {
 	size_t memory_bytes; /* budget for everything: items, index, states, tables */
 	size_t limit_bytes;  /* the part in use until store_limit_mt changes it; 0: all */
@@ -50,9 +54,9 @@ struct store_config {
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
 	uint32_t cas_start; /* an empty store's cas numbers are above; up to STORE_CAS_START_MAX */
-	bool never_evict;   /* full memory refuses (memcached's -M) */
-	bool clock_only;    /* no probation of new items (2Q), no ghosts */
-	bool loads;         /* one of the cores loads a file (store_saved.h) */
+	const struct eviction_policy *eviction; /* NULL: eviction_2q */
+	bool never_evict;                       /* full memory refuses (memcached's -M) */
+	bool loads;                             /* one of the cores loads a file (store_saved.h) */
 };
 
 enum store_result {

@@ -17,7 +17,7 @@ configure(struct store *st, const struct store_config *cfg, const struct store_p
 	st->never_evict = cfg->never_evict;
 	st->memory_bytes = cfg->memory_bytes;
 	atomic_init(&st->limit_bytes, cfg->memory_bytes);
-	st->slab.probation = plan->ghost_groups != 0;
+	st->slab.policy = store_policy(cfg);
 	st->resize.step = plan->bucket_step;
 }
 

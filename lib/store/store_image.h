@@ -85,7 +85,7 @@ struct store_image_look {
 };
 
 /* Look at an image, or at its first STORE_IMAGE_HEAD_BYTES. Of cfg only memory_bytes counts, which
- * must be the image's; limit, cores, value_max, never_evict and clock_only may differ from those
+ * must be the image's; limit, cores, value_max, never_evict and eviction may differ from those
  * that it was made with. Reads only. */
 void store_image_look(const void *head, const struct store_config *cfg,
 		      struct store_image_look *out);

@@ -2,6 +2,7 @@
  * store_load.c - items of a file come into the index, where clients have not been there first.
  */
 #include "account.h"
+#include "eviction.h"
 #include "item_access.h"
 #include "load_marks.h"
 #include "memory.h"
@@ -161,16 +162,13 @@ publish(struct store_core *sc, struct item *it, const struct place *place, struc
 	struct store *st = sc->store;
 	const uint32_t generation = st->marks.generation;
 	const uint32_t status = saved->bits >> STORE_SAVED_STATUS_SHIFT << ITEM_STATUS_SHIFT;
-	const uint32_t state = saved->bits & STORE_SAVED_STATE;
+	const enum object_state state = (enum object_state)(saved->bits & STORE_SAVED_STATE);
 
 	ensure(item_set_cas(it, saved->cas));
 	item_set_head(it, status & ITEM_STATUS_MASK, item_value_len(it), item_key_len(it));
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
 	account_in(sc, it, generation);
-	item_set_live(st, it,
-		      state == OBJECT_OUT || (state == OBJECT_NEW && !st->slab.probation)
-			      ? OBJECT_KEPT
-			      : (enum object_state)state);
+	item_set_live(st, it, eviction_load(&st->slab, state));
 	protocol_gap();
 	index_put(&st->ix, place, spot, item_ref(st, it));
 }

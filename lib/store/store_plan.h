@@ -14,10 +14,12 @@ struct store_plan {
 	uint32_t bucket_count;           /* at the start */
 	uint32_t bucket_step;            /* the index changes by multiples of this; 0: never */
 	uint32_t reserve;                /* pages */
-	uint32_t ghost_groups;           /* 0: CLOCK alone */
+	uint32_t ghost_groups;           /* 0: the policy has none */
 };
 
-/* The longest value without a limit. */
+/* Returns the policy of a store. One that never evicts has eviction_clock. */
+const struct eviction_policy *store_policy(const struct store_config *cfg);
+/* Returns the longest value without a limit. */
 uint32_t store_value_most(const struct store_config *cfg);
 
 struct store_plan store_plan_of(const struct store_config *cfg);

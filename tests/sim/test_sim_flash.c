@@ -322,7 +322,7 @@ evict(struct world *w, uint32_t max)
 	uint32_t n = 0;
 
 	for (uint32_t class = 0; class < classes; class ++)
-		n += evict_by_hand(store_of(w), class, max);
+		n += evict_chosen(store_of(w), class, max);
 	w->evicted += n;
 	return n;
 }

@@ -484,7 +484,7 @@ evict(struct world *w, uint32_t core, uint32_t max)
 	const uint32_t classes = store_class_count_mt(w->sc->store);
 
 	for (uint32_t class = 0; class < classes; class ++)
-		w->evicted += evict_by_hand(store_core_of(w->sc->store, core), class, max);
+		w->evicted += evict_chosen(store_core_of(w->sc->store, core), class, max);
 }
 
 static void

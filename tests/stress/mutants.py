@@ -334,7 +334,7 @@ MUTANTS = {
     # In a hurry, what is in use is evicted with its page for want of a free object.
     "HURRIED_EVICTION": [("evacuate.c", "return slab_is_referenced(&st->slab, ref) &&", "return false &&")],
     # A new item is never on probation.
-    "NO_PROBATION": [("link.c", "if (likely(!probation_skips(slab_probation_step(c), hash)))", "if (false)")],
+    "NO_PROBATION": [("eviction_2q.c", "if (likely(!probation_skips(slab_probation_step(c), hash)))", "if (false)")],
     # An item that leaves probation leaves no ghost.
     "NO_GHOSTS": [("unlink.c", "if (how != UNLINKED_NOT && (simple ||", "if (false && (simple ||")],
     # A group keeps its latest ghost only.

@@ -17,6 +17,7 @@
  * With "caught" as last argument, the store is a mutant (mutants.py), and the run passes only
  * if a lie was seen, or the store found itself broken.
  */
+#include "eviction_sieve.h"
 #include "caught.h"
 #include "store/resize.h"
 #include "store/store_plan.h"
@@ -443,14 +444,14 @@ static const uint32_t sizes[][2] = {[LOAD_MOVE] = {MOVE_BUCKETS, 2 * MOVE_BUCKET
 				    [LOAD_COUNT] = {INDEX_BUCKETS_MIN, 32}};
 
 static struct store *
-make_store(enum load load, bool resized, bool probation, void **memory)
+make_store(enum load load, bool resized, const struct eviction_policy *policy, void **memory)
 {
 	const struct store_config cfg = {.memory_bytes = STORE_MEMORY_MIN,
 					 .cores = THREADS,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = (uint64_t)time(NULL),
 					 .never_evict = load == LOAD_WALK,
-					 .clock_only = !probation};
+					 .eviction = policy};
 	struct store_plan plan = store_plan_of(&cfg);
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 
@@ -552,7 +553,7 @@ main(int argc, char **argv)
 	struct run *run = calloc(1, sizeof *run);
 	const bool mutant = argc > 2 && strcmp(argv[argc - 1], "caught") == 0;
 	const bool resized = argc > 2 && strcmp(argv[2], "resized") == 0;
-	const bool probation = argc > 2 && strcmp(argv[2], "probation") == 0;
+	const struct eviction_policy *named = argc > 2 ? eviction_named(argv[2]) : NULL;
 	enum load load = LOAD_MOVE;
 	void *memory;
 
@@ -560,7 +561,7 @@ main(int argc, char **argv)
 		load++;
 	if (mutant)
 		crash_is_harm();
-	run->store = make_store(load, resized, probation, &memory);
+	run->store = make_store(load, resized, named != NULL ? named : &eviction_clock, &memory);
 	if (resized)
 		memcpy(run->sizes, sizes[load], sizeof run->sizes);
 	run_threads(run, load, mutant ? CAUGHT_MS : RUN_MS);

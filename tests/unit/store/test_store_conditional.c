@@ -6,6 +6,7 @@
 #include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"
+#include "store/hand.h"
 
 static struct rig rig;
 
@@ -731,8 +732,8 @@ that_an_item_was_fetched_outlives_the_clock_hand(void **state)
 	it = find(rig.core, "k");
 	item_apply_referenced(rig.core);
 	check(slab_is_referenced(sl, item_ref(rig.store, it)));
-	slab_clock_hand(sl, rig.core->magazines, slab_class_of_ref(sl, item_ref(rig.store, it)),
-			refs, 1);
+	hand_clock(sl, rig.core->magazines, slab_class_of_ref(sl, item_ref(rig.store, it)), false,
+		   refs, 1);
 	check(!slab_is_referenced(sl, item_ref(rig.store, it)));
 	check(store_is_fetched(rig.core, look()));
 }
@@ -757,7 +758,7 @@ an_item_is_idle_since_the_clock_hand_passed(void **state)
 	const uint32_t words = sl->classes[class].per_page / OBJECTS_PER_LOOK + 1;
 
 	for (uint32_t i = 0; i < words; i++)
-		slab_clock_hand(sl, rig.core->magazines, class, refs, 1);
+		hand_clock(sl, rig.core->magazines, class, false, refs, 1);
 	store_turn(rig.core, 140);
 	check_eq(store_idle_s(rig.core, look()), 10);
 }

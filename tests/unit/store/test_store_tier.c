@@ -384,7 +384,7 @@ evict_all(struct fake *t)
 {
 	for (uint32_t i = 0; i < 4; i++) {
 		for (uint32_t class = 0; class < store_class_count_mt(t->rig.store); class ++)
-			evict_by_hand(t->rig.core, class, EVICT_SLICE);
+			evict_chosen(t->rig.core, class, EVICT_SLICE);
 		store_turn(t->rig.core, t->rig.core->now_s);
 	}
 }
@@ -424,7 +424,7 @@ static void
 evict_some(struct fake *t)
 {
 	for (uint32_t class = 0; class < store_class_count_mt(t->rig.store); class ++)
-		evict_by_hand(t->rig.core, class, EVICT_SLICE);
+		evict_chosen(t->rig.core, class, EVICT_SLICE);
 }
 
 static void
