@@ -20,10 +20,10 @@
 #define STEP_NS   20000u
 #define STEPS_MAX 200000u
 /* This many steps without a byte end a conversation. */
-#define QUIET     3000u
-#define TEXT_MAX  (8u << 20)
-#define FRAMES    4096u
-#define KEYS      8u
+#define QUIET    3000u
+#define TEXT_MAX (8u << 20)
+#define FRAMES   4096u
+#define KEYS     8u
 
 static uint64_t seeds = 6; /* or the first argument */
 
