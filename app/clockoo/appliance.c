@@ -5,6 +5,7 @@
 #include "appliance.h"
 #include "address_check.h"
 #include "admin/admin.h"
+#include "base/time_units.h"
 #include "capture_service.h"
 #include "control.h"
 #include "dpdk/eal.h"
@@ -172,15 +173,6 @@ register_flash(struct appliance *a, uint32_t core)
 							     t->c.shards[i].counters}));
 }
 
-static int64_t
-wall_clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* The moment at which all cores started, so that a second begins for all of them at once. */
 struct start {
 	uint64_t ns;
@@ -266,7 +258,8 @@ start_of(struct appliance *a)
 	const uint64_t ahead_ns = kept_ns != 0 ? kept_ns : tier_start_ahead_ns(&a->flash.from);
 
 	a->begun_ns = tsc_clock_ns(&a->nic.clock);
-	a->wall = (struct wall_watch){a->begun_ns - ahead_ns, wall_clock_ns() - (int64_t)ahead_ns};
+	a->wall = (struct wall_watch){a->begun_ns - ahead_ns,
+				      (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)ahead_ns};
 	a->start_ns = a->wall.start_ns;
 	return (struct start){a->start_ns, a->wall.unix_ns};
 }

@@ -6,6 +6,8 @@
 #include "capture_filter.h"
 #include "name_claim.h"
 
+#include "base/time_units.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,7 +24,6 @@
 #define FILE_MODE      0600
 #define KILLED         130
 #define ANSWER_WAIT_MS 10000 /* for each message; the appliance reads its rings more often */
-#define NS_PER_S       1e9
 
 struct words {
 	const char *file, *prefix, *config;

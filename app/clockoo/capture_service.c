@@ -5,6 +5,7 @@
 #include "capture_service.h"
 #include "capture_filter.h"
 #include "name_claim.h"
+#include "base/time_units.h"
 #include "pkt/capture.h"
 #include "pkt/filled_cksum.h"
 #include "pkt/pcapng.h"
@@ -14,8 +15,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define NS_PER_S 1000000000ull
 
 enum state {
 	IDLE,
@@ -114,7 +113,7 @@ client_close(struct capture_service *s)
 /* Refuses the client. Its request is read first: on a close before that the kernel reports an error
  * to the client, which then misses the line. */
 static void
-refuse(int fd, const char *words)
+capture_refuse(int fd, const char *words)
 {
 	char line[ERROR_BYTES], byte;
 
@@ -155,11 +154,13 @@ clients_accept(struct capture_service *s, uint64_t now_ns)
 		if (fd < 0)
 			return;
 		if (!is_let_in(s, fd)) {
-			refuse(fd, "only root and the user who started the appliance may capture");
+			capture_refuse(
+				fd, "only root and the user who started the appliance may capture");
 		} else if (s->state == LOST) {
-			refuse(fd, "a core has yet to leave the last capture; try again");
+			capture_refuse(fd, "a core has yet to leave the last capture; try again");
 		} else if (s->state != IDLE) {
-			refuse(fd, "another capture is running; wait for its end, or end it");
+			capture_refuse(fd,
+				       "another capture is running; wait for its end, or end it");
 		} else {
 			send_room_make(fd);
 			s->client = fd;
@@ -174,7 +175,7 @@ clients_accept(struct capture_service *s, uint64_t now_ns)
 /* ---- begin and end ---- */
 
 static uint64_t
-clock_ns(const void *clock)
+cores_ns(const void *clock)
 {
 	return tsc_clock_ns(clock);
 }
@@ -242,7 +243,7 @@ capture_start(struct capture_service *s, const char **words)
 	s->rule = (struct capture_rule){.match = r->insn_count != 0 ? capture_filter_match : NULL,
 					.filter = r,
 					.snap = r->snap,
-					.now_ns = clock_ns,
+					.now_ns = cores_ns,
 					.clock = &s->a->nic.clock};
 	*words = "there is no memory for its rings";
 	if (!rings_take(s))
@@ -273,7 +274,7 @@ request_read(struct capture_service *s, uint64_t now_ns)
 		return;
 	}
 	if (got > 0)
-		refuse(s->client, words);
+		capture_refuse(s->client, words);
 	client_close(s);
 	s->state = IDLE;
 }

@@ -4,6 +4,7 @@
  */
 #include "control.h"
 #include "admin/admin.h"
+#include "base/time_units.h"
 #include "capture_service.h"
 #include "fleet.h"
 #include "conflict_alarm.h"
@@ -30,11 +31,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S      1000000000ll
-#define US_PER_S      1000000ull
 #define FD_PATH_BYTES 32u
-#define TICK_NS       (NS_PER_S / 10) /* the delay after which a client's shutdown is seen */
-#define TICKS_S       10u             /* ticks in a second */
+#define TICK_NS       ((int64_t)NS_PER_S / 10) /* the delay after which a client's shutdown is seen */
+#define TICKS_S       10u                      /* ticks in a second */
 
 /* TERM and INT stop; so does USR1, memcached's graceful stop; HUP reads the files again. */
 static sigset_t
@@ -103,10 +102,7 @@ control_stop_is_pending(void)
 static int64_t
 monotonic_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
+	return (int64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t
@@ -129,7 +125,7 @@ signal_take(void)
 static void
 wait_for_any(const struct appliance *a, int signals, int64_t left_ns)
 {
-	const struct timespec t = {left_ns / NS_PER_S, left_ns % NS_PER_S};
+	const struct timespec t = {left_ns / (int64_t)NS_PER_S, left_ns % (int64_t)NS_PER_S};
 	struct pollfd files[2 + CAPTURE_POLLS] = {{signals, POLLIN, 0},
 						  {http_fd(a->http), POLLIN, 0}};
 
@@ -291,18 +287,16 @@ notify_watchdog(const struct appliance *a, struct watchdog *w)
 static void
 watch_wall_clock(struct appliance *a)
 {
-	struct timespec t;
 	struct wall_reading r = {.before_ns = tsc_clock_ns(&a->nic.clock)};
 	int64_t step_ns;
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	r.unix_ns = t.tv_sec * NS_PER_S + t.tv_nsec;
+	r.unix_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	r.after_ns = tsc_clock_ns(&a->nic.clock);
 	if (!wall_watch_look(&a->wall, &r, &step_ns))
 		return;
 	for (uint32_t i = 0; i < a->config.cores; i++)
 		core_wall_set_mt(&a->cores[i], a->wall.unix_ns);
-	if (step_ns >= NS_PER_S || step_ns <= -NS_PER_S)
+	if (step_ns >= (int64_t)NS_PER_S || step_ns <= -(int64_t)NS_PER_S)
 		fprintf(stderr,
 			"clockoo: the wall clock was set %.3f s %s: expiry times that clients give "
 			"as dates follow it\n",

@@ -5,10 +5,11 @@
 #include "page_html.h"
 #include "stat_rows.h"
 
+#include "base/time_units.h"
+
 #include <errno.h>
 #include <string.h>
 
-#define NS_PER_MS        1000000ull
 #define BODY_BY_TEXT     12u /* bytes of metrics for each byte of rows, with names, types and help */
 #define OPENMETRICS_TYPE "application/openmetrics-text"
 

@@ -6,6 +6,7 @@
 #include "http_listen.h"
 
 #include "base/budget.h"
+#include "base/time_units.h"
 
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define NS_PER_S  1000000000ull
 #define URL_BYTES 128u
 /* The page's policy: it loads nothing from other hosts and sends nothing to them. */
 #define PAGE_POLICY                                                                                \
@@ -205,7 +205,7 @@ response_of(const char *type, size_t len, const void *bytes, enum MHD_ResponseMe
 
 /* Refuses a request and ends the connection, so that a body is not read. */
 static enum MHD_Result
-refuse(struct MHD_Connection *connection, unsigned status)
+http_refuse(struct MHD_Connection *connection, unsigned status)
 {
 	static const char words[] = "GET and HEAD only, without a body; where only this machine is "
 				    "served, by localhost or an address\n";
@@ -298,7 +298,7 @@ on_request(void *arg, struct MHD_Connection *connection, const char *url, const 
 
 	(void)version, (void)upload, (void)upload_bytes;
 	if (no != 0)
-		return refuse(connection, no);
+		return http_refuse(connection, no);
 	if (*request == NULL) {
 		*request = s; /* the head was seen */
 		return MHD_YES;

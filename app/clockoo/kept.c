@@ -3,6 +3,7 @@
  * serves.
  */
 #include "kept.h"
+#include "base/time_units.h"
 #include "flash/flash_state.h"
 #include "appliance.h"
 #include "control.h"
@@ -14,20 +15,10 @@
 #include <unistd.h>
 
 #define MB_SHIFT        20
-#define NS_PER_S        1000000000ull
 #define CLOCK_MARGIN_NS 10000000u
 /* Shares of an attachment, some 30 us each, that are done before the other lcores are awake. */
 #define ALONE_SHARES  8u
 #define CORES_LOOK_NS (2 * NS_PER_S) /* a manager's time limit: cores are checked each second */
-
-static uint64_t
-clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 static uint64_t
 boot_clock(void *arg)

@@ -4,11 +4,12 @@
 #include "fleet.h"
 #include "live.h"
 
+#include "base/time_units.h"
+
 #include <stdio.h>
 
 #define LINE_BYTES  1024u
 #define SHARE_BYTES 8u
-#define NS_PER_S    1e9
 
 /* The counters that make up each figure. */
 static const struct {

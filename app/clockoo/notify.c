@@ -3,13 +3,14 @@
  */
 #include "notify.h"
 
+#include "base/time_units.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define NS_PER_US   1000u
 #define LINES_BYTES 64u
 
 /* Returns the manager's time limit, 0 if there is none or it is meant for another process

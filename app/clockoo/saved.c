@@ -6,6 +6,7 @@
 #include "control.h"
 #include "last_words.h"
 #include "paths.h"
+#include "base/time_units.h"
 #include "save/save_write.h"
 #include "serve/serve_policy.h"
 
@@ -17,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000ull
 /* A grace period takes some turns of the cores. */
 #define END_TURN_NS   100000
 #define END_TURNS_MAX 10000u

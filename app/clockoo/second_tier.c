@@ -6,6 +6,7 @@
 #include "appliance.h"
 #include "control.h"
 #include "last_words.h"
+#include "base/time_units.h"
 #include "flash/flash_recover.h"
 #include "flash_look.h"
 #include "store/store_saved.h"
@@ -27,7 +28,6 @@
 #define PAUSE_MAX_NS     5000000u
 #define RECOVER_PAUSE_NS 20000u
 #define LOCK_PAUSE_MS    50u
-#define NS_PER_S         1000000000ull
 #define MS_NS            1000000ull
 #define PARTS            12u /* parts of the tier's memory, each aligned */
 
@@ -114,7 +114,7 @@ super_read(struct second_tier *t)
 }
 
 static bool
-refuse(struct second_tier *t, const struct config *cfg, int e, struct error *err)
+tier_refused(struct second_tier *t, const struct config *cfg, int e, struct error *err)
 {
 	const char *device = cfg->flash.device, *at = t->under.at;
 
@@ -188,7 +188,7 @@ second_tier_open(struct second_tier *t, const struct config *cfg, struct error *
 	if (e == 0)
 		e = super_read(t);
 	t->used = e == 0;
-	return t->used || refuse(t, cfg, e, err);
+	return t->used || tier_refused(t, cfg, e, err);
 }
 
 bool

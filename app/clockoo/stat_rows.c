@@ -3,13 +3,13 @@
  */
 #include "stat_rows.h"
 #include "admin/admin.h"
+#include "base/time_units.h"
 #include "fleet.h"
 #include "serve/serve_await.h"
 
 #include <sys/mman.h>
 #include <time.h>
 
-#define NS_PER_S      1000000000ull
 #define TEXT_A_CORE   (8u << 10)
 #define TEXT_A_SERVER (2u << 10)
 

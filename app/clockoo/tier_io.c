@@ -119,7 +119,7 @@ helpers_join(struct tier_io *io)
 /* ---- both ---- */
 
 static bool
-refuse(int e, struct error *err)
+device_error(int e, struct error *err)
 {
 	return error_set(err,
 			 "--flash-io io_uring: the kernel refuses it: %s; " SEE
@@ -157,7 +157,7 @@ open_all(struct tier_io *io, const struct appliance *a, const struct flash_file 
 	if (asked != FLASH_IO_THREADS && e == 0)
 		return true;
 	if (asked == FLASH_IO_URING)
-		return refuse(e, err);
+		return device_error(e, err);
 	if (asked == FLASH_IO_AUTO)
 		fprintf(stderr,
 			"clockoo: flash.io: threads, since the kernel refuses io_uring (%s; " SEE
@@ -229,7 +229,7 @@ tier_io_look(struct tier_io_look *look, const struct config *cfg, struct error *
 	if (asked != FLASH_IO_THREADS && here)
 		look->refused = flash_uring_probe();
 	if (asked == FLASH_IO_URING)
-		return look->refused == 0 || refuse(look->refused, err);
+		return look->refused == 0 || device_error(look->refused, err);
 	if (asked == FLASH_IO_THREADS)
 		snprintf(look->words, sizeof look->words, THREADS_WORDS, TIER_IO_READERS,
 			 TIER_IO_WRITERS);

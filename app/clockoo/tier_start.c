@@ -6,6 +6,7 @@
 #include "appliance.h"
 #include "control.h"
 
+#include "base/time_units.h"
 #include "store/store_saved.h"
 
 #include <string.h>
@@ -13,22 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S        1000000000ull
 #define CLOCK_MARGIN_NS 10000000u
 #define SAY_AFTER_NS    (2 * NS_PER_S) /* when a recovery is first reported; then each second */
 #define CAS_NS          64u            /* the least time between two versions of a key */
 #define STAT_BLOCK      512u           /* of st_blocks */
 #define STATE_SUFFIX    ".flash"       /* appended to memory.file where flash.state is empty */
 #define LINE            "clockoo: flash.device: "
-
-static uint64_t
-boot_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 static const char *
 path_of(const struct config *cfg, char text[2 * CONFIG_PATH_BYTES])
@@ -164,7 +155,7 @@ tier_start_decide(struct tier_start *s, const struct appliance *a,
 uint64_t
 tier_start_ahead_ns(const struct tier_start *s)
 {
-	return s->ahead_ns != 0 ? s->ahead_ns + boot_ns() - s->judged_ns : 0;
+	return s->ahead_ns != 0 ? s->ahead_ns + clock_ns(CLOCK_BOOTTIME) - s->judged_ns : 0;
 }
 
 /* ---- shards ---- */
@@ -191,7 +182,7 @@ go_on(void *arg, uint32_t done, uint32_t all)
 {
 	const struct recovering *r = arg;
 	struct tier_start *s = r->s;
-	const uint64_t now_ns = boot_ns();
+	const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
 	struct gap gap = s->gap;
 
 	gap_judge_later(&gap, now_ns - s->judged_ns, r->a->config.keep_for_s);
@@ -223,10 +214,7 @@ begin_again(struct tier_start *s)
 static void
 begin_above(struct store *st)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	store_floors_raise(st, ((uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec) / CAS_NS);
+	store_floors_raise(st, clock_ns(CLOCK_REALTIME) / CAS_NS);
 }
 
 static bool
@@ -273,7 +261,7 @@ tier_start_shard(struct tier_start *s, const struct appliance *a, struct flash_s
 	c->pages = s->state.pages + (size_t)i * FLASH_BUFFERS * FLASH_SEGMENT_BYTES;
 	flash_start_kept(s->start, &s->super, i, random, c->kept);
 	if (i == 0)
-		s->begun_ns = boot_ns();
+		s->begun_ns = clock_ns(CLOCK_BOOTTIME);
 	config.go_on = go_on;
 	config.go_on_arg = &r;
 	if (c->column.count != 0 && !find_rows(s, i, &c->column, &config)) {
@@ -319,7 +307,7 @@ tier_start_end(struct tier_start *s, const struct appliance *a)
 			a->config.flash.device,
 			s->start == FLASH_FROM_CLEAN ? "as it was left" : "after a kill",
 			(unsigned long long)s->found.puts, s->found.segments,
-			(double)(boot_ns() - s->begun_ns) / NS_PER_S, columns,
+			(double)(clock_ns(CLOCK_BOOTTIME) - s->begun_ns) / NS_PER_S, columns,
 			s->found.bad != 0 ? "; what is older than a bad segment is lost" : "");
 }
 

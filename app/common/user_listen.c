@@ -46,7 +46,7 @@ address_text(char text[TEXT_BYTES], const struct forward *f)
 }
 
 static bool
-refuse(const struct forward *f, int why, struct error *err)
+listen_refused(const struct forward *f, int why, struct error *err)
 {
 	const char *const fix =
 		why == EADDRINUSE
@@ -152,7 +152,7 @@ user_listen(Slirp *slirp, const struct config *cfg, struct error *err)
 			why = listen_udp(slirp, cfg, l, &f);
 		if (why == 0)
 			continue;
-		refuse(&f, why, err);
+		listen_refused(&f, why, err);
 		if (!may_be_left_out(cfg, l, why, err))
 			return false;
 	}

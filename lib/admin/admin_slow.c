@@ -6,13 +6,14 @@
 #include "admin_internal.h"
 #include "stat_names.h"
 
+#include "base/time_units.h"
+
 #include <ctype.h>
 #include <stddef.h>
 
 #define LIST_WORDS   (sizeof(struct slow_list) / 8)
 #define SLOW_ROW_MAX (MC_BIN_HEAD_BYTES + 5u + 16u + 1u + 64u + 2u) /* of all but the key */
 #define WORK_READ    500u /* ns, about: an entry that is read */
-#define NS_PER_S     1000000000u
 
 struct slow {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t version;

@@ -141,7 +141,7 @@ io_method(void)
 /* ---- contexts ---- */
 
 static bool
-refuse(char why[TLS_WHY_BYTES], const char *option, const char *value, const char *words)
+tls_option_error(char why[TLS_WHY_BYTES], const char *option, const char *value, const char *words)
 {
 	const unsigned long code = ERR_get_error();
 	const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
@@ -160,16 +160,17 @@ certificates_load(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 	const int format = s->keyformat == SSL_FILETYPE_ASN1 ? SSL_FILETYPE_ASN1 : SSL_FILETYPE_PEM;
 
 	if (SSL_CTX_use_certificate_chain_file(ctx, s->chain_cert) != 1)
-		return refuse(why, "ssl_chain_cert", s->chain_cert,
-			      "cannot be read as a chain of PEM certificates");
+		return tls_option_error(why, "ssl_chain_cert", s->chain_cert,
+					"cannot be read as a chain of PEM certificates");
 	if (SSL_CTX_use_PrivateKey_file(ctx, key, format) != 1)
-		return refuse(why, "ssl_key", key, "is no private key of ssl_chain_cert");
+		return tls_option_error(why, "ssl_key", key, "is no private key of ssl_chain_cert");
 	if (SSL_CTX_check_private_key(ctx) != 1)
-		return refuse(why, "ssl_key", key, "does not belong to ssl_chain_cert");
+		return tls_option_error(why, "ssl_key", key, "does not belong to ssl_chain_cert");
 	if (s->ca_cert == NULL)
 		return true;
 	if (SSL_CTX_load_verify_locations(ctx, s->ca_cert, NULL) != 1)
-		return refuse(why, "ssl_ca_cert", s->ca_cert, "cannot be read as PEM certificates");
+		return tls_option_error(why, "ssl_ca_cert", s->ca_cert,
+					"cannot be read as PEM certificates");
 	SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(s->ca_cert));
 	return true;
 }
@@ -199,7 +200,8 @@ context_set(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 	SSL_CTX_set_max_early_data(ctx, 0);
 	SSL_CTX_set_max_cert_list(ctx, TLS_PEER_CHAIN_MAX);
 	if (s->ciphers != NULL && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
-		return refuse(why, "ssl_ciphers", s->ciphers, "names no cipher that there is");
+		return tls_option_error(why, "ssl_ciphers", s->ciphers,
+					"names no cipher that there is");
 	return certificates_load(ctx, s, why);
 }
 
@@ -219,7 +221,7 @@ tls_context_load(const struct tls_settings *from, char why[TLS_WHY_BYTES])
 			return context;
 	}
 	if (why[0] == '\0')
-		refuse(why, "TLS", NULL, "no memory");
+		tls_option_error(why, "TLS", NULL, "no memory");
 	tls_context_free(context);
 	return NULL;
 }

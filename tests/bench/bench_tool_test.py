@@ -87,7 +87,7 @@ ROWS = {
                   *({"part": "get", "table": table, "baseline": table == "boost", "kind": kind,
                      "threads": threads, "mops": mops}
                     for kind in ("hit", "miss", "touch") for threads in (1, 2)
-                    for table, mops in (("clockoo many", 30), ("clockoo stages", 20),
+                    for table, mops in (("clockoo stages", 30),
                                         ("rte_hash", 15), ("boost", 60))),
                   *({"part": "get_filled", "table": table, "baseline": table == "boost", "kind": kind,
                      "threads": 1, "mops": mops}

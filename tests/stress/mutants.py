@@ -541,7 +541,7 @@ MUTANTS = {
     # The tier: an erasure leaves a neighbour's entry, or its key's own.
     "ONE_MATCH": [("flash_index.c", "for (uint32_t hits = bucket_match(b, p.tag); hits != 0; hits &= hits - 1) {\n\t\t\tbucket_clear", "for (uint32_t hits = bucket_match(b, p.tag); hits != 0 && erased == 0; hits = 0) {\n\t\t\tbucket_clear")],
     # A promotion is no step for looks; a claim looks for no entry, not at its segment's sequence, not at flushes.
-    "NO_STEP": [("flash_shard.c", "	/* Looks that saw neither the store's copy nor this one look again. */\n	flash_index_step(&s->index);\n", "")],
+    "NO_STEP": [("flash_shard.c", "	/* Lookups that saw neither the store's copy nor this one begin again. */\n	flash_index_step(&s->index);\n", "")],
     "NO_CLAIM": [("flash_shard.c", " &&\n		       flash_index_has(&s->index, hash, at->location);", ";")],
     "SHORT_TOKEN": [("flash_shard.c", "flash_log_live(&s->log, at->location) == at->sequence &&", "flash_log_live(&s->log, at->location) != 0 &&")],
     "PROMOTE_OVER_FLUSH": [("flash_shard.c", "	catch_up(s, generation);\n	if (s->generation == generation && is_there", "	if (is_there")],

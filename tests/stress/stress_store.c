@@ -20,6 +20,7 @@
 #include "caught.h"
 #include "store/resize.h"
 #include "store/store_plan.h"
+#include "../support/store_calls.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -347,7 +348,7 @@ count_once(struct worker *w, const char *name, bool cas)
 
 	for (uint64_t op = 1; r != STORE_OK && running(w, op); op++) {
 		if (!cas) {
-			r = store_arith(w->core, k, hash, 1, false, &value);
+			r = store_count(w->core, k, hash, 1, false, &value);
 			if (r == STORE_NOT_FOUND) {
 				lie(w->run, "a counter is gone");
 				return;

@@ -15,6 +15,7 @@
 #include "../store/own_store.h"
 
 #include "flash/flash_supplier.h"
+#include "support/cuckoo_filter.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "paper_item.h"
 
 #include "own_store.h"
+#include "../../support/store_calls.h"
 
 #include <stdlib.h>
 
@@ -99,7 +100,7 @@ get_many(void *cache, uint32_t thread, const struct bench_key *keys, uint32_t co
 	for (uint32_t i = 0; i < count; i++)
 		views[i] = own_key(&keys[i]);
 	turn(c, sc, thread);
-	store_get_many(sc, views, count, items);
+	store_gets(sc, views, count, items);
 	copy_values(c, sc, items, count, values, hit);
 }
 

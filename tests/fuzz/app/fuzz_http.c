@@ -7,6 +7,7 @@
 #include "http_server.h"
 #include "stat_rows.h"
 #include "base/check.h"
+#include "base/time_units.h"
 #include "fuzz_target.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 
 #define TURNS      8u
 #define ANSWER_MAX (1u << 20)
-#define SECOND_NS  1000000000ull
 
 /* ---- rows ---- */
 
@@ -55,7 +55,7 @@ stat_rows_read(struct stat_rows *r, uint64_t now_ns)
 
 static struct sockaddr_un name = {.sun_family = AF_UNIX};
 static struct http_server *server;
-static uint64_t now_ns = SECOND_NS;
+static uint64_t now_ns = NS_PER_S;
 static char answer[ANSWER_MAX];
 
 static void

@@ -7,12 +7,11 @@
  *
  * An overwrite: four bytes of where, one of how long, then the bytes.
  */
+#include "base/crc32c.h"
 #include "memfile/memory_page.h"
 #include "store/image.h"
 #include "stress/reopen.h"
 #include "fuzz_target.h"
-
-#include <isa-l/crc.h>
 
 #define MEMORY  (8u << 20)
 #define KEYS    300u
@@ -94,7 +93,7 @@ header_seal(uint8_t *image)
 	struct image_header *h = (struct image_header *)(void *)image;
 	const size_t from = offsetof(struct image_header, layout);
 
-	h->crc = crc32_iscsi(image + from, (int)(offsetof(struct image_header, crc) - from), 0);
+	h->crc = crc32c(image + from, offsetof(struct image_header, crc) - from, 0);
 }
 
 static void

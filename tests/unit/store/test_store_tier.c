@@ -4,6 +4,7 @@
  * checks in every call the locks and the slots; each possible event between an offer and its end
  * is made there; then random operations against a table of versions.
  */
+#include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"
 
@@ -738,7 +739,7 @@ the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told(v
 			else if (what[i][0] == 'r')
 				check_eq(store_as(sc, i, 0, 8, STORE_REPLACE, 0), STORE_NOT_STORED);
 			else
-				check_eq(store_arith(sc, key, t.hashes[i], 1, false, &value),
+				check_eq(store_count(sc, key, t.hashes[i], 1, false, &value),
 					 STORE_NOT_FOUND);
 			check_eq(t.absents, what[i][2] != 'o');
 			check_eq(t.copies[i].here, what[i][2] == 'o');
