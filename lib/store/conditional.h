@@ -102,8 +102,8 @@ struct store_removal {
 enum store_result store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 				    const struct store_removal *how, const struct item **left);
 
-/* Arguments of incr and decr, which count as memcached's do: incr wraps at 2^64, decr stops at 0 and
- * pads the number with spaces. */
+/* Arguments of incr and decr, which count as memcached's do: incr wraps at 2^64, decr stops at 0
+ * and pads the number with spaces. */
 struct store_arith_args {
 	uint64_t delta;
 	bool decr;
