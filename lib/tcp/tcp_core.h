@@ -39,6 +39,12 @@ struct conn_places {
 	uint32_t behind; /* conn_holds_behind() */
 };
 
+/* Connections whose in-order data has taken frames in this turn, while these are short. */
+struct rx_lent {
+	uint32_t count;
+	uint32_t slot[BURST_MAX];
+};
+
 /* The progress that a connection must make (tcp_evict.c). */
 struct stall {
 	uint32_t recorded_us;
@@ -107,6 +113,7 @@ struct tcp {
 	struct rx_seg *rx_free; /* nodes without a frame */
 	struct budget frames;   /* those nodes, and as many frames of the port */
 	uint32_t rx_ooo_frames; /* frames that hold out-of-order data */
+	struct rx_lent lent;
 	struct sendq_pool pool;
 	struct conn_places *places; /* of each slot */
 	struct rcv_autotune rcv_autotune;

@@ -21,6 +21,7 @@
 #define EVICT_SCAN_SLOTS 64u /* slots a turn */
 #define EVICT_STALL_US   2000000u
 #define EVICT_OVER_US    250000u /* the same, of one that holds more than its share */
+#define EVICT_SLACK_PART 2u /* of a share: it shrinks whenever another holder joins */
 #define EVICT_PART       16u /* of what is held, each EVICT_STALL_US: all of it in half a minute */
 #define EVICT_PACE_NS    (10 * NS_PER_MS) /* a core that could sleep turns this often meanwhile */
 #define EVICT_OBSERVE_NS (2000ull * EVICT_STALL_US) /* after a report of the service */
@@ -138,12 +139,15 @@ stalled_in(const struct tcp *t, const struct conn *c, const struct stall *st, ui
 static bool
 is_over(struct budget *b, struct budget_place *p, const struct conn *c, uint32_t held)
 {
+	uint32_t share;
+
 	if (!b->is_short || held == 0) {
 		budget_leave(b, p);
 		return false;
 	}
 	budget_join(b, p, &c->peer_ip);
-	return held > budget_share(b, p);
+	share = budget_share(b, p);
+	return held > share + share / EVICT_SLACK_PART + 1;
 }
 
 /* Holds it more of something scarce than its share? */

@@ -20,6 +20,9 @@
 /* 1/4 of the common frames is for connections that hold no more. */
 #define RX_SMALL_HOLDER_PART 4u
 #define RX_SHORT_PART        16u  /* with so much left beyond the reserve a shortage begins */
+/* It ends with so few of the common frames taken that those who hold their shares keep it up: who is
+ * reset and comes again then has its share from the start. */
+#define RX_ENOUGH_PART       4u
 #define OOO_BLOCKS_MAX       143u /* each ACK and each segment walks them */
 #define OOO_LOOKED_AT        16u  /* connections, for one that holds more than its share */
 /* Quickack mode lasts longer than the timeout that a lost ACK causes. */

@@ -29,6 +29,7 @@ struct arrival;
 #define RX_UNREAD_PART       2u     /* of the frames: what all windows together are worth then */
 #define RX_WAITING_SHARE     16u    /* of what is left of it, one connection gets such a part */
 #define RX_WAITING_FRAMES    16u    /* at least: a value of 20 KB then need not wait */
+#define RX_REFUSED_FRAMES    2u     /* at least, behind replies that the peer does not read */
 #define RX_UPLOAD_FRAMES     8u     /* at least, where long values come... */
 #define RX_UPLOAD_PART       64u    /* ... but no more than such a part of the frames */
 
@@ -41,6 +42,9 @@ bool rx_enqueue(struct tcp *t, struct conn *c, struct arrival *a);
 void rx_enqueue_first(struct tcp *t, struct conn *c, struct frame *frame, uint8_t *start,
 		      struct view payload);
 void rx_clear(struct tcp *t, struct conn *c);
+/* Once a turn, after the service: of data that came in this turn and was not read, a connection
+ * keeps its share while frames are short. The rest is dropped before it is acknowledged. */
+void rx_lent_return(struct tcp *t);
 void rx_read(struct tcp *t, struct conn *c, uint32_t n);
 /* The delayed ACK timer fired. */
 void rx_delayed_ack_sent(struct conn *c);
