@@ -16,17 +16,19 @@
 #define RX_FRAMES_MIN 5120u /* 12 MB */
 #define RX_FRAMES_MAX 16384u
 #define PARTS         6u
-#define CHUNKS_CONN   4ull /* a likely connection */
-/* chunks a connection of a front: an eighth is for requests that wait for servers, and all may */
+#define CHUNKS_CONN   4ull /* for a typical connection */
+/* For each connection of a front: an eighth serves requests that wait for servers, and all
+ * connections may wait. */
 #define CHUNKS_WAITING     10ull
 #define CONNS_SPARE        32u   /* above -c, to send surplus clients an error */
-#define FRONT_ANSWERS_PART 16u   /* of the memory, for answers that clients have not read */
-#define CONNS_WHOLE        8192u /* up to here every core has slots for all of -c */
+#define FRONT_ANSWERS_PART 16u   /* part of the memory for answers that clients have not read */
+#define CONNS_WHOLE        8192u /* up to this -c every core has slots for all connections */
 
 static_assert((uint64_t)CONFIG_MEMORY_MAX_MB << 20 == STORE_MEMORY_MAX,
 	      "-m may be what there can be");
 
-/* Hashing does not share out connections evenly: a core may get twice its share. */
+/* Returns the connections of one core. Hashing does not share them out evenly: a core may get twice
+ * its share. */
 static uint32_t
 conns_likely(const struct config *cfg)
 {
@@ -35,15 +37,15 @@ conns_likely(const struct config *cfg)
 	return clamp(2ull * share, 1, cfg->conns_max);
 }
 
-/* Few hash less evenly than many, and their slots cost little: then -c holds on whichever cores
- * they are. */
+/* Returns the slots of one core. A few connections hash less evenly than many, and their slots cost
+ * little, so -c then holds on whichever cores they are. */
 static uint32_t
 conns_of_one_core(const struct config *cfg)
 {
 	return cfg->conns_max <= CONNS_WHOLE ? cfg->conns_max : conns_likely(cfg);
 }
 
-/* The store's own tables need a minimum, however small -m is. */
+/* Returns the store's memory. Its own tables need a minimum, however small -m is. */
 static size_t
 store_memory(const struct config *cfg)
 {
@@ -116,7 +118,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	const struct front_settings settings =
 		front != NULL ? front_of(cfg, front) : (struct front_settings){0};
 	const uint32_t links = front_links_max(&settings);
-	/* A connection of TLS has two slots (lib/tls): its own, and one that requests are read of.
+	/* A TLS connection has two slots (lib/tls): its own, and one that requests are read from.
 	 */
 	const uint32_t pipes = cfg->tls.on ? conns_of_one_core(cfg) : 0;
 	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE + links + pipes;
@@ -168,7 +170,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.cores = cfg->cores + (cfg->memory_save[0] != '\0'),
 		.value_max = cfg->item_max_bytes,
 		.seed = ~secrets->seed,
-		/* Clients of a cache that was kept before may have tokens of it yet. */
+		/* Clients of a cache that was kept may still have its cas numbers. */
 		.cas_start = cfg->memory_file[0] != '\0' || asked->flash_bytes != 0
 				     ? secrets->cas & STORE_CAS_START_MAX
 				     : 0,

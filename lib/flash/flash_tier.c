@@ -3,9 +3,9 @@
  */
 #include "flash_tier.h"
 
-#define RESULTS  16u /* of the device at once */
-#define NS_PER_S 1000000000ull
-#define US_PER_S 1000000ull /* budget * a second of them fits */
+#include "base/time_units.h"
+
+#define RESULTS 16u /* of the device at once */
 
 const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT] = {
 	FLASH_OFFER_COUNTERS(COUNTER_NAME)};
@@ -21,7 +21,7 @@ count(struct flash_tier_core *c, enum flash_offer_counter what)
 
 /* ---- evictions ---- */
 
-/* Relaxed, as what is admitted: they may be those of a moment ago. */
+/* Returns the budget. Relaxed, as for the admission: the value may be the one of a moment ago. */
 static uint64_t
 budget_of(const struct flash_tier *t)
 {
@@ -53,7 +53,7 @@ spend(struct flash_tier *t, const struct flash_reserved *r, uint32_t value_len)
 	const int64_t len = (int64_t)r->head + value_len;
 	const bool twice = t->c.convert != NULL && len <= FLASH_COLUMN_RECORD_MAX;
 
-	/* What becomes a column's is written again. */
+	/* A record of the small stream is written a second time, into a column. */
 	if (budget_of(t) != 0)
 		atomic_fetch_sub_explicit(&t->tokens, twice ? 2 * len : len, memory_order_relaxed);
 }
@@ -97,14 +97,15 @@ copying(void *arg, struct store_core *sc, uint64_t offer, const struct item *it)
 
 /* ---- packing ---- */
 
-/* A loader beside the cores has none. */
+/* Returns the core's packer; NULL for the core that loads a file. */
 static struct flash_packer *
 packer_of(const struct flash_tier *t, uint32_t core)
 {
 	return t->c.packers != NULL && core < t->c.cores ? &t->c.packers[core] : NULL;
 }
 
-/* The item's value into the packer of its core. Returns what it has there; 0: it goes as it is. */
+/* Packs the item's value in the core's packer. Returns the packed bytes; 0: the value is stored
+ * unpacked. */
 static uint32_t
 pack(struct flash_packer *p, struct flash_tier_core *c, const struct store_core *sc,
      const struct item *it, uint32_t len)
@@ -322,7 +323,7 @@ flash_tier_lacks(const struct flash_tier *t, const struct flash_tier_moves *move
 	return true;
 }
 
-/* First lines of all, then what they lead to. */
+/* Prefetches the first lines of all places, then the lines that these lead to. */
 void
 flash_tier_fetch(const struct flash_tier *t, const uint64_t *hashes, uint32_t count,
 		 struct flash_tier_place *places)

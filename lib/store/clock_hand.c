@@ -1,12 +1,12 @@
 /*
  * clock_hand.c - the CLOCK hand of a class, and the live objects of a page being evacuated.
  *
- * CLOCK (Corbato 1968) over the states of objects: a look is at 64 of them. Each core has a
- * stretch of its own, a cache line of states, before it takes the next one: the states that it
+ * CLOCK (Corbato 1968) runs over the states of objects; a look reads 64 of them. Each core works on
+ * a stretch of its own, a cache line of states, before it takes the next one: the states that it
  * changes, as it evicts and as it stores into what it evicted, are in no other core's stretch. The
- * hand only names
- * candidates: evict.c takes each out of the index under its bucket locks, if the index still holds
- * that very reference. A candidate was live in this core's turn, so it is readable until that ends.
+ * hand only names candidates: evict.c takes each out of the index under its bucket locks, if the
+ * index still holds that very reference. A candidate was live in this core's turn, so it is
+ * readable until the turn ends.
  */
 #include "slab_pages.h"
 
@@ -152,7 +152,7 @@ class_looks(const struct slab_class *c)
 	return (uint64_t)page * slab_class_pages(c);
 }
 
-/* Under the class's lock: the hand has made so many looks. */
+/* Counts looks of the hand, under the class's lock. */
 static void
 hand_passed(struct slab *sl, struct slab_class *c, uint32_t looks)
 {
@@ -170,8 +170,8 @@ looks_max(const struct slab_class *c)
 	return class_looks(c) < HAND_LOOKS_MAX ? (uint32_t)class_looks(c) : HAND_LOOKS_MAX;
 }
 
-/* One look: lists the live objects whose reference bit was clear, or all of them, and adds to *used
- * the others. */
+/* Makes one look: lists the live objects whose reference bit was clear (all live ones if any), and
+ * adds the number of the others to *used. */
 static uint32_t
 look_under_hand(struct slab *sl, const struct page *p, struct stretch *s, bool any, uint32_t *refs,
 		uint32_t *used)
@@ -223,7 +223,8 @@ slab_page_comes(struct slab *sl, struct slab_class *c, struct page *p)
 	slab_page_hand_passed(sl, c, p);
 	list_push_back(&c->pages, &p->of_class);
 	list_push_back(&c->new_pages, &p->of_new);
-	/* The first round costs no evictions: the CLOCK hand would evict in its place. */
+	/* The first round over a page is free, and evicts nothing: otherwise the CLOCK hand would
+	 * evict in its place. */
 	c->probation.credit += c->per_page;
 }
 
@@ -263,7 +264,7 @@ look_objects(const struct page *p, uint32_t word)
 	return left < OBJECTS_PER_LOOK ? left : OBJECTS_PER_LOOK;
 }
 
-/* One look: lists the objects on probation. A use has ended that of others. */
+/* Makes one look: lists the objects still on probation, which no use has ended. */
 static uint32_t
 look_at_new(const struct slab *sl, const struct page *p, struct stretch *s, uint32_t *refs)
 {
@@ -347,7 +348,7 @@ object_number(const struct slab *sl, const struct page *p, uint32_t ref)
 	return (uint32_t)(word - state_word(sl, p, 0)) * OBJECTS_PER_WORD + shift / STATE_BITS;
 }
 
-/* As many of these objects as cost so much together, one at least. */
+/* Returns how many of these objects fit into the slice together, one at least. */
 static uint32_t
 objects_for(const struct slab *sl, const uint32_t *refs, uint32_t count,
 	    const struct evacuation_slice *slice)
@@ -394,8 +395,8 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, const struct evacuation_slic
 		p->evacuate_next = list_live_from(sl, p, slice, refs, &count);
 		p->busy += count != 0;
 		p->walk_found |= count != 0;
-		/* All words are walked: objects that are left wait for readers, a fill, or free
-		 * objects elsewhere. The next page follows. */
+		/* All words are walked: the objects left wait for readers, a fill, or free objects
+		 * elsewhere. The next page follows. */
 		if (p->evacuate_next >= p->objects) {
 			p->evacuate_next = 0;
 			slab_page_walked(sl, p, epoch);

@@ -21,7 +21,8 @@ offer_copied(struct store_core *sc, const struct victim *v, uint64_t *offer)
 {
 	const struct store_tier *tier = sc->tier;
 	const struct item *it = item_at(sc->store, v->ref);
-	/* Of an item in chunks several are named, and the first has taken it out. */
+	/* A value in chunks is named once for each object; the first naming has taken the item
+	 * out. */
 	const bool is_out = slab_state(&sc->store->slab, v->ref) == OBJECT_OUT;
 
 	*offer = sc->leaving.offer;

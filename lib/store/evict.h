@@ -10,7 +10,7 @@
 
 /* Evict up to max items of a class, EVICT_SLICE at most. Returns how many. */
 uint32_t evict_by_hand(struct store_core *sc, uint32_t class, uint32_t max);
-/* The same for want of memory: the rebalancer counts these evictions. */
+/* Evicts as evict_by_hand, for want of memory: the rebalancer counts these evictions. */
 uint32_t evict_for_memory(struct store_core *sc, uint32_t class, uint32_t max);
 
 /* Evicts as unlink_victim does, and offers the item to the tier first. UNLINKED_LATER: the item

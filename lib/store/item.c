@@ -157,9 +157,9 @@ store_win(struct store_core *sc, const struct item *it)
 	return item_set_status_once((struct item *)it, ITEM_WON);
 }
 
-/* The right to win goes to the new version, so the old one is marked as won: a reader of it must
- * not win a second time. That reader is told that another has won, although none may have; the next
- * one wins. */
+/* Hands the right to win to the new version, and marks the old one as won: a reader of it must not
+ * win a second time. That reader sees that another has won, although none may have; the next one
+ * wins. */
 uint32_t
 item_hand_over(struct item *old, uint32_t inherit)
 {

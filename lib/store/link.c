@@ -23,8 +23,8 @@
 
 enum step { STEP_DONE, STEP_REFUSED, STEP_CHANGED, STEP_CROWDED, STEP_ADD_FIELDS };
 
-/* Is the value to be stored as stale, since the version that is there is a later one? The client
- * read .cas with the version that its value was made from; a lower number is an earlier version. */
+/* True if the value is stored as stale, since a later version is cached. The client read .cas with
+ * the version that its value was made from; a lower number is an earlier version. */
 static bool
 stores_stale(const struct store_conditions *asked, const struct item *old)
 {
@@ -46,7 +46,7 @@ compare(struct link *link, const struct item *old)
 	return STORE_OK;
 }
 
-/* May the write go ahead over this version? old is NULL if none is alive. */
+/* Decides if the write may replace this version; old is NULL if none is alive. */
 static enum store_result
 judge(struct link *link, const struct item *old)
 {
@@ -64,7 +64,7 @@ judge(struct link *link, const struct item *old)
 	}
 }
 
-/* Was the item made from the version that is there? Or, if it is to be made now: can it be? */
+/* True if the new item was made from the version that is cached, or can be made from it now. */
 static bool
 still_fits(struct store_core *sc, struct link *link, const struct item *old)
 {
@@ -173,7 +173,7 @@ retire(struct store_core *sc, struct item *old, bool alive)
 	retire_list_add(sc, old);
 }
 
-/* What a write found under its key. */
+/* The result of a write's search for its key. */
 struct found {
 	struct spot spot; /* of the old version; without one, the empty slot to fill */
 	struct item *old; /* NULL: none */
@@ -205,7 +205,7 @@ find_slot(struct store_core *sc, struct link *link, const struct place *place, b
 	return force && !set_fields(sc, link, place->tag, NULL) ? STEP_ADD_FIELDS : STEP_DONE;
 }
 
-/* The same, and the tier has no copy of the key from now on. */
+/* Takes an empty slot, as find_slot does; after it the tier has no copy of the key. */
 static enum step
 take_slot(struct store_core *sc, struct link *link, const struct place *place, bool force,
 	  struct found *found)
@@ -233,7 +233,7 @@ refuse(struct store_core *sc, const struct link *link, const struct found *found
 	return STEP_REFUSED;
 }
 
-/* Under the locks: is the item to be published, and where? */
+/* Decides, under the locks, if and where the item is published. */
 static enum step
 decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bool force,
        struct found *found)
@@ -252,7 +252,7 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 
 	const struct item *alive = found->alive ? found->old : NULL;
 
-	/* Where a slot has the key, be it of a dead version, the tier has none. */
+	/* A slot of the key, even with a dead version, means that the tier has no copy. */
 	if (unlikely(link->claim != NULL) && found->old != NULL) {
 		link->result = STORE_EXISTS;
 		return STEP_REFUSED;
@@ -375,8 +375,8 @@ replace_simple(struct store_core *sc, struct item *it, const struct key_lock *lo
 	return true;
 }
 
-/* Its ghosts are asked for now, and looked at with the next one: their cache line is one of many,
- * and mostly another core has written it. */
+/* Prefetches the ghosts of a new item's key; they are checked with the next new item. Their cache
+ * line is one of many, and mostly another core wrote it last. */
 static inline void
 note_newcomer(struct store_core *sc, const struct item *it, uint32_t ref, uint64_t hash)
 {
@@ -388,7 +388,7 @@ note_newcomer(struct store_core *sc, const struct item *it, uint32_t ref, uint64
 	sc->newcomer = (struct newcomer){.ghosts = ghosts, .hash = hash, .ref = ref};
 }
 
-/* Under the locks: where there is none. */
+/* Inserts a simple item, under the locks, for a key without a slot. */
 static inline bool
 insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struct key_lock *lock)
 {

@@ -1,12 +1,13 @@
 /*
- * probation.h - how long new objects of a class stay on probation, and which of them do.
+ * probation.h - the length of probation in a class, and the share of new objects that it applies
+ * to.
  *
  * New objects are on probation until they are used (2Q, Johnson and Shasha 1994; S3-FIFO, Yang et
- * al. 2023). A hand of their own evicts those that are not used in time, so that items asked for
- * once do not evict items asked for again. The price is a second miss of an item asked for again
- * later. Ghosts tell how often that happens. Where items evicted from probation come back more
- * often than items evicted by the CLOCK hand, probation becomes longer, and more new objects skip
- * it: at the last step the class is under CLOCK alone, but for one object in fifty.
+ * al. 2023). A separate hand evicts those that are not used in time, so that items read once do not
+ * evict items read repeatedly. The price is a second miss of an item that is read again later.
+ * Ghosts measure how often that happens. Where items evicted from probation return more often than
+ * items evicted by the CLOCK hand, probation becomes longer, and more new objects skip it: at the
+ * last step the class is under CLOCK alone, but for one object in fifty.
  *
  * Shape:  step 0 is the shortest probation, of a 33rd of the class, for all; PROBATION_STEPS is
  *         one of a 5th, for one object in fifty.
@@ -23,22 +24,23 @@
 #include <stdint.h>
 
 #define PROBATION_STEPS 40u
-/* Only gets that miss, and store nothing (asked.h), lead to this one: none is on probation. */
+/* At this step no object is on probation. Only reads that miss, and store nothing (asked.h), lead
+ * to it. */
 #define PROBATION_NONE (PROBATION_STEPS + 1)
-/* Beside the step: gets that missed led to it. */
+/* A flag beside the step: reads that missed led to it. */
 #define PROBATION_ASKED 0x100u
-/* Up to this step probation becomes longer; from here on more objects skip it. */
+/* Up to this step probation becomes longer; beyond it more objects skip probation. */
 #define PROBATION_KNEE 8u
 #define STEP_UP        2u
 #define STEP_DOWN      1u
-/* The step changes each time a 20th of the class was evicted, and no less than 64 objects; */
+/* The step changes each time a 20th of the class was evicted, and no less than 64 objects. */
 #define PROBATION_PARTS 20u
 #define WINDOW_MIN      64u
-/* then all counts lose a tenth. */
+/* At each change all counts lose a tenth. */
 #define FORGET_PART 10u
 
-/* Items of one kind that were evicted, and those whose keys came back while their ghosts were
- * there. */
+/* Counts of evicted items of one kind, and of those whose keys returned while their ghosts were
+ * kept. */
 struct evictions {
 	_Atomic uint32_t left, returned;
 };
@@ -56,7 +58,7 @@ probation_pace(uint32_t step)
 	return 33 - (step < PROBATION_KNEE ? step : PROBATION_KNEE) * 28 / PROBATION_KNEE;
 }
 
-/* Does a new object with this hash skip probation? */
+/* True if a new object with this hash skips probation. */
 static inline bool
 probation_skips(uint32_t step, uint64_t hash)
 {
@@ -92,12 +94,13 @@ evictions_forget(struct evictions *l)
 				  memory_order_relaxed);
 }
 
-/* Of a stream of new keys a few find the ghost of another one: fewer returns are no evidence. */
+/* A stream of new keys finds a few ghosts of other keys by chance: fewer returns are no
+ * evidence. */
 #define RETURNS_MIN  4u
 #define RETURNS_PART 256u
 
-/* Do items evicted from probation come back twice as often as others? A few returns are
- * added to those of the CLOCK hand, so that little evidence changes nothing. */
+/* True if items evicted from probation return twice as often as others. A few returns are added to
+ * those of the CLOCK hand, so that little evidence changes nothing. */
 static inline bool
 probation_is_too_short(const struct probation *p, uint32_t window)
 {
@@ -113,7 +116,7 @@ probation_is_too_short(const struct probation *p, uint32_t window)
 	       returned * kept_left > 2 * kept_returned * (left + 1);
 }
 
-/* The step from now on, in a class of so many objects. asked: of that class. */
+/* Returns the step from now on, of a class with this number of objects. asked is the class's. */
 static inline uint32_t
 probation_consider(struct probation *p, struct asked_class *asked, uint32_t step, uint32_t objects)
 {

@@ -92,7 +92,7 @@ form_of(const struct store *st, const struct store_saved_item *saved)
 /* Pages that a value's first object and its last chunk may take. */
 #define PAGES_BESIDE 2u
 
-/* Is there memory that no eviction makes? Then item_new makes none. */
+/* True if there is memory that needs no eviction: item_new then evicts nothing. */
 static bool
 has_room(struct store_core *sc, const struct store_saved_item *saved, uint32_t form)
 {
@@ -177,7 +177,7 @@ publish(struct store_core *sc, struct item *it, const struct place *place, struc
 
 enum load_step { LOAD_DONE, LOAD_CROWDED };
 
-/* Under the lock: a client's key wins, be it there or gone. */
+/* Loads an item under the lock, unless a client has written or removed its key: the client wins. */
 static enum load_step
 load_once(struct store_core *sc, const struct key_lock *lock, struct item *it,
 	  const struct store_saved_item *saved, enum store_loaded *result)

@@ -4,7 +4,7 @@
 #include "image.h"
 #include "store_saved.h"
 
-/* Pages become larger, up to hugepages, as long as the store has so many. */
+/* Pages become larger, up to hugepages, as long as the store has this many. */
 #define PAGES_WANTED 256u
 /* For the alignment of all parts of the region. */
 #define SLACK_BYTES 1024u
@@ -44,7 +44,8 @@ reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 	return pages < plan->page_count / 4 ? pages : plan->page_count / 4;
 }
 
-/* Ghosts have what is left over of whole pages: half of what they are to have at least. */
+/* Returns how many groups of ghosts fit into the memory left over of whole pages; at least half of
+ * their share. */
 static uint32_t
 ghost_groups(const struct store_config *cfg, size_t left_over)
 {

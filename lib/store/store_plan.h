@@ -21,7 +21,7 @@ struct store_plan {
 uint32_t store_value_most(const struct store_config *cfg);
 
 struct store_plan store_plan_of(const struct store_config *cfg);
-/* The rest of a plan whose pages are given: what options choose. */
+/* Computes the rest of a plan whose pages are given: the parts that options choose. */
 void store_plan_rest(const struct store_config *cfg, struct store_plan *plan);
 /* A store with this plan: tests make the index so small that everything collides. */
 struct store *store_create_planned(struct region *region, const struct store_config *cfg,

@@ -2,8 +2,8 @@
  * tcp_rx.c - the receive queue: in-order data in the frames it came in (tcp_ooo.c: out-of-order
  * data), delayed ACKs, and the advertised window.
  *
- * Limits of what is held: bytes by the window, and frames of all connections, so that the port's
- * pool never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may
+ * The window limits bytes. The frames of all connections are limited too, so that the port's pool
+ * never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may
  * also stay unread, while its request waits or its replies have no room. So beyond a few frames a
  * connection holds no more than it leaves to others (dynamic thresholds, Choudhury and Hahne 1998),
  * and one frame for each connection is reserved for those that hold none; a burst of this turn may
@@ -60,8 +60,8 @@ rx_node_take(struct tcp *t, struct arrival *a)
 	return node;
 }
 
-/* Writable bytes after the node's data (port.h). A removed VLAN tag may have moved the start, so
- * its size is subtracted. A frame longer than our MTU may end beyond that: 0 bytes. */
+/* Returns the writable bytes after the node's data (port.h). A removed VLAN tag may have moved the
+ * start, so its size is subtracted. A frame longer than our MTU may end beyond that: 0 bytes. */
 static uint32_t
 tailroom(const struct tcp *t, const struct rx_seg *node)
 {
@@ -81,7 +81,7 @@ rx_coalesce(const struct tcp *t, struct rx_seg *node, const struct view *payload
 	return true;
 }
 
-/* The last len bytes of a node in order came in this turn. */
+/* Records that the last len bytes of an in-order node were received in this turn. */
 static void
 node_stamp(const struct tcp *t, struct rx_seg *node, uint32_t len)
 {
@@ -161,9 +161,11 @@ schedule_ack(struct tcp *t, struct conn *c, bool had_ooo)
 	conn_schedule_output(t, c);
 }
 
-/* The delayed ACK timer fired. The peer may now send shorter segments, so the data may have been
- * two full ones. rcv_mss falls to half of that data, so that the next two are acknowledged at once.
- * A longer segment raises it again. */
+/*
+ * The delayed ACK timer fired. If the peer now sends shorter segments, the data was perhaps two
+ * full ones. So rcv_mss falls to half of that data, and the next two such segments are acknowledged
+ * at once. A longer segment raises it again.
+ */
 void
 rx_delayed_ack_sent(struct conn *c)
 {
@@ -172,8 +174,8 @@ rx_delayed_ack_sent(struct conn *c)
 	c->rcv_mss = (uint16_t)max_u32(min_u32(c->rcv_mss, half), TCP_MSS_DEFAULT);
 }
 
-/* Free frames reserved for connections that hold few. Out-of-order data may use them, since it is
- * evicted first. */
+/* Returns the free frames reserved for connections that hold few. Out-of-order data may use them,
+ * since it is evicted first. */
 static inline uint32_t
 reserved_for_small_holders(const struct tcp *t, uint32_t reserve)
 {
@@ -183,9 +185,10 @@ reserved_for_small_holders(const struct tcp *t, uint32_t reserve)
 }
 
 /*
- * Of data that is not read yet a connection holds a few frames, and no more than it leaves to
- * others (dynamic thresholds, A. Choudhury and E. Hahne, 1998): connections at their limit compete
- * with each other, not with connections whose data is read.
+ * True if the connection may hold one more frame of unread data. It may hold a few in any case, and
+ * beyond that no more than it leaves to others (dynamic thresholds, A. Choudhury and E. Hahne,
+ * 1998): connections at their limit compete with each other, not with connections whose data is
+ * read.
  */
 static inline bool
 within_share(const struct tcp *t, const struct conn *c, uint32_t reserve, uint32_t kept)
@@ -195,8 +198,8 @@ within_share(const struct tcp *t, const struct conn *c, uint32_t reserve, uint32
 	return t->frames.left > reserve + (held > RX_FRAMES_GUARANTEED ? held + kept : 0);
 }
 
-/* In-order data takes the place of out-of-order data: of its own connection, then of the one that
- * has been without progress the longest. */
+/* Makes room for in-order data by dropping out-of-order data: the connection's own first, then that
+ * of the connection that was without progress for longest. */
 static __attribute__((noinline)) bool
 rx_prune(struct tcp *t, struct conn *c, uint32_t reserve, uint32_t kept)
 {
@@ -216,8 +219,8 @@ rx_prune(struct tcp *t, struct conn *c, uint32_t reserve, uint32_t kept)
 	return false;
 }
 
-/* True if the frame is lent: all unread data came since the last ACK, or the service reads on, so
- * that the frame is given back in this turn (rx_lent_return). */
+/* True if the connection may borrow frames of the reserve until the turn ends (rx_lent_return): all
+ * its unread data came since the last ACK, or the service reads on. */
 static inline bool
 is_lent(const struct conn *c)
 {
@@ -225,11 +228,12 @@ is_lent(const struct conn *c)
 	       c->rx.frames < BURST_MAX;
 }
 
-/* Frames that in-order data leaves to connections that hold none. */
+/* Returns the frames that in-order data leaves to connections that hold none. */
 static inline uint32_t
 reserve_for(const struct tcp *t, const struct conn *c)
 {
-	/* Data that comes again; not while it waits for the peer to take earlier replies. */
+	/* Retransmitted data gets more room, unless the connection waits for its peer to read
+	 * earlier replies. */
 	const bool again = c->rx_dropped && !(c->flags & CONN_WANT_WRITE);
 
 	if (c->rx.frames == 0)
@@ -239,7 +243,7 @@ reserve_for(const struct tcp *t, const struct conn *c)
 	return again ? rx_reserve(t) / 2 : rx_reserve(t);
 }
 
-/* True if frames are short and the connection, which waits for its peer to read, has its share of
+/* True if frames are short and a connection that waits for its peer to read has its share of
  * them. */
 static inline bool
 has_its_share(struct tcp *t, struct conn *c)
@@ -274,8 +278,11 @@ rx_has_room(struct tcp *t, struct conn *c)
 	return likely(within_share(t, c, reserve, kept)) || rx_prune(t, c, reserve, kept);
 }
 
-/* The next data of the peer finds no frame. It comes again after the peer's timeout, and then the
- * service is told, whether or not there is a frame: what it can do now may free some. */
+/*
+ * The peer's next data found no frame and is dropped; the peer retransmits it after a timeout. The
+ * service is notified when the retransmission arrives, even if there is no frame again, because it
+ * may be able to free some.
+ */
 static __attribute__((noinline)) void
 drop_in_order(struct tcp *t, struct conn *c)
 {
@@ -284,8 +291,8 @@ drop_in_order(struct tcp *t, struct conn *c)
 		conn_make_ready(t, c);
 }
 
-/* Without SACK the peer counts duplicate ACKs; this data has advanced the ACK number, so the count
- * starts again. */
+/* Counts in-order data in quickack mode. Without SACK the peer counts duplicate ACKs; this data has
+ * advanced the ACK number, so that count starts again. */
 static __attribute__((noinline)) void
 quickack_in_order(const struct tcp *t, struct conn *c, bool had_ooo)
 {
@@ -297,7 +304,7 @@ quickack_in_order(const struct tcp *t, struct conn *c, bool had_ooo)
 		c->acks_due = 1;
 }
 
-/* Drops what came since the last ACK, beyond the first `keep` frames. */
+/* Drops unread data beyond the first `keep` frames, as far as it is unacknowledged. */
 static void
 drop_unacknowledged(struct tcp *t, struct conn *c, uint32_t keep)
 {
@@ -324,8 +331,7 @@ drop_unacknowledged(struct tcp *t, struct conn *c, uint32_t keep)
 	conn_ack_now(t, c);
 }
 
-/* Frames of unread data, at least one, that the connection may keep beyond this turn: what is lent
- * of the reserve goes back. */
+/* Returns the frames of unread data, at least one, that the connection keeps after this turn. */
 static uint32_t
 frames_kept(struct tcp *t, struct conn *c)
 {
@@ -359,8 +365,9 @@ rx_lent_return(struct tcp *t)
 }
 
 /*
- * Data that finds room behind what waits unread is copied there: so what a peer makes us hold
- * does not grow with the number of its segments. What the service looks at stays where it is.
+ * Queues in-order data. Data that fits behind unread data is copied into its frame, so the memory a
+ * peer can occupy does not grow with the number of its segments. Bytes that the service may refer
+ * to do not move.
  */
 static bool
 enqueue_in_order(struct tcp *t, struct conn *c, struct arrival *a)
@@ -435,9 +442,12 @@ rx_clear(struct tcp *t, struct conn *c)
 	rcv_autotune_reset(t, c);
 }
 
-/* Frames of the common pool for the window. A connection without unread data returns its frames in
- * the turn they arrive; it gets half of what is left. One with unread data gets half of what
- * within_share() admits, because others are offered the same frames. */
+/*
+ * Returns the frames of the common pool that the window may promise. A connection without unread
+ * data returns its frames in the turn they arrive; it gets half of what is left. A connection with
+ * unread data gets half of what within_share() admits, because others are offered the same
+ * frames.
+ */
 static uint32_t
 common_frames(const struct tcp *t, const struct conn *c, uint32_t held)
 {
@@ -453,8 +463,8 @@ common_frames(const struct tcp *t, const struct conn *c, uint32_t held)
 	return most > held ? min_u32(most - held, left / 2) : 0;
 }
 
-/* Bytes that frames can be had for. Out-of-order data already has frames and lies inside the
- * window, so it is added. */
+/* Returns the bytes for which there are frames. Out-of-order data already has frames and lies
+ * inside the window, so it is added. */
 static uint32_t
 window_of_frames(const struct tcp *t, const struct conn *c)
 {
@@ -475,9 +485,9 @@ stack_requests_wait(struct stack *s)
 }
 
 /*
- * While requests wait, n of them that hold what they were offered hold RX_UNREAD_PART * n / (n +
- * RX_WAITING_SHARE) of the frames: each is offered a part of what the others have left. The rest is
- * for data that is read in its turn.
+ * Returns the window while requests wait for memory. If n of them hold what they were offered, they
+ * hold RX_UNREAD_PART * n / (n + RX_WAITING_SHARE) of the frames, because each is offered a part of
+ * what the others have left. The rest is for data that is read in its turn.
  */
 static __attribute__((noinline)) uint32_t
 window_while_waiting(const struct tcp *t, const struct conn *c)
@@ -488,15 +498,15 @@ window_while_waiting(const struct tcp *t, const struct conn *c)
 	const uint32_t of_upload = min_u32(RX_UPLOAD_FRAMES, frames / RX_UPLOAD_PART);
 	const uint32_t offered = c->uploads ? of_upload : max_u32(share, RX_WAITING_FRAMES);
 
-	/* The end of the body lies beyond it, so none of it is left over. */
+	/* The end of the body is beyond this window, so the peer fills it with full segments. */
 	if (c->expects_more)
 		return RX_WINDOW_BODY;
 	return min_u32(offered * mss_ours(t, c->local), RX_WINDOW_WAITING);
 }
 
-/* Requests behind replies that the peer does not read need few frames: n connections that hold what
- * they are offered hold RX_UNREAD_PART * n / (n + RX_WAITING_SHARE) of the frames, or what a SYN
- * offers. */
+/* Returns the window of a connection whose peer does not read replies. Requests behind these need few
+ * frames: n such connections are offered n / (n + RX_WAITING_SHARE) of 1/RX_UNREAD_PART of the
+ * frames. */
 static __attribute__((noinline)) uint32_t
 window_while_refused(const struct tcp *t, const struct conn *c)
 {
@@ -528,7 +538,8 @@ rx_window(const struct tcp *t, const struct conn *c)
 	const uint32_t bytes = limit - min_u32(c->rx.bytes, limit);
 	uint32_t room;
 
-	/* By a segment at least, as in rx_window_near_limit(), and never back. */
+	/* The window grows by at least a segment, as in rx_window_near_limit(), and never
+	 * shrinks. */
 	if ((int32_t)(bytes - advertised) < full)
 		return advertised;
 	room = min_u32(bytes, window_of_frames(t, c));
@@ -543,8 +554,8 @@ rx_window_now(struct tcp *t, struct conn *c)
 	return rx_window(t, c);
 }
 
-/* A peer that waits for the window must hear that it is open again: when it is twice as wide as
- * advertised, and by two segments. */
+/* Advertises a window that has opened, because a peer may wait for it: when it is twice as wide as
+ * advertised, and wider by two segments. */
 static void
 window_update(struct tcp *t, struct conn *c)
 {

@@ -20,6 +20,7 @@
 #include "store/resize.h"
 #include "store/store_plan.h"
 #include "store/introspect.h"
+#include "../support/store_calls.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -330,7 +331,7 @@ ask_many(struct worker *w)
 		keys[i] = name_of(w->round, calls[i].key, texts[i], sizeof texts[i]);
 	}
 	calls[0].invoked = next_tick(w->round);
-	store_get_many(w->core, keys, count, items);
+	store_gets(w->core, keys, count, items);
 	for (uint32_t i = 0; i < count; i++) {
 		calls[i].invoked = calls[0].invoked;
 		calls[i].result = items[i] != NULL ? STORE_OK : STORE_NOT_FOUND;

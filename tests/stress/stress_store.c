@@ -1,6 +1,6 @@
 /*
- * Many cores in one store. Goal: a get returns a miss or the last value written, whatever other
- * cores do meanwhile; no count is lost. Method: threads as cores, two that write and two that
+ * Many cores in one store. Goal: a get returns a miss or the last value written, beside any
+ * calls of other cores; no count is lost. Method: threads as cores, two that write and two that
  * read; every value has its key, its version and a sum, so that a reader can check it alone. The
  * run ends at the first lie, or after some seconds without one.
  *
@@ -20,6 +20,7 @@
 #include "caught.h"
 #include "store/resize.h"
 #include "store/store_plan.h"
+#include "../support/store_calls.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -347,7 +348,7 @@ count_once(struct worker *w, const char *name, bool cas)
 
 	for (uint64_t op = 1; r != STORE_OK && running(w, op); op++) {
 		if (!cas) {
-			r = store_arith(w->core, k, hash, 1, false, &value);
+			r = store_count(w->core, k, hash, 1, false, &value);
 			if (r == STORE_NOT_FOUND) {
 				lie(w->run, "a counter is gone");
 				return;

@@ -35,7 +35,7 @@ LEAST = {"read_ratio_of_raw": 0.90, "misses_mops": 10, "recovery_ratio_of_raw": 
          "items_at_equal_dram": 5, "evicted_bytes_kept_4k": 0.99, "evicted_bytes_kept_64k": 0.99, "evicted_bytes_kept_1m": 0.99}
 OF_FULL = {"simulated_kills": 10_000, "kills_real": 200}  # not of --quick
 
-# Of each part: runs and options, quick and in full.
+# For each part the runs and options, quick and in full.
 RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
         "reads": ((1, ("--mib", 512, "--gets", 400_000)), (1, ("--mib", 1024, "--gets", 4_000_000))),
         "misses": ((3, ("--mib", 64, "--gets", 3_000_000)), (5, ("--mib", 128, "--gets", 20_000_000))),

@@ -11,6 +11,7 @@
  *   bench_cores [--keys N] [--ms N] [--cpus A,B]
  */
 #include "../bench_pair.h"
+#include "base/time_units.h"
 
 #include <getopt.h>
 #include <pthread.h>
@@ -22,8 +23,6 @@
 #define CORES       2u
 #define BLOCK_STEPS 16u
 #define BLOCKS_MAX  262144u
-#define NS_PER_MS   1000000ull
-#define NS_PER_S    1000000000ull
 #define END_STEPS   1000000u
 
 struct worker {
@@ -40,15 +39,6 @@ fail(const char *words)
 {
 	fprintf(stderr, "bench_cores: %s\n", words);
 	exit(1);
-}
-
-static uint64_t
-now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
 static void
@@ -80,8 +70,8 @@ work(void *arg)
 	w->blocks = 0;
 	bench_pair_command(w->pair, 0);
 	pthread_barrier_wait(w->start);
-	end_ns = now_ns() + w->ms * NS_PER_MS;
-	while (now_ns() < end_ns)
+	end_ns = clock_ns(CLOCK_MONOTONIC) + w->ms * NS_PER_MS;
+	while (clock_ns(CLOCK_MONOTONIC) < end_ns)
 		take_block(w);
 	load_core_cancel_mt(w->pair->core);
 	for (uint32_t i = 0; i < END_STEPS && !bench_pair_done(w->pair); i++)

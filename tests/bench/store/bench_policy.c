@@ -41,7 +41,8 @@
 #define FILE_VALUE     200u /* if the memory can be that large */
 #define OBJECT_BYTES   300u
 #define FILE_ITEMS_MIN 1000u
-/* So few large objects are used up within a grace period of longer turns, which takes pages. */
+/* Turns of so few operations end grace periods early. Longer ones would use up large objects and
+ * take pages. */
 #define FILE_TURN_EVERY 8u
 
 struct traces {

@@ -3,6 +3,7 @@
  * the answers of memcached 1.6. Method: one small store on one core; every rule is a row or a few
  * lines, with the answer beside it.
  */
+#include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"
 
@@ -231,7 +232,7 @@ write_each_way(struct tokens *t)
 
 	check_eq(set(rig.core, "k", "5"), STORE_OK);
 	is_new_token(t);
-	check_eq(store_arith(rig.core, KEY, 1, false, &number), STORE_OK);
+	check_eq(store_count(rig.core, KEY, 1, false, &number), STORE_OK);
 	is_new_token(t);
 	check_eq(write_full(&(struct store_conditions){.mode = STORE_APPEND}, "0", 0, 0, &left),
 		 STORE_OK);
@@ -360,7 +361,7 @@ status_bits_stay_with_the_same_value(void **state)
 			check_eq(store_touch(rig.core, KEY, 60, &it), STORE_OK);
 			break;
 		case 2:
-			check_eq(store_arith(rig.core, KEY, 1, false, &value), STORE_OK);
+			check_eq(store_count(rig.core, KEY, 1, false, &value), STORE_OK);
 			break;
 		case 3:
 			check_eq(write_on(&append, "0", &it), STORE_OK);
@@ -395,7 +396,7 @@ stale_bits_stay_with_the_same_value(void **state)
 	check_eq(store_delete_with(rig.core, KEY, &stale, &it), STORE_OK);
 	check_eq(store_touch(rig.core, KEY, 50, &it), STORE_OK);
 	check(item_is_stale(look()));
-	check_eq(store_arith(rig.core, KEY, 1, false, &value), STORE_OK);
+	check_eq(store_count(rig.core, KEY, 1, false, &value), STORE_OK);
 	check(item_is_stale(look()));
 	check_eq(put(rig.core, text("k"), text("0"), STORE_APPEND, 0), STORE_OK);
 	check(!item_is_stale(look()));
@@ -418,7 +419,7 @@ the_token_leaves_the_version_before(void **state)
 
 	check_eq(set(rig.core, "k", "10"), STORE_OK);
 	before = look();
-	check_eq(store_arith(rig.core, KEY, 1, false, &value), STORE_OK);
+	check_eq(store_count(rig.core, KEY, 1, false, &value), STORE_OK);
 	check(!store_win(rig.core, before));
 	check(store_win(rig.core, look()));
 }
