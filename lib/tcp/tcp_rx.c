@@ -504,8 +504,8 @@ window_while_waiting(const struct tcp *t, const struct conn *c)
 	return min_u32(offered * mss_ours(t, c->local), RX_WINDOW_WAITING);
 }
 
-/* Returns the window of a connection whose peer does not read replies. Requests behind these need few
- * frames: n such connections are offered n / (n + RX_WAITING_SHARE) of 1/RX_UNREAD_PART of the
+/* Returns the window of a connection whose peer does not read replies. Requests behind these need
+ * few frames: n such connections are offered n / (n + RX_WAITING_SHARE) of 1/RX_UNREAD_PART of the
  * frames. */
 static __attribute__((noinline)) uint32_t
 window_while_refused(const struct tcp *t, const struct conn *c)
