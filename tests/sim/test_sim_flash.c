@@ -1147,6 +1147,35 @@ burst_is_found(struct world *w)
 	}
 }
 
+/* A microsecond earns 400 bytes. A core keeps those of one turn, or of a piece, and a debt. */
+static void
+a_core_copies_for_a_tenth_of_its_time(void **state)
+{
+	static const struct {
+		int64_t had;
+		uint64_t turn_ns;
+		uint32_t waiting;
+		int64_t has;
+	} rows[] = {
+		{0, 1000, 0, 400},
+		{-1000, 1000, 0, -600},
+		{-600, 10000, 0, 3400},
+		{3400, 1000, 0, FLASH_COPY_PIECE},
+		{0, 1000000000, 0, FLASH_COPY_TURN},
+		{0, 1000, STORE_LEAVING_MAX / 2, 400},
+		{0, 1000, STORE_LEAVING_MAX / 2 + 1, FLASH_COPY_FLOOD + 129 * FLASH_COPY_WAITING},
+	};
+	struct world *w = begin(SEGMENTS, LONG_NS, 61);
+	struct flash_tier_core *c = &w->tier->core[0];
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		c->copy_room = rows[i].had;
+		flash_tier_turn(w->tier, 0, c->now_ns + rows[i].turn_ns, rows[i].waiting);
+		check_eq((uint64_t)c->copy_room, (uint64_t)rows[i].has);
+	}
+	end(w);
+}
+
 /* A sliced item stays in the index until its last slice is on flash. */
 static void
 items_evicted_beyond_a_turns_share_are_found_on_flash(void **state)
@@ -1559,6 +1588,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
 		cmocka_unit_test(a_key_deleted_during_its_read_stays_deleted),
 		cmocka_unit_test(a_stop_waits_for_flash_as_long_as_a_get_does),
+		cmocka_unit_test(a_core_copies_for_a_tenth_of_its_time),
 		cmocka_unit_test(items_evicted_beyond_a_turns_share_are_found_on_flash),
 		cmocka_unit_test(a_device_that_accepts_nothing_is_waited_for_to_a_limit),
 		cmocka_unit_test(an_item_marked_between_two_slices_is_not_found_with_its_old_cas),
