@@ -31,6 +31,7 @@ budget_create(struct budget *b, struct region *region, uint32_t total, uint32_t 
 		.left = total,
 		.reserve = reserve,
 		.low = reserve + (total - reserve) / BUDGET_SHORT_PART,
+		.enough = reserve + 2 * ((total - reserve) / BUDGET_SHORT_PART),
 		.seed = seed,
 		.addresses = cells,
 		.networks = cells + BUDGET_CELLS,

@@ -46,6 +46,7 @@ struct budget {
 	uint32_t total, left;
 	uint32_t reserve;
 	uint32_t low;      /* with fewer units left the pool is short */
+	uint32_t enough;   /* with so many units left the shortage ends */
 	uint32_t shortage; /* number of this shortage, or of the last; from 1, wraps */
 	bool is_short;
 	uint32_t prefixes, holders; /* that have joined this shortage */
@@ -72,7 +73,7 @@ budget_look(struct budget *b)
 		b->is_short = true;
 		b->shortage += b->shortage == UINT32_MAX ? 2 : 1;
 		b->prefixes = b->holders = 0;
-	} else if (b->left >= 2 * b->low - b->reserve) {
+	} else if (b->left >= b->enough) {
 		b->is_short = false;
 	}
 }

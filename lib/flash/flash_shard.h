@@ -169,7 +169,7 @@ bool flash_look_end(struct flash_shard *s, struct flash_look *look, uint64_t has
 /* The lines that a lookup of a hash reads. */
 struct flash_shard_place {
 	struct place index;
-	/* Of a shard with columns. */
+	/* Used by a shard with columns. */
 	struct filter_place columns;
 	struct flash_columns_seen seen;
 };

@@ -65,13 +65,13 @@ has_turns(const struct flash_tier *t, uint32_t core)
 	return core < t->c.cores;
 }
 
-/* Returns how many of len bytes may be copied now. */
+/* Returns how many of the len bytes that are left of a value may be copied now. */
 static uint32_t
 copy_most(const struct flash_tier *t, const struct flash_tier_core *c, uint32_t core, uint32_t len)
 {
-	const uint32_t left = c->copied < c->copy_max ? c->copy_max - c->copied : 0;
-
-	return has_turns(t, core) && len > FLASH_COPY_WHOLE && left < len ? left : len;
+	if (!has_turns(t, core) || len <= FLASH_COPY_PIECE || c->copy_room >= len)
+		return len;
+	return c->copy_room >= FLASH_COPY_PIECE ? (uint32_t)c->copy_room : 0;
 }
 
 static bool
@@ -90,7 +90,7 @@ copying(void *arg, struct store_core *sc, uint64_t offer, const struct item *it)
 
 		flash_log_fill(&c->shard->log, &c->reserved, c->value_at, run.data, n);
 		c->value_at += n;
-		c->copied += n;
+		c->copy_room -= n;
 	}
 	return c->value_at == len;
 }
@@ -187,7 +187,7 @@ offer_of(struct flash_tier *t, uint32_t core, const struct store_core *sc, const
 
 	if (!is_admitted(t, c, it, hash))
 		return 0;
-	if (has_turns(t, core) && c->copied >= c->copy_max)
+	if (has_turns(t, core) && c->copy_room <= 0)
 		return STORE_OFFER_LATER;
 	packer = packer_of(t, core);
 	packed = packer != NULL ? pack(packer, c, sc, it, value_len) : 0;
@@ -353,14 +353,21 @@ flash_tier_may_have(struct flash_tier *t, uint64_t hash)
 
 /* ---- turns ---- */
 
-static uint32_t
-copy_max(uint64_t turn_ns, uint32_t waiting)
+/* Returns the bytes that may be copied in this turn, of which had are left from earlier ones. */
+static int64_t
+copy_room(int64_t had, uint64_t turn_ns, uint32_t waiting)
 {
-	const uint64_t least = FLASH_COPY_LEAST + (uint64_t)waiting * FLASH_COPY_WAITING;
-	const uint64_t bytes = turn_ns / FLASH_COPY_BYTE_NS;
-	const uint64_t max = bytes > least ? bytes : least;
+	const uint64_t by_time =
+		turn_ns < FLASH_COPY_TURN * (uint64_t)FLASH_COPY_NS / FLASH_COPY_BYTES
+			? turn_ns * FLASH_COPY_BYTES / FLASH_COPY_NS
+			: FLASH_COPY_TURN;
+	const uint64_t flood = waiting > STORE_LEAVING_MAX / 2
+				       ? FLASH_COPY_FLOOD + (uint64_t)waiting * FLASH_COPY_WAITING
+				       : 0;
+	const int64_t earned = (int64_t)(by_time > flood ? by_time : flood);
+	const int64_t most = earned > FLASH_COPY_PIECE ? earned : FLASH_COPY_PIECE;
 
-	return max < FLASH_COPY_TURN ? (uint32_t)max : FLASH_COPY_TURN;
+	return had + earned < most ? had + earned : most;
 }
 
 void
@@ -370,8 +377,8 @@ flash_tier_turn(struct flash_tier *t, uint32_t core, uint64_t now_ns, uint32_t w
 	const uint32_t owned =
 		core < t->c.shard_count ? (t->c.shard_count - core - 1) / t->c.cores + 1 : 0;
 
-	c->copied = c->packed = 0;
-	c->copy_max = copy_max(now_ns - c->now_ns, waiting);
+	c->packed = 0;
+	c->copy_room = copy_room(c->copy_room, now_ns - c->now_ns, waiting);
 	c->now_ns = now_ns;
 	for (uint32_t i = 0; i < FLASH_SHARDS_TURN && i < owned; i++) {
 		struct flash_shard *s;
@@ -408,7 +415,7 @@ flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
 	t->of_stream = n / t->c.streams;
 	t->tokens = (int64_t)t->c.budget;
 	for (uint32_t i = 0; i < t->c.cores; i++)
-		t->core[i].copy_max = FLASH_COPY_LEAST;
+		t->core[i].copy_room = FLASH_COPY_PIECE;
 	flash_tier_change_mt(t, t->c.admit_all, t->c.budget);
 	t->hooks = (struct store_tier){.arg = t,
 				       .evicting = evicting,

@@ -10,7 +10,7 @@
  *         last call.
  * Thread: hooks and flash_tier_turn: the core named. struct flash_writer: the tier's thread.
  * Errors: none: what is not admitted is evicted as without a tier, and counted.
- * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and FLASH_COPY_WHOLE more at most,
+ * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and FLASH_COPY_PIECE more at most,
  *         FLASH_PACK_TURN packed, and what was begun below that; a larger value takes several
  *         turns. A core visits FLASH_SHARDS_TURN shards a turn. A set waits FLASH_PATIENCE_NS for a
  *         device that accepts no segment. The unused budget is kept for a second.
@@ -27,14 +27,16 @@
 #include "base/region.h"
 #include "store/tier.h"
 
-/* Bytes of values that a core copies in a turn: a small number always; a byte for each
- * FLASH_COPY_BYTE_NS of the turn before, which is a tenth of it at most; more where many items
- * wait, since sets wait for them. */
-#define FLASH_COPY_LEAST   (16u << 10)
-#define FLASH_COPY_BYTE_NS 8u
-#define FLASH_COPY_WAITING 512u /* for each item that waits */
+/* Copying takes a tenth of a core's time: a core earns FLASH_COPY_BYTES for each FLASH_COPY_NS of
+ * its turns, and keeps those of one turn, or one piece. If more than half of its ring waits, sets
+ * evict faster than that: a turn then copies FLASH_COPY_FLOOD, and FLASH_COPY_WAITING more for each
+ * item that waits. */
+#define FLASH_COPY_BYTES   2u
+#define FLASH_COPY_NS      5u
+#define FLASH_COPY_PIECE   2048u /* a value up to that is copied at once */
+#define FLASH_COPY_FLOOD   (16u << 10)
+#define FLASH_COPY_WAITING 512u
 #define FLASH_COPY_TURN    (256u << 10)
-#define FLASH_COPY_WHOLE   4096u        /* a value up to that is copied at once */
 #define FLASH_PATIENCE_NS  250000000ull /* of a set, for a device that accepts no segment */
 #define FLASH_SHARDS_TURN  4u
 
@@ -90,8 +92,7 @@ struct flash_tier_core {
 	uint64_t now_ns;         /* of this turn */
 	uint32_t bytes;          /* of its key and value */
 	uint32_t value_at;       /* bytes of its value that are copied */
-	uint32_t copied;         /* bytes copied in this turn */
-	uint32_t copy_max;       /* bytes that this turn may copy */
+	int64_t copy_room;       /* bytes that may be copied now; below 0: a debt */
 	uint32_t packed;         /* bytes of values given to the packer in this turn */
 	uint32_t next;           /* shard that the next turn visits */
 	struct flash_told *told; /* by its supplier; NULL: nothing is */
@@ -188,9 +189,15 @@ bool flash_tier_lacks(const struct flash_tier *tier, const struct flash_tier_mov
 /* flash_may_have of any of them. */
 bool flash_tier_may_have(struct flash_tier *tier, uint64_t hash);
 
-/* Once a turn of the core: visits some of the shards that it owns, and sets the bytes that may be
- * copied in this turn. waiting: store_evictions_wait(). */
+/* Once a turn of the core: visits some of the shards that it owns, and adds to the bytes that may
+ * be copied. waiting: store_evictions_wait(). */
 void flash_tier_turn(struct flash_tier *tier, uint32_t core, uint64_t now_ns, uint32_t waiting);
+
+static inline bool
+flash_tier_may_copy(const struct flash_tier *tier, uint32_t core)
+{
+	return tier->core[core].copy_room > 0;
+}
 
 /* ---- the tier's thread ---- */
 

@@ -9,20 +9,6 @@
  * spare gives first. A class that is filling a page neither gives nor gets: its hand stands still
  * meanwhile.
  *
- * A hand also has a speed by the size of its objects alone, as if all hands took equally long for a
- * round: of a page at most, and less where keys do not return (guess_of). Otherwise small classes,
- * of which hardly anything is evicted yet, give their pages when memory is full first, and keys
- * that return later than ghosts live count for nothing. Two speeds are compared as they will be
- * once the page has moved: otherwise a class with two pages and one with one would exchange it for
- * ever.
- *
- * A hand's speed counts requests:
- * - items evicted for want of memory, but not those evicted to empty a page: otherwise a class that
- *   gives pages would look as if it needed some. An item that the CLOCK hand evicts counts
- *   PASSED_KEPT times, an item on probation once: keys read once get little memory;
- * - objects whose reference bit the hand clears, and keys that return while their ghost is kept.
- *   Each counts PASSED_USED times: so a class of hot items that is never written keeps its pages.
- *
  * Time is measured in bytes evicted for want of memory (slab_age): without such evictions no page
  * moves.
  */
@@ -30,27 +16,8 @@
 #include "class_merge.h"
 #include "evacuate.h"
 #include "expire.h"
+#include "hand_speed.h"
 
-#define FIXED_SHIFT      26u
-#define PAGE_PARTS_SHIFT 4u
-/* Count and time of a speed are halved once the hand has passed SPEED_PASSED for each live object,
- * or all memory was evicted SPEED_ROUNDS times. Shorter times would let chance move pages: small
- * objects live long. */
-#define SPEED_PASSED (4 * PASSED_KEPT)
-#define SPEED_ROUNDS 4u
-/* Assumed passes of a hand for each object of a page while all memory is evicted once, in addition
- * to those counted in this time. The counted ones dominate in a larger class. */
-#define GUESS 64u
-/* The guess is lower where fewer than one in GUESS_BACK evicted keys return while their ghost is
- * kept; the first GUESS_FEW evictions do not lower it. */
-#define GUESS_BACK 16u
-#define GUESS_FEW  64u
-/* The guess is 0 for a class that was idle while this part of all memory was evicted. */
-#define GUESS_PARTS 1u
-/* The guess is 0, too, until this part of all memory was evicted since the hand is counted: where
- * pins stop evictions pages are spared while hardly any time passes, and a guess of much time and
- * few objects would make the classes whose pages are spared look slow. */
-#define GUESS_AFTER 4u
 /* The idle test is made each time a 16th of all memory was evicted. A class that got a page since
  * then gives none, and one that allocated nothing gets none. */
 #define SPEED_PARTS 16u
@@ -102,80 +69,6 @@ static uint32_t
 pages_coming(const struct slab *sl)
 {
 	return slab_coming(sl) + slab_pool(sl);
-}
-
-/* Objects that the class has in use. At least a page: a class that gave most of its pages has few,
- * or none. */
-static uint32_t
-class_live(const struct slab_class *c)
-{
-	const uint32_t owned = c->per_page * slab_class_pages(c);
-	const uint32_t waiting = slab_class_waiting(c) + slab_class_pinned(c);
-
-	return owned > waiting + c->per_page ? owned - waiting : c->per_page;
-}
-
-/* For how long its hand has been counted, in slab_age. */
-static uint32_t
-class_span(const struct slab *sl, const struct slab_class *c)
-{
-	return slab_age(sl) - atomic_load_explicit(&c->passed_since, memory_order_relaxed);
-}
-
-/* True if the class neither allocated nor had a page spared while a parts-th of memory was
- * evicted. */
-static bool
-class_is_idle(const struct slab *sl, const struct slab_class *c, uint32_t parts)
-{
-	return !slab_age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
-				parts) &&
-	       !slab_age_within(sl, atomic_load_explicit(&c->spared_at, memory_order_relaxed),
-				parts);
-}
-
-/* The assumed number of objects passed, and the time for it. */
-struct guess {
-	uint64_t passed;
-	uint32_t span;
-};
-
-static struct guess
-guess_of(const struct slab *sl, const struct slab_class *c)
-{
-	const struct evictions *e = &c->evictions;
-	const uint64_t left = GUESS_FEW + evictions_counted(&e->of_new.evicted) +
-			      evictions_counted(&e->of_kept.evicted);
-	const uint64_t back = GUESS_FEW + GUESS_BACK * (evictions_counted(&e->of_new.returned) +
-							evictions_counted(&e->of_kept.returned));
-	const uint64_t whole = sl->arena->page_count * AGE_PAGE;
-
-	if (class_span(sl, c) <= whole / GUESS_AFTER)
-		return (struct guess){.passed = 0, .span = 0};
-	return (struct guess){.passed = class_is_idle(sl, c, GUESS_PARTS)
-						? 0
-						: GUESS * (uint64_t)c->per_page *
-							  (back < left ? back : left) / left,
-			      .span = (uint32_t)(whole * c->per_page / class_live(c))};
-}
-
-/* Returns what a class's hand passed, divided by time and by the memory of its live objects; fixed
- * point. */
-static uint64_t
-passed_by(const struct slab *sl, const struct slab_class *c, uint64_t passed, uint32_t span)
-{
-	const uint64_t bytes = (uint64_t)class_live(c) * c->size;
-	const uint64_t parts = (bytes << PAGE_PARTS_SHIFT >> sl->arena->page_shift) + 1;
-
-	passed += atomic_load_explicit(&c->passed, memory_order_relaxed);
-	return (passed << FIXED_SHIFT) / (class_span(sl, c) + span) / parts;
-}
-
-static uint64_t
-hand_speed(const struct slab *sl, const struct slab_class *c)
-{
-	const struct guess g = guess_of(sl, c);
-
-	return slab_class_pages(c) == 0 ? 0 : passed_by(sl, c, g.passed, g.span + 1);
 }
 
 /* True if the class has grown so lately that its hand's speed means little. */
@@ -239,7 +132,7 @@ donor_rank(const struct slab *sl, struct slab_class *c)
 	if (class_holds_values(sl, c))
 		return DONOR_LAST;
 	if (slab_class_pages(c) == 1)
-		return class_is_idle(sl, c, DEAD_PARTS) ? DONOR_DEAD : DONOR_LAST;
+		return hand_class_is_idle(sl, c, DEAD_PARTS) ? DONOR_DEAD : DONOR_LAST;
 	return class_is_growing(sl, c) || class_is_filling(sl, c) ? DONOR_GROWING : DONOR_SLOW;
 }
 
@@ -264,7 +157,7 @@ candidate_of(const struct slab *sl, struct slab_class *c)
 	if (d.rank == DONOR_SLACK)
 		d.worth = UINT64_MAX - (uint64_t)class_slack(sl, c) * c->size;
 	else
-		d.worth = d.rank == DONOR_LAST ? passed_by(sl, c, 0, 1) : hand_speed(sl, c);
+		d.worth = d.rank == DONOR_LAST ? hand_speed_counted(sl, c) : hand_speed(sl, c);
 	return d;
 }
 
@@ -462,24 +355,6 @@ rebalance_turn(struct store_core *sc)
 	}
 }
 
-/* Passes of long ago count less. */
-static void
-forget_half(struct slab *sl)
-{
-	const uint32_t most = SPEED_ROUNDS * sl->arena->page_count * AGE_PAGE;
-
-	for (uint32_t i = 0; i < sl->class_count; i++) {
-		struct slab_class *c = &sl->classes[i];
-		const uint32_t n = atomic_load_explicit(&c->passed, memory_order_relaxed);
-		const uint32_t span = class_span(sl, c);
-
-		if (n < SPEED_PASSED * class_live(c) && span < most)
-			continue;
-		atomic_fetch_sub_explicit(&c->passed, n - n / 2, memory_order_relaxed);
-		atomic_fetch_add_explicit(&c->passed_since, (span + 1) / 2, memory_order_relaxed);
-	}
-}
-
 /* How much is evicted between two moves from class to class, in slab_age; 0: none is due. */
 static uint32_t
 age_between(struct slab *sl, uint32_t from, uint32_t to)
@@ -596,7 +471,7 @@ rebalance_step(struct store_core *sc)
 		class_unmerge(sl);
 	if (!slab_age_within(sl, sl->halved_at, SPEED_PARTS)) {
 		sl->halved_at = age;
-		forget_half(sl);
+		hand_speeds_forget_half(sl);
 	}
 	if (age != sl->checked_at) {
 		sl->checked_at = age;

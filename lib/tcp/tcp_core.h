@@ -40,6 +40,12 @@ struct conn_places {
 	uint32_t behind; /* conn_holds_behind() */
 };
 
+/* Connections that were lent frames in this turn (tcp_rx.c). */
+struct rx_lent {
+	uint32_t count;
+	uint32_t slot[BURST_MAX];
+};
+
 /* The progress that a connection must make while memory is short (tcp_evict.c). */
 struct stall {
 	uint32_t recorded_us;
@@ -111,6 +117,7 @@ struct tcp {
 	struct rx_seg *rx_free; /* nodes without a frame */
 	struct budget frames;   /* receive nodes, and as many frames of the port */
 	uint32_t rx_ooo_frames; /* frames that hold out-of-order data */
+	struct rx_lent lent;
 	struct sendq_pool pool;
 	struct conn_places *places; /* one for each slot */
 	struct rcv_autotune rcv_autotune;

@@ -21,6 +21,8 @@
 #define EVICT_SCAN_SLOTS 64u /* slots examined in a turn */
 #define EVICT_STALL_US   2000000u
 #define EVICT_OVER_US    250000u /* the same for a connection that holds more than its share */
+/* A connection may hold 1/part more than its share: a share shrinks when others join. */
+#define EVICT_SLACK_PART 2u
 /* 1/part of what is held in EVICT_STALL_US: all of it in half a minute. */
 #define EVICT_PART 16u
 /* While scanning, a core that could sleep turns this often. */
@@ -144,12 +146,15 @@ stalled_in(const struct tcp *t, const struct conn *c, const struct stall *st, ui
 static bool
 is_over(struct budget *b, struct budget_place *p, const struct conn *c, uint32_t held)
 {
+	uint32_t share;
+
 	if (!b->is_short || held == 0) {
 		budget_leave(b, p);
 		return false;
 	}
 	budget_join(b, p, &c->peer_ip);
-	return held > budget_share(b, p);
+	share = budget_share(b, p);
+	return held > share + share / EVICT_SLACK_PART + 1;
 }
 
 /* True if the connection holds more than its share of a pool that is short. */

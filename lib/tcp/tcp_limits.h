@@ -23,7 +23,10 @@
  * RX_FRAMES_GUARANTEED. */
 #define RX_SMALL_HOLDER_PART 4u
 /* A shortage begins when 1/part of the frames is left beyond the reserve. */
-#define RX_SHORT_PART  16u
+#define RX_SHORT_PART 16u
+/* A shortage ends when 1/part of the common frames is held. Connections that hold their shares keep
+ * it up, so that a peer that is reset and returns has its share from the start. */
+#define RX_ENOUGH_PART 4u
 #define OOO_BLOCKS_MAX 143u /* bound of the walk of each ACK and each segment */
 #define OOO_LOOKED_AT  16u  /* connections examined for one that holds more than its share */
 /* Quickack mode lasts longer than the timeout that a lost ACK causes. */

@@ -25,6 +25,7 @@ rx_pool_create(struct tcp *t, struct region *region, uint32_t frames)
 	budget_create(&t->frames, region, frames,
 		      max_u32(frames / RX_SMALL_HOLDER_PART, rx_reserve(t)), t->net.cfg.seed);
 	t->frames.low = t->frames.reserve + frames / RX_SHORT_PART;
+	t->frames.enough = frames - (frames - t->frames.reserve) / RX_ENOUGH_PART;
 }
 
 uint32_t
@@ -218,30 +219,28 @@ rx_prune(struct tcp *t, struct conn *c, uint32_t reserve, uint32_t kept)
 	return false;
 }
 
-/* True if the service reads the data and frees the frame in this turn: the connection holds no more
- * than arrived in it. */
+/* True if the connection may borrow frames of the reserve until the turn ends (rx_lent_return): all
+ * its unread data came since the last ACK, or the service reads on. */
 static inline bool
-reads_on(const struct conn *c)
+is_lent(const struct conn *c)
 {
-	return c->expected && c->rx.frames < BURST_MAX;
+	return (c->expected || c->rx.bytes <= c->rcv_nxt - c->last_ack_sent) &&
+	       c->rx.frames < BURST_MAX;
 }
 
 /* Returns the frames that in-order data leaves to connections that hold none. */
 static inline uint32_t
 reserve_for(const struct tcp *t, const struct conn *c)
 {
-	/* If all unread data is unacknowledged, it arrived in this turn or has waited no longer
-	 * than a delayed ACK, and may still be read in this turn. */
-	const bool fresh = c->rx.bytes <= c->rcv_nxt - c->last_ack_sent;
 	/* Retransmitted data gets more room, unless the connection waits for its peer to read
 	 * earlier replies. */
 	const bool again = c->rx_dropped && !(c->flags & CONN_WANT_WRITE);
 
 	if (c->rx.frames == 0)
 		return 0;
-	if (unlikely(reads_on(c)))
+	if (is_lent(c))
 		return min_u32(BURST_MAX, rx_reserve(t) / 2);
-	return fresh || again ? rx_reserve(t) / 2 : rx_reserve(t);
+	return again ? rx_reserve(t) / 2 : rx_reserve(t);
 }
 
 /* True if frames are short and a connection that waits for its peer to read has its share of
@@ -254,17 +253,28 @@ has_its_share(struct tcp *t, struct conn *c)
 				1);
 }
 
+static __attribute__((noinline)) void
+lent_note(struct tcp *t, const struct conn *c)
+{
+	struct rx_lent *lent = &t->lent;
+
+	if (lent->count < BURST_MAX && (lent->count == 0 || lent->slot[lent->count - 1] != c->slot))
+		lent->slot[lent->count++] = c->slot;
+}
+
 /* True if one more frame may hold in-order data. */
 static inline bool
 rx_has_room(struct tcp *t, struct conn *c)
 {
 	const uint32_t reserve = reserve_for(t, c);
-	const uint32_t kept = reads_on(c) ? 0 : reserved_for_small_holders(t, reserve);
+	const uint32_t kept = is_lent(c) ? 0 : reserved_for_small_holders(t, reserve);
 
 	if (has_its_share(t, c)) {
 		tcp_count(t, TCP_DROP_RX_FRAMES_MAX);
 		return false;
 	}
+	if (unlikely(t->frames.is_short) && is_lent(c))
+		lent_note(t, c);
 	return likely(within_share(t, c, reserve, kept)) || rx_prune(t, c, reserve, kept);
 }
 
@@ -292,6 +302,66 @@ quickack_in_order(const struct tcp *t, struct conn *c, bool had_ooo)
 		quickack_count(c);
 	if (!(c->flags & CONN_SACK) && c->rx.ooo_blocks != NULL)
 		c->acks_due = 1;
+}
+
+/* Drops unread data beyond the first `keep` frames, as far as it is unacknowledged. */
+static void
+drop_unacknowledged(struct tcp *t, struct conn *c, uint32_t keep)
+{
+	struct rxq *q = &c->rx;
+	struct rx_seg *last = q->head, *next;
+
+	while (--keep > 0 && last->next != NULL)
+		last = last->next;
+	while (last->next != NULL && seq_before(last->next->seq, c->last_ack_sent))
+		last = last->next;
+	if (last->next == NULL)
+		return;
+	c->rcv_nxt = last->next->seq;
+	for (struct rx_seg *node = last->next; node != NULL; node = next) {
+		next = node->next;
+		q->frames--;
+		q->bytes -= node->len;
+		node_free(t, node);
+		tcp_count(t, TCP_DROP_RX_FRAMES_MAX);
+	}
+	last->next = NULL;
+	q->tail = last;
+	drop_in_order(t, c);
+	conn_ack_now(t, c);
+}
+
+/* Returns the frames of unread data, at least one, that the connection keeps after this turn. */
+static uint32_t
+frames_kept(struct tcp *t, struct conn *c)
+{
+	struct budget_place *place = &t->places[c->slot].frames;
+	const uint32_t held = c->rx.frames, reserve = rx_reserve(t);
+
+	if (!t->frames.is_short)
+		return held;
+	if (t->frames.left <= reserve)
+		return held - min_u32(held - 1, reserve + 1 - t->frames.left);
+	if (!(c->flags & CONN_WANT_WRITE))
+		return held;
+	budget_join(&t->frames, place, &c->peer_ip);
+	return budget_share(&t->frames, place);
+}
+
+void
+rx_lent_return(struct tcp *t)
+{
+	for (uint32_t i = 0; i < t->lent.count; i++) {
+		struct conn *c = &t->conns[t->lent.slot[i]];
+		uint32_t keep;
+
+		if (!conn_receives_data(c) || c->rx.frames < 2)
+			continue;
+		keep = frames_kept(t, c);
+		if (c->rx.frames > keep)
+			drop_unacknowledged(t, c, keep);
+	}
+	t->lent.count = 0;
 }
 
 /*
@@ -434,12 +504,29 @@ window_while_waiting(const struct tcp *t, const struct conn *c)
 	return min_u32(offered * mss_ours(t, c->local), RX_WINDOW_WAITING);
 }
 
+/* Returns the window of a connection whose peer does not read replies. Requests behind these need
+ * few frames: n such connections are offered n / (n + RX_WAITING_SHARE) of 1/RX_UNREAD_PART of the
+ * frames. */
+static __attribute__((noinline)) uint32_t
+window_while_refused(const struct tcp *t, const struct conn *c)
+{
+	const uint32_t frames = t->net.cfg.rx_frames_max, most = frames / RX_UNREAD_PART;
+	const uint32_t held = frames - t->frames.left;
+	const uint32_t share = (most - min_u32(held, most)) / RX_WAITING_SHARE;
+
+	return max_u32(share, RX_REFUSED_FRAMES) * mss_ours(t, c->local);
+}
+
 static inline uint32_t
 window_limit(const struct tcp *t, const struct conn *c)
 {
+	uint32_t limit = c->rcv_limit;
+
+	if (unlikely(c->flags & CONN_WANT_WRITE))
+		limit = min_u32(limit, window_while_refused(t, c));
 	if (likely(t->net.now_ns >= t->rcv_autotune.waiting_until_ns && !c->body_waits))
-		return c->rcv_limit;
-	return min_u32(c->rcv_limit, window_while_waiting(t, c));
+		return limit;
+	return min_u32(limit, window_while_waiting(t, c));
 }
 
 uint32_t

@@ -33,6 +33,8 @@ struct arrival;
 #define RX_WAITING_SHARE 16u /* one connection gets 1/share of what is left of that */
 /* Frames a connection gets at least: a value of 20 KB need not wait. */
 #define RX_WAITING_FRAMES 16u
+/* Frames a connection gets at least while its peer does not read replies. */
+#define RX_REFUSED_FRAMES 2u
 #define RX_UPLOAD_FRAMES  8u  /* frames at least for an upload of a long value */
 #define RX_UPLOAD_PART    64u /* but no more than 1/part of the frames */
 
@@ -45,6 +47,9 @@ bool rx_enqueue(struct tcp *t, struct conn *c, struct arrival *a);
 void rx_enqueue_first(struct tcp *t, struct conn *c, struct frame *frame, uint8_t *start,
 		      struct view payload);
 void rx_clear(struct tcp *t, struct conn *c);
+/* Takes lent frames back, once a turn, after the service has read. While frames are short, a
+ * connection keeps its share of what it was lent; other unread data is dropped unacknowledged. */
+void rx_lent_return(struct tcp *t);
 void rx_read(struct tcp *t, struct conn *c, uint32_t n);
 /* Adjusts the estimate of the peer's segment length; called when the delayed ACK timer fires. */
 void rx_delayed_ack_sent(struct conn *c);

@@ -183,6 +183,8 @@ void
 tcp_tick(struct tcp *t)
 {
 	pmtu_reports_poll(t);
+	if (unlikely(t->lent.count != 0))
+		rx_lent_return(t);
 	if (likely(!acks_may_be_queued(t)))
 		fire_due(t);
 	evict_tick(t);

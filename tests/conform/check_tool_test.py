@@ -5,6 +5,7 @@ Goal: every rule fails on a tree that breaks it, names the file, and no rule fai
 Method: a small tree in a temporary folder; one change a case; the rule that must speak.
 """
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -225,9 +226,10 @@ def run_on_commits(subject):
             path.write_text(text)
         git = ["git", "-C", folder, "-c", "user.name=n", "-c", "user.email=n@localhost", "-c", "commit.gpgsign=false"]
         subprocess.run([*git, "init", "-q"], check=True)
-        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", f"an old subject {'x' * 90}."], check=True)
-        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", subject], check=True)
-        done = subprocess.run([sys.executable, "-B", str(CHECK), "--root", folder, "--commits-since", "HEAD~1"],
+        for year, words in ((2001, f"an old subject {'x' * 90}."), (2003, subject)):
+            subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", words], check=True,
+                           env={**os.environ, "GIT_COMMITTER_DATE": f"{year}-01-01T00:00:00Z"})
+        done = subprocess.run([sys.executable, "-B", str(CHECK), "--root", folder, "--commits-since", "2002-01-01T00:00:00Z"],
                               capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 

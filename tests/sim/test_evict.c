@@ -441,6 +441,7 @@ a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames(void **stat
 /* ---- the stack alone ---- */
 
 #define HOLERS 40u
+#define GREEDY 8u
 
 struct raw {
 	struct sim_stack *ss;
@@ -714,7 +715,8 @@ the_more_is_held_the_faster_a_reader_must_be(void **state)
 	}
 }
 
-/* Puts requests into frames, where they wait for room to answer. */
+/* Puts requests into frames, where they wait for room to answer. GREEDY connections hold more than
+ * their share. */
 static void
 requests_wait(struct raw *r, uint32_t chunks)
 {
@@ -722,8 +724,8 @@ requests_wait(struct raw *r, uint32_t chunks)
 		raw_open(r, i);
 		queue(r, r->last, chunks);
 	}
-	for (uint32_t k = 0; k < 10; k++)
-		for (uint32_t i = 0; i < HOLERS; i++) {
+	for (uint32_t k = 0; k < 48; k++)
+		for (uint32_t i = 0; i < (k < 2 ? HOLERS : GREEDY); i++) {
 			feed(r, i, TCP_ACK | TCP_PSH, 0, 1400);
 			r->peer_next[i] += 1400;
 		}
