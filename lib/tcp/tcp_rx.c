@@ -4,14 +4,15 @@
  *
  * The window limits bytes. The frames of all connections are limited too, so that the port's pool
  * never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may
- * also stay unread, while its request waits or its replies have no room. Replies without room are the
- * peer's fault: while frames are short, requests behind them have their connection's share of the
- * budget. A request that waits for the service has frames by dynamic thresholds: beyond a few frames
- * a connection holds no more than it leaves to others (Choudhury and Hahne 1998).
+ * also stay unread, while its request waits or its replies have no room. Replies without room are
+ * the peer's fault: while frames are short, requests behind them have their connection's share of
+ * the budget. A request that waits for the service has frames by dynamic thresholds: beyond a few
+ * frames a connection holds no more than it leaves to others (Choudhury and Hahne 1998).
  *
  * One frame for each connection is reserved for those that hold none. Data that is read in the turn
- * in which it comes borrows these frames. When the turn ends, frames that are still held go back: their
- * data is dropped before it is acknowledged. So peers that do not read leave frames to everybody else.
+ * in which it comes borrows these frames. When the turn ends, frames that are still held go back:
+ * their data is dropped before it is acknowledged. So peers that do not read leave frames to
+ * everybody else.
  */
 #include "tcp.h"
 
@@ -509,8 +510,8 @@ window_while_waiting(const struct tcp *t, const struct conn *c)
 	return min_u32(offered * mss_ours(t, c->local), RX_WINDOW_WAITING);
 }
 
-/* Returns the window of a connection whose peer does not read replies. Requests behind these need few
- * frames: n such connections are offered n / (n + RX_WAITING_SHARE) of 1/RX_UNREAD_PART of the
+/* Returns the window of a connection whose peer does not read replies. Requests behind these need
+ * few frames: n such connections are offered n / (n + RX_WAITING_SHARE) of 1/RX_UNREAD_PART of the
  * frames. */
 static __attribute__((noinline)) uint32_t
 window_while_refused(const struct tcp *t, const struct conn *c)
