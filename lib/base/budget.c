@@ -43,7 +43,7 @@ budget_count_always(struct budget *b)
 {
 	b->is_short = true;
 	b->shortage = 1;
-	b->low = UINT32_MAX;
+	b->low = b->enough = UINT32_MAX;
 }
 
 /* Returns the cell of these bytes: their own, or an empty one, or else one that is shared with

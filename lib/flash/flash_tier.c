@@ -342,15 +342,6 @@ flash_tier_fetch(const struct flash_tier *t, const uint64_t *hashes, uint32_t co
 			flash_shard_fetch_more(places[k].shard[i], &places[k].of[i]);
 }
 
-bool
-flash_tier_may_have(struct flash_tier *t, uint64_t hash)
-{
-	for (uint32_t i = 0; i < t->c.streams; i++)
-		if (flash_may_have(flash_tier_shard(t, hash, i), hash))
-			return true;
-	return false;
-}
-
 /* ---- turns ---- */
 
 /* Returns the bytes that may be copied in this turn, of which had are left from earlier ones. */

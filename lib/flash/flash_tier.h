@@ -186,8 +186,6 @@ struct flash_tier_moves flash_tier_moves(const struct flash_tier *tier,
 					 const struct flash_tier_place *place);
 bool flash_tier_lacks(const struct flash_tier *tier, const struct flash_tier_moves *moves,
 		      const struct flash_tier_place *place);
-/* flash_may_have of any of them. */
-bool flash_tier_may_have(struct flash_tier *tier, uint64_t hash);
 
 /* Once a turn of the core: visits some of the shards that it owns, and adds to the bytes that may
  * be copied. waiting: store_evictions_wait(). */

@@ -146,10 +146,9 @@ void udp_flow_make(const struct stack *s, const struct udp_peer *to, uint16_t fr
 		   struct udp_flow *flow);
 /* Returns how many datagrams may be begun now. */
 uint32_t udp_flow_room(const struct stack *s);
-/* Returns where the next payload goes, with room for stack_datagram_max() bytes. Not NULL while
+/* Returns where the next payload goes, with room for the longest datagram over IPv4. Not NULL while
  * udp_flow_room() is not 0. */
 uint8_t *udp_flow_begin(struct stack *s);
 void udp_flow_commit(struct stack *s, const struct udp_flow *flow, uint32_t payload_len);
-uint32_t stack_datagram_max(const struct stack *s);
 
 #endif

@@ -69,9 +69,3 @@ udp_flow_commit(struct stack *s, const struct udp_flow *flow, uint32_t payload_l
 	tx_queue_commit(net, PAYLOAD_AT + payload_len, net->ip_ol_flags | net->udp_ol_flags);
 	net_count(net, UDP_SENT);
 }
-
-uint32_t
-stack_datagram_max(const struct stack *s)
-{
-	return stack_net(s)->datagram_max;
-}

@@ -233,7 +233,7 @@ bucket_set_overflows(struct bucket *b, uint32_t overflows)
 			      memory_order_release);
 }
 
-/* Under the lock: fill a slot, or replace what it holds. */
+/* Fills a slot, or replaces its item, under the lock. */
 static inline void
 bucket_put(struct bucket *b, uint32_t slot, uint32_t ref, uint16_t tag)
 {

@@ -11,10 +11,10 @@
 
 #define HELD_BY_PARTS 8
 
-/* Does a page of the class hold parts of many values that are larger than it? They do not move: who
- * takes the page evicts all of these values, of which each has a chunk at least, and
- * HELD_BY_PARTS times the page's memory goes for it. A class that merely has some of them beside
- * its own items gives as others do. */
+/* True if a page of the class holds parts of many values that are larger than it. Such parts do not
+ * move: taking the page evicts all of these values, each of which has at least a chunk, so that
+ * HELD_BY_PARTS times the page's memory is lost. A class that has few of them beside its own items
+ * gives pages as others do. */
 static inline bool
 class_holds_values(const struct slab *sl, const struct slab_class *c)
 {

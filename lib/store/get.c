@@ -86,7 +86,7 @@ probe_is_current(const struct store *st, const struct probe *p)
 	return likely(atomic_load_explicit(&st->ix.seq, memory_order_relaxed) == p->seq);
 }
 
-/* No slot of the primary bucket has the tag. Is that a miss? */
+/* True if the probe is a miss when no slot of the primary bucket has its tag. */
 static inline bool
 probe_ends_in_primary(const struct store *st, const struct probe *p, const struct bucket *primary,
 		      uint32_t version)

@@ -18,7 +18,7 @@
 #include <emmintrin.h>
 
 #define ITEM_UNCHUNKED_MAX SLAB_OBJECT_MAX          /* bytes of an item that is not chunked */
-#define ITEM_CAS_MAX       ((1u << 24) - 1)         /* what the short cas holds */
+#define ITEM_CAS_MAX       ((1u << 24) - 1)         /* the largest short cas */
 #define ITEM_LEN_MAX       (ITEM_PIN_MIN_BYTES - 1) /* and the short length */
 #define ITEM_FORM_SHAPE    0x0fu
 #define ITEM_FLUSH_MASK    0x0fu

@@ -357,7 +357,7 @@ give_up(const struct store *st, struct migration *m)
 	}
 }
 
-/* Under the locks: drop what is flushed, and evict what has no slot. */
+/* Drops flushed items, and evicts items without a slot, under the locks. */
 static void
 drop_unplaced(struct store_core *sc, struct migration *m)
 {

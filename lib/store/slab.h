@@ -87,7 +87,7 @@ struct slab_class {
 	_Alignas(CACHE_LINE_BYTES) struct spin lock;
 	struct list pages; /* the first is the one under the hand */
 	struct list has_free;
-	struct list new_pages;        /* the same pages for the hand of new objects */
+	struct list new_pages;        /* all pages, in the order of the hand of new objects */
 	uint32_t hand_word, new_word; /* where the next stretches begin */
 
 	/* Counts of objects that arrive and leave, written together by a core that evicts. */
@@ -155,7 +155,7 @@ struct slab {
 	_Alignas(CACHE_LINE_BYTES) struct spin balance_lock;
 	/* Under it: pages that move for balance; slab_age of what was done last. */
 	uint32_t moving, moved_at, halved_at, checked_at;
-	uint32_t idle_class; /* in whose pages expired items are looked for, if it is idle */
+	uint32_t idle_class; /* whose pages are searched for expired items, if it is idle */
 	_Atomic bool merged; /* some class takes another one's objects (class_merge.c) */
 	_Atomic uint64_t evicted_bytes, settled_at; /* ever; until when (slab_is_settled) */
 	/* Class that borrowed last (memory.c), and one; slab_age when one of large objects gave. */

@@ -182,7 +182,7 @@ struct store_core {
 	uint32_t evicted_ahead;                /* items evicted ahead of need, in this turn */
 	uint32_t crowded;                      /* work of this turn for sets without a slot */
 	uint64_t grown_for;  /* items for which a resize has done its work (resize.c); it wraps */
-	uint64_t considered; /* what it had done when it last considered one; it wraps */
+	uint64_t considered; /* done_so_far (resize.c) at its last check of the size; it wraps */
 	uint32_t unpublished, unpublished_class; /* objects of that class retired less those freed,
 						    not yet added to its retired_count */
 	uint32_t evacuated[EVACUATIONS];         /* work of this turn (store_limits.h) */

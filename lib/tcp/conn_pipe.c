@@ -31,12 +31,6 @@ conn_pipe_open(struct stack *s, struct conn *wire)
 	return pipe;
 }
 
-struct conn *
-conn_pipe_mate(const struct stack *s, const struct conn *c)
-{
-	return pipe_mate(stack_tcp(s), c);
-}
-
 uint32_t
 conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_t bytes_max)
 {

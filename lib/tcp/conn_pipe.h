@@ -23,8 +23,6 @@
 
 /* Opens a pipe without a call of opened(). Needs tcp_config.pipes. */
 struct conn *conn_pipe_open(struct stack *s, struct conn *wire);
-/* Returns the pipe of a wire, or the wire of a pipe; NULL if it has none. */
-struct conn *conn_pipe_mate(const struct stack *s, const struct conn *c);
 /* Takes up to bytes_max of the bytes that the service has written. Returns the number. */
 uint32_t conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_t bytes_max);
 /* Marks the end of the stream towards the service. */

@@ -4,10 +4,15 @@
  *
  * The window limits bytes. The frames of all connections are limited too, so that the port's pool
  * never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may
- * also stay unread, while its request waits or its replies have no room. So beyond a few frames a
- * connection holds no more than it leaves to others (dynamic thresholds, Choudhury and Hahne 1998),
- * and one frame for each connection is reserved for those that hold none; a burst of this turn may
- * take half of these.
+ * also stay unread, while its request waits or its replies have no room. Replies without room are
+ * the peer's fault: while frames are short, requests behind them have their connection's share of
+ * the budget. A request that waits for the service has frames by dynamic thresholds: beyond a few
+ * frames a connection holds no more than it leaves to others (Choudhury and Hahne 1998).
+ *
+ * One frame for each connection is reserved for those that hold none. Data that is read in the turn
+ * in which it comes borrows these frames. When the turn ends, frames that are still held go back:
+ * their data is dropped before it is acknowledged. So peers that do not read leave frames to
+ * everybody else.
  */
 #include "tcp.h"
 
@@ -336,13 +341,14 @@ static uint32_t
 frames_kept(struct tcp *t, struct conn *c)
 {
 	struct budget_place *place = &t->places[c->slot].frames;
-	const uint32_t held = c->rx.frames, reserve = rx_reserve(t);
+	const bool is_refused = (c->flags & CONN_WANT_WRITE) != 0;
+	const uint32_t held = c->rx.frames, reserve = rx_reserve(t) / (is_refused ? 1 : 2);
 
 	if (!t->frames.is_short)
 		return held;
 	if (t->frames.left <= reserve)
 		return held - min_u32(held - 1, reserve + 1 - t->frames.left);
-	if (!(c->flags & CONN_WANT_WRITE))
+	if (!is_refused)
 		return held;
 	budget_join(&t->frames, place, &c->peer_ip);
 	return budget_share(&t->frames, place);

@@ -189,7 +189,7 @@ FINE = [
     ("a longer word", {"lib/wire/frame2.h": f"int un{BANNED}ed;\n"}),
     ("a room in layers", LAYERED),
     ("a layer on two lines", {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame", above="seg.c\n  seg.h")}),
-    ("a question mark in a word", {"lib/wire/frame2.h": "int n; /* becomes ?. http://h/?q Often: n */\n"}),
+    ("a question mark in a word", {"lib/wire/frame2.h": "int n; /* becomes ?. http://h/?q | cas:24? | n */\n"}),
     ("a question in a string", {"lib/wire/frame2.h": 'static const char text[] = "/* whose? */";\n'}),
     ("a document at its limits, with a wide table and code",
      {"lib/wire/notes.md": "line\n" * 245 + f"{'x' * 110}\n| {'x' * 200} |\n    {'x' * 200}\n```\n{'x' * 200}\n"}),

@@ -19,6 +19,7 @@
 
 #include "base/check.h"
 #include "base/time_units.h"
+#include "support/sorted.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -234,14 +235,6 @@ talk_run(struct talk *t, uint32_t permille, uint64_t rtt_us, uint64_t seed)
 	return took;
 }
 
-static int
-by_value(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static bool
 fill_cell(struct cell *cell, const struct size *size, uint32_t permille, uint64_t rtt_us)
 {
@@ -266,7 +259,7 @@ fill_cell(struct cell *cell, const struct size *size, uint32_t permille, uint64_
 		cell->given_up += t.given_up;
 		cell->holes += t.holes;
 		cell->replies_s += t.waits / took / size->seeds;
-		qsort(t.wait_ns, t.waits, sizeof *t.wait_ns, by_value);
+		sort_u64(t.wait_ns, t.waits);
 		cell->slow_ms += t.waits == 0 ? 0
 					      : (double)t.wait_ns[t.waits - 1 - t.waits / 100] /
 							1e6 / size->seeds;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "stack/stack.h"
+#include "support/sorted.h"
 #include "tcp/syn_history.h"
 
 #include <stdlib.h>
@@ -310,18 +311,10 @@ build(struct flood_run *f)
 	}
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static uint64_t
 percentile(uint64_t *values, uint32_t count, uint32_t percent)
 {
-	qsort(values, count, sizeof *values, by_size);
+	sort_u64(values, count);
 	return count == 0 ? 0 : values[(uint64_t)count * percent / 100];
 }
 

@@ -10,6 +10,7 @@
 #include "sim_peer.h"
 #include "sim_wire.h"
 #include "stack/stack.h"
+#include "support/sorted.h"
 
 #include "support/test.h"
 
@@ -90,14 +91,6 @@ press(struct run *r)
 		sim_peer_send(r->greedy, ASK, sizeof ASK - 1);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void
 build(struct run *r, uint32_t requests_max, bool greedy)
 {
@@ -146,7 +139,7 @@ p99_ns(uint32_t requests_max, bool greedy)
 	}
 	check_eq(r->samples, SAMPLES);
 	check(!greedy || r->greedy_asked < GREEDY_MAX); /* it sent requests until the end */
-	qsort(r->took_ns, SAMPLES, sizeof r->took_ns[0], by_size);
+	sort_u64(r->took_ns, SAMPLES);
 	result = r->took_ns[SAMPLES * 99 / 100];
 	sim_peers_destroy(r->peers);
 	sim_wire_destroy(r->wire);

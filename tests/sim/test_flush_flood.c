@@ -7,6 +7,7 @@
  */
 #include "sim_service.h"
 
+#include "support/sorted.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -289,14 +290,6 @@ step(struct world *w)
 	sim_wire_turn(w->sim.wire, now_ns);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static struct result
 beside(const char *command)
 {
@@ -307,8 +300,8 @@ beside(const char *command)
 		step(w);
 	check_eq(w->samples, SAMPLES);
 	check_eq(sim_service_count(&w->sim, STORE_NO_MEMORY_COUNT), 0);
-	qsort(w->took.ns, SAMPLES, sizeof w->took.ns[0], by_size);
-	qsort(w->took.turns, SAMPLES, sizeof w->took.turns[0], by_size);
+	sort_u64(w->took.ns, SAMPLES);
+	sort_u64(w->took.turns, SAMPLES);
 	r = (struct result){
 		.p99_ns = w->took.ns[SAMPLES * 99 / 100],
 		.p99_turns = w->took.turns[SAMPLES * 99 / 100],

@@ -10,6 +10,7 @@
 #include "sim_peer.h"
 #include "sim_wire.h"
 #include "stack/stack.h"
+#include "support/sorted.h"
 
 #include "support/test.h"
 
@@ -198,14 +199,6 @@ destroy(struct run *r)
 	free(r);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static uint64_t
 p99_ns(struct load load)
 {
@@ -224,7 +217,7 @@ p99_ns(struct load load)
 		step(r);
 	}
 	check(r->samples > SAMPLES_MAX / 2);
-	qsort(r->took_ns, r->samples, sizeof r->took_ns[0], by_size);
+	sort_u64(r->took_ns, r->samples);
 	result = r->took_ns[r->samples * 99 / 100];
 	print_message(
 		"MSS %u, window %u, each asks in %u us: p99 %llu ns; %u values in %llu frames\n",

@@ -26,6 +26,10 @@ static_assert(WORDS <= POLICY_WORDS, "the policy's state fits");
 #define FEW_PART 32u
 /* A round of old objects, of new ones and of old ones again: then an object not used is found. */
 #define ROUNDS_MAX 3u
+/* Looks of a call that finds no victim before a round of old objects ends early, as all of them may
+ * be in use; and before any live object is a victim. */
+#define TO_NEW_AFTER (HAND_LOOKS_MAX / 2)
+#define ANY_AFTER    (HAND_LOOKS_MAX / 4 * 3)
 
 static enum object_state
 insert(const struct slab_class *c, uint64_t hash)
@@ -57,6 +61,13 @@ look(struct slab *sl, struct slab_class *c, const struct page *p, struct stretch
 	return count;
 }
 
+static void
+rounds_begin(struct slab_class *c, bool is_new)
+{
+	c->policy_word[WORD_LOOKS] = c->policy_word[WORD_FOUND] = 0;
+	c->policy_word[WORD_IS_NEW] = is_new;
+}
+
 /* Counts a look and the victims that it found. True if it ended the rounds of a kind. */
 static bool
 rounds_ended(struct slab_class *c, uint32_t found)
@@ -70,8 +81,7 @@ rounds_ended(struct slab_class *c, uint32_t found)
 	const bool stays = word[WORD_IS_NEW] != 0 &&
 			   word[WORD_FOUND] > c->per_page * slab_class_pages(c) / FEW_PART;
 
-	word[WORD_LOOKS] = word[WORD_FOUND] = 0;
-	word[WORD_IS_NEW] = stays || word[WORD_IS_NEW] == 0;
+	rounds_begin(c, stays || word[WORD_IS_NEW] == 0);
 	return !stays;
 }
 
@@ -95,10 +105,12 @@ choose(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs, u
 
 		if (p == NULL)
 			break;
+		if (looks == TO_NEW_AFTER && count == 0)
+			rounds_begin(c, true);
 		is_new = c->policy_word[WORD_IS_NEW] != 0;
 
-		const uint32_t found = look(sl, c, p, s, looks > HAND_LOOKS_MAX / 2 && count == 0,
-					    refs + count, &used);
+		const uint32_t found =
+			look(sl, c, p, s, looks > ANY_AFTER && count == 0, refs + count, &used);
 
 		count += found;
 		if (rounds_ended(c, found) && count != 0)

@@ -531,10 +531,6 @@ MUTANTS = {
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
     # Unread requests take more than their connection's share of the frames; out-of-order data takes any that is left; none is yielded.
     "FRAMES_NO_SHARE": [("tcp_rx.c", "	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&", "	return false && unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&")],
-    # Data of this turn has no frames of the reserve; what is lent is kept; frames are short no longer as soon as a few are left.
-    "FRAMES_NOT_LENT": [("tcp_rx.c", "	return (c->expected || c->rx.bytes <= c->rcv_nxt - c->last_ack_sent) &&", "	return c->expected &&")],
-    "FRAMES_LENT_FOR_GOOD": [("tcp_rx.c", "		if (c->rx.frames > keep)\n			drop_unacknowledged", "		if (false)\n			drop_unacknowledged")],
-    "FRAMES_SOON_ENOUGH": [("tcp_rx.c", "	t->frames.enough = frames - (frames - t->frames.reserve) / RX_ENOUGH_PART;", "	t->frames.enough = t->frames.low + 1;")],
     "OOO_NO_SHARE": [("tcp_ooo.c", "	if (budget_may_take(&t->frames, place, &c->peer_ip, held, 1))\n		return true;", "	if (t->frames.left > 0)\n		return true;")],
     "OOO_NO_YIELD": [("tcp_ooo.c", "	greedy = ooo_greedy(t);\n", "	greedy = c;\n")],
     # A handshake has a place from its first byte on; nobody yields one.

@@ -15,6 +15,8 @@
  */
 #include "base/time_units.h"
 
+#include "../../support/sorted.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -41,18 +43,10 @@ static struct {
 	double shares[2];
 } court;
 
-static int
-by_size(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double
 median(double *values)
 {
-	qsort(values, LOOKS, sizeof *values, by_size);
+	sort_doubles(values, LOOKS);
 	return values[LOOKS / 2];
 }
 
