@@ -63,11 +63,18 @@ void budget_create(struct budget *b, struct region *region, uint32_t total, uint
  * rarely. */
 void budget_count_always(struct budget *b);
 
+/* True if no shortage begins, goes on or ends now. */
+static inline bool
+budget_is_plenty(const struct budget *b)
+{
+	return b->left >= b->low && !b->is_short;
+}
+
 /* Begins or ends a shortage. Call once a turn. */
 static inline void
 budget_look(struct budget *b)
 {
-	if (likely(b->left >= b->low && !b->is_short))
+	if (likely(budget_is_plenty(b)))
 		return;
 	if (!b->is_short) {
 		b->is_short = true;

@@ -63,9 +63,9 @@ struct evict {
 	uint64_t evicted_ns;  /* when a connection was last evicted */
 	/* Required progress in EVICT_STALL_US is 1/part of what is held, from that report. */
 	uint32_t part;
-	uint32_t slot;                            /* slot to be scanned next */
-	uint16_t shortage;                        /* number of this shortage, from 1; wraps */
-	bool sendq_short, frames_short, pressure; /* memory that is short */
+	uint32_t slot;     /* slot to be scanned next */
+	uint16_t shortage; /* number of this shortage, from 1; wraps */
+	bool pressure;     /* the service lacks memory */
 };
 
 /* The process was paused between these two turns, most recently. */

@@ -47,17 +47,23 @@ evict_create(struct tcp *t, struct region *region)
 	t->places = region_take(region, t->cfg.conns_max * sizeof *t->places, CACHE_LINE_BYTES);
 }
 
+static inline bool
+sendq_is_short(const struct tcp *t)
+{
+	return t->pool.chunks.is_short || t->pool.pieces.is_short;
+}
+
 /* Returns the kinds of scarce memory that the connection holds. */
 static uint32_t
-evict_kinds(const struct evict *e, const struct conn *c)
+evict_kinds(const struct tcp *t, const struct conn *c)
 {
 	uint32_t kinds = 0;
 
 	if (c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT || c->flags & CONN_ACTIVE)
 		return 0;
-	if ((e->sendq_short || e->pressure) && c->tx.bytes > 0)
+	if ((sendq_is_short(t) || t->evict.pressure) && c->tx.bytes > 0)
 		kinds = EVICT_SLOW_READER;
-	if (!e->frames_short)
+	if (!t->frames.is_short)
 		return kinds;
 	if (c->tx.bytes > 0 && c->rx.frames > 0)
 		return kinds | EVICT_BLOCKED_READER;
@@ -212,7 +218,7 @@ may_evict(const struct tcp *t)
 {
 	const struct evict *e = &t->evict;
 
-	return e->sendq_short || e->frames_short ||
+	return sendq_is_short(t) || t->frames.is_short ||
 	       (e->pressure_ns == t->net.now_ns &&
 		t->net.now_ns - e->evicted_ns >= EVICT_PRESSURE_NS);
 }
@@ -226,7 +232,7 @@ evict_worst(struct tcp *t)
 
 	for (uint32_t i = 0; i < EVICT_SCAN_SLOTS && i < t->cfg.conns_max; i++) {
 		struct conn *c = &t->conns[e->slot];
-		const uint32_t kinds = evict_kinds(e, c);
+		const uint32_t kinds = evict_kinds(t, c);
 		const bool over = holds_too_much(t, c);
 		const uint32_t stalled = kinds != 0 ? stall_check(t, c, kinds, over) : 0;
 
@@ -245,20 +251,18 @@ evict_worst(struct tcp *t)
 	conn_reset(t, worst);
 }
 
-void
-evict_tick(struct tcp *t)
+static __attribute__((noinline)) void
+evict_short(struct tcp *t)
 {
 	struct evict *e = &t->evict;
 
 	budget_look(&t->pool.chunks);
 	budget_look(&t->pool.pieces);
-	e->sendq_short = t->pool.chunks.is_short || t->pool.pieces.is_short;
 	budget_look(&t->frames);
-	e->frames_short = t->frames.is_short;
 	/* After a report of the service, connections are observed for EVICT_OBSERVE_NS; otherwise
 	 * none is observed long enough to count as stalled. */
 	e->pressure = e->pressure_ns != 0 && t->net.now_ns - e->pressure_ns < EVICT_OBSERVE_NS;
-	if (likely(!e->sendq_short && !e->frames_short && !e->pressure)) {
+	if (!sendq_is_short(t) && !t->frames.is_short && !e->pressure) {
 		e->since_ns = 0;
 		return;
 	}
@@ -268,6 +272,17 @@ evict_tick(struct tcp *t)
 		tcp_count(t, TCP_MEMORY_PRESSURE);
 	}
 	evict_worst(t);
+}
+
+void
+evict_tick(struct tcp *t)
+{
+	const struct evict *e = &t->evict;
+
+	if (likely(budget_is_plenty(&t->frames) && budget_is_plenty(&t->pool.chunks) &&
+		   budget_is_plenty(&t->pool.pieces) && (e->since_ns | e->pressure_ns) == 0))
+		return;
+	evict_short(t);
 }
 
 uint64_t

@@ -153,7 +153,7 @@ rcv_autotune_measure(struct tcp *t, struct conn *c)
 		return;
 	want = RCV_AUTOTUNE_GAIN * min_u32(read_per_rtt(c, us), RX_WINDOW_MAX / RCV_AUTOTUNE_GAIN);
 	rcv_autotune_start(t, c);
-	if (t->evict.frames_short || want < c->rcv_limit / RCV_AUTOTUNE_GAIN)
+	if (t->frames.is_short || want < c->rcv_limit / RCV_AUTOTUNE_GAIN)
 		rcv_limit_set(t, c, c->rcv_limit / 2);
 	else if (want > c->rcv_limit)
 		rcv_autotune_grow(t, c, want);
