@@ -11,16 +11,16 @@
 #ifndef CLOCKOO_SERVE_INTERNAL_H
 #define CLOCKOO_SERVE_INTERNAL_H
 
-#include "hot_keys.h"
-#include "residence.h"
 #include "serve.h"
 #include "serve_link.h"
 #include "serve_shared.h"
 #include "serve_tls.h"
 #include "serve_work.h"
-#include "slow_log.h"
 
 #include "base/check.h"
+#include "observe/hot_keys.h"
+#include "observe/residence.h"
+#include "observe/slow_log.h"
 #include "proto/mc_binary.h"
 #include "proto/mc_reply.h"
 #include "proto/mc_req.h"

@@ -10,8 +10,8 @@
 #include "admin/stat_names.h"
 #include "flash/flash_stats.h"
 #include "front/front_stats.h"
-#include "serve/hot_keys.h"
-#include "serve/slow_log.h"
+#include "observe/hot_keys.h"
+#include "observe/slow_log.h"
 #include "serve/serve_await.h"
 
 #include <stdlib.h>
