@@ -46,13 +46,13 @@ void admin_slow_tick_mt(struct serve_shared *shared, uint64_t now_ns);
 void admin_sources_tick_mt(struct serve_shared *shared);
 
 /* All that `stats` and its tables show, as text, for one thread that is no core: `stats net` and an
- * end of line begin a reply, rows follow as a client gets them. supplier: whose rows they have,
- * fit to be called by that thread; NULL: none. Zeroed memory. */
+ * end of line begin a reply, rows follow as a client gets them. rows: those of a backend, fit
+ * to be called by that thread; NULL: none. Zeroed memory. */
 struct admin_snapshot;
-struct serve_supplier;
+struct serve_rows;
 size_t admin_snapshot_bytes(void);
 struct admin_snapshot *admin_snapshot_create(struct region *region, struct serve_shared *shared,
-					     const struct serve_supplier *supplier);
+					     const struct serve_rows *rows);
 /* Bytes written; whole rows, as many as find room. */
 size_t admin_snapshot_write_mt(struct admin_snapshot *s, const struct serve_clock *clock,
 			       uint8_t *to, size_t room);

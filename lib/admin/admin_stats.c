@@ -91,7 +91,7 @@ restart_kind(const struct serve_shared *sh)
 }
 
 /* A front's items are copies: when one is over a server is asked, and nothing is missed yet. */
-#define OWN(number) (sv->writes_wait ? 0 : (number))
+#define OWN(number) (sv->rows.mode >= BACKEND_WRITES ? 0 : (number))
 
 /* In memcached's order, which some people read by eye: X(kind, name, value). UNSUPPORTED and NONE
  * are names that tools expect, for mechanisms that do not exist here. */
@@ -391,13 +391,11 @@ execute_stats(struct serve *sv, struct op *op)
 static void
 reset(struct serve *sv)
 {
-	const struct serve_supplier *supplier = serve_supplier_of(sv);
-
 	shared_reset(sv->shared);
 	/* What stands behind the reset in this turn is counted. */
 	prefixes_clear(sv);
-	if (supplier != NULL && supplier->reset != NULL)
-		supplier->reset(supplier->arg);
+	if (sv->rows.reset != NULL)
+		sv->rows.reset(sv->rows.arg);
 }
 
 /* One packet a row and an empty one behind them; what text answers with a line of its own is the

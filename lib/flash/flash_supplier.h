@@ -1,5 +1,5 @@
 /*
- * flash_supplier.h - what one core's store lacks, from the tier: the supplier of serve_await.h.
+ * flash_supplier.h - what one core's store lacks, from the tier: the supplier of backend.h.
  *
  * An ask is looked up, its candidates are read one after the other, and the record of its key is
  * told, or becomes an item of the store (FLASH.md, sections 5 and 7, whose letters name the rules).
@@ -24,7 +24,7 @@
 #include "flash_tier.h"
 
 #include "base/list.h"
-#include "serve/serve_await.h"
+#include "backend/backend.h"
 
 #define FLASH_SMALL_PAGES    2u /* of most reads */
 #define FLASH_READS_MAX      8u
@@ -81,5 +81,7 @@ struct flash_supplier *flash_supplier_create(struct region *region,
 
 /* For serve_supplier_attach. */
 struct serve_supplier flash_supplier_of(struct flash_supplier *supplier);
+/* For serve_rows_attach. */
+struct serve_rows flash_supplier_rows(struct flash_supplier *supplier);
 
 #endif

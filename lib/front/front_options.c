@@ -7,7 +7,7 @@
 #include "front_names.h"
 #include "front_servers.h"
 #include "front_slots.h"
-#include "serve/serve_await.h"
+#include "backend/backend.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

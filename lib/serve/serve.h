@@ -100,7 +100,7 @@ enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 struct serve_config {
 	uint32_t conns_max;         /* the stack's */
 	uint32_t conns_spare;       /* of them, to answer connections beyond -c */
-	uint32_t links_max;         /* of them, for a supplier's own (serve_link.h) */
+	uint32_t links_max;         /* of them, for a supplier's own (backend/backend_link.h) */
 	uint32_t conn_requests_max; /* -R: requests (lines) of one connection a turn */
 	uint32_t core;              /* index of this core, for its store_core */
 };

@@ -3,7 +3,6 @@
  * request in it is dropped and counted; each command has a message of its own as its reply.
  * Datagrams that a turn has no time for stay in the stack.
  */
-#include "await_kept.h"
 #include "serve_message.h"
 #include "serve_parse.h"
 
@@ -69,12 +68,11 @@ line_is_whole(const struct datagram_cursor *dc, struct view rest)
 }
 
 static bool
-supplier_hears(struct serve *sv, const struct datagram_cursor *dc, struct view rest)
+links_receive(struct serve *sv, const struct datagram_cursor *dc, struct view rest)
 {
-	const struct serve_supplier *supplier = serve_supplier_of(sv);
+	const struct serve_link_user *user = &sv->links;
 
-	return supplier != NULL && supplier->hear != NULL &&
-	       supplier->hear(supplier->arg, &dc->list[dc->next].from, rest);
+	return user->received != NULL && user->received(user->arg, &dc->list[dc->next].from, rest);
 }
 
 /* A command that is not allowed over UDP becomes an error. False: it is a reply. Answered with an
@@ -87,7 +85,7 @@ op_check_udp(struct serve *sv, struct datagram_cursor *dc, struct op *op, struct
 		datagram_drop(sv, dc, UDP_DROP_REPLY);
 		return false;
 	}
-	if (op->req.verb == MC_BAD && (op->req.flags & MC_FIRST) && supplier_hears(sv, dc, rest)) {
+	if (op->req.verb == MC_BAD && (op->req.flags & MC_FIRST) && links_receive(sv, dc, rest)) {
 		datagram_next(dc);
 		return false;
 	}
@@ -140,7 +138,7 @@ line_abort(struct serve *sv, struct datagram_cursor *dc, struct view rest)
 	op_from_datagram(sv, dc, rest, rest.len);
 }
 
-static inline void
+void
 datagram_step(struct serve *sv, struct datagram_cursor *dc)
 {
 	const struct view rest = {dc->text.data + dc->at, dc->text.len - dc->at};
@@ -166,13 +164,6 @@ static bool
 next_waits(const struct serve *sv)
 {
 	return messages_source_waits(sv, &sv->datagrams.list[sv->datagrams.next].from);
-}
-
-/* A line that is begun is answered, whoever's messages wait: it is a message, too. */
-static inline bool
-cursor_in_line(const struct datagram_cursor *dc)
-{
-	return dc->text.data != NULL && (dc->parser.in_line || dc->parser.swallow);
 }
 
 bool
@@ -252,86 +243,6 @@ others_find(struct serve *sv)
 	dc->count = end;
 }
 
-/* ---- what has waited for a supplier ---- */
-
-static void
-awaited_step(struct serve *sv, struct awaited_line *line)
-{
-	struct datagram_cursor *dc = &line->cursor;
-	const struct mc_parser before = dc->parser;
-	const uint32_t count = sv->op_count, at = dc->at;
-	struct op *op = &sv->ops[count];
-
-	if (!before.in_line)
-		line->line_at = at;
-	datagram_step(sv, dc);
-	if (sv->op_count == count)
-		return;
-	op->before = before;
-	op->in_place = false;
-	if (at < line->counted) /* when it came */
-		op->req.flags &= (uint8_t)~MC_FIRST;
-}
-
-/* Between two requests it waits for messages of its source, as others do. */
-static bool
-awaited_may_begin(const struct serve *sv, const struct awaited_line *line)
-{
-	return !messages_turn_is_full(sv) &&
-	       (!messages_pending(sv) || !messages_source_waits(sv, &line->datagram.from));
-}
-
-/* Its requests, up to where the pass is full. */
-static void
-awaited_line_parse(struct serve *sv, struct awaited_line *line)
-{
-	struct datagram_cursor *dc = &line->cursor;
-
-	if (dc->parser.in_line)
-		line->cut = line->line_at;
-	while (sv->op_count < OPS_MAX && dc->next == 0 &&
-	       (cursor_in_line(dc) || awaited_may_begin(sv, line)))
-		awaited_step(sv, line);
-}
-
-/* Is a message being composed for the first one? */
-static bool
-awaited_line_is_open(const struct awaits *aw)
-{
-	return !list_empty(&aw->lines_ready) &&
-	       container_of(aw->lines_ready.next, struct awaited_line, link)->cursor.parser.in_line;
-}
-
-/* False: one of them is not at its line's end. */
-static bool
-awaited_parse(struct serve *sv)
-{
-	struct awaits *aw = sv->awaits;
-
-	sv->read_bufs_in_use |= aw->asked_in_turn; /* an earlier pass has */
-	if (list_empty(&aw->lines_ready) && list_empty(&aw->answered_udp))
-		return true;
-	sv->read_bufs_in_use = true;
-	if (sv->datagrams.text.data != NULL && sv->datagrams.parser.in_line)
-		return true; /* a message is being composed */
-	if (!awaited_line_is_open(aw))
-		awaited_writes_parse(sv);
-	for (uint32_t i = 0; i < AWAITED_LINES_MAX && sv->op_count < OPS_MAX; i++) {
-		struct awaited_line *line;
-
-		if (list_empty(&aw->lines_ready))
-			break;
-		line = container_of(aw->lines_ready.next, struct awaited_line, link);
-		awaited_line_parse(sv, line);
-		if (cursor_in_line(&line->cursor))
-			break;
-		list_unlink(&line->link);
-		list_push_back(line->cursor.next != 0 ? &aw->lines_executed : &aw->lines_ready,
-			       &line->link);
-	}
-	return !awaited_line_is_open(aw);
-}
-
 void
 datagrams_parse(struct serve *sv)
 {
@@ -339,7 +250,7 @@ datagrams_parse(struct serve *sv)
 
 	if (unlikely(sv->message_count != 0) && messages_pending(sv))
 		others_find(sv);
-	if (unlikely(sv->awaits != NULL) && !awaited_parse(sv))
+	if (unlikely(sv->backend_mode != BACKEND_NONE) && !sv->backend_ops->datagrams_parse(sv))
 		return;
 	while (sv->op_count < OPS_MAX && dc->next < dc->count) {
 		if (dc->text.data == NULL)
@@ -350,8 +261,8 @@ datagrams_parse(struct serve *sv)
 			datagram_step(sv, dc);
 	}
 	/* The pass ends within a line: what begins it is to be known once a later key is missed
-	 * (awaited_lines_pass_end), whatever this pass has met. */
-	if (unlikely(sv->awaits != NULL) && cursor_in_line(dc))
+	 * (serve_backend_ops.pass_end), whatever this pass has met. */
+	if (unlikely(sv->backend_mode != BACKEND_NONE) && cursor_in_line(dc))
 		sv->read_bufs_in_use = true;
 }
 

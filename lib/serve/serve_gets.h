@@ -2,7 +2,7 @@
  * serve_gets.h - what the fast paths of plain gets share: whose bytes they may read, how a reply
  * is written, what is counted of a run.
  *
- * Private to serve_fast_path.c and serve_tell.c.
+ * Private to serve_fast_path.c and lib/backend.
  *
  * Thread: core-local.
  */

@@ -12,7 +12,8 @@
 #define CLOCKOO_SERVE_INTERNAL_H
 
 #include "serve.h"
-#include "serve_link.h"
+#include "serve_backend.h"
+#include "serve_rows.h"
 #include "serve_shared.h"
 #include "serve_tls.h"
 #include "serve_work.h"
@@ -33,7 +34,8 @@ enum op_verb {
 	OP_SKIP,                      /* deferred, or its connection is closed */
 	OP_AUTH,                      /* a set that names a user (serve_auth.c) */
 	OP_AUTH_END,                  /* its body is complete */
-	OP_ANSWERED,                  /* a kept request, by a supplier (await_table.h) */
+	OP_KEPT_GET,                  /* a retrieval whose turn has come (backend/pending.h) */
+	OP_KEPT_WRITE,                /* a write that a backend has answered */
 	OP_VERB_COUNT,
 };
 
@@ -48,19 +50,12 @@ struct op {
 	bool probed;   /* store_probe() was called */
 	uint64_t hash;
 	struct mc_req req;         /* req.verb: enum mc_verb or enum op_verb */
-	struct datagram *datagram; /* NULL: from a connection */
+	struct datagram *datagram; /* of a connection only if op_is_kept(): its arrival */
 	struct view body;          /* with its end; data NULL: not all there yet */
 };
 
-enum exec_status {
-	EXEC_DONE,
-	EXEC_PARTIAL, /* the rest is in session->value, or comes with OP_ANSWERED */
-	EXEC_RETRY,   /* nothing is done yet: read it again next turn */
-	EXEC_NONE,    /* there was nothing to do, nor to count */
-};
-
 struct messages; /* serve_message.c */
-struct awaits;   /* await_table.h */
+struct awaits;   /* backend/pending.h */
 
 /* Where the parsing of datagrams stands. */
 struct datagram_cursor {
@@ -95,9 +90,10 @@ struct serve {
 	union {
 		uint16_t few_behind; /* 0: requests are parsed behind others */
 		struct {
-			bool under_pressure;  /* of chunks or memory: none behind what may wait */
-			bool writes_wait : 1; /* for a supplier: none behind a write */
-			bool brings : 1;      /* some do: none behind one of these */
+			bool under_pressure; /* of chunks or memory: none behind what may wait */
+			/* enum verb_trait of verbs that a backend may answer later: none behind one
+			 * of these. */
+			uint8_t later_traits;
 		};
 	};
 	uint32_t fills_pressure_s;                 /* when a value last found no memory; 0: never */
@@ -147,16 +143,17 @@ struct serve {
 		uint8_t gets_are_slow; /* 0: plain gets take the fast path */
 		struct {
 			bool observed : 1; /* some watcher wants to know, or prefixes are counted */
-			bool supplied : 1; /* misses are not answered at once */
-			bool copies_wait : 1; /* nor are hits: the supplier is asked */
-			bool late : 1;        /* the pass has requests that came before this turn */
+			bool late : 1;     /* the pass has requests that came before this turn */
+			uint8_t backend_mode : 3; /* enum serve_backend_mode */
 		};
 	};
 	struct store_class_map class_map;
 	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX */
 
-	struct awaits *awaits; /* NULL: no supplier is asked for what is missed */
+	const struct serve_backend_ops *backend_ops; /* NULL: BACKEND_NONE */
+	struct awaits *awaits;
 	struct serve_link_user links;
+	struct serve_rows rows;
 	struct serve_tls *tls;                 /* NULL: connections are plain */
 	uint64_t get_lengths[GET_LENGTHS];     /* " 0 LENGTH CR LF" as eight bytes */
 	uint8_t get_length_bytes[GET_LENGTHS]; /* of them that count */
@@ -192,7 +189,7 @@ enum verb_trait {
 	VERB_ENDS_PASS = 1u << 4,
 	/* May need a share of the turn's work: copies a value (copy_admit), or moves a page. */
 	VERB_TAKES_WORK = 1u << 5,
-	VERB_BRINGS = 1u << 6, /* may wait for what a supplier brings (await_brings) */
+	VERB_BRINGS = 1u << 6, /* may wait for a key that a second tier promotes */
 };
 extern const uint8_t verb_traits[OP_VERB_COUNT];
 
@@ -206,6 +203,13 @@ static inline bool
 op_closes_conn(const struct op *op)
 {
 	return unlikely(op_is(op, VERB_CLOSES) || (op->req.flags & MC_CLOSE_AFTER));
+}
+
+/* True for a request that a backend has answered: op->datagram says when it arrived. */
+static inline bool
+op_is_kept(const struct op *op)
+{
+	return op->req.verb == OP_KEPT_GET || op->req.verb == OP_KEPT_WRITE;
 }
 
 static inline bool

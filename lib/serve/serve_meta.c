@@ -3,7 +3,6 @@
  * item, one about to expire (R) or one that a get has just made (N) is to be fetched anew by one
  * client: the store decides which one sees W; all others see Z.
  */
-#include "await_table.h"
 #include "serve_record.h"
 
 #include "store/introspect.h"
@@ -199,7 +198,7 @@ find(struct serve *sv, struct op *op, struct found *f)
 }
 
 static struct mc_meta_item
-show(const struct serve *sv, const struct op *op, const struct found *f, bool copy)
+show(const struct serve *sv, const struct op *op, const struct found *f)
 {
 	const struct item *it = f->item;
 
@@ -215,7 +214,7 @@ show(const struct serve *sv, const struct op *op, const struct found *f, bool co
 		.client_flags = item_flags(it),
 		.ttl_s = ttl_s(sv, f->ttl_expiry_s),
 		.idle_s = f->idle_s,
-		.cas = copy ? await_copy_cas(sv, it) : f->cas,
+		.cas = f->cas,
 	};
 }
 
@@ -261,7 +260,7 @@ mg_answered(struct serve *sv, struct op *op, const struct serve_answer *answer)
 				.fetched = answer->fetched,
 				.idle_s = answer->idle_s,
 				.ttl_expiry_s = item_expiry_s(answer->item)};
-	struct mc_meta_item shown = show(sv, op, &f, false);
+	struct mc_meta_item shown = show(sv, op, &f);
 
 	shown.cas = answer->cas;
 	shown.won = answer->won;
@@ -278,28 +277,8 @@ mg_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	return answer->item != NULL ? mg_answered(sv, op, answer) : mg_missed(sv, op);
 }
 
-static enum exec_status
-mg_awaited(struct serve *sv, struct op *op)
-{
-	struct serve_answer answer;
-	const enum await_status status = await_read(sv, op, &answer);
-	enum exec_status a = EXEC_DONE;
-
-	if (status == AWAIT_LATER)
-		return await_later(op);
-	if (status == AWAIT_ANSWERED) {
-		a = mg_told(sv, op, &answer);
-		await_end(sv, op);
-		return a;
-	}
-	serve_count(sv, CMD_META);
-	record_get(sv, op, NULL, has_flag(op, MC_FLAG_SET_EXPTIME));
-	await_fail(sv, op, &answer);
-	return a;
-}
-
 enum exec_status
-mg_execute(struct serve *sv, struct op *op, const struct item *it, bool copy)
+mg_execute(struct serve *sv, struct op *op, const struct item *it, const uint64_t *cas)
 {
 	const bool touch = has_flag(op, MC_FLAG_SET_EXPTIME);
 	struct found f = {.item = it};
@@ -312,26 +291,17 @@ mg_execute(struct serve *sv, struct op *op, const struct item *it, bool copy)
 		record_made(sv, op, f.item, touch);
 	else
 		record_get(sv, op, f.item, touch);
-	return f.item != NULL ? reply_found(sv, op, f.item, show(sv, op, &f, copy))
-			      : mg_missed(sv, op);
+	if (f.item == NULL)
+		return mg_missed(sv, op);
+	if (cas != NULL)
+		f.cas = *cas;
+	return reply_found(sv, op, f.item, show(sv, op, &f));
 }
 
 enum exec_status
 execute_mg(struct serve *sv, struct op *op)
 {
-	return mg_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key), false);
-}
-
-enum exec_status
-mg_supplied(struct serve *sv, struct op *op)
-{
-	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
-	const enum serve_copy copy = await_copy(sv, &op->req, it);
-
-	if (copy == SERVE_COPY_NONE)
-		return mg_awaited(sv, op);
-	await_copies_used(sv, op, 1);
-	return mg_execute(sv, op, copy == SERVE_COPY_HERE ? it : NULL, true);
+	return mg_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key), NULL);
 }
 
 /* ---- ms ---- */
@@ -598,8 +568,7 @@ me_execute(struct serve *sv, struct op *op, const struct item *it)
 
 	serve_count(sv, CMD_META);
 	record_lookup(sv, op, it);
-	/* A front's may be what stands for a copy, or the knowledge that there is none. */
-	if (it == NULL || (sv->writes_wait && await_copy(sv, &op->req, it) != SERVE_COPY_HERE)) {
+	if (it == NULL) {
 		reply_echo(sv, op, MC_META_EN);
 		return EXEC_DONE;
 	}

@@ -4,11 +4,10 @@
  * A connection is visited once a pass. Three limits are checked before each operation: batch size,
  * requests per turn, reply credit.
  */
-#include "await_table.h"
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"
-#include "serve_pipeline.h"
+#include "serve_parse.h"
 #include "serve_since.h"
 #include "serve_stream.h"
 
@@ -46,7 +45,7 @@ read_buf_is_stale(const struct serve *sv, const struct session *ss)
 static bool
 kept_are_stale(const struct serve *sv, const struct session *ss)
 {
-	return session_kept(ss) != NULL && ss->value.item != NULL &&
+	return ss->kept != NULL && ss->value.item != NULL &&
 	       sv->clock.now_s - ss->active_s >= READ_BUF_STALE_S;
 }
 
@@ -135,7 +134,7 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 			return chunk_wait(sv, ss);
 	} else {
 		if (unlikely(ss->awaits != NULL))
-			awaits_rebase(sv, ss, sv->op_count);
+			sv->backend_ops->bytes_move(sv, ss, sv->op_count);
 		if (ss->read_buf_at > 0) /* others stood before it, and are read */
 			ss->read_buf_since_s = sv->clock.now_s;
 		ss->read_buf_len -= ss->read_buf_at;
@@ -159,7 +158,7 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 		return PARSE_CONTINUE;
 	/* An end of the stream inside a line: no client waits for its answer, but maybe for those
 	 * to kept requests before it. */
-	return conn_eof(ss->conn) && session_kept(ss) == NULL ? close_push(sv, ss) : PARSE_WAIT;
+	return conn_eof(ss->conn) && ss->kept == NULL ? close_push(sv, ss) : PARSE_WAIT;
 }
 
 /*
@@ -215,7 +214,7 @@ waiting_traits(const struct serve *sv)
 {
 	if (sv->under_pressure)
 		return VERB_RETURNS_VALUE | VERB_WRITES;
-	return sv->writes_wait ? VERB_WRITES : VERB_BRINGS;
+	return sv->later_traits;
 }
 
 /* Whether the request can be taken with its body. While it may have to wait, only one that fits a
@@ -306,9 +305,8 @@ body_step(struct serve *sv, struct session *ss)
 {
 	const enum parse_step step = body_receive(sv, ss);
 
-	return step == PARSE_CONTINUE && (sv->writes_wait | sv->brings) && ss->pass_ops > 0
-		       ? PARSE_NEXT_PASS
-		       : step;
+	return step == PARSE_CONTINUE && sv->later_traits != 0 && ss->pass_ops > 0 ? PARSE_NEXT_PASS
+										   : step;
 }
 
 __attribute__((noinline)) void
@@ -420,22 +418,14 @@ reply_resume(struct serve *sv, struct session *ss)
 	}
 }
 
-/* Whether its request must wait longer. Memory becomes free from turn to turn, not within one. */
+/* True if its request must wait longer. Memory becomes free from turn to turn, not within one. */
 static __attribute__((noinline)) bool
 still_waiting(struct serve *sv, struct session *ss)
 {
 	enum fill_quota_state look;
 
-	if (ss->memory_wait_turns == 0) {
-		if (ss->newer_since_ns != 0 && ss->read_buf_at >= ss->newer_at) {
-			ss->read_buf_since_ns = ss->newer_since_ns;
-			ss->newer_since_ns = 0;
-		}
-		gets_tell(sv, ss);
-		if (ss->ahead)
-			gets_ask_ahead(sv, ss);
-		return awaits_wait(sv, ss);
-	}
+	if (ss->memory_wait_turns == 0)
+		return !sv->backend_ops->resume(sv, ss);
 	if (fill_quota_sleeps(sv, ss))
 		return true; /* the peer's retransmission makes it ready */
 	look = fill_quota_state(sv, ss);
@@ -463,6 +453,12 @@ visit_end(struct serve *sv, struct session *ss, enum parse_step step)
 		sv->read_bufs_in_use = true;
 }
 
+void
+session_visit_end(struct serve *sv, struct session *ss, enum parse_step step)
+{
+	visit_end(sv, ss, step);
+}
+
 /* Bounded: every step but the last makes an operation, or uses up bytes that were there. */
 static void
 conn_parse(struct serve *sv, struct session *ss)
@@ -483,17 +479,13 @@ conn_parse(struct serve *sv, struct session *ss)
 	if (unlikely(ss->sched != SCHED_READY) && !sched_visit(sv, ss))
 		return;
 	if (unlikely(ss->waits != 0)) {
-		if (session_kept(ss) != NULL && !reply_resume(sv, ss))
+		if (ss->kept != NULL && !reply_resume(sv, ss))
 			return;
 		if (still_waiting(sv, ss))
 			return;
 		ss->ahead = false;
 		ss->newer_since_ns = 0;
 		sv->read_bufs_in_use = true; /* what it got for its wait goes back */
-		if (session_keeps_open(ss)) {
-			visit_end(sv, ss, kept_behind_parse(sv, ss));
-			return;
-		}
 	}
 	if (!reply_resume(sv, ss))
 		return;

@@ -10,14 +10,6 @@
 
 #include "serve_internal.h"
 
-/* How parsing a connection goes on. */
-enum parse_step {
-	PARSE_CONTINUE,
-	PARSE_NEXT_PASS, /* something is left that another pass can do */
-	PARSE_NEXT_TURN, /* its share of this turn is used up */
-	PARSE_WAIT,      /* for an event of the stack */
-};
-
 void conns_parse(struct serve *sv);
 /* All read buffers are taken: a connection that holds one too long is reset. */
 void read_buf_make_room(struct serve *sv);
@@ -31,6 +23,16 @@ void datagrams_keep_rest(struct serve *sv);
 bool datagrams_readable(const struct serve *sv);
 /* The pass has been executed: messages are sent, and of whom they still wait is passed over. */
 void datagrams_pass_over(struct serve *sv);
+/* Parses the next request at the cursor, whose datagram is open. */
+void datagram_step(struct serve *sv, struct datagram_cursor *dc);
+
+/* A line that is begun is answered, whoever's messages wait: it is a message, too. */
+static inline bool
+cursor_in_line(const struct datagram_cursor *dc)
+{
+	return dc->text.data != NULL && (dc->parser.in_line || dc->parser.swallow);
+}
+
 /* Bytes of a body that was not all there with its line (serve_body.c). */
 enum parse_step body_receive(struct serve *sv, struct session *ss);
 
@@ -40,6 +42,8 @@ enum parse_step body_receive(struct serve *sv, struct session *ss);
  * It is gathered in a read buffer, to its end and no further, so that what follows is read from its
  * frame again. need: so many bytes instead, MC_LINE_MAX at most. */
 enum parse_step request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need);
+/* The session's visit ends with this step. */
+void session_visit_end(struct serve *sv, struct session *ss, enum parse_step step);
 /* Of all that a pass reads of a connection the first bytes count. */
 void session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns);
 
@@ -115,8 +119,5 @@ uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
 uint32_t gets_execute_hits(struct serve *sv, uint32_t first);
 /* As the fast path, where some requests came before this turn. */
 uint32_t gets_execute_late(struct serve *sv, uint32_t first);
-/* Plain gets that waited: as far as their answers are here they are told, in order, without being
- * parsed again. What is for another path stays. */
-void gets_tell(struct serve *sv, struct session *ss);
 
 #endif

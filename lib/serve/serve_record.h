@@ -131,9 +131,6 @@ struct executed {
 
 /* Its key, and who sent it, if that was a datagram (serve_slow.c). */
 void executed_name(struct executed *e, const struct op *op);
-/* The session's first kept request: since when it was here, and what it is counted as. */
-uint64_t kept_since_ns(const struct session *ss);
-uint8_t kept_class(const struct session *ss);
 
 /* Of a retrieval: counts of all that were told, or of those that missed. */
 static inline uint64_t
@@ -158,14 +155,8 @@ execution_begin(const struct serve *sv, const struct op *op)
 	e.class = verb_classes[op->req.verb];
 	e.key_len = 0;
 	e.port = 0;
-	if (ss == NULL) {
-		e.since_ns = datagram_since_ns(sv, op->datagram);
-	} else if (op->req.verb == OP_ANSWERED) {
-		e.since_ns = kept_since_ns(ss);
-		e.class = kept_class(ss);
-	} else {
-		e.since_ns = session_since_ns(sv, ss);
-	}
+	e.since_ns = ss == NULL || op_is_kept(op) ? datagram_since_ns(sv, op->datagram)
+						  : session_since_ns(sv, ss);
 	e.gets = gets_told(sv);
 	e.misses = gets_missed(sv);
 	if (e.class == VERB_CLASS_GET ? !op_last(op)

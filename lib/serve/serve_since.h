@@ -49,7 +49,7 @@ record_late(struct serve *sv, const struct asker *who, uint32_t kind_row, uint64
 
 	if (ss != NULL && since_ns <= ss->waited_ns)
 		reason = (enum slow_reason)ss->waited;
-	else if (ss == NULL && sv->awaits != NULL)
+	else if (ss == NULL && sv->backend_mode != BACKEND_NONE)
 		reason = SLOW_SUPPLIER;
 	residence_late(&sv->residence,
 		       reason == SLOW_LATER ? kind_row : RESIDENCE_KIND_ROWS + (uint32_t)reason,

@@ -84,7 +84,7 @@ enum session_sched {
 	SCHED_WATCHER, /* its connection watches: no requests are read any more */
 	SCHED_QUEUED,  /* it waits for its share of a turn's work (serve_work.h) */
 	SCHED_NEXT,    /* it was taken out of that queue as the next one */
-	SCHED_LINK,    /* a supplier's own: no requests come on it (serve_link.h) */
+	SCHED_LINK,    /* a backend's own: no requests come on it (backend_link.h) */
 	SCHED_WIRE,    /* of a pipe, on which they come (serve_tls.h) */
 };
 
@@ -137,15 +137,17 @@ struct session {
 	bool has_credit;       /* the stack has room for the next operation's reply, this turn */
 	bool await_counted;    /* its next request was counted when it came */
 	bool ahead;            /* gets behind those that were asked for may be, too */
-	bool passes_on;        /* an answer may be told once more, before what the store has */
 	bool pipeline_stopped; /* nothing more is asked for before a kept request is told */
 	uint8_t reads_behind;  /* its last write, and kept */
+	uint8_t passed_on;     /* awaits that answer a later key of their line, too */
 	uint32_t ahead_at;     /* where those begin: in the read buffer, or at its end... */
 	struct mc_parser ahead_parser; /* ... and what it is there */
 	uint64_t left_out;             /* a bit for some hashes each: of gets that wait unasked */
 	uint16_t await_lane;           /* where it waits for a place, or has one granted */
 	uint64_t await_since_ns;       /* since when it has waited for a place; 0: it does not */
-	struct await *awaits;          /* await_table.h */
+	/* Of retrievals whose bytes are executed again, or of kept requests: one of the two lists
+	 * is empty (backend/pending.h). */
+	struct await *awaits, *kept;
 
 	/* A chunk while a line is cut, or while requests were deferred: bytes read_buf_at to
 	 * read_buf_len stand before what conn_peek shows. */

@@ -1,15 +1,15 @@
 /*
- * await_kept.h - requests that are kept until they are told: writes that a supplier does, and
+ * pending_kept.h - requests that are kept until they are told: writes that a supplier does, and
  * retrievals behind them. When they may be asked, and their answers as operations.
  *
- * Private to lib/serve; serve_await_write.c. await_table.h says what a kept request is.
+ * Private to lib/backend; pending_kept.c. pending.h says what a kept request is.
  *
  * Thread: core-local.
  */
-#ifndef CLOCKOO_AWAIT_KEPT_H
-#define CLOCKOO_AWAIT_KEPT_H
+#ifndef CLOCKOO_PENDING_KEPT_H
+#define CLOCKOO_PENDING_KEPT_H
 
-#include "await_table.h"
+#include "pending.h"
 
 /* ---- writes ---- */
 

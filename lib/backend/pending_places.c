@@ -1,8 +1,8 @@
 /*
- * serve_await_place.c - places for asks and the memory of their values: shares, the queues of those
+ * pending_places.c - places for asks and the memory of their values: shares, the queues of those
  * that wait for one.
  */
-#include "await_place.h"
+#include "pending_places.h"
 
 #include "store/introspect.h"
 

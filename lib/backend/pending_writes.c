@@ -1,12 +1,13 @@
 /*
- * serve_write.c - writes that a supplier does, as the client sees them: each is asked at its turn,
- * with its value, and told by the code of its own verb when the answer is here. Retrievals behind
- * them are executed when they come to be told.
+ * pending_writes.c - writes that a supplier does, as the client sees them: each is asked at its
+ * turn, with its value, and told by the code of its own verb when the answer is here. Retrievals
+ * behind them are executed when they come to be told.
  */
-#include "await_kept.h"
-#include "await_order.h"
-#include "serve_begun.h"
-#include "serve_record.h"
+#include "pending_kept.h"
+#include "pending_order.h"
+
+#include "serve/serve_begun.h"
+#include "serve/serve_record.h"
 
 static const struct serve_answer not_answered = {.failed = true};
 
@@ -48,7 +49,7 @@ write_queue(struct serve *sv, struct op *op, uint32_t value_len)
 	struct session *ss = op->session;
 
 	if (ss == NULL)
-		return EXEC_DONE;
+		return EXEC_LATER;
 	if (ss->memory_wait_turns != 0)
 		session_go_on(sv, ss);
 	await_write_queue(sv, op, value_len);
@@ -60,7 +61,7 @@ write_ask(struct serve *sv, struct op *op, struct fill *value)
 {
 	if (!await_write(sv, op, value) && value != NULL)
 		store_abandon(sv->store, value);
-	return op->session != NULL ? EXEC_PARTIAL : EXEC_DONE;
+	return op->session != NULL ? EXEC_PARTIAL : EXEC_LATER;
 }
 
 /* Its body is not all here: it is begun, or skipped. */
@@ -94,7 +95,7 @@ value_ask(struct serve *sv, struct op *op)
 }
 
 /* Behind kept requests nothing is told: what cannot be asked now is executed again when the first
- * of them is over. It is whole, and ends as it must (serve_pipeline.c). */
+ * of them is over. It is whole, and ends as it must (pending_pipeline.c). */
 static enum exec_status
 write_ask_behind(struct serve *sv, struct op *op, bool value)
 {
@@ -123,7 +124,7 @@ execute_read_behind(struct serve *sv, struct op *op)
 		ss->pipeline_stopped = true;
 		return EXEC_RETRY;
 	}
-	await_keep_read(sv, op, awaits_find(ss->awaits, op->hash) == NULL && await_lacks(sv, op));
+	await_keep_read(sv, op, awaits_find(ss->kept, op->hash) == NULL && await_lacks(sv, op));
 	session_waits(sv, ss, WAIT_SUPPLIER);
 	return EXEC_NONE;
 }
@@ -134,7 +135,7 @@ execute_write(struct serve *sv, struct op *op)
 	const bool value = has_value(op);
 	enum await_turn turn;
 
-	if (op->session != NULL && session_kept(op->session) != NULL)
+	if (op->session != NULL && op->session->kept != NULL)
 		return write_ask_behind(sv, op, value);
 	if (is_flush(op)) {
 		op->hash = 0;
@@ -198,31 +199,12 @@ execute_filled_write(struct serve *sv, struct op *op)
 
 /* ---- telling ---- */
 
-static teller *const tellers[MC_VERB_COUNT] = {
-	[MC_GAT... MC_GATS] = get_told,
-	[MC_SET... MC_CAS] = store_told,
-	[MC_DELETE] = delete_told,
-	[MC_INCR... MC_DECR] = arith_told,
-	[MC_TOUCH] = touch_told,
-	[MC_MG] = mg_told,
-	[MC_MS] = store_told,
-	[MC_MD] = md_told,
-	[MC_MA] = ma_told,
-	[MC_FLUSH_ALL] = flush_told,
-	[MC_BIN_GAT] = bin_get_told,
-	[MC_BIN_TOUCH] = bin_touch_told,
-	[MC_BIN_SET... MC_BIN_PREPEND] = store_told,
-	[MC_BIN_DELETE] = bin_delete_told,
-	[MC_BIN_INCR... MC_BIN_DECR] = bin_arith_told,
-	[MC_BIN_FLUSH] = flush_told,
-};
-
 /* Its answer may be here, or a copy; or it is asked for now. */
-static enum exec_status
+enum exec_status
 execute_kept_read(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
-	const uint64_t since_ns = kept_since_ns(ss);
+	const uint64_t since_ns = op->datagram->since_ns;
 	uint8_t key[MC_KEY_MAX];
 	struct await *a = await_read_begin(sv, op, key);
 	enum exec_status status;
@@ -230,7 +212,7 @@ execute_kept_read(struct serve *sv, struct op *op)
 	op->hash = store_probe(sv->store, &op->probe, op->req.key);
 	if (store_probe_primary(sv->store, &op->probe))
 		store_probe_alternate(sv->store, &op->probe);
-	status = execute_read_supplied(sv, op);
+	status = await_execute_read(sv, op);
 	await_read_end(sv, op, a, since_ns, status != EXEC_RETRY);
 	if (status == EXEC_DONE)
 		return status;
@@ -239,7 +221,7 @@ execute_kept_read(struct serve *sv, struct op *op)
 	return status;
 }
 
-static enum exec_status
+enum exec_status
 execute_kept_write(struct serve *sv, struct op *op)
 {
 	uint8_t key[MC_KEY_MAX];
@@ -254,14 +236,7 @@ execute_kept_write(struct serve *sv, struct op *op)
 	if (answer.failed || answer.error != MC_ERR_NONE)
 		write_fail(sv, op, &answer);
 	else
-		status = tellers[op->req.verb](sv, op, &answer);
+		status = await_tell(sv, op, &answer);
 	await_free(sv, a);
 	return status == EXEC_DONE && !ends ? EXEC_NONE : status;
-}
-
-enum exec_status
-execute_answered(struct serve *sv, struct op *op)
-{
-	return op->session != NULL && op->session->awaits->kept->reads ? execute_kept_read(sv, op)
-								       : execute_kept_write(sv, op);
 }

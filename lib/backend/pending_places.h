@@ -1,14 +1,14 @@
 /*
- * await_place.h - places in the table of asks, between who takes them and who is granted them.
+ * pending_places.h - places in the table of asks, between who takes them and who is granted them.
  *
- * Private to lib/serve; await_table.h says what a place is.
+ * Private to lib/backend; pending.h says what a place is.
  *
  * Thread: core-local.
  */
-#ifndef CLOCKOO_AWAIT_PLACE_H
-#define CLOCKOO_AWAIT_PLACE_H
+#ifndef CLOCKOO_PENDING_PLACES_H
+#define CLOCKOO_PENDING_PLACES_H
 
-#include "await_table.h"
+#include "pending.h"
 
 struct await_lane *await_lane_of(struct awaits *aw, struct view key, uint64_t hash);
 /* NULL: there is none. ss: NULL is a datagram's. */

@@ -1,8 +1,8 @@
 /*
- * serve_await_ahead.c - plain gets behind requests that wait: they are asked for before they are
+ * pending_ahead.c - plain gets behind requests that wait: they are asked for before they are
  * parsed as operations. Their bytes go behind the others', into the read buffer.
  */
-#include "await_place.h"
+#include "pending_places.h"
 
 #include "proto/mc_fast_path.h"
 
@@ -150,8 +150,8 @@ gets_ask_ahead(struct serve *sv, struct session *ss)
 	struct awaits *aw = sv->awaits;
 	uint32_t left, share, n;
 
-	if (ss->read_buf == NULL || sv->under_pressure || sv->brings || aw->draining ||
-	    ss->ahead_at > ss->read_buf_len)
+	if (ss->read_buf == NULL || sv->under_pressure || sv->backend_mode == BACKEND_PROMOTES ||
+	    aw->draining || ss->ahead_at > ss->read_buf_len)
 		return;
 	left = await_places(aw, ss, &share);
 	if (left < share / AHEAD_SHARE_PART)

@@ -1,10 +1,10 @@
 /*
- * serve_pipeline.c - what is read of a connection whose kept requests have no answer yet.
+ * pending_pipeline.c - what is read of a connection whose kept requests have no answer yet.
  */
-#include "serve_pipeline.h"
+#include "pending_pipeline.h"
 
 /* Retrievals behind one write. Of more the next ones wait until all are told: then many more are
- * asked for at a time, ahead of their turn (serve_await_ahead.c). */
+ * asked for at a time, ahead of their turn (pending_ahead.c). */
 #define READS_BEHIND_MAX AWAIT_KEPT_MAX
 
 /* Does an operation of this pass name the key? It is kept as soon as it is executed. */
@@ -13,7 +13,7 @@ pass_names(const struct serve *sv, const struct op *op)
 {
 	for (const struct op *before = op; before > sv->ops && before[-1].session == op->session;
 	     before--)
-		if (before[-1].req.verb != OP_ANSWERED && before[-1].hash == op->hash)
+		if (!op_is_kept(&before[-1]) && before[-1].hash == op->hash)
 			return true;
 	return false;
 }
@@ -34,7 +34,7 @@ may_follow(struct serve *sv, const struct session *ss, struct op *op)
 		return ss->reads_behind < READS_BEHIND_MAX;
 	return await_is_keyed_write(&op->req) &&
 	       !(op_is(op, VERB_TAKES_WORK) && copies_value(&op->req)) &&
-	       awaits_find(ss->awaits, op->hash) == NULL && !pass_names(sv, op);
+	       awaits_find(ss->kept, op->hash) == NULL && !pass_names(sv, op);
 }
 
 /* An answer in this pass may be what it waits for; else one makes the session ready. */

@@ -1,15 +1,15 @@
 /*
- * await_order.h - where a connection's asks stand: between its order and what is asked ahead.
+ * pending_order.h - where a connection's asks stand: between its order and what is asked ahead.
  *
- * Private to lib/serve.
+ * Private to lib/backend.
  *
  * Shape:  a session's awaits are a list in the order of its bytes; offsets are in its read buffer.
  * Thread: core-local.
  */
-#ifndef CLOCKOO_AWAIT_ORDER_H
-#define CLOCKOO_AWAIT_ORDER_H
+#ifndef CLOCKOO_PENDING_ORDER_H
+#define CLOCKOO_PENDING_ORDER_H
 
-#include "await_table.h"
+#include "pending.h"
 
 #define HASH_BITS 64u /* of a word, a bit for some hashes each */
 

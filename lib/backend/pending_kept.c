@@ -1,11 +1,12 @@
 /*
- * serve_await_write.c - writes that a supplier does, and retrievals behind them: when they may be
+ * pending_kept.c - writes that a supplier does, and retrievals behind them: when they may be
  * asked, what is kept of them meanwhile, and their answers as operations. What they are told:
- * serve_write.c.
+ * pending_writes.c.
  */
-#include "await_kept.h"
-#include "serve_pipeline.h"
-#include "serve_since.h"
+#include "pending_kept.h"
+#include "pending_pipeline.h"
+
+#include "serve/serve_since.h"
 
 static bool
 has_effect(const struct mc_req *req)
@@ -19,7 +20,7 @@ has_effect(const struct mc_req *req)
 bool
 await_is_write(const struct serve *sv, const struct mc_req *req)
 {
-	return req->verb != MC_GET && sv->writes_wait && has_effect(req);
+	return req->verb != MC_GET && sv->backend_mode >= BACKEND_WRITES && has_effect(req);
 }
 
 bool
@@ -81,7 +82,7 @@ kept_have_room(const struct serve *sv)
 bool
 session_may_pipeline(const struct serve *sv, const struct session *ss)
 {
-	const struct kept_request *first = session_kept(ss)->kept;
+	const struct kept_request *first = ss->kept->kept;
 
 	return !ss->pipeline_stopped && !sv->awaits->draining && await_may_defer(sv, ss) &&
 	       ss->await_count < AWAIT_KEPT_MAX &&
@@ -117,7 +118,6 @@ datagram_turn(struct serve *sv, const struct op *op, uint32_t value_len)
 	if (await_has_place(sv, NULL, op->req.key, op->hash, value_len))
 		return AWAIT_NOW;
 	serve_count(sv, UDP_DROP_NO_MEMORY);
-	sv->awaits->put_off++;
 	return AWAIT_QUEUE;
 }
 
@@ -178,11 +178,10 @@ await_write(struct serve *sv, struct op *op, const struct fill *value)
 	struct session *ss = op->session;
 	struct kept_request *w;
 
-	if (ss != NULL && session_kept(ss) == NULL)
+	if (ss != NULL)
 		awaits_give_up(sv, ss); /* of what is executed: nothing behind it was asked */
 	else if (ss == NULL)
 		awaited_line_give_up(sv, op);
-	sv->awaits->put_off += ss == NULL;
 	if (ss != NULL)
 		ss->reads_behind = 0;
 	w = request_keep(sv, op);
@@ -241,7 +240,7 @@ kept_let_go(struct serve *sv, struct await *a)
 struct await *
 await_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 {
-	struct await *a = op->session->awaits;
+	struct await *a = op->session->kept;
 
 	op_restore(op, a, key);
 	kept_let_go(sv, a);
@@ -254,7 +253,7 @@ await_read_end(struct serve *sv, struct op *op, struct await *a, uint64_t since_
 	struct session *ss = op->session;
 
 	if (told) {
-		ss->awaits = a->next;
+		ss->kept = a->next;
 		ss->pipeline_stopped = false;
 		a->is_kept = false; /* its chunk is the reply's */
 		await_free(sv, a);
@@ -271,7 +270,7 @@ await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 {
 	struct session *ss = op->session;
 	struct await *a =
-		ss != NULL ? ss->awaits
+		ss != NULL ? ss->kept
 			   : container_of(op->datagram, struct kept_request, datagram)->await;
 
 	op_restore(op, a, key);
@@ -281,7 +280,7 @@ await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 			awaited_rest_go_on(sv, a->kept->rest);
 		return a; /* its reply goes to who is named in the chunk */
 	}
-	ss->awaits = a->next;
+	ss->kept = a->next;
 	a->next = NULL;
 	ss->await_count--;
 	ss->pipeline_stopped = false;
@@ -309,7 +308,8 @@ awaited_writes_parse(struct serve *sv)
 		op->probed = true;
 		op->body = (struct view){NULL, 0};
 		op->raw = (struct view){NULL, w->bytes};
-		op->req = (struct mc_req){.verb = OP_ANSWERED, .flags = MC_LAST};
+		op->req =
+			(struct mc_req){.verb = OP_KEPT_WRITE, .flags = MC_LAST, .key = w->req.key};
 	}
 	if (!list_empty(&sv->awaits->answered_udp))
 		sv->more = true;

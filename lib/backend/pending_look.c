@@ -1,7 +1,7 @@
 /*
- * serve_await_look.c - what stands behind a request that waits is asked for ahead of its turn.
+ * pending_look.c - what stands behind a request that waits is asked for ahead of its turn.
  */
-#include "await_order.h"
+#include "pending_order.h"
 
 #include "proto/mc_fast_path.h"
 
@@ -64,7 +64,7 @@ waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
 bool
 await_lacks(struct serve *sv, const struct op *op)
 {
-	return ((sv->writes_wait && store_probe_missed(&op->probe)) ||
+	return ((sv->backend_mode >= BACKEND_WRITES && store_probe_missed(&op->probe)) ||
 		await_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key)) ==
 			SERVE_COPY_NONE) &&
 	       await_may_have(sv, op->req.key, op->hash);

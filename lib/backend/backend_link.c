@@ -1,10 +1,10 @@
 /*
- * serve_link.c - links are opened and aborted; serve.c tells their user what becomes of them.
+ * backend_link.c - links are opened and aborted; serve.c tells their user what becomes of them.
  */
-#include "serve_link.h"
+#include "backend_link.h"
 
-#include "serve_internal.h"
-#include "session.h"
+#include "serve/serve_internal.h"
+#include "serve/session.h"
 
 void
 serve_links_attach(struct serve *sv, const struct serve_link_user *user)

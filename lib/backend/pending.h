@@ -1,28 +1,29 @@
 /*
- * await_table.h - asks that are open, as the service sees them (serve_await.h says what they are).
+ * pending.h - asks that are open, as the service sees them (backend.h says what they are).
  *
- * Private to lib/serve. An await belongs to a connection's session, to a line of a datagram, or to
- * a write of a datagram. The request of a retrieval goes back as bytes into a read buffer, or into
- * a chunk of its own, and is executed again when the answer is here: the await is found by where
- * its request stands in there. A write is kept as it was parsed, in a chunk, and never executed
- * again: its answer is an operation of its own (OP_ANSWERED). So is a retrieval of a key that
- * stands behind kept requests of its connection: that operation executes it, at its turn.
+ * Private to lib/backend. An await belongs to a connection's session, to a line of a datagram, or
+ * to a write of a datagram. The request of a retrieval goes back as bytes into a read buffer, or
+ * into a chunk of its own, and is executed again when the answer is here: the await is found by
+ * where its request stands in there. A write is kept as it was parsed, in a chunk, and never
+ * executed again: its answer is an operation of its own (OP_KEPT_WRITE). So is a retrieval of a key
+ * that stands behind kept requests of its connection: that operation executes it, at its turn.
  *
- * Shape:  a session's awaits are a list in the order of its bytes: of retrievals that are not kept,
- *         or of kept requests. Behind those session.read_buf begins.
+ * Shape:  a session's awaits are a list in the order of its bytes: session.awaits of retrievals
+ *         that are not kept, or session.kept. Behind kept requests session.read_buf begins.
  *         Ticket: generation << AWAIT_SLOT_BITS | slot.
  *
  * Owner:  an await is free, or its session's, or its line's; a datagram's write is the table's.
  *
  * Thread: core-local.
  *
- * Bounds: serve_await.h.
+ * Bounds: backend.h.
  */
-#ifndef CLOCKOO_AWAIT_TABLE_H
-#define CLOCKOO_AWAIT_TABLE_H
+#ifndef CLOCKOO_PENDING_H
+#define CLOCKOO_PENDING_H
 
-#include "serve_await.h"
-#include "serve_internal.h"
+#include "backend.h"
+
+#include "serve/serve_internal.h"
 
 /* Flags by which a mg changes what is there. */
 #define MG_EFFECTS (MC_FLAG_VIVIFY | MC_FLAG_RECACHE | MC_FLAG_SET_EXPTIME | MC_FLAG_NEW_CAS)
@@ -108,7 +109,6 @@ struct awaits {
 	uint32_t free_count, granted, udp_count;
 	uint32_t kept_count; /* requests, each in a chunk */
 	uint64_t values;     /* of all lanes */
-	uint64_t put_off;    /* times that a datagram's request was not answered at its turn */
 	struct await *free;
 	struct list asked, ready;           /* soonest deadline first; ready: no writes */
 	struct list answered, answered_udp; /* kept, and not told; or not asked for */
@@ -123,7 +123,7 @@ struct awaits {
 	struct awaited_line lines[AWAITED_LINES_MAX];
 };
 
-/* ---- the table (serve_await.c) ---- */
+/* ---- the table (pending_table.c) ---- */
 
 /* Begin of a turn: answers, deadlines. */
 void awaits_turn(struct serve *sv);
@@ -180,12 +180,12 @@ void await_copies_used(struct serve *sv, const struct op *first, uint32_t n);
 /* A get that was no operation was. */
 void await_copy_used(struct serve *sv, const struct view *key, uint64_t hash);
 
-/* ---- connections (serve_await_order.c) ---- */
+/* ---- connections (pending_order.c) ---- */
 
 enum await_status {
 	AWAIT_ANSWERED, /* *answer is what the supplier says; await_end() follows */
 	AWAIT_FAILED,   /* it says nothing, and an error is to be told */
-	AWAIT_LATER,    /* EXEC_RETRY; of a datagram EXEC_DONE: nothing is told now */
+	AWAIT_LATER,    /* await_later() follows */
 };
 
 /* A retrieval has found nothing in the store. */
@@ -199,7 +199,7 @@ void await_fail(struct serve *sv, struct op *op, const struct serve_answer *answ
 static inline enum exec_status
 await_later(const struct op *op)
 {
-	return op->session != NULL ? EXEC_RETRY : EXEC_DONE;
+	return op->session != NULL ? EXEC_RETRY : EXEC_LATER;
 }
 
 /* What waits for answers takes half of the read buffers at most: lines that are cut need the
@@ -214,7 +214,7 @@ bool await_may_have(const struct serve *sv, struct view key, uint64_t hash);
 /* A key that op has missed is about to be set, of which the supplier forgets what it has. */
 void await_sets(const struct serve *sv, const struct op *op);
 /* Has this request an effect on the version that is there, or shows what only the store knows? */
-bool await_brings(const struct mc_req *req); /* serve_storage.c */
+bool await_brings(const struct mc_req *req);
 /* Of such a request, or of the body of one, whose key the store lacks: is it waited for?
  * await_later() follows; of a body the session is BODY_FILLED. */
 bool await_bring(struct serve *sv, struct op *op);
@@ -249,33 +249,31 @@ void awaits_pass_end(struct serve *sv);
 uint32_t awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n,
 			 uint32_t offset);
 
-/* ---- gets that are no operations yet (serve_await_ahead.c) ---- */
+/* ---- gets that are no operations yet (pending_ahead.c) ---- */
 
 /* When all of its operations of a pass are asked for: may gets behind them be, too? */
 bool session_is_ahead(const struct session *ss);
 /* Of a session that is ahead: those that its connection has are asked for. */
 void gets_ask_ahead(struct serve *sv, struct session *ss);
+/* Plain gets that waited (pending_gets.c): as far as their answers are here they are told, in
+ * order, without being parsed again. What is for another path stays. */
+void gets_tell(struct serve *sv, struct session *ss);
 
-/* ---- writes (serve_await_write.c) ---- */
+/* ---- writes (pending_kept.c) ---- */
 
 /* Is this request asked of the supplier at its turn, and once? */
 bool await_is_write(const struct serve *sv, const struct mc_req *req);
 /* Is it asked for, whatever the store has? */
 bool await_passes_copies(const struct serve *sv, const struct mc_req *req);
 
-/* The first kept request of this session; NULL: it has none. */
-static inline struct await *
-session_kept(const struct session *ss)
-{
-	return ss->awaits != NULL && ss->awaits->is_kept ? ss->awaits : NULL;
-}
-
-/* ---- datagrams (serve_await_udp.c) ---- */
+/* ---- datagrams (pending_datagrams.c) ---- */
 
 /* Keeps the line of op, and asks for all its keys that are missed. */
 void awaited_line_keep(struct serve *sv, struct op *op);
 void awaited_lines_pass_end(struct serve *sv);
 void awaited_lines_drop(struct serve *sv);
+/* Operations of what is answered. False: one of the lines is not at its end. */
+bool awaited_lines_parse(struct serve *sv);
 struct await *awaited_line_find(struct serve *sv, const struct op *op);
 /* The line of op is executed from its beginning, once one of its keys is answered again. */
 void awaited_line_again(struct serve *sv, struct op *op);
@@ -290,5 +288,24 @@ void awaited_line_give_up(struct serve *sv, const struct op *op);
  * nothing. */
 struct awaited_line *awaited_rest_keep(struct serve *sv, struct op *op);
 void awaited_rest_go_on(struct serve *sv, struct awaited_line *rest);
+
+/* ---- execution (pending_execute.c) ---- */
+
+uint32_t await_hits_execute(struct serve *sv, uint32_t first);
+enum exec_status await_execute(struct serve *sv, struct op *op);
+/* A retrieval that may be asked for twice. */
+enum exec_status await_execute_read(struct serve *sv, struct op *op);
+/* Replies with the answer, by the verb. */
+enum exec_status await_tell(struct serve *sv, struct op *op, const struct serve_answer *answer);
+
+/* ---- writes, as their clients see them (pending_writes.c) ---- */
+
+enum exec_status execute_write(struct serve *sv, struct op *op);
+/* Its value was not all there with its line, and is now. */
+enum exec_status execute_filled_write(struct serve *sv, struct op *op);
+/* A retrieval behind requests that are kept. */
+enum exec_status execute_read_behind(struct serve *sv, struct op *op);
+enum exec_status execute_kept_read(struct serve *sv, struct op *op);
+enum exec_status execute_kept_write(struct serve *sv, struct op *op);
 
 #endif

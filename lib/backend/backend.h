@@ -1,5 +1,5 @@
 /*
- * serve_await.h - operations that are answered later: a supplier is asked what the store lacks, and
+ * backend.h - operations that are answered later: a supplier is asked what the store lacks, and
  * told what clients write.
  *
  * A front has what it lacks from a server, a flash from its disk. Without a supplier nothing here
@@ -62,11 +62,11 @@
  *         were asked with, and have not ended, take half as much memory as the fill quota, divided
  *         among the cores (any one value may, alone); a lane as much of it as is free.
  */
-#ifndef CLOCKOO_SERVE_AWAIT_H
-#define CLOCKOO_SERVE_AWAIT_H
+#ifndef CLOCKOO_BACKEND_H
+#define CLOCKOO_BACKEND_H
 
 #include "proto/mc_req.h"
-#include "serve.h"
+#include "serve/serve_backend.h"
 
 #ifndef FEW_AWAITS
 #define AWAITS_MAX         4096u
@@ -102,51 +102,12 @@ struct serve_ask {
 	bool bring; /* to be in the store before the answer, which has no item */
 };
 
-struct serve_answer {
-	bool failed;             /* nothing is known, and of a write not whether it is done */
-	bool here;               /* of one that brings: the store has it, as an item of its own */
-	uint8_t error;           /* enum mc_error: this is told, whatever else is here */
-	uint8_t result;          /* of a write that returns no value: enum store_result */
-	bool won, stale, sent;   /* mg: W, X, Z */
-	bool fetched;            /* mg: h */
-	const struct item *item; /* NULL: a miss. Its key, value, flags and expiry are told */
-	uint64_t cas;            /* told for it, or of a write: binary, or c */
-	uint64_t number;         /* what incr, decr or ma has made */
-	uint32_t idle_s;         /* mg: l */
-	int32_t ttl_s;           /* ma: t; -1: for ever */
-	uint32_t size;           /* ms: s */
-	uint32_t client_flags;   /* binary touch */
-};
-
 /* What the store has under a key, for a retrieval that does not pass copies. */
 enum serve_copy {
 	SERVE_COPY_NONE, /* nothing for it: it is asked for */
 	SERVE_COPY_HERE, /* its answer */
 	SERVE_COPY_MISS, /* the knowledge that there is none: it is told a miss */
 };
-
-/* Of a table that the supplier shows. */
-enum serve_row_kind {
-	SERVE_ROW_NUMBER,
-	SERVE_ROW_THOUSANDTHS,
-	SERVE_ROW_TEXT,
-	SERVE_ROW_KEY, /* a text that names a key: nobody is told it with -X */
-};
-
-#define SERVE_ROW_OF_ALL   UINT32_MAX
-#define SERVE_ROW_TEXT_MAX 160u
-
-struct serve_row {
-	const char *name; /* a constant, 32 bytes at most */
-	uint32_t of;      /* whose it is: stands before the name */
-	enum serve_row_kind kind;
-	uint64_t number;
-	const char *text; /* valid in this turn, SERVE_ROW_TEXT_MAX bytes at most */
-	uint32_t work;    /* ns that it took, about */
-};
-
-/* Row n; false: there is none. */
-typedef bool serve_row_fn(void *arg, uint32_t n, struct serve_row *row);
 
 struct serve_supplier {
 	void *arg;
@@ -185,9 +146,6 @@ struct serve_supplier {
 	uint32_t (*next_sample)(void *arg, uint32_t n);
 	void (*sample)(void *arg, const struct view *key, uint64_t hash);
 	void (*passes_end)(void *arg); /* may be NULL */
-	/* A datagram's request that is no command, up to the datagram's end: true: it is one of the
-	 * supplier's own, all of that is over, and nothing is replied. May be NULL. */
-	bool (*hear)(void *arg, const struct udp_peer *from, struct view request);
 	void (*poll)(void *arg, uint64_t now_ns);
 	/* No answer is wanted any more; serve_answer() would be false. */
 	void (*forget)(void *arg, uint64_t ticket);
@@ -197,10 +155,6 @@ struct serve_supplier {
 	 * and it waits as long again. May be NULL: false. */
 	bool (*is_coming)(void *arg, uint32_t lane);
 	uint64_t (*next_ns)(void *arg); /* when poll() has something to do; may be NULL */
-	/* Of `stats front`, or, if it brings, of `stats extstore`. NULL: it shows nothing. */
-	serve_row_fn *row;
-	serve_row_fn *stat;       /* of `stats`, behind all others; may be NULL */
-	void (*reset)(void *arg); /* `stats reset`, on one core of all; NULL with row */
 };
 
 size_t serve_awaits_bytes(void);

@@ -1,10 +1,12 @@
 /*
- * serve_tell.c - plain gets that have waited, told from where their bytes stand in the read buffer.
+ * pending_gets.c - plain gets that have waited, told from where their bytes stand in the read
+ * buffer.
  */
-#include "await_table.h"
-#include "serve_gets.h"
-#include "serve_hot.h"
-#include "serve_parse.h"
+#include "pending.h"
+
+#include "serve/serve_gets.h"
+#include "serve/serve_hot.h"
+#include "serve/serve_parse.h"
 
 #include "base/prefetch.h"
 
@@ -143,8 +145,8 @@ unasked(const struct session *ss)
 		ss->ahead && ss->ahead_at < ss->read_buf_len ? ss->ahead_at : ss->read_buf_len;
 	const struct await *a = ss->awaits;
 
-	if (ss->read_buf_at >= end || ss->passes_on || ss->await_granted || ss->await_refused ||
-	    (a != NULL && (a->is_kept || a->offset <= ss->read_buf_at)))
+	if (ss->read_buf_at >= end || ss->passed_on != 0 || ss->await_granted ||
+	    ss->await_refused || (a != NULL && a->offset <= ss->read_buf_at))
 		return (struct view){NULL, 0};
 	return (struct view){ss->read_buf + ss->read_buf_at, end - ss->read_buf_at};
 }
@@ -192,7 +194,7 @@ hit_tell(struct serve *sv, struct session *ss, struct telling *t)
 static inline void
 answers_tell(struct serve *sv, struct session *ss)
 {
-	const bool hits = gets_fast_allowed(sv, ss) && !sv->copies_wait;
+	const bool hits = gets_fast_allowed(sv, ss) && sv->backend_mode != BACKEND_DECIDES;
 	uint8_t slow_key[MC_KEY_MAX];
 	struct telling t = {
 		.w = {.session = ss},
@@ -219,7 +221,7 @@ gets_tell(struct serve *sv, struct session *ss)
 {
 	if (ss->awaits == NULL || ss->read_buf == NULL || ss->await_queued ||
 	    ss->body != BODY_NONE || ss->parser.swallow || ss->value.item != NULL ||
-	    ss->stream.kind != NULL || sv->observed || sv->brings)
+	    ss->stream.kind != NULL || sv->observed || sv->backend_mode == BACKEND_PROMOTES)
 		return;
 	answers_tell(sv, ss);
 }
