@@ -1,9 +1,11 @@
 /*
- * backend.c - a backend is attached to a service, which calls this room through one table.
+ * backend.c - a backend is attached to a service, which calls this room through one table;
+ * and opens links.
  */
-#include "pending.h"
-#include "pending_kept.h"
-#include "pending_pipeline.h"
+#include "backend_link.h"
+#include "pending_parts.h"
+
+#include "serve/serve_internal.h"
 
 /* ---- the service's table ---- */
 
@@ -128,4 +130,35 @@ serve_copies_wait(struct serve *sv, bool wait)
 {
 	ensure(sv->backend_mode >= BACKEND_WRITES);
 	sv->backend_mode = wait ? BACKEND_DECIDES : BACKEND_WRITES;
+}
+
+/* ---- links: serve.c calls their user as they come and go ---- */
+
+void
+serve_links_attach(struct serve *sv, const struct serve_link_user *user)
+{
+	sv->links = *user;
+}
+
+struct conn *
+serve_link_open(struct serve *sv, const struct conn_target *to)
+{
+	struct conn *c;
+
+	ensure(sv->links.failed != NULL);
+	c = conn_connect(sv->stack, to);
+	if (c != NULL)
+		sv->sessions[conn_slot(c)] = (struct session){.sched = SCHED_LINK};
+	return c;
+}
+
+void
+serve_link_abort(struct serve *sv, struct conn *link)
+{
+	struct session *ss = &sv->sessions[conn_slot(link)];
+
+	ensure(ss->sched == SCHED_LINK);
+	ss->closing = true;
+	conn_abort(sv->stack, link);
+	*ss = (struct session){0};
 }

@@ -255,7 +255,7 @@ uint32_t awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, u
 bool session_is_ahead(const struct session *ss);
 /* Of a session that is ahead: those that its connection has are asked for. */
 void gets_ask_ahead(struct serve *sv, struct session *ss);
-/* Plain gets that waited (pending_gets.c): as far as their answers are here they are told, in
+/* Plain gets that waited (pending_ahead.c): as far as their answers are here they are told, in
  * order, without being parsed again. What is for another path stays. */
 void gets_tell(struct serve *sv, struct session *ss);
 
@@ -288,24 +288,5 @@ void awaited_line_give_up(struct serve *sv, const struct op *op);
  * nothing. */
 struct awaited_line *awaited_rest_keep(struct serve *sv, struct op *op);
 void awaited_rest_go_on(struct serve *sv, struct awaited_line *rest);
-
-/* ---- execution (pending_execute.c) ---- */
-
-uint32_t await_hits_execute(struct serve *sv, uint32_t first);
-enum exec_status await_execute(struct serve *sv, struct op *op);
-/* A retrieval that may be asked for twice. */
-enum exec_status await_execute_read(struct serve *sv, struct op *op);
-/* Replies with the answer, by the verb. */
-enum exec_status await_tell(struct serve *sv, struct op *op, const struct serve_answer *answer);
-
-/* ---- writes, as their clients see them (pending_writes.c) ---- */
-
-enum exec_status execute_write(struct serve *sv, struct op *op);
-/* Its value was not all there with its line, and is now. */
-enum exec_status execute_filled_write(struct serve *sv, struct op *op);
-/* A retrieval behind requests that are kept. */
-enum exec_status execute_read_behind(struct serve *sv, struct op *op);
-enum exec_status execute_kept_read(struct serve *sv, struct op *op);
-enum exec_status execute_kept_write(struct serve *sv, struct op *op);
 
 #endif

@@ -6,7 +6,7 @@
  * the last of its keys that are missed is known; what lines of retrieval behind it lack is asked
  * for with them. Datagrams have no order among each other.
  */
-#include "pending_kept.h"
+#include "pending_parts.h"
 
 #include "serve/serve_message.h"
 #include "serve/serve_parse.h"

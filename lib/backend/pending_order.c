@@ -5,8 +5,7 @@
  * and executed again as far as their answers are here: so every operation is executed in its place,
  * and only what is asked for is asked ahead.
  */
-#include "pending_order.h"
-#include "pending_pipeline.h"
+#include "pending_parts.h"
 #include "serve/serve_since.h"
 
 #define MISSED_TRIES_MAX 8u /* an item that comes and goes meanwhile */

@@ -2,7 +2,7 @@
  * pending_places.c - places for asks and the memory of their values: shares, the queues of those
  * that wait for one.
  */
-#include "pending_places.h"
+#include "pending_parts.h"
 
 #include "store/introspect.h"
 

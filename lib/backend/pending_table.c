@@ -1,7 +1,7 @@
 /*
  * pending_table.c - the table of asks: who is asked, answers, deadlines.
  */
-#include "pending_places.h"
+#include "pending_parts.h"
 
 #include "base/prefetch.h"
 

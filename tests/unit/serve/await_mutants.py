@@ -40,19 +40,19 @@ MUTANTS = {
     # What was asked for in vain keeps its place.
     "NO_SWEEP": ("serve_execute.c", "sv->backend_ops->session_swept(sv, ss);", "(void)0;"),
     # One pipeline asks for a key twice at once.
-    "KEY_TWICE": ("pending_look.c", "struct await *same = waiting_for(&at->waited, ss, op->hash);",
+    "KEY_TWICE": ("pending_ahead.c", "struct await *same = waiting_for(&at->waited, ss, op->hash);",
                   "struct await *same = NULL;"),
     # Of one line the second that names a key is told a copy, the third an older answer.
     "COPY_BETWEEN": ("pending_order.c", "\tss->passed_on += !a->passed_on;\n", ""),
     # A get is asked for ahead of its turn behind one that had a copy when it was looked at; or no key like it is.
-    "PASSED_ASKED": ("pending_look.c", "\twaited_add(&at->passed, hash);\n", ""),
-    "PASSED_ANY": ("pending_look.c", "before->session == op->session && before->hash == op->hash",
+    "PASSED_ASKED": ("pending_ahead.c", "\twaited_add(&at->passed, hash);\n", ""),
+    "PASSED_ANY": ("pending_ahead.c", "before->session == op->session && before->hash == op->hash",
                    "before->session == op->session"),
     # An answer that is here is told before its turn.
-    "TOLD_EARLY": ("pending_gets.c", "a->offset == ss->read_buf_at && !a->answer.failed",
+    "TOLD_EARLY": ("pending_ahead.c", "a->offset == ss->read_buf_at && !a->answer.failed",
                    "!a->answer.failed"),
     # A copy answers a get that stands behind, or is, one that waits.
-    "HIT_OVERTAKES": ("pending_gets.c", "(a != NULL && a->offset <= ss->read_buf_at)", "false"),
+    "HIT_OVERTAKES": ("pending_ahead.c", "(a != NULL && a->offset <= ss->read_buf_at)", "false"),
     # What was asked for ahead of its turn says where later bytes begin.
     "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
     # What waits for a place in the read buffer moves, and where it begins does not.
@@ -76,7 +76,7 @@ MUTANTS = {
     "COUNTED_TWICE": ("serve_execute.c", "ss->memory_wait_turns != 0 || ss->await_counted;",
                       "ss->memory_wait_turns != 0;"),
     # A write is executed again, as retrievals are.
-    "ASKED_TWICE": ("pending_writes.c", "op->session != NULL ? EXEC_PARTIAL : EXEC_LATER;",
+    "ASKED_TWICE": ("pending_kept.c", "op->session != NULL ? EXEC_PARTIAL : EXEC_LATER;",
                     "op->session != NULL ? EXEC_RETRY : EXEC_LATER;"),
     # What has an effect is asked before its turn.
     "WRITE_AHEAD": ("pending_order.c", "return (req->meta.flags & MG_EFFECTS) == 0;", "return true;"),
@@ -87,46 +87,46 @@ MUTANTS = {
     "WHOLE_BODY": ("serve_parse.c", "(likely(sv->few_behind == 0) ||", "(likely(!sv->under_pressure) ||"),
     # Behind a write that has no answer, another of its key is asked; or what is no write of a key is executed; or the
     # end of the stream is seen.
-    "SAME_KEY_BEHIND": ("pending_pipeline.c", "awaits_find(ss->kept, op->hash) == NULL &&", "true &&"),
+    "SAME_KEY_BEHIND": ("pending_execute.c", "awaits_find(ss->kept, op->hash) == NULL &&", "true &&"),
     "ALL_BEHIND": ("pending_kept.c", "\tdefault:\n\t\treturn false;", "\tdefault:\n\t\treturn true;"),
     "END_BEHIND": ("serve_parse.c", "conn_eof(ss->conn) && ss->kept == NULL", "conn_eof(ss->conn)"),
     # Answers that are here wait for the share of work of a request behind them; once told they leave the limit of requests
     # behind; what is cut behind them takes the last read buffer, or tries to in each turn.
-    "WORK_BEHIND": ("pending_pipeline.c", "!(op_is(op, VERB_TAKES_WORK) && copies_value(&op->req))", "true"),
+    "WORK_BEHIND": ("pending_execute.c", "!(op_is(op, VERB_TAKES_WORK) && copies_value(&op->req))", "true"),
     "LIMIT_PASSED": ("serve_parse.c", "\tif (room != PARSE_CONTINUE)\n\t\treturn room;", "\tif (room != PARSE_CONTINUE && ss->served <= sv->cfg.conn_requests_max)\n\t\treturn room;"),
     "GATHERS_ALWAYS": ("pending_kept.c", "!sv->awaits->draining && await_may_defer(sv, ss) &&", "!sv->awaits->draining &&"),
     # A later answer is here, and nobody looks; a write that found no place is tried without end, or is counted each time.
-    "ANSWER_UNSEEN": ("pending_pipeline.c", "ss->pass_ops > 0 ? PARSE_NEXT_PASS : PARSE_WAIT", "PARSE_WAIT"),
-    "TRIED_ALWAYS": ("pending_writes.c", "op->session->pipeline_stopped = true;", ";"),
+    "ANSWER_UNSEEN": ("pending_execute.c", "ss->pass_ops > 0 ? PARSE_NEXT_PASS : PARSE_WAIT", "PARSE_WAIT"),
+    "TRIED_ALWAYS": ("pending_kept.c", "op->session->pipeline_stopped = true;", ";"),
     "TRIES_COUNTED": ("serve_execute.c", "if (!counted && !behind)\n\t\trequest_count(sv, op);", "if (!counted)\n\t\trequest_count(sv, op);"),
     # A retrieval behind them is asked for although its key waits, or there is a copy; or its turn does not come when the
     # copy has gone, or amid another value; or it is asked for in a drain; or its answer is kept for who does not read.
-    "READ_OF_WRITTEN": ("pending_writes.c", "awaits_find(ss->kept, op->hash) == NULL && await_lacks", "await_lacks"),
-    "READ_OF_COPY": ("pending_writes.c", "awaits_find(ss->kept, op->hash) == NULL && await_lacks(sv, op)", "awaits_find(ss->kept, op->hash) == NULL"),
-    "TURN_LOST": ("pending_writes.c", "status != EXEC_RETRY);", "true);"),
+    "READ_OF_WRITTEN": ("pending_kept.c", "awaits_find(ss->kept, op->hash) == NULL && await_lacks", "await_lacks"),
+    "READ_OF_COPY": ("pending_kept.c", "awaits_find(ss->kept, op->hash) == NULL && await_lacks(sv, op)", "awaits_find(ss->kept, op->hash) == NULL"),
+    "TURN_LOST": ("pending_kept.c", "status != EXEC_RETRY);", "true);"),
     "AMID_VALUE": ("serve_parse.c", "ss->kept != NULL && !reply_resume(sv, ss)", "false"),
     "DRAIN_READS": ("pending_order.c", "	if (sv->awaits->draining)\n\t\treturn failed", "	if (false)\n\t\treturn failed"),
     "KEPT_ANSWER": ("pending_table.c", "\t\t\tawait_unask(sv, a);", "\t\t\tready_push(sv, a);"),
     # Who does not read keeps all others from pipelines.
-    "KEPT_UNREAD_FOR_EVER": ("pending_pipeline.c", "		kept_make_room(sv);", "		;"),
+    "KEPT_UNREAD_FOR_EVER": ("pending_execute.c", "		kept_make_room(sv);", "		;"),
     # Two requests of a pass are of one key, or are too many, or too large to go back.
-    "PASS_UNSEEN": ("pending_pipeline.c", " && !pass_names(sv, op)", ""),
-    "PASS_UNCOUNTED": ("pending_pipeline.c", "ss->await_count + ss->pass_ops >= AWAIT_KEPT_MAX", "ss->await_count >= AWAIT_KEPT_MAX"),
-    "PASS_TOO_LARGE": ("pending_pipeline.c", "ss->deferrable_bytes + raw.len > MC_LINE_MAX && ss->pass_ops > 0", "false"),
+    "PASS_UNSEEN": ("pending_execute.c", " && !pass_names(sv, op)", ""),
+    "PASS_UNCOUNTED": ("pending_execute.c", "ss->await_count + ss->pass_ops >= AWAIT_KEPT_MAX", "ss->await_count >= AWAIT_KEPT_MAX"),
+    "PASS_TOO_LARGE": ("pending_execute.c", "ss->deferrable_bytes + raw.len > MC_LINE_MAX && ss->pass_ops > 0", "false"),
     # The reply has no room, or its chunk does not come back.
     "NO_ROOM": ("pending_kept.c", "stack_chunk_credit(sv->stack, (uint8_t *)a->kept);",
                 "stack_chunk_put(sv->stack, (uint8_t *)a->kept);"),
     "CHUNK_KEPT": ("pending_table.c", "stack_chunk_put(sv->stack, (uint8_t *)a->kept);", ";"),
     # Values that nobody ends, or whose part of the quota does not come back.
-    "VALUE_KEPT": ("pending_writes.c", "store_abandon(sv->store, &ss->fill);", ";"),
-    "VALUE_KEPT_UDP": ("pending_writes.c", "store_abandon(sv->store, value);", "(void)0;"),
-    "QUOTA_KEPT": ("pending_writes.c", "fill_quota_end(sv, ss);\n\treturn write_ask", "return write_ask"),
+    "VALUE_KEPT": ("pending_kept.c", "store_abandon(sv->store, &ss->fill);", ";"),
+    "VALUE_KEPT_UDP": ("pending_kept.c", "store_abandon(sv->store, value);", "(void)0;"),
+    "QUOTA_KEPT": ("pending_kept.c", "fill_quota_end(sv, ss);\n\treturn write_ask", "return write_ask"),
     "NO_VALUE_SHARE": ("pending_places.c", "return bytes == 0 || used == 0 ||", "return true ||"),
     "VALUES_PASS": ("pending_places.c", "if (value_len > 0 && !list_empty(&lane->waiting))", "if (false)"),
     "NO_CHUNK_SHARE": ("pending_places.c", "if (aw->kept_count >= sv->read_bufs_max / 2)", "if (false)"),
     "COPY_ANSWERS": ("pending_kept.c", "by->passes_copies(by->arg, req);", "false;"),
     "DRAIN_ASKS": ("pending_kept.c", "if (sv->awaits->draining || ss->await_refused)", "if (ss->await_refused)"),
-    "SILENT_FLUSH": ("pending_writes.c", "if (ss == NULL || !is_flush(op) || !op_noreply(op))", "if (true)"),
+    "SILENT_FLUSH": ("pending_kept.c", "if (ss == NULL || !is_flush(op) || !op_noreply(op))", "if (true)"),
     # What was answered is asked for again; a body that waits for what is brought goes with its ask; an add is not
     # for a copy that the supplier has; the supplier does not hear that a write wants it; a datagram's body is left out.
     "BRING_TWICE": ("pending_order.c", "	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))\n\t\treturn false;",
