@@ -63,8 +63,7 @@ conn_peek_since(const struct conn *c, uint64_t *since_ns)
 	return (struct view){head->data, head->len};
 }
 
-/* The one caller of rx_read(), which gcc inlines here only while this function stays one. */
-NOT_FLAT void
+void
 conn_advance(struct stack *s, struct conn *c, uint32_t n)
 {
 	if (n > 0)

@@ -456,7 +456,7 @@ rx_window_now(struct tcp *t, struct conn *c)
 
 /* A peer that waits for the window must hear that it is open again: when it is twice as wide as
  * advertised, and by two segments. */
-static void
+static NOT_FLAT void
 window_update(struct tcp *t, struct conn *c)
 {
 	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
