@@ -22,6 +22,11 @@ MUTANTS = {
     "MISSED_UNSAID": ("pending_table.c", "\tby->prefetch(by->arg, hashes, count);", "\t(void)hashes;"),
     # An answer wakes nobody.
     "LOST_TICKET": ("pending_table.c", "if (a->session->awaits == a)", "if (false)"),
+    # A kept request is completed before its answer is here; none has a deadline; a backend hears of no request that is over.
+    # (tests/sim/test_backend.c)
+    "LATER_FIRST": ("pending_order.c", "a != NULL && a->state != AWAIT_ASKED && sv->op_count", "a != NULL && sv->op_count"),
+    "NO_DEADLINE": ("pending_table.c", "		if (a->deadline_ns > now_ns)\n\t\t\treturn;", "		if (true)\n\t\t\treturn;"),
+    "NOT_FORGOTTEN": ("pending_table.c", "		asked_end(aw, a);\n\t\taw->supplier.forget(aw->supplier.arg, a->ticket);", "		asked_end(aw, a);"),
     # A request takes whatever answer is here.
     "ANY_LINE_WRITES": ("pending_order.c", "if (a != NULL && a->offset == offset)",
                         "if (a != NULL && a->state == AWAIT_READY)"),
@@ -51,8 +56,9 @@ MUTANTS = {
     # An answer that is here is told before its turn.
     "TOLD_EARLY": ("pending_ahead.c", "a->offset == ss->read_buf_at && !a->answer.failed",
                    "!a->answer.failed"),
-    # A copy answers a get that stands behind, or is, one that waits.
-    "HIT_OVERTAKES": ("pending_ahead.c", "(a != NULL && a->offset <= ss->read_buf_at)", "false"),
+    # A copy answers a get that stands behind requests that are kept.
+    "HIT_OVERTAKES": ("pending_ahead.c", "if (ss->awaits == NULL || ss->read_buf == NULL",
+                      "if ((ss->awaits == NULL && ss->kept == NULL) || ss->read_buf == NULL"),
     # What was asked for ahead of its turn says where later bytes begin.
     "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
     # What waits for a place in the read buffer moves, and where it begins does not.
