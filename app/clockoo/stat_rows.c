@@ -1,20 +1,19 @@
 /*
- * stat_rows.c - rows of all replies of stats: of the cores', and of a supplier that cores would
- * ask.
+ * stat_rows.c - rows of all replies of stats: the cores' own, and those of a backend.
  */
 #include "stat_rows.h"
 #include "admin/admin.h"
+#include "base/time_units.h"
 #include "fleet.h"
 #include "serve/serve_rows.h"
 
 #include <sys/mman.h>
 #include <time.h>
 
-#define NS_PER_S      1000000000ull
 #define TEXT_A_CORE   (8u << 10)
 #define TEXT_A_SERVER (2u << 10)
 
-/* ---- rows of a supplier, for this thread ---- */
+/* ---- rows of a backend, for this thread ---- */
 
 /* Reads a row of `stats front` as core 0 would, without waiting for other fronts' copies to end. */
 static bool
@@ -27,7 +26,7 @@ fleet_row(void *arg, uint32_t n, struct serve_row *row)
 	return front_stats_row(&fleet->stats, &r->shown, n, row);
 }
 
-/* What the backend of core 0 shows; of a fleet, as this thread may read it. */
+/* Returns the rows of core 0's backend; of a fleet, those that this thread may read. */
 static struct serve_rows
 rows_of(struct stat_rows *r)
 {

@@ -102,7 +102,8 @@ struct serve_ask {
 	bool bring; /* to be in the store before the answer, which has no item */
 };
 
-/* What the store has under a key, for a retrieval that does not pass copies. */
+/* The kind of item that the store has under a key, for a retrieval that may be answered by a
+ * copy. */
 enum serve_copy {
 	SERVE_COPY_NONE, /* nothing for it: it is asked for */
 	SERVE_COPY_HERE, /* its answer */
@@ -134,10 +135,11 @@ struct serve_supplier {
 	/* A set of this key is refused before it is asked, so what there is goes. Nobody hears of
 	 * it. May be NULL with write(). */
 	void (*drop)(void *arg, struct view key, uint64_t hash);
-	/* Is this retrieval, which is no plain get of text, asked for even if a copy is here? By
-	 * the request alone. May be NULL. */
+	/* True if this retrieval, which is no plain get of text, is asked for even if there is a
+	 * copy. Decided by the request alone. May be NULL. */
 	bool (*passes_copies)(void *arg, const struct mc_req *req);
-	/* Of get and mg: is what the store has a copy? By the item alone. NULL: all of it is. */
+	/* Returns whether the item in the store is a copy, for get and mg. Decided by the item
+	 * alone. NULL: every item is one. */
 	enum serve_copy (*copy)(void *arg, const struct mc_req *req, const struct item *item);
 	/* The cas of a copy that is here; NULL: the item's. */
 	uint64_t (*copy_cas)(void *arg, const struct item *item);
@@ -165,7 +167,8 @@ void serve_supplier_attach(struct region *region, struct serve *sv,
 /* NULL: there is none. */
 const struct serve_supplier *serve_supplier_of(const struct serve *sv);
 
-/* Of one core's tickets that are open, or whose items are not released, no two have the same. */
+/* The slot of a ticket. No two tickets of one core that are open, or whose items are not
+ * released, have the same. */
 #define AWAIT_SLOT_BITS 16u
 static inline uint32_t
 serve_ticket_slot(uint64_t ticket) /* below AWAITS_MAX */
@@ -175,7 +178,7 @@ serve_ticket_slot(uint64_t ticket) /* below AWAITS_MAX */
 
 /* The store's second of this turn: expiries count from it. */
 uint32_t serve_now_s(const struct serve *sv);
-/* Of the wall clock. */
+/* The wall clock's second of this turn. */
 int64_t serve_unix_s(const struct serve *sv);
 
 /* A hint: this ticket is answered next but for a few. */

@@ -74,7 +74,7 @@ struct kept_request {
 };
 static_assert(sizeof(struct kept_request) <= CHUNK_BYTES, "lies in a chunk");
 
-/* What a datagram has from a line of retrieval on that waits; or behind a write that does. */
+/* The rest of a datagram: from a line of retrieval on that waits, or behind a write that waits. */
 struct awaited_line {
 	struct list link;              /* in none while it waits */
 	struct datagram datagram;      /* only who sent it */
@@ -91,8 +91,8 @@ struct awaited_line {
 	struct await *awaits; /* of that line, and of some behind it */
 };
 
-#define AHEAD_GETS_MAX      64u  /* gets of a connection that are asked for at a time... */
-#define AHEAD_GETS_PER_TURN 512u /* ... and of all, beside those that are operations */
+#define AHEAD_GETS_MAX      64u  /* gets of a connection that are asked for at a time */
+#define AHEAD_GETS_PER_TURN 512u /* gets asked for in a turn, besides operations */
 
 struct await_lane {
 	uint32_t open;       /* asked, or granted */
@@ -131,7 +131,7 @@ void awaits_turn(struct serve *sv);
  */
 struct await *await_ask(struct serve *sv, struct session *ss, struct awaited_line *line,
 			const struct mc_req *req, struct view key, uint64_t hash);
-/* What is answered, and has no item, is asked for once more; or what is not asked for, now. */
+/* Asks once more for a key whose answer has no item, or now for a key that was not asked for. */
 void await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, struct view key);
 /* True if who has waited for timeout_ns for an answer of this lane, or for a place, waits on. */
 static inline bool
@@ -141,8 +141,9 @@ await_lane_is_coming(const struct awaits *aw, uint32_t lane)
 	       aw->supplier.is_coming(aw->supplier.arg, lane);
 }
 
-/* Does the owner of this list wait for the key? Then it is asked for once more only at its turn, if
- * not in the same line, so that a connection never reads an older value after a newer one. */
+/* Returns the await of this list for the key, or NULL. A key that is waited for is asked for
+ * once more only at its turn, unless it is in the same line, so that a connection never reads an
+ * older value after a newer one. */
 static inline struct await *
 awaits_find(struct await *first, uint64_t hash)
 {
@@ -157,7 +158,7 @@ void await_keep(struct serve *sv, struct session *ss, struct kept_request *kept,
 /* The same of a write of session ss, or of a datagram, which is asked now. */
 void await_ask_write(struct serve *sv, struct session *ss, struct kept_request *write,
 		     uint64_t hash, const struct fill *value);
-/* Is there a place for a write with so many bytes of value? */
+/* True if there is a place for a write with so many bytes of value. */
 bool await_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
 		     uint32_t value_len);
 /* Its owner does not list it any more. */
@@ -170,10 +171,10 @@ void await_postpone(struct serve *sv, struct session *ss);
 /* It leaves the queue, or does not need its place. */
 void await_unqueue(struct serve *sv, struct session *ss);
 
-/* What a retrieval may be answered with of what the store has; item: NULL is nothing. */
+/* Returns how the store's item may answer a retrieval; item NULL: the store has none. */
 enum serve_copy await_copy(const struct serve *sv, const struct mc_req *req,
 			   const struct item *item);
-/* Of one that is here. */
+/* Returns the cas of a copy in the store. */
 uint64_t await_copy_cas(const struct serve *sv, const struct item *item);
 /* n operations from first on were answered by copies. */
 void await_copies_used(struct serve *sv, const struct op *first, uint32_t n);
@@ -202,28 +203,28 @@ await_later(const struct op *op)
 	return op->session != NULL ? EXEC_RETRY : EXEC_LATER;
 }
 
-/* What waits for answers takes half of the read buffers at most: lines that are cut need the
- * others. */
+/* True if the session may get a read buffer for a request that waits. Requests that wait take
+ * half of the buffers at most, because partial lines need the others. */
 bool await_may_defer(const struct serve *sv, const struct session *ss);
 
-/* May it be asked for before its turn, since that changes nothing? */
+/* True for a retrieval without an effect, which may be asked for before its turn. */
 bool await_reads(const struct mc_req *req);
 /* False: a key that the store was seen to lack is nowhere. The first one of a pass tells the
  * supplier of all that it has missed; in serve_prefetch() hits would pay for that. */
 bool await_may_have(const struct serve *sv, struct view key, uint64_t hash);
 /* A key that op has missed is about to be set, of which the supplier forgets what it has. */
 void await_sets(const struct serve *sv, const struct op *op);
-/* Has this request an effect on the version that is there, or shows what only the store knows? */
+/* True if this request has an effect on the stored version, or shows what only the store knows. */
 bool await_brings(const struct mc_req *req);
-/* Of such a request, or of the body of one, whose key the store lacks: is it waited for?
- * await_later() follows; of a body the session is BODY_FILLED. */
+/* Asks for such a request's key, which the store lacks. True if the request waits: await_later()
+ * follows, or for a body the session is BODY_FILLED. */
 bool await_bring(struct serve *sv, struct op *op);
 /* A miss is to be told, though the supplier may have the key: it has nothing from now on. NULL, or
  * what the store has by then. */
 const struct item *await_missed(struct serve *sv, const struct op *op);
 
-/* Has its line told an answer for its key? Then it is told that one, whatever the store has: a
- * copy may come and go between two that name the key. */
+/* True if an earlier part of the same line has returned an answer for this key. The same answer
+ * is returned again, even if a copy has come and gone since. */
 bool await_is_told(struct serve *sv, const struct op *op);
 
 /* Operations from ops[first] on go back into the read buffer. */
@@ -241,7 +242,7 @@ void awaits_pop(struct serve *sv, struct session *ss);
 void awaits_give_up(struct serve *sv, struct session *ss);
 /* The session ends. */
 void awaits_forget(struct serve *sv, struct session *ss);
-/* Of every pass: behind the last one of a turn the supplier hears that its asks are complete. */
+/* Ends a pass. Behind the last pass of a turn the backend hears that its requests are complete. */
 void awaits_pass_end(struct serve *sv);
 
 /* Operations that will stand one behind the other, from offset on in the read buffer, behind all
@@ -251,9 +252,10 @@ uint32_t awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, u
 
 /* ---- gets that are no operations yet (pending_ahead.c) ---- */
 
-/* When all of its operations of a pass are asked for: may gets behind them be, too? */
+/* True if gets behind the operations of the pass, all of which are asked for, may be asked for
+ * too. */
 bool session_is_ahead(const struct session *ss);
-/* Of a session that is ahead: those that its connection has are asked for. */
+/* Asks for further gets that the connection of a session that is ahead has received. */
 void gets_ask_ahead(struct serve *sv, struct session *ss);
 /* Plain gets that waited (pending_ahead.c): as far as their answers are here they are told, in
  * order, without being parsed again. What is for another path stays. */
@@ -261,9 +263,9 @@ void gets_tell(struct serve *sv, struct session *ss);
 
 /* ---- writes (pending_kept.c) ---- */
 
-/* Is this request asked of the supplier at its turn, and once? */
+/* True if this request is asked of the backend at its turn, and once. */
 bool await_is_write(const struct serve *sv, const struct mc_req *req);
-/* Is it asked for, whatever the store has? */
+/* True if this request is asked for whatever the store has. */
 bool await_passes_copies(const struct serve *sv, const struct mc_req *req);
 
 /* ---- datagrams (pending_datagrams.c) ---- */
@@ -279,7 +281,7 @@ struct await *awaited_line_find(struct serve *sv, const struct op *op);
 void awaited_line_again(struct serve *sv, struct op *op);
 /* Nothing more of the line of op is answered. */
 void awaited_line_fail(struct serve *sv, struct op *op);
-/* Has its datagram waited for so long that nothing more of it is asked? */
+/* True if the datagram of op has waited for so long that nothing more of it is asked for. */
 bool awaited_line_is_late(struct serve *sv, const struct op *op);
 /* A write is about to be asked: what was told before it is released first. Nothing behind it was
  * asked for. */

@@ -16,7 +16,8 @@
 #define WORD_BITS    64u
 #define WAITED_WORDS 32u
 
-/* Of `get` as clients write it: its answer is told without parsing it again (gets_tell()). */
+/* Returns the bytes of a get as clients write it, which is completed without parsing it again
+ * (gets_tell()); 0 for anything else. */
 static uint16_t
 plain_get_bytes(const struct op *op)
 {
@@ -111,8 +112,8 @@ look_pass(struct look *at, struct session *ss, uint64_t hash)
 	waited_add(&at->passed, hash);
 }
 
-/* Is an earlier get of this key told at its turn only? Its copy may go meanwhile, or may not answer
- * this one: asked for now, this one would tell an older value. */
+/* True if an earlier get of this key is answered at its turn only. Its copy may have gone by
+ * then, or may not answer this one: asked for now, this one would return an older value. */
 static bool
 is_passed(const struct look *at, const struct op *op)
 {
@@ -154,7 +155,7 @@ look_ask(struct serve *sv, struct op *op, struct look *at)
 	return true;
 }
 
-/* From op on, of this session: are they all plain gets? */
+/* True if all operations of this session from op on are plain gets. */
 static bool
 gets_follow(const struct serve *sv, const struct session *ss, const struct op *op)
 {
@@ -212,7 +213,7 @@ awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n
 #define AHEAD_ROOM_MIN   512u /* bytes */
 #define AHEAD_SHARE_PART 4u   /* of a session's places: so many are asked for at least */
 
-/* What is behind those that were asked for is another get, or key. */
+/* True if the bytes behind the gets that were asked for are another get, or key. */
 bool
 session_is_ahead(const struct session *ss)
 {
@@ -304,7 +305,8 @@ buffer_room(struct serve *sv, struct session *ss)
 	return MC_LINE_MAX - ss->read_buf_len;
 }
 
-/* Those in the read buffer first, then of one segment; at most so many. How many were asked for. */
+/* Asks for gets of the read buffer first, then of one segment; at most so many. Returns how many
+ * were asked for. */
 static uint32_t
 segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 {
@@ -397,8 +399,8 @@ answer_put(struct serve *sv, uint8_t *at, const struct item *it, bool last)
 	return value_tail_put(value_copy(sv, at, it, len), last ? TAIL_END : TAIL_LINE);
 }
 
-/* What is told next, and what is released with it, which stands in front of an item that is the
- * supplier's own: thousands that wait are no longer in the first cache. */
+/* Prefetches the next answer's item and the line in front of it, which is read when it is
+ * released: thousands of pending answers are no longer in the first cache. */
 static inline void
 answer_prefetch(const struct await *next)
 {
@@ -451,7 +453,7 @@ struct telling {
 	uint8_t *slow_key;
 };
 
-/* Of so many bytes in the read buffer. */
+/* Records that the get in so many bytes of the read buffer is completed. */
 static inline void
 told(struct telling *t, struct session *ss, const struct item *it, uint32_t bytes, bool first,
      bool last)

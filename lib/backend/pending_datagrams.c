@@ -52,7 +52,7 @@ line_go_to(struct awaited_line *line, uint32_t offset)
 						.parser.protocol = line->protocol};
 }
 
-/* Of a datagram that op is of. NULL: there is no place for so many bytes. */
+/* Copies text of the datagram of op into a chunk. NULL: there is no place for so many bytes. */
 static struct awaited_line *
 line_alloc(struct serve *sv, const struct op *op, struct view text)
 {
@@ -131,7 +131,7 @@ op_skip(struct op *op)
 	op->in_place = true;
 }
 
-/* What this pass has of the line behind op is not executed. True: that was its end. */
+/* Skips the operations of the line behind op in this pass. True: the line ends there. */
 static bool
 line_skip(struct serve *sv, struct op *op)
 {
@@ -203,8 +203,8 @@ text_cut(struct serve *sv, const struct op *op, struct view text)
 	return text;
 }
 
-/* What its datagram has from here on, which is in front of op or behind it, is taken out of the
- * pass. NULL: there is nothing, or no place. */
+/* Takes the datagram of op, from this byte on, out of the pass. The byte is in front of op or
+ * behind it. NULL: nothing is left, or there is no place. */
 static struct awaited_line *
 rest_take(struct serve *sv, struct op *op, const uint8_t *from)
 {
@@ -284,8 +284,8 @@ may_ask(const struct serve *sv, const struct mc_req *req, bool ahead)
 	       sv->backend_mode == BACKEND_PROMOTES;
 }
 
-/* What the line that waits lacks, and lines of retrieval behind it. Bounded: each step uses up
- * bytes. False: there is no place for the first one's. */
+/* Asks for the keys that the waiting line lacks, and for those of lines of retrieval behind it.
+ * Bounded: each step uses up bytes. False: there is no place for the first one's. */
 static bool
 keys_ask(struct serve *sv, struct awaited_line *line)
 {
@@ -429,7 +429,7 @@ awaited_line_find(struct serve *sv, const struct op *op)
 	return a;
 }
 
-/* What is parsed of the line is not looked at any more. */
+/* The operations of the line that are parsed are skipped. */
 void
 awaited_line_fail(struct serve *sv, struct op *op)
 {
@@ -488,7 +488,7 @@ awaited_line_parse(struct serve *sv, struct awaited_line *line)
 		awaited_step(sv, line);
 }
 
-/* Is a message being composed for the first one? */
+/* True if the first datagram has a message under composition. */
 static bool
 awaited_line_is_open(const struct awaits *aw)
 {

@@ -14,7 +14,8 @@
  * asked for at a time, ahead of their turn (pending_ahead.c). */
 #define READS_BEHIND_MAX AWAIT_KEPT_MAX
 
-/* Does an operation of this pass name the key? It is kept as soon as it is executed. */
+/* True if an earlier operation of this pass names the key. That one is kept as soon as it is
+ * executed. */
 static bool
 pass_names(const struct serve *sv, const struct op *op)
 {
@@ -208,7 +209,8 @@ read_copied(struct serve *sv, struct op *op, const struct item *it)
 	return await_tell(sv, op, &(struct serve_answer){.item = it, .cas = cas});
 }
 
-/* What the store has may be no copy, and may be another item at the next look. */
+/* Executes a retrieval. The item found may be no copy, and the next lookup may find another
+ * item. */
 enum exec_status
 await_execute_read(struct serve *sv, struct op *op)
 {
@@ -264,8 +266,9 @@ await_brings(const struct mc_req *req)
 	}
 }
 
-/* What depends on the version that is there: it is here, or nowhere. Writes that find none take
- * away what the supplier may have; these two only look. */
+/* Executes an operation that depends on the stored version, after the backend was asked to
+ * promote its key. If the store still lacks the key, a write makes the backend drop it; mg and
+ * me only look, so they drop it here. */
 static enum exec_status
 execute_here(struct serve *sv, struct op *op, const struct item *it)
 {

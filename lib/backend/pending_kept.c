@@ -144,7 +144,7 @@ await_write_queue(struct serve *sv, struct op *op, uint32_t value_len)
 	await_queue(sv, op->session, op->req.key, op->hash, value_len);
 }
 
-/* Of a connection it is the chunk that was promised to its reply. */
+/* Keeps a request in a chunk: for a connection, in the one that was promised to its reply. */
 static struct kept_request *
 request_keep(struct serve *sv, const struct op *op)
 {
@@ -546,7 +546,7 @@ execute_kept_write(struct serve *sv, struct op *op)
 	uint8_t key[MC_KEY_MAX];
 	struct await *a = await_written(sv, op, key);
 	const struct serve_answer answer = a->answer;
-	/* Of a line of gat its last key. */
+	/* A line of gat ends with its last key. */
 	const bool ends = op->req.verb < MC_GAT || op->req.verb > MC_GATS || op_last(op);
 	enum exec_status status = EXEC_DONE;
 

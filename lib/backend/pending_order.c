@@ -382,7 +382,8 @@ retrievals_wait(struct session *ss)
 	return open->offset == ss->read_buf_at && !replying;
 }
 
-/* Who does not read its replies is granted none for longer than a turn. */
+/* True if a session cannot use its place, because its client does not read. The place is granted
+ * for one turn only. */
 static bool
 place_is_no_use(struct serve *sv, struct session *ss)
 {

@@ -37,7 +37,8 @@ void await_queues_look(struct serve *sv);
 
 #define HASH_BITS 64u /* of a word, a bit for some hashes each */
 
-/* Of an operation in the read buffer; one behind its end, from a frame, has the end's. */
+/* Returns the offset of an operation in the read buffer; one in a frame has the offset of the
+ * buffer's end. */
 static inline uint32_t
 op_offset(const struct session *ss, const struct op *op)
 {
@@ -63,12 +64,12 @@ await_link_at(struct session *ss, uint32_t offset)
 	return await_link_from(&ss->awaits, offset);
 }
 
-/* Is it asked for, before its turn? */
+/* True if op is asked for before its turn. */
 bool await_lacks(struct serve *sv, const struct op *op);
 /* Asks for op, from *link on in the list. False: there is no place. */
 bool await_ask_at(struct serve *sv, struct op *op, struct await **link, uint32_t offset);
-/* What stands behind op, which waits, in this pass: as far as there are places. False: behind that
- * is not only what may be asked for later, ahead of its turn, too. */
+/* Asks for the operations behind op, which waits, in this pass, as far as there are places.
+ * False: something behind that may not be asked for ahead of its turn later, either. */
 bool awaits_ask_ahead(struct serve *sv, struct op *op);
 
 /* A get of a key with this hash waits, and is not asked for. */
@@ -126,15 +127,15 @@ session_keeps_open(const struct session *ss)
 	return a != NULL && (a->state != AWAIT_READY || a->next != NULL);
 }
 
-/* May it stand in a pipeline with writes: has it one key, and if it writes, an answer without a
- * value as it was read? */
+/* True if the request may stand in a pipeline with writes: it has one key, and a write's answer
+ * has no value. */
 bool await_is_keyed_write(const struct mc_req *req);
 bool await_is_keyed_read(const struct mc_req *req);
-/* Behind others of their connection: may more be kept? (pending_kept.c) */
+/* True if more requests may be kept behind others of their connection (pending_kept.c). */
 bool kept_have_room(const struct serve *sv);
-/* May a session that has kept requests keep one more? */
+/* True if a session that has kept requests may keep one more. */
 bool session_may_pipeline(const struct serve *sv, const struct session *ss);
-/* What a pass reads of such a session. */
+/* Parses the requests of a session that has kept requests. */
 enum parse_step kept_behind_parse(struct serve *sv, struct session *ss);
 
 /* ---- execution (pending_execute.c) ---- */

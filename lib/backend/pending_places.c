@@ -32,7 +32,7 @@ lane_has_place(const struct awaits *aw, const struct await_lane *lane)
 	return lane->open < places_left(aw);
 }
 
-/* Of a session, with so many left beyond those that are for first ones only. */
+/* Returns the share of a session, with so many left beyond those that are for first ones only. */
 static uint32_t
 share_of(uint32_t left)
 {

@@ -370,8 +370,8 @@ await_unask(struct serve *sv, struct await *a)
 	unasked_begin(aw, a);
 }
 
-/* Who does not read keeps no places, but that of a value in pieces: only it says that one waits;
- * nor any answers. */
+/* Takes places and answers from sessions whose clients do not read. A value in pieces keeps its
+ * place, which alone says that it waits. */
 static void
 unused_check(struct serve *sv)
 {
@@ -392,8 +392,8 @@ unused_check(struct serve *sv)
 	}
 }
 
-/* May its answer be given up? That of a value in pieces says that one waits; what is kept is asked
- * once. */
+/* True if the answer may be given up. The one for a value in pieces says that it waits; a kept
+ * request is asked for once. */
 static bool
 may_yield(const struct await *a)
 {
@@ -475,7 +475,7 @@ serve_next_timer(const struct serve *sv)
 	return due < next ? due : next;
 }
 
-/* Of those that are not told, does one stand behind no value that its client has yet to read? */
+/* True if some answered request stands behind no value that its client has yet to read. */
 static bool
 some_are_told_next(const struct awaits *aw)
 {

@@ -42,7 +42,7 @@ get_reply(struct serve *sv, struct op *op, const struct item *it, uint64_t cas)
 	}
 	begin = reply_begin(
 		sv, op, MC_VALUE_HEAD_MAX - MC_KEY_MAX + op->req.key.len + len + VALUE_TAIL_MAX);
-	/* The item's key, not the request's: that one may lie where the reply is written. */
+	/* The item's key: that of the request may lie where the reply is written. */
 	at = mc_put_value_head(begin, item_key(it), item_flags(it), len, with_cas ? &cas : NULL);
 	at = value_copy(sv, at, it, len);
 	reply_end(sv, op, begin, value_tail_put(at, op_last(op) ? TAIL_END : TAIL_LINE));
@@ -74,7 +74,7 @@ execute_get(struct serve *sv, struct op *op)
 	return get_missed(sv, op, touch);
 }
 
-/* ---- the others ---- */
+/* ---- other verbs ---- */
 
 static enum exec_status
 execute_me(struct serve *sv, struct op *op)
@@ -82,7 +82,7 @@ execute_me(struct serve *sv, struct op *op)
 	return me_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key));
 }
 
-/* An end of the stream is no request. */
+/* The end of a stream is executed as a quit, but counts as no request. */
 static enum exec_status
 execute_quit(struct serve *sv, struct op *op)
 {
@@ -162,20 +162,20 @@ op_run(struct serve *sv, struct op *op)
 	return op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);
 }
 
-/* What for? */
+/* Records what the session's next request waits for: window, memory or the backend. */
 static void
 op_waits(struct serve *sv, struct session *ss)
 {
 	ss->since_ns = session_since_ns(sv, ss);
 	ss->late_pass = sv->pass;
-	ss->waits_since_ns = ss->since_ns;
+	ss->wait.arrived_ns = ss->since_ns;
 	session_waits(sv, ss,
 		      ss->value.item != NULL       ? WAIT_WINDOW
 		      : ss->memory_wait_turns != 0 ? WAIT_MEMORY
 						   : WAIT_SUPPLIER);
 }
 
-/* A reply that has to wait, or the last one of its connection. */
+/* Closes the connection after its last request, or defers its operations if a reply must wait. */
 static void
 op_defer_or_close(struct serve *sv, uint32_t i, enum exec_status a)
 {
@@ -199,7 +199,8 @@ request_count(struct serve *sv, struct op *op)
 		sv->admin_ops->request(sv, op);
 }
 
-/* One that has waited for memory or an answer was counted when it came. */
+/* Executes the first operation of a session that waited. A request that waited for memory or an
+ * answer was counted when it arrived. */
 static __attribute__((noinline)) void
 op_retry(struct serve *sv, uint32_t i)
 {
@@ -207,7 +208,8 @@ op_retry(struct serve *sv, uint32_t i)
 	const struct executed e = execution_begin(sv, op);
 	struct session *ss = op->session;
 	const bool counted = ss->memory_wait_turns != 0 || ss->await_counted;
-	const bool behind = ss->kept != NULL; /* others; if it stays, it was not here */
+	/* True behind kept requests. If op stays unread it does not count as a request yet. */
+	const bool behind = ss->kept != NULL;
 	enum exec_status a;
 
 	if (!counted && !behind)
@@ -224,7 +226,8 @@ op_retry(struct serve *sv, uint32_t i)
 		op_defer_or_close(sv, i, a);
 }
 
-/* Whether the connection has gone, or the replies before this one have filled its queue. */
+/* True if the connection is closed, or if earlier replies have filled its queue and this
+ * operation is deferred. */
 static __attribute__((noinline)) bool
 op_stops(struct serve *sv, uint32_t i)
 {
@@ -241,8 +244,8 @@ op_stops(struct serve *sv, uint32_t i)
 	return true;
 }
 
-/* What may have come before this turn, or be answered later, and any retrieval: all that is counted
- * of it beside the reply is known afterwards only. */
+/* Executes an operation that may have arrived before this turn or may be answered later, or any
+ * retrieval. How it counts is known only after its execution. */
 static __attribute__((noinline)) enum exec_status
 execute_recorded(struct serve *sv, struct op *op)
 {
@@ -301,7 +304,7 @@ op_execute(struct serve *sv, uint32_t i, bool slow)
 	}
 }
 
-/* Read buffers that were read to their end go back: an idle connection owns no chunk. */
+/* Frees read buffers that were read to their end, so an idle connection owns no chunk. */
 static void
 read_bufs_release(struct serve *sv)
 {
@@ -333,7 +336,8 @@ gets_execute_slow(struct serve *sv, uint32_t i)
 						: gets_execute_late(sv, i);
 }
 
-/* An observer or a backend has a part in gets, or some requests came before this turn. */
+/* Executes a pass in which watchers or a backend take part in gets, or some requests arrived
+ * before this turn. */
 static __attribute__((noinline)) void
 ops_execute_slow(struct serve *sv)
 {

@@ -24,7 +24,8 @@ step_begins(struct tls_conns *tc)
 	tc->step_requests = serve_tls_requests(tc->serve);
 }
 
-/* The first of the line whose source has more than its part of the places; NULL: there is none. */
+/* Returns the first in the list whose source has more than its share of the places, NULL if none
+ * has. */
 static struct tls_conn *
 line_over(const struct tls_conns *tc, const struct list *line)
 {
@@ -39,9 +40,9 @@ line_over(const struct tls_conns *tc, const struct list *line)
 	return NULL;
 }
 
-/* Who loses its place: one that has not been answered; then one that has, and whose source has more
- * than its part; then the one that has made no progress for longest, if that is long. NULL: nobody.
- */
+/* Returns the handshake that yields its place: one not answered yet, else one whose source has more
+ * than its share, else the one without progress for longest, if that is at least TLS_STALLED_NS.
+ * NULL if none does. */
 static struct tls_conn *
 place_loser(const struct tls_conns *tc)
 {
@@ -58,7 +59,7 @@ place_loser(const struct tls_conns *tc)
 	return tc->now_ns - t->progress_ns >= TLS_STALLED_NS ? t : NULL;
 }
 
-/* Is there a place, or can one be taken away? */
+/* True if a place is free or a handshake would yield its own. */
 static bool
 place_free(struct tls_conns *tc)
 {
@@ -94,7 +95,7 @@ place_take(struct tls_conns *tc, struct tls_conn *t)
 	list_push_back(&tc->unproven, &t->handshake);
 }
 
-/* A place among those that shake hands, and a stream. */
+/* Takes a place among the handshakes, and opens a stream. */
 static bool
 stream_begin(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -110,7 +111,7 @@ stream_begin(struct tls_conns *tc, struct tls_conn *t)
 	return true;
 }
 
-/* It has been answered, so the peer can go on. */
+/* Notes that the peer was answered and can continue its handshake. */
 static void
 handshake_progressed(struct tls_conns *tc, struct tls_conn *t)
 {

@@ -1,5 +1,5 @@
 /*
- * Clients of a core that serves: which connection is whose.
+ * sim_client.c - maps connections to the clients of a serving core.
  */
 #include "sim_client.h"
 
@@ -29,7 +29,7 @@ on_gone(void *arg, struct conn *c)
 		cs->user.gone(cs->user.arg, cl);
 }
 
-/* The core has refused it. */
+/* The core has refused the connection. */
 static void
 on_failed(void *arg, struct conn *c, enum conn_failure why)
 {

@@ -10,6 +10,8 @@
  */
 #include "bench_load.h"
 
+#include "base/time_units.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
@@ -21,7 +23,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define NS_PER_MS   1000000ull
 #define MS_MAX      600000u
 #define CALLERS_MAX 1024u /* at a time; a connection that finds none free has failed */
 #define TIMES_MAX   65536u

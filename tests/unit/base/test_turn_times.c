@@ -1,5 +1,5 @@
 /*
- * How long turns took. Goal: every length has its cell, cells follow each other without a gap, a
+ * Times of turns. Goal: every length has its cell, cells follow each other without a gap, a
  * percentile is never below the exact one and at most a cell above it, and a long turn counts as
  * the host's if it would not have been long without the wait. Method: every border of a cell;
  * drawn lengths beside the sorted list; a table of waits.
