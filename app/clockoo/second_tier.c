@@ -384,7 +384,9 @@ second_tier_attach(struct second_tier *t, struct region *region, const struct ap
 		   uint32_t core, struct serve *serve)
 {
 	struct flash_supplier_config c = supplier_config(&a->config);
+	struct flash_supplier *asked;
 	struct serve_supplier supplier;
+	struct serve_rows rows;
 
 	if (!t->used)
 		return;
@@ -394,8 +396,11 @@ second_tier_attach(struct second_tier *t, struct region *region, const struct ap
 	c.device = tier_io_device(t->io, 1 + core);
 	c.pages = t->reads + core * read_bytes_of_core(&a->config);
 	c.deadline_ns = a->config.flash.deadline_ms * MS_NS;
-	supplier = flash_supplier_of(flash_supplier_create(region, &c));
+	asked = flash_supplier_create(region, &c);
+	supplier = flash_supplier_of(asked);
 	serve_supplier_attach(region, serve, &supplier);
+	rows = flash_supplier_rows(asked);
+	serve_rows_attach(serve, &rows);
 }
 
 /* ---- the thread ---- */

@@ -5,7 +5,7 @@
 #include "admin/admin.h"
 #include "base/time_units.h"
 #include "fleet.h"
-#include "serve/serve_await.h"
+#include "serve/serve_rows.h"
 
 #include <sys/mman.h>
 #include <time.h>
@@ -26,37 +26,19 @@ fleet_row(void *arg, uint32_t n, struct serve_row *row)
 	return front_stats_row(&fleet->stats, &r->shown, n, row);
 }
 
-/* Does nothing: this backend is asked for its rows only. */
-static void
-nothing_is_asked(void *arg, uint64_t now_ns)
-{
-	(void)arg, (void)now_ns;
-}
-
-static void
-nothing_is_written(void *arg, const struct serve_ask *ask, const struct fill *value)
-{
-	(void)arg, (void)ask, (void)value;
-}
-
-static const struct serve_supplier *
-supplier_of(struct stat_rows *r, struct serve_supplier *fleet)
+/* Returns the rows of core 0's backend; of a fleet, those that this thread may read. */
+static struct serve_rows
+rows_of(struct stat_rows *r)
 {
 	const struct appliance *a = r->a;
 
 	if (a->fleet == NULL)
-		return serve_supplier_of(a->cores[0].serve);
+		return serve_rows_of(a->cores[0].serve);
 	r->shown = (struct front_shown){.exchange = a->fleet->exchange,
 					.links = a->sizes.front.connections,
 					.copies = a->fleet->shared.cells != NULL,
 					.copy_ns = a->sizes.front.copy_ns};
-	*fleet = (struct serve_supplier){.arg = r,
-					 .timeout_ns = 1,
-					 .lanes = 1,
-					 .poll = nothing_is_asked,
-					 .write = nothing_is_written,
-					 .row = fleet_row};
-	return fleet;
+	return (struct serve_rows){.arg = r, .mode = BACKEND_WRITES, .row = fleet_row};
 }
 
 void *
@@ -71,7 +53,7 @@ stat_pages(size_t bytes)
 bool
 stat_rows_create(struct stat_rows *r, const struct appliance *a)
 {
-	struct serve_supplier fleet;
+	struct serve_rows rows;
 	struct region region = {.size = admin_snapshot_bytes()};
 
 	r->a = a;
@@ -83,7 +65,8 @@ stat_rows_create(struct stat_rows *r, const struct appliance *a)
 	if (r->metrics == NULL || r->text == NULL || region.base == NULL)
 		return false;
 	r->metrics->telemetry = &a->telemetry;
-	r->snapshot = admin_snapshot_create(&region, a->shared, supplier_of(r, &fleet));
+	rows = rows_of(r);
+	r->snapshot = admin_snapshot_create(&region, a->shared, &rows);
 	return true;
 }
 

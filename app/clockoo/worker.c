@@ -8,7 +8,7 @@
 #include "dpdk/lcore_run.h"
 #include "dpdk/port_wait.h"
 #include "dpdk/run_delay.h"
-#include "serve/serve_await.h"
+#include "backend/backend.h"
 
 /* Ends the core's service. Pending requests have half of the time, then they fail. Every connection
  * is closed; one whose peer does not answer in time is reset, which frees what its replies pin: a

@@ -48,13 +48,13 @@ void admin_sources_tick_mt(struct serve_shared *shared);
 
 /* A snapshot writes all replies of `stats` as text, for one thread that is no core. A reply begins
  * with its command and an end of line, for example `stats net`; its rows follow as a client gets
- * them. supplier: the backend whose rows are included and which that thread may call, or NULL. The
+ * them. rows: those of a backend, which that thread may call, or NULL. The
  * region's memory is zero. */
 struct admin_snapshot;
-struct serve_supplier;
+struct serve_rows;
 size_t admin_snapshot_bytes(void);
 struct admin_snapshot *admin_snapshot_create(struct region *region, struct serve_shared *shared,
-					     const struct serve_supplier *supplier);
+					     const struct serve_rows *rows);
 /* Writes whole rows, as many as fit. Returns the bytes written. */
 size_t admin_snapshot_write_mt(struct admin_snapshot *s, const struct serve_clock *clock,
 			       uint8_t *to, size_t room);

@@ -14,7 +14,7 @@
 bool
 admin_dumps_off(const struct serve *sv)
 {
-	return sv->shared->policy.no_dumps || sv->writes_wait;
+	return sv->shared->policy.no_dumps || sv->backend_mode >= BACKEND_WRITES;
 }
 
 static int64_t

@@ -4,7 +4,7 @@
  */
 #include "admin_internal.h"
 
-#include "serve/serve_await.h"
+#include "serve/serve_rows.h"
 
 static_assert(SERVE_ROW_TEXT_MAX <= ROW_VALUE_MAX, "a text fits a row");
 
@@ -55,7 +55,7 @@ row_step(const struct serve *sv, struct stream *st, struct out_buffer *buffer, s
 {
 	struct serve_row row;
 
-	if (rows == NULL || !rows(serve_supplier_of(sv)->arg, st->row - first, &row))
+	if (rows == NULL || !rows(sv->rows.arg, st->row - first, &row))
 		return false;
 	st->row++;
 	st->work += row.work;
@@ -67,28 +67,20 @@ row_step(const struct serve *sv, struct stream *st, struct out_buffer *buffer, s
 static bool
 front_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
-	const struct serve_supplier *supplier = serve_supplier_of(sv);
-
-	return supplier != NULL && !supplier->brings && row_step(sv, st, buffer, supplier->row, 0);
+	return sv->rows.mode != BACKEND_PROMOTES && row_step(sv, st, buffer, sv->rows.row, 0);
 }
 
 static bool
 extstore_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
-	const struct serve_supplier *supplier = serve_supplier_of(sv);
-
-	return supplier != NULL && supplier->brings && row_step(sv, st, buffer, supplier->row, 0);
+	return sv->rows.mode == BACKEND_PROMOTES && row_step(sv, st, buffer, sv->rows.row, 0);
 }
 
 bool
 supplier_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer, uint32_t first)
 {
-	const struct serve_supplier *supplier = serve_supplier_of(sv);
-
-	if (supplier == NULL)
-		return false;
 	while (out_room(buffer) >= ROW_MAX)
-		if (!row_step(sv, st, buffer, supplier->stat, first))
+		if (!row_step(sv, st, buffer, sv->rows.stat, first))
 			return false;
 	return true;
 }

@@ -4,7 +4,7 @@
  */
 #include "admin_internal.h"
 
-#include "serve/serve_await.h"
+#include "serve/serve_rows.h"
 
 #define STEPS_MAX 1000000u /* of one reply: none is near it */
 
@@ -28,18 +28,18 @@ static const struct {
 size_t
 admin_snapshot_bytes(void)
 {
-	return sizeof(struct admin_snapshot) + serve_awaits_bytes() + 2 * CACHE_LINE_BYTES;
+	return sizeof(struct admin_snapshot) + 2 * CACHE_LINE_BYTES;
 }
 
 struct admin_snapshot *
 admin_snapshot_create(struct region *region, struct serve_shared *shared,
-		      const struct serve_supplier *supplier)
+		      const struct serve_rows *rows)
 {
 	struct admin_snapshot *s = region_take(region, sizeof *s, CACHE_LINE_BYTES);
 
 	s->view.shared = shared;
-	if (supplier != NULL)
-		serve_supplier_attach(region, &s->view, supplier);
+	if (rows != NULL)
+		serve_rows_attach(&s->view, rows);
 	return s;
 }
 

@@ -93,7 +93,7 @@ restart_kind(const struct serve_shared *sh)
 
 /* Shows 0 on a front. Its items are copies: when one expires a server is asked, so nothing is
  * missed yet. */
-#define OWN(number) (sv->writes_wait ? 0 : (number))
+#define OWN(number) (sv->rows.mode >= BACKEND_WRITES ? 0 : (number))
 
 /* The rows of stats, in memcached's order, which some people read by eye: X(kind, name, value).
  * UNSUPPORTED and NONE are names that tools expect, for mechanisms that do not exist here. */
@@ -393,13 +393,11 @@ execute_stats(struct serve *sv, struct op *op)
 static void
 reset(struct serve *sv)
 {
-	const struct serve_supplier *supplier = serve_supplier_of(sv);
-
 	shared_reset(sv->shared);
 	/* Requests that follow the reset in this turn are counted. */
 	prefixes_clear(sv);
-	if (supplier != NULL && supplier->reset != NULL)
-		supplier->reset(supplier->arg);
+	if (sv->rows.reset != NULL)
+		sv->rows.reset(sv->rows.arg);
 }
 
 /* Answers with one packet a row and an empty one at the end. Where text has a line of its own

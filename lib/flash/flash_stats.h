@@ -14,7 +14,7 @@
 
 #include "flash_tier.h"
 
-#include "serve/serve_await.h"
+#include "serve/serve_rows.h"
 
 extern const char *const flash_stat_names[], *const flash_extstore_names[];
 extern const uint32_t flash_stat_count, flash_extstore_count;

@@ -245,10 +245,14 @@ flash_supplier_of(struct flash_supplier *s)
 				       .poll = poll,
 				       .forget = forget,
 				       .release = release,
-				       .row = row,
-				       .stat = stat,
-				       .reset = reset,
 				       .next_ns = next_ns};
+}
+
+struct serve_rows
+flash_supplier_rows(struct flash_supplier *s)
+{
+	return (struct serve_rows){
+		.arg = s, .mode = BACKEND_PROMOTES, .row = row, .stat = stat, .reset = reset};
 }
 
 /* ---- start ---- */

@@ -1,6 +1,6 @@
 /*
  * flash_supplier.h - answers one core's requests for absent keys from the tier: the supplier of
- * serve_await.h.
+ * backend.h.
  *
  * A request is looked up, its candidates are read one after the other, and the record of its key
  * answers it, or becomes an item of the store (FLASH.md, whose letters name the rules).
@@ -26,7 +26,7 @@
 #include "flash_tier.h"
 
 #include "base/list.h"
-#include "serve/serve_await.h"
+#include "backend/backend.h"
 
 #define FLASH_SMALL_PAGES    2u /* of most reads */
 #define FLASH_READS_MAX      8u
@@ -83,5 +83,7 @@ struct flash_supplier *flash_supplier_create(struct region *region,
 
 /* For serve_supplier_attach. */
 struct serve_supplier flash_supplier_of(struct flash_supplier *supplier);
+/* For serve_rows_attach. */
+struct serve_rows flash_supplier_rows(struct flash_supplier *supplier);
 
 #endif

@@ -480,21 +480,21 @@ attach(struct front *f, struct region *region)
 		.is_coming = is_coming,
 		.release = release,
 		.next_ns = next_ns,
-		.row = row,
-		.reset = reset,
 	};
+	const struct serve_rows rows = {
+		.arg = f, .mode = BACKEND_WRITES, .row = row, .reset = reset};
 	const struct serve_link_user user = {
 		.arg = f,
 		.opened = on_opened,
 		.gone = on_gone,
 		.failed = on_failed,
 		.ready = on_ready,
+		.received = f->peers != NULL ? front_peers_hear : NULL,
 	};
 
-	if (f->peers != NULL)
-		supplier.hear = front_peers_hear;
 	front_keep_supply(&supplier);
 	serve_supplier_attach(region, f->serve, &supplier);
+	serve_rows_attach(f->serve, &rows);
 	serve_links_attach(f->serve, &user);
 }
 

@@ -1,7 +1,7 @@
 /*
  * front.h - a front: requests what one core's service lacks from a fleet of memcached servers.
  *
- * Shape:  a supplier of retrievals (serve_await.h). A core has its own connections to each server,
+ * Shape:  a supplier of retrievals (backend.h). A core has its own connections to each server,
  *         all of them pipelined; a key always uses the same one of them, which is its lane.
  *         Retrievals are sent one by one, or gathered into `get k1 .. k64`. The store has copies of
  *         the most requested keys (front_copy.h), which answer get, gets, binary get, and mg that
@@ -33,7 +33,7 @@
 #include "front_fleet.h"
 #include "front_ports.h"
 #include "front_stats.h"
-#include "serve/serve_await.h"
+#include "backend/backend.h"
 
 #define FRONT_KEYS              (2 * AWAITS_MAX)
 #define FRONT_REQUESTS          AWAITS_MAX

@@ -25,7 +25,7 @@
 #include "front_lane.h"
 
 #include "proto/mc_base64.h"
-#include "serve/serve_link.h"
+#include "backend/backend_link.h"
 
 #define FRONT_NEVER       UINT64_MAX
 #define FRONT_TTL_UNKNOWN INT32_MIN

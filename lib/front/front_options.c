@@ -7,8 +7,8 @@
 #include "front_names.h"
 #include "front_servers.h"
 #include "front_slots.h"
+#include "backend/backend.h"
 #include "base/time_units.h"
-#include "serve/serve_await.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

@@ -27,7 +27,7 @@
 #include "front_fleet.h"
 #include "front_slots.h"
 #include "front_top.h"
-#include "serve/serve_await.h"
+#include "serve/serve_rows.h"
 
 #include "base/counter.h"
 

@@ -1,7 +1,6 @@
 /*
  * serve.c - the service of one core: opening and closing of connections, idle ones, turn and pass.
  */
-#include "await_table.h"
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"
@@ -95,8 +94,8 @@ session_release(struct serve *sv, struct session *ss)
 	 * queued. */
 	if (ss->value.item != NULL)
 		store_unpin(ss->value.item);
-	if (unlikely(sv->awaits != NULL))
-		awaits_forget(sv, ss);
+	if (unlikely(sv->backend_mode != BACKEND_NONE))
+		sv->backend_ops->forget(sv, ss);
 	work_forget(sv, ss);
 	auth_token_free(sv, ss);
 	*ss = (struct session){0};
@@ -318,8 +317,8 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 	if (unlikely(sv->shared->policy.idle_timeout_s != 0))
 		idle_check(sv, sv->shared->policy.idle_timeout_s);
 	sv->admin_ops->turn(sv);
-	if (unlikely(sv->awaits != NULL))
-		awaits_turn(sv);
+	if (unlikely(sv->backend_mode != BACKEND_NONE))
+		sv->backend_ops->turn(sv);
 	datagrams_restart(sv);
 	if (unlikely(sv->message_count != 0))
 		messages_send(sv);
@@ -375,14 +374,26 @@ void
 serve_drop_messages(struct serve *sv)
 {
 	messages_drop(sv);
-	if (sv->awaits != NULL)
-		awaited_lines_drop(sv);
+	if (sv->backend_mode != BACKEND_NONE)
+		sv->backend_ops->forget(sv, NULL);
 }
 
 void
 serve_turn_times_set(struct serve *sv, const struct turn_times *times)
 {
 	sv->turn_times = times;
+}
+
+void
+serve_rows_attach(struct serve *sv, const struct serve_rows *rows)
+{
+	sv->rows = *rows;
+}
+
+struct serve_rows
+serve_rows_of(const struct serve *sv)
+{
+	return sv->rows;
 }
 
 const struct counter *

@@ -99,7 +99,7 @@ enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 struct serve_config {
 	uint32_t conns_max;   /* the same as the stack's */
 	uint32_t conns_spare; /* of conns_max, to reject connections beyond -c */
-	/* A part of conns_max, for connections that a backend opens (serve_link.h). */
+	/* A part of conns_max, for connections that a backend opens (backend/backend_link.h). */
 	uint32_t links_max;
 	uint32_t conn_requests_max; /* -R: requests (lines) of one connection a turn */
 	uint32_t core;              /* index of this core, and of its store_core */

@@ -3,7 +3,6 @@
  * get that of a miss, every other command that of success. All other replies are sent, so a client
  * that ends a batch with a No-op has received all replies by then.
  */
-#include "await_table.h"
 #include "serve_get.h"
 #include "serve_record.h"
 
@@ -81,40 +80,6 @@ bin_get_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	return EXEC_DONE;
 }
 
-__attribute__((noinline)) enum exec_status
-bin_get_awaited(struct serve *sv, struct op *op)
-{
-	struct serve_answer answer;
-	const enum await_status status = await_read(sv, op, &answer);
-	enum exec_status a;
-
-	if (status == AWAIT_LATER)
-		return await_later(op);
-	if (status == AWAIT_FAILED) {
-		record_get(sv, op, NULL, op->req.verb == MC_BIN_GAT);
-		await_fail(sv, op, &answer);
-		return EXEC_DONE;
-	}
-	a = bin_get_told(sv, op, &answer);
-	await_end(sv, op);
-	return a;
-}
-
-enum exec_status
-bin_get_supplied(struct serve *sv, struct op *op)
-{
-	const struct item *it = store_get_probed(sv->store, &op->probe, op->req.key);
-	const enum serve_copy copy = await_copy(sv, &op->req, it);
-
-	if (copy == SERVE_COPY_NONE)
-		return bin_get_awaited(sv, op);
-	await_copies_used(sv, op, 1);
-	if (copy == SERVE_COPY_MISS)
-		return bin_get_told(sv, op, &(struct serve_answer){.item = NULL});
-	return bin_get_told(sv, op,
-			    &(struct serve_answer){.item = it, .cas = await_copy_cas(sv, it)});
-}
-
 enum exec_status
 execute_bin_get(struct serve *sv, struct op *op)
 {
@@ -124,8 +89,6 @@ execute_bin_get(struct serve *sv, struct op *op)
 
 	if (unlikely(!get_find(sv, op, touch, &it, &a)))
 		return a;
-	if (it == NULL && unlikely(sv->awaits != NULL) && !(touch && sv->brings))
-		return bin_get_awaited(sv, op);
 	record_get(sv, op, it, touch);
 	if (it != NULL)
 		return bin_get_found(sv, op, it, item_cas(it));

@@ -3,7 +3,6 @@
  * incomplete one is dropped and counted. Each command has a message of its own as its reply.
  * Datagrams for which a turn has no time stay in the stack.
  */
-#include "await_kept.h"
 #include "serve_message.h"
 #include "serve_parse.h"
 
@@ -71,12 +70,11 @@ line_is_whole(const struct datagram_cursor *dc, struct view rest)
 }
 
 static bool
-supplier_hears(struct serve *sv, const struct datagram_cursor *dc, struct view rest)
+links_receive(struct serve *sv, const struct datagram_cursor *dc, struct view rest)
 {
-	const struct serve_supplier *supplier = serve_supplier_of(sv);
+	const struct serve_link_user *user = &sv->links;
 
-	return supplier != NULL && supplier->hear != NULL &&
-	       supplier->hear(supplier->arg, &dc->list[dc->next].from, rest);
+	return user->received != NULL && user->received(user->arg, &dc->list[dc->next].from, rest);
 }
 
 /* Replaces a command that is not permitted over UDP by an error. False: the datagram is dropped,
@@ -90,7 +88,7 @@ op_check_udp(struct serve *sv, struct datagram_cursor *dc, struct op *op, struct
 		datagram_drop(sv, dc, UDP_DROP_REPLY);
 		return false;
 	}
-	if (op->req.verb == MC_BAD && (op->req.flags & MC_FIRST) && supplier_hears(sv, dc, rest)) {
+	if (op->req.verb == MC_BAD && (op->req.flags & MC_FIRST) && links_receive(sv, dc, rest)) {
 		datagram_next(dc);
 		return false;
 	}
@@ -143,7 +141,7 @@ line_abort(struct serve *sv, struct datagram_cursor *dc, struct view rest)
 	op_from_datagram(sv, dc, rest, rest.len);
 }
 
-static inline void
+void
 datagram_step(struct serve *sv, struct datagram_cursor *dc)
 {
 	const struct view rest = {dc->text.data + dc->at, dc->text.len - dc->at};
@@ -169,14 +167,6 @@ static bool
 next_waits(const struct serve *sv)
 {
 	return messages_source_waits(sv, &sv->datagrams.list[sv->datagrams.next].from);
-}
-
-/* True if the parser is inside a line. Such a line is finished, even if messages to its source
- * wait, because its reply is one of them. */
-static inline bool
-cursor_in_line(const struct datagram_cursor *dc)
-{
-	return dc->text.data != NULL && (dc->parser.in_line || dc->parser.swallow);
 }
 
 bool
@@ -257,87 +247,6 @@ others_find(struct serve *sv)
 	dc->count = end;
 }
 
-/* ---- datagrams that have waited for a backend ---- */
-
-static void
-awaited_step(struct serve *sv, struct awaited_line *line)
-{
-	struct datagram_cursor *dc = &line->cursor;
-	const struct mc_parser before = dc->parser;
-	const uint32_t count = sv->op_count, at = dc->at;
-	struct op *op = &sv->ops[count];
-
-	if (!before.in_line)
-		line->line_at = at;
-	datagram_step(sv, dc);
-	if (sv->op_count == count)
-		return;
-	op->before = before;
-	op->in_place = false;
-	if (at < line->counted) /* already counted when it arrived */
-		op->req.flags &= (uint8_t)~MC_FIRST;
-}
-
-/* True if the datagram may begin another request. Between two requests it waits for messages to
- * its source, like others. */
-static bool
-awaited_may_begin(const struct serve *sv, const struct awaited_line *line)
-{
-	return !messages_turn_is_full(sv) &&
-	       (!messages_pending(sv) || !messages_source_waits(sv, &line->datagram.from));
-}
-
-/* Parses the datagram's requests until the pass is full. */
-static void
-awaited_line_parse(struct serve *sv, struct awaited_line *line)
-{
-	struct datagram_cursor *dc = &line->cursor;
-
-	if (dc->parser.in_line)
-		line->cut = line->line_at;
-	while (sv->op_count < OPS_MAX && dc->next == 0 &&
-	       (cursor_in_line(dc) || awaited_may_begin(sv, line)))
-		awaited_step(sv, line);
-}
-
-/* True if the first datagram has a message under composition. */
-static bool
-awaited_line_is_open(const struct awaits *aw)
-{
-	return !list_empty(&aw->lines_ready) &&
-	       container_of(aw->lines_ready.next, struct awaited_line, link)->cursor.parser.in_line;
-}
-
-/* Parses datagrams that have waited. False: one of them is inside a line. */
-static bool
-awaited_parse(struct serve *sv)
-{
-	struct awaits *aw = sv->awaits;
-
-	sv->read_bufs_in_use |= aw->asked_in_turn; /* an earlier pass of the turn has asked */
-	if (list_empty(&aw->lines_ready) && list_empty(&aw->answered_udp))
-		return true;
-	sv->read_bufs_in_use = true;
-	if (sv->datagrams.text.data != NULL && sv->datagrams.parser.in_line)
-		return true; /* a message is under composition */
-	if (!awaited_line_is_open(aw))
-		awaited_writes_parse(sv);
-	for (uint32_t i = 0; i < AWAITED_LINES_MAX && sv->op_count < OPS_MAX; i++) {
-		struct awaited_line *line;
-
-		if (list_empty(&aw->lines_ready))
-			break;
-		line = container_of(aw->lines_ready.next, struct awaited_line, link);
-		awaited_line_parse(sv, line);
-		if (cursor_in_line(&line->cursor))
-			break;
-		list_unlink(&line->link);
-		list_push_back(line->cursor.next != 0 ? &aw->lines_executed : &aw->lines_ready,
-			       &line->link);
-	}
-	return !awaited_line_is_open(aw);
-}
-
 void
 datagrams_parse(struct serve *sv)
 {
@@ -345,7 +254,7 @@ datagrams_parse(struct serve *sv)
 
 	if (unlikely(sv->message_count != 0) && messages_pending(sv))
 		others_find(sv);
-	if (unlikely(sv->awaits != NULL) && !awaited_parse(sv))
+	if (unlikely(sv->backend_mode != BACKEND_NONE) && !sv->backend_ops->datagrams_parse(sv))
 		return;
 	while (sv->op_count < OPS_MAX && dc->next < dc->count) {
 		if (dc->text.data == NULL)
@@ -355,9 +264,9 @@ datagrams_parse(struct serve *sv)
 		if (dc->text.data != NULL || datagram_open(sv))
 			datagram_step(sv, dc);
 	}
-	/* The pass ends inside a line. If a later key of it is missed, awaited_lines_pass_end()
+	/* The pass ends inside a line. If a later key of it is missed, serve_backend_ops.pass_end
 	 * must know where the line began, whatever this pass has found. */
-	if (unlikely(sv->awaits != NULL) && cursor_in_line(dc))
+	if (unlikely(sv->backend_mode != BACKEND_NONE) && cursor_in_line(dc))
 		sv->read_bufs_in_use = true;
 }
 

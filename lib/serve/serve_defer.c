@@ -3,7 +3,7 @@
  * before anything else of its connection. The frames of the requests behind it are freed by then,
  * so their bytes go into a read buffer (serve_parse.c admits no more than fit).
  */
-#include "await_table.h"
+#include "serve_internal.h"
 #include "serve_since.h"
 
 static void
@@ -117,7 +117,7 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 	uint32_t bytes;
 
 	if (unlikely(ss->awaits != NULL))
-		awaits_rebase(sv, ss, first);
+		sv->backend_ops->bytes_move(sv, ss, first);
 	bytes = ops_unread(sv, ss, first);
 
 	serve_count(sv, CONN_DEFERRED);

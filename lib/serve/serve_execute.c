@@ -1,15 +1,12 @@
 /*
  * serve_execute.c - operations to replies, in order.
  */
-#include "await_table.h"
 #include "serve_access.h"
 #include "serve_get.h"
 #include "serve_hot.h"
 #include "serve_message.h"
 #include "serve_parse.h"
 #include "serve_record.h"
-
-#include "store/tier.h"
 
 /* ---- retrieval ---- */
 
@@ -61,28 +58,6 @@ get_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	return get_reply(sv, op, answer->item, answer->cas);
 }
 
-static __attribute__((noinline)) enum exec_status
-get_awaited(struct serve *sv, struct op *op)
-{
-	const bool touch = op->req.verb >= MC_GAT;
-	struct serve_answer answer;
-	enum exec_status a;
-
-	switch (await_read(sv, op, &answer)) {
-	case AWAIT_LATER:
-		return await_later(op);
-	case AWAIT_FAILED:
-		record_get(sv, op, NULL, touch);
-		await_fail(sv, op, &answer);
-		return EXEC_DONE;
-	default:
-		break;
-	}
-	a = get_told(sv, op, &answer);
-	await_end(sv, op);
-	return a;
-}
-
 static inline enum exec_status
 execute_get(struct serve *sv, struct op *op)
 {
@@ -96,31 +71,7 @@ execute_get(struct serve *sv, struct op *op)
 		record_get(sv, op, it, touch);
 		return get_reply(sv, op, it, shows_cas(op) ? item_cas(it) : 0);
 	}
-	if (unlikely(sv->awaits != NULL) && !(touch && sv->brings))
-		return get_awaited(sv, op);
 	return get_missed(sv, op, touch);
-}
-
-static uint64_t
-copy_cas(const struct serve *sv, const struct op *op, const struct item *it)
-{
-	return shows_cas(op) ? await_copy_cas(sv, it) : 0;
-}
-
-/* Executes a retrieval with a backend that has copies in the store. The item found may be no
- * copy, and the next lookup may find another item. */
-static enum exec_status
-get_supplied(struct serve *sv, struct op *op)
-{
-	const struct item *it = store_get_probed(sv->store, &op->probe, op->req.key);
-	const enum serve_copy copy = await_copy(sv, &op->req, it);
-
-	if (copy == SERVE_COPY_NONE || unlikely(await_is_told(sv, op)))
-		return get_awaited(sv, op);
-	await_copies_used(sv, op, 1);
-	if (copy == SERVE_COPY_MISS)
-		return get_told(sv, op, &(struct serve_answer){.item = NULL});
-	return get_told(sv, op, &(struct serve_answer){.item = it, .cas = copy_cas(sv, op, it)});
 }
 
 /* ---- other verbs ---- */
@@ -194,101 +145,21 @@ static enum exec_status (*const executors[OP_VERB_COUNT])(struct serve *sv, stru
 	[OP_SKIP] = execute_nothing,
 	[OP_AUTH] = execute_auth,
 	[OP_AUTH_END] = execute_auth_end,
-	[OP_ANSWERED] = execute_answered,
+	[OP_KEPT_GET... OP_KEPT_WRITE] = execute_nothing, /* lib/backend executes them */
 };
 
-/* Executes an operation that depends on the stored version, after the backend was asked to promote
- * it. If the store still lacks the key, a write makes the backend drop its copy. mg and me do not
- * write, so they drop it here, and use the item if the store has it by then. */
-static enum exec_status
-execute_here(struct serve *sv, struct op *op, const struct item *it)
-{
-	if (op->req.verb != MC_MG && op->req.verb != MC_ME)
-		return executors[op->req.verb](sv, op);
-	if (it == NULL)
-		it = store_peek(sv->store, op->req.key, op->hash);
-	if (it == NULL)
-		it = await_missed(sv, op);
-	return op->req.verb == MC_MG ? mg_execute(sv, op, it, false) : me_execute(sv, op, it);
-}
-
-static enum exec_status
-execute_brought(struct serve *sv, struct op *op)
-{
-	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
-	enum exec_status a;
-
-	/* The body is still to come. */
-	if ((op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
-		return executors[op->req.verb](sv, op);
-	if (it == NULL && await_bring(sv, op)) {
-		if (op->session != NULL && op->session->memory_wait_turns != 0)
-			session_go_on(sv, op->session);
-		return await_later(op);
-	}
-	store_spare(sv->store, op->hash);
-	a = execute_here(sv, op, it);
-	store_spare(sv->store, 0);
-	return a;
-}
-
-/* Executes a command whose body arrived in pieces, after its key has been promoted. */
-static enum exec_status
-execute_body_brought(struct serve *sv, struct op *op)
-{
-	struct session *ss = op->session;
-	enum exec_status a;
-
-	if (!ss->bad_end && await_brings(&ss->filling_req)) {
-		op->req = ss->filling_req;
-		op->req.key = item_key(ss->fill.item);
-		op->hash = ss->fill.hash;
-		/* The body is complete, and keeps its part of the quota. */
-		list_unlink(&ss->quota_link);
-		if (store_peek(sv->store, op->req.key, op->hash) == NULL && await_bring(sv, op)) {
-			ss->body = BODY_FILLED;
-			return EXEC_RETRY;
-		}
-	}
-	awaits_give_up(sv, ss);
-	store_spare(sv->store, ss->fill.hash);
-	a = execute_body_done(sv, op);
-	store_spare(sv->store, 0);
-	return a;
-}
-
 enum exec_status
-execute_read_supplied(struct serve *sv, struct op *op)
+verb_execute(struct serve *sv, struct op *op)
 {
-	if (op->req.verb == MC_MG)
-		return mg_supplied(sv, op);
-	return op->req.verb == MC_BIN_GET ? bin_get_supplied(sv, op) : get_supplied(sv, op);
+	return executors[op->req.verb](sv, op);
 }
 
-/* Executes an operation with a backend: each kind of request has its own way to ask. */
-static __attribute__((noinline)) enum exec_status
-execute_supplied(struct serve *sv, struct op *op)
+static inline __attribute__((always_inline)) enum exec_status
+op_run(struct serve *sv, struct op *op)
 {
-	const bool write = await_is_write(sv, &op->req);
-
-	if (op->req.verb == OP_BODY_DONE && sv->writes_wait)
-		return execute_filled_write(sv, op);
-	if (op->req.verb == OP_BODY_DONE && sv->brings)
-		return execute_body_brought(sv, op);
-	if (sv->brings && await_brings(&op->req))
-		return execute_brought(sv, op);
-	if (write && (op->session != NULL || !op_is(op, VERB_RETURNS_VALUE)))
-		return execute_write(sv, op);
-	if (op->req.verb <= MC_GETS || op->req.verb == MC_MG || op->req.verb == MC_BIN_GET)
-		return sv->writes_wait && op->session != NULL && session_kept(op->session) != NULL
-			       ? execute_read_behind(sv, op)
-			       : execute_read_supplied(sv, op);
-	if (!write && !await_passes_copies(sv, &op->req)) {
-		if (op_is(op, VERB_WRITES))
-			await_sets(sv, op);
-		return executors[op->req.verb](sv, op);
-	}
-	return op->req.flags & MC_BINARY ? bin_get_awaited(sv, op) : get_awaited(sv, op);
+	if (unlikely(sv->backend_mode != BACKEND_NONE))
+		return sv->backend_ops->execute(sv, op);
+	return op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);
 }
 
 /* Records what the session's next request waits for: window, memory or the backend. */
@@ -310,7 +181,7 @@ op_defer_or_close(struct serve *sv, uint32_t i, enum exec_status a)
 {
 	struct op *op = &sv->ops[i];
 
-	if (a == EXEC_NONE)
+	if (a == EXEC_NONE || a == EXEC_LATER)
 		return;
 	if (a != EXEC_DONE)
 		op_waits(sv, op->session);
@@ -338,13 +209,13 @@ op_retry(struct serve *sv, uint32_t i)
 	struct session *ss = op->session;
 	const bool counted = ss->memory_wait_turns != 0 || ss->await_counted;
 	/* True behind kept requests. If op stays unread it does not count as a request yet. */
-	const bool behind = session_kept(ss) != NULL;
+	const bool behind = ss->kept != NULL;
 	enum exec_status a;
 
 	if (!counted && !behind)
 		request_count(sv, op);
 	ss->await_counted = false;
-	a = sv->awaits != NULL ? execute_supplied(sv, op) : executors[op->req.verb](sv, op);
+	a = op_run(sv, op);
 	if (a == EXEC_DONE)
 		execution_end(sv, op, ss, &e);
 	if (!counted && behind && a != EXEC_RETRY)
@@ -378,19 +249,10 @@ op_stops(struct serve *sv, uint32_t i)
 static __attribute__((noinline)) enum exec_status
 execute_recorded(struct serve *sv, struct op *op)
 {
-	struct executed e = execution_begin(sv, op);
-	struct session *ss = op->session;
-	enum exec_status a;
+	const struct executed e = execution_begin(sv, op);
+	const struct session *ss = op->session;
+	const enum exec_status a = op_run(sv, op);
 
-	if (sv->supplied) {
-		const uint64_t put_off = sv->awaits->put_off;
-
-		a = execute_supplied(sv, op);
-		if (sv->awaits->put_off != put_off)
-			e.class = VERB_CLASS_NONE;
-	} else {
-		a = op->req.verb == MC_GET ? execute_get(sv, op) : executors[op->req.verb](sv, op);
-	}
 	if (a == EXEC_DONE)
 		execution_end(sv, op, ss, &e);
 	return a;
@@ -454,14 +316,24 @@ read_bufs_release(struct serve *sv)
 		if (ss == NULL || ss == last || ss->conn == NULL)
 			continue;
 		last = ss;
-		if (ss->waits != 0)
-			awaits_sweep(sv, ss);
+		if (ss->waits != 0 && sv->backend_mode != BACKEND_NONE)
+			sv->backend_ops->session_swept(sv, ss);
 		if (ss->read_buf != NULL && ss->read_buf_at == ss->read_buf_len)
 			read_buf_free(sv, ss);
 	}
-	if (sv->awaits != NULL)
-		awaits_pass_end(sv);
+	if (sv->backend_mode != BACKEND_NONE)
+		sv->backend_ops->pass_end(sv);
 	sv->read_bufs_in_use = false;
+}
+
+/* How many plain gets are answered from operation i on, as a run. */
+static inline uint32_t
+gets_execute_slow(struct serve *sv, uint32_t i)
+{
+	if (sv->ops[i].req.verb != MC_GET || sv->observed)
+		return 0;
+	return sv->backend_mode != BACKEND_NONE ? sv->backend_ops->hits_execute(sv, i)
+						: gets_execute_late(sv, i);
 }
 
 /* Executes a pass in which watchers or a backend take part in gets, or some requests arrived
@@ -470,16 +342,10 @@ static __attribute__((noinline)) void
 ops_execute_slow(struct serve *sv)
 {
 	for (uint32_t i = 0; i < sv->op_count;) {
-		const uint8_t verb = sv->ops[i].req.verb;
-		const bool get = verb == MC_GET && (sv->observed | sv->copies_wait) == 0;
-		const uint32_t gets = !get           ? 0
-				      : sv->supplied ? gets_execute_hits(sv, i)
-						     : gets_execute_late(sv, i);
+		const uint32_t gets = gets_execute_slow(sv, i);
 
-		if (gets == 0 && verb != OP_SKIP)
+		if (gets == 0 && sv->ops[i].req.verb != OP_SKIP)
 			op_execute(sv, i, true);
-		else if (sv->supplied && gets != 0)
-			await_copies_used(sv, &sv->ops[i], gets);
 		i += gets != 0 ? gets : 1;
 	}
 }

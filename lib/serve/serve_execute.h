@@ -10,7 +10,6 @@
 #ifndef CLOCKOO_SERVE_EXECUTE_H
 #define CLOCKOO_SERVE_EXECUTE_H
 
-#include "serve_await.h"
 #include "serve_internal.h"
 
 static inline struct view
@@ -90,18 +89,12 @@ count_arith(struct serve *sv, bool decr, bool hit)
 		serve_count(sv, hit ? INCR_HITS : INCR_MISSES);
 }
 
-/* ---- requests that a backend executes (serve_write.c) ---- */
+/* Executes an operation by its verb's own code, on the store. */
+enum exec_status verb_execute(struct serve *sv, struct op *op);
 
-enum exec_status execute_write(struct serve *sv, struct op *op);
-/* Executes a write whose value arrived after its line, and is now complete. */
-enum exec_status execute_filled_write(struct serve *sv, struct op *op);
-enum exec_status execute_answered(struct serve *sv, struct op *op);
-/* Executes a retrieval that follows kept requests of its connection. */
-enum exec_status execute_read_behind(struct serve *sv, struct op *op);
-/* Executes a retrieval that may be asked for twice, with a backend. */
-enum exec_status execute_read_supplied(struct serve *sv, struct op *op);
+/* ---- what a backend has answered (serve_backend.h) ---- */
 
-/* Completes a write: sends the backend's answer to the client. One function for each verb. */
+/* Completes a request: sends the backend's answer to the client. One function for each verb. */
 typedef enum exec_status teller(struct serve *sv, struct op *op, const struct serve_answer *answer);
 teller get_told, store_told, delete_told, arith_told, touch_told, flush_told;
 teller mg_told, md_told, ma_told, bin_get_told, bin_touch_told, bin_delete_told, bin_arith_told;
@@ -117,10 +110,10 @@ enum exec_status execute_version(struct serve *sv, struct op *op);
 /* ---- meta commands (serve_meta.c) ---- */
 
 enum exec_status execute_mg(struct serve *sv, struct op *op);
-/* Executes mg on the item that was found, or NULL; copy: the item is a copy of a front. */
-enum exec_status mg_execute(struct serve *sv, struct op *op, const struct item *it, bool copy);
+/* Executes an mg of this item; NULL: a miss. cas: the one to show; NULL: the item's. */
+enum exec_status mg_execute(struct serve *sv, struct op *op, const struct item *it,
+			    const uint64_t *cas);
 enum exec_status me_execute(struct serve *sv, struct op *op, const struct item *it);
-enum exec_status mg_supplied(struct serve *sv, struct op *op); /* asks the backend */
 enum exec_status execute_md(struct serve *sv, struct op *op);
 enum exec_status execute_ma(struct serve *sv, struct op *op);
 /* Replies to ms; made is NULL unless STORE_OK. */
@@ -130,8 +123,6 @@ void meta_store_told(struct serve *sv, struct op *op, const struct serve_answer 
 /* ---- the binary protocol (serve_binary.c) ---- */
 
 enum exec_status execute_bin_get(struct serve *sv, struct op *op);
-enum exec_status bin_get_awaited(struct serve *sv, struct op *op);
-enum exec_status bin_get_supplied(struct serve *sv, struct op *op);
 enum exec_status execute_bin_touch(struct serve *sv, struct op *op);
 enum exec_status execute_bin_delete(struct serve *sv, struct op *op);
 enum exec_status execute_bin_arith(struct serve *sv, struct op *op);

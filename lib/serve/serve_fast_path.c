@@ -3,7 +3,6 @@
  * by datagram up to their operations. Credits, reservations, commits and counters are handled once
  * a run. The slow path handles all other requests, and gives the same replies one by one.
  */
-#include "await_table.h"
 #include "serve_gets.h"
 #include "serve_parse.h"
 
@@ -266,9 +265,9 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 		const struct item *it;
 		uint32_t bytes;
 
-		if (op->session != w.session &&
-		    ((miss_bytes == 0 && op->session != NULL && unlikely(op->session->passes_on)) ||
-		     !reply_writer_switch(sv, &w, op, &tally, late)))
+		if (op->session != w.session && ((miss_bytes == 0 && op->session != NULL &&
+						  unlikely(op->session->passed_on != 0)) ||
+						 !reply_writer_switch(sv, &w, op, &tally, late)))
 			break;
 		it = store_get_in_batch(&batch, &op->probe, op->req.key);
 		bytes = reply_bytes(it, &bare, miss_bytes);

@@ -2,7 +2,7 @@
  * serve_gets.h - shared by the fast paths of plain gets: which connections may use them, how a
  * reply is written, and the counters of a run.
  *
- * Private to serve_fast_path.c and serve_tell.c.
+ * Private to serve_fast_path.c and lib/backend.
  *
  * Thread: core-local.
  */

@@ -11,16 +11,17 @@
 #ifndef CLOCKOO_SERVE_INTERNAL_H
 #define CLOCKOO_SERVE_INTERNAL_H
 
-#include "hot_keys.h"
-#include "residence.h"
 #include "serve.h"
-#include "serve_link.h"
+#include "serve_backend.h"
+#include "serve_rows.h"
 #include "serve_shared.h"
 #include "serve_tls.h"
 #include "serve_work.h"
-#include "slow_log.h"
 
 #include "base/check.h"
+#include "observe/hot_keys.h"
+#include "observe/residence.h"
+#include "observe/slow_log.h"
 #include "proto/mc_binary.h"
 #include "proto/mc_reply.h"
 #include "proto/mc_req.h"
@@ -32,9 +33,10 @@ enum op_verb {
 	OP_BODY_DONE = MC_VERB_COUNT, /* the body of a request has become complete */
 	/* A deferred operation, or one of a closed connection: nothing to execute. */
 	OP_SKIP,
-	OP_AUTH,     /* a set whose body is a name and password (serve_auth.c) */
-	OP_AUTH_END, /* the body of an OP_AUTH is complete */
-	OP_ANSWERED, /* the backend has answered a kept request (await_table.h) */
+	OP_AUTH,       /* a set whose body is a name and password (serve_auth.c) */
+	OP_AUTH_END,   /* the body of an OP_AUTH is complete */
+	OP_KEPT_GET,   /* the turn of a kept retrieval has come (backend/pending.h) */
+	OP_KEPT_WRITE, /* the backend has answered a kept write */
 	OP_VERB_COUNT,
 };
 
@@ -50,19 +52,12 @@ struct op {
 	bool probed;
 	uint64_t hash;
 	struct mc_req req;
-	struct datagram *datagram; /* NULL: the request came on a connection */
+	struct datagram *datagram; /* of a connection only if op_is_kept(): its arrival */
 	struct view body;          /* with its line end; data NULL: incomplete */
 };
 
-enum exec_status {
-	EXEC_DONE,
-	EXEC_PARTIAL, /* the rest is in session->value, or follows with OP_ANSWERED */
-	EXEC_RETRY,   /* the operation had no effect: its bytes are read again in the next turn */
-	EXEC_NONE,    /* the operation is no request, and is not counted */
-};
-
 struct messages; /* serve_message.c */
-struct awaits;   /* await_table.h */
+struct awaits;   /* backend/pending.h */
 
 /* The position of the parser in the datagrams of this turn. */
 struct datagram_cursor {
@@ -102,10 +97,8 @@ struct serve {
 		struct {
 			/* Chunks or memory are scarce: set behind any request that may wait. */
 			bool under_pressure;
-			bool writes_wait : 1; /* the backend executes writes: set behind a write */
-			/* The backend promotes keys: set behind a request that may wait for
-			 * that. */
-			bool brings : 1;
+			/* Traits (enum verb_trait) of the verbs that a backend may answer later. */
+			uint8_t later_traits;
 		};
 	};
 	/* The second in which a value last found no memory; 0: never. */
@@ -162,18 +155,19 @@ struct serve {
 	union {
 		uint8_t gets_are_slow; /* 0: plain gets take the fast path */
 		struct {
-			bool observed : 1;    /* a watcher sees requests, or prefixes are counted */
-			bool supplied : 1;    /* a backend is asked for missed keys */
-			bool copies_wait : 1; /* the backend judges copies, for plain gets too */
+			bool observed : 1; /* a watcher sees requests, or prefixes are counted */
 			/* The pass has requests that arrived before this turn. */
 			bool late : 1;
+			uint8_t backend_mode : 3; /* enum serve_backend_mode */
 		};
 	};
 	struct store_class_map class_map;
 	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX elements */
 
-	struct awaits *awaits; /* NULL: no backend is attached */
+	const struct serve_backend_ops *backend_ops; /* NULL: BACKEND_NONE */
+	struct awaits *awaits;
 	struct serve_link_user links;
+	struct serve_rows rows;
 	struct serve_tls *tls;                 /* NULL: no connection uses TLS */
 	uint64_t get_lengths[GET_LENGTHS];     /* " 0 LENGTH CR LF" in eight bytes */
 	uint8_t get_length_bytes[GET_LENGTHS]; /* how many of those bytes are valid */
@@ -212,7 +206,7 @@ enum verb_trait {
 	/* May need a share of the turn's work budget: it copies a value (copy_admit) or moves a
 	 * page. */
 	VERB_TAKES_WORK = 1u << 5,
-	VERB_BRINGS = 1u << 6, /* may wait until the backend has promoted its key (await_brings) */
+	VERB_BRINGS = 1u << 6, /* may wait until the backend has promoted its key */
 };
 extern const uint8_t verb_traits[OP_VERB_COUNT];
 
@@ -226,6 +220,13 @@ static inline bool
 op_closes_conn(const struct op *op)
 {
 	return unlikely(op_is(op, VERB_CLOSES) || (op->req.flags & MC_CLOSE_AFTER));
+}
+
+/* True for a request that a backend has answered: op->datagram says when it arrived. */
+static inline bool
+op_is_kept(const struct op *op)
+{
+	return op->req.verb == OP_KEPT_GET || op->req.verb == OP_KEPT_WRITE;
 }
 
 static inline bool

@@ -3,7 +3,6 @@
  * that is stale, about to expire (R) or just created by a get (N) is to be fetched by one client.
  * The store chooses the client that gets W; all others get Z.
  */
-#include "await_table.h"
 #include "serve_record.h"
 
 #include "store/introspect.h"
@@ -205,7 +204,7 @@ find(struct serve *sv, struct op *op, struct found *f)
 }
 
 static struct mc_meta_item
-show(const struct serve *sv, const struct op *op, const struct found *f, bool copy)
+show(const struct serve *sv, const struct op *op, const struct found *f)
 {
 	const struct item *it = f->item;
 
@@ -221,7 +220,7 @@ show(const struct serve *sv, const struct op *op, const struct found *f, bool co
 		.client_flags = item_flags(it),
 		.ttl_s = ttl_s(sv, f->ttl_expiry_s),
 		.idle_s = f->idle_s,
-		.cas = copy ? await_copy_cas(sv, it) : f->cas,
+		.cas = f->cas,
 	};
 }
 
@@ -267,7 +266,7 @@ mg_answered(struct serve *sv, struct op *op, const struct serve_answer *answer)
 				.fetched = answer->fetched,
 				.idle_s = answer->idle_s,
 				.ttl_expiry_s = item_expiry_s(answer->item)};
-	struct mc_meta_item shown = show(sv, op, &f, false);
+	struct mc_meta_item shown = show(sv, op, &f);
 
 	shown.cas = answer->cas;
 	shown.won = answer->won;
@@ -284,28 +283,8 @@ mg_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	return answer->item != NULL ? mg_answered(sv, op, answer) : mg_missed(sv, op);
 }
 
-static enum exec_status
-mg_awaited(struct serve *sv, struct op *op)
-{
-	struct serve_answer answer;
-	const enum await_status status = await_read(sv, op, &answer);
-	enum exec_status a = EXEC_DONE;
-
-	if (status == AWAIT_LATER)
-		return await_later(op);
-	if (status == AWAIT_ANSWERED) {
-		a = mg_told(sv, op, &answer);
-		await_end(sv, op);
-		return a;
-	}
-	serve_count(sv, CMD_META);
-	record_get(sv, op, NULL, has_flag(op, MC_FLAG_SET_EXPTIME));
-	await_fail(sv, op, &answer);
-	return a;
-}
-
 enum exec_status
-mg_execute(struct serve *sv, struct op *op, const struct item *it, bool copy)
+mg_execute(struct serve *sv, struct op *op, const struct item *it, const uint64_t *cas)
 {
 	const bool touch = has_flag(op, MC_FLAG_SET_EXPTIME);
 	struct found f = {.item = it};
@@ -318,26 +297,17 @@ mg_execute(struct serve *sv, struct op *op, const struct item *it, bool copy)
 		record_made(sv, op, f.item, touch);
 	else
 		record_get(sv, op, f.item, touch);
-	return f.item != NULL ? reply_found(sv, op, f.item, show(sv, op, &f, copy))
-			      : mg_missed(sv, op);
+	if (f.item == NULL)
+		return mg_missed(sv, op);
+	if (cas != NULL)
+		f.cas = *cas;
+	return reply_found(sv, op, f.item, show(sv, op, &f));
 }
 
 enum exec_status
 execute_mg(struct serve *sv, struct op *op)
 {
-	return mg_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key), false);
-}
-
-enum exec_status
-mg_supplied(struct serve *sv, struct op *op)
-{
-	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
-	const enum serve_copy copy = await_copy(sv, &op->req, it);
-
-	if (copy == SERVE_COPY_NONE)
-		return mg_awaited(sv, op);
-	await_copies_used(sv, op, 1);
-	return mg_execute(sv, op, copy == SERVE_COPY_HERE ? it : NULL, true);
+	return mg_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key), NULL);
 }
 
 /* ---- ms ---- */
@@ -605,8 +575,7 @@ me_execute(struct serve *sv, struct op *op, const struct item *it)
 
 	serve_count(sv, CMD_META);
 	record_lookup(sv, op, it);
-	/* With a front the item may be a placeholder, or record that the server has none. */
-	if (it == NULL || (sv->writes_wait && await_copy(sv, &op->req, it) != SERVE_COPY_HERE)) {
+	if (it == NULL) {
 		reply_echo(sv, op, MC_META_EN);
 		return EXEC_DONE;
 	}

@@ -4,11 +4,10 @@
  * A connection is visited once a pass. Three limits are checked before each operation: batch size,
  * requests per turn, reply credit.
  */
-#include "await_table.h"
 #include "serve_access.h"
 #include "serve_admin.h"
 #include "serve_begun.h"
-#include "serve_pipeline.h"
+#include "serve_parse.h"
 #include "serve_since.h"
 #include "serve_stream.h"
 
@@ -48,7 +47,7 @@ read_buf_is_stale(const struct serve *sv, const struct session *ss)
 static bool
 kept_are_stale(const struct serve *sv, const struct session *ss)
 {
-	return session_kept(ss) != NULL && ss->value.item != NULL &&
+	return ss->kept != NULL && ss->value.item != NULL &&
 	       sv->clock.now_s - ss->active_s >= READ_BUF_STALE_S;
 }
 
@@ -136,7 +135,7 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 			return chunk_wait(sv, ss);
 	} else {
 		if (unlikely(ss->awaits != NULL))
-			awaits_rebase(sv, ss, sv->op_count);
+			sv->backend_ops->bytes_move(sv, ss, sv->op_count);
 		if (ss->read_buf_at > 0) /* earlier requests in the buffer are parsed */
 			ss->read_buf_since_s = sv->clock.now_s;
 		ss->read_buf_len -= ss->read_buf_at;
@@ -160,7 +159,7 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 		return PARSE_CONTINUE;
 	/* The stream ends inside a line. No client waits for the reply to that line, but one may
 	 * wait for the replies to kept requests before it. */
-	return conn_eof(ss->conn) && session_kept(ss) == NULL ? close_push(sv, ss) : PARSE_WAIT;
+	return conn_eof(ss->conn) && ss->kept == NULL ? close_push(sv, ss) : PARSE_WAIT;
 }
 
 /* True if the operation may be parsed. When a value has to wait, all later requests go back into
@@ -216,7 +215,7 @@ waiting_traits(const struct serve *sv)
 {
 	if (sv->under_pressure)
 		return VERB_RETURNS_VALUE | VERB_WRITES;
-	return sv->writes_wait ? VERB_WRITES : VERB_BRINGS;
+	return sv->later_traits;
 }
 
 /* True if the request is taken with its body. A request that may have to wait is taken whole
@@ -308,9 +307,8 @@ body_step(struct serve *sv, struct session *ss)
 {
 	const enum parse_step step = body_receive(sv, ss);
 
-	return step == PARSE_CONTINUE && (sv->writes_wait | sv->brings) && ss->pass_ops > 0
-		       ? PARSE_NEXT_PASS
-		       : step;
+	return step == PARSE_CONTINUE && sv->later_traits != 0 && ss->pass_ops > 0 ? PARSE_NEXT_PASS
+										   : step;
 }
 
 __attribute__((noinline)) void
@@ -430,16 +428,8 @@ still_waiting(struct serve *sv, struct session *ss)
 {
 	enum fill_quota_state look;
 
-	if (ss->memory_wait_turns == 0) {
-		if (ss->newer_since_ns != 0 && ss->read_buf_at >= ss->newer_at) {
-			ss->read_buf_since_ns = ss->newer_since_ns;
-			ss->newer_since_ns = 0;
-		}
-		gets_tell(sv, ss);
-		if (ss->ahead)
-			gets_ask_ahead(sv, ss);
-		return awaits_wait(sv, ss);
-	}
+	if (ss->memory_wait_turns == 0)
+		return !sv->backend_ops->resume(sv, ss);
 	if (fill_quota_sleeps(sv, ss))
 		return true; /* the peer's retransmission makes it ready */
 	look = fill_quota_state(sv, ss);
@@ -468,6 +458,12 @@ visit_end(struct serve *sv, struct session *ss, enum parse_step step)
 		sv->read_bufs_in_use = true;
 }
 
+void
+session_visit_end(struct serve *sv, struct session *ss, enum parse_step step)
+{
+	visit_end(sv, ss, step);
+}
+
 /* Visits a connection. Bounded: every step but the last creates an operation, or uses up bytes
  * that were there. */
 static void
@@ -489,17 +485,13 @@ conn_parse(struct serve *sv, struct session *ss)
 	if (unlikely(ss->sched != SCHED_READY) && !sched_visit(sv, ss))
 		return;
 	if (unlikely(ss->waits != 0)) {
-		if (session_kept(ss) != NULL && !reply_resume(sv, ss))
+		if (ss->kept != NULL && !reply_resume(sv, ss))
 			return;
 		if (still_waiting(sv, ss))
 			return;
 		ss->ahead = false;
 		ss->newer_since_ns = 0;
 		sv->read_bufs_in_use = true; /* resources of the wait are freed after the pass */
-		if (session_keeps_open(ss)) {
-			visit_end(sv, ss, kept_behind_parse(sv, ss));
-			return;
-		}
 	}
 	if (!reply_resume(sv, ss))
 		return;

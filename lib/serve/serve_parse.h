@@ -10,14 +10,6 @@
 
 #include "serve_internal.h"
 
-/* The result of a step in parsing a connection. */
-enum parse_step {
-	PARSE_CONTINUE,
-	PARSE_NEXT_PASS, /* more can be parsed, in another pass */
-	PARSE_NEXT_TURN, /* the connection has used its share of this turn */
-	PARSE_WAIT,      /* nothing can be parsed before an event of the stack */
-};
-
 void conns_parse(struct serve *sv);
 /* Resets a connection that has held a read buffer for too long; called when all of them are
  * taken. */
@@ -32,6 +24,17 @@ void datagrams_keep_rest(struct serve *sv);
 bool datagrams_readable(const struct serve *sv);
 /* Ends a pass with messages: sends them, and passes over datagrams of sources that still wait. */
 void datagrams_pass_over(struct serve *sv);
+/* Parses the next request at the cursor, whose datagram is open. */
+void datagram_step(struct serve *sv, struct datagram_cursor *dc);
+
+/* True if the parser is inside a line. Such a line is finished, even if messages to its source
+ * wait, because its reply is one of them. */
+static inline bool
+cursor_in_line(const struct datagram_cursor *dc)
+{
+	return dc->text.data != NULL && (dc->parser.in_line || dc->parser.swallow);
+}
+
 /* Receives bytes of a body that was incomplete when its line was executed (serve_body.c). */
 enum parse_step body_receive(struct serve *sv, struct session *ss);
 
@@ -42,6 +45,8 @@ enum parse_step body_receive(struct serve *sv, struct session *ss);
  * `had` bytes of it are known; `need`, if not 0, asks for that many bytes instead, MC_LINE_MAX
  * at most. */
 enum parse_step request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need);
+/* Ends the session's visit with this step. */
+void session_visit_end(struct serve *sv, struct session *ss, enum parse_step step);
 /* Records that the pass reads bytes of the session that arrived before this turn. The first call
  * of a pass counts. */
 void session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns);
@@ -118,8 +123,5 @@ uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
 uint32_t gets_execute_hits(struct serve *sv, uint32_t first);
 /* Like gets_execute_fast(), for a pass with requests that arrived before this turn. */
 uint32_t gets_execute_late(struct serve *sv, uint32_t first);
-/* Completes plain gets that have waited, in order and without parsing them again, until one has
- * no answer yet or needs another path. */
-void gets_tell(struct serve *sv, struct session *ss);
 
 #endif

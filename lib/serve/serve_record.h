@@ -134,9 +134,6 @@ struct executed {
 
 /* Copies the key, and the sender of a datagram (serve_slow.c). */
 void executed_name(struct executed *e, const struct op *op);
-/* Returns the arrival time of the session's first kept request, and its verb class. */
-uint64_t kept_since_ns(const struct session *ss);
-uint8_t kept_class(const struct session *ss);
 
 /* Returns the number of keys of retrievals that were answered, or that missed, so far. */
 static inline uint64_t
@@ -162,14 +159,8 @@ execution_begin(const struct serve *sv, const struct op *op)
 	e.class = verb_classes[op->req.verb];
 	e.key_len = 0;
 	e.port = 0;
-	if (ss == NULL) {
-		e.since_ns = datagram_since_ns(sv, op->datagram);
-	} else if (op->req.verb == OP_ANSWERED) {
-		e.since_ns = kept_since_ns(ss);
-		e.class = kept_class(ss);
-	} else {
-		e.since_ns = session_since_ns(sv, ss);
-	}
+	e.since_ns = ss == NULL || op_is_kept(op) ? datagram_since_ns(sv, op->datagram)
+						  : session_since_ns(sv, ss);
 	e.gets = gets_answered(sv);
 	e.misses = gets_missed(sv);
 	if (e.class == VERB_CLASS_GET ? !op_last(op)

@@ -1,33 +1,13 @@
 /*
  * serve_slow.c - what is put down of a request or a turn that was slow.
  */
-#include "await_table.h"
 #include "serve_record.h"
 
-uint64_t
-kept_since_ns(const struct session *ss)
-{
-	return session_kept(ss)->kept->datagram.since_ns;
-}
-
-uint8_t
-kept_class(const struct session *ss)
-{
-	return session_kept(ss)->kept->reads ? VERB_CLASS_GET : verb_classes[OP_ANSWERED];
-}
-
-/* What ends a value in pieces, or tells a kept request, has none of its own. */
+/* The end of a value in pieces has no key of its own. */
 static struct view
 key_of(const struct op *op)
 {
-	const struct session *ss = op->session;
-
-	if (op->req.verb == OP_BODY_DONE)
-		return item_key(ss->fill.item);
-	if (op->req.verb != OP_ANSWERED)
-		return op->req.key;
-	return ss != NULL ? session_kept(ss)->kept->req.key
-			  : container_of(op->datagram, struct kept_request, datagram)->req.key;
+	return op->req.verb == OP_BODY_DONE ? item_key(op->session->fill.item) : op->req.key;
 }
 
 void

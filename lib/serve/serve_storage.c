@@ -2,7 +2,6 @@
  * serve_storage.c - commands that store, in every protocol: a request's conditions and expiry, its
  * body, its reply.
  */
-#include "await_kept.h"
 #include "serve_record.h"
 
 #define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a second of the wall clock */
@@ -96,22 +95,6 @@ store_mode_of(const struct mc_req *req)
 	}
 }
 
-bool
-await_brings(const struct mc_req *req)
-{
-	switch (req->verb) {
-	case MC_BIN_SET:
-	case MC_MS:
-		return store_mode_of(req) != STORE_SET;
-	case MC_DELETE:
-		return (req->flags & MC_NOREPLY) == 0;
-	case MC_MG:
-		return (req->meta.flags & MG_EFFECTS) != 0;
-	default:
-		return (verb_traits[req->verb] & VERB_BRINGS) != 0;
-	}
-}
-
 static struct store_conditions
 conditions_of(const struct mc_req *req)
 {
@@ -175,8 +158,8 @@ storage_refused(struct serve *sv, struct op *op, enum store_result r)
 	record_store(sv, op, r, NULL);
 	if (replaces(&op->req, large)) {
 		store_delete(sv->store, op->req.key, op->hash);
-		if (sv->writes_wait)
-			await_drop_key(sv, op->req.key, op->hash);
+		if (sv->backend_mode >= BACKEND_WRITES)
+			sv->backend_ops->set_refused(sv, op);
 	}
 	reply_error(sv, op, large ? MC_ERR_TOO_LARGE : MC_ERR_MEMORY);
 }

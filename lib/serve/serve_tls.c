@@ -68,8 +68,8 @@ serve_tls_room(struct serve *sv, struct conn *pipe, uint8_t **at)
 {
 	struct session *ss = &sv->sessions[conn_slot(pipe)];
 
-	if (ss->closing || ss->waits != 0 || ss->awaits != NULL || ss->value.item != NULL ||
-	    ss->stream.kind != NULL || (ss->sched != SCHED_READY && ss->sched != SCHED_WATCHER))
+	if (ss->closing || ss->waits != 0 || ss->value.item != NULL || ss->stream.kind != NULL ||
+	    (ss->sched != SCHED_READY && ss->sched != SCHED_WATCHER))
 		return 0;
 	if (ss->read_buf == NULL) {
 		if (sv->read_bufs_used >= sv->read_bufs_max) {

@@ -87,7 +87,7 @@ enum session_sched {
 	SCHED_WATCHER, /* the connection watches: its input is discarded */
 	SCHED_QUEUED,  /* not visited: the session waits in the work queue (serve_work.h) */
 	SCHED_NEXT,    /* the first of the work queue: the next visit uses its share */
-	/* A connection that the backend opened: it carries no requests (serve_link.h). */
+	/* A connection that the backend opened: it carries no requests (backend_link.h). */
 	SCHED_LINK,
 	/* The encrypted side of a TLS connection; requests arrive on its pipe (serve_tls.h). */
 	SCHED_WIRE,
@@ -181,11 +181,10 @@ struct session {
 	bool await_counted; /* the next request was already counted when it arrived */
 	/* Later gets may be asked for before the pending ones are answered. */
 	bool ahead;
-	/* An answer of the backend may be given again for the same key, in place of a newer copy
-	 * in the store. */
-	bool passes_on;
 	bool pipeline_stopped; /* nothing more is asked for until a kept request is completed */
 	uint8_t reads_behind;  /* kept retrievals behind the last kept write */
+	/* Pending requests whose answer is given again for a later key of their line. */
+	uint8_t passed_on;
 	/* Offset in the read buffer of the next get that may be asked for ahead. */
 	uint32_t ahead_at;
 	struct mc_parser ahead_parser; /* the parser's state at ahead_at */
@@ -197,8 +196,9 @@ struct session {
 	/* Length of the value with which the request waits for a place of await_lane. */
 	uint32_t await_bytes;
 	uint64_t await_since_ns; /* when it began to wait for a place; 0: it does not wait */
-	/* Pending requests in the order of their bytes (await_table.h). */
-	struct await *awaits;
+	/* Pending requests in the order of their bytes: retrievals that are executed again, or kept
+	 * requests. One of the two lists is empty (backend/pending.h). */
+	struct await *awaits, *kept;
 
 	/* A chunk that holds a partial line, or deferred requests. Its bytes read_buf_at to
 	 * read_buf_len are read before those of conn_peek(). */

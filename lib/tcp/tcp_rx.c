@@ -562,7 +562,7 @@ rx_window_now(struct tcp *t, struct conn *c)
 
 /* Advertises a window that has opened, because a peer may wait for it: when it is twice as wide as
  * advertised, and wider by two segments. */
-static void
+static NOT_FLAT void
 window_update(struct tcp *t, struct conn *c)
 {
 	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;

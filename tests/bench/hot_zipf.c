@@ -10,7 +10,7 @@
  */
 #include "base/region.h"
 #include "load/zipf.h"
-#include "serve/hot_keys.h"
+#include "observe/hot_keys.h"
 
 #include "bench_fixture.h"
 

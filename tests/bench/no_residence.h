@@ -7,7 +7,7 @@
 #ifndef CLOCKOO_NO_RESIDENCE_H
 #define CLOCKOO_NO_RESIDENCE_H
 
-#include "serve/residence.h"
+#include "observe/residence.h"
 
 #define residence_add(r, row, n) ((void)(r), (void)(row), (void)(n))
 #define residence_late(r, row, since_ns, now_ns, n)                                                \

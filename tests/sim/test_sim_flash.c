@@ -13,7 +13,7 @@
 #include "sim_rng.h"
 
 #include "flash/flash_supplier.h"
-#include "serve/await_table.h"
+#include "backend/pending.h"
 #include "store/evict.h"
 #include "store/introspect.h"
 #include "store/item_access.h"
@@ -219,12 +219,15 @@ supplier_create(struct world *w, uint64_t deadline_ns)
 					  .deadline_ns = deadline_ns};
 	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
 	struct serve_supplier supplier;
+	struct serve_rows rows;
 
 	w->memory = region.base = calloc(1, region.size);
 	w->read_pages = c.pages = aligned((size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES);
 	w->supplier = flash_supplier_create(&region, &c);
 	supplier = flash_supplier_of(w->supplier);
 	serve_supplier_attach(&region, c.serve, &supplier);
+	rows = flash_supplier_rows(w->supplier);
+	serve_rows_attach(c.serve, &rows);
 }
 
 static void

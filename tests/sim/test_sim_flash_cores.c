@@ -14,7 +14,7 @@
 #include "flash/flash_supplier.h"
 #include "proto/mc_binary.h"
 #include "proto/mc_udp.h"
-#include "serve/await_table.h"
+#include "backend/pending.h"
 #include "stack/stack.h"
 #include "store/evict.h"
 #include "store/introspect.h"
@@ -135,12 +135,15 @@ supplier_create(struct world *w, uint32_t core)
 					  .deadline_ns = DEADLINE_NS};
 	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
 	struct serve_supplier supplier;
+	struct serve_rows rows;
 
 	region.base = take(w, region.size);
 	c.pages = take(w, (size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES);
 	w->supplier[core] = flash_supplier_create(&region, &c);
 	supplier = flash_supplier_of(w->supplier[core]);
 	serve_supplier_attach(&region, c.serve, &supplier);
+	rows = flash_supplier_rows(w->supplier[core]);
+	serve_rows_attach(c.serve, &rows);
 }
 
 static struct world *

@@ -8,7 +8,7 @@
 #include "../store/own_store.h"
 
 #include "flash/flash_supplier.h"
-#include "serve/await_table.h"
+#include "backend/pending.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "support/test.h"
 #include "admin/admin.h"
 #include "serve/serve_policy.h"
-#include "serve/slow_log.h"
+#include "observe/slow_log.h"
 #include "unit/serve/late_supplier.h"
 #include "unit/serve/one_rig.h"
 

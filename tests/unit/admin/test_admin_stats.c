@@ -10,9 +10,9 @@
 #include "admin/stat_names.h"
 #include "flash/flash_stats.h"
 #include "front/front_stats.h"
-#include "serve/hot_keys.h"
-#include "serve/slow_log.h"
-#include "serve/serve_await.h"
+#include "observe/hot_keys.h"
+#include "observe/slow_log.h"
+#include "serve/serve_rows.h"
 
 #include <stdlib.h>
 
@@ -465,16 +465,6 @@ reset_of_front(void *arg)
 }
 
 static void
-nothing_is_asked(void *arg, uint64_t now_ns)
-{
-}
-
-static void
-nothing_is_written(void *arg, const struct serve_ask *ask, const struct fill *value)
-{
-}
-
-static void
 a_front_shows_what_it_counts(void **state)
 {
 	static const char shown[] = "STAT 0:state up\r\nSTAT 1023:keys 18446744073709551615\r\n"
@@ -482,14 +472,8 @@ a_front_shows_what_it_counts(void **state)
 			  top[] = "STAT top 0.500 k\r\n", end[] = "END\r\n";
 	static const uint8_t binary[] = "\x80\x10\0\5\0\0\0\0\0\0\0\5\0\0\0\0\0\0\0\0\0\0\0\0"
 					"front";
-	const struct serve_supplier supplier = {.timeout_ns = 1,
-						.lanes = 1,
-						.write = nothing_is_written,
-						.poll = nothing_is_asked,
-						.row = row_of_front,
-						.reset = reset_of_front};
-	static void *memory; /* lives until the rig is destroyed */
-	struct region region = {.size = serve_awaits_bytes()};
+	const struct serve_rows rows = {
+		.mode = BACKEND_WRITES, .row = row_of_front, .reset = reset_of_front};
 	const struct fake_sent *sent;
 	struct conn *c;
 	char all[256];
@@ -499,10 +483,7 @@ a_front_shows_what_it_counts(void **state)
 	check_str(answer("stats front\r\n"), "END\r\n");
 	answer("set a 0 0 1\r\n5\r\nflush_all\r\nget a\r\n");
 	row_is(answer("stats\r\n"), "get_flushed", "1");
-	memory = calloc(1, region.size);
-	check_ptr(memory);
-	region.base = memory;
-	serve_supplier_attach(&region, rig->serve, &supplier);
+	serve_rows_attach(rig->serve, &rows);
 	snprintf(all, sizeof all, "%s%s%s", shown, top, end);
 	check_str(answer("stats front\r\n"), all);
 	row_is(answer("stats\r\n"), "get_flushed", "0");
@@ -542,23 +523,15 @@ row_of_stats(void *arg, uint32_t n, struct serve_row *row)
 static void
 a_tier_shows_its_rows_in_stats_and_apart(void **state)
 {
-	const struct serve_supplier supplier = {.timeout_ns = 1,
-						.lanes = 1,
-						.brings = true,
-						.poll = nothing_is_asked,
-						.row = row_of_front,
-						.stat = row_of_stats,
-						.reset = reset_of_front};
-	static void *memory; /* lives until the rig is destroyed */
-	struct region region = {.size = serve_awaits_bytes()};
+	const struct serve_rows rows = {.mode = BACKEND_PROMOTES,
+					.row = row_of_front,
+					.stat = row_of_stats,
+					.reset = reset_of_front};
 	const char *stats;
 
 	check_null(strstr(answer("stats\r\n"), "extstore"));
 	check_str(answer("stats extstore\r\n"), "END\r\n");
-	memory = calloc(1, region.size);
-	check_ptr(memory);
-	region.base = memory;
-	serve_supplier_attach(&region, rig->serve, &supplier);
+	serve_rows_attach(rig->serve, &rows);
 	stats = answer("stats\r\n");
 	check_str(strstr(stats, "STAT lru_bumps_dropped"),
 		  "STAT lru_bumps_dropped 0\r\nSTAT get_extstore 100\r\n"

@@ -1,7 +1,7 @@
 #include "late_supplier.h"
 
 #include "support/test.h"
-#include "serve/await_table.h"
+#include "backend/pending.h"
 #include "serve/serve_execute.h"
 #include "store/conditional.h"
 #include "store/introspect.h"

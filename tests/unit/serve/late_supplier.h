@@ -28,7 +28,7 @@
 #define CLOCKOO_LATE_SUPPLIER_H
 
 #include "fake_stack.h"
-#include "serve/serve_await.h"
+#include "backend/backend.h"
 
 #define LATE_TURN_NS    1000000u
 #define LATE_TIMEOUT_NS (60u * LATE_TURN_NS)

@@ -6,7 +6,7 @@
  * conversations.
  */
 #include "few_awaits.h"
-#include "serve/await_table.h"
+#include "backend/pending.h"
 
 #include <stdlib.h>
 
@@ -20,6 +20,12 @@ static int
 start_with_misses(void **state)
 {
 	return begin(&(struct late_config){.misses_on_failure = true});
+}
+
+static int
+start_with_writes(void **state)
+{
+	return begin(&(struct late_config){.seed = 1, .writes = true});
 }
 
 static int
@@ -1046,7 +1052,8 @@ main(void)
 		TEST(a_line_tells_no_copy_of_what_it_has_told),
 		TEST(hits_between_those_that_wait_are_bounded_a_turn),
 		TEST(hits_between_those_that_wait_are_sampled),
-		TEST(no_copy_is_told_while_copies_wait),
+		cmocka_unit_test_setup_teardown(no_copy_is_told_while_copies_wait,
+						start_with_writes, stop),
 		TEST(hits_told_count_as_requests_of_their_connection),
 		TEST(what_was_dropped_leaves_nothing_ahead),
 		TEST(what_was_dropped_is_not_beyond_the_buffer),

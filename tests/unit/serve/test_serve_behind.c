@@ -7,7 +7,7 @@
  */
 #include "binary_talk.h"
 #include "few_writes.h"
-#include "serve/await_table.h"
+#include "backend/pending.h"
 #include "serve/serve_internal.h"
 #include "serve/serve_shared.h"
 #include "store/introspect.h"

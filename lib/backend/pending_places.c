@@ -1,8 +1,8 @@
 /*
- * serve_await_place.c - places for asks and the memory of their values: shares, the queues of those
+ * pending_places.c - places for asks and the memory of their values: shares, the queues of those
  * that wait for one.
  */
-#include "await_place.h"
+#include "pending_parts.h"
 
 #include "store/introspect.h"
 
@@ -32,7 +32,7 @@ lane_has_place(const struct awaits *aw, const struct await_lane *lane)
 	return lane->open < places_left(aw);
 }
 
-/* Of a session, with so many left beyond those that are for first ones only. */
+/* Returns the share of a session, with so many left beyond those that are for first ones only. */
 static uint32_t
 share_of(uint32_t left)
 {

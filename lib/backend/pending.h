@@ -1,28 +1,29 @@
 /*
- * await_table.h - asks that are open, as the service sees them (serve_await.h says what they are).
+ * pending.h - asks that are open, as the service sees them (backend.h says what they are).
  *
- * Private to lib/serve. An await belongs to a connection's session, to a line of a datagram, or to
- * a write of a datagram. The request of a retrieval goes back as bytes into a read buffer, or into
- * a chunk of its own, and is executed again when the answer is here: the await is found by where
- * its request stands in there. A write is kept as it was parsed, in a chunk, and never executed
- * again: its answer is an operation of its own (OP_ANSWERED). So is a retrieval of a key that
- * stands behind kept requests of its connection: that operation executes it, at its turn.
+ * Private to lib/backend. An await belongs to a connection's session, to a line of a datagram, or
+ * to a write of a datagram. The request of a retrieval goes back as bytes into a read buffer, or
+ * into a chunk of its own, and is executed again when the answer is here: the await is found by
+ * where its request stands in there. A write is kept as it was parsed, in a chunk, and never
+ * executed again: its answer is an operation of its own (OP_KEPT_WRITE). So is a retrieval of a key
+ * that stands behind kept requests of its connection: that operation executes it, at its turn.
  *
- * Shape:  a session's awaits are a list in the order of its bytes: of retrievals that are not kept,
- *         or of kept requests. Behind those session.read_buf begins.
+ * Shape:  a session's awaits are a list in the order of its bytes: session.awaits of retrievals
+ *         that are not kept, or session.kept. Behind kept requests session.read_buf begins.
  *         Ticket: generation << AWAIT_SLOT_BITS | slot.
  *
  * Owner:  an await is free, or its session's, or its line's; a datagram's write is the table's.
  *
  * Thread: core-local.
  *
- * Bounds: serve_await.h.
+ * Bounds: backend.h.
  */
-#ifndef CLOCKOO_AWAIT_TABLE_H
-#define CLOCKOO_AWAIT_TABLE_H
+#ifndef CLOCKOO_PENDING_H
+#define CLOCKOO_PENDING_H
 
-#include "serve_await.h"
-#include "serve_internal.h"
+#include "backend.h"
+
+#include "serve/serve_internal.h"
 
 /* Flags by which a mg changes what is there. */
 #define MG_EFFECTS (MC_FLAG_VIVIFY | MC_FLAG_RECACHE | MC_FLAG_SET_EXPTIME | MC_FLAG_NEW_CAS)
@@ -73,7 +74,7 @@ struct kept_request {
 };
 static_assert(sizeof(struct kept_request) <= CHUNK_BYTES, "lies in a chunk");
 
-/* What a datagram has from a line of retrieval on that waits; or behind a write that does. */
+/* The rest of a datagram: from a line of retrieval on that waits, or behind a write that waits. */
 struct awaited_line {
 	struct list link;              /* in none while it waits */
 	struct datagram datagram;      /* only who sent it */
@@ -90,8 +91,8 @@ struct awaited_line {
 	struct await *awaits; /* of that line, and of some behind it */
 };
 
-#define AHEAD_GETS_MAX      64u  /* gets of a connection that are asked for at a time... */
-#define AHEAD_GETS_PER_TURN 512u /* ... and of all, beside those that are operations */
+#define AHEAD_GETS_MAX      64u  /* gets of a connection that are asked for at a time */
+#define AHEAD_GETS_PER_TURN 512u /* gets asked for in a turn, besides operations */
 
 struct await_lane {
 	uint32_t open;       /* asked, or granted */
@@ -108,7 +109,6 @@ struct awaits {
 	uint32_t free_count, granted, udp_count;
 	uint32_t kept_count; /* requests, each in a chunk */
 	uint64_t values;     /* of all lanes */
-	uint64_t put_off;    /* times that a datagram's request was not answered at its turn */
 	struct await *free;
 	struct list asked, ready;           /* soonest deadline first; ready: no writes */
 	struct list answered, answered_udp; /* kept, and not told; or not asked for */
@@ -123,7 +123,7 @@ struct awaits {
 	struct awaited_line lines[AWAITED_LINES_MAX];
 };
 
-/* ---- the table (serve_await.c) ---- */
+/* ---- the table (pending_table.c) ---- */
 
 /* Begin of a turn: answers, deadlines. */
 void awaits_turn(struct serve *sv);
@@ -131,7 +131,7 @@ void awaits_turn(struct serve *sv);
  */
 struct await *await_ask(struct serve *sv, struct session *ss, struct awaited_line *line,
 			const struct mc_req *req, struct view key, uint64_t hash);
-/* What is answered, and has no item, is asked for once more; or what is not asked for, now. */
+/* Asks once more for a key whose answer has no item, or now for a key that was not asked for. */
 void await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, struct view key);
 /* True if who has waited for timeout_ns for an answer of this lane, or for a place, waits on. */
 static inline bool
@@ -141,8 +141,9 @@ await_lane_is_coming(const struct awaits *aw, uint32_t lane)
 	       aw->supplier.is_coming(aw->supplier.arg, lane);
 }
 
-/* Does the owner of this list wait for the key? Then it is asked for once more only at its turn, if
- * not in the same line, so that a connection never reads an older value after a newer one. */
+/* Returns the await of this list for the key, or NULL. A key that is waited for is asked for
+ * once more only at its turn, unless it is in the same line, so that a connection never reads an
+ * older value after a newer one. */
 static inline struct await *
 awaits_find(struct await *first, uint64_t hash)
 {
@@ -157,7 +158,7 @@ void await_keep(struct serve *sv, struct session *ss, struct kept_request *kept,
 /* The same of a write of session ss, or of a datagram, which is asked now. */
 void await_ask_write(struct serve *sv, struct session *ss, struct kept_request *write,
 		     uint64_t hash, const struct fill *value);
-/* Is there a place for a write with so many bytes of value? */
+/* True if there is a place for a write with so many bytes of value. */
 bool await_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
 		     uint32_t value_len);
 /* Its owner does not list it any more. */
@@ -170,22 +171,22 @@ void await_postpone(struct serve *sv, struct session *ss);
 /* It leaves the queue, or does not need its place. */
 void await_unqueue(struct serve *sv, struct session *ss);
 
-/* What a retrieval may be answered with of what the store has; item: NULL is nothing. */
+/* Returns how the store's item may answer a retrieval; item NULL: the store has none. */
 enum serve_copy await_copy(const struct serve *sv, const struct mc_req *req,
 			   const struct item *item);
-/* Of one that is here. */
+/* Returns the cas of a copy in the store. */
 uint64_t await_copy_cas(const struct serve *sv, const struct item *item);
 /* n operations from first on were answered by copies. */
 void await_copies_used(struct serve *sv, const struct op *first, uint32_t n);
 /* A get that was no operation was. */
 void await_copy_used(struct serve *sv, const struct view *key, uint64_t hash);
 
-/* ---- connections (serve_await_order.c) ---- */
+/* ---- connections (pending_order.c) ---- */
 
 enum await_status {
 	AWAIT_ANSWERED, /* *answer is what the supplier says; await_end() follows */
 	AWAIT_FAILED,   /* it says nothing, and an error is to be told */
-	AWAIT_LATER,    /* EXEC_RETRY; of a datagram EXEC_DONE: nothing is told now */
+	AWAIT_LATER,    /* await_later() follows */
 };
 
 /* A retrieval has found nothing in the store. */
@@ -199,31 +200,31 @@ void await_fail(struct serve *sv, struct op *op, const struct serve_answer *answ
 static inline enum exec_status
 await_later(const struct op *op)
 {
-	return op->session != NULL ? EXEC_RETRY : EXEC_DONE;
+	return op->session != NULL ? EXEC_RETRY : EXEC_LATER;
 }
 
-/* What waits for answers takes half of the read buffers at most: lines that are cut need the
- * others. */
+/* True if the session may get a read buffer for a request that waits. Requests that wait take
+ * half of the buffers at most, because partial lines need the others. */
 bool await_may_defer(const struct serve *sv, const struct session *ss);
 
-/* May it be asked for before its turn, since that changes nothing? */
+/* True for a retrieval without an effect, which may be asked for before its turn. */
 bool await_reads(const struct mc_req *req);
 /* False: a key that the store was seen to lack is nowhere. The first one of a pass tells the
  * supplier of all that it has missed; in serve_prefetch() hits would pay for that. */
 bool await_may_have(const struct serve *sv, struct view key, uint64_t hash);
 /* A key that op has missed is about to be set, of which the supplier forgets what it has. */
 void await_sets(const struct serve *sv, const struct op *op);
-/* Has this request an effect on the version that is there, or shows what only the store knows? */
-bool await_brings(const struct mc_req *req); /* serve_storage.c */
-/* Of such a request, or of the body of one, whose key the store lacks: is it waited for?
- * await_later() follows; of a body the session is BODY_FILLED. */
+/* True if this request has an effect on the stored version, or shows what only the store knows. */
+bool await_brings(const struct mc_req *req);
+/* Asks for such a request's key, which the store lacks. True if the request waits: await_later()
+ * follows, or for a body the session is BODY_FILLED. */
 bool await_bring(struct serve *sv, struct op *op);
 /* A miss is to be told, though the supplier may have the key: it has nothing from now on. NULL, or
  * what the store has by then. */
 const struct item *await_missed(struct serve *sv, const struct op *op);
 
-/* Has its line told an answer for its key? Then it is told that one, whatever the store has: a
- * copy may come and go between two that name the key. */
+/* True if an earlier part of the same line has returned an answer for this key. The same answer
+ * is returned again, even if a copy has come and gone since. */
 bool await_is_told(struct serve *sv, const struct op *op);
 
 /* Operations from ops[first] on go back into the read buffer. */
@@ -241,7 +242,7 @@ void awaits_pop(struct serve *sv, struct session *ss);
 void awaits_give_up(struct serve *sv, struct session *ss);
 /* The session ends. */
 void awaits_forget(struct serve *sv, struct session *ss);
-/* Of every pass: behind the last one of a turn the supplier hears that its asks are complete. */
+/* Ends a pass. Behind the last pass of a turn the backend hears that its requests are complete. */
 void awaits_pass_end(struct serve *sv);
 
 /* Operations that will stand one behind the other, from offset on in the read buffer, behind all
@@ -249,39 +250,38 @@ void awaits_pass_end(struct serve *sv);
 uint32_t awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n,
 			 uint32_t offset);
 
-/* ---- gets that are no operations yet (serve_await_ahead.c) ---- */
+/* ---- gets that are no operations yet (pending_ahead.c) ---- */
 
-/* When all of its operations of a pass are asked for: may gets behind them be, too? */
+/* True if gets behind the operations of the pass, all of which are asked for, may be asked for
+ * too. */
 bool session_is_ahead(const struct session *ss);
-/* Of a session that is ahead: those that its connection has are asked for. */
+/* Asks for further gets that the connection of a session that is ahead has received. */
 void gets_ask_ahead(struct serve *sv, struct session *ss);
+/* Plain gets that waited (pending_ahead.c): as far as their answers are here they are told, in
+ * order, without being parsed again. What is for another path stays. */
+void gets_tell(struct serve *sv, struct session *ss);
 
-/* ---- writes (serve_await_write.c) ---- */
+/* ---- writes (pending_kept.c) ---- */
 
-/* Is this request asked of the supplier at its turn, and once? */
+/* True if this request is asked of the backend at its turn, and once. */
 bool await_is_write(const struct serve *sv, const struct mc_req *req);
-/* Is it asked for, whatever the store has? */
+/* True if this request is asked for whatever the store has. */
 bool await_passes_copies(const struct serve *sv, const struct mc_req *req);
 
-/* The first kept request of this session; NULL: it has none. */
-static inline struct await *
-session_kept(const struct session *ss)
-{
-	return ss->awaits != NULL && ss->awaits->is_kept ? ss->awaits : NULL;
-}
-
-/* ---- datagrams (serve_await_udp.c) ---- */
+/* ---- datagrams (pending_datagrams.c) ---- */
 
 /* Keeps the line of op, and asks for all its keys that are missed. */
 void awaited_line_keep(struct serve *sv, struct op *op);
 void awaited_lines_pass_end(struct serve *sv);
 void awaited_lines_drop(struct serve *sv);
+/* Operations of what is answered. False: one of the lines is not at its end. */
+bool awaited_lines_parse(struct serve *sv);
 struct await *awaited_line_find(struct serve *sv, const struct op *op);
 /* The line of op is executed from its beginning, once one of its keys is answered again. */
 void awaited_line_again(struct serve *sv, struct op *op);
 /* Nothing more of the line of op is answered. */
 void awaited_line_fail(struct serve *sv, struct op *op);
-/* Has its datagram waited for so long that nothing more of it is asked? */
+/* True if the datagram of op has waited for so long that nothing more of it is asked for. */
 bool awaited_line_is_late(struct serve *sv, const struct op *op);
 /* A write is about to be asked: what was told before it is released first. Nothing behind it was
  * asked for. */

@@ -32,7 +32,7 @@ place_for(const struct slow_log *log, uint64_t now_ns)
 	return shortest;
 }
 
-/* What an entry must exceed while all places are taken. */
+/* Returns the time that an entry must exceed while all places are taken. */
 static void
 least_raise(struct slow_log *log, uint64_t now_ns)
 {
@@ -51,7 +51,7 @@ slow_log_put(struct slow_log *log, const struct slow_request *r, bool open)
 {
 	const uint32_t i = place_for(log, r->end_ns);
 
-	/* Who reads the list may have lowered least_ns by what it found before. */
+	/* The reader of the list may have lowered least_ns by what it found. */
 	if (log->ns[i] > r->ns && !is_old(log->end_ns[i], r->end_ns)) {
 		least_raise(log, r->end_ns);
 		return;
@@ -99,7 +99,7 @@ list_add(struct slow_list *list, const struct slow_request *r)
 		list->request[at] = *r;
 }
 
-/* What was raised for entries that are old by now is lowered. */
+/* Lowers least_ns if it was raised for entries that are old by now. */
 static void
 core_list(struct slow_log *log, uint64_t now_ns, struct slow_list *list)
 {

@@ -1,5 +1,5 @@
 /*
- * serve_await.h - operations that are answered later: a supplier is asked what the store lacks, and
+ * backend.h - operations that are answered later: a supplier is asked what the store lacks, and
  * told what clients write.
  *
  * A front has what it lacks from a server, a flash from its disk. Without a supplier nothing here
@@ -62,11 +62,11 @@
  *         were asked with, and have not ended, take half as much memory as the fill quota, divided
  *         among the cores (any one value may, alone); a lane as much of it as is free.
  */
-#ifndef CLOCKOO_SERVE_AWAIT_H
-#define CLOCKOO_SERVE_AWAIT_H
+#ifndef CLOCKOO_BACKEND_H
+#define CLOCKOO_BACKEND_H
 
 #include "proto/mc_req.h"
-#include "serve.h"
+#include "serve/serve_backend.h"
 
 #ifndef FEW_AWAITS
 #define AWAITS_MAX         4096u
@@ -102,51 +102,13 @@ struct serve_ask {
 	bool bring; /* to be in the store before the answer, which has no item */
 };
 
-struct serve_answer {
-	bool failed;             /* nothing is known, and of a write not whether it is done */
-	bool here;               /* of one that brings: the store has it, as an item of its own */
-	uint8_t error;           /* enum mc_error: this is told, whatever else is here */
-	uint8_t result;          /* of a write that returns no value: enum store_result */
-	bool won, stale, sent;   /* mg: W, X, Z */
-	bool fetched;            /* mg: h */
-	const struct item *item; /* NULL: a miss. Its key, value, flags and expiry are told */
-	uint64_t cas;            /* told for it, or of a write: binary, or c */
-	uint64_t number;         /* what incr, decr or ma has made */
-	uint32_t idle_s;         /* mg: l */
-	int32_t ttl_s;           /* ma: t; -1: for ever */
-	uint32_t size;           /* ms: s */
-	uint32_t client_flags;   /* binary touch */
-};
-
-/* What the store has under a key, for a retrieval that does not pass copies. */
+/* The kind of item that the store has under a key, for a retrieval that may be answered by a
+ * copy. */
 enum serve_copy {
 	SERVE_COPY_NONE, /* nothing for it: it is asked for */
 	SERVE_COPY_HERE, /* its answer */
 	SERVE_COPY_MISS, /* the knowledge that there is none: it is told a miss */
 };
-
-/* Of a table that the supplier shows. */
-enum serve_row_kind {
-	SERVE_ROW_NUMBER,
-	SERVE_ROW_THOUSANDTHS,
-	SERVE_ROW_TEXT,
-	SERVE_ROW_KEY, /* a text that names a key: nobody is told it with -X */
-};
-
-#define SERVE_ROW_OF_ALL   UINT32_MAX
-#define SERVE_ROW_TEXT_MAX 160u
-
-struct serve_row {
-	const char *name; /* a constant, 32 bytes at most */
-	uint32_t of;      /* whose it is: stands before the name */
-	enum serve_row_kind kind;
-	uint64_t number;
-	const char *text; /* valid in this turn, SERVE_ROW_TEXT_MAX bytes at most */
-	uint32_t work;    /* ns that it took, about */
-};
-
-/* Row n; false: there is none. */
-typedef bool serve_row_fn(void *arg, uint32_t n, struct serve_row *row);
 
 struct serve_supplier {
 	void *arg;
@@ -173,10 +135,11 @@ struct serve_supplier {
 	/* A set of this key is refused before it is asked, so what there is goes. Nobody hears of
 	 * it. May be NULL with write(). */
 	void (*drop)(void *arg, struct view key, uint64_t hash);
-	/* Is this retrieval, which is no plain get of text, asked for even if a copy is here? By
-	 * the request alone. May be NULL. */
+	/* True if this retrieval, which is no plain get of text, is asked for even if there is a
+	 * copy. Decided by the request alone. May be NULL. */
 	bool (*passes_copies)(void *arg, const struct mc_req *req);
-	/* Of get and mg: is what the store has a copy? By the item alone. NULL: all of it is. */
+	/* Returns whether the item in the store is a copy, for get and mg. Decided by the item
+	 * alone. NULL: every item is one. */
 	enum serve_copy (*copy)(void *arg, const struct mc_req *req, const struct item *item);
 	/* The cas of a copy that is here; NULL: the item's. */
 	uint64_t (*copy_cas)(void *arg, const struct item *item);
@@ -185,9 +148,6 @@ struct serve_supplier {
 	uint32_t (*next_sample)(void *arg, uint32_t n);
 	void (*sample)(void *arg, const struct view *key, uint64_t hash);
 	void (*passes_end)(void *arg); /* may be NULL */
-	/* A datagram's request that is no command, up to the datagram's end: true: it is one of the
-	 * supplier's own, all of that is over, and nothing is replied. May be NULL. */
-	bool (*hear)(void *arg, const struct udp_peer *from, struct view request);
 	void (*poll)(void *arg, uint64_t now_ns);
 	/* No answer is wanted any more; serve_answer() would be false. */
 	void (*forget)(void *arg, uint64_t ticket);
@@ -197,10 +157,6 @@ struct serve_supplier {
 	 * and it waits as long again. May be NULL: false. */
 	bool (*is_coming)(void *arg, uint32_t lane);
 	uint64_t (*next_ns)(void *arg); /* when poll() has something to do; may be NULL */
-	/* Of `stats front`, or, if it brings, of `stats extstore`. NULL: it shows nothing. */
-	serve_row_fn *row;
-	serve_row_fn *stat;       /* of `stats`, behind all others; may be NULL */
-	void (*reset)(void *arg); /* `stats reset`, on one core of all; NULL with row */
 };
 
 size_t serve_awaits_bytes(void);
@@ -211,7 +167,8 @@ void serve_supplier_attach(struct region *region, struct serve *sv,
 /* NULL: there is none. */
 const struct serve_supplier *serve_supplier_of(const struct serve *sv);
 
-/* Of one core's tickets that are open, or whose items are not released, no two have the same. */
+/* The slot of a ticket. No two tickets of one core that are open, or whose items are not
+ * released, have the same. */
 #define AWAIT_SLOT_BITS 16u
 static inline uint32_t
 serve_ticket_slot(uint64_t ticket) /* below AWAITS_MAX */
@@ -221,7 +178,7 @@ serve_ticket_slot(uint64_t ticket) /* below AWAITS_MAX */
 
 /* The store's second of this turn: expiries count from it. */
 uint32_t serve_now_s(const struct serve *sv);
-/* Of the wall clock. */
+/* The wall clock's second of this turn. */
 int64_t serve_unix_s(const struct serve *sv);
 
 /* A hint: this ticket is answered next but for a few. */

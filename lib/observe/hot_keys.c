@@ -256,8 +256,7 @@ candidates_take(const struct hot_keys *hot, uint32_t core, double weight, struct
 	return n;
 }
 
-/* Of candidates with one hash, the sum in the place of the first, which is the largest. The most
- * asked ones are left, in order. */
+/* Adds up candidates with one hash, in the place of the first. */
 static uint32_t
 candidates_join(struct hot_candidate *c, uint32_t count)
 {

@@ -1,55 +1,11 @@
 /*
- * serve_await.c - the table of asks: who is asked, answers, deadlines.
+ * pending_table.c - the table of asks: who is asked, answers, deadlines.
  */
-#include "await_place.h"
+#include "pending_parts.h"
 
 #include "base/prefetch.h"
 
 #define YIELD_LOOKS_MAX 256u
-
-size_t
-serve_awaits_bytes(void)
-{
-	return sizeof(struct awaits) + CACHE_LINE_BYTES;
-}
-
-void
-serve_supplier_attach(struct region *region, struct serve *sv,
-		      const struct serve_supplier *supplier)
-{
-	struct awaits *aw = region_take(region, sizeof *aw, CACHE_LINE_BYTES);
-
-	ensure(!supplier->brings || supplier->write == NULL);
-	ensure(supplier->timeout_ns > 0 && supplier->lanes > 0 &&
-	       supplier->lanes <= AWAIT_LANES_MAX &&
-	       (supplier->lane != NULL || supplier->lanes == 1));
-	memset(aw, 0, sizeof *aw);
-	aw->supplier = *supplier;
-	list_init(&aw->asked);
-	list_init(&aw->ready);
-	list_init(&aw->answered);
-	list_init(&aw->answered_udp);
-	list_init(&aw->lanes_waiting);
-	for (uint32_t i = 0; i < AWAIT_LANES_MAX; i++) {
-		list_init(&aw->lanes[i].waiting);
-		list_init(&aw->lanes[i].link);
-	}
-	list_init(&aw->lines_free);
-	list_init(&aw->lines_ready);
-	list_init(&aw->lines_executed);
-	for (uint32_t i = AWAITS_MAX; i-- > 0;) {
-		aw->table[i].ticket = i;
-		aw->table[i].next = aw->free;
-		aw->free = &aw->table[i];
-	}
-	aw->free_count = AWAITS_MAX;
-	for (uint32_t i = 0; i < AWAITED_LINES_MAX; i++)
-		list_push_back(&aw->lines_free, &aw->lines[i].link);
-	sv->awaits = aw;
-	sv->supplied = true;
-	sv->writes_wait = supplier->write != NULL;
-	sv->brings = supplier->brings;
-}
 
 uint32_t
 serve_awaits_open(const struct serve *sv)
@@ -57,12 +13,6 @@ serve_awaits_open(const struct serve *sv)
 	const struct awaits *aw = sv->awaits;
 
 	return aw != NULL ? AWAITS_MAX - aw->free_count + aw->granted : 0;
-}
-
-const struct serve_supplier *
-serve_supplier_of(const struct serve *sv)
-{
-	return sv->awaits != NULL ? &sv->awaits->supplier : NULL;
 }
 
 /* ---- asking ---- */
@@ -108,8 +58,10 @@ await_ask(struct serve *sv, struct session *ss, struct awaited_line *line, const
 	  struct view key, uint64_t hash)
 {
 	const struct serve_supplier *by = &sv->awaits->supplier;
-	struct serve_ask ask = {
-		.hash = hash, .key = key, .req = req, .bring = sv->brings && !await_reads(req)};
+	struct serve_ask ask = {.hash = hash,
+				.key = key,
+				.req = req,
+				.bring = sv->backend_mode == BACKEND_PROMOTES && !await_reads(req)};
 	struct await *a = await_begin(sv, ss, key, hash);
 
 	if (a == NULL)
@@ -152,7 +104,7 @@ kept_begin(struct serve *sv, struct session *ss, struct kept_request *kept, uint
 	sv->awaits->kept_count++;
 	if (ss == NULL)
 		return a;
-	for (link = &ss->awaits; *link != NULL; link = &(*link)->next)
+	for (link = &ss->kept; *link != NULL; link = &(*link)->next)
 		;
 	*link = a;
 	return a;
@@ -305,12 +257,6 @@ serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answe
 	return true;
 }
 
-void
-serve_copies_wait(struct serve *sv, bool wait)
-{
-	sv->copies_wait = wait;
-}
-
 enum serve_copy
 await_copy(const struct serve *sv, const struct mc_req *req, const struct item *item)
 {
@@ -424,8 +370,8 @@ await_unask(struct serve *sv, struct await *a)
 	unasked_begin(aw, a);
 }
 
-/* Who does not read keeps no places, but that of a value in pieces: only it says that one waits;
- * nor any answers. */
+/* Takes places and answers from sessions whose clients do not read. A value in pieces keeps its
+ * place, which alone says that it waits. */
 static void
 unused_check(struct serve *sv)
 {
@@ -446,8 +392,8 @@ unused_check(struct serve *sv)
 	}
 }
 
-/* May its answer be given up? That of a value in pieces says that one waits; what is kept is asked
- * once. */
+/* True if the answer may be given up. The one for a value in pieces says that it waits; a kept
+ * request is asked for once. */
 static bool
 may_yield(const struct await *a)
 {
@@ -529,7 +475,7 @@ serve_next_timer(const struct serve *sv)
 	return due < next ? due : next;
 }
 
-/* Of those that are not told, does one stand behind no value that its client has yet to read? */
+/* True if some answered request stands behind no value that its client has yet to read. */
 static bool
 some_are_told_next(const struct awaits *aw)
 {

@@ -1,14 +1,16 @@
 /*
- * serve_await_udp.c - datagrams whose requests wait for a supplier.
+ * pending_datagrams.c - datagrams whose requests wait for a supplier.
  *
  * What waits, and all behind it in its datagram, is copied, and executed in its order as answers
  * come: a message left open would stop all datagrams. A line of retrieval is executed again when
  * the last of its keys that are missed is known; what lines of retrieval behind it lack is asked
  * for with them. Datagrams have no order among each other.
  */
-#include "await_kept.h"
-#include "serve_message.h"
-#include "serve_since.h"
+#include "pending_parts.h"
+
+#include "serve/serve_message.h"
+#include "serve/serve_parse.h"
+#include "serve/serve_since.h"
 
 #define LINE_TRIES_MAX 4u /* times that a key found at first may be gone at last */
 
@@ -50,7 +52,7 @@ line_go_to(struct awaited_line *line, uint32_t offset)
 						.parser.protocol = line->protocol};
 }
 
-/* Of a datagram that op is of. NULL: there is no place for so many bytes. */
+/* Copies text of the datagram of op into a chunk. NULL: there is no place for so many bytes. */
 static struct awaited_line *
 line_alloc(struct serve *sv, const struct op *op, struct view text)
 {
@@ -129,7 +131,7 @@ op_skip(struct op *op)
 	op->in_place = true;
 }
 
-/* What this pass has of the line behind op is not executed. True: that was its end. */
+/* Skips the operations of the line behind op in this pass. True: the line ends there. */
 static bool
 line_skip(struct serve *sv, struct op *op)
 {
@@ -201,8 +203,8 @@ text_cut(struct serve *sv, const struct op *op, struct view text)
 	return text;
 }
 
-/* What its datagram has from here on, which is in front of op or behind it, is taken out of the
- * pass. NULL: there is nothing, or no place. */
+/* Takes the datagram of op, from this byte on, out of the pass. The byte is in front of op or
+ * behind it. NULL: nothing is left, or there is no place. */
 static struct awaited_line *
 rest_take(struct serve *sv, struct op *op, const uint8_t *from)
 {
@@ -278,11 +280,12 @@ may_ask(const struct serve *sv, const struct mc_req *req, bool ahead)
 {
 	if (ahead)
 		return await_reads(req);
-	return (verb_traits[req->verb] & VERB_RETURNS_VALUE) != 0 || sv->brings;
+	return (verb_traits[req->verb] & VERB_RETURNS_VALUE) != 0 ||
+	       sv->backend_mode == BACKEND_PROMOTES;
 }
 
-/* What the line that waits lacks, and lines of retrieval behind it. Bounded: each step uses up
- * bytes. False: there is no place for the first one's. */
+/* Asks for the keys that the waiting line lacks, and for those of lines of retrieval behind it.
+ * Bounded: each step uses up bytes. False: there is no place for the first one's. */
 static bool
 keys_ask(struct serve *sv, struct awaited_line *line)
 {
@@ -359,7 +362,6 @@ awaited_line_keep(struct serve *sv, struct op *op)
 {
 	struct awaited_line *again = line_of(sv, op);
 
-	sv->awaits->put_off++;
 	if (again != NULL)
 		line_again(sv, again, op);
 	else
@@ -369,7 +371,6 @@ awaited_line_keep(struct serve *sv, struct op *op)
 void
 awaited_line_again(struct serve *sv, struct op *op)
 {
-	sv->awaits->put_off++;
 	line_again(sv, line_of(sv, op), op);
 }
 
@@ -428,7 +429,7 @@ awaited_line_find(struct serve *sv, const struct op *op)
 	return a;
 }
 
-/* What is parsed of the line is not looked at any more. */
+/* The operations of the line that are parsed are skipped. */
 void
 awaited_line_fail(struct serve *sv, struct op *op)
 {
@@ -443,6 +444,85 @@ awaited_line_fail(struct serve *sv, struct op *op)
 		return;
 	list_unlink(&line->link);
 	list_push_back(&sv->awaits->lines_executed, &line->link);
+}
+
+/* ---- operations of what has waited ---- */
+
+static void
+awaited_step(struct serve *sv, struct awaited_line *line)
+{
+	struct datagram_cursor *dc = &line->cursor;
+	const struct mc_parser before = dc->parser;
+	const uint32_t count = sv->op_count, at = dc->at;
+	struct op *op = &sv->ops[count];
+
+	if (!before.in_line)
+		line->line_at = at;
+	datagram_step(sv, dc);
+	if (sv->op_count == count)
+		return;
+	op->before = before;
+	op->in_place = false;
+	if (at < line->counted) /* when it came */
+		op->req.flags &= (uint8_t)~MC_FIRST;
+}
+
+/* Between two requests it waits for messages of its source, as others do. */
+static bool
+awaited_may_begin(const struct serve *sv, const struct awaited_line *line)
+{
+	return !messages_turn_is_full(sv) &&
+	       (!messages_pending(sv) || !messages_source_waits(sv, &line->datagram.from));
+}
+
+/* Its requests, up to where the pass is full. */
+static void
+awaited_line_parse(struct serve *sv, struct awaited_line *line)
+{
+	struct datagram_cursor *dc = &line->cursor;
+
+	if (dc->parser.in_line)
+		line->cut = line->line_at;
+	while (sv->op_count < OPS_MAX && dc->next == 0 &&
+	       (cursor_in_line(dc) || awaited_may_begin(sv, line)))
+		awaited_step(sv, line);
+}
+
+/* True if the first datagram has a message under composition. */
+static bool
+awaited_line_is_open(const struct awaits *aw)
+{
+	return !list_empty(&aw->lines_ready) &&
+	       container_of(aw->lines_ready.next, struct awaited_line, link)->cursor.parser.in_line;
+}
+
+bool
+awaited_lines_parse(struct serve *sv)
+{
+	struct awaits *aw = sv->awaits;
+
+	sv->read_bufs_in_use |= aw->asked_in_turn; /* an earlier pass has */
+	if (list_empty(&aw->lines_ready) && list_empty(&aw->answered_udp))
+		return true;
+	sv->read_bufs_in_use = true;
+	if (sv->datagrams.text.data != NULL && sv->datagrams.parser.in_line)
+		return true; /* a message is being composed */
+	if (!awaited_line_is_open(aw))
+		awaited_writes_parse(sv);
+	for (uint32_t i = 0; i < AWAITED_LINES_MAX && sv->op_count < OPS_MAX; i++) {
+		struct awaited_line *line;
+
+		if (list_empty(&aw->lines_ready))
+			break;
+		line = container_of(aw->lines_ready.next, struct awaited_line, link);
+		awaited_line_parse(sv, line);
+		if (cursor_in_line(&line->cursor))
+			break;
+		list_unlink(&line->link);
+		list_push_back(line->cursor.next != 0 ? &aw->lines_executed : &aw->lines_ready,
+			       &line->link);
+	}
+	return !awaited_line_is_open(aw);
 }
 
 void

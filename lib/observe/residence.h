@@ -61,7 +61,7 @@ struct late_request {
 };
 
 struct residence {
-	/* Of this turn. */
+	/* Counts of this turn. */
 	union {
 		uint16_t counts[RESIDENCE_WORDS * 4]; /* a turn answers some thousands at most */
 		uint64_t words[RESIDENCE_WORDS];

@@ -66,8 +66,8 @@ struct hot_keys {
 	uint32_t left;   /* operations until the next sample */
 	uint32_t random; /* not 0 */
 	bool begun;
-	_Atomic uint64_t samples;           /* halved with the counts... */
-	_Atomic uint64_t span_ns, since_ns; /* ... as is the time they took, up to since_ns */
+	_Atomic uint64_t samples;           /* halved with the counts */
+	_Atomic uint64_t span_ns, since_ns; /* the time they took, up to since_ns; halved, too */
 	struct hot_set sets[HOT_SETS];
 	_Atomic uint32_t sizes[HOT_KEYS];
 	struct hot_name names[HOT_KEYS];
@@ -109,7 +109,7 @@ struct hot_key {
 	uint8_t bytes[HOT_NAME_WORDS * 8];
 };
 
-/* Those asked for most, or with the largest values, first. */
+/* Lists the keys requested most, or with the largest values, first. */
 struct hot_list {
 	uint64_t rate_milli; /* of all operations */
 	uint32_t count, big_count;

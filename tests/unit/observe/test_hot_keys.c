@@ -5,7 +5,7 @@
  * samples put in one by one, by a clock of our own.
  */
 #include "support/test.h"
-#include "serve/hot_keys.h"
+#include "observe/hot_keys.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,12 @@
 /*
- * serve_await_order.c - connections whose retrievals wait for a supplier, in order.
+ * pending_order.c - connections whose retrievals wait for a supplier, in order.
  *
  * The request that waits, and all behind it, go back as bytes into the read buffer. They are parsed
  * and executed again as far as their answers are here: so every operation is executed in its place,
  * and only what is asked for is asked ahead.
  */
-#include "await_order.h"
-#include "serve_pipeline.h"
-#include "serve_since.h"
+#include "pending_parts.h"
+#include "serve/serve_since.h"
 
 #define MISSED_TRIES_MAX 8u /* an item that comes and goes meanwhile */
 
@@ -75,8 +74,8 @@ await_of(struct serve *sv, const struct op *op)
 {
 	if (op->session == NULL)
 		return awaited_line_find(sv, op);
-	if (op->raw.data == NULL)
-		return op->session->awaits; /* of a body: nothing else is asked for */
+	if (op->raw.data == NULL) /* a kept one, or that of a body: nothing else is asked for */
+		return op->session->kept != NULL ? op->session->kept : op->session->awaits;
 	return op->session->awaits != NULL
 		       ? await_at(op->session, op_offset(op->session, op), op->hash)
 		       : NULL;
@@ -221,6 +220,7 @@ session_await_end(struct serve *sv, struct session *ss, struct await **link)
 	struct await *a = *link;
 
 	*link = a->next;
+	ss->passed_on -= a->passed_on;
 	await_free(sv, a);
 }
 
@@ -233,8 +233,8 @@ pass_on(struct session *ss, struct await **link)
 	*link = a->next;
 	a->offset += a->more;
 	a->more = 0;
+	ss->passed_on += !a->passed_on;
 	a->passed_on = true;
-	ss->passes_on = true;
 	a->bytes = 0; /* theirs are others */
 	link = await_link_from(link, a->offset);
 	a->next = *link;
@@ -259,10 +259,9 @@ await_is_told(struct serve *sv, const struct op *op)
 
 	if (ss == NULL)
 		return awaited_line_find(sv, op) != NULL;
-	if (likely(!ss->passes_on))
+	if (likely(ss->passed_on == 0))
 		return false;
 	a = ss->awaits;
-	ss->passes_on = a != NULL;
 	while (a != NULL && (!a->passed_on || a->hash != op->hash))
 		a = a->next;
 	return a != NULL;
@@ -288,7 +287,7 @@ await_end(struct serve *sv, struct op *op)
 	struct await **link;
 	uint32_t offset;
 
-	if (ss == NULL || ss->awaits == NULL || session_kept(ss) != NULL)
+	if (ss == NULL || ss->awaits == NULL)
 		return; /* a line's awaits end with it, a kept request's elsewhere */
 	offset = op_offset(ss, op);
 	link = await_link_at(ss, offset);
@@ -343,8 +342,6 @@ awaits_rebase(struct serve *sv, struct session *ss, uint32_t first)
 {
 	uint32_t base = ss->read_buf_at;
 
-	if (session_kept(ss) != NULL)
-		return;
 	for (uint32_t i = first; i < sv->op_count; i++)
 		if (sv->ops[i].session == ss) {
 			base = op_offset(ss, &sv->ops[i]);
@@ -385,7 +382,8 @@ retrievals_wait(struct session *ss)
 	return open->offset == ss->read_buf_at && !replying;
 }
 
-/* Who does not read its replies is granted none for longer than a turn. */
+/* True if a session cannot use its place, because its client does not read. The place is granted
+ * for one turn only. */
 static bool
 place_is_no_use(struct serve *sv, struct session *ss)
 {
@@ -399,15 +397,20 @@ place_is_no_use(struct serve *sv, struct session *ss)
 static void
 answers_push(struct serve *sv, struct session *ss)
 {
-	for (const struct await *a = ss->awaits;
-	     a != NULL && a->state != AWAIT_ASKED && sv->op_count < OPS_MAX; a = a->next)
-		op_push(sv, ss, OP_ANSWERED);
+	for (const struct await *a = ss->kept;
+	     a != NULL && a->state != AWAIT_ASKED && sv->op_count < OPS_MAX; a = a->next) {
+		struct op *op = &sv->ops[sv->op_count];
+
+		op_push(sv, ss, a->kept->reads ? OP_KEPT_GET : OP_KEPT_WRITE);
+		op->datagram = &a->kept->datagram;
+		op->req.key = a->kept->req.key;
+	}
 }
 
 bool
 awaits_wait(struct serve *sv, struct session *ss)
 {
-	const struct await *kept = session_kept(ss);
+	const struct await *kept = ss->kept;
 
 	if (kept == NULL) {
 		if (place_is_no_use(sv, ss))
@@ -437,8 +440,7 @@ awaits_sweep(struct serve *sv, struct session *ss)
 
 	if (ss->body == BODY_FILLED)
 		return;
-	while (session_kept(ss) == NULL && ss->awaits != NULL &&
-	       (none || ss->awaits->offset < ss->read_buf_at))
+	while (ss->awaits != NULL && (none || ss->awaits->offset < ss->read_buf_at))
 		session_await_end(sv, ss, &ss->awaits);
 	if (ss->await_granted)
 		await_unqueue(sv, ss);
@@ -468,6 +470,8 @@ awaits_forget(struct serve *sv, struct session *ss)
 {
 	await_unqueue(sv, ss); /* first: it is not to be granted its own place */
 	awaits_give_up(sv, ss);
+	while (ss->kept != NULL)
+		session_await_end(sv, ss, &ss->kept);
 }
 
 void

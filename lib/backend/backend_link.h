@@ -1,5 +1,5 @@
 /*
- * serve_link.h - links: connections that a supplier opens to its servers.
+ * backend_link.h - links: connections that a supplier opens to its servers.
  *
  * A link has a slot and a session as every connection has, but the session only keeps its place:
  * no request is read from it, it is not listed, not counted for -c, and never closed as idle. Its
@@ -17,18 +17,10 @@
  *
  * Bounds: conns_max of the stack; active_reserve of them are left to links.
  */
-#ifndef CLOCKOO_SERVE_LINK_H
-#define CLOCKOO_SERVE_LINK_H
+#ifndef CLOCKOO_BACKEND_LINK_H
+#define CLOCKOO_BACKEND_LINK_H
 
-#include "serve.h"
-
-struct serve_link_user {
-	void *arg;
-	void (*opened)(void *arg, struct conn *link);
-	void (*gone)(void *arg, struct conn *link);
-	void (*failed)(void *arg, struct conn *link, enum conn_failure why);
-	void (*ready)(void *arg, struct conn *link);
-};
+#include "serve/serve_backend.h"
 
 /* Once, before the core turns. The functions are copied. */
 void serve_links_attach(struct serve *sv, const struct serve_link_user *user);

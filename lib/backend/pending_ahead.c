@@ -1,0 +1,586 @@
+/*
+ * pending_ahead.c - requests behind one that waits are asked for ahead of their turn, plain gets
+ * even before they are parsed as operations; and plain gets whose answers have arrived are
+ * completed from their bytes in the read buffer.
+ */
+#include "pending_parts.h"
+
+#include "base/prefetch.h"
+#include "proto/mc_fast_path.h"
+#include "serve/serve_gets.h"
+#include "serve/serve_hot.h"
+#include "serve/serve_parse.h"
+
+/* ---- operations of this pass ---- */
+
+#define WORD_BITS    64u
+#define WAITED_WORDS 32u
+
+/* Returns the bytes of a get as clients write it, which is completed without parsing it again
+ * (gets_tell()); 0 for anything else. */
+static uint16_t
+plain_get_bytes(const struct op *op)
+{
+	const uint8_t flags = op->req.flags;
+	const uint32_t bytes = op->req.key.len + (flags & MC_FIRST ? MC_GET_PREFIX_BYTES : 0) +
+			       (flags & MC_LAST ? MC_BODY_END : 1);
+
+	return op->req.verb == MC_GET && op->raw.len == bytes ? (uint16_t)bytes : 0;
+}
+
+bool
+await_ask_at(struct serve *sv, struct op *op, struct await **link, uint32_t offset)
+{
+	struct await *a = await_ask(sv, op->session, NULL, &op->req, op->req.key, op->hash);
+
+	if (a == NULL)
+		return false;
+	a->offset = offset;
+	a->bytes = plain_get_bytes(op);
+	a->begins_line = (op->req.flags & MC_FIRST) != 0;
+	a->ends_line = op_last(op);
+	a->more = 0;
+	a->next = *link;
+	*link = a;
+	return true;
+}
+
+/* A bit for some hashes each: what has none is not waited for. */
+struct waited {
+	uint64_t bits[WAITED_WORDS];
+};
+
+static void
+waited_add(struct waited *w, uint64_t hash)
+{
+	w->bits[hash / WORD_BITS % WAITED_WORDS] |= 1ull << hash % WORD_BITS;
+}
+
+static bool
+waited_has(const struct waited *w, uint64_t hash)
+{
+	return (w->bits[hash / WORD_BITS % WAITED_WORDS] >> hash % WORD_BITS & 1) != 0;
+}
+
+static struct await *
+waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
+{
+	return waited_has(w, hash) ? awaits_find(ss->awaits, hash) : NULL;
+}
+
+/* Where writes wait too, a miss that its bucket has shown may be of earlier in this pass: the
+ * connection has written nothing since. */
+bool
+await_lacks(struct serve *sv, const struct op *op)
+{
+	return ((sv->backend_mode >= BACKEND_WRITES && store_probe_missed(&op->probe)) ||
+		await_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key)) ==
+			SERVE_COPY_NONE) &&
+	       await_may_have(sv, op->req.key, op->hash);
+}
+
+/* Where operations are asked for ahead. */
+struct look {
+	const struct op *first;
+	struct await **link;          /* where what stands in front is listed */
+	uint32_t offset;              /* of the next one */
+	uint32_t line;                /* where its line begins, or later */
+	struct waited waited, passed; /* passed: looked at, and not asked for */
+	bool skips; /* those of keys that an earlier get waits for, and has not asked for */
+};
+
+/* at->offset is set. */
+static void
+look_begin(struct look *at, struct session *ss, const struct op *first)
+{
+	memset(&at->waited, 0, sizeof at->waited);
+	memset(&at->passed, 0, sizeof at->passed);
+	at->first = first;
+	at->skips = false;
+	at->link = &ss->awaits;
+	for (struct await *a = ss->awaits; a != NULL; a = a->next) {
+		waited_add(&at->waited, a->hash);
+		if (a->offset < at->offset)
+			at->link = &a->next;
+	}
+}
+
+static void
+look_pass(struct look *at, struct session *ss, uint64_t hash)
+{
+	session_leave_out(ss, hash);
+	waited_add(&at->passed, hash);
+}
+
+/* True if an earlier get of this key is answered at its turn only. Its copy may have gone by
+ * then, or may not answer this one: asked for now, this one would return an older value. */
+static bool
+is_passed(const struct look *at, const struct op *op)
+{
+	if (at->skips && session_left_out(op->session, op->hash))
+		return true;
+	if (likely(!waited_has(&at->passed, op->hash)))
+		return false;
+	for (const struct op *before = at->first; before < op; before++)
+		if (before->session == op->session && before->hash == op->hash)
+			return true;
+	return false;
+}
+
+/* Asks for what is lacked and not waited for. False: there is no place. */
+static bool
+look_ask(struct serve *sv, struct op *op, struct look *at)
+{
+	struct session *ss = op->session;
+	struct await *same = waiting_for(&at->waited, ss, op->hash);
+	const uint32_t offset = at->offset;
+
+	at->link = await_link_from(at->link, offset);
+	if (same != NULL) {
+		if (same->offset >= at->line && same->offset < offset)
+			same->more = (uint16_t)(offset - same->offset);
+		else
+			session_leave_out(ss, op->hash); /* while it waits, for all behind it */
+	} else if ((*at->link == NULL || (*at->link)->offset != offset) && !is_passed(at, op) &&
+		   await_lacks(sv, op)) {
+		if (!await_ask_at(sv, op, at->link, offset))
+			return false;
+		waited_add(&at->waited, op->hash);
+	} else {
+		look_pass(at, ss, op->hash);
+	}
+	at->offset += op->raw.len;
+	if (op_last(op))
+		at->line = at->offset;
+	return true;
+}
+
+/* True if all operations of this session from op on are plain gets. */
+static bool
+gets_follow(const struct serve *sv, const struct session *ss, const struct op *op)
+{
+	for (; op < &sv->ops[sv->op_count]; op++)
+		if (op->session == ss && plain_get_bytes(op) == 0)
+			return false;
+	return true;
+}
+
+/* Stops at the first operation that is not asked for ahead: its effect may be on keys behind it. */
+FLAT bool
+awaits_ask_ahead(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	const uint32_t begin = op_offset(ss, op), behind = begin + op->raw.len;
+	const struct op *end = &sv->ops[sv->op_count];
+	struct look at;
+
+	at.offset = behind;
+	at.line = op_last(op) ? behind : begin;
+	look_begin(&at, ss, op + 1);
+	ss->left_out = 0;
+	ss->ahead_parser = ss->parser;
+	for (struct op *next = op + 1; next < end; next++) {
+		if (next->session != ss)
+			continue;
+		if (!await_reads(&next->req))
+			return false;
+		ss->ahead_at = at.offset;
+		ss->ahead_parser = next->before;
+		if (!look_ask(sv, next, &at))
+			return gets_follow(sv, ss, next);
+	}
+	ss->ahead_at = at.offset;
+	ss->ahead_parser = ss->parser;
+	return true;
+}
+
+FLAT uint32_t
+awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint32_t offset)
+{
+	struct look at;
+	uint32_t asked = 0;
+
+	at.offset = at.line = offset;
+	look_begin(&at, ss, ops);
+	at.skips = true;
+	while (asked < n && look_ask(sv, &ops[asked], &at))
+		asked++;
+	return asked;
+}
+
+/* ---- plain gets that are no operations yet ---- */
+
+#define AHEAD_ROOM_MIN   512u /* bytes */
+#define AHEAD_SHARE_PART 4u   /* of a session's places: so many are asked for at least */
+
+/* True if the bytes behind the gets that were asked for are another get, or key. */
+bool
+session_is_ahead(const struct session *ss)
+{
+	const struct mc_parser *ps = &ss->ahead_parser;
+
+	return ss->body == BODY_NONE && !ss->closing && ss->read_buf_at == ss->read_buf_len &&
+	       ps->protocol == MC_PROTOCOL_TEXT && !ps->swallow &&
+	       (!ps->in_line || ps->verb == MC_GET);
+}
+
+/* In the read buffer are plain gets as a whole, of lines that were judged when they came. What
+ * stands behind the last key of all is not there, so that one is taken for what it was. */
+static uint32_t
+deferred_parse(const uint8_t *p, uint32_t left, bool in_line, struct mc_get *get)
+{
+	const uint32_t prefix = in_line ? 0 : MC_GET_PREFIX_BYTES;
+	const uint8_t *key = p + prefix;
+	uint32_t used, end;
+
+	if (left <= prefix + 1)
+		return 0;
+	used = mc_key_parse_fast(key, left - prefix, get);
+	if (likely(used != 0))
+		return prefix + used;
+	end = left - prefix - 1;
+	*get = (struct mc_get){.key_len = end};
+	return key[0] > ' ' && key[end] == ' ' && end <= MC_KEY_MAX &&
+			       mc_token_end(key, 0, end) == end
+		       ? left
+		       : 0;
+}
+
+/* At most so many gets that are here as a whole; their buckets are on their way. */
+static uint32_t
+ahead_parse(struct serve *sv, struct session *ss, struct view src, bool deferred, uint32_t most)
+{
+	struct awaits *aw = sv->awaits;
+	bool in_line = ss->ahead_parser.in_line;
+	uint32_t n = 0, at = 0;
+
+	for (; at < src.len && n < most; n++) {
+		const uint8_t *p = src.data + at;
+		const uint32_t left = src.len - at, prefix = in_line ? 0 : MC_GET_PREFIX_BYTES;
+		struct op *op = &aw->ahead[n];
+		struct mc_get get;
+		const uint32_t used = deferred  ? deferred_parse(p, left, in_line, &get)
+				      : in_line ? mc_key_parse_fast(p, left, &get)
+						: mc_get_parse_fast(p, left, &get);
+
+		if (used == 0)
+			break;
+		op->session = ss;
+		op->raw = (struct view){.data = p, .len = used};
+		op->req.verb = MC_GET;
+		op->req.error = MC_ERR_NONE;
+		op->req.flags = (prefix != 0 ? MC_FIRST : 0) | (get.last ? MC_LAST : 0);
+		op->req.key = (struct view){.data = p + prefix, .len = get.key_len};
+		op->hash = store_probe(sv->store, &op->probe, op->req.key);
+		in_line = !get.last;
+		at += used;
+	}
+	return n;
+}
+
+static void
+ahead_prefetch(struct serve *sv, uint32_t n)
+{
+	struct op *ops = sv->awaits->ahead;
+	uint64_t open = 0;
+
+	static_assert(AHEAD_GETS_MAX <= 64, "a bit for each");
+	for (uint32_t i = 0; i < n; i++)
+		open |= (uint64_t)store_probe_primary(sv->store, &ops[i].probe) << i;
+	for (; open != 0; open &= open - 1)
+		store_probe_alternate(sv->store, &ops[__builtin_ctzll(open)].probe);
+}
+
+/* Room for bytes behind the others. Those go to the begin of the buffer when little is left: all of
+ * the session's awaits are written then. */
+static uint32_t
+buffer_room(struct serve *sv, struct session *ss)
+{
+	if (ss->read_buf_at > 0 && MC_LINE_MAX - ss->read_buf_len < AHEAD_ROOM_MIN) {
+		awaits_rebase(sv, ss, sv->op_count);
+		ss->read_buf_len -= ss->read_buf_at;
+		memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);
+		ss->read_buf_at = 0;
+	}
+	return MC_LINE_MAX - ss->read_buf_len;
+}
+
+/* Asks for gets of the read buffer first, then of one segment; at most so many. Returns how many
+ * were asked for. */
+static uint32_t
+segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
+{
+	const bool deferred = ss->ahead_at < ss->read_buf_len;
+	struct op *ops = sv->awaits->ahead;
+	struct view src;
+	uint32_t bytes, n, room;
+	uint64_t since_ns;
+
+	if (deferred) {
+		src = (struct view){ss->read_buf + ss->ahead_at, ss->read_buf_len - ss->ahead_at};
+	} else {
+		src = conn_peek_since(ss->conn, &since_ns);
+		if (src.len == 0)
+			return 0;
+		room = buffer_room(sv, ss);
+		src.len = src.len < room ? src.len : room;
+	}
+	n = ahead_parse(sv, ss, src, deferred, most < AHEAD_GETS_MAX ? most : AHEAD_GETS_MAX);
+	sv->awaits->ahead_left -= n;
+	ahead_prefetch(sv, n);
+	n = awaits_ask_more(sv, ss, ops, n, ss->ahead_at);
+	if (n == 0)
+		return 0;
+	bytes = (uint32_t)(ops[n - 1].raw.data + ops[n - 1].raw.len - src.data);
+	ss->ahead_parser = (struct mc_parser){
+		.verb = MC_GET, .in_line = !op_last(&ops[n - 1]), .protocol = MC_PROTOCOL_TEXT};
+	ss->ahead_at += bytes;
+	if (deferred)
+		return n;
+	if (ss->newer_since_ns == 0) {
+		ss->newer_since_ns = since_ns;
+		ss->newer_at = ss->read_buf_len;
+	}
+	memcpy(ss->read_buf + ss->read_buf_len, src.data, bytes);
+	ss->read_buf_len += bytes;
+	conn_advance(sv->stack, ss->conn, bytes);
+	return n;
+}
+
+/* Bounded: each step uses up bytes. What has no place stays where it is; a few are not worth a look
+ * at all that the session waits for, and more places will be free. */
+void
+gets_ask_ahead(struct serve *sv, struct session *ss)
+{
+	struct awaits *aw = sv->awaits;
+	uint32_t left, share, n;
+
+	if (ss->read_buf == NULL || sv->under_pressure || sv->backend_mode == BACKEND_PROMOTES ||
+	    aw->draining || ss->ahead_at > ss->read_buf_len)
+		return;
+	left = await_places(aw, ss, &share);
+	if (left < share / AHEAD_SHARE_PART)
+		return;
+	do {
+		n = segment_ask_ahead(sv, ss, left < aw->ahead_left ? left : aw->ahead_left);
+		left -= n;
+	} while (n != 0);
+}
+
+/* ---- plain gets whose answers are here ---- */
+
+/* 0: not for this path. */
+static inline uint32_t
+answer_bytes(const struct item *it)
+{
+	uint32_t len;
+
+	if (it == NULL)
+		return MISS_BYTES;
+	len = item_value_len(it);
+	return len < ITEM_PIN_MIN_BYTES ? MC_VALUE_HEAD_MAX + len + WORD_BYTES : 0;
+}
+
+static inline uint8_t *
+answer_put(struct serve *sv, uint8_t *at, const struct item *it, bool last)
+{
+	struct item_lengths bare;
+	uint32_t len;
+
+	if (it == NULL)
+		return last ? end_put(at) : at;
+	if (store_has_item(&sv->class_map, it))
+		class_count(sv, it, CLASS_GET_HITS);
+	bare = item_simple_lengths(it);
+	if (likely(item_is_simple(it) && bare.value_len < GET_LENGTHS))
+		return value_put(sv, at, it, bare, last);
+	len = item_value_len(it);
+	at = mc_put_value_head(at, item_key(it), item_flags(it), len, NULL);
+	return value_tail_put(value_copy(sv, at, it, len), last ? TAIL_END : TAIL_LINE);
+}
+
+/* Prefetches the next answer's item and the line in front of it, which is read when it is
+ * released: thousands of pending answers are no longer in the first cache. */
+static inline void
+answer_prefetch(const struct await *next)
+{
+	const struct item *it = next != NULL ? next->answer.item : NULL;
+
+	if (it == NULL)
+		return;
+	prefetch_next(it);
+	prefetch_next((const uint8_t *)it - CACHE_LINE_BYTES);
+}
+
+/* Its turn has come, and its answer. */
+static inline bool
+may_tell(const struct serve *sv, const struct session *ss, const struct await *a)
+{
+	return a != NULL && a->bytes != 0 && a->state == AWAIT_READY &&
+	       a->offset == ss->read_buf_at && !a->answer.failed &&
+	       a->answer.error == MC_ERR_NONE && ss->served < sv->cfg.conn_requests_max;
+}
+
+/* False: there is no room for so many bytes now. */
+static inline bool
+answers_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
+{
+	struct session *ss = w->session;
+	uint32_t room;
+
+	if (w->begin != NULL)
+		conn_commit(sv->stack, ss->conn, (uint32_t)(w->at - w->begin));
+	w->begin = w->at = w->end = NULL;
+	if (conn_is_full(sv->stack, ss->conn) ||
+	    (!ss->has_credit && !conn_writable(sv->stack, ss->conn, 1)))
+		return false;
+	ss->has_credit = false;
+	w->begin = w->at = conn_reserve_room(sv->stack, ss->conn, bytes, &room);
+	ensure(w->begin != NULL);
+	w->end = w->begin + room;
+	return true;
+}
+
+/* A visit's. */
+struct telling {
+	struct reply_writer w;
+	struct tally tally;
+	struct lines ended;
+	uint32_t keys;
+	bool in_line; /* what comes next, of a line that was begun */
+	bool slow;
+	struct view key; /* of the last value, if it was slow */
+	uint8_t *slow_key;
+};
+
+/* Records that the get in so many bytes of the read buffer is completed. */
+static inline void
+told(struct telling *t, struct session *ss, const struct item *it, uint32_t bytes, bool first,
+     bool last)
+{
+	if (it != NULL && unlikely(t->slow))
+		t->key = key_copied(t->slow_key, it);
+	ss->read_buf_at += bytes;
+	ss->served += last;
+	t->keys++;
+	t->tally.misses += it == NULL;
+	t->tally.lines += first && !ss->await_counted;
+	t->tally.single_misses += last && first && it == NULL;
+	t->ended.singles += last && first;
+	t->ended.others += last && !first;
+	t->in_line = !last;
+	ss->await_counted = false;
+}
+
+/* False: it is not here, or not for this path. */
+static inline bool
+answer_tell(struct serve *sv, struct session *ss, struct telling *t)
+{
+	const struct await *a = ss->awaits;
+	const struct item *it;
+	uint32_t bytes;
+
+	if (!may_tell(sv, ss, a))
+		return false;
+	it = a->answer.item;
+	answer_prefetch(a->next);
+	bytes = answer_bytes(it);
+	if (bytes == 0 ||
+	    (bytes > (size_t)(t->w.end - t->w.at) && !answers_reserve(sv, &t->w, bytes)))
+		return false;
+	t->w.at = answer_put(sv, t->w.at, it, a->ends_line);
+	told(t, ss, it, a->bytes, a->begins_line, a->ends_line);
+	awaits_pop(sv, ss);
+	return true;
+}
+
+/* The next request of the read buffer, if nothing was asked for it, as far as the buffer was looked
+ * at: what lies behind that is asked for first. One for which a place was granted or refused is
+ * executed, which gives the place back. */
+static inline struct view
+unasked(const struct session *ss)
+{
+	const uint32_t end =
+		ss->ahead && ss->ahead_at < ss->read_buf_len ? ss->ahead_at : ss->read_buf_len;
+	const struct await *a = ss->awaits;
+
+	if (ss->read_buf_at >= end || ss->passed_on != 0 || ss->await_granted ||
+	    ss->await_refused || (a != NULL && a->offset <= ss->read_buf_at))
+		return (struct view){NULL, 0};
+	return (struct view){ss->read_buf + ss->read_buf_at, end - ss->read_buf_at};
+}
+
+/* A get between those that waited, that the store answers at its turn, as in a run of hits. False:
+ * it does not, or it is another request. */
+static inline bool
+hit_tell(struct serve *sv, struct session *ss, struct telling *t)
+{
+	const struct view next = unasked(ss);
+	const bool first = !t->in_line;
+	const uint32_t prefix = first ? MC_GET_PREFIX_BYTES : 0;
+	struct item_lengths bare = {0};
+	const struct item *it;
+	struct probe probe;
+	struct mc_get get;
+	struct view key;
+	uint32_t used, bytes;
+	uint64_t hash;
+
+	if (next.len == 0 || ss->served >= sv->cfg.conn_requests_max || sv->awaits->hits_left == 0)
+		return false;
+	used = first ? mc_get_parse_fast(next.data, next.len, &get)
+		     : mc_key_parse_fast(next.data, next.len, &get);
+	if (used == 0)
+		return false;
+	key = (struct view){next.data + prefix, get.key_len};
+	hash = store_probe(sv->store, &probe, key);
+	if (store_probe_primary(sv->store, &probe))
+		store_probe_alternate(sv->store, &probe);
+	it = store_get_probed(sv->store, &probe, key);
+	bytes = reply_bytes(it, &bare, 0);
+	if (bytes == 0 ||
+	    (bytes > (size_t)(t->w.end - t->w.at) && !answers_reserve(sv, &t->w, bytes)))
+		return false;
+	t->w.at = value_put(sv, t->w.at, it, bare, get.last);
+	class_count(sv, it, CLASS_GET_HITS);
+	await_copy_used(sv, &key, hash);
+	sv->awaits->hits_left--;
+	hit_sample(sv, key, hash, bare.value_len);
+	told(t, ss, it, used, first, get.last);
+	return true;
+}
+
+static inline void
+answers_tell(struct serve *sv, struct session *ss)
+{
+	const bool hits = gets_fast_allowed(sv, ss) && sv->backend_mode != BACKEND_DECIDES;
+	uint8_t slow_key[MC_KEY_MAX];
+	struct telling t = {
+		.w = {.session = ss},
+		.in_line = ss->parser.in_line,
+		.slow = slow_log_wants(&sv->slow, sv->clock.now_ns - ss->read_buf_since_ns),
+		.key = {slow_key, 0},
+		.slow_key = slow_key};
+
+	while (answer_tell(sv, ss, &t) || (hits && hit_tell(sv, ss, &t)))
+		;
+	if (t.w.begin != NULL)
+		conn_commit(sv->stack, ss->conn, (uint32_t)(t.w.at - t.w.begin));
+	if (t.keys == 0)
+		return;
+	tally_end(sv, &t.tally, t.keys, REQ_TCP);
+	session_waits(sv, ss, WAIT_SUPPLIER);
+	lines_record_late(sv, &(struct asker){.session = ss, .key = t.key}, ss->read_buf_since_ns,
+			  t.ended, t.tally.single_misses);
+	parser_move(&ss->parser, !t.in_line);
+}
+
+FLAT void
+gets_tell(struct serve *sv, struct session *ss)
+{
+	if (ss->awaits == NULL || ss->read_buf == NULL || ss->await_queued ||
+	    ss->body != BODY_NONE || ss->parser.swallow || ss->value.item != NULL ||
+	    ss->stream.kind != NULL || sv->observed || sv->backend_mode == BACKEND_PROMOTES)
+		return;
+	answers_tell(sv, ss);
+}

@@ -1,0 +1,87 @@
+/*
+ * serve_backend.h - requests that are answered in a later turn, as the service sees them.
+ *
+ * A backend (servers, or a device) is asked for what the store lacks. lib/backend, a room above
+ * this one, keeps the requests that wait for it. The service calls that room through one table of
+ * functions, and only if a backend is attached.
+ *
+ * Owner:  the tables are copied, but for struct serve_backend_ops, which is a constant.
+ * Thread: core-local.
+ */
+#ifndef CLOCKOO_SERVE_BACKEND_H
+#define CLOCKOO_SERVE_BACKEND_H
+
+#include "proto/mc_req.h"
+#include "serve.h"
+#include "serve_steps.h"
+
+struct op;
+struct session;
+
+/* What a backend does for the service: each mode does more than the one before it. */
+enum serve_backend_mode {
+	BACKEND_NONE,     /* there is none: a key that the store lacks is a miss */
+	BACKEND_PROMOTES, /* a second tier: answers retrievals, and promotes keys that other
+			   * requests depend on into the store */
+	BACKEND_READS,    /* answers retrievals; the store executes all else */
+	BACKEND_WRITES,   /* executes all writes, too; what the store has are copies */
+	BACKEND_DECIDES,  /* says of each copy whether it may answer, of plain gets, too */
+};
+
+/* What a backend says of a key, or of a write. */
+struct serve_answer {
+	bool failed;             /* nothing is known, and of a write not whether it is done */
+	bool here;               /* promoted: the store has the key, as an item of its own */
+	uint8_t error;           /* enum mc_error: the reply, whatever else is here */
+	uint8_t result;          /* of a write that returns no value: enum store_result */
+	bool won, stale, sent;   /* mg: W, X, Z */
+	bool fetched;            /* mg: h */
+	const struct item *item; /* NULL: a miss. The reply has its key, value, flags and expiry */
+	uint64_t cas;            /* the reply's, for the item or of a write: binary, or c */
+	uint64_t number;         /* the result of incr, decr or ma */
+	uint32_t idle_s;         /* mg: l */
+	int32_t ttl_s;           /* ma: t; -1: for ever */
+	uint32_t size;           /* ms: s */
+	uint32_t client_flags;   /* binary touch */
+};
+
+struct serve_backend_ops {
+	/* Begins a turn, before requests are read: answers arrive, deadlines pass. */
+	void (*turn)(struct serve *sv);
+	/* Visits a session that waits for answers, or has some. False: the visit ends; else its
+	 * bytes are parsed as any session's. */
+	bool (*resume)(struct serve *sv, struct session *ss);
+	/* Makes operations of datagrams whose answers have arrived. False: no other datagram is
+	 * parsed in this pass, whose last operations leave a line open. */
+	bool (*datagrams_parse)(struct serve *sv);
+	/* Executes the run of plain gets from operation first on, up to the first miss. Returns how
+	 * many. */
+	uint32_t (*hits_execute)(struct serve *sv, uint32_t first);
+	/* Executes any operation: by its verb's own code, or by asking the backend. */
+	enum exec_status (*execute)(struct serve *sv, struct op *op);
+	/* A set is refused for its size or its memory: the backend's version of the key goes. */
+	void (*set_refused)(struct serve *sv, const struct op *op);
+	/* The session's operations from first on go back into its read buffer, whose bytes move to
+	 * its begin. Called for a session with pending requests. */
+	void (*bytes_move)(struct serve *sv, struct session *ss, uint32_t first);
+	/* The operations of a session that waits are executed, as far as this pass has them. */
+	void (*session_swept)(struct serve *sv, struct session *ss);
+	/* The pass is executed. */
+	void (*pass_end)(struct serve *sv);
+	/* Drops the requests of a session that ends; ss NULL: those of all datagrams. */
+	void (*forget)(struct serve *sv, struct session *ss);
+};
+
+/* Who uses links (backend/backend_link.h): connections that a backend opens to its servers. */
+struct serve_link_user {
+	void *arg;
+	void (*opened)(void *arg, struct conn *link);
+	void (*gone)(void *arg, struct conn *link);
+	void (*failed)(void *arg, struct conn *link, enum conn_failure why);
+	void (*ready)(void *arg, struct conn *link);
+	/* A datagram's request that is no command, up to the datagram's end. True: it is one of the
+	 * user's own, and nothing is replied. May be NULL. */
+	bool (*received)(void *arg, const struct udp_peer *from, struct view request);
+};
+
+#endif
