@@ -4,14 +4,15 @@
  *
  * The window limits bytes. The frames of all connections are limited too, so that the port's pool
  * never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may
- * also stay unread, while its request waits or its replies have no room. Replies without room are the
- * peer's fault: while frames are short, requests behind them have their connection's share of the
- * budget. A request that waits for the service has frames by dynamic thresholds: beyond a few frames
- * a connection holds no more than it leaves to others (Choudhury and Hahne 1998).
+ * also stay unread, while its request waits or its replies have no room. Replies without room are
+ * the peer's fault: while frames are short, requests behind them have their connection's share of
+ * the budget. A request that waits for the service has frames by dynamic thresholds: beyond a few
+ * frames a connection holds no more than it leaves to others (Choudhury and Hahne 1998).
  *
  * One frame for each connection is reserved for those that hold none. Data that is read in the turn
- * in which it comes borrows these frames. When the turn ends, frames that are still held go back: their
- * data is dropped before it is acknowledged. So peers that do not read leave frames to everybody else.
+ * in which it comes borrows these frames. When the turn ends, frames that are still held go back:
+ * their data is dropped before it is acknowledged. So peers that do not read leave frames to
+ * everybody else.
  */
 #include "tcp.h"
 
