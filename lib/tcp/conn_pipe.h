@@ -27,6 +27,9 @@ struct conn *conn_pipe_open(struct stack *s, struct conn *wire);
 struct conn *conn_pipe_mate(const struct stack *s, const struct conn *c);
 /* Takes the next bytes that the service has written, as far as there are so many. */
 uint32_t conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_t bytes_max);
+/* Passes on what the service expects of the pipe (conn_expect, conn_body_waits) to its wire, and
+ * whether the wire has dropped data to the pipe. */
+void conn_pipe_tell(struct conn *pipe, struct conn *wire);
 /* No more bytes come. */
 void conn_pipe_end(struct stack *s, struct conn *pipe);
 /* The service has closed it, and nothing that it wrote is left. */

@@ -1,10 +1,11 @@
 /*
  * tls_inside.h - what the files of a core's TLS connections share.
  *
- * Shape:  a connection is in `waiting` until its hello is here. Then it has a place: it is in
- *         `unproven` until it has been answered, in `handshakes` until its handshake is complete.
- *         Its `due` is in the list of those that the next turn looks at, or in `begins` or `steps`
- *         while it waits for a step.
+ * Shape:  a connection is in `waiting` until its hello is whole and its first step begins. Then it
+ *         has a place: it is in `unproven` until it has been answered, in `handshakes` until its
+ *         handshake is complete. A connection that has yielded its place is in `waiting` again, for
+ *         its end. `due` is in the list of those that the next turn looks at, or in `begins` or
+ *         `steps` while the connection waits for a step.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_TLS_INSIDE_H
@@ -24,15 +25,16 @@ struct tls_conn {
 	struct conn *wire, *pipe;  /* NULL: there is none; the pipe is open after the handshake */
 	struct tls_stream *stream; /* NULL: nothing has come yet */
 	uint64_t since_ns;         /* it is in that list: */
-	uint64_t progress_ns;      /* of its handshake: it was last answered */
+	uint64_t answered_ns;      /* its handshake, last; 0: not yet */
 	struct list handshake;     /* in waiting, unproven or handshakes; or in leaving */
-	struct budget_place place; /* of those with a stream, until the handshake is complete */
+	struct budget_place place; /* joined from a whole hello until the handshake is complete */
 	struct list due;           /* to be looked at in the next turn; or in steps */
 	uint64_t looked;           /* the turn in which it was last */
 	uint32_t rekeys, rekeys_early;
 	uint64_t read, rekeyed_at; /* bytes of requests; that many at the last key update */
 	bool ended;                /* nothing more comes */
 	bool deferred;             /* it waits for a step, in begins or steps */
+	bool yielded;              /* another one has its place; it ends when its peer speaks */
 	bool leaving;              /* its session is over, what it wrote is not sent */
 };
 
@@ -45,9 +47,11 @@ struct tls_conns {
 	struct list waiting;              /* the oldest first */
 	struct list unproven, handshakes; /* the longest without progress first */
 	struct budget places;
+	uint64_t taken_ns;   /* when a place was last taken */
 	struct list leaving; /* the longest without progress first */
 	struct list due;
-	struct list begins, steps; /* that wait for one: without a stream, and with it */
+	struct list begins; /* that wait for a first step: the newest first */
+	struct list steps;  /* that wait for a further one: the oldest first */
 	uint64_t turns;
 	uint32_t kept; /* chunks */
 	struct tls_context *context;
@@ -79,8 +83,11 @@ void tls_handshake_failed(struct tls_conns *tc, struct tls_conn *t);
 /* It is in no list of handshakes any more. */
 void tls_handshake_leave(struct tls_conns *tc, struct tls_conn *t);
 
-/* Is a place free, or held by who has to yield it? */
+/* True if a place is free, or one may be taken away now. */
 bool tls_place_is_to_be_had(const struct tls_conns *tc);
+/* Returns the connection of `begins` that is next: the newest whose source has no more than its
+ * part, else the newest. begins is not empty. */
+struct list *tls_begin_next(const struct tls_conns *tc);
 /* One step a turn; and where requests are served meanwhile, for half of the time at most. */
 bool tls_step_is_allowed(const struct tls_conns *tc);
 /* Its step, or a place among those that wait for one. False: the connection is over. */
